@@ -34,7 +34,7 @@ func (c *configPrint) Run(terminal *console.Console, ctx *kong.Context) error {
 
 // withoutSecrets are the flags whose values may hold a password or a secret path.
 var withoutSecrets = map[string]func(string) string{
-	"database": store.Describe, "direct-database": store.Describe, "review-hook": serve.HookHost,
+	"database": store.Describe, "direct-database": store.Describe, "review-hook": serve.HookHost, "otlp-endpoint": serve.HookHost,
 }
 
 func shown(flag *kong.Flag) any {

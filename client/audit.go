@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -34,7 +33,7 @@ func (c *Client) ExportAudit(ctx context.Context, params AuditExportParams, to i
 	if err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrInvalid, of, err)
 	}
-	maps.Copy(request.Header, c.header)
+	c.head(ctx, request.Header)
 	response, err := c.http.Do(request)
 	if err != nil {
 		return broken(ctx, of, err)

@@ -143,7 +143,7 @@ func (c *Client) request(ctx context.Context, call call, body []byte) (*http.Req
 		return nil, fmt.Errorf("%w: %s: %w", ErrInvalid, call, err)
 	}
 	header := request.Header
-	maps.Copy(header, c.header)
+	c.head(ctx, header)
 	if body != nil {
 		header["Content-Type"] = jsonType
 	}
@@ -155,6 +155,17 @@ func (c *Client) request(ctx context.Context, call call, body []byte) (*http.Req
 		header.Set("Prefer", "wait="+strconv.Itoa(int(seconds)))
 	}
 	return request, nil
+}
+
+// head fills in what every request has.
+func (c *Client) head(ctx context.Context, header http.Header) {
+	maps.Copy(header, c.header)
+	if c.traceparent == nil {
+		return
+	}
+	if traceparent := c.traceparent(ctx); traceparent != "" && printableASCII(traceparent) {
+		header.Set("Traceparent", traceparent)
+	}
 }
 
 // broken describes an attempt that got no whole reply. The URL is left out of the

@@ -25,6 +25,8 @@ type Client struct {
 	retry   RetryPolicy
 	owned   *http.Transport // nil when the caller gave the HTTP client
 	tls     *tls.Config     // of owned; nil for the machine's
+	// traceparent returns that of a context; nil for none.
+	traceparent func(context.Context) string
 }
 
 // Defaults of a [Client].
@@ -109,6 +111,20 @@ func WithToken(token string) Option {
 func WithRetry(policy RetryPolicy) Option {
 	return func(c *Client) error {
 		c.retry = policy.withDefaults()
+		return nil
+	}
+}
+
+// WithTraceparent has every call say in which trace it is, by the header traceparent of W3C Trace
+// Context. The function returns its value for the context of a call, empty for none. What a
+// call raises keeps it and the claim that resumes has it, in the requests. A transport that traces, given by
+// [WithHTTPClient], sends the header too; use one of them.
+func WithTraceparent(of func(context.Context) string) Option {
+	return func(c *Client) error {
+		if of == nil {
+			return fmt.Errorf("%w: the function is nil", ErrInvalid)
+		}
+		c.traceparent = of
 		return nil
 	}
 }

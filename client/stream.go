@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"maps"
 	"net/http"
 	"strconv"
 	"time"
@@ -213,7 +212,7 @@ func (s *streamReader) connect(parent context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%w: %s: %w", ErrInvalid, of, err)
 	}
-	maps.Copy(request.Header, s.client.header)
+	s.client.head(parent, request.Header)
 	request.Header.Set("Accept", "text/event-stream")
 	if s.after != "" {
 		request.Header.Set("Last-Event-ID", s.after)

@@ -17,6 +17,7 @@ func (s *Server) handOver(ctx context.Context, claims ...api.Claim) error {
 		if claim.Resume == nil {
 			continue
 		}
+		linkResume(ctx, claim.Resume)
 		if hasSecrets(claim.Resume) {
 			record, err := s.store.Run(ctx, claim.Run.RunID)
 			if err != nil {

@@ -32,6 +32,9 @@ var atTheDoor = []auth.Action{auth.Known, auth.Read, auth.Work, auth.Chat}
 // the store.
 func (s heldStore) Do(ctx context.Context, command runs.Command) (runs.Reply, error) {
 	runs.UseSealer(command, s.sealer)
+	if trace := runs.TraceOf(ctx); trace.Traceparent != "" {
+		runs.UseTrace(command, trace.Traceparent)
+	}
 	caller := auth.From(ctx)
 	if caller == nil {
 		return s.store.Do(ctx, command)

@@ -81,6 +81,7 @@ func (s *Server) settledAfter(ctx context.Context, runID string, fence, after in
 	if requests, err = runs.OpenRequests(s.sealer, run, requests); err != nil {
 		return api.Settled{}, false, err
 	}
+	linkSettled(ctx, requests)
 	settled := api.Settled{
 		After: strconv.FormatInt(after, 10), Settled: make([]api.JSON, 0, len(requests)),
 		CancelRequested: model.Terminal(run.Status),

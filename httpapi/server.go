@@ -104,6 +104,8 @@ type Options struct {
 	ClientCertificates bool
 	// Observer is told of each call; nil for nobody.
 	Observer wire.Observer
+	// Tracer makes the spans of calls; nil for none.
+	Tracer wire.Tracer
 	// LogRequests logs each call at level INFO instead of DEBUG.
 	LogRequests bool
 	// Dialects are the foreign wire contracts that are served beside /v1.
@@ -202,6 +204,7 @@ func New(options Options) *Server {
 	}
 	shell := wire.NewShell(logger, guard, isProbe)
 	shell.Foreign, shell.Observer, shell.LogRequests = server.isForeign, options.Observer, options.LogRequests
+	shell.Tracer = options.Tracer
 	server.handler = kheish.Wrap(shell.Wrap(handler))
 	return server
 }

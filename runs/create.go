@@ -57,6 +57,7 @@ type CreateRun struct {
 	preview     string
 	suspending  raisedSuspension
 	sealer      Sealer
+	traceparent string
 }
 
 // createRunBody is what the fingerprint of the call is made from: the members as given, without
@@ -140,7 +141,7 @@ func (c *CreateRun) prepare(newID IDSource) error {
 		return err
 	}
 	if c.Suspend != nil {
-		if c.suspending, err = prepareSuspension(c.Suspend, c.sealer, newID); err != nil {
+		if c.suspending, err = prepareSuspension(c.Suspend, c.sealer, c.traceparent, newID); err != nil {
 			return err
 		}
 		if err := c.seal(); err != nil {
@@ -157,6 +158,8 @@ func (c *CreateRun) prepare(newID IDSource) error {
 	c.preview = textPreview(given)
 	return nil
 }
+
+func (c *CreateRun) useTrace(traceparent string) { c.traceparent = traceparent }
 
 func (c *CreateRun) useSealer(sealer Sealer) { c.sealer = sealer }
 

@@ -22,6 +22,13 @@ func UseSealer(command Command, sealer Sealer) {
 	}
 }
 
+// UseTrace tells a command, before it is prepared, in which trace it is. What it raises keeps that.
+func UseTrace(command Command, traceparent string) {
+	if c, able := Given(command).(interface{ useTrace(string) }); able {
+		c.useTrace(traceparent)
+	}
+}
+
 // sealSuspension seals what a prepared Suspend raises under the data key of its run, or a new one. It
 // reads only when something is sensitive.
 func sealSuspension(ctx context.Context, reader ValueReader, c *Suspend) error {

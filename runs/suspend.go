@@ -26,8 +26,9 @@ type Suspend struct {
 	// are a setting of the service and not part of the call.
 	ReviewRequestIDs []string
 
-	suspending raisedSuspension
-	sealer     Sealer
+	suspending  raisedSuspension
+	sealer      Sealer
+	traceparent string
 }
 
 // Needs implements Command.
@@ -45,12 +46,14 @@ func (c *Suspend) prepare(newID IDSource) error {
 		return err
 	}
 	var err error
-	c.suspending, err = prepareSuspension(&c.Suspension, c.sealer, newID)
+	c.suspending, err = prepareSuspension(&c.Suspension, c.sealer, c.traceparent, newID)
 	if err == nil && c.SuspensionID == "" {
 		c.SuspensionID = c.idFromCall()
 	}
 	return err
 }
+
+func (c *Suspend) useTrace(traceparent string) { c.traceparent = traceparent }
 
 func (c *Suspend) useSealer(sealer Sealer) { c.sealer = sealer }
 

@@ -99,7 +99,7 @@ func makeForm(request any, form *document.Object) error {
 
 // prepareSuspension makes the handles and digests of a checked suspension. The suspension's digest
 // is taken first, without what the service makes. The caller gives it an id when it has none.
-func prepareSuspension(s *api.Suspension, sealer Sealer, newID IDSource) (raisedSuspension, error) {
+func prepareSuspension(s *api.Suspension, sealer Sealer, traceparent string, newID IDSource) (raisedSuspension, error) {
 	prepared := raisedSuspension{Suspension: s, inputDigests: make([]string, len(s.Approvals))}
 	var err error
 	if prepared.secrets, err = secretsOf(s, sealer); err != nil {
@@ -109,10 +109,10 @@ func prepareSuspension(s *api.Suspension, sealer Sealer, newID IDSource) (raised
 		return prepared, err
 	}
 	for i := range s.Questions {
-		s.Questions[i].Handle = newID(PrefixHandle)
+		s.Questions[i].Handle, s.Questions[i].Traceparent = newID(PrefixHandle), traceparent
 	}
 	for i := range s.Approvals {
-		s.Approvals[i].Handle = newID(PrefixHandle)
+		s.Approvals[i].Handle, s.Approvals[i].Traceparent = newID(PrefixHandle), traceparent
 		s.Approvals[i].InputTruncated, s.Approvals[i].InputBytes = false, 0
 		s.Approvals[i].InputMembers = document.Members(s.Approvals[i].Input)
 		if len(s.Approvals[i].SensitivePaths) > 0 {
@@ -138,7 +138,7 @@ func uniqueID(at, id string, seen map[string]bool, faults *refusal.Faults) {
 }
 
 func checkApprovalRequest(a *api.ApprovalRequest, at string, faults *refusal.Faults) {
-	a.Handle, a.InputDigest, a.InputMembers, a.CreatedAtMs = "", "", 0, 0
+	a.Handle, a.InputDigest, a.InputMembers, a.CreatedAtMs, a.Traceparent = "", "", 0, 0, ""
 	document.AbsentNull(&a.InputSchema)
 	document.AbsentNull(&a.Metadata)
 	faults.ID(at+"/id", a.ID)
@@ -163,7 +163,7 @@ func checkApprovalRequest(a *api.ApprovalRequest, at string, faults *refusal.Fau
 }
 
 func checkQuestionRequest(q *api.UserQuestionRequest, at string, faults *refusal.Faults) {
-	q.Handle, q.CreatedAtMs, q.PartialAnswers = "", 0, nil
+	q.Handle, q.CreatedAtMs, q.PartialAnswers, q.Traceparent = "", 0, nil, ""
 	document.AbsentNull(&q.Payload)
 	document.AbsentNull(&q.ResponseSchema)
 	document.AbsentNull(&q.Metadata)

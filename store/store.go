@@ -45,6 +45,10 @@ type Options struct {
 	Logger *slog.Logger
 	// Observer is told what the committer does. Nobody when nil.
 	Observer committer.Observer
+	// Tracer makes spans of commands and transactions, and StatementTracer of what is sent to
+	// Postgres. Nobody does when nil.
+	Tracer          committer.Tracer
+	StatementTracer postgres.StatementTracer
 }
 
 // location is a URL taken apart: a path for SQLite or a URL for Postgres.
@@ -123,7 +127,7 @@ func Open(ctx context.Context, url string, options Options) (Store, error) {
 	if at.path != "" {
 		opened, err := sqlite.Open(ctx, at.path, sqlite.Options{
 			NowMs: options.NowMs, Readers: options.Connections, KeepSchema: options.KeepSchema, Logger: options.Logger,
-			Committer: committer.Options{Observer: options.Observer},
+			Committer: committer.Options{Observer: options.Observer, Tracer: options.Tracer},
 		})
 		if err != nil {
 			return nil, err
@@ -136,7 +140,7 @@ func Open(ctx context.Context, url string, options Options) (Store, error) {
 	opened, err := postgres.Open(ctx, at.url, postgres.Options{
 		Migrate: !options.KeepSchema, ReadConnections: options.Connections,
 		Pooler: options.Pooler, ListenURL: options.ListenURL, Logger: options.Logger,
-		Committer: committer.Options{Observer: options.Observer},
+		Committer: committer.Options{Observer: options.Observer, Tracer: options.Tracer}, StatementTracer: options.StatementTracer,
 	})
 	if err != nil {
 		return nil, err

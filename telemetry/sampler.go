@@ -27,6 +27,9 @@ type Source struct {
 	// Callers returns how many principals are remembered for what they use, and the most calls,
 	// streams and bytes of bodies that one of them has under way.
 	Callers func() (count int, calls, streams, bytes int64)
+	// Spans returns how many spans of traces were sent, and how many were dropped; nil where none are
+	// made.
+	Spans func() (sent, dropped int64)
 	// Now is the clock of this process.
 	Now func() time.Time
 }
@@ -85,6 +88,8 @@ var (
 	descStreams = describe("streams", "Open streams.")
 	descHeld    = describe("held_claims", "Claims that wait for a run.")
 
+	descSpans = describe("trace_spans_total", "Spans of traces that were sent, and those that were dropped because the collector did not take them in time.", "result")
+
 	descCallers       = describe("callers", "Principals that are remembered for what they use.")
 	descCallerCalls   = describe("busiest_caller_calls", "The most calls that one principal has under way, held ones too.")
 	descCallerStreams = describe("busiest_caller_streams", "The most streams that one principal has open.")
@@ -100,7 +105,7 @@ func (s *sampler) Describe(to chan<- *prometheus.Desc) {
 		descWaits, descOldestWait, descOwed, descOldestOwed, descGivenUp, descClaimable, descUnclaimed, descOverdue, descSweepLag,
 		descDeadLetters, descRules, descCounted, descFailures, descLaneOldest, descLaneBusy, descLaneWaiting,
 		descPoolInUse, descPoolIdle, descPoolMax, descPoolWaits, descPoolWaited, descStreams, descHeld,
-		descCallers, descCallerCalls, descCallerStreams, descCallerBytes,
+		descSpans, descCallers, descCallerCalls, descCallerStreams, descCallerBytes,
 	} {
 		to <- desc
 	}
@@ -113,6 +118,11 @@ func (s *sampler) Collect(to chan<- prometheus.Metric) {
 	}
 	total := func(desc *prometheus.Desc, value float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, value, labels...)
+	}
+	if s.source.Spans != nil {
+		sent, dropped := s.source.Spans()
+		total(descSpans, float64(sent), "sent")
+		total(descSpans, float64(dropped), "dropped")
 	}
 	for _, lane := range s.source.Lanes() {
 		number := strconv.Itoa(lane.Lane)

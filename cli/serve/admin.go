@@ -49,11 +49,12 @@ func (a *admin) observer() wire.Observer {
 }
 
 // watch adds what the parts of the service say of themselves.
-func (a *admin) watch(opened store.Store, dispatcher *claims.Dispatcher, api *httpapi.Server) {
+func (a *admin) watch(opened store.Store, dispatcher *claims.Dispatcher, api *httpapi.Server, traces *traces) {
 	if a == nil {
 		return
 	}
 	a.metrics.Watch(telemetry.Source{
+		Spans: traces.counts(),
 		Store: opened, Lanes: opened.Lanes, Pools: opened.Pools, Streams: api.Streams, Held: dispatcher.Held, Now: time.Now,
 		Callers: func() (int, int64, int64, int64) {
 			use := api.QuotaUse()

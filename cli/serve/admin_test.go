@@ -39,7 +39,7 @@ func measure(t *testing.T) *measured {
 	t.Cleanup(func() { require.NoError(t, m.store.Close()) })
 	dispatcher := claims.New(m.store, claims.Options{})
 	server := httpapi.New(httpapi.Options{Store: m.store, Hub: watch.NewHub(), Claims: dispatcher, Observer: m.admin.observer()})
-	m.admin.watch(m.store, dispatcher, server)
+	m.admin.watch(m.store, dispatcher, server, nil)
 	m.api = httptest.NewServer(server.Handler())
 	t.Cleanup(m.api.Close)
 	return m

@@ -48,6 +48,7 @@ type Command struct {
 	ClientCA             string        `name:"client-ca" from:"HOLDPOINT_CLIENT_CA" placeholder:"PATH" help:"Who shows a client certificate of these authorities, PEM, is an agent of its name; read again on SIGHUP ($$HOLDPOINT_CLIENT_CA)."`
 	SigningKeyFile       string        `from:"HOLDPOINT_SIGNING_KEY_FILE" placeholder:"PATH" help:"Sign with the first Ed25519 key of this PEM file; made when it is not there (default the SQLite file and .signing-key, otherwise a key of this process alone; $$HOLDPOINT_SIGNING_KEY_FILE)."`
 	AdminAddr            string        `from:"HOLDPOINT_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Serve metrics for Prometheus here, and profiles to this machine; nowhere when empty ($$HOLDPOINT_ADMIN_ADDR)."`
+	OTLPEndpoint         string        `name:"otlp-endpoint" from:"OTEL_EXPORTER_OTLP_ENDPOINT" placeholder:"URL" help:"Send traces to this OpenTelemetry collector, by OTLP over HTTP; nowhere when empty ($$OTEL_EXPORTER_OTLP_ENDPOINT)."`
 	ListenFile           string        `placeholder:"PATH" help:"Write the service's URL to this file once it takes calls, for scripts."`
 	Auth                 string        `enum:"auto,required,none" default:"auto" from:"HOLDPOINT_AUTH" help:"Ask for tokens: auto (once one was made, and always where other machines can reach the service), required or none (default ${default}; $$HOLDPOINT_AUTH)."`
 	OIDCIssuer           string        `name:"oidc-issuer" from:"HOLDPOINT_OIDC_ISSUER" placeholder:"URL" help:"People sign in by this OpenID Connect issuer, and machines by its ID tokens ($$HOLDPOINT_OIDC_ISSUER)."`
@@ -151,6 +152,12 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console, again Agai
 	if admin != nil {
 		options.Observer = telemetry.All{admin.metrics.Door, journal}
 	}
+	traces, err := c.tracing(running, terminal, logger)
+	if err != nil {
+		return err
+	}
+	defer traces.close()
+	traces.watch(&options)
 	opened, err := c.Open(running, options)
 	if err != nil {
 		return err
@@ -206,7 +213,7 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console, again Agai
 	}
 	stopping := make(chan struct{})
 	err = endWithin(c.ShutdownTimeout+closeTimeout, stopping, func() error {
-		err := c.serve(running, stopping, listener, files, admin, opened, keyring, issuer, signatures, secretKeys, egress.Guard{Allow: allowed}, review, logger, background)
+		err := c.serve(running, stopping, listener, files, admin, traces, opened, keyring, issuer, signatures, secretKeys, egress.Guard{Allow: allowed}, review, logger, background)
 		if closing := opened.Close(); closing != nil {
 			err = errors.Join(err, fmt.Errorf("close the database: %w", closing))
 		}
@@ -263,7 +270,7 @@ func (c *Command) logHandler(to io.Writer, level slog.Leveler) slog.Handler {
 // serve runs the server and the loops, closes stopping when that is to end, and returns when all of
 // them have ended. The loops go on until the last call has been answered: they are what wakes held
 // ones.
-func (c *Command) serve(ctx context.Context, stopping chan<- struct{}, listener net.Listener, files *certificates, admin *admin, opened store.Store, keyring *auth.Keyring, issuer *oidc.Provider, signatures *signing.Keys, secretKeys *sealing.Keys, guard egress.Guard, review func(context.Context, api.JSON) error, logger *slog.Logger, background []func(context.Context) error) error {
+func (c *Command) serve(ctx context.Context, stopping chan<- struct{}, listener net.Listener, files *certificates, admin *admin, traces *traces, opened store.Store, keyring *auth.Keyring, issuer *oidc.Provider, signatures *signing.Keys, secretKeys *sealing.Keys, guard egress.Guard, review func(context.Context, api.JSON) error, logger *slog.Logger, background []func(context.Context) error) error {
 	hub := watch.NewHub()
 	defer opened.Subscribe(hub.Publish)()
 	checkpoints := audit.NewCheckpointer(opened, signatures, logger)
@@ -279,7 +286,7 @@ func (c *Command) serve(ctx context.Context, stopping chan<- struct{}, listener 
 		return fmt.Errorf("read the pages: %w", err)
 	}
 	options := httpapi.Options{
-		Pages: pages{inbox}, Observer: admin.observer(), LogRequests: c.LogRequests,
+		Pages: pages{inbox}, Observer: admin.observer(), Tracer: traces.calls(), LogRequests: c.LogRequests,
 		Store: opened, Hub: hub, Claims: dispatcher, Version: console.Version(), Logger: logger,
 		Hosts: c.AllowedHost, Origins: c.AllowedOrigin, MaxRuleAge: c.RuleMaxAge, Keyring: keyring, OIDC: issuer, Signing: signatures, Checkpoints: opened, Journal: opened, Issuer: c.ExternalURL, ClientCertificates: c.ClientCA != "", Dialects: c.mounts(signatures),
 		Limits: httpapi.Limits{Quota: wire.Quota{Rate: c.LimitRate, Burst: c.LimitBurst, Calls: c.LimitCalls, Streams: c.LimitStreams, Bytes: c.LimitBytes}},
@@ -299,7 +306,7 @@ func (c *Command) serve(ctx context.Context, stopping chan<- struct{}, listener 
 		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn), TLSConfig: files.config(),
 	}
 	server.RegisterOnShutdown(api.Drain)
-	admin.watch(opened, dispatcher, api)
+	admin.watch(opened, dispatcher, api, traces)
 
 	looping, stopLoops := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopLoops()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -42,6 +43,8 @@ type Shell struct {
 	Foreign func(path string) bool
 	// Observer is told of each call; nil for nobody.
 	Observer Observer
+	// Tracer makes the spans of calls; nil for none.
+	Tracer Tracer
 	// LogRequests logs each call at level INFO instead of DEBUG.
 	LogRequests bool
 	// Now is the clock of this process, by which calls are measured. NewShell sets it.
@@ -58,6 +61,14 @@ type Observer interface {
 	// its status, the code of the problem that it was answered with, empty for none, and how long
 	// it took.
 	Ended(method, route string, status int, code api.Code, took time.Duration)
+}
+
+// Tracer makes spans of calls.
+type Tracer interface {
+	// Call begins the span of a call. The context has a [runs.CallTrace]; end is told the pattern of
+	// the route, the session and the run that the path names, the id of the call, the code of the
+	// problem that it was answered with, each empty for none, and the status.
+	Call(r *http.Request) (ctx context.Context, end func(route, sessionID, runID, requestID, code string, status int))
 }
 
 // NewShell returns a shell. The logger must not be nil; open may be.
@@ -97,6 +108,15 @@ func (s *Shell) Wrap(next http.Handler) http.Handler {
 		if s.Observer != nil {
 			s.Observer.Began()
 			defer s.observed(answer, r)
+		}
+		if s.Tracer != nil {
+			ctx, end := s.Tracer.Call(r)
+			defer func() {
+				end(answer.at.Route, answer.at.SessionID, answer.at.RunID, answer.requestID, string(answer.code), answer.status)
+			}()
+			r = r.WithContext(ctx)
+		} else if traceparent := runs.TraceparentOf(r.Header["Traceparent"]); traceparent != "" {
+			r = r.WithContext(runs.WithTrace(r.Context(), &runs.CallTrace{Traceparent: traceparent}))
 		}
 		defer s.finish(answer, r)
 		guarded.ServeHTTP(answer, r)

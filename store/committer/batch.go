@@ -171,7 +171,8 @@ func (c *Committer) tryCommit(l *lane, calls []*call, aside bool) (locked []*cal
 	defer cancel()
 
 	answered, written := false, false
-	defer c.observe(&Transaction{Lane: l.number, Read: true, Commands: len(calls)}, &written, &err)()
+	ctx, observed := c.observe(ctx, calls, &Transaction{Lane: l.number, Read: true, Commands: len(calls)}, &written, &err)
+	defer observed()
 	defer func() {
 		if cause := recover(); cause != nil {
 			c.panicked(cause)

@@ -16,6 +16,7 @@ type call struct {
 	state     atomic.Int32
 	// enqueued is when the call came.
 	enqueued time.Time
+	span     CommandSpan // nil for a call that is not traced
 	// lockedSince is when the call began to wait for a locked session; the lane's.
 	lockedSince time.Time
 

@@ -78,6 +78,8 @@ type Options struct {
 	Logger *slog.Logger
 	// Observer is told what the lanes do. Default: nobody is.
 	Observer Observer
+	// Tracer makes spans. Default: nobody does.
+	Tracer Tracer
 }
 
 // ErrPanicked is wrapped by the error of a command whose decision panicked. It
@@ -178,11 +180,15 @@ func New(engine Engine, options Options) *Committer {
 // A context that ends while the command still waits for its turn takes the command
 // back; one that ends later leaves it open whether the command took effect.
 func (c *Committer) Do(ctx context.Context, command runs.Command) (runs.Reply, error) {
+	do := c.do
+	if c.options.Tracer != nil {
+		do = c.traced
+	}
 	if c.options.Observer == nil {
-		return c.do(ctx, command)
+		return do(ctx, command)
 	}
 	begun := time.Now()
-	reply, err := c.do(ctx, command)
+	reply, err := do(ctx, command)
 	c.options.Observer.Answered(command, reply, err, time.Since(begun))
 	return reply, err
 }
@@ -264,7 +270,7 @@ func (c *Committer) enqueue(ctx context.Context, command runs.Command) (*call, e
 	if err != nil {
 		return nil, err
 	}
-	waiting := &call{command: command, needs: needs, sessionID: sessionID, size: sizeOf(command), enqueued: time.Now(), done: make(chan struct{})}
+	waiting := &call{command: command, needs: needs, sessionID: sessionID, size: sizeOf(command), enqueued: time.Now(), span: c.spanOf(ctx), done: make(chan struct{})}
 	if c.spread != nil {
 		c.spread.stalled(c.busy(c.lanes[0]))
 	}

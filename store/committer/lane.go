@@ -323,6 +323,13 @@ func (c *Committer) watch(l *lane, batch []*call) (done func()) {
 		}
 	}
 	commands := len(batch)
+	if c.options.Tracer != nil {
+		for _, taken := range batch {
+			if taken.span != nil {
+				taken.span.Began(now.Sub(taken.enqueued), commands)
+			}
+		}
+	}
 	late := time.AfterFunc(c.options.StallAfter, func() {
 		c.options.Logger.Error("lane has not moved", slog.Int("lane", l.number),
 			slog.Duration("for", c.options.StallAfter), slog.Int("commands", commands))

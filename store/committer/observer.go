@@ -1,6 +1,7 @@
 package committer
 
 import (
+	"context"
 	"errors"
 	"time"
 
@@ -48,15 +49,19 @@ const (
 	ResultFailed  Result = "failed"
 )
 
-// observe begins the watch of a transaction and returns what ends it. Whether something was
-// written, and the error, are read at the end.
-func (c *Committer) observe(t *Transaction, written *bool, err *error) (done func()) {
+// observe begins the watch of a transaction of some calls, and returns the context that the engine
+// gets, and what ends the watch. Whether something was written, and the error, are read at the end.
+func (c *Committer) observe(ctx context.Context, calls []*call, t *Transaction, written *bool, err *error) (traced context.Context, done func()) {
 	observer := c.options.Observer
-	if observer == nil {
-		return func() {}
+	var endSpan func(Transaction)
+	if c.options.Tracer != nil {
+		ctx, endSpan = c.traceTransaction(ctx, calls)
+	}
+	if observer == nil && endSpan == nil {
+		return ctx, func() {}
 	}
 	begun := time.Now()
-	return func() {
+	return ctx, func() {
 		t.Took, t.Result = time.Since(begun), ResultEmpty
 		switch {
 		case *written:
@@ -68,6 +73,11 @@ func (c *Committer) observe(t *Transaction, written *bool, err *error) (done fun
 		case *err != nil:
 			t.Result = ResultFailed
 		}
-		observer.Ended(*t)
+		if endSpan != nil {
+			endSpan(*t)
+		}
+		if observer != nil {
+			observer.Ended(*t)
+		}
 	}
 }

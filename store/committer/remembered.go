@@ -88,7 +88,11 @@ func (c *Committer) decideRemembered(l *lane, calls []*call) (rest []*call) {
 	failpoint.Hit("committer.decided")
 	written := false
 	var err error
-	done := c.observe(&Transaction{Lane: l.number, Commands: len(b.all)}, &written, &err)
+	var traced []*call
+	if c.options.Tracer != nil {
+		traced = b.decided()
+	}
+	ctx, done := c.observe(ctx, traced, &Transaction{Lane: l.number, Commands: len(b.all)}, &written, &err)
 	var lookedMs int64
 	lookedMs, err = c.unread.CommitUnread(ctx, b.guard(), runs.Gather(b.changes))
 	written = err == nil

@@ -27,6 +27,9 @@ import (
 	"github.com/holdpoint/holdpoint/store/tokens"
 )
 
+// StatementTracer makes spans of what a driver sends.
+type StatementTracer = pgx.QueryTracer
+
 // Options set up a Store. Members that are left zero get the default that is named
 // beside them.
 type Options struct {
@@ -52,6 +55,8 @@ type Options struct {
 	// ReadConnections bounds the connections that reads use. Default: the URL's
 	// pool_max_conns, else 16.
 	ReadConnections int
+	// StatementTracer makes spans of statements. Default: nobody does.
+	StatementTracer StatementTracer
 	// Committer sets up the committer. Its Announce is taken by the store.
 	Committer committer.Options
 	// Logger is told of lost connections and failed transactions. Default: discards.
@@ -213,6 +218,7 @@ func poolConfig(url string, options Options) (*pgxpool.Config, error) {
 	if config.ConnConfig.RuntimeParams["application_name"] == "" {
 		config.ConnConfig.RuntimeParams["application_name"] = applicationName
 	}
+	config.ConnConfig.Tracer = options.StatementTracer
 	switch {
 	case options.QueryExecMode != 0:
 		config.ConnConfig.DefaultQueryExecMode = options.QueryExecMode

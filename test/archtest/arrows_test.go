@@ -40,7 +40,7 @@ func with(names ...string) []string { return append(names, domain...) }
 
 // program are the packages that the command line puts together.
 var program = with("internal/failpoint", "webhooks/egress", "webhooks/deliver", ".", "audit", "auth/signing", "auth/sealing", "runs", "runs/*", "migrations", "store", "store/*",
-	"httpapi", "httpapi/*", "httpapi/dialects/*", "web", "web/docsite", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "telemetry", "cli/*")
+	"httpapi", "httpapi/*", "httpapi/dialects/*", "web", "web/docsite", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "telemetry", "telemetry/tracing", "telemetry/tracing/statements", "cli/*")
 
 // places is the package map of docs/architecture.md. The first line that matches a
 // package counts. Every package must match one, so that a new one is placed on
@@ -85,6 +85,9 @@ var places = []place{
 	{name: "httpapi/oidc/oidctest"}, // for tests
 	// The Prometheus client knows database/sql, for those who want its numbers.
 	{name: "telemetry", ours: with("internal/failpoint", "runs", "store/committer"), never: []string{pgx, sqlite, goose, chi}},
+	{name: "telemetry/tracing", ours: with("internal/failpoint", "runs", "store/committer"), never: []string{pgx, sqlite, goose, chi}},
+	{name: "telemetry/tracing/tracingtest"}, // for tests
+	{name: "telemetry/tracing/statements", never: []string{sqlite, goose, chi}},
 	// The pages are files, and a client of the API like any other.
 	{name: "web", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "web/docsite", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
@@ -116,13 +119,13 @@ var places = []place{
 	{name: "bench/load", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "bench/churn", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "runs", "runs/*", "migrations", "store", "store/*"), never: []string{chi}},
 	{name: "bench/waits", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "client", "bench/load"), never: []string{chi}},
-	{name: "test/*", ours: with("webhooks/egress", "webhooks/deliver", "audit", "auth/signing", "auth/sealing", "internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "cli", "cli/*")},
-	{name: "test/*/*", ours: with("webhooks/egress", "webhooks/deliver", "audit", "auth/signing", "auth/sealing", "internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "cli", "cli/*", "test/*")},
+	{name: "test/*", ours: with("webhooks/egress", "webhooks/deliver", "audit", "auth/signing", "auth/sealing", "internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "telemetry/tracing", "telemetry/tracing/*", "cli", "cli/*")},
+	{name: "test/*/*", ours: with("webhooks/egress", "webhooks/deliver", "audit", "auth/signing", "auth/sealing", "internal/failpoint", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "telemetry/tracing", "telemetry/tracing/*", "cli", "cli/*", "test/*")},
 }
 
 // forTests are packages of the module and of others that the program must not link.
 var forTests = []string{
-	module + "/store/storetest", module + "/store/postgres/postgrestest", module + "/httpapi/dialects/dialecttest", module + "/httpapi/oidc/oidctest", module + "/test", module + "/bench",
+	module + "/store/storetest", module + "/store/postgres/postgrestest", module + "/httpapi/dialects/dialecttest", module + "/httpapi/oidc/oidctest", module + "/telemetry/tracing/tracingtest", module + "/test", module + "/bench",
 	"testing", "github.com/stretchr/testify", "github.com/google/go-cmp", "pgregory.net/rapid",
 	"github.com/testcontainers/testcontainers-go", "github.com/getkin/kin-openapi",
 	"github.com/rogpeppe/go-internal", "go.uber.org/goleak", "github.com/chromedp/chromedp",

@@ -18,7 +18,11 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth/sealing"
+	"github.com/holdpoint/holdpoint/store"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+	"github.com/holdpoint/holdpoint/telemetry/tracing"
+	"github.com/holdpoint/holdpoint/telemetry/tracing/statements"
+	"github.com/holdpoint/holdpoint/telemetry/tracing/tracingtest"
 	"github.com/holdpoint/holdpoint/test/inprocess"
 	"github.com/holdpoint/holdpoint/test/rig"
 )
@@ -72,7 +76,7 @@ func (r *recording) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// Every face shows, takes and streams sensitive values, and neither a reply, a log line nor the
+// Every face shows, takes and streams sensitive values, and neither a reply, a log line, a span nor the
 // database has one of them, nor a token, nor a digest by which one could be guessed.
 func TestSecretsAreShownToTheWorkerAlone(t *testing.T) {
 	t.Parallel()
@@ -87,8 +91,13 @@ func TestSecretsAreShownToTheWorkerAlone(t *testing.T) {
 			keys, err := sealing.Parse(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, sealing.KeyBytes)))
 			require.NoError(t, err)
 			logs, replies := &transcript{}, &transcript{}
+			receiver := tracingtest.Start(t)
+			tracer, err := tracing.New(t.Context(), tracing.Options{Endpoint: receiver.URL, Version: "test"})
+			require.NoError(t, err)
+			t.Cleanup(tracer.Close)
 			service := inprocess.Start(t, database, inprocess.Options{
 				WithoutExpiry: true, Sealer: keys, Closed: true,
+				Tracer: tracer, Store: store.Options{Tracer: tracer, StatementTracer: statements.New(tracer.Tracer())},
 				Logger: slog.New(slog.NewJSONHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
 			})
 			made, _, err := service.Keyring.Create(t.Context(), &api.CreateTokenBody{Name: "all", Role: api.RoleAdmin}, "test", "")
@@ -111,7 +120,9 @@ func TestSecretsAreShownToTheWorkerAlone(t *testing.T) {
 			}
 			require.Contains(t, replies.String(), `"sensitive":true`)
 			require.Contains(t, logs.String(), "/v1/runs", "the calls are logged")
-			places := map[string]string{"a reply": replies.String(), "the log": logs.String()}
+			tracer.Close()
+			require.Contains(t, receiver.Raw(), "command Suspend", "the calls are traced")
+			places := map[string]string{"a reply": replies.String(), "the log": logs.String(), "the traces": receiver.Raw()}
 			if engine == "sqlite" {
 				for _, name := range []string{file, file + "-wal"} {
 					text, err := os.ReadFile(name)

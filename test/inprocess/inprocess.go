@@ -26,6 +26,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/relay"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/timbal"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
 	"github.com/holdpoint/holdpoint/runs/loop"
@@ -51,6 +52,8 @@ type Options struct {
 	WebhookGuard egress.Guard
 	// Logger gets what the service logs; nil discards it.
 	Logger *slog.Logger
+	// Tracer makes the spans of calls; nil for none.
+	Tracer wire.Tracer
 	// Closed asks for tokens, those of the service's Keyring.
 	Closed bool
 	// Mounts returns faces beside those of every service, of one with the given keys.
@@ -112,7 +115,7 @@ func Start(tb testing.TB, database string, options Options) *Service {
 			},
 		},
 		Checkpoints: opened, Journal: opened,
-		Signing: signatures, Keyring: keyring, Sealer: options.Sealer, LogRequests: options.Logger != nil,
+		Signing: signatures, Keyring: keyring, Sealer: options.Sealer, LogRequests: options.Logger != nil, Tracer: options.Tracer,
 		Store: opened, Hub: hub, Claims: dispatcher, Logger: logger,
 		Dialects: mounts,
 	})

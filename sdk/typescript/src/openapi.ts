@@ -125,6 +125,8 @@ export interface components {
             sensitive_paths?: string[];
             tool_call_id: string;
             tool_name: string;
+            /** @description Where in a trace the request was raised (W3C Trace Context): that of the service, or the header `traceparent` of the call. Absent when the call was in none. Made by the service; ignored in a request. */
+            traceparent?: string;
         };
         ApprovalResolution: {
             behavior: components["schemas"]["Behavior"];
@@ -1208,6 +1210,8 @@ export interface components {
             /** @description All answers are stored encrypted, shown as `{"sensitive": true}`, and in clear only in the Resume of the worker that holds the run. Not for a question to a parent. */
             sensitive?: boolean;
             tool_call_id?: string;
+            /** @description Where in a trace the request was raised (W3C Trace Context): that of the service, or the header `traceparent` of the call. Absent when the call was in none. Made by the service; ignored in a request. */
+            traceparent?: string;
         };
         UserQuestionResolution: {
             answers?: components["schemas"]["UserQuestionAnswer"][];

@@ -123,6 +123,9 @@ class ApprovalRequest(TypedDict):
     sensitive_paths: NotRequired[list[str]]
     tool_call_id: str
     tool_name: str
+    # Where in a trace the request was raised (W3C Trace Context): that of the service, or the header `traceparent` of the
+    # call. Absent when the call was in none. Made by the service; ignored in a request.
+    traceparent: NotRequired[str]
 
 
 class ApprovalResolution(TypedDict):
@@ -1203,6 +1206,9 @@ class UserQuestionRequest(TypedDict):
     # holds the run. Not for a question to a parent.
     sensitive: NotRequired[bool]
     tool_call_id: NotRequired[str]
+    # Where in a trace the request was raised (W3C Trace Context): that of the service, or the header `traceparent` of the
+    # call. Absent when the call was in none. Made by the service; ignored in a request.
+    traceparent: NotRequired[str]
 
 
 class UserQuestionResolution(TypedDict):

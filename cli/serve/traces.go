@@ -1,0 +1,75 @@
+package serve
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/store"
+	"github.com/holdpoint/holdpoint/telemetry/tracing"
+	"github.com/holdpoint/holdpoint/telemetry/tracing/statements"
+)
+
+// traces are where spans go. A nil traces makes none.
+type traces struct{ *tracing.Tracing }
+
+// tracing returns nil unless a collector is named, by --otlp-endpoint or by the standard's variables.
+func (c *Command) tracing(ctx context.Context, terminal *console.Console, logger *slog.Logger) (*traces, error) {
+	variable := func(name string) string {
+		value, _ := terminal.LookupEnv(name)
+		return value
+	}
+	if c.OTLPEndpoint == "" && variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" ||
+		variable("OTEL_SDK_DISABLED") == "true" || variable("OTEL_TRACES_EXPORTER") == "none" {
+		return nil, nil
+	}
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"} {
+		if protocol := variable(name); protocol != "" && protocol != "http/protobuf" {
+			return nil, console.Usage("%s is %s: traces are sent by http/protobuf alone", name, protocol)
+		}
+	}
+	endpoint := c.OTLPEndpoint
+	if variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != "" {
+		endpoint = "" // the more specific one wins, and is read by the library
+	}
+	if endpoint != "" {
+		if err := tracing.CheckEndpoint(endpoint); err != nil {
+			return nil, console.Usage("--otlp-endpoint: %w", err)
+		}
+	}
+	started, err := tracing.New(ctx, tracing.Options{Endpoint: endpoint, Version: console.Version(), Logger: logger})
+	if err != nil {
+		return nil, err
+	}
+	return &traces{started}, nil
+}
+
+// watch has the store make spans.
+func (t *traces) watch(options *store.Options) {
+	if t != nil {
+		options.Tracer, options.StatementTracer = t.Tracing, statements.New(t.Tracer())
+	}
+}
+
+// calls returns what makes the spans of calls, nil for nothing.
+func (t *traces) calls() wire.Tracer {
+	if t == nil {
+		return nil
+	}
+	return t.Tracing
+}
+
+// counts returns what says how many spans were sent and dropped, nil without any.
+func (t *traces) counts() func() (sent, dropped int64) {
+	if t == nil {
+		return nil
+	}
+	return t.Counts
+}
+
+func (t *traces) close() {
+	if t != nil {
+		t.Close()
+	}
+}

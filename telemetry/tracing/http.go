@@ -1,0 +1,69 @@
+package tracing
+
+import (
+	"context"
+	"net/http"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
+	"go.opentelemetry.io/otel/propagation"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// methods are the names that a span may begin with.
+var methods = map[string]bool{"GET": true, "HEAD": true, "POST": true, "PUT": true, "PATCH": true, "DELETE": true, "OPTIONS": true}
+
+// Call begins the span of a call, in the trace that its caller names, and returns what ends it. The
+// pattern of the route becomes its name, and the ids are those of the path; each may be empty.
+func (t *Tracing) Call(r *http.Request) (ctx context.Context, end func(route, sessionID, runID, requestID, code string, status int)) {
+	ctx = propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
+	method := r.Method
+	if !methods[method] {
+		method = "_OTHER"
+	}
+	ctx, span := t.tracer.Start(ctx, method, trace.WithSpanKind(trace.SpanKindServer), trace.WithAttributes(text("http.request.method", method)))
+	if !span.IsRecording() {
+		return runs.WithTrace(ctx, &runs.CallTrace{Traceparent: runs.TraceparentOf(r.Header["Traceparent"])}), func(_, _, _, _, _ string, _ int) { span.End() }
+	}
+	ctx = runs.WithTrace(ctx, &runs.CallTrace{Traceparent: traceparentOf(span.SpanContext()), Link: func(traceparent string) {
+		if linked := contextOf(traceparent); linked.IsValid() && linked.SpanID() != span.SpanContext().SpanID() {
+			span.AddLink(trace.Link{SpanContext: linked, Attributes: []attribute.KeyValue{text("holdpoint.link", "suspension")}})
+		}
+	}})
+	return ctx, func(route, sessionID, runID, requestID, code string, status int) {
+		if route != "" {
+			span.SetName(method + " " + route)
+		}
+		attributes := []attribute.KeyValue{attribute.Int("http.response.status_code", status)}
+		for _, named := range [][2]string{
+			{"http.route", route},
+			{"holdpoint.session_id", sessionID},
+			{"holdpoint.run_id", runID},
+			{"holdpoint.http_request_id", requestID},
+			{"error.type", code},
+		} {
+			if named[1] != "" {
+				attributes = append(attributes, text(named[0], named[1]))
+			}
+		}
+		span.SetAttributes(attributes...)
+		if status >= http.StatusInternalServerError {
+			span.SetStatus(codes.Error, code)
+		}
+		span.End()
+	}
+}
+
+// traceparentOf writes a span's context in the form of W3C Trace Context.
+func traceparentOf(of trace.SpanContext) string {
+	carrier := propagation.MapCarrier{}
+	propagation.TraceContext{}.Inject(trace.ContextWithSpanContext(context.Background(), of), carrier)
+	return carrier["traceparent"]
+}
+
+// contextOf reads what traceparentOf writes; it returns one that is not valid for anything else.
+func contextOf(traceparent string) trace.SpanContext {
+	return trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{"traceparent": traceparent}))
+}

@@ -1,0 +1,107 @@
+package tracing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/resource"
+	"go.opentelemetry.io/otel/sdk/trace"
+	semconv "go.opentelemetry.io/otel/semconv/v1.40.0"
+	api "go.opentelemetry.io/otel/trace"
+)
+
+// Options say where spans go. What else the standard says, such as OTEL_TRACES_SAMPLER,
+// OTEL_EXPORTER_OTLP_HEADERS and OTEL_SERVICE_NAME, is read from the environment.
+type Options struct {
+	// Endpoint is the base URL of the collector, as in OTEL_EXPORTER_OTLP_ENDPOINT. Empty for the one
+	// of OTEL_EXPORTER_OTLP_TRACES_ENDPOINT.
+	Endpoint string
+	Version  string
+	// Logger is told when spans cannot be sent, and when they can again.
+	Logger *slog.Logger
+}
+
+// Bounds of what a collector may cost.
+const (
+	// queueSize is how many spans wait at most, those on their way included.
+	queueSize = 4096
+	// exportTimeout bounds one attempt to send spans, and shutdownTimeout what is left at the end.
+	exportTimeout   = 10 * time.Second
+	shutdownTimeout = 3 * time.Second
+)
+
+// Tracing makes spans and sends them. It is safe for concurrent use.
+type Tracing struct {
+	provider *trace.TracerProvider
+	tracer   api.Tracer
+	queue    *queue
+	// shutdownWithin is shutdownTimeout, but for tests.
+	shutdownWithin time.Duration
+}
+
+// New returns a Tracing that sends what it makes until it is closed. It makes no connection by
+// itself. The error says what is wrong with the endpoint or the environment.
+func New(ctx context.Context, options Options) (*Tracing, error) {
+	settings := []otlptracehttp.Option{otlptracehttp.WithTimeout(exportTimeout)}
+	if options.Endpoint != "" {
+		settings = append(settings, otlptracehttp.WithEndpointURL(strings.TrimRight(options.Endpoint, "/")+"/v1/traces"))
+	}
+	exporter, err := otlptracehttp.New(ctx, settings...)
+	if err != nil {
+		return nil, fmt.Errorf("traces: %w", err)
+	}
+	return newTracing(ctx, exporter, options)
+}
+
+func newTracing(ctx context.Context, exporter trace.SpanExporter, options Options) (*Tracing, error) {
+	described, err := resource.New(ctx,
+		resource.WithAttributes(semconv.ServiceName("holdpoint"), semconv.ServiceVersion(options.Version)),
+		resource.WithTelemetrySDK(), resource.WithHost(), resource.WithFromEnv())
+	if err != nil {
+		return nil, fmt.Errorf("traces: %w", err)
+	}
+	logger := options.Logger
+	if logger == nil {
+		logger = slog.New(slog.DiscardHandler)
+	}
+	waiting := newQueue(exporter, logger)
+	provider := trace.NewTracerProvider(trace.WithResource(described), trace.WithSpanProcessor(waiting))
+	return &Tracing{provider: provider, tracer: provider.Tracer("github.com/holdpoint/holdpoint"), queue: waiting, shutdownWithin: shutdownTimeout}, nil
+}
+
+// Close sends what is left, for a few seconds at most, and drops the rest.
+func (t *Tracing) Close() {
+	ctx, cancel := context.WithTimeout(context.Background(), t.shutdownWithin)
+	defer cancel()
+	_ = t.provider.Shutdown(ctx) // what was not sent is counted
+}
+
+// Counts returns how many spans were sent, and how many were dropped because the collector did not
+// take them, or not in time.
+func (t *Tracing) Counts() (sent, dropped int64) {
+	return t.queue.sent.Load(), t.queue.dropped.Load()
+}
+
+// Tracer makes the spans of statements.
+func (t *Tracing) Tracer() api.Tracer { return t.tracer }
+
+var errEndpoint = errors.New("it must be an http or https URL with a host")
+
+// CheckEndpoint returns an error unless a text is the base URL of a collector. The error does not
+// repeat it: there may be a password in it.
+func CheckEndpoint(endpoint string) error {
+	parsed, err := url.Parse(endpoint)
+	if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" {
+		return errEndpoint
+	}
+	return nil
+}
+
+func text(key, value string) attribute.KeyValue { return attribute.String(key, value) }
