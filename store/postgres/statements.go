@@ -272,10 +272,9 @@ WHERE webhook_id = $1 AND updated_at_ms = $10`
 
 // The statements of the audit's own log.
 const (
-	// sqlInsertEntry is followed by the values of [tokens.EntryArgs].
-	sqlInsertEntry = `INSERT INTO audit_entries (timestamp_ms, type, actor, body, body_digest) `
-	sqlAddEntry    = sqlInsertEntry + `VALUES ($1, $2, $3, $4, $5)`
-	sqlSealEntry   = `
+	sqlAddEntry = `
+INSERT INTO audit_entries (timestamp_ms, type, actor, body, body_digest) VALUES ($1, $2, $3, $4, $5)`
+	sqlSealEntry = `
 UPDATE audit_entries SET entry_id = CAST($2 AS bigint), prev = $3, hash = $4
 WHERE arrival_id = $1 AND entry_id IS NULL
 	AND NOT EXISTS (SELECT 1 FROM audit_entries AS newer WHERE newer.entry_id >= CAST($2 AS bigint))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -44,7 +45,8 @@ func (s *Store) WriteTokens(ctx context.Context, writes ...tokens.Write) (change
 // withEntry returns a statement that also writes a line of the audit's own log when it changes a row.
 func withEntry(w tokens.Write) (sql string, args []any) {
 	n := len(w.Args)
+	insert, _, _ := strings.Cut(sqlAddEntry, "VALUES")
 	sql = fmt.Sprintf("WITH changed AS (%s\nRETURNING 1)\n%sSELECT $%d::bigint, $%d::text, $%d::text, $%d::text, $%d::text\nWHERE EXISTS (SELECT 1 FROM changed)",
-		w.SQL, sqlInsertEntry, n+1, n+2, n+3, n+4, n+5)
+		w.SQL, insert, n+1, n+2, n+3, n+4, n+5)
 	return sql, append(slices.Clip(w.Args), tokens.EntryArgs(w.Entry)...)
 }
