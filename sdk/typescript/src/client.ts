@@ -1,5 +1,6 @@
 import { type CallOptions, type HoldpointOptions, type KeyedOptions, type Reply, type Repeatable, Transport, at, maxWaitMs, newID, randomUUID } from "./http.js";
 import { invalid, isKind, isTransient } from "./errors.js";
+import { inputDigest } from "./grants.js";
 import { type Snapshots, type StreamItem, type StreamOptions, stream } from "./stream.js";
 import * as doc from "./types.js";
 import { isTerminal, isWaiting } from "./types.js";
@@ -534,6 +535,29 @@ export class Holdpoint {
 
   async revokeToken(tokenId: string, options: CallOptions = {}): Promise<void> {
     await this.transport.call({ method: "DELETE", path: at("/v1/tokens", tokenId), repeat: "always", signal: options.signal });
+  }
+
+  /** The public keys of what the service signed, for `verifyGrant`. */
+  async keys(options: CallOptions = {}): Promise<doc.KeySet> {
+    return await this.#get("/v1/keys", {}, options);
+  }
+
+  /**
+   * Redeems a grant, once, under the lease with which it came; `input` is what is about to run.
+   * Call it just before doing what was approved, and do it only when nothing was thrown. After
+   * `unavailable` it may be redeemed: only the same call with the same key says.
+   */
+  async redeemGrant(grant: string, input: unknown, options: KeyedOptions = {}): Promise<doc.Redemption> {
+    return (await this.#keyed<doc.Redemption>("/v1/grants/redeem", { grant, input_digest: await inputDigest(input) }, options)).value;
+  }
+
+  /**
+   * Makes a ticket for one stream, for a page whose EventSource or WebSocket cannot send the
+   * token: it goes into the address as `ticket`, works once within a minute, and for that path
+   * alone, such as `/v1/sessions/releases/stream`. Never repeated.
+   */
+  async createStreamTicket(path: string, options: CallOptions = {}): Promise<doc.StreamTicket> {
+    return (await this.#post<doc.StreamTicket>("/v1/stream-tickets", { path }, options, "never")).value;
   }
 
   async version(options: CallOptions = {}): Promise<doc.Version> {

@@ -1,4 +1,4 @@
-import type { Fault, PendingApprovalRef, Problem, RecordedDecision } from "./types.js";
+import type { Fault, PendingApprovalRef, Problem, RecordedDecision, Redemption } from "./types.js";
 
 /**
  * What an error means to a caller. An error may be of several kinds: a late answer is
@@ -17,6 +17,9 @@ import type { Fault, PendingApprovalRef, Problem, RecordedDecision } from "./typ
  *   `pendingApproval` is what is open now.
  * - `cursor_reset`: some of the events after the given one are not kept any more;
  *   `firstKeptEventId` is the oldest that is.
+ * - `invalid_grant`: it is no grant that the service signed, or one of another request.
+ * - `grant_mismatch`: the grant is for another tool or input. `grant_expired`: its lease has run out.
+ * - `grant_redeemed`: it was redeemed before; `redemption` says when and by whom.
  * - `unauthorized`, `forbidden`, `rate_limited`: 401, 403, 429.
  * - `unavailable`: the service could not be reached or could not answer. A call that changes
  *   something may or may not have taken effect.
@@ -26,7 +29,7 @@ export type ErrorKind =
   | "not_found" | "conflict" | "invalid" | "already_decided" | "expired" | "lease_lost"
   | "run_not_claimable" | "run_state" | "not_waiting" | "approval_changed" | "session_busy"
   | "session_ended" | "no_parent" | "id_conflict" | "idempotency_conflict" | "cursor_reset"
-  | "unauthorized"
+  | "invalid_grant" | "grant_mismatch" | "grant_expired" | "grant_redeemed" | "unauthorized"
   | "forbidden" | "rate_limited" | "unavailable" | "suspended" | "cancelled" | "worker_stopped";
 
 /** Every error of this package but those of an `AbortSignal`, whose reason is thrown as it is. */
@@ -66,6 +69,8 @@ export class ProblemError extends HoldpointError {
   readonly recordedDecision: RecordedDecision | undefined;
   /** The approval that is open now, of `approval_changed`. */
   readonly pendingApproval: PendingApprovalRef | undefined;
+  /** The first redemption, of `grant_redeemed`. */
+  readonly redemption: Redemption | undefined;
   /** The oldest event that is kept, of `event_cursor_reset`. */
   readonly firstKeptEventId: string | undefined;
   /** How long the service asked to wait; 0 without a Retry-After. */
@@ -82,6 +87,7 @@ export class ProblemError extends HoldpointError {
     this.faults = document.errors ?? [];
     this.recordedDecision = document.recorded_decision;
     this.pendingApproval = document.pending_approval;
+    this.redemption = document.redemption;
     this.firstKeptEventId = document.first_kept_event_id;
     this.retryAfterMs = retryAfterMs;
   }
@@ -114,6 +120,10 @@ const byCode: Record<string, ErrorKind> = {
   id_conflict: "id_conflict",
   idempotency_conflict: "idempotency_conflict",
   event_cursor_reset: "cursor_reset",
+  invalid_grant: "invalid_grant",
+  grant_mismatch: "grant_mismatch",
+  grant_expired: "grant_expired",
+  grant_redeemed: "grant_redeemed",
 };
 
 function kindsOf(status: number, code: string, recorded: RecordedDecision | undefined): ErrorKind[] {

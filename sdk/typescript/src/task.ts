@@ -4,7 +4,7 @@ import { type CallOptions, newID } from "./http.js";
 import { sleep } from "./retry.js";
 import { answers, asksTheSame, type Asked, type SettledRequest } from "./match.js";
 import type {
-  Answer, ApprovalRequest, AskParent, Claim, ClarificationAnswer, Resolution, Resume, RunView, Settled, SettledApproval, SettledQuestion, Suspension,
+  Answer, ApprovalRequest, AskParent, Claim, ClarificationAnswer, Redemption, Resolution, Resume, RunView, Settled, SettledApproval, SettledQuestion, Suspension,
   UserQuestionRequest,
 } from "./types.js";
 
@@ -218,6 +218,18 @@ export class Task {
       request_id, declined, summary, answers: labelled, justification,
       ...(value === undefined ? {} : { value }), ...(runtime_payload === undefined ? {} : { runtime_payload }),
     };
+  }
+
+  /**
+   * Redeems the grant of an approval that `approve` or `resume` returned, just before the task
+   * does what was approved; `input` is what is about to run. Throws `grant_redeemed` also when
+   * the claim shows that a worker before was about to: find out what ran.
+   */
+  async redeemGrant(resolution: Resolution, input: unknown, options: CallOptions = {}): Promise<Redemption> {
+    const { grant } = resolution;
+    if (typeof grant === "string") return await this.#calling(() => this.#client.redeemGrant(grant, input, this.#with(options)));
+    if (grant?.redeemed_at_ms !== undefined) throw new HoldpointError(["grant_redeemed"], `it was redeemed before, under fence ${grant.fence}`);
+    throw new HoldpointError(["invalid_grant"], `request ${resolution.request_id} was ${resolution.outcome} and has no grant`);
   }
 
   /** Stores a checkpoint, which a later claim returns. It counts as including the decisions that were returned before. */

@@ -51,6 +51,10 @@ export type Token = Schemas["Token"];
 export type TokenSecret = Schemas["TokenSecret"];
 export type TokenList = Schemas["TokenList"];
 export type Me = Schemas["Me"];
+export type KeySet = Schemas["KeySet"];
+export type Grant = Schemas["Grant"];
+export type Redemption = Schemas["Redemption"];
+export type StreamTicket = Schemas["StreamTicket"];
 export type Version = Schemas["VersionReply"];
 export type Pagination = Schemas["Pagination"];
 export type CreateRun = Schemas["CreateRun"];
@@ -58,6 +62,28 @@ export type CreateSession = Schemas["CreateSession"];
 export type AskParent = Schemas["AskParent"];
 export type AskParentReply = Schemas["AskParentReply"];
 export type InterruptReply = Schemas["InterruptReply"];
+
+/** What a grant says. */
+export interface GrantClaims {
+  iss: string;
+  /** The agent of the run. */
+  aud: string;
+  /** The run. */
+  sub: string;
+  request_id: string;
+  tool_name: string;
+  /** That of the input that may run, after edits and with what is sensitive of it in clear. */
+  input_digest: string;
+  fence: string;
+  /** Seconds since 1970; `exp` is the end of the lease when it was signed. */
+  iat: number;
+  exp: number;
+  /** The handle of the approval: the same in every claim of the run. */
+  jti: string;
+  resolved_by: string;
+  /** The rule by which it was allowed, if one did. */
+  rule_id?: string;
+}
 
 /** One page of a list. */
 export interface Page<T> {

@@ -9,9 +9,10 @@ from ._task import AsyncTask
 from ._transport import RetryPolicy
 from ._worker import AsyncHandler, AsyncWorker
 from .errors import Cancelled, HoldpointError, Kind, LeaseLost, ProblemError, Suspended, UnavailableError, WorkerStopped, is_kind
+from .grants import GrantClaims, input_digest, verify_grant
 
 __all__ = [
-    "AsyncHandler", "AsyncHoldpoint", "AsyncTask", "AsyncWorker", "Cancelled", "CreatedRun", "Handler", "Holdpoint", "HoldpointError",
-    "Kind", "LeaseLost", "Page", "ProblemError", "RetryPolicy", "RunResult", "SessionResult", "StreamItem", "Suspended", "Task",
-    "UnavailableError", "Worker", "WorkerStopped", "is_kind", "types",
+    "AsyncHandler", "AsyncHoldpoint", "AsyncTask", "AsyncWorker", "Cancelled", "CreatedRun", "GrantClaims", "Handler", "Holdpoint",
+    "HoldpointError", "Kind", "LeaseLost", "Page", "ProblemError", "RetryPolicy", "RunResult", "SessionResult", "StreamItem",
+    "Suspended", "Task", "UnavailableError", "Worker", "WorkerStopped", "input_digest", "is_kind", "types", "verify_grant",
 ]

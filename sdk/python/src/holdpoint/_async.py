@@ -13,6 +13,7 @@ from . import types as doc
 from ._stream import Kind, StreamItem, stream
 from ._transport import MAX_WAIT_SECONDS, Reply, RetryPolicy, Transport, at, new_id, now, without_none
 from .errors import HoldpointError, is_kind, is_transient
+from .grants import input_digest
 
 Item = TypeVar("Item")
 TERMINAL = ("completed", "failed", "interrupted", "cancelled")
@@ -537,6 +538,22 @@ class AsyncHoldpoint:
 
     async def revoke_token(self, token_id: str) -> None:
         await self.transport.call("DELETE", at("/v1/tokens", token_id))
+
+    async def keys(self) -> doc.KeySet:
+        """The public keys of what the service signed, for verify_grant."""
+        return cast(doc.KeySet, await self._get("/v1/keys"))
+
+    async def redeem_grant(self, grant: str, value: Any, *, idempotency_key: str | None = None) -> doc.Redemption:
+        """Redeems a grant, once, under the lease with which it came; value is the input that is about to run. Call it just before
+        doing what was approved, and do it only when nothing was raised. After unavailable it may be redeemed: only the same call
+        with the same key says."""
+        body = {"grant": grant, "input_digest": input_digest(value)}
+        return cast(doc.Redemption, (await self._keyed("/v1/grants/redeem", body, idempotency_key)).value)
+
+    async def create_stream_ticket(self, path: str) -> doc.StreamTicket:
+        """Makes a ticket for one stream, for a page whose EventSource or WebSocket cannot send the token: it goes into the address
+        as ticket, works once within a minute, and for that path alone, such as /v1/sessions/releases/stream. Never repeated."""
+        return cast(doc.StreamTicket, (await self.transport.call("POST", "/v1/stream-tickets", body={"path": path}, repeat="never")).value)
 
     async def version(self) -> doc.VersionReply:
         return cast(doc.VersionReply, await self._get("/version"))

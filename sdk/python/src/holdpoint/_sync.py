@@ -292,6 +292,21 @@ class Holdpoint:
     def revoke_token(self, token_id: str) -> None:
         self._portal.call(self._async.revoke_token(token_id))
 
+    def keys(self) -> doc.KeySet:
+        """The public keys of what the service signed, for verify_grant."""
+        return self._portal.call(self._async.keys())
+
+    def redeem_grant(self, grant: str, value: Any, *, idempotency_key: str | None=None) -> doc.Redemption:
+        """Redeems a grant, once, under the lease with which it came; value is the input that is about to run. Call it just before
+        doing what was approved, and do it only when nothing was raised. After unavailable it may be redeemed: only the same call
+        with the same key says."""
+        return self._portal.call(self._async.redeem_grant(grant, value, idempotency_key=idempotency_key))
+
+    def create_stream_ticket(self, path: str) -> doc.StreamTicket:
+        """Makes a ticket for one stream, for a page whose EventSource or WebSocket cannot send the token: it goes into the address
+        as ticket, works once within a minute, and for that path alone, such as /v1/sessions/releases/stream. Never repeated."""
+        return self._portal.call(self._async.create_stream_ticket(path))
+
     def version(self) -> doc.VersionReply:
         return self._portal.call(self._async.version())
 
@@ -384,6 +399,12 @@ class Task:
         """Asks the parent's session. With park it ends the lease and raises Suspended; the handler is called again once there is an
         answer, and then the same call returns it. Without, it returns None, and the answer comes into the session's mailbox."""
         return self._portal.call(self._async.ask_parent(body))
+
+    def redeem_grant(self, resolution: doc.Resolution, value: Any) -> doc.Redemption:
+        """Redeems the grant of an approval that approve, or the claim's resume, returned, just before the task does what was
+        approved; value is the input that is about to run. Raises grant_redeemed also when the claim shows that a worker before was
+        about to: find out what ran."""
+        return self._portal.call(self._async.redeem_grant(resolution, value))
 
     def save_checkpoint(self, checkpoint: Any) -> None:
         """Stores a checkpoint, which a later claim returns. It counts as including the decisions that were returned before."""

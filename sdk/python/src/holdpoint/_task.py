@@ -197,6 +197,17 @@ class AsyncTask:
             raise Suspended
         return await self._answered(request)
 
+    async def redeem_grant(self, resolution: doc.Resolution, value: Any) -> doc.Redemption:
+        """Redeems the grant of an approval that approve, or the claim's resume, returned, just before the task does what was
+        approved; value is the input that is about to run. Raises grant_redeemed also when the claim shows that a worker before was
+        about to: find out what ran."""
+        grant = resolution.get("grant")
+        if isinstance(grant, str):
+            return await self._calling(self._client.redeem_grant(grant, value))
+        if grant and grant.get("redeemed_at_ms"):
+            raise HoldpointError(["grant_redeemed"], f"it was redeemed before, under fence {grant.get('fence')}")
+        raise HoldpointError(["invalid_grant"], f"request {resolution['request_id']} was {resolution['outcome']} and has no grant")
+
     async def save_checkpoint(self, checkpoint: Any) -> None:
         """Stores a checkpoint, which a later claim returns. It counts as including the decisions that were returned before."""
         beat = await self._calling(self._client.heartbeat(

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
-from .types import Fault, PendingApprovalRef, RecordedDecision
+from .types import Fault, PendingApprovalRef, RecordedDecision, Redemption
 
 Kind = Literal[
     "not_found", "conflict", "invalid", "already_decided", "expired", "lease_lost", "run_not_claimable", "run_state", "not_waiting",
-    "approval_changed", "session_busy", "session_ended", "no_parent", "id_conflict", "idempotency_conflict", "cursor_reset", "unauthorized",
-    "forbidden", "rate_limited", "unavailable", "suspended", "cancelled", "worker_stopped",
+    "approval_changed", "session_busy", "session_ended", "no_parent", "id_conflict", "idempotency_conflict", "cursor_reset",
+    "invalid_grant", "grant_mismatch", "grant_expired", "grant_redeemed", "unauthorized", "forbidden", "rate_limited", "unavailable", "suspended", "cancelled", "worker_stopped",
 ]
 """What an error means to a caller. An error may be of several kinds: a late answer is `conflict`, `already_decided` and perhaps
 `expired` at once. `unavailable` says that the service could not be reached or could not answer: a call that changes something may or
@@ -49,6 +49,8 @@ class ProblemError(HoldpointError):
         """The decision before this call, when the call was late."""
         self.pending_approval: PendingApprovalRef | None = document.get("pending_approval")
         """The approval that is open now, of `approval_changed`."""
+        self.redemption: Redemption | None = document.get("redemption")
+        """The first redemption, of `grant_redeemed`."""
         self.first_kept_event_id: str | None = document.get("first_kept_event_id")
         """The oldest event that is kept, of `event_cursor_reset`."""
         self.retry_after = retry_after
@@ -88,6 +90,10 @@ _BY_CODE: dict[str, Kind] = {
     "id_conflict": "id_conflict",
     "idempotency_conflict": "idempotency_conflict",
     "event_cursor_reset": "cursor_reset",
+    "invalid_grant": "invalid_grant",
+    "grant_mismatch": "grant_mismatch",
+    "grant_expired": "grant_expired",
+    "grant_redeemed": "grant_redeemed",
 }
 
 

@@ -1,0 +1,175 @@
+"""Checks grants without the service. verify_grant needs the package cryptography: pip install "holdpoint[grants]"."""
+
+from __future__ import annotations
+
+import base64
+import decimal
+import hashlib
+import importlib
+import json
+import math
+import time
+from collections.abc import Mapping
+from typing import Any, NotRequired, TypedDict, cast
+
+from . import types as doc
+from .errors import HoldpointError, invalid
+
+MAX_GRANT_LENGTH = 64 << 10
+PURPOSE = "holdpoint-grant+jwt"
+MAX_INTEGER = 1 << 53
+
+
+class GrantClaims(TypedDict):
+    """What a grant says."""
+
+    iss: str
+    # The agent of the run, and the run.
+    aud: str
+    sub: str
+    request_id: str
+    tool_name: str
+    # That of the input that may run, after edits and with what is sensitive of it in clear.
+    input_digest: str
+    fence: str
+    # Seconds since the epoch; exp is the end of the lease when it was signed.
+    iat: int
+    exp: int
+    # The handle of the approval: the same in every claim of the run.
+    jti: str
+    resolved_by: str
+    rule_id: NotRequired[str]
+
+
+def input_digest(value: Any) -> str:
+    """Returns "sha256:" and the hexadecimal SHA-256 of the RFC 8785 form of a value. Raises invalid for one without a JSON form."""
+    try:
+        canonical = _canonical(value).encode()
+    except (TypeError, ValueError, OverflowError, RecursionError) as failure:
+        raise invalid(f"the input has no JSON form that stays as it is: {failure}") from failure
+    return "sha256:" + hashlib.sha256(canonical).hexdigest()
+
+
+def verify_grant(keys: doc.KeySet, grant: str, tool: str, value: Any) -> GrantClaims:
+    """Checks without the service that a grant, the text in the resolution of an allowed approval, allows a tool to run with an
+    input, and returns what else it says. It does not say whether the grant was redeemed, or its lease lost since: redeem_grant
+    does. Whoever verifies grants alone and must not do a thing twice keeps the jti of what was done. The keys are those of
+    keys(); read them again when a key is not known, as replicas get new ones.
+
+    Raises a HoldpointError of the kind invalid_grant (no grant that the service signed), grant_mismatch (for another tool or
+    input), grant_expired or invalid; and ImportError without the package cryptography."""
+    claims = _claims(_payload(keys, grant))
+    digest = input_digest(value)
+    if claims["exp"] <= int(time.time()):
+        raise HoldpointError(["grant_expired"], f"the grant has expired at {claims['exp']}")
+    if claims["tool_name"] != tool:
+        raise HoldpointError(["grant_mismatch"], f"the grant is for the tool {claims['tool_name']!r}")
+    if claims["input_digest"] != digest:
+        raise HoldpointError(["grant_mismatch"], f"the grant is for an input with the digest {claims['input_digest']}")
+    return claims
+
+
+def _invalid_grant(message: str) -> HoldpointError:
+    return HoldpointError(["invalid_grant"], message)
+
+
+def _payload(keys: doc.KeySet, grant: str) -> bytes:
+    """The payload of a grant whose signature holds. The header has three members and no more, so nothing in it can ask for
+    another way to verify."""
+    ed25519: Any = importlib.import_module("cryptography.hazmat.primitives.asymmetric.ed25519")
+    refusal: Any = importlib.import_module("cryptography.exceptions").InvalidSignature
+    parts = grant.split(".")
+    if len(grant) > MAX_GRANT_LENGTH or len(parts) != 3:
+        raise _invalid_grant("it is no compact JWS")
+    header, payload, signature = map(_decoded, parts)
+    said = _object(header)
+    if said.keys() != {"alg", "kid", "typ"} or said["alg"] != "EdDSA" or said["typ"] != PURPOSE:
+        raise _invalid_grant("its header is not that of a grant")
+    for key in keys["keys"]:
+        if (key.get("kid"), key.get("kty"), key.get("crv")) != (said["kid"], "OKP", "Ed25519"):
+            continue
+        try:
+            public = ed25519.Ed25519PublicKey.from_public_bytes(_decoded(key["x"]))
+            public.verify(signature, f"{parts[0]}.{parts[1]}".encode())
+        except (ValueError, refusal) as failure:
+            raise _invalid_grant("its signature does not hold") from failure
+        return payload
+    raise _invalid_grant(f"its key {said['kid']!r:.80} is not among those given")
+
+
+def _decoded(text: str) -> bytes:
+    """Decodes base64url that has one form: no padding, no spaces, no bits left over."""
+    try:
+        raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    except ValueError:
+        raw = b""
+    if base64.urlsafe_b64encode(raw).decode().rstrip("=") != text:
+        raise _invalid_grant("it is no compact JWS")
+    return raw
+
+
+def _object(text: bytes) -> dict[str, Any]:
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            raise ValueError("a member is there twice")
+        return found
+
+    try:
+        value = json.loads(text, object_pairs_hook=once)
+    except (ValueError, RecursionError) as failure:
+        raise _invalid_grant("it cannot be read") from failure
+    if not isinstance(value, dict):
+        raise _invalid_grant("it cannot be read")
+    return value
+
+
+_TEXTS = ("iss", "aud", "sub", "request_id", "tool_name", "input_digest", "fence", "jti", "resolved_by")
+
+
+def _claims(payload: bytes) -> GrantClaims:
+    claims = _object(payload)
+    if not all(isinstance(claims.get(name), str) for name in _TEXTS) or not all(type(claims.get(name)) is int for name in ("iat", "exp")):
+        raise _invalid_grant("its claims cannot be read")
+    return cast(GrantClaims, claims)
+
+
+def _canonical(value: Any) -> str:
+    """The RFC 8785 form: members sorted by UTF-16, numbers as JavaScript writes them."""
+    if value is None or isinstance(value, (bool, str)):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, int):
+        text = str(int(value))
+        if abs(value) > MAX_INTEGER and _number(float(value)) != text:
+            raise ValueError(f"{text} would be rounded")
+        return text
+    if isinstance(value, float):
+        return _number(value)
+    if isinstance(value, Mapping):
+        if not all(isinstance(name, str) for name in value):
+            raise TypeError("a member's name is no text")
+        names: list[str] = sorted(value, key=_utf16)
+        return "{" + ",".join(f"{_canonical(name)}:{_canonical(value[name])}" for name in names) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join(map(_canonical, value)) + "]"
+    raise TypeError(f"{type(value).__name__} is no JSON")
+
+
+def _utf16(name: str) -> bytes:
+    return name.encode("utf-16-be")
+
+
+def _number(value: float) -> str:
+    if not math.isfinite(value):
+        raise ValueError(f"{value} is no JSON")
+    if value == 0:
+        return "0"
+    sign, digits, exponent = decimal.Decimal(repr(value)).normalize(decimal.Context(prec=20)).as_tuple()
+    text, point = "".join(map(str, digits)), len(digits) + int(exponent)
+    if 0 < point <= 21:
+        text = text.ljust(point, "0") if point >= len(text) else f"{text[:point]}.{text[point:]}"
+    elif -6 < point <= 0:
+        text = "0." + "0" * -point + text
+    else:
+        text = text[0] + ("." + text[1:] if len(text) > 1 else "") + f"e{point - 1:+d}"
+    return "-" * sign + text

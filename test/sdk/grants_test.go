@@ -1,0 +1,51 @@
+//go:build unix && agents
+
+package sdk
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/test/rig"
+)
+
+// TestGrants: each library says of each vector what the Go one does (client, TestGrantVectors),
+// verifies and redeems a grant of the real service, and opens a stream by a ticket.
+func TestGrants(t *testing.T) {
+	vectors := filepath.Join(repository(), "docs/spec/grant-vectors.json")
+	script := func(t *testing.T, name string) string {
+		project, _ := needNode(t)
+		text, err := os.ReadFile(name)
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(project, name), text, 0o600))
+		return project
+	}
+	for library, command := range map[string]func(t *testing.T) (directory string, words []string){
+		"node": func(t *testing.T) (string, []string) { return script(t, "grants.mjs"), []string{"node", "grants.mjs"} },
+		"deno": func(t *testing.T) (string, []string) {
+			return script(t, "grants.mjs"), []string{needDeno(t), "run", "--quiet", "--allow-net", "--allow-env", "--allow-read", "grants.mjs"}
+		},
+		"python": func(t *testing.T) (string, []string) {
+			python := rig.Need(t, "python3")
+			if exec.Command(python, "-c", "import cryptography").Run() != nil {
+				rig.Missing(t, "the Python package cryptography")
+			}
+			t.Setenv("PYTHONPATH", filepath.Join(repository(), "sdk/python/src"))
+			return ".", []string{python, "-B", "grants.py"}
+		},
+	} {
+		t.Run(library, func(t *testing.T) {
+			directory, words := command(t)
+			service := rig.Start(t, rig.Options{Database: rig.SQLite(t)})
+			service.ConnectPatiently()
+			said, err := run(directory, words[0], append(words[1:], vectors, service.URL())...)
+			require.NoError(t, err)
+			require.Contains(t, strings.TrimSpace(said), " 0 failed")
+		})
+	}
+}
