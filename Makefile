@@ -68,7 +68,7 @@ fuzz: ## Run each fuzz target for FUZZ_TIME
 
 .PHONY: faults
 faults: ## Kill, freeze and cut what the service runs on, in a bounded form
-	go test -tags faults ./test/... ./store/...
+	go test -tags faults ./test/... ./store/... ./cli/serve
 
 .PHONY: agents
 agents: ## Drive coding agents from npm with a stub of their model, and MCP's conformance suite

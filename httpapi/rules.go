@@ -127,6 +127,9 @@ func (s *Server) explainRules(w http.ResponseWriter, r *http.Request) error {
 	if call.ToolName == "" {
 		faults.AddBeside(api.Fault{Pointer: "/tool_name", Detail: "is required"})
 	}
+	faults.Text("/tool_name", call.ToolName, api.MaxNameLength)
+	faults.Text("/tool_call_id", call.ToolCallID, api.MaxToolCallIDLength)
+	rules.CheckPatternKeys("/pattern_keys", call.PatternKeys, &faults)
 	faults.OptionalID("/session_id", call.SessionID)
 	decision := runs.ApprovalDecision{Behavior: api.BehaviorAllow, RememberForMs: body.RememberForMs}
 	switch body.Effect { //nolint:exhaustive // no decision writes a rule that asks

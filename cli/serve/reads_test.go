@@ -54,61 +54,85 @@ func (w *endless) Write(text []byte) (int, error) {
 	return w.ResponseRecorder.Write(text)
 }
 
-// No GET, HEAD or OPTIONS of any route writes anything, whatever waits: the review hook is owed by
-// the raise, once.
-func TestReadsWriteNothing(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "reads.db")
-	store, err := sqlite.Open(t.Context(), path, sqlite.Options{})
+// whole is a service with all that serve has: the dialects, webhooks, signatures and the review hook.
+type whole struct {
+	t      *testing.T
+	path   string // of its database
+	store  *sqlite.Store
+	server *httpapi.Server
+	secret string
+}
+
+func startWhole(t *testing.T) *whole {
+	t.Helper()
+	w := &whole{t: t, path: filepath.Join(t.TempDir(), "whole.db")}
+	store, err := sqlite.Open(t.Context(), w.path, sqlite.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
 	nowMs := func() int64 { return time.Now().UnixMilli() }
 	keyring := auth.NewKeyring(auth.Options{Tokens: store, Mode: auth.Required, NewID: runs.NewID, NowMs: nowMs})
 	command := Command{Dialects: dialectNames, DefaultAgent: "default", RelayAlways: "exact", ReviewHook: "http://127.0.0.1:1"}
-	logger := slog.New(slog.DiscardHandler)
 	keys, err := sealing.Parse("k:" + base64.StdEncoding.EncodeToString(make([]byte, 32)))
 	require.NoError(t, err)
-	_, hooks := command.webhooks(store, keys, egress.Guard{}, nil, logger)
+	_, hooks := command.webhooks(store, keys, egress.Guard{}, nil, slog.New(slog.DiscardHandler))
 	private, err := signing.Generate()
 	require.NoError(t, err)
 	signatures, err := signing.New([]ed25519.PrivateKey{private}, store, nowMs)
 	require.NoError(t, err)
 	require.NoError(t, signatures.Publish(t.Context()))
 	hub := watch.NewHub()
-	defer store.Subscribe(hub.Publish)()
-	server := httpapi.New(httpapi.Options{
+	t.Cleanup(store.Subscribe(hub.Publish))
+	w.store = store
+	w.server = httpapi.New(httpapi.Options{
 		Store: store, Hub: hub, Keyring: keyring, Dialects: command.mounts(signatures), Hosts: []string{"*"}, Origins: []string{"https://page.example"},
-		Reviewed: codex.ChangesFiles, Webhooks: hooks, Signing: signatures, Checkpoints: store, PollInterval: 5 * time.Millisecond, KeepAlive: 5 * time.Millisecond,
+		Reviewed: codex.ChangesFiles, Webhooks: hooks, Signing: signatures, Checkpoints: store,
+		PollInterval: 5 * time.Millisecond, KeepAlive: 5 * time.Millisecond,
 	})
-	defer server.Drain()
-	handler := server.Handler()
+	t.Cleanup(w.server.Drain)
 	made, _, err := keyring.Create(t.Context(), &api.CreateTokenBody{Name: "all", Role: api.RoleAdmin}, "user:test", "")
 	require.NoError(t, err)
-	call := func(method, path, body string) *httptest.ResponseRecorder {
-		ctx, cancel := context.WithCancel(t.Context())
-		defer cancel()
-		r := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(body))
-		r.Header.Set("Content-Type", "application/json")
-		r.Header.Set("Authorization", "Bearer "+made.Secret)
-		if method == http.MethodOptions {
-			r.Header.Set("Origin", "https://page.example")
-			r.Header.Set("Access-Control-Request-Method", http.MethodPost)
-		}
-		answer := httptest.NewRecorder()
-		handler.ServeHTTP(&endless{answer, cancel}, r)
-		require.Less(t, answer.Code, 500, "%s %s: %s", method, path, answer.Body)
-		return answer
+	w.secret = made.Secret
+	return w
+}
+
+func (w *whole) call(method, path, body string) *httptest.ResponseRecorder {
+	w.t.Helper()
+	ctx, cancel := context.WithCancel(w.t.Context())
+	defer cancel()
+	r := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(body))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Authorization", "Bearer "+w.secret)
+	if method == http.MethodOptions {
+		r.Header.Set("Origin", "https://page.example")
+		r.Header.Set("Access-Control-Request-Method", http.MethodPost)
 	}
-	post := func(path, body string) string {
-		answer := call(http.MethodPost, path, body)
-		require.Less(t, answer.Code, 300, "%s: %s", path, answer.Body)
-		return answer.Body.String()
-	}
-	first := func(pattern, text string) string {
-		found := regexp.MustCompile(pattern).FindStringSubmatch(text)
-		require.NotNil(t, found, "%s in %s", pattern, text)
-		return found[1]
-	}
+	answer := httptest.NewRecorder()
+	w.server.Handler().ServeHTTP(&endless{answer, cancel}, r)
+	require.Less(w.t, answer.Code, 500, "%s %s: %s", method, path, answer.Body)
+	return answer
+}
+
+func (w *whole) post(path, body string) string {
+	w.t.Helper()
+	answer := w.call(http.MethodPost, path, body)
+	require.Less(w.t, answer.Code, 300, "%s: %s", path, answer.Body)
+	return answer.Body.String()
+}
+
+// first returns what the group of a pattern is in a text.
+func first(t *testing.T, pattern, text string) string {
+	t.Helper()
+	found := regexp.MustCompile(pattern).FindStringSubmatch(text)
+	require.NotNil(t, found, "%s in %s", pattern, text)
+	return found[1]
+}
+
+// No GET, HEAD or OPTIONS of any route writes anything, whatever waits: the review hook is owed by
+// the raise, once.
+func TestReadsWriteNothing(t *testing.T) {
+	t.Parallel()
+	w := startWhole(t)
+	post, store := w.post, w.store
 
 	// Approvals, one of a file change and one whose time is over, and a question.
 	waits := post("/v1/runs", `{"run_id":"waits","session_id":"s","agent_id":"default","input":{},"suspend":{"approvals":[
@@ -120,22 +144,29 @@ func TestReadsWriteNothing(t *testing.T) {
 	post("/v1/sessions", `{"session_id":"parent","agent_id":"coder"}`)
 	for _, child := range []string{"child", "late"} {
 		post("/v1/sessions", `{"session_id":"`+child+`","agent_id":"helper","parent_session_id":"parent"}`)
-		fence := first(`"fence":"([^"]+)"`, post("/v1/runs", `{"run_id":"of-`+child+`","session_id":"`+child+`","input":1,"claim":{"worker_id":"w"}}`))
+		fence := first(t, `"fence":"([^"]+)"`, post("/v1/runs", `{"run_id":"of-`+child+`","session_id":"`+child+`","input":1,"claim":{"worker_id":"w"}}`))
 		post("/v1/runs/of-"+child+"/clarifications", `{"fence":"`+fence+`","request":`+strings.Replace(question, "asked", "asked-"+child, 1)+`}`)
 	}
 	answer := func(child string) {
 		post("/v1/sessions/parent/questions", `{"resolution":{"request_id":"asked-`+child+`","answers":[{"question_id":"x","freeform_answer":"y"}]}}`)
 	}
-	db, err := sql.Open("sqlite", "file:"+path)
+	db, err := sql.Open("sqlite", "file:"+w.path)
 	require.NoError(t, err)
 	defer db.Close()
 	count := func(query string) (n int) {
 		require.NoError(t, db.QueryRowContext(t.Context(), query).Scan(&n))
 		return n
 	}
+	// committed changes when any other connection has committed something.
+	own, err := db.Conn(t.Context())
+	require.NoError(t, err)
+	committed := func() (version int64) {
+		require.NoError(t, own.QueryRowContext(t.Context(), "PRAGMA data_version").Scan(&version))
+		return version
+	}
 	owedReviews := "SELECT count(*) FROM effects WHERE kind = 'review_approval'"
 	require.Equal(t, 1, count(owedReviews), "the raise owes it")
-	effects := loop.NewEffects(store, loop.EffectsOptions{Logger: logger})
+	effects := loop.NewEffects(store, loop.EffectsOptions{Logger: slog.New(slog.DiscardHandler)})
 	looping, stopLoop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- effects.Run(looping) }()
@@ -144,9 +175,9 @@ func TestReadsWriteNothing(t *testing.T) {
 	stopLoop()
 	require.NoError(t, <-ended)
 	answer("late")
-	rule := first(`"rule_id":"([^"]+)"`, post("/v1/rules", `{"match":{"pattern_keys":["key"]}}`))
-	token := first(`"token_id":"([^"]+)"`, post("/v1/tokens", `{"name":"other","role":"observer"}`))
-	webhook := first(`"webhook_id":"([^"]+)"`, post("/v1/webhooks", `{"url":"https://example.com/hooks","enabled":false}`))
+	rule := first(t, `"rule_id":"([^"]+)"`, post("/v1/rules", `{"match":{"pattern_keys":["key"]}}`))
+	token := first(t, `"token_id":"([^"]+)"`, post("/v1/tokens", `{"name":"other","role":"observer"}`))
+	webhook := first(t, `"webhook_id":"([^"]+)"`, post("/v1/webhooks", `{"url":"https://example.com/hooks","enabled":false}`))
 
 	digest := func(but ...string) string {
 		tables, err := db.QueryContext(t.Context(), `SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name`)
@@ -187,9 +218,10 @@ func TestReadsWriteNothing(t *testing.T) {
 	before = digest()
 	beforeButLeases := digest(leased...)
 
-	handle := first(`"handle":"([^"]+)"`, waits)
+	handle := first(t, `"handle":"([^"]+)"`, waits)
+	version := committed()
 	routes, read := map[string]bool{}, 0
-	require.NoError(t, chi.Walk(server.Routes(), func(_, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
+	require.NoError(t, chi.Walk(w.server.Routes(), func(_, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
 		routes[route] = true
 		return nil
 	}))
@@ -208,19 +240,20 @@ func TestReadsWriteNothing(t *testing.T) {
 			require.NotContains(t, path, "{", "a member of %s has no value here", route)
 			for _, query := range []string{"", "?session_id=s&status=pending&limit=5&fence=1"} {
 				for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodOptions} {
-					if code := call(method, path+query, "").Code; method == http.MethodGet && code == http.StatusOK {
+					if code := w.call(method, path+query, "").Code; method == http.MethodGet && code == http.StatusOK {
 						read++
 					}
 				}
 			}
-			if !leasing[route] {
-				require.Equal(t, before, digest(), "a read of %s wrote something", path)
+			if leasing[route] {
+				require.Equal(t, beforeButLeases, digest(leased...), path)
+				before, version = digest(), committed()
 				continue
 			}
-			require.Equal(t, beforeButLeases, digest(leased...), path)
-			before = digest()
+			require.Equal(t, version, committed(), "a read of %s wrote something", path)
 		}
 	}
+	require.Equal(t, before, digest())
 	require.Greater(t, read, 60, "routes that answered")
 	require.Equal(t, 1, count(owedReviews))
 }

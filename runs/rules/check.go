@@ -43,14 +43,19 @@ func CheckMatch(m *api.RuleMatch, at, toolName string, ofSession bool, faults *r
 	if m.InputDigest != "" && !document.ValidDigest(m.InputDigest) {
 		faults.Add(at+"/input_digest", "must be \"sha256:\" and 64 hexadecimal digits in lower case")
 	}
-	if len(m.PatternKeys) > api.MaxPatternKeys {
-		faults.Add(at+"/pattern_keys", "must have at most %d entries", api.MaxPatternKeys)
-	} else {
-		for i, key := range m.PatternKeys {
-			faults.RequiredText(fmt.Sprintf("%s/pattern_keys/%d", at, i), key, api.MaxPatternKeyLength)
-		}
-	}
+	CheckPatternKeys(at+"/pattern_keys", m.PatternKeys, faults)
 	checkMatchParams(m, at+"/params", faults)
+}
+
+// CheckPatternKeys adds the faults of the pattern keys of a rule or a call.
+func CheckPatternKeys(at string, keys []string, faults *refusal.Faults) {
+	if len(keys) > api.MaxPatternKeys {
+		faults.Add(at, "must have at most %d entries", api.MaxPatternKeys)
+		return
+	}
+	for i, key := range keys {
+		faults.RequiredText(fmt.Sprintf("%s/%d", at, i), key, api.MaxPatternKeyLength)
+	}
 }
 
 func checkMatchParams(m *api.RuleMatch, at string, faults *refusal.Faults) {
