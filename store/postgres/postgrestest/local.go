@@ -53,8 +53,27 @@ func Binaries() (string, error) {
 	return "", errNoBinaries
 }
 
+// Where servers have their directories.
+const (
+	onDisk   = "/tmp"
+	inMemory = "/dev/shm"
+)
+
+// parentDirectory returns where to make the directory of a server. What need not survive the
+// power is in memory, where there is enough: making and dropping a database is the making and
+// unlinking of hundreds of files.
+func parentDirectory(durable bool) string {
+	if !durable && memoryHolds(inMemory) {
+		return inMemory
+	}
+	return onDisk
+}
+
 // directoryPrefix is followed by the process id of the owner.
 const directoryPrefix = "holdpoint-postgres-"
+
+// initArguments are how a cluster is made, besides where.
+var initArguments = []string{"--username", "postgres", "--auth", "trust", "--encoding", "UTF8", "--no-locale", "--no-sync"}
 
 // startLocal starts a server of this process's own: in a new directory, on a unix
 // socket only. It ends with the process, however that ends.
@@ -63,58 +82,89 @@ func startLocal(ctx context.Context, durable bool) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
+	s, _, err := startCluster(ctx, bin, durable, func(ctx context.Context, data string) error {
+		if !durable && fromSnapshot(ctx, bin, data) == nil {
+			return nil
+		}
+		// A machine without a cache directory has no snapshots.
+		return errors.Join(os.RemoveAll(data), initCluster(ctx, bin, data))
+	})
+	return s, err
+}
+
+// startCluster starts a server on the data that a function makes. It returns the server and the
+// directory of its data.
+func startCluster(ctx context.Context, bin string, durable bool, makeData func(ctx context.Context, data string) error) (s *server, data string, err error) {
 	account, err := Unprivileged()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	removeAbandoned()
 	// Not the test's directory: the path of a unix socket has at most 107 bytes.
-	directory, err := os.MkdirTemp("/tmp", directoryPrefix+strconv.Itoa(os.Getpid())+"-")
+	directory, err := os.MkdirTemp(parentDirectory(durable), directoryPrefix+strconv.Itoa(os.Getpid())+"-")
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if account != nil {
 		if err := os.Chown(directory, int(account.Uid), int(account.Gid)); err != nil {
-			return nil, err
+			return nil, "", err
 		}
 	}
-	data := filepath.Join(directory, "data")
-	initdb := exec.CommandContext(ctx, filepath.Join(bin, "initdb"),
-		"--pgdata", data, "--username", "postgres", "--auth", "trust", "--encoding", "UTF8", "--no-locale", "--no-sync")
-	initdb.SysProcAttr = &syscall.SysProcAttr{Credential: account}
-	initdb.Dir = directory
-	if output, err := initdb.CombinedOutput(); err != nil {
-		return nil, errors.Join(fmt.Errorf("initdb: %w: %s", err, output), os.RemoveAll(directory))
+	data = filepath.Join(directory, "data")
+	if err := makeData(ctx, data); err != nil {
+		return nil, "", errors.Join(err, os.RemoveAll(directory))
 	}
 	settings := []string{
 		"-D", data, "-k", directory, "-c", "listen_addresses=", "-c", "max_connections=400",
 		"-c", "log_min_messages=warning", "-c", "timezone=UTC",
 	}
 	if !durable {
-		settings = append(settings, "-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off")
+		settings = append(settings, "-c", "fsync=off", "-c", "synchronous_commit=off", "-c", "full_page_writes=off", "-c", "max_wal_size=256MB",
+			"-c", "dynamic_shared_memory_type=mmap") // in the directory, so that nothing is left of a server that was killed
 	}
 	process, err := startProcess(filepath.Join(bin, "postgres"), settings, directory, account)
 	if err != nil {
-		return nil, errors.Join(err, os.RemoveAll(directory))
+		return nil, "", errors.Join(err, os.RemoveAll(directory))
 	}
-	s := &server{admin: &url.URL{
+	s = &server{admin: &url.URL{
 		Scheme: "postgres", User: url.User("postgres"), Path: "/postgres",
 		RawQuery: url.Values{"host": {directory}, "sslmode": {"disable"}}.Encode(),
 	}}
+	if !durable {
+		// Without fsync, files are copied faster than blocks are logged.
+		s.strategy = "FILE_COPY"
+	}
+	s.shutDown = func() error { return process.stop(syscall.SIGINT) }
+	s.remove = func() error { return os.RemoveAll(directory) }
 	s.end = func(keep bool) error {
-		err := process.stop()
 		if keep {
-			kept := filepath.Join("/tmp", "holdpoint-kept-"+filepath.Base(directory))
+			kept := filepath.Join(filepath.Dir(directory), "holdpoint-kept-"+filepath.Base(directory))
 			fmt.Fprintf(os.Stderr, "the data of the failed tests is kept; start it with: %s -D %s -k %s\n",
 				filepath.Join(bin, "postgres"), filepath.Join(kept, "data"), kept)
-			return errors.Join(err, os.Rename(directory, kept))
+			return errors.Join(s.shutDown(), os.Rename(directory, kept))
 		}
-		return errors.Join(err, os.RemoveAll(directory))
+		// Nobody will read the data, so that the server need not write it.
+		return errors.Join(process.stop(syscall.SIGQUIT), s.remove())
 	}
 	if err := process.waitReady(ctx, s); err != nil {
-		return nil, errors.Join(err, s.end(false))
+		return nil, "", errors.Join(err, s.end(false))
 	}
-	return s, nil
+	return s, data, nil
+}
+
+// initCluster makes a new cluster.
+func initCluster(ctx context.Context, bin, data string) error {
+	account, err := Unprivileged()
+	if err != nil {
+		return err
+	}
+	initdb := exec.CommandContext(ctx, filepath.Join(bin, "initdb"), append([]string{"--pgdata", data}, initArguments...)...)
+	initdb.SysProcAttr = &syscall.SysProcAttr{Credential: account}
+	initdb.Dir = filepath.Dir(data)
+	if output, err := initdb.CombinedOutput(); err != nil {
+		return fmt.Errorf("initdb: %w: %s", err, output)
+	}
+	return nil
 }
 
 // Unprivileged returns whom to run Postgres as: it refuses to run as root. It is
@@ -145,9 +195,13 @@ func Unprivileged() (*syscall.Credential, error) {
 // removeAbandoned removes the directories of processes that were killed. Their
 // servers were ended with them.
 func removeAbandoned() {
-	directories, err := filepath.Glob("/tmp/" + directoryPrefix + "*")
-	if err != nil {
-		return
+	var directories []string
+	for _, parent := range []string{onDisk, inMemory} {
+		found, err := filepath.Glob(filepath.Join(parent, directoryPrefix+"*"))
+		if err != nil {
+			return
+		}
+		directories = append(directories, found...)
 	}
 	for _, directory := range directories {
 		var pid int
@@ -218,14 +272,15 @@ func (p *process) waitReady(ctx context.Context, s *server) error {
 	}
 }
 
-// stop ends the server by a fast shutdown, which needs no client to agree.
-func (p *process) stop() error {
+// stop ends the server by a signal: SIGINT for a shutdown that needs no client to agree, SIGQUIT
+// for one that writes nothing.
+func (p *process) stop(signal syscall.Signal) error {
 	select {
 	case <-p.exited:
 		return fmt.Errorf("postgres ended by itself: %w", p.exit)
 	default:
 	}
-	if err := p.command.Process.Signal(syscall.SIGINT); err != nil {
+	if err := p.command.Process.Signal(signal); err != nil {
 		return fmt.Errorf("stop postgres: %w", err)
 	}
 	<-p.exited

@@ -187,9 +187,15 @@ type server struct {
 	// behind.
 	end  func(keep bool) error
 	kept bool
+	// shutDown and remove are the two steps of end, for those that want the data in between.
+	shutDown, remove func() error
+	// strategy is how CREATE DATABASE copies a template, "" for the server's default.
+	strategy string
 
 	mu       sync.Mutex
 	template string
+	// connection is for administration.
+	connection *pgx.Conn
 }
 
 func newServer(dsn string) (*server, error) {
@@ -201,6 +207,11 @@ func newServer(dsn string) (*server, error) {
 }
 
 func (s *server) stop() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.connection != nil {
+		_ = s.connection.Close(context.Background())
+	}
 	if s.end == nil {
 		return nil
 	}
@@ -219,13 +230,20 @@ func (s *server) urlOf(database string) string {
 	return u.String()
 }
 
-func (s *server) exec(ctx context.Context, sql string, args ...any) error {
-	conn, err := pgx.Connect(ctx, s.admin.String())
-	if err != nil {
-		return err
+// exec gives a command to the server.
+func (s *server) exec(ctx context.Context, sql string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.execLocked(ctx, sql)
+}
+
+func (s *server) execLocked(ctx context.Context, sql string) (err error) {
+	if s.connection == nil || s.connection.IsClosed() {
+		if s.connection, err = pgx.Connect(ctx, s.admin.String()); err != nil {
+			return err
+		}
 	}
-	defer conn.Close(context.WithoutCancel(ctx))
-	_, err = conn.Exec(ctx, sql, args...)
+	_, err = s.connection.Exec(ctx, sql, pgx.QueryExecModeSimpleProtocol)
 	return err
 }
 
@@ -244,7 +262,11 @@ func (s *server) createDatabase(ctx context.Context, empty bool) (string, error)
 		}
 		s.template = template
 	}
-	return name, s.exec(ctx, "CREATE DATABASE "+quote(name)+" TEMPLATE "+quote(s.template))
+	create := "CREATE DATABASE " + quote(name) + " TEMPLATE " + quote(s.template)
+	if s.strategy != "" {
+		create += " STRATEGY " + s.strategy
+	}
+	return name, s.execLocked(ctx, create)
 }
 
 // templateLock keeps test processes that share a server from making the template
