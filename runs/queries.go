@@ -67,6 +67,9 @@ type RequestQuery struct {
 	Oldest bool
 	// OpenAtMs leaves out what is due at this time and waits for the sweep; 0 leaves out nothing.
 	OpenAtMs int64
+	// EachQuestion counts, instead of requests, the questions that they ask and that have no answer
+	// yet. It says nothing where no count is asked for.
+	EachQuestion bool
 }
 
 // RequestPosition is the keyset cursor of a list of requests.

@@ -389,6 +389,10 @@ LIMIT $4`,
 		// of one session's rows, or of those in a seldom state.
 		Sorted:         " + 0",
 		PendingEffects: "effects AS f",
-		Unfinished:     "coalesce(r.finished_at_ms, 0) = 0",
+		// Postgres looks for a member of no JSON that has \u0000 in a text.
+		OpenQuestions: `coalesce(sum(CASE WHEN replace(q.body, '\u0000', '\u0020')::json -> 'response_schema' IS NOT NULL THEN 1
+	ELSE json_array_length(replace(q.body, '\u0000', '\u0020')::json -> 'questions')
+		- coalesce(json_array_length(q.partial_answers::json), 0) END), 0)::bigint`,
+		Unfinished: "coalesce(r.finished_at_ms, 0) = 0",
 	},
 }

@@ -21,6 +21,8 @@ type Lists struct {
 	Sorted string
 	// PendingEffects is where pending effects are found.
 	PendingEffects string
+	// OpenQuestions adds up what requests q ask and has no answer: 1 of a typed one.
+	OpenQuestions string
 	// RunIndex returns what follows the table of runs to name the index of a list, or of the
 	// part of it that is Unfinished or Finished, for an engine that does not find it by
 	// itself. May be nil.
@@ -346,8 +348,11 @@ func (r *Reader) CountPendingRequests(ctx context.Context, q runs.RequestQuery) 
 	if !storable(string(q.Kind), q.SessionID, q.RunID) {
 		return 0, nil
 	}
-	f := requestFilter(q)
-	return count(ctx, r.lists, f.of(sqlCountRequests), f.args...)
+	f, counted := requestFilter(q), sqlCountRequests
+	if q.EachQuestion {
+		counted = "SELECT " + r.sql.Lists.OpenQuestions + " FROM requests AS q"
+	}
+	return count(ctx, r.lists, f.of(counted), f.args...)
 }
 
 // effectFilter returns where the effects of a query are found. Most effects are done: what

@@ -350,8 +350,10 @@ LIMIT $4`,
 	// next row when it is asked for it, and only the first search ends with its context.
 	Lists: read.Lists{
 		PendingEffects: "effects AS f INDEXED BY effects_due",
-		RunIndex:       runIndex,
-		Whole:          "WITH page AS MATERIALIZED (%s) SELECT * FROM page",
+		OpenQuestions: `coalesce(sum(CASE WHEN json_type(q.body, '$.response_schema') IS NOT NULL THEN 1
+	ELSE json_array_length(q.body, '$.questions') - coalesce(json_array_length(q.partial_answers), 0) END), 0)`,
+		RunIndex: runIndex,
+		Whole:    "WITH page AS MATERIALIZED (%s) SELECT * FROM page",
 	},
 }
 

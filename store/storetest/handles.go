@@ -144,6 +144,32 @@ var handleTests = map[string]func(*harness){
 		require.Nil(h, settled[0].PartialAnswers)
 		require.Equal(h, []string{"r"}, h.claimable())
 	},
+	"parts/questions without an answer are counted": func(h *harness) {
+		count := func() int64 {
+			n, err := h.store.CountPendingRequests(h.ctx, runs.RequestQuery{Kind: model.KindQuestion, SessionID: "s", EachQuestion: true})
+			require.NoError(h, err)
+			return n
+		}
+		require.Zero(h, count())
+		suspension := twoQuestions("q")
+		typed := question("typed")
+		typed.Questions, typed.ResponseSchema, typed.Payload = nil, api.JSON(`{"type":"object"}`), api.JSON(`{"questions":[1,2,3]}`)
+		hostile := question("hostile")
+		hostile.Questions[0].Question = `"questions":[]} \u0000 'x`
+		hostile.Metadata = api.JSON(`{"response_schema":{},"a\u0000":"\ud83d\ude00 1e400"}`)
+		suspension.Questions = append(suspension.Questions, typed, hostile)
+		h.wait("s", "r", suspension)
+		h.wait("other", "elsewhere", twoQuestions("p"))
+		require.EqualValues(h, 4, count())
+		h.do(part("speed"))
+		require.EqualValues(h, 3, count())
+		h.do(part("route"))
+		require.EqualValues(h, 2, count())
+		h.do(&runs.AnswerQuestion{RunID: "r", Actor: person, Resolution: runs.QuestionAnswer{RequestID: "typed", Value: api.JSON(`{}`)}})
+		require.EqualValues(h, 1, count())
+		h.do(&runs.AnswerQuestion{RunID: "r", Actor: person, Resolution: answer("hostile", "left")})
+		require.Zero(h, count())
+	},
 	"parts/expire with their request": func(h *harness) {
 		suspension := twoQuestions("q")
 		due := h.clock.NowMs() + 1_000

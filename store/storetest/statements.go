@@ -44,6 +44,8 @@ func ReadStatements(statements *read.Statements) map[string]read.Query {
 				q.OpenAtMs = openAtMs
 				add("PendingRequests", q, func(r *read.Reader) { _, _ = r.PendingRequests(ctx, q) })
 				add("CountPendingRequests", q, func(r *read.Reader) { _, _ = r.CountPendingRequests(ctx, q) })
+				q.Kind, q.EachQuestion = model.KindQuestion, true
+				add("CountPendingRequests", q, func(r *read.Reader) { _, _ = r.CountPendingRequests(ctx, q) })
 			}
 		}
 		for _, filter := range []runs.RunQuery{{}, {AgentID: "a"}, {Status: api.StatusRunning}, {Status: api.StatusFailed}, {Kind: api.KindInput}, {AgentID: "a", Status: api.StatusQueued, Kind: api.KindInput}} {

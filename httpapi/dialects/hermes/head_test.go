@@ -66,6 +66,25 @@ func TestOneIsReadToShowOne(t *testing.T) {
 	require.LessOrEqual(t, counting.requests.Load(), int64(3))
 }
 
+// A stream of questions shows the oldest and counts the others, without reading them.
+func TestOneQuestionIsReadToShowOne(t *testing.T) {
+	t.Parallel()
+	counting := &countingStore{Store: dialecttest.SQLite(t)}
+	s := serve(t, counting)
+	made := s.attached(t)
+	asked := make([]string, 40)
+	for i := range asked {
+		asked[i] = free(fmt.Sprintf("q%d", i))
+	}
+	now := s.raise(t, made, questions(asked...))
+	counting.requests.Store(0)
+	stream := s.follow(t, "/api/clarify/stream", made.SessionID)
+	stream.shows("initial", now.handle(t, "q0"), 40)
+	s.clarify(t, made.SessionID, `"response":"because"`).is(http.StatusOK, took("because"))
+	stream.shows("clarify", now.handle(t, "q1"), 39)
+	require.LessOrEqual(t, counting.requests.Load(), int64(4), "the first, the answer's, and the second")
+}
+
 // BenchmarkPending shows the oldest of 900 open approvals of 8 KB each.
 func BenchmarkPending(b *testing.B) {
 	store := dialecttest.SQLite(b)

@@ -60,19 +60,9 @@ func (f *face) headClarification(ctx context.Context, sessionID string) (head an
 	if err != nil || len(questions) == 0 {
 		return nil, 0, err
 	}
-	count = len(questions)
-	if requests, err := f.CountOpen(ctx, model.KindQuestion, sessionID); err != nil {
-		return nil, 0, err
-	} else if requests > 1 {
-		// How many a request asks is in its body.
-		all := 0
-		err := f.EachOpen(ctx, model.KindQuestion, sessionID, func(request *model.Request) { all += len(questionsOf(request)) })
-		if err != nil {
-			return nil, 0, err
-		}
-		count = max(count, all)
-	}
-	return questions[0].view(), count, nil
+	// It may be answered by the time the others are counted.
+	count, err = f.CountOpenQuestions(ctx, sessionID)
+	return questions[0].view(), max(count, len(questions)), err
 }
 
 func (f *face) showApproval(w http.ResponseWriter, r *http.Request) error {

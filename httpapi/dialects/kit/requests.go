@@ -73,6 +73,15 @@ func (s *Services) CountOpen(ctx context.Context, kind model.RequestKind, sessio
 	return int(count), err
 }
 
+// CountOpenQuestions returns how many questions of a session have no answer. A request may ask several.
+func (s *Services) CountOpenQuestions(ctx context.Context, sessionID string) (int, error) {
+	if !refusal.ValidID(sessionID) {
+		return 0, nil
+	}
+	count, err := s.Store.CountPendingRequests(ctx, runs.RequestQuery{Kind: model.KindQuestion, SessionID: sessionID, EachQuestion: true})
+	return int(count), err
+}
+
 // FindRequest returns the request that has a handle, open or settled. It returns nil
 // when there is none, or when the text can be no handle.
 func (s *Services) FindRequest(ctx context.Context, handle string) (*model.Request, error) {
