@@ -73,6 +73,9 @@ type GrantClaims struct {
 	// ResolvedBy is who allowed it, RuleID the rule by which, if one did.
 	ResolvedBy string `json:"resolved_by"`
 	RuleID     string `json:"rule_id,omitempty"`
+	// Callback is set in a grant that was posted to a callback: it holds until Exp, or until the run is
+	// claimed under a later fence, and takes no lease.
+	Callback bool `json:"callback,omitempty"`
 }
 
 // RedeemGrantBody redeems a grant.

@@ -79,7 +79,9 @@ type ApprovalRequest struct {
 	SensitivePaths []string `json:"sensitive_paths,omitempty"`
 	// ExcludeRequester says that none of those who asked may allow it: see docs/security.md#four-eyes.
 	ExcludeRequester bool `json:"exclude_requester,omitzero"`
-	Metadata         JSON `json:"metadata,omitzero"` // an object
+	// Callback is accepted on the way in only: see [Callback].
+	Callback *Callback `json:"callback,omitempty"`
+	Metadata JSON      `json:"metadata,omitzero"` // an object
 	// Traceparent is where in a trace it was raised, by W3C Trace Context; empty when the call was in
 	// none. The service sets it and ignores what a caller sends.
 	Traceparent string `json:"traceparent,omitempty"`
@@ -104,10 +106,12 @@ type UserQuestionRequest struct {
 	ResponseSchema JSON   `json:"response_schema,omitzero"` // at most MaxSchemaBytes
 	Metadata       JSON   `json:"metadata,omitzero"`        // an object
 	// Sensitive says that no answer is shown to anybody but the worker that holds the run.
-	Sensitive   bool   `json:"sensitive,omitzero"`
-	Traceparent string `json:"traceparent,omitempty"` // see ApprovalRequest
-	CreatedAtMs int64  `json:"created_at_ms"`
-	ExpiresAtMs *int64 `json:"expires_at_ms,omitempty"`
+	Sensitive bool `json:"sensitive,omitzero"`
+	// Callback is accepted on the way in only: see [Callback].
+	Callback    *Callback `json:"callback,omitempty"`
+	Traceparent string    `json:"traceparent,omitempty"` // see ApprovalRequest
+	CreatedAtMs int64     `json:"created_at_ms"`
+	ExpiresAtMs *int64    `json:"expires_at_ms,omitempty"`
 	// ExpiresAfterMs is accepted on the way in only, 1 to MaxExpiresAfterMs: it becomes
 	// ExpiresAtMs.
 	ExpiresAfterMs *int64 `json:"expires_after_ms,omitempty"`

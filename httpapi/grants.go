@@ -40,17 +40,11 @@ func (s *Server) signGrant(settled *api.SettledApproval, runID, agentID, fence s
 	if s.signing == nil || grant == nil || grant.Exp == 0 || grant.RedeemedAtMs != 0 {
 		return nil
 	}
-	digest, err := digestThatRuns(settled)
+	claims, err := runs.GrantClaims(settled, grant, runID, agentID, fence)
 	if err != nil {
 		return err
 	}
-	claims := api.GrantClaims{
-		Iss: s.grantIssuer, Aud: agentID, Sub: runID, RequestID: settled.Request.ID, ToolName: settled.Request.ToolName, InputDigest: digest,
-		Fence: fence, Iat: min(time.Now().Unix(), grant.Exp), Exp: grant.Exp, JTI: grant.JTI, ResolvedBy: settled.Resolution.ResolvedBy, //nolint:forbidigo // it says when it was signed; nothing is decided by it
-	}
-	if rule := settled.Resolution.Rule; rule != nil && strings.HasPrefix(settled.Resolution.Via, api.ViaRule) {
-		claims.RuleID = rule.RuleID
-	}
+	claims.Iss, claims.Iat = s.grantIssuer, min(time.Now().Unix(), grant.Exp) //nolint:forbidigo // it says when it was signed; nothing is decided by it
 	payload, err := json.Marshal(claims)
 	if err != nil {
 		return err
@@ -61,18 +55,6 @@ func (s *Server) signGrant(settled *api.SettledApproval, runID, agentID, fence s
 	}
 	settled.Resolution.Grant = &api.Grant{JWS: signed}
 	return nil
-}
-
-// digestThatRuns returns the digest of the input that was allowed. That of an input with sensitive
-// values is not the one of its views, which is keyed: whoever holds the fence knows the values.
-func digestThatRuns(settled *api.SettledApproval) (string, error) {
-	switch {
-	case settled.Resolution.UpdatedInput != nil:
-		return document.Digest(settled.Resolution.UpdatedInput)
-	case strings.HasPrefix(settled.Request.InputDigest, document.KeyedDigestPrefix):
-		return document.Digest(settled.Request.Input)
-	}
-	return settled.Request.InputDigest, nil
 }
 
 // redeemGrant records that the holder of a lease is about to do what was approved.
@@ -110,6 +92,7 @@ func (s *Server) redeemGrant(w http.ResponseWriter, r *http.Request) error {
 	}
 	reply, err := s.doOnRun(r, claims.Sub, &runs.RedeemGrant{
 		RunID: claims.Sub, RequestID: claims.RequestID, JTI: claims.JTI, Fence: fence, IdempotencyKey: key,
+		WithoutLease: claims.Callback, ExpiresAtMs: claims.Exp * 1000,
 	})
 	if err != nil {
 		return err
@@ -144,8 +127,8 @@ func errInvalidGrant(why string) error {
 	return refusal.New(api.CodeInvalidGrant, "it is no grant of this service: %s", wire.Shown(why))
 }
 
-// issuerOf returns the "iss" of grants.
-func issuerOf(externalURL string) string {
+// GrantIssuer returns the "iss" of grants, from where the service is reached.
+func GrantIssuer(externalURL string) string {
 	return cmp.Or(strings.TrimSuffix(externalURL, "/"), defaultIssuer)
 }
 

@@ -19,6 +19,8 @@ import (
 type heldStore struct {
 	store  runs.Store
 	sealer runs.Sealer
+	// checkCallback is nil where callbacks are not posted.
+	checkCallback func(url string) error
 }
 
 var _ runs.Store = heldStore{}
@@ -35,6 +37,7 @@ func (s heldStore) Do(ctx context.Context, command runs.Command) (runs.Reply, er
 	if trace := runs.TraceOf(ctx); trace.Traceparent != "" {
 		runs.UseTrace(command, trace.Traceparent)
 	}
+	runs.UseCallbacks(command, s.checkCallback)
 	caller := auth.From(ctx)
 	if caller == nil {
 		return s.store.Do(ctx, command)

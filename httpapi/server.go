@@ -156,7 +156,10 @@ func New(options Options) *Server {
 		logger = slog.New(slog.DiscardHandler)
 	}
 	draining, drain := context.WithCancel(context.Background())
-	held := heldStore{options.Store, options.Sealer}
+	held := heldStore{store: options.Store, sealer: options.Sealer}
+	if options.Webhooks != nil {
+		held.checkCallback = options.Webhooks.Manager.CheckURL
+	}
 	server := &Server{
 		store: held, sealer: options.Sealer, hub: options.Hub, claims: options.Claims,
 		version: cmp.Or(options.Version, "dev"),
@@ -171,7 +174,7 @@ func New(options Options) *Server {
 		reviewed:     options.Reviewed,
 		access:       &wire.Access{Keyring: options.Keyring, Certificates: options.ClientCertificates},
 		signing:      options.Signing,
-		grantIssuer:  issuerOf(options.Issuer),
+		grantIssuer:  GrantIssuer(options.Issuer),
 		checkpoints:  options.Checkpoints,
 		journal:      options.Journal,
 		oidc:         options.OIDC,

@@ -177,11 +177,13 @@ func (s *Server) replayWebhook(w http.ResponseWriter, r *http.Request) error {
 	if err := s.decodeNothing(w, r); err != nil {
 		return err
 	}
-	found, err := s.webhook(r)
-	if err != nil {
-		return err
+	webhookID := wire.PathID(r, "webhook_id")
+	if webhookID != api.CallbackWebhookID {
+		if _, err := s.webhook(r); err != nil {
+			return err
+		}
 	}
-	givenUp, err := s.store.Effects(r.Context(), runs.EffectQuery{State: api.EffectFailed, WebhookID: found.WebhookID, Limit: api.MaxWebhookReplay + 1})
+	givenUp, err := s.store.Effects(r.Context(), runs.EffectQuery{State: api.EffectFailed, WebhookID: webhookID, Limit: api.MaxWebhookReplay + 1})
 	if err != nil {
 		return err
 	}

@@ -61,6 +61,9 @@ func fenceOf(command Command) (runID string, fence int64) {
 	case *Fail:
 		return c.RunID, c.Fence
 	case *RedeemGrant:
+		if c.WithoutLease {
+			return "", 0
+		}
 		return c.RunID, c.Fence
 	}
 	return "", 0

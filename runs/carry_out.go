@@ -60,6 +60,10 @@ func CommandOf(e *model.Effect) (Command, error) {
 			Fence: payload.Fence, SilentMs: payload.SilentMs,
 		}, nil
 	case api.EffectDeliverWebhook:
+		if e.WebhookID == api.CallbackWebhookID {
+			_, err := CallbackOf(e)
+			return nil, err
+		}
 		if model.IsFanOut(e.EffectID) {
 			_, err := owedBy(e)
 			return nil, err

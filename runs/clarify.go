@@ -96,6 +96,7 @@ func (c *AskClarification) prepare(newID IDSource) error {
 	if model.Sensitive(&c.Request) {
 		faults.Add("/request/sensitive", "must not be given for a parent's question: its answer goes through a mailbox")
 	}
+	checkCallback(c.Request.Callback, "/request", nil, &faults)
 	if len(model.MessageIDOf(c.Request.ID)) > api.MaxIDLength {
 		faults.Add("/request/id", "must have at most %d characters in a clarification", api.MaxIDLength-len(model.MessageIDPrefix))
 	}

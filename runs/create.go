@@ -58,6 +58,7 @@ type CreateRun struct {
 	suspending  raisedSuspension
 	sealer      Sealer
 	traceparent string
+	checkURL    func(url string) error
 }
 
 // createRunBody is what the fingerprint of the call is made from: the members as given, without
@@ -121,6 +122,7 @@ func (c *CreateRun) prepare(newID IDSource) error {
 	}
 	if c.Suspend != nil {
 		checkSuspension(c.Suspend, "/suspend", &faults)
+		checkCallbacks(c.Suspend, "/suspend", c.checkURL, &faults)
 	}
 	if err := cmp.Or(faults.Err(), prepareKey(&c.Key)); err != nil {
 		return err
@@ -163,12 +165,14 @@ func (c *CreateRun) useTrace(traceparent string) { c.traceparent = traceparent }
 
 func (c *CreateRun) useSealer(sealer Sealer) { c.sealer = sealer }
 
+func (c *CreateRun) useCallbacks(checkURL func(string) error) { c.checkURL = checkURL }
+
 // seal seals what is sensitive under a new data key: nothing of the run is there yet.
 func (c *CreateRun) seal() error {
 	if c.suspending.secrets == nil {
 		return nil
 	}
-	if sensitiveInputs(c.Suspend) {
+	if sensitiveInputs(c.Suspend) || c.suspending.secrets.callbacks.any() {
 		c.canonical = document.Encode(c.sealer.Fingerprint(c.canonical))
 	}
 	return cannotSeal(c.suspending.seal(c.sealer.NewDataKey()))

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
@@ -68,4 +69,17 @@ func (w *workingCopy) effect(effectID string) *model.Effect {
 	}
 	effect := *row
 	return &effect
+}
+
+// oweCallback writes the delivery of what became of a request that was just settled.
+func (w *workingCopy) oweCallback(request *model.Request) {
+	if !request.HasCallback() {
+		return
+	}
+	sealed := request.SealedValues().Callback
+	w.enqueueEffect(&model.Effect{
+		SessionID: request.SessionID, EffectID: model.CallbackEffectID(sealed.Origin, request.Handle), RunID: request.RunID,
+		Kind: api.EffectDeliverWebhook, TargetSessionID: request.SessionID, WebhookID: api.CallbackWebhookID,
+		Payload: document.Encode(callbackPayload{Handle: request.Handle}),
+	})
 }

@@ -52,6 +52,21 @@ func WebhookEvent(e *model.Effect) (int64, error) {
 	return payload.EventID, nil
 }
 
+// callbackPayload is the payload of the delivery of what became of a request to its callback.
+type callbackPayload struct {
+	Handle string `json:"handle"`
+}
+
+// CallbackOf returns the handle of the request whose callback an effect posts to. An error says that
+// the row was changed outside of the service.
+func CallbackOf(e *model.Effect) (handle string, err error) {
+	var payload callbackPayload
+	if err := readPayload(e, e.Payload, &payload); err != nil {
+		return "", err
+	}
+	return payload.Handle, checkPayloadIDs(e, payload.Handle)
+}
+
 func readPayload(e *model.Effect, text api.JSON, into any) error {
 	if err := json.Unmarshal(text, into); err != nil {
 		return fmt.Errorf("the payload of the effect is not that of kind %q: %w", e.Kind, err)

@@ -80,13 +80,17 @@ func (w *workingCopy) raiseRequests(run *model.Run, s *raisedSuspension) {
 		question := &s.Questions[i]
 		dueAtMs := w.deadline(question.ExpiresAtMs, question.ExpiresAfterMs)
 		questions[i] = w.timed(s.forms.questions[i], dueAtMs)
-		raise(model.KindQuestion, question.ID, question.Handle, dueAtMs, questions[i], nil)
+		var sealed api.JSON
+		if s.secrets != nil {
+			sealed = s.secrets.sealedQuestions[i]
+		}
+		raise(model.KindQuestion, question.ID, question.Handle, dueAtMs, questions[i], sealed)
 	}
 	approvals := make([]document.Value, len(s.Approvals))
 	for i := range s.Approvals {
 		approval := &s.Approvals[i]
 		var sealed api.JSON
-		if s.secrets != nil && s.secrets.masked[i] != nil {
+		if s.secrets != nil {
 			sealed = s.secrets.sealed[i]
 		}
 		dueAtMs := w.deadline(approval.ExpiresAtMs, approval.ExpiresAfterMs)

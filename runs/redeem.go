@@ -23,6 +23,10 @@ type RedeemGrant struct {
 	JTI            string
 	Fence          int64
 	IdempotencyKey string
+	// WithoutLease says that it was posted to a callback: nobody needs to hold the run, and the grant
+	// ends at ExpiresAtMs.
+	WithoutLease bool
+	ExpiresAtMs  int64
 }
 
 // Needs implements Command.
@@ -37,7 +41,7 @@ func (c *RedeemGrant) decide(w *workingCopy) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	if err := w.checkHolder(run, c.Fence); err != nil {
+	if err := c.checkHolder(w, run); err != nil {
 		return Reply{}, err
 	}
 	request := w.request(run.RunID, c.RequestID)
@@ -57,7 +61,10 @@ func (c *RedeemGrant) decide(w *workingCopy) (Reply, error) {
 		refused.Redemption = redemption
 		return Reply{}, refused
 	}
-	if run.LeaseExpiresAtMs <= w.nowMs {
+	if c.WithoutLease && c.ExpiresAtMs <= w.nowMs {
+		return Reply{}, refusal.New(api.CodeGrantExpired, "the grant of request %s that was posted to its callback has run out", c.RequestID)
+	}
+	if !c.WithoutLease && run.LeaseExpiresAtMs <= w.nowMs {
 		return Reply{}, refusal.New(api.CodeGrantExpired, "the lease of run %s has run out, and the grant with it", run.RunID)
 	}
 	by := api.GrantRedemption{RedeemedAtMs: w.nowMs, RedeemedBy: caller, Fence: model.FenceText(c.Fence)}
@@ -67,6 +74,20 @@ func (c *RedeemGrant) decide(w *workingCopy) (Reply, error) {
 	})
 	w.saveRun(run)
 	return Reply{Redemption: redemptionOf(request, by)}, nil
+}
+
+// checkHolder checks that nobody else has the run. A grant of a callback holds while nobody has
+// claimed the run since the decision.
+func (c *RedeemGrant) checkHolder(w *workingCopy, run *model.Run) error {
+	switch {
+	case !c.WithoutLease:
+		return w.checkHolder(run, c.Fence)
+	case model.Terminal(run.Status):
+		return refusal.New(api.CodeRunStateConflict, "run %s is already %s", run.RunID, run.Status)
+	case run.Fence != c.Fence:
+		return refusal.New(api.CodeLeaseLost, "run %s was claimed since", run.RunID)
+	}
+	return nil
 }
 
 // keyDigest returns what is kept of the idempotency key.

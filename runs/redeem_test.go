@@ -96,3 +96,32 @@ func TestGrantIsNeverStored(t *testing.T) {
 		require.NotContains(t, string(event.Body), `"grant"`)
 	}
 }
+
+// A grant that was posted to a callback takes no lease. It ends with its time, with a claim, and with
+// the run, and is redeemed once whoever else has one.
+func TestRedeemGrantOfACallback(t *testing.T) {
+	t.Parallel()
+	raised := func() (*house, func(id string, fence, expiresAtMs int64) runs.Command) {
+		h := newHouse(t)
+		h.start("r")
+		h.must(suspend("r", 1, approval("a"), approval("b")))
+		h.must(allow("r", "a", "b"))
+		return h, func(id string, fence, expiresAtMs int64) runs.Command {
+			return runs.By(&runs.RedeemGrant{
+				RunID: "r", RequestID: id, JTI: h.request("r", id).Handle, Fence: fence, WithoutLease: true, ExpiresAtMs: expiresAtMs,
+			}, &auth.Identity{Principal: "agent:a"})
+		}
+	}
+	h, redeem := raised()
+	h.refused(api.CodeGrantExpired, redeem("a", 1, h.nowMs))
+	h.refused(api.CodeLeaseLost, redeem("a", 2, h.nowMs+1))
+	h.must(redeem("a", 1, h.nowMs+1))
+	h.refused(api.CodeGrantRedeemed, redeem("a", 1, h.nowMs+1))
+	claim := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w", Principal: "agent:b"}).Claim
+	require.NotZero(t, claim.Resume.Approvals[0].Resolution.Grant.RedeemedAtMs, "whoever claims sees it")
+	h.refused(api.CodeLeaseLost, redeem("b", 1, h.nowMs+1))
+
+	h, redeem = raised()
+	h.must(&runs.CancelRun{RunID: "r"})
+	h.refused(api.CodeRunStateConflict, redeem("a", 1, h.nowMs+1))
+}

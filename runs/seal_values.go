@@ -29,6 +29,14 @@ func UseTrace(command Command, traceparent string) {
 	}
 }
 
+// UseCallbacks gives a command, before it is prepared, what tells whether a URL is one that callbacks
+// go to. Without it a request with a callback is refused.
+func UseCallbacks(command Command, checkURL func(url string) error) {
+	if c, ok := Given(command).(interface{ useCallbacks(func(string) error) }); ok {
+		c.useCallbacks(checkURL)
+	}
+}
+
 // sealSuspension seals what a prepared Suspend raises under the data key of its run, or a new one. It
 // reads only when something is sensitive.
 func sealSuspension(ctx context.Context, reader ValueReader, c *Suspend) error {
@@ -251,4 +259,22 @@ func openRequest(sealer Sealer, dataKey string, request *model.Request) error {
 	}
 	request.Resolution = document.Encode(resolution)
 	return nil
+}
+
+// OpenCallback returns the callback of a request. Errors: one that wraps ErrUnavailable when the
+// key is not configured.
+func OpenCallback(sealer Sealer, request *model.Request) (*api.Callback, error) {
+	sealed := request.SealedValues().Callback
+	if sealed == nil {
+		return nil, refusal.New(api.CodeRequestNotFound, "the request has no callback")
+	}
+	plain, err := sealer.Open(sealed.DataKey, placeOf(request.Handle, partCallback), sealed.Sealed)
+	if err != nil {
+		return nil, cannotSeal(err)
+	}
+	var given api.Callback
+	if err := json.Unmarshal(plain, &given); err != nil {
+		return nil, cannotSeal(err)
+	}
+	return &given, nil
 }

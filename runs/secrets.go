@@ -34,6 +34,7 @@ const keyedDigestPrefix = document.KeyedDigestPrefix
 const (
 	partInput    = "input"
 	partDecision = "decision"
+	partCallback = "callback"
 )
 
 func placeOf(handle, part string) string { return handle + "/" + part }
@@ -46,12 +47,15 @@ type raisedSecrets struct {
 	// masked and sealed are by approval; those without sensitive paths have none.
 	masked []api.JSON
 	sealed []api.JSON
+	// sealedQuestions are by question.
+	sealedQuestions []api.JSON
+	callbacks       callbacks
 }
 
 // secretsOf returns what is sensitive in a checked suspension, nil when nothing is. Errors:
 // secrets_not_configured.
 func secretsOf(s *api.Suspension, sealer Sealer) (*raisedSecrets, error) {
-	found := sensitiveInputs(s)
+	found := sensitiveInputs(s) || hasCallbacks(s)
 	for i := range s.Questions {
 		found = found || model.Sensitive(&s.Questions[i])
 	}
@@ -73,9 +77,9 @@ func sensitiveInputs(s *api.Suspension) bool {
 	return false
 }
 
-// suspensionDigest is digestOf, keyed when an input is sensitive.
+// suspensionDigest is digestOf, keyed when an input or a callback is not to be guessed.
 func suspensionDigest(s *api.Suspension, sealer Sealer) (string, error) {
-	if !sensitiveInputs(s) {
+	if !sensitiveInputs(s) && !hasCallbacks(s) {
 		return digestOf(s)
 	}
 	canonical, err := canonicalBody(s)
@@ -85,13 +89,31 @@ func suspensionDigest(s *api.Suspension, sealer Sealer) (string, error) {
 	return keyedDigestPrefix + sealer.Fingerprint(canonical), nil
 }
 
-// seal encrypts the sensitive inputs of the suspension under a data key, and makes their digests with
+// seal encrypts the sensitive inputs and the callbacks of the suspension under a data key, and makes their digests with
 // it. It may be called again with another one.
 func (s *raisedSuspension) seal(dataKey string) error {
 	secrets := s.secrets
 	secrets.masked, secrets.sealed = make([]api.JSON, len(s.Approvals)), make([]api.JSON, len(s.Approvals))
+	secrets.sealedQuestions = make([]api.JSON, len(s.Questions))
+	for i, given := range secrets.callbacks.questions {
+		var values model.SealedValues
+		if given == nil {
+			continue
+		}
+		if err := secrets.sealCallback(s.Questions[i].Handle, given, &values); err != nil {
+			return err
+		}
+		secrets.sealedQuestions[i] = document.Encode(values)
+	}
 	for i := range s.Approvals {
 		approval := &s.Approvals[i]
+		var values model.SealedValues
+		if secrets.callbacks.approvals != nil && secrets.callbacks.approvals[i] != nil {
+			if err := secrets.sealCallback(approval.Handle, secrets.callbacks.approvals[i], &values); err != nil {
+				return err
+			}
+			secrets.sealed[i] = document.Encode(values)
+		}
 		if len(approval.SensitivePaths) == 0 {
 			continue
 		}
@@ -110,7 +132,8 @@ func (s *raisedSuspension) seal(dataKey string) error {
 		s.inputDigests[i] = keyedDigestPrefix + digest
 		approval.InputDigest = s.inputDigests[i]
 		secrets.masked[i] = maskInput(approval.Input, approval.SensitivePaths)
-		secrets.sealed[i] = document.Encode(model.SealedValues{Input: input})
+		values.Input = input
+		secrets.sealed[i] = document.Encode(values)
 	}
 	secrets.dataKey = dataKey
 	return s.makeForms()

@@ -35,6 +35,9 @@ func (w *workingCopy) settleRequest(run *model.Run, request *model.Request, reso
 	request.PartialAnswers = nil
 	value := w.brought.formOf(&resolution)
 	request.Resolution = value.Text
+	if request.Sealed != nil {
+		w.oweCallback(request)
+	}
 	w.saveRun(run)
 	return resolution, value
 }

@@ -29,6 +29,7 @@ type Suspend struct {
 	suspending  raisedSuspension
 	sealer      Sealer
 	traceparent string
+	checkURL    func(url string) error
 }
 
 // Needs implements Command.
@@ -42,6 +43,7 @@ func (c *Suspend) Needs() Needs {
 func (c *Suspend) prepare(newID IDSource) error {
 	var faults refusal.Faults
 	checkSuspension(&c.Suspension, "", &faults)
+	checkCallbacks(&c.Suspension, "", c.checkURL, &faults)
 	if err := faults.Err(); err != nil {
 		return err
 	}
@@ -56,6 +58,8 @@ func (c *Suspend) prepare(newID IDSource) error {
 func (c *Suspend) useTrace(traceparent string) { c.traceparent = traceparent }
 
 func (c *Suspend) useSealer(sealer Sealer) { c.sealer = sealer }
+
+func (c *Suspend) useCallbacks(checkURL func(string) error) { c.checkURL = checkURL }
 
 func (c *Suspend) raised() *raisedSuspension {
 	if len(c.Approvals) == 0 {

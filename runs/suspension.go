@@ -108,6 +108,9 @@ func prepareSuspension(s *api.Suspension, sealer Sealer, traceparent string, new
 	if prepared.digest, err = suspensionDigest(s, sealer); err != nil {
 		return prepared, err
 	}
+	if prepared.secrets != nil {
+		prepared.secrets.callbacks = takeCallbacks(s)
+	}
 	for i := range s.Questions {
 		s.Questions[i].Handle, s.Questions[i].Traceparent = newID(PrefixHandle), traceparent
 	}
@@ -128,6 +131,9 @@ func prepareSuspension(s *api.Suspension, sealer Sealer, traceparent string, new
 	}
 	return prepared, prepared.makeForms()
 }
+
+// placeIn returns the pointer to an entry of a list.
+func placeIn(prefix, list string, at int) string { return fmt.Sprintf("%s/%s/%d", prefix, list, at) }
 
 // uniqueID adds a fault when an id is used twice in its list.
 func uniqueID(at, id string, seen map[string]bool, faults *refusal.Faults) {

@@ -40,6 +40,9 @@ func NewManager(options Options) *Manager { return &Manager{options} }
 // NowMs returns the present moment.
 func (m *Manager) NowMs() int64 { return m.options.NowMs() }
 
+// CheckURL returns why a URL is not one that deliveries go to, nil for a good one.
+func (m *Manager) CheckURL(url string) error { return m.options.CheckURL(url) }
+
 // Create makes an endpoint and returns it with its secret. Errors: invalid_request,
 // secrets_not_configured, too_many_webhooks; those of [Store].
 func (m *Manager) Create(ctx context.Context, body *api.WebhookBody, createdBy string) (*Endpoint, string, error) {

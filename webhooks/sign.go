@@ -23,6 +23,11 @@ func NewSecret() string {
 	return secretPrefix + base64.StdEncoding.EncodeToString(fresh[:])
 }
 
+// SecretOf returns a secret of the bytes of a text.
+func SecretOf(text string) string {
+	return secretPrefix + base64.StdEncoding.EncodeToString([]byte(text))
+}
+
 // Sign returns the value of webhook-signature: a signature of version 1 by each secret, the newest
 // first, with a space between.
 func Sign(messageID string, atSeconds int64, body []byte, secrets ...string) (string, error) {

@@ -294,7 +294,7 @@ func (c *Command) serve(ctx context.Context, stopping chan<- struct{}, listener 
 	if secretKeys != nil {
 		options.Sealer = secretKeys
 	}
-	deliverer, hooks := c.webhooks(opened, secretKeys, guard, admin, logger)
+	deliverer, hooks := c.webhooks(opened, secretKeys, guard, signatures, admin, logger)
 	options.Webhooks = hooks
 	if review != nil {
 		options.Reviewed = codex.ChangesFiles

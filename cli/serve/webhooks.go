@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth/sealing"
+	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store"
@@ -17,7 +18,7 @@ import (
 )
 
 // webhooks returns what delivers to webhooks and what their routes need.
-func (c *Command) webhooks(opened store.Store, secretKeys *sealing.Keys, guard egress.Guard, admin *admin, logger *slog.Logger) (*deliver.Deliverer, *httpapi.Webhooks) {
+func (c *Command) webhooks(opened store.Store, secretKeys *sealing.Keys, guard egress.Guard, signatures *signing.Keys, admin *admin, logger *slog.Logger) (*deliver.Deliverer, *httpapi.Webhooks) {
 	options := webhooks.Options{
 		Store: opened, CheckURL: guard.CheckURL, NewID: runs.NewID,
 		NowMs: func() int64 { return time.Now().UnixMilli() },
@@ -26,9 +27,13 @@ func (c *Command) webhooks(opened store.Store, secretKeys *sealing.Keys, guard e
 		options.Sealer = secretKeys
 	}
 	manager := webhooks.NewManager(options)
+	callbacks := deliver.Callbacks{Sign: signatures.Sign, Issuer: httpapi.GrantIssuer(c.ExternalURL)}
+	if secretKeys != nil {
+		callbacks.Sealer = secretKeys
+	}
 	deliverer := deliver.New(opened, deliver.Options{
 		Manager: manager, Client: egress.New(egress.Options{Guard: guard}), Logger: logger,
-		ExternalURL: strings.TrimRight(c.ExternalURL, "/"), Observe: admin.delivered(),
+		ExternalURL: strings.TrimRight(c.ExternalURL, "/"), Observe: admin.delivered(), Callbacks: callbacks,
 	})
 	return deliverer, &httpapi.Webhooks{
 		Manager: manager,

@@ -22,6 +22,8 @@ type effectRow struct {
 		RequestHandle string `json:"request_handle"`
 		// EventID is of the event that is delivered to a webhook.
 		EventID int64 `json:"event_id"`
+		// Handle is of the request whose callback is posted to.
+		Handle string `json:"handle"`
 		// Runs are of the events that are to be delivered.
 		Runs []struct {
 			Spans [][2]int64 `json:"spans"`
@@ -54,6 +56,10 @@ func (f *effectRow) id() string {
 	case api.EffectCancelAbandoned:
 		return model.EffectID(f.Kind, f.payload.RequestHandle)
 	case api.EffectDeliverWebhook:
+		if f.WebhookID == api.CallbackWebhookID {
+			origin, _ := model.CallbackOrigin(f.EffectID)
+			return model.CallbackEffectID(origin, f.payload.Handle)
+		}
 		if len(f.payload.Runs) > 0 && len(f.payload.Runs[0].Spans) > 0 {
 			return model.FanOutEffectID(f.WebhookID, f.SessionID, f.payload.Runs[0].Spans[0][0])
 		}

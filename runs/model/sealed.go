@@ -1,6 +1,8 @@
 package model
 
 import (
+	"bytes"
+
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/document"
 )
@@ -11,10 +13,27 @@ var Masked = api.JSON(`{"sensitive":true}`)
 // SealedValues are what is stored of the sensitive values of a request, in [Request.Sealed]. Each is
 // encrypted under the data key of the run.
 type SealedValues struct {
+	// Callback is nil without one.
+	Callback *SealedCallback `json:"callback,omitempty"`
 	// Input is the whole input of an approval with sensitive paths.
 	Input string `json:"input,omitempty"`
 	// Decision is a SecretDecision: that of a settled request, or the partial answers so far.
 	Decision string `json:"decision,omitempty"`
+}
+
+// SealedCallback is the callback of a request.
+type SealedCallback struct {
+	// Origin tells callbacks to different hosts apart; nothing can be read from it.
+	Origin string `json:"origin"`
+	// DataKey is its own, because what became of a run is posted after the key of the run was destroyed.
+	DataKey string `json:"data_key"`
+	// Sealed is an api.Callback.
+	Sealed string `json:"sealed"`
+}
+
+// HasCallback reports whether what becomes of the request is to be posted.
+func (r *Request) HasCallback() bool {
+	return bytes.HasPrefix(r.Sealed, []byte(`{"callback":`)) // the first member, as SealedValues is written
 }
 
 // SecretDecision has the members of a resolution that a masked one does not show, whole.

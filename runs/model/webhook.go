@@ -50,6 +50,18 @@ func IsFanOut(effectID string) bool {
 	return len(parts) == 4 && parts[0] == string(api.EffectDeliverWebhook) && strings.HasSuffix(parts[2], fanOutMark)
 }
 
+// CallbackEffectID returns the id of the delivery of what became of a request to its callback.
+func CallbackEffectID(origin, handle string) string {
+	return EffectID(api.EffectDeliverWebhook, api.CallbackWebhookID+":"+origin+":"+handle)
+}
+
+// CallbackOrigin returns the origin in an id that was made by [CallbackEffectID].
+func CallbackOrigin(effectID string) (origin string, is bool) {
+	rest, is := strings.CutPrefix(effectID, EffectID(api.EffectDeliverWebhook, api.CallbackWebhookID+":"))
+	origin, _, _ = strings.Cut(rest, ":")
+	return origin, is
+}
+
 // webhookPauseMs is the pause after a number of failed attempts. It differs by a fifth either way
 // from one delivery to another, so that what failed together is not tried again together.
 func (e *Effect) webhookPauseMs() int64 {

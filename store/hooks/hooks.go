@@ -29,7 +29,7 @@ type Statements struct {
 	Add, Change, Remove string
 	// Due is of $1 webhook_id, limited to $2: the session_id and effect_id of what may be delivered
 	// now and has no earlier event of its session before it that is owed to the webhook, what is
-	// due the longest first. The present moment is the last argument where the database does not
+	// due the longest first. Callbacks (api.CallbackWebhookID) wait for nothing. The present moment is the last argument where the database does not
 	// have the clock.
 	Due string
 	// Orphans is of the limit $1: the same of what is owed to webhooks that are gone or disabled,

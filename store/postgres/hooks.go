@@ -8,16 +8,16 @@ var hookStatements = hooks.Statements{
 SELECT f.session_id, f.effect_id
 FROM effects AS f
 WHERE f.webhook_id = $1::text AND f.webhook_id <> '' AND f.due_at_ms <= floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint
-	AND NOT EXISTS (
+	AND (f.webhook_id = 'callback' OR NOT EXISTS (
 		SELECT FROM effects AS p
 		WHERE p.session_id = f.session_id AND p.webhook_id = f.webhook_id AND p.webhook_id <> '' AND p.effect_id < f.effect_id AND p.due_at_ms IS NOT NULL
-	)
+	))
 ORDER BY f.due_at_ms, f.session_id, f.effect_id
 LIMIT $2::bigint`,
 	Orphans: `
 SELECT f.session_id, f.effect_id
 FROM effects AS f
 WHERE f.webhook_id <> '' AND f.due_at_ms <= floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint
-	AND f.webhook_id NOT IN (SELECT w.webhook_id FROM webhooks AS w WHERE w.disabled_at_ms = 0)
+	AND f.webhook_id <> 'callback' AND f.webhook_id NOT IN (SELECT w.webhook_id FROM webhooks AS w WHERE w.disabled_at_ms = 0)
 LIMIT $1::bigint`,
 }

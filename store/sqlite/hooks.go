@@ -8,16 +8,16 @@ var hookStatements = hooks.Statements{
 SELECT f.session_id, f.effect_id
 FROM effects AS f INDEXED BY effects_due
 WHERE f.webhook_id = $1 AND f.webhook_id <> '' AND f.due_at_ms <= $3
-	AND NOT EXISTS (
+	AND (f.webhook_id = 'callback' OR NOT EXISTS (
 		SELECT 1 FROM effects AS p INDEXED BY effects_owed_to_webhooks
 		WHERE p.session_id = f.session_id AND p.webhook_id = f.webhook_id AND p.webhook_id <> '' AND p.effect_id < f.effect_id AND p.due_at_ms IS NOT NULL
-	)
+	))
 ORDER BY f.due_at_ms, f.session_id, f.effect_id
 LIMIT $2`,
 	Orphans: `
 SELECT f.session_id, f.effect_id
 FROM effects AS f INDEXED BY effects_due
 WHERE f.webhook_id <> '' AND f.due_at_ms <= $2
-	AND f.webhook_id NOT IN (SELECT w.webhook_id FROM webhooks AS w WHERE w.disabled_at_ms = 0)
+	AND f.webhook_id <> 'callback' AND f.webhook_id NOT IN (SELECT w.webhook_id FROM webhooks AS w WHERE w.disabled_at_ms = 0)
 LIMIT $1`,
 }

@@ -102,7 +102,10 @@ func Start(tb testing.TB, database string, options Options) *Service {
 		NowMs: func() int64 { return time.Now().UnixMilli() },
 	})
 	caller := egress.New(egress.Options{Guard: options.WebhookGuard})
-	deliverer := deliver.New(opened, deliver.Options{Manager: manager, Client: caller, Logger: logger})
+	deliverer := deliver.New(opened, deliver.Options{
+		Manager: manager, Client: caller, Logger: logger,
+		Callbacks: deliver.Callbacks{Sealer: options.Sealer, Sign: signatures.Sign, Issuer: httpapi.GrantIssuer("")},
+	})
 	api := httpapi.New(httpapi.Options{
 		Webhooks: &httpapi.Webhooks{
 			Manager: manager,

@@ -39,6 +39,8 @@ const (
 type Store interface {
 	runs.Door
 	DueDeliveries(ctx context.Context, webhookID string, limit int) ([]runs.DueEffect, error)
+	DecisionByHandle(ctx context.Context, handle string) (*model.DecidedRequest, error)
+	Run(ctx context.Context, runID string) (*model.RunRecord, error)
 	EventsWithin(ctx context.Context, q runs.EventQuery) (events []model.Event, more bool, err error)
 	Subscribe(notify func(runs.Notice)) (unsubscribe func())
 }
@@ -62,6 +64,7 @@ type Options struct {
 	// ExternalURL is where the service is reached, without a slash at the end; links are without it
 	// when it is empty.
 	ExternalURL string
+	Callbacks   Callbacks
 	// Observe is told of each attempt. Nobody is when nil.
 	Observe func(Outcome, time.Duration)
 	// Logger is slog.Default() when nil.
@@ -76,6 +79,8 @@ type Deliverer struct {
 	mu    sync.Mutex
 	lanes map[string]*lane
 	woken chan struct{}
+	// callbacks is the lane of the callbacks of requests.
+	callbacks *callbackLane
 }
 
 // New returns a deliverer that has not started.
@@ -84,7 +89,9 @@ func New(store Store, options Options) *Deliverer {
 	if options.Observe == nil {
 		options.Observe = func(Outcome, time.Duration) {}
 	}
-	return &Deliverer{store: store, options: options, lanes: map[string]*lane{}, woken: make(chan struct{}, 1)}
+	d := &Deliverer{store: store, options: options, lanes: map[string]*lane{}, woken: make(chan struct{}, 1)}
+	d.callbacks = newCallbackLane(d)
+	return d
 }
 
 // Run delivers until ctx ends, and then returns nil once nothing is under way.
@@ -92,6 +99,7 @@ func (d *Deliverer) Run(ctx context.Context) error {
 	defer d.store.Subscribe(d.heard)()
 	var running sync.WaitGroup
 	defer running.Wait()
+	running.Go(func() { d.callbacks.run(ctx) })
 	tick := time.NewTicker(pace)
 	defer tick.Stop()
 	orphans := time.NewTicker(orphanPace)
@@ -133,6 +141,10 @@ func (d *Deliverer) heard(notice runs.Notice) {
 			continue
 		}
 		webhookID, _, _ := strings.Cut(rest, ":")
+		if webhookID == api.CallbackWebhookID {
+			wake(d.callbacks.woken)
+			continue
+		}
 		d.mu.Lock()
 		l := d.lanes[webhookID]
 		d.mu.Unlock()
@@ -226,30 +238,39 @@ type attempt struct {
 
 // deliver attempts one delivery.
 func (d *Deliverer) deliver(ctx context.Context, e *webhooks.Endpoint, due runs.DueEffect) result {
-	ended := result{due: due}
-	fansOut := model.IsFanOut(due.EffectID)
-	var command runs.Command = &runs.ClaimEffect{SessionID: due.SessionID, EffectID: due.EffectID}
-	if fansOut {
-		command = &runs.FanOutDeliveries{SessionID: due.SessionID, EffectID: due.EffectID}
+	if !model.IsFanOut(due.EffectID) {
+		return d.attemptDelivery(ctx, due, func(effect *model.Effect) attempt { return d.try(ctx, e, effect) })
 	}
-	claimed, err := d.store.Do(ctx, command)
+	if _, err := d.store.Do(ctx, &runs.FanOutDeliveries{SessionID: due.SessionID, EffectID: due.EffectID}); err != nil {
+		breathe(ctx)
+	}
+	failpoint.Hit("webhooks.fanned_out")
+	return result{due: due}
+}
+
+// breathe pauses after what is due could not be claimed: without a pause it would be tried again at once.
+func breathe(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(pace):
+	}
+}
+
+// attemptDelivery claims a delivery, tries it, and records what came of it. A panic is a failure that is
+// tried again.
+func (d *Deliverer) attemptDelivery(ctx context.Context, due runs.DueEffect, try func(*model.Effect) attempt) result {
+	ended := result{due: due}
+	claimed, err := d.store.Do(ctx, &runs.ClaimEffect{SessionID: due.SessionID, EffectID: due.EffectID})
 	switch {
 	case err != nil:
-		// It is still due: without a pause it would be claimed again at once.
-		select {
-		case <-ctx.Done():
-		case <-time.After(pace):
-		}
-		return ended
-	case fansOut:
-		failpoint.Hit("webhooks.fanned_out")
+		breathe(ctx)
 		return ended
 	case claimed.Effect == nil:
 		return ended
 	}
 	failpoint.Hit("webhooks.claimed")
 	began := time.Now() //nolint:forbidigo // a span of this process
-	made := d.try(ctx, e, claimed.Effect)
+	made := d.survive(ctx, claimed.Effect, try)
 	if ctx.Err() != nil && made.failure != nil && !made.permanent {
 		return ended // the lease lapses, and somebody attempts it again
 	}
@@ -290,14 +311,19 @@ func (d *Deliverer) finish(ctx context.Context, effect *model.Effect, made attem
 	}
 }
 
-// try posts what a claimed effect owes. A panic is a failure that is tried again.
-func (d *Deliverer) try(ctx context.Context, e *webhooks.Endpoint, effect *model.Effect) (made attempt) {
+// survive makes a panic a failure.
+func (d *Deliverer) survive(ctx context.Context, effect *model.Effect, try func(*model.Effect) attempt) (made attempt) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			d.options.Logger.ErrorContext(ctx, "delivery panicked", slog.Any("cause", cause), slog.String("stack", string(debug.Stack())))
 			made = attempt{failure: errors.New("the delivery panicked")}
 		}
 	}()
+	return try(effect)
+}
+
+// try posts what a claimed effect owes.
+func (d *Deliverer) try(ctx context.Context, e *webhooks.Endpoint, effect *model.Effect) attempt {
 	eventID, err := runs.WebhookEvent(effect)
 	if err != nil {
 		return attempt{failure: err, permanent: true}

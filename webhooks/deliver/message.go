@@ -109,12 +109,5 @@ func (d *Deliverer) signed(e *webhooks.Endpoint, m *message, nowMs int64) (http.
 	if err != nil {
 		return nil, err
 	}
-	header := http.Header{}
-	header.Set("Content-Type", m.contentType)
-	header.Set("User-Agent", "holdpoint")
-	// As the specification writes them; HTTP does not care.
-	header.Set("Webhook-Id", m.id)
-	header.Set("Webhook-Timestamp", strconv.FormatInt(nowMs/1000, 10))
-	header.Set("Webhook-Signature", signature)
-	return header, nil
+	return m.header(nowMs/1000, signature), nil
 }

@@ -78,6 +78,7 @@ export interface components {
         };
         /** @description A tool call that waits for a decision. */
         ApprovalRequest: {
+            callback?: components["schemas"]["Callback"];
             created_at_ms?: components["schemas"]["TimeMs"];
             /** @description What the person is shown. */
             description?: string;
@@ -223,6 +224,16 @@ export interface components {
         };
         /** @enum {string} */
         Behavior: "allow" | "deny";
+        /** @description Where what becomes of the request is posted to, at least once, by the rules of webhooks: for those who run no worker. It is kept encrypted, which takes a key of the service (422 `secrets_not_configured`), and is in no reply, event or list. Not for a question to a parent. */
+        Callback: {
+            /** @description Sent as `Authorization: Bearer`, and the key of the signature. */
+            token: string;
+            /**
+             * Format: uri
+             * @description As that of a webhook: `https`, a public address unless `--webhook-allow` names it, without user, password and fragment.
+             */
+            url: string;
+        };
         CancelQuestion: {
             idempotency_key?: components["schemas"]["IdempotencyKey"];
             justification?: string;
@@ -390,7 +401,7 @@ export interface components {
             state: components["schemas"]["EffectState"];
             /** @description The session in which it takes place. */
             target_session_id: components["schemas"]["ID"];
-            /** @description The webhook that it posts to; absent when it posts nowhere. */
+            /** @description The webhook that it posts to, `callback` for the callback of a request; absent when it posts nowhere. */
             webhook_id?: components["schemas"]["ID"];
         };
         EventsReply: {
@@ -1181,6 +1192,7 @@ export interface components {
         };
         /** @description One to 16 structured questions, answered together; or, with `response_schema` or a `kind` alone, one value. */
         UserQuestionRequest: {
+            callback?: components["schemas"]["Callback"];
             created_at_ms?: components["schemas"]["TimeMs"];
             /**
              * Format: int64

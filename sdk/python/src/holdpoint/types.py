@@ -83,6 +83,7 @@ class ApprovalPage(TypedDict):
 
 class ApprovalRequest(TypedDict):
     # A tool call that waits for a decision.
+    callback: NotRequired[Callback]
     created_at_ms: NotRequired[int]
     # What the person is shown.
     description: NotRequired[str]
@@ -214,6 +215,16 @@ class AuditEvent(TypedDict):
 class AuditList(TypedDict):
     data: list[AuditEntry]
     next_cursor: str | None
+
+
+class Callback(TypedDict):
+    # Where what becomes of the request is posted to, at least once, by the rules of webhooks: for those who run no worker. It
+    # is kept encrypted, which takes a key of the service (422 `secrets_not_configured`), and is in no reply, event or list.
+    # Not for a question to a parent.
+    # Sent as `Authorization: Bearer`, and the key of the signature.
+    token: str
+    # As that of a webhook: `https`, a public address unless `--webhook-allow` names it, without user, password and fragment.
+    url: str
 
 
 class CancelQuestion(TypedDict):
@@ -388,7 +399,7 @@ class EffectView(TypedDict):
     state: Literal['pending', 'done', 'failed']
     # The session in which it takes place.
     target_session_id: str
-    # The webhook that it posts to; absent when it posts nowhere.
+    # The webhook that it posts to, `callback` for the callback of a request; absent when it posts nowhere.
     webhook_id: NotRequired[str]
 
 
@@ -1181,6 +1192,7 @@ class UserQuestionAnswer(TypedDict):
 
 class UserQuestionRequest(TypedDict):
     # One to 16 structured questions, answered together; or, with `response_schema` or a `kind` alone, one value.
+    callback: NotRequired[Callback]
     created_at_ms: NotRequired[int]
     # The same counted from now; only in requests, and not together with `expires_at_ms`.
     expires_after_ms: NotRequired[int]

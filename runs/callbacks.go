@@ -1,0 +1,116 @@
+package runs
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/url"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// callbacks of the requests of a suspension, taken out of them: nothing that shows a request has one.
+type callbacks struct {
+	// approvals and questions are by the place of their request; nil for none, and for a request without.
+	approvals, questions []*api.Callback
+}
+
+func (c *callbacks) any() bool { return c.approvals != nil || c.questions != nil }
+
+// takeCallbacks moves the callbacks out of a checked suspension. Call it once its digest is made.
+func takeCallbacks(s *api.Suspension) callbacks {
+	var taken callbacks
+	for i := range s.Approvals {
+		if given := s.Approvals[i].Callback; given != nil {
+			if taken.approvals == nil {
+				taken.approvals = make([]*api.Callback, len(s.Approvals))
+			}
+			taken.approvals[i], s.Approvals[i].Callback = given, nil
+		}
+	}
+	for i := range s.Questions {
+		if given := s.Questions[i].Callback; given != nil {
+			if taken.questions == nil {
+				taken.questions = make([]*api.Callback, len(s.Questions))
+			}
+			taken.questions[i], s.Questions[i].Callback = given, nil
+		}
+	}
+	return taken
+}
+
+// hasCallbacks reports whether a suspension brings callbacks.
+func hasCallbacks(s *api.Suspension) bool {
+	for i := range s.Approvals {
+		if s.Approvals[i].Callback != nil {
+			return true
+		}
+	}
+	for i := range s.Questions {
+		if s.Questions[i].Callback != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// checkCallback adds the faults of a callback; checkURL is nil where none are posted.
+func checkCallback(given *api.Callback, at string, checkURL func(url string) error, faults *refusal.Faults) {
+	if given == nil {
+		return
+	}
+	at += "/callback"
+	if checkURL == nil {
+		faults.Add(at, "must not be given: this service posts no callbacks")
+		return
+	}
+	if err := checkURL(given.URL); err != nil {
+		faults.Add(at+"/url", "%s", err.Error())
+	}
+	good := len(given.Token) >= api.MinCallbackToken && len(given.Token) <= api.MaxCallbackToken
+	for i := range len(given.Token) {
+		good = good && given.Token[i] > ' ' && given.Token[i] <= '~'
+	}
+	if !good {
+		faults.Add(at+"/token", "must have %d to %d visible ASCII characters", api.MinCallbackToken, api.MaxCallbackToken)
+	}
+}
+
+// checkCallbacks adds the faults of the callbacks of a suspension.
+func checkCallbacks(s *api.Suspension, prefix string, checkURL func(url string) error, faults *refusal.Faults) {
+	if len(s.Approvals)+len(s.Questions) > api.MaxRequestsPerSuspension {
+		return // a fault of its own
+	}
+	for i := range s.Approvals {
+		checkCallback(s.Approvals[i].Callback, placeIn(prefix, "approvals", i), checkURL, faults)
+	}
+	for i := range s.Questions {
+		checkCallback(s.Questions[i].Callback, placeIn(prefix, "questions", i), checkURL, faults)
+	}
+}
+
+// sealCallback adds a callback, which may be nil, to what is sealed of a request.
+func (s *raisedSecrets) sealCallback(handle string, given *api.Callback, sealed *model.SealedValues) error {
+	if given == nil {
+		return nil
+	}
+	dataKey := s.sealer.NewDataKey()
+	text, err := s.sealer.Seal(dataKey, placeOf(handle, partCallback), document.Encode(given))
+	if err != nil {
+		return err
+	}
+	sealed.Callback = &model.SealedCallback{Origin: originOf(given.URL), DataKey: dataKey, Sealed: text}
+	return nil
+}
+
+// originOf tells the hosts of callbacks apart.
+func originOf(address string) string {
+	host := ""
+	if parsed, err := url.Parse(address); err == nil {
+		host = parsed.Scheme + "://" + parsed.Host
+	}
+	sum := sha256.Sum256([]byte(host))
+	return hex.EncodeToString(sum[:8])
+}

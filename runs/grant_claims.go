@@ -1,0 +1,35 @@
+package runs
+
+import (
+	"strings"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+)
+
+// GrantClaims returns what the grant of an allowed approval says, but for who signs it and when. The
+// settled approval is as the holder of the fence sees it, with what is sensitive in clear. Errors: an input
+// without a canonical form.
+func GrantClaims(settled *api.SettledApproval, grant *api.Grant, runID, agentID, fence string) (api.GrantClaims, error) {
+	digest, err := digestThatRuns(settled)
+	claims := api.GrantClaims{
+		Aud: agentID, Sub: runID, RequestID: settled.Request.ID, ToolName: settled.Request.ToolName, InputDigest: digest,
+		Fence: fence, Exp: grant.Exp, JTI: grant.JTI, ResolvedBy: settled.Resolution.ResolvedBy,
+	}
+	if rule := settled.Resolution.Rule; rule != nil && strings.HasPrefix(settled.Resolution.Via, api.ViaRule) {
+		claims.RuleID = rule.RuleID
+	}
+	return claims, err
+}
+
+// digestThatRuns returns the digest of the input that was allowed. That of an input with sensitive
+// values is not the one of its views, which is keyed: whoever holds the fence knows the values.
+func digestThatRuns(settled *api.SettledApproval) (string, error) {
+	switch {
+	case settled.Resolution.UpdatedInput != nil:
+		return document.Digest(settled.Resolution.UpdatedInput)
+	case strings.HasPrefix(settled.Request.InputDigest, document.KeyedDigestPrefix):
+		return document.Digest(settled.Request.Input)
+	}
+	return settled.Request.InputDigest, nil
+}
