@@ -74,12 +74,12 @@ func startWhole(t *testing.T) *whole {
 	command := Command{Dialects: dialectNames, DefaultAgent: "default", RelayAlways: "exact", ReviewHook: "http://127.0.0.1:1"}
 	keys, err := sealing.Parse("k:" + base64.StdEncoding.EncodeToString(make([]byte, 32)))
 	require.NoError(t, err)
-	_, hooks := command.webhooks(store, keys, egress.Guard{}, nil, slog.New(slog.DiscardHandler))
 	private, err := signing.Generate()
 	require.NoError(t, err)
 	signatures, err := signing.New([]ed25519.PrivateKey{private}, store, nowMs)
 	require.NoError(t, err)
 	require.NoError(t, signatures.Publish(t.Context()))
+	_, hooks := command.webhooks(store, keys, egress.Guard{}, signatures, nil, slog.New(slog.DiscardHandler))
 	hub := watch.NewHub()
 	t.Cleanup(store.Subscribe(hub.Publish))
 	w.store = store
