@@ -47,8 +47,9 @@ type TokenView struct {
 
 // CreateTokenBody describes a token.
 type CreateTokenBody struct {
-	Name string `json:"name" body:"required"`
-	Role Role   `json:"role" body:"required"`
+	_    struct{} `body:"closed"` // a bound that is misspelt must not be no bound
+	Name string   `json:"name" body:"required"`
+	Role Role     `json:"role" body:"required"`
 	// Principal is "agent:" or "user:" and the name when it is empty.
 	Principal string   `json:"principal,omitempty"`
 	Groups    []string `json:"groups,omitempty"`
@@ -66,7 +67,8 @@ type CreateTokenBody struct {
 // RotateTokenBody asks for a new secret. The old one works for GraceMs more, 0 to
 // MaxTokenGraceMs.
 type RotateTokenBody struct {
-	GraceMs int64 `json:"grace_ms,omitzero"`
+	_       struct{} `body:"closed"`
+	GraceMs int64    `json:"grace_ms,omitzero"`
 }
 
 // TokenSecret is the reply that shows a secret, once. A replay of a creation has

@@ -83,6 +83,8 @@ func testTokens(t *testing.T, a *rig) {
 			{`{"name":"x","role":"agent","session_prefixes":[]}`, "/session_prefixes"},
 			{`{"name":"x","role":"agent","agent_ids":[]}`, "/agent_ids"},
 			{`{"name":"x","role":"agent","agent_ids":["a b"]}`, "/agent_ids/0"},
+			{`{"name":"x","role":"agent","session_prefix":["a"]}`, "/session_prefix"},
+			{`{"name":"x","role":"agent","expires_ms":1}`, "/expires_ms"},
 		} {
 			got := a.post(t, "/v1/tokens", bad.body).refused(api.CodeInvalidRequest)
 			require.Contains(t, bad.pointer, got.textAt("errors", 0, "pointer"))
@@ -338,6 +340,31 @@ func TestTheFirstTokenClosesTheService(t *testing.T) {
 	open, err := again.Open(t.Context())
 	require.NoError(t, err)
 	require.False(t, open)
+}
+
+// When a token was last used is known to the minute, and written beside the calls.
+func TestTheLastUseOfAToken(t *testing.T) {
+	t.Parallel()
+	const minute, seconds = 60_000, 25_000
+	var nowMs int64 = 1_750_000_020_000
+	store := openSQLite(t)
+	keyring := auth.NewKeyring(auth.Options{Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return nowMs }})
+	a := serve(t, store, newContract(t), func(o *httpapi.Options) { o.Keyring = keyring })
+	admin := ofRole(t, keyring, api.RoleAdmin)
+	tokenID, secret := token(t, keyring, api.CreateTokenBody{Name: "used", Role: api.RoleObserver})
+	shown := func() any {
+		stopped, stop := context.WithCancel(t.Context())
+		stop()
+		require.NoError(t, keyring.Run(stopped)) // it writes what is left when it stops
+		return a.get(t, "/v1/tokens/"+tokenID, bearer(admin)).want(http.StatusOK).at("last_used_at_ms")
+	}
+	require.Nil(t, shown())
+	nowMs += minute + seconds
+	a.get(t, "/v1/me", bearer(secret)).want(http.StatusOK)
+	require.InDelta(t, nowMs-nowMs%minute, shown(), 0)
+	nowMs += 3 * minute
+	a.get(t, "/v1/tokens", bearer(secret)).refused(api.CodeForbidden)
+	require.InDelta(t, nowMs-nowMs%minute, shown(), 0, "what was refused is a use")
 }
 
 // A replica that knows a token refuses it half a second after another one has revoked it.

@@ -149,6 +149,7 @@ func (l *Lists) sessionPage(q runs.SessionQuery, statement string, limit int) (s
 
 // Sessions implements runs.Reader.
 func (r *Reader) Sessions(ctx context.Context, q runs.SessionQuery) ([]model.SessionSummary, error) {
+	ofOneAgent(&q.AgentID, &q.Scope)
 	if !storable(string(q.Status), q.AgentID, q.After) {
 		return nil, nil
 	}
@@ -158,6 +159,7 @@ func (r *Reader) Sessions(ctx context.Context, q runs.SessionQuery) ([]model.Ses
 
 // CountSessions implements runs.Reader.
 func (r *Reader) CountSessions(ctx context.Context, q runs.SessionQuery) (int64, error) {
+	ofOneAgent(&q.AgentID, &q.Scope)
 	if !storable(string(q.Status), q.AgentID) {
 		return 0, nil
 	}
@@ -248,6 +250,7 @@ func (l *Lists) runPage(q runs.RunQuery, part, statement string, limit int) (str
 // Runs implements runs.Reader. It asks once for the runs of each part and once for all
 // that their views need, at one moment.
 func (r *Reader) Runs(ctx context.Context, q runs.RunQuery) ([]model.RunRecord, error) {
+	ofOneAgent(&q.AgentID, &q.Scope)
 	if !storable(q.SessionID, q.AgentID, string(q.Status), string(q.Kind)) || q.After != nil && !storable(q.After.RunID) {
 		return nil, nil
 	}
@@ -291,6 +294,7 @@ func (r *Reader) Runs(ctx context.Context, q runs.RunQuery) ([]model.RunRecord, 
 
 // CountRuns implements runs.Reader.
 func (r *Reader) CountRuns(ctx context.Context, q runs.RunQuery) (int64, error) {
+	ofOneAgent(&q.AgentID, &q.Scope)
 	if !storable(q.SessionID, q.AgentID, string(q.Status), string(q.Kind)) {
 		return 0, nil
 	}

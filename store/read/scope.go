@@ -39,6 +39,14 @@ func (f *filter) prefixed(column string, prefixes []string) {
 	f.where = append(f.where, condition)
 }
 
+// ofOneAgent makes the one agent of a scope the agent of a query that names none: lists of one agent
+// have an index.
+func ofOneAgent(agentID *string, scope *runs.Scope) {
+	if *agentID == "" && len(scope.AgentIDs) == 1 {
+		*agentID, scope.AgentIDs = scope.AgentIDs[0], nil
+	}
+}
+
 // The conditions of a scope, none when it is not bounded: sessionWithin for rows of s,
 // runWithin for those of a table with the columns of runs, requestWithin for those of q, and
 // inSessionWithin for those of which only the session counts.
