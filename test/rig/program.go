@@ -2,13 +2,18 @@ package rig
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -44,13 +49,85 @@ func build(name string, flags ...string) (string, error) {
 		programs.directory = directory
 	}
 	path := filepath.Join(programs.directory, fmt.Sprintf("holdpoint-%d", len(programs.paths)))
-	arguments := append([]string{"build", "-o", path}, flags...)
-	command := exec.CommandContext(context.Background(), "go", append(arguments, "github.com/holdpoint/holdpoint/cmd/holdpoint")...)
-	if output, err := command.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build %q: %w\n%s", flags, err, output)
+	if err := buildKept(path, flags); err != nil {
+		return "", err
 	}
 	programs.paths[name] = path
 	return path, nil
+}
+
+// buildKept builds the program in the user's cache directory and copies it. Every package of
+// tests needs it, "go build" finds in a moment that a program is up to date, and linking one takes
+// seconds. Without a cache directory it is built where it is wanted.
+func buildKept(path string, flags []string) error {
+	module, err := exec.Command("go", "env", "GOMOD").Output()
+	if err != nil {
+		return fmt.Errorf("go env: %w", err)
+	}
+	kept, err := rigCache()
+	if err != nil {
+		return goBuild(path, flags)
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %q %s %s", module, flags, os.Getenv("GOFLAGS"), os.Getenv("CGO_ENABLED")))
+	kept = filepath.Join(kept, "program-"+hex.EncodeToString(sum[:8]))
+	unlock, err := lockFile(kept + ".lock")
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if err := goBuild(kept, flags); err != nil {
+		return err
+	}
+	removeOldPrograms(kept)
+	// Another process may soon build one from other sources.
+	return copyProgram(kept, path)
+}
+
+// rigCache returns the directory of what later test runs can use again.
+func rigCache() (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	directory := filepath.Join(cache, "holdpoint-tests")
+	return directory, os.MkdirAll(directory, 0o700)
+}
+
+// removeOldPrograms removes those of trees that nobody has built from for a week.
+func removeOldPrograms(mine string) {
+	kept, err := filepath.Glob(filepath.Join(filepath.Dir(mine), "program-*"))
+	if err != nil {
+		return
+	}
+	for _, path := range kept {
+		info, err := os.Stat(path)
+		if err == nil && !strings.HasPrefix(path, mine) && time.Since(info.ModTime()) > 7*24*time.Hour {
+			_ = os.Remove(path)
+		}
+	}
+}
+
+func goBuild(path string, flags []string) error {
+	arguments := append([]string{"build", "-o", path}, flags...)
+	command := exec.CommandContext(context.Background(), "go", append(arguments, "github.com/holdpoint/holdpoint/cmd/holdpoint")...)
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("go build %q: %w\n%s", flags, err, output)
+	}
+	return nil
+}
+
+func copyProgram(from, to string) error {
+	source, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	target, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o700)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(target, source)
+	return errors.Join(err, target.Close())
 }
 
 // removePrograms removes what [Program] built.
