@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
@@ -21,6 +22,8 @@ type heldStore struct {
 	sealer runs.Sealer
 	// checkCallback is nil where callbacks are not posted.
 	checkCallback func(url string) error
+	// backlog is nil where nothing bounds what waits.
+	backlog *wire.Backlog
 }
 
 var _ runs.Store = heldStore{}
@@ -40,7 +43,7 @@ func (s heldStore) Do(ctx context.Context, command runs.Command) (runs.Reply, er
 	runs.UseCallbacks(command, s.checkCallback)
 	caller := auth.From(ctx)
 	if caller == nil {
-		return s.store.Do(ctx, command)
+		return s.add(ctx, "", true, command, command)
 	}
 	if caller.Via == auth.ViaOpen && runs.ExcludesRequester(command) {
 		return runs.Reply{}, refusal.New(api.CodeRequesterExclusionNeedsAuth, "an approval with exclude_requester takes a service that asks for credentials")
@@ -61,7 +64,31 @@ func (s heldStore) Do(ctx context.Context, command runs.Command) (runs.Reply, er
 			return runs.Reply{}, err
 		}
 	}
-	return s.store.Do(ctx, runs.By(runs.Authorized(command, caller, again), caller))
+	return s.add(ctx, caller.Principal, caller.Via == auth.ViaOpen, command, runs.By(runs.Authorized(command, caller, again), caller))
+}
+
+// add carries out a command, which is given with what is known of its caller, unless it would add
+// more to what waits than the caller may have waiting. Errors: too_many_prompts,
+// too_many_queued_runs.
+func (s heldStore) add(ctx context.Context, principal string, open bool, command, known runs.Command) (runs.Reply, error) {
+	var adds wire.Waiting
+	if adds.Prompts, adds.Queued = runs.Adds(command); s.backlog == nil || adds == (wire.Waiting{}) {
+		return s.store.Do(ctx, known)
+	}
+	done, err := s.backlog.Take(ctx, principal, open, adds)
+	if err != nil {
+		return runs.Reply{}, err
+	}
+	taken := wire.TakenUnknown
+	defer func() { done(taken) }()
+	reply, err := s.store.Do(ctx, known)
+	switch {
+	case err == nil && (reply.Existing || reply.Replayed), refusal.CodeOf(err) != "":
+		taken = wire.TakenNothing
+	case err == nil:
+		taken = wire.TakenAll
+	}
+	return reply, err
 }
 
 // madeSessionPrefix begins the ids of sessions that are made for a caller, so that it reaches

@@ -95,6 +95,70 @@ func testQuotas(t *testing.T, store runs.Store, contract *contract) {
 	})
 }
 
+// testBacklogs holds one principal to what it may have waiting, on every way that adds to it.
+func testBacklogs(t *testing.T, store runs.Store, contract *contract) {
+	t.Helper()
+	keyring := newKeyring(store.(auth.Tokens), auth.Required)
+	limited := func(quota wire.Quota) *rig {
+		return serve(t, store, contract, func(o *httpapi.Options) {
+			o.Keyring, o.Limits.Quota, o.Backlogs = keyring, quota, store.(wire.BacklogReader)
+		})
+	}
+	greedy, other := bearer(ofRole(t, keyring, api.RoleAdmin)), bearer(ofRole(t, keyring, api.RoleAgent))
+	t.Run("queued runs", func(t *testing.T) {
+		a := limited(wire.Quota{Queued: 5})
+		const calls = 20
+		codes := make(chan int, calls)
+		for range calls {
+			go func() {
+				status := 0
+				if got, err := a.try(t, http.MethodPost, "/v1/runs", `{"input":1}`, greedy); err == nil {
+					status = got.status
+				}
+				codes <- status
+			}()
+		}
+		took := map[int]int{}
+		for range calls {
+			took[<-codes]++
+		}
+		require.Equal(t, map[int]int{http.StatusAccepted: 5, http.StatusTooManyRequests: calls - 5}, took)
+		got := a.post(t, "/v1/runs", `{"input":1}`, greedy).refused(wire.CodeTooManyQueuedRuns)
+		require.Equal(t, "1", got.header.Get("Retry-After"))
+		a.post(t, "/v1/runs", `{"input":1}`, other).want(http.StatusAccepted)
+		require.Equal(t, int64(5), a.handler.BacklogUse().Queued)
+		// What is claimed at once is not queued. Another replica knows what this one has admitted.
+		b := limited(wire.Quota{Queued: 5})
+		b.post(t, "/v1/runs", `{"input":1,"claim":{"worker_id":"w"}}`, greedy).want(http.StatusAccepted)
+		b.post(t, "/v1/runs", `{"input":1}`, greedy).refused(wire.CodeTooManyQueuedRuns)
+	})
+	t.Run("open prompts", func(t *testing.T) {
+		asks := func(ids ...string) string {
+			var list []string
+			for _, id := range ids {
+				list = append(list, `{"id":"`+id+`","tool_call_id":"`+id+`","tool_name":"bash","input":1}`)
+			}
+			return `"approvals":[` + strings.Join(list, ",") + `]`
+		}
+		a := limited(wire.Quota{Prompts: 3})
+		held := a.post(t, "/v1/runs", `{"input":1,"claim":{"worker_id":"w"}}`, greedy).want(http.StatusAccepted)
+		run, fence := held.textAt("run", "run_id"), held.textAt("lease", "fence")
+		suspend := "/v1/runs/" + run + "/suspend"
+		a.post(t, "/v1/runs", `{"input":1,"suspend":{`+asks("a", "b", "c", "d")+`}}`, greedy).refused(wire.CodeTooManyPrompts)
+		waiting := a.post(t, "/v1/runs", `{"input":1,"suspend":{`+asks("a", "b")+`}}`, greedy).want(http.StatusAccepted).textAt("run_id")
+		a.post(t, suspend, `{"fence":"`+fence+`",`+asks("a", "b")+`}`, greedy).refused(wire.CodeTooManyPrompts)
+		a.post(t, suspend, `{"fence":"`+fence+`","hold":true,`+asks("a")+`}`, greedy).want(http.StatusOK)
+		a.post(t, suspend, `{"fence":"`+fence+`","hold":true,`+asks("b")+`}`, greedy).refused(wire.CodeTooManyPrompts)
+		a.post(t, "/v1/runs", `{"input":1,"suspend":{`+asks("a")+`}}`, other).want(http.StatusAccepted)
+		require.Equal(t, int64(3), a.handler.BacklogUse().Prompts)
+		// Deciding is never refused, and makes room.
+		a.post(t, "/v1/runs/"+waiting+"/approvals", `{"resolutions":[{"request_id":"a","behavior":"allow"}]}`, greedy).want(http.StatusAccepted)
+		b := limited(wire.Quota{Prompts: 3})
+		b.post(t, suspend, `{"fence":"`+fence+`","hold":true,`+asks("b")+`}`, greedy).want(http.StatusOK)
+		b.post(t, suspend, `{"fence":"`+fence+`","hold":true,`+asks("c")+`}`, greedy).refused(wire.CodeTooManyPrompts)
+	})
+}
+
 // Without credentials nothing is limited, unless it was asked for; then all callers share it.
 func TestQuotasWithoutCredentials(t *testing.T) {
 	t.Parallel()

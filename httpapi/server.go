@@ -85,6 +85,8 @@ type Options struct {
 	Reviewed func(*api.ApprovalRequest) bool
 	// Keyring knows who calls. Nil asks nobody for a credential: everybody may do everything.
 	Keyring *auth.Keyring
+	// Backlogs counts what waits, for the limits of open prompts and queued runs. Nil for no such limits.
+	Backlogs wire.BacklogReader
 	// Signing signs; nil makes a key that nobody else knows, for programs that embed the service.
 	Signing *signing.Keys
 	// Issuer is the "iss" of grants, the URL of the service; "holdpoint" when empty.
@@ -160,6 +162,9 @@ func New(options Options) *Server {
 	if options.Webhooks != nil {
 		held.checkCallback = options.Webhooks.Manager.CheckURL
 	}
+	if options.Backlogs != nil {
+		held.backlog = wire.NewBacklog(options.Limits.Quota, options.Backlogs, time.Now) //nolint:forbidigo // how old a count is goes by the clock of this process
+	}
 	server := &Server{
 		store: held, sealer: options.Sealer, hub: options.Hub, claims: options.Claims,
 		version: cmp.Or(options.Version, "dev"),
@@ -220,6 +225,9 @@ func (s *Server) Streams() int { return s.streams.Open() }
 
 // QuotaUse returns how much the busiest callers use of their quotas.
 func (s *Server) QuotaUse() wire.QuotaUse { return s.access.Quotas.Use() }
+
+// BacklogUse returns how much the principals that have most waiting have.
+func (s *Server) BacklogUse() wire.Waiting { return s.store.backlog.Use() }
 
 // Drain answers every held request at once with what there is, ends every stream, and
 // makes /readyz say that the service goes away. Requests that are not held go on as before, so

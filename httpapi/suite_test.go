@@ -215,6 +215,7 @@ func TestAPI(t *testing.T) {
 				}
 				parallel(t, "an issuer", func(t *testing.T) { testIssuer(t, open(t), contract) })
 				parallel(t, "quotas", func(t *testing.T) { testQuotas(t, open(t), contract) })
+				parallel(t, "backlogs", func(t *testing.T) { testBacklogs(t, open(t), contract) })
 				parallel(t, "too many webhooks", func(t *testing.T) { testTooManyWebhooks(t, serve(t, open(t), contract)) })
 				parallel(t, "sessions that are full", func(t *testing.T) { testFull(t, open(t), contract) })
 				parallel(t, "a service that asks for tokens", func(t *testing.T) { testClosed(t, open(t), contract) })

@@ -18,6 +18,7 @@ import (
 	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/migrations"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/committer"
 	"github.com/holdpoint/holdpoint/store/postgres"
 	"github.com/holdpoint/holdpoint/store/sqlite"
@@ -112,6 +113,8 @@ type Store interface {
 	RefreshWebhooks(ctx context.Context) error
 	// Lanes and Pools say what the committer and the connections are at.
 	Lanes() []committer.LaneState
+	// Backlogs says what each principal has waiting.
+	Backlogs(ctx context.Context) ([]model.Backlog, error)
 	Pools() []committer.PoolState
 }
 

@@ -27,6 +27,9 @@ type Source struct {
 	// Callers returns how many principals are remembered for what they use, and the most calls,
 	// streams and bytes of bodies that one of them has under way.
 	Callers func() (count int, calls, streams, bytes int64)
+	// Backlog returns the most open prompts and the most queued runs that one principal has, as far as
+	// this process has counted.
+	Backlog func() (prompts, queued int64)
 	// Spans returns how many spans of traces were sent, and how many were dropped; nil where none are
 	// made.
 	Spans func() (sent, dropped int64)
@@ -93,6 +96,8 @@ var (
 	descCallers       = describe("callers", "Principals that are remembered for what they use.")
 	descCallerCalls   = describe("busiest_caller_calls", "The most calls that one principal has under way, held ones too.")
 	descCallerStreams = describe("busiest_caller_streams", "The most streams that one principal has open.")
+	descCallerPrompts = describe("busiest_caller_open_prompts", "The most open prompts that one principal has, as far as this replica has counted.")
+	descCallerQueued  = describe("busiest_caller_queued_runs", "The most queued runs that one principal has, as far as this replica has counted.")
 	descCallerBytes   = describe("busiest_caller_body_bytes", "The most bytes that the bodies of one principal's calls under way have.")
 )
 
@@ -105,7 +110,7 @@ func (s *sampler) Describe(to chan<- *prometheus.Desc) {
 		descWaits, descOldestWait, descOwed, descOldestOwed, descGivenUp, descClaimable, descUnclaimed, descOverdue, descSweepLag,
 		descDeadLetters, descRules, descCounted, descFailures, descLaneOldest, descLaneBusy, descLaneWaiting,
 		descPoolInUse, descPoolIdle, descPoolMax, descPoolWaits, descPoolWaited, descStreams, descHeld,
-		descSpans, descCallers, descCallerCalls, descCallerStreams, descCallerBytes,
+		descSpans, descCallers, descCallerCalls, descCallerStreams, descCallerBytes, descCallerPrompts, descCallerQueued,
 	} {
 		to <- desc
 	}
@@ -144,6 +149,9 @@ func (s *sampler) Collect(to chan<- prometheus.Metric) {
 	gauge(descCallerCalls, float64(calls))
 	gauge(descCallerStreams, float64(streams))
 	gauge(descCallerBytes, float64(bytes))
+	prompts, queued := s.source.Backlog()
+	gauge(descCallerPrompts, float64(prompts))
+	gauge(descCallerQueued, float64(queued))
 
 	counts, failures := s.count()
 	total(descFailures, failures)

@@ -59,6 +59,7 @@ func TestCountsOfTheDatabaseAreAskedSeldom(t *testing.T) {
 		Pools:   func() []committer.PoolState { return nil },
 		Streams: func() int { return 5 }, Held: func() int { return 6 },
 		Callers: func() (int, int64, int64, int64) { return 7, 8, 9, 10 },
+		Backlog: func() (int64, int64) { return 11, 12 },
 	})
 	text := read(t, metrics)
 	for _, line := range []string{

@@ -60,6 +60,10 @@ func (a *admin) watch(opened store.Store, dispatcher *claims.Dispatcher, api *ht
 			use := api.QuotaUse()
 			return use.Callers, use.Calls, use.Streams, use.Bytes
 		},
+		Backlog: func() (int64, int64) {
+			use := api.BacklogUse()
+			return use.Prompts, use.Queued
+		},
 	})
 }
 

@@ -61,6 +61,8 @@ type Command struct {
 	LimitCalls           int64         `placeholder:"N" from:"HOLDPOINT_LIMIT_CALLS" help:"Calls of one principal that are not answered yet, held ones included; -1 for no limit (default 10000; without credentials none; $$HOLDPOINT_LIMIT_CALLS)."`
 	LimitStreams         int64         `placeholder:"N" from:"HOLDPOINT_LIMIT_STREAMS" help:"Open streams of one principal; -1 for no limit (default 10000; without credentials none; $$HOLDPOINT_LIMIT_STREAMS)."`
 	LimitBytes           int64         `placeholder:"N" from:"HOLDPOINT_LIMIT_BYTES" help:"Bytes of the bodies of one principal's calls that are not answered yet; -1 for no limit (default 268435456; without credentials none; $$HOLDPOINT_LIMIT_BYTES)."`
+	LimitPrompts         int64         `placeholder:"N" from:"HOLDPOINT_LIMIT_PROMPTS" help:"Approvals and questions that one principal may have waiting for a decision; -1 for no limit (default 100000; without credentials none; $$HOLDPOINT_LIMIT_PROMPTS)."`
+	LimitQueuedRuns      int64         `placeholder:"N" from:"HOLDPOINT_LIMIT_QUEUED_RUNS" help:"Runs of one principal that no worker has taken; -1 for no limit (default 100000; without credentials none; $$HOLDPOINT_LIMIT_QUEUED_RUNS)."`
 	InsecureNoAuth       bool          `help:"With --auth=none: listen where other machines can reach it all the same."`
 	AllowedHost          []string      `sep:"," placeholder:"NAME" help:"Also answer to this host name besides localhost and IP addresses."`
 	AllowedOrigin        []string      `sep:"," placeholder:"ORIGIN" help:"Also answer to web pages of this origin."`
@@ -231,8 +233,8 @@ func (c *Command) check() error {
 		return console.Usage("--pooled needs --direct-database for the migrations, or --migrate=off")
 	case c.InsecureNoAuth && c.Auth != authNone:
 		return console.Usage("--insecure-no-auth needs --auth=none")
-	case min(c.LimitRate, c.LimitBurst, c.LimitCalls, c.LimitStreams, c.LimitBytes) < -1 || c.LimitBurst < 0:
-		return console.Usage("--limit-rate, --limit-calls, --limit-streams and --limit-bytes must be at least 1, or -1 for no limit, and --limit-burst at least 1")
+	case min(c.LimitRate, c.LimitBurst, c.LimitCalls, c.LimitStreams, c.LimitBytes, c.LimitPrompts, c.LimitQueuedRuns) < -1 || c.LimitBurst < 0:
+		return console.Usage("--limit-rate, --limit-calls, --limit-streams, --limit-bytes, --limit-prompts and --limit-queued-runs must be at least 1, or -1 for no limit, and --limit-burst at least 1")
 	case c.LimitBytes > 0 && c.LimitBytes < wire.DefaultMaxBodyBytes:
 		return console.Usage("--limit-bytes must be at least %d, the longest body", wire.DefaultMaxBodyBytes)
 	case c.MaxAttempts < 1:
@@ -289,7 +291,8 @@ func (c *Command) serve(ctx context.Context, stopping chan<- struct{}, listener 
 		Pages: pages{inbox}, Observer: admin.observer(), Tracer: traces.calls(), LogRequests: c.LogRequests,
 		Store: opened, Hub: hub, Claims: dispatcher, Version: console.Version(), Logger: logger,
 		Hosts: c.AllowedHost, Origins: c.AllowedOrigin, MaxRuleAge: c.RuleMaxAge, Keyring: keyring, OIDC: issuer, Signing: signatures, Checkpoints: opened, Journal: opened, Issuer: c.ExternalURL, ClientCertificates: c.ClientCA != "", Dialects: c.mounts(signatures),
-		Limits: httpapi.Limits{Quota: wire.Quota{Rate: c.LimitRate, Burst: c.LimitBurst, Calls: c.LimitCalls, Streams: c.LimitStreams, Bytes: c.LimitBytes}},
+		Limits:   httpapi.Limits{Quota: wire.Quota{Rate: c.LimitRate, Burst: c.LimitBurst, Calls: c.LimitCalls, Streams: c.LimitStreams, Bytes: c.LimitBytes, Prompts: c.LimitPrompts, Queued: c.LimitQueuedRuns}},
+		Backlogs: opened,
 	}
 	if secretKeys != nil {
 		options.Sealer = secretKeys

@@ -22,6 +22,9 @@ const (
 	CodeTooManyCalls   api.Code = "too_many_calls"
 	CodeTooManyStreams api.Code = "too_many_streams"
 	CodeTooManyBytes   api.Code = "too_many_bytes"
+
+	CodeTooManyPrompts    api.Code = "too_many_prompts"
+	CodeTooManyQueuedRuns api.Code = "too_many_queued_runs"
 )
 
 // CodeInfo says how a code is shown.
@@ -66,6 +69,8 @@ var codes = [...]CodeInfo{
 	{CodeTooManyCalls, http.StatusTooManyRequests, "limits"},
 	{CodeTooManyStreams, http.StatusTooManyRequests, "limits"},
 	{CodeTooManyBytes, http.StatusTooManyRequests, "limits"},
+	{CodeTooManyPrompts, http.StatusTooManyRequests, "limits"},
+	{CodeTooManyQueuedRuns, http.StatusTooManyRequests, "limits"},
 
 	{api.CodeSessionNotFound, http.StatusNotFound, "sessions"},
 	{api.CodeSessionBusy, http.StatusConflict, "sessions"},

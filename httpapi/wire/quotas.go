@@ -24,18 +24,30 @@ type Quota struct {
 	// Bytes bounds the bodies of all its calls that are not answered yet. A body that does not say
 	// how long it is counts as the longest.
 	Bytes int64
+	// Prompts bounds what it asks for and nobody has decided, and Queued its runs that nobody has
+	// taken. Both are counted over the whole database; see [Backlog].
+	Prompts int64
+	Queued  int64
 }
 
 // DefaultQuota is what a caller with a credential may use. Nobody meets it who does not mean to: it
 // is what a busy process serves, and half of the streams of one.
-var DefaultQuota = Quota{Rate: 10_000, Burst: 20_000, Calls: 10_000, Streams: 10_000, Bytes: 256 << 20}
+var DefaultQuota = Quota{Rate: 10_000, Burst: 20_000, Calls: 10_000, Streams: 10_000, Bytes: 256 << 20, Prompts: 100_000, Queued: 100_000}
 
 // orDefault returns the quota of those who show a credential.
 func (q Quota) orDefault() Quota {
 	for _, one := range []struct {
 		value   *int64
 		initial int64
-	}{{&q.Rate, DefaultQuota.Rate}, {&q.Burst, max(DefaultQuota.Burst, 2*q.Rate)}, {&q.Calls, DefaultQuota.Calls}, {&q.Streams, DefaultQuota.Streams}, {&q.Bytes, DefaultQuota.Bytes}} {
+	}{
+		{&q.Rate, DefaultQuota.Rate},
+		{&q.Burst, max(DefaultQuota.Burst, 2*q.Rate)},
+		{&q.Calls, DefaultQuota.Calls},
+		{&q.Streams, DefaultQuota.Streams},
+		{&q.Bytes, DefaultQuota.Bytes},
+		{&q.Prompts, DefaultQuota.Prompts},
+		{&q.Queued, DefaultQuota.Queued},
+	} {
 		if *one.value == 0 {
 			*one.value = one.initial
 		}
@@ -48,7 +60,7 @@ func (q Quota) orNone() Quota {
 	if q.Rate > 0 && q.Burst == 0 {
 		q.Burst = 2 * q.Rate
 	}
-	for _, value := range []*int64{&q.Rate, &q.Burst, &q.Calls, &q.Streams, &q.Bytes} {
+	for _, value := range []*int64{&q.Rate, &q.Burst, &q.Calls, &q.Streams, &q.Bytes, &q.Prompts, &q.Queued} {
 		if *value == 0 {
 			*value = -1
 		}

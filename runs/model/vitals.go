@@ -19,6 +19,13 @@ type Vitals struct {
 	Rules Tally
 }
 
+// Backlog is how much a principal has waiting: the open requests of the runs that it holds or, while
+// nobody held them, made, and its queued runs. The principal is empty for what the service made.
+type Backlog struct {
+	Principal       string
+	Prompts, Queued int64
+}
+
 // Tally counts rows. OldestMs is a moment of the oldest, 0 when there is none.
 type Tally struct{ Count, OldestMs int64 }
 

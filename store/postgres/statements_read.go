@@ -370,6 +370,20 @@ FROM (
 	WHERE r.revoked_at_ms IS NULL AND (r.expires_at_ms IS NULL OR r.expires_at_ms > (SELECT now_ms FROM clock)) LIMIT $1::bigint
 ) AS counted`,
 
+	Backlogs: `
+SELECT counted.principal, sum(counted.prompts)::bigint, sum(counted.queued)::bigint
+FROM (
+	SELECT coalesce(r.holder_principal, r.principal, '') AS principal, count(*) AS prompts, 0 AS queued
+	FROM requests AS q JOIN runs AS r ON r.session_id = q.session_id AND r.run_id = q.run_id
+	WHERE q.settled_number IS NULL
+	GROUP BY 1
+	UNION ALL
+	SELECT coalesce(r.principal, ''), 0, count(*) FROM runs AS r
+	WHERE coalesce(r.finished_at_ms, 0) = 0 AND r.status = 'queued'
+	GROUP BY 1
+) AS counted
+GROUP BY counted.principal`,
+
 	DueEffects: `
 SELECT f.session_id, f.effect_id
 FROM effects AS f

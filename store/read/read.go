@@ -104,6 +104,8 @@ type Statements struct {
 	// is counted (see the Counted names), a kind, a band of ages, how many rows there are, and the
 	// moment of the oldest, or 0.
 	Vitals string
+	// Backlogs has a principal, its open requests and its queued runs.
+	Backlogs string
 
 	Lists Lists
 }

@@ -24,6 +24,16 @@ type vitalsRow struct {
 	model.Tally
 }
 
+// Backlogs returns what each principal has waiting.
+func (r *Reader) Backlogs(ctx context.Context) ([]model.Backlog, error) {
+	targets := func(row *model.Backlog) []any { return []any{&row.Principal, &row.Prompts, &row.Queued} }
+	var rows []model.Backlog
+	if err := r.lists.Ask(ctx, Query{r.sql.Backlogs, nil, into(targets, &rows)}); err != nil {
+		return nil, err
+	}
+	return rows, nil
+}
+
 // Vitals implements runs.Gauge.
 func (r *Reader) Vitals(ctx context.Context, limit int) (*model.Vitals, error) {
 	targets := func(row *vitalsRow) []any { return []any{&row.counted, &row.kind, &row.age, &row.Count, &row.OldestMs} }

@@ -332,6 +332,18 @@ FROM (
 	WHERE r.revoked_at_ms IS NULL AND (r.expires_at_ms IS NULL OR r.expires_at_ms > $2) LIMIT $1
 ) AS counted`,
 
+	Backlogs: `
+SELECT counted.principal, sum(counted.prompts), sum(counted.queued)
+FROM (
+	SELECT coalesce(r.holder_principal, r.principal, '') AS principal, count(*) AS prompts, 0 AS queued
+	FROM requests AS q CROSS JOIN runs AS r ON r.session_id = q.session_id AND r.run_id = q.run_id
+	WHERE q.outcome IS NULL
+	GROUP BY 1
+	UNION ALL
+	SELECT coalesce(r.principal, ''), 0, count(*) FROM runs AS r WHERE r.finished_at_ms IS NULL AND r.status = 'queued' GROUP BY 1
+) AS counted
+GROUP BY counted.principal`,
+
 	DueEffects: `
 SELECT f.session_id, f.effect_id
 FROM effects AS f

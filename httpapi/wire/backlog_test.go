@@ -1,0 +1,181 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// table is what all processes of a test have in their database.
+type table struct {
+	mu     sync.Mutex
+	rows   map[string]int64
+	counts int
+	err    error
+}
+
+func (d *table) Backlogs(context.Context) ([]model.Backlog, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.counts++
+	var found []model.Backlog
+	for principal, prompts := range d.rows {
+		found = append(found, model.Backlog{Principal: principal, Prompts: prompts})
+	}
+	return found, d.err
+}
+
+func (d *table) add(principal string, by int64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.rows[principal] += by
+}
+
+func newTable() *table { return &table{rows: map[string]int64{}} }
+
+// raise adds one prompt, as a call does, and reports whether it was let.
+func raise(t *testing.T, b *Backlog, d *table, principal string) bool {
+	t.Helper()
+	done, err := b.Take(t.Context(), principal, false, Waiting{Prompts: 1})
+	if err != nil {
+		require.Equal(t, CodeTooManyPrompts, refusal.CodeOf(err))
+		return false
+	}
+	d.add(principal, 1)
+	done(TakenAll)
+	return true
+}
+
+func TestOneProcessNeverExceedsALimit(t *testing.T) {
+	t.Parallel()
+	const limit = 200
+	d := newTable()
+	b := NewBacklog(Quota{Prompts: limit}, d, time.Now)
+	var calls sync.WaitGroup
+	for range 20 {
+		calls.Go(func() {
+			for range 50 {
+				raise(t, b, d, "agent:a")
+			}
+		})
+	}
+	calls.Wait()
+	require.Equal(t, int64(limit), d.rows["agent:a"])
+	require.True(t, raise(t, b, d, "agent:b"))
+}
+
+func TestSeveralProcessesExceedALimitByAShareEachAtMost(t *testing.T) {
+	t.Parallel()
+	const limit, processes = 320, 4
+	d := newTable()
+	var all []*Backlog
+	for range processes {
+		all = append(all, NewBacklog(Quota{Prompts: limit}, d, time.Now))
+	}
+	var calls sync.WaitGroup
+	for _, b := range all {
+		calls.Go(func() {
+			for range limit {
+				raise(t, b, d, "agent:a")
+			}
+		})
+	}
+	calls.Wait()
+	require.GreaterOrEqual(t, d.rows["agent:a"], int64(limit))
+	require.LessOrEqual(t, d.rows["agent:a"], int64(limit+(processes-1)*(limit/shares+1)))
+}
+
+func TestWhoIsAtTheLimitIsCountedOnceASecond(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1, 0)
+	d := newTable()
+	d.rows["agent:a"] = 10
+	b := NewBacklog(Quota{Prompts: 10}, d, func() time.Time { return now })
+	for range 100 {
+		require.False(t, raise(t, b, d, "agent:a"))
+	}
+	require.Equal(t, 1, d.counts)
+	d.add("agent:a", -1)
+	require.False(t, raise(t, b, d, "agent:a"), "the count is fresh enough")
+	now = now.Add(recountAfter)
+	require.True(t, raise(t, b, d, "agent:a"))
+	require.False(t, raise(t, b, d, "agent:a"))
+	require.Equal(t, 2, d.counts)
+	require.Equal(t, Waiting{Prompts: 10}, b.Use())
+}
+
+// Who is far from the limit costs a count in the beginning and one for each share.
+func TestCountsAreFew(t *testing.T) {
+	t.Parallel()
+	d := newTable()
+	b := NewBacklog(Quota{Prompts: 16_000}, d, time.Now)
+	for range 5_000 {
+		require.True(t, raise(t, b, d, "agent:a"))
+	}
+	require.Equal(t, 5, d.counts)
+}
+
+// What cannot be counted is refused, and what needs no count goes on.
+func TestBacklogsFailClosed(t *testing.T) {
+	t.Parallel()
+	d := newTable()
+	d.err = errors.New("away")
+	b := NewBacklog(Quota{Prompts: 160, Queued: -1}, d, time.Now)
+	_, err := b.Take(t.Context(), "agent:a", false, Waiting{Prompts: 1})
+	require.ErrorIs(t, err, d.err)
+	_, err = b.Take(t.Context(), "agent:a", false, Waiting{Queued: 1})
+	require.NoError(t, err, "there is no limit")
+	_, err = b.Take(t.Context(), "user:local", true, Waiting{Prompts: 1})
+	require.ErrorIs(t, err, d.err)
+	d.err = nil
+	for range 10 {
+		require.True(t, raise(t, b, d, "agent:a"))
+	}
+	d.err = errors.New("away again")
+	_, err = b.Take(t.Context(), "agent:a", false, Waiting{Prompts: 1})
+	require.ErrorIs(t, err, d.err)
+	require.True(t, raise(t, b, d, "agent:b"))
+}
+
+// What may have taken effect counts until it must show in a count, and what was refused not at all.
+func TestWhatIsNotKnownCounts(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1, 0)
+	d := newTable()
+	b := NewBacklog(Quota{Prompts: 1}, d, func() time.Time { return now })
+	take := func(taken Taken) bool {
+		done, err := b.Take(t.Context(), "agent:a", false, Waiting{Prompts: 1})
+		if err == nil {
+			done(taken)
+		}
+		return err == nil
+	}
+	require.True(t, take(TakenNothing))
+	require.True(t, take(TakenUnknown))
+	now = now.Add(recountAfter)
+	require.False(t, take(TakenAll))
+	now = now.Add(unknownFor + time.Second)
+	require.True(t, take(TakenAll))
+}
+
+// Without credentials all callers are bounded together, where that was asked for.
+func TestCallersWithoutCredentialsShareALimit(t *testing.T) {
+	t.Parallel()
+	d := newTable()
+	d.rows["user:local"], d.rows[""] = 2, 1
+	b := NewBacklog(Quota{Prompts: 4}, d, time.Now)
+	done, err := b.Take(t.Context(), "user:local", true, Waiting{Prompts: 1})
+	require.NoError(t, err)
+	done(TakenAll)
+	_, err = b.Take(t.Context(), "user:ada", true, Waiting{Prompts: 1})
+	require.Equal(t, CodeTooManyPrompts, refusal.CodeOf(err))
+	_, err = NewBacklog(Quota{}, d, time.Now).Take(t.Context(), "user:local", true, Waiting{Prompts: 1 << 40})
+	require.NoError(t, err)
+}
