@@ -52,6 +52,7 @@ func CheckValues(ctx context.Context, reader ValueReader, command Command) error
 	}
 	verdicts, dataKeys := valueVerdicts{}, map[string]string{}
 	r.checked.verdicts = verdicts
+	var work document.Work
 	for i := range requests {
 		request := &requests[i]
 		for _, given := range values {
@@ -59,7 +60,10 @@ func CheckValues(ctx context.Context, reader ValueReader, command Command) error
 				continue
 			}
 			if schema := schemaOf(request); schema != nil && given.value != nil {
-				verdicts[request.Handle] = document.MatchSchema(schema, given.value, given.pointer)
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				verdicts[request.Handle] = work.MatchSchema(schema, given.value, given.pointer)
 			}
 		}
 		if err := r.sealDecisions(ctx, reader, request, dataKeys); err != nil {

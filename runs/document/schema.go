@@ -68,7 +68,17 @@ func CheckSchema(text api.JSON, pointer string) []api.Fault {
 // caller's body. Callers choose both texts, so a validation that takes too many steps ends as a
 // fault.
 func MatchSchema(schemaText, value api.JSON, pointer string) []api.Fault {
+	return new(Work).MatchSchema(schemaText, value, pointer)
+}
+
+// MatchSchema is [MatchSchema] for one of the values of a call. Once they have taken together what a
+// call may take, the others have a fault.
+func (w *Work) MatchSchema(schemaText, value api.JSON, pointer string) []api.Fault {
+	if w.isSpent() {
+		return []api.Fault{{Pointer: pointer, Detail: "cannot be checked: the values of this call take too much work together"}}
+	}
 	budget := &schemaBudget{}
+	defer func() { w.add(budget, len(schemaText)) }()
 	schema, err := compileSchema(schemaText, budget)
 	if err != nil {
 		return []api.Fault{{Pointer: pointer, Detail: "cannot be checked: the schema " + oneLine(err.Error())}}

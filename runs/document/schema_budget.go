@@ -23,7 +23,27 @@ const (
 	// maxPatternWork bounds the matching of regular expressions for one value, in instructions
 	// times bytes. One such step takes about 10 ns, so the bound is about 0.1 s.
 	maxPatternWork = 10_000_000
+	// maxValuesOfCall is how many values that take all that one may can be checked in one call: a
+	// call may bring 1,000.
+	maxValuesOfCall = 10
+	// checkedBytes is how much text of a schema is charged as one check, for reading it.
+	checkedBytes = 16
 )
+
+// Work counts what the values of one call have taken. The zero value has taken nothing. It is not
+// safe for concurrent use.
+type Work struct{ spent schemaBudget }
+
+func (w *Work) isSpent() bool {
+	return w.spent.checks > maxValuesOfCall*maxSchemaChecks || w.spent.patternSize > maxValuesOfCall*maxPatternSize ||
+		w.spent.patternWork > maxValuesOfCall*maxPatternWork
+}
+
+func (w *Work) add(budget *schemaBudget, schemaBytes int) {
+	w.spent.checks += budget.checks + schemaBytes/checkedBytes
+	w.spent.patternSize += budget.patternSize
+	w.spent.patternWork += budget.patternWork
+}
 
 var (
 	errTooComplex        = errors.New("is too complex")

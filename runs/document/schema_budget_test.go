@@ -46,6 +46,28 @@ func TestWorkOfAValueIsBounded(t *testing.T) {
 	}
 }
 
+// A call may bring very many values: they have a budget together.
+func TestWorkOfACallIsBounded(t *testing.T) {
+	t.Parallel()
+	schema := api.JSON(`{"items":{"enum":[1` + strings.Repeat(",2", 10_000) + `]}}`)
+	value := api.JSON(`[1` + strings.Repeat(",1", 9) + `]`)
+	require.Empty(t, document.CheckSchema(schema, ""))
+	var work document.Work
+	checked := 0
+	for range 1_000 {
+		faults := work.MatchSchema(schema, value, "/value")
+		if faults != nil {
+			require.Equal(t, []api.Fault{{Pointer: "/value", Detail: "cannot be checked: the values of this call take too much work together"}}, faults)
+			break
+		}
+		checked++
+	}
+	require.GreaterOrEqual(t, checked, 10)
+	require.Less(t, checked, 100)
+	require.NotEmpty(t, work.MatchSchema(api.JSON(`true`), api.JSON(`1`), ""), "it stays spent")
+	require.Empty(t, document.MatchSchema(schema, value, ""))
+}
+
 // The budget is no hindrance for what people write.
 func TestUsualPatternsFitTheBudget(t *testing.T) {
 	t.Parallel()
