@@ -51,6 +51,7 @@ func (f *faces) open(ctx context.Context, secret, route, body string) *http.Resp
 	r, err := http.NewRequestWithContext(ctx, method, f.server.URL+path, strings.NewReader(body))
 	require.NoError(f.t, err)
 	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Accept", "application/json, text/event-stream")
 	r.Header.Set("Authorization", "Bearer "+secret)
 	reply, err := f.server.Client().Do(r)
 	require.NoError(f.t, err)
@@ -112,6 +113,17 @@ func TestWhoAskedAllowsOnNoFace(t *testing.T) {
 			f.must(ada, ids.Replace(face.route), ids.Replace(face.body))
 		}
 	}
+
+	// An assistant is told in the result of its tool.
+	f.must(works, "POST /v1/runs", `{"run_id":"run-mcp","session_id":"s-run-mcp","agent_id":"default","input":{},"suspend":{`+excluding+`}}`)
+	digest := member(f.must(works, "GET /v1/runs/run-mcp", ""), "input_digest")
+	resolve := func(secret string) string {
+		return f.must(secret, "POST /mcp?for=people", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"resolve","arguments":{"run_id":"run-mcp","request_id":"a","behavior":"allow","input_digest":"`+digest+`"}}}`)
+	}
+	refused := resolve(mara)
+	require.Contains(t, refused, `"isError":true`)
+	require.Contains(t, refused, "user:mara asked for it")
+	require.NotContains(t, resolve(ada), `"isError":true`)
 
 	// A chat: whoever started it is excluded, and so is what they permitted with it.
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
