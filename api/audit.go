@@ -22,6 +22,8 @@ const (
 	AuditWebhookRemoved   AuditEventType = "webhook_removed"
 	// AuditKeyAdded: a key signs for the first time.
 	AuditKeyAdded AuditEventType = "key_added"
+	// AuditEventsRedacted: bodies of events of a session were taken out.
+	AuditEventsRedacted AuditEventType = "events_redacted"
 	// AuditExported: an export of the audit was begun.
 	AuditExported AuditEventType = "audit_exported"
 )
@@ -51,6 +53,8 @@ type AuditEvent struct {
 	// Host is that of a webhook's URL.
 	Host   string `json:"host,omitempty"`
 	Reason string `json:"reason,omitempty"`
+	// EventIDs are the events that were redacted.
+	EventIDs []string `json:"event_ids,omitempty"`
 
 	KeyID   string `json:"key_id,omitempty"`
 	SinceMs int64  `json:"since_ms,omitzero"`
@@ -82,3 +86,25 @@ type AuditList struct {
 
 // DefaultAuditPage is the page of GET /v1/audit without a limit; MaxPageLimit bounds it.
 const DefaultAuditPage = 50
+
+// MaxRedactions bounds the events that one call redacts.
+const MaxRedactions = 200
+
+// RedactBody takes out the bodies of events, of those in EventIDs or of those before BeforeMs.
+type RedactBody struct {
+	// EventIDs are 1 to MaxRedactions numbers of events, in decimal text.
+	EventIDs []string `json:"event_ids,omitzero"`
+	// BeforeMs takes the events before the first one at or after that moment, MaxRedactions of them
+	// in a call; AfterEventID leaves out those up to one.
+	BeforeMs     *int64 `json:"before_ms,omitzero"`
+	AfterEventID string `json:"after_event_id,omitempty"`
+	// Reason is on record, at most MaxTextLength bytes.
+	Reason string `json:"reason" body:"required"`
+}
+
+// RedactReply says how many bodies were taken out.
+type RedactReply struct {
+	Redacted int64 `json:"redacted"`
+	// NextAfterEventID goes on with a call with BeforeMs; nil when all are taken out.
+	NextAfterEventID *string `json:"next_after_event_id"`
+}

@@ -66,6 +66,7 @@ const (
 	CodeNoIssuer                    Code = "no_issuer"
 	CodeIssuerUnavailable           Code = "issuer_unavailable"
 	CodeWebhookNotFound             Code = "webhook_not_found"
+	CodeEventNeeded                 Code = "event_needed"
 	CodeTooManyWebhooks             Code = "too_many_webhooks"
 )
 

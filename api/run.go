@@ -7,6 +7,8 @@ type OutputRecord struct {
 	Content     string `json:"content"`
 	Parts       []JSON `json:"parts,omitzero"`
 	CreatedAtMs int64  `json:"created_at_ms"`
+	// Redacted: the content was taken out.
+	Redacted bool `json:"redacted,omitzero"`
 }
 
 // OutputEntry is an output record with its number in the session's log, as decimal text.

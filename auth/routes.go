@@ -34,6 +34,7 @@ var Routes = []Route{
 	{"GET", "/v1/sessions/{session_id}", Read},
 	{"POST", "/v1/sessions/{session_id}/interrupt", Cancel},
 	{"POST", "/v1/sessions/{session_id}/end", Decide},
+	{"POST", "/v1/sessions/{session_id}/redact", Administer},
 	{"GET", "/v1/sessions/{session_id}/events", Read},
 	{"GET", "/v1/sessions/{session_id}/stream", Read},
 	{"POST", "/v1/sessions/{session_id}/runs", Work},

@@ -110,6 +110,7 @@ var examples = map[string][]string{
 		`holdpoint audit export --since 2026-01-01T00:00:00Z`,
 	},
 	"audit log":    {`holdpoint audit log`, `holdpoint audit log --limit 20 --json`},
+	"audit redact": {`holdpoint audit redact nightly --event-ids 1,2 --reason asked-for --yes`},
 	"audit verify": {`holdpoint audit verify audit.ndjson --keys $HOLDPOINT_SERVER/v1/keys`},
 
 	"completion": {`holdpoint completion bash`},

@@ -52,6 +52,12 @@ func (c *Client) ExportAudit(ctx context.Context, params AuditExportParams, to i
 	return nil
 }
 
+// Redact takes out bodies of events of a session. It may be repeated. Errors: [ErrNotFound]; [ErrInvalid];
+// [ErrForbidden]; [ErrStateConflict] with code event_needed.
+func (c *Client) Redact(ctx context.Context, sessionID string, body api.RedactBody) (*api.RedactReply, error) {
+	return post[api.RedactReply](ctx, c, at("/v1/sessions", sessionID, "redact"), body, always)
+}
+
 // AuditListParams choose a page of the audit's own log.
 type AuditListParams struct {
 	Limit  int    // the service's when 0

@@ -37,6 +37,7 @@ func (s *Server) routes() []route {
 		{get, "/v1/sessions/{session_id}", s.getSession},
 		{post, "/v1/sessions/{session_id}/interrupt", s.interruptSession},
 		{post, "/v1/sessions/{session_id}/end", s.endSession},
+		{post, "/v1/sessions/{session_id}/redact", s.redactEvents},
 		{get, "/v1/sessions/{session_id}/events", s.listSessionEvents},
 		{getOnly, "/v1/sessions/{session_id}/stream", s.streamSession},
 		{post, "/v1/sessions/{session_id}/runs", s.createSessionRun},

@@ -93,6 +93,8 @@ type Options struct {
 	Issuer string
 	// Checkpoints are exported with the audit; nil for none.
 	Checkpoints audit.CheckpointRows
+	// Redactor takes out bodies of events; nil for none.
+	Redactor runs.Redactor
 	// Journal is the audit's own log; nil for none.
 	Journal journal.Rows
 	// Sealer encrypts what is sensitive. Without one nothing may be.
@@ -142,6 +144,7 @@ type Server struct {
 	grantIssuer  string
 	checkpoints  audit.CheckpointRows
 	journal      journal.Rows
+	redactor     runs.Redactor
 	sealer       runs.Sealer
 	oidc         *oidc.Provider
 	webhooks     *Webhooks
@@ -182,6 +185,7 @@ func New(options Options) *Server {
 		grantIssuer:  GrantIssuer(options.Issuer),
 		checkpoints:  options.Checkpoints,
 		journal:      options.Journal,
+		redactor:     options.Redactor,
 		oidc:         options.OIDC,
 		webhooks:     options.Webhooks,
 		draining:     draining, drain: drain,

@@ -84,6 +84,9 @@ func serve(tb testing.TB, store runs.Store, contract *contract, change ...func(*
 	if rows, keeps := store.(journal.Rows); keeps {
 		options.Journal = rows
 	}
+	if redactor, keeps := store.(runs.Redactor); keeps {
+		options.Redactor = redactor
+	}
 	options.Sealer = secretKeys(tb)
 	if tokens, keeps := store.(auth.Tokens); keeps {
 		options.Keyring = newKeyring(tokens, auth.None)
@@ -206,6 +209,7 @@ func TestAPI(t *testing.T) {
 					{"webhooks", testWebhooks},
 					{"keys", testKeys},
 					{"audit", testAudit},
+					{"redaction", testRedaction},
 					{"secrets", testSecrets},
 					{"grants", testGrants},
 				} {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/rules"
@@ -106,6 +107,24 @@ type Reader interface {
 type Gauge interface {
 	// Vitals counts what waits and what is owed, each by at most limit rows.
 	Vitals(ctx context.Context, limit int) (*model.Vitals, error)
+}
+
+// Redaction is what is taken out of a session's log.
+type Redaction struct {
+	SessionID string
+	EventIDs  []int64
+	// Entry returns the line of the audit's own log about the events that had a body.
+	Entry func() *journal.Entry
+}
+
+// Redactor takes out bodies of events. Every engine implements it.
+type Redactor interface {
+	// RedactEvents takes out the bodies of events of runs that are over, with the requests,
+	// resolutions and outputs that they tell of, all or none, and returns how many still had one.
+	// The digests stay. Errors: session_not_found; invalid_request for an event that the session
+	// does not have; event_needed when the run of one is not over, or something of it is owed to others;
+	// an error that wraps ErrUnavailable or ErrClosed.
+	RedactEvents(ctx context.Context, r *Redaction) (int, error)
 }
 
 // Keeper maintains a store. It decides nothing.

@@ -106,6 +106,7 @@ type Store interface {
 	signing.Keeper
 	audit.CheckpointRows
 	journal.Rows
+	runs.Redactor
 	webhooks.Store
 	// DueDeliveries returns what a webhook is owed; see hooks.Endpoints.
 	DueDeliveries(ctx context.Context, webhookID string, limit int) ([]runs.DueEffect, error)

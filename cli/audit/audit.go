@@ -28,6 +28,7 @@ import (
 type Audit struct {
 	Export export `cmd:"" help:"Write the audit, for verify and for keeping elsewhere."`
 	Verify verify `cmd:"" help:"Check an export, without the service."`
+	Redact redact `cmd:"" help:"Take bodies of events out of a session's log, for good."`
 	Log    log    `cmd:"" help:"Show who made tokens and rules, signed in, or changed webhooks, oldest first."`
 }
 

@@ -290,7 +290,7 @@ func (c *Command) serve(ctx context.Context, stopping chan<- struct{}, listener 
 	options := httpapi.Options{
 		Pages: pages{inbox}, Observer: admin.observer(), Tracer: traces.calls(), LogRequests: c.LogRequests,
 		Store: opened, Hub: hub, Claims: dispatcher, Version: console.Version(), Logger: logger,
-		Hosts: c.AllowedHost, Origins: c.AllowedOrigin, MaxRuleAge: c.RuleMaxAge, Keyring: keyring, OIDC: issuer, Signing: signatures, Checkpoints: opened, Journal: opened, Issuer: c.ExternalURL, ClientCertificates: c.ClientCA != "", Dialects: c.mounts(signatures),
+		Hosts: c.AllowedHost, Origins: c.AllowedOrigin, MaxRuleAge: c.RuleMaxAge, Keyring: keyring, OIDC: issuer, Signing: signatures, Checkpoints: opened, Journal: opened, Redactor: opened, Issuer: c.ExternalURL, ClientCertificates: c.ClientCA != "", Dialects: c.mounts(signatures),
 		Limits:   httpapi.Limits{Quota: wire.Quota{Rate: c.LimitRate, Burst: c.LimitBurst, Calls: c.LimitCalls, Streams: c.LimitStreams, Bytes: c.LimitBytes, Prompts: c.LimitPrompts, Queued: c.LimitQueuedRuns}},
 		Backlogs: opened,
 	}

@@ -83,6 +83,7 @@ var codes = [...]CodeInfo{
 	{api.CodeRunNotFound, http.StatusNotFound, "runs"},
 	{api.CodeRequestNotFound, http.StatusNotFound, "runs"},
 	{api.CodeRunStateConflict, http.StatusConflict, "runs"},
+	{api.CodeEventNeeded, http.StatusConflict, "sessions"},
 	{api.CodeRunNotClaimable, http.StatusConflict, "runs"},
 	{api.CodeLeaseLost, http.StatusConflict, "runs"},
 	{api.CodeSuspensionTooLarge, http.StatusUnprocessableEntity, "runs"},

@@ -1,6 +1,8 @@
 package doctor
 
 import (
+	"bytes"
+
 	"github.com/go-json-experiment/json"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -107,7 +109,7 @@ func (l *logEntry) breaksChain() string {
 	if l.BodyDigest == "" {
 		return ""
 	}
-	if digest, err := l.DigestOfBody(); err != nil || digest != l.BodyDigest {
+	if digest, err := l.DigestOfBody(); (err != nil || digest != l.BodyDigest) && !l.Redacted() {
 		return "the body is not that of body_digest"
 	}
 	return when(l.beforeKnown && l.previous == l.EventID-1 && l.Prev != l.before, "prev is not the hash of event %d", l.previous)
@@ -133,6 +135,9 @@ var mentionInvariants = table[*mention]{{
 	}),
 }}
 
+// redactedMember is in every body that was taken out.
+var redactedMember = []byte(`"redacted":true`)
+
 // readEvents goes through a session's log. The row of a mention carries the number of the
 // event only where the finding is about the event.
 func (e *examiner) readEvents(rows *model.SessionRows) error {
@@ -142,6 +147,9 @@ func (e *examiner) readEvents(rows *model.SessionRows) error {
 		e.lastEventID, e.lastEventHash = max(e.lastEventID, event.EventID), event.Hash()
 		if entry.of != nil && entry.of.FirstEventID < e.firstKept {
 			return // the beginning of its history is deleted
+		}
+		if entry.of != nil && bytes.Contains(event.Body, redactedMember) && event.Redacted() {
+			entry.of.redacted = true
 		}
 		if entry.of != nil && event.EventID > entry.previous {
 			entry.of.history.advance(entry.of.Kind, event)

@@ -123,8 +123,8 @@ func (e *examiner) visit(rows *model.SessionRows) error {
 		return cmp.Or(cmp.Compare(a.RunID, b.RunID), cmp.Compare(a.RequestID, b.RequestID))
 	})
 	for _, request := range e.orderedRequests {
-		if of := e.runs[request.RunID]; of != nil && of.FirstEventID < e.firstKept {
-			continue
+		if of := e.runs[request.RunID]; of != nil && (of.FirstEventID < e.firstKept || of.redacted) {
+			continue // what the log says of it is deleted, or was taken out
 		}
 		reportInvariants.examine(e, request, request.at())
 	}

@@ -14,6 +14,8 @@ import (
 type run struct {
 	model.Run
 	hasOutput bool
+	// redacted: events of it have no bodies any more.
+	redacted bool
 	// requester is nil when the row has none, and empty when it cannot be read.
 	requester *api.Requester
 

@@ -1,5 +1,6 @@
 // Package retain deletes, for both engines, what is past its horizon in one session: the
-// oldest events of its log with the runs that they are about. It holds the order of the
+// oldest events of its log with the runs that they are about. It also takes out the bodies of events
+// that somebody wants redacted. It holds the order of the
 // steps; the statements are the engines'.
 //
 // It must not know a driver or the loops that call it.

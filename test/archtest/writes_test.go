@@ -18,9 +18,11 @@ import (
 // writers are the files that may change the tables: write.go makes the inserts and
 // updates of a decision's rows from the table of columns, and statements.go has the few
 // that stand whole. Nothing else writes: there is one door.
-// retention.go deletes what is past its horizon and is the only one that deletes decisions.
+// retention.go deletes what is past its horizon and is the only one that deletes decisions;
+// redaction.go empties rows that are there and makes or deletes none.
 var (
-	writers   = regexp.MustCompile(`^store/(postgres|sqlite)/(write|statements|retention)\.go$`)
+	writers   = regexp.MustCompile(`^store/(postgres|sqlite)/(write|statements|retention|redaction)\.go$`)
+	redaction = regexp.MustCompile(`^store/(postgres|sqlite)/redaction\.go$`)
 	retention = regexp.MustCompile(`^store/(postgres|sqlite)/retention\.go$`)
 )
 
@@ -54,9 +56,13 @@ func TestOnlyTheEnginesWrite(t *testing.T) {
 	tables := tablesOfMigrations(t)
 	for _, w := range writesInTree(t, tables) {
 		require.Regexp(t, writers, w.file, "line %d: %s %s: a second way to write", w.line, w.verb, w.table)
-		if retention.MatchString(w.file) {
+		switch {
+		case redaction.MatchString(w.file):
+			require.Equal(t, "UPDATE", w.verb, "%s:%d: redaction makes and deletes nothing", w.file, w.line)
+			require.Contains(t, []string{"sessions", "runs", "requests", "events"}, w.table, "%s:%d", w.file, w.line)
+		case retention.MatchString(w.file):
 			require.True(t, strings.HasPrefix(w.verb, "DELETE") || w.table == "sessions", "%s:%d: %s %s: retention decides nothing", w.file, w.line, w.verb, w.table)
-		} else if strings.HasPrefix(w.verb, "DELETE") {
+		case strings.HasPrefix(w.verb, "DELETE"):
 			require.True(t, swept[w.table], "%s:%d: %s %s: what was decided is not deleted", w.file, w.line, w.verb, w.table)
 		}
 	}

@@ -117,7 +117,7 @@ func Start(tb testing.TB, database string, options Options) *Service {
 				return deliverer.Test(ctx, e, runs.NewID)
 			},
 		},
-		Checkpoints: opened, Journal: opened,
+		Checkpoints: opened, Journal: opened, Redactor: opened,
 		Signing: signatures, Keyring: keyring, Sealer: options.Sealer, LogRequests: options.Logger != nil, Tracer: options.Tracer,
 		Store: opened, Hub: hub, Claims: dispatcher, Logger: logger,
 		Dialects: mounts,

@@ -1,0 +1,83 @@
+package audit
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/client"
+)
+
+type redact struct {
+	console.Connection
+	console.Format
+	SessionID string   `arg:"" name:"session-id" help:"The session."`
+	EventIDs  []string `name:"event-ids" sep:"," placeholder:"N" help:"Numbers of events."`
+	Before    string   `placeholder:"TIME" help:"The events before the first one at or after this moment: RFC 3339, or milliseconds since the epoch."`
+	Reason    string   `required:"" placeholder:"TEXT" help:"Why: it is on record in the audit's own log."`
+	Yes       bool     `help:"Do not ask."`
+}
+
+// Help returns what --help shows under the flags.
+func (c *redact) Help() string {
+	return "The bodies, and the requests, answers and outputs that the events tell of, cannot be had back. The runs must be over."
+}
+
+// Run asks, and redacts in as many calls as it takes.
+func (c *redact) Run(ctx context.Context, terminal *console.Console) error {
+	beforeMs, err := momentOf(c.Before)
+	switch {
+	case err != nil:
+		return err
+	case (len(c.EventIDs) == 0) == (c.Before == ""):
+		return console.Usage("give either --event-ids or --before")
+	case !c.Yes && c.JSON:
+		return console.Usage("--json asks nothing: say --yes")
+	case !c.Yes && !c.confirmed(terminal):
+		return console.Usage("nothing was redacted: answer yes, or say --yes")
+	}
+	body, total := api.RedactBody{Reason: c.Reason}, api.RedactReply{}
+	if c.Before != "" {
+		body.BeforeMs = &beforeMs
+	}
+	rest := c.EventIDs
+	err = c.Call(func(service *client.Client) error {
+		for {
+			part := rest[:min(len(rest), api.MaxRedactions)]
+			if body.BeforeMs == nil {
+				body.EventIDs, rest = part, rest[len(part):]
+			}
+			reply, err := service.Redact(ctx, c.SessionID, body)
+			if err != nil {
+				return err
+			}
+			total.Redacted += reply.Redacted
+			switch {
+			case reply.NextAfterEventID != nil:
+				body.AfterEventID = *reply.NextAfterEventID
+			case len(rest) == 0:
+				return nil
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return console.PrintJSON(terminal.Stdout, total)
+	}
+	fmt.Fprintln(terminal.Stdout, strconv.FormatInt(total.Redacted, 10)+" events redacted")
+	return nil
+}
+
+// confirmed asks for a yes.
+func (c *redact) confirmed(terminal *console.Console) bool {
+	fmt.Fprintf(terminal.Stdout, "The bodies of events of session %s are taken out for good. Go on? Type yes: ", console.Printable(c.SessionID, false))
+	answer, _ := bufio.NewReader(io.LimitReader(terminal.Stdin, 64)).ReadString('\n') // its end is no answer
+	return strings.TrimSpace(answer) == "yes"
+}

@@ -1,0 +1,112 @@
+package httpapi
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/audit/journal"
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// redactEvents takes out the bodies of events of a session.
+func (s *Server) redactEvents(w http.ResponseWriter, r *http.Request) error {
+	if s.redactor == nil {
+		return refusal.New(wire.CodeServiceUnavailable, "this service redacts nothing")
+	}
+	sessionID := wire.PathID(r, "session_id")
+	var body api.RedactBody
+	var faults refusal.Faults
+	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
+		return err
+	}
+	ids, after := checkRedact(&body, &faults)
+	if err := faults.Err(); err != nil {
+		return err
+	}
+	reply := api.RedactReply{}
+	if body.BeforeMs != nil {
+		var err error
+		if ids, reply.NextAfterEventID, err = s.eventsBefore(r, sessionID, after, *body.BeforeMs); err != nil {
+			return err
+		}
+	}
+	nowMs, err := s.store.NowMs(r.Context())
+	if err != nil {
+		return err
+	}
+	redaction := &runs.Redaction{SessionID: sessionID, EventIDs: ids}
+	redaction.Entry = func() *journal.Entry {
+		event := api.AuditEvent{Type: api.AuditEventsRedacted, SessionID: sessionID, Reason: body.Reason}
+		for _, id := range ids {
+			event.EventIDs = append(event.EventIDs, strconv.FormatInt(id, 10))
+		}
+		return auth.EntryBy(auth.From(r.Context()), nowMs, event)
+	}
+	count, err := s.redactor.RedactEvents(r.Context(), redaction)
+	if err != nil {
+		return err
+	}
+	reply.Redacted = int64(count)
+	return wire.Respond(w, r, http.StatusOK, reply)
+}
+
+func checkRedact(body *api.RedactBody, faults *refusal.Faults) (ids []int64, after int64) {
+	faults.Text("/reason", body.Reason, api.MaxTextLength)
+	switch {
+	case body.Reason == "":
+		faults.Add("/reason", "is required")
+	case (body.EventIDs == nil) == (body.BeforeMs == nil):
+		faults.Add("", "takes either event_ids or before_ms")
+	case body.EventIDs != nil && (len(body.EventIDs) == 0 || len(body.EventIDs) > api.MaxRedactions):
+		faults.Add("/event_ids", "must have 1 to %d numbers", api.MaxRedactions)
+	case body.EventIDs != nil && body.AfterEventID != "":
+		faults.Add("/after_event_id", "needs before_ms")
+	}
+	for i, text := range body.EventIDs {
+		id, readable := parseDecimal(text)
+		if !readable || id == 0 {
+			faults.Add(fmt.Sprintf("/event_ids/%d", i), "must be the number of an event")
+			break
+		}
+		ids = append(ids, id)
+	}
+	if body.AfterEventID != "" {
+		var readable bool
+		if after, readable = parseDecimal(body.AfterEventID); !readable {
+			faults.Add("/after_event_id", "must be the number of an event")
+		}
+	}
+	return ids, after
+}
+
+// eventsBefore returns the next events after one and before the first one at or after a moment, and
+// the last of them when there are more.
+func (s *Server) eventsBefore(r *http.Request, sessionID string, after, beforeMs int64) (ids []int64, next *string, err error) {
+	for {
+		events, more, err := s.store.EventsWithin(r.Context(), runs.EventQuery{
+			SessionID: sessionID, After: after, Limit: api.MaxRedactions - len(ids), MaxBytes: api.MaxReplyBytes,
+		})
+		if err != nil {
+			return nil, nil, err
+		}
+		for i := range events {
+			if events[i].TimestampMs >= beforeMs {
+				return ids, nil, nil
+			}
+			after = events[i].EventID
+			ids = append(ids, after)
+		}
+		switch {
+		case !more || len(events) == 0:
+			return ids, nil, nil
+		case len(ids) == api.MaxRedactions:
+			last := strconv.FormatInt(after, 10)
+			return ids, &last, nil
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package model
+
+import (
+	"github.com/go-json-experiment/json"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+)
+
+// redactedBody is what is left of the body of an event, besides its type.
+type redactedBody struct {
+	Type       api.EventType `json:"type"`
+	Redacted   bool          `json:"redacted"`
+	BodyDigest string        `json:"body_digest"`
+	// Output is what those read who read outputs.
+	Output *api.OutputRecord `json:"output,omitempty"`
+}
+
+// Redacted reports whether the body was taken out. A body that a worker made up to look like it is
+// none: it has another digest.
+func (e *Event) Redacted() bool { return redacted(e.Body, e.BodyDigest) }
+
+func redacted(text []byte, digest string) bool {
+	var body redactedBody
+	return json.Unmarshal(text, &body) == nil && body.Redacted && body.BodyDigest == digest
+}
+
+// RedactedBody returns what stands in the place of the body.
+func (e *Event) RedactedBody() api.JSON {
+	body := redactedBody{Type: e.Type, Redacted: true, BodyDigest: e.BodyDigest}
+	if e.Type == api.EventOutput {
+		body.Output = &api.OutputRecord{SessionID: e.SessionID, RunID: e.RunID, CreatedAtMs: e.TimestampMs, Redacted: true}
+	}
+	return document.Encode(body)
+}
+
+// redactedText stands for a text that must be there.
+const redactedText = "redacted"
+
+var redactedInput = api.JSON(`{"redacted":true}`)
+
+// Redact takes out of a settled request what was asked and what was answered. What stays says that
+// it was asked, when, of which tool, and what became of it.
+func (r *Request) Redact() {
+	switch r.Kind {
+	case KindApproval:
+		approval := r.Approval()
+		r.Body = document.Encode(api.ApprovalRequest{
+			ID: approval.ID, Handle: approval.Handle, ToolCallID: approval.ToolCallID, ToolName: approval.ToolName, Input: redactedInput,
+			ExcludeRequester: approval.ExcludeRequester, CreatedAtMs: approval.CreatedAtMs, ExpiresAtMs: approval.ExpiresAtMs,
+		})
+	case KindQuestion:
+		r.Body = document.Encode(redactQuestion(r.Question()))
+	case KindClarification:
+		clarification := r.Clarification()
+		clarification.Request = redactQuestion(clarification.Request)
+		r.Body = document.Encode(clarification)
+	}
+	before := r.Recorded()
+	after := api.Resolution{
+		RequestID: before.RequestID, Outcome: before.Outcome, Behavior: before.Behavior, Declined: before.Declined,
+		ResolvedBy: before.ResolvedBy, ResolvedAtMs: before.ResolvedAtMs, Via: before.Via, ViaPrincipal: before.ViaPrincipal, Reason: redactedText,
+	}
+	if before.Rule != nil {
+		after.Rule = &api.AppliedRule{RuleID: before.Rule.RuleID, Text: redactedText}
+	}
+	r.Resolution, r.Sealed = document.Encode(after), nil
+}
+
+func redactQuestion(q api.UserQuestionRequest) api.UserQuestionRequest {
+	after := api.UserQuestionRequest{
+		ID: q.ID, Handle: q.Handle, ToolCallID: q.ToolCallID, Kind: q.Kind, Sensitive: q.Sensitive,
+		CreatedAtMs: q.CreatedAtMs, ExpiresAtMs: q.ExpiresAtMs, Questions: []api.UserQuestion{},
+	}
+	for i := range q.Questions {
+		after.Questions = append(after.Questions, api.UserQuestion{
+			ID: q.Questions[i].ID, Question: redactedText, MultiSelect: q.Questions[i].MultiSelect, Options: []api.QuestionOption{},
+		})
+	}
+	return after
+}
+
+// RequestIDs returns the requests that an event about requests names.
+func (e *Event) RequestIDs() map[string]bool {
+	var body struct {
+		RequestIDs []string `json:"request_ids"`
+		RequestID  string   `json:"request_id"`
+		Resolution struct {
+			RequestID string `json:"request_id"`
+		} `json:"resolution"`
+		Resolutions []struct {
+			RequestID string `json:"request_id"`
+		} `json:"resolutions"`
+	}
+	named := map[string]bool{}
+	if err := json.Unmarshal(e.Body, &body); err != nil {
+		return named // the doctor finds it
+	}
+	for _, id := range body.RequestIDs {
+		named[id] = true
+	}
+	for _, one := range body.Resolutions {
+		named[one.RequestID] = true
+	}
+	named[body.RequestID], named[body.Resolution.RequestID] = true, true
+	return named
+}

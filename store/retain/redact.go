@@ -1,0 +1,128 @@
+package retain
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/internal/failpoint"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/store/columns"
+)
+
+// RedactStatements are the statements of an engine.
+type RedactStatements struct {
+	// Lock locks the session $1 and has one row, or none when there is no such session.
+	Lock string
+	// Events reads the events of $1 session_id whose numbers are in the list $2, in their order.
+	Events string
+	// Needed has the least number of those events that are of a run that is not over, or of which
+	// something is still owed to others.
+	Needed string
+	// Requests reads the settled requests of the run $2 of the session $1.
+	Requests string
+	// Event writes the body $3 of event $2 of the session $1.
+	Event string
+	// Request writes the body $4 and the resolution $5 of request $3 of run $2 of the session $1.
+	Request string
+	// Run takes the output and the error out of the run $2 of the session $1.
+	Run string
+	// Session gives the session $1 another version.
+	Session string
+}
+
+// Redact takes out the bodies of events, with the requests, resolutions and outputs that they tell of.
+// addEntry writes the line of the audit's own log about it.
+func Redact(ctx context.Context, tx Transaction, s *RedactStatements, r *runs.Redaction, addEntry func() error) (int, error) {
+	if _, there, err := number(ctx, tx, s.Lock, r.SessionID); err != nil || !there {
+		if err == nil {
+			err = refusal.UnknownSession(r.SessionID)
+		}
+		return 0, err
+	}
+	failpoint.Hit("redact.locked")
+	ids := make([]string, len(r.EventIDs))
+	for i, id := range r.EventIDs {
+		ids[i] = strconv.FormatInt(id, 10)
+	}
+	events, err := list(ctx, tx, columns.Events, s.Events, r.SessionID, tx.List(ids))
+	if err != nil {
+		return 0, err
+	}
+	there := map[int64]bool{}
+	for i := range events {
+		there[events[i].EventID] = true
+	}
+	for i, id := range r.EventIDs {
+		if !there[id] {
+			return 0, refusal.Invalid(api.Fault{Pointer: "/event_ids/" + strconv.Itoa(i), Detail: fmt.Sprintf("the session has no event %d", id)})
+		}
+	}
+	needed, is, err := number(ctx, tx, s.Needed, r.SessionID, tx.List(ids))
+	switch {
+	case err != nil:
+		return 0, err
+	case is && needed != 0:
+		return 0, refusal.New(api.CodeEventNeeded, "event %d is of a run that is not over, or of which something is still owed to others: redact it afterwards", needed)
+	}
+	count := 0
+	for _, event := range events {
+		if event.Redacted() {
+			continue
+		}
+		if err := redactOne(ctx, tx, s, event); err != nil {
+			return 0, err
+		}
+		count++
+	}
+	if count == 0 {
+		return 0, nil
+	}
+	failpoint.Hit("redact.rows")
+	if _, err := tx.Write(ctx, s.Session, r.SessionID); err != nil {
+		return 0, err
+	}
+	return count, addEntry()
+}
+
+// redactOne takes out the body of one event and what it tells of.
+func redactOne(ctx context.Context, tx Transaction, s *RedactStatements, event *model.Event) error {
+	if model.AboutRequest(event.Type) || event.Type == api.EventParentClarificationRequested {
+		requests, err := list(ctx, tx, columns.Requests, s.Requests, event.SessionID, event.RunID)
+		if err != nil {
+			return err
+		}
+		named := event.RequestIDs()
+		for _, request := range requests {
+			if !named[request.RequestID] {
+				continue
+			}
+			request.Redact()
+			if _, err := tx.Write(ctx, s.Request, event.SessionID, event.RunID, request.RequestID, string(request.Body), string(request.Resolution)); err != nil {
+				return err
+			}
+		}
+	}
+	if ends[event.Type] {
+		if _, err := tx.Write(ctx, s.Run, event.SessionID, event.RunID); err != nil {
+			return err
+		}
+	}
+	_, err := tx.Write(ctx, s.Event, event.SessionID, event.EventID, string(event.RedactedBody()))
+	return err
+}
+
+// ends are the events that end a run.
+var ends = map[api.EventType]bool{api.EventCompleted: true, api.EventFailed: true, api.EventInterrupted: true, api.EventCancelled: true}
+
+// list returns the rows of a query.
+func list[R any](ctx context.Context, tx Transaction, table *columns.Table[R], sql string, args ...any) ([]*R, error) {
+	var rows []*R
+	err := tx.Ask(ctx, columns.Expand(sql), func(found columns.Rows) error {
+		return table.Each(found, func(row *R) { rows = append(rows, row) })
+	}, args...)
+	return rows, err
+}

@@ -1,0 +1,84 @@
+package storetest
+
+import (
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/audit/journal"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+var redactionTests = map[string]func(*harness){
+	"redaction/of a run that is over": redacted,
+}
+
+// redact takes out events of the session s.
+func (h *harness) redact(ids ...int64) (int, error) {
+	h.Helper()
+	redactor, is := h.store.(runs.Redactor)
+	require.True(h, is)
+	return redactor.RedactEvents(h.ctx, &runs.Redaction{SessionID: "s", EventIDs: ids, Entry: func() *journal.Entry {
+		return journal.New(1, "user:ada", api.AuditEvent{Type: api.AuditEventsRedacted, SessionID: "s", Reason: "asked for"})
+	}})
+}
+
+func redacted(h *harness) {
+	const secret = "hunter2"
+	create := &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "over", AgentID: "default", Input: api.JSON(`1`), Suspend: &api.Suspension{
+		Approvals: []api.ApprovalRequest{{ID: "a", ToolCallID: "c", ToolName: "bash", Input: api.JSON(`{"command":"` + secret + `"}`), Reason: secret, Description: secret}},
+		Questions: []api.UserQuestionRequest{{ID: "q", ToolCallID: "d", Questions: []api.UserQuestion{{ID: "one", Question: secret}}}},
+	}}
+	h.do(create)
+	waiting := h.events("s")
+	_, err := h.redact(waiting[len(waiting)-1].EventID)
+	requireCode(h, api.CodeEventNeeded, err)
+	h.do(&runs.CancelRun{RunID: "over", Reason: secret})
+	before := h.events("s")
+	ids := make([]int64, len(before))
+	for i, event := range before {
+		ids[i] = event.EventID
+	}
+
+	_, err = h.redact(ids[0], 99)
+	requireCode(h, api.CodeInvalidRequest, err)
+	require.Empty(h, h.sealed(), "all or none")
+	require.Equal(h, before, h.events("s"))
+
+	// A line that cannot be written takes the redaction with it.
+	_, err = h.store.(runs.Redactor).RedactEvents(h.ctx, &runs.Redaction{SessionID: "s", EventIDs: ids, Entry: func() *journal.Entry { return &journal.Entry{} }}) //nolint:forcetypeassert // as above
+	require.Error(h, err)
+	require.Equal(h, before, h.events("s"))
+
+	count, err := h.redact(ids...)
+	require.NoError(h, err)
+	require.Equal(h, len(ids), count)
+	after := h.events("s")
+	require.Len(h, after, len(before))
+	for i, event := range after {
+		require.True(h, event.Redacted(), "%s", event.Body)
+		require.Equal(h, before[i].Hash(), event.Hash(), "the chain is as it was")
+		require.Equal(h, before[i].Type, event.Type)
+	}
+	for table, rows := range h.database.Tables(h) {
+		for _, row := range rows {
+			for column, value := range row {
+				if text, is := value.(string); is && table != "effects" {
+					require.NotContains(h, text, secret, "%s.%s", table, column)
+				}
+			}
+		}
+	}
+	record := h.run("over")
+	require.Equal(h, api.StatusCancelled, record.Run.Status)
+	for _, request := range record.Requests {
+		require.Equal(h, api.OutcomeCancelled, request.Outcome)
+		require.Equal(h, request.RequestID, request.Recorded().RequestID)
+	}
+	count, err = h.redact(ids...)
+	require.NoError(h, err)
+	require.Zero(h, count)
+	require.Len(h, h.sealed(), 1, "what takes out nothing leaves no line")
+	h.do(&runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "next", AgentID: "default", Input: api.JSON(`1`)})
+	_, err = h.store.(runs.Redactor).RedactEvents(h.ctx, &runs.Redaction{SessionID: "nowhere", EventIDs: ids}) //nolint:forcetypeassert // as above
+	requireCode(h, api.CodeSessionNotFound, err)
+}
