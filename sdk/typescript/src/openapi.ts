@@ -193,6 +193,8 @@ export interface components {
             /** @description The token that the actor showed. */
             by_token_id?: string;
             effect?: string;
+            /** @description The events that were redacted. */
+            event_ids?: string[];
             /** Format: int64 */
             grace_ms?: number;
             /** @description The host of a webhook's URL. */
@@ -211,7 +213,7 @@ export interface components {
             text?: string;
             token_id?: string;
             /** @enum {string} */
-            type: "token_created" | "token_rotated" | "token_revoked" | "signed_in" | "signed_out" | "rule_created" | "rule_revoked" | "webhook_created" | "webhook_changed" | "webhook_rotated" | "webhook_disabled" | "webhook_rewrapped" | "webhook_removed" | "key_added" | "audit_exported";
+            type: "token_created" | "token_rotated" | "token_revoked" | "signed_in" | "signed_out" | "rule_created" | "rule_revoked" | "webhook_created" | "webhook_changed" | "webhook_rotated" | "webhook_disabled" | "webhook_rewrapped" | "webhook_removed" | "key_added" | "events_redacted" | "audit_exported";
             /** @description By which way: as in `GET /v1/me`, `database` for the command line with `--database`, or, for a rule, as in a resolution. */
             via?: string;
             /** @description Whose credential it was, when the actor is somebody for whom it may act. */
@@ -601,6 +603,8 @@ export interface components {
             /** @description The number in the session's log, as decimal text. */
             event_id: string;
             parts?: components["schemas"]["Any"][];
+            /** @description The content was taken out. */
+            redacted?: boolean;
             run_id: components["schemas"]["ID"];
             session_id: components["schemas"]["ID"];
         };
@@ -613,6 +617,8 @@ export interface components {
             content: string;
             created_at_ms: components["schemas"]["TimeMs"];
             parts?: components["schemas"]["Any"][];
+            /** @description The content was taken out. */
+            redacted?: boolean;
             run_id: components["schemas"]["ID"];
             session_id: components["schemas"]["ID"];
         };
@@ -658,7 +664,7 @@ export interface components {
              * @description The stable name of the error.
              * @enum {string}
              */
-            code: "bad_request" | "route_not_found" | "method_not_allowed" | "id_conflict" | "payload_too_large" | "unsupported_media_type" | "invalid_request" | "internal_error" | "service_unavailable" | "origin_not_allowed" | "host_not_allowed" | "unauthenticated" | "invalid_token" | "forbidden" | "requester_excluded" | "requester_exclusion_needs_auth" | "token_not_found" | "token_state_conflict" | "last_admin_token" | "sign_in_failed" | "no_issuer" | "issuer_unavailable" | "webhook_not_found" | "too_many_webhooks" | "rate_limited" | "too_many_calls" | "too_many_streams" | "too_many_bytes" | "too_many_prompts" | "too_many_queued_runs" | "session_not_found" | "session_busy" | "session_ended" | "no_parent_session" | "queue_full" | "questions_full" | "mailbox_full" | "run_not_found" | "request_not_found" | "run_state_conflict" | "run_not_claimable" | "lease_lost" | "suspension_too_large" | "secrets_not_configured" | "approval_state_conflict" | "approval_batch_empty" | "approval_duplicate_resolution" | "approval_request_not_pending" | "approval_changed" | "invalid_grant" | "grant_mismatch" | "grant_expired" | "grant_redeemed" | "question_state_conflict" | "question_expired" | "question_resolution_conflict" | "question_request_mismatch" | "question_declined_with_answers" | "question_duplicate_answer" | "question_answer_missing" | "question_single_select_violation" | "question_duplicate_option" | "question_option_not_found" | "question_answer_empty" | "question_unknown_answer" | "rule_not_found" | "too_many_rules" | "message_not_found" | "effect_not_found" | "invalid_idempotency_key" | "idempotency_conflict" | "invalid_limit" | "invalid_cursor" | "invalid_event_cursor" | "event_cursor_reset";
+            code: "bad_request" | "route_not_found" | "method_not_allowed" | "id_conflict" | "payload_too_large" | "unsupported_media_type" | "invalid_request" | "internal_error" | "service_unavailable" | "origin_not_allowed" | "host_not_allowed" | "unauthenticated" | "invalid_token" | "forbidden" | "requester_excluded" | "requester_exclusion_needs_auth" | "token_not_found" | "token_state_conflict" | "last_admin_token" | "sign_in_failed" | "no_issuer" | "issuer_unavailable" | "webhook_not_found" | "too_many_webhooks" | "event_needed" | "rate_limited" | "too_many_calls" | "too_many_streams" | "too_many_bytes" | "too_many_prompts" | "too_many_queued_runs" | "session_not_found" | "session_busy" | "session_ended" | "no_parent_session" | "queue_full" | "questions_full" | "mailbox_full" | "run_not_found" | "request_not_found" | "run_state_conflict" | "run_not_claimable" | "lease_lost" | "suspension_too_large" | "secrets_not_configured" | "approval_state_conflict" | "approval_batch_empty" | "approval_duplicate_resolution" | "approval_request_not_pending" | "approval_changed" | "invalid_grant" | "grant_mismatch" | "grant_expired" | "grant_redeemed" | "question_state_conflict" | "question_expired" | "question_resolution_conflict" | "question_request_mismatch" | "question_declined_with_answers" | "question_duplicate_answer" | "question_answer_missing" | "question_single_select_violation" | "question_duplicate_option" | "question_option_not_found" | "question_answer_empty" | "question_unknown_answer" | "rule_not_found" | "too_many_rules" | "message_not_found" | "effect_not_found" | "invalid_idempotency_key" | "idempotency_conflict" | "invalid_limit" | "invalid_cursor" | "invalid_event_cursor" | "event_cursor_reset";
             /** @description One sentence about this occurrence. */
             detail: string;
             /** @enum {string} */
@@ -727,6 +733,28 @@ export interface components {
             via: components["schemas"]["Via"];
             /** @description Whose credential it was, when that acted for `resolved_by`. */
             via_principal?: string;
+        };
+        /** @description Either `event_ids` or `before_ms`. */
+        Redact: {
+            /** @description With `before_ms`: only events after this one. */
+            after_event_id?: string;
+            /**
+             * Format: int64
+             * @description The events before the first one at or after this moment, 200 in a call.
+             */
+            before_ms?: number | null;
+            /** @description Numbers of events of the session. */
+            event_ids?: string[] | null;
+            /** @description On record in the audit's own log. */
+            reason: string;
+        };
+        Redacted: {
+            next_after_event_id: string | null;
+            /**
+             * Format: int64
+             * @description How many of the events still had a body.
+             */
+            redacted: number;
         };
         RedeemGrant: {
             /** @description The JWS, at most 64 KiB. */

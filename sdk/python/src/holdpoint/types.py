@@ -189,6 +189,8 @@ class AuditEvent(TypedDict):
     # The token that the actor showed.
     by_token_id: NotRequired[str]
     effect: NotRequired[str]
+    # The events that were redacted.
+    event_ids: NotRequired[list[str]]
     grace_ms: NotRequired[int]
     # The host of a webhook's URL.
     host: NotRequired[str]
@@ -204,7 +206,7 @@ class AuditEvent(TypedDict):
     # What a rule says, at most 1,000 bytes of it.
     text: NotRequired[str]
     token_id: NotRequired[str]
-    type: Literal['token_created', 'token_rotated', 'token_revoked', 'signed_in', 'signed_out', 'rule_created', 'rule_revoked', 'webhook_created', 'webhook_changed', 'webhook_rotated', 'webhook_disabled', 'webhook_rewrapped', 'webhook_removed', 'key_added', 'audit_exported']
+    type: Literal['token_created', 'token_rotated', 'token_revoked', 'signed_in', 'signed_out', 'rule_created', 'rule_revoked', 'webhook_created', 'webhook_changed', 'webhook_rotated', 'webhook_disabled', 'webhook_rewrapped', 'webhook_removed', 'key_added', 'events_redacted', 'audit_exported']
     # By which way: as in `GET /v1/me`, `database` for the command line with `--database`, or, for a rule, as in a resolution.
     via: NotRequired[str]
     # Whose credential it was, when the actor is somebody for whom it may act.
@@ -574,6 +576,8 @@ class OutputEntry(TypedDict):
     # The number in the session's log, as decimal text.
     event_id: str
     parts: NotRequired[list[Any]]
+    # The content was taken out.
+    redacted: NotRequired[bool]
     run_id: str
     session_id: str
 
@@ -588,6 +592,8 @@ class OutputRecord(TypedDict):
     content: str
     created_at_ms: int
     parts: NotRequired[list[Any]]
+    # The content was taken out.
+    redacted: NotRequired[bool]
     run_id: str
     session_id: str
 
@@ -633,7 +639,7 @@ class PendingQuestionView(TypedDict):
 
 class Problem(TypedDict):
     # The stable name of the error.
-    code: Literal['bad_request', 'route_not_found', 'method_not_allowed', 'id_conflict', 'payload_too_large', 'unsupported_media_type', 'invalid_request', 'internal_error', 'service_unavailable', 'origin_not_allowed', 'host_not_allowed', 'unauthenticated', 'invalid_token', 'forbidden', 'requester_excluded', 'requester_exclusion_needs_auth', 'token_not_found', 'token_state_conflict', 'last_admin_token', 'sign_in_failed', 'no_issuer', 'issuer_unavailable', 'webhook_not_found', 'too_many_webhooks', 'rate_limited', 'too_many_calls', 'too_many_streams', 'too_many_bytes', 'too_many_prompts', 'too_many_queued_runs', 'session_not_found', 'session_busy', 'session_ended', 'no_parent_session', 'queue_full', 'questions_full', 'mailbox_full', 'run_not_found', 'request_not_found', 'run_state_conflict', 'run_not_claimable', 'lease_lost', 'suspension_too_large', 'secrets_not_configured', 'approval_state_conflict', 'approval_batch_empty', 'approval_duplicate_resolution', 'approval_request_not_pending', 'approval_changed', 'invalid_grant', 'grant_mismatch', 'grant_expired', 'grant_redeemed', 'question_state_conflict', 'question_expired', 'question_resolution_conflict', 'question_request_mismatch', 'question_declined_with_answers', 'question_duplicate_answer', 'question_answer_missing', 'question_single_select_violation', 'question_duplicate_option', 'question_option_not_found', 'question_answer_empty', 'question_unknown_answer', 'rule_not_found', 'too_many_rules', 'message_not_found', 'effect_not_found', 'invalid_idempotency_key', 'idempotency_conflict', 'invalid_limit', 'invalid_cursor', 'invalid_event_cursor', 'event_cursor_reset']
+    code: Literal['bad_request', 'route_not_found', 'method_not_allowed', 'id_conflict', 'payload_too_large', 'unsupported_media_type', 'invalid_request', 'internal_error', 'service_unavailable', 'origin_not_allowed', 'host_not_allowed', 'unauthenticated', 'invalid_token', 'forbidden', 'requester_excluded', 'requester_exclusion_needs_auth', 'token_not_found', 'token_state_conflict', 'last_admin_token', 'sign_in_failed', 'no_issuer', 'issuer_unavailable', 'webhook_not_found', 'too_many_webhooks', 'event_needed', 'rate_limited', 'too_many_calls', 'too_many_streams', 'too_many_bytes', 'too_many_prompts', 'too_many_queued_runs', 'session_not_found', 'session_busy', 'session_ended', 'no_parent_session', 'queue_full', 'questions_full', 'mailbox_full', 'run_not_found', 'request_not_found', 'run_state_conflict', 'run_not_claimable', 'lease_lost', 'suspension_too_large', 'secrets_not_configured', 'approval_state_conflict', 'approval_batch_empty', 'approval_duplicate_resolution', 'approval_request_not_pending', 'approval_changed', 'invalid_grant', 'grant_mismatch', 'grant_expired', 'grant_redeemed', 'question_state_conflict', 'question_expired', 'question_resolution_conflict', 'question_request_mismatch', 'question_declined_with_answers', 'question_duplicate_answer', 'question_answer_missing', 'question_single_select_violation', 'question_duplicate_option', 'question_option_not_found', 'question_answer_empty', 'question_unknown_answer', 'rule_not_found', 'too_many_rules', 'message_not_found', 'effect_not_found', 'invalid_idempotency_key', 'idempotency_conflict', 'invalid_limit', 'invalid_cursor', 'invalid_event_cursor', 'event_cursor_reset']
     # One sentence about this occurrence.
     detail: str
     domain: Literal['api', 'cors', 'auth', 'webhooks', 'limits', 'sessions', 'runs', 'approvals', 'grants', 'questions', 'rules', 'mailbox', 'effects', 'idempotency', 'pagination', 'events']
@@ -703,6 +709,24 @@ class RecordedDecision(TypedDict):
     via: str
     # Whose credential it was, when that acted for `resolved_by`.
     via_principal: NotRequired[str]
+
+
+class Redact(TypedDict):
+    # Either `event_ids` or `before_ms`.
+    # With `before_ms`: only events after this one.
+    after_event_id: NotRequired[str]
+    # The events before the first one at or after this moment, 200 in a call.
+    before_ms: NotRequired[int | None]
+    # Numbers of events of the session.
+    event_ids: NotRequired[list[str] | None]
+    # On record in the audit's own log.
+    reason: str
+
+
+class Redacted(TypedDict):
+    next_after_event_id: str | None
+    # How many of the events still had a body.
+    redacted: int
 
 
 class RedeemGrant(TypedDict):
