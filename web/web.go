@@ -33,7 +33,7 @@ const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 
 // pages are the first segments of the addresses of pages; true for those with one more.
 var pages = map[string]bool{
 	"runs": true, "sessions": true,
-	"rules": false, "history": false, "workers": false, "effects": false, "settings": false, "login": false,
+	"rules": false, "history": false, "workers": false, "effects": false, "settings": false, "webhooks": false, "login": false,
 }
 
 // file is one embedded file as it is served.

@@ -107,6 +107,7 @@ func (f *flows) all(t *testing.T) {
 		{"Pages", f.pages},
 		{"SignIn", f.signIn},
 		{"Tokens", f.tokens},
+		{"Webhooks", f.webhooks},
 		{"Issuer", f.issuer},
 		{"Documents", f.documents},
 		{"Axe", f.axe},
@@ -488,7 +489,7 @@ func (f *flows) axe(t *testing.T) {
 	run := f.ask(t, one(approval("for-axe-too", `{"a":1}`)))
 	addresses := []string{"", "/settings"}
 	if storetest.Thorough {
-		addresses = []string{"", "/history", "/rules", "/workers", "/effects", "/settings", "/runs/" + run.RunID, "/sessions/" + run.SessionID}
+		addresses = []string{"", "/history", "/rules", "/workers", "/effects", "/settings", "/webhooks", "/runs/" + run.RunID, "/sessions/" + run.SessionID}
 	}
 	for _, address := range addresses {
 		if address != "" {

@@ -8,9 +8,11 @@ import { plain } from "./marks.js";
 import { Effects, History, Rules, Run, Session, Settings, Workers } from "./pages.js";
 import { followLinks, go, onRoute } from "./route.js";
 import { SignIn } from "./sign-in.js";
+import { Webhooks } from "./webhooks.js";
 import { moment } from "./words.js";
 
 const pages = [["/", "Inbox"], ["/history", "History"], ["/rules", "Rules"], ["/workers", "Workers"], ["/effects", "Effects"], ["/settings", "Settings"]];
+const pagesOfAdmins = [["/webhooks", "Webhooks"]];
 
 function Connection() {
   const text = { live: "Live", connecting: "Connecting…", reconnecting: "Reconnecting…" }[inbox.connection]
@@ -71,7 +73,7 @@ function App() {
 function Pages({ help }) {
   const at = location.pathname;
   const [, first, id] = at.split("/");
-  let name = pages.find(([address]) => address === at)?.[1] ?? "Not found", page = html`<p class="empty">There is nothing at this address.</p>`;
+  let name = [...pages, ...pagesOfAdmins].find(([address]) => address === at)?.[1] ?? "Not found", page = html`<p class="empty">There is nothing at this address.</p>`;
   switch (first) {
     case "": page = html`<${Inbox} />`; break;
     case "runs": name = plain(decodeURIComponent(id ?? "")); page = html`<${Run} id=${decodeURIComponent(id ?? "")} key=${at} />`; break;
@@ -80,12 +82,13 @@ function Pages({ help }) {
     case "rules": page = html`<${Rules} />`; break;
     case "workers": page = html`<${Workers} />`; break;
     case "effects": page = html`<${Effects} />`; break;
+    case "webhooks": page = html`<${Webhooks} />`; break;
     case "settings": page = html`<${Settings} />`; break;
   }
   useTitle(name);
   const count = open().length;
   return html`<header><a class="skip" href="#main">Skip to the list</a><a class="brand" href="/">holdpoint</a>
-    <nav aria-label="Pages">${pages.map(([address, label]) => html`<a href=${address} aria-current=${at === address ? "page" : null}>${label}${address === "/" && count > 0 && html` <span class="count">${count}</span>`}</a>`)}</nav>
+    <nav aria-label="Pages">${[...pages, ...(account.me?.role === "admin" ? pagesOfAdmins : [])].map(([address, label]) => html`<a href=${address} aria-current=${at === address ? "page" : null}>${label}${address === "/" && count > 0 && html` <span class="count">${count}</span>`}</a>`)}</nav>
     <${Connection} /><button class="quiet" aria-label="Keys" onClick=${help}>?</button></header>
     <main id="main" tabindex="-1">${page}</main>`;
 }

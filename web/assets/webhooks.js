@@ -1,0 +1,79 @@
+// The webhooks of an administrator: where events are posted to, what failed, and what was given up.
+
+import { html, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { account, call, path } from "./api.js";
+import { nowMs } from "./inbox.js";
+import { marked } from "./marks.js";
+import { Confirm, Failure, Table, useRead } from "./pages.js";
+import { moment } from "./words.js";
+
+const kinds = [["approval", "approvals"], ["question", "questions"], ["clarification", "questions to a parent"], ["run", "what becomes of runs"], ["worker", "output and what workers append"]];
+const why = { gone: "its endpoint answered that it is gone", disabled: "an admin disabled it" };
+
+// Made shows a secret once: neither this page nor the service can show it again.
+function Made({ made, close }) {
+  const [copied, setCopied] = useState(false);
+  const copy = () => navigator.clipboard.writeText(made.secret).then(() => setCopied(true));
+  return html`<section class="form" aria-label="The new webhook"><p>Deliveries to <strong>${marked(made.webhook.url)}</strong> are signed with this secret. It is shown here, once:</p>
+    <pre class="secret" tabindex="0" aria-label="Secret"><code>${made.secret}</code></pre>
+    <p class="buttons"><button onClick=${copy}>${copied ? "Copied" : "Copy"}</button><button class="quiet" onClick=${close}>Done</button></p></section>`;
+}
+
+function MakeWebhook({ done }) {
+  const [url, setURL] = useState("");
+  const [description, setDescription] = useState("");
+  const [chosen, choose] = useState(["approval", "question"]);
+  const [problem, setProblem] = useState("");
+  const submit = event => {
+    event.preventDefault();
+    setProblem("");
+    call("POST", "/v1/webhooks", { url: url.trim(), description: description.trim(), kinds: chosen })
+      .then(done, error => setProblem(error.problem?.errors?.[0]?.detail ?? error.message));
+  };
+  const toggle = (kind, on) => choose(on ? [...chosen, kind] : chosen.filter(one => one !== kind));
+  return html`<form class="form settings" onSubmit=${submit}>
+    <label>URL<input type="url" required maxlength="2048" placeholder="https://example.com/hooks" value=${url} onInput=${e => setURL(e.target.value)} /></label>
+    <label>Description<input maxlength="200" value=${description} onInput=${e => setDescription(e.target.value)} /></label>
+    <fieldset class="choices"><legend>Events about</legend>${kinds.map(([kind, does]) => html`<label key=${kind}><input type="checkbox" checked=${chosen.includes(kind)} onChange=${e => toggle(kind, e.target.checked)} />${does}</label>`)}</fieldset>
+    <${Failure} error=${problem} /><p><button>Make a webhook</button></p></form>`;
+}
+
+// Owed shows what was given up of one webhook, or of the callbacks of requests, and the last error.
+function Owed({ id, changed }) {
+  const [problem, setProblem] = useState("");
+  const owed = state => `/v1/effects?page=true&limit=100&webhook_id=${encodeURIComponent(id)}&state=${state}`;
+  const failed = useRead(owed("failed"), 5000), pending = useRead(owed("pending"), 5000);
+  const letters = failed.data?.pagination.total_count ?? 0, waiting = pending.data?.pagination.total_count ?? 0;
+  const last = [...(pending.data?.items ?? []), ...(failed.data?.items ?? [])].filter(one => one.last_error).at(-1);
+  const replay = () => call("POST", path("webhooks", id, "replay"), {}).then(() => { setProblem(""); failed.reload(); pending.reload(); changed(); }, error => setProblem(error.message));
+  return html`<div>${waiting > 0 && `${waiting} to deliver. `}${letters > 0 ? html`<strong class="outcome-denied">${letters} given up</strong> ` : waiting ? "" : "Nothing is owed."}</div>
+    ${last && html`<div class="quiet">Last error: ${marked(last.last_error)}, after ${last.attempts} ${last.attempts === 1 ? "attempt" : "attempts"}</div>`}
+    ${letters > 0 && html`<p class="buttons"><button onClick=${replay}>Deliver again</button></p>`}<${Failure} error=${problem || failed.error} />`;
+}
+
+function Line({ hook, reload }) {
+  const [told, tell] = useState("");
+  const change = body => call("POST", path("webhooks", hook.webhook_id), body).then(reload);
+  const test = () => call("POST", path("webhooks", hook.webhook_id, "test")).then(
+    result => tell(result.delivered ? `The test event was taken, ${result.duration_ms} ms` : `The test event failed: ${result.error}`), error => tell(error.message));
+  const filters = [hook.kinds.join(", "), hook.events.join(", "), hook.agent_ids.length > 0 && "agents " + hook.agent_ids.join(", "), hook.session_prefixes.length > 0 && "sessions " + hook.session_prefixes.map(one => one + "…").join(", ")].filter(Boolean).join("; ");
+  return html`<tr class=${hook.enabled ? "" : "over"}><td>${marked(hook.url)}<div class="quiet">${hook.description && html`${marked(hook.description)}. `}${marked(filters || "everything but what workers append")}</div></td>
+    <td>${hook.enabled ? "enabled" : html`disabled ${moment(hook.disabled_at_ms, nowMs())}<div class="quiet">${why[hook.disabled_reason] ?? hook.disabled_reason}</div>`}</td>
+    <td><${Owed} id=${hook.webhook_id} changed=${reload} /></td>
+    <td><p class="buttons"><button onClick=${test}>Test</button>${hook.enabled
+      ? html`<${Confirm} label="Disable" question="What it is owed is given up." does=${() => change({ enabled: false })} />`
+      : html`<button onClick=${() => change({ enabled: true }).catch(error => tell(error.message))}>Enable</button>`}
+      <${Confirm} label="Delete" question="It is gone for good, and what it is owed is given up." does=${() => call("DELETE", path("webhooks", hook.webhook_id)).then(reload)} /></p>
+      <p class="quiet" role="status">${marked(told)}</p></td></tr>`;
+}
+
+export function Webhooks() {
+  const { data, error, reload } = useRead("/v1/webhooks", 5000);
+  const [made, setMade] = useState(null);
+  const [form, setForm] = useState(0);
+  const done = fresh => { setMade(fresh); setForm(form + 1); reload(); };
+  if (account.me && account.me.role !== "admin") return html`<h1>Webhooks</h1><p class="empty">Webhooks are for admins.</p>`;
+  return html`<h1>Webhooks</h1>${made ? html`<${Made} made=${made} close=${() => setMade(null)} />` : html`<${MakeWebhook} key=${form} done=${done} />`}
+    <${Failure} error=${error} />${data && html`<h2>Endpoints</h2><${Table} label="Webhooks" heads=${["Webhook", "State", "Owed", ""]} empty="There are no webhooks." rows=${data.data.map(hook => html`<${Line} key=${hook.webhook_id} hook=${hook} reload=${reload} />`)} />
+    <h2>Callbacks of requests</h2><${Owed} id="callback" changed=${reload} />`}`;
+}
