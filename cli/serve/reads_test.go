@@ -36,12 +36,12 @@ import (
 
 // writing are the reads that are known to write, and where. A mailbox leases what it shows, a message
 // that was read too often is a dead letter from then on, and a lease counts up the version of its
-// session. Who reads the audit is in its own log.
+// session. The audit's own log is sealed when it is read, and tells who exported it.
 var writing = map[string][]string{
 	"/v1/sessions/{session_id}/mailbox":             {"messages", "sessions"},
 	"/v1/sessions/{session_id}/mailbox/dead-letter": {"messages", "sessions"},
-	"/v1/audit":                                     {"audit_entries"},
-	"/v1/audit/export":                              {"audit_entries"},
+	"/v1/audit":        {"audit_entries", "sqlite_sequence"},
+	"/v1/audit/export": {"audit_entries", "sqlite_sequence"},
 }
 
 // endless is the reader of a reply that leaves a stream, which has no end, at the first that it gets.
