@@ -138,10 +138,10 @@ func startCluster(ctx context.Context, bin string, durable bool, makeData func(c
 	s.remove = func() error { return os.RemoveAll(directory) }
 	s.end = func(keep bool) error {
 		if keep {
-			kept := filepath.Join(filepath.Dir(directory), "holdpoint-kept-"+filepath.Base(directory))
+			kept := filepath.Join(onDisk, "holdpoint-kept-"+filepath.Base(directory))
 			fmt.Fprintf(os.Stderr, "the data of the failed tests is kept; start it with: %s -D %s -k %s\n",
 				filepath.Join(bin, "postgres"), filepath.Join(kept, "data"), kept)
-			return errors.Join(s.shutDown(), os.Rename(directory, kept))
+			return errors.Join(s.shutDown(), moveData(data, kept), s.remove())
 		}
 		// Nobody will read the data, so that the server need not write it.
 		return errors.Join(process.stop(syscall.SIGQUIT), s.remove())
@@ -150,6 +150,23 @@ func startCluster(ctx context.Context, bin string, durable bool, makeData func(c
 		return nil, "", errors.Join(err, s.end(false))
 	}
 	return s, data, nil
+}
+
+// moveData moves the data of a server that was shut down to a new directory, which may be on
+// another file system.
+func moveData(data, kept string) error {
+	account, err := Unprivileged()
+	if err != nil {
+		return err
+	}
+	packed := kept + ".tar"
+	if err := errors.Join(os.Mkdir(kept, 0o700), pack(data, packed)); err != nil {
+		return err
+	}
+	if account != nil {
+		err = os.Chown(kept, int(account.Uid), int(account.Gid))
+	}
+	return errors.Join(err, unpack(packed, filepath.Join(kept, "data")), os.Remove(packed))
 }
 
 // initCluster makes a new cluster.
