@@ -92,6 +92,7 @@ const MaxRedactions = 200
 
 // RedactBody takes out the bodies of events, of those in EventIDs or of those before BeforeMs.
 type RedactBody struct {
+	_ struct{} `body:"closed"`
 	// EventIDs are 1 to MaxRedactions numbers of events, in decimal text.
 	EventIDs []string `json:"event_ids,omitzero"`
 	// BeforeMs takes the events before the first one at or after that moment, MaxRedactions of them

@@ -87,6 +87,7 @@ func testFaultsOfBodies(t *testing.T, a *rig) {
 
 // bodyTypes are the types that the bodies of the operations are read into.
 var bodyTypes = map[string]reflect.Type{
+	"Redact":  reflect.TypeFor[api.RedactBody](),
 	"AddRule": reflect.TypeFor[api.AddRuleBody](), "AnswerQuestion": reflect.TypeFor[api.AnswerQuestionBody](),
 	"AppendEvents": reflect.TypeFor[api.AppendEventsBody](), "AskParent": reflect.TypeFor[api.AskParentBody](),
 	"CancelQuestion": reflect.TypeFor[api.CancelQuestionBody](), "ClaimRun": reflect.TypeFor[api.ClaimRunBody](),

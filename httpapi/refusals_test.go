@@ -90,6 +90,8 @@ var operations = []operation{
 	{"POST", "/v1/tokens", `{"name":"nobody","role":"observer"}`, false, ""},
 	{"GET", "/v1/tokens", "", false, ""},
 	{"GET", "/v1/audit/export", "", false, ""},
+	{"GET", "/v1/audit", "", false, ""},
+	{"POST", "/v1/sessions/nowhere/redact", `{"event_ids":["1"],"reason":"x"}`, false, api.CodeSessionNotFound},
 	{"GET", "/v1/tokens/nobody", "", false, api.CodeTokenNotFound},
 	{"POST", "/v1/tokens/nobody/rotate", `{}`, true, api.CodeTokenNotFound},
 	{"DELETE", "/v1/tokens/nobody", "", false, api.CodeTokenNotFound},
@@ -338,6 +340,26 @@ func (s *brokenStore) RemoveWebhook(context.Context, string, *journal.Entry) (bo
 func (s *brokenStore) DueDeliveries(context.Context, string, int) ([]runs.DueEffect, error) {
 	return nil, s.err
 }
+
+// AddEntry and those below implement journal.Rows.
+func (s *brokenStore) AddEntry(context.Context, *journal.Entry) error { return s.err }
+
+func (s *brokenStore) PendingEntries(context.Context, int) ([]journal.Entry, error) {
+	return nil, s.err
+}
+
+func (s *brokenStore) LastEntry(context.Context) (journal.Entry, error) {
+	return journal.Entry{}, s.err
+}
+
+func (s *brokenStore) SealEntries(context.Context, []journal.Entry) error { return s.err }
+
+func (s *brokenStore) EntriesAfter(context.Context, int64, int) ([]journal.Entry, error) {
+	return nil, s.err
+}
+
+// RedactEvents implements runs.Redactor.
+func (s *brokenStore) RedactEvents(context.Context, *runs.Redaction) (int, error) { return 0, s.err }
 
 // AddToken and those below implement auth.Tokens.
 func (s *brokenStore) AddToken(context.Context, *auth.Token, *journal.Entry) (*auth.Token, error) {

@@ -48,7 +48,7 @@ var rows = []struct {
 }{
 	{"", regexp.MustCompile(`^/(livez|readyz|v1/keys)$`), "public"},
 	{"", regexp.MustCompile(`^/v1/(me|stream-tickets|logout)$|^/version$`), "observer agent operator admin"},
-	{"", regexp.MustCompile(`^/v1/(tokens|webhooks|audit)|/dead-letter|/effects/.*/retry$`), "admin"},
+	{"", regexp.MustCompile(`^/v1/(tokens|webhooks|audit)|/redact$|/dead-letter|/effects/.*/retry$`), "admin"},
 	{"", regexp.MustCompile(`/mailbox|/resume$`), "agent admin"},
 	{"GET", regexp.MustCompile(``), "observer agent operator admin"},
 	{"POST", regexp.MustCompile(`^/v1/rules/explain$`), "observer agent operator admin"},
