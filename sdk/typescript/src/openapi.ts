@@ -390,7 +390,7 @@ export interface components {
             /** @description When it was done or given up. */
             finished_at_ms?: components["schemas"]["TimeMs"];
             /**
-             * @description `open_clarification` brings a question to the parent's session, `deliver_answer` its answer to the child's; `review_approval` shows an approval to the review hook; `drain_session` ends what was left of a session that was ended or interrupted; `cancel_abandoned` watches over a worker that may be gone; `deliver_webhook` posts an event to a webhook.
+             * @description `open_clarification` brings a question to the parent's session, `deliver_answer` its answer to the child's; `review_approval` shows an approval to the review hook; `drain_session` ends what was left of a session that was ended or interrupted; `cancel_abandoned` watches over a worker that may be gone; `deliver_webhook` posts an event to a webhook, or what became of a request to its callback.
              * @enum {string}
              */
             kind: "open_clarification" | "deliver_answer" | "review_approval" | "drain_session" | "cancel_abandoned" | "deliver_webhook";

@@ -390,7 +390,7 @@ class EffectView(TypedDict):
     # `open_clarification` brings a question to the parent's session, `deliver_answer` its answer to the child's;
     # `review_approval` shows an approval to the review hook; `drain_session` ends what was left of a session that was ended
     # or interrupted; `cancel_abandoned` watches over a worker that may be gone; `deliver_webhook` posts an event to a
-    # webhook.
+    # webhook, or what became of a request to its callback.
     kind: Literal['open_clarification', 'deliver_answer', 'review_approval', 'drain_session', 'cancel_abandoned', 'deliver_webhook']
     # Of the last attempt that failed.
     last_error: NotRequired[str]
