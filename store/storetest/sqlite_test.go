@@ -4,7 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -39,9 +41,32 @@ var sqliteFile = storetest.Engine{
 	Durable: true,
 	Fresh: func(tb testing.TB) storetest.Database {
 		tb.Helper()
-		return sqliteDatabase(filepath.Join(tb.TempDir(), "holdpoint.db"))
+		path := filepath.Join(tb.TempDir(), "holdpoint.db")
+		empty, err := emptySQLite()
+		require.NoError(tb, err)
+		require.NoError(tb, os.WriteFile(path, empty, 0o600))
+		return sqliteDatabase(path)
 	},
 }
+
+// emptySQLite is the file of a database that has the schema and nothing else. Each of the steps
+// up to it takes longer than most tests.
+var emptySQLite = sync.OnceValues(func() ([]byte, error) {
+	directory, err := os.MkdirTemp("", "holdpoint-storetest-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(directory)
+	path := filepath.Join(directory, "holdpoint.db")
+	store, err := sqlite.Open(context.Background(), path, sqlite.Options{})
+	if err != nil {
+		return nil, err
+	}
+	if err := store.Close(); err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+})
 
 // sqliteDatabase is the path of a database.
 type sqliteDatabase string
