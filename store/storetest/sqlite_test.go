@@ -56,7 +56,7 @@ var emptySQLite = sync.OnceValues(func() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(directory)
+	defer func() { _ = os.RemoveAll(directory) }()
 	path := filepath.Join(directory, "holdpoint.db")
 	store, err := sqlite.Open(context.Background(), path, sqlite.Options{})
 	if err != nil {
