@@ -117,6 +117,10 @@ smoke: ## Run README's quick start against a fresh clone and the built program
 release: ## Check the release build, and that two clones make the same program (minutes: nothing is cached)
 	bash .ci/release/check twice
 
+.PHONY: testcontainers
+testcontainers: ## Run the Postgres engine's tests as on a machine with Docker and no Postgres (as root)
+	bash .ci/testcontainers
+
 .PHONY: image
 image: ## Build the last stage of the Dockerfile and run it as it is deployed
 	bash .ci/image

@@ -75,7 +75,7 @@ type GrantClaims struct {
 	RuleID     string `json:"rule_id,omitempty"`
 	// Callback is set in a grant that was posted to a callback: it holds until Exp, or until the run is
 	// claimed under a later fence, and takes no lease.
-	Callback bool `json:"callback,omitempty"`
+	Callback bool `json:"callback,omitzero"`
 }
 
 // RedeemGrantBody redeems a grant.
