@@ -117,6 +117,14 @@ smoke: ## Run README's quick start against a fresh clone and the built program
 release: ## Check the release build, and that two clones make the same program (minutes: nothing is cached)
 	bash .ci/release/check twice
 
+.PHONY: manifests
+manifests: ## Check deploy/kubernetes against the schemas of Kubernetes
+	bash .ci/kubernetes/check
+
+.PHONY: vulnerabilities
+vulnerabilities: ## Look for known vulnerabilities in what is called (needs https://vuln.go.dev)
+	go run golang.org/x/vuln/cmd/govulncheck@v1.8.0 ./...
+
 .PHONY: testcontainers
 testcontainers: ## Run the Postgres engine's tests as on a machine with Docker and no Postgres (as root)
 	bash .ci/testcontainers
