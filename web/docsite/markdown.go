@@ -217,6 +217,12 @@ var comments = regexp.MustCompile(`(?s)<!--.*?-->`)
 func withoutComments(value []byte) []byte { return bytes.TrimSpace(comments.ReplaceAll(value, nil)) }
 
 func (nodes) code(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	if block, isFenced := node.(*ast.FencedCodeBlock); isFenced && entering {
+		if drawn, able := stateTable(block, source); able {
+			_, _ = w.Write(drawn)
+			return ast.WalkSkipChildren, nil
+		}
+	}
 	if entering {
 		_, _ = w.WriteString(`<pre tabindex="0"><code>`)
 		_, _ = w.Write(util.EscapeHTML(node.Lines().Value(source)))

@@ -174,6 +174,22 @@ func TestHostileDocumentsAreText(t *testing.T) {
 	require.Contains(t, reference, `id="&#34;x"`)
 }
 
+// A state diagram is shown as a table of its moves, and anything else as it is written.
+func TestStateDiagramsAreTables(t *testing.T) {
+	t.Parallel()
+	for source, want := range map[string]string{
+		"```mermaid\nstateDiagram-v2\n    [*] --> queued : accepted\n    queued --> [*]\n```\n": "<tr><td>the beginning</td><td><code>queued</code></td><td>accepted</td></tr>\n<tr><td><code>queued</code></td><td>the end</td><td></td></tr>",
+		"```mermaid\nstateDiagram-v2\n a --> b : <i>&\n```\n":                                   "<td>&lt;i&gt;&amp;</td>",
+		"```mermaid\nstateDiagram-v2\n a --> b\n note left of a: x\n```\n":                      "<code>stateDiagram-v2\n a --&gt; b\n note left",
+		"```mermaid\nflowchart LR\n a --> b\n```\n":                                             "<code>flowchart LR",
+		"```mermaid\n```\n":                     "<code></code>",
+		"```\nstateDiagram-v2\n a --> b\n```\n": "<code>stateDiagram-v2",
+	} {
+		site := docsite.New(fstest.MapFS{"docs/index.md": {Data: []byte("# First\n\n" + source)}}, []byte(`{}`))
+		require.Contains(t, ask(t, site, docsite.Root).Body.String(), want, source)
+	}
+}
+
 func TestNothingElseIsServed(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{
