@@ -131,8 +131,13 @@ func (c *HookRun) decide(ctx context.Context, asker *ask.Asker, asked hookInput)
 	if asked.Cwd != "" {
 		request.Description = "In " + asked.Cwd
 	}
-	if c.Timeout > 0 {
-		afterMs := c.Timeout.Milliseconds()
+	limit := c.Timeout
+	if limit == 0 && asked.ToolUseID == "" {
+		// Nobody can ask for this decision again, and the agent waits for no hook longer than that.
+		limit = hookSeconds * time.Second
+	}
+	if limit > 0 {
+		afterMs := limit.Milliseconds()
 		request.ExpiresAfterMs = &afterMs
 	}
 	runID, err := asker.Raise(ctx, ask.Call{SessionID: sessionOf(c.Agent, asked.SessionID), Key: asked.ToolUseID, Approval: request})
