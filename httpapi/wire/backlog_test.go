@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -57,7 +58,9 @@ func TestOneProcessNeverExceedsALimit(t *testing.T) {
 	t.Parallel()
 	const limit = 200
 	d := newTable()
-	b := NewBacklog(Quota{Prompts: limit}, d, time.Now)
+	var later atomic.Int64
+	began := time.Now()
+	b := NewBacklog(Quota{Prompts: limit}, d, func() time.Time { return began.Add(time.Duration(later.Load())) })
 	var calls sync.WaitGroup
 	for range 20 {
 		calls.Go(func() {
@@ -67,6 +70,13 @@ func TestOneProcessNeverExceedsALimit(t *testing.T) {
 		})
 	}
 	calls.Wait()
+	// What is committed while it is counted may count twice until the next count.
+	require.LessOrEqual(t, d.rows["agent:a"], int64(limit))
+	require.Greater(t, d.rows["agent:a"], int64(limit-limit/10))
+	later.Store(int64(recountAfter))
+	for raise(t, b, d, "agent:a") {
+		require.LessOrEqual(t, d.rows["agent:a"], int64(limit))
+	}
 	require.Equal(t, int64(limit), d.rows["agent:a"])
 	require.True(t, raise(t, b, d, "agent:b"))
 }
