@@ -45,8 +45,8 @@ func (g *generator) call(by *caller) call {
 	}
 	g.fill(&c, by)
 	if g.rand.IntN(20) == 0 && len(c.body) > 2 {
-		// Torn bodies are refused, whoever sends them.
-		c.body = c.body[:g.rand.IntN(len(c.body))]
+		// Torn bodies are refused, whoever sends them. No body at all names no session.
+		c.body = c.body[:1+g.rand.IntN(len(c.body)-1)]
 	}
 	return c
 }
