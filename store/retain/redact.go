@@ -22,7 +22,7 @@ type RedactStatements struct {
 	// Needed has the least number of those events that are of a run that is not over, or of which
 	// something is still owed to others.
 	Needed string
-	// Requests reads the settled requests of the run $2 of the session $1.
+	// Requests reads request $3 of the run $2 of the session $1 if it is settled.
 	Requests string
 	// Event writes the body $3 of event $2 of the session $1.
 	Event string
@@ -48,19 +48,6 @@ func Redact(ctx context.Context, tx Transaction, s *RedactStatements, r *runs.Re
 	for i, id := range r.EventIDs {
 		ids[i] = strconv.FormatInt(id, 10)
 	}
-	events, err := list(ctx, tx, columns.Events, s.Events, r.SessionID, tx.List(ids))
-	if err != nil {
-		return 0, err
-	}
-	there := map[int64]bool{}
-	for i := range events {
-		there[events[i].EventID] = true
-	}
-	for i, id := range r.EventIDs {
-		if !there[id] {
-			return 0, refusal.Invalid(api.Fault{Pointer: "/event_ids/" + strconv.Itoa(i), Detail: fmt.Sprintf("the session has no event %d", id)})
-		}
-	}
 	needed, is, err := number(ctx, tx, s.Needed, r.SessionID, tx.List(ids))
 	switch {
 	case err != nil:
@@ -69,11 +56,19 @@ func Redact(ctx context.Context, tx Transaction, s *RedactStatements, r *runs.Re
 		return 0, refusal.New(api.CodeEventNeeded, "event %d is of a run that is not over, or of which something is still owed to others: redact it afterwards", needed)
 	}
 	count := 0
-	for _, event := range events {
-		if event.Redacted() {
+	// One at a time: their bodies together may be larger than the memory.
+	for i, id := range ids {
+		events, err := list(ctx, tx, columns.Events, s.Events, r.SessionID, tx.List([]string{id}))
+		if err != nil {
+			return 0, err
+		}
+		if len(events) == 0 {
+			return 0, refusal.Invalid(api.Fault{Pointer: "/event_ids/" + strconv.Itoa(i), Detail: fmt.Sprintf("the session has no event %s", id)})
+		}
+		if events[0].Redacted() {
 			continue
 		}
-		if err := redactOne(ctx, tx, s, event); err != nil {
+		if err := redactOne(ctx, tx, s, events[0]); err != nil {
 			return 0, err
 		}
 		count++
@@ -91,18 +86,16 @@ func Redact(ctx context.Context, tx Transaction, s *RedactStatements, r *runs.Re
 // redactOne takes out the body of one event and what it tells of.
 func redactOne(ctx context.Context, tx Transaction, s *RedactStatements, event *model.Event) error {
 	if model.AboutRequest(event.Type) || event.Type == api.EventParentClarificationRequested {
-		requests, err := list(ctx, tx, columns.Requests, s.Requests, event.SessionID, event.RunID)
-		if err != nil {
-			return err
-		}
-		named := event.RequestIDs()
-		for _, request := range requests {
-			if !named[request.RequestID] {
-				continue
-			}
-			request.Redact()
-			if _, err := tx.Write(ctx, s.Request, event.SessionID, event.RunID, request.RequestID, string(request.Body), string(request.Resolution)); err != nil {
+		for requestID := range event.RequestIDs() {
+			requests, err := list(ctx, tx, columns.Requests, s.Requests, event.SessionID, event.RunID, requestID)
+			if err != nil {
 				return err
+			}
+			for _, request := range requests {
+				request.Redact()
+				if _, err := tx.Write(ctx, s.Request, event.SessionID, event.RunID, requestID, string(request.Body), string(request.Resolution)); err != nil {
+					return err
+				}
 			}
 		}
 	}

@@ -23,7 +23,7 @@ WHERE e.session_id = $1 AND e.event_id IN (SELECT CAST(k.value AS INTEGER) FROM 
 	r.finished_at_ms IS NULL
 	OR EXISTS (SELECT 1 FROM effects AS f WHERE f.session_id = $1 AND f.run_id = r.run_id AND f.webhook_id = '' AND f.state <> 'done')
 	OR EXISTS (SELECT 1 FROM messages AS m WHERE m.session_id = $1 AND m.run_id = r.run_id AND m.acknowledged_at_ms IS NULL))`
-	sqlRedactRequests = `SELECT q.* FROM requests AS q WHERE q.session_id = $1 AND q.run_id = $2 AND q.outcome IS NOT NULL`
+	sqlRedactRequests = `SELECT q.* FROM requests AS q WHERE q.session_id = $1 AND q.run_id = $2 AND q.request_id = $3 AND q.outcome IS NOT NULL`
 	sqlRedactEvent    = `UPDATE events SET body = $3 WHERE session_id = $1 AND event_id = $2`
 	sqlRedactRequest  = `UPDATE requests SET body = $4, resolution = $5, sealed = NULL WHERE session_id = $1 AND run_id = $2 AND request_id = $3`
 	sqlRedactRun      = `

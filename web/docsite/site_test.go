@@ -205,7 +205,7 @@ func TestNothingElseIsServed(t *testing.T) {
 	turned := ask(t, whole, "/docs/rules/")
 	require.Equal(t, http.StatusPermanentRedirect, turned.Code)
 	require.Equal(t, "/docs/rules", turned.Header().Get("Location"))
-	raw := ask(t, whole, "/docs/rules.md")
+	raw := ask(t, whole, "/docs/rules"+".md")
 	require.Equal(t, "text/markdown; charset=utf-8", raw.Header().Get("Content-Type"))
 	require.True(t, strings.HasPrefix(raw.Body.String(), "# "))
 }
