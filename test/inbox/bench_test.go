@@ -37,7 +37,7 @@ func BenchmarkPage(b *testing.B) {
 	f.bulk(b, "open", 500)
 
 	p := openPage(b, f.browser, f.service.URL(), "/")
-	p.until("the list", func() bool { return strings.HasPrefix(p.eval("document.title"), "(500)") })
+	p.until("the list", func() bool { return strings.HasPrefix(p.read("document.title"), "(500)") })
 	require.NoError(b, chromedp.Do(p.tab, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 		_, err := cdp.Call(ctx, target, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: `
 			new MutationObserver((_, look) => {
@@ -50,7 +50,7 @@ func BenchmarkPage(b *testing.B) {
 	var paints, items []float64
 	for range 5 {
 		require.NoError(b, chromedp.Do(p.tab, chromedp.Navigate(f.service.URL()+"/")))
-		p.until("the list", func() bool { return p.eval(`globalThis.firstItems > 0 ? "yes" : ""`) == "yes" })
+		p.until("the list", func() bool { return p.read(`globalThis.firstItems > 0 ? "yes" : ""`) == "yes" })
 		paints = append(paints, p.number(`performance.getEntriesByName("first-contentful-paint")[0].startTime`))
 		items = append(items, p.number("globalThis.firstItems"))
 	}
@@ -78,7 +78,7 @@ func BenchmarkPage(b *testing.B) {
 
 	f.bulk(b, "scroll", 1500)
 	p.until("2,000 of them", func() bool {
-		count, _ := strconv.Atoi(strings.Trim(strings.SplitN(p.eval("document.title"), ")", 2)[0], "("))
+		count, _ := strconv.Atoi(strings.Trim(strings.SplitN(p.read("document.title"), ")", 2)[0], "("))
 		return count > 1900
 	})
 	frames, err := chromedp.Run(p.tab, chromedp.Evaluate[[]float64](`new Promise(done => {

@@ -20,7 +20,7 @@ import (
 func (f *flows) documents(t *testing.T) {
 	p := f.open(t, "/settings")
 	p.find("link", "Documents").click()
-	p.until("the first page", func() bool { return p.eval("location.pathname + document.title") == "/docsholdpoint · holdpoint" })
+	p.until("the first page", func() bool { return p.read("location.pathname + document.title") == "/docsholdpoint · holdpoint" })
 	p.until("the search", func() bool { return len(p.all(nil, "combobox", "Search the documents")) == 1 })
 	p.press("/fence")
 	p.until("something is found", func() bool { return len(p.all(nil, "option", "")) > 3 })
@@ -28,13 +28,13 @@ func (f *flows) documents(t *testing.T) {
 	second := p.eval(`document.querySelectorAll("#found li")[1].dataset.address`)
 	require.Equal(t, "found-1", p.eval(`document.activeElement.getAttribute("aria-activedescendant")`))
 	p.press("\r")
-	p.until("its page", func() bool { return p.eval("location.pathname + location.hash") == second })
+	p.until("its page", func() bool { return p.read("location.pathname + location.hash") == second })
 
 	// What is typed is text, also when it is huge, and when it is nowhere.
 	search := func(words, says string) {
 		p.find("combobox", "Search the documents").write(words)
 		p.until(says, func() bool {
-			return strings.Contains(p.eval(`document.querySelector("search [role=status]").textContent`), says)
+			return strings.Contains(p.read(`document.querySelector("search [role=status]").textContent`), says)
 		})
 	}
 	search(strings.Repeat("xyzzy ", 100_000), "Nothing is found.")
@@ -45,7 +45,7 @@ func (f *flows) documents(t *testing.T) {
 	require.Equal(t, "undefined", p.eval("typeof globalThis.ran"))
 	require.Empty(t, p.eval(`document.querySelectorAll("main script, search img").length ? "made of text" : ""`))
 	p.press("\r")
-	p.until("the best", func() bool { return p.eval("location.hash") != "" })
+	p.until("the best", func() bool { return p.read("location.hash") != "" })
 	f.looksAtDocuments(t, p)
 }
 
@@ -63,7 +63,7 @@ func (f *flows) looksAtDocuments(t *testing.T, p *page) {
 	for i, address := range addresses {
 		require.NoError(t, chromedp.Do(p.tab, chromedp.Navigate(p.base+address)))
 		p.in("light", 360, 900)
-		p.until("the search of "+address, func() bool { return p.eval(`document.querySelector("search input") ? "yes" : ""`) == "yes" })
+		p.until("the search of "+address, func() bool { return p.read(`document.querySelector("search input") ? "yes" : ""`) == "yes" })
 		if wide := p.eval(`document.documentElement.scrollWidth <= innerWidth ? "" : document.documentElement.scrollWidth + " wide"`); wide != "" {
 			faults = append(faults, address+": "+wide)
 		}

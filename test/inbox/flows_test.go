@@ -137,7 +137,7 @@ func (f *flows) allow(t *testing.T) {
 	p := f.open(t, "/")
 	run := f.ask(t, one(approval("deploy", `{"target":"staging"}`)))
 	item := p.prompt("deploy")
-	p.until("the count in the title", func() bool { return p.eval("document.title") == "(1) holdpoint" })
+	p.until("the count in the title", func() bool { return p.read("document.title") == "(1) holdpoint" })
 	p.find("list", "Waiting for you")
 	item.find("button", "Allow").click()
 	item.status("Allowed by you")
@@ -359,17 +359,17 @@ func (f *flows) keyboard(t *testing.T) {
 	p.prompt("key-two")
 	p.press("j")
 	p.until("focus", func() bool {
-		return strings.Contains(p.eval(`document.activeElement.closest("[data-handle]")?.innerText ?? ""`), "key-one")
+		return strings.Contains(p.read(`document.activeElement.closest("[data-handle]")?.innerText ?? ""`), "key-one")
 	})
 	p.press("a")
 	p.prompt("key-one").status("Allowed by you")
 	require.Equal(t, api.OutcomeAllowed, f.decision(t, first).Outcome)
 	p.press("j")
 	p.until("focus moves", func() bool {
-		return strings.Contains(p.eval(`document.activeElement.closest("[data-handle]")?.innerText ?? ""`), "key-two")
+		return strings.Contains(p.read(`document.activeElement.closest("[data-handle]")?.innerText ?? ""`), "key-two")
 	})
 	p.press("d")
-	p.until("the reason has the focus", func() bool { return p.eval("document.activeElement.tagName") == "INPUT" })
+	p.until("the reason has the focus", func() bool { return p.read("document.activeElement.tagName") == "INPUT" })
 	p.press("a d a")
 	require.Nil(t, f.decision(t, second), "no key decides while the focus is in a field")
 	p.press("\r")
@@ -459,7 +459,7 @@ func (f *flows) pages(t *testing.T) {
 	} {
 		p.find("link", link.name).click()
 		p.until(link.name, func() bool {
-			return strings.Contains(p.shown(), link.shows) && strings.Contains(p.eval("document.title"), link.name+" · holdpoint")
+			return strings.Contains(p.shown(), link.shows) && strings.Contains(p.read("document.title"), link.name+" · holdpoint")
 		})
 	}
 	run := f.ask(t, one(approval("inspected", `1`)))
@@ -495,7 +495,7 @@ func (f *flows) axe(t *testing.T) {
 		if address != "" {
 			require.NoError(t, chromedp.Do(p.tab, chromedp.Navigate(p.base+address)))
 			p.until(address, func() bool {
-				return p.eval(`document.querySelector("h1") ? "yes" : ""`) == "yes" && !strings.Contains(p.shown(), "Connecting")
+				return p.read(`document.querySelector("h1") ? "yes" : ""`) == "yes" && !strings.Contains(p.shown(), "Connecting")
 			})
 		}
 		p.eval("(() => {" + source + "\nglobalThis.axe = axe ?? globalThis.axe; return '' })()")
@@ -529,7 +529,7 @@ func (f *flows) many(t *testing.T) {
 		require.NoError(t, err)
 	}
 	p := f.open(t, "/")
-	p.until("all of them", func() bool { return strings.HasPrefix(p.eval("document.title"), "(200") })
+	p.until("all of them", func() bool { return strings.HasPrefix(p.read("document.title"), "(200") })
 	items := `String(document.querySelectorAll("li").length)`
 	few := func() bool { count, _ := strconv.Atoi(p.eval(items)); return count > 2 && count < 60 }
 	require.True(t, few(), "%s items", p.eval(items))
@@ -537,7 +537,7 @@ func (f *flows) many(t *testing.T) {
 	p.until("the end of the list", func() bool { return strings.Contains(p.shown(), `"n": 1999`) })
 	require.True(t, few(), "%s items", p.eval(items))
 	p.find("searchbox", "Filter").write(`"n":777`)
-	p.until("the one that was asked for", func() bool { return p.eval(items) == "1" && strings.Contains(p.shown(), `"n": 777`) })
+	p.until("the one that was asked for", func() bool { return p.read(items) == "1" && strings.Contains(p.shown(), `"n": 777`) })
 	require.Contains(t, p.eval("location.search"), "q=")
 }
 
@@ -570,7 +570,7 @@ func TestScreenshots(t *testing.T) {
 		width, height int64
 	}{{"inbox-light", "light", 1100, 860}, {"inbox-dark", "dark", 1100, 860}, {"inbox-phone", "light", 390, 844}} {
 		p.in(shot.theme, shot.width, shot.height)
-		p.until("laid out", func() bool { return p.eval("String(innerWidth)") == strconv.FormatInt(shot.width, 10) })
+		p.until("laid out", func() bool { return p.read("String(innerWidth)") == strconv.FormatInt(shot.width, 10) })
 		if shot.name == "inbox-light" {
 			item := p.prompt("edit_file")
 			item.find("button", "Edit").click()

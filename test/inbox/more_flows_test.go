@@ -60,7 +60,7 @@ func (f *flows) imitation(t *testing.T) {
 	p.until("the whole input", func() bool { return strings.Contains(item.text(), "rm -rf /") })
 	// The tree of roles and names takes seconds to make of so long a text: no more is asked by role.
 	p.eval(`([...document.querySelectorAll("li")].find(one => one.innerText.includes("rm -rf /")).querySelector("button.deny").click(), "")`)
-	p.until("the form", func() bool { return p.eval(`document.querySelector("form button.deny") ? "yes" : ""`) == "yes" })
+	p.until("the form", func() bool { return p.read(`document.querySelector("form button.deny") ? "yes" : ""`) == "yes" })
 	p.eval(`(document.querySelector("form button.deny").click(), "")`)
 	p.until("it is denied", func() bool { return strings.Contains(p.shown(), "Denied by you") })
 	require.Equal(t, api.OutcomeDenied, f.decision(t, run).Outcome)
@@ -104,7 +104,7 @@ func (f *flows) keysAlone(t *testing.T) {
 	p := f.open(t, "/")
 	focusOn := func(tool string) {
 		p.until("the focus on "+tool, func() bool {
-			if strings.Contains(p.eval(`document.activeElement.closest("[data-handle]")?.innerText ?? ""`), tool) {
+			if strings.Contains(p.read(`document.activeElement.closest("[data-handle]")?.innerText ?? ""`), tool) {
 				return true
 			}
 			p.press("j")
@@ -112,7 +112,7 @@ func (f *flows) keysAlone(t *testing.T) {
 		})
 	}
 	within := func(tag string) {
-		p.until("the focus in "+tag, func() bool { return p.eval("document.activeElement.tagName") == tag })
+		p.until("the focus in "+tag, func() bool { return p.read("document.activeElement.tagName") == tag })
 	}
 
 	edited := f.ask(t, one(approval("edit-by-key", `{"n":1}`)))
@@ -126,7 +126,7 @@ func (f *flows) keysAlone(t *testing.T) {
 	p.until("it may be sent", func() bool { return !item.find("button", "Allow with changes").disabled() })
 	p.until("the button has the focus", func() bool {
 		p.press("\t")
-		return p.eval("document.activeElement.textContent") == "Allow with changes"
+		return p.read("document.activeElement.textContent") == "Allow with changes"
 	})
 	p.press("\r")
 	item.status("Allowed with changes by you")
@@ -140,7 +140,7 @@ func (f *flows) keysAlone(t *testing.T) {
 	item = p.prompt("remember-by-key")
 	p.until("the button has the focus", func() bool {
 		p.press("\t")
-		return p.eval("document.activeElement.textContent") == "Allow"
+		return p.read("document.activeElement.textContent") == "Allow"
 	})
 	p.press("\r")
 	item.status("Allowed by you")
@@ -150,12 +150,12 @@ func (f *flows) keysAlone(t *testing.T) {
 	item = p.prompt("By key")
 	p.until("the field has the focus", func() bool {
 		p.press("\t")
-		return p.eval("document.activeElement.tagName") == "TEXTAREA" || p.eval("document.activeElement.type ?? ''") == "text"
+		return p.read("document.activeElement.tagName") == "TEXTAREA" || p.read("document.activeElement.type ?? ''") == "text"
 	})
 	p.press("yes")
 	p.until("the button has the focus", func() bool {
 		p.press("\t")
-		return p.eval("document.activeElement.textContent") == "Answer"
+		return p.read("document.activeElement.textContent") == "Answer"
 	})
 	p.press("\r")
 	item.status("Answered by you")

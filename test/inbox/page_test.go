@@ -6,6 +6,8 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -17,6 +19,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
@@ -34,13 +37,17 @@ type page struct {
 	mu sync.Mutex
 	// complaints are errors of the page's console and its scripts.
 	complaints []string
+	// calls are those that have not ended, and the last that failed, for whoever reads why a test did.
+	calls map[network.RequestID]string
+	// unread is why the page could not be read last.
+	unread error
 }
 
 // openPage opens an address in a profile of its own. What its console complains about fails the
 // test, but for calls that found no service.
 func openPage(t testing.TB, browser context.Context, base, address string) *page {
 	t.Helper()
-	p := &page{t: t, base: base}
+	p := &page{t: t, base: base, calls: map[network.RequestID]string{}}
 	tab, closeTab := chromedp.NewContext(browser, chromedp.WithNewBrowserContext(), chromedp.WithListener(p.listen))
 	t.Cleanup(closeTab)
 	p.tab = tab
@@ -54,8 +61,18 @@ func openPage(t testing.TB, browser context.Context, base, address string) *page
 }
 
 func (p *page) listen(event any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	complaint := ""
 	switch event := event.(type) {
+	case *network.EventRequestWillBeSent:
+		p.calls[event.RequestID] = "sent " + event.Request.Method + " " + event.Request.URL
+	case *network.EventResponseReceived:
+		p.calls[event.RequestID] = fmt.Sprintf("answered %d %s", event.Response.Status, event.Response.URL)
+	case *network.EventLoadingFinished:
+		delete(p.calls, event.RequestID)
+	case *network.EventLoadingFailed:
+		p.calls[event.RequestID] += " failed: " + event.ErrorText
 	case *runtime.EventExceptionThrown:
 		complaint = event.ExceptionDetails.Text
 		if thrown := event.ExceptionDetails.Exception; thrown != nil {
@@ -74,8 +91,6 @@ func (p *page) listen(event any) {
 		}
 	}
 	if complaint != "" {
-		p.mu.Lock()
-		defer p.mu.Unlock()
 		p.complaints = append(p.complaints, complaint)
 	}
 }
@@ -87,7 +102,8 @@ type element struct {
 	what string
 }
 
-// all returns what has a role and a name now, below an element or in the whole page.
+// all returns what has a role and a name now, below an element or in the whole page; nothing while
+// the page makes room for another.
 func (p *page) all(within *element, role, name string) []*element {
 	var found []*element
 	_, err := chromedp.Run(p.tab, func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
@@ -103,7 +119,7 @@ func (p *page) all(within *element, role, name string) []*element {
 		}
 		result, err := cdp.Call(ctx, t, accessibility.QueryAXTree, query)
 		if err != nil {
-			return chromedp.Void{}, nil //nolint:nilerr // what it is looked for in is gone
+			return chromedp.Void{}, err
 		}
 		for _, node := range result.Nodes {
 			if node.Ignored || node.BackendDOMNodeID == 0 {
@@ -116,24 +132,44 @@ func (p *page) all(within *element, role, name string) []*element {
 		}
 		return chromedp.Void{}, nil
 	})
-	require.NoError(p.t, err)
+	p.note(err)
 	return found
 }
 
-// until waits for a condition of the page.
-func (p *page) until(what string, holds func() bool) {
-	p.t.Helper()
-	require.Eventually(p.t, holds, patience, 30*time.Millisecond, "%s never; the page shows:\n%s", what, lazily(p.shown))
+// note keeps why the page could not be read: it may be on its way to another.
+func (p *page) note(err error) {
+	if err != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.unread = err
+	}
 }
 
-// lazily is a text that is made when it is printed.
-type lazily func() string
+// until waits for a condition of the page. It asks in the goroutine of the test: in another, an
+// assertion that fails would end that goroutine alone, and the wait would go on for nothing.
+func (p *page) until(what string, holds func() bool) {
+	p.t.Helper()
+	ends, ticks := time.After(patience), time.NewTicker(30*time.Millisecond)
+	defer ticks.Stop()
+	for !holds() {
+		select {
+		case <-ticks.C:
+		case <-ends:
+			require.Fail(p.t, what+" never", "the page shows:\n%s", p.state())
+		}
+	}
+}
 
-func (l lazily) String() string { return l() }
+// shown is the text of the page, nothing while it makes room for another.
+func (p *page) shown() string { return p.read("document.title + '\\n' + document.body.innerText") }
 
-func (p *page) shown() string {
-	text, _ := chromedp.Run(p.tab, chromedp.Evaluate[string]("document.title + '\\n' + document.body.innerText"))
-	return text
+// state is what a page that hangs may wait for.
+func (p *page) state() string {
+	lines := []string{p.shown(), "--", p.read("location.href + ' is ' + document.readyState + ' and ' + document.visibilityState")}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	lines = append(lines, fmt.Sprint("last error: ", p.unread))
+	return strings.Join(append(lines, slices.Sorted(maps.Values(p.calls))...), "\n")
 }
 
 // find waits for the one element of a role and a name.
@@ -269,6 +305,13 @@ func (p *page) press(keys string) {
 			return nil
 		})))
 	}
+}
+
+// read is eval of a page that may be on its way to another: nothing then.
+func (p *page) read(expression string) string {
+	text, err := chromedp.Run(p.tab, chromedp.Evaluate[string](expression))
+	p.note(err)
+	return text
 }
 
 func (p *page) eval(expression string) string {

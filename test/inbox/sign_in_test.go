@@ -132,7 +132,7 @@ func (f *flows) tokens(t *testing.T) {
 	p.eval("(" + row + `.querySelector("button").click(), "")`)
 	p.until("it asks", func() bool { return strings.Contains(p.shown(), "Whoever calls with it is refused at once") })
 	p.eval("(" + row + `.querySelector("button.deny").click(), "")`)
-	p.until("it is revoked", func() bool { return strings.Contains(p.eval(row+".innerText"), "revoked") })
+	p.until("it is revoked", func() bool { return strings.Contains(p.read(row+".innerText"), "revoked") })
 	_, err = builder.Me(t.Context())
 	require.Error(t, err)
 }
