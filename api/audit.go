@@ -103,8 +103,9 @@ type RedactBody struct {
 	Reason string `json:"reason" body:"required"`
 }
 
-// RedactReply says how many bodies were taken out.
+// RedactReply says what a call has reached. A repeated call has the same answer.
 type RedactReply struct {
+	// Redacted is how many of the call's events have no body any more.
 	Redacted int64 `json:"redacted"`
 	// NextAfterEventID goes on with a call with BeforeMs; nil when all are taken out.
 	NextAfterEventID *string `json:"next_after_event_id"`

@@ -66,6 +66,8 @@ func testRedaction(t *testing.T, a *rig) {
 	require.NoError(t, err)
 	done := a.post(t, "/v1/sessions/"+session+"/redact", `{"event_ids":`+string(list)+`,"reason":"a person asked for it"}`).want(http.StatusOK)
 	require.EqualValues(t, len(ids), done.at("redacted"))
+	again := a.post(t, "/v1/sessions/"+session+"/redact", `{"event_ids":`+string(list)+`,"reason":"a person asked for it"}`).want(http.StatusOK)
+	require.Equal(t, done.text, again.text)
 	require.EqualValues(t, 0, a.post(t, "/v1/sessions/"+session+"/redact", `{"before_ms":1,"reason":"x"}`).want(http.StatusOK).at("redacted"))
 
 	for _, path := range reads {

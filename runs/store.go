@@ -113,15 +113,15 @@ type Gauge interface {
 type Redaction struct {
 	SessionID string
 	EventIDs  []int64
-	// Entry returns the line of the audit's own log about the events that had a body.
+	// Entry returns the line of the audit's own log about it, which is not asked for when no event had a body any more.
 	Entry func() *journal.Entry
 }
 
 // Redactor takes out bodies of events. Every engine implements it.
 type Redactor interface {
 	// RedactEvents takes out the bodies of events of runs that are over, with the requests,
-	// resolutions and outputs that they tell of, all or none, and returns how many still had one.
-	// The digests stay. Errors: session_not_found; invalid_request for an event that the session
+	// resolutions and outputs that they tell of, all or none, and returns how many events have none
+	// now: what was taken out before counts too, so that a repeated call has the same answer. The digests stay. Errors: session_not_found; invalid_request for an event that the session
 	// does not have; event_needed when the run of one is not over, or something of it is owed to others;
 	// an error that wraps ErrUnavailable or ErrClosed.
 	RedactEvents(ctx context.Context, r *Redaction) (int, error)

@@ -35,7 +35,8 @@ type RedactStatements struct {
 }
 
 // Redact takes out the bodies of events, with the requests, resolutions and outputs that they tell of.
-// addEntry writes the line of the audit's own log about it.
+// addEntry writes the line of the audit's own log about it. It returns how many events have no body now,
+// so that a call whose answer was lost gets the same answer again.
 func Redact(ctx context.Context, tx Transaction, s *RedactStatements, r *runs.Redaction, addEntry func() error) (int, error) {
 	if _, there, err := number(ctx, tx, s.Lock, r.SessionID); err != nil || !there {
 		if err == nil {
@@ -55,7 +56,7 @@ func Redact(ctx context.Context, tx Transaction, s *RedactStatements, r *runs.Re
 	case is && needed != 0:
 		return 0, refusal.New(api.CodeEventNeeded, "event %d is of a run that is not over, or of which something is still owed to others: redact it afterwards", needed)
 	}
-	count := 0
+	changed, gone := false, map[string]bool{}
 	// One at a time: their bodies together may be larger than the memory.
 	for i, id := range ids {
 		events, err := list(ctx, tx, columns.Events, s.Events, r.SessionID, tx.List([]string{id}))
@@ -65,22 +66,23 @@ func Redact(ctx context.Context, tx Transaction, s *RedactStatements, r *runs.Re
 		if len(events) == 0 {
 			return 0, refusal.Invalid(api.Fault{Pointer: "/event_ids/" + strconv.Itoa(i), Detail: fmt.Sprintf("the session has no event %s", id)})
 		}
+		gone[id] = true
 		if events[0].Redacted() {
 			continue
 		}
 		if err := redactOne(ctx, tx, s, events[0]); err != nil {
 			return 0, err
 		}
-		count++
+		changed = true
 	}
-	if count == 0 {
-		return 0, nil
+	if !changed {
+		return len(gone), nil
 	}
 	failpoint.Hit("redact.rows")
 	if _, err := tx.Write(ctx, s.Session, r.SessionID); err != nil {
 		return 0, err
 	}
-	return count, addEntry()
+	return len(gone), addEntry()
 }
 
 // redactOne takes out the body of one event and what it tells of.

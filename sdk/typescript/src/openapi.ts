@@ -752,7 +752,7 @@ export interface components {
             next_after_event_id: string | null;
             /**
              * Format: int64
-             * @description How many of the events still had a body.
+             * @description How many of the events of the call have no body now, those that had none before among them: a repeated call has the same answer.
              */
             redacted: number;
         };

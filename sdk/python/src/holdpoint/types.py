@@ -725,7 +725,8 @@ class Redact(TypedDict):
 
 class Redacted(TypedDict):
     next_after_event_id: str | None
-    # How many of the events still had a body.
+    # How many of the events of the call have no body now, those that had none before among them: a repeated call has the same
+    # answer.
     redacted: int
 
 
