@@ -1,9 +1,6 @@
 package runs
 
-import (
-	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs/refusal"
-)
+import "github.com/holdpoint/holdpoint/api"
 
 // CancelAbandoned looks whether the worker that raised requests with cancel_when_abandoned is
 // gone, and cancels the run then (docs/spec/v1.md#abandoned-requests). It finishes the effect
@@ -33,9 +30,9 @@ func (c *CancelAbandoned) Needs() Needs {
 func (c *CancelAbandoned) prepare(IDSource) error { return nil }
 
 func (c *CancelAbandoned) decide(w *workingCopy) (Reply, error) {
-	effect := w.effect(c.EffectID)
-	if effect == nil {
-		return Reply{}, refusal.UnknownEffect(c.SessionID, c.EffectID)
+	effect, err := w.effect(c.EffectID)
+	if err != nil {
+		return Reply{}, err
 	}
 	reply := Reply{Effect: effect, NowMs: w.nowMs}
 	if effect.State != api.EffectPending || effect.Attempts != c.Attempt {
@@ -55,6 +52,6 @@ func (c *CancelAbandoned) decide(w *workingCopy) (Reply, error) {
 			w.cancelRun(run, reason, Actor{Name: api.ResolvedBySystem, Via: api.ViaWorker}, reason)
 		}
 	}
-	effect.State, effect.DueAtMs, effect.FinishedAtMs, effect.LastError = api.EffectDone, 0, w.nowMs, ""
+	w.endEffect(effect, api.EffectDone, "")
 	return reply, nil
 }

@@ -49,16 +49,11 @@ func (c *ClaimEffect) Needs() Needs {
 func (c *ClaimEffect) prepare(IDSource) error { return nil }
 
 func (c *ClaimEffect) decide(w *workingCopy) (Reply, error) {
-	effect := w.effect(c.EffectID)
-	if effect == nil {
-		return Reply{}, refusal.UnknownEffect(c.SessionID, c.EffectID)
+	effect, err := w.attemptEffect(c.EffectID)
+	if err != nil || effect == nil {
+		return Reply{Existing: err == nil}, err
 	}
-	if effect.State != api.EffectPending || effect.DueAtMs > w.nowMs {
-		return Reply{Existing: true}, nil
-	}
-	effect.Attempts++
 	effect.DueAtMs = w.nowMs + effect.LeaseMs()
-	w.changes.UpdatedEffects = append(w.changes.UpdatedEffects, effect)
 	return Reply{Effect: effect, NowMs: w.nowMs}, nil
 }
 
@@ -70,9 +65,9 @@ func (c *FinishEffect) Needs() Needs {
 func (c *FinishEffect) prepare(IDSource) error { return nil }
 
 func (c *FinishEffect) decide(w *workingCopy) (Reply, error) {
-	effect := w.effect(c.EffectID)
-	if effect == nil {
-		return Reply{}, refusal.UnknownEffect(c.SessionID, c.EffectID)
+	effect, err := w.effect(c.EffectID)
+	if err != nil {
+		return Reply{}, err
 	}
 	// Another attempt may have started or finished since. A success counts whichever attempt
 	// reports it, because the work took place.
@@ -81,9 +76,9 @@ func (c *FinishEffect) decide(w *workingCopy) (Reply, error) {
 	case effect.State == api.EffectDone, c.Error != "" && (stale || effect.State == api.EffectFailed):
 		return Reply{Effect: effect, Existing: true}, nil
 	case c.Error == "":
-		effect.State, effect.DueAtMs, effect.FinishedAtMs, effect.LastError = api.EffectDone, 0, w.nowMs, ""
+		w.endEffect(effect, api.EffectDone, "")
 	case c.Permanent || effect.Attempts >= effect.MaxAttempts():
-		effect.State, effect.DueAtMs, effect.FinishedAtMs, effect.LastError = api.EffectFailed, 0, w.nowMs, previewText(c.Error)
+		w.endEffect(effect, api.EffectFailed, c.Error)
 	default:
 		effect.LastError = previewText(c.Error)
 		effect.DueAtMs = w.nowMs + max(effect.BackoffMs(), min(c.RetryAfterMs, model.MaxRetryAfterMs))
@@ -103,9 +98,9 @@ func (c *RetryEffect) decide(w *workingCopy) (Reply, error) {
 	if w.session == nil {
 		return Reply{}, refusal.UnknownSession(c.SessionID)
 	}
-	effect := w.effect(c.EffectID)
-	if effect == nil {
-		return Reply{}, refusal.UnknownEffect(c.SessionID, c.EffectID)
+	effect, err := w.effect(c.EffectID)
+	if err != nil {
+		return Reply{}, err
 	}
 	if effect.State == api.EffectDone || effect.State == api.EffectPending && effect.DueAtMs <= w.nowMs {
 		return Reply{Effect: effect, Existing: true}, nil

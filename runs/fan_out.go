@@ -1,9 +1,6 @@
 package runs
 
-import (
-	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs/refusal"
-)
+import "github.com/holdpoint/holdpoint/api"
 
 // FanOutChunk is how many deliveries one [FanOutDeliveries] writes at most.
 const FanOutChunk = 100
@@ -27,26 +24,21 @@ func (c *FanOutDeliveries) Needs() Needs {
 func (c *FanOutDeliveries) prepare(IDSource) error { return nil }
 
 func (c *FanOutDeliveries) decide(w *workingCopy) (Reply, error) {
-	effect := w.effect(c.EffectID)
-	if effect == nil {
-		return Reply{}, refusal.UnknownEffect(c.SessionID, c.EffectID)
+	effect, err := w.attemptEffect(c.EffectID)
+	if err != nil || effect == nil {
+		return Reply{Existing: err == nil}, err
 	}
-	if effect.State != api.EffectPending || effect.DueAtMs > w.nowMs {
-		return Reply{Existing: true}, nil
-	}
-	effect.Attempts++
-	effect.State, effect.DueAtMs, effect.FinishedAtMs, effect.LastError = api.EffectDone, 0, w.nowMs, ""
 	owed, err := owedBy(effect)
 	if err != nil {
-		effect.State, effect.LastError = api.EffectFailed, previewText(err.Error())
-	} else {
-		now, later := splitOwed(owed, FanOutChunk)
-		w.enqueueOwed(effect.WebhookID, now, true)
-		if len(later) > 0 {
-			w.enqueueOwed(effect.WebhookID, later, false)
-		}
+		w.endEffect(effect, api.EffectFailed, err.Error())
+		return Reply{Effect: effect}, nil
 	}
-	w.changes.UpdatedEffects = append(w.changes.UpdatedEffects, effect)
+	w.endEffect(effect, api.EffectDone, "")
+	now, later := splitOwed(owed, FanOutChunk)
+	w.enqueueOwed(effect.WebhookID, now, true)
+	if len(later) > 0 {
+		w.enqueueOwed(effect.WebhookID, later, false)
+	}
 	return Reply{Effect: effect}, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // reviewPayload is the payload of an api.EffectReviewApproval: the body that is posted to the
@@ -60,15 +61,32 @@ func (w *workingCopy) enqueueEffect(effect *model.Effect) {
 	w.changes.NewEffects = append(w.changes.NewEffects, effect)
 }
 
-// effect returns a copy of one of the session's effects, or nil. The caller appends it to
-// UpdatedEffects to write it.
-func (w *workingCopy) effect(effectID string) *model.Effect {
+// effect returns a copy of one of the session's effects. The caller appends it to UpdatedEffects to
+// write it. Errors: effect_not_found.
+func (w *workingCopy) effect(effectID string) (*model.Effect, error) {
 	row := w.state.Effects[effectID]
 	if row == nil || row.SessionID != w.state.SessionID {
-		return nil
+		return nil, refusal.UnknownEffect(w.state.SessionID, effectID)
 	}
 	effect := *row
-	return &effect
+	return &effect, nil
+}
+
+// attemptEffect updates an effect: it has one attempt more. It returns nil when the effect is not due or
+// not pending. Errors: effect_not_found.
+func (w *workingCopy) attemptEffect(effectID string) (*model.Effect, error) {
+	effect, err := w.effect(effectID)
+	if err != nil || effect.State != api.EffectPending || effect.DueAtMs > w.nowMs {
+		return nil, err
+	}
+	effect.Attempts++
+	w.changes.UpdatedEffects = append(w.changes.UpdatedEffects, effect)
+	return effect, nil
+}
+
+// endEffect ends an effect, done or failed with lastError.
+func (w *workingCopy) endEffect(effect *model.Effect, state api.EffectState, lastError string) {
+	effect.State, effect.DueAtMs, effect.FinishedAtMs, effect.LastError = state, 0, w.nowMs, previewText(lastError)
 }
 
 // oweCallback writes the delivery of what became of a request that was just settled.

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/internal/testcache"
 )
 
 var programs = struct {
@@ -64,13 +66,13 @@ func buildKept(path string, flags []string) error {
 	if err != nil {
 		return fmt.Errorf("go env: %w", err)
 	}
-	kept, err := rigCache()
+	kept, err := testcache.Directory()
 	if err != nil {
 		return goBuild(path, flags)
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %q %s %s", module, flags, os.Getenv("GOFLAGS"), os.Getenv("CGO_ENABLED")))
 	kept = filepath.Join(kept, "program-"+hex.EncodeToString(sum[:8]))
-	unlock, err := lockFile(kept + ".lock")
+	unlock, err := testcache.Lock(kept + ".lock")
 	if err != nil {
 		return err
 	}
@@ -81,16 +83,6 @@ func buildKept(path string, flags []string) error {
 	removeOldPrograms(kept)
 	// Another process may soon build one from other sources.
 	return copyProgram(kept, path)
-}
-
-// rigCache returns the directory of what later test runs can use again.
-func rigCache() (string, error) {
-	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", err
-	}
-	directory := filepath.Join(cache, "holdpoint-tests")
-	return directory, os.MkdirAll(directory, 0o700)
 }
 
 // removeOldPrograms removes those of trees that nobody has built from for a week.

@@ -17,8 +17,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 
+	"github.com/holdpoint/holdpoint/internal/testcache"
 	"github.com/holdpoint/holdpoint/migrations"
 )
 
@@ -38,7 +38,7 @@ func fromSnapshot(ctx context.Context, bin, data string) error {
 
 // snapshotted unpacks the snapshot at a path, which it makes when it is not there or damaged.
 func snapshotted(path, data string, makeOne func() error) error {
-	unlock, err := lockFile(filepath.Join(filepath.Dir(path), "lock"))
+	unlock, err := testcache.Lock(filepath.Join(filepath.Dir(path), "lock"))
 	if err != nil {
 		return err
 	}
@@ -54,12 +54,8 @@ func snapshotted(path, data string, makeOne func() error) error {
 
 // snapshotPath returns the name of the snapshot of this schema for this installation.
 func snapshotPath(bin string) (string, error) {
-	cache, err := os.UserCacheDir()
+	directory, err := testcache.Directory()
 	if err != nil {
-		return "", err
-	}
-	directory := filepath.Join(cache, "holdpoint-tests")
-	if err := os.MkdirAll(directory, 0o700); err != nil {
 		return "", err
 	}
 	digest, err := migrations.Digest(migrations.Postgres)
@@ -72,20 +68,6 @@ func snapshotPath(bin string) (string, error) {
 	}
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s %d %d %q", bin, server.Size(), server.ModTime().UnixNano(), initArguments))
 	return filepath.Join(directory, "postgres-"+hex.EncodeToString(sum[:8])+"-"+digest[:16]+".tar"), nil
-}
-
-// lockFile keeps other processes out until unlock is called.
-func lockFile(path string) (unlock func(), err error) {
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	for {
-		if err = syscall.Flock(int(file.Fd()), syscall.LOCK_EX); !errors.Is(err, syscall.EINTR) {
-			break
-		}
-	}
-	return func() { _ = file.Close() }, err
 }
 
 // makeSnapshot makes a cluster with the template database and packs it.

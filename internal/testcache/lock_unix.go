@@ -1,6 +1,6 @@
 //go:build unix
 
-package rig
+package testcache
 
 import (
 	"errors"
@@ -8,8 +8,9 @@ import (
 	"syscall"
 )
 
-// lockFile keeps other processes out until unlock is called.
-func lockFile(path string) (unlock func(), err error) {
+// Lock waits until no other process holds the file at a path, which it makes, and keeps them out until
+// unlock is called or the process ends.
+func Lock(path string) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
