@@ -111,6 +111,8 @@ func (c *connection) close() error {
 type pool struct {
 	free   chan *connection
 	closed chan struct{}
+	// released, when set, is told of each connection that is given back.
+	released func(*connection)
 }
 
 func newPool(connections ...*connection) *pool {
@@ -134,7 +136,12 @@ func (p *pool) acquire(ctx context.Context) (*connection, error) {
 	}
 }
 
-func (p *pool) release(c *connection) { p.free <- c }
+func (p *pool) release(c *connection) {
+	if p.released != nil {
+		p.released(c)
+	}
+	p.free <- c
+}
 
 func (p *pool) state(name string) committer.PoolState {
 	idle := len(p.free)

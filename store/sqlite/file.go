@@ -30,7 +30,7 @@ type file struct {
 // Settings of every connection, and those of the two kinds.
 const (
 	settings      = "_busy_timeout=5000&_foreign_keys=1&_dqs=0&_pragma=temp_store(memory)"
-	writeSettings = settings + "&_journal_mode=WAL&_synchronous=FULL&_pragma=cache_size(-65536)"
+	writeSettings = settings + "&_journal_mode=WAL&_synchronous=FULL&_pragma=cache_size(-65536)&_pragma=wal_autocheckpoint(16000)"
 	readSettings  = settings + "&_query_only=1&_pragma=cache_size(-16384)"
 )
 

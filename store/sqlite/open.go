@@ -52,7 +52,9 @@ type Store struct {
 	writers *pool
 	readers *pool // the same as writers for a database in memory
 	reads   *database
-	nowMs   func() int64
+	// checkpoints are nil for a database in memory.
+	checkpoints *checkpoints
+	nowMs       func() int64
 	// schema is the version that this program knows.
 	schema int64
 	owned  *file
@@ -111,6 +113,12 @@ func open(ctx context.Context, owned *file, options Options) (*Store, error) {
 		if store.readers, err = openReaders(ctx, owned.read, readers); err != nil {
 			return nil, errors.Join(err, writer.close())
 		}
+		reader, err := newConnection(ctx, owned.read)
+		if err != nil {
+			return nil, errors.Join(err, writer.close()) // closing the database closes the readers
+		}
+		store.checkpoints = newCheckpoints(reader, store.writers, options.Logger)
+		go store.checkpoints.run()
 	}
 	store.reads = &database{store.readers, store.nowMs}
 	store.Reader = read.New(store.reads, &readStatements, readers/2)
@@ -192,6 +200,10 @@ func (s *Store) Close() error {
 	if s.readers != s.writers {
 		failures = append(failures, s.readers.close())
 	}
-	failures = append(failures, s.writers.close(), s.owned.close())
+	failures = append(failures, s.writers.close())
+	if s.checkpoints != nil {
+		failures = append(failures, s.checkpoints.close())
+	}
+	failures = append(failures, s.owned.close())
 	return errors.Join(failures...)
 }

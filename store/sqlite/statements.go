@@ -5,6 +5,8 @@ const (
 	sqlCommit   = `COMMIT`
 	sqlRollback = `ROLLBACK`
 
+	sqlCheckpoint = `PRAGMA wal_checkpoint(PASSIVE)`
+
 	// sqlBeginSnapshot makes all statements of a read see the same moment.
 	sqlBeginSnapshot = `BEGIN`
 

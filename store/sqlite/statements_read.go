@@ -150,7 +150,8 @@ FROM (
 	FROM (
 		SELECT one.rowid AS line, one.event_id, octet_length(one.body) AS size FROM events AS one INDEXED BY events_about_requests
 		WHERE one.session_id = $1 AND one.event_id > $2
-			AND one.type IN ('waiting_for_approval', 'approval_resolved', 'waiting_for_user_question', 'user_question_answered', 'user_question_resolved', 'parent_clarification_resolved')
+			AND (one.type = 'waiting_for_approval' OR one.type = 'approval_resolved' OR one.type = 'waiting_for_user_question'
+				OR one.type = 'user_question_answered' OR one.type = 'user_question_resolved' OR one.type = 'parent_clarification_resolved')
 		ORDER BY one.event_id LIMIT $3
 	) AS n
 	WINDOW w AS (ORDER BY n.event_id)
@@ -168,7 +169,8 @@ FROM (
 		FROM runs AS r CROSS JOIN events AS one INDEXED BY events_about_requests
 		WHERE r.run_id = $1 AND one.session_id = r.session_id AND one.run_id = r.run_id
 			AND one.event_id > max($2, r.first_event_id - 1) AND one.event_id <= r.last_event_id
-			AND one.type IN ('waiting_for_approval', 'approval_resolved', 'waiting_for_user_question', 'user_question_answered', 'user_question_resolved', 'parent_clarification_resolved')
+			AND (one.type = 'waiting_for_approval' OR one.type = 'approval_resolved' OR one.type = 'waiting_for_user_question'
+				OR one.type = 'user_question_answered' OR one.type = 'user_question_resolved' OR one.type = 'parent_clarification_resolved')
 		ORDER BY one.event_id LIMIT $3
 	) AS n
 	WINDOW w AS (ORDER BY n.event_id)

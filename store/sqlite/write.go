@@ -15,7 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/store/tokens"
 )
 
-// The statements that write rows, one at a time.
+// The statements that write rows.
 var (
 	writeSessions = newWriter(columns.Sessions)
 	writeRuns     = newWriter(columns.Runs)
@@ -27,11 +27,17 @@ var (
 	writeRules    = newWriter(columns.Rules)
 )
 
+// rowsAtOnce is how many rows one statement inserts where there are as many. A row by itself takes
+// half as long again; more than 20 at once take longer (see docs/benchmarks.md).
+const rowsAtOnce = 16
+
 // writer writes rows of one table, without what is large of them.
 type writer[R any] struct {
 	table *columns.Table[R]
+	// insert is for one row, insertMany for rowsAtOnce of them.
+	insert, insertMany statement[R]
 	// update is for rows that stay open, updateClosed for those that are closed.
-	insert, update, updateClosed statement[R]
+	update, updateClosed statement[R]
 	// while follows the message of an update that finds no row.
 	while string
 }
@@ -47,15 +53,28 @@ func newWriter[R any](t *columns.Table[R]) *writer[R] {
 	if t.UpdatesWhile != "" {
 		w.while = " while " + t.UpdatesWhile
 	}
-	var names, values []string
-	for i := range t.Columns {
-		if c := &t.Columns[i]; !c.Large() && !c.Apart() {
-			names = append(names, c.Name)
-			values = append(values, w.insert.add(c))
-		}
-	}
-	w.insert.sql = "INSERT INTO " + t.Name + " (" + strings.Join(names, ", ") + ") VALUES (" + strings.Join(values, ", ") + ")"
+	w.insert, w.insertMany = insertOf(t, 1), insertOf(t, rowsAtOnce)
 	return w
+}
+
+// insertOf returns the statement that inserts so many rows.
+func insertOf[R any](t *columns.Table[R], count int) statement[R] {
+	var s statement[R]
+	var names, rows []string
+	for range count {
+		var values []string
+		for i := range t.Columns {
+			if c := &t.Columns[i]; !c.Large() && !c.Apart() {
+				if len(rows) == 0 {
+					names = append(names, c.Name)
+				}
+				values = append(values, s.add(c))
+			}
+		}
+		rows = append(rows, "("+strings.Join(values, ", ")+")")
+	}
+	s.sql = "INSERT INTO " + t.Name + " (" + strings.Join(names, ", ") + ") VALUES " + strings.Join(rows, ", ")
+	return s
 }
 
 func updateOf[R any](t *columns.Table[R], closed bool) statement[R] {
@@ -84,16 +103,22 @@ func (s *statement[R]) add(c *columns.Column[R]) string {
 	return "$" + strconv.Itoa(len(s.arguments))
 }
 
-// run runs the statement for a row and returns how many rows it wrote.
-func (s *statement[R]) run(ctx context.Context, c *connection, row *R) (int64, error) {
-	arguments := make([]any, len(s.arguments))
+// run runs the statement, which has as many arguments of each row, and returns how many rows it
+// wrote.
+func (s *statement[R]) run(ctx context.Context, c *connection, rows ...*R) (int64, error) {
+	arguments, each := make([]any, len(s.arguments)), len(s.arguments)/len(rows)
 	for i, column := range s.arguments {
-		arguments[i] = column.Value(row)
+		arguments[i] = column.Value(rows[i/each])
 	}
 	return c.exec(ctx, s.sql, arguments...)
 }
 
 func (w *writer[R]) insertRows(ctx context.Context, c *connection, rows []*R) error {
+	for ; len(rows) >= rowsAtOnce; rows = rows[rowsAtOnce:] {
+		if _, err := w.insertMany.run(ctx, c, rows[:rowsAtOnce]...); err != nil {
+			return err
+		}
+	}
 	for _, row := range rows {
 		if _, err := w.insert.run(ctx, c, row); err != nil {
 			return err

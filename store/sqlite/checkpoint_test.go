@@ -1,0 +1,100 @@
+package sqlite
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/storetest"
+)
+
+// appendEvents appends 200 events of 1 kB, which are more than 60 frames of the log.
+func appendEvents(t *testing.T, s *Store, runID string) {
+	t.Helper()
+	events := make([]api.JSON, 200)
+	for i := range events {
+		events[i] = api.JSON(fmt.Sprintf(`{"type":"step","text":"%01000d"}`, i))
+	}
+	do(t, s, &runs.AppendEvents{RunID: runID, Fence: 1, Events: events})
+}
+
+func openCheckpointed(t *testing.T) (store *Store, path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "holdpoint.db")
+	store, err := Open(t.Context(), path, Options{})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	claimed(t, store, "s", "r")
+	return store, path
+}
+
+// TestACheckpointWaitsForNoWriter copies the log while a transaction that writes is open, and makes
+// nothing stale that is remembered.
+func TestACheckpointWaitsForNoWriter(t *testing.T) {
+	t.Parallel()
+	store, path := openCheckpointed(t)
+	before, err := os.Stat(path)
+	require.NoError(t, err)
+	appendEvents(t, store, "r")
+	e := &engine{store: store}
+	open, err := e.begin(t.Context())
+	require.NoError(t, err)
+	_, err = e.changedByOthers(t.Context(), open.write)
+	require.NoError(t, err)
+	length, err := checkpointOn(store.checkpoints.reader)
+	require.NoError(t, err)
+	require.Greater(t, length, 60)
+	after, err := os.Stat(path)
+	require.NoError(t, err)
+	require.Greater(t, after.Size(), before.Size()+200*1000, "the file has the events")
+	changed, err := e.changedByOthers(t.Context(), open.write)
+	require.NoError(t, err)
+	require.False(t, changed)
+	open.Rollback(t.Context())
+}
+
+// TestTheLogBeginsAnew writes ten times as much as the log may have before it is copied to its end.
+func TestTheLogBeginsAnew(t *testing.T) {
+	t.Parallel()
+	store, path := openCheckpointed(t)
+	writer, err := store.writers.acquire(t.Context())
+	require.NoError(t, err)
+	// SQLite itself checkpoints much later than the store does.
+	rows := storetest.ReadRows(t, writer.conn, "PRAGMA wal_autocheckpoint")
+	require.Len(t, rows, 1)
+	require.Greater(t, rows[0]["wal_autocheckpoint"], int64(2*restartAt))
+	reader, err := newConnection(t.Context(), store.owned.read)
+	require.NoError(t, err)
+	k := newCheckpoints(reader, store.writers, nil)
+	k.every, k.restart = 50, 100
+	store.writers.release(writer)
+	for range 15 {
+		appendEvents(t, store, "r")
+		<-k.wake
+		k.checkpoint()
+	}
+	log, err := os.Stat(path + "-wal")
+	require.NoError(t, err)
+	require.Less(t, log.Size(), int64(600*4120), "of %d frames", k.written)
+	require.Greater(t, k.written, 1000)
+	require.NoError(t, reader.close())
+}
+
+// TestAnEventMakesNoTable reads the program of an insert: an index whose predicate has a list in IN
+// has SQLite make a table of the list for every row.
+func TestAnEventMakesNoTable(t *testing.T) {
+	t.Parallel()
+	c := fileWithConnection(t)
+	for _, insert := range []string{writeEvents.insert.sql, writeEvents.insertMany.sql} {
+		for _, row := range storetest.ReadRows(t, c.conn, "EXPLAIN "+insert, arguments(insert)...) {
+			require.NotEqual(t, "OpenEphemeral", row["opcode"])
+		}
+	}
+	require.Equal(t, rowsAtOnce, strings.Count(writeEvents.insertMany.sql, "$")/len(writeEvents.insert.arguments))
+}
