@@ -35,9 +35,6 @@ func TestLegalMoves(t *testing.T) {
 		require.Equal(t, len(legal[from]) == 0, model.Terminal(from), "%s", from)
 		require.True(t, model.KnownStatus(from))
 	}
-	require.True(t, model.KnownRunKind(api.KindInput))
-	require.True(t, model.KnownRunKind(api.KindParentClarification))
-	require.False(t, model.KnownRunKind(api.RunKind("")))
 	require.False(t, model.KnownStatus(api.Status("idle")))
 	require.False(t, model.KnownStatus(api.Status("")))
 }

@@ -31,7 +31,6 @@ import (
 	"github.com/holdpoint/holdpoint/runs/loop"
 	"github.com/holdpoint/holdpoint/runs/watch"
 	"github.com/holdpoint/holdpoint/store/sqlite"
-	"github.com/holdpoint/holdpoint/webhooks/egress"
 )
 
 // writing are the reads that are known to write, and where. A mailbox leases what it shows, a message
@@ -82,7 +81,7 @@ func startWhole(t *testing.T) *whole {
 	signatures, err := signing.New([]ed25519.PrivateKey{private}, store, nowMs)
 	require.NoError(t, err)
 	require.NoError(t, signatures.Publish(t.Context()))
-	_, hooks := command.webhooks(store, keys, egress.Guard{}, signatures, nil, slog.New(slog.DiscardHandler))
+	_, hooks := (&service{Command: &command, store: store, secretKeys: keys, signatures: signatures, logger: slog.New(slog.DiscardHandler)}).webhooks()
 	hub := watch.NewHub()
 	t.Cleanup(store.Subscribe(hub.Publish))
 	w.store = store

@@ -22,25 +22,37 @@ func hangUps() (received <-chan os.Signal, stop func()) {
 // reloadable are the fields whose new values are used without a restart.
 var reloadable = map[string]bool{"LogLevel": true}
 
+// reloadOn reloads at each signal until ctx ends.
+func (s *service) reloadOn(ctx context.Context, received <-chan os.Signal, again Again) error {
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-received:
+			s.reload(ctx, again)
+		}
+	}
+}
+
 // reload uses new certificates and what else may change while the service runs. What cannot be
 // used is logged, and what was before stays.
-func (c *Command) reload(ctx context.Context, again Again, files *certificates, level *slog.LevelVar, logger *slog.Logger) {
-	if err := files.reload(); err != nil {
-		logger.LogAttrs(ctx, slog.LevelError, "the certificate is the one of before", slog.String("cause", err.Error()))
+func (s *service) reload(ctx context.Context, again Again) {
+	if err := s.files.reload(); err != nil {
+		s.logger.LogAttrs(ctx, slog.LevelError, "the certificate is the one of before", slog.String("cause", err.Error()))
 	}
 	read, err := again()
 	if err == nil {
 		err = read.check()
 	}
 	if err != nil {
-		logger.LogAttrs(ctx, slog.LevelError, "the configuration is the one of before", slog.String("cause", err.Error()))
+		s.logger.LogAttrs(ctx, slog.LevelError, "the configuration is the one of before", slog.String("cause", err.Error()))
 		return
 	}
-	if waiting := c.changedBy(read); len(waiting) > 0 {
-		logger.LogAttrs(ctx, slog.LevelWarn, "changes that take a restart", slog.Any("flags", waiting))
+	if waiting := s.changedBy(read); len(waiting) > 0 {
+		s.logger.LogAttrs(ctx, slog.LevelWarn, "changes that take a restart", slog.Any("flags", waiting))
 	}
-	logger.LogAttrs(ctx, slog.LevelInfo, "reloaded certificates and configuration", slog.String("log_level", read.LogLevel.String()))
-	level.Set(read.LogLevel)
+	s.logger.LogAttrs(ctx, slog.LevelInfo, "reloaded certificates and configuration", slog.String("log_level", read.LogLevel.String()))
+	s.logLevel.Set(read.LogLevel)
 }
 
 // changedBy returns the flags that differ and take a restart.

@@ -67,13 +67,13 @@ func TestReloadTakesNewCertificatesAndKeepsGoodOnes(t *testing.T) {
 	require.Zero(t, serial(tls.VersionTLS11), "old versions are refused")
 
 	var log bytes.Buffer
-	logger, level := slog.New(slog.NewTextHandler(&log, nil)), &slog.LevelVar{}
+	running := service{Command: command, files: files, logger: slog.New(slog.NewTextHandler(&log, nil)), logLevel: &slog.LevelVar{}}
 	again := *command
 	again.LogLevel, again.Listen = slog.LevelDebug, "127.0.0.1:2"
 	again.MaxAttempts, again.IdempotencyRetention, again.ShutdownTimeout, again.DefaultAgent = 1, Horizon(time.Hour), time.Second, "a"
 	reload := func(read *Command, err error) string {
 		log.Reset()
-		command.reload(t.Context(), func() (*Command, error) { return read, err }, files, level, logger)
+		running.reload(t.Context(), func() (*Command, error) { return read, err })
 		return log.String()
 	}
 	writeCertificate(t, command.TLSCert, command.TLSKey, 2)
@@ -82,7 +82,7 @@ func TestReloadTakesNewCertificatesAndKeepsGoodOnes(t *testing.T) {
 	require.Contains(t, said, "changes that take a restart")
 	require.Contains(t, said, "--listen")
 	require.NotContains(t, said, "--log-level")
-	require.Equal(t, slog.LevelDebug, level.Level())
+	require.Equal(t, slog.LevelDebug, running.logLevel.Level())
 	require.Equal(t, int64(2), serial(tls.VersionTLS13))
 
 	require.NoError(t, os.WriteFile(command.TLSCert, []byte("no certificate"), 0o600))

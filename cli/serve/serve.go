@@ -3,39 +3,15 @@
 package serve
 
 import (
-	"context"
-	"errors"
-	"fmt"
-	"io"
 	"log/slog"
-	"net"
-	"net/http"
-	"os"
 	"time"
 
-	"github.com/coreos/go-systemd/v22/daemon"
-	"golang.org/x/sync/errgroup"
-
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/audit"
 	"github.com/holdpoint/holdpoint/auth"
-	"github.com/holdpoint/holdpoint/auth/sealing"
-	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/cli/database"
-	"github.com/holdpoint/holdpoint/httpapi"
-	"github.com/holdpoint/holdpoint/httpapi/dialects/codex"
-	"github.com/holdpoint/holdpoint/httpapi/oidc"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
-	"github.com/holdpoint/holdpoint/runs"
-	"github.com/holdpoint/holdpoint/runs/claims"
-	"github.com/holdpoint/holdpoint/runs/loop"
 	"github.com/holdpoint/holdpoint/runs/refusal"
-	"github.com/holdpoint/holdpoint/runs/watch"
-	"github.com/holdpoint/holdpoint/store"
-	"github.com/holdpoint/holdpoint/telemetry"
-	"github.com/holdpoint/holdpoint/web"
-	"github.com/holdpoint/holdpoint/webhooks/egress"
 )
 
 // Command runs the service until a signal ends it.
@@ -92,139 +68,7 @@ const authNone = "none"
 
 var modes = map[string]auth.Mode{"auto": auth.Auto, "required": auth.Required, authNone: auth.None}
 
-// Limits of the HTTP server. There is none on writing: a reply may be held for a
-// minute, and httpapi bounds that itself. The one on reading must be longer than
-// that too, because net/http cancels a request whose connection it ends.
-const (
-	readHeaderTimeout = 10 * time.Second
-	readTimeout       = 2 * time.Minute
-	idleTimeout       = 120 * time.Second
-	maxHeaderBytes    = 64 << 10
-)
-
-// Run serves until the first stop signal, then finishes what is in flight. A second
-// signal ends the process at once.
-func (c *Command) Run(ctx context.Context, terminal *console.Console, again Again) error {
-	hungUp, stopReloads := hangUps()
-	defer stopReloads()
-	if err := c.check(); err != nil {
-		return err
-	}
-	review, err := reviewHook(c.ReviewHook)
-	if err != nil {
-		return err
-	}
-	files, err := c.certificates()
-	if err != nil {
-		return err
-	}
-	allowed, err := egress.ParseAllow(c.WebhookAllow)
-	if err != nil {
-		return console.Usage("--webhook-allow: %w", err)
-	}
-	secretKeys, err := database.SecretKeys(terminal, c.SecretKeyFile)
-	if err != nil {
-		return err
-	}
-	level := &slog.LevelVar{}
-	level.Set(c.LogLevel)
-	nowMs := func() int64 { return time.Now().UnixMilli() }
-	outage := newOutage(c.logHandler(terminal.Stderr, level), nowMs)
-	logger := slog.New(outage.handler())
-	running, stop := console.UntilSignal(ctx)
-	defer stop()
-
-	issuer, err := c.issuer(terminal, logger)
-	if err != nil {
-		return err
-	}
-	listener, err := listen(running, c.Listen, c.Auth != authNone || c.InsecureNoAuth)
-	if err != nil {
-		return err
-	}
-	defer listener.Close() // the server closes it too
-	admin, err := c.listenAdmin(running)
-	if err != nil {
-		return err
-	}
-	defer admin.close()
-	options := store.Options{KeepSchema: c.Migrate == "off", Pooler: c.Pooled, ListenURL: c.DirectDatabase, Logger: logger}
-	journal := telemetry.NewJournal(logger)
-	options.Observer = journal
-	if admin != nil {
-		options.Observer = telemetry.All{admin.metrics.Door, journal}
-	}
-	traces, err := c.tracing(running, terminal, logger)
-	if err != nil {
-		return err
-	}
-	defer traces.close()
-	traces.watch(&options)
-	opened, err := c.Open(running, options)
-	if err != nil {
-		return err
-	}
-	if err := database.CheckSecretKeys(running, opened, secretKeys); err != nil {
-		return errors.Join(err, opened.Close())
-	}
-	keyring := auth.NewKeyring(auth.Options{
-		Tokens: opened, Mode: modes[c.Auth], NewID: runs.NewID, Logger: logger, NowMs: nowMs, Issuer: issuer != nil || c.ClientCA != "",
-	})
-	open, err := keyring.Open(running)
-	if err == nil && open && c.Auth != authNone && !isLoopback(listener) {
-		err = refuseOpen(c.Listen, c.Database)
-	}
-	if err != nil {
-		return errors.Join(err, opened.Close())
-	}
-	signatures, err := c.signingKeys(running, opened, nowMs)
-	if err != nil {
-		return errors.Join(err, opened.Close())
-	}
-	scheme := "http"
-	if files != nil {
-		scheme = "https"
-	}
-	url := reachableURL(scheme, listener)
-	greet(terminal, url, c.Describe(), open, !isLoopback(listener))
-	if c.ListenFile != "" {
-		if err := writeListenFile(c.ListenFile, url); err != nil {
-			return errors.Join(err, opened.Close())
-		}
-		defer func() { _ = os.Remove(c.ListenFile) }() // whoever reads it may be gone
-	}
-	collectLess()
-	background := []func(context.Context) error{
-		journal.Run, keyring.Run,
-		func(ctx context.Context) error { return outage.run(ctx, opened.Ready) },
-		func(ctx context.Context) error { return admin.serve(ctx, logger) },
-		func(ctx context.Context) error {
-			for {
-				select {
-				case <-ctx.Done():
-					return nil
-				case <-hungUp:
-					c.reload(ctx, again, files, level, logger)
-				}
-			}
-		},
-	}
-	if store.IsServer(c.Database) {
-		// An embedded database works on this process's processors, and waits for its disk there.
-		background = append(background, useFewProcessors)
-	}
-	stopping := make(chan struct{})
-	err = endWithin(c.ShutdownTimeout+closeTimeout, stopping, func() error {
-		err := c.serve(running, stopping, listener, files, admin, traces, opened, keyring, issuer, signatures, secretKeys, egress.Guard{Allow: allowed}, review, logger, background)
-		if closing := opened.Close(); closing != nil {
-			err = errors.Join(err, fmt.Errorf("close the database: %w", closing))
-		}
-		return err
-	})
-	logger.InfoContext(ctx, "stopped")
-	return err
-}
-
+// check refuses flags that do not go together.
 func (c *Command) check() error {
 	switch {
 	case c.DirectDatabase != "" && !c.Pooled:
@@ -259,108 +103,4 @@ func (c *Command) check() error {
 		return err
 	}
 	return checkDialects(c.Dialects)
-}
-
-func (c *Command) logHandler(to io.Writer, level slog.Leveler) slog.Handler {
-	options := &slog.HandlerOptions{Level: level}
-	if c.LogFormat == "json" {
-		return slog.NewJSONHandler(to, options)
-	}
-	return slog.NewTextHandler(to, options)
-}
-
-// serve runs the server and the loops, closes stopping when that is to end, and returns when all of
-// them have ended. The loops go on until the last call has been answered: they are what wakes held
-// ones.
-func (c *Command) serve(ctx context.Context, stopping chan<- struct{}, listener net.Listener, files *certificates, admin *admin, traces *traces, opened store.Store, keyring *auth.Keyring, issuer *oidc.Provider, signatures *signing.Keys, secretKeys *sealing.Keys, guard egress.Guard, review func(context.Context, api.JSON) error, logger *slog.Logger, background []func(context.Context) error) error {
-	hub := watch.NewHub()
-	defer opened.Subscribe(hub.Publish)()
-	checkpoints := audit.NewCheckpointer(opened, signatures, logger)
-	defer opened.Subscribe(checkpoints.Notice)()
-	dispatcher := claims.New(opened, claims.Options{MaxAttempts: c.MaxAttempts, Logger: logger})
-	expiry := loop.NewExpiry(opened, loop.ExpiryOptions{Logger: logger})
-	effects := loop.NewEffects(opened, loop.EffectsOptions{Logger: logger, Review: review})
-	retention := loop.NewRetention(opened, loop.RetentionOptions{
-		Retention: time.Duration(c.IdempotencyRetention), KeepRuns: time.Duration(c.KeepRuns), KeepRules: time.Duration(c.KeepRules), Logger: logger,
-	})
-	inbox, err := web.New()
-	if err != nil {
-		return fmt.Errorf("read the pages: %w", err)
-	}
-	options := httpapi.Options{
-		Pages: pages{inbox}, Observer: admin.observer(), Tracer: traces.calls(), LogRequests: c.LogRequests,
-		Store: opened, Hub: hub, Claims: dispatcher, Version: console.Version(), Logger: logger,
-		Hosts: c.AllowedHost, Origins: c.AllowedOrigin, MaxRuleAge: c.RuleMaxAge, Keyring: keyring, OIDC: issuer, Signing: signatures, Checkpoints: opened, Journal: opened, Redactor: opened, Issuer: c.ExternalURL, ClientCertificates: c.ClientCA != "", Dialects: c.mounts(signatures),
-		Limits:   httpapi.Limits{Quota: wire.Quota{Rate: c.LimitRate, Burst: c.LimitBurst, Calls: c.LimitCalls, Streams: c.LimitStreams, Bytes: c.LimitBytes, Prompts: c.LimitPrompts, Queued: c.LimitQueuedRuns}},
-		Backlogs: opened,
-	}
-	if secretKeys != nil {
-		options.Sealer = secretKeys
-	}
-	deliverer, hooks := c.webhooks(opened, secretKeys, guard, signatures, admin, logger)
-	options.Webhooks = hooks
-	if review != nil {
-		options.Reviewed = codex.ChangesFiles
-	}
-	api := httpapi.New(options)
-	server := &http.Server{
-		Handler: api.Handler(), ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout,
-		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
-		ErrorLog: slog.NewLogLogger(logger.Handler(), slog.LevelWarn), TLSConfig: files.config(),
-	}
-	server.RegisterOnShutdown(api.Drain)
-	admin.watch(opened, dispatcher, api, traces)
-
-	looping, stopLoops := context.WithCancel(context.WithoutCancel(ctx))
-	defer stopLoops()
-	// A part that fails ends the others by the group's context.
-	group, failing := errgroup.WithContext(ctx)
-	group.Go(func() error { return dispatcher.Run(looping) })
-	group.Go(func() error { return expiry.Run(looping) })
-	group.Go(func() error { return effects.Run(looping) })
-	group.Go(func() error { return retention.Run(looping) })
-	group.Go(func() error { return checkpoints.Run(looping) })
-	group.Go(func() error { return deliverer.Run(looping) })
-	for _, run := range background {
-		group.Go(func() error { return run(looping) })
-	}
-	group.Go(func() error {
-		answer := server.Serve
-		if files != nil {
-			answer = func(l net.Listener) error { return server.ServeTLS(l, "", "") }
-		}
-		sayToSystemd(ctx, logger, daemon.SdNotifyReady)
-		if err := answer(listener); !errors.Is(err, http.ErrServerClosed) {
-			return fmt.Errorf("serve: %w", err)
-		}
-		return nil
-	})
-	group.Go(func() error {
-		defer stopLoops()
-		<-failing.Done()
-		close(stopping)
-		sayToSystemd(ctx, logger, daemon.SdNotifyStopping)
-		logger.InfoContext(ctx, "stopping", slog.String("cause", context.Cause(failing).Error()))
-		return c.shutDown(server, api)
-	})
-	return group.Wait()
-}
-
-// sayToSystemd tells the supervisor of a unit of Type=notify what the service is at. Without one it
-// does nothing.
-func sayToSystemd(ctx context.Context, logger *slog.Logger, state string) {
-	if _, err := daemon.SdNotify(false, state); err != nil {
-		logger.WarnContext(ctx, "systemd was not told", slog.String("cause", err.Error()))
-	}
-}
-
-// shutDown takes no more calls and waits for those in flight.
-func (c *Command) shutDown(server *http.Server, api *httpapi.Server) error {
-	ctx, cancel := context.WithTimeout(context.Background(), c.ShutdownTimeout)
-	defer cancel()
-	api.Drain()
-	if err := server.Shutdown(ctx); err != nil {
-		return errors.Join(fmt.Errorf("calls in flight did not finish in %s: %w", c.ShutdownTimeout, err), server.Close())
-	}
-	return nil
 }

@@ -13,9 +13,9 @@ import (
 // signingKeys returns the keys of the file that was named, or of the one beside the SQLite file, and
 // writes their public halves to the database. Where there is no such file, on Postgres and in
 // memory, it makes a key that nobody but this process ever has.
-func (c *Command) signingKeys(ctx context.Context, opened store.Store, nowMs func() int64) (*signing.Keys, error) {
-	path := c.SigningKeyFile
-	if file := store.FileOf(c.Database); path == "" && file != "" {
+func (s *service) signingKeys(ctx context.Context) (*signing.Keys, error) {
+	path := s.SigningKeyFile
+	if file := store.FileOf(s.Database); path == "" && file != "" {
 		path = file + ".signing-key"
 	}
 	var private []ed25519.PrivateKey
@@ -31,7 +31,7 @@ func (c *Command) signingKeys(ctx context.Context, opened store.Store, nowMs fun
 		}
 		private = []ed25519.PrivateKey{key}
 	}
-	keys, err := signing.New(private, opened, nowMs)
+	keys, err := signing.New(private, s.store, nowMs)
 	if err != nil {
 		return nil, err
 	}

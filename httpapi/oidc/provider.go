@@ -248,9 +248,6 @@ func (p *Provider) refused(ctx context.Context, reason error) error {
 	return auth.Invalid()
 }
 
-// IsIDToken reports whether a bearer credential may be an ID token.
-func IsIDToken(bearer string) bool { return strings.Count(bearer, ".") == 2 }
-
 // Identify returns who an ID token means. Errors: invalid_token; forbidden for somebody none of whose
 // groups has a role; issuer_unavailable.
 func (p *Provider) Identify(ctx context.Context, raw string) (*auth.Assertion, error) {

@@ -2,9 +2,6 @@ package model
 
 import "github.com/holdpoint/holdpoint/api"
 
-// KnownRunKind reports whether k is one of the kinds of runs.
-func KnownRunKind(k api.RunKind) bool { return k == api.KindInput || k == api.KindParentClarification }
-
 // Terminal reports whether a run with this status is over. No status follows.
 func Terminal(s api.Status) bool {
 	return s == api.StatusCompleted || s == api.StatusFailed || s == api.StatusInterrupted || s == api.StatusCancelled

@@ -38,14 +38,6 @@ func (m *Model) DueEffects(nowMs int64) []runs.DueEffect {
 	return list
 }
 
-// DueAtMs returns when an effect is due, 0 when it is not owed.
-func (m *Model) DueAtMs(effectID string) int64 {
-	if effect := m.effects[effectID]; effect != nil {
-		return effect.DueAtMs
-	}
-	return 0
-}
-
 // Messages returns the messages in a state, in the order of their ids.
 func (m *Model) Messages(state api.MessageState) []model.Message {
 	var list []model.Message

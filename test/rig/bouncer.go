@@ -90,9 +90,3 @@ func (b *Bouncer) Start() error {
 // Kill ends the proxy at once, with every connection that goes through it. It does nothing when
 // none runs.
 func (b *Bouncer) Kill() { b.server.end(func(d *daemon) { d.signal(syscall.SIGKILL) }) }
-
-// Log is what all starts of the proxy wrote so far.
-func (b *Bouncer) Log() string {
-	text, _ := os.ReadFile(b.logPath())
-	return string(text)
-}

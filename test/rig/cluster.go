@@ -85,9 +85,6 @@ func NeedPostgres(tb testing.TB) (directory string) {
 // Directory is the data directory.
 func (c *Cluster) Directory() string { return filepath.Join(c.directory, "data") }
 
-// BinDirectory is where initdb, postgres and the other programs are.
-func (c *Cluster) BinDirectory() string { return c.bin }
-
 // Port is where the server listens on 127.0.0.1. It stays the same after a restart.
 func (c *Cluster) Port() int { return c.port }
 

@@ -1,0 +1,152 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/coreos/go-systemd/v22/daemon"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/holdpoint/holdpoint/audit"
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/codex"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs/claims"
+	"github.com/holdpoint/holdpoint/runs/loop"
+	"github.com/holdpoint/holdpoint/runs/watch"
+	"github.com/holdpoint/holdpoint/store"
+	"github.com/holdpoint/holdpoint/web"
+)
+
+// Limits of the HTTP server. There is none on writing: a reply may be held for a
+// minute, and httpapi bounds that itself. The one on reading must be longer than
+// that too, because net/http cancels a request whose connection it ends.
+const (
+	readHeaderTimeout = 10 * time.Second
+	readTimeout       = 2 * time.Minute
+	idleTimeout       = 120 * time.Second
+	maxHeaderBytes    = 64 << 10
+)
+
+// serve runs the server and the loops, closes stopping when that is to end, and returns when all of
+// them have ended. The loops go on until the last call has been answered: they are what wakes held
+// ones.
+func (s *service) serve(ctx context.Context, stopping chan<- struct{}, reload func(context.Context) error) error {
+	hub := watch.NewHub()
+	defer s.store.Subscribe(hub.Publish)()
+	checkpoints := audit.NewCheckpointer(s.store, s.signatures, s.logger)
+	defer s.store.Subscribe(checkpoints.Notice)()
+	dispatcher := claims.New(s.store, claims.Options{MaxAttempts: s.MaxAttempts, Logger: s.logger})
+	deliverer, hooks := s.webhooks()
+	api, err := s.api(hub, dispatcher, hooks)
+	if err != nil {
+		return err
+	}
+	server := &http.Server{
+		Handler: api.Handler(), ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout,
+		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+		ErrorLog: slog.NewLogLogger(s.logger.Handler(), slog.LevelWarn), TLSConfig: s.files.config(),
+	}
+	server.RegisterOnShutdown(api.Drain)
+	s.admin.watch(s.store, dispatcher, api, s.traces)
+
+	looping, stopLoops := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopLoops()
+	// A part that fails ends the others by the group's context.
+	group, failing := errgroup.WithContext(ctx)
+	for _, run := range append(s.loops(), dispatcher.Run, checkpoints.Run, deliverer.Run, reload) {
+		group.Go(func() error { return run(looping) })
+	}
+	group.Go(func() error {
+		sayToSystemd(ctx, s.logger, daemon.SdNotifyReady)
+		if err := s.answer(server); !errors.Is(err, http.ErrServerClosed) {
+			return fmt.Errorf("serve: %w", err)
+		}
+		return nil
+	})
+	group.Go(func() error {
+		defer stopLoops()
+		<-failing.Done()
+		close(stopping)
+		sayToSystemd(ctx, s.logger, daemon.SdNotifyStopping)
+		s.logger.InfoContext(ctx, "stopping", slog.String("cause", context.Cause(failing).Error()))
+		return s.shutDown(server, api)
+	})
+	return group.Wait()
+}
+
+// api returns all that is served at the service's address.
+func (s *service) api(hub *watch.Hub, dispatcher *claims.Dispatcher, hooks *httpapi.Webhooks) (*httpapi.Server, error) {
+	inbox, err := web.New()
+	if err != nil {
+		return nil, fmt.Errorf("read the pages: %w", err)
+	}
+	options := httpapi.Options{
+		Version: console.Version(), Logger: s.logger, LogRequests: s.LogRequests, Observer: s.admin.observer(), Tracer: s.traces.calls(),
+		Store: s.store, Checkpoints: s.store, Journal: s.store, Redactor: s.store, Backlogs: s.store,
+		Hub: hub, Claims: dispatcher, Webhooks: hooks, Pages: pages{inbox}, Dialects: s.mounts(s.signatures),
+		Keyring: s.keyring, OIDC: s.issuer, ClientCertificates: s.ClientCA != "", Hosts: s.AllowedHost, Origins: s.AllowedOrigin,
+		Signing: s.signatures, Issuer: s.ExternalURL, Sealer: s.sealer(),
+		MaxRuleAge: s.RuleMaxAge,
+		Limits: httpapi.Limits{Quota: wire.Quota{
+			Rate: s.LimitRate, Burst: s.LimitBurst, Calls: s.LimitCalls, Streams: s.LimitStreams,
+			Bytes: s.LimitBytes, Prompts: s.LimitPrompts, Queued: s.LimitQueuedRuns,
+		}},
+	}
+	if s.review != nil {
+		options.Reviewed = codex.ChangesFiles
+	}
+	return httpapi.New(options), nil
+}
+
+// loops returns what goes on beside the calls and needs nothing of them, each until its context ends.
+func (s *service) loops() []func(context.Context) error {
+	loops := []func(context.Context) error{
+		loop.NewExpiry(s.store, loop.ExpiryOptions{Logger: s.logger}).Run,
+		loop.NewEffects(s.store, loop.EffectsOptions{Logger: s.logger, Review: s.review}).Run,
+		loop.NewRetention(s.store, loop.RetentionOptions{
+			Retention: time.Duration(s.IdempotencyRetention), KeepRuns: time.Duration(s.KeepRuns), KeepRules: time.Duration(s.KeepRules), Logger: s.logger,
+		}).Run,
+		s.journal.Run,
+		s.keyring.Run,
+		func(ctx context.Context) error { return s.outage.run(ctx, s.store.Ready) },
+		func(ctx context.Context) error { return s.admin.serve(ctx, s.logger) },
+	}
+	if store.IsServer(s.Database) {
+		// An embedded database works on this process's processors, and waits for its disk there.
+		loops = append(loops, useFewProcessors)
+	}
+	return loops
+}
+
+// answer serves until the server is shut down.
+func (s *service) answer(server *http.Server) error {
+	if s.files != nil {
+		return server.ServeTLS(s.listener, "", "")
+	}
+	return server.Serve(s.listener)
+}
+
+// sayToSystemd tells the supervisor of a unit of Type=notify what the service is at. Without one it
+// does nothing.
+func sayToSystemd(ctx context.Context, logger *slog.Logger, state string) {
+	if _, err := daemon.SdNotify(false, state); err != nil {
+		logger.WarnContext(ctx, "systemd was not told", slog.String("cause", err.Error()))
+	}
+}
+
+// shutDown takes no more calls and waits for those in flight.
+func (s *service) shutDown(server *http.Server, api *httpapi.Server) error {
+	ctx, cancel := context.WithTimeout(context.Background(), s.ShutdownTimeout)
+	defer cancel()
+	api.Drain()
+	if err := server.Shutdown(ctx); err != nil {
+		return errors.Join(fmt.Errorf("calls in flight did not finish in %s: %w", s.ShutdownTimeout, err), server.Close())
+	}
+	return nil
+}

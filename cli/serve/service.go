@@ -1,0 +1,197 @@
+package serve
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"time"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/auth/sealing"
+	"github.com/holdpoint/holdpoint/auth/signing"
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/cli/database"
+	"github.com/holdpoint/holdpoint/httpapi/oidc"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store"
+	"github.com/holdpoint/holdpoint/telemetry"
+	"github.com/holdpoint/holdpoint/webhooks/egress"
+)
+
+// service is what the flags of [Command] make. Each step of [Command.Run] fills in more of it.
+type service struct {
+	*Command
+
+	// What the flags and the files that they name say.
+	review     func(context.Context, api.JSON) error // nil without --review-hook
+	files      *certificates                         // nil without --tls-cert
+	guard      egress.Guard
+	secretKeys *sealing.Keys  // nil without any
+	issuer     *oidc.Provider // nil without --oidc-issuer
+	logLevel   *slog.LevelVar
+	logger     *slog.Logger
+	outage     *outage
+	journal    *telemetry.Journal
+
+	// Where the service answers.
+	listener net.Listener
+	admin    *admin
+	traces   *traces
+
+	// What it answers from.
+	store      store.Store
+	keyring    *auth.Keyring
+	signatures *signing.Keys
+}
+
+// Run serves until the first stop signal, then finishes what is in flight. A second
+// signal ends the process at once.
+func (c *Command) Run(ctx context.Context, terminal *console.Console, again Again) error {
+	hungUp, stopReloads := hangUps()
+	defer stopReloads()
+	s, err := c.configure(terminal)
+	if err != nil {
+		return err
+	}
+	running, stop := console.UntilSignal(ctx)
+	defer stop()
+	defer s.close()
+	if err := s.listen(running, terminal); err != nil {
+		return err
+	}
+	open, err := s.open(running)
+	if err != nil {
+		return err
+	}
+	url := s.url()
+	greet(terminal, url, c.Describe(), open, !isLoopback(s.listener))
+	if c.ListenFile != "" {
+		if err := writeListenFile(c.ListenFile, url); err != nil {
+			return errors.Join(err, s.store.Close())
+		}
+		defer func() { _ = os.Remove(c.ListenFile) }() // whoever reads it may be gone
+	}
+	collectLess()
+	stopping := make(chan struct{})
+	err = endWithin(c.ShutdownTimeout+closeTimeout, stopping, func() error {
+		err := s.serve(running, stopping, func(ctx context.Context) error { return s.reloadOn(ctx, hungUp, again) })
+		if closing := s.store.Close(); closing != nil {
+			err = errors.Join(err, fmt.Errorf("close the database: %w", closing))
+		}
+		return err
+	})
+	s.logger.InfoContext(ctx, "stopped")
+	return err
+}
+
+// configure reads what the flags name. It opens nothing.
+func (c *Command) configure(terminal *console.Console) (*service, error) {
+	s := &service{Command: c, logLevel: &slog.LevelVar{}}
+	err := c.check()
+	if err != nil {
+		return nil, err
+	}
+	if s.review, err = reviewHook(c.ReviewHook); err != nil {
+		return nil, err
+	}
+	if s.files, err = c.certificates(); err != nil {
+		return nil, err
+	}
+	if s.guard.Allow, err = egress.ParseAllow(c.WebhookAllow); err != nil {
+		return nil, console.Usage("--webhook-allow: %w", err)
+	}
+	if s.secretKeys, err = database.SecretKeys(terminal, c.SecretKeyFile); err != nil {
+		return nil, err
+	}
+	s.logLevel.Set(c.LogLevel)
+	s.outage = newOutage(c.logHandler(terminal.Stderr, s.logLevel), nowMs)
+	s.logger = slog.New(s.outage.handler())
+	s.journal = telemetry.NewJournal(s.logger)
+	s.issuer, err = c.issuer(terminal, s.logger)
+	return s, err
+}
+
+func nowMs() int64 { return time.Now().UnixMilli() }
+
+func (c *Command) logHandler(to io.Writer, level slog.Leveler) slog.Handler {
+	options := &slog.HandlerOptions{Level: level}
+	if c.LogFormat == "json" {
+		return slog.NewJSONHandler(to, options)
+	}
+	return slog.NewTextHandler(to, options)
+}
+
+// listen opens the addresses of the service, and the way to the collector of traces.
+func (s *service) listen(ctx context.Context, terminal *console.Console) (err error) {
+	if s.listener, err = listen(ctx, s.Listen, s.Auth != authNone || s.InsecureNoAuth); err != nil {
+		return err
+	}
+	if s.admin, err = s.listenAdmin(ctx); err != nil {
+		return err
+	}
+	s.traces, err = s.tracing(ctx, terminal, s.logger)
+	return err
+}
+
+// close closes what listen opened. The servers close their listeners too.
+func (s *service) close() {
+	s.traces.close()
+	s.admin.close()
+	if s.listener != nil {
+		_ = s.listener.Close()
+	}
+}
+
+// open opens the database and what is read from it, and reports whether the service asks for no
+// credentials. When it fails it leaves nothing open.
+func (s *service) open(ctx context.Context) (open bool, err error) {
+	options := store.Options{KeepSchema: s.Migrate == "off", Pooler: s.Pooled, ListenURL: s.DirectDatabase, Logger: s.logger, Observer: s.journal}
+	if s.admin != nil {
+		options.Observer = telemetry.All{s.admin.metrics.Door, s.journal}
+	}
+	s.traces.watch(&options)
+	if s.store, err = s.Open(ctx, options); err != nil {
+		return false, err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.store.Close())
+		}
+	}()
+	if err := database.CheckSecretKeys(ctx, s.store, s.secretKeys); err != nil {
+		return false, err
+	}
+	s.keyring = auth.NewKeyring(auth.Options{
+		Tokens: s.store, Mode: modes[s.Auth], NewID: runs.NewID, Logger: s.logger, NowMs: nowMs, Issuer: s.issuer != nil || s.ClientCA != "",
+	})
+	if open, err = s.keyring.Open(ctx); err != nil {
+		return false, err
+	}
+	if open && s.Auth != authNone && !isLoopback(s.listener) {
+		return false, refuseOpen(s.Listen, s.Database)
+	}
+	s.signatures, err = s.signingKeys(ctx)
+	return open, err
+}
+
+// url returns where this machine reaches the service.
+func (s *service) url() string {
+	scheme := "http"
+	if s.files != nil {
+		scheme = "https"
+	}
+	return reachableURL(scheme, s.listener)
+}
+
+// sealer returns what encrypts sensitive values, nil without keys.
+func (s *service) sealer() runs.Sealer {
+	if s.secretKeys == nil {
+		return nil
+	}
+	return s.secretKeys
+}
