@@ -31,7 +31,7 @@ var examples = map[string][]string{
 	},
 	"mcp":          {`holdpoint mcp --agent-id claude-code --timeout 8h`},
 	"hook run":     {`holdpoint hook run --agent-id claude-code --timeout 8h`},
-	"hook install": {`holdpoint hook install claude-code --dry-run`},
+	"hook install": {`holdpoint hook install claude-code --dry-run`, `holdpoint hook install gemini-cli --dry-run`},
 	"watch":        {`holdpoint watch --json`},
 
 	"approvals list": {

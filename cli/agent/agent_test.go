@@ -2,21 +2,28 @@ package agent
 
 import (
 	"encoding/json"
+	"os"
+	"os/exec"
+	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/mcptools"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 const hookLine = "holdpoint hook --agent-id claude-code"
 
+var claude = &codingAgents[0]
+
 func TestInstallingKeepsWhatIsThere(t *testing.T) {
 	t.Parallel()
 	before := `{"model": "x", "hooks": {"Stop": [{"hooks": []}], "PreToolUse": [{"matcher": "Read", "hooks": [{"type": "command", "command": "lint"}]}]}, "env": {"n": 9007199254740993}}`
-	after, changed, err := withHook([]byte(before), preToolUse, "Bash", hookLine)
+	after, changed, err := withHook([]byte(before), claude, preToolUse, "Bash", hookLine)
 	require.NoError(t, err)
 	require.True(t, changed)
 	text := string(after)
@@ -26,16 +33,22 @@ func TestInstallingKeepsWhatIsThere(t *testing.T) {
 		require.Greater(t, at, order, part)
 		order = at
 	}
-	again, changed, err := withHook(after, preToolUse, "Bash", hookLine)
+	again, changed, err := withHook(after, claude, preToolUse, "Bash", hookLine)
 	require.NoError(t, err)
 	require.False(t, changed)
 	require.Equal(t, text, string(again))
-	_, changed, err = withHook(after, preToolUse, "Write", hookLine)
+	_, changed, err = withHook(after, claude, preToolUse, "Write", hookLine)
 	require.NoError(t, err)
 	require.True(t, changed)
 
+	// Another line for the same tools replaces the one before: nobody is asked twice.
+	moved, changed, err := withHook(after, claude, preToolUse, "Bash", hookLine+" --server http://127.0.0.1:1")
+	require.NoError(t, err)
+	require.True(t, changed)
+	require.Equal(t, strings.Replace(text, hookLine, hookLine+" --server http://127.0.0.1:1", 1), string(moved))
+
 	for _, bad := range []string{``, `[]`, `{`, `{"hooks": []}`, `{"hooks": {"PreToolUse": {}}}`, `{"a": 1, "a": 2}`, "{} // mine"} {
-		_, _, err := withHook([]byte(bad), preToolUse, "*", hookLine)
+		_, _, err := withHook([]byte(bad), claude, preToolUse, "*", hookLine)
 		require.Error(t, err, bad)
 	}
 }
@@ -63,5 +76,98 @@ func TestSessionsAreIDs(t *testing.T) {
 	require.Equal(t, "claude-code-ff34877a-2005", sessionOf("claude-code", "ff34877a-2005"))
 	for _, theirs := range []string{"a b/c", "..", "é", strings.Repeat("x", 300)} {
 		require.True(t, refusal.ValidID(sessionOf("a", theirs)), theirs)
+	}
+}
+
+// TestInstalledIsWhatTheDocumentShows: each agent has its settings in docs/agents.md.
+func TestInstalledIsWhatTheDocumentShows(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile("../../docs/agents.md")
+	require.NoError(t, err)
+	for i := range codingAgents {
+		of := &codingAgents[i]
+		shown := regexp.MustCompile("(?s)<!-- test:settings-" + of.name + " -->\n```json\n(.*?)```").FindSubmatch(text)
+		require.NotNil(t, shown, of.name)
+		installed, changed, err := withHook([]byte("{}"), of, of.events[0], "*", of.command(""))
+		require.NoError(t, err)
+		require.True(t, changed)
+		require.Equal(t, string(shown[1]), string(installed), of.name)
+		again, changed, err := withHook(installed, of, of.events[0], "*", of.command(""))
+		require.NoError(t, err)
+		require.False(t, changed, of.name)
+		require.Equal(t, string(installed), string(again))
+	}
+}
+
+// TestFlagsNameTheAgents: what a flag takes is what is described.
+func TestFlagsNameTheAgents(t *testing.T) {
+	t.Parallel()
+	var names []string
+	for _, one := range codingAgents {
+		names = append(names, one.name)
+	}
+	for command, field := range map[any]string{HookRun{}: "HooksOf", HookInstall{}: "Agent"} {
+		tagged, there := reflect.TypeOf(command).FieldByName(field)
+		require.True(t, there)
+		require.Equal(t, strings.Join(names, ","), tagged.Tag.Get("enum"))
+	}
+	_, err := agentNamed("vi")
+	require.Error(t, err)
+}
+
+// TestGuardBlocks: a hook that was killed, or is not there, allows nothing. An agent reads
+// code 2 with stderr, or a denial on stdout.
+func TestGuardBlocks(t *testing.T) {
+	t.Parallel()
+	for i := range codingAgents {
+		of := &codingAgents[i]
+		for _, hook := range []string{"kill -9 $$", "exit 1", "exec /nonexistent"} {
+			_, line, _ := strings.Cut(of.command(""), " || ")
+			command := exec.CommandContext(t.Context(), "sh", "-c", "sh -c '"+hook+"' 2>/dev/null || "+line)
+			var stderr strings.Builder
+			command.Stderr = &stderr
+			stdout, err := command.Output()
+			if of.noMatcher {
+				require.NoError(t, err)
+				require.JSONEq(t, `{"permissionDecision":"deny","permissionDecisionReason":"holdpoint hook has failed: nothing was allowed"}`, string(stdout))
+				continue
+			}
+			require.Equal(t, 2, command.ProcessState.ExitCode(), "%s: %s", of.name, hook)
+			require.Contains(t, stderr.String(), "nothing was allowed")
+			require.Empty(t, stdout)
+		}
+	}
+}
+
+// TestAnswersAreAsEachAgentReadsThem: the input is the one that its documentation shows.
+func TestAnswersAreAsEachAgentReadsThem(t *testing.T) {
+	t.Parallel()
+	const input = `{"command":"ls","description":"List"}`
+	allow := func(input string) mcptools.Permission {
+		return mcptools.Permission{Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(input)}
+	}
+	deny := mcptools.Permission{Behavior: api.BehaviorDeny, Message: "Denied by ada"}
+	for _, one := range []struct {
+		agent, event string
+		decided      mcptools.Permission
+		want         string
+	}{
+		{"claude-code", permissionRequest, allow(input), `{"hookSpecificOutput":{"hookEventName":"PermissionRequest","decision":{"behavior":"allow","updatedInput":` + input + `}}}`},
+		{"codex", preToolUse, deny, `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"Denied by ada"}}`},
+		{"qwen-code", preToolUse, allow(input), `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"allow","permissionDecisionReason":"allowed through holdpoint","updatedInput":` + input + `}}`},
+		{"qwen-code", preToolUse, allow(`{"command":"ls -l"}`), `{"hookSpecificOutput":{"hookEventName":"PreToolUse","permissionDecision":"deny","permissionDecisionReason":"nothing was allowed: what was allowed is an edit, and this agent would run the call as it was"}}`},
+		{"gemini-cli", beforeTool, allow(`{ "description": "List", "command": "ls" }`), `{"decision":"allow","reason":"allowed through holdpoint"}`},
+		{"gemini-cli", beforeTool, allow(`{"command":"ls -l","description":"List"}`), `{"decision":"allow","reason":"allowed through holdpoint","hookSpecificOutput":{"hookEventName":"BeforeTool","tool_input":{"command":"ls -l","description":"List"}}}`},
+		{"gemini-cli", beforeTool, allow(`{"command":"ls -l"}`), `{"decision":"deny","reason":"nothing was allowed: the edit leaves out \"description\", which this agent would run nevertheless"}`},
+		{"gemini-cli", beforeTool, deny, `{"decision":"deny","reason":"Denied by ada"}`},
+		{"copilot-cli", preToolUse, allow(input), `{"permissionDecision":"allow","permissionDecisionReason":"allowed through holdpoint"}`},
+		{"copilot-cli", preToolUse, allow(`{"command":"ls -l"}`), `{"permissionDecision":"allow","permissionDecisionReason":"allowed through holdpoint","modifiedArgs":{"command":"ls -l"}}`},
+		{"copilot-cli", preToolUse, deny, `{"permissionDecision":"deny","permissionDecisionReason":"Denied by ada"}`},
+	} {
+		of, err := agentNamed(one.agent)
+		require.NoError(t, err)
+		var written strings.Builder
+		require.NoError(t, write(&written, of.answer(hookInput{Event: one.event, ToolInput: api.JSON(input)}, one.decided)))
+		require.Equal(t, one.want+"\n", written.String(), one.agent)
 	}
 }

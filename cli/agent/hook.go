@@ -2,11 +2,11 @@ package agent
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -31,18 +31,13 @@ type Hook struct {
 type HookRun struct {
 	console.Connection
 	Asking
+	HooksOf string `default:"claude-code" enum:"claude-code,codex,gemini-cli,qwen-code,copilot-cli" placeholder:"AGENT" help:"Whose hooks call this: claude-code (default), codex, gemini-cli, qwen-code, copilot-cli."`
 }
 
 // Help returns what --help shows under the flags.
 func (c *HookRun) Help() string {
-	return `Reads a PreToolUse or PermissionRequest hook's JSON from stdin, waits for a person or a rule, and writes the decision to stdout: see docs/agents.md. Whatever goes wrong denies the call; what cannot even be read ends with exit code 2, which also blocks it.`
+	return `Reads a hook's JSON (PreToolUse, PermissionRequest, BeforeTool) from stdin, waits for a person or a rule, and writes the decision to stdout: see docs/agents.md. Whatever goes wrong denies the call; what cannot even be read ends with exit code 2, which also blocks it.`
 }
-
-// The events that HookRun decides.
-const (
-	preToolUse        = "PreToolUse"
-	permissionRequest = "PermissionRequest"
-)
 
 // hookInput is what an agent sends. It has more members, which later versions add to.
 type hookInput struct {
@@ -65,24 +60,13 @@ type suggestion struct {
 	} `json:"rules"`
 }
 
-// hookOutput is what an agent reads.
-type hookOutput struct {
-	Specific hookSpecific `json:"hookSpecificOutput"`
-}
-
-type hookSpecific struct {
-	Event string `json:"hookEventName"`
-	// The next three are of PreToolUse.
-	PermissionDecision       api.Behavior `json:"permissionDecision,omitempty"`
-	PermissionDecisionReason string       `json:"permissionDecisionReason,omitempty"`
-	UpdatedInput             api.JSON     `json:"updatedInput,omitzero"`
-	// Decision is of PermissionRequest.
-	Decision *mcptools.Permission `json:"decision,omitempty"`
-}
-
 // Run reads, waits and answers.
 func (c *HookRun) Run(ctx context.Context, terminal *console.Console) error {
 	if err := c.check(); err != nil {
+		return err
+	}
+	of, err := agentNamed(c.HooksOf)
+	if err != nil {
 		return err
 	}
 	var asked hookInput
@@ -96,8 +80,8 @@ func (c *HookRun) Run(ctx context.Context, terminal *console.Console) error {
 	if err := json.Unmarshal(text, &asked); err != nil {
 		return console.Failed(console.ExitUsage, "nothing was allowed: stdin: %w", err)
 	}
-	if asked.Event != preToolUse && asked.Event != permissionRequest {
-		return console.Failed(console.ExitUsage, "nothing was allowed: the hook event %q is not known", asked.Event)
+	if !slices.Contains(of.events, asked.Event) {
+		return console.Failed(console.ExitUsage, "nothing was allowed: the hook event %q of %s is not known", asked.Event, of.name)
 	}
 	if asked.ToolName == "" || !bytes.HasPrefix(asked.ToolInput, []byte("{")) || asked.SessionID == "" {
 		return console.Failed(console.ExitUsage, "nothing was allowed: stdin has no session_id, tool_name or tool_input")
@@ -119,7 +103,7 @@ func (c *HookRun) Run(ctx context.Context, terminal *console.Console) error {
 	if err != nil {
 		return err
 	}
-	return c.answer(terminal.Stdout, asked.Event, decided)
+	return write(terminal.Stdout, of.answer(asked, decided))
 }
 
 // decide puts the call before a person. A signal withdraws it: the agent has given it up.
@@ -177,17 +161,9 @@ func (i hookInput) patternKeys() []string {
 	return keys
 }
 
-// answer writes the decision as the event has it.
-func (c *HookRun) answer(stdout io.Writer, event string, decided mcptools.Permission) error {
-	output := hookOutput{Specific: hookSpecific{Event: event}}
-	if event == permissionRequest {
-		output.Specific.Decision = &decided
-	} else {
-		output.Specific.PermissionDecision = decided.Behavior
-		output.Specific.PermissionDecisionReason = cmp.Or(decided.Message, "allowed through holdpoint")
-		output.Specific.UpdatedInput = decided.UpdatedInput
-	}
-	text, err := json.Marshal(output)
+// write prints the decision as the agent reads it.
+func write(stdout io.Writer, answer any) error {
+	text, err := json.Marshal(answer)
 	if err != nil {
 		return console.Failed(console.ExitUsage, "nothing was allowed: %w", err)
 	}

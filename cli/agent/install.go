@@ -2,12 +2,14 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -16,16 +18,21 @@ import (
 	"github.com/holdpoint/holdpoint/cli/console"
 )
 
-// hookSeconds is the limit that the agent sets to the hook: a week.
-const hookSeconds = 7 * 24 * 3600
+// hookSeconds is for how long a hook waits: a week. agentSeconds is the limit that the agent sets
+// to it, later, so that it is the hook that ends the wait: an agent goes on without a hook that
+// has outlived its limit.
+const (
+	hookSeconds  = 7 * 24 * 3600
+	agentSeconds = hookSeconds + 60
+)
 
 // HookInstall puts the hook into an agent's settings.
 type HookInstall struct {
 	console.Format
-	Agent    string `arg:"" enum:"claude-code" help:"The agent: claude-code."`
-	Event    string `default:"PermissionRequest" enum:"PermissionRequest,PreToolUse" placeholder:"EVENT" help:"PermissionRequest for the calls that the agent would ask about, PreToolUse for every call of the matched tools (default ${default})."`
+	Agent    string `arg:"" enum:"claude-code,codex,gemini-cli,qwen-code,copilot-cli" help:"The agent: claude-code, codex, gemini-cli, qwen-code or copilot-cli."`
+	Event    string `placeholder:"EVENT" help:"PreToolUse (of gemini-cli: BeforeTool) for every call of the matched tools. Of claude-code also PermissionRequest, which is its default: the calls that it would ask about."`
 	Matcher  string `default:"*" placeholder:"PATTERN" help:"Which tools (default ${default})."`
-	Settings string `placeholder:"PATH" help:"The settings file (default .claude/settings.json, of this project)."`
+	Settings string `placeholder:"PATH" help:"The settings file (default: of this project for claude-code and copilot-cli, else of this user)."`
 	Server   string `placeholder:"URL" help:"Where the service is, for the hook."`
 	console.CertificatePaths
 	DryRun bool `help:"Print the settings as they would be, and change nothing."`
@@ -33,9 +40,22 @@ type HookInstall struct {
 
 // Run writes the settings, or prints them.
 func (c *HookInstall) Run(terminal *console.Console) error {
+	of, err := agentNamed(c.Agent)
+	if err != nil {
+		return err
+	}
+	event := cmp.Or(c.Event, of.events[0])
+	switch {
+	case !slices.Contains(of.events, event):
+		return console.Usage("--event of %s must be %s", of.name, strings.Join(of.events, " or "))
+	case of.noMatcher && c.Matcher != "*":
+		return console.Usage("%s calls its hooks for every tool: leave --matcher out", of.name)
+	}
 	path := c.Settings
 	if path == "" {
-		path = filepath.Join(".claude", "settings.json")
+		if path, err = of.settingsPath(); err != nil {
+			return err
+		}
 	}
 	before, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -44,19 +64,20 @@ func (c *HookInstall) Run(terminal *console.Console) error {
 	if err != nil {
 		return err
 	}
-	command := "holdpoint hook --agent-id " + c.Agent
+	var flags string
 	if c.Server != "" {
-		command += " --server " + console.QuoteArgument(c.Server)
+		flags += " --server " + console.QuoteArgument(c.Server)
 	}
 	if err := c.Absolute(c.Server); err != nil {
 		return err
 	}
 	for _, file := range []struct{ flag, path string }{{"ca", c.CA}, {"client-cert", c.ClientCert}, {"client-key", c.ClientKey}} {
 		if file.path != "" {
-			command += " --" + file.flag + " " + console.QuoteArgument(file.path)
+			flags += " --" + file.flag + " " + console.QuoteArgument(file.path)
 		}
 	}
-	after, changed, err := withHook(before, c.Event, c.Matcher, command)
+	command := of.command(flags)
+	after, changed, err := withHook(before, of, event, c.Matcher, command)
 	if err != nil {
 		return fmt.Errorf("%s: %w; nothing was changed", path, err)
 	}
@@ -71,12 +92,12 @@ func (c *HookInstall) Run(terminal *console.Console) error {
 	}
 	switch {
 	case c.JSON:
-		return console.PrintJSON(terminal.Stdout, installed{path, c.Event, command, changed})
+		return console.PrintJSON(terminal.Stdout, installed{path, event, command, changed})
 	case !changed:
 		terminal.Say("%s has the hook already", path)
 		return nil
 	}
-	terminal.Say("%s: %s now asks by %s", path, c.Event, command)
+	terminal.Say("%s: %s now asks by %s", path, event, command)
 	return nil
 }
 
@@ -88,22 +109,13 @@ type installed struct {
 	Changed  bool   `json:"changed"`
 }
 
-// hookGroup is what an agent's settings hold for one event and matcher.
-type hookGroup struct {
-	Matcher string        `json:"matcher"`
-	Hooks   []hookCommand `json:"hooks"`
-}
+// ours is how every command begins that this package has installed.
+const ours = "holdpoint hook "
 
-type hookCommand struct {
-	Type    string `json:"type"`
-	Command string `json:"command"`
-	// Timeout is in seconds.
-	Timeout int `json:"timeout"`
-}
-
-// withHook adds a hook to settings, whose other members stay as they are and where they
-// are. It reports whether that changes anything.
-func withHook(settings []byte, event, matcher, command string) (after []byte, changed bool, err error) {
+// withHook puts a hook into settings, whose other members stay as they are and where they
+// are. An earlier one of holdpoint for the same tools is replaced: with two of them a person
+// would be asked twice. It reports whether that changes anything.
+func withHook(settings []byte, of *codingAgent, event, matcher, command string) (after []byte, changed bool, err error) {
 	root, err := members(settings)
 	if err != nil {
 		return nil, false, err
@@ -112,28 +124,57 @@ func withHook(settings []byte, event, matcher, command string) (after []byte, ch
 	if err != nil {
 		return nil, false, fmt.Errorf("hooks: %w", err)
 	}
-	var groups []jsontext.Value
-	if err := json.Unmarshal(hooks.get(event, "[]"), &groups); err != nil {
+	var entries []jsontext.Value
+	if err := json.Unmarshal(hooks.get(event, "[]"), &entries); err != nil {
 		return nil, false, fmt.Errorf("hooks.%s: %w", event, err)
 	}
-	for _, group := range groups {
-		var known hookGroup
-		if json.Unmarshal(group, &known) == nil && known.Matcher == matcher && len(known.Hooks) == 1 && known.Hooks[0].Command == command {
-			after, err = indented(settings)
-			return after, false, err
-		}
-	}
-	group, err := json.Marshal(hookGroup{Matcher: matcher, Hooks: []hookCommand{{Type: "command", Command: command, Timeout: hookSeconds}}})
+	entry, err := json.Marshal(of.entry(matcher, command))
 	if err != nil {
 		return nil, false, err
 	}
-	list, err := json.Marshal(append(groups, group))
+	at := slices.IndexFunc(entries, func(one jsontext.Value) bool { return isOurs(one, of, matcher) })
+	switch {
+	case at < 0:
+		entries = append(entries, entry)
+	case sameJSON(entries[at], entry):
+		after, err = indented(settings)
+		return after, false, err
+	default:
+		entries[at] = entry
+	}
+	list, err := json.Marshal(entries)
 	if err != nil {
 		return nil, false, err
 	}
 	hooks = hooks.set(event, list)
+	if of.noMatcher {
+		root = root.set("version", root.get("version", "1"))
+	}
 	after, err = indented(root.set("hooks", hooks.text()).text())
 	return after, true, err
+}
+
+// isOurs reports whether an entry holds one hook alone, of holdpoint and for a matcher.
+func isOurs(entry jsontext.Value, of *codingAgent, matcher string) bool {
+	var known struct {
+		Matcher string `json:"matcher"`
+		Bash    string `json:"bash"`
+		Hooks   []struct {
+			Command string `json:"command"`
+		} `json:"hooks"`
+	}
+	if json.Unmarshal(entry, &known) != nil {
+		return false
+	}
+	if of.noMatcher {
+		return strings.HasPrefix(known.Bash, ours)
+	}
+	return known.Matcher == matcher && len(known.Hooks) == 1 && strings.HasPrefix(known.Hooks[0].Command, ours)
+}
+
+func sameJSON(one, other jsontext.Value) bool {
+	one, other = one.Clone(), other.Clone()
+	return one.Canonicalize() == nil && other.Canonicalize() == nil && bytes.Equal(one, other)
 }
 
 func indented(text jsontext.Value) ([]byte, error) {

@@ -41,7 +41,7 @@ func newDesk(t *testing.T) *desk {
 	require.NoError(t, os.Mkdir(d.directory, 0o755))
 	program := rig.Program(t)
 	require.NoError(t, os.Symlink(program, filepath.Join(d.bin, "holdpoint")))
-	for _, name := range []string{"claude", "codex"} {
+	for _, name := range []string{"claude", "codex", "gemini", "qwen"} {
 		require.NoError(t, os.Symlink(filepath.Join(installed, "node_modules", ".bin", name), filepath.Join(d.bin, name)))
 	}
 	d.service = rig.Start(t, rig.Options{Program: program, Database: "sqlite:" + filepath.Join(t.TempDir(), "holdpoint.db")})
@@ -62,6 +62,8 @@ func (d *desk) start(m *model, command string, env ...string) *agent {
 	shell.Env = append([]string{
 		"PATH=" + d.bin + ":" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + d.TempDir(), "CLAUDE_CONFIG_DIR=" + filepath.Join(home, "claude"),
 		"CODEX_HOME=" + filepath.Join(home, "codex"), "STUB_KEY=stub",
+		"GEMINI_API_KEY=stub", "GOOGLE_GEMINI_BASE_URL=" + m.server.URL, "GEMINI_TELEMETRY_ENABLED=false",
+		"OPENAI_API_KEY=stub", "OPENAI_MODEL=stub", "OPENAI_BASE_URL=" + m.server.URL + "/v1",
 		"ANTHROPIC_BASE_URL=" + m.server.URL, "ANTHROPIC_API_KEY=sk-ant-stub",
 		"DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 		"HOLDPOINT_SERVER=" + d.service.URL(),
@@ -239,7 +241,7 @@ func TestClaudeCodeAsksByItsHook(t *testing.T) {
 	d.start(m, block(t, "install")).ends()
 	settings, err := os.ReadFile(filepath.Join(d.directory, ".claude", "settings.json"))
 	require.NoError(t, err)
-	require.Equal(t, block(t, "settings"), string(settings))
+	require.Equal(t, block(t, "settings-claude-code"), string(settings))
 
 	a := d.start(m, block(t, "hooked"))
 	open := d.pending(a)

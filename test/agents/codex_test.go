@@ -14,9 +14,9 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// configure writes the configuration of Codex: the stub, and a block of the document. The
+// configure writes the configuration of Codex: the stub, and what a test adds. The
 // namespace is the sandbox of its commands.
-func (d *desk) configure(m *model, marker string) {
+func (d *desk) configure(m *model, configuration string) {
 	d.Helper()
 	rig.Need(d, "git")
 	home := filepath.Join(filepath.Dir(d.directory), "home", "codex")
@@ -32,7 +32,7 @@ base_url = "`+m.server.URL+`/v1"
 wire_api = "responses"
 env_key = "STUB_KEY"
 
-`+block(d.T, marker)), 0o600))
+`+configuration), 0o600))
 	d.start(m, "git init -q .").ends()
 }
 
@@ -41,7 +41,8 @@ env_key = "STUB_KEY"
 func TestCodexAsksByItsHook(t *testing.T) {
 	d := newDesk(t)
 	m := startModel(t, "call_01AbCdEfGhIjKlMnOpQrStUv", "exec_command", `{"cmd":"echo asked >> ran"}`)
-	d.configure(m, "codex-hook")
+	d.configure(m, "")
+	d.start(m, "holdpoint hook install codex").ends()
 	a := d.start(m, block(t, "codex-hooked"))
 	open := d.pending(a)
 	require.Equal(t, "codex", open.AgentID)
@@ -54,7 +55,7 @@ func TestCodexAsksByItsHook(t *testing.T) {
 	require.Equal(t, "edited\n", d.ran())
 
 	m = startModel(t, "call_02AbCdEfGhIjKlMnOpQrStUv", "exec_command", `{"cmd":"echo asked >> ran"}`)
-	d.configure(m, "codex-hook")
+	d.configure(m, "")
 	a = d.start(m, block(t, "codex-hooked"))
 	d.decide(d.pending(a), api.ApprovalResolution{Behavior: api.BehaviorDeny, Reason: "not on a Sunday"})
 	a.ends()
@@ -67,7 +68,7 @@ func TestCodexAsksByATool(t *testing.T) {
 	d := newDesk(t)
 	m := startModel(t, "call_03AbCdEfGhIjKlMnOpQrStUv", "request_approval", `{"tool_name":"deploy","input":{"to":"production"},"wait_seconds":600}`)
 	m.namespace = "mcp__holdpoint"
-	d.configure(m, "codex-mcp")
+	d.configure(m, block(t, "codex-mcp"))
 	a := d.start(m, block(t, "codex"))
 	open := d.pending(a)
 	require.Equal(t, "deploy", open.Request.ToolName)

@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// model is a stub of two APIs with streaming, Messages and Responses. It calls one tool, and
-// once it has been told the result it says "done".
+// model is a stub of four APIs with streaming: Messages, Responses, Chat Completions and Gemini's.
+// It calls one tool, and once it has been told the result it says "done".
 type model struct {
 	server *httptest.Server
 	toolID string
@@ -49,9 +49,95 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		m.messages(w, body)
 	case err == nil && r.Method == http.MethodPost && r.URL.Path == "/v1/responses":
 		m.responses(w, body)
+	case err == nil && r.Method == http.MethodPost && r.URL.Path == "/v1/chat/completions":
+		m.completions(w, body)
+	case err == nil && r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, ":streamGenerateContent"):
+		m.contents(w, body)
 	default:
 		http.NotFound(w, r)
 	}
+}
+
+// completions answers as Chat Completions does.
+func (m *model) completions(w http.ResponseWriter, body []byte) {
+	var request struct {
+		Messages []struct {
+			Role       string          `json:"role"`
+			ToolCallID string          `json:"tool_call_id"`
+			Content    json.RawMessage `json:"content"`
+		} `json:"messages"`
+		Tools []json.RawMessage `json:"tools"`
+	}
+	if err := json.Unmarshal(body, &request); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	done := len(request.Tools) == 0
+	for _, one := range request.Messages {
+		if one.Role == "tool" && one.ToolCallID == m.toolID {
+			m.note(one.Content)
+			done = true
+		}
+	}
+	delta, finish := map[string]any{"role": "assistant", "content": "done"}, "stop"
+	if !done {
+		delta["content"], finish = nil, "tool_calls"
+		delta["tool_calls"] = []any{map[string]any{
+			"index": 0, "id": m.toolID, "type": "function", "function": map[string]any{"name": m.tool, "arguments": m.input},
+		}}
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	for _, choice := range []any{
+		map[string]any{"index": 0, "delta": delta, "finish_reason": nil}, map[string]any{"index": 0, "delta": map[string]any{}, "finish_reason": finish},
+	} {
+		data(w, map[string]any{
+			"id": "chat_1", "object": "chat.completion.chunk", "created": 1, "model": "stub", "choices": []any{choice},
+			"usage": map[string]any{"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+		})
+	}
+	_, _ = io.WriteString(w, "data: [DONE]\n\n")
+}
+
+// contents answers as Gemini's API does.
+func (m *model) contents(w http.ResponseWriter, body []byte) {
+	var request struct {
+		Contents []struct {
+			Parts []struct {
+				Result *struct {
+					Response json.RawMessage `json:"response"`
+				} `json:"functionResponse"`
+			} `json:"parts"`
+		} `json:"contents"`
+		Tools []json.RawMessage `json:"tools"`
+	}
+	if err := json.Unmarshal(body, &request); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	done := len(request.Tools) == 0
+	for _, content := range request.Contents {
+		for _, part := range content.Parts {
+			if part.Result != nil {
+				m.note(part.Result.Response)
+				done = true
+			}
+		}
+	}
+	part := map[string]any{"text": "done"}
+	if !done {
+		part = map[string]any{"functionCall": map[string]any{"name": m.tool, "args": json.RawMessage(m.input)}}
+	}
+	w.Header().Set("Content-Type", "text/event-stream")
+	data(w, map[string]any{
+		"candidates":    []any{map[string]any{"index": 0, "finishReason": "STOP", "content": map[string]any{"role": "model", "parts": []any{part}}}},
+		"usageMetadata": map[string]any{"promptTokenCount": 1, "candidatesTokenCount": 1, "totalTokenCount": 2},
+	})
+}
+
+// data sends an event that has no name.
+func data(w io.Writer, document any) {
+	text, _ := json.Marshal(document)
+	_, _ = io.WriteString(w, "data: "+string(text)+"\n\n")
 }
 
 // note keeps a result that the model is told of.
