@@ -61,7 +61,10 @@ func (d *Deliverer) messageOf(e *webhooks.Endpoint, event *model.Event) (*messag
 	id := messageID(event)
 	entry := event.Entry()
 	for {
-		made, err := d.shape(e, id, string(event.Type), event.RunID, event.TimestampMs, "/v1/sessions/"+url.PathEscape(event.SessionID), entry)
+		made, err := d.shape(e, occurrence{
+			id: id, eventType: string(event.Type), atMs: event.TimestampMs,
+			source: "/v1/sessions/" + url.PathEscape(event.SessionID), subject: event.RunID, data: entry,
+		})
 		if err != nil || len(made.body) <= api.MaxWebhookBody {
 			return made, err
 		}
@@ -80,15 +83,25 @@ func messageID(event *model.Event) string {
 	return "msg_" + hex.EncodeToString(sum[:16])
 }
 
-func (d *Deliverer) shape(e *webhooks.Endpoint, id, eventType, subject string, atMs int64, source string, data any) (*message, error) {
-	at := time.UnixMilli(atMs).UTC().Format("2006-01-02T15:04:05.000Z")
-	made := &message{id: id, contentType: "application/json"}
-	var body any = standardBody{eventType, at, data}
+// occurrence is what an endpoint is told of.
+type occurrence struct {
+	id        string // the message's
+	eventType string
+	atMs      int64
+	source    string // the path of what it happened to, below the service's URL
+	subject   string // what it is about there, empty for nothing
+	data      any
+}
+
+// shape returns the message in the format of an endpoint.
+func (d *Deliverer) shape(e *webhooks.Endpoint, about occurrence) (*message, error) {
+	made := &message{id: about.id, contentType: "application/json"}
+	var body any = standardBody{about.eventType, timeText(about.atMs), about.data}
 	if e.Settings.Format == api.WebhookCloudEvents {
 		made.contentType = "application/cloudevents+json"
 		body = cloudEvent{
-			SpecVersion: "1.0", ID: id, Source: d.options.ExternalURL + source, Type: "holdpoint." + eventType, Subject: subject,
-			Time: at, DataContentType: "application/json", Data: data,
+			SpecVersion: "1.0", ID: about.id, Source: d.options.ExternalURL + about.source, Type: "holdpoint." + about.eventType,
+			Subject: about.subject, Time: timeText(about.atMs), DataContentType: "application/json", Data: about.data,
 		}
 	}
 	text, err := json.Marshal(body, json.Deterministic(true))
@@ -110,4 +123,19 @@ func (d *Deliverer) signed(e *webhooks.Endpoint, m *message, nowMs int64) (http.
 		return nil, err
 	}
 	return m.header(nowMs/1000, signature), nil
+}
+
+// timeText returns a moment as the formats write it: RFC 3339 in UTC, with milliseconds.
+func timeText(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// header returns the headers of a signed message.
+func (m *message) header(atSeconds int64, signature string) http.Header {
+	header := http.Header{}
+	header.Set("Content-Type", m.contentType)
+	header.Set("User-Agent", "holdpoint")
+	// As the specification writes them; HTTP does not care.
+	header.Set("Webhook-Id", m.id)
+	header.Set("Webhook-Timestamp", strconv.FormatInt(atSeconds, 10))
+	header.Set("Webhook-Signature", signature)
+	return header
 }

@@ -1,0 +1,141 @@
+package deliver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/holdpoint/holdpoint/internal/failpoint"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/webhooks/egress"
+)
+
+// Outcome is what an attempt led to.
+type Outcome string
+
+// The outcomes of attempts.
+const (
+	Delivered Outcome = "delivered"
+	// Retried is an attempt that failed and is made again.
+	Retried Outcome = "retried"
+	// GivenUp is the last one that failed, or one that no retry would help.
+	GivenUp Outcome = "given_up"
+)
+
+// recording bounds the recording of what an attempt led to, also after the service was told to stop.
+const recording = 5 * time.Second
+
+// attempt is what an attempt led to. Without a failure the delivery is done.
+type attempt struct {
+	failure      error
+	permanent    bool
+	retryAfterMs int64
+	// gone says that the webhook was disabled by it.
+	gone bool
+}
+
+// answered returns the attempt that a call was: any status from 200 to 299 takes the message.
+func answered(answer egress.Answer, err error, nowMs int64) attempt {
+	switch {
+	case err != nil:
+		return attempt{failure: err}
+	case !takes(answer):
+		return attempt{failure: fmt.Errorf("status %d", answer.Status), retryAfterMs: retryAfter(answer, nowMs)}
+	}
+	return attempt{}
+}
+
+func takes(answer egress.Answer) bool { return answer.Status >= 200 && answer.Status <= 299 }
+
+// retryAfter reads the header, which is a number of seconds or a date.
+func retryAfter(answer egress.Answer, nowMs int64) int64 {
+	if answer.RetryAfter == "" {
+		return 0
+	}
+	if seconds, err := time.ParseDuration(answer.RetryAfter + "s"); err == nil {
+		return max(seconds.Milliseconds(), 0)
+	}
+	if at, err := http.ParseTime(answer.RetryAfter); err == nil {
+		return max(at.UnixMilli()-nowMs, 0)
+	}
+	return 0
+}
+
+// breathe pauses after what is due could not be claimed: without a pause it would be tried again at once.
+func breathe(ctx context.Context) {
+	select {
+	case <-ctx.Done():
+	case <-time.After(pace):
+	}
+}
+
+// attemptDelivery claims a delivery, tries it, and records what came of it. A panic is a failure that is
+// tried again.
+func (d *Deliverer) attemptDelivery(ctx context.Context, due runs.DueEffect, try func(*model.Effect) attempt) result {
+	ended := result{due: due}
+	claimed, err := d.store.Do(ctx, &runs.ClaimEffect{SessionID: due.SessionID, EffectID: due.EffectID})
+	switch {
+	case err != nil:
+		breathe(ctx)
+		return ended
+	case claimed.Effect == nil:
+		return ended
+	}
+	failpoint.Hit("webhooks.claimed")
+	began := time.Now() //nolint:forbidigo // a span of this process
+	made := d.survive(ctx, claimed.Effect, try)
+	if ctx.Err() != nil && made.failure != nil && !made.permanent {
+		return ended // the lease lapses, and somebody attempts it again
+	}
+	outcome := Delivered
+	switch {
+	case made.failure == nil:
+	case made.permanent || claimed.Effect.Attempts >= claimed.Effect.MaxAttempts():
+		outcome = GivenUp
+	default:
+		outcome = Retried
+	}
+	d.options.Observe(outcome, time.Since(began)) //nolint:forbidigo // as above
+	d.finish(ctx, claimed.Effect, made)
+	if made.gone {
+		d.Wake()
+	}
+	ended.delivered, ended.attempted, ended.gone = made.failure == nil, true, made.gone
+	return ended
+}
+
+// finish records what an attempt led to. When it cannot, the lease lapses.
+func (d *Deliverer) finish(ctx context.Context, effect *model.Effect, made attempt) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recording)
+	defer cancel()
+	finish := &runs.FinishEffect{
+		SessionID: effect.SessionID, EffectID: effect.EffectID, Attempt: effect.Attempts,
+		Permanent: made.permanent, RetryAfterMs: made.retryAfterMs,
+	}
+	attrs := []slog.Attr{
+		slog.String("webhook_id", effect.WebhookID), slog.String("session_id", effect.SessionID), slog.Int64("attempts", effect.Attempts),
+	}
+	if made.failure != nil {
+		finish.Error = made.failure.Error()
+		d.options.Logger.LogAttrs(ctx, slog.LevelWarn, "webhook failed", append(attrs, slog.Any("error", made.failure))...)
+	}
+	if _, err := d.store.Do(ctx, finish); err != nil {
+		d.options.Logger.LogAttrs(ctx, slog.LevelWarn, "the result of a delivery could not be recorded; it may be sent again", append(attrs, slog.Any("error", err))...)
+	}
+}
+
+// survive makes a panic a failure.
+func (d *Deliverer) survive(ctx context.Context, effect *model.Effect, try func(*model.Effect) attempt) (made attempt) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			d.options.Logger.ErrorContext(ctx, "delivery panicked", slog.Any("cause", cause), slog.String("stack", string(debug.Stack())))
+			made = attempt{failure: errors.New("the delivery panicked")}
+		}
+	}()
+	return try(effect)
+}
