@@ -143,7 +143,7 @@ func events(next http.Handler, r *http.Request) ([]any, *kept) {
 			return nil, reply
 		}
 		for _, one := range entries {
-			if entry, ok := one.(map[string]any); ok && knownEvent(entry) {
+			if entry, ok := one.(map[string]any); ok && knownEvent(entry) && wholeEvent(entry) {
 				known = append(known, entry)
 			}
 		}
@@ -164,6 +164,24 @@ func knownEvent(entry map[string]any) bool {
 		delete(output, "parts")
 	}
 	return runEvents[name]
+}
+
+// wholeEvent reports whether an event has what the clients must find in one of its type. What was
+// redacted tells them nothing, but for how a run failed, which its view shows as well.
+func wholeEvent(entry map[string]any) bool {
+	event, _ := entry["event"].(map[string]any)
+	if event["redacted"] != true {
+		return true
+	}
+	switch name, _ := event["type"].(string); name {
+	case "failed":
+		event["error"] = "redacted"
+		return true
+	case "accepted", "started", "completed", "interrupted", "cancelled", "output":
+		return true
+	default:
+		return false
+	}
 }
 
 func shapeRunEvents(next http.Handler, w http.ResponseWriter, r *http.Request) {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/internal/failpoint"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -30,12 +31,17 @@ WHERE e.session_id = $1 AND e.event_id = ANY ($2::text[]::bigint[]) AND (
 	sqlRedactRun      = `
 UPDATE runs SET output = NULL, error = CASE WHEN error IS NULL THEN NULL ELSE 'redacted' END
 WHERE session_id = $1 AND run_id = $2`
+	// What a child asked is the input of a run in its parent's session, and its preview is copied out of it.
+	sqlRedactAsked = `
+UPDATE runs SET text_preview = NULL, input = '{"redacted":true}'
+WHERE session_id = $1 AND run_id = $2 AND kind = '` + string(api.KindParentClarification) + `'`
 	sqlRedactSession = `UPDATE sessions SET version = version + 1 WHERE session_id = $1`
 )
 
 var redaction = retain.RedactStatements{
 	Lock: sqlRedactLock, Events: sqlRedactEvents, Needed: sqlRedactNeeded, Requests: sqlRedactRequests,
-	Event: sqlRedactEvent, Request: sqlRedactRequest, Run: sqlRedactRun, Session: sqlRedactSession,
+	Event: sqlRedactEvent, Request: sqlRedactRequest, Run: sqlRedactRun, Asked: []string{sqlRedactAsked},
+	Session: sqlRedactSession,
 }
 
 // RedactEvents implements runs.Redactor.

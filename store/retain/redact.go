@@ -30,6 +30,9 @@ type RedactStatements struct {
 	Request string
 	// Run takes the output and the error out of the run $2 of the session $1.
 	Run string
+	// Asked take the input and its preview out of the run $2 of the session $1 if it is one by which a
+	// child asks: both are the question.
+	Asked []string
 	// Session gives the session $1 another version.
 	Session string
 }
@@ -98,6 +101,13 @@ func redactOne(ctx context.Context, tx Transaction, s *RedactStatements, event *
 				if _, err := tx.Write(ctx, s.Request, event.SessionID, event.RunID, requestID, string(request.Body), string(request.Resolution)); err != nil {
 					return err
 				}
+			}
+		}
+	}
+	if event.Type == api.EventWaitingForUserQuestion {
+		for _, sql := range s.Asked {
+			if _, err := tx.Write(ctx, sql, event.SessionID, event.RunID); err != nil {
+				return err
 			}
 		}
 	}

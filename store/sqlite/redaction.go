@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/internal/failpoint"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -29,12 +30,19 @@ WHERE e.session_id = $1 AND e.event_id IN (SELECT CAST(k.value AS INTEGER) FROM 
 	sqlRedactRun      = `
 UPDATE runs SET output = NULL, error = CASE WHEN error IS NULL THEN NULL ELSE 'redacted' END
 WHERE session_id = $1 AND run_id = $2`
+	// What a child asked is the input of a run in its parent's session, and its preview is copied out of it.
+	sqlRedactAsked = `
+UPDATE runs SET text_preview = NULL WHERE session_id = $1 AND run_id = $2 AND kind = '` + string(api.KindParentClarification) + `'`
+	sqlRedactAskedInput = `
+UPDATE run_payloads SET value = '{"redacted":true}' WHERE run_id = $2 AND member = 'input'
+	AND EXISTS (SELECT 1 FROM runs AS r WHERE r.session_id = $1 AND r.run_id = $2 AND r.kind = '` + string(api.KindParentClarification) + `')`
 	sqlRedactSession = `UPDATE sessions SET version = version + 1 WHERE session_id = $1`
 )
 
 var redaction = retain.RedactStatements{
 	Lock: sqlRedactLock, Events: sqlRedactEvents, Needed: sqlRedactNeeded, Requests: sqlRedactRequests,
-	Event: sqlRedactEvent, Request: sqlRedactRequest, Run: sqlRedactRun, Session: sqlRedactSession,
+	Event: sqlRedactEvent, Request: sqlRedactRequest, Run: sqlRedactRun, Asked: []string{sqlRedactAsked, sqlRedactAskedInput},
+	Session: sqlRedactSession,
 }
 
 // RedactEvents implements [runs.Redactor]. It waits for its turn at the write connection.

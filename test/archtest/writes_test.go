@@ -59,7 +59,7 @@ func TestOnlyTheEnginesWrite(t *testing.T) {
 		switch {
 		case redaction.MatchString(w.file):
 			require.Equal(t, "UPDATE", w.verb, "%s:%d: redaction makes and deletes nothing", w.file, w.line)
-			require.Contains(t, []string{"sessions", "runs", "requests", "events"}, w.table, "%s:%d", w.file, w.line)
+			require.Contains(t, []string{"sessions", "runs", "run_payloads", "requests", "events"}, w.table, "%s:%d", w.file, w.line)
 		case retention.MatchString(w.file):
 			require.True(t, strings.HasPrefix(w.verb, "DELETE") || w.table == "sessions", "%s:%d: %s %s: retention decides nothing", w.file, w.line, w.verb, w.table)
 		case strings.HasPrefix(w.verb, "DELETE"):

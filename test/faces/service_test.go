@@ -56,6 +56,7 @@ func TestFaces(t *testing.T) {
 					{"vocabulary", testVocabulary},
 					{"payloads", testPayloads},
 					{"shown", testShown},
+					{"redacted", testRedacted},
 				} {
 					t.Run(one.name, func(t *testing.T) {
 						t.Parallel()

@@ -469,8 +469,17 @@ func (f *flows) pages(t *testing.T) {
 	})
 	p.find("link", run.SessionID).click()
 	p.until("the session", func() bool { return strings.Contains(p.shown(), "What was decided in this session") })
-	_, err := f.client.CancelRun(t.Context(), run.RunID, "")
+	_, err := f.client.ResolveRunApprovals(t.Context(), run.RunID, rig.Decide(rig.Deny(run.PendingApprovals[0].ID)))
 	require.NoError(t, err)
+	_, err = f.client.CancelRun(t.Context(), run.RunID, "")
+	require.NoError(t, err)
+	far := int64(1) << 52
+	_, err = f.client.Redact(t.Context(), run.SessionID, api.RedactBody{BeforeMs: &far, Reason: "asked for"})
+	require.NoError(t, err)
+	require.NoError(t, chromedp.Do(p.tab, chromedp.Navigate(p.base+"/runs/"+run.RunID)))
+	p.until("the run without its bodies", func() bool {
+		return strings.Contains(p.shown(), "approval resolved redacted") && strings.Contains(p.shown(), "waits for approval redacted")
+	})
 }
 
 // axe looks for what keeps people out, on every page, in both themes.

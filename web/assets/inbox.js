@@ -175,8 +175,8 @@ function apply(name, data) {
       for (const request of event.requests ?? []) if (request.handle) upsert(promptOf({ ...context, request }, kind), true);
       break;
     }
-    case "approval_resolved": event.resolutions.forEach(settledOne); break;
-    case "user_question_resolved": settledOne(event.resolution); break;
+    case "approval_resolved": event.resolutions?.forEach(settledOne); break; // none in what was redacted
+    case "user_question_resolved":
     case "parent_clarification_resolved": if (event.resolution) settledOne(event.resolution); break;
   }
   changed();

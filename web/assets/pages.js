@@ -66,7 +66,8 @@ const said = { accepted: "accepted", queued: "queued", started: "started", compl
 function EventLine({ entry }) {
   const { event } = entry;
   let more = "";
-  if (event.type === "approval_resolved") more = event.resolutions.map(one => settledWords("approval", one, nowMs(), false)).join("; ");
+  if (event.redacted) more = "redacted";
+  else if (event.type === "approval_resolved") more = event.resolutions.map(one => settledWords("approval", one, nowMs(), false)).join("; ");
   else if (event.type === "user_question_resolved") more = settledWords("question", event.resolution, nowMs(), false);
   else if (event.type === "waiting_for_approval") more = (event.requests ?? []).map(one => one.tool_name).join(", ");
   else if (event.error || event.reason) more = event.error ?? event.reason;

@@ -66,7 +66,7 @@ func (f *face) showTranscript(w http.ResponseWriter, r *http.Request) error {
 
 // transcriptOf reads the transcript of a session; it is empty for nil.
 func (f *face) transcriptOf(ctx context.Context, session *model.Session) ([]Entry, error) {
-	list := transcript{at: map[requestKey]int{}}
+	list := newTranscript()
 	for after, more := int64(0), session != nil; more; {
 		var events []model.Event
 		var err error
@@ -75,7 +75,7 @@ func (f *face) transcriptOf(ctx context.Context, session *model.Session) ([]Entr
 		})
 		if refusal.CodeOf(err) == api.CodeEventCursorReset {
 			// The log was shortened meanwhile. What is kept is read from its beginning.
-			list, after, more = transcript{at: map[requestKey]int{}}, 0, true
+			list, after, more = newTranscript(), 0, true
 			continue
 		}
 		if err != nil {
@@ -88,6 +88,20 @@ func (f *face) transcriptOf(ctx context.Context, session *model.Session) ([]Entr
 			after = events[i].EventID
 		}
 	}
+	for runID := range list.redacted {
+		// What became of its requests is still known, and that is all that is shown of it.
+		_, settled, err := f.Store.SettledAfter(ctx, runID, 0)
+		if refusal.CodeOf(err) == api.CodeRunNotFound {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		for i := range settled {
+			resolution := settled[i].Recorded()
+			list.settle(runID, &resolution)
+		}
+	}
 	return list.newest(), nil
 }
 
@@ -97,6 +111,12 @@ type transcript struct {
 	// first is the number of the first entry that is still kept.
 	first int
 	at    map[requestKey]int
+	// redacted are runs of which a decision has been taken out of the log.
+	redacted map[string]bool
+}
+
+func newTranscript() transcript {
+	return transcript{at: map[requestKey]int{}, redacted: map[string]bool{}}
 }
 
 type entry struct {
@@ -119,6 +139,9 @@ func (t *transcript) add(event *model.Event) error {
 	}
 	for i := range change.Resolutions {
 		t.settle(event.RunID, &change.Resolutions[i])
+	}
+	if change.Redacted {
+		t.redacted[event.RunID] = true
 	}
 	return nil
 }

@@ -31,6 +31,9 @@ type Change struct {
 	RequestID   string
 	QuestionIDs []string
 	Via         string
+	// Redacted: something was decided, and what it was has been taken out of the log. The run is over, so
+	// that nothing of it is open.
+	Redacted bool
 }
 
 // Decided reports whether something was settled, or answered in part.
@@ -63,14 +66,16 @@ func ChangeOf(event *model.Event) (Change, error) {
 	case api.EventUserQuestionAnswered:
 		var body decidedBody
 		err := DecodeEvent(event, &body)
-		return Change{RequestID: body.RequestID, QuestionIDs: body.QuestionIDs, Via: body.Via}, err
+		return Change{
+			RequestID: body.RequestID, QuestionIDs: body.QuestionIDs, Via: body.Via, Redacted: body.RequestID == "" && event.Redacted(),
+		}, err
 	case api.EventApprovalResolved, api.EventUserQuestionResolved, api.EventParentClarificationResolved:
 		var body decidedBody
 		err := DecodeEvent(event, &body)
 		if body.Resolution != nil {
 			body.Resolutions = append(body.Resolutions, *body.Resolution)
 		}
-		return Change{Resolutions: body.Resolutions}, err
+		return Change{Resolutions: body.Resolutions, Redacted: body.Resolutions == nil && event.Redacted()}, err
 	}
 	return Change{}, nil
 }

@@ -62,6 +62,9 @@ func (h *history) apply(event *model.Event) error {
 		h.applyDecision(event, &change)
 		return nil
 	}
+	if change.Redacted {
+		h.open = nil // which of them it settled is not known any more, and nobody can answer one
+	}
 	for i := range change.Approvals {
 		h.open = append(h.open, &wait{approval: &change.Approvals[i]})
 	}

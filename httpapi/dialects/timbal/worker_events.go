@@ -79,7 +79,7 @@ type textDeltaItem struct {
 }
 
 // withItem gives a delta of text the item in which clients look for it, when the worker
-// has given none.
+// has given none, and an empty one to a delta that was redacted.
 func withItem(event *model.Event, members kit.Object) kit.Object {
 	text, found := "", false
 	for _, member := range members {
@@ -90,7 +90,7 @@ func withItem(event *model.Event, members kit.Object) kit.Object {
 			found = true
 		}
 	}
-	if !found {
+	if !found && !event.Redacted() {
 		return members
 	}
 	return append(members, kit.MemberOf("item", textDeltaItem{eventID(event), "text_delta", text}))
