@@ -58,7 +58,9 @@ func (c *Ask) Run(ctx context.Context, terminal *console.Console) error {
 	ids := newGateIDs("ask", "question", c.Session, keyOf(c.Key))
 	input := askInput{Question: c.Question, Options: c.Option, Multi: c.Multi, Free: c.Free || len(c.Option) == 0, Sensitive: c.Sensitive}
 	return c.Call(func(opened *client.Client) error {
-		a := &asking{gate: newGate("ask", c.Connection, opened, terminal, keyOf(c.Key), askLease, c.Timeout, ids, input), command: c, input: input}
+		a := &asking{command: c, input: input, gate: newGate(opened, terminal, settings{
+			connection: c.Connection, noun: "ask", key: c.Key, lease: askLease, timeout: c.Timeout, ids: ids, input: input,
+		})}
 		a.requestID = ids.request
 		a.suspension = func(afterMs *int64) *api.Suspension { return a.asks(a.requestID, afterMs, nil) }
 		return a.run(ctx)

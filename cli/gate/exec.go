@@ -82,7 +82,9 @@ func (c *Exec) Run(ctx context.Context, terminal *console.Console) error {
 		Scope: "command", Reason: c.Reason, InputSchema: api.JSON(callInputSchema), ExcludeRequester: c.ExcludeRequester,
 	}
 	return c.Call(func(opened *client.Client) error {
-		e := &execution{gate: newGate("exec", c.Connection, opened, terminal, keyOf(c.Key), c.Lease, c.Timeout, ids, input), rerun: c.Rerun, asked: request}
+		e := &execution{rerun: c.Rerun, asked: request, gate: newGate(opened, terminal, settings{
+			connection: c.Connection, noun: "exec", key: c.Key, lease: c.Lease, timeout: c.Timeout, ids: ids, input: input,
+		})}
 		e.suspension = func(afterMs *int64) *api.Suspension {
 			request := request
 			request.ExpiresAfterMs = afterMs

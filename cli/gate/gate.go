@@ -36,7 +36,7 @@ type gate struct {
 	console.Connection
 	*client.Client
 	terminal *console.Console
-	noun     string // what the run is for: "exec" or "ask"
+	noun     string
 	key      string // empty when the caller gave none
 	params   client.CreateRunParams
 	lease    time.Duration
@@ -54,13 +54,27 @@ type gate struct {
 	shown map[string]bool
 }
 
+// minPoll is the least time between two reads of a run that has not moved.
+const minPoll = 100 * time.Millisecond
+
+// settings are what the flags of a command say of its gate.
+type settings struct {
+	connection     console.Connection
+	noun           string  // what the run is for: "exec" or "ask"
+	key            *string // nil when the caller gave none
+	lease, timeout time.Duration
+	ids            gateIDs
+	input          any
+}
+
 // newGate returns a gate for a run that does not exist yet, or that the key stands for.
-func newGate(noun string, connection console.Connection, opened *client.Client, terminal *console.Console, key string, lease, timeout time.Duration, ids gateIDs, input any) gate {
+func newGate(opened *client.Client, terminal *console.Console, given settings) gate {
 	return gate{
-		Connection: connection, Client: opened, terminal: terminal, noun: noun, key: key, lease: lease, timeout: timeout,
+		Connection: given.connection, Client: opened, terminal: terminal,
+		noun: given.noun, key: keyOf(given.key), lease: given.lease, timeout: given.timeout,
 		params: client.CreateRunParams{
-			SessionID: ids.session, RunID: ids.run, Input: input, AgentID: "holdpoint-" + noun,
-			SourcePlugin: "holdpoint", SourceKind: noun, ActorID: connection.ActorName(),
+			SessionID: given.ids.session, RunID: given.ids.run, Input: given.input, AgentID: "holdpoint-" + given.noun,
+			SourcePlugin: "holdpoint", SourceKind: given.noun, ActorID: given.connection.ActorName(),
 		},
 	}
 }
@@ -347,106 +361,6 @@ func (g *gate) outcomeOf(ctx context.Context) (api.Resolution, error) {
 	return last, nil
 }
 
-// once calls say, unless it was called for the same subject before.
-func (g *gate) once(subject string, say func()) {
-	if g.shown == nil {
-		g.shown = map[string]bool{}
-	}
-	if !g.shown[subject] {
-		g.shown[subject] = true
-		say()
-	}
-}
-
-func (g *gate) sayWaiting(view *api.RunView) {
-	for _, request := range view.PendingApprovals {
-		g.once(request.ID, func() {
-			g.terminal.Say("waiting for approval %s of run %s: %s", request.ID, view.RunID, console.Printable(console.CommandOf(request.Input), false))
-			g.terminal.Say("decide with: %s approvals allow%s %s (or deny)", console.Program(), g.ServerFlag(), request.ID)
-		})
-	}
-	for _, request := range view.PendingQuestions {
-		g.once(request.ID, func() {
-			g.terminal.Say("waiting for an answer to %s of run %s", request.ID, view.RunID)
-			g.terminal.Say("answer with: %s questions answer%s %s --interactive", console.Program(), g.ServerFlag(), request.ID)
-		})
-	}
-}
-
-func (g *gate) sayHeld(ctx context.Context, view *api.RunView) {
-	switch {
-	case view.Status == api.StatusQueued:
-		if session, err := g.GetSession(ctx, view.SessionID); err == nil {
-			g.sayAhead(ctx, session)
-		}
-	case view.Lease != nil:
-		g.once("held by "+view.Lease.WorkerID, func() {
-			g.terminal.Say("run %s is in the hands of %s; waiting until that one has ended it or has been silent for its lease",
-				view.RunID, view.Lease.WorkerID)
-		})
-	}
-}
-
-// sayAhead says which run this one waits for, and how to be rid of it.
-func (g *gate) sayAhead(ctx context.Context, session *api.SessionView) {
-	var ahead string
-	switch {
-	case session.ActiveRun != nil:
-		ahead = session.ActiveRun.RunID
-	case len(session.QueuedRunIDs) > 0:
-		ahead = session.QueuedRunIDs[0]
-	}
-	if ahead == "" || ahead == g.params.RunID {
-		return
-	}
-	g.once("behind "+ahead, func() {
-		what := "run " + ahead
-		if view, err := g.GetRun(ctx, ahead); err == nil {
-			what += fmt.Sprintf(" ahead (%s, last moved %s)", view.Status, console.Ago(view.UpdatedAtMs, g.terminal.Now()))
-		}
-		g.terminal.Say("waits for its turn: session %s has %s", session.SessionID, console.Printable(what, false))
-		g.terminal.Say("look with: %[1]s runs show%[2]s %[3]s; be rid of it with: %[1]s runs cancel%[2]s %[3]s",
-			console.Program(), g.ServerFlag(), ahead)
-	})
-}
-
-func (g *gate) sayLost(err error) {
-	if !g.outage && console.Transient(err) {
-		g.outage = true
-		g.terminal.Say("lost the service at %s; trying until it is back", g.Server)
-	}
-}
-
-func (g *gate) sayBack() {
-	if g.outage {
-		g.outage = false
-		g.terminal.Say("the service is back")
-	}
-}
-
-// checkKey checks a --key, nil when none was given.
-func checkKey(key *string) error {
-	if key != nil && *key == "" {
-		return console.Usage("--key is empty: give one, or leave it out")
-	}
-	return nil
-}
-
-func keyOf(key *string) string {
-	if key == nil {
-		return ""
-	}
-	return *key
-}
-
-// checkTimeout checks a --timeout.
-func checkTimeout(timeout time.Duration) error {
-	if timeout < 0 || timeout > 0 && timeout < time.Millisecond {
-		return console.Usage("--timeout must be at least 1ms")
-	}
-	return nil
-}
-
 // workerID names this process in a lease.
 func workerID(noun string) string {
 	host, err := os.Hostname()
@@ -455,6 +369,3 @@ func workerID(noun string) string {
 	}
 	return fmt.Sprintf("%s:%.100s:%d", noun, host, os.Getpid())
 }
-
-// minPoll is the least time between two reads of a run that has not moved.
-const minPoll = 100 * time.Millisecond

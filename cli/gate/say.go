@@ -1,0 +1,86 @@
+package gate
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
+)
+
+// once calls say, unless it was called for the same subject before.
+func (g *gate) once(subject string, say func()) {
+	if g.shown == nil {
+		g.shown = map[string]bool{}
+	}
+	if !g.shown[subject] {
+		g.shown[subject] = true
+		say()
+	}
+}
+
+func (g *gate) sayWaiting(view *api.RunView) {
+	for _, request := range view.PendingApprovals {
+		g.once(request.ID, func() {
+			g.terminal.Say("waiting for approval %s of run %s: %s", request.ID, view.RunID, console.Printable(console.CommandOf(request.Input), false))
+			g.terminal.Say("decide with: %s approvals allow%s %s (or deny)", console.Program(), g.ServerFlag(), request.ID)
+		})
+	}
+	for _, request := range view.PendingQuestions {
+		g.once(request.ID, func() {
+			g.terminal.Say("waiting for an answer to %s of run %s", request.ID, view.RunID)
+			g.terminal.Say("answer with: %s questions answer%s %s --interactive", console.Program(), g.ServerFlag(), request.ID)
+		})
+	}
+}
+
+func (g *gate) sayHeld(ctx context.Context, view *api.RunView) {
+	switch {
+	case view.Status == api.StatusQueued:
+		if session, err := g.GetSession(ctx, view.SessionID); err == nil {
+			g.sayAhead(ctx, session)
+		}
+	case view.Lease != nil:
+		g.once("held by "+view.Lease.WorkerID, func() {
+			g.terminal.Say("run %s is in the hands of %s; waiting until that one has ended it or has been silent for its lease",
+				view.RunID, view.Lease.WorkerID)
+		})
+	}
+}
+
+// sayAhead says which run this one waits for, and how to be rid of it.
+func (g *gate) sayAhead(ctx context.Context, session *api.SessionView) {
+	var ahead string
+	switch {
+	case session.ActiveRun != nil:
+		ahead = session.ActiveRun.RunID
+	case len(session.QueuedRunIDs) > 0:
+		ahead = session.QueuedRunIDs[0]
+	}
+	if ahead == "" || ahead == g.params.RunID {
+		return
+	}
+	g.once("behind "+ahead, func() {
+		what := "run " + ahead
+		if view, err := g.GetRun(ctx, ahead); err == nil {
+			what += fmt.Sprintf(" ahead (%s, last moved %s)", view.Status, console.Ago(view.UpdatedAtMs, g.terminal.Now()))
+		}
+		g.terminal.Say("waits for its turn: session %s has %s", session.SessionID, console.Printable(what, false))
+		g.terminal.Say("look with: %[1]s runs show%[2]s %[3]s; be rid of it with: %[1]s runs cancel%[2]s %[3]s",
+			console.Program(), g.ServerFlag(), ahead)
+	})
+}
+
+func (g *gate) sayLost(err error) {
+	if !g.outage && console.Transient(err) {
+		g.outage = true
+		g.terminal.Say("lost the service at %s; trying until it is back", g.Server)
+	}
+}
+
+func (g *gate) sayBack() {
+	if g.outage {
+		g.outage = false
+		g.terminal.Say("the service is back")
+	}
+}

@@ -1,0 +1,66 @@
+package read
+
+import (
+	"context"
+
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/store/columns"
+)
+
+func requestFilter(q runs.RequestQuery) filter {
+	var f filter
+	f.and("q.kind = ?", string(q.Kind))
+	f.and("q.settled_number IS NULL AND q.outcome IS NULL")
+	f.equals("q.session_id", q.SessionID)
+	f.equals("q.run_id", q.RunID)
+	if q.OpenAtMs != 0 {
+		f.and("(q.due_at_ms IS NULL OR q.due_at_ms > ?)", q.OpenAtMs)
+	}
+	f.requestWithin(&q.Scope)
+	return f
+}
+
+// oldestRequest finds the request by what is beside the bodies, and reads it then.
+func oldestRequest(q runs.RequestQuery) (sql string, args []any) {
+	f := requestFilter(q)
+	oldest := f.of(sqlRequestIDs) + "\nORDER BY q.created_at_ms, q.number, q.run_id LIMIT 1"
+	var whole filter
+	whole.args = f.args
+	whole.equals("q.session_id", q.SessionID)
+	whole.and("(q.run_id, q.request_id) = (" + oldest + ")")
+	return whole.of(sqlRequests), whole.args
+}
+
+func (l *Lists) requestPage(q runs.RequestQuery, statement string, limit int) (string, []any) {
+	f := requestFilter(q)
+	if after := q.After; after != nil {
+		f.and("(q.session_id, q.run_id, q.request_id) > (?, ?, ?)", after.SessionID, after.RunID, after.RequestID)
+	}
+	return l.page(&f, statement, limit, "q.session_id", "q.run_id", "q.request_id")
+}
+
+// PendingRequests implements runs.Reader.
+func (r *Reader) PendingRequests(ctx context.Context, q runs.RequestQuery) ([]model.PendingRequest, error) {
+	if !storable(string(q.Kind), q.SessionID, q.RunID) || q.After != nil && !storable(q.After.SessionID, q.After.RunID, q.After.RequestID) {
+		return nil, nil
+	}
+	if q.Oldest {
+		sql, args := oldestRequest(q)
+		return list(ctx, r.lists, columns.PendingRequest, sql, args...)
+	}
+	return listWithin(ctx, r.lists, q.Budget, q.Limit, columns.PendingRequest, sqlRequestSizes, sqlRequests,
+		func(statement string, limit int) (string, []any) { return r.sql.Lists.requestPage(q, statement, limit) })
+}
+
+// CountPendingRequests implements runs.Reader.
+func (r *Reader) CountPendingRequests(ctx context.Context, q runs.RequestQuery) (int64, error) {
+	if !storable(string(q.Kind), q.SessionID, q.RunID) {
+		return 0, nil
+	}
+	f, counted := requestFilter(q), sqlCountRequests
+	if q.EachQuestion {
+		counted = "SELECT " + r.sql.Lists.OpenQuestions + " FROM requests AS q"
+	}
+	return count(ctx, r.lists, f.of(counted), f.args...)
+}

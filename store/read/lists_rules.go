@@ -1,0 +1,46 @@
+package read
+
+import (
+	"context"
+
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/rules"
+	"github.com/holdpoint/holdpoint/store/columns"
+)
+
+func ruleFilter(q runs.RuleQuery) filter {
+	var f filter
+	f.equals("l.session_id", q.SessionID)
+	f.inSessionWithin(&q.Scope, "l.session_id")
+	return f
+}
+
+func (l *Lists) rulePage(q runs.RuleQuery, statement string, limit int) (string, []any) {
+	f := ruleFilter(q)
+	created := "l.created_at_ms"
+	if q.SessionID != "" {
+		created += l.Sorted
+	}
+	if after := q.After; after != nil {
+		f.and("("+created+", l.rule_id) > (?, ?)", after.CreatedAtMs, after.RuleID)
+	}
+	return l.page(&f, statement, limit, created, "l.rule_id")
+}
+
+// Rules implements runs.Reader.
+func (r *Reader) Rules(ctx context.Context, q runs.RuleQuery) ([]rules.Record, error) {
+	if !storable(q.SessionID) || q.After != nil && !storable(q.After.RuleID) {
+		return nil, nil
+	}
+	return listWithin(ctx, r.lists, q.Budget, q.Limit, columns.RuleRecord, sqlRuleSizes, sqlRules,
+		func(statement string, limit int) (string, []any) { return r.sql.Lists.rulePage(q, statement, limit) })
+}
+
+// CountRules implements runs.Reader.
+func (r *Reader) CountRules(ctx context.Context, q runs.RuleQuery) (int64, error) {
+	if !storable(q.SessionID) {
+		return 0, nil
+	}
+	f := ruleFilter(q)
+	return count(ctx, r.lists, f.of(sqlCountRules), f.args...)
+}

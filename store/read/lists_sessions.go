@@ -1,0 +1,72 @@
+package read
+
+import (
+	"context"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/store/columns"
+)
+
+func sessionFilter(q runs.SessionQuery) filter {
+	var f filter
+	f.equals("s.agent_id", q.AgentID)
+	f.sessionWithin(&q.Scope)
+	switch {
+	case q.Status == "":
+	case q.Status == api.SessionEnded:
+		f.and("s.ended_at_ms IS NOT NULL")
+	case q.Status == api.SessionIdle:
+		f.and("s.ended_at_ms IS NULL AND s.active_run_id IS NULL")
+	default:
+		f.and("r.status = ? AND "+holdsSlot, string(q.Status))
+	}
+	return f
+}
+
+// hasActiveRun reports whether a status of sessions is that of their active run.
+func hasActiveRun(status api.Status) bool {
+	return status != "" && status != api.SessionEnded && status != api.SessionIdle
+}
+
+func summaryTargets(s *model.SessionSummary) []any {
+	return append(columns.Sessions.Targets(&s.Session), (*string)(&s.Status), &s.PendingApprovals, &s.PendingQuestions)
+}
+
+func (l *Lists) sessionPage(q runs.SessionQuery, statement string, limit int) (string, []any) {
+	f := sessionFilter(q)
+	id := "s.session_id"
+	if q.AgentID == "" && hasActiveRun(q.Status) {
+		// The index of active runs has the order of the list.
+		id = "r.session_id"
+	}
+	if q.After != "" {
+		f.and(id+" > ?", q.After)
+	}
+	return l.page(&f, statement, limit, id)
+}
+
+// Sessions implements runs.Reader.
+func (r *Reader) Sessions(ctx context.Context, q runs.SessionQuery) ([]model.SessionSummary, error) {
+	ofOneAgent(&q.AgentID, &q.Scope)
+	if !storable(string(q.Status), q.AgentID, q.After) {
+		return nil, nil
+	}
+	return listWithin(ctx, r.lists, q.Budget, q.Limit, summaryTargets, sqlSessionSizes, sqlSessions,
+		func(statement string, limit int) (string, []any) { return r.sql.Lists.sessionPage(q, statement, limit) })
+}
+
+// CountSessions implements runs.Reader.
+func (r *Reader) CountSessions(ctx context.Context, q runs.SessionQuery) (int64, error) {
+	ofOneAgent(&q.AgentID, &q.Scope)
+	if !storable(string(q.Status), q.AgentID) {
+		return 0, nil
+	}
+	f := sessionFilter(q)
+	statement := sqlCountSessions
+	if hasActiveRun(q.Status) {
+		statement = sqlCountActiveSessions
+	}
+	return count(ctx, r.lists, f.of(statement), f.args...)
+}
