@@ -183,3 +183,10 @@ type RunKey struct {
 	RunID, SessionID string
 	DataKey          string // encrypted
 }
+
+// SealedRequest is a request with what is sealed of it.
+type SealedRequest struct {
+	SessionID, RunID, RequestID string
+	// Sealed is a [model.SealedValues] with a callback, nil for none.
+	Sealed api.JSON
+}

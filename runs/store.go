@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -125,6 +126,17 @@ type Redactor interface {
 	// does not have; event_needed when the run of one is not over, or something of it is owed to others;
 	// an error that wraps ErrUnavailable or ErrClosed.
 	RedactEvents(ctx context.Context, r *Redaction) (int, error)
+}
+
+// Rewrapper changes what the data keys of callbacks are encrypted with. Every engine implements it.
+type Rewrapper interface {
+	// SealedRequests returns at most limit requests in the order of (session_id, run_id, request_id)
+	// after a position, with what is sealed of those that have a callback.
+	SealedRequests(ctx context.Context, after SealedRequest, limit int) ([]SealedRequest, error)
+	// RewrapRequest replaces what is sealed of a request by the same values, encrypted otherwise. It does
+	// nothing and returns false when they are not those that were read any more. Errors: one that wraps
+	// ErrUnavailable or ErrClosed.
+	RewrapRequest(ctx context.Context, read SealedRequest, rewrapped api.JSON) (bool, error)
 }
 
 // Keeper maintains a store. It decides nothing.

@@ -107,6 +107,7 @@ type Store interface {
 	audit.CheckpointRows
 	journal.Rows
 	runs.Redactor
+	runs.Rewrapper
 	webhooks.Store
 	// DueDeliveries returns what a webhook is owed; see hooks.Endpoints.
 	DueDeliveries(ctx context.Context, webhookID string, limit int) ([]runs.DueEffect, error)

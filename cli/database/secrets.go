@@ -6,10 +6,15 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/go-json-experiment/json"
+
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/auth/sealing"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store"
 	"github.com/holdpoint/holdpoint/webhooks"
 )
@@ -133,39 +138,127 @@ func (c *rewrap) Run(ctx context.Context, terminal *console.Console) (err error)
 		return err
 	}
 	defer func() { err = errors.Join(err, opened.Close()) }()
-	changed, err := rewrapWebhooks(ctx, opened, keys, func() int64 { return terminal.Now().UnixMilli() })
+	done, err := rewrapAll(ctx, opened, keys, func() int64 { return terminal.Now().UnixMilli() })
 	if err != nil {
 		return err
 	}
-	after := ""
-	for {
+	if c.JSON {
+		return console.PrintJSON(terminal.Stdout, done)
+	}
+	fmt.Fprintf(terminal.Stdout, "%d data keys are now encrypted with %s\n", done.Changed, done.KeyID)
+	if done.Unreadable > 0 {
+		fmt.Fprintf(terminal.Stdout, "%d callbacks were left as they are: they are encrypted with keys that are not given, and cannot be posted\n", done.Unreadable)
+	}
+	return nil
+}
+
+// rewrapped is what rewrap prints as JSON.
+type rewrapped struct {
+	Changed int    `json:"changed"`
+	KeyID   string `json:"key_id"`
+	// Unreadable callbacks are encrypted with keys that are not given.
+	Unreadable int `json:"unreadable,omitzero"`
+}
+
+// rewrapAll encrypts every data key with the first key: those of webhooks, of runs and of callbacks.
+func rewrapAll(ctx context.Context, opened store.Store, keys *sealing.Keys, nowMs func() int64) (rewrapped, error) {
+	done := rewrapped{KeyID: keys.First()}
+	changed, err := rewrapWebhooks(ctx, opened, keys, nowMs)
+	done.Changed += changed
+	if err != nil {
+		return done, err
+	}
+	changed, err = rewrapRuns(ctx, opened, keys)
+	done.Changed += changed
+	if err != nil {
+		return done, err
+	}
+	changed, done.Unreadable, err = rewrapCallbacks(ctx, opened, keys)
+	done.Changed += changed
+	return done, err
+}
+
+// rewrapRuns encrypts the data keys of runs with the first key, and returns how many it changed.
+func rewrapRuns(ctx context.Context, opened store.Store, keys *sealing.Keys) (changed int, err error) {
+	for after := ""; ; {
 		page, err := opened.DataKeys(ctx, after, keyPage)
 		if err != nil {
-			return err
+			return changed, err
 		}
 		for _, one := range page {
+			after = one.RunID
 			rewrapped, err := keys.Rewrap(one.DataKey)
 			if err != nil {
-				return fmt.Errorf("run %s: %w", one.RunID, err)
+				return changed, fmt.Errorf("run %s: %w", one.RunID, err)
 			}
 			if rewrapped == one.DataKey {
 				continue
 			}
 			if _, err := opened.Do(ctx, &runs.RewrapDataKey{RunKey: one, Rewrapped: rewrapped}); err != nil {
-				return fmt.Errorf("run %s: %w", one.RunID, err)
+				return changed, fmt.Errorf("run %s: %w", one.RunID, err)
 			}
 			changed++
 		}
 		if len(page) < keyPage {
-			if c.JSON {
-				return console.PrintJSON(terminal.Stdout, struct {
-					Changed int    `json:"changed"`
-					KeyID   string `json:"key_id"`
-				}{changed, keys.First()})
-			}
-			fmt.Fprintf(terminal.Stdout, "%d data keys are now encrypted with %s\n", changed, keys.First())
-			return nil
+			return changed, nil
 		}
-		after = page[len(page)-1].RunID
 	}
+}
+
+// rewrapCallbacks encrypts the data keys of callbacks with the first key, also of those that were
+// posted, which may be posted again. Those of a key that is not given are left as they are, and counted:
+// nobody may have that key any more.
+func rewrapCallbacks(ctx context.Context, opened runs.Rewrapper, keys *sealing.Keys) (changed, unreadable int, err error) {
+	for changedMeanwhile := true; changedMeanwhile; {
+		changedMeanwhile, unreadable = false, 0
+		var after runs.SealedRequest
+		for count := keyPage; count == keyPage; {
+			page, err := opened.SealedRequests(ctx, after, keyPage)
+			if err != nil {
+				return changed, unreadable, err
+			}
+			for i := range page {
+				after = page[i]
+				rewrapped, err := rewrapCallback(keys, after.Sealed)
+				var unknown *sealing.UnknownKeyError
+				switch {
+				case errors.As(err, &unknown):
+					unreadable++
+					continue
+				case err != nil:
+					return changed, unreadable, fmt.Errorf("request %s of run %s: %w", after.RequestID, after.RunID, err)
+				case rewrapped == nil:
+					continue
+				}
+				did, err := opened.RewrapRequest(ctx, after, rewrapped)
+				if err != nil {
+					return changed, unreadable, fmt.Errorf("request %s of run %s: %w", after.RequestID, after.RunID, err)
+				}
+				if did {
+					changed++
+				}
+				changedMeanwhile = changedMeanwhile || !did
+			}
+			count = len(page)
+		}
+	}
+	return changed, unreadable, nil
+}
+
+// rewrapCallback returns what is sealed of a request with the data key of its callback encrypted with
+// the first key, and nil when nothing is to be changed.
+func rewrapCallback(keys *sealing.Keys, sealed api.JSON) (api.JSON, error) {
+	if sealed == nil {
+		return nil, nil
+	}
+	var values model.SealedValues
+	if err := json.Unmarshal(sealed, &values); err != nil {
+		return nil, err
+	}
+	rewrapped, err := keys.Rewrap(values.Callback.DataKey)
+	if err != nil || rewrapped == values.Callback.DataKey {
+		return nil, err
+	}
+	values.Callback.DataKey = rewrapped
+	return document.Encode(values), nil
 }

@@ -66,6 +66,20 @@ func (r *Reader) DataKeys(ctx context.Context, after string, limit int) ([]runs.
 	return list(ctx, r.lists, targets, sqlDataKeys, after, max(limit, 0))
 }
 
+// The rows without a callback are returned, too: what one call reads is bounded, however few have one.
+const sqlSealedRequests = `
+SELECT q.session_id, q.run_id, q.request_id, CASE WHEN q.sealed LIKE '{"callback":%' THEN q.sealed END FROM requests AS q
+WHERE (q.session_id, q.run_id, q.request_id) > ($1, $2, $3)
+ORDER BY q.session_id, q.run_id, q.request_id LIMIT $4`
+
+// SealedRequests implements runs.Rewrapper.
+func (r *Reader) SealedRequests(ctx context.Context, after runs.SealedRequest, limit int) ([]runs.SealedRequest, error) {
+	targets := func(q *runs.SealedRequest) []any {
+		return []any{&q.SessionID, &q.RunID, &q.RequestID, (*[]byte)(&q.Sealed)}
+	}
+	return list(ctx, r.lists, targets, sqlSealedRequests, after.SessionID, after.RunID, after.RequestID, max(limit, 0))
+}
+
 // NextDueAtMs implements runs.Reader.
 func (r *Reader) NextDueAtMs(ctx context.Context) (dueAtMs, nowMs int64, err error) {
 	targets := func(at *[2]int64) []any { return []any{&at[0], &at[1]} }

@@ -19,10 +19,10 @@ import (
 // updates of a decision's rows from the table of columns, and statements.go has the few
 // that stand whole. Nothing else writes: there is one door.
 // retention.go deletes what is past its horizon and is the only one that deletes decisions;
-// redaction.go empties rows that are there and makes or deletes none.
+// redaction.go empties rows that are there and makes or deletes none; rewrap.go encrypts keys otherwise.
 var (
-	writers   = regexp.MustCompile(`^store/(postgres|sqlite)/(write|statements|retention|redaction)\.go$`)
-	redaction = regexp.MustCompile(`^store/(postgres|sqlite)/redaction\.go$`)
+	writers   = regexp.MustCompile(`^store/(postgres|sqlite)/(write|statements|retention|redaction|rewrap)\.go$`)
+	redaction = regexp.MustCompile(`^store/(postgres|sqlite)/(redaction|rewrap)\.go$`)
 	retention = regexp.MustCompile(`^store/(postgres|sqlite)/retention\.go$`)
 )
 
