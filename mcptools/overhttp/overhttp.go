@@ -138,6 +138,14 @@ func (e *endpoint) optionsOf(r *http.Request) (mcptools.Options, error) {
 	case !slices.Contains(offered, options.For):
 		return options, refusal.New(api.CodeForbidden, "the role %s is not offered the tools of %s", identity.Role, options.For)
 	}
+	// A misspelt one must not let an agent allow what it asked.
+	switch excluded := query["exclude_requester"]; {
+	case len(excluded) == 0:
+	case len(excluded) == 1 && (excluded[0] == "true" || excluded[0] == "false"):
+		options.ExcludeRequester = excluded[0] == "true"
+	default:
+		return options, refusal.New(api.CodeBadRequest, "the query's exclude_requester must be true or false")
+	}
 	if options.AgentID == "" {
 		options.AgentID = "mcp"
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -188,6 +189,42 @@ func TestAnAgentAsksAndAnAssistantDecidesEachWithItsRole(t *testing.T) {
 	require.NotEqual(t, first, text(t.Context(), s.connect(api.RoleAdmin, ""), "request_approval", keyed))
 }
 
+// A server that is called with exclude_requester=true asks for what somebody else must allow, whichever
+// tool asks; without it whoever asked may, if its role decides.
+func TestWhoAskedIsExcludedByTheQuery(t *testing.T) {
+	s := serve(t, auth.Required)
+	admin, err := client.New(s.url, client.WithToken(s.secrets[api.RoleAdmin]))
+	require.NoError(t, err)
+	t.Cleanup(admin.Close)
+	for query, excluded := range map[string]bool{"": false, "&exclude_requester=false": false, "&exclude_requester=true": true} {
+		both := s.connect(api.RoleAdmin, fmt.Sprintf("?for=both&session=eyes-%d%s", len(query), query))
+		for tool, arguments := range map[string]string{
+			"request_approval":  `{"tool_name":"deploy","input":{},"key":"k","wait_seconds":0}`,
+			"permission_prompt": prompt,
+		} {
+			asked, answered := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				text(asked, both, tool, arguments)
+			}()
+			open := s.pending(s.connect(api.RoleOperator, ""))
+			require.Equal(t, excluded, open.Request.ExcludeRequester, "%s %s", query, tool)
+			allow := client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{{RequestID: open.Request.ID, Behavior: api.BehaviorAllow}}}
+			_, err := admin.ResolveRunApprovals(t.Context(), open.RunID, allow)
+			if excluded {
+				var refused *client.Error
+				require.ErrorAs(t, err, &refused)
+				require.Equal(t, api.CodeRequesterExcluded, refused.Code)
+				_, err = s.person().ResolveRunApprovals(t.Context(), open.RunID, allow)
+			}
+			require.NoError(t, err)
+			answered()
+			<-done
+		}
+	}
+}
+
 // TestACallIsCutShort: the caller or the service goes away. The request stays, and no call is held.
 func TestACallIsCutShort(t *testing.T) {
 	s := serve(t, auth.Required)
@@ -247,6 +284,10 @@ func TestCallsThatAreRefused(t *testing.T) {
 		{api.RoleAdmin, "POST", "?for=all", list, 400},
 		{api.RoleAgent, "POST", "?session=a%20b", list, 400},
 		{api.RoleAgent, "POST", "?agent=..", list, 400},
+		{api.RoleAgent, "POST", "?exclude_requester=false", list, 200},
+		{api.RoleAgent, "POST", "?exclude_requester=", list, 400},
+		{api.RoleAgent, "POST", "?exclude_requester=yes", list, 400},
+		{api.RoleAgent, "POST", "?exclude_requester=true&exclude_requester=false", list, 400},
 		{api.RoleAgent, "GET", "", "", 405},
 		{api.RoleAgent, "DELETE", "", "", 405},
 		{api.RoleAgent, "POST", "", "", 400},
