@@ -2,6 +2,7 @@ package runs
 
 import (
 	"cmp"
+	"errors"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
@@ -61,11 +62,15 @@ type Reply struct {
 // Reply or the error.
 //
 // Errors: those of the command, as a [refusal.Error]; [ErrUnchecked], for which see
-// [CheckValues]; a [RulesChangedError], for which see [MatchRules].
+// [CheckValues]; a [RulesChangedError], for which see [MatchRules]. After the latter two the
+// command is decided again, and the Change is empty.
 func Decide(state *State, command Command, nowMs int64) (Change, Reply, error) {
 	w := newWorkingCopy(state, nowMs)
 	w.actor, w.caller = actedBy(command), callerOf(command)
 	reply, err := command.decide(w)
+	if _, otherRules := RulesChanged(err); otherRules || errors.Is(err, ErrUnchecked) {
+		return Change{}, Reply{}, err
+	}
 	if w.owed != nil {
 		w.enqueueDeliveries()
 	}

@@ -181,3 +181,27 @@ func TestExpiryMakesRoom(t *testing.T) {
 	h.nowMs += 50
 	require.NotNil(t, h.must(create()).Claim)
 }
+
+// What met other rules than it was matched against is decided once more: what has fallen due is
+// recorded then, in the same commit as the decision.
+func TestAMatchAgainstOtherRulesChangesNothing(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.start("r")
+	h.must(hold("r", 1, expiringQuestion("q", startMs+50), approval("a")))
+	h.nowMs += 60
+	suspension := api.Suspension{Approvals: []api.ApprovalRequest{approval("b")}}
+	next := &runs.CreateRun{SessionID: "s", SessionGiven: true, Input: api.JSON(`1`), Inline: true, Claim: &api.ClaimOptions{WorkerID: "w"}, Suspend: &suspension}
+	require.NoError(t, runs.Prepare(next, h.newID))
+	require.NoError(t, runs.MatchRules(t.Context(), next, runs.RuleSets{Versions: runs.RuleVersions{OfAll: 7}}))
+	change, _, err := runs.Decide(h.load(next.Needs()), next, h.nowMs)
+	_, other := runs.RulesChanged(err)
+	require.True(t, other, "%v", err)
+	require.True(t, change.Empty())
+
+	require.NoError(t, runs.MatchRules(t.Context(), next, runs.RuleSets{}))
+	change, _, err = runs.Decide(h.load(next.Needs()), next, h.nowMs)
+	require.NoError(t, err)
+	require.Len(t, change.SettledRequests, 2)
+	require.Len(t, change.NewRuns, 1)
+}
