@@ -113,6 +113,12 @@ func (t *Token) AcceptsAt(hash string, nowMs int64) bool {
 	return t.StateAt(nowMs) == api.TokenActive && (t.SecretHash == hash || t.PreviousHash == hash && nowMs < t.PreviousUntilMs)
 }
 
+// Turns reports whether what the token accepts is another after a moment and no later than another.
+func (t *Token) Turns(afterMs, untilMs int64) bool {
+	between := func(atMs int64) bool { return atMs > afterMs && atMs <= untilMs }
+	return between(t.ExpiresAtMs) || between(t.PreviousUntilMs)
+}
+
 // Accepts reports whether what an [Identity] was proven with still works at a moment: the secret with
 // the hash, or with "" whatever was made with the token.
 func (t *Token) Accepts(credential string, nowMs int64) bool {

@@ -12,7 +12,7 @@ import (
 // decided refuses to when the session has another version by then. It is not safe for
 // concurrent use.
 type Remembered struct {
-	// State has neither records, effects, rules nor tokens.
+	// State has neither records, effects nor rules, and no tokens but those of callers who decide now.
 	State *State
 	// before is the session when it was last known to be in the database; nil when it was not.
 	before *model.Session
@@ -95,8 +95,8 @@ func (r *Remembered) Committed() {
 }
 
 // Answers reports whether the rows answer a need, and all that is always loaded. Rules must be
-// none, and whatever is to be inserted must not be there: both are for the transaction to see
-// to. A need that this does not know is not answered.
+// none, whatever is to be inserted must not be there, and the token must be the one that is put in
+// the state: that is for the transaction to see to. A need that this does not know is not answered.
 func (r *Remembered) Answers(needs Needs) bool {
 	session := r.State.Session
 	if session != nil && !r.complete(session) {
@@ -108,7 +108,7 @@ func (r *Remembered) Answers(needs Needs) bool {
 	needs.SessionID, needs.NewSession, needs.RunID, needs.ChosenRunID = "", false, "", ""
 	needs.RequestIDs, needs.SuspensionID = nil, ""
 	needs.RunMessages, needs.Payload, needs.MayResume = false, false, false
-	needs.Rules, needs.RuleDigests, needs.Record = false, nil, nil
+	needs.Rules, needs.RuleDigests, needs.Record, needs.TokenID = false, nil, nil, ""
 	return reflect.ValueOf(&needs).Elem().IsZero()
 }
 

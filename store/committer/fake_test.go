@@ -6,6 +6,7 @@ import (
 	"maps"
 	"sync"
 
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/committer"
@@ -22,7 +23,9 @@ type memory struct {
 	mu      sync.Mutex
 	foreign map[string]bool // sessions that somebody else has locked
 	// rules are the versions that each session has.
-	rules     runs.RuleVersions
+	rules runs.RuleVersions
+	// token is that of every caller, nil for none.
+	token     *auth.Token
 	locks     map[string]*sync.Mutex
 	states    map[string]*runs.State
 	sessionOf map[string]string
@@ -90,6 +93,9 @@ func (m *memory) Begin(_ context.Context, loads []committer.Load) (committer.Bat
 			maps.Copy(state.Messages, row.Messages)
 		}
 		state.RuleVersions = m.rules
+		if m.token != nil {
+			state.Tokens[m.token.TokenID] = m.token
+		}
 		for _, needs := range loads[i].Needs {
 			if needs.Record == nil {
 				continue

@@ -5,6 +5,7 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
@@ -15,8 +16,12 @@ const (
 	rulesFor     = time.Second
 )
 
-// maxContested bounds the sessions of a lane that are known as contested.
-const maxContested = 4096
+const (
+	// maxContested bounds the sessions of a lane that are known as contested.
+	maxContested = 4096
+	// maxTokens bounds the tokens that a lane remembers.
+	maxTokens = 1024
+)
 
 // memory is what a lane remembers of the sessions that it decided lately. The lane's
 // goroutine alone uses it. A session that is being decided is not in it: it comes back once
@@ -25,6 +30,9 @@ type memory struct {
 	bytes, maxBytes int
 	sessions        *simplelru.LRU[string, *kept]
 	contested       *simplelru.LRU[string, time.Time]
+	// tokens are those of callers as they were read last. They are not looked after: whoever decides
+	// by one has it compared with what is there.
+	tokens *simplelru.LRU[string, *auth.Token]
 	// suspects are the sessions of a batch that was found stale, with the versions that it
 	// expected. They are loaded next.
 	suspects map[string]int64
@@ -44,6 +52,7 @@ func newMemory(maxBytes int) *memory {
 	const sessions = 1 << 30
 	m.sessions, _ = simplelru.NewLRU(sessions, func(_ string, k *kept) { m.bytes -= k.bytes })
 	m.contested, _ = simplelru.NewLRU[string, time.Time](maxContested, nil)
+	m.tokens, _ = simplelru.NewLRU[string, *auth.Token](maxTokens, nil)
 	return m
 }
 
@@ -74,12 +83,17 @@ func (m *memory) put(remembered *runs.Remembered) {
 	}
 }
 
-// loaded forgets the sessions that a batch has loaded. Those that are not what was expected of
-// suspects are decided under their lock for a while.
+// loaded forgets the sessions that a batch has loaded, and remembers the tokens. Sessions that are
+// not what was expected of suspects are decided under their lock for a while.
 func (m *memory) loaded(batch Batch, loads []Load) {
 	for i := range loads {
 		sessionID := loads[i].SessionID
 		m.take(sessionID)
+		if state := batch.State(sessionID); state != nil {
+			for tokenID, token := range state.Tokens {
+				m.tokens.Add(tokenID, token)
+			}
+		}
 		if version, suspect := m.suspects[sessionID]; suspect {
 			if state := batch.State(sessionID); state == nil || state.Session == nil || state.Session.Version != version {
 				m.lockFirst(sessionID)

@@ -6,9 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"time"
 
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/internal/failpoint"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -35,6 +37,9 @@ type Guard struct {
 	// any, the transaction counts as one that has loaded rules.
 	Rules map[string]int64
 	Exact []ExactRules
+	// Tokens must be these, of those members that [auth.Token.Accepts] asks for. None of them is
+	// revoked, and they stay what they are until the transaction is over.
+	Tokens []*auth.Token
 }
 
 // ExactRules are the rules of a session, or of all, about one input.
@@ -45,6 +50,8 @@ var (
 	ErrStale      = errors.New("the remembered rows are not those of the database")
 	ErrStaleClock = fmt.Errorf("%w: the clock was estimated wrongly", ErrStale)
 	ErrStaleRules = fmt.Errorf("%w: there are other rules", ErrStale)
+	// ErrStaleTokens says that a token is another one, or that somebody is changing it.
+	ErrStaleTokens = fmt.Errorf("%w: there are other tokens", ErrStale)
 	// ErrStaleDatabase says that somebody may have changed any session without a new version.
 	ErrStaleDatabase = fmt.Errorf("%w: somebody else has changed the database", ErrStale)
 )
@@ -65,7 +72,7 @@ func (c *Committer) decideRemembered(l *lane, calls []*call) (rest []*call) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), c.options.Timeout)
 	defer cancel()
-	b := &rememberedBatch{committer: c, lane: l, nowMs: nowMs, of: map[string]*runs.Remembered{}, rules: map[string]int64{}}
+	b := &rememberedBatch{committer: c, lane: l, nowMs: nowMs, of: map[string]*runs.Remembered{}, rules: map[string]int64{}, tokens: map[string]*auth.Token{}}
 	defer b.putBack()
 	answered := false
 	defer func() {
@@ -119,9 +126,10 @@ type rememberedBatch struct {
 	// of are the sessions that were taken out of the lane's memory, nil for those that are not
 	// remembered or are left to rest.
 	of map[string]*runs.Remembered
-	// rules and exact are those of the Guard.
-	rules map[string]int64
-	exact []ExactRules
+	// rules, exact and tokens are those of the Guard.
+	rules  map[string]int64
+	exact  []ExactRules
+	tokens map[string]*auth.Token
 	// rulesWritten says that a decision has changed rules: later ones would have to meet them.
 	rulesWritten bool
 	rest         []*call
@@ -149,6 +157,9 @@ func (b *rememberedBatch) decideOne(waiting *call) (done bool) {
 	}
 	if remembered.Turns(b.nowMs, b.nowMs+b.committer.options.ClockTolerance.Milliseconds()) {
 		return false // the clock is read when it matters
+	}
+	if waiting.needs.TokenID != "" && !b.meetToken(waiting, remembered) {
+		return false
 	}
 	if waiting.needs.Rules && !b.meetRules(waiting, remembered) {
 		return false
@@ -194,6 +205,18 @@ func (b *rememberedBatch) meetRules(waiting *call, remembered *runs.Remembered) 
 	return true
 }
 
+// meetToken gives a decision the token of its caller as the lane remembers it, which the
+// transaction must find. It returns false when it cannot.
+func (b *rememberedBatch) meetToken(waiting *call, remembered *runs.Remembered) bool {
+	token, known := b.lane.memory.tokens.Get(waiting.needs.TokenID)
+	if !known || token.RevokedAtMs != 0 || token.Turns(b.nowMs, b.nowMs+b.committer.options.ClockTolerance.Milliseconds()) {
+		return false
+	}
+	remembered.State.Tokens[token.TokenID] = token
+	b.tokens[token.TokenID] = token
+	return true
+}
+
 // session returns what is remembered of the session of a call, or nil.
 func (b *rememberedBatch) session(waiting *call) *runs.Remembered {
 	remembered, taken := b.of[waiting.sessionID]
@@ -218,6 +241,9 @@ func (b *rememberedBatch) guard() Guard {
 		}
 	}
 	slices.SortFunc(guard.Sessions, func(x, y *model.Session) int { return cmp.Compare(x.SessionID, y.SessionID) })
+	for _, tokenID := range slices.Sorted(maps.Keys(b.tokens)) {
+		guard.Tokens = append(guard.Tokens, b.tokens[tokenID])
+	}
 	return guard
 }
 
@@ -232,6 +258,10 @@ func (b *rememberedBatch) failed(calls []*call, err error) []*call {
 		c.clock.distrust()
 	case errors.Is(err, ErrStaleRules):
 		memory.rulesUntil = time.Now().Add(rulesFor)
+	case errors.Is(err, ErrStaleTokens):
+		for tokenID := range b.tokens {
+			memory.tokens.Remove(tokenID)
+		}
 	case errors.Is(err, ErrStale):
 	case errors.Is(err, ErrRefused):
 		memory.lookUpUntil = time.Now().Add(refusedFor)

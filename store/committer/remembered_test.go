@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/store/committer"
@@ -148,7 +149,7 @@ func TestAnUnknownOutcomeIsToldAsSuch(t *testing.T) {
 
 func TestAClockOrARuleThatIsOffIsReadFor(t *testing.T) {
 	t.Parallel()
-	for _, off := range []error{committer.ErrStaleClock, committer.ErrStaleRules, committer.ErrStale, committer.ErrRefused} {
+	for _, off := range []error{committer.ErrStaleClock, committer.ErrStaleRules, committer.ErrStaleTokens, committer.ErrStale, committer.ErrRefused} {
 		m, c := newUnread(t, committer.Options{Lanes: 1})
 		must(t, c, create("s", "r"))
 		m.onUnread = func(committer.Guard) error { m.onUnread = nil; return fmt.Errorf("refused: %w", off) }
@@ -156,6 +157,59 @@ func TestAClockOrARuleThatIsOffIsReadFor(t *testing.T) {
 		read, unread := m.counts()
 		require.Equal(t, 2, read, off)
 		require.Equal(t, 1, unread, off)
+	}
+}
+
+// A token is read once. Whoever decides by it then has it compared with what is there.
+func TestATokenIsRememberedUntilItIsAnother(t *testing.T) {
+	t.Parallel()
+	m, c := newUnread(t, committer.Options{Lanes: 1})
+	m.token = &auth.Token{TokenID: "t", SecretHash: "h", ExpiresAtMs: 2_000}
+	caller := &auth.Identity{Principal: "user:ada", Role: api.RoleOperator, Via: auth.ViaToken, TokenID: "t", Credential: "h"}
+	start := func() error {
+		_, err := c.Do(t.Context(), runs.Authorized(&runs.CreateRun{SessionID: "s", SessionGiven: true, Input: api.JSON(`1`)}, caller, true))
+		return err
+	}
+	m.onUnread = func(guard committer.Guard) error {
+		require.Equal(t, []*auth.Token{{TokenID: "t", SecretHash: "h", ExpiresAtMs: 2_000}}, guard.Tokens)
+		return nil
+	}
+	for range 3 {
+		require.NoError(t, start())
+	}
+	read, unread := m.counts()
+	require.Equal(t, []int{1, 2}, []int{read, unread})
+
+	m.onUnread = func(committer.Guard) error {
+		m.onUnread = nil
+		return fmt.Errorf("refused: %w", committer.ErrStaleTokens)
+	}
+	require.NoError(t, start())
+	require.NoError(t, start())
+	read, unread = m.counts()
+	require.Equal(t, []int{2, 4}, []int{read, unread}, "it was read anew, and remembered")
+
+	for _, other := range []*auth.Token{
+		{TokenID: "t", SecretHash: "h", ExpiresAtMs: 1_001}, // soon, by a clock that is estimated
+		{TokenID: "t", SecretHash: "h2", PreviousHash: "h", PreviousUntilMs: 1_001},
+	} {
+		m.token = other
+		m.onUnread = func(committer.Guard) error {
+			m.onUnread = nil
+			return fmt.Errorf("refused: %w", committer.ErrStaleTokens)
+		}
+		before, _ := m.counts()
+		require.NoError(t, start())
+		require.NoError(t, start())
+		after, _ := m.counts()
+		require.Equal(t, before+2, after, "%+v is read each time", other)
+		m.token = &auth.Token{TokenID: "t", SecretHash: "h"}
+		require.NoError(t, start())
+	}
+	m.token = &auth.Token{TokenID: "t", SecretHash: "h", RevokedAtMs: 1}
+	m.onUnread = func(committer.Guard) error { return fmt.Errorf("refused: %w", committer.ErrStaleTokens) }
+	for range 2 {
+		require.Equal(t, api.CodeInvalidToken, refusal.CodeOf(start()))
 	}
 }
 

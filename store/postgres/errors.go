@@ -13,9 +13,9 @@ import (
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
-// staleCodes are the codes by which sqlGuard refuses a transaction.
+// staleCodes are the codes by which the statements of guards refuse a transaction.
 var staleCodes = map[string]error{
-	"HP001": committer.ErrStale, "HP002": committer.ErrStaleClock, "HP003": committer.ErrStaleRules,
+	"HP001": committer.ErrStale, "HP002": committer.ErrStaleClock, "HP003": committer.ErrStaleRules, "HP004": committer.ErrStaleTokens,
 }
 
 // asRefusal wraps committer.ErrRefused around an error by which the server says that

@@ -11,7 +11,7 @@ import (
 // session, and by which. docs/scaling.md, "What names no session", says why.
 var unsharded = map[string]string{
 	"load records": "scope", "insert idempotency_records": "scope",
-	"load named rules": "rule_id", "load chosen runs": "run_id", "load tokens": "token_id",
+	"load named rules": "rule_id", "load chosen runs": "run_id", "load tokens": "token_id", "sqlGuardTokens": "token_id",
 }
 
 // Every statement of a deciding transaction names the session whose rows it reaches, so that a

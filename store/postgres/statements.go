@@ -82,6 +82,21 @@ FROM (
 	OFFSET 0
 ) AS held`
 
+	// sqlGuardTokens locks the tokens that are those that are given, and refuses the transaction when
+	// one is missing. A revocation waits for the
+	// decisions that were made before it.
+	sqlGuardTokens = `
+SELECT CASE WHEN cardinality($1::text[]) > (
+	SELECT count(*)
+	FROM unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::bigint[]) AS k (token_id, secret_hash, previous_hash, previous_until_ms, expires_at_ms)
+	CROSS JOIN LATERAL (
+		SELECT FROM tokens AS t
+		WHERE t.token_id = k.token_id AND t.secret_hash = k.secret_hash AND coalesce(t.previous_hash, '') = k.previous_hash
+			AND coalesce(t.previous_until_ms, 0) = k.previous_until_ms AND coalesce(t.expires_at_ms, 0) = k.expires_at_ms AND t.revoked_at_ms IS NULL
+		FOR SHARE SKIP LOCKED
+	) AS l
+) THEN holdpoint_refuse('HP004', 'a token is another one') END`
+
 	// sqlDiscardPlans makes the server plan the prepared statements anew. Without it, an
 	// update that was planned while its table was empty walks the whole primary key and
 	// looks up each row among the new ones.

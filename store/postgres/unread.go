@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/committer"
@@ -34,6 +35,9 @@ func (e *engine) CommitUnread(ctx context.Context, guard committer.Guard, w runs
 		batch.Queue(sqlDiscardPlans)
 	}
 	queueGuard(batch, &guard, &nowMs)
+	if len(guard.Tokens) > 0 {
+		queueGuardTokens(batch, guard.Tokens)
+	}
 	before := make(map[string]*model.Session, len(guard.Sessions))
 	for _, session := range guard.Sessions {
 		before[session.SessionID] = session
@@ -73,6 +77,15 @@ func queueGuard(batch *pgx.Batch, guard *committer.Guard, nowMs *int64) {
 		array(guard.Sessions, func(s *model.Session) int64 { return s.Version }),
 		guard.NowMs, guard.WithinMs, ruleSessions, ruleVersions, exactSessions, exactDigests,
 	).QueryRow(scan)
+}
+
+func queueGuardTokens(batch *pgx.Batch, tokens []*auth.Token) {
+	batch.Queue(sqlGuardTokens,
+		array(tokens, func(t *auth.Token) string { return t.TokenID }),
+		array(tokens, func(t *auth.Token) string { return t.SecretHash }),
+		array(tokens, func(t *auth.Token) string { return t.PreviousHash }),
+		array(tokens, func(t *auth.Token) int64 { return t.PreviousUntilMs }),
+		array(tokens, func(t *auth.Token) int64 { return t.ExpiresAtMs }))
 }
 
 // acquireAlive returns a connection that the server has not closed as far as can be seen from

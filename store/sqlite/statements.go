@@ -20,6 +20,10 @@ const (
 	sqlRuleVersion    = `SELECT v.version FROM rule_versions AS v WHERE v.session_id = $1`
 	sqlExactRule      = `
 SELECT 1 FROM rules AS l WHERE l.session_id = $1 AND l.input_digest = $2 AND l.revoked_at_ms IS NULL LIMIT 1`
+	sqlSameToken = `
+SELECT 1 FROM tokens AS t
+WHERE t.token_id = $1 AND t.secret_hash = $2 AND coalesce(t.previous_hash, '') = $3 AND coalesce(t.previous_until_ms, 0) = $4
+	AND coalesce(t.expires_at_ms, 0) = $5 AND t.revoked_at_ms IS NULL`
 
 	// sqlAmendSession writes metadata, which the update of sessions leaves alone.
 	sqlAmendSession = `UPDATE sessions SET metadata = $2 WHERE session_id = $1`

@@ -77,6 +77,15 @@ func (e *engine) check(ctx context.Context, b *batch, guard *committer.Guard) er
 			return committer.ErrStaleRules
 		}
 	}
+	for _, token := range guard.Tokens {
+		_, there, err := number(ctx, b.write, sqlSameToken, token.TokenID, token.SecretHash, token.PreviousHash, token.PreviousUntilMs, token.ExpiresAtMs)
+		if err != nil {
+			return err
+		}
+		if !there {
+			return committer.ErrStaleTokens
+		}
+	}
 	return nil
 }
 

@@ -127,7 +127,7 @@ func (e Engine) groups() []map[string]func(*harness) {
 	others := []map[string]func(*harness){
 		resolutionTests, expiryTests, vitalsTests, payloadTests, clarificationTests, mailboxTests, loadBytesTests, effectTests, ruleTests, ruleBoundTests, handleTests, nameTests, decisionTests, retentionTests, scopeTests, journalTests, redactionTests,
 	}
-	concurrent := []map[string]func(*harness){raceTests, ruleRaceTests, isolationTests}
+	concurrent := []map[string]func(*harness){raceTests, ruleRaceTests, isolationTests, credentialTests}
 	if Thorough {
 		others = append(others, manyBytesTests)
 	}
@@ -135,7 +135,7 @@ func (e Engine) groups() []map[string]func(*harness) {
 		others = append(others, reopenTests, columnTests, webhookTests)
 	}
 	if e.Replicas {
-		concurrent = append(concurrent, replicaTests, ruleReplicaTests, lockTests)
+		concurrent = append(concurrent, replicaTests, ruleReplicaTests, lockTests, credentialReplicaTests)
 	}
 	switch e.Scope {
 	case ScopeBasics:

@@ -1,0 +1,135 @@
+package storetest
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+var credentialTests = map[string]func(*harness){
+	"credentials/a decision needs its token as it is then": tokenAsItIs,
+	"credentials/a revocation holds at once":               func(h *harness) { revocationHoldsAtOnce(h, h.store) },
+}
+
+var credentialReplicaTests = map[string]func(*harness){
+	"replicas/a decision needs its token as another made it": func(h *harness) {
+		other := h.open()
+		h.wait("s", "r", approvals("a", "b"))
+		operator := h.operator("t")
+		require.NoError(h, operator.allow(h, h.store, "r", "a"))
+		_, err := other.(auth.Tokens).RevokeToken(h.ctx, "t", true, h.clock.NowMs(), nil)
+		require.NoError(h, err)
+		require.Equal(h, api.CodeInvalidToken, refusal.CodeOf(operator.allow(h, h.store, "r", "b")))
+	},
+	"replicas/a revocation holds at once": func(h *harness) { revocationHoldsAtOnce(h, h.store, h.open(), h.open()) },
+}
+
+// operator is somebody who decides by a token.
+type operator struct{ identity *auth.Identity }
+
+// operator makes a token and returns who has it.
+func (h *harness) operator(tokenID string) operator {
+	h.Helper()
+	token := &auth.Token{
+		TokenID: tokenID, Name: tokenID, Role: api.RoleOperator, Principal: "user:" + tokenID, SecretHash: auth.HashOf(tokenID),
+		CreatedAtMs: h.clock.NowMs(), CreatedBy: "user:ada", ExpiresAtMs: h.clock.NowMs() + 1000,
+	}
+	_, err := h.journal().AddToken(h.ctx, token, nil)
+	require.NoError(h, err)
+	identity := token.Identity()
+	identity.Credential = token.SecretHash
+	return operator{identity}
+}
+
+// allow allows one request, if the token works at that moment.
+func (o operator) allow(h *harness, store runs.Store, runID, requestID string) error {
+	allow := &runs.ResolveApprovals{
+		RunID: runID, Resolutions: []runs.ApprovalDecision{{RequestID: requestID, Behavior: api.BehaviorAllow}},
+		Actor: runs.Actor{Name: o.identity.Principal, Via: api.ViaAPI},
+	}
+	_, err := store.Do(h.ctx, runs.By(runs.Authorized(allow, o.identity, true), o.identity))
+	return err
+}
+
+// The first decision reads the token, and the next need not.
+func tokenAsItIs(h *harness) {
+	kept := h.journal()
+	ids := []string{"a", "b", "c", "d", "e"}
+	h.wait("s", "r", approvals(ids...))
+	o := h.operator("t")
+	refused := func() {
+		h.Helper()
+		for _, id := range ids {
+			require.Equal(h, api.CodeInvalidToken, refusal.CodeOf(o.allow(h, h.store, "r", id)))
+		}
+	}
+	allowed := func(count int) {
+		h.Helper()
+		for range count {
+			require.NoError(h, o.allow(h, h.store, "r", ids[0]))
+			ids = ids[1:]
+		}
+	}
+	allowed(2)
+	_, err := kept.RotateToken(h.ctx, "t", auth.HashOf("second"), "hint", h.clock.NowMs()+100, h.clock.NowMs(), nil)
+	require.NoError(h, err)
+	allowed(1)
+	h.clock.Advance(100)
+	refused()
+
+	o.identity.Credential = auth.HashOf("second")
+	allowed(1)
+	h.clock.Advance(900)
+	refused()
+}
+
+// revocationHoldsAtOnce revokes a token by the last of the stores while it decides in all of them.
+func revocationHoldsAtOnce(h *harness, stores ...runs.Store) {
+	const callers, each = 8, 40
+	var ids []string
+	for n := range each {
+		ids = append(ids, fmt.Sprint("a", n))
+	}
+	for caller := range callers {
+		h.wait(fmt.Sprint("s", caller), fmt.Sprint("r", caller), approvals(ids...))
+	}
+	o := h.operator("t")
+	var revoked atomic.Bool
+	var group sync.WaitGroup
+	begun, late := make(chan struct{}, callers), make([]error, callers)
+	for caller := range callers {
+		group.Go(func() {
+			for n, id := range ids {
+				after := revoked.Load()
+				err := o.allow(h, stores[caller%len(stores)], fmt.Sprint("r", caller), id)
+				if after && refusal.CodeOf(err) != api.CodeInvalidToken {
+					late[caller] = fmt.Errorf("decided %s after the revocation: %w", id, err)
+				}
+				if n == 1 {
+					begun <- struct{}{}
+				}
+				if err != nil {
+					break
+				}
+			}
+		})
+	}
+	for range callers {
+		<-begun
+	}
+	_, err := stores[len(stores)-1].(auth.Tokens).RevokeToken(h.ctx, "t", true, h.clock.NowMs(), nil)
+	require.NoError(h, err)
+	revoked.Store(true)
+	group.Wait()
+	for caller := range callers {
+		require.NoError(h, late[caller])
+	}
+	require.Equal(h, api.CodeInvalidToken, refusal.CodeOf(o.allow(h, stores[0], "r0", ids[each-1])))
+}
