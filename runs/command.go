@@ -68,7 +68,7 @@ func Decide(state *State, command Command, nowMs int64) (Change, Reply, error) {
 	w := newWorkingCopy(state, nowMs)
 	w.actor, w.caller = actedBy(command), callerOf(command)
 	reply, err := command.decide(w)
-	if _, otherRules := RulesChanged(err); otherRules || errors.Is(err, ErrUnchecked) {
+	if errors.As(err, new(*RulesChangedError)) || errors.Is(err, ErrUnchecked) {
 		return Change{}, Reply{}, err
 	}
 	if w.owed != nil {
