@@ -73,9 +73,9 @@ type RunView struct {
 	Resume             *Resume               `json:"resume,omitempty"`
 	// Outputs has the newest MaxOutputsShown, within MaxReplyBytes, of a run that is asked
 	// for by itself. In lists and in the replies of writes it is empty.
-	Outputs []OutputRecord `json:"outputs,omitzero"`
+	Outputs []OutputRecord `json:"outputs"`
 	// OutputsCount is how many there are; OutputsTruncated says that Outputs has not all.
-	OutputsCount     int64      `json:"outputs_count,omitzero"`
+	OutputsCount     int64      `json:"outputs_count"`
 	OutputsTruncated bool       `json:"outputs_truncated,omitzero"`
 	Output           JSON       `json:"output,omitzero"`  // of a completed run
 	Error            string     `json:"error,omitempty"`  // of a failed run

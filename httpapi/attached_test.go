@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -48,6 +49,23 @@ func testAttached(t *testing.T, a *rig) {
 		run := a.attached(t, `"approvals":[`+approval("a1")+`]`)
 		more := a.post(t, "/v1/runs/"+run.run+"/suspend", fmt.Sprintf(`{"fence":%q,"hold":true,"approvals":[%s]}`, run.fence, approval("a2"))).want(http.StatusOK)
 		require.Equal(t, []any{"a1", "a2"}, more.at("run", "pending_approval_ids"))
+	})
+	parallel(t, "a reply has a resume once nothing that the call raised is open", func(t *testing.T) {
+		run := a.claimed(t)
+		key := a.name("key")
+		a.post(t, "/v1/rules", fmt.Sprintf(`{"match":{"pattern_keys":[%q]},"tool_name":"bash"}`, key)).want(http.StatusCreated)
+		keyed := func(id string) string {
+			return fmt.Sprintf(`{"id":%q,"tool_call_id":"c","tool_name":"bash","input":1,"pattern_keys":[%q]}`, id, key)
+		}
+		raise := func(approvals ...string) *reply {
+			return a.post(t, "/v1/runs/"+run.run+"/suspend", fmt.Sprintf(`{"fence":%q,"hold":true,"approvals":[%s]}`, run.fence, strings.Join(approvals, ","))).want(http.StatusOK)
+		}
+		require.Equal(t, "a1", raise(keyed("a1")).at("resume", "approvals", 0, "request", "id"))
+		require.Nil(t, raise(approval("open")).at("resume"), "what was settled before says nothing about what is open")
+		require.Nil(t, raise(keyed("a2"), approval("open2")).at("resume"))
+		beside := raise(keyed("a3"))
+		require.Equal(t, "waiting_for_approval", beside.at("run", "status"))
+		require.Equal(t, "a3", beside.at("resume", "approvals", 2, "request", "id"), "all that was settled since the last checkpoint")
 	})
 	parallel(t, "a cancel is told", func(t *testing.T) {
 		run := a.attached(t, `"approvals":[`+approval("a1")+`]`)

@@ -48,5 +48,9 @@ func (s *Server) askParent(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	locate(w, "/v1/runs/", clarification.Run.RunID)
-	return wire.Respond(w, r, http.StatusAccepted, api.AskParentReply{Clarification: clarification.View(), Run: run.View()})
+	status := http.StatusAccepted
+	if asked.Existing {
+		status = http.StatusOK
+	}
+	return wire.Respond(w, r, status, api.AskParentReply{Clarification: clarification.View(), Run: run.View()})
 }

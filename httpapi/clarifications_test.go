@@ -236,13 +236,13 @@ func testAskingAgain(t *testing.T, a *rig) {
 	for _, park := range []string{`,"park":false`, `,"park":true,"checkpoint":1`} {
 		child := a.child(t, a.parent(t))
 		first := a.ask(t, child, question("q1"), park).want(http.StatusAccepted)
-		again := a.ask(t, child, question("q1"), park).want(http.StatusAccepted)
+		again := a.ask(t, child, question("q1"), park).want(http.StatusOK)
 		require.Equal(t, first.text, again.text)
 		require.Equal(t, first.header.Get("Location"), again.header.Get("Location"))
 		a.ask(t, child, `{"id":"q1","tool_call_id":"call-q1","questions":[{"question":"Something else?"}]}`, park).refused(api.CodeIDConflict)
 		a.ask(t, child, question("q1"), park+`,"parent_project_ids":["p"]`).refused(api.CodeIDConflict)
 		a.post(t, first.header.Get("Location")+"/questions", answer("q1", `"declined":true`)).want(http.StatusAccepted)
-		answered := a.ask(t, child, question("q1"), park).want(http.StatusAccepted)
+		answered := a.ask(t, child, question("q1"), park).want(http.StatusOK)
 		require.Equal(t, "completed", answered.at("clarification", "status"), "the same clarification, as it is now")
 		require.Equal(t, first.at("clarification", "run_id"), answered.at("clarification", "run_id"))
 	}

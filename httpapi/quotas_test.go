@@ -122,15 +122,24 @@ func testBacklogs(t *testing.T, store runs.Store, contract *contract) {
 		for range calls {
 			took[<-codes]++
 		}
-		require.Equal(t, map[int]int{http.StatusAccepted: 5, http.StatusTooManyRequests: calls - 5}, took)
+		// A run that is committed while a count is under way is counted twice until the next one: some
+		// of the five may be refused, none beyond them is taken.
+		taken := took[http.StatusAccepted]
+		require.Equal(t, calls-taken, took[http.StatusTooManyRequests])
+		require.GreaterOrEqual(t, taken, 1)
+		require.LessOrEqual(t, taken, 5)
+		// Another replica counts what this one has admitted.
+		b := limited(wire.Quota{Queued: 5})
+		for range 5 - taken {
+			b.post(t, "/v1/runs", `{"input":1}`, greedy).want(http.StatusAccepted)
+		}
 		got := a.post(t, "/v1/runs", `{"input":1}`, greedy).refused(wire.CodeTooManyQueuedRuns)
 		require.Equal(t, "1", got.header.Get("Retry-After"))
 		a.post(t, "/v1/runs", `{"input":1}`, other).want(http.StatusAccepted)
-		require.Equal(t, int64(5), a.handler.BacklogUse().Queued)
-		// What is claimed at once is not queued. Another replica knows what this one has admitted.
-		b := limited(wire.Quota{Queued: 5})
+		// What is claimed at once is not queued.
 		b.post(t, "/v1/runs", `{"input":1,"claim":{"worker_id":"w"}}`, greedy).want(http.StatusAccepted)
 		b.post(t, "/v1/runs", `{"input":1}`, greedy).refused(wire.CodeTooManyQueuedRuns)
+		require.Equal(t, int64(5), b.handler.BacklogUse().Queued)
 	})
 	t.Run("open prompts", func(t *testing.T) {
 		asks := func(ids ...string) string {

@@ -158,9 +158,9 @@ func (s *Server) suspend(w http.ResponseWriter, r *http.Request) error {
 	}
 	markReplayed(w, reply.Existing)
 	answer := api.SuspendReply{Run: record.View()}
-	// When standing rules settled everything, the run goes on under the same lease. A run
-	// that a person's decision resumed is for whoever claims it next.
-	if record.Run.LeaseEnd == "" && record.Run.Fence == command.Fence {
+	// When standing rules settled everything that the call raised, the worker goes on under the
+	// same lease. A run that a person's decision resumed is for whoever claims it next.
+	if record.Run.LeaseEnd == "" && record.Run.Fence == command.Fence && !openIn(record, command.SuspensionID) {
 		if answer.Resume, err = s.openResume(record); err != nil {
 			return err
 		}
@@ -169,6 +169,13 @@ func (s *Server) suspend(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	return wire.Respond(w, r, http.StatusOK, answer)
+}
+
+// openIn reports whether a request of that suspension is open.
+func openIn(record *model.RunRecord, suspensionID string) bool {
+	return slices.ContainsFunc(record.Requests, func(request model.Request) bool {
+		return request.SuspensionID == suspensionID && request.Open()
+	})
 }
 
 // hasSuspension reports whether a run shows a request of that suspension. It tells the

@@ -64,6 +64,8 @@ func checkAnswer(question api.UserQuestionRequest, given QuestionAnswer, at stri
 func checkValue(question api.UserQuestionRequest, given QuestionAnswer, at string, match schemaMatch) error {
 	typed := question.ResponseSchema != nil
 	switch {
+	case typed && given.Value == nil:
+		return emptyValue(question)
 	case typed && len(given.Answers) > 0:
 		return unknownAnswers()
 	case len(given.Answers) > 0:

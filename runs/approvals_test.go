@@ -283,7 +283,13 @@ func TestLateApproval(t *testing.T) {
 		}
 	}
 	require.Nil(t, h.refused(api.CodeApprovalNotPending, approveInSession(allow("", "never"))).Recorded)
-	h.refused(api.CodeApprovalNotPending, approveInSession(allow("", "b", "other")))
+	refusal = h.refused(api.CodeRunStateConflict, approveInSession(allow("", "other", "never", "b")))
+	requireRecorded(t, refusal, "b", api.OutcomeDenied, api.ViaAPI)
+	require.True(t, h.request("next", "other").Open(), "nothing of such a batch is recorded")
+	h.must(allow("next", "other"))
+	h.must(hold("next", 1, approval("another")))
+	refusal = h.refused(api.CodeApprovalNotPending, approveInSession(allow("", "other", "b")))
+	requireRecorded(t, refusal, "other", api.OutcomeAllowed, api.ViaAPI)
 	// On a run's route only that run's requests count.
 	require.Nil(t, h.refused(api.CodeApprovalNotPending, allow("next", "b")).Recorded)
 }

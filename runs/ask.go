@@ -19,6 +19,7 @@ type AskStore interface {
 type Asked struct {
 	Clarification *model.RunRecord // the run in the parent's session
 	Run           *model.RunRecord // the run that asked
+	Existing      bool             // the very same question was asked before
 }
 
 // Ask decides a child's question and creates the clarification's run in the parent's session
@@ -44,7 +45,7 @@ func Ask(ctx context.Context, store AskStore, command *AskClarification) (*Asked
 	if err != nil {
 		return nil, err
 	}
-	asked := &Asked{Clarification: opened.Run, Run: reply.Run}
+	asked := &Asked{Clarification: opened.Run, Run: reply.Run, Existing: reply.Existing}
 	if opened.Existing {
 		asked.Clarification, err = store.Run(ctx, reply.Clarification.RunID)
 	}

@@ -52,6 +52,9 @@ func TestAskMakesBothSides(t *testing.T) {
 	require.Equal(t, first.Clarification.Run.RunID, first.Run.View().WaitingOn.RunID)
 	again, err := runs.Ask(t.Context(), store, park("q"))
 	require.NoError(t, err)
+	require.False(t, first.Existing)
+	require.True(t, again.Existing)
+	again.Existing = false
 	require.Equal(t, first, again)
 	require.Equal(t, 1, h.carryOut(), "the effect finds it made")
 	require.Len(t, h.states["p"].Runs, 1)

@@ -50,7 +50,7 @@ func TestOpenClarification(t *testing.T) {
 		"run_id":"`+runID+`","session_id":"p","agent_id":"default","kind":"parent_clarification","status":"waiting_for_user_question",
 		"submitted_at_ms":1000020,"updated_at_ms":1000020,"started_at_ms":1000020,
 		"request":{"source_plugin":"daemon","source_kind":"parent_clarification","actor_id":"scout","text_preview":"Which route?","question_count":1},
-		"pending_question_ids":["q"],"pending_questions":[`+body+`]
+		"pending_question_ids":["q"],"pending_questions":[`+body+`],"outputs":[],"outputs_count":0
 	}`, h.record(runID).View())
 
 	pending := model.PendingRequest{Request: *question, AgentID: run.AgentID, RunKind: run.Kind, Requester: run.Requester}

@@ -166,7 +166,7 @@ func TestPartOfAWholeIsTheWhole(t *testing.T) {
 	// A typed question has no parts.
 	h = newHouse(t)
 	h.wait("r", api.UserQuestionRequest{ID: "q", ResponseSchema: api.JSON(`{"type":"integer"}`)})
-	h.refused(api.CodeQuestionUnknownAnswer, part("r", chosen("one", "x")))
+	h.refused(api.CodeQuestionAnswerEmpty, part("r", chosen("one", "x")))
 	h.refused(api.CodeQuestionAnswerEmpty, part("r"))
 	typed := part("r")
 	typed.Resolution.Value = api.JSON(`7`)

@@ -121,7 +121,7 @@ func TestTypedQuestion(t *testing.T) {
 	}
 	require.Equal(t, "request q requires a value", h.refused(api.CodeQuestionAnswerEmpty, value(`null`)).Detail)
 	h.refused(api.CodeQuestionAnswerEmpty, &runs.AnswerQuestion{RunID: "r", Resolution: answers()})
-	h.refused(api.CodeQuestionUnknownAnswer, &runs.AnswerQuestion{RunID: "r", Resolution: answers(chosen("one", "x"))})
+	h.refused(api.CodeQuestionAnswerEmpty, &runs.AnswerQuestion{RunID: "r", Resolution: answers(chosen("one", "x"))})
 	declined := value(`1`)
 	declined.Resolution.Declined = true
 	h.refused(api.CodeQuestionDeclinedAnswers, declined)

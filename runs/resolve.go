@@ -120,16 +120,18 @@ func (r *resolution) route(w *workingCopy) (*model.Run, error) {
 	return active, nil
 }
 
-// lateApproval returns the first approval that the call names and that is settled on an earlier
-// run of the session. It returns nil when the active run has any request that the call names.
+// lateApproval returns the first settled approval that the call names, if an earlier run of the
+// session has it, and nil if the active run has it.
 func (r *resolution) lateApproval(w *workingCopy, active *model.Run) *model.Request {
 	for i := range r.approvals {
-		if w.request(active.RunID, r.approvals[i].RequestID) != nil {
+		id := r.approvals[i].RequestID
+		if ofActive := w.request(active.RunID, id); ofActive != nil {
+			if ofActive.Open() {
+				continue
+			}
 			return nil
 		}
-	}
-	for i := range r.approvals {
-		if request := w.newestInSession(r.approvals[i].RequestID, model.KindApproval); request != nil && !request.Open() {
+		if request := w.newestInSession(id, model.KindApproval); request != nil && !request.Open() {
 			return request
 		}
 	}

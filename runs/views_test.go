@@ -28,7 +28,7 @@ func TestRunView(t *testing.T) {
 	requireJSON(t, `{
 		"run_id":"r","session_id":"s","agent_id":"default","kind":"input","status":"queued",
 		"submitted_at_ms":1000000,"updated_at_ms":1000000,"queued_position":1,
-		"request":{"source_plugin":"daemon","source_kind":"api","actor_id":"api-user","text_preview":"go"}
+		"request":{"source_plugin":"daemon","source_kind":"api","actor_id":"api-user","text_preview":"go"},"outputs":[],"outputs_count":0
 	}`, h.record("r").View())
 
 	h.nowMs += 10
@@ -36,7 +36,7 @@ func TestRunView(t *testing.T) {
 	requireJSON(t, `{
 		"run_id":"r","session_id":"s","agent_id":"default","kind":"input","status":"running",
 		"submitted_at_ms":1000000,"updated_at_ms":1000010,"started_at_ms":1000010,
-		"request":{"source_plugin":"daemon","source_kind":"api","actor_id":"api-user","text_preview":"go"},
+		"request":{"source_plugin":"daemon","source_kind":"api","actor_id":"api-user","text_preview":"go"},"outputs":[],"outputs_count":0,
 		"attempt":1,"lease":{"worker_id":"worker","expires_at_ms":1030010}
 	}`, h.record("r").View())
 
@@ -54,7 +54,7 @@ func TestRunView(t *testing.T) {
 		"submitted_at_ms":1000000,"updated_at_ms":1000020,"started_at_ms":1000010,
 		"request":{"source_plugin":"daemon","source_kind":"api","actor_id":"api-user","text_preview":"go"},
 		"pending_approval_ids":["a"],"pending_approvals":[`+approvalText+`],
-		"pending_question_ids":["q"],"pending_questions":[`+questionText+`]
+		"pending_question_ids":["q"],"pending_questions":[`+questionText+`],"outputs":[],"outputs_count":0
 	}`, h.record("r").View())
 
 	h.nowMs += 10
@@ -74,7 +74,7 @@ func TestRunView(t *testing.T) {
 		return `{
 			"run_id":"r","session_id":"s","agent_id":"default","kind":"input","status":"running",
 			"submitted_at_ms":1000000,"updated_at_ms":1000030,"started_at_ms":1000010,
-			"request":{"source_plugin":"daemon","source_kind":"api","actor_id":"api-user","text_preview":"go"},
+			"request":{"source_plugin":"daemon","source_kind":"api","actor_id":"api-user","text_preview":"go"},"outputs":[],"outputs_count":0,
 			"resume":` + resume + more + `}`
 	}
 	requireJSON(t, running(""), h.record("r").View())
@@ -89,7 +89,7 @@ func TestRunView(t *testing.T) {
 	requireJSON(t, `{
 		"run_id":"r","session_id":"s","agent_id":"default","kind":"input","status":"completed",
 		"submitted_at_ms":1000000,"updated_at_ms":1000030,"started_at_ms":1000010,"finished_at_ms":1000030,
-		"request":{"source_plugin":"daemon","source_kind":"api","actor_id":"api-user","text_preview":"go"},
+		"request":{"source_plugin":"daemon","source_kind":"api","actor_id":"api-user","text_preview":"go"},"outputs":[],"outputs_count":0,
 		"output":{"ok":true},"attempt":1
 	}`, h.record("r").View())
 }
@@ -109,7 +109,7 @@ func TestRunViewOfAFullRun(t *testing.T) {
 		"run_id":"r","session_id":"s","agent_id":"coder","parent_run_id":"p","kind":"input","status":"failed",
 		"submitted_at_ms":1000000,"updated_at_ms":1000000,"started_at_ms":1000000,"finished_at_ms":1000000,
 		"request":{"source_plugin":"chat","source_kind":"mail","actor_id":"ann","text_preview":"{\"a\":[1,2]}"},
-		"metadata":{"m":1},"outputs":[{"session_id":"s","run_id":"r","content":"hi","created_at_ms":5}],"error":"broken","attempt":1
+		"metadata":{"m":1},"outputs":[{"session_id":"s","run_id":"r","content":"hi","created_at_ms":5}],"outputs_count":0,"error":"broken","attempt":1
 	}`, record.View())
 	h.must(&runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "x", Input: api.JSON(`1`), Caller: "token-7"})
 	require.Equal(t, "token-7", h.run("x").Request.ActorID, "who asked, when the body does not say")

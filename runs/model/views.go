@@ -56,7 +56,7 @@ func (r *RunRecord) View() api.RunView {
 		Outputs: r.Outputs, OutputsCount: run.OutputCount, OutputsTruncated: int64(len(r.Outputs)) < run.OutputCount,
 		Output: run.Output, Error: run.Error, Attempt: run.Attempt,
 	}
-	if run.OutputCount > 0 && view.Outputs == nil {
+	if view.Outputs == nil {
 		view.Outputs = []api.OutputRecord{}
 	}
 	if run.Status == api.StatusQueued {

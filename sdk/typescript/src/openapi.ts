@@ -975,9 +975,9 @@ export interface components {
             metadata?: components["schemas"]["Metadata"];
             output?: components["schemas"]["Any"];
             /** @description The newest output records, at most 100 and 4 MiB, of a run that is read by itself; empty in lists and in replies of writes. */
-            outputs?: components["schemas"]["OutputRecord"][];
-            /** @description How many output records there are; absent when there are none. */
-            outputs_count?: number;
+            outputs: components["schemas"]["OutputRecord"][];
+            /** @description How many output records there are. */
+            outputs_count: number;
             /** @description True when `outputs` has not all of them. */
             outputs_truncated?: boolean;
             parent_run_id?: components["schemas"]["ID"];

@@ -983,9 +983,9 @@ class RunView(TypedDict):
     output: NotRequired[Any]
     # The newest output records, at most 100 and 4 MiB, of a run that is read by itself; empty in lists and in replies of
     # writes.
-    outputs: NotRequired[list[OutputRecord]]
-    # How many output records there are; absent when there are none.
-    outputs_count: NotRequired[int]
+    outputs: list[OutputRecord]
+    # How many output records there are.
+    outputs_count: int
     # True when `outputs` has not all of them.
     outputs_truncated: NotRequired[bool]
     parent_run_id: NotRequired[str]
