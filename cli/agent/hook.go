@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"syscall"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -31,7 +32,8 @@ type Hook struct {
 type HookRun struct {
 	console.Connection
 	Asking
-	HooksOf string `default:"claude-code" enum:"claude-code,codex,gemini-cli,qwen-code,copilot-cli" placeholder:"AGENT" help:"Whose hooks call this: claude-code (default), codex, gemini-cli, qwen-code, copilot-cli."`
+	Lease   time.Duration `default:"15s" placeholder:"DURATION" help:"For how long this process may be silent before the service withdraws what it asked without the id of a call (default ${default}). It takes twice that."`
+	HooksOf string        `default:"claude-code" enum:"claude-code,codex,gemini-cli,qwen-code,copilot-cli" placeholder:"AGENT" help:"Whose hooks call this: claude-code (default), codex, gemini-cli, qwen-code, copilot-cli."`
 }
 
 // Help returns what --help shows under the flags.
@@ -65,6 +67,9 @@ func (c *HookRun) Run(ctx context.Context, terminal *console.Console) error {
 	if err := c.check(); err != nil {
 		return err
 	}
+	if c.Lease < api.MinLeaseMs*time.Millisecond || c.Lease > api.MaxLeaseMs*time.Millisecond {
+		return console.Usage("--lease must be %s to %s", api.MinLeaseMs*time.Millisecond, api.MaxLeaseMs*time.Millisecond)
+	}
 	of, err := agentNamed(c.HooksOf)
 	if err != nil {
 		return err
@@ -89,9 +94,11 @@ func (c *HookRun) Run(ctx context.Context, terminal *console.Console) error {
 	c.Via = "hook"
 	var decided mcptools.Permission
 	err = c.Call(func(opened *client.Client) error {
-		waiting, stop := console.UntilSignal(ctx)
+		waiting, stop := console.UntilSignal(ctx, syscall.SIGHUP)
 		defer stop()
-		asker := &ask.Asker{Client: opened, AgentID: c.Agent, Patience: c.Outage}
+		waiting, forget := whileAgentListens(waiting, terminal.Stdout)
+		defer forget()
+		asker := &ask.Asker{Client: opened, AgentID: c.Agent, Patience: c.Outage, Lease: c.Lease}
 		answer, err := c.decide(waiting, asker, asked)
 		decided = mcptools.PermissionOf(answer, err)
 		var ended console.SignalError
@@ -106,7 +113,9 @@ func (c *HookRun) Run(ctx context.Context, terminal *console.Console) error {
 	return write(terminal.Stdout, of.answer(asked, decided))
 }
 
-// decide puts the call before a person. A signal withdraws it: the agent has given it up.
+// decide puts the call before a person. One with an id can be asked again: only a signal withdraws
+// it by which the agent says that it has given the call up, and no terminal that is closed. Nobody can ask for the decision of one
+// without, so it is withdrawn when this process no longer waits.
 func (c *HookRun) decide(ctx context.Context, asker *ask.Asker, asked hookInput) (*ask.Answer, error) {
 	request := &api.ApprovalRequest{
 		ToolCallID: asked.ToolUseID, ToolName: asked.ToolName, Input: asked.ToolInput, PatternKeys: asked.patternKeys(),
@@ -117,20 +126,25 @@ func (c *HookRun) decide(ctx context.Context, asker *ask.Asker, asked hookInput)
 	}
 	limit := c.Timeout
 	if limit == 0 && asked.ToolUseID == "" {
-		// Nobody can ask for this decision again, and the agent waits for no hook longer than that.
+		// The agent waits for no hook longer than that.
 		limit = hookSeconds * time.Second
 	}
 	if limit > 0 {
 		afterMs := limit.Milliseconds()
 		request.ExpiresAfterMs = &afterMs
 	}
-	runID, err := asker.Raise(ctx, ask.Call{SessionID: sessionOf(c.Agent, asked.SessionID), Key: asked.ToolUseID, Approval: request})
+	call := ask.Call{SessionID: sessionOf(c.Agent, asked.SessionID), Key: asked.ToolUseID, Approval: request}
+	if call.Key == "" {
+		return asker.Once(ctx, call)
+	}
+	runID, err := asker.Raise(ctx, call)
 	var answer *ask.Answer
 	if err == nil {
 		answer, err = asker.Await(ctx, runID, -1)
 	}
 	// It may be raised although the reply was not waited for.
-	if err != nil && ctx.Err() != nil && runID != "" {
+	var told console.SignalError
+	if err != nil && errors.As(context.Cause(ctx), &told) && told.Signal != syscall.SIGHUP && runID != "" {
 		withdrawing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
 		err = errors.Join(err, asker.Withdraw(withdrawing, runID, "the agent has given the call up"))

@@ -110,13 +110,13 @@ func Notify(signals ...os.Signal) (received <-chan os.Signal, stop func()) {
 	return channel, func() { signal.Stop(channel) }
 }
 
-// UntilSignal returns a context that the first stop signal ends, with a cause that is
+// UntilSignal returns a context that the first stop signal, or one of more, ends, with a cause that is
 // [SignalError]. A second one then has its default effect, which is to end the process at
 // once. The caller must call stop.
-func UntilSignal(ctx context.Context) (notified context.Context, stop func()) {
+func UntilSignal(ctx context.Context, more ...os.Signal) (notified context.Context, stop func()) {
 	notified, cancel := context.WithCancelCause(ctx)
 	received := make(chan os.Signal, 1)
-	signal.Notify(received, StopSignals...)
+	signal.Notify(received, append(more, StopSignals...)...)
 	go func() {
 		select {
 		case first := <-received:

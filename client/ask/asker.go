@@ -37,6 +37,8 @@ type Asker struct {
 	// Patience is how long a wait goes on while the service does not answer; 10 minutes
 	// when 0. It begins anew with each answer.
 	Patience time.Duration
+	// Lease is for how long a process of [Asker.Once] may be silent; 15 seconds when 0.
+	Lease time.Duration
 }
 
 // Call is what a person is asked: one of Approval and Question.
@@ -96,23 +98,11 @@ type input struct {
 // call with the same key. It does not wait. Errors: [ErrKeyUsed], and those of
 // [client.Client.CreateRun].
 func (a *Asker) Raise(ctx context.Context, call Call) (runID string, err error) {
-	suffix := suffixOf(call)
-	suspension, err := suspensionOf(call, suffix)
+	params, err := a.paramsOf(call)
 	if err != nil {
 		return "", err
 	}
-	mine := identity{MadeBy: madeBy}
-	if mine.Digest, err = digestOf(suspension.Approvals, suspension.Questions); err != nil {
-		return "", err
-	}
-	runID = "call-" + suffix
-	params := client.CreateRunParams{
-		SessionID: call.SessionID, RunID: runID, AgentID: a.AgentID, Metadata: mine,
-		Input: input{suspension}, SourcePlugin: "holdpoint", SourceKind: "agent_call", Suspend: &suspension,
-	}
-	if params.SessionID == "" {
-		params.SessionID = runID
-	}
+	runID = params.RunID
 	_, err = a.Client.CreateRun(ctx, params)
 	if errors.Is(err, client.ErrRunNotClaimable) {
 		// The session has another run. This one queues behind it and asks in its turn.
@@ -127,10 +117,31 @@ func (a *Asker) Raise(ctx context.Context, call Call) (runID string, err error) 
 	if err != nil {
 		return "", err
 	}
-	if identityOf(found) != mine {
+	if identityOf(found) != params.Metadata {
 		return "", fmt.Errorf("%w: run %s", ErrKeyUsed, runID)
 	}
 	return runID, nil
+}
+
+// paramsOf returns the run of a call, which waits from its first moment.
+func (a *Asker) paramsOf(call Call) (client.CreateRunParams, error) {
+	suffix := suffixOf(call)
+	suspension, err := suspensionOf(call, suffix)
+	if err != nil {
+		return client.CreateRunParams{}, err
+	}
+	mine := identity{MadeBy: madeBy}
+	if mine.Digest, err = digestOf(suspension.Approvals, suspension.Questions); err != nil {
+		return client.CreateRunParams{}, err
+	}
+	params := client.CreateRunParams{
+		SessionID: call.SessionID, RunID: "call-" + suffix, AgentID: a.AgentID, Metadata: mine,
+		Input: input{suspension}, SourcePlugin: "holdpoint", SourceKind: "agent_call", Suspend: &suspension,
+	}
+	if params.SessionID == "" {
+		params.SessionID = params.RunID
+	}
+	return params, nil
 }
 
 // suffixOf returns what tells the ids of a call from those of all others.
