@@ -33,6 +33,8 @@ type ClarificationAnswer struct {
 	Justification *string          `json:"justification"`
 	// RuntimePayload is what a dialect adds for the worker's runtime.
 	RuntimePayload JSON `json:"runtime_payload,omitzero"`
+	// Traceparent is that of the question; see ApprovalRequest.
+	Traceparent string `json:"traceparent,omitempty"`
 }
 
 // AskParentBody asks the parent's session on behalf of a run.

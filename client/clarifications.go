@@ -113,5 +113,6 @@ func (t *Task) answered(ctx context.Context, request api.UserQuestionRequest) (*
 	return &api.ClarificationAnswer{
 		RequestID: answer.RequestID, Declined: answer.Declined, Summary: answer.Summary,
 		Answers: answer.Answers, Value: answer.Value, Justification: answer.Justification,
+		Traceparent: settled.question.Request.Traceparent,
 	}, nil
 }

@@ -27,6 +27,9 @@ func (s *Server) respondMessages(w http.ResponseWriter, r *http.Request, deadLet
 	if err != nil {
 		return err
 	}
+	if !deadLetters {
+		linkMessages(r.Context(), reply.Messages)
+	}
 	views := make([]api.MessageView, len(reply.Messages))
 	for i := range reply.Messages {
 		views[i] = reply.Messages[i].View()

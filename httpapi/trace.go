@@ -22,6 +22,9 @@ func linkResume(ctx context.Context, resume *api.Resume) {
 	for i := range resume.Questions {
 		link(resume.Questions[i].Request.Traceparent)
 	}
+	if resume.Clarification != nil {
+		link(resume.Clarification.Traceparent)
+	}
 }
 
 // linkSettled is linkResume for a worker that stayed attached.
@@ -32,11 +35,31 @@ func linkSettled(ctx context.Context, requests []model.Request) {
 	}
 	for i := range requests {
 		var asked struct {
-			Traceparent string `json:"traceparent"`
+			traced
+			// Request is what was asked of the parent's session.
+			Request traced `json:"request"`
 		}
 		_ = json.Unmarshal(requests[i].Body, &asked) // one that cannot be read links nothing
 		link(asked.Traceparent)
+		link(asked.Request.Traceparent)
 	}
+}
+
+// linkMessages is linkResume for the answers of a parent's session that come by the mailbox.
+func linkMessages(ctx context.Context, messages []model.Message) {
+	link := linker(ctx)
+	if link == nil {
+		return
+	}
+	for i := range messages {
+		var answer traced
+		_ = json.Unmarshal(messages[i].Payload, &answer) // as above
+		link(answer.Traceparent)
+	}
+}
+
+type traced struct {
+	Traceparent string `json:"traceparent"`
 }
 
 // linker links the span of a call to others, each once. It is nil where nothing is traced.

@@ -37,6 +37,7 @@ type AskClarification struct {
 	ParentRefusal *refusal.Error
 
 	digest             string
+	traceparent        string
 	clarificationRunID string
 	suspensionID       string
 }
@@ -128,11 +129,13 @@ func (c *AskClarification) prepare(newID IDSource) error {
 		c.Request, c.Park, c.Checkpoint,
 		c.RequesterProjectIDs, c.RequesterChannelIDs, c.ParentProjectIDs, c.ParentChannelIDs,
 	})
-	c.Request.Handle = newID(PrefixHandle)
+	c.Request.Handle, c.Request.Traceparent = newID(PrefixHandle), c.traceparent
 	c.clarificationRunID = newID(PrefixRun)
 	c.suspensionID = newID(PrefixSuspension)
 	return err
 }
+
+func (c *AskClarification) useTrace(traceparent string) { c.traceparent = traceparent }
 
 func (c *AskClarification) decide(w *workingCopy) (Reply, error) {
 	run, err := w.targetRun(c.RunID)

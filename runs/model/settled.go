@@ -14,7 +14,7 @@ func ClarificationAnswerOf(question api.UserQuestionRequest, resolution api.Reso
 	return api.ClarificationAnswer{
 		RequestID: resolution.RequestID, Declined: answer.Declined, Summary: answer.Summary,
 		Answers: answer.Answers, Value: answer.Value, Justification: answer.Justification,
-		RuntimePayload: answer.RuntimePayload,
+		RuntimePayload: answer.RuntimePayload, Traceparent: question.Traceparent,
 	}
 }
 

@@ -156,6 +156,66 @@ func TestAnAttachedResumeIsLinked(t *testing.T) {
 	require.Equal(t, []string{receiver.One(t, "POST /v1/runs/{run_id}/suspend").ID()}, receiver.One(t, "GET /v1/runs/{run_id}/resume").Links)
 }
 
+// The answer of a parent's session is linked to the question, whether the child was parked or reads it
+// from its mailbox.
+func TestTheAnswerOfAParentIsLinked(t *testing.T) {
+	t.Parallel()
+	receiver := tracingtest.Start(t)
+	tracer, err := tracing.New(t.Context(), tracing.Options{Endpoint: receiver.URL, Version: "test"})
+	require.NoError(t, err)
+	service := inprocess.Start(t, inprocess.Memory, inprocess.Options{Tracer: tracer, Store: store.Options{Tracer: tracer}})
+	c, ctx := connect(service), rig.Soon(t)
+	_, err = c.CreateSession(ctx, client.CreateSessionParams{SessionID: "parent"})
+	require.NoError(t, err)
+	_, err = c.CreateSession(ctx, client.CreateSessionParams{SessionID: "child", ParentSessionID: "parent"})
+	require.NoError(t, err)
+	run, err := c.CreateRun(ctx, client.CreateRunParams{SessionID: "child", RunID: "r", Input: 1, Claim: &api.ClaimOptions{WorkerID: "w"}})
+	require.NoError(t, err)
+	fence := run.Claim.Lease.Fence
+	ask := func(id string, options client.AskParentOptions) (traceparent string) {
+		question := rig.Question(id)
+		question.Traceparent = taken
+		reply, err := c.AskParent(in(ctx, asked), "r", fence, question, options)
+		require.NoError(t, err)
+		again, err := c.AskParent(in(ctx, taken), "r", fence, question, options)
+		require.NoError(t, err)
+		require.Equal(t, reply.Clarification.RunID, again.Clarification.RunID, "the same call in another trace is the same call")
+		traceparent = reply.Clarification.PendingQuestions[0].Traceparent
+		require.Equal(t, asked[:35], traceparent[:35], "the question in the parent's session shows it")
+		_, err = c.AnswerRunQuestion(in(ctx, unsampled), reply.Clarification.RunID, rig.Choose(id, "left"))
+		require.NoError(t, err)
+		return traceparent
+	}
+	first := ask("mail", client.AskParentOptions{})
+	var messages []api.MessageView
+	rig.Await(t, func() bool {
+		messages, err = c.Mailbox(in(ctx, taken), "child")
+		require.NoError(t, err)
+		return len(messages) > 0
+	}, "no answer")
+	require.Contains(t, string(messages[0].Payload), `"traceparent":"`+first+`"`)
+	require.NoError(t, c.AcknowledgeMessage(ctx, "child", messages[0].MessageID))
+
+	second := ask("parked", client.AskParentOptions{Park: true})
+	var claim *api.Claim
+	rig.Await(t, func() bool {
+		claim, err = c.ClaimRun(in(ctx, taken), "r", api.ClaimOptions{WorkerID: "w"})
+		return err == nil
+	}, "the answer does not come")
+	require.Equal(t, second, claim.Resume.Clarification.Traceparent)
+	tracer.Close()
+	require.NotEqual(t, first, second)
+	var linked []string
+	for _, name := range []string{"GET /v1/sessions/{session_id}/mailbox", "POST /v1/runs/{run_id}/claim"} {
+		for _, span := range receiver.Named(name) {
+			linked = append(linked, span.Links...)
+		}
+	}
+	questions := receiver.Named("POST /v1/runs/{run_id}/clarifications")
+	require.Len(t, questions, 4)
+	require.Equal(t, []string{questions[0].ID(), questions[2].ID()}, linked)
+}
+
 // A service that traces nothing hands on what its callers say, and nothing that they make up.
 func TestACallersTraceparentIsKeptWithoutTracing(t *testing.T) {
 	t.Parallel()

@@ -285,6 +285,8 @@ export interface components {
             runtime_payload?: components["schemas"]["Any"];
             /** @description One line a question: `question: labels or text`. */
             summary: string;
+            /** @description Where in a trace the question was asked, as in the question itself. Absent when the call was in none. */
+            traceparent?: string;
             value?: components["schemas"]["Any"];
         };
         Complete: {

@@ -281,6 +281,8 @@ class ClarificationAnswer(TypedDict):
     runtime_payload: NotRequired[Any]
     # One line a question: `question: labels or text`.
     summary: str
+    # Where in a trace the question was asked, as in the question itself. Absent when the call was in none.
+    traceparent: NotRequired[str]
     value: NotRequired[Any]
 
 
