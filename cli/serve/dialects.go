@@ -18,12 +18,31 @@ import (
 // noDialects stands for none in the list of dialects.
 const noDialects = "none"
 
-var dialectNames = []string{"hermes", "codex", "timbal", "relay"}
+// dialects are the foreign wire contracts, and how each is put together.
+var dialects = []struct {
+	name string
+	make func(c *Command) kit.Mount
+}{
+	{"hermes", func(*Command) kit.Mount { return hermes.Mount }},
+	{"codex", func(*Command) kit.Mount { return codex.Mount }},
+	{"timbal", func(c *Command) kit.Mount { return timbal.New(timbal.Options{DefaultAgentID: c.DefaultAgent}) }},
+	{"relay", func(c *Command) kit.Mount {
+		return relay.New(relay.Options{DefaultAgentID: c.DefaultAgent, AlwaysPrefix: c.RelayAlways == "prefix", Models: c.RelayModels})
+	}},
+}
+
+func dialectNames() []string {
+	names := make([]string, len(dialects))
+	for i, dialect := range dialects {
+		names[i] = dialect.name
+	}
+	return names
+}
 
 func checkDialects(names []string) error {
 	for _, name := range names {
-		if !slices.Contains(dialectNames, name) && (name != noDialects || len(names) > 1) {
-			return console.Usage("%q is no dialect; there are %s, and none", name, strings.Join(dialectNames, ", "))
+		if !slices.Contains(dialectNames(), name) && (name != noDialects || len(names) > 1) {
+			return console.Usage("%q is no dialect; there are %s, and none", name, strings.Join(dialectNames(), ", "))
 		}
 	}
 	return nil
@@ -38,16 +57,10 @@ func (c *Command) mounts(signatures *signing.Keys) []kit.Mount {
 
 // dialects returns the foreign wire contracts that are served.
 func (c *Command) dialects() []kit.Mount {
-	mounts := map[string]kit.Mount{
-		"hermes": hermes.Mount,
-		"codex":  codex.Mount,
-		"timbal": timbal.New(timbal.Options{DefaultAgentID: c.DefaultAgent}),
-		"relay":  relay.New(relay.Options{DefaultAgentID: c.DefaultAgent, AlwaysPrefix: c.RelayAlways == "prefix", Models: c.RelayModels}),
-	}
 	var served []kit.Mount
-	for _, name := range dialectNames {
-		if slices.Contains(c.Dialects, name) {
-			served = append(served, mounts[name])
+	for _, dialect := range dialects {
+		if slices.Contains(c.Dialects, dialect.name) {
+			served = append(served, dialect.make(c))
 		}
 	}
 	return served

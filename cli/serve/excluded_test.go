@@ -33,7 +33,7 @@ func newFaces(t *testing.T) *faces {
 	tokens, ok := store.(auth.Tokens)
 	require.True(t, ok)
 	f := &faces{t: t, keyring: auth.NewKeyring(auth.Options{Tokens: tokens, Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return 1 }})}
-	mounts := (&Command{Dialects: dialectNames, DefaultAgent: "default", RelayAlways: "exact"}).mounts(nil)
+	mounts := (&Command{Dialects: dialectNames(), DefaultAgent: "default", RelayAlways: "exact"}).mounts(nil)
 	f.server = dialecttest.Serve(t, store, mounts[0], func(o *httpapi.Options) { o.Keyring, o.Dialects = f.keyring, mounts }).Server
 	return f
 }

@@ -73,7 +73,7 @@ func startWhole(t *testing.T) *whole {
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
 	nowMs := func() int64 { return time.Now().UnixMilli() }
 	keyring := auth.NewKeyring(auth.Options{Tokens: store, Mode: auth.Required, NewID: runs.NewID, NowMs: nowMs})
-	command := Command{Dialects: dialectNames, DefaultAgent: "default", RelayAlways: "exact", ReviewHook: "http://127.0.0.1:1"}
+	command := Command{Dialects: dialectNames(), DefaultAgent: "default", RelayAlways: "exact", ReviewHook: "http://127.0.0.1:1"}
 	keys, err := sealing.Parse("k:" + base64.StdEncoding.EncodeToString(make([]byte, 32)))
 	require.NoError(t, err)
 	private, err := signing.Generate()

@@ -122,7 +122,7 @@ func TestEveryRouteIsInTheTable(t *testing.T) {
 	logger := slog.New(slog.DiscardHandler)
 	keyring := auth.NewKeyring(auth.Options{Tokens: store, Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return 1 }})
 	router := httpapi.New(httpapi.Options{Store: store, Hub: watch.NewHub(), Keyring: keyring}).Routes()
-	command := Command{Dialects: dialectNames, DefaultAgent: "default", RelayAlways: "exact", ReviewHook: "http://127.0.0.1:1"}
+	command := Command{Dialects: dialectNames(), DefaultAgent: "default", RelayAlways: "exact", ReviewHook: "http://127.0.0.1:1"}
 	draining, drain := context.WithCancel(t.Context())
 	defer drain()
 	for _, mount := range command.mounts(nil) {

@@ -50,7 +50,7 @@ func TestEveryStreamTakesATicket(t *testing.T) {
 	log := &logged{}
 	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	keyring := auth.NewKeyring(auth.Options{Tokens: store, Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return 1 }, Logger: logger})
-	command := Command{Dialects: dialectNames, DefaultAgent: "default", RelayAlways: "exact"}
+	command := Command{Dialects: dialectNames(), DefaultAgent: "default", RelayAlways: "exact"}
 	hub := watch.NewHub()
 	unsubscribe := store.Subscribe(hub.Publish)
 	service := httpapi.New(httpapi.Options{Store: store, Hub: hub, Keyring: keyring, Dialects: command.mounts(nil), Logger: logger, LogRequests: true})
