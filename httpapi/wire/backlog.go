@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"fmt"
 	"sync"
 	"time"
 
@@ -20,18 +21,29 @@ type BacklogReader interface {
 // included: it admits nothing beyond a limit. Of each limit it admits a share at most before it
 // counts anew, so several processes exceed it by no more than one share each. When nothing can be
 // counted, what would need it is refused. A nil Backlog bounds nothing.
+//
+// A count takes as long as there are rows. Whoever has waited for patience is judged by what is
+// known: a share is admitted also before the first count has come to its end.
 type Backlog struct {
 	known, open Quota
 	reader      BacklogReader
 	now         func() time.Time
-	// turn has one place: whoever has it counts.
-	turn chan struct{}
+	patience    time.Duration
 
 	mu       sync.Mutex
 	callers  map[string]*waits
-	begun    int64 // counts that were begun
-	counted  int64 // the newest count that came to its end, by its number
-	lookedAt time.Time
+	begun    int64     // counts that were begun
+	counted  int64     // the newest count that came to its end, by its number
+	under    *counting // nil when nobody counts
+	lookedAt time.Time // when the newest count began
+	took     time.Duration
+}
+
+// counting is a count that is under way. Its error is there when it is done.
+type counting struct {
+	number int64
+	done   chan struct{}
+	err    error
 }
 
 // Waiting is how much something adds to what waits.
@@ -53,6 +65,10 @@ const (
 	shares = 16
 	// recountAfter is how old a count must be for another one on behalf of somebody at the limit.
 	recountAfter = time.Second
+	// restOfCounts is how many times as long as it took a count must be old, too.
+	restOfCounts = 20
+	// defaultPatience is how long a caller waits for a count that it can do without.
+	defaultPatience = 100 * time.Millisecond
 	// unknownFor is longer than anything of which it is not known whether it takes effect may take.
 	unknownFor = time.Minute
 )
@@ -78,7 +94,7 @@ func (w *waits) idle() bool {
 func NewBacklog(quota Quota, reader BacklogReader, now func() time.Time) *Backlog {
 	return &Backlog{
 		known: quota.orDefault(), open: quota.orNone(), reader: reader, now: now,
-		turn: make(chan struct{}, 1), callers: map[string]*waits{},
+		patience: defaultPatience, callers: map[string]*waits{},
 	}
 }
 
@@ -105,20 +121,35 @@ func (b *Backlog) Take(ctx context.Context, principal string, open bool, adds Wa
 	b.mu.Lock()
 	asked := b.begun
 	b.mu.Unlock()
+	var impatient bool
+	var patience <-chan time.Time
 	for {
-		admitted, refused := b.admit(key, principal, limits, wanted, asked)
+		admitted, refused := b.admit(key, principal, limits, wanted, asked, impatient)
 		if admitted != nil || refused != nil {
 			return admitted, refused
 		}
-		if err := b.count(ctx, asked); err != nil {
-			return nil, err
+		if patience == nil {
+			timer := time.NewTimer(b.patience)
+			defer timer.Stop()
+			patience = timer.C
+		}
+		count := b.count(ctx)
+		select {
+		case <-count.done:
+			if count.err != nil && count.number > asked {
+				return nil, count.err
+			}
+		case <-patience:
+			impatient = true
+		case <-ctx.Done():
+			return nil, ctx.Err()
 		}
 	}
 }
 
 // admit admits or refuses, or does neither when a count is needed that began after the one of the
-// given number.
-func (b *Backlog) admit(key, principal string, limits, wanted [2]int64, asked int64) (done func(Taken), err error) {
+// given number. An impatient caller does without, as far as that may be.
+func (b *Backlog) admit(key, principal string, limits, wanted [2]int64, asked int64, impatient bool) (done func(Taken), err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	w := b.callers[key]
@@ -133,9 +164,10 @@ func (b *Backlog) admit(key, principal string, limits, wanted [2]int64, asked in
 		}
 		own := w.own(kind)
 		fits := w.counted[kind]+own+add <= limits[kind]
+		known := b.counted > 0
 		switch {
-		case fits && fresh, fits && b.counted > 0 && own+add <= limits[kind]/shares:
-		case fits, !fresh && (b.counted == 0 || b.now().Sub(b.lookedAt) >= recountAfter):
+		case fits && fresh, fits && (known || impatient) && own+add <= limits[kind]/shares:
+		case fits, !fresh && !known, !fresh && !impatient && b.now().Sub(b.lookedAt) >= max(recountAfter, restOfCounts*b.took):
 			return nil, nil
 		default:
 			code, what := CodeTooManyPrompts, "open prompts"
@@ -167,33 +199,49 @@ func (*waits) add(to *[2]int64, wanted [2]int64, times int64) {
 	}
 }
 
-// count counts, unless a count that began after the one of the given number has come to its end.
-func (b *Backlog) count(ctx context.Context, asked int64) error {
-	select {
-	case b.turn <- struct{}{}:
-		defer func() { <-b.turn }()
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+// count returns the count that is under way, or begins one.
+func (b *Backlog) count(ctx context.Context) *counting {
 	b.mu.Lock()
-	if b.counted > asked {
-		b.mu.Unlock()
-		return nil
+	defer b.mu.Unlock()
+	if b.under != nil {
+		return b.under
 	}
 	b.begun++
-	number, at := b.begun, b.now()
+	c, at := &counting{number: b.begun, done: make(chan struct{})}, b.now()
+	b.under = c
 	for _, w := range b.callers {
 		w.before = w.added
 		w.unknownBefore = at.Sub(w.unknownAt) > unknownFor
 	}
-	b.mu.Unlock()
-	found, err := b.reader.Backlogs(ctx)
-	if err != nil {
-		return err
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.counted, b.lookedAt = number, at
+	// Others wait for it when its caller does not any more.
+	ctx = context.WithoutCancel(ctx)
+	go func() {
+		defer close(c.done)
+		found, err := b.read(ctx)
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.under = nil
+		if c.err = err; err != nil {
+			return
+		}
+		b.counted, b.lookedAt, b.took = c.number, at, b.now().Sub(at)
+		b.take(found)
+	}()
+	return c
+}
+
+// read keeps a panic of the reader from the process.
+func (b *Backlog) read(ctx context.Context) (found []model.Backlog, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("the count panicked: %v", cause)
+		}
+	}()
+	return b.reader.Backlogs(ctx)
+}
+
+// take puts what was counted in the place of what was known when the count began.
+func (b *Backlog) take(found []model.Backlog) {
 	for _, w := range b.callers {
 		w.counted = [2]int64{}
 		w.add(&w.added, w.before, -1)
@@ -220,7 +268,6 @@ func (b *Backlog) count(ctx context.Context, asked int64) error {
 			delete(b.callers, key)
 		}
 	}
-	return nil
 }
 
 // Use says how much the busiest principals have waiting, as far as this process knows.

@@ -189,3 +189,50 @@ func TestCallersWithoutCredentialsShareALimit(t *testing.T) {
 	_, err = NewBacklog(Quota{}, d, time.Now).Take(t.Context(), "user:local", true, Waiting{Prompts: 1 << 40})
 	require.NoError(t, err)
 }
+
+// slow is a table whose counts end when they are let.
+type slow struct {
+	*table
+	began, goOn chan struct{}
+}
+
+func (d *slow) Backlogs(ctx context.Context) ([]model.Backlog, error) {
+	d.began <- struct{}{}
+	<-d.goOn
+	return d.table.Backlogs(ctx)
+}
+
+// A count among very many rows holds nobody up who can do without it.
+func TestASlowCountIsNotWaitedFor(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1, 0)
+	d := &slow{newTable(), make(chan struct{}, 1), make(chan struct{})}
+	b := NewBacklog(Quota{Prompts: 32}, d, func() time.Time { return now })
+	b.patience = 0
+	// Before the first count a share is admitted, and no more.
+	require.True(t, raise(t, b, d.table, "agent:a"))
+	require.True(t, raise(t, b, d.table, "agent:a"))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := b.Take(ctx, "agent:a", false, Waiting{Prompts: 1})
+	require.ErrorIs(t, err, context.Canceled)
+	require.True(t, raise(t, b, d.table, "agent:b"))
+	<-d.began
+	d.add("agent:a", 30)
+	now = now.Add(time.Minute)
+	d.goOn <- struct{}{}
+	// Both are in the first count, which began before they were made: they count twice until the next.
+	require.False(t, raise(t, b, d.table, "agent:a"))
+	// A count that took a minute is made again after twenty. Meanwhile one at the limit is refused.
+	now = now.Add(15 * time.Minute)
+	require.False(t, raise(t, b, d.table, "agent:a"))
+	require.Empty(t, d.began)
+	d.add("agent:a", -30)
+	now = now.Add(5 * time.Minute)
+	require.False(t, raise(t, b, d.table, "agent:a"), "the count goes on")
+	<-d.began
+	d.goOn <- struct{}{}
+	for !raise(t, b, d.table, "agent:a") {
+		require.Empty(t, d.began)
+	}
+}

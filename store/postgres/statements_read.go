@@ -370,19 +370,37 @@ FROM (
 	WHERE r.revoked_at_ms IS NULL AND (r.expires_at_ms IS NULL OR r.expires_at_ms > (SELECT now_ms FROM clock)) LIMIT $1::bigint
 ) AS counted`,
 
-	Backlogs: `
-SELECT counted.principal, sum(counted.prompts)::bigint, sum(counted.queued)::bigint
+	OpenRequestAfter: `
+SELECT q.kind, q.session_id, q.run_id, q.request_id
+FROM requests AS q
+WHERE q.settled_number IS NULL AND (q.kind, q.session_id, q.run_id, q.request_id) > ($1::text, $2::text, $3::text, $4::text)
+ORDER BY q.kind, q.session_id, q.run_id, q.request_id
+LIMIT 1 OFFSET $5::bigint`,
+
+	// Whatever is estimated, the runs of some thousand requests are looked up one by one.
+	PromptsOf: `
+SELECT coalesce(r.holder_principal, r.principal, ''), count(*)
 FROM (
-	SELECT coalesce(r.holder_principal, r.principal, '') AS principal, count(*) AS prompts, 0 AS queued
-	FROM requests AS q JOIN runs AS r ON r.session_id = q.session_id AND r.run_id = q.run_id
-	WHERE q.settled_number IS NULL
-	GROUP BY 1
-	UNION ALL
-	SELECT coalesce(r.principal, ''), 0, count(*) FROM runs AS r
-	WHERE coalesce(r.finished_at_ms, 0) = 0 AND r.status = 'queued'
-	GROUP BY 1
-) AS counted
-GROUP BY counted.principal`,
+	SELECT one.session_id, one.run_id FROM requests AS one
+	WHERE one.settled_number IS NULL AND (one.kind, one.session_id, one.run_id, one.request_id) > ($1::text, $2::text, $3::text, $4::text)
+		AND (one.kind, one.session_id, one.run_id, one.request_id) <= ($5::text, $6::text, $7::text, $8::text)
+	ORDER BY one.kind, one.session_id, one.run_id, one.request_id OFFSET 0
+) AS q
+CROSS JOIN LATERAL (
+	SELECT one.holder_principal, one.principal FROM runs AS one
+	WHERE one.session_id = q.session_id AND one.run_id = q.run_id OFFSET 0
+) AS r
+GROUP BY 1`,
+
+	UnfinishedRunAfter: `
+SELECT r.submitted_at_ms FROM runs AS r
+WHERE coalesce(r.finished_at_ms, 0) = 0 AND r.submitted_at_ms > $1::bigint
+ORDER BY r.submitted_at_ms LIMIT 1 OFFSET $2::bigint`,
+
+	QueuedOf: `
+SELECT coalesce(r.principal, ''), count(*) FROM runs AS r
+WHERE coalesce(r.finished_at_ms, 0) = 0 AND r.submitted_at_ms > $1::bigint AND r.submitted_at_ms <= $2::bigint AND r.status = 'queued'
+GROUP BY 1`,
 
 	DueEffects: `
 SELECT f.session_id, f.effect_id

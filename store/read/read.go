@@ -104,8 +104,14 @@ type Statements struct {
 	// is counted (see the Counted names), a kind, a band of ages, how many rows there are, and the
 	// moment of the oldest, or 0.
 	Vitals string
-	// Backlogs has a principal, its open requests and its queued runs.
-	Backlogs string
+	// OpenRequestAfter has kind, session_id, run_id and request_id of the open request that is $5
+	// places behind $1 to $4, which are the same. PromptsOf has a principal and how many open
+	// requests it has, of those behind $1 to $4 that are not behind $5 to $8.
+	OpenRequestAfter, PromptsOf string
+	// UnfinishedRunAfter has the submitted_at_ms of the unfinished run that is $2 places behind
+	// those of $1 submitted_at_ms. QueuedOf has a principal and how many queued runs it has, of those
+	// submitted after $1 and not after $2.
+	UnfinishedRunAfter, QueuedOf string
 
 	Lists Lists
 }

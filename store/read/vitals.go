@@ -2,6 +2,7 @@ package read
 
 import (
 	"context"
+	"math"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -24,14 +25,70 @@ type vitalsRow struct {
 	model.Tally
 }
 
-// Backlogs returns what each principal has waiting.
+// backlogRows is how many rows one statement of Backlogs looks at. Among very many it takes
+// some ten milliseconds, after which another list may have its turn.
+const backlogRows = 5_000
+
+// Backlogs returns what each principal has waiting. It is not of one moment: what is settled or
+// made meanwhile may count or not, and all else counts once.
 func (r *Reader) Backlogs(ctx context.Context) ([]model.Backlog, error) {
-	targets := func(row *model.Backlog) []any { return []any{&row.Principal, &row.Prompts, &row.Queued} }
-	var rows []model.Backlog
-	if err := r.lists.Ask(ctx, Query{r.sql.Backlogs, nil, into(targets, &rows)}); err != nil {
-		return nil, err
+	counted := map[string]*model.Backlog{}
+	of := func(principal string) *model.Backlog {
+		if counted[principal] == nil {
+			counted[principal] = &model.Backlog{Principal: principal}
+		}
+		return counted[principal]
 	}
-	return rows, nil
+	type tally struct {
+		principal string
+		count     int64
+	}
+	targets := func(t *tally) []any { return []any{&t.principal, &t.count} }
+	// Kinds are words, which are before a tilde.
+	type position struct{ kind, sessionID, runID, requestID string }
+	places := func(p *position) []any { return []any{&p.kind, &p.sessionID, &p.runID, &p.requestID} }
+	for after, last := (position{}), (position{kind: "~"}); after != last; {
+		to := last
+		ends, err := list(ctx, r.lists, places, r.sql.OpenRequestAfter, after.kind, after.sessionID, after.runID, after.requestID, backlogRows-1)
+		if err != nil {
+			return nil, err
+		}
+		if len(ends) > 0 {
+			to = ends[0]
+		}
+		tallies, err := list(ctx, r.lists, targets, r.sql.PromptsOf,
+			after.kind, after.sessionID, after.runID, after.requestID, to.kind, to.sessionID, to.runID, to.requestID)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range tallies {
+			of(t.principal).Prompts += t.count
+		}
+		after = to
+	}
+	for after, last := int64(-1), int64(math.MaxInt64); after != last; {
+		to := last
+		ends, err := list(ctx, r.lists, itself[int64], r.sql.UnfinishedRunAfter, after, backlogRows-1)
+		if err != nil {
+			return nil, err
+		}
+		if len(ends) > 0 {
+			to = ends[0]
+		}
+		tallies, err := list(ctx, r.lists, targets, r.sql.QueuedOf, after, to)
+		if err != nil {
+			return nil, err
+		}
+		for _, t := range tallies {
+			of(t.principal).Queued += t.count
+		}
+		after = to
+	}
+	backlogs := make([]model.Backlog, 0, len(counted))
+	for _, backlog := range counted {
+		backlogs = append(backlogs, *backlog)
+	}
+	return backlogs, nil
 }
 
 // Vitals implements runs.Gauge.

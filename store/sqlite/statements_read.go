@@ -334,17 +334,29 @@ FROM (
 	WHERE r.revoked_at_ms IS NULL AND (r.expires_at_ms IS NULL OR r.expires_at_ms > $2) LIMIT $1
 ) AS counted`,
 
-	Backlogs: `
-SELECT counted.principal, sum(counted.prompts), sum(counted.queued)
-FROM (
-	SELECT coalesce(r.holder_principal, r.principal, '') AS principal, count(*) AS prompts, 0 AS queued
-	FROM requests AS q CROSS JOIN runs AS r ON r.session_id = q.session_id AND r.run_id = q.run_id
-	WHERE q.outcome IS NULL
-	GROUP BY 1
-	UNION ALL
-	SELECT coalesce(r.principal, ''), 0, count(*) FROM runs AS r WHERE r.finished_at_ms IS NULL AND r.status = 'queued' GROUP BY 1
-) AS counted
-GROUP BY counted.principal`,
+	OpenRequestAfter: `
+SELECT q.kind, q.session_id, q.run_id, q.request_id
+FROM requests AS q INDEXED BY requests_open
+WHERE q.outcome IS NULL AND (q.kind, q.session_id, q.run_id, q.request_id) > ($1, $2, $3, $4)
+ORDER BY q.kind, q.session_id, q.run_id, q.request_id
+LIMIT 1 OFFSET $5`,
+
+	PromptsOf: `
+SELECT coalesce(r.holder_principal, r.principal, ''), count(*)
+FROM requests AS q INDEXED BY requests_open CROSS JOIN runs AS r ON r.session_id = q.session_id AND r.run_id = q.run_id
+WHERE q.outcome IS NULL AND (q.kind, q.session_id, q.run_id, q.request_id) > ($1, $2, $3, $4)
+	AND (q.kind, q.session_id, q.run_id, q.request_id) <= ($5, $6, $7, $8)
+GROUP BY 1`,
+
+	UnfinishedRunAfter: `
+SELECT r.submitted_at_ms FROM runs AS r INDEXED BY runs_list_unfinished
+WHERE r.finished_at_ms IS NULL AND r.submitted_at_ms > $1
+ORDER BY r.submitted_at_ms LIMIT 1 OFFSET $2`,
+
+	QueuedOf: `
+SELECT coalesce(r.principal, ''), count(*) FROM runs AS r INDEXED BY runs_list_unfinished
+WHERE r.finished_at_ms IS NULL AND r.submitted_at_ms > $1 AND r.submitted_at_ms <= $2 AND r.status = 'queued'
+GROUP BY 1`,
 
 	DueEffects: `
 SELECT f.session_id, f.effect_id

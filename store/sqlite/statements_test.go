@@ -81,7 +81,6 @@ var walked = map[string]*regexp.Regexp{
 	"sqlite_autoindex_webhooks_1": regexp.MustCompile(`^sqlAddWebhook$`),
 	"rules_list":                  regexp.MustCompile(`^Rules {SessionID: `),
 	"sqlite_autoindex_runs_1":     regexp.MustCompile(`^CountRuns {SessionID: AgentID: Status: Kind: `),
-	"requests_run_open":           regexp.MustCompile(`^Backlogs$`),
 	"messages_waiting_of_run":     regexp.MustCompile(`^Vitals$`),
 	"rules_standing":              regexp.MustCompile(`^Vitals$`),
 	"sqlite_autoindex_rules_2":    regexp.MustCompile(`^CountRules {SessionID: `),
