@@ -49,7 +49,7 @@ func TestLimitsAreDocumented(t *testing.T) {
 		"Events or outputs":    {count(api.MaxEventsPerList), size(api.MaxReplyBytes)},
 		"Outputs in a view":    {count(api.MaxOutputsShown), size(api.MaxReplyBytes)},
 	} {
-		row := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(what) + `[^|]*\|(.*)\|$`).FindAllStringSubmatch(table, -1)
+		row := regexp.MustCompile(`(?m)^\| `+regexp.QuoteMeta(what)+`[^|]*\|(.*)\|$`).FindAllStringSubmatch(table, -1)
 		require.Len(t, row, 1, "the row %q", what)
 		rest := row[0][1]
 		for _, number := range numbers {
