@@ -202,12 +202,8 @@ func TestWhoAskedIsExcludedByTheQuery(t *testing.T) {
 			"request_approval":  `{"tool_name":"deploy","input":{},"key":"k","wait_seconds":0}`,
 			"permission_prompt": prompt,
 		} {
-			asked, answered := context.WithCancel(t.Context())
-			done := make(chan struct{})
-			go func() {
-				defer close(done)
-				text(asked, both, tool, arguments)
-			}()
+			answered := make(chan string, 1)
+			go func() { answered <- text(t.Context(), both, tool, arguments) }()
 			open := s.pending(s.connect(api.RoleOperator, ""))
 			require.Equal(t, excluded, open.Request.ExcludeRequester, "%s %s", query, tool)
 			allow := client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{{RequestID: open.Request.ID, Behavior: api.BehaviorAllow}}}
@@ -219,8 +215,7 @@ func TestWhoAskedIsExcludedByTheQuery(t *testing.T) {
 				_, err = s.person().ResolveRunApprovals(t.Context(), open.RunID, allow)
 			}
 			require.NoError(t, err)
-			answered()
-			<-done
+			require.Contains(t, <-answered, map[string]string{"request_approval": `"status":"`, "permission_prompt": `"behavior":"allow"`}[tool])
 		}
 	}
 }
