@@ -26,6 +26,7 @@ func inBrowser(t *testing.T, base, path string) *reader {
 		chromedp.ExecPath(browser), chromedp.UserDataDir(t.TempDir()),
 		// A sandbox needs rights that the account of a test may lack, or, as root, a flag.
 		chromedp.NoSandbox)
+	rig.KeepNetwork(t)
 	allocated, release := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(release)
 	tab, closeTab := chromedp.NewContext(allocated)

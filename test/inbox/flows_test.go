@@ -109,6 +109,7 @@ func (f *flows) all(t *testing.T) {
 		{"Tokens", f.tokens},
 		{"Webhooks", f.webhooks},
 		{"Issuer", f.issuer},
+		{"Torn", f.torn},
 		{"Documents", f.documents},
 		{"Axe", f.axe},
 		{"Many", f.many},

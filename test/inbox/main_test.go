@@ -58,6 +58,7 @@ var browserNames = []string{"chromium", "chromium-browser", "google-chrome", "go
 // startBrowser returns a context in which tabs can be opened.
 func startBrowser(t testing.TB) context.Context {
 	t.Helper()
+	rig.KeepNetwork(t)
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
 		chromedp.ExecPath(rig.Need(t, browserNames...)), chromedp.UserDataDir(t.TempDir()),
 		// A sandbox needs rights that the account of a test may lack, or, as root, a flag.

@@ -60,6 +60,7 @@ func NewPatroni(tb testing.TB) *Patroni {
 	require.NoError(tb, err)
 	require.NoError(tb, os.Chown(directory, int(account.Uid), int(account.Gid)))
 	p := &Patroni{name: "hp" + strconv.Itoa(os.Getpid()), directory: directory, bin: bin, account: account}
+	changeNetwork(tb)
 	tb.Cleanup(p.remove)
 
 	subnet := fmt.Sprintf("10.213.%d.", os.Getpid()%250)

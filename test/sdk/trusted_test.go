@@ -148,6 +148,7 @@ func TestTypeScriptInABrowser(t *testing.T) {
 		chromedp.ExecPath(rig.Need(t, "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")), chromedp.UserDataDir(t.TempDir()),
 		// A sandbox needs rights that the account of a test may lack, or, as root, a flag.
 		chromedp.NoSandbox)
+	rig.KeepNetwork(t)
 	allocated, release := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(release)
 	browser, stop := chromedp.NewContext(allocated)

@@ -77,7 +77,12 @@ export async function call(method, path, body, more) {
   return document;
 }
 
-export const get = path => call("GET", path);
+// get reads, and once more when there was no answer: the network may have changed meanwhile.
+export const get = path => call("GET", path).catch(async error => {
+  if (error instanceof Refused) throw error;
+  await pause(500);
+  return call("GET", path);
+});
 export const path = (...segments) => "/v1/" + segments.map(encodeURIComponent).join("/");
 export const newKey = () => crypto.randomUUID();
 

@@ -108,6 +108,7 @@ onArrival(one => {
     new Notification("holdpoint", { body: plain(`${one.request.tool_name ?? "A question"} in ${one.session}`), tag: one.handle });
 });
 
+sessionStorage.removeItem("loadedAgain");
 document.addEventListener("click", followLinks);
 render(html`<${App} />`, document.getElementById("app"));
 start();

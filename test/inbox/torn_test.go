@@ -1,0 +1,47 @@
+//go:build unix
+
+package inbox
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// torn opens the page where answers are lost, as a browser loses them whose network changes: first of
+// scripts, then of what the page reads.
+func (f *flows) torn(t *testing.T) {
+	target, err := url.Parse(f.service.URL())
+	require.NoError(t, err)
+	forward := httputil.NewSingleHostReverseProxy(target)
+	const lost = 4 // a browser asks a second time by itself where a connection was used before
+	var asked atomic.Int64
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/assets/words.js" && asked.Add(1) <= lost {
+			panic(http.ErrAbortHandler)
+		}
+		forward.ServeHTTP(w, r)
+	}))
+	t.Cleanup(proxy.Close)
+	p := openPage(t, f.browser, proxy.URL, "/")
+	p.find("heading", "Inbox")
+	require.Greater(t, asked.Load(), int64(lost))
+	require.Equal(t, "null", p.eval(`String(sessionStorage.getItem("loadedAgain"))`))
+
+	p.eval(`(() => {
+		const real = fetch;
+		let left = 1;
+		globalThis.fetch = (to, ...more) => String(to).startsWith("/v1/decisions") && left-- > 0 ? Promise.reject(new TypeError("Failed to fetch")) : real(to, ...more);
+		return "";
+	})()`)
+	p.find("link", "History").click()
+	p.until("what was decided", func() bool {
+		return strings.Contains(p.shown(), "What was decided") || len(p.all(nil, "table", "")) > 0
+	})
+}

@@ -1,0 +1,10 @@
+// Loads the page again when one of its scripts could not be had: a browser gives them up when its
+// network changes meanwhile.
+
+"use strict";
+addEventListener("error", event => {
+  if (!(event.target instanceof HTMLScriptElement)) return;
+  const tries = Number(sessionStorage.getItem("loadedAgain") ?? 0);
+  sessionStorage.setItem("loadedAgain", tries + 1);
+  setTimeout(() => location.reload(), Math.min(500 * 2 ** tries, 30000));
+}, true);
