@@ -97,6 +97,13 @@ func TestInstalledIsWhatTheDocumentShows(t *testing.T) {
 		require.False(t, changed, of.name)
 		require.Equal(t, string(installed), string(again))
 	}
+	script, err := os.ReadFile("../testdata/script/hook.txtar")
+	require.NoError(t, err)
+	dryRuns := regexp.MustCompile("(?s)<!-- test:dry-run-[a-z-]+ -->\n```sh\n(.*?)\n```").FindAllSubmatch(text, -1)
+	require.Len(t, dryRuns, 2)
+	for _, shown := range dryRuns {
+		require.Contains(t, string(script), "\nexec "+string(shown[1])+"\n", "a script runs it")
+	}
 }
 
 // TestFlagsNameTheAgents: what a flag takes is what is described.

@@ -6,7 +6,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/internal/failpoint"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -34,7 +33,7 @@ WHERE session_id = $1 AND run_id = $2`
 	// What a child asked is the input of a run in its parent's session, and its preview is copied out of it.
 	sqlRedactAsked = `
 UPDATE runs SET text_preview = NULL, input = '{"redacted":true}'
-WHERE session_id = $1 AND run_id = $2 AND kind = '` + string(api.KindParentClarification) + `'`
+WHERE session_id = $1 AND run_id = $2 AND kind = 'parent_clarification'`
 	sqlRedactSession = `UPDATE sessions SET version = version + 1 WHERE session_id = $1`
 )
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/internal/failpoint"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -32,10 +31,10 @@ UPDATE runs SET output = NULL, error = CASE WHEN error IS NULL THEN NULL ELSE 'r
 WHERE session_id = $1 AND run_id = $2`
 	// What a child asked is the input of a run in its parent's session, and its preview is copied out of it.
 	sqlRedactAsked = `
-UPDATE runs SET text_preview = NULL WHERE session_id = $1 AND run_id = $2 AND kind = '` + string(api.KindParentClarification) + `'`
+UPDATE runs SET text_preview = NULL WHERE session_id = $1 AND run_id = $2 AND kind = 'parent_clarification'`
 	sqlRedactAskedInput = `
 UPDATE run_payloads SET value = '{"redacted":true}' WHERE run_id = $2 AND member = 'input'
-	AND EXISTS (SELECT 1 FROM runs AS r WHERE r.session_id = $1 AND r.run_id = $2 AND r.kind = '` + string(api.KindParentClarification) + `')`
+	AND EXISTS (SELECT 1 FROM runs AS r WHERE r.session_id = $1 AND r.run_id = $2 AND r.kind = 'parent_clarification')`
 	sqlRedactSession = `UPDATE sessions SET version = version + 1 WHERE session_id = $1`
 )
 
