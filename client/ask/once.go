@@ -72,17 +72,16 @@ func (a *Asker) once(ctx context.Context, params client.CreateRunParams, lease t
 	return answer, err
 }
 
-// inTurn makes the run as soon as its session has no other.
+// inTurn makes the run as soon as its session has no other. While the service has never answered,
+// nobody is waiting for a turn: its absence is told at once.
 func (a *Asker) inTurn(ctx context.Context, params client.CreateRunParams) (*client.CreatedRun, error) {
-	patience := time.Now().Add(a.patience())
+	var patience time.Time
 	for {
 		asked := time.Now()
 		created, err := a.Client.CreateRun(ctx, params)
 		if errors.Is(err, client.ErrRunNotClaimable) {
+			patience = time.Now().Add(a.patience())
 			err = a.help(ctx, params.SessionID, turn)
-			if err == nil {
-				patience = time.Now().Add(a.patience())
-			}
 		}
 		switch {
 		case created != nil:

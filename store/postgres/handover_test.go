@@ -75,7 +75,9 @@ func (c claimant) Claiming(run runs.Claimable) bool      { return run.SessionID 
 func TestOthersHearOfRunsThatNobodyHereClaims(t *testing.T) {
 	t.Parallel()
 	url := postgrestest.URL(t)
-	other, here := open(t, url, Options{}), open(t, url, Options{})
+	other := open(t, url, Options{})
+	alone(t, other) // it listens before the other one looks whether anybody does
+	here := open(t, url, Options{})
 	heard := &commits{}
 	defer other.Subscribe(heard.add)()
 	defer here.HandOver(claimant("mine"))()

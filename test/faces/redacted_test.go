@@ -12,16 +12,18 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// taken is what is taken out of the logs.
-const taken = "hunter2-to-be-taken-out"
+// secret begins what is taken out of the logs.
+const secret = "hunter2-to-be-taken-out"
 
 // pastScene is a session that a parent's session answered, whose run is over, with what every face
 // showed of it.
 type pastScene struct {
 	s               *inProcess
 	session, parent string
-	runID, asksID   string
-	handles         []string
+	// taken is what is taken out of the logs, of this scene alone: lists show the others.
+	taken         string
+	runID, asksID string
+	handles       []string
 	// eventIDs are the events of both sessions, by session.
 	eventIDs map[string][]string
 	// segments are the ids under which timbal's clients know the parts of the run.
@@ -60,7 +62,7 @@ func testRedacted(t *testing.T, s *inProcess) {
 // and is over.
 func (s *inProcess) past(t *testing.T, id string) *pastScene {
 	t.Helper()
-	ctx := rig.Soon(t)
+	ctx, taken := rig.Soon(t), secret+"-"+id
 	do := func(path, body string) Reply {
 		t.Helper()
 		got, err := s.Post(ctx, path, body)
@@ -68,7 +70,7 @@ func (s *inProcess) past(t *testing.T, id string) *pastScene {
 		require.Less(t, got.Status, 300, "%s: %s", path, got.Body)
 		return got
 	}
-	p := &pastScene{s: s, session: id, parent: id + "-parent", runID: id + "-run", eventIDs: map[string][]string{}}
+	p := &pastScene{s: s, session: id, parent: id + "-parent", runID: id + "-run", taken: taken, eventIDs: map[string][]string{}}
 	do("/v1/sessions", `{"session_id":"`+p.parent+`"}`)
 	do("/v1/sessions", `{"session_id":"`+p.session+`","parent_session_id":"`+p.parent+`"}`)
 	question := `"questions":[{"id":"one","question":"` + taken + `","options":[{"id":"o","label":"` + taken + `"}]}]`
@@ -171,7 +173,7 @@ func (p *pastScene) look(t *testing.T) (seen int) {
 		require.NoError(t, err)
 		require.Equal(t, http.StatusOK, got.Status, "%s: %s", path, got.Body)
 		require.NotEmpty(t, got.Body, path)
-		seen += strings.Count(got.Body, taken)
+		seen += strings.Count(got.Body, p.taken)
 	}
 	// The streams of sessions, from the beginning, up to the last event.
 	for session, ids := range p.eventIDs {
@@ -185,7 +187,7 @@ func (p *pastScene) look(t *testing.T) (seen int) {
 				ID string `json:"id"`
 			}
 			require.NoError(t, json.Unmarshal([]byte(data), &entry))
-			next, seen = entry.ID, seen+strings.Count(data, taken)
+			next, seen = entry.ID, seen+strings.Count(data, p.taken)
 		}
 		stream.Close()
 	}
