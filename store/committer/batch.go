@@ -110,18 +110,18 @@ type decisions struct {
 	taker  runs.Taker
 }
 
-// add keeps a decision, and applies its change to the state.
-func (d *decisions) add(decided *call, state *runs.State, change runs.Change, reply runs.Reply, err error) {
+// add keeps a decision of a moment, and applies its change to the state.
+func (d *decisions) add(decided *call, state *runs.State, nowMs int64, change runs.Change, reply runs.Reply, err error) {
 	d.all = append(d.all, decision{decided, reply, err})
 	if !change.Empty() {
-		d.apply(state, change)
+		d.apply(state, nowMs, change)
 	}
 }
 
-func (d *decisions) apply(state *runs.State, change runs.Change) {
+func (d *decisions) apply(state *runs.State, nowMs int64, change runs.Change) {
 	session := d.bySession[state.SessionID]
 	if session == nil {
-		session = &changedSession{state: state, claimableBefore: map[string]int64{}}
+		session = &changedSession{state: state, nowMs: nowMs, claimableBefore: map[string]int64{}}
 		if d.bySession == nil {
 			d.bySession = map[string]*changedSession{}
 		}
@@ -134,7 +134,7 @@ func (d *decisions) apply(state *runs.State, change runs.Change) {
 }
 
 // committed answers the calls of decisions that are durable, and announces what they changed.
-func (c *Committer) committed(d *decisions, nowMs int64) {
+func (c *Committer) committed(d *decisions) {
 	for i := range d.changes {
 		for _, run := range d.changes[i].NewRuns {
 			c.sessionOf.Add(run.RunID, run.SessionID)
@@ -151,7 +151,7 @@ func (c *Committer) committed(d *decisions, nowMs int64) {
 	d.endHandover(nil)
 	failpoint.Hit("committer.answered")
 	for _, session := range d.changed {
-		c.options.Announce(session.notice(nowMs))
+		c.options.Announce(session.notice())
 	}
 	if c.options.Observer != nil && len(d.changes) > 0 {
 		c.options.Observer.Committed(d.changes)
@@ -205,13 +205,14 @@ func (c *Committer) tryCommit(l *lane, calls []*call, aside bool) (locked []*cal
 		if !waiting.beginDeciding() {
 			continue
 		}
-		change, reply, err := c.decideCommand(state, waiting.command, batch.NowMs())
-		d.add(waiting, state, change, reply, err)
+		nowMs := c.momentFor(state, batch.NowMs())
+		change, reply, err := c.decideCommand(state, waiting.command, nowMs)
+		d.add(waiting, state, nowMs, change, reply, err)
 		if r := remembered[waiting.sessionID]; r != nil {
 			r.Applied(&change)
 		}
 	}
-	c.handOver(d, remembered, batch.NowMs())
+	c.handOver(d, remembered)
 	failpoint.Hit("committer.decided")
 	if len(d.changes) > 0 {
 		if err := batch.Commit(ctx, runs.Gather(d.changes)); err != nil {
@@ -220,7 +221,7 @@ func (c *Committer) tryCommit(l *lane, calls []*call, aside bool) (locked []*cal
 		written = true
 	}
 	answered = true
-	c.committed(d, batch.NowMs())
+	c.committed(d)
 	if c.unread != nil && !aside {
 		for _, r := range remembered {
 			r.Committed()
@@ -228,6 +229,18 @@ func (c *Committer) tryCommit(l *lane, calls []*call, aside bool) (locked []*cal
 		}
 	}
 	return locked, nil
+}
+
+// momentFor returns the moment of a decision about a session: that of the clock that decides,
+// but none before the session's last change. That change may rest on an estimate of the clock
+// which was ahead by a moment, and what it made claimable, or due, is so for whoever comes
+// behind it. A session that is ahead by more than estimates may be, because the clock was set
+// back, does not take its moments with it.
+func (c *Committer) momentFor(state *runs.State, nowMs int64) int64 {
+	if session := state.Session; session != nil && session.UpdatedAtMs <= nowMs+c.options.ClockTolerance.Milliseconds() {
+		return max(nowMs, session.UpdatedAtMs)
+	}
+	return nowMs
 }
 
 // decideCommand keeps a panic of one decision from reaching the others.
@@ -247,6 +260,8 @@ func (c *Committer) decideCommand(state *runs.State, command runs.Command, nowMs
 // changedSession is what a notice is made from.
 type changedSession struct {
 	state *runs.State
+	// nowMs is the moment of its first decision, and of all others in the batch.
+	nowMs int64
 	// claimableBefore holds the ClaimableAtMs that the changed runs had before the
 	// batch, in the order of touched.
 	claimableBefore map[string]int64
@@ -287,11 +302,11 @@ func (s *changedSession) addChange(change runs.Change) {
 }
 
 // claimable returns the runs that have become claimable.
-func (s *changedSession) claimable(nowMs int64) []runs.Claimable {
+func (s *changedSession) claimable() []runs.Claimable {
 	var claimable []runs.Claimable
 	for _, runID := range s.touched {
 		run := s.state.Runs[runID]
-		if at := run.ClaimableAtMs; at != 0 && at <= nowMs && at != s.claimableBefore[runID] {
+		if at := run.ClaimableAtMs; at != 0 && at <= s.nowMs && at != s.claimableBefore[runID] {
 			claimable = append(claimable, runs.Claimable{
 				RunID: run.RunID, SessionID: run.SessionID, AgentID: run.AgentID, ClaimableAtMs: at, Principal: run.Principal, HolderPrincipal: run.HolderPrincipal,
 			})
@@ -300,7 +315,7 @@ func (s *changedSession) claimable(nowMs int64) []runs.Claimable {
 	return claimable
 }
 
-func (s *changedSession) notice(nowMs int64) runs.Notice {
+func (s *changedSession) notice() runs.Notice {
 	notice := runs.Notice{SessionID: s.state.SessionID, Prompts: s.prompts, Events: s.events}
 	if len(s.events) > 0 {
 		notice.FirstEventID = s.events[0].EventID
@@ -308,9 +323,9 @@ func (s *changedSession) notice(nowMs int64) runs.Notice {
 	if s.state.Session != nil {
 		notice.LastEventID = s.state.Session.LastEventID
 	}
-	notice.Claimable = s.claimable(nowMs)
+	notice.Claimable = s.claimable()
 	for _, effectID := range s.changedEffects {
-		if effect := s.state.Effects[effectID]; effect.DueAtMs != 0 && effect.DueAtMs <= nowMs {
+		if effect := s.state.Effects[effectID]; effect.DueAtMs != 0 && effect.DueAtMs <= s.nowMs {
 			notice.Owed = append(notice.Owed, runs.DueEffect{SessionID: s.state.SessionID, EffectID: effectID})
 		}
 	}

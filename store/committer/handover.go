@@ -48,14 +48,14 @@ type handed struct {
 
 // handOver decides the claims of those who wait for the runs that a batch makes claimable. Only a
 // run of which a claim has all rows is handed over; whoever is not served finds it as ever.
-func (c *Committer) handOver(d *decisions, of map[string]*runs.Remembered, nowMs int64) {
+func (c *Committer) handOver(d *decisions, of map[string]*runs.Remembered) {
 	taker := c.takerWaiting()
 	if taker == nil {
 		return
 	}
 	var claimable []runs.Claimable
 	for _, session := range d.changed {
-		for _, run := range session.claimable(nowMs) {
+		for _, run := range session.claimable() {
 			if of[run.SessionID].Answers(claimNeeds(run)) {
 				claimable = append(claimable, run)
 			}
@@ -74,13 +74,14 @@ func (c *Committer) handOver(d *decisions, of map[string]*runs.Remembered, nowMs
 			taker.Taken(claim, runs.Reply{}, errNotHandedOver)
 			continue
 		}
+		nowMs := d.bySession[claimable[i].SessionID].nowMs
 		change, reply, err := c.decideCommand(remembered.State, claim, nowMs)
 		if err != nil || change.Session == nil {
 			taker.Taken(claim, runs.Reply{}, errNotHandedOver)
 			continue
 		}
 		d.handed = append(d.handed, handed{claim, reply})
-		d.apply(remembered.State, change)
+		d.apply(remembered.State, nowMs, change)
 		remembered.Applied(&change)
 	}
 }

@@ -87,7 +87,7 @@ func (c *Committer) decideRemembered(l *lane, calls []*call) (rest []*call) {
 	}()
 	b.decide(calls)
 	defer b.endHandover(errNotHandedOver)
-	c.handOver(&b.decisions, b.of, nowMs)
+	c.handOver(&b.decisions, b.of)
 	if len(b.changes) == 0 {
 		return b.rest
 	}
@@ -110,7 +110,7 @@ func (c *Committer) decideRemembered(l *lane, calls []*call) (rest []*call) {
 	}
 	c.clock.observe(lookedMs)
 	answered = true
-	c.committed(&b.decisions, nowMs)
+	c.committed(&b.decisions)
 	for _, session := range b.changed {
 		b.of[session.state.SessionID].Committed()
 	}
@@ -172,7 +172,7 @@ func (b *rememberedBatch) decideOne(waiting *call) (done bool) {
 		waiting.leave()
 		return false
 	}
-	b.add(waiting, remembered.State, change, reply, nil)
+	b.add(waiting, remembered.State, b.nowMs, change, reply, nil)
 	remembered.Applied(&change)
 	b.rulesWritten = b.rulesWritten || len(change.NewRules)+len(change.UpdatedRules) > 0
 	return true

@@ -116,6 +116,34 @@ func TestAWrongEstimateOfTheClockIsRefused(t *testing.T) {
 	}
 }
 
+// A decision that was made from remembered rows may have a moment that is a little ahead of the
+// database's clock. Whoever acts on it at once, with a command that reads, is not told to wait.
+func TestADecisionAheadOfTheClockIsActedOnAtOnce(t *testing.T) {
+	t.Parallel()
+	var offMs atomic.Int64
+	started := time.Now()
+	local := func() int64 { return time.Since(started).Milliseconds() + offMs.Load() }
+	url := postgrestest.URL(t)
+	ahead := open(t, url, Options{NoListen: true, Committer: committer.Options{Clock: local, Lanes: 1}})
+	other := open(t, url, Options{NoListen: true})
+	suspension := approval("q")
+	do(t, ahead, &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: api.JSON(`1`), Suspend: &suspension})
+	offMs.Store(90)
+	do(t, ahead, &runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{{RequestID: "q", Behavior: api.BehaviorAllow}}})
+	claimed := do(t, other, &runs.ClaimRun{RunID: "r", WorkerID: "w"})
+	require.Equal(t, api.StatusRunning, claimed.Run.Run.Status)
+
+	nowMs, err := other.NowMs(t.Context())
+	require.NoError(t, err)
+	_, err = other.reads.Exec(t.Context(), `UPDATE sessions SET updated_at_ms = $1`, nowMs+3_600_000)
+	require.NoError(t, err)
+	third := open(t, url, Options{NoListen: true})
+	do(t, third, &runs.Heartbeat{RunID: "r", Fence: 1})
+	run, err := third.Run(t.Context(), "r")
+	require.NoError(t, err)
+	require.InDelta(t, nowMs, run.Run.UpdatedAtMs, 60_000, "a clock that was set back rules again")
+}
+
 // What the server refuses at the very end, after every statement was carried out, is not answered
 // as if it were there.
 func TestWhatIsRefusedAtTheCommitIsNotAnswered(t *testing.T) {
