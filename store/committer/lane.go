@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -70,6 +71,10 @@ func (c *Committer) runLane(l *lane) {
 		if !open {
 			break
 		}
+		// Let those run who are ready to: all who were just answered may have another command.
+		// Otherwise the lane and the one whom it woke last wake each other in turns, and Go lets
+		// the rest of them wait for as long as a time slice, which is 10 ms.
+		runtime.Gosched()
 		c.process(l, c.gather(l, first))
 		c.rescheduleLocked(l)
 		c.attemptAside(l)

@@ -3,7 +3,6 @@ package sqlite
 import (
 	"context"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -81,11 +80,13 @@ func updateOf[R any](t *columns.Table[R], closed bool) statement[R] {
 	var s statement[R]
 	var sets, finds []string
 	for i := range t.Columns {
-		switch c := &t.Columns[i]; {
-		case c.Key():
-			finds = append(finds, c.Name+" = "+s.add(c))
-		case c.Changes(closed) && !c.Large():
+		if c := &t.Columns[i]; !c.Key() && c.Changes(closed) && !c.Large() {
 			sets = append(sets, c.Name+" = "+s.add(c))
+		}
+	}
+	for i := range t.Columns {
+		if c := &t.Columns[i]; c.Key() {
+			finds = append(finds, c.Name+" = "+s.add(c))
 		}
 	}
 	if t.UpdatesWhile != "" {
@@ -97,10 +98,12 @@ func updateOf[R any](t *columns.Table[R], closed bool) statement[R] {
 	return s
 }
 
-// add adds an argument and returns its placeholder.
+// add adds the next argument of the text and returns its placeholder. It has no number: the driver
+// looks for the argument of each number among all others, with text made of theirs, which took
+// half the time of an insert of many rows.
 func (s *statement[R]) add(c *columns.Column[R]) string {
 	s.arguments = append(s.arguments, c)
-	return "$" + strconv.Itoa(len(s.arguments))
+	return "?"
 }
 
 // run runs the statement, which has as many arguments of each row, and returns how many rows it
