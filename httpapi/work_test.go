@@ -186,13 +186,15 @@ func testWork(t *testing.T, a *rig) {
 			{`[]`, "/events"},
 			{`[1]`, "/events/0"},
 			{`[{"type":"x"},{}]`, "/events/1/type"},
+			{`[{"type":"a"},{"type":"a"},{"type":"a"},{"type":1}]`, "/events/3/type"},
 		} {
 			a.post(t, path, fmt.Sprintf(`{"fence":%q,"events":%s}`, run.fence, bad.events)).refused(api.CodeInvalidRequest).pointer(bad.pointer)
 		}
 		for _, bad := range []struct{ events, pointer string }{
 			{`[{"type":"completed"}]`, "/events/0/type"},
 			{`[{"type":"output"}]`, "/events/0/content"},
-			{`[{"type":"output","content":1}]`, "/events/0"},
+			{`[{"type":"output","content":1}]`, "/events/0/content"},
+			{`[{"type":"completed","Type":"note"}]`, "/events/0/type"},
 		} {
 			a.post(t, path, fmt.Sprintf(`{"fence":%q,"events":%s}`, run.fence, bad.events), expecting(semantic)).refused(api.CodeInvalidRequest).pointer(bad.pointer)
 		}

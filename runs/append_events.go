@@ -1,8 +1,11 @@
 package runs
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/audit/chain"
@@ -68,8 +71,9 @@ func (c *AppendEvents) prepare(IDSource) error {
 			faults.Add(at, "must be an object")
 			continue
 		}
+		// Names are told apart by case: what readers of the body take for its type is what is checked here.
 		if err := json.Unmarshal(text, event); err != nil {
-			faults.Add(at, "must have a text as type; an output has content (text) and parts (array)")
+			addEventFault(&faults, at, err)
 			continue
 		}
 		switch {
@@ -87,6 +91,27 @@ func (c *AppendEvents) prepare(IDSource) error {
 		}
 	}
 	return faults.Err()
+}
+
+// addEventFault adds what is wrong with an event that could not be decoded, at the member that is wrong.
+func addEventFault(faults *refusal.Faults, at string, err error) {
+	pointer := jsontext.Pointer("")
+	var semantic *json.SemanticError
+	var syntactic *jsontext.SyntacticError
+	switch {
+	case errors.As(err, &semantic):
+		pointer = semantic.JSONPointer
+	case errors.As(err, &syntactic):
+		pointer = syntactic.JSONPointer
+	}
+	detail := "does not fit the schema"
+	switch pointer {
+	case "/type", "/content":
+		detail = "must be text"
+	case "/parts":
+		detail = "must be an array"
+	}
+	faults.Add(at+string(pointer), "%s", detail)
 }
 
 // prepareBody makes what is stored of an event. What has a fault may be prepared or not.

@@ -40,8 +40,9 @@ const redactedText = "redacted"
 var redactedInput = api.JSON(`{"redacted":true}`)
 
 // Redact takes out of a settled request what was asked and what was answered. What stays says that
-// it was asked, when, of which tool, and what became of it.
-func (r *Request) Redact() {
+// it was asked, when, of which tool, and what became of it, and its callback, which is needed until
+// the delivery with the returned id is done; both are empty without a callback.
+func (r *Request) Redact() (callbackEffectID string) {
 	switch r.Kind {
 	case KindApproval:
 		approval := r.Approval()
@@ -64,7 +65,14 @@ func (r *Request) Redact() {
 	if before.Rule != nil {
 		after.Rule = &api.AppliedRule{RuleID: before.Rule.RuleID, Text: redactedText}
 	}
-	r.Resolution, r.Sealed = document.Encode(after), nil
+	r.Resolution = document.Encode(after)
+	if !r.HasCallback() {
+		r.Sealed = nil
+		return ""
+	}
+	callback := r.SealedValues().Callback
+	r.Sealed = document.Encode(SealedValues{Callback: callback})
+	return CallbackEffectID(callback.Origin, r.Handle)
 }
 
 func redactQuestion(q api.UserQuestionRequest) api.UserQuestionRequest {

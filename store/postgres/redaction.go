@@ -26,7 +26,11 @@ WHERE e.session_id = $1 AND e.event_id = ANY ($2::text[]::bigint[]) AND (
 	OR EXISTS (SELECT FROM messages AS m WHERE m.session_id = $1 AND m.run_id = r.run_id AND m.acknowledged_at_ms IS NULL))`
 	sqlRedactRequests = `SELECT q.* FROM requests AS q WHERE q.session_id = $1 AND q.run_id = $2 AND q.request_id = $3 AND q.outcome IS NOT NULL`
 	sqlRedactEvent    = `UPDATE events SET body = $3 WHERE session_id = $1 AND event_id = $2`
-	sqlRedactRequest  = `UPDATE requests SET body = $4, resolution = $5, sealed = NULL WHERE session_id = $1 AND run_id = $2 AND request_id = $3`
+	// A callback is kept while its delivery is owed, and when it was given up, because it may be replayed.
+	sqlRedactRequest = `
+UPDATE requests SET body = $4, resolution = $5,
+	sealed = (SELECT $6::text FROM effects AS f WHERE f.session_id = $1 AND f.effect_id = $7 AND f.state <> 'done')
+WHERE session_id = $1 AND run_id = $2 AND request_id = $3`
 	sqlRedactRun      = `
 UPDATE runs SET output = NULL, error = CASE WHEN error IS NULL THEN NULL ELSE 'redacted' END
 WHERE session_id = $1 AND run_id = $2`

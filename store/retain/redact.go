@@ -26,7 +26,8 @@ type RedactStatements struct {
 	Requests string
 	// Event writes the body $3 of event $2 of the session $1.
 	Event string
-	// Request writes the body $4 and the resolution $5 of request $3 of run $2 of the session $1.
+	// Request writes the body $4 and the resolution $5 of request $3 of run $2 of the session $1, and takes out what is sealed of
+	// it: $6, its callback, stays while the effect $7 is not done.
 	Request string
 	// Run takes the output and the error out of the run $2 of the session $1.
 	Run string
@@ -97,8 +98,8 @@ func redactOne(ctx context.Context, tx Transaction, s *RedactStatements, event *
 				return err
 			}
 			for _, request := range requests {
-				request.Redact()
-				if _, err := tx.Write(ctx, s.Request, event.SessionID, event.RunID, requestID, string(request.Body), string(request.Resolution)); err != nil {
+				effectID := request.Redact()
+				if _, err := tx.Write(ctx, s.Request, event.SessionID, event.RunID, requestID, string(request.Body), string(request.Resolution), string(request.Sealed), effectID); err != nil {
 					return err
 				}
 			}

@@ -206,6 +206,50 @@ func TestCallbacksThatFailHoldUpNoOtherAndAreReplayed(t *testing.T) {
 	})
 }
 
+// What is owed to a callback is posted also when the request was redacted meanwhile, as what is left
+// of it. Once it was posted, nothing of the callback is kept.
+func TestACallbackIsPostedWhatARedactionLeft(t *testing.T) {
+	t.Parallel()
+	onEngines(t, func(t *testing.T, s *service) {
+		owed, posted := listen(t), listen(t)
+		owed.answer(http.StatusGone)
+		runID := s.raise(t, "s", api.Suspension{Approvals: []api.ApprovalRequest{calledBack("owed", owed.URL), calledBack("posted", posted.URL)}})
+		_, err := s.client.ResolveRunApprovals(t.Context(), runID, client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{
+			{RequestID: "owed", Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(`{"command":"hunter2-hunter2"}`)}, {RequestID: "posted", Behavior: api.BehaviorAllow},
+		}})
+		require.NoError(t, err)
+		first := owed.wait(t, 1)[0]
+		posted.wait(t, 1)
+		eventually(t, func() *bool {
+			ended := len(s.deliveries(t, api.CallbackWebhookID, api.EffectFailed)) == 1 && len(s.deliveries(t, api.CallbackWebhookID, api.EffectDone)) == 1
+			return map[bool]*bool{true: &ended}[ended]
+		})
+		_, err = s.client.CancelRun(t.Context(), runID, "")
+		require.NoError(t, err)
+		redacted, err := s.client.Redact(t.Context(), "s", api.RedactBody{BeforeMs: new(int64(1 << 53)), Reason: "asked for"})
+		require.NoError(t, err)
+		require.Positive(t, redacted.Redacted)
+
+		rows, is := s.Store.(runs.Rewrapper)
+		require.True(t, is)
+		kept, err := rows.SealedRequests(t.Context(), runs.SealedRequest{}, 10)
+		require.NoError(t, err)
+		require.Len(t, kept, 2)
+		require.NotNil(t, kept[0].Sealed, "of %s", kept[0].RequestID)
+		require.Nil(t, kept[1].Sealed, "of %s", kept[1].RequestID)
+
+		owed.answer(http.StatusOK)
+		_, err = s.client.ReplayWebhook(t.Context(), api.CallbackWebhookID)
+		require.NoError(t, err)
+		call := owed.wait(t, 2)[1]
+		require.Equal(t, first.header.Get("webhook-id"), call.header.Get("webhook-id"))
+		require.NotContains(t, string(call.body), "hunter2")
+		body := call.verified(t)
+		require.Equal(t, api.OutcomeAllowed, body.Data.Resolution.Outcome)
+		require.Empty(t, body.Data.Resolution.Grant.JWS, "nobody acts on what is left")
+	})
+}
+
 func TestCallbacksAreCheckedWhenTheyAreRaised(t *testing.T) {
 	t.Parallel()
 	s := start(t, inprocess.Memory)
