@@ -96,5 +96,5 @@ func TestAnEventMakesNoTable(t *testing.T) {
 			require.NotEqual(t, "OpenEphemeral", row["opcode"])
 		}
 	}
-	require.Equal(t, rowsAtOnce, strings.Count(writeEvents.insertMany.sql, "$")/len(writeEvents.insert.arguments))
+	require.Equal(t, rowsAtOnce, strings.Count(writeEvents.insertMany.sql, "?")/len(writeEvents.insert.arguments))
 }

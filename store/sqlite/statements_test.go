@@ -145,5 +145,5 @@ func arguments(query string) []any {
 	for _, parameter := range regexp.MustCompile(`\$\d+`).FindAllString(query, -1) {
 		distinct[parameter] = true
 	}
-	return make([]any, len(distinct))
+	return make([]any, len(distinct)+strings.Count(query, "?"))
 }
