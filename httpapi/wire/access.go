@@ -104,6 +104,10 @@ func (a *Access) enterStream(w http.ResponseWriter, r *http.Request) (identity *
 	return identity, during, leave, invalid(w, err)
 }
 
+// mayBeIDToken reports whether a secret has the three parts of a compact JWS, as ID tokens have and the
+// secrets of tokens have not.
+func mayBeIDToken(secret string) bool { return strings.Count(secret, ".") == 2 }
+
 // enter finds out who calls: by the header, or without one by the cookie, or without both by a
 // client certificate.
 func (a *Access) enter(w http.ResponseWriter, r *http.Request) (identity *auth.Identity, during context.Context, leave func(), err error) {
@@ -123,7 +127,7 @@ func (a *Access) enter(w http.ResponseWriter, r *http.Request) (identity *auth.I
 			w.Header()["Www-Authenticate"] = challenge
 			return nil, nil, nil, auth.Missing()
 		}
-		if a.Identify != nil && strings.Count(secret, ".") == 2 { // an ID token
+		if a.Identify != nil && mayBeIDToken(secret) {
 			who, err := a.Identify(r.Context(), secret)
 			if err != nil {
 				return nil, nil, nil, invalid(w, err)

@@ -100,6 +100,13 @@ type Statements struct {
 	// NextDue has the earliest deadline, or 0, and the present moment.
 	NextDue string
 
+	Counts
+
+	Lists Lists
+}
+
+// Counts are the statements that count rows of all sessions.
+type Counts struct {
 	// Vitals, of $1 a limit and the present moment as the next argument, if it is one, has what
 	// is counted (see the Counted names), a kind, a band of ages, how many rows there are, and the
 	// moment of the oldest, or 0.
@@ -112,8 +119,6 @@ type Statements struct {
 	// those of $1 submitted_at_ms. QueuedOf has a principal and how many queued runs it has, of those
 	// submitted after $1 and not after $2.
 	UnfinishedRunAfter, QueuedOf string
-
-	Lists Lists
 }
 
 // Reader implements runs.Reader.

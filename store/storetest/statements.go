@@ -16,9 +16,9 @@ import (
 func ReadStatements(statements *read.Statements) map[string]read.Query {
 	found := map[string]read.Query{}
 	fields := reflect.ValueOf(*statements)
-	for i := range fields.NumField() {
-		if fields.Field(i).Kind() == reflect.String {
-			found[fields.Type().Field(i).Name] = read.Query{SQL: fields.Field(i).String()}
+	for _, field := range reflect.VisibleFields(fields.Type()) {
+		if field.Type.Kind() == reflect.String {
+			found[field.Name] = read.Query{SQL: fields.FieldByIndex(field.Index).String()}
 		}
 	}
 	add := func(kind string, query any, ask func(*read.Reader)) {

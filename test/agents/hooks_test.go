@@ -28,13 +28,7 @@ func TestGeminiCLIAsksByItsHook(t *testing.T) {
 	d := newDesk(t)
 	d.settled(".gemini/settings.json")
 	m := startModel(t, "", "run_shell_command", asked)
-	d.start(m, block(t, "install-gemini-cli")).ends()
-	a := d.start(m, block(t, "hooked-gemini-cli"))
-	open := d.pending(a)
-	require.Equal(t, "gemini-cli", open.AgentID)
-	require.JSONEq(t, asked, string(open.Request.Input))
-	d.service.Kill()
-	d.service.Resume()
+	a, open := d.asksThroughAKill(m, "gemini-cli", asked)
 	d.decide(open, api.ApprovalResolution{Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(`{"command":"echo edited >> ran","description":"Leave a mark"}`)})
 	require.Contains(t, a.ends(), "done")
 	require.Equal(t, "edited\n", d.ran())
@@ -54,13 +48,7 @@ func TestQwenCodeAsksByItsHook(t *testing.T) {
 	const asked = `{"command":"echo asked >> ran","description":"Leave a mark","is_background":false}`
 	d := newDesk(t)
 	m := startModel(t, "call_11", "run_shell_command", asked)
-	d.start(m, block(t, "install-qwen-code")).ends()
-	a := d.start(m, block(t, "hooked-qwen-code"))
-	open := d.pending(a)
-	require.Equal(t, "qwen-code", open.AgentID)
-	require.JSONEq(t, asked, string(open.Request.Input))
-	d.service.Kill()
-	d.service.Resume()
+	a, open := d.asksThroughAKill(m, "qwen-code", asked)
 	d.decide(open, api.ApprovalResolution{Behavior: api.BehaviorAllow})
 	require.Contains(t, a.ends(), "done")
 	require.Equal(t, "asked\n", d.ran())
@@ -72,6 +60,19 @@ func TestQwenCodeAsksByItsHook(t *testing.T) {
 	require.Equal(t, "asked\n", d.ran())
 	require.Contains(t, strings.Join(m.told(), "\n"), "nothing was allowed")
 	d.killsItsHook(startModel(t, "call_13", "run_shell_command", asked), block(t, "hooked-qwen-code"))
+}
+
+// asksThroughAKill installs the hook of an agent, has it ask, and kills the service meanwhile.
+func (d *desk) asksThroughAKill(m *model, agentID, asked string) (*agent, api.PendingApprovalView) {
+	d.Helper()
+	d.start(m, block(d.T, "install-"+agentID)).ends()
+	a := d.start(m, block(d.T, "hooked-"+agentID))
+	open := d.pending(a)
+	require.Equal(d, agentID, open.AgentID)
+	require.JSONEq(d, asked, string(open.Request.Input))
+	d.service.Kill()
+	d.service.Resume()
+	return a, open
 }
 
 // killsItsHook has an agent ask by a hook that is killed at once: nothing runs, and the model

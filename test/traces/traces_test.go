@@ -52,6 +52,15 @@ func allow(id string) client.ResolveApprovalsParams {
 	return client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{{RequestID: id, Behavior: api.BehaviorAllow}}}
 }
 
+// traced returns a service in memory that sends its traces to a receiver until the tracer is closed.
+func traced(t *testing.T) (*tracingtest.Receiver, *tracing.Tracing, *client.Client) {
+	t.Helper()
+	receiver := tracingtest.Start(t)
+	tracer, err := tracing.New(t.Context(), tracing.Options{Endpoint: receiver.URL, Version: "test"})
+	require.NoError(t, err)
+	return receiver, tracer, connect(inprocess.Start(t, inprocess.Memory, inprocess.Options{Tracer: tracer, Store: store.Options{Tracer: tracer}}))
+}
+
 // A wait is followed from the call that asked, through the door and the database, to the call that
 // resumes, however long after and by whomever.
 func TestAResumeIsLinkedToItsSuspension(t *testing.T) {
@@ -138,11 +147,8 @@ func TestAResumeIsLinkedToItsSuspension(t *testing.T) {
 // A worker that stays attached is linked, too.
 func TestAnAttachedResumeIsLinked(t *testing.T) {
 	t.Parallel()
-	receiver := tracingtest.Start(t)
-	tracer, err := tracing.New(t.Context(), tracing.Options{Endpoint: receiver.URL, Version: "test"})
-	require.NoError(t, err)
-	service := inprocess.Start(t, inprocess.Memory, inprocess.Options{Tracer: tracer, Store: store.Options{Tracer: tracer}})
-	c, ctx := connect(service), rig.Soon(t)
+	receiver, tracer, c := traced(t)
+	ctx := rig.Soon(t)
 	run, err := c.CreateRun(in(ctx, asked), client.CreateRunParams{SessionID: "s", RunID: "r", Input: 1, Claim: &api.ClaimOptions{WorkerID: "w"}})
 	require.NoError(t, err)
 	fence := run.Claim.Lease.Fence
@@ -160,12 +166,9 @@ func TestAnAttachedResumeIsLinked(t *testing.T) {
 // from its mailbox.
 func TestTheAnswerOfAParentIsLinked(t *testing.T) {
 	t.Parallel()
-	receiver := tracingtest.Start(t)
-	tracer, err := tracing.New(t.Context(), tracing.Options{Endpoint: receiver.URL, Version: "test"})
-	require.NoError(t, err)
-	service := inprocess.Start(t, inprocess.Memory, inprocess.Options{Tracer: tracer, Store: store.Options{Tracer: tracer}})
-	c, ctx := connect(service), rig.Soon(t)
-	_, err = c.CreateSession(ctx, client.CreateSessionParams{SessionID: "parent"})
+	receiver, tracer, c := traced(t)
+	ctx := rig.Soon(t)
+	_, err := c.CreateSession(ctx, client.CreateSessionParams{SessionID: "parent"})
 	require.NoError(t, err)
 	_, err = c.CreateSession(ctx, client.CreateSessionParams{SessionID: "child", ParentSessionID: "parent"})
 	require.NoError(t, err)

@@ -1,7 +1,8 @@
 // The other pages: what was decided, runs and sessions, rules, workers, effects, settings.
 
-import { html, useEffect, useLayoutEffect, useReducer, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { account, call, get, newKey, onAccount, path, settings, signOut } from "./api.js";
+import { html, useLayoutEffect, useReducer, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { account, call, newKey, onAccount, path, settings, signOut } from "./api.js";
+import { Confirm, Failure, Table, useRead } from "./components.js";
 import { isMine, nowMs, subscribe } from "./inbox.js";
 import { InputView, pretty } from "./json.js";
 import { marked } from "./marks.js";
@@ -9,27 +10,8 @@ import { query, setQuery } from "./route.js";
 import { Tokens } from "./tokens.js";
 import { moment, settledWords, span, way } from "./words.js";
 
-// useRead reads an address, again after reload(), and every so often when asked.
-export function useRead(address, everyMs = 0) {
-  const [state, set] = useState({});
-  const [round, reload] = useReducer(n => n + 1, 0);
-  useEffect(() => {
-    let late = false;
-    get(address).then(data => { if (!late) set({ data }); }, error => { if (!late) set(before => ({ ...before, error: error.message })); });
-    const timer = everyMs ? setTimeout(reload, everyMs) : 0;
-    return () => { late = true; clearTimeout(timer); };
-  }, [address, round]);
-  return { ...state, reload };
-}
-
-export const Failure = ({ error }) => error && html`<p class="error" role="alert">${marked(error)}</p>`;
 const run = id => html`<a href=${"/runs/" + encodeURIComponent(id)}><code>${id}</code></a>`;
 const session = id => html`<a href=${"/sessions/" + encodeURIComponent(id)}><code>${id}</code></a>`;
-
-export function Table({ label, heads, rows, empty }) {
-  if (rows.length === 0) return html`<p class="empty">${empty}</p>`;
-  return html`<div class="scroll" tabindex="0" role="region" aria-label=${label}><table><thead><tr>${heads.map(head => html`<th scope="col">${head}</th>`)}</tr></thead><tbody>${rows}</tbody></table></div>`;
-}
 
 function Decided({ view }) {
   const { request, resolution } = view;
@@ -82,14 +64,6 @@ function Timeline({ address }) {
 
 function Facts({ facts }) {
   return html`<dl class="details">${facts.filter(([, value]) => value).map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`;
-}
-
-export function Confirm({ label, question, does }) {
-  const [asked, ask] = useState(false);
-  const [problem, setProblem] = useState("");
-  const act = () => does().then(() => ask(false), error => setProblem(error.message));
-  if (!asked) return html`<button class="deny" onClick=${() => ask(true)}>${label}</button>`;
-  return html`<p role="alert">${question} <button class="deny" onClick=${act}>${label}</button> <button class="quiet" onClick=${() => ask(false)}>Back</button> ${problem}</p>`;
 }
 
 export function Run({ id }) {

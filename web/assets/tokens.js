@@ -2,23 +2,14 @@
 
 import { html, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { account, call, newKey, path } from "./api.js";
+import { Confirm, Failure, Secret, Table, useRead } from "./components.js";
 import { nowMs } from "./inbox.js";
 import { marked } from "./marks.js";
-import { Confirm, Failure, Table, useRead } from "./pages.js";
 import { moment } from "./words.js";
 
 const day = 24 * 3600_000;
 const roles = [["operator", "decides"], ["agent", "runs agents"], ["observer", "looks"], ["admin", "may do everything"]];
 const lifetimes = [["For ever", 0], ["1 day", day], ["30 days", 30 * day], ["1 year", 365 * day]];
-
-// Made shows a secret once: neither this page nor the service can show it again.
-function Made({ made, close }) {
-  const [copied, setCopied] = useState(false);
-  const copy = () => navigator.clipboard.writeText(made.secret).then(() => setCopied(true));
-  return html`<section class="form" aria-label="The new token"><p>This is the secret of <strong>${marked(made.token.name)}</strong>. It is shown here, once:</p>
-    <pre class="command" tabindex="0" aria-label="Secret"><code>${made.secret}</code></pre>
-    <p class="buttons"><button onClick=${copy}>${copied ? "Copied" : "Copy"}</button><button class="quiet" onClick=${close}>Done</button></p></section>`;
-}
 
 function MakeToken({ done }) {
   const [name, setName] = useState("");
@@ -52,7 +43,7 @@ export function Tokens() {
   const { data, error, reload } = useRead("/v1/tokens?limit=100" + (cursor && "&cursor=" + encodeURIComponent(cursor)));
   const [form, setForm] = useState(0);
   const done = fresh => { setMade(fresh); setForm(form + 1); reload(); };
-  return html`<h2>Tokens</h2>${made ? html`<${Made} made=${made} close=${() => setMade(null)} />` : html`<${MakeToken} key=${form} done=${done} />`}
+  return html`<h2>Tokens</h2>${made ? html`<${Secret} label="The new token" secret=${made.secret} close=${() => setMade(null)}>This is the secret of <strong>${marked(made.token.name)}</strong>.<//>` : html`<${MakeToken} key=${form} done=${done} />`}
     <${Failure} error=${error} />${data && html`<${Table} label="Tokens" heads=${["Name", "Role", "Principal", "Last used", ""]} empty="There are no tokens." rows=${data.data.map(token => html`<tr key=${token.token_id} class=${token.revoked_at_ms || token.expires_at_ms && token.expires_at_ms <= nowMs() ? "over" : ""}>
       <td>${marked(token.name)}<div class="quiet">${state(token)}</div></td><td>${token.role}</td><td><code>${marked(token.principal)}</code></td><td>${token.last_used_at_ms ? moment(token.last_used_at_ms, nowMs()) : "never"}</td>
       <td>${!token.revoked_at_ms && html`<${Confirm} label="Revoke" question="Whoever calls with it is refused at once." does=${() => call("DELETE", path("tokens", token.token_id)).then(reload)} />`}</td></tr>`)} />

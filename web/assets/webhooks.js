@@ -2,22 +2,13 @@
 
 import { html, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { account, call, path } from "./api.js";
+import { Confirm, Failure, Secret, Table, useRead } from "./components.js";
 import { nowMs } from "./inbox.js";
 import { marked } from "./marks.js";
-import { Confirm, Failure, Table, useRead } from "./pages.js";
 import { moment } from "./words.js";
 
 const kinds = [["approval", "approvals"], ["question", "questions"], ["clarification", "questions to a parent"], ["run", "what becomes of runs"], ["worker", "output and what workers append"]];
 const why = { gone: "its endpoint answered that it is gone", disabled: "an admin disabled it" };
-
-// Made shows a secret once: neither this page nor the service can show it again.
-function Made({ made, close }) {
-  const [copied, setCopied] = useState(false);
-  const copy = () => navigator.clipboard.writeText(made.secret).then(() => setCopied(true));
-  return html`<section class="form" aria-label="The new webhook"><p>Deliveries to <strong>${marked(made.webhook.url)}</strong> are signed with this secret. It is shown here, once:</p>
-    <pre class="secret" tabindex="0" aria-label="Secret"><code>${made.secret}</code></pre>
-    <p class="buttons"><button onClick=${copy}>${copied ? "Copied" : "Copy"}</button><button class="quiet" onClick=${close}>Done</button></p></section>`;
-}
 
 function MakeWebhook({ done }) {
   const [url, setURL] = useState("");
@@ -73,7 +64,7 @@ export function Webhooks() {
   const [form, setForm] = useState(0);
   const done = fresh => { setMade(fresh); setForm(form + 1); reload(); };
   if (account.me && account.me.role !== "admin") return html`<h1>Webhooks</h1><p class="empty">Webhooks are for admins.</p>`;
-  return html`<h1>Webhooks</h1>${made ? html`<${Made} made=${made} close=${() => setMade(null)} />` : html`<${MakeWebhook} key=${form} done=${done} />`}
+  return html`<h1>Webhooks</h1>${made ? html`<${Secret} label="The new webhook" secret=${made.secret} close=${() => setMade(null)}>Deliveries to <strong>${marked(made.webhook.url)}</strong> are signed with this secret.<//>` : html`<${MakeWebhook} key=${form} done=${done} />`}
     <${Failure} error=${error} />${data && html`<h2>Endpoints</h2><${Table} label="Webhooks" heads=${["Webhook", "State", "Owed", ""]} empty="There are no webhooks." rows=${data.data.map(hook => html`<${Line} key=${hook.webhook_id} hook=${hook} reload=${reload} />`)} />
     <h2>Callbacks of requests</h2><${Owed} id="callback" changed=${reload} />`}`;
 }

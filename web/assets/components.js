@@ -1,0 +1,42 @@
+// What pages are made of: what they read, tables, refusals, questions before a deed, secrets.
+
+import { html, useEffect, useReducer, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { get } from "./api.js";
+import { marked } from "./marks.js";
+
+// useRead reads an address, again after reload(), and every so often when asked.
+export function useRead(address, everyMs = 0) {
+  const [state, set] = useState({});
+  const [round, reload] = useReducer(n => n + 1, 0);
+  useEffect(() => {
+    let late = false;
+    get(address).then(data => { if (!late) set({ data }); }, error => { if (!late) set(before => ({ ...before, error: error.message })); });
+    const timer = everyMs ? setTimeout(reload, everyMs) : 0;
+    return () => { late = true; clearTimeout(timer); };
+  }, [address, round]);
+  return { ...state, reload };
+}
+
+export const Failure = ({ error }) => error && html`<p class="error" role="alert">${marked(error)}</p>`;
+
+export function Table({ label, heads, rows, empty }) {
+  if (rows.length === 0) return html`<p class="empty">${empty}</p>`;
+  return html`<div class="scroll" tabindex="0" role="region" aria-label=${label}><table><thead><tr>${heads.map(head => html`<th scope="col">${head}</th>`)}</tr></thead><tbody>${rows}</tbody></table></div>`;
+}
+
+export function Confirm({ label, question, does }) {
+  const [asked, ask] = useState(false);
+  const [problem, setProblem] = useState("");
+  const act = () => does().then(() => ask(false), error => setProblem(error.message));
+  if (!asked) return html`<button class="deny" onClick=${() => ask(true)}>${label}</button>`;
+  return html`<p role="alert">${question} <button class="deny" onClick=${act}>${label}</button> <button class="quiet" onClick=${() => ask(false)}>Back</button> ${problem}</p>`;
+}
+
+// Secret shows one once: neither this page nor the service can show it again.
+export function Secret({ label, secret, close, children }) {
+  const [copied, setCopied] = useState(false);
+  const copy = () => navigator.clipboard.writeText(secret).then(() => setCopied(true));
+  return html`<section class="form" aria-label=${label}><p>${children} It is shown here, once:</p>
+    <pre class="secret" tabindex="0" aria-label="Secret"><code>${secret}</code></pre>
+    <p class="buttons"><button onClick=${copy}>${copied ? "Copied" : "Copy"}</button><button class="quiet" onClick=${close}>Done</button></p></section>`;
+}
