@@ -1,0 +1,226 @@
+//go:build unix
+
+package storebench
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/rules"
+	"github.com/holdpoint/holdpoint/store/postgres"
+	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+	"github.com/holdpoint/holdpoint/store/sqlite"
+)
+
+const (
+	// changedTurn is how long a turn is, and changeEvery how often a rule changes in it.
+	changedTurn = 3 * time.Second
+	changeEvery = time.Second
+	// belowBound makes room for the rules that come: 10,000 that are not exact is the bound.
+	belowBound = `DELETE FROM rules WHERE created_at_ms <= 10`
+)
+
+// BenchmarkRuleChanges shows what a change of a rule of all sessions costs those who suspend: 64
+// callers take turns with rules that stay as they are, and with one change a second, which is an
+// addition and a revocation by turns. On Postgres another replica changes them; on SQLite, which
+// has one process, another session. It logs the medians of the rounds, and what reading all rules
+// takes and putting them in order.
+func BenchmarkRuleChanges(b *testing.B) {
+	b.Run("postgres", func(b *testing.B) {
+		rulesChange(b, func(insert string) (store, other runs.Store) {
+			url := postgrestest.URL(b, postgrestest.Durable())
+			for _, statement := range []string{insert, belowBound, "VACUUM (ANALYZE) rules", "CHECKPOINT"} {
+				fill(b, "pgx", url, statement)
+			}
+			open := func() runs.Store {
+				store, err := postgres.Open(b.Context(), url, postgres.Options{})
+				require.NoError(b, err)
+				b.Cleanup(func() { require.NoError(b, store.Close()) })
+				return store
+			}
+			return open(), open()
+		})
+	})
+	b.Run("sqlite", func(b *testing.B) {
+		rulesChange(b, func(insert string) (store, other runs.Store) {
+			path := filepath.Join(b.TempDir(), "bench.db")
+			store, err := sqlite.Open(b.Context(), path, sqlite.Options{})
+			require.NoError(b, err)
+			require.NoError(b, store.Close())
+			fill(b, "sqlite", path, insert)
+			fill(b, "sqlite", path, belowBound)
+			store, err = sqlite.Open(b.Context(), path, sqlite.Options{})
+			require.NoError(b, err)
+			b.Cleanup(func() { require.NoError(b, store.Close()) })
+			return store, store
+		})
+	})
+}
+
+func rulesChange(b *testing.B, open func(insert string) (store, other runs.Store)) {
+	b.Helper()
+	stores, others := make([]runs.Store, len(standing)), make([]runs.Store, len(standing))
+	for i, rules := range standing {
+		stores[i], others[i] = open(rules.insert)
+		logReread(b, rules.name, stores[i])
+		suspendFor(b.Context(), stores[i], changedTurn/4) // to warm up
+	}
+	still, changed := make([][]turned, len(standing)), make([][]turned, len(standing))
+	for range b.N {
+		for i := range standing {
+			still[i] = append(still[i], suspendFor(b.Context(), stores[i], changedTurn))
+			stop := changeRules(b, others[i])
+			changed[i] = append(changed[i], suspendFor(b.Context(), stores[i], changedTurn))
+			stop()
+		}
+	}
+	b.ReportMetric(0, "ns/op")
+	for i, rules := range standing {
+		var ratios []float64
+		for round := range b.N {
+			ratios = append(ratios, changed[i][round].rate/still[i][round].rate)
+		}
+		b.Logf("%-15s still %v; one change a second %v; ratio %.3f", rules.name, middle(still[i]), middle(changed[i]), median(ratios))
+	}
+}
+
+// logReread logs what a process does when it meets a new version of the rules of all sessions.
+func logReread(b *testing.B, name string, store runs.Store) {
+	b.Helper()
+	reader, reads := store.(runs.RuleReader)
+	require.True(b, reads)
+	var read, ordered []float64
+	var rows, bytes int
+	for range 9 {
+		began := time.Now()
+		_, standing, complete, err := reader.StandingRules(b.Context(), rules.AllSessions, api.MaxRulesOfAllSessions, api.MaxRuleBytesOfAllSessions)
+		require.NoError(b, err)
+		require.True(b, complete)
+		read = append(read, float64(time.Since(began).Microseconds())/1000)
+		began = time.Now()
+		rules.NewSet(standing, complete)
+		ordered = append(ordered, float64(time.Since(began).Microseconds())/1000)
+		rows, bytes = len(standing), 0
+		for _, rule := range standing {
+			bytes += rule.Bytes()
+		}
+	}
+	b.Logf("%-15s %d rows, %d bytes of matches and texts: read in %.1f ms, put in order in %.1f ms", name, rows, bytes, median(read), median(ordered))
+}
+
+// changeRules adds and revokes a rule of all sessions by turns, one every changeEvery, until stop.
+func changeRules(b *testing.B, store runs.Store) (stop func()) {
+	b.Helper()
+	ctx, cancel := context.WithCancel(b.Context())
+	var changing sync.WaitGroup
+	changing.Go(func() {
+		ticks := time.NewTicker(changeEvery)
+		defer ticks.Stop()
+		added := ""
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-ticks.C:
+			}
+			var command runs.Command = &runs.AddRule{
+				SessionID: rules.AllSessions, Effect: api.RuleAllow, ToolName: "other", Match: api.RuleMatch{Params: map[string]string{"command": "make *"}},
+			}
+			if added != "" {
+				command = &runs.RevokeRule{RuleID: added}
+			}
+			reply, err := store.Do(context.WithoutCancel(ctx), command)
+			if err != nil {
+				panic(err)
+			}
+			if added != "" {
+				added = ""
+			} else {
+				added = reply.Rule.Rule.RuleID
+			}
+		}
+	})
+	return func() {
+		cancel()
+		changing.Wait()
+	}
+}
+
+// turned is what 64 callers had in a turn: commands a second, µs of CPU that the process (without
+// Postgres) took for one, and how long one took.
+type turned struct {
+	rate, cpu               float64
+	p50, p99, p999, longest time.Duration
+}
+
+func (t turned) String() string {
+	return fmt.Sprintf("%.0f/s %.0f µs CPU p50 %v p99 %v p99.9 %v max %v", t.rate, t.cpu, t.p50, t.p99, t.p999, t.longest)
+}
+
+// middle returns the median of each figure by itself.
+func middle(turns []turned) turned {
+	var m turned
+	of := func(figure func(*turned) float64) float64 {
+		var all []float64
+		for i := range turns {
+			all = append(all, figure(&turns[i]))
+		}
+		return median(all)
+	}
+	m.rate = of(func(t *turned) float64 { return t.rate })
+	m.cpu = of(func(t *turned) float64 { return t.cpu })
+	m.p50 = time.Duration(of(func(t *turned) float64 { return float64(t.p50) }))
+	m.p99 = time.Duration(of(func(t *turned) float64 { return float64(t.p99) }))
+	m.p999 = time.Duration(of(func(t *turned) float64 { return float64(t.p999) }))
+	m.longest = time.Duration(of(func(t *turned) float64 { return float64(t.longest) }))
+	return m
+}
+
+func suspendFor(ctx context.Context, store runs.Store, duration time.Duration) turned {
+	var mu sync.Mutex
+	var took []time.Duration
+	started, cpu := time.Now(), ownCPU()
+	end := started.Add(duration)
+	var callers sync.WaitGroup
+	for caller := range int64(64) {
+		callers.Go(func() {
+			var own []time.Duration
+			for began := time.Now(); began.Before(end); began = time.Now() {
+				if err := suspend(ctx, store, caller); err != nil {
+					panic(err)
+				}
+				own = append(own, time.Since(began))
+			}
+			mu.Lock()
+			took = append(took, own...)
+			mu.Unlock()
+		})
+	}
+	callers.Wait()
+	rate := float64(len(took)) / time.Since(started).Seconds()
+	spent := float64((ownCPU() - cpu).Microseconds()) / float64(len(took))
+	slices.Sort(took)
+	at := func(part float64) time.Duration {
+		return took[int(part*float64(len(took)-1))].Round(10 * time.Microsecond)
+	}
+	return turned{rate, spent, at(0.5), at(0.99), at(0.999), at(1)}
+}
+
+// ownCPU returns the CPU that this process has taken.
+func ownCPU() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {
+		panic(err)
+	}
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
+}
