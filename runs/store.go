@@ -133,6 +133,9 @@ type Rewrapper interface {
 	// SealedRequests returns at most limit requests in the order of (session_id, run_id, request_id)
 	// after a position, with what is sealed of those that have a callback.
 	SealedRequests(ctx context.Context, after SealedRequest, limit int) ([]SealedRequest, error)
+	// OwedCallbacks returns at most limit settled requests, in any order, that are still to be posted to
+	// their callback.
+	OwedCallbacks(ctx context.Context, limit int) ([]SealedRequest, error)
 	// RewrapRequest replaces what is sealed of a request by the same values, encrypted otherwise. It does
 	// nothing and returns false when they are not those that were read any more. Errors: one that wraps
 	// ErrUnavailable or ErrClosed.

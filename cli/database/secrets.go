@@ -52,8 +52,9 @@ func SecretKeys(terminal *console.Console, path string) (*sealing.Keys, error) {
 // keyPage is how many data keys are read at once.
 const keyPage = 1_000
 
-// CheckSecretKeys returns an error when the database has sensitive values, or secrets of webhooks, that
-// the keys, nil for none, do not decrypt. It looks at the first 1,000 runs that have some.
+// CheckSecretKeys returns an error when the database has sensitive values, secrets of webhooks, or
+// callbacks that are owed, that the keys, nil for none, do not decrypt. It looks at the first 1,000
+// runs and callbacks that have some.
 func CheckSecretKeys(ctx context.Context, opened store.Store, keys *sealing.Keys) error {
 	found, err := opened.DataKeys(ctx, "", keyPage)
 	if err != nil {
@@ -80,6 +81,30 @@ func CheckSecretKeys(ctx context.Context, opened store.Store, keys *sealing.Keys
 		if _, err := keys.Rewrap(dataKey); err != nil {
 			return fmt.Errorf("the secret of webhook %s is encrypted with the key %s, and cannot be read with --secret-key-file: add that key as a further line: %w",
 				endpoints[i].WebhookID, sealing.KeyIDOf(dataKey), err)
+		}
+	}
+	return checkCallbackKeys(ctx, opened, keys)
+}
+
+// checkCallbackKeys does so for callbacks of settled requests. An open request is of a run with a data key,
+// and what was posted, or given up, is not asked for.
+func checkCallbackKeys(ctx context.Context, opened runs.Rewrapper, keys *sealing.Keys) error {
+	owed, err := opened.OwedCallbacks(ctx, keyPage)
+	if err != nil {
+		return err
+	}
+	for i := range owed {
+		var values model.SealedValues
+		if err := json.Unmarshal(owed[i].Sealed, &values); err != nil || values.Callback == nil {
+			continue // the doctor finds it, and its delivery fails alone
+		}
+		dataKey, what := values.Callback.DataKey, fmt.Sprintf("the callback of request %s of run %s", owed[i].RequestID, owed[i].RunID)
+		if keys == nil {
+			return fmt.Errorf("%s is encrypted with the key %s: give it with --secret-key-file", what, sealing.KeyIDOf(dataKey))
+		}
+		if _, err := keys.Rewrap(dataKey); err != nil {
+			return fmt.Errorf("%s is encrypted with the key %s, and cannot be read with --secret-key-file: add that key as a further line: %w",
+				what, sealing.KeyIDOf(dataKey), err)
 		}
 	}
 	return nil

@@ -2,6 +2,8 @@ package database
 
 import (
 	"database/sql"
+	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"path/filepath"
 	"regexp"
@@ -129,6 +131,66 @@ func TestRewrapReachesEveryDataKey(t *testing.T) {
 			done, err = rewrapAll(ctx, opened, parse(newKey), nowMs)
 			require.NoError(t, err)
 			require.Zero(t, done.Changed+done.Unreadable)
+		})
+	}
+}
+
+// The keys of callbacks are asked for as long as something is still to be posted, and no longer.
+func TestKeysOfCallbacksAreAskedForAtStart(t *testing.T) {
+	t.Parallel()
+	for _, engine := range []string{"sqlite", "postgres"} {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			database := "sqlite:" + filepath.Join(t.TempDir(), "data.db")
+			if engine == "postgres" {
+				database = postgrestest.URL(t)
+			}
+			parse := func(line string) *sealing.Keys {
+				keys, err := sealing.Parse(line)
+				require.NoError(t, err)
+				return keys
+			}
+			endpoint := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+			t.Cleanup(endpoint.Close)
+			service := inprocess.Start(t, database, inprocess.Options{
+				Sealer: parse(oldKey), WebhookGuard: egress.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
+			})
+			ctx := rig.Soon(t)
+			c, err := client.New(service.URL)
+			require.NoError(t, err)
+			t.Cleanup(c.Close)
+			opened, is := service.Store.(store.Store)
+			require.True(t, is)
+			raise := func(url string) (runID string) {
+				run, err := c.CreateRun(ctx, client.CreateRunParams{Input: 1, Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{
+					{ID: "a", ToolCallID: "c", ToolName: "bash", Input: api.JSON(`1`), Callback: &api.Callback{URL: url, Token: "token-of-the-caller-0123456789"}},
+				}}})
+				require.NoError(t, err)
+				return run.RunID
+			}
+			refused := func(what, runID string) {
+				for _, keys := range []*sealing.Keys{nil, parse(newKey)} {
+					err := CheckSecretKeys(ctx, opened, keys)
+					require.ErrorContains(t, err, what+runID)
+					require.ErrorContains(t, err, "encrypted with the key old")
+					require.ErrorContains(t, err, "--secret-key-file")
+				}
+				require.NoError(t, CheckSecretKeys(ctx, opened, parse(oldKey)))
+			}
+			posted := raise(endpoint.URL)
+			refused("run ", posted)
+			_, err = c.CancelRun(ctx, posted, "")
+			require.NoError(t, err)
+			rig.Await(t, func() bool {
+				page, err := c.ListEffects(ctx, client.EffectListParams{WebhookID: api.CallbackWebhookID, State: api.EffectDone})
+				return err == nil && len(page.Items) == 1
+			})
+			require.NoError(t, CheckSecretKeys(ctx, opened, nil))
+
+			owed := raise("http://127.0.0.1:1/")
+			_, err = c.CancelRun(ctx, owed, "")
+			require.NoError(t, err)
+			refused("the callback of request a of run ", owed)
 		})
 	}
 }

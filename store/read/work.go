@@ -74,10 +74,23 @@ ORDER BY q.session_id, q.run_id, q.request_id LIMIT $4`
 
 // SealedRequests implements runs.Rewrapper.
 func (r *Reader) SealedRequests(ctx context.Context, after runs.SealedRequest, limit int) ([]runs.SealedRequest, error) {
-	targets := func(q *runs.SealedRequest) []any {
-		return []any{&q.SessionID, &q.RunID, &q.RequestID, (*[]byte)(&q.Sealed)}
-	}
-	return list(ctx, r.lists, targets, sqlSealedRequests, after.SessionID, after.RunID, after.RequestID, max(limit, 0))
+	return list(ctx, r.lists, sealedTargets, sqlSealedRequests, after.SessionID, after.RunID, after.RequestID, max(limit, 0))
+}
+
+func sealedTargets(q *runs.SealedRequest) []any {
+	return []any{&q.SessionID, &q.RunID, &q.RequestID, (*[]byte)(&q.Sealed)}
+}
+
+// The id of a delivery to a callback ends with the handle of its request.
+const sqlOwedCallbacks = `
+SELECT q.session_id, q.run_id, q.request_id, q.sealed FROM effects AS f
+JOIN requests AS q ON q.session_id = f.session_id AND q.run_id = f.run_id AND f.effect_id LIKE '%:' || q.handle
+WHERE f.webhook_id = 'callback' AND f.webhook_id <> '' AND f.state = 'pending' AND q.sealed LIKE '{"callback":%'
+LIMIT $1`
+
+// OwedCallbacks implements runs.Rewrapper.
+func (r *Reader) OwedCallbacks(ctx context.Context, limit int) ([]runs.SealedRequest, error) {
+	return list(ctx, r.lists, sealedTargets, sqlOwedCallbacks, max(limit, 0))
 }
 
 // NextDueAtMs implements runs.Reader.
