@@ -341,6 +341,10 @@ func (s *brokenStore) DueDeliveries(context.Context, string, int) ([]runs.DueEff
 	return nil, s.err
 }
 
+func (s *brokenStore) DueCallbacks(context.Context, []string, int) ([]runs.DueEffect, error) {
+	return nil, s.err
+}
+
 // AddEntry and those below implement journal.Rows.
 func (s *brokenStore) AddEntry(context.Context, *journal.Entry) error { return s.err }
 

@@ -109,8 +109,9 @@ type Store interface {
 	runs.Redactor
 	runs.Rewrapper
 	webhooks.Store
-	// DueDeliveries returns what a webhook is owed; see hooks.Endpoints.
+	// DueDeliveries returns what a webhook is owed, DueCallbacks what callbacks are; see hooks.Endpoints.
 	DueDeliveries(ctx context.Context, webhookID string, limit int) ([]runs.DueEffect, error)
+	DueCallbacks(ctx context.Context, except []string, limit int) ([]runs.DueEffect, error)
 	// RefreshWebhooks makes decisions from now on owe what the webhooks of now want.
 	RefreshWebhooks(ctx context.Context) error
 	// Lanes and Pools say what the committer and the connections are at.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 )
 
@@ -112,11 +113,12 @@ func Notify(signals ...os.Signal) (received <-chan os.Signal, stop func()) {
 
 // UntilSignal returns a context that the first stop signal, or one of more, ends, with a cause that is
 // [SignalError]. A second one then has its default effect, which is to end the process at
-// once. The caller must call stop.
+// once. One of more that the process was started to ignore, as by nohup, stays ignored. The caller
+// must call stop.
 func UntilSignal(ctx context.Context, more ...os.Signal) (notified context.Context, stop func()) {
 	notified, cancel := context.WithCancelCause(ctx)
 	received := make(chan os.Signal, 1)
-	signal.Notify(received, append(more, StopSignals...)...)
+	signal.Notify(received, append(slices.DeleteFunc(more, signal.Ignored), StopSignals...)...)
 	go func() {
 		select {
 		case first := <-received:

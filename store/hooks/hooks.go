@@ -29,9 +29,12 @@ type Statements struct {
 	Add, Change, Remove string
 	// Due is of $1 webhook_id, limited to $2: the session_id and effect_id of what may be delivered
 	// now and has no earlier event of its session before it that is owed to the webhook, what is
-	// due the longest first. Callbacks (api.CallbackWebhookID) wait for nothing. The present moment is the last argument where the database does not
+	// due the longest first. The present moment is the last argument where the database does not
 	// have the clock.
 	Due string
+	// DueCallbacks is of the list $1 of origins, limited to $2: the same of the callbacks to other origins,
+	// which do not wait for each other.
+	DueCallbacks string
 	// Orphans is of the limit $1: the same of what is owed to webhooks that are gone or disabled,
 	// in any order.
 	Orphans string
@@ -140,6 +143,18 @@ func (k *Endpoints) DueDeliveries(ctx context.Context, webhookID string, limit i
 	if webhookID == "" {
 		sql, args = k.statements.Orphans, []any{limit}
 	}
+	return k.due(ctx, sql, args...)
+}
+
+// DueCallbacks returns deliveries to callbacks that may be attempted now, what is due the longest first, at
+// most limit, without those to some origins (see model.CallbackOrigin).
+func (k *Endpoints) DueCallbacks(ctx context.Context, except []string, limit int) ([]runs.DueEffect, error) {
+	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
+	defer cancel()
+	return k.due(ctx, k.statements.DueCallbacks, k.db.List(except), limit)
+}
+
+func (k *Endpoints) due(ctx context.Context, sql string, args ...any) ([]runs.DueEffect, error) {
 	var found []runs.DueEffect
 	err := k.db.Ask(ctx, read.Query{SQL: sql, Args: append(args, k.db.Now()...), Read: func(rows columns.Rows) error {
 		targets := func(d *runs.DueEffect) []any { return []any{&d.SessionID, &d.EffectID} }

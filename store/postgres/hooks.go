@@ -8,10 +8,17 @@ var hookStatements = hooks.Statements{
 SELECT f.session_id, f.effect_id
 FROM effects AS f
 WHERE f.webhook_id = $1::text AND f.webhook_id <> '' AND f.due_at_ms <= floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint
-	AND (f.webhook_id = 'callback' OR NOT EXISTS (
+	AND NOT EXISTS (
 		SELECT FROM effects AS p
 		WHERE p.session_id = f.session_id AND p.webhook_id = f.webhook_id AND p.webhook_id <> '' AND p.effect_id < f.effect_id AND p.due_at_ms IS NOT NULL
-	))
+	)
+ORDER BY f.due_at_ms, f.session_id, f.effect_id
+LIMIT $2::bigint`,
+	DueCallbacks: `
+SELECT f.session_id, f.effect_id
+FROM effects AS f
+WHERE f.webhook_id = 'callback' AND f.due_at_ms <= floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint
+	AND split_part(f.effect_id, ':', 3) <> ALL($1::text[])
 ORDER BY f.due_at_ms, f.session_id, f.effect_id
 LIMIT $2::bigint`,
 	Orphans: `

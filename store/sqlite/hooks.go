@@ -8,10 +8,18 @@ var hookStatements = hooks.Statements{
 SELECT f.session_id, f.effect_id
 FROM effects AS f INDEXED BY effects_due
 WHERE f.webhook_id = $1 AND f.webhook_id <> '' AND f.due_at_ms <= $3
-	AND (f.webhook_id = 'callback' OR NOT EXISTS (
+	AND NOT EXISTS (
 		SELECT 1 FROM effects AS p INDEXED BY effects_owed_to_webhooks
 		WHERE p.session_id = f.session_id AND p.webhook_id = f.webhook_id AND p.webhook_id <> '' AND p.effect_id < f.effect_id AND p.due_at_ms IS NOT NULL
-	))
+	)
+ORDER BY f.due_at_ms, f.session_id, f.effect_id
+LIMIT $2`,
+	// An origin has 16 characters, behind "deliver_webhook:callback:".
+	DueCallbacks: `
+SELECT f.session_id, f.effect_id
+FROM effects AS f INDEXED BY effects_due
+WHERE f.webhook_id = 'callback' AND f.due_at_ms <= $3
+	AND substr(f.effect_id, 26, 16) NOT IN (SELECT one.value FROM json_each($1) AS one)
 ORDER BY f.due_at_ms, f.session_id, f.effect_id
 LIMIT $2`,
 	Orphans: `

@@ -32,6 +32,8 @@ type killer struct {
 	mu    sync.Mutex
 	got   []post
 	armed *rig.Process
+	// unanswered are the ids of what it got when it killed the service.
+	unanswered []string
 	// status is what it answers.
 	status int
 }
@@ -62,7 +64,9 @@ func (k *killer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	k.mu.Lock()
 	k.got = append(k.got, post{r.Header.Get("Webhook-Id"), body.Type, body.Data.SessionID})
 	victim, status := k.armed, k.status
-	k.armed = nil
+	if k.armed = nil; victim != nil {
+		k.unanswered = append(k.unanswered, r.Header.Get("Webhook-Id"))
+	}
 	k.mu.Unlock()
 	if victim != nil {
 		victim.Kill()
@@ -84,8 +88,23 @@ func (k *killer) posts() []post {
 	return slices.Clone(k.got)
 }
 
+// requireAgain requires that what the service was killed by came again.
+func (k *killer) requireAgain(t *testing.T) {
+	t.Helper()
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	require.Len(t, k.unanswered, 1)
+	count := 0
+	for _, one := range k.got {
+		if one.id == k.unanswered[0] {
+			count++
+		}
+	}
+	require.Greater(t, count, 1, "no answer was given to %s", k.unanswered[0])
+}
+
 // TestFanOutOfAKilledService kills the service between a commit and what it owes to two webhooks and a
-// callback, and between a delivery to each of them and its record. Each gets everything at least
+// callback, between the claim of a delivery and the post, and between the post to each and its record. Each gets everything at least
 // once, in the order of the session's log, and again only under the same id.
 func TestFanOutOfAKilledService(t *testing.T) {
 	t.Parallel()
@@ -104,7 +123,7 @@ func TestFanOutOfAKilledService(t *testing.T) {
 			require.NoError(t, err)
 		}
 		const token = "token-of-the-caller-0123456789"
-		sessions := []string{"a", "b", "c", "d"}
+		sessions := []string{"a", "b", "c", "d", "e", "f"}
 		for _, session := range sessions {
 			asked := rig.Approval("ask")
 			asked.Callback = &api.Callback{URL: callback.URL, Token: token}
@@ -116,6 +135,8 @@ func TestFanOutOfAKilledService(t *testing.T) {
 		nothingOwed(t, person)
 		for i, arm := range []func() error{
 			func() error { return service.arm("kill committer.committed 1") },
+			func() error { return service.arm("kill webhooks.claimed 1") },
+			func() error { return service.arm("kill webhooks.posted 1") },
 			func() error { endpoints["one"].arm(service.Process); return nil },
 			func() error { endpoints["two"].arm(service.Process); return nil },
 			func() error { callback.arm(service.Process); return nil },
@@ -147,7 +168,9 @@ func TestFanOutOfAKilledService(t *testing.T) {
 		for _, session := range sessions {
 			require.Equal(t, []string{"request_settled"}, distinct(t, callback.posts(), session))
 		}
-		require.Greater(t, len(callback.posts()), len(sessions), "the one that was posted before the service was killed, too")
+		for _, one := range []*killer{endpoints["one"], endpoints["two"], callback} {
+			one.requireAgain(t)
+		}
 		for _, effect := range effects(ctx, t, person, api.EffectFailed) {
 			require.Fail(t, "given up", effect.EffectID)
 		}

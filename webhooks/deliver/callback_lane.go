@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
@@ -15,8 +14,10 @@ const (
 	// hangs keeps no other waiting.
 	callbacksAtOnce   = 16
 	callbacksOfOrigin = 4
-	// callbacksSeen is how many of those that are due are looked at, for hosts that have room.
-	callbacksSeen = 500
+	// callbacksSeen is how many of those that are due are read at once, of hosts that have room.
+	callbacksSeen = 64
+	// originsKept is how many hosts that have failed are remembered although they may be called again.
+	originsKept = 1000
 )
 
 // callbackLane posts what became of requests to their callbacks. They wait for nothing but for their
@@ -42,30 +43,67 @@ func (l *callbackLane) run(ctx context.Context) { l.laneLoop.run(ctx, l.start, l
 
 // start begins as many deliveries as there is room for, and returns how long the lane may sleep.
 func (l *callbackLane) start(ctx context.Context) time.Duration {
-	if len(l.underWay) >= callbacksAtOnce {
-		return pace
-	}
-	due, err := l.deliverer.store.DueDeliveries(ctx, api.CallbackWebhookID, callbacksSeen)
-	if err != nil {
-		if ctx.Err() == nil {
-			l.deliverer.options.Logger.WarnContext(ctx, "what callbacks are owed cannot be read", slog.Any("error", err))
+	l.forget()
+	for len(l.underWay) < callbacksAtOnce {
+		due, err := l.deliverer.store.DueCallbacks(ctx, l.withoutRoom(), callbacksSeen)
+		if err != nil {
+			if ctx.Err() == nil {
+				l.deliverer.options.Logger.WarnContext(ctx, "what callbacks are owed cannot be read", slog.Any("error", err))
+			}
+			break
 		}
-		return pace
+		begun := l.startAll(ctx, due)
+		if len(due) < callbacksSeen || begun == 0 {
+			break
+		}
 	}
+	return pace
+}
+
+// startAll begins those for which there is room, and returns how many it has begun.
+func (l *callbackLane) startAll(ctx context.Context, due []runs.DueEffect) (begun int) {
 	for _, one := range due {
 		if len(l.underWay) >= callbacksAtOnce {
 			break
 		}
+		if l.underWay[one] {
+			continue
+		}
 		host := l.originOf(one)
-		if l.underWay[one] || !host.hasRoom() {
+		if !host.hasRoom() {
 			continue
 		}
 		host.underWay++
+		begun++
 		l.begin(one, func() result {
 			return l.deliverer.attemptDelivery(ctx, one, func(effect *model.Effect) attempt { return l.deliverer.callBack(ctx, effect) })
 		})
 	}
-	return pace
+	return begun
+}
+
+// withoutRoom returns the hosts that may not be called now: what they are owed is not looked at, however
+// much it is.
+func (l *callbackLane) withoutRoom() []string {
+	full := make([]string, 0, len(l.origins))
+	for name, host := range l.origins {
+		if !host.hasRoom() {
+			full = append(full, name)
+		}
+	}
+	return full
+}
+
+// forget forgets hosts that have failed and may be called again, when there are many.
+func (l *callbackLane) forget() {
+	if len(l.origins) <= originsKept {
+		return
+	}
+	for name, host := range l.origins {
+		if host.underWay == 0 && host.hasRoom() {
+			delete(l.origins, name)
+		}
+	}
 }
 
 func (l *callbackLane) originOf(due runs.DueEffect) *origin {

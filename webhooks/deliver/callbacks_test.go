@@ -174,7 +174,7 @@ func TestCallbacksThatFailHoldUpNoOtherAndAreReplayed(t *testing.T) {
 		gone.answer(http.StatusGone)
 		hangs := hang(t)
 		var suspension api.Suspension
-		for n := range 30 {
+		for n := range 90 { // more than the lane reads at once
 			suspension.Approvals = append(suspension.Approvals, calledBack(fmt.Sprintf("hangs-%02d", n), hangs))
 		}
 		suspension.Approvals = append(suspension.Approvals, calledBack("gone", gone.URL), calledBack("good", good.URL))

@@ -32,6 +32,7 @@ const (
 type Store interface {
 	runs.Door
 	DueDeliveries(ctx context.Context, webhookID string, limit int) ([]runs.DueEffect, error)
+	DueCallbacks(ctx context.Context, except []string, limit int) ([]runs.DueEffect, error)
 	DecisionByHandle(ctx context.Context, handle string) (*model.DecidedRequest, error)
 	Run(ctx context.Context, runID string) (*model.RunRecord, error)
 	EventsWithin(ctx context.Context, q runs.EventQuery) (events []model.Event, more bool, err error)
