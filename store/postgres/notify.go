@@ -20,9 +20,11 @@ const (
 	maxPayloads = 16
 	// notifyTimeout bounds one NOTIFY.
 	notifyTimeout = 5 * time.Second
-	// notifyPause is how long the next hint waits after a NOTIFY. At rest a hint is sent
-	// at once; under load the pause lets more gather.
+	// notifyPause is how long the next hint waits after a NOTIFY, quietPause how long one does that
+	// no worker waits for. At rest a hint is sent at once; under load the pause lets more gather,
+	// because each NOTIFY is a transaction that wakes every replica.
 	notifyPause = 2 * time.Millisecond
+	quietPause  = 15 * time.Millisecond
 	// notifyRetryPause is the pause after a NOTIFY that failed.
 	notifyRetryPause = 500 * time.Millisecond
 )
@@ -57,7 +59,8 @@ type message struct {
 // notifier sends hints of this replica's commits to the others. While a NOTIFY is in
 // flight, what is committed gathers for the next.
 type notifier struct {
-	pool    *pgxpool.Pool
+	// tell sends payloads, all or none.
+	tell    func(ctx context.Context, payloads []string) error
 	replica string
 	logger  *slog.Logger
 	// audience is nil when this replica cannot know who listens.
@@ -65,6 +68,8 @@ type notifier struct {
 	cancel   context.CancelFunc
 	done     chan struct{}
 	wake     chan struct{}
+	// hurry ends the pause for a run that may be claimed.
+	hurry chan struct{}
 
 	mu sync.Mutex
 	// order holds the sessions of waiting in the order of their first hint.
@@ -79,17 +84,25 @@ type notifier struct {
 	lastFailed bool
 }
 
-func startNotifier(pool *pgxpool.Pool, replica string, audience *audience, logger *slog.Logger) *notifier {
+func startNotifier(tell func(ctx context.Context, payloads []string) error, replica string, audience *audience, logger *slog.Logger) *notifier {
 	ctx, cancel := context.WithCancel(context.Background())
 	n := &notifier{
-		pool: pool, replica: replica, audience: audience, logger: logger, cancel: cancel,
-		done: make(chan struct{}), wake: make(chan struct{}, 1), waiting: map[string]runs.Notice{},
+		tell: tell, replica: replica, audience: audience, logger: logger, cancel: cancel,
+		done: make(chan struct{}), wake: make(chan struct{}, 1), hurry: make(chan struct{}, 1), waiting: map[string]runs.Notice{},
 	}
 	go func() {
 		defer close(n.done)
 		n.run(ctx)
 	}()
 	return n
+}
+
+// tellOn returns what tells the listeners of a database.
+func tellOn(pool *pgxpool.Pool) func(ctx context.Context, payloads []string) error {
+	return func(ctx context.Context, payloads []string) error {
+		_, err := pool.Exec(ctx, sqlNotify, payloads)
+		return err
+	}
 }
 
 // add never blocks.
@@ -110,6 +123,9 @@ func (n *notifier) add(notice runs.Notice) {
 	}
 	n.waiting[notice.SessionID] = notice
 	n.mu.Unlock()
+	if len(notice.Claimable) > 0 {
+		signal(n.hurry)
+	}
 	n.wakeUp()
 }
 
@@ -144,16 +160,28 @@ func (n *notifier) run(ctx context.Context) {
 			due = true
 		}
 		n.look(ctx, due)
-		pause := notifyPause
-		if !n.send(ctx) {
-			pause = notifyRetryPause
+		select { // what hurries is among what is sent now
+		case <-n.hurry:
+		default:
+		}
+		if n.send(ctx) {
+			n.pause(ctx, notifyPause, nil)
+			n.pause(ctx, quietPause-notifyPause, n.hurry)
+		} else {
+			n.pause(ctx, notifyRetryPause, nil)
 			n.wakeUp()
 		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(pause):
-		}
+	}
+}
+
+// pause waits for a while, or until it is ended early.
+func (n *notifier) pause(ctx context.Context, pause time.Duration, early <-chan struct{}) {
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-timer.C:
+	case <-early:
 	}
 }
 
@@ -181,7 +209,7 @@ func (n *notifier) send(ctx context.Context) (sent bool) {
 	// What has begun is finished also when the store is closing.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), notifyTimeout)
 	defer cancel()
-	_, err := n.pool.Exec(ctx, sqlNotify, payloads)
+	err := n.tell(ctx, payloads)
 	if n.lastFailed = err != nil; n.lastFailed {
 		n.logger.WarnContext(ctx, "could not tell other replicas of a commit", slog.Any("error", err))
 	}
@@ -189,9 +217,12 @@ func (n *notifier) send(ctx context.Context) (sent bool) {
 }
 
 // wakeUp makes run send once more.
-func (n *notifier) wakeUp() {
+func (n *notifier) wakeUp() { signal(n.wake) }
+
+// signal wakes who receives from a channel with room for one.
+func signal(wake chan<- struct{}) {
 	select {
-	case n.wake <- struct{}{}:
+	case wake <- struct{}{}:
 	default:
 	}
 }

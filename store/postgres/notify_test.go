@@ -1,10 +1,12 @@
 package postgres
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -100,11 +102,11 @@ func TestWhatCouldNotBeToldIsMadeUpFor(t *testing.T) {
 	gone, err := pgxpool.New(t.Context(), "postgres://127.0.0.1:1/nothing")
 	require.NoError(t, err)
 	gone.Close()
-	n := &notifier{pool: gone, replica: "replica_2", logger: slog.New(slog.DiscardHandler), wake: make(chan struct{}, 1), waiting: map[string]runs.Notice{}}
+	n := &notifier{tell: tellOn(gone), replica: "replica_2", logger: slog.New(slog.DiscardHandler), wake: make(chan struct{}, 1), waiting: map[string]runs.Notice{}}
 	n.add(notices(1, 1)[0])
 	require.False(t, n.send(t.Context()))
 	require.True(t, n.lastFailed)
-	n.pool = hearer.lanes
+	n.tell = tellOn(hearer.lanes)
 	told := runs.Notice{SessionID: "later", LastEventID: 7, FirstEventID: 7}
 	require.Eventually(t, func() bool { // until the hearer listens
 		n.lastFailed = true
@@ -118,4 +120,40 @@ func TestWhatCouldNotBeToldIsMadeUpFor(t *testing.T) {
 			return
 		}
 	}
+}
+
+// Under load hints gather for longer than at rest, but a worker at another replica that may claim a
+// run does not wait for that.
+func TestHintsGatherUnlessARunMayBeClaimed(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var told []string
+		n := startNotifier(func(_ context.Context, payloads []string) error {
+			told = nil
+			for _, notice := range heard(payloads, "other") {
+				told = append(told, notice.SessionID)
+			}
+			return nil
+		}, "replica", nil, slog.New(slog.DiscardHandler))
+		defer n.close()
+		toldAfter := func(wait time.Duration, sessions ...string) {
+			t.Helper()
+			time.Sleep(wait)
+			synctest.Wait()
+			require.Equal(t, sessions, told)
+		}
+		n.add(runs.Notice{SessionID: "first", LastEventID: 1})
+		toldAfter(0, "first")
+		n.add(runs.Notice{SessionID: "second", LastEventID: 1})
+		toldAfter(quietPause-time.Millisecond, "first")
+		toldAfter(time.Millisecond, "second")
+		n.add(runs.Notice{SessionID: "third", LastEventID: 1})
+		n.add(runs.Notice{SessionID: "fourth", LastEventID: 1, Claimable: []runs.Claimable{{RunID: "r", SessionID: "fourth", AgentID: "a", ClaimableAtMs: 1}}})
+		toldAfter(notifyPause-time.Millisecond, "second")
+		toldAfter(time.Millisecond, "third", "fourth")
+		n.add(runs.Notice{SessionID: "fifth", LastEventID: 1})
+		toldAfter(notifyPause, "third", "fourth")
+		n.add(runs.Notice{SessionID: "sixth", LastEventID: 1, Claimable: []runs.Claimable{{RunID: "r", SessionID: "sixth", AgentID: "a", ClaimableAtMs: 1}}})
+		toldAfter(0, "fifth", "sixth")
+	})
 }

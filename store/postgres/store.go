@@ -330,7 +330,7 @@ func (s *Store) announce(notice runs.Notice) {
 func (s *Store) startNotices(options Options) error {
 	replica := runs.NewID("replica")
 	if options.ListenURL == "" {
-		s.notifier = startNotifier(s.lanes, replica, nil, options.Logger)
+		s.notifier = startNotifier(tellOn(s.lanes), replica, nil, options.Logger)
 		return nil
 	}
 	config, err := connConfig(options.ListenURL)
@@ -340,7 +340,7 @@ func (s *Store) startNotices(options Options) error {
 	if config.RuntimeParams["application_name"] == "" {
 		config.RuntimeParams["application_name"] = applicationName
 	}
-	s.notifier = startNotifier(s.lanes, replica, &audience{pool: s.lanes}, options.Logger)
+	s.notifier = startNotifier(tellOn(s.lanes), replica, &audience{pool: s.lanes}, options.Logger)
 	s.listener = startListener(config, s.notifier, s.Publish, options.Logger)
 	return nil
 }
