@@ -14,6 +14,19 @@ type RuleReader interface {
 	// reasons, whether these are all, and their version at that moment. The version grows with
 	// each change of such a rule, in the change's own transaction; 0 stands for no rules.
 	StandingRules(ctx context.Context, sessionID string, limit, maxBytes int) (version int64, standing []*rules.Rule, complete bool, err error)
+	// RuleChanges returns what has changed in the rules of all sessions after a version that
+	// StandingRules or RuleChanges has returned. whole is false when that is not known or is more
+	// than limit changes or maxBytes: then StandingRules tells.
+	RuleChanges(ctx context.Context, since int64, limit, maxBytes int) (changes RuleChanges, whole bool, err error)
+}
+
+// RuleChanges are the changes of the rules of all sessions up to a version. Of the rules with the
+// RuleIDs, some of them more than once, those in Standing are in force and not exact, as
+// they are at that version; the others are not.
+type RuleChanges struct {
+	Version  int64
+	RuleIDs  []string
+	Standing []*rules.Rule
 }
 
 // RuleSets are the rules that are in force in a session, without the exact ones, as they were

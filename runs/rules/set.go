@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"maps"
 	"slices"
 	"strings"
 
@@ -14,11 +15,16 @@ import (
 type Set struct {
 	count  int
 	size   int
+	bytes  int
 	byKey  map[string][]entry
 	byCall map[string][]entry
 	byTool map[string]*toolRules
 	// uncertain says that there are more rules than the set has.
 	uncertain bool
+	// base, when set, are more rules, without those that are hidden.
+	base   *Set
+	hidden map[string]struct{}
+	own    []*Rule
 }
 
 // entry is a rule with its place in the set.
@@ -60,12 +66,13 @@ const fewRules = 8
 // call is allowed by the set's rules.
 func NewSet(rules []*Rule, complete bool) *Set {
 	s := &Set{
-		count: len(rules), uncertain: !complete,
+		count: len(rules), uncertain: !complete, own: rules,
 		byKey: map[string][]entry{}, byCall: map[string][]entry{}, byTool: map[string]*toolRules{},
 	}
 	frequency := map[gram]int{}
 	for _, rule := range rules {
 		s.size += ruleSize(rule)
+		s.bytes += rule.Bytes()
 		_, glob := indexedParam(rule)
 		eachGram(glob, func(g gram) { frequency[g]++ })
 	}
@@ -75,8 +82,48 @@ func NewSet(rules []*Rule, complete bool) *Set {
 	return s
 }
 
+// With returns a set without the rules that have changed, by id, and with those of them that
+// standing has. That takes as long as there are rules that were changed since [NewSet], however
+// many others there are.
+func (s *Set) With(changed []string, standing []*Rule) *Set {
+	base, own, hidden := s, []*Rule(nil), make(map[string]struct{}, len(s.hidden)+len(changed))
+	if s.base != nil {
+		base, own = s.base, s.own
+		maps.Copy(hidden, s.hidden)
+	}
+	gone := make(map[string]struct{}, len(changed))
+	for _, ruleID := range changed {
+		gone[ruleID], hidden[ruleID] = struct{}{}, struct{}{}
+	}
+	own = slices.DeleteFunc(slices.Clone(own), func(rule *Rule) bool {
+		_, is := gone[rule.RuleID]
+		return is
+	})
+	with := NewSet(append(own, standing...), !s.uncertain)
+	with.base, with.hidden = base, hidden
+	return with
+}
+
+// Changed returns how many rules were changed since [NewSet].
+func (s *Set) Changed() int { return len(s.hidden) }
+
+// Within reports whether a set surely has at most so many rules and bytes of matches, texts and
+// reasons. Of a rule that was changed both forms may count.
+func (s *Set) Within(most, mostBytes int) bool {
+	count, bytes := s.count, s.bytes
+	if s.base != nil {
+		count, bytes = count+s.base.count, bytes+s.base.bytes
+	}
+	return !s.uncertain && count <= most && bytes <= mostBytes
+}
+
 // Size returns about how many bytes the rules of the set take.
-func (s *Set) Size() int { return s.size }
+func (s *Set) Size() int {
+	if s.base != nil {
+		return s.size + s.base.size
+	}
+	return s.size
+}
 
 // ruleSize is an estimate with the indexes of a set.
 func ruleSize(rule *Rule) int {
@@ -181,16 +228,24 @@ func MatchSets(call *Call, sets ...*Set) *Matches {
 type search struct {
 	call    *Call
 	matches *Matches
+	hidden  map[string]struct{}
 	// seen has the places of rules that were found by another of their keys.
 	seen map[int]struct{}
 }
 
 func (s *Set) match(call *Call, matches *Matches) {
+	s.matchOwn(call, matches, nil)
+	if s.base != nil {
+		s.base.matchOwn(call, matches, s.hidden)
+	}
+}
+
+func (s *Set) matchOwn(call *Call, matches *Matches, hidden map[string]struct{}) {
 	matches.uncertain = matches.uncertain || s.uncertain
 	if s.count == 0 {
 		return
 	}
-	search := search{call: call, matches: matches}
+	search := search{call: call, matches: matches, hidden: hidden}
 	for _, key := range matches.keys {
 		search.try(s.byKey[key])
 	}
@@ -244,6 +299,9 @@ func (s *search) try(entries []entry) {
 		if !s.call.Budget.search(1) {
 			s.matches.Leave()
 			return
+		}
+		if _, is := s.hidden[e.rule.RuleID]; is {
+			continue
 		}
 		if len(e.rule.Match.PatternKeys) > 1 {
 			if _, again := s.seen[e.at]; again {

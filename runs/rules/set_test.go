@@ -2,6 +2,7 @@ package rules_test
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -89,6 +90,52 @@ func TestASetDecidesAsAllItsRules(t *testing.T) {
 		require.Equal(t, want.Effect, got.Effect)
 		require.Equal(t, want.Rule, got.Rule)
 		require.Equal(t, want.Needed, got.Needed)
+	})
+}
+
+// A set that was changed again and again decides as one that is made of what stands in the end.
+func TestAChangedSetDecidesAsAWholeOne(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		standing := map[string]*rules.Rule{}
+		for n := range rapid.IntRange(0, 20).Draw(t, "rules") {
+			rule := drawSetRule(t, n)
+			standing[rule.RuleID] = rule
+		}
+		complete := rapid.IntRange(0, 4).Draw(t, "complete") > 0
+		whole := func() []*rules.Rule { return slices.SortedFunc(maps.Values(standing), rules.Compare) }
+		changed := rules.NewSet(whole(), complete)
+		for range rapid.IntRange(1, 4).Draw(t, "rounds") {
+			var ids []string
+			var fresh []*rules.Rule
+			for range rapid.IntRange(0, 6).Draw(t, "changes") {
+				rule := drawSetRule(t, rapid.IntRange(0, 25).Draw(t, "which"))
+				if slices.Contains(ids, rule.RuleID) {
+					ids = append(ids, rule.RuleID) // twice, as it was left
+					continue
+				}
+				ids = append(ids, rule.RuleID)
+				if delete(standing, rule.RuleID); rapid.Bool().Draw(t, "stands") {
+					standing[rule.RuleID] = rule
+					fresh = append(fresh, rule)
+				}
+			}
+			changed = changed.With(ids, fresh)
+			require.Equal(t, complete, changed.Within(100, 1<<20))
+			require.False(t, changed.Within(len(standing)-1, 1<<20))
+		}
+		call := rules.Call{
+			SessionID: "s", AgentID: "coder", ToolName: rapid.SampledFrom([]string{"bash", "bash", "other"}).Draw(t, "tool"),
+			ToolCallID: rapid.SampledFrom([]string{"c1", "c2"}).Draw(t, "call"), InputDigest: rapid.SampledFrom([]string{"sha256:1", "sha256:2"}).Draw(t, "digest"),
+			PatternKeys: rapid.SliceOfN(rapid.SampledFrom([]string{"k1", "k2", "k3"}), 0, 3).Draw(t, "keys"),
+			Input:       document.Encode(map[string]string{"command": rapid.StringMatching(`(git |push|x|/a/|main){0,5}`).Draw(t, "command")}),
+		}
+		judge := func(set *rules.Set) rules.Verdict {
+			own := call
+			own.Budget = rules.NewBudget(1)
+			return rules.MatchSets(&own, set).Judge(func(rule *rules.Rule) *rules.Rule { return rule })
+		}
+		require.Equal(t, judge(rules.NewSet(whole(), complete)), judge(changed))
 	})
 }
 

@@ -18,6 +18,8 @@ const (
 	maxRuleMatches = 5
 	// maxRuleReads is how often rules are read until they are those that a decision has met.
 	maxRuleReads = 3
+	// maxRuleChanges is how many rules of all sessions may change until all are read again.
+	maxRuleChanges = 256
 	// maxCachedRuleSets and maxCachedRuleBytes bound the rules of sessions that are kept in
 	// memory. Those of all sessions are kept beside them.
 	maxCachedRuleSets  = 4096
@@ -93,8 +95,15 @@ func (c *ruleCache) refresh(ctx context.Context, sessionID string, met runs.Rule
 // began before the asker met its version may be too old for it.
 func (c *ruleCache) read(ctx context.Context, sessionID string, most, mostBytes int) error {
 	reading := c.reads.DoChan(sessionID, func() (any, error) {
+		ctx := context.WithoutCancel(ctx)
 		// Some more than the bound may be there: those of commands that were decided at once.
-		version, standing, complete, err := c.reader.StandingRules(context.WithoutCancel(ctx), sessionID, most+most/10, mostBytes+mostBytes/10)
+		most, mostBytes := most+most/10, mostBytes+mostBytes/10
+		if sessionID == rules.AllSessions {
+			if whole, err := c.readChanges(ctx, most, mostBytes); whole || err != nil {
+				return nil, err
+			}
+		}
+		version, standing, complete, err := c.reader.StandingRules(ctx, sessionID, most, mostBytes)
 		if err != nil {
 			return nil, fmt.Errorf("read rules: %w", err)
 		}
@@ -111,6 +120,32 @@ func (c *ruleCache) read(ctx context.Context, sessionID string, most, mostBytes 
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+// readChanges reads what has changed in the rules of all sessions since they were read. It returns
+// false when all must be read.
+func (c *ruleCache) readChanges(ctx context.Context, most, mostBytes int) (whole bool, err error) {
+	sets := c.of("")
+	set, known := sets.OfAll, sets.Versions.OfAll
+	if known == 0 {
+		return false, nil
+	}
+	if set == nil {
+		set = rules.NewSet(nil, true)
+	}
+	changes, whole, err := c.reader.RuleChanges(ctx, known, maxRuleChanges-set.Changed(), mostBytes)
+	if err != nil {
+		return false, fmt.Errorf("read changes of rules: %w", err)
+	}
+	if !whole {
+		return false, nil
+	}
+	set = set.With(changes.RuleIDs, changes.Standing)
+	if !set.Within(most, mostBytes) {
+		return false, nil
+	}
+	c.put(rules.AllSessions, ruleSet{set: set, version: changes.Version})
+	return true, nil
 }
 
 func (c *ruleCache) put(sessionID string, fresh ruleSet) {

@@ -26,6 +26,8 @@ type ruleTable struct {
 	mu    sync.Mutex
 	rules map[string][]*rules.Rule
 	reads int
+	// changes, when set, are what is known of the last changes.
+	changes *runs.RuleChanges
 }
 
 func (r *ruleTable) StandingRules(_ context.Context, sessionID string, _, _ int) (int64, []*rules.Rule, bool, error) {
@@ -56,6 +58,15 @@ func (r *ruleTable) change(standing ...*rules.Rule) {
 	defer r.engine.mu.Unlock()
 	r.engine.rules.OfAll++
 	r.rules = map[string][]*rules.Rule{rules.AllSessions: standing}
+}
+
+func (r *ruleTable) RuleChanges(context.Context, int64, int, int) (runs.RuleChanges, bool, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.changes == nil {
+		return runs.RuleChanges{}, false, nil
+	}
+	return *r.changes, true, nil
 }
 
 func (r *ruleTable) readCount() int {
@@ -115,6 +126,47 @@ func TestRulesAreReadWhenTheyHaveChanged(t *testing.T) {
 	table.change()
 	outcome("", 3)
 	outcome("", 3)
+}
+
+// Where the changes are known, nothing else is read, and what they take back allows nothing.
+func TestOnlyChangedRulesAreRead(t *testing.T) {
+	t.Parallel()
+	_, table, c := withRules(t)
+	outcome := func(command string, want api.Outcome, reads int) {
+		t.Helper()
+		got, err := asks(t, c, "", command)
+		require.NoError(t, err)
+		require.Equal(t, want, got)
+		require.Equal(t, reads, table.readCount())
+	}
+	change := func(version int64, standing []*rules.Rule, ruleIDs ...string) {
+		table.change(globbed(api.RuleAllow, "read whole"))
+		table.mu.Lock()
+		defer table.mu.Unlock()
+		table.changes = &runs.RuleChanges{Version: version, RuleIDs: ruleIDs, Standing: standing}
+	}
+	table.change(globbed(api.RuleAllow, "make *"), globbed(api.RuleAllow, "ls *"))
+	outcome("make test", api.OutcomeAllowed, 1)
+	change(2, nil, "allow make *")
+	outcome("make test", "", 1)
+	outcome("ls x", api.OutcomeAllowed, 1)
+	deny := globbed(api.RuleDeny, "ls *")
+	change(3, []*rules.Rule{deny}, deny.RuleID)
+	outcome("ls x", api.OutcomeDenied, 1)
+	change(4, []*rules.Rule{globbed(api.RuleAllow, "make *")}, deny.RuleID, "allow make *")
+	outcome("ls x", api.OutcomeAllowed, 1)
+	outcome("make test", api.OutcomeAllowed, 1)
+
+	var many []string
+	for n := range 300 {
+		many = append(many, fmt.Sprint(n))
+	}
+	change(5, nil, many...)
+	outcome("make test", api.OutcomeAllowed, 1)
+	table.change(globbed(api.RuleAllow, "read whole"))
+	table.changes = nil
+	outcome("make test", "", 2)
+	outcome("read whole", api.OutcomeAllowed, 2)
 }
 
 // When the rules change faster than a command can be matched, a person is asked: nothing is

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"testing"
 	"time"
@@ -104,4 +105,14 @@ func TestTheVersionOfRulesGrows(t *testing.T) {
 	t.Parallel()
 	s := open(t, postgrestest.URL(t), Options{})
 	storetest.RequireRuleVersions(t, &engine{lanes: s.lanes, reads: s.reads})
+}
+
+func TestChangesOfRulesAreKnownOrAllAreRead(t *testing.T) {
+	t.Parallel()
+	url := postgrestest.URL(t)
+	s := open(t, url, Options{})
+	db, err := sql.Open("pgx", url)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, db.Close()) }()
+	storetest.RequireRuleChanges(t, s, db)
 }

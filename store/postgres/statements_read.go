@@ -250,6 +250,19 @@ WHERE l.session_id = $1 AND l.input_digest IS NULL AND l.revoked_at_ms IS NULL
 	AND (l.max_uses IS NULL OR l.uses < l.max_uses)
 LIMIT $2::bigint`),
 
+	RuleChanges: `
+SELECT c.version, c.rule_id FROM rule_changes AS c
+WHERE c.version > $1 ORDER BY c.version, c.rule_id LIMIT $2::bigint`,
+
+	ChangedRules: expand(`
+SELECT l.*
+FROM rules AS l
+WHERE l.session_id = '*' AND l.input_digest IS NULL AND l.revoked_at_ms IS NULL
+	AND (l.expires_at_ms IS NULL OR l.expires_at_ms > floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint)
+	AND l.rule_id IN (
+		SELECT c.rule_id FROM rule_changes AS c
+		WHERE c.version > $1 ORDER BY c.version, c.rule_id LIMIT $2::bigint)`),
+
 	RulesFor: expand(`
 SELECT l.*
 FROM unnest($1::text[]) AS k (session_id)

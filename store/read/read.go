@@ -79,6 +79,10 @@ type Statements struct {
 	// StandingRules are those of $1 session_id that are in force and not exact, limited to $2.
 	// The present moment is the next argument, if it is one. RuleVersion is of $1 session_id.
 	StandingRules, RuleVersion string
+	// RuleChanges, after $1 version and limited to $2, has version and rule_id of the changes of
+	// rules of all sessions, and ChangedRules those of the same rules that StandingRules has. The
+	// present moment is the next argument of the latter, if it is one.
+	RuleChanges, ChangedRules string
 	// RulesFor is of the list $1 of sessions, limited to $2, and RuleSizesFor has their sizes. Now
 	// has the present moment.
 	RulesFor, RuleSizesFor, Now string

@@ -162,6 +162,43 @@ func (r *Reader) StandingRules(ctx context.Context, sessionID string, limit, max
 	return versions[0], standing, complete, nil
 }
 
+// RuleChanges implements runs.RuleReader.
+func (r *Reader) RuleChanges(ctx context.Context, since int64, limit, maxBytes int) (changes runs.RuleChanges, whole bool, err error) {
+	type change struct {
+		version int64
+		ruleID  string
+	}
+	var versions []int64
+	var changed []change
+	fits := true
+	err = r.db.AskAtOneMoment(ctx,
+		Query{r.sql.RuleVersion, []any{rules.AllSessions}, into(itself[int64], &versions)},
+		Query{r.sql.RuleChanges, []any{since, max(limit, 0) + 1}, into(func(c *change) []any { return []any{&c.version, &c.ruleID} }, &changed)},
+		Query{r.sql.ChangedRules, r.now(since, max(limit, 0)+1), func(rows columns.Rows) error {
+			bytes := 0
+			return columns.Rules.Each(rows, func(rule *rules.Rule) {
+				bytes += rule.Bytes()
+				if fits = fits && bytes <= maxBytes; fits {
+					changes.Standing = append(changes.Standing, rule)
+				}
+			})
+		}})
+	if err != nil || !fits || len(versions) == 0 || versions[0] < since || len(changed) > limit {
+		return runs.RuleChanges{}, false, err
+	}
+	// Each version between is there, or some changes are not known.
+	reached := since
+	for _, c := range changed {
+		if c.version > reached+1 {
+			return runs.RuleChanges{}, false, nil
+		}
+		reached = c.version
+		changes.RuleIDs = append(changes.RuleIDs, c.ruleID)
+	}
+	changes.Version = versions[0]
+	return changes, reached == versions[0], nil
+}
+
 const sqlOwners = `
 SELECT r.run_id, coalesce(r.principal, ''), coalesce(r.holder_principal, '') FROM runs AS r`
 

@@ -30,7 +30,7 @@ WHERE e.session_id = $1 AND e.event_id IN (SELECT CAST(k.value AS INTEGER) FROM 
 UPDATE requests SET body = $4, resolution = $5,
 	sealed = (SELECT $6 FROM effects AS f WHERE f.session_id = $1 AND f.effect_id = $7 AND f.state <> 'done')
 WHERE session_id = $1 AND run_id = $2 AND request_id = $3`
-	sqlRedactRun      = `
+	sqlRedactRun = `
 UPDATE runs SET output = NULL, error = CASE WHEN error IS NULL THEN NULL ELSE 'redacted' END
 WHERE session_id = $1 AND run_id = $2`
 	// What a child asked is the input of a run in its parent's session, and its preview is copied out of it.

@@ -230,6 +230,19 @@ WHERE l.session_id = $1 AND l.input_digest IS NULL AND l.revoked_at_ms IS NULL
 	AND (l.max_uses IS NULL OR l.uses < l.max_uses)
 LIMIT $2`),
 
+	RuleChanges: `
+SELECT c.version, c.rule_id FROM rule_changes AS c
+WHERE c.version > $1 ORDER BY c.version, c.rule_id LIMIT $2`,
+
+	ChangedRules: expand(`
+SELECT l.*
+FROM rules AS l
+WHERE l.session_id = '*' AND l.input_digest IS NULL AND l.revoked_at_ms IS NULL
+	AND (l.expires_at_ms IS NULL OR l.expires_at_ms > $3)
+	AND l.rule_id IN (
+		SELECT c.rule_id FROM rule_changes AS c
+		WHERE c.version > $1 ORDER BY c.version, c.rule_id LIMIT $2)`),
+
 	RulesFor: expand(`
 SELECT l.*
 FROM json_each($1) AS k

@@ -33,8 +33,8 @@ const (
 // BenchmarkRuleChanges shows what a change of a rule of all sessions costs those who suspend: 64
 // callers take turns with rules that stay as they are, and with one change a second, which is an
 // addition and a revocation by turns. On Postgres another replica changes them; on SQLite, which
-// has one process, another session. It logs the medians of the rounds, and what reading all rules
-// takes and putting them in order.
+// has one process, another session. It logs the medians of the rounds, and what it takes to
+// read all rules, or the last change, and to put them in order.
 func BenchmarkRuleChanges(b *testing.B) {
 	b.Run("postgres", func(b *testing.B) {
 		rulesChange(b, func(insert string) (store, other runs.Store) {
@@ -90,6 +90,7 @@ func rulesChange(b *testing.B, open func(insert string) (store, other runs.Store
 		for round := range b.N {
 			ratios = append(ratios, changed[i][round].rate/still[i][round].rate)
 		}
+		logReadOfChanges(b, rules.name, stores[i])
 		b.Logf("%-15s still %v; one change a second %v; ratio %.3f", rules.name, middle(still[i]), middle(changed[i]), median(ratios))
 	}
 }
@@ -116,6 +117,27 @@ func logReread(b *testing.B, name string, store runs.Store) {
 		}
 	}
 	b.Logf("%-15s %d rows, %d bytes of matches and texts: read in %.1f ms, put in order in %.1f ms", name, rows, bytes, median(read), median(ordered))
+}
+
+// logReadOfChanges logs what reading the last change takes, and a set with it.
+func logReadOfChanges(b *testing.B, name string, store runs.Store) {
+	b.Helper()
+	reader := store.(runs.RuleReader)
+	version, standing, complete, err := reader.StandingRules(b.Context(), rules.AllSessions, api.MaxRulesOfAllSessions, api.MaxRuleBytesOfAllSessions)
+	require.NoError(b, err)
+	set := rules.NewSet(standing, complete)
+	var read, ordered []float64
+	for range 9 {
+		began := time.Now()
+		changes, whole, err := reader.RuleChanges(b.Context(), version-1, 100, api.MaxRuleBytesOfAllSessions)
+		require.NoError(b, err)
+		require.True(b, whole)
+		read = append(read, float64(time.Since(began).Microseconds())/1000)
+		began = time.Now()
+		set.With(changes.RuleIDs, changes.Standing)
+		ordered = append(ordered, float64(time.Since(began).Microseconds())/1000)
+	}
+	b.Logf("%-15s the last change: read in %.2f ms, put in order in %.2f ms", name, median(read), median(ordered))
 }
 
 // changeRules adds and revokes a rule of all sessions by turns, one every changeEvery, until stop.

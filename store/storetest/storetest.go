@@ -125,7 +125,7 @@ func (e Engine) groups() []map[string]func(*harness) {
 		sessionTests, lifecycleTests, claimTests, suspensionTests, idempotencyTests, eventTests, listTests, budgetTests,
 	}
 	others := []map[string]func(*harness){
-		resolutionTests, expiryTests, vitalsTests, payloadTests, clarificationTests, mailboxTests, loadBytesTests, effectTests, ruleTests, ruleBoundTests, handleTests, nameTests, decisionTests, retentionTests, scopeTests, journalTests, redactionTests,
+		resolutionTests, expiryTests, vitalsTests, payloadTests, clarificationTests, mailboxTests, loadBytesTests, effectTests, ruleTests, ruleBoundTests, ruleChangeTests, handleTests, nameTests, decisionTests, retentionTests, scopeTests, journalTests, redactionTests,
 	}
 	concurrent := []map[string]func(*harness){raceTests, ruleRaceTests, isolationTests, credentialTests}
 	if Thorough {
@@ -135,7 +135,7 @@ func (e Engine) groups() []map[string]func(*harness) {
 		others = append(others, reopenTests, columnTests, webhookTests)
 	}
 	if e.Replicas {
-		concurrent = append(concurrent, replicaTests, ruleReplicaTests, lockTests, credentialReplicaTests)
+		concurrent = append(concurrent, replicaTests, ruleReplicaTests, ruleChangeReplicaTests, lockTests, credentialReplicaTests)
 	}
 	switch e.Scope {
 	case ScopeBasics:

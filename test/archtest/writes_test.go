@@ -31,7 +31,7 @@ var (
 var swept = map[string]bool{"idempotency_records": true, "run_payloads": true, "sign_ins": true, "stream_tickets": true, "webhooks": true}
 
 // counted are the tables that only triggers of the schemas write.
-var counted = map[string]bool{"rule_versions": true, "claimable_runs": true}
+var counted = map[string]bool{"rule_versions": true, "rule_changes": true, "claimable_runs": true}
 
 var (
 	createTable = regexp.MustCompile(`(?im)^\s*CREATE TABLE (?:IF NOT EXISTS )?"?([a-z_]+)"?`)
