@@ -3,7 +3,9 @@ package codex
 import (
 	"cmp"
 	"context"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -88,7 +90,7 @@ func (f *face) transcriptOf(ctx context.Context, session *model.Session) ([]Entr
 			after = events[i].EventID
 		}
 	}
-	for runID := range list.redacted {
+	for _, runID := range list.undecided() {
 		// What became of its requests is still known, and that is all that is shown of it.
 		_, settled, err := f.Store.SettledAfter(ctx, runID, 0)
 		if refusal.CodeOf(err) == api.CodeRunNotFound {
@@ -196,8 +198,23 @@ func (s *settled) content(what string) string {
 	return what + " resolved (" + s.Decision + ")"
 }
 
+// kept returns the entries that are shown.
+func (t *transcript) kept() []entry { return t.entries[max(0, len(t.entries)-maxEntries):] }
+
+// undecided returns those of the redacted runs of which an entry is shown as if it was open. There may be
+// very many others.
+func (t *transcript) undecided() []string {
+	runIDs := map[string]bool{}
+	for _, one := range t.kept() {
+		if runID := one.key.runID; one.CompletedAt == 0 && t.redacted[runID] {
+			runIDs[runID] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(runIDs))
+}
+
 func (t *transcript) newest() []Entry {
-	kept := t.entries[max(0, len(t.entries)-maxEntries):]
+	kept := t.kept()
 	list := make([]Entry, len(kept))
 	for i := range kept {
 		list[i] = kept[i].Entry
