@@ -14,10 +14,10 @@ import (
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
-// manySessions makes 100,000 sessions of which ten moved lately.
-const manySessions = `WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < 100000)
+// manySessions makes 1,000,000 sessions of which ten moved lately.
+const manySessions = `WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < 1000000)
 	INSERT INTO sessions (session_id, agent_id, queued_count, last_event_id, created_at_ms, updated_at_ms, last_event_hash)
-	SELECT 'session_' || n, 'coder', 0, 9, 1, CASE WHEN n % 10000 = 0 THEN 2000 ELSE 1 END, '0123456789012345678901234567890123456789012345678901234567890123' FROM counted`
+	SELECT 'session_' || n, 'coder', 0, 9, 1, CASE WHEN n % 100000 = 0 THEN 2000 ELSE 1 END, '0123456789012345678901234567890123456789012345678901234567890123' FROM counted`
 
 // BenchmarkHeads measures how long the search for the sessions that moved takes, which each replica
 // makes every ten minutes.

@@ -12,8 +12,15 @@ const (
 	lastCheckpoint   = `SELECT number, (SELECT max(complete_ms) FROM audit_checkpoints), signed FROM audit_checkpoints ORDER BY number DESC LIMIT 1`
 	checkpointsAfter = `SELECT number, complete_ms, signed FROM audit_checkpoints WHERE number > $1 ORDER BY number LIMIT $2`
 	readHeads        = `SELECT session_id, last_event_id, last_event_hash FROM sessions`
-	headsSince       = readHeads + ` WHERE session_id > $1 AND updated_at_ms >= $2 AND last_event_hash <> '' ORDER BY session_id LIMIT $3`
+	headsSince       = readHeads + ` WHERE session_id > $1 AND session_id <= $4 AND updated_at_ms >= $2 AND last_event_hash <> '' ORDER BY session_id LIMIT $3`
+	sessionAfter     = `
+SELECT coalesce((SELECT session_id FROM sessions WHERE session_id > $1 ORDER BY session_id LIMIT 1 OFFSET $2), ''),
+	coalesce((SELECT max(session_id) FROM sessions), '')`
 )
+
+// headRows is how many sessions one statement of HeadsSince looks at. No index has the moments at
+// which sessions moved, because each move would then write to it.
+const headRows = 5_000
 
 // HeadsBy returns the statement that reads the heads of the sessions for which a condition holds.
 func HeadsBy(condition string) string {
@@ -58,9 +65,37 @@ func (k *Keeper) HeadsOf(ctx context.Context, sessionIDs []string) ([]audit.Head
 	return k.heads(ctx, k.statements.HeadsByID, k.db.List(sessionIDs))
 }
 
-// HeadsSince implements audit.CheckpointRows.
+// HeadsSince implements audit.CheckpointRows. It looks at every session behind one, in parts that each
+// have a deadline and between which others have their turn.
 func (k *Keeper) HeadsSince(ctx context.Context, sinceMs int64, after string, limit int) ([]audit.Head, error) {
-	return k.heads(ctx, headsSince, after, sinceMs, limit)
+	var found []audit.Head
+	for over := false; !over && len(found) < limit; {
+		end, lastOfAll, err := k.sessionAfter(ctx, after)
+		if err != nil {
+			return nil, err
+		}
+		if over = end == ""; over {
+			end = lastOfAll
+		}
+		part, err := k.heads(ctx, headsSince, after, sinceMs, limit-len(found), end)
+		if err != nil {
+			return nil, err
+		}
+		found, after = append(found, part...), end
+	}
+	return found, nil
+}
+
+// sessionAfter returns the last one of the next headRows sessions behind one, "" when there are fewer,
+// and the last one of all. Without an end the database might read all of them to have them in order.
+func (k *Keeper) sessionAfter(ctx context.Context, after string) (end, last string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
+	defer cancel()
+	err = k.db.Ask(ctx, read.Query{SQL: sessionAfter, Args: []any{after, headRows - 1}, Read: func(rows columns.Rows) error {
+		targets := func(ids *[2]string) []any { return []any{&ids[0], &ids[1]} }
+		return columns.Each(rows, targets, func(ids *[2]string) { end, last = ids[0], ids[1] })
+	}})
+	return end, last, err
 }
 
 func (k *Keeper) heads(ctx context.Context, sql string, args ...any) ([]audit.Head, error) {
