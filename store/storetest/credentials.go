@@ -103,16 +103,19 @@ func revocationHoldsAtOnce(h *harness, stores ...runs.Store) {
 	o := h.operator("t")
 	var revoked atomic.Bool
 	var group sync.WaitGroup
-	begun, late := make(chan struct{}, callers), make([]error, callers)
+	begun, failures := make(chan struct{}, callers), make([]error, callers)
 	for caller := range callers {
 		group.Go(func() {
 			for n, id := range ids {
 				after := revoked.Load()
 				err := o.allow(h, stores[caller%len(stores)], fmt.Sprint("r", caller), id)
-				if after && refusal.CodeOf(err) != api.CodeInvalidToken {
-					late[caller] = fmt.Errorf("decided %s after the revocation: %w", id, err)
+				switch code := refusal.CodeOf(err); {
+				case err == nil && after:
+					failures[caller] = fmt.Errorf("%s was decided after the revocation", id)
+				case err != nil && code != api.CodeInvalidToken:
+					failures[caller] = fmt.Errorf("%s: %w", id, err)
 				}
-				if n == 1 {
+				if n == 1 || n == 0 && err != nil {
 					begun <- struct{}{}
 				}
 				if err != nil {
@@ -129,7 +132,7 @@ func revocationHoldsAtOnce(h *harness, stores ...runs.Store) {
 	revoked.Store(true)
 	group.Wait()
 	for caller := range callers {
-		require.NoError(h, late[caller])
+		require.NoError(h, failures[caller])
 	}
 	require.Equal(h, api.CodeInvalidToken, refusal.CodeOf(o.allow(h, stores[0], "r0", ids[each-1])))
 }
