@@ -18,7 +18,7 @@ LIMIT $2::bigint`,
 SELECT f.session_id, f.effect_id
 FROM effects AS f
 WHERE f.webhook_id = 'callback' AND f.due_at_ms <= floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint
-	AND split_part(f.effect_id, ':', 3) <> ALL($1::text[])
+	AND split_part(f.effect_id, ':', 3) NOT IN (SELECT k.origin FROM unnest($1::text[]) AS k (origin))
 ORDER BY f.due_at_ms, f.session_id, f.effect_id
 LIMIT $2::bigint`,
 	Orphans: `

@@ -16,7 +16,8 @@ const (
 	callbacksOfOrigin = 4
 	// callbacksSeen is how many of those that are due are read at once, of hosts that have room.
 	callbacksSeen = 64
-	// originsKept is how many hosts that have failed are remembered although they may be called again.
+	// originsKept is how many hosts that have failed are remembered although they may be called again, and how
+	// many are left out of a read at most.
 	originsKept = 1000
 )
 
@@ -85,9 +86,9 @@ func (l *callbackLane) startAll(ctx context.Context, due []runs.DueEffect) (begu
 // withoutRoom returns the hosts that may not be called now: what they are owed is not looked at, however
 // much it is.
 func (l *callbackLane) withoutRoom() []string {
-	full := make([]string, 0, len(l.origins))
+	full := make([]string, 0, min(len(l.origins), originsKept))
 	for name, host := range l.origins {
-		if !host.hasRoom() {
+		if !host.hasRoom() && len(full) < originsKept {
 			full = append(full, name)
 		}
 	}
