@@ -232,15 +232,21 @@ func (c *Committer) tryCommit(l *lane, calls []*call, aside bool) (locked []*cal
 }
 
 // momentFor returns the moment of a decision about a session: that of the clock that decides,
-// but none before the session's last change. That change may rest on an estimate of the clock
-// which was ahead by a moment, and what it made claimable, or due, is so for whoever comes
-// behind it. A session that is ahead by more than estimates may be, because the clock was set
-// back, does not take its moments with it.
+// but none before the last change of the session or of one of its runs: a release, say, changes
+// its run alone. That change may rest on an estimate of the clock which was ahead by a moment,
+// and what it made claimable, or due, is so for whoever comes behind it. What is ahead by more
+// than estimates may be, because the clock was set back, does not take the moments with it.
 func (c *Committer) momentFor(state *runs.State, nowMs int64) int64 {
-	if session := state.Session; session != nil && session.UpdatedAtMs <= nowMs+c.options.ClockTolerance.Milliseconds() {
-		return max(nowMs, session.UpdatedAtMs)
+	latest, moment := nowMs+c.options.ClockTolerance.Milliseconds(), nowMs
+	if session := state.Session; session != nil && session.UpdatedAtMs <= latest {
+		moment = max(moment, session.UpdatedAtMs)
 	}
-	return nowMs
+	for _, run := range state.Runs {
+		if run.SessionID == state.SessionID && run.UpdatedAtMs <= latest {
+			moment = max(moment, run.UpdatedAtMs)
+		}
+	}
+	return moment
 }
 
 // decideCommand keeps a panic of one decision from reaching the others.

@@ -133,6 +133,14 @@ func TestADecisionAheadOfTheClockIsActedOnAtOnce(t *testing.T) {
 	claimed := do(t, other, &runs.ClaimRun{RunID: "r", WorkerID: "w"})
 	require.Equal(t, api.StatusRunning, claimed.Run.Run.Status)
 
+	// A release writes no event, and leaves its session as it was.
+	offMs.Store(0)
+	ahead = open(t, url, Options{NoListen: true, Committer: committer.Options{Clock: local, Lanes: 1}})
+	do(t, ahead, &runs.CreateRun{SessionID: "t", SessionGiven: true, RunID: "t", Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"}})
+	offMs.Store(90)
+	do(t, ahead, &runs.Release{RunID: "t", Fence: 1})
+	do(t, other, &runs.ClaimRun{RunID: "t", WorkerID: "w"})
+
 	nowMs, err := other.NowMs(t.Context())
 	require.NoError(t, err)
 	_, err = other.reads.Exec(t.Context(), `UPDATE sessions SET updated_at_ms = $1`, nowMs+3_600_000)
