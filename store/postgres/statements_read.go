@@ -256,12 +256,16 @@ WHERE c.version > $1 ORDER BY c.version, c.rule_id LIMIT $2::bigint`,
 
 	ChangedRules: expand(`
 SELECT l.*
-FROM rules AS l
+FROM (
+	SELECT DISTINCT c.rule_id
+	FROM (SELECT rule_id FROM rule_changes WHERE version > $1 ORDER BY version, rule_id LIMIT $2::bigint) AS c
+) AS k
+CROSS JOIN LATERAL (
+	SELECT * FROM rules AS one
+	WHERE one.rule_id = k.rule_id LIMIT 1
+) AS l
 WHERE l.session_id = '*' AND l.input_digest IS NULL AND l.revoked_at_ms IS NULL
-	AND (l.expires_at_ms IS NULL OR l.expires_at_ms > floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint)
-	AND l.rule_id IN (
-		SELECT c.rule_id FROM rule_changes AS c
-		WHERE c.version > $1 ORDER BY c.version, c.rule_id LIMIT $2::bigint)`),
+	AND (l.expires_at_ms IS NULL OR l.expires_at_ms > floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint)`),
 
 	RulesFor: expand(`
 SELECT l.*

@@ -234,10 +234,11 @@ LIMIT $2`),
 SELECT c.version, c.rule_id FROM rule_changes AS c
 WHERE c.version > $1 ORDER BY c.version, c.rule_id LIMIT $2`,
 
+	// The + keeps the rules from being found by their session.
 	ChangedRules: expand(`
 SELECT l.*
 FROM rules AS l
-WHERE l.session_id = '*' AND l.input_digest IS NULL AND l.revoked_at_ms IS NULL
+WHERE +l.session_id = '*' AND l.input_digest IS NULL AND l.revoked_at_ms IS NULL
 	AND (l.expires_at_ms IS NULL OR l.expires_at_ms > $3)
 	AND l.rule_id IN (
 		SELECT c.rule_id FROM rule_changes AS c

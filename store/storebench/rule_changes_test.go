@@ -70,9 +70,10 @@ func BenchmarkRuleChanges(b *testing.B) {
 func rulesChange(b *testing.B, open func(insert string) (store, other runs.Store)) {
 	b.Helper()
 	stores, others := make([]runs.Store, len(standing)), make([]runs.Store, len(standing))
+	rereads := make([]string, len(standing))
 	for i, rules := range standing {
 		stores[i], others[i] = open(rules.insert)
-		logReread(b, rules.name, stores[i])
+		rereads[i] = reread(b, stores[i])
 		suspendFor(b.Context(), stores[i], changedTurn/4) // to warm up
 	}
 	still, changed := make([][]turned, len(standing)), make([][]turned, len(standing))
@@ -90,13 +91,13 @@ func rulesChange(b *testing.B, open func(insert string) (store, other runs.Store
 		for round := range b.N {
 			ratios = append(ratios, changed[i][round].rate/still[i][round].rate)
 		}
-		logReadOfChanges(b, rules.name, stores[i])
-		b.Logf("%-15s still %v; one change a second %v; ratio %.3f", rules.name, middle(still[i]), middle(changed[i]), median(ratios))
+		b.Logf("%-15s %s; %s; still %v; one change a second %v; ratio %.3f",
+			rules.name, rereads[i], readOfChange(b, stores[i]), middle(still[i]), middle(changed[i]), median(ratios))
 	}
 }
 
-// logReread logs what a process does when it meets a new version of the rules of all sessions.
-func logReread(b *testing.B, name string, store runs.Store) {
+// reread tells what a process does when it must read all rules of all sessions.
+func reread(b *testing.B, store runs.Store) string {
 	b.Helper()
 	reader, reads := store.(runs.RuleReader)
 	require.True(b, reads)
@@ -116,11 +117,11 @@ func logReread(b *testing.B, name string, store runs.Store) {
 			bytes += rule.Bytes()
 		}
 	}
-	b.Logf("%-15s %d rows, %d bytes of matches and texts: read in %.1f ms, put in order in %.1f ms", name, rows, bytes, median(read), median(ordered))
+	return fmt.Sprintf("%d rows, %d bytes of matches and texts: read in %.1f ms, put in order in %.1f ms", rows, bytes, median(read), median(ordered))
 }
 
-// logReadOfChanges logs what reading the last change takes, and a set with it.
-func logReadOfChanges(b *testing.B, name string, store runs.Store) {
+// readOfChange tells what reading the last change takes, and a set with it.
+func readOfChange(b *testing.B, store runs.Store) string {
 	b.Helper()
 	reader := store.(runs.RuleReader)
 	version, standing, complete, err := reader.StandingRules(b.Context(), rules.AllSessions, api.MaxRulesOfAllSessions, api.MaxRuleBytesOfAllSessions)
@@ -137,7 +138,7 @@ func logReadOfChanges(b *testing.B, name string, store runs.Store) {
 		set.With(changes.RuleIDs, changes.Standing)
 		ordered = append(ordered, float64(time.Since(began).Microseconds())/1000)
 	}
-	b.Logf("%-15s the last change: read in %.2f ms, put in order in %.2f ms", name, median(read), median(ordered))
+	return fmt.Sprintf("the last change: read in %.2f ms, put in order in %.2f ms", median(read), median(ordered))
 }
 
 // changeRules adds and revokes a rule of all sessions by turns, one every changeEvery, until stop.
