@@ -73,17 +73,15 @@ func (d *Demo) killInTheMiddle(ctx context.Context, asked *api.ApprovalRequest) 
 	if err := d.start(ctx); err != nil {
 		return err
 	}
-	survived := false
-	for item, err := range d.client.AllApprovals(ctx, client.PendingListParams{}) {
-		if err != nil {
-			return err
-		}
-		survived = survived || item.Request.Handle == asked.Handle
+	survived, err := d.client.GetRequest(ctx, asked.Handle)
+	if err != nil {
+		return fmt.Errorf("the prompt %s did not survive: %w", asked.Handle, err)
 	}
-	if !survived {
-		return fmt.Errorf("the prompt %s did not survive", asked.Handle)
+	state := "is still open"
+	if survived.Resolution != nil {
+		state = "is there, and somebody was faster"
 	}
-	d.tell("   Started again as process %d. The prompt %s is still open.", d.process.pid(), asked.Handle)
+	d.tell("   Started again as process %d. The prompt %s %s.", d.process.pid(), asked.Handle, state)
 	return nil
 }
 
