@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/internal/heavy"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
@@ -115,7 +116,7 @@ func read(w http.ResponseWriter, r *http.Request, maxBytes int64, optional bool,
 			return err
 		}
 	}
-	return decode(text)
+	return heavy.Do(r.Context(), len(text), func() error { return decode(text) })
 }
 
 // unmarshal decodes a text that was checked whole, so names given twice need no second look.

@@ -13,6 +13,7 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"github.com/holdpoint/holdpoint/internal/heavy"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/rules"
@@ -203,7 +204,7 @@ func (c *Committer) do(ctx context.Context, command runs.Command) (runs.Reply, e
 	if err := ctx.Err(); err != nil {
 		return runs.Reply{}, err
 	}
-	if err := runs.Prepare(command, c.options.NewID); err != nil {
+	if err := heavy.Do(ctx, sizeOf(command).prepared(), func() error { return runs.Prepare(command, c.options.NewID) }); err != nil {
 		return runs.Reply{}, err
 	}
 	if err := c.webhooks.ensure(ctx); err != nil {

@@ -42,6 +42,8 @@ type lane struct {
 	// those of the lane itself.
 	restsUntil time.Time
 	batches    int
+	// yieldsFrom is when the lane may yield again.
+	yieldsFrom time.Time
 	// busySince is when the batch in flight began, by Options.Clock, and 1 more; 0 when there
 	// is none.
 	busySince atomic.Int64
@@ -71,10 +73,7 @@ func (c *Committer) runLane(l *lane) {
 		if !open {
 			break
 		}
-		// Let those run who are ready to: all who were just answered may have another command.
-		// Otherwise the lane and the one whom it woke last wake each other in turns, and Go lets
-		// the rest of them wait for as long as a time slice, which is 10 ms.
-		runtime.Gosched()
+		l.yield()
 		c.process(l, c.gather(l, first))
 		c.rescheduleLocked(l)
 		c.attemptAside(l)
@@ -96,6 +95,29 @@ func (c *Committer) runLane(l *lane) {
 				waiting.answer(runs.Reply{}, runs.ErrClosed)
 			}
 		}
+	}
+}
+
+// Yielding may take this long. Once it has taken longer, the lane does not yield for yieldRest
+// times as long.
+const (
+	yieldWithin = 2 * time.Millisecond
+	yieldRest   = 50
+)
+
+// yield lets those run who are ready to, before a batch is gathered: all who were just answered may
+// have another command. Otherwise the lane and the one whom it woke last wake each other in turns,
+// and Go lets the rest of them wait for as long as a time slice, which is 10 ms.
+//
+// Where others use all processors for long, the lane would wait as long for each of them.
+func (l *lane) yield() {
+	now := time.Now()
+	if now.Before(l.yieldsFrom) {
+		return
+	}
+	runtime.Gosched()
+	if took := time.Since(now); took > yieldWithin {
+		l.yieldsFrom = now.Add(yieldRest * took)
 	}
 }
 

@@ -8,6 +8,12 @@ import (
 // size says roughly how much a command makes a batch read or write.
 type size struct{ rows, bytes int }
 
+// prepared returns how many bytes of text take about as long to prepare as the command.
+func (s size) prepared() int {
+	const aRow = 256
+	return s.rows*aRow + s.bytes
+}
+
 // sizeOf returns the size of what a command brings. A command that brings nothing large is
 // one row without bytes.
 func sizeOf(command runs.Command) size {

@@ -39,7 +39,7 @@ var domain = []string{"api", "audit/chain", "audit/journal", "auth", "webhooks",
 func with(names ...string) []string { return append(names, domain...) }
 
 // program are the packages that the command line puts together.
-var program = with("internal/failpoint", "webhooks/egress", "webhooks/deliver", ".", "audit", "auth/signing", "auth/sealing", "runs", "runs/*", "migrations", "store", "store/*",
+var program = with("internal/failpoint", "internal/heavy", "webhooks/egress", "webhooks/deliver", ".", "audit", "auth/signing", "auth/sealing", "runs", "runs/*", "migrations", "store", "store/*",
 	"httpapi", "httpapi/*", "httpapi/dialects/*", "web", "web/docsite", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "telemetry", "telemetry/tracing", "telemetry/tracing/statements", "cli/*")
 
 // places is the package map of docs/architecture.md. The first line that matches a
@@ -66,27 +66,28 @@ var places = []place{
 	{name: "runs/*", ours: with("runs"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "internal/testcache", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "internal/failpoint", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "internal/heavy", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "migrations", never: []string{pgx, sqlite, chi}},
-	{name: "store", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "runs", "migrations", "store/*"), never: []string{chi}},
-	{name: "store/committer", ours: with("internal/failpoint", "runs"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "store", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "runs", "migrations", "store/*"), never: []string{chi}},
+	{name: "store/committer", ours: with("internal/failpoint", "internal/heavy", "runs"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "store/columns", ours: domain, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "store/load", ours: with("internal/failpoint", "runs", "store/committer", "store/columns"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "store/load", ours: with("internal/failpoint", "internal/heavy", "runs", "store/committer", "store/columns"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "store/read", ours: with("runs", "store/columns"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "store/retain", ours: with("internal/failpoint", "runs", "store/columns"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "store/postgres", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "runs", "migrations", "store/committer", "store/columns", "store/load", "store/read", "store/retain", "store/tokens", "store/hooks"), never: []string{sqlite, chi}},
-	{name: "store/sqlite", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "runs", "migrations", "store/committer", "store/columns", "store/load", "store/read", "store/retain", "store/tokens", "store/hooks"), never: []string{pgx, chi}},
+	{name: "store/postgres", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "runs", "migrations", "store/committer", "store/columns", "store/load", "store/read", "store/retain", "store/tokens", "store/hooks"), never: []string{sqlite, chi}},
+	{name: "store/sqlite", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "runs", "migrations", "store/committer", "store/columns", "store/load", "store/read", "store/retain", "store/tokens", "store/hooks"), never: []string{pgx, chi}},
 	{name: "store/tokens", ours: with("audit", "auth/signing", "auth/sealing", "runs", "store/columns", "store/read"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "store/hooks", ours: with("audit", "auth/signing", "auth/sealing", "runs", "store/columns", "store/read", "store/tokens"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "httpapi", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", ".", "runs", "runs/*", "httpapi/*", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
-	{name: "httpapi/dialects/dialecttest", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/testcache", ".", "runs", "runs/*", "migrations", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/kit")}, // for tests
-	{name: "httpapi/dialects/kit", ours: with("internal/failpoint", "runs", "runs/*", "httpapi/wire", "httpapi/stream"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "httpapi", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", ".", "runs", "runs/*", "httpapi/*", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "httpapi/dialects/dialecttest", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "internal/testcache", ".", "runs", "runs/*", "migrations", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/kit")}, // for tests
+	{name: "httpapi/dialects/kit", ours: with("internal/failpoint", "internal/heavy", "runs", "runs/*", "httpapi/wire", "httpapi/stream"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	// A dialect links no other dialect.
-	{name: "httpapi/dialects/*", ours: with("internal/failpoint", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
-	{name: "httpapi/*", ours: with("internal/failpoint", "runs", "runs/*", "httpapi/wire"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "httpapi/dialects/*", ours: with("internal/failpoint", "internal/heavy", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "httpapi/*", ours: with("internal/failpoint", "internal/heavy", "runs", "runs/*", "httpapi/wire"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/oidc/oidctest"}, // for tests
 	// The Prometheus client knows database/sql, for those who want its numbers.
-	{name: "telemetry", ours: with("internal/failpoint", "runs", "store/committer"), never: []string{pgx, sqlite, goose, chi}},
-	{name: "telemetry/tracing", ours: with("internal/failpoint", "runs", "store/committer"), never: []string{pgx, sqlite, goose, chi}},
+	{name: "telemetry", ours: with("internal/failpoint", "internal/heavy", "runs", "store/committer"), never: []string{pgx, sqlite, goose, chi}},
+	{name: "telemetry/tracing", ours: with("internal/failpoint", "internal/heavy", "runs", "store/committer"), never: []string{pgx, sqlite, goose, chi}},
 	{name: "telemetry/tracing/tracingtest"}, // for tests
 	{name: "telemetry/tracing/statements", never: []string{sqlite, goose, chi}},
 	// The pages are files, and a client of the API like any other.
@@ -96,7 +97,7 @@ var places = []place{
 	{name: "client/ask", ours: []string{"api", "client"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "mcptools/tasks", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "mcptools", ours: []string{"api", "client", "client/ask", "mcptools/tasks"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "mcptools/overhttp", ours: with("internal/failpoint", "auth", "auth/signing", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/kit", "client", "client/ask", "mcptools", "mcptools/tasks"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "mcptools/overhttp", ours: with("internal/failpoint", "internal/heavy", "auth", "auth/signing", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/kit", "client", "client/ask", "mcptools", "mcptools/tasks"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	// An example is what anybody could write: it knows the client, and not what answers it.
 	{name: "examples/agents", ours: []string{"api", "client"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "examples/*", ours: []string{"api", "client", "examples/agents"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
@@ -108,20 +109,20 @@ var places = []place{
 	{name: "cli/contexts", ours: []string{"api", "client", "runs/document", "runs/refusal", "cli/console"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "cli/watch", ours: []string{"api", "client", "runs/document", "runs/refusal", "cli/console"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "cli/agent", ours: with("client", "client/ask", "mcptools", "mcptools/tasks", "cli/console"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "cli/database", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "runs", "runs/*", "migrations", "store", "store/*", "client", "cli/console"), never: []string{chi}},
+	{name: "cli/database", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "runs", "runs/*", "migrations", "store", "store/*", "client", "cli/console"), never: []string{chi}},
 	{name: "cli/*", ours: program},
 	{name: "cli", ours: program},
 	{name: "cmd/*", ours: append([]string{"cli"}, program...)},
 
 	// What tests share. It is no part of the program; see forTests.
-	{name: "store/storebench", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/testcache", "runs", "store/*", "store/*/*")},
-	{name: "store/storetest", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/testcache", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*")},
-	{name: "store/*/*", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/testcache", "runs", "migrations", "store/*"), never: []string{chi}},
+	{name: "store/storebench", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "internal/testcache", "runs", "store/*", "store/*/*")},
+	{name: "store/storetest", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "internal/testcache", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*")},
+	{name: "store/*/*", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "internal/testcache", "runs", "migrations", "store/*"), never: []string{chi}},
 	{name: "bench/load", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "bench/churn", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "runs", "runs/*", "migrations", "store", "store/*"), never: []string{chi}},
-	{name: "bench/waits", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/testcache", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "client", "bench/load"), never: []string{chi}},
-	{name: "test/*", ours: with("webhooks/egress", "webhooks/deliver", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/testcache", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "telemetry/tracing", "telemetry/tracing/*", "cli", "cli/*")},
-	{name: "test/*/*", ours: with("webhooks/egress", "webhooks/deliver", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/testcache", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "telemetry/tracing", "telemetry/tracing/*", "cli", "cli/*", "test/*")},
+	{name: "bench/churn", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "runs", "runs/*", "migrations", "store", "store/*"), never: []string{chi}},
+	{name: "bench/waits", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "internal/testcache", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "client", "bench/load"), never: []string{chi}},
+	{name: "test/*", ours: with("webhooks/egress", "webhooks/deliver", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "internal/testcache", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "telemetry/tracing", "telemetry/tracing/*", "cli", "cli/*")},
+	{name: "test/*/*", ours: with("webhooks/egress", "webhooks/deliver", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "internal/testcache", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "telemetry/tracing", "telemetry/tracing/*", "cli", "cli/*", "test/*")},
 }
 
 // forTests are packages of the module and of others that the program must not link.
