@@ -127,32 +127,37 @@ func TestWhatCouldNotBeToldIsMadeUpFor(t *testing.T) {
 func TestHintsGatherUnlessARunMayBeClaimed(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var told []string
+		told := make(chan []string, 10)
 		n := startNotifier(func(_ context.Context, payloads []string) error {
-			told = nil
+			var sessions []string
 			for _, notice := range heard(payloads, "other") {
-				told = append(told, notice.SessionID)
+				sessions = append(sessions, notice.SessionID)
 			}
+			told <- sessions
 			return nil
 		}, "replica", nil, slog.New(slog.DiscardHandler))
 		defer n.close()
-		toldAfter := func(wait time.Duration, sessions ...string) {
+		toldAfter := func(wait time.Duration, want ...string) {
 			t.Helper()
 			time.Sleep(wait)
 			synctest.Wait()
-			require.Equal(t, sessions, told)
+			var got []string
+			for len(told) > 0 {
+				got = append(got, <-told...)
+			}
+			require.Equal(t, want, got)
 		}
 		n.add(runs.Notice{SessionID: "first", LastEventID: 1})
 		toldAfter(0, "first")
 		n.add(runs.Notice{SessionID: "second", LastEventID: 1})
-		toldAfter(quietPause-time.Millisecond, "first")
+		toldAfter(quietPause - time.Millisecond)
 		toldAfter(time.Millisecond, "second")
 		n.add(runs.Notice{SessionID: "third", LastEventID: 1})
 		n.add(runs.Notice{SessionID: "fourth", LastEventID: 1, Claimable: []runs.Claimable{{RunID: "r", SessionID: "fourth", AgentID: "a", ClaimableAtMs: 1}}})
-		toldAfter(notifyPause-time.Millisecond, "second")
+		toldAfter(notifyPause - time.Millisecond)
 		toldAfter(time.Millisecond, "third", "fourth")
 		n.add(runs.Notice{SessionID: "fifth", LastEventID: 1})
-		toldAfter(notifyPause, "third", "fourth")
+		toldAfter(notifyPause)
 		n.add(runs.Notice{SessionID: "sixth", LastEventID: 1, Claimable: []runs.Claimable{{RunID: "r", SessionID: "sixth", AgentID: "a", ClaimableAtMs: 1}}})
 		toldAfter(0, "fifth", "sixth")
 	})
