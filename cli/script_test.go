@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/signal"
 	"regexp"
 	"strconv"
 	"strings"
@@ -55,6 +56,9 @@ import (
 //	env-stdout NAME REGEXP       sets a variable to what the group matches in stdout
 func TestScripts(t *testing.T) {
 	t.Parallel()
+	if signal.Ignored(syscall.SIGHUP) { // as under nohup: programs would be started to ignore it, too
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:         "testdata/script",
 		WorkdirRoot: t.TempDir(),
