@@ -38,7 +38,8 @@ type Bodies struct {
 // the value: a caller of the API gets these faults together with those that the handler and the
 // domain find.
 //
-// Errors: unsupported_media_type, payload_too_large and bad_request.
+// Errors: unsupported_media_type, payload_too_large and bad_request, and that of the request's context
+// if it ends while a large body waits for its turn ([heavy.Do]).
 func (b *Bodies) Decode(w http.ResponseWriter, r *http.Request, into any, faults *refusal.Faults) error {
 	if err := checkMediaType(r.Header); err != nil {
 		return err
