@@ -8,25 +8,30 @@ import (
 	"context"
 	"runtime"
 
-	"golang.org/x/sync/semaphore"
+	"github.com/holdpoint/holdpoint/auth"
 )
 
 // Bytes is from how many bytes on work has turns. Parsing that many takes about half a millisecond.
 const Bytes = 64 << 10
 
-// turns are as many as leave half of the processors to everything else. They are had in the order in
-// which they were asked for.
-var turns = semaphore.NewWeighted(max(int64(runtime.GOMAXPROCS(0))/2, 1))
+// ofProcess are as many turns as leave half of the processors to everything else.
+var ofProcess = turns{free: max(runtime.GOMAXPROCS(0)/2, 1)}
 
 // Do runs work over so many bytes, and returns its error. Work over [Bytes] bytes or more waits for its
-// turn. If the context ends before that, it is not run, and the context's error is returned. The work
-// must use a processor and nothing else: it must not wait, nor call Do.
+// turn. Turns go round the principals whose work waits ([auth.From]), so that nobody waits for all that
+// another one sends. If the context ends before that, work is not run, and the context's error is
+// returned. The work must use a processor and nothing else: it must not wait, nor call Do.
 func Do(ctx context.Context, bytes int, work func() error) error {
-	if bytes >= Bytes {
-		if err := turns.Acquire(ctx, 1); err != nil {
-			return err
-		}
-		defer turns.Release(1)
+	if bytes < Bytes {
+		return work()
 	}
+	var caller string
+	if identity := auth.From(ctx); identity != nil {
+		caller = identity.Principal
+	}
+	if err := ofProcess.acquire(ctx, caller); err != nil {
+		return err
+	}
+	defer ofProcess.release()
 	return work()
 }

@@ -66,7 +66,7 @@ var places = []place{
 	{name: "runs/*", ours: with("runs"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "internal/testcache", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "internal/failpoint", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "internal/heavy", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "internal/heavy", ours: []string{"api", "audit/chain", "audit/journal", "auth", "runs/refusal", "runs/document"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "migrations", never: []string{pgx, sqlite, chi}},
 	{name: "store", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "runs", "migrations", "store/*"), never: []string{chi}},
 	{name: "store/committer", ours: with("internal/failpoint", "internal/heavy", "runs"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
