@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"net/http"
 	"strconv"
@@ -11,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/holdpoint/holdpoint/internal/failpoint"
+	"github.com/holdpoint/holdpoint/internal/heavy"
 )
 
 // Header values are shared slices: setting one costs no allocation.
@@ -51,7 +53,7 @@ func Respond(w http.ResponseWriter, r *http.Request, status int, value any) erro
 func writeJSON(w http.ResponseWriter, r *http.Request, status int, mediaType []string, value any) {
 	buffer := getBuffer()
 	defer putBuffer(buffer)
-	if err := json.MarshalWrite(buffer, value, encoding); err != nil {
+	if err := encode(r, buffer, value); err != nil {
 		if mediaType[0] == problemType[0] {
 			// A Problem holds texts only, so that this cannot happen.
 			http.Error(w, http.StatusText(status), status)
@@ -63,6 +65,36 @@ func writeJSON(w http.ResponseWriter, r *http.Request, status int, mediaType []s
 	// A reply on a terminal ends its line.
 	buffer.WriteByte('\n')
 	WriteBytes(w, r, status, mediaType, buffer.Bytes())
+}
+
+// encode encodes a value. What gets long waits for a turn ([heavy.Begin]); the error is that of the
+// call's context when it ends before.
+func encode(r *http.Request, buffer *bytes.Buffer, value any) error {
+	w := turnWriter{ctx: r.Context(), buffer: buffer}
+	defer w.endTurn()
+	return json.MarshalWrite(&w, value, encoding)
+}
+
+// turnWriter writes to a buffer, and waits for a turn before that gets long.
+type turnWriter struct {
+	ctx    context.Context
+	buffer *bytes.Buffer
+	end    func()
+}
+
+func (w *turnWriter) Write(text []byte) (n int, err error) {
+	if w.end == nil && w.buffer.Len()+len(text) >= heavy.Bytes {
+		if w.end, err = heavy.Begin(w.ctx); err != nil {
+			return 0, err
+		}
+	}
+	return w.buffer.Write(text)
+}
+
+func (w *turnWriter) endTurn() {
+	if w.end != nil {
+		w.end()
+	}
 }
 
 var errEncode = errors.New("encode the reply")

@@ -69,7 +69,8 @@ type Statements struct {
 	// it has the same of its session when events of the run are gone, else 1.
 	SessionKept, RunKept string
 	// Of $1 session_id or run_id, after $2 event_id, limited to $3 and to $4 bytes of bodies, one
-	// event at least, and behind each event how many there are within the limit.
+	// event at least, or more: the rest is not read. Behind each event is how many there are within
+	// the limit of $3, if that was counted, else 0.
 	SessionEventsWithin, RunEventsWithin, RunOutputsWithin string
 	// The same of the events about requests.
 	SessionRequestEventsWithin, RunRequestEventsWithin string
@@ -298,54 +299,4 @@ func (r *Reader) RequestByHandle(ctx context.Context, handle string) (*model.Pen
 		return nil, unknown
 	}
 	return first(ctx, r.db, columns.PendingRequest, unknown, r.sql.RequestByHandle, handle)
-}
-
-// EventsWithin implements runs.Reader.
-func (r *Reader) EventsWithin(ctx context.Context, q runs.EventQuery) (events []model.Event, more bool, err error) {
-	kept, statement, id, unknown := r.sql.SessionKept, r.sql.SessionEventsWithin, q.SessionID, refusal.UnknownSession(q.SessionID)
-	if q.RunID != "" {
-		kept, statement, id, unknown = r.sql.RunKept, r.sql.RunEventsWithin, q.RunID, refusal.UnknownRun(q.RunID)
-	}
-	switch {
-	case q.Outputs:
-		statement = r.sql.RunOutputsWithin
-	case q.AboutRequests && q.RunID != "":
-		statement = r.sql.RunRequestEventsWithin
-	case q.AboutRequests:
-		statement = r.sql.SessionRequestEventsWithin
-	}
-	if !refusal.ValidID(id) {
-		return nil, false, unknown
-	}
-	var found []int64
-	var counted []countedEvent
-	// What is kept is read last: a log that is shortened between the two is not taken for whole.
-	err = r.db.Ask(ctx,
-		Query{statement, []any{id, q.After, max(q.Limit, 0) + 1, q.MaxBytes}, into(countedEventTargets, &counted)},
-		Query{kept, []any{id}, into(itself[int64], &found)})
-	switch {
-	case err != nil:
-	case len(found) == 0:
-		err = unknown
-	case !q.Kept && q.After > 0 && q.After < found[0]-1:
-		err = refusal.EventsReset(q.After, found[0])
-	}
-	if err != nil || len(counted) == 0 {
-		return nil, false, err
-	}
-	more = int64(len(counted)) < counted[0].count || len(counted) > q.Limit
-	for i := range counted[:min(len(counted), q.Limit)] {
-		events = append(events, counted[i].event)
-	}
-	return events, more, nil
-}
-
-// countedEvent is an event and how many there are.
-type countedEvent struct {
-	event model.Event
-	count int64
-}
-
-func countedEventTargets(c *countedEvent) []any {
-	return append(columns.Events.Targets(&c.event), &c.count)
 }

@@ -130,86 +130,33 @@ WHERE r.run_id = $1`,
 
 	// A page is measured before it is read: sorting the bodies for their sizes would copy
 	// everything that is left out.
+	// Rows are read one by one, and not further than the reader goes, who ends within $4 bytes. So
+	// nothing is measured or counted before.
 	SessionEventsWithin: expand(`
-SELECT e.*, page.count
-FROM (
-	SELECT n.*, sum(n.size) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
-	FROM (
-		SELECT one.rowid AS line, one.event_id, octet_length(one.body) AS size FROM events AS one
-		WHERE one.session_id = $1 AND one.event_id > $2
-		ORDER BY one.event_id LIMIT $3
-	) AS n
-	WINDOW w AS (ORDER BY n.event_id)
-) AS page
-CROSS JOIN events AS e ON e.rowid = page.line
-WHERE page.place = 1 OR page.bytes <= $4
-ORDER BY page.event_id`),
-
+SELECT e.*, 0 FROM events AS e
+WHERE e.session_id = $1 AND e.event_id > $2 AND $4 IS NOT NULL
+ORDER BY e.event_id LIMIT $3`),
 	SessionRequestEventsWithin: expand(`
-SELECT e.*, page.count
-FROM (
-	SELECT n.*, sum(n.size) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
-	FROM (
-		SELECT one.rowid AS line, one.event_id, octet_length(one.body) AS size FROM events AS one INDEXED BY events_about_requests
-		WHERE one.session_id = $1 AND one.event_id > $2
-			AND (one.type = 'waiting_for_approval' OR one.type = 'approval_resolved' OR one.type = 'waiting_for_user_question'
-				OR one.type = 'user_question_answered' OR one.type = 'user_question_resolved' OR one.type = 'parent_clarification_resolved')
-		ORDER BY one.event_id LIMIT $3
-	) AS n
-	WINDOW w AS (ORDER BY n.event_id)
-) AS page
-CROSS JOIN events AS e ON e.rowid = page.line
-WHERE page.place = 1 OR page.bytes <= $4
-ORDER BY page.event_id`),
-
+SELECT e.*, 0 FROM events AS e INDEXED BY events_about_requests
+WHERE e.session_id = $1 AND e.event_id > $2 AND $4 IS NOT NULL
+	AND (e.type = 'waiting_for_approval' OR e.type = 'approval_resolved' OR e.type = 'waiting_for_user_question'
+		OR e.type = 'user_question_answered' OR e.type = 'user_question_resolved' OR e.type = 'parent_clarification_resolved')
+ORDER BY e.event_id LIMIT $3`),
 	RunRequestEventsWithin: expand(`
-SELECT e.*, page.count
-FROM (
-	SELECT n.*, sum(n.size) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
-	FROM (
-		SELECT one.rowid AS line, one.event_id, octet_length(one.body) AS size
-		FROM runs AS r CROSS JOIN events AS one INDEXED BY events_about_requests
-		WHERE r.run_id = $1 AND one.session_id = r.session_id AND one.run_id = r.run_id
-			AND one.event_id > max($2, r.first_event_id - 1) AND one.event_id <= r.last_event_id
-			AND (one.type = 'waiting_for_approval' OR one.type = 'approval_resolved' OR one.type = 'waiting_for_user_question'
-				OR one.type = 'user_question_answered' OR one.type = 'user_question_resolved' OR one.type = 'parent_clarification_resolved')
-		ORDER BY one.event_id LIMIT $3
-	) AS n
-	WINDOW w AS (ORDER BY n.event_id)
-) AS page
-CROSS JOIN events AS e ON e.rowid = page.line
-WHERE page.place = 1 OR page.bytes <= $4
-ORDER BY page.event_id`),
-
+SELECT e.*, 0 FROM runs AS r CROSS JOIN events AS e INDEXED BY events_about_requests
+WHERE r.run_id = $1 AND e.session_id = r.session_id AND e.run_id = r.run_id
+	AND e.event_id > max($2, r.first_event_id - 1) AND e.event_id <= r.last_event_id AND $4 IS NOT NULL
+	AND (e.type = 'waiting_for_approval' OR e.type = 'approval_resolved' OR e.type = 'waiting_for_user_question'
+		OR e.type = 'user_question_answered' OR e.type = 'user_question_resolved' OR e.type = 'parent_clarification_resolved')
+ORDER BY e.event_id LIMIT $3`),
 	RunEventsWithin: expand(`
-SELECT e.*, page.count
-FROM (
-	SELECT n.*, sum(n.size) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
-	FROM (
-		SELECT one.rowid AS line, one.event_id, octet_length(one.body) AS size FROM events AS one
-		WHERE one.run_id = $1 AND one.event_id > $2
-		ORDER BY one.event_id LIMIT $3
-	) AS n
-	WINDOW w AS (ORDER BY n.event_id)
-) AS page
-CROSS JOIN events AS e ON e.rowid = page.line
-WHERE page.place = 1 OR page.bytes <= $4
-ORDER BY page.event_id`),
-
+SELECT e.*, 0 FROM events AS e
+WHERE e.run_id = $1 AND e.event_id > $2 AND $4 IS NOT NULL
+ORDER BY e.event_id LIMIT $3`),
 	RunOutputsWithin: expand(`
-SELECT e.*, page.count
-FROM (
-	SELECT n.*, sum(n.size) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
-	FROM (
-		SELECT one.rowid AS line, one.event_id, octet_length(one.body) AS size FROM events AS one
-		WHERE one.run_id = $1 AND one.type = 'output' AND one.event_id > $2
-		ORDER BY one.event_id LIMIT $3
-	) AS n
-	WINDOW w AS (ORDER BY n.event_id)
-) AS page
-CROSS JOIN events AS e ON e.rowid = page.line
-WHERE page.place = 1 OR page.bytes <= $4
-ORDER BY page.event_id`),
+SELECT e.*, 0 FROM events AS e
+WHERE e.run_id = $1 AND e.type = 'output' AND e.event_id > $2 AND $4 IS NOT NULL
+ORDER BY e.event_id LIMIT $3`),
 
 	RequestByHandle: expand(`
 SELECT q.*, r.agent_id, r.kind, r.requester

@@ -1,13 +1,18 @@
 package storetest
 
 import (
+	"context"
 	"fmt"
+	"math/rand/v2"
+	"runtime"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/internal/heavy"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -238,6 +243,65 @@ var eventTests = map[string]func(*harness){
 			_, _, err := h.store.EventsWithin(h.ctx, unknown)
 			require.Contains(h, []api.Code{api.CodeSessionNotFound, api.CodeRunNotFound}, refusal.CodeOf(err))
 		}
+	},
+	"events/a page is the same however much of it waits for a turn": func(h *harness) {
+		random := rand.New(rand.NewPCG(1, 2))
+		h.create("s", "r")
+		fence := h.claim("r")
+		for range 4 {
+			events := make([]api.JSON, 10)
+			for i := range events {
+				events[i] = api.JSON(fmt.Sprintf(`{"type":"step","text":"%s"}`, strings.Repeat("x", random.IntN(20_000))))
+			}
+			h.do(&runs.AppendEvents{RunID: "r", Fence: fence, Events: events})
+		}
+		all := h.events("s")
+		for range 40 {
+			after := random.IntN(len(all))
+			q := runs.EventQuery{SessionID: "s", After: int64(after), Limit: 1 + random.IntN(len(all)), MaxBytes: random.IntN(500_000)}
+			fit, bytes := 0, 0
+			for ; after+fit < len(all) && fit < q.Limit; fit++ {
+				if bytes += len(all[after+fit].Body); fit > 0 && bytes > q.MaxBytes {
+					break
+				}
+			}
+			events, more, err := h.store.EventsWithin(h.ctx, q)
+			require.NoError(h, err)
+			require.Equal(h, all[after:after+fit], events, "%+v", q)
+			require.Equal(h, after+fit < len(all), more, "%+v", q)
+		}
+	},
+	"events/a long page waits for its turn and a short one does not": func(h *harness) {
+		h.create("s", "r")
+		h.do(&runs.AppendEvents{RunID: "r", Fence: h.claim("r"), Events: []api.JSON{
+			api.JSON(`{"type":"step","text":"` + strings.Repeat("x", heavy.Bytes) + `"}`), api.JSON(`{"type":"step"}`),
+		}})
+		all := h.events("s")
+		var ends []func()
+		for range max(runtime.GOMAXPROCS(0)/2, 1) {
+			end, err := heavy.Begin(h.ctx)
+			require.NoError(h, err)
+			ends = append(ends, end)
+		}
+		long := runs.EventQuery{SessionID: "s", Limit: 100, MaxBytes: api.MaxReplyBytes}
+		short := runs.EventQuery{SessionID: "s", Limit: 3, MaxBytes: api.MaxReplyBytes}
+		events, more, err := h.store.EventsWithin(h.ctx, short)
+		require.NoError(h, err)
+		require.Equal(h, all[:3], events)
+		require.True(h, more)
+		leaving, leave := context.WithTimeout(h.ctx, 20*time.Millisecond)
+		defer leave()
+		_, _, err = h.store.EventsWithin(leaving, long)
+		require.ErrorIs(h, err, context.DeadlineExceeded)
+		read := make(chan []model.Event)
+		go func() {
+			events, _, _ := h.store.EventsWithin(h.ctx, long) // without events after an error
+			read <- events
+		}()
+		for _, end := range ends {
+			end()
+		}
+		require.Equal(h, all, <-read)
 	},
 	"events/notices come after the commit": func(h *harness) {
 		// A notice without a session says only that some may have been lost.

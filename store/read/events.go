@@ -1,0 +1,99 @@
+package read
+
+import (
+	"context"
+
+	"github.com/holdpoint/holdpoint/internal/heavy"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/store/columns"
+)
+
+// EventsWithin implements runs.Reader. What is behind the first [heavy.Bytes] of a page waits for a
+// turn: whoever reads page after page leaves processors to others.
+func (r *Reader) EventsWithin(ctx context.Context, q runs.EventQuery) (events []model.Event, more bool, err error) {
+	first := q
+	first.MaxBytes = min(q.MaxBytes, heavy.Bytes)
+	page := eventPage{maxRows: q.Limit, maxBytes: first.MaxBytes}
+	if err := r.readEvents(ctx, first, &page); err != nil {
+		return nil, false, err
+	}
+	if !page.more || len(page.events) >= q.Limit || first.MaxBytes == q.MaxBytes {
+		return page.events, page.more, nil
+	}
+	end, err := heavy.Begin(ctx)
+	if err != nil {
+		return nil, false, err
+	}
+	defer end()
+	rest := q
+	rest.After, rest.Limit = page.events[len(page.events)-1].EventID, q.Limit-len(page.events)
+	page.more, page.maxBytes = false, q.MaxBytes
+	if err := r.readEvents(ctx, rest, &page); err != nil {
+		return nil, false, err
+	}
+	return page.events, page.more, nil
+}
+
+// eventPage is a page of events that is being read.
+type eventPage struct {
+	maxRows, maxBytes int
+	events            []model.Event
+	// bytes are those of the bodies. more says that there are events that did not fit.
+	bytes int
+	more  bool
+}
+
+// read reads the rows that fit; the first one of a page always does.
+func (p *eventPage) read(rows columns.Rows) error {
+	had := len(p.events)
+	var counted int64
+	for rows.Next() {
+		var event model.Event
+		if err := rows.Scan(append(columns.Events.Targets(&event), &counted)...); err != nil {
+			return err
+		}
+		if bytes := p.bytes + len(event.Body); len(p.events) < p.maxRows && (bytes <= p.maxBytes || len(p.events) == 0) {
+			p.events, p.bytes = append(p.events, event), bytes
+			continue
+		}
+		p.more = true
+		break
+	}
+	p.more = p.more || counted > int64(len(p.events)-had)
+	return rows.Err()
+}
+
+// readEvents adds events to a page.
+func (r *Reader) readEvents(ctx context.Context, q runs.EventQuery, page *eventPage) error {
+	kept, statement, id, unknown := r.sql.SessionKept, r.sql.SessionEventsWithin, q.SessionID, refusal.UnknownSession(q.SessionID)
+	if q.RunID != "" {
+		kept, statement, id, unknown = r.sql.RunKept, r.sql.RunEventsWithin, q.RunID, refusal.UnknownRun(q.RunID)
+	}
+	switch {
+	case q.Outputs:
+		statement = r.sql.RunOutputsWithin
+	case q.AboutRequests && q.RunID != "":
+		statement = r.sql.RunRequestEventsWithin
+	case q.AboutRequests:
+		statement = r.sql.SessionRequestEventsWithin
+	}
+	if !refusal.ValidID(id) {
+		return unknown
+	}
+	var found []int64
+	// What is kept is read last: a log that is shortened between the two is not taken for whole.
+	err := r.db.Ask(ctx,
+		Query{statement, []any{id, q.After, max(q.Limit, 0) + 1, q.MaxBytes - page.bytes}, page.read},
+		Query{kept, []any{id}, into(itself[int64], &found)})
+	switch {
+	case err != nil:
+		return err
+	case len(found) == 0:
+		return unknown
+	case !q.Kept && q.After > 0 && q.After < found[0]-1:
+		return refusal.EventsReset(q.After, found[0])
+	}
+	return nil
+}
