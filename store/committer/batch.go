@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"runtime/debug"
 	"slices"
 
@@ -219,6 +220,11 @@ func (c *Committer) tryCommit(l *lane, calls []*call, aside bool) (locked []*cal
 			return nil, fmt.Errorf("commit: %w", err)
 		}
 		written = true
+	}
+	if aside {
+		// The lane goes on with what this transaction has given back before those run who are answered
+		// now: they may bring as much again.
+		runtime.Gosched()
 	}
 	answered = true
 	c.committed(d)

@@ -42,8 +42,6 @@ type lane struct {
 	// those of the lane itself.
 	restsUntil time.Time
 	batches    int
-	// yieldsFrom is when the lane may yield again.
-	yieldsFrom time.Time
 	// busySince is when the batch in flight began, by Options.Clock, and 1 more; 0 when there
 	// is none.
 	busySince atomic.Int64
@@ -98,28 +96,10 @@ func (c *Committer) runLane(l *lane) {
 	}
 }
 
-// Yielding may take this long. Once it has taken longer, the lane does not yield for yieldRest
-// times as long.
-const (
-	yieldWithin = 2 * time.Millisecond
-	yieldRest   = 50
-)
-
 // yield lets those run who are ready to, before a batch is gathered: all who were just answered may
 // have another command. Otherwise the lane and the one whom it woke last wake each other in turns,
 // and Go lets the rest of them wait for as long as a time slice, which is 10 ms.
-//
-// Where others use all processors for long, the lane would wait as long for each of them.
-func (l *lane) yield() {
-	now := time.Now()
-	if now.Before(l.yieldsFrom) {
-		return
-	}
-	runtime.Gosched()
-	if took := time.Since(now); took > yieldWithin {
-		l.yieldsFrom = now.Add(yieldRest * took)
-	}
-}
+func (l *lane) yield() { runtime.Gosched() }
 
 // await returns the first call of the next batch, or nil when it is time to try a locked
 // session again, or when it was tried beside the lane. It returns false when the lane is closed and empty.

@@ -7,6 +7,7 @@ import (
 
 	"modernc.org/sqlite"
 
+	"github.com/holdpoint/holdpoint/internal/heavy"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store/columns"
 )
@@ -82,9 +83,15 @@ func (k *checkpoints) note(writer *connection) {
 	}
 }
 
-// checkpoint copies what is in the log.
+// checkpoint copies what is in the log. It takes a processor for as long as parsing a large body,
+// and has a turn like that: both at once would leave none of two to the lane.
 func (k *checkpoints) checkpoint() {
-	length, err := checkpointOn(k.reader)
+	var length int
+	end, err := heavy.Begin(context.Background())
+	if err == nil {
+		length, err = checkpointOn(k.reader)
+		end()
+	}
 	if err == nil && length >= k.restart {
 		err = k.finish()
 	}
