@@ -1,7 +1,7 @@
-// Package heavy gives turns to work that takes a processor for long because a caller has brought
-// much. Go lets such work run for 10 ms at a time, in one queue with everything else; on two
-// processors, half a dozen callers who send a megabyte each leave a tenth to all others. It must not
-// know what the work is.
+// Package heavy gives turns to work that takes a processor for long, because a caller brings or reads
+// much, or because much was written. Go lets such work run for 10 ms at a time, in one queue with
+// everything else; on two processors, half a dozen callers who send a megabyte each leave a tenth to
+// all others. It must not know what the work is.
 package heavy
 
 import (

@@ -85,13 +85,18 @@ func createUnknown(ctx context.Context, store runs.Store, r round) {
 	_, _ = store.Do(ctx, &runs.CreateRun{SessionID: r.unknown, SessionGiven: true, Input: api.JSON(`1`)}) // the same
 }
 
-// appendMuch appends 1,000 events of 1 kB, which is as much as one call may.
-func appendMuch(ctx context.Context, store runs.Store, r round) {
+// muchToAppend are 1,000 events of 1 kB, which is as much as one call may bring. They are made before:
+// what makes them would take processors in slices of 10 ms, too.
+var muchToAppend = func() []api.JSON {
 	events := make([]api.JSON, 1000)
 	for i := range events {
 		events[i] = api.JSON(fmt.Sprintf(`{"type":"step","text":"%01000d"}`, i))
 	}
-	_, _ = store.Do(ctx, &runs.AppendEvents{RunID: "large", Fence: r.fence, Events: events}) // it ends with the turn
+	return events
+}()
+
+func appendMuch(ctx context.Context, store runs.Store, r round) {
+	_, _ = store.Do(ctx, &runs.AppendEvents{RunID: "large", Fence: r.fence, Events: muchToAppend}) // it ends with the turn
 }
 
 func isolation(b *testing.B, store runs.Store, driver, name string, troubles []trouble) {
