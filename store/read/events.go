@@ -3,6 +3,7 @@ package read
 import (
 	"context"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/internal/heavy"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -27,10 +28,14 @@ func (r *Reader) EventsWithin(ctx context.Context, q runs.EventQuery) (events []
 		return nil, false, err
 	}
 	defer end()
-	rest := q
-	rest.After, rest.Limit = page.events[len(page.events)-1].EventID, q.Limit-len(page.events)
+	rest, had := q, len(page.events)
+	rest.After, rest.Limit, rest.Kept = page.events[had-1].EventID, q.Limit-had, false
 	page.more, page.maxBytes = false, q.MaxBytes
-	if err := r.readEvents(ctx, rest, &page); err != nil {
+	switch err := r.readEvents(ctx, rest, &page); {
+	case refusal.CodeOf(err) == api.CodeEventCursorReset:
+		// Retention came between. A page has no gap, so it ends before that one.
+		return page.events[:had], true, nil
+	case err != nil:
 		return nil, false, err
 	}
 	return page.events, page.more, nil
