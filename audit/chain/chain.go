@@ -9,11 +9,13 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/holdpoint/holdpoint/internal/canonical"
 )
 
 // Link is what the hash of a line covers.
@@ -65,14 +67,16 @@ var digestOfNothing = sum([]byte("{}"))
 // BodyDigest returns the SHA-256, in lower-case hexadecimal, of the RFC 8785 form of a body without
 // its member "type". It returns an error when the body is no JSON object that has such a form.
 func BodyDigest(body []byte) (string, error) {
-	rest, err := withoutType(body)
+	members, err := canonical.Members(body)
 	if err != nil {
 		return "", fmt.Errorf("body of an event: %w", err)
 	}
-	if len(rest) == len("{}") {
+	members = slices.DeleteFunc(members, func(m canonical.Member) bool { return m.Is("type") })
+	if len(members) == 0 {
 		return digestOfNothing, nil
 	}
-	if err := rest.Canonicalize(); err != nil {
+	rest, err := canonical.Object(members)
+	if err != nil {
 		return "", fmt.Errorf("body of an event: %w", err)
 	}
 	return sum(rest), nil
@@ -93,52 +97,9 @@ func OwnBodyDigest(eventType string, body []byte) (string, error) {
 	case len(rest) < 2 || rest[0] != ',' || rest[1] != '"':
 		return BodyDigest(body)
 	}
-	canonical := append(append(make(jsontext.Value, 0, len(rest)), '{'), rest[1:]...)
-	if err := canonical.Canonicalize(); err != nil {
+	others := append(append(make(jsontext.Value, 0, len(rest)), '{'), rest[1:]...)
+	if err := others.Canonicalize(); err != nil {
 		return "", fmt.Errorf("body of an event: %w", err)
 	}
-	return sum(canonical), nil
-}
-
-// withoutType returns a copy of an object without its member "type".
-func withoutType(body []byte) (jsontext.Value, error) {
-	decoder := jsontext.NewDecoder(bytes.NewReader(body))
-	if token, err := decoder.ReadToken(); err != nil || token.Kind() != '{' {
-		return nil, errors.New("not an object")
-	}
-	rest := append(make(jsontext.Value, 0, len(body)), '{')
-	for decoder.PeekKind() == '"' {
-		name, err := decoder.ReadValue()
-		if err != nil {
-			return nil, err
-		}
-		isType := string(name) == `"type"` || len(name) > len(`"type"`) && unquoted(name) == "type"
-		start := len(rest)
-		if start > 1 {
-			rest = append(rest, ',')
-		}
-		rest = append(append(rest, name...), ':')
-		value, err := decoder.ReadValue()
-		if err != nil {
-			return nil, err
-		}
-		if rest = append(rest, value...); isType {
-			rest = rest[:start]
-		}
-	}
-	if _, err := decoder.ReadToken(); err != nil {
-		return nil, err
-	}
-	if trailing := bytes.TrimLeft(body[decoder.InputOffset():], " \t\r\n"); len(trailing) > 0 {
-		return nil, errors.New("there is more behind it")
-	}
-	return append(rest, '}'), nil
-}
-
-func unquoted(name jsontext.Value) string {
-	text, err := jsontext.AppendUnquote(nil, name)
-	if err != nil {
-		return ""
-	}
-	return string(text)
+	return sum(others), nil
 }

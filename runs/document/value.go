@@ -1,16 +1,15 @@
 package document
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/internal/canonical"
 )
 
 // Value is a JSON value with its RFC 8785 form. Both are made once, on the time of whoever brought
@@ -29,15 +28,13 @@ func ValueOf(value any) (Value, error) {
 	return valueOfText(text)
 }
 
+// valueOfText returns the value of a text that the encoder made.
 func valueOfText(text []byte) (Value, error) {
-	canonical := jsontext.Value(slices.Clone(text))
-	if err := canonical.Canonicalize(); err != nil {
+	form, err := canonical.Value(text)
+	if err != nil {
 		return Value{}, fmt.Errorf("canonical form: %w", err)
 	}
-	if bytes.Equal(text, canonical) {
-		return Value{text, text}, nil
-	}
-	return Value{text, canonical}, nil
+	return Value{text, form}, nil
 }
 
 // OwnValue is [ValueOf] for a value that the service itself made. It panics when the value has no
@@ -77,26 +74,17 @@ func ObjectOf(value any) (Object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode: %w", err)
 	}
-	decoder := jsontext.NewDecoder(bytes.NewReader(text))
-	if token, err := decoder.ReadToken(); err != nil || token.Kind() != '{' {
-		return nil, fmt.Errorf("%T is no object", value)
+	members, err := canonical.Members(text)
+	if err != nil {
+		return nil, fmt.Errorf("encode %T: %w", value, err)
 	}
 	var object Object
-	for decoder.PeekKind() == '"' {
-		name, err := decoder.ReadToken()
-		if err != nil {
-			return nil, fmt.Errorf("encode: %w", err)
-		}
-		called := name.String()
-		read, err := decoder.ReadValue()
-		if err != nil {
-			return nil, fmt.Errorf("encode: %w", err)
-		}
-		value, err := valueOfText(slices.Clone(read))
+	for _, m := range members {
+		value, err := valueOfText(m.Value)
 		if err != nil {
 			return nil, err
 		}
-		object = object.With(called, value)
+		object = object.with(named{append(m.Name, ':'), value})
 	}
 	return object, nil
 }

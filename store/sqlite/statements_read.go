@@ -128,8 +128,6 @@ FROM runs AS r
 JOIN sessions AS s ON s.session_id = r.session_id
 WHERE r.run_id = $1`,
 
-	// A page is measured before it is read: sorting the bodies for their sizes would copy
-	// everything that is left out.
 	// Rows are read one by one, and not further than the reader goes, who ends within $4 bytes. So
 	// nothing is measured or counted before.
 	SessionEventsWithin: expand(`

@@ -33,7 +33,7 @@ type place struct {
 }
 
 // domain are the packages that the domain stands on.
-var domain = []string{"api", "audit/chain", "audit/journal", "auth", "webhooks", "runs/refusal", "runs/document", "runs/rules", "runs/model"}
+var domain = []string{"api", "internal/canonical", "audit/chain", "audit/journal", "auth", "webhooks", "runs/refusal", "runs/document", "runs/rules", "runs/model"}
 
 // with returns the packages together with those that the domain stands on.
 func with(names ...string) []string { return append(names, domain...) }
@@ -48,25 +48,26 @@ var program = with("internal/failpoint", "internal/heavy", "webhooks/egress", "w
 var places = []place{
 	{name: "."},
 	{name: "api", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "auth", ours: []string{"api", "audit/chain", "audit/journal", "runs/refusal"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "auth/signing", ours: []string{"api", "audit/chain", "audit/journal"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "auth", ours: []string{"api", "internal/canonical", "audit/chain", "audit/journal", "runs/refusal"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "auth/signing", ours: []string{"api", "internal/canonical", "audit/chain", "audit/journal"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "auth/sealing", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "audit", ours: with("auth/signing", "runs"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "webhooks", ours: []string{"api", "audit/chain", "audit/journal", "auth", "runs/refusal"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "webhooks", ours: []string{"api", "internal/canonical", "audit/chain", "audit/journal", "auth", "runs/refusal"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "webhooks/egress", ours: []string{"api"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "webhooks/deliver", ours: with("internal/failpoint", "runs", "webhooks/egress"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "audit/journal", ours: []string{"api", "audit/chain"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "audit/chain", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "audit/journal", ours: []string{"api", "internal/canonical", "audit/chain"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "audit/chain", ours: []string{"internal/canonical"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	// The storeys of the domain, from the ground up.
 	{name: "runs/refusal", ours: []string{"api"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "runs/document", ours: []string{"api", "runs/refusal"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "runs/rules", ours: []string{"api", "runs/refusal", "runs/document"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "runs/model", ours: []string{"api", "audit/chain", "audit/journal", "runs/refusal", "runs/document", "runs/rules"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "runs/document", ours: []string{"api", "internal/canonical", "runs/refusal"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "runs/rules", ours: []string{"api", "internal/canonical", "runs/refusal", "runs/document"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "runs/model", ours: []string{"api", "internal/canonical", "audit/chain", "audit/journal", "runs/refusal", "runs/document", "runs/rules"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "runs", ours: domain, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "runs/*", ours: with("runs"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "internal/canonical", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "internal/testcache", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "internal/failpoint", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "internal/heavy", ours: []string{"api", "audit/chain", "audit/journal", "auth", "runs/refusal", "runs/document"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "internal/heavy", ours: []string{"api", "internal/canonical", "audit/chain", "audit/journal", "auth", "runs/refusal", "runs/document"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "migrations", never: []string{pgx, sqlite, chi}},
 	{name: "store", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "runs", "migrations", "store/*"), never: []string{chi}},
 	{name: "store/committer", ours: with("internal/failpoint", "internal/heavy", "runs"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
@@ -103,11 +104,11 @@ var places = []place{
 	{name: "examples/*", ours: []string{"api", "client", "examples/agents"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	// What all commands share knows no command; gate and operate know a service by its
 	// client alone.
-	{name: "cli/console", ours: []string{"api", "client", "runs/document", "runs/refusal"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "cli/console", ours: []string{"api", "internal/canonical", "client", "runs/document", "runs/refusal"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "cli/gate", ours: with("runs", "client", "cli/console"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "cli/operate", ours: with("runs", "client", "cli/console"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "cli/contexts", ours: []string{"api", "client", "runs/document", "runs/refusal", "cli/console"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "cli/watch", ours: []string{"api", "client", "runs/document", "runs/refusal", "cli/console"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "cli/contexts", ours: []string{"api", "internal/canonical", "client", "runs/document", "runs/refusal", "cli/console"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "cli/watch", ours: []string{"api", "internal/canonical", "client", "runs/document", "runs/refusal", "cli/console"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "cli/agent", ours: with("client", "client/ask", "mcptools", "mcptools/tasks", "cli/console"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "cli/database", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "runs", "runs/*", "migrations", "store", "store/*", "client", "cli/console"), never: []string{chi}},
 	{name: "cli/*", ours: program},

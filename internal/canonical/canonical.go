@@ -1,0 +1,125 @@
+// Package canonical makes the RFC 8785 form of JSON values. It is jsontext's Canonicalize, which reads
+// a value three times, for what that may change; the rest is taken as it is written. Most of what
+// callers bring is text without escapes. It must not know what the values are about.
+package canonical
+
+import (
+	"bytes"
+	"errors"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Member is a member of an object: its name with the quotes, and its value, as they are written.
+type Member struct{ Name, Value []byte }
+
+// Value returns the RFC 8785 form of a value, which must be valid and without white space around it.
+// It does not change the text, and returns the text itself when that is the form. It returns an error
+// when there is no such form.
+func Value(text []byte) ([]byte, error) {
+	switch text[0] {
+	case 't', 'f', 'n':
+		return text, nil
+	case '"':
+		if bytes.IndexByte(text, '\\') < 0 {
+			return text, nil
+		}
+	}
+	changed := jsontext.Value(slices.Clone(text))
+	if err := changed.Canonicalize(); err != nil {
+		return nil, err
+	}
+	if bytes.Equal(text, changed) {
+		return text, nil
+	}
+	return changed, nil
+}
+
+// Members returns the members of an object in its order, as parts of its text. It returns an error when
+// the text is not exactly one valid object.
+func Members(object []byte) ([]Member, error) {
+	// A decoder reads a bytes.Buffer in place, so that what it returns is a part of the text.
+	decoder := jsontext.NewDecoder(bytes.NewBuffer(object))
+	if token, err := decoder.ReadToken(); err != nil || token.Kind() != '{' {
+		return nil, errors.New("not an object")
+	}
+	part := func() ([]byte, error) {
+		value, err := decoder.ReadValue()
+		if err != nil {
+			return nil, err
+		}
+		end := decoder.InputOffset()
+		return object[end-int64(len(value)) : end : end], nil
+	}
+	var members []Member
+	for decoder.PeekKind() == '"' {
+		name, err := part()
+		if err != nil {
+			return nil, err
+		}
+		value, err := part()
+		if err != nil {
+			return nil, err
+		}
+		members = append(members, Member{name, value})
+	}
+	if _, err := decoder.ReadToken(); err != nil {
+		return nil, err
+	}
+	if trailing := bytes.TrimLeft(object[decoder.InputOffset():], " \t\r\n"); len(trailing) > 0 {
+		return nil, errors.New("there is more behind it")
+	}
+	return members, nil
+}
+
+// Object returns the RFC 8785 form of an object with such members, which it puts in order. It returns
+// an error when there is no such form.
+func Object(members []Member) ([]byte, error) {
+	// The order is that of UTF-16. It is that of bytes while names are ASCII without escapes.
+	plain := !slices.ContainsFunc(members, func(m Member) bool { return !isPlain(m.Name) })
+	if plain {
+		slices.SortFunc(members, func(a, b Member) int { return bytes.Compare(unquoted(a.Name), unquoted(b.Name)) })
+	}
+	size := len("{}")
+	for i, m := range members {
+		value, err := Value(m.Value)
+		if err != nil {
+			return nil, err
+		}
+		members[i].Value = value
+		size += len(m.Name) + len(value) + len(":,")
+	}
+	object := append(make(jsontext.Value, 0, size), '{')
+	for i, m := range members {
+		if i > 0 {
+			object = append(object, ',')
+		}
+		object = append(append(append(object, m.Name...), ':'), m.Value...)
+	}
+	object = append(object, '}')
+	if plain {
+		return object, nil
+	}
+	if err := object.Canonicalize(); err != nil {
+		return nil, err
+	}
+	return object, nil
+}
+
+// Is reports whether the member has such a name, which JSON writes without escapes.
+func (m Member) Is(name string) bool {
+	if isPlain(m.Name) {
+		return string(unquoted(m.Name)) == name
+	}
+	text, err := jsontext.AppendUnquote(nil, m.Name)
+	return err == nil && string(text) == name
+}
+
+// isPlain reports whether a quoted text is ASCII and has no escapes.
+func isPlain(quoted []byte) bool {
+	return !slices.ContainsFunc(quoted, func(b byte) bool { return b == '\\' || b >= 0x80 })
+}
+
+// unquoted returns what a plain text says.
+func unquoted(plain []byte) []byte { return plain[1 : len(plain)-1] }

@@ -1,0 +1,82 @@
+package canonical_test
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	"github.com/go-json-experiment/json/jsontext"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/internal/canonical"
+)
+
+// FuzzObject: an object has the form that jsontext gives it, or none if it has none there, and its
+// text stays as it was.
+func FuzzObject(f *testing.F) {
+	for _, seed := range []string{
+		`{}`, ` { } `, `{"b":1.0,"a":[2e0, {"d":"x","c":null}]}`, `{"ab":1,"a":true,"a b":false,"a!":"","a\"":"\\"}`,
+		`{"\u20ac":"Euro Sign","\r":"Carriage Return","\ufb33":"Hebrew","1":"One","\ud83d\ude00":"Emoji","\u0080":"Control","ö":"Latin"}`,
+		`{"text":"\u0041\/","type":"x","n":-0,"large":1e400}`, `{"a":1,"a":2}`, `{"a":1}{}`, `[]`, `7`, `{`, ``, "{\"a\":\"\xff\"}", `{"a":"\ud800"}`,
+		`{"a":1,"\u0061":2}`, "{\"a\":\"\x7f\u2028\"}",
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		want := jsontext.Value(slices.Clone(text))
+		err := want.Canonicalize()
+		before := bytes.Clone(text)
+		members, errMembers := canonical.Members(text)
+		if errMembers != nil {
+			require.True(t, err != nil || want.Kind() != '{', "%q: %v", text, errMembers)
+			return
+		}
+		got, errObject := canonical.Object(members)
+		require.Equal(t, before, text)
+		if err != nil {
+			require.Error(t, errObject)
+			return
+		}
+		require.NoError(t, errObject)
+		require.Equal(t, string(want), string(got))
+	})
+}
+
+// FuzzValue: so has any value, which is returned itself when it has that form.
+func FuzzValue(f *testing.F) {
+	for _, seed := range []string{`null`, `true`, `"x"`, `"\u0041"`, `"é"`, `1.50`, `1`, `[1, 2]`, `[1,2]`, `{"b":1,"a":2}`} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		want := jsontext.Value(slices.Clone(text))
+		if !want.IsValid() || len(bytes.TrimSpace(text)) != len(text) {
+			return
+		}
+		err := want.Canonicalize()
+		before := bytes.Clone(text)
+		got, errValue := canonical.Value(text)
+		require.Equal(t, before, text)
+		if err != nil {
+			require.Error(t, errValue)
+			return
+		}
+		require.NoError(t, errValue)
+		require.Equal(t, string(want), string(got))
+		if string(want) == string(text) {
+			require.Same(t, &text[0], &got[0])
+		}
+	})
+}
+
+func TestIs(t *testing.T) {
+	t.Parallel()
+	members, err := canonical.Members([]byte(`{"type":1,"\u0074ype2":2,"Type":3,"ö":4}`))
+	require.NoError(t, err)
+	require.Len(t, members, 4)
+	require.True(t, members[0].Is("type"))
+	require.False(t, members[1].Is("type"))
+	require.True(t, members[1].Is("type2"))
+	require.False(t, members[2].Is("type"))
+	require.True(t, members[3].Is("ö"))
+	require.Equal(t, `1`, string(members[0].Value))
+}
