@@ -192,8 +192,8 @@ func TestManyLockedSessionsHoldUpALaneOnce(t *testing.T) {
 	})
 }
 
+// It is not parallel: turns are those of the process, and a bubble's must not be had outside of it.
 func TestALargeCommandIsCarriedOutBesideItsLane(t *testing.T) {
-	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		large := api.JSON(`"` + strings.Repeat("x", 600<<10) + `"`)
@@ -229,8 +229,8 @@ func TestALargeCommandIsCarriedOutBesideItsLane(t *testing.T) {
 	})
 }
 
+// It is not parallel: turns are those of the process, and a bubble's must not be had outside of it.
 func TestLargeCommandsLeaveOthersMostOfTheTime(t *testing.T) {
-	t.Parallel()
 	for others, want := range map[bool]time.Duration{false: 200 * time.Millisecond, true: 650 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
 			m := newMemory()
