@@ -73,8 +73,8 @@ func Members(object []byte) ([]Member, error) {
 	return members, nil
 }
 
-// Object returns the RFC 8785 form of an object with such members, which it puts in order. It returns
-// an error when there is no such form.
+// Object returns the RFC 8785 form of an object with such members, whose order and values it may change
+// to that. It returns an error when there is no such form.
 func Object(members []Member) ([]byte, error) {
 	// The order is that of UTF-16. It is that of bytes while names are ASCII without escapes.
 	plain := !slices.ContainsFunc(members, func(m Member) bool { return !isPlain(m.Name) })
@@ -82,13 +82,16 @@ func Object(members []Member) ([]byte, error) {
 		slices.SortFunc(members, func(a, b Member) int { return bytes.Compare(unquoted(a.Name), unquoted(b.Name)) })
 	}
 	size := len("{}")
-	for i, m := range members {
-		value, err := Value(m.Value)
-		if err != nil {
-			return nil, err
+	for i := range members {
+		m := &members[i]
+		if plain {
+			value, err := Value(m.Value)
+			if err != nil {
+				return nil, err
+			}
+			m.Value = value
 		}
-		members[i].Value = value
-		size += len(m.Name) + len(value) + len(":,")
+		size += len(m.Name) + len(m.Value) + len(":,")
 	}
 	object := append(make(jsontext.Value, 0, size), '{')
 	for i, m := range members {

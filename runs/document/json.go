@@ -15,7 +15,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/internal/canonical"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -115,21 +114,21 @@ func Canonical(value any) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode: %w", err)
 	}
-	form, err := canonical.Value(text)
-	if err != nil {
+	canonical := jsontext.Value(text)
+	if err := canonical.Canonicalize(); err != nil {
 		return nil, fmt.Errorf("canonical form: %w", err)
 	}
-	return form, nil
+	return canonical, nil
 }
 
 // Digest returns "sha256:" and the hexadecimal SHA-256 of the value's [Canonical] form. The
 // order of members does not count. It returns an error when there is no such form.
 func Digest(value any) (string, error) {
-	form, err := Canonical(value)
+	canonical, err := Canonical(value)
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(form)
+	sum := sha256.Sum256(canonical)
 	return "sha256:" + hex.EncodeToString(sum[:]), nil
 }
 
