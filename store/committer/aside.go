@@ -111,7 +111,8 @@ func (c *Committer) attemptEnded(l *lane, made *attempt) {
 	}
 	switch {
 	case made.locked:
-		session.aside, session.free = nil, false // its row is waited for in the lane
+		session.aside, session.free = nil, false // the lane tries again whether it is locked
+		session.retryLater(now)
 	case made.err == nil:
 		lockIsGone := errors.Is(at.err, ErrLocked)
 		session.comeBack()
@@ -157,11 +158,16 @@ func (s *lockedSession) before(other *lockedSession) bool {
 
 // comeBack gives a session back to its lane, unless a large call is among those that wait.
 func (s *lockedSession) comeBack() {
-	if slices.ContainsFunc(s.calls, func(w *call) bool { return w.large() && !w.answered() }) {
+	if s.hasLarge() {
 		s.aside = &aside{}
 		return
 	}
 	s.aside, s.free = nil, true
+}
+
+// hasLarge reports whether a large call is among those that wait for the session.
+func (s *lockedSession) hasLarge() bool {
+	return slices.ContainsFunc(s.calls, func(w *call) bool { return w.large() && !w.answered() })
 }
 
 // endAttempts takes in the attempt that has ended, if one has.

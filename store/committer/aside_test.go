@@ -267,6 +267,60 @@ func TestLargeCommandsLeaveOthersMostOfTheTime(t *testing.T) {
 	}
 }
 
+// A large command is beside the lane too when its session was locked before, by another transaction.
+// It is not parallel: turns are those of the process, and a bubble's must not be had outside of it.
+func TestALargeCommandOfALockedSessionIsCarriedOutBesideItsLane(t *testing.T) {
+	for name, before := range map[string]bool{"it comes while the session waits": true, "it is the first": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m := newMemory()
+				m.onCommit = func(w runs.Writes) error {
+					for _, run := range w.NewRuns {
+						if len(run.Input) > 1000 {
+							time.Sleep(time.Second)
+						}
+					}
+					return nil
+				}
+				c := committer.New(m, committer.Options{Lanes: 1, LockWait: 3 * time.Second})
+				defer c.Close()
+				m.lock("locked", true)
+				var small <-chan result
+				if before {
+					small = do(t.Context(), c, create("locked", "small"))
+					synctest.Wait()
+				}
+				command := create("locked", "large")
+				command.Input = api.JSON(`"` + strings.Repeat("x", 600<<10) + `"`)
+				large := do(t.Context(), c, command)
+				time.Sleep(time.Second)
+				require.Empty(t, large)
+
+				m.lock("locked", false)
+				unlocked := time.Now()
+				for i := range 20 {
+					sent := time.Now()
+					require.NoError(t, (<-do(t.Context(), c, create(fmt.Sprintf("s%d", i), fmt.Sprintf("other%d", i)))).err)
+					require.Zero(t, time.Since(sent), "%v after the session was unlocked", time.Since(unlocked))
+					time.Sleep(50 * time.Millisecond)
+				}
+				require.NoError(t, (<-large).err)
+				require.Less(t, time.Since(unlocked), 1100*time.Millisecond)
+				if before {
+					require.NoError(t, (<-small).err)
+				}
+
+				m.lock("locked", true)
+				sent := time.Now()
+				again := *command
+				again.RunID = "again"
+				require.ErrorIs(t, (<-do(t.Context(), c, &again)).err, committer.ErrSessionLocked)
+				require.InDelta(t, 3, time.Since(sent).Seconds(), 0.1)
+			})
+		})
+	}
+}
+
 func TestCloseTakesInWhatIsCarriedOutAside(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

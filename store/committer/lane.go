@@ -147,6 +147,10 @@ func (c *Committer) gather(l *lane, first *call) []*call {
 		if session.aside != nil || len(session.calls) == 0 || session.retryAt.After(now) {
 			continue
 		}
+		if session.hasLarge() {
+			session.aside = &aside{} // it came while the session was locked, or when it was given back
+			continue
+		}
 		if !session.free {
 			// Locked sessions are never the better part of a batch.
 			if probes++; probes <= max(c.options.MaxBatch/4, 1) {
@@ -286,11 +290,15 @@ func (c *Committer) rescheduleLocked(l *lane) {
 		case session.free:
 			session.retryAt = now
 		case !session.retryAt.After(now):
-			// The longer it is locked, the less often it is tried.
-			delay := min(max(now.Sub(session.since)/8, time.Millisecond), 25*time.Millisecond)
-			session.retryAt = now.Add(delay/2 + rand.N(delay))
+			session.retryLater(now)
 		}
 	}
+}
+
+// retryLater says when a locked session is tried again: the longer it is locked, the less often.
+func (s *lockedSession) retryLater(now time.Time) {
+	delay := min(max(now.Sub(s.since)/8, time.Millisecond), 25*time.Millisecond)
+	s.retryAt = now.Add(delay/2 + rand.N(delay))
 }
 
 // untried reports whether the session is aside and nothing is known against it.
