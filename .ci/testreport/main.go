@@ -1,5 +1,6 @@
 // Command testreport reads the output of "go test -json" and prints what "go test"
 // itself prints: a line for each package, and the output of each test that failed.
+// At the end it prints again why each of them failed, in a few lines.
 // It exits with an error when a test failed or was skipped, when a package could not
 // be built, and when no test ran at all.
 package main
@@ -37,6 +38,7 @@ type line struct {
 type totals struct {
 	passed, failed, packages int
 	skipped, failedPackages  []string
+	reasons                  []string // why tests failed
 }
 
 func report(from io.Reader, to io.Writer) (good bool, err error) {
@@ -110,12 +112,31 @@ func (s *totals) end(one line, output []string, to io.Writer) {
 	case one.Action == "fail":
 		s.failed++
 		fmt.Fprint(to, strings.Join(output, ""))
+		s.reasons = append(s.reasons, "WHY\t"+one.Package+" "+one.Test+"\n"+reason(output))
 	case one.Action == "skip":
 		s.skipped = append(s.skipped, one.Package+" "+one.Test)
 		fmt.Fprint(to, strings.Join(output, ""))
 	default:
 		s.passed++
 	}
+}
+
+// reason returns the lines that say why a test failed: those of its last assertion, or the last ones.
+func reason(output []string) string {
+	const lines, bytes = 8, 400 // of each line
+	from := max(0, len(output)-lines)
+	for i := len(output) - 1; i >= 0; i-- {
+		if strings.Contains(output[i], "Error Trace:") {
+			from = i
+			break
+		}
+	}
+	var text strings.Builder
+	for _, line := range output[from:min(len(output), from+lines)] {
+		line = strings.TrimRight(line, "\n")
+		text.WriteString(line[:min(len(line), bytes)] + "\n")
+	}
+	return text.String()
 }
 
 // print writes the summary and reports whether everything ran and passed.
@@ -126,6 +147,9 @@ func (s *totals) print(to io.Writer) bool {
 	}
 	for _, name := range s.skipped {
 		fmt.Fprintln(to, "SKIPPED\t"+name)
+	}
+	for _, why := range s.reasons {
+		fmt.Fprint(to, why)
 	}
 	good := s.failed == 0 && len(s.failedPackages) == 0 && len(s.skipped) == 0 && s.passed > 0
 	verdict := "FAIL"
