@@ -32,6 +32,7 @@ func TestPatroniFailsOverUnderLoad(t *testing.T) {
 	leader = cluster.AwaitLeader(t, nil)
 	require.NoError(t, leader.Cut())
 	requireTakenOver(t, cluster, leader, traffic, replicas, "was cut off")
+	leader.AwaitDemoted(t)
 	require.NoError(t, leader.Connect())
 	cluster.AwaitStandbys(t)
 	traffic.AwaitAcknowledged(t, 100)

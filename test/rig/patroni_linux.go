@@ -196,6 +196,23 @@ func (m *PatroniMachine) Cut() error { return m.setPort("down") }
 // Connect puts the machine on the network again.
 func (m *PatroniMachine) Connect() error { return m.setPort("up") }
 
+// AwaitDemoted waits until the machine's own Postgres takes no writes. Patroni sees to it when it no longer
+// reaches etcd; a leader that is back on the network before that answers reads from what it had.
+func (m *PatroniMachine) AwaitDemoted(tb testing.TB) {
+	tb.Helper()
+	url := fmt.Sprintf("postgres://postgres@/postgres?host=%s", m.path("sockets"))
+	Await(tb, func() bool {
+		conn, err := pgx.Connect(tb.Context(), url)
+		if err != nil {
+			return tb.Context().Err() == nil // it is stopped, or stops
+		}
+		defer conn.Close(tb.Context())
+		var follows bool
+		err = conn.QueryRow(tb.Context(), "SELECT pg_is_in_recovery()").Scan(&follows)
+		return err != nil || follows
+	}, "machine %d takes writes although it is cut off", m.number)
+}
+
 func (m *PatroniMachine) setPort(state string) error {
 	output, err := exec.CommandContext(context.Background(), "ip", "-n", m.cluster.name, "link", "set", m.port(), state).CombinedOutput()
 	if err != nil {
