@@ -143,12 +143,14 @@ func (c *Committer) await(l *lane) (first *call, open bool) {
 func (c *Committer) gather(l *lane, first *call) []*call {
 	batch := gathering{options: &c.options, owed: c.webhooks.set().Len()}
 	now, probes := time.Now(), 0
-	for _, session := range l.locked {
+	for sessionID, session := range l.locked {
 		if session.aside != nil || len(session.calls) == 0 || session.retryAt.After(now) {
 			continue
 		}
 		if session.hasLarge() {
-			session.aside = &aside{} // it came while the session was locked, or when it was given back
+			// It came while the session was locked, or when the session was given back.
+			session.aside = &aside{}
+			l.memory.take(sessionID)
 			continue
 		}
 		if !session.free {
