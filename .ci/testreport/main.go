@@ -76,17 +76,17 @@ func (s *totals) take(one line, outputs map[[2]string][]string, to io.Writer) {
 		fmt.Fprint(to, one.Output)
 	case "pass", "skip", "fail":
 		if one.Test == "" && one.Action == "fail" {
-			printUnended(one.Package, outputs, to)
+			s.endUnended(one.Package, outputs, to)
 		}
 		s.end(one, outputs[key], to)
 		delete(outputs, key)
 	}
 }
 
-// printUnended prints what the tests of a package wrote that have no result: a process
+// endUnended prints what the tests of a package wrote that have no result: a process
 // that panics or reaches its time limit ends without one, and writes the reason into the
 // output of whichever test was running.
-func printUnended(name string, outputs map[[2]string][]string, to io.Writer) {
+func (s *totals) endUnended(name string, outputs map[[2]string][]string, to io.Writer) {
 	const most = 400 // lines of each test
 	for key, output := range outputs {
 		if key[0] != name || key[1] == "" {
@@ -94,6 +94,9 @@ func printUnended(name string, outputs map[[2]string][]string, to io.Writer) {
 		}
 		fmt.Fprintln(to, "NOT ENDED\t"+key[0]+" "+key[1])
 		fmt.Fprint(to, strings.Join(output[:min(len(output), most)], ""))
+		if panicked := slices.IndexFunc(output, func(line string) bool { return strings.HasPrefix(line, "panic: ") }); panicked >= 0 {
+			s.reasons = append(s.reasons, "WHY\t"+name+" "+key[1]+", which did not end\n"+firstLines(output[panicked:]))
+		}
 	}
 }
 
@@ -123,16 +126,22 @@ func (s *totals) end(one line, output []string, to io.Writer) {
 
 // reason returns the lines that say why a test failed: those of its last assertion, or the last ones.
 func reason(output []string) string {
-	const lines, bytes = 8, 400 // of each line
-	from := max(0, len(output)-lines)
+	from := max(0, len(output)-reasonLines)
 	for i := len(output) - 1; i >= 0; i-- {
 		if strings.Contains(output[i], "Error Trace:") {
 			from = i
 			break
 		}
 	}
+	return firstLines(output[from:])
+}
+
+const reasonLines = 8
+
+func firstLines(output []string) string {
+	const bytes = 400 // of each line
 	var text strings.Builder
-	for _, line := range output[from:min(len(output), from+lines)] {
+	for _, line := range output[:min(len(output), reasonLines)] {
 		line = strings.TrimRight(line, "\n")
 		text.WriteString(line[:min(len(line), bytes)] + "\n")
 	}
