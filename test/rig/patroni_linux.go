@@ -23,23 +23,32 @@ import (
 
 const machines = 3
 
-// Patroni is three machines on one network, each with an etcd and a Postgres that Patroni looks
-// after, with synchronous replication. A machine is a network namespace, so it can be lost or cut
-// off as a whole. The network's switch is a namespace as well: rules that others have made for
-// packets of this machine do not reach it.
+// Patroni is three machines on one network, each with a Postgres that Patroni looks after, with
+// synchronous replication. A machine is a network namespace, so it can be lost or cut off as a whole.
+// The network's switch is a namespace as well: rules that others have made for packets of this machine
+// do not reach it.
+//
+// etcd is on a machine of its own. A member that comes back with a machine answers reads from what it
+// had, and a Patroni before 4.0.6 believes it: the old leader is promoted again, without what others
+// acknowledged meanwhile; see docs/reliability.md#losing-a-postgres-and-a-proxy-in-between.
 type Patroni struct {
 	Machines  []*PatroniMachine
+	etcd      *PatroniMachine
 	name      string
+	subnet    string
 	directory string
-	bin       string
+	bin       string // where Postgres' programs are
+	ip        string
+	setpriv   string
 	account   *syscall.Credential
 }
 
-// PatroniMachine is one of them.
+// PatroniMachine is one of them, or that of etcd.
 type PatroniMachine struct {
 	cluster   *Patroni
 	number    int
 	Address   string
+	commands  [][]string
 	daemons   []*daemon
 	namespace string
 }
@@ -50,7 +59,6 @@ func NewPatroni(tb testing.TB) *Patroni {
 	tb.Helper()
 	bin := NeedPostgres(tb)
 	patroni, etcd := Need(tb, "patroni", "/usr/bin/patroni"), Need(tb, "etcd", "/usr/bin/etcd")
-	ip, setpriv := Need(tb, "ip", "/usr/sbin/ip"), Need(tb, "setpriv", "/usr/bin/setpriv")
 	if os.Geteuid() != 0 {
 		Missing(tb, "root, who may make network namespaces")
 	}
@@ -59,59 +67,74 @@ func NewPatroni(tb testing.TB) *Patroni {
 	directory, err := os.MkdirTemp("/tmp", "holdpoint-patroni-") //nolint:usetesting // Another user must enter it.
 	require.NoError(tb, err)
 	require.NoError(tb, os.Chown(directory, int(account.Uid), int(account.Gid)))
-	p := &Patroni{name: "hp" + strconv.Itoa(os.Getpid()), directory: directory, bin: bin, account: account}
+	p := &Patroni{
+		name: "hp" + strconv.Itoa(os.Getpid()), subnet: fmt.Sprintf("10.213.%d.", os.Getpid()%250),
+		directory: directory, bin: bin, account: account,
+		ip: Need(tb, "ip", "/usr/sbin/ip"), setpriv: Need(tb, "setpriv", "/usr/bin/setpriv"),
+	}
 	changeNetwork(tb)
 	tb.Cleanup(p.remove)
 
-	subnet := fmt.Sprintf("10.213.%d.", os.Getpid()%250)
-	network := func(arguments ...string) {
-		tb.Helper()
-		output, err := exec.CommandContext(tb.Context(), ip, arguments...).CombinedOutput()
-		require.NoError(tb, err, "ip %s: %s", strings.Join(arguments, " "), output)
-	}
-	network("netns", "add", p.name)
-	network("-n", p.name, "link", "add", "switch", "type", "bridge")
-	network("-n", p.name, "link", "set", "switch", "up")
+	p.network(tb, "netns", "add", p.name)
+	p.network(tb, "-n", p.name, "link", "add", "switch", "type", "bridge")
+	p.network(tb, "-n", p.name, "link", "set", "switch", "up")
 	// This machine's own end of the network.
-	network("link", "add", p.name, "type", "veth", "peer", "name", "port0", "netns", p.name)
-	network("addr", "add", subnet+"254/24", "dev", p.name)
-	network("link", "set", p.name, "up")
-	network("-n", p.name, "link", "set", "port0", "master", "switch", "up")
-	var members, hosts []string
+	p.network(tb, "link", "add", p.name, "type", "veth", "peer", "name", "port0", "netns", p.name)
+	p.network(tb, "addr", "add", p.subnet+"254/24", "dev", p.name)
+	p.network(tb, "link", "set", p.name, "up")
+	p.network(tb, "-n", p.name, "link", "set", "port0", "master", "switch", "up")
+
+	p.etcd = p.newMachine(machines + 1)
+	p.etcd.attach(tb)
+	clients, peers := "http://"+p.etcd.Address+":2379", "http://"+p.etcd.Address+":2380"
+	p.etcd.commands = [][]string{p.etcd.inside(etcd, "--name", "etcd", "--data-dir", p.etcd.path("etcd"),
+		"--listen-client-urls", clients, "--advertise-client-urls", clients, "--listen-peer-urls", peers, "--initial-advertise-peer-urls", peers,
+		"--initial-cluster", "etcd="+peers, "--unsafe-no-fsync", "--enable-v2=false")}
+	require.NoError(tb, p.etcd.Start())
 	for number := 1; number <= machines; number++ {
-		m := &PatroniMachine{cluster: p, number: number, Address: subnet + strconv.Itoa(number), namespace: fmt.Sprintf("%s-%d", p.name, number)}
+		m := p.newMachine(number)
 		p.Machines = append(p.Machines, m)
-		network("netns", "add", m.namespace)
-		network("-n", m.namespace, "link", "add", "eth0", "type", "veth", "peer", "name", m.port(), "netns", p.name)
-		network("-n", m.namespace, "addr", "add", m.Address+"/24", "dev", "eth0")
-		network("-n", m.namespace, "link", "set", "eth0", "up")
-		network("-n", m.namespace, "link", "set", "lo", "up")
-		network("-n", p.name, "link", "set", m.port(), "master", "switch", "up")
-		members = append(members, fmt.Sprintf("machine%d=http://%s:2380", number, m.Address))
-		hosts = append(hosts, m.Address+":2379")
-	}
-	for _, m := range p.Machines {
-		inside := func(arguments ...string) []string {
-			return append([]string{
-				ip, "netns", "exec", m.namespace, setpriv, "--pdeathsig", "KILL",
-				"--reuid", strconv.Itoa(int(account.Uid)), "--regid", strconv.Itoa(int(account.Gid)), "--clear-groups",
-			}, arguments...)
-		}
-		require.NoError(tb, os.WriteFile(m.path("patroni.yml"), m.settings(hosts), 0o644))
+		m.attach(tb)
+		require.NoError(tb, os.WriteFile(m.path("patroni.yml"), m.settings(), 0o644))
 		require.NoError(tb, os.Mkdir(m.path("sockets"), 0o700))
 		require.NoError(tb, os.Chown(m.path("sockets"), int(account.Uid), int(account.Gid)))
-		commands := [][]string{
-			inside(etcd, "--name", fmt.Sprintf("machine%d", m.number), "--data-dir", m.path("etcd"),
-				"--listen-client-urls", "http://"+m.Address+":2379", "--advertise-client-urls", "http://"+m.Address+":2379",
-				"--listen-peer-urls", "http://"+m.Address+":2380", "--initial-advertise-peer-urls", "http://"+m.Address+":2380",
-				"--initial-cluster", strings.Join(members, ","), "--unsafe-no-fsync", "--enable-v2=false"),
-			inside(patroni, m.path("patroni.yml")),
-		}
-		require.NoError(tb, os.WriteFile(m.path("commands"), must(json.Marshal(commands)), 0o600))
+		m.commands = [][]string{m.inside(patroni, m.path("patroni.yml"))}
 		require.NoError(tb, m.Start())
 	}
 	p.AwaitLeader(tb, nil)
 	return p
+}
+
+func (p *Patroni) newMachine(number int) *PatroniMachine {
+	return &PatroniMachine{cluster: p, number: number, Address: p.subnet + strconv.Itoa(number), namespace: fmt.Sprintf("%s-%d", p.name, number)}
+}
+
+// attach connects the machine to the network.
+func (m *PatroniMachine) attach(tb testing.TB) {
+	tb.Helper()
+	p := m.cluster
+	p.network(tb, "netns", "add", m.namespace)
+	p.network(tb, "-n", m.namespace, "link", "add", "eth0", "type", "veth", "peer", "name", m.port(), "netns", p.name)
+	p.network(tb, "-n", m.namespace, "addr", "add", m.Address+"/24", "dev", "eth0")
+	p.network(tb, "-n", m.namespace, "link", "set", "eth0", "up")
+	p.network(tb, "-n", m.namespace, "link", "set", "lo", "up")
+	p.network(tb, "-n", p.name, "link", "set", m.port(), "master", "switch", "up")
+}
+
+// network calls ip.
+func (p *Patroni) network(tb testing.TB, arguments ...string) {
+	tb.Helper()
+	output, err := exec.CommandContext(tb.Context(), p.ip, arguments...).CombinedOutput()
+	require.NoError(tb, err, "ip %s: %s", strings.Join(arguments, " "), output)
+}
+
+// inside is the command line that runs another one on the machine.
+func (m *PatroniMachine) inside(arguments ...string) []string {
+	account := m.cluster.account
+	return append([]string{
+		m.cluster.ip, "netns", "exec", m.namespace, m.cluster.setpriv, "--pdeathsig", "KILL",
+		"--reuid", strconv.Itoa(int(account.Uid)), "--regid", strconv.Itoa(int(account.Gid)), "--clear-groups",
+	}, arguments...)
 }
 
 func must[T any](value T, err error) T {
@@ -129,13 +152,13 @@ func (m *PatroniMachine) path(name string) string {
 
 // settings are those of Patroni. A leader that is lost is found out after ttl, whose least value
 // is 20 s.
-func (m *PatroniMachine) settings(etcd []string) []byte {
+func (m *PatroniMachine) settings() []byte {
 	type object = map[string]any
 	// JSON is YAML.
 	return must(json.Marshal(object{
 		"scope": "holdpoint", "name": fmt.Sprintf("machine%d", m.number),
 		"restapi": object{"listen": m.Address + ":8008", "connect_address": m.Address + ":8008"},
-		"etcd3":   object{"hosts": etcd},
+		"etcd3":   object{"host": m.cluster.etcd.Address + ":2379"},
 		"bootstrap": object{
 			"dcs": object{
 				"ttl": 20, "loop_wait": 1, "retry_timeout": 3, "synchronous_mode": true, "synchronous_mode_strict": true,
@@ -152,13 +175,9 @@ func (m *PatroniMachine) settings(etcd []string) []byte {
 	}))
 }
 
-// Start starts etcd and Patroni on the machine, and does not wait for them.
+// Start starts what belongs on the machine, and does not wait for it.
 func (m *PatroniMachine) Start() error {
-	var commands [][]string
-	if err := json.Unmarshal(must(os.ReadFile(m.path("commands"))), &commands); err != nil {
-		return err
-	}
-	for _, arguments := range commands {
+	for _, arguments := range m.commands {
 		command := exec.CommandContext(context.Background(), arguments[0], arguments[1:]...)
 		command.Dir = m.cluster.directory
 		started, err := startDaemon(command, nil, m.path("log"))
@@ -173,7 +192,7 @@ func (m *PatroniMachine) Start() error {
 // Kill ends every process of the machine at once.
 func (m *PatroniMachine) Kill() {
 	for {
-		listed, _ := exec.CommandContext(context.Background(), "ip", "netns", "pids", m.namespace).Output()
+		listed, _ := exec.CommandContext(context.Background(), m.cluster.ip, "netns", "pids", m.namespace).Output()
 		pids := strings.Fields(string(listed))
 		if len(pids) == 0 {
 			break
@@ -214,14 +233,14 @@ func (m *PatroniMachine) AwaitDemoted(tb testing.TB) {
 }
 
 func (m *PatroniMachine) setPort(state string) error {
-	output, err := exec.CommandContext(context.Background(), "ip", "-n", m.cluster.name, "link", "set", m.port(), state).CombinedOutput()
+	output, err := exec.CommandContext(context.Background(), m.cluster.ip, "-n", m.cluster.name, "link", "set", m.port(), state).CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, output)
 	}
 	return nil
 }
 
-// Log is what the machine's etcd, Patroni and Postgres wrote.
+// Log is what the machine's Patroni and Postgres wrote.
 func (m *PatroniMachine) Log() string {
 	text, _ := os.ReadFile(m.path("log"))
 	return string(text)
@@ -238,57 +257,64 @@ func (p *Patroni) URL(database string) string {
 
 // member is a line of what Patroni answers to /cluster.
 type member struct {
-	Name  string `json:"name"`
-	Role  string `json:"role"`
-	State string `json:"state"`
+	Name string `json:"name"`
+	Role string `json:"role"`
 }
 
 // AwaitLeader waits until a machine other than the given one leads and has a synchronous standby, and
 // returns it.
 func (p *Patroni) AwaitLeader(tb testing.TB, except *PatroniMachine) (leader *PatroniMachine) {
 	tb.Helper()
-	p.await(tb, func(m *PatroniMachine, members []member) bool {
-		if m == except {
-			return false
-		}
-		synchronous := false
-		for _, member := range members {
-			synchronous = synchronous || member.Role == "sync_standby"
-			if member.Role == "leader" && member.Name == fmt.Sprintf("machine%d", m.number) {
+	p.await(tb, func(ctx context.Context) bool {
+		for _, m := range p.Machines {
+			if members, err := m.members(ctx); m != except && err == nil && m.leads(members) {
 				leader = m
+				return true
 			}
 		}
-		return leader == m && synchronous
+		return false
 	})
 	return leader
 }
 
-// AwaitStandbys waits until all machines but one follow it.
+// AwaitStandbys waits until all machines but the leader follow it. It asks the leader's own Postgres: what
+// Patroni of a machine says that was away may be old.
 func (p *Patroni) AwaitStandbys(tb testing.TB) {
 	tb.Helper()
-	p.await(tb, func(_ *PatroniMachine, members []member) bool {
-		following := 0
-		for _, member := range members {
-			if member.Role != "leader" && (member.State == "running" || member.State == "streaming") {
-				following++
-			}
+	const following = "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming' AND application_name LIKE 'machine%'"
+	p.await(tb, func(ctx context.Context) bool {
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		conn, err := pgx.Connect(ctx, p.URL("postgres"))
+		if err != nil {
+			return false
 		}
-		return following == machines-1
+		defer conn.Close(tb.Context())
+		var count int
+		return conn.QueryRow(ctx, following).Scan(&count) == nil && count == machines-1
 	})
 }
 
-// await asks every machine until what one of them says of the cluster is as wanted.
-func (p *Patroni) await(tb testing.TB, wanted func(*PatroniMachine, []member) bool) {
+// leads returns whether the machine leads and has a synchronous standby.
+func (m *PatroniMachine) leads(members []member) bool {
+	leads, synchronous := false, false
+	for _, member := range members {
+		synchronous = synchronous || member.Role == "sync_standby"
+		leads = leads || member.Role == "leader" && member.Name == fmt.Sprintf("machine%d", m.number)
+	}
+	return leads && synchronous
+}
+
+// await waits until the cluster is as wanted, and tells what the machines wrote when it does not become so.
+func (p *Patroni) await(tb testing.TB, wanted func(context.Context) bool) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), 2*Patience)
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		for _, m := range p.Machines {
-			if members, err := m.members(ctx); err == nil && wanted(m, members) {
-				return
-			}
+		if wanted(ctx) {
+			return
 		}
 		select {
 		case <-tick.C:
@@ -345,11 +371,14 @@ func (p *Patroni) CreateDatabase(tb testing.TB, name string) string {
 }
 
 func (p *Patroni) remove() {
-	for _, m := range p.Machines {
+	for _, m := range append(p.Machines, p.etcd) {
+		if m == nil {
+			continue // not made
+		}
 		m.Kill()
-		_ = exec.CommandContext(context.Background(), "ip", "netns", "delete", m.namespace).Run()
+		_ = exec.CommandContext(context.Background(), p.ip, "netns", "delete", m.namespace).Run()
 	}
-	_ = exec.CommandContext(context.Background(), "ip", "link", "delete", p.name).Run()
-	_ = exec.CommandContext(context.Background(), "ip", "netns", "delete", p.name).Run()
+	_ = exec.CommandContext(context.Background(), p.ip, "link", "delete", p.name).Run()
+	_ = exec.CommandContext(context.Background(), p.ip, "netns", "delete", p.name).Run()
 	_ = os.RemoveAll(p.directory)
 }
