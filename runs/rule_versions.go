@@ -3,8 +3,23 @@ package runs
 import "github.com/holdpoint/holdpoint/runs/rules"
 
 // RuleVersions are the versions of the rules of all sessions and of those of one session that
-// are not exact. Two equal versions are the same rules, which may since have expired.
-type RuleVersions struct{ OfAll, OfSession int64 }
+// are not exact. A version of 0 says that there have never been any. Versions that are the [RuleVersions.Same]
+// are of the same rules, which may since have expired.
+type RuleVersions struct {
+	OfAll, OfSession int64
+	// Incarnation is that of the database in which they have these versions. Another one gives the
+	// same versions to other rules when what was acknowledged before is lost
+	// (docs/reliability.md#under-which-settings).
+	Incarnation int64
+}
+
+// Same reports whether two versions are the same rules. Of no rules it does not matter where.
+func (v RuleVersions) Same(other RuleVersions) bool {
+	if v.Incarnation != other.Incarnation && (v.OfAll != 0 || v.OfSession != 0) {
+		return false
+	}
+	return v.OfAll == other.OfAll && v.OfSession == other.OfSession
+}
 
 // RulesChangedError says that a decision met other rules than those that its command was
 // matched against. Match it against the rules of these versions, or later ones, and decide

@@ -36,7 +36,7 @@ func (w *workingCopy) checkMatched(s *raisedSuspension) error {
 	if w.matched == nil {
 		w.matched = w.matchLoaded(s)
 	}
-	if w.matched.undecided || w.matched.versions == w.state.RuleVersions {
+	if w.matched.undecided || w.matched.versions.Same(w.state.RuleVersions) {
 		return nil
 	}
 	return &RulesChangedError{w.state.RuleVersions}

@@ -191,6 +191,7 @@ func (c *Committer) tryCommit(l *lane, calls []*call, aside bool) (locked []*cal
 	defer batch.Rollback(ctx)
 	failpoint.Hit("committer.begun")
 
+	c.meet(batch, loads)
 	remembered := c.rememberLoaded(batch, loads)
 	if !aside {
 		l.memory.loaded(batch, loads)
@@ -235,6 +236,21 @@ func (c *Committer) tryCommit(l *lane, calls []*call, aside bool) (locked []*cal
 		}
 	}
 	return locked, nil
+}
+
+// meet tells the states that a batch has loaded of which incarnation of the database they are, and
+// forgets which session each run is in when it is another one than before.
+func (c *Committer) meet(batch Batch, loads []Load) {
+	incarnation := batch.Incarnation()
+	for i := range loads {
+		if state := batch.State(loads[i].SessionID); state != nil {
+			state.RuleVersions.Incarnation = incarnation
+		}
+	}
+	if before := c.incarnation.Swap(incarnation); before != incarnation && before != 0 {
+		c.sessionOf.Purge()
+		c.options.Logger.Warn("the database server was started anew, or is another one: what was remembered of it is read again")
+	}
 }
 
 // momentFor returns the moment of a decision about a session: that of the clock that decides,

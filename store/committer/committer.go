@@ -92,16 +92,18 @@ var ErrPanicked = errors.New("the decision panicked")
 type Committer struct {
 	engine Engine
 	// unread is the engine if it can write without having read, else nil.
-	unread    Unread
-	clock     clock
-	taker     atomic.Pointer[runs.Taker]
-	options   Options
-	sessionOf *lru.Cache[string, string]
-	rules     *ruleCache    // nil without Options.Rules
-	webhooks  *webhookCache // nil without Options.Webhooks
-	lanes     []*lane
-	spread    *spread // nil with Options.Shard
-	running   sync.WaitGroup
+	unread Unread
+	clock  clock
+	taker  atomic.Pointer[runs.Taker]
+	// incarnation is that of the database as it was met last, 0 before the first.
+	incarnation atomic.Int64
+	options     Options
+	sessionOf   *lru.Cache[string, string]
+	rules       *ruleCache    // nil without Options.Rules
+	webhooks    *webhookCache // nil without Options.Webhooks
+	lanes       []*lane
+	spread      *spread // nil with Options.Shard
+	running     sync.WaitGroup
 
 	mu      sync.RWMutex
 	closed  bool

@@ -27,6 +27,9 @@ type Batch interface {
 	// NowMs is the moment of the decisions, read from the clock that decides after
 	// the locks were taken.
 	NowMs() int64
+	// Incarnation tells one start of one database server from all others, on which what was
+	// acknowledged here may be missing. It is 0 on an engine for which there is but one.
+	Incarnation() int64
 	// State returns the state of one of the sessions that were asked for, nil when another
 	// transaction has it locked: nothing may be decided about it.
 	State(sessionID string) *runs.State

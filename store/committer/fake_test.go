@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"sync"
+	"sync/atomic"
 
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs"
@@ -19,6 +20,9 @@ type memory struct {
 	onCommit func(writes runs.Writes) error
 	// onAwait, when set, is what AwaitRuleReaders does.
 	onAwait func(ctx context.Context) error
+
+	// incarnation is that of all batches that are yet to be decided.
+	incarnation atomic.Int64
 
 	mu      sync.Mutex
 	foreign map[string]bool // sessions that somebody else has locked
@@ -139,6 +143,7 @@ type memoryBatch struct {
 }
 
 func (b *memoryBatch) NowMs() int64                       { return 1_000 }
+func (b *memoryBatch) Incarnation() int64                 { return b.memory.incarnation.Load() }
 func (b *memoryBatch) State(sessionID string) *runs.State { return b.states[sessionID] }
 
 func (b *memoryBatch) unlock() bool {

@@ -27,6 +27,8 @@ const (
 // goroutine alone uses it. A session that is being decided is not in it: it comes back once
 // the decisions are in the database, and is forgotten when they are not.
 type memory struct {
+	// incarnation is that of the database from which all of it is.
+	incarnation     int64
 	bytes, maxBytes int
 	sessions        *simplelru.LRU[string, *kept]
 	contested       *simplelru.LRU[string, time.Time]
@@ -69,6 +71,17 @@ func (m *memory) take(sessionID string) *runs.Remembered {
 // forget forgets all sessions.
 func (m *memory) forget() { m.sessions.Purge() }
 
+// meet forgets what is of another incarnation of the database than this one.
+func (m *memory) meet(incarnation int64) {
+	if m.incarnation == incarnation {
+		return
+	}
+	m.incarnation = incarnation
+	m.forget()
+	m.tokens.Purge()
+	clear(m.suspects)
+}
+
 // put remembers a session, unless it does not exist or would take most of the memory.
 func (m *memory) put(remembered *runs.Remembered) {
 	sessionID := remembered.State.SessionID
@@ -86,6 +99,7 @@ func (m *memory) put(remembered *runs.Remembered) {
 // loaded forgets the sessions that a batch has loaded, and remembers the tokens. Sessions that are
 // not what was expected of suspects are decided under their lock for a while.
 func (m *memory) loaded(batch Batch, loads []Load) {
+	m.meet(batch.Incarnation())
 	for i := range loads {
 		sessionID := loads[i].SessionID
 		m.take(sessionID)

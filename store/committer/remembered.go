@@ -31,6 +31,8 @@ type Guard struct {
 	// Sessions must have the versions that these rows have, and nobody else's lock. The
 	// sessions that are not among them must not be there, for which their insertion is enough.
 	Sessions []*model.Session
+	// The database must have this Incarnation: the versions of another one are of other rows.
+	Incarnation int64
 	// The clock that decides must be at NowMs, give or take WithinMs.
 	NowMs, WithinMs int64
 	// Rules must have these versions, by session, and there must be no exact rules. If there are
@@ -52,8 +54,9 @@ var (
 	ErrStaleRules = fmt.Errorf("%w: there are other rules", ErrStale)
 	// ErrStaleTokens says that a token is another one, or that somebody is changing it.
 	ErrStaleTokens = fmt.Errorf("%w: there are other tokens", ErrStale)
-	// ErrStaleDatabase says that somebody may have changed any session without a new version.
-	ErrStaleDatabase = fmt.Errorf("%w: somebody else has changed the database", ErrStale)
+	// ErrStaleDatabase says that the database has another incarnation, or that somebody may have
+	// changed any session without a new version.
+	ErrStaleDatabase = fmt.Errorf("%w: the database is another one, or somebody else has changed it", ErrStale)
 )
 
 // Clocked is an Engine whose clock is that of this process, which costs nothing to read.
@@ -70,6 +73,7 @@ func (c *Committer) decideRemembered(l *lane, calls []*call) (rest []*call) {
 	if c.unread == nil || !known {
 		return calls
 	}
+	l.memory.meet(c.incarnation.Load())
 	ctx, cancel := context.WithTimeout(context.Background(), c.options.Timeout)
 	defer cancel()
 	b := &rememberedBatch{committer: c, lane: l, nowMs: nowMs, of: map[string]*runs.Remembered{}, rules: map[string]int64{}, tokens: map[string]*auth.Token{}}
@@ -182,7 +186,9 @@ func (b *rememberedBatch) decideOne(waiting *call) (done bool) {
 // find. It returns false when it cannot.
 func (b *rememberedBatch) meetRules(waiting *call, remembered *runs.Remembered) bool {
 	versions, meets := remembered.MeetRules(waiting.command)
-	if !meets || b.rulesWritten {
+	here := versions
+	here.Incarnation = b.lane.memory.incarnation
+	if !meets || b.rulesWritten || !versions.Same(here) {
 		return false
 	}
 	expected := map[string]int64{rules.AllSessions: versions.OfAll}
@@ -233,7 +239,8 @@ func (b *rememberedBatch) session(waiting *call) *runs.Remembered {
 
 func (b *rememberedBatch) guard() Guard {
 	guard := Guard{
-		NowMs: b.nowMs, WithinMs: b.committer.options.ClockTolerance.Milliseconds(), Rules: b.rules, Exact: b.exact,
+		Incarnation: b.lane.memory.incarnation,
+		NowMs:       b.nowMs, WithinMs: b.committer.options.ClockTolerance.Milliseconds(), Rules: b.rules, Exact: b.exact,
 	}
 	for _, session := range b.changed {
 		if before := b.of[session.state.SessionID].Before(); before != nil {

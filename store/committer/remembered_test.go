@@ -35,6 +35,9 @@ func (m *unreadMemory) CommitUnread(ctx context.Context, guard committer.Guard, 
 			return 0, err
 		}
 	}
+	if guard.Incarnation != m.incarnation.Load() {
+		return 0, committer.ErrStaleDatabase
+	}
 	m.memory.mu.Lock()
 	for _, session := range guard.Sessions {
 		there := m.states[session.SessionID]
@@ -128,6 +131,37 @@ func TestAForeignChangeIsSeen(t *testing.T) {
 	readThen, unreadThen := m.counts()
 	require.Equal(t, read+1, readThen, "another writer was found: the session is locked first for a while")
 	require.Equal(t, unread, unreadThen)
+}
+
+// A server that took over without the last changes gives their versions to others.
+func TestWhatIsRememberedOfAnotherServerIsReadAgain(t *testing.T) {
+	t.Parallel()
+	m, c := newUnread(t, committer.Options{Lanes: 1})
+	m.incarnation.Store(1)
+	for _, sessionID := range []string{"s", "t"} {
+		must(t, c, create(sessionID, "run-of-"+sessionID))
+		must(t, c, &runs.ClaimRun{RunID: "run-of-" + sessionID, WorkerID: "w"})
+	}
+	m.memory.mu.Lock()
+	for _, sessionID := range []string{"s", "t"} {
+		state := m.states[sessionID]
+		run := *state.Runs["run-of-"+sessionID]
+		run.Fence, run.WorkerID = 9, "another"
+		state.Runs["run-of-"+sessionID] = &run
+	}
+	m.memory.mu.Unlock()
+	m.incarnation.Store(2)
+
+	_, err := c.Do(t.Context(), &runs.Release{RunID: "run-of-s", Fence: 1})
+	require.Equal(t, api.CodeLeaseLost, refusal.CodeOf(err))
+	_, unread := m.counts()
+	_, err = c.Do(t.Context(), &runs.Release{RunID: "run-of-t", Fence: 1})
+	require.Equal(t, api.CodeLeaseLost, refusal.CodeOf(err))
+	_, unreadThen := m.counts()
+	require.Equal(t, unread, unreadThen, "nothing is remembered of the other one any more")
+	must(t, c, &runs.Release{RunID: "run-of-t", Fence: 9})
+	_, unreadThen = m.counts()
+	require.Equal(t, unread+1, unreadThen, "and of this one it is")
 }
 
 // Nobody knows whether such a transaction was committed, so it is not tried again.

@@ -33,10 +33,12 @@ type ruleCache struct {
 	reader runs.RuleReader
 	reads  singleflight.Group
 
-	mu       sync.Mutex
-	ofAll    ruleSet
-	sessions *lru.Cache[string, ruleSet]
-	bytes    int
+	mu sync.Mutex
+	// incarnation is that of the database from which the rules are.
+	incarnation int64
+	ofAll       ruleSet
+	sessions    *lru.Cache[string, ruleSet]
+	bytes       int
 }
 
 // ruleSet are the rules of one session, or of all, at a version.
@@ -66,12 +68,24 @@ func (c *ruleCache) of(sessionID string) runs.RuleSets {
 	own, _ := c.sessions.Get(sessionID)
 	return runs.RuleSets{
 		OfAll: c.ofAll.set, OfSession: own.set,
-		Versions: runs.RuleVersions{OfAll: c.ofAll.version, OfSession: own.version},
+		Versions: runs.RuleVersions{OfAll: c.ofAll.version, OfSession: own.version, Incarnation: c.incarnation},
 	}
+}
+
+// meet forgets all rules when they are of another incarnation of the database than this one.
+func (c *ruleCache) meet(incarnation int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.incarnation == incarnation {
+		return
+	}
+	c.incarnation, c.ofAll = incarnation, ruleSet{}
+	c.sessions.Purge()
 }
 
 // refresh reads the rules that are older than the versions that a decision has met.
 func (c *ruleCache) refresh(ctx context.Context, sessionID string, met runs.RuleVersions) error {
+	c.meet(met.Incarnation)
 	for range maxRuleReads {
 		known := c.of(sessionID).Versions
 		if known.OfAll < met.OfAll {
@@ -94,12 +108,13 @@ func (c *ruleCache) refresh(ctx context.Context, sessionID string, met runs.Rule
 // read reads the rules of one session, or of all, once for all who ask at a time. A read that
 // began before the asker met its version may be too old for it.
 func (c *ruleCache) read(ctx context.Context, sessionID string, most, mostBytes int) error {
-	reading := c.reads.DoChan(sessionID, func() (any, error) {
+	incarnation := c.of("").Versions.Incarnation
+	reading := c.reads.DoChan(fmt.Sprint(incarnation, " ", sessionID), func() (any, error) {
 		ctx := context.WithoutCancel(ctx)
 		// Some more than the bound may be there: those of commands that were decided at once.
 		most, mostBytes := most+most/10, mostBytes+mostBytes/10
 		if sessionID == rules.AllSessions {
-			if whole, err := c.readChanges(ctx, most, mostBytes); whole || err != nil {
+			if whole, err := c.readChanges(ctx, incarnation, most, mostBytes); whole || err != nil {
 				return nil, err
 			}
 		}
@@ -111,7 +126,7 @@ func (c *ruleCache) read(ctx context.Context, sessionID string, most, mostBytes 
 		if len(standing) > 0 {
 			fresh.set = rules.NewSet(standing, complete)
 		}
-		c.put(sessionID, fresh)
+		c.put(incarnation, sessionID, fresh)
 		return nil, nil
 	})
 	select {
@@ -124,10 +139,10 @@ func (c *ruleCache) read(ctx context.Context, sessionID string, most, mostBytes 
 
 // readChanges reads what has changed in the rules of all sessions since they were read. It returns
 // false when all must be read.
-func (c *ruleCache) readChanges(ctx context.Context, most, mostBytes int) (whole bool, err error) {
+func (c *ruleCache) readChanges(ctx context.Context, incarnation int64, most, mostBytes int) (whole bool, err error) {
 	sets := c.of("")
 	set, known := sets.OfAll, sets.Versions.OfAll
-	if known == 0 {
+	if known == 0 || sets.Versions.Incarnation != incarnation {
 		return false, nil
 	}
 	if set == nil {
@@ -144,13 +159,17 @@ func (c *ruleCache) readChanges(ctx context.Context, most, mostBytes int) (whole
 	if !set.Within(most, mostBytes) {
 		return false, nil
 	}
-	c.put(rules.AllSessions, ruleSet{set: set, version: changes.Version})
+	c.put(incarnation, rules.AllSessions, ruleSet{set: set, version: changes.Version})
 	return true, nil
 }
 
-func (c *ruleCache) put(sessionID string, fresh ruleSet) {
+// put keeps rules that were asked for while the database had an incarnation, unless it has another one now.
+func (c *ruleCache) put(incarnation int64, sessionID string, fresh ruleSet) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if incarnation != c.incarnation {
+		return
+	}
 	if sessionID == rules.AllSessions {
 		if fresh.version > c.ofAll.version {
 			c.ofAll = fresh

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -104,6 +105,59 @@ func asks(t *testing.T, c *committer.Committer, sessionID, command string) (api.
 		return "", err
 	}
 	return reply.Run.Requests[0].Outcome, nil
+}
+
+// A server that took over without the last changes gives their versions to other rules.
+func TestRulesOfAnotherServerAreReadAgain(t *testing.T) {
+	t.Parallel()
+	engine, table, c := withRules(t)
+	engine.incarnation.Store(1)
+	table.change(globbed(api.RuleAllow, "ls"))
+	outcome, err := asks(t, c, "s", "ls")
+	require.NoError(t, err)
+	require.Equal(t, api.OutcomeAllowed, outcome)
+
+	table.mu.Lock()
+	table.rules[rules.AllSessions] = nil
+	table.mu.Unlock()
+	engine.incarnation.Store(2)
+	outcome, err = asks(t, c, "other", "ls")
+	require.NoError(t, err)
+	require.Empty(t, outcome)
+}
+
+// What is read of one server while another takes over is not kept, although its version is one that the
+// other server gives out later.
+func TestRulesThatAreReadWhileAServerIsLostAreForgotten(t *testing.T) {
+	t.Parallel()
+	engine, table, c := withRules(t)
+	engine.incarnation.Store(1)
+	table.change(globbed(api.RuleAllow, "ls"))
+	set := func(version int64, standing ...*rules.Rule) {
+		table.mu.Lock()
+		defer table.mu.Unlock()
+		engine.mu.Lock()
+		defer engine.mu.Unlock()
+		engine.rules.OfAll = version
+		table.rules[rules.AllSessions] = standing
+	}
+	var reads atomic.Int64
+	table.onRead = func(string) error {
+		if reads.Add(1) > 1 {
+			set(engine.rules.OfAll)
+			return nil
+		}
+		set(1)
+		engine.incarnation.Store(2)
+		if outcome, err := asks(t, c, "other", "ls"); err != nil || outcome != "" {
+			return fmt.Errorf("the new server has no rule: %q, %w", outcome, err)
+		}
+		set(2, globbed(api.RuleAllow, "ls")) // this is what the read sees that began before
+		return nil
+	}
+	outcome, err := asks(t, c, "s", "ls")
+	require.NoError(t, err)
+	require.Empty(t, outcome)
 }
 
 // Rules are read when a decision meets others than those that are known, and only then.

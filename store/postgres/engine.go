@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"math/bits"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -26,6 +27,8 @@ type engine struct {
 	// localSettings: nothing may be left on a connection, so each transaction brings
 	// its settings along.
 	localSettings bool
+	// incarnation is that of the server that was met last, 0 before the first.
+	incarnation atomic.Int64
 }
 
 var _ committer.Engine = (*engine)(nil)
@@ -52,6 +55,7 @@ func (e *engine) Begin(ctx context.Context, loads []committer.Load) (committer.B
 		t := &transaction{conn: conn}
 		err = t.begin(ctx, loads, e.localSettings)
 		if err == nil {
+			e.meet(t.incarnation)
 			return t, nil
 		}
 		attempts--
@@ -60,6 +64,14 @@ func (e *engine) Begin(ctx context.Context, loads []committer.Load) (committer.B
 		if !dead {
 			return nil, asRefusal(err)
 		}
+	}
+}
+
+// meet has the connections to other incarnations closed: what is read next is read from this one.
+func (e *engine) meet(incarnation int64) {
+	if before := e.incarnation.Swap(incarnation); before != incarnation && before != 0 {
+		e.lanes.Reset()
+		e.reads.Reset()
 	}
 }
 
@@ -96,8 +108,9 @@ func (e *engine) ruleReaders(ctx context.Context) (map[string]bool, error) {
 
 // transaction is one open transaction. It implements committer.Batch.
 type transaction struct {
-	conn  *pgxpool.Conn // nil once the transaction is over
-	nowMs int64
+	conn        *pgxpool.Conn // nil once the transaction is over
+	nowMs       int64
+	incarnation int64
 	*load.States
 }
 
@@ -120,7 +133,7 @@ func (t *transaction) begin(ctx context.Context, loads []committer.Load, localSe
 	if err != nil {
 		return err
 	}
-	batch.Queue(sqlClock).QueryRow(func(row pgx.Row) error { return row.Scan(&t.nowMs) })
+	batch.Queue(sqlClock).QueryRow(func(row pgx.Row) error { return row.Scan(&t.nowMs, &t.incarnation) })
 	if err := t.conn.SendBatch(ctx, batch).Close(); err != nil {
 		return err
 	}
@@ -193,6 +206,9 @@ func (t *transaction) growing(key string) bool {
 
 // NowMs implements committer.Batch.
 func (t *transaction) NowMs() int64 { return t.nowMs }
+
+// Incarnation implements committer.Batch.
+func (t *transaction) Incarnation() int64 { return t.incarnation }
 
 // Commit implements committer.Batch, in one round trip.
 func (t *transaction) Commit(ctx context.Context, w runs.Writes) error {

@@ -16,6 +16,7 @@ import (
 // staleCodes are the codes by which the statements of guards refuse a transaction.
 var staleCodes = map[string]error{
 	"HP001": committer.ErrStale, "HP002": committer.ErrStaleClock, "HP003": committer.ErrStaleRules, "HP004": committer.ErrStaleTokens,
+	"HP005": committer.ErrStaleDatabase,
 }
 
 // asRefusal wraps committer.ErrRefused around an error by which the server says that

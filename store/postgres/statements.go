@@ -32,15 +32,18 @@ const (
 UPDATE requests AS q SET redemption = $4
 WHERE q.session_id = $1 AND q.run_id = $2 AND q.request_id = $3 AND q.outcome = 'allowed' AND q.redemption IS NULL`
 
-	// sqlClock is asked last: the locks are held and everything is loaded.
-	sqlClock = `SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint`
+	// sqlClock is asked last: the locks are held and everything is loaded. Besides the moment it returns the
+	// server's incarnation, which is when it was started: no other server has the same, nor this one
+	// after it has lost what was not yet on its disk.
+	sqlClock = `SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint, (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint`
 
-	// sqlGuard locks sessions that still have the version that is given, checks that the clock
-	// is near a moment and that the rules are those that are given, and returns the moment; or it refuses
+	// sqlGuard locks sessions that still have the version that is given, checks that the server is the
+	// one that gave it, that the clock is near a moment and that the rules are those that are given, and returns the moment; or it refuses
 	// the transaction, so that nothing behind it in the pipeline takes place, COMMIT least of
 	// all.
 	sqlGuard = `
 SELECT CASE
+	WHEN $9::bigint <> (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint THEN holdpoint_refuse('HP005', 'the server was started anew, or is another one')
 	WHEN held.sessions < cardinality($1::text[]) THEN holdpoint_refuse('HP001', 'a session is locked or has another version')
 	WHEN abs(held.now_ms - $3::bigint) > $4::bigint THEN holdpoint_refuse('HP002', 'the clock was estimated wrongly')
 	WHEN EXISTS (
@@ -69,6 +72,7 @@ FROM (
 	// sqlGuardOne is sqlGuard for one session and no rules, which costs two thirds of it.
 	sqlGuardOne = `
 SELECT CASE
+	WHEN $5::bigint <> (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint THEN holdpoint_refuse('HP005', 'the server was started anew, or is another one')
 	WHEN held.sessions < 1 THEN holdpoint_refuse('HP001', 'the session is locked or has another version')
 	WHEN abs(held.now_ms - $3::bigint) > $4::bigint THEN holdpoint_refuse('HP002', 'the clock was estimated wrongly')
 	ELSE held.now_ms

@@ -57,7 +57,7 @@ func queueGuard(batch *pgx.Batch, guard *committer.Guard, nowMs *int64) {
 	scan := func(row pgx.Row) error { return row.Scan(nowMs) }
 	if len(guard.Sessions) == 1 && len(guard.Rules) == 0 && len(guard.Exact) == 0 {
 		one := guard.Sessions[0]
-		batch.Queue(sqlGuardOne, one.SessionID, one.Version, guard.NowMs, guard.WithinMs).QueryRow(scan)
+		batch.Queue(sqlGuardOne, one.SessionID, one.Version, guard.NowMs, guard.WithinMs, guard.Incarnation).QueryRow(scan)
 		return
 	}
 	ruleSessions := slices.Sorted(maps.Keys(guard.Rules))
@@ -75,7 +75,7 @@ func queueGuard(batch *pgx.Batch, guard *committer.Guard, nowMs *int64) {
 	batch.Queue(sqlGuard,
 		array(guard.Sessions, func(s *model.Session) string { return s.SessionID }),
 		array(guard.Sessions, func(s *model.Session) int64 { return s.Version }),
-		guard.NowMs, guard.WithinMs, ruleSessions, ruleVersions, exactSessions, exactDigests,
+		guard.NowMs, guard.WithinMs, ruleSessions, ruleVersions, exactSessions, exactDigests, guard.Incarnation,
 	).QueryRow(scan)
 }
 

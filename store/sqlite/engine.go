@@ -86,6 +86,10 @@ func (*engine) AwaitRuleReaders(context.Context) error { return nil }
 // NowMs implements [committer.Batch].
 func (b *batch) NowMs() int64 { return b.nowMs }
 
+// Incarnation implements [committer.Batch]. A file that somebody else has changed is found out by the
+// version of its data.
+func (b *batch) Incarnation() int64 { return 0 }
+
 // loadAll fills the states of the batch's sessions.
 func (b *batch) loadAll(ctx context.Context) error {
 	return b.Ask(func(question string, lists []load.Keys, read func(columns.Rows) error) error {
