@@ -26,6 +26,7 @@ type Door struct {
 	raised       *prometheus.CounterVec
 	decisions    *prometheus.CounterVec
 	waited       *prometheus.HistogramVec
+	lost         prometheus.Counter
 
 	// The children of a vector, by their labels: looking one up costs more than counting.
 	byCommand children[commandKey, prometheus.Counter]
@@ -63,11 +64,12 @@ func newDoor() *Door {
 		raised:       counters("requests_raised_total", "Requests that runs have raised.", "kind"),
 		decisions:    counters("decisions_total", "Requests that were settled, by outcome and by the way on which the decision came.", "kind", "outcome", "via"),
 		waited:       histograms("decision_wait_seconds", "How long settled requests had waited.", humanBuckets, "kind", "outcome"),
+		lost:         counter("lost_sessions_total", "Sessions of which the database was found to have less than callers were told of."),
 	}
 }
 
 func (d *Door) collectors() []prometheus.Collector {
-	return []prometheus.Collector{d.commands, d.lapses, d.laneWait, d.transactions, d.batch, d.events, d.raised, d.decisions, d.waited}
+	return []prometheus.Collector{d.commands, d.lapses, d.laneWait, d.transactions, d.batch, d.events, d.raised, d.decisions, d.waited, d.lost}
 }
 
 // Answered implements [committer.Observer].
@@ -122,6 +124,9 @@ func (d *Door) Committed(changes []runs.Change) {
 		}
 	}
 }
+
+// Lost implements [committer.Observer].
+func (d *Door) Lost(sessions int) { d.lost.Add(float64(sessions)) }
 
 // largeResolution is the size of a resolution that is not read on a lane.
 const largeResolution = 8 << 10

@@ -63,6 +63,9 @@ func (j *Journal) Committed(changes []runs.Change) {
 	}
 }
 
+// Lost implements [committer.Observer].
+func (*Journal) Lost(int) {}
+
 // Run logs until ctx ends, and then what is left. It returns nil.
 func (j *Journal) Run(ctx context.Context) error {
 	for {
@@ -136,5 +139,12 @@ func (a All) Ended(t committer.Transaction) {
 func (a All) Committed(changes []runs.Change) {
 	for _, observer := range a {
 		observer.Committed(changes)
+	}
+}
+
+// Lost implements [committer.Observer].
+func (a All) Lost(sessions int) {
+	for _, observer := range a {
+		observer.Lost(sessions)
 	}
 }

@@ -141,6 +141,7 @@ func (c *Committer) committed(d *decisions) {
 			c.sessionOf.Add(run.RunID, run.SessionID)
 		}
 	}
+	c.acknowledge(d)
 	failpoint.Hit("committer.committed")
 	for i := range d.all {
 		if d.all[i].err == nil && d.all[i].call.needs.ChangesRules {
@@ -250,6 +251,7 @@ func (c *Committer) meet(batch Batch, loads []Load) {
 	if before := c.incarnation.Swap(incarnation); before != incarnation && before != 0 {
 		c.sessionOf.Purge()
 		c.options.Logger.Warn("the database server was started anew, or is another one: what was remembered of it is read again")
+		c.lookForLost()
 	}
 }
 

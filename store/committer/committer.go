@@ -99,11 +99,15 @@ type Committer struct {
 	incarnation atomic.Int64
 	options     Options
 	sessionOf   *lru.Cache[string, string]
-	rules       *ruleCache    // nil without Options.Rules
-	webhooks    *webhookCache // nil without Options.Webhooks
-	lanes       []*lane
-	spread      *spread // nil with Options.Shard
-	running     sync.WaitGroup
+	// versioned is the engine if its database may lose what it has committed, else nil, and acknowledged
+	// has what was told to callers last.
+	versioned    Versioned
+	acknowledged *lru.Cache[string, acknowledged]
+	rules        *ruleCache    // nil without Options.Rules
+	webhooks     *webhookCache // nil without Options.Webhooks
+	lanes        []*lane
+	spread       *spread // nil with Options.Shard
+	running      sync.WaitGroup
 
 	mu      sync.RWMutex
 	closed  bool
@@ -159,6 +163,10 @@ func New(engine Engine, options Options) *Committer {
 	}
 	if unread, able := engine.(Unread); able && options.RememberedBytes > 0 {
 		c.unread = unread
+	}
+	if versioned, able := engine.(Versioned); able {
+		c.versioned = versioned
+		c.acknowledged, _ = lru.New[string, acknowledged](maxAcknowledged)
 	}
 	if options.Rules != nil {
 		c.rules = newRuleCache(options.Rules)

@@ -20,6 +20,8 @@ type memory struct {
 	onCommit func(writes runs.Writes) error
 	// onAwait, when set, is what AwaitRuleReaders does.
 	onAwait func(ctx context.Context) error
+	// onVersions, when set, may refuse what SessionVersions asks for.
+	onVersions func() error
 
 	// incarnation is that of all batches that are yet to be decided.
 	incarnation atomic.Int64
@@ -60,6 +62,23 @@ func (m *memory) AwaitRuleReaders(ctx context.Context) error {
 		return nil
 	}
 	return m.onAwait(ctx)
+}
+
+func (m *memory) SessionVersions(_ context.Context, sessionIDs []string) (map[string]int64, error) {
+	if m.onVersions != nil {
+		if err := m.onVersions(); err != nil {
+			return nil, err
+		}
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	versions := map[string]int64{}
+	for _, sessionID := range sessionIDs {
+		if state := m.states[sessionID]; state != nil {
+			versions[sessionID] = state.Session.Version
+		}
+	}
+	return versions, nil
 }
 
 func (m *memory) Begin(_ context.Context, loads []committer.Load) (committer.Batch, error) {

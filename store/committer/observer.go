@@ -22,6 +22,9 @@ type Observer interface {
 	Ended(Transaction)
 	// Committed is told of what a transaction wrote, after its callers were answered.
 	Committed(changes []runs.Change)
+	// Lost is told, by a goroutine of its own, of how many sessions the database has less than callers
+	// were told of: a standby has taken over that did not have all, or an older state was restored.
+	Lost(sessions int)
 }
 
 // Transaction says how a transaction of a lane went.

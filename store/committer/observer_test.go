@@ -19,6 +19,7 @@ type notes struct {
 	waited   []time.Duration
 	ended    []committer.Transaction
 	runs     int
+	lost     chan int // nil when nobody looks
 }
 
 func (n *notes) Answered(_ runs.Command, _ runs.Reply, err error, _ time.Duration) {
@@ -46,6 +47,8 @@ func (n *notes) Committed(changes []runs.Change) {
 		n.runs += len(changes[i].NewRuns)
 	}
 }
+
+func (n *notes) Lost(sessions int) { n.lost <- sessions }
 
 func TestAnObserverIsToldOfLanes(t *testing.T) {
 	t.Parallel()

@@ -31,7 +31,10 @@ type engine struct {
 	incarnation atomic.Int64
 }
 
-var _ committer.Engine = (*engine)(nil)
+var (
+	_ committer.Engine    = (*engine)(nil)
+	_ committer.Versioned = (*engine)(nil)
+)
 
 // SessionOf implements committer.Engine.
 func (e *engine) SessionOf(ctx context.Context, runID string) (string, error) {
@@ -41,6 +44,22 @@ func (e *engine) SessionOf(ctx context.Context, runID string) (string, error) {
 		return "", nil
 	}
 	return sessionID, err
+}
+
+// SessionVersions implements committer.Versioned.
+func (e *engine) SessionVersions(ctx context.Context, sessionIDs []string) (map[string]int64, error) {
+	rows, err := e.reads.Query(ctx, sqlSessionVersions, sessionIDs)
+	if err != nil {
+		return nil, err
+	}
+	versions := make(map[string]int64, len(sessionIDs))
+	var sessionID string
+	var version int64
+	_, err = pgx.ForEachRow(rows, []any{&sessionID, &version}, func() error {
+		versions[sessionID] = version
+		return nil
+	})
+	return versions, err
 }
 
 // Begin implements committer.Engine, in one round trip. A connection that turns out

@@ -21,6 +21,8 @@ const (
 	// waits is never shown without what it waits for.
 	sqlBeginSnapshot = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`
 
+	sqlSessionVersions = `SELECT s.session_id, s.version FROM sessions AS s WHERE s.session_id = ANY ($1::text[])`
+
 	sqlSessionOf = `SELECT r.session_id FROM runs AS r WHERE r.run_id = $1`
 
 	// sqlSessionsThere is asked after the sessions were locked, in a statement of its own:

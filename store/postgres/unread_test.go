@@ -240,3 +240,40 @@ func readRun(t *testing.T, s *Store, runID string) *model.RunRecord {
 	require.NoError(t, err)
 	return record
 }
+
+// What was remembered of another server is refused by the transaction that would write it, whatever
+// versions its rows have.
+func TestWhatIsRememberedOfAnotherServerIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, options := range map[string]Options{"straight": {NoListen: true}, "through a pool": {NoListen: true, Pooler: true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := open(t, postgrestest.URL(t), options)
+			e := &engine{lanes: s.lanes, reads: s.reads, localSettings: options.Pooler}
+			batch, err := e.Begin(t.Context(), nil)
+			require.NoError(t, err)
+			guard := committer.Guard{Incarnation: batch.Incarnation(), NowMs: batch.NowMs(), WithinMs: 60_000}
+			batch.Rollback(t.Context())
+			for _, sessions := range [][]string{nil, {"one"}, {"one", "two"}} {
+				for _, sessionID := range sessions {
+					do(t, s, &runs.CreateRun{SessionID: sessionID, SessionGiven: true, Input: api.JSON(`1`)})
+				}
+				versions, err := e.SessionVersions(t.Context(), sessions)
+				require.NoError(t, err)
+				guard.Sessions = nil
+				for _, sessionID := range sessions {
+					guard.Sessions = append(guard.Sessions, &model.Session{SessionID: sessionID, Version: versions[sessionID]})
+				}
+				for _, rules := range []map[string]int64{nil, {"one": 0}} {
+					guard.Rules = rules
+					_, err = e.CommitUnread(t.Context(), guard, runs.Writes{})
+					require.NoError(t, err, "%v %v", sessions, rules)
+					other := guard
+					other.Incarnation++
+					_, err = e.CommitUnread(t.Context(), other, runs.Writes{})
+					require.ErrorIs(t, err, committer.ErrStaleDatabase, "%v %v", sessions, rules)
+				}
+			}
+		})
+	}
+}

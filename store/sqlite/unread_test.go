@@ -37,6 +37,7 @@ func (r *reading) Ended(t committer.Transaction) {
 func (*reading) Answered(runs.Command, runs.Reply, error, time.Duration) {}
 func (*reading) Began(time.Duration)                                     {}
 func (*reading) Committed([]runs.Change)                                 {}
+func (*reading) Lost(int)                                                {}
 
 func (r *reading) counts() [3]int {
 	r.mu.Lock()

@@ -13,7 +13,9 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/rules"
+	"github.com/holdpoint/holdpoint/store/committer"
 	"github.com/holdpoint/holdpoint/store/postgres"
+	"github.com/holdpoint/holdpoint/telemetry"
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
@@ -30,7 +32,8 @@ func TestWhatAFailoverLostAllowsNothing(t *testing.T) {
 	_, err := p.primary.CreateDatabase("holdpoint")
 	require.NoError(t, err)
 	ctx := rig.Soon(t)
-	first, second := openReplica(t, p), openReplica(t, p)
+	told := &lossObserver{sessions: make(chan int, 1)}
+	first, second := openReplica(t, p, told), openReplica(t, p, nil)
 
 	for _, runID := range []string{"known"} {
 		require.NoError(t, do(ctx, first, &runs.CreateRun{
@@ -61,6 +64,7 @@ func TestWhatAFailoverLostAllowsNothing(t *testing.T) {
 		return err
 	})
 	require.Equal(t, []api.Outcome{api.OutcomeDenied}, rig.Outcomes(claimed.Claim.Resume))
+	require.Positive(t, <-told.sessions, "the run that is not there is missed")
 	again(t, func() error {
 		return do(ctx, first, &runs.CreateRun{RunID: "asks", Input: api.JSON(`"work"`), Suspend: rig.Approvals("deploy")})
 	})
@@ -69,9 +73,17 @@ func TestWhatAFailoverLostAllowsNothing(t *testing.T) {
 	require.Equal(t, api.StatusWaitingForApproval, asks.Run.Status)
 }
 
-func openReplica(t *testing.T, p *pair) *postgres.Store {
+// lossObserver is told how many sessions a replica misses.
+type lossObserver struct {
+	telemetry.All
+	sessions chan int
+}
+
+func (l *lossObserver) Lost(sessions int) { l.sessions <- sessions }
+
+func openReplica(t *testing.T, p *pair, observer committer.Observer) *postgres.Store {
 	t.Helper()
-	opened, err := postgres.Open(t.Context(), p.database(), postgres.Options{Migrate: true})
+	opened, err := postgres.Open(t.Context(), p.database(), postgres.Options{Migrate: true, Committer: committer.Options{Observer: observer}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, opened.Close()) })
 	return opened

@@ -1,0 +1,74 @@
+package committer_test
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/store/committer"
+)
+
+// A standby takes over that has less than was acknowledged.
+func TestWhatADatabaseHasLostIsTold(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, seen, log := newMemory(), &notes{lost: make(chan int, 1)}, &bytes.Buffer{}
+		m.incarnation.Store(1)
+		c := committer.New(m, committer.Options{Observer: seen, Logger: slog.New(slog.NewJSONHandler(log, nil))})
+		defer c.Close()
+		require.NoError(t, (<-do(t.Context(), c, create("retained", "r0"))).err)
+		time.Sleep(2 * time.Minute)
+		for _, sessionID := range []string{"kept", "older", "gone"} {
+			require.NoError(t, (<-do(t.Context(), c, create(sessionID, "run-of-"+sessionID))).err)
+		}
+		m.mu.Lock()
+		older := *m.states["older"].Session
+		older.Version--
+		m.states["older"].Session = &older
+		delete(m.states, "gone")
+		delete(m.states, "retained")
+		m.mu.Unlock()
+		tries := 0
+		m.onVersions = func() error {
+			if tries++; tries == 1 {
+				return errors.New("the connection is broken")
+			}
+			return nil
+		}
+		m.incarnation.Store(2)
+		require.NoError(t, (<-do(t.Context(), c, create("next", "r1"))).err)
+		require.Equal(t, 2, <-seen.lost)
+		require.Equal(t, 2, tries)
+		synctest.Wait()
+		require.Contains(t, log.String(), `"sessions":2,"session_ids":["gone","older"]`)
+
+		// Started anew once more, with nothing lost but what is told already.
+		m.incarnation.Store(3)
+		require.NoError(t, (<-do(t.Context(), c, create("last", "r2"))).err)
+		synctest.Wait()
+		require.Empty(t, seen.lost)
+		require.Equal(t, 3, tries)
+	})
+}
+
+// Looking for what was lost ends with the committer, however long the database does not answer.
+func TestLookingForWhatWasLostEndsWithTheCommitter(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, seen, log := newMemory(), &notes{lost: make(chan int, 1)}, &bytes.Buffer{}
+		m.onVersions = func() error { return errors.New("the database is away") }
+		m.incarnation.Store(1)
+		c := committer.New(m, committer.Options{Observer: seen, Logger: slog.New(slog.NewJSONHandler(log, nil))})
+		require.NoError(t, (<-do(t.Context(), c, create("a", "a"))).err)
+		m.incarnation.Store(2)
+		require.NoError(t, (<-do(t.Context(), c, create("b", "b"))).err)
+		require.True(t, c.Close())
+		require.Contains(t, log.String(), "is not known")
+		require.Empty(t, seen.lost)
+	})
+}
