@@ -21,7 +21,7 @@ type memory struct {
 	// onAwait, when set, is what AwaitRuleReaders does.
 	onAwait func(ctx context.Context) error
 	// onVersions, when set, may refuse what SessionVersions asks for.
-	onVersions func() error
+	onVersions func(ctx context.Context) error
 
 	// incarnation is that of all batches that are yet to be decided.
 	incarnation atomic.Int64
@@ -64,9 +64,9 @@ func (m *memory) AwaitRuleReaders(ctx context.Context) error {
 	return m.onAwait(ctx)
 }
 
-func (m *memory) SessionVersions(_ context.Context, sessionIDs []string) (map[string]int64, error) {
+func (m *memory) SessionVersions(ctx context.Context, sessionIDs []string) (map[string]int64, error) {
 	if m.onVersions != nil {
-		if err := m.onVersions(); err != nil {
+		if err := m.onVersions(ctx); err != nil {
 			return nil, err
 		}
 	}

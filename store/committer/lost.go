@@ -92,8 +92,17 @@ func (c *Committer) findLost() {
 
 // sessionVersions asks until it is answered, a few times, and no longer than the Committer is open.
 func (c *Committer) sessionVersions(sessionIDs []string) (versions map[string]int64, err error) {
+	open, closed := context.WithCancel(context.Background())
+	defer closed()
+	go func() {
+		select {
+		case <-c.closing:
+			closed()
+		case <-open.Done():
+		}
+	}()
 	for range lostTries {
-		ctx, cancel := context.WithTimeout(context.Background(), lostTimeout)
+		ctx, cancel := context.WithTimeout(open, lostTimeout)
 		versions, err = c.versioned.SessionVersions(ctx, sessionIDs)
 		cancel()
 		if err == nil {
@@ -101,7 +110,7 @@ func (c *Committer) sessionVersions(sessionIDs []string) (versions map[string]in
 		}
 		select {
 		case <-time.After(lostPause):
-		case <-c.closing:
+		case <-open.Done():
 			return nil, runs.ErrClosed
 		}
 	}

@@ -2,6 +2,7 @@ package committer_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"log/slog"
 	"testing"
@@ -34,7 +35,7 @@ func TestWhatADatabaseHasLostIsTold(t *testing.T) {
 		delete(m.states, "retained")
 		m.mu.Unlock()
 		tries := 0
-		m.onVersions = func() error {
+		m.onVersions = func(context.Context) error {
 			if tries++; tries == 1 {
 				return errors.New("the connection is broken")
 			}
@@ -61,13 +62,18 @@ func TestLookingForWhatWasLostEndsWithTheCommitter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m, seen, log := newMemory(), &notes{lost: make(chan int, 1)}, &bytes.Buffer{}
-		m.onVersions = func() error { return errors.New("the database is away") }
+		m.onVersions = func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}
 		m.incarnation.Store(1)
 		c := committer.New(m, committer.Options{Observer: seen, Logger: slog.New(slog.NewJSONHandler(log, nil))})
 		require.NoError(t, (<-do(t.Context(), c, create("a", "a"))).err)
 		m.incarnation.Store(2)
 		require.NoError(t, (<-do(t.Context(), c, create("b", "b"))).err)
+		begun := time.Now()
 		require.True(t, c.Close())
+		require.Zero(t, time.Since(begun))
 		require.Contains(t, log.String(), "is not known")
 		require.Empty(t, seen.lost)
 	})
