@@ -127,6 +127,10 @@ func (in *inbox) report(ctx context.Context, err error) {
 // to pause.
 func (in *inbox) process(ctx context.Context) (pause time.Duration, err error) {
 	notices, lost := in.notices.drain()
+	if lost {
+		// The database may have lost events, and have given their ids to others.
+		in.log.forget()
+	}
 	if in.gapDue = in.gapDue || lost; in.gapDue {
 		// The snapshot after the gap has what the notices were about.
 		in.gapAll()

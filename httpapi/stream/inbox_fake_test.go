@@ -99,6 +99,14 @@ func (b *board) commit(session string, steps ...string) runs.Notice {
 	return notice
 }
 
+// lose loses a session with all that it has.
+func (b *board) lose(session string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.logs, session)
+	maps.DeleteFunc(b.open, func(name string, _ model.PendingRequest) bool { return strings.HasPrefix(name, session+"/") })
+}
+
 // do commits and tells at once.
 func (b *board) do(session string, steps ...string) { b.tell(b.commit(session, steps...)) }
 

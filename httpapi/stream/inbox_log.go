@@ -48,6 +48,9 @@ func newInboxLog(store Store) *inboxLog {
 	return &inboxLog{store: store, published: published}
 }
 
+// forget makes all that comes next be published, also under the ids of what was published before.
+func (l *inboxLog) forget() { l.published.Purge() }
+
 // read returns the events about requests that notices are about, in order within each
 // session, and the notices for which there was no room. Errors: errFarBehind; those of the
 // store.

@@ -144,6 +144,27 @@ func TestLostHintsAreAGap(t *testing.T) {
 	})
 }
 
+// A database that lost events gives their ids to others. Whoever follows is shown those too.
+func TestAnotherHistoryUnderTheSameIDsIsShown(t *testing.T) {
+	inboxBubble(t, func(b *inboxBench) {
+		reader := &inboxReader{}
+		stop, _ := b.follow(reader)
+		defer stop()
+		settle()
+		b.board.do("a", "+1")
+		b.board.do("a", ".")
+		settle()
+		require.Equal(b, []string{"a/1"}, reader.shown())
+		b.board.lose("a")
+		b.board.tell(runs.Notice{})
+		settle()
+		require.Empty(b, reader.shown())
+		b.board.tell(far(b.board.commit("a", "+2")))
+		settle()
+		require.Equal(b, []string{"a/2"}, reader.shown())
+	})
+}
+
 func TestTooManyHintsAreAGap(t *testing.T) {
 	inboxBubble(t, func(b *inboxBench) {
 		reader := &inboxReader{}

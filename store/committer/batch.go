@@ -240,7 +240,8 @@ func (c *Committer) tryCommit(l *lane, calls []*call, aside bool) (locked []*cal
 }
 
 // meet tells the states that a batch has loaded of which incarnation of the database they are, and
-// forgets which session each run is in when it is another one than before.
+// forgets which session each run is in when it is another one than before, of which everybody who waits
+// is told.
 func (c *Committer) meet(batch Batch, loads []Load) {
 	incarnation := batch.Incarnation()
 	for i := range loads {
@@ -251,6 +252,8 @@ func (c *Committer) meet(batch Batch, loads []Load) {
 	if before := c.incarnation.Swap(incarnation); before != incarnation && before != 0 {
 		c.sessionOf.Purge()
 		c.options.Logger.Warn("the database server was started anew, or is another one: what was remembered of it is read again")
+		// Notices that came before may be of a history that was lost.
+		c.options.Announce(runs.Notice{})
 		c.lookForLost()
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
@@ -20,7 +21,11 @@ func TestWhatADatabaseHasLostIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, seen, log := newMemory(), &notes{lost: make(chan int, 1)}, &bytes.Buffer{}
 		m.incarnation.Store(1)
-		c := committer.New(m, committer.Options{Observer: seen, Logger: slog.New(slog.NewJSONHandler(log, nil))})
+		notices := make(chan runs.Notice, 100)
+		c := committer.New(m, committer.Options{
+			Observer: seen, Logger: slog.New(slog.NewJSONHandler(log, nil)),
+			Announce: func(n runs.Notice) { notices <- n },
+		})
 		defer c.Close()
 		require.NoError(t, (<-do(t.Context(), c, create("retained", "r0"))).err)
 		time.Sleep(2 * time.Minute)
@@ -41,8 +46,14 @@ func TestWhatADatabaseHasLostIsTold(t *testing.T) {
 			}
 			return nil
 		}
+		synctest.Wait()
+		for len(notices) > 0 {
+			<-notices
+		}
 		m.incarnation.Store(2)
 		require.NoError(t, (<-do(t.Context(), c, create("next", "r1"))).err)
+		require.Equal(t, runs.Notice{}, <-notices, "whoever waits reads again")
+		require.Equal(t, "next", (<-notices).SessionID)
 		require.Equal(t, 2, <-seen.lost)
 		require.Equal(t, 2, tries)
 		synctest.Wait()

@@ -58,9 +58,11 @@ type announcer struct {
 }
 
 type (
+	// eventKey has the digest too: a database that has lost events gives their ids to others.
 	eventKey struct {
-		sessionID string
-		eventID   int64
+		sessionID  string
+		eventID    int64
+		bodyDigest string
 	}
 	requestKey struct{ runID, requestID string }
 	// handleAndKind is what the log does not say of a request that is settled.
@@ -99,7 +101,7 @@ func newCache[K comparable, V any](size int) *lru.Cache[K, V] {
 // frames returns the messages about an event, which the sockets share. What failed is
 // tried again by the next caller.
 func (a *announcer) frames(event *model.Event) ([][]byte, error) {
-	key, made := eventKey{event.SessionID, event.EventID}, &announcement{}
+	key, made := eventKey{event.SessionID, event.EventID, event.BodyDigest}, &announcement{}
 	if known, found, _ := a.announcements.PeekOrAdd(key, made); found {
 		made = known
 	}

@@ -1,0 +1,33 @@
+package codex
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
+
+// A database that has lost events gives their ids to others. What is shown is what the event says, not
+// what another one with its id said.
+func TestAnEventOfAnotherHistoryIsShownAsItIs(t *testing.T) {
+	t.Parallel()
+	a := newAnnouncer(kit.Services{})
+	for _, command := range []string{"make test", "make deploy", "make test"} {
+		event := &model.Event{SessionID: "s", EventID: 3, RunID: "r", Type: api.EventWaitingForApproval, Body: api.JSON(fmt.Sprintf(
+			`{"type":"waiting_for_approval","requests":[{"id":"q","tool_name":"bash","handle":"h","input":{"command":%q}}]}`, command))}
+		var err error
+		event.BodyDigest, err = event.DigestOfBody()
+		require.NoError(t, err)
+		frames, err := a.frames(event)
+		require.NoError(t, err)
+		require.Len(t, frames, 2)
+		for _, frame := range frames {
+			require.Contains(t, string(frame), command)
+		}
+	}
+	require.Equal(t, 2, a.announcements.Len(), "the same event is put into words once")
+}
