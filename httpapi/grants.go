@@ -69,8 +69,8 @@ func (s *Server) redeemGrant(w http.ResponseWriter, r *http.Request) error {
 	if len(digest) == bare {
 		digest = "sha256:" + digest
 	}
-	if body.InputDigest != "" && (!document.ValidDigest(digest) || strings.HasPrefix(digest, document.KeyedDigestPrefix)) {
-		faults.Add("/input_digest", `must be "sha256:" and the hexadecimal SHA-256 of the RFC 8785 form of the input`)
+	if !document.ValidDigest(digest) || strings.HasPrefix(digest, document.KeyedDigestPrefix) {
+		faults.AddBeside(api.Fault{Pointer: "/input_digest", Detail: `must be "sha256:" and the hexadecimal SHA-256 of the RFC 8785 form of the input`})
 	}
 	if err := faults.Err(); err != nil {
 		return err

@@ -90,6 +90,7 @@ func testGrants(t *testing.T, a *rig) {
 		a.post(t, redeemURL, redeeming(grant, digestOf(t, rmInput))).refused(api.CodeGrantMismatch)
 		a.post(t, redeemURL, redeeming(grant, "sha256:"+strings.Repeat("A", 64))).refused(api.CodeInvalidRequest).pointer("/input_digest")
 		a.post(t, redeemURL, redeeming(grant, "hmac-"+claims.InputDigest)).refused(api.CodeInvalidRequest).pointer("/input_digest")
+		a.post(t, redeemURL, redeeming(grant, "")).refused(api.CodeInvalidRequest).pointer("/input_digest")
 		a.post(t, redeemURL, `{"grant":"`+grant+`"}`).refused(api.CodeInvalidRequest).pointer("/input_digest")
 		first := a.post(t, redeemURL, redeeming(grant, strings.TrimPrefix(claims.InputDigest, "sha256:")), key("k-"+held.run)).want(http.StatusOK)
 		require.Equal(t, handle, first.at("jti"))

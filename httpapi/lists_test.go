@@ -74,6 +74,13 @@ func testLists(t *testing.T, a *rig) {
 		} {
 			require.Equal(t, "[]", a.get(t, path, expecting(lenient)).want(http.StatusOK).text)
 		}
+		// What package url would leave out is no filter that may be missing.
+		for _, path := range []string{
+			"/v1/approvals?session_id=%zz", "/v1/approvals?session_id=nobody;limit=1", "/v1/effects?x=1&session_id=%", "/v1/rules?session_id=%2",
+			"/v1/runs?limit=%", "/v1/runs/open?until=%zz", "/v1/sessions/nobody/stream?cursor=%zz", "/v1/stream?;",
+		} {
+			a.get(t, path, unchecked()).refused(api.CodeBadRequest)
+		}
 		empty := a.get(t, "/v1/questions?session_id=nobody&page=true").want(http.StatusOK)
 		require.Equal(t, `{"items":[],"pagination":{"limit":50,"total_count":0,"has_more":false,"next_cursor":null,"order":"session_id_asc,request_id_asc"}}`, empty.text)
 		require.Equal(t, empty.text, a.get(t, "/v1/questions?session_id=%00&page=true", expecting(lenient)).want(http.StatusOK).text)

@@ -24,7 +24,9 @@ func (s *Server) redactEvents(w http.ResponseWriter, r *http.Request) error {
 	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
 		return err
 	}
-	ids, after := checkRedact(&body, &faults)
+	var others refusal.Faults
+	ids, after := checkRedact(&body, &others)
+	faults.AddBeside(others.List...)
 	if err := faults.Err(); err != nil {
 		return err
 	}

@@ -48,12 +48,14 @@ func testRedaction(t *testing.T, a *rig) {
 		`{"reason":"x"}`: "",
 		`{"event_ids":["1"],"before_ms":1,"reason":"x"}`:        "",
 		`{"event_ids":[],"reason":"x"}`:                         "/event_ids",
+		`{"event_ids":[1],"reason":"x"}`:                        "/event_ids/0",
 		`{"event_ids":["1"]}`:                                   "/reason",
 		`{"event_ids":["one"],"reason":"x"}`:                    "/event_ids/0",
 		`{"event_ids":["1","999"],"reason":"x"}`:                "/event_ids/1",
 		`{"event_ids":["1"],"after_event_id":"1","reason":"x"}`: "/after_event_id",
 	} {
-		a.post(t, "/v1/sessions/"+session+"/redact", body, unchecked()).refused(api.CodeInvalidRequest).pointer(pointer)
+		refused := a.post(t, "/v1/sessions/"+session+"/redact", body, unchecked()).refused(api.CodeInvalidRequest)
+		require.Equal(t, []string{pointer}, refused.pointers(), body)
 	}
 	a.post(t, "/v1/sessions/nowhere/redact", `{"before_ms":1,"reason":"x"}`).refused(api.CodeSessionNotFound)
 	a.post(t, "/v1/sessions/"+session+"/redact", `{"before_ms":9000000000000,"reason":"x"}`).refused(api.CodeEventNeeded)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -98,7 +99,7 @@ func (s *Server) keepsLease(ctx context.Context, reply *runs.Reply) (bool, error
 		return false, err
 	}
 	run := &record.Run
-	return run.Status == api.StatusRunning && run.Fence == 1 && run.LeaseEnd == "", nil
+	return run.Status == api.StatusRunning && run.Fence == model.FirstFence && run.LeaseEnd == "", nil
 }
 
 // respondClaimed answers a creation whose caller works on the run itself.
@@ -107,6 +108,10 @@ func (s *Server) respondClaimed(w http.ResponseWriter, r *http.Request, reply *r
 	if claim == nil {
 		record, err := s.store.ClaimedRun(r.Context(), reply.ReplayRunID)
 		if err != nil {
+			return err
+		}
+		// Whoever knows the key need not be who holds the lease.
+		if err := runs.CheckHolder(&record.Run, model.FirstFence, auth.From(r.Context())); err != nil {
 			return err
 		}
 		first := record.FirstClaimOf(workerID)

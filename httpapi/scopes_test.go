@@ -239,6 +239,12 @@ func testOwn(t *testing.T, a *rig, keyring *auth.Keyring) {
 		a.post(t, call[0], fmt.Sprintf(`{"fence":%q}`, fence), bearer(admin)).refused(api.CodeLeaseLost)
 	}
 	a.get(t, "/v1/runs/my-own-run/resume?fence="+fence, bearer(admin)).refused(api.CodeLeaseLost)
+	// So is the claim of a repeated creation, whose key another one may guess.
+	nightly := `{"session_id":"mine-nightly","input":1,"claim":{"worker_id":"w"},"suspend":{"hold":true,"approvals":[` + approval("a") + `]},"idempotency_key":"nightly"}`
+	made := a.post(t, "/v1/runs", nightly, bearer(mine)).want(http.StatusAccepted).textAt("run", "run_id")
+	a.post(t, "/v1/runs/"+made+"/approvals", allow("a"), bearer(admin)).want(http.StatusAccepted)
+	a.post(t, "/v1/runs", nightly, bearer(admin)).refused(api.CodeLeaseLost)
+	require.Equal(t, "allowed", a.post(t, "/v1/runs", nightly, bearer(mine)).want(http.StatusAccepted).at("resume", "approvals", 0, "resolution", "outcome"))
 	a.get(t, "/v1/runs/my-own-run/resume?fence="+fence, bearer(mine)).want(http.StatusOK)
 	a.post(t, "/v1/runs/my-own-run/heartbeat", fmt.Sprintf(`{"fence":%q}`, fence), bearer(mine)).want(http.StatusOK)
 	a.post(t, "/v1/runs/their-own-run/heartbeat", fmt.Sprintf(`{"fence":%q}`, foreignFence), bearer(mine)).refused(api.CodeRunNotFound)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"runtime/debug"
 	"strconv"
 	"sync/atomic"
@@ -94,6 +95,10 @@ func (s *Shell) Wrap(next http.Handler) http.Handler {
 			w.WriteHeader(http.StatusNoContent)
 			return
 		}
+		if err := checkQuery(r.URL.RawQuery); err != nil {
+			WriteProblem(w, r, err)
+			return
+		}
 		next.ServeHTTP(w, r)
 	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -121,6 +126,18 @@ func (s *Shell) Wrap(next http.Handler) http.Handler {
 		defer s.finish(answer, r)
 		guarded.ServeHTTP(answer, r)
 	})
+}
+
+// checkQuery returns bad_request for a query of which a part cannot be read. Package url leaves such
+// parts out, and a list without its filter would show everything.
+func checkQuery(query string) error {
+	if query == "" {
+		return nil
+	}
+	if _, err := url.ParseQuery(query); err != nil {
+		return refusal.New(api.CodeBadRequest, "the query cannot be read, write %%25 for a percent sign and %%3B for a semicolon: %s", Shown(err.Error()))
+	}
+	return nil
 }
 
 func (s *Shell) requestID(r *http.Request) string {

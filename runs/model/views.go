@@ -131,18 +131,20 @@ func (r *RunRecord) ClaimOf() api.Claim {
 	}
 }
 
+// FirstFence is that of the claim with which a run is made.
+const FirstFence = 1
+
 // FirstClaimOf returns the claim for a repeated call that created and claimed the run: with the
 // lease of that first claim, and the run as it is now. If another worker has claimed the run
 // since, the lease is shown as ended, and a call with its fence is lease_lost. The record must
 // have been read with its payload.
 func (r *RunRecord) FirstClaimOf(workerID string) api.Claim {
-	const firstFence = 1
 	claim := r.ClaimOf()
-	if r.Run.Fence != firstFence {
+	if r.Run.Fence != FirstFence {
 		// The grants are for whoever has the lease now.
 		claim.Resume = claim.Resume.WithoutLease()
 		claim.Attempt = 1
-		claim.Lease = api.ClaimedLease{Fence: FenceText(firstFence), WorkerID: workerID, ExpiresAtMs: r.Run.StartedAtMs}
+		claim.Lease = api.ClaimedLease{Fence: FenceText(FirstFence), WorkerID: workerID, ExpiresAtMs: r.Run.StartedAtMs}
 	}
 	return claim
 }
