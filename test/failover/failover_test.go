@@ -100,6 +100,12 @@ func loseWaitingCommits(t *testing.T, p *pair) {
 		require.NoError(t, err)
 		return waiting == lanes*len(p.replicas)
 	})
+	// What they wait for has left the primary, which may be killed before it has sent it.
+	rig.Await(t, func() (sent bool) {
+		err := conn.QueryRow(t.Context(), `SELECT coalesce(bool_and(sent_lsn >= pg_current_wal_flush_lsn()), false) FROM pg_stat_replication`).Scan(&sent)
+		require.NoError(t, err)
+		return sent
+	})
 	require.NoError(t, conn.Close(t.Context()))
 	p.primary.Kill()
 	p.standby.Thaw()
