@@ -24,7 +24,7 @@ const (
 	maxLockTries = 2
 	// No large command is carried out after one for restOfLarge times as long as it took, at most
 	// maxRest. With once as long, others carried 43 % of what they carry alone on SQLite, with three
-	// times 65 % (see docs/benchmarks.md).
+	// times 65 % (see docs/benchmarks.md). After one in parts, which takes longer and harms less, it is as long as it took.
 	restOfLarge = 3
 	maxRest     = 250 * time.Millisecond
 	// A command of so many rows or bytes is large: its session is aside until it is carried out.
@@ -50,6 +50,8 @@ type attempt struct {
 	// begun is when it began, and batches how many the lane had had by then.
 	begun   time.Time
 	batches int
+	// inParts says that it was written in parts.
+	inParts bool
 	// locked says that another transaction has locked the row of the session.
 	locked bool
 	err    error
@@ -92,9 +94,15 @@ func (c *Committer) attemptAside(l *lane) {
 	}
 	l.attempting = true
 	made := &attempt{session: next, call: next.calls[0], begun: now, batches: l.batches}
+	// What was refused once is decided under the lock, where nobody comes in between.
+	made.inParts = c.parted != nil && next.aside.refused == 0 && made.call.inParts()
 	next.aside.attempting = made.call
 	go func() {
-		locked, err := c.tryCommit(l, []*call{made.call}, true)
+		how := besideLane
+		if made.inParts {
+			how = inParts
+		}
+		locked, err := c.tryCommit(l, []*call{made.call}, how)
 		made.locked, made.err = len(locked) > 0, err
 		l.attempted <- made
 	}()
@@ -107,7 +115,11 @@ func (c *Committer) attemptEnded(l *lane, made *attempt) {
 	at.attempting = nil
 	now := time.Now()
 	if made.call.large() && l.batches > made.batches {
-		l.restsUntil = now.Add(min(restOfLarge*now.Sub(made.begun), maxRest))
+		rest := restOfLarge * now.Sub(made.begun)
+		if made.inParts {
+			rest = now.Sub(made.begun)
+		}
+		l.restsUntil = now.Add(min(rest, maxRest))
 	}
 	switch {
 	case made.locked:

@@ -33,7 +33,7 @@ func (c *Committer) process(l *lane, batch []*call) {
 	if batch = c.decideRemembered(l, batch); len(batch) == 0 {
 		return
 	}
-	locked, err := c.tryCommit(l, batch, false)
+	locked, err := c.tryCommit(l, batch, inLane)
 	for _, waiting := range locked {
 		c.waitForSession(l, waiting)
 	}
@@ -64,7 +64,7 @@ func (c *Committer) tryOneByOne(l *lane, batch []*call, err error) {
 		case lockTries >= maxLockTries:
 			refusal = nil
 		default:
-			if locked, refusal = c.tryCommit(l, []*call{waiting}, false); refusal == nil && len(locked) == 0 {
+			if locked, refusal = c.tryCommit(l, []*call{waiting}, inLane); refusal == nil && len(locked) == 0 {
 				continue
 			}
 		}
@@ -165,10 +165,23 @@ func (c *Committer) panicked(cause any) {
 	c.options.Logger.Error("batch panicked", slog.Any("cause", cause), slog.String("stack", string(debug.Stack())))
 }
 
+// way is how calls are carried out: in the lane, beside it in one transaction, or beside it in parts.
+type way int
+
+const (
+	inLane way = iota
+	besideLane
+	inParts
+)
+
 // tryCommit decides the calls in one transaction and answers them, except those whose
-// session is locked, which it returns. After an error it has answered none. Aside, the
+// session is locked, which it returns. After an error it has answered none. Beside the lane, the
 // lane's memory is another goroutine's, and nothing is remembered.
-func (c *Committer) tryCommit(l *lane, calls []*call, aside bool) (locked []*call, err error) {
+func (c *Committer) tryCommit(l *lane, calls []*call, how way) (locked []*call, err error) {
+	aside, begin := how != inLane, c.engine.Begin
+	if how == inParts {
+		begin = c.parted.BeginParted
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), c.options.Timeout)
 	defer cancel()
 
@@ -185,7 +198,7 @@ func (c *Committer) tryCommit(l *lane, calls []*call, aside bool) (locked []*cal
 	}()
 
 	loads := loadsOf(calls, c.takerWaiting() != nil)
-	batch, err := c.engine.Begin(ctx, loads)
+	batch, err := begin(ctx, loads)
 	if err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
 	}

@@ -56,6 +56,13 @@ func (c *call) settle() { c.state.Store(callSettled) }
 // large reports whether the call would hold up others.
 func (c *call) large() bool { return c.size.rows >= largeRows || c.size.bytes >= largeBytes }
 
+// inParts reports whether what the call writes may be written in parts: nearly all of it is events, and
+// it is decided from its session and its run alone.
+func (c *call) inParts() bool {
+	_, appends := runs.Given(c.command).(*runs.AppendEvents)
+	return appends && !c.needs.Rules && c.large()
+}
+
 // answered reports whether the lane is done with the call.
 func (c *call) answered() bool {
 	if c.state.Load() == callSettled {

@@ -93,6 +93,8 @@ type Committer struct {
 	engine Engine
 	// unread is the engine if it can write without having read, else nil.
 	unread Unread
+	// parted is the engine if it writes large commands in parts, else nil.
+	parted Parted
 	clock  clock
 	taker  atomic.Pointer[runs.Taker]
 	// incarnation is that of the database as it was met last, 0 before the first.
@@ -164,6 +166,7 @@ func New(engine Engine, options Options) *Committer {
 	if unread, able := engine.(Unread); able && options.RememberedBytes > 0 {
 		c.unread = unread
 	}
+	c.parted, _ = engine.(Parted)
 	if versioned, able := engine.(Versioned); able {
 		c.versioned = versioned
 		c.acknowledged, _ = lru.New[string, acknowledged](maxAcknowledged)

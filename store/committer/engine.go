@@ -22,6 +22,16 @@ type Engine interface {
 	AwaitRuleReaders(ctx context.Context) error
 }
 
+// Parted is an Engine in which transactions wait for each other. It writes what a large command appends
+// in parts, with the transactions of others in between.
+type Parted interface {
+	// BeginParted loads as Begin does, and holds nothing that others wait for. Until the batch is
+	// over, the caller writes none of its sessions otherwise. Nothing that Commit writes is there for
+	// anybody before its last transaction, which is refused when what was loaded, the state of tokens included, is not what the
+	// database has then. Rules are not compared.
+	BeginParted(ctx context.Context, loads []Load) (Batch, error)
+}
+
 // Batch is one open transaction.
 type Batch interface {
 	// NowMs is the moment of the decisions, read from the clock that decides after

@@ -73,6 +73,9 @@ func (s *States) There(sessionID string) {
 	}
 }
 
+// Loaded returns the row of a session as it was read, nil when there is none.
+func (s *States) Loaded(sessionID string) *model.Session { return s.loaded[sessionID] }
+
 // Amended returns the sessions whose metadata is no longer what was read.
 func (s *States) Amended(updated []*model.Session) []*model.Session {
 	return Amended(s.loaded, updated)

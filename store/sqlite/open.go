@@ -54,7 +54,10 @@ type Store struct {
 	reads   *database
 	// checkpoints are nil for a database in memory.
 	checkpoints *checkpoints
-	nowMs       func() int64
+	// staged are the changes that are being written in parts.
+	staged parts
+	nowMs  func() int64
+	logger *slog.Logger
 	// schema is the version that this program knows.
 	schema int64
 	owned  *file
@@ -95,7 +98,7 @@ func open(ctx context.Context, owned *file, options Options) (*Store, error) {
 	if err := migrator.Check(ctx); err != nil {
 		return nil, err
 	}
-	store := &Store{nowMs: options.NowMs, owned: owned}
+	store := &Store{nowMs: options.NowMs, owned: owned, logger: options.Logger}
 	if store.nowMs == nil {
 		store.nowMs = func() int64 { return time.Now().UnixMilli() }
 	}
@@ -105,6 +108,9 @@ func open(ctx context.Context, owned *file, options Options) (*Store, error) {
 	writer, err := newConnection(ctx, owned.write)
 	if err != nil {
 		return nil, err
+	}
+	if err := takeOutLeftovers(ctx, writer, options.Logger); err != nil {
+		return nil, errors.Join(err, writer.close())
 	}
 	store.writers = newPool(writer)
 	store.readers = store.writers
@@ -129,6 +135,18 @@ func open(ctx context.Context, owned *file, options Options) (*Store, error) {
 	options.Committer.Logger = cmp.Or(options.Committer.Logger, options.Logger)
 	store.Committer = committer.New(&engine{store: store}, options.Committer)
 	return store, nil
+}
+
+// takeOutLeftovers takes out what a process before has written of commands that came to no end.
+func takeOutLeftovers(ctx context.Context, writer *connection, logger *slog.Logger) error {
+	left, err := unstageAll(ctx, writer)
+	if err != nil {
+		return failed("take out staged rows", err)
+	}
+	if len(left) > 0 && logger != nil {
+		logger.InfoContext(ctx, "a command that came to no end was taken back", slog.Any("session_ids", left))
+	}
+	return nil
 }
 
 func openReaders(ctx context.Context, db *sql.DB, count int) (*pool, error) {

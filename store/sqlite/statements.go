@@ -40,6 +40,9 @@ INSERT INTO run_payloads (run_id, member, value) VALUES ($1, $2, $3)
 ON CONFLICT (run_id, member) DO UPDATE SET value = excluded.value`
 	sqlDeletePayload = `DELETE FROM run_payloads WHERE run_id = $1 AND member = $2`
 
+	// sqlStage says that a change of the session is being written in parts, see staging.go.
+	sqlStage = `INSERT INTO staged_events (session_id, first_event_id) VALUES ($1, $2)`
+
 	sqlSweepRecords = `
 DELETE FROM idempotency_records
 WHERE (operation, scope, idempotency_key) IN (

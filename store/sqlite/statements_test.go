@@ -106,6 +106,9 @@ func TestNoStatementScansATable(t *testing.T) {
 			if strings.Contains(detail, "FOR ORDER BY") && !sorted.MatchString(name) {
 				t.Errorf("%s sorts\n%s\n%s", name, sql, detail)
 			}
+			if name == "sqlStagedSessions" {
+				continue // it has a line for each command under way
+			}
 			found := scan.FindStringSubmatch(detail)
 			// In a page within a budget of bytes, e is the page.
 			if found == nil || lists.MatchString(found[1]) || strings.HasSuffix(name, "Within") && found[0] == "SCAN e" {

@@ -50,8 +50,13 @@ func (e *engine) check(ctx context.Context, b *batch, guard *committer.Guard) er
 	if off := b.nowMs - guard.NowMs; max(off, -off) > guard.WithinMs {
 		return committer.ErrStaleClock
 	}
+	return checkRows(ctx, b.write, guard)
+}
+
+// checkRows is the part of check that asks for rows.
+func checkRows(ctx context.Context, c *connection, guard *committer.Guard) error {
 	for _, session := range guard.Sessions {
-		version, there, err := number(ctx, b.write, sqlSessionVersion, session.SessionID)
+		version, there, err := number(ctx, c, sqlSessionVersion, session.SessionID)
 		if err != nil {
 			return err
 		}
@@ -60,7 +65,7 @@ func (e *engine) check(ctx context.Context, b *batch, guard *committer.Guard) er
 		}
 	}
 	for sessionID, expected := range guard.Rules {
-		version, _, err := number(ctx, b.write, sqlRuleVersion, sessionID)
+		version, _, err := number(ctx, c, sqlRuleVersion, sessionID)
 		if err != nil {
 			return err
 		}
@@ -69,7 +74,7 @@ func (e *engine) check(ctx context.Context, b *batch, guard *committer.Guard) er
 		}
 	}
 	for _, exact := range guard.Exact {
-		_, there, err := number(ctx, b.write, sqlExactRule, exact.SessionID, exact.InputDigest)
+		_, there, err := number(ctx, c, sqlExactRule, exact.SessionID, exact.InputDigest)
 		if err != nil {
 			return err
 		}
@@ -78,7 +83,7 @@ func (e *engine) check(ctx context.Context, b *batch, guard *committer.Guard) er
 		}
 	}
 	for _, token := range guard.Tokens {
-		_, there, err := number(ctx, b.write, sqlSameToken, token.TokenID, token.SecretHash, token.PreviousHash, token.PreviousUntilMs, token.ExpiresAtMs)
+		_, there, err := number(ctx, c, sqlSameToken, token.TokenID, token.SecretHash, token.PreviousHash, token.PreviousUntilMs, token.ExpiresAtMs)
 		if err != nil {
 			return err
 		}

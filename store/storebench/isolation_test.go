@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -74,15 +75,17 @@ type round struct {
 // trouble is what happens to the session, and what its callers do meanwhile.
 type trouble struct {
 	name, begin, end string
-	call             func(ctx context.Context, store runs.Store, r round)
+	call             func(ctx context.Context, store runs.Store, r round) error
 }
 
-func createTroubled(ctx context.Context, store runs.Store, _ round) {
-	_, _ = store.Do(ctx, &runs.CreateRun{SessionID: troubled, SessionGiven: true, Input: api.JSON(`1`)}) // it is refused, or never answered
+func createTroubled(ctx context.Context, store runs.Store, _ round) error {
+	_, err := store.Do(ctx, &runs.CreateRun{SessionID: troubled, SessionGiven: true, Input: api.JSON(`1`)}) // it is refused, or never answered
+	return err
 }
 
-func createUnknown(ctx context.Context, store runs.Store, r round) {
-	_, _ = store.Do(ctx, &runs.CreateRun{SessionID: r.unknown, SessionGiven: true, Input: api.JSON(`1`)}) // the same
+func createUnknown(ctx context.Context, store runs.Store, r round) error {
+	_, err := store.Do(ctx, &runs.CreateRun{SessionID: r.unknown, SessionGiven: true, Input: api.JSON(`1`)}) // the same
+	return err
 }
 
 // muchToAppend are 1,000 events of 1 kB, which is as much as one call may bring. They are made before:
@@ -95,8 +98,9 @@ var muchToAppend = func() []api.JSON {
 	return events
 }()
 
-func appendMuch(ctx context.Context, store runs.Store, r round) {
-	_, _ = store.Do(ctx, &runs.AppendEvents{RunID: "large", Fence: r.fence, Events: muchToAppend}) // it ends with the turn
+func appendMuch(ctx context.Context, store runs.Store, r round) error {
+	_, err := store.Do(ctx, &runs.AppendEvents{RunID: "large", Fence: r.fence, Events: muchToAppend}) // it ends with the turn
+	return err
 }
 
 func isolation(b *testing.B, store runs.Store, driver, name string, troubles []trouble) {
@@ -113,6 +117,7 @@ func isolation(b *testing.B, store runs.Store, driver, name string, troubles []t
 	require.NoError(b, err)
 
 	const turn = 2 * time.Second
+	carried := make([]atomic.Int64, len(troubles))
 	cyclesFor(ctx, store, turn) // to warm up
 	alone, beside := make([][]time.Duration, len(troubles)), make([][]time.Duration, len(troubles))
 	for n := range b.N {
@@ -129,7 +134,9 @@ func isolation(b *testing.B, store runs.Store, driver, name string, troubles []t
 			for range troubledCallers {
 				callers.Go(func() {
 					for during.Err() == nil {
-						t.call(during, store, r)
+						if t.call(during, store, r) == nil {
+							carried[i].Add(1)
+						}
 					}
 				})
 			}
@@ -144,8 +151,8 @@ func isolation(b *testing.B, store runs.Store, driver, name string, troubles []t
 	}
 	for i := range troubles {
 		before, after := percentiles(alone[i]), percentiles(beside[i])
-		b.Logf("%-15s alone p50 %v p99 %v (%d); beside it p50 %v p99 %v max %v (%d); p99 %.2f times", troubles[i].name,
-			before[0], before[1], len(alone[i]), after[0], after[1], after[2], len(beside[i]), float64(after[1])/float64(before[1]))
+		b.Logf("%-15s alone p50 %v p99 %v (%d); beside it p50 %v p99 %v max %v (%d, and %d of the troubled); p99 %.2f times", troubles[i].name,
+			before[0], before[1], len(alone[i]), after[0], after[1], after[2], len(beside[i]), carried[i].Load(), float64(after[1])/float64(before[1]))
 	}
 }
 

@@ -1,0 +1,278 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/store/committer"
+)
+
+var _ committer.Parted = (*engine)(nil)
+
+// rideFor is how long a part waits for a batch that takes it along, if there was one lately. Whoever
+// has commands under way gives the next one within that time.
+const rideFor = 2 * time.Millisecond
+
+// errLeft says that the transaction which took a part along was not committed.
+var errLeft = errors.New("the transaction was not committed")
+
+// parts are the changes that are being written in parts. Each part is taken along by a batch of the
+// lane, which needs no lock and no flush more for it, or has a transaction of its own when no batch comes.
+type parts struct {
+	mu sync.Mutex
+	// waiting is the part that the next batch takes along, nil for none.
+	waiting *part
+	// of are the sessions of which rows may be staged.
+	of map[string]*staging
+	// batches counts the transactions that were committed and are not parts.
+	batches atomic.Int64
+}
+
+// part is the next one of a change.
+type part struct {
+	*staging
+	// ended gets one message from who took it.
+	ended chan error
+}
+
+// offer lets a part be taken. It is taken once, by who has the write connection.
+func (p *parts) offer(next *part) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.waiting = next
+}
+
+// take returns the part that waits, if one does.
+func (p *parts) take() *part {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	taken := p.waiting
+	p.waiting = nil
+	return taken
+}
+
+// add notes that rows of a session are being staged. It returns false when others still are.
+func (p *parts) add(g *staging) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.of[g.sessionID] != nil {
+		return false
+	}
+	if p.of == nil {
+		p.of = map[string]*staging{}
+	}
+	p.of[g.sessionID] = g
+	return true
+}
+
+func (p *parts) has(sessionID string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.of[sessionID] != nil
+}
+
+// remove notes that no row of a session is staged any more.
+func (p *parts) remove(sessionID string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if g := p.of[sessionID]; g != nil {
+		g.gone = true
+		delete(p.of, sessionID)
+	}
+}
+
+// takeAlong writes the part that waits into a transaction that is about to be committed, and returns
+// what is told of how that ended. A part that is refused harms nothing else in the transaction.
+func (p *parts) takeAlong(ctx context.Context, c *connection) (ended func(committed bool)) {
+	taken := p.take()
+	if taken == nil {
+		return func(bool) {}
+	}
+	written, err := taken.write(ctx, c, 1)
+	return func(committed bool) {
+		switch {
+		case err != nil:
+			taken.ended <- failed("write a part", err)
+		case !committed:
+			taken.ended <- errLeft
+		default:
+			written()
+			taken.ended <- nil
+		}
+	}
+}
+
+// partedBatch is a [batch] that has given the write connection back once everything was loaded.
+type partedBatch struct {
+	*batch
+	engine *engine
+	loads  []committer.Load
+	// dataVersion is that of what was loaded.
+	dataVersion int64
+}
+
+// BeginParted implements [committer.Parted].
+func (e *engine) BeginParted(ctx context.Context, loads []committer.Load) (committer.Batch, error) {
+	b, err := e.load(ctx, loads)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Rollback(ctx)
+	dataVersion, _, err := number(context.WithoutCancel(ctx), b.write, sqlDataVersion)
+	if err != nil {
+		return nil, failed("version of the data", err)
+	}
+	return &partedBatch{batch: b, engine: e, loads: loads, dataVersion: dataVersion}, nil
+}
+
+// Commit implements [committer.Batch]. All events but those of the last part are written before, where
+// nobody sees them; the last transaction writes the rest and is the one that decides.
+func (b *partedBatch) Commit(ctx context.Context, writes runs.Writes) error {
+	sessionID := b.loads[0].SessionID
+	amended := b.Amended(writes.UpdatedSessions)
+	g := newStaging(sessionID, &writes)
+	if len(g.events) == 0 {
+		return b.decide(ctx, g, &writes, amended)
+	}
+	if !b.store.staged.add(g) {
+		if err := b.store.unstage(ctx, sessionID); err != nil {
+			return err
+		}
+		b.store.staged.add(g)
+	}
+	err := b.stage(ctx, g)
+	if err == nil {
+		err = b.decide(ctx, g, &writes, amended)
+	}
+	if err != nil {
+		// What is left is taken out before the session is written again, or when the file is opened.
+		if left := b.store.unstage(context.WithoutCancel(ctx), sessionID); left != nil {
+			b.engine.warn("what was written in parts is not taken out", left)
+		}
+	}
+	return err
+}
+
+// stage has all parts written.
+func (b *partedBatch) stage(ctx context.Context, g *staging) error {
+	staged := &b.store.staged
+	seen := staged.batches.Load()
+	for g.written < len(g.events) {
+		if err := ctx.Err(); err != nil {
+			return fmt.Errorf("%w: write in parts: %w", committer.ErrRefused, err)
+		}
+		rides := seen != staged.batches.Load()
+		seen = staged.batches.Load()
+		if err := b.stageOne(ctx, g, rides); err != nil && !errors.Is(err, errLeft) {
+			return err
+		}
+	}
+	return nil
+}
+
+// stageOne has the next part written: by a batch, if one comes soon, else in a transaction of its own.
+func (b *partedBatch) stageOne(ctx context.Context, g *staging, rides bool) error {
+	staged, writers := &b.store.staged, b.store.writers
+	next := &part{staging: g, ended: make(chan error, 1)}
+	staged.offer(next)
+	if rides {
+		timer := time.NewTimer(rideFor)
+		defer timer.Stop()
+		select {
+		case err := <-next.ended:
+			return err
+		case <-timer.C:
+		}
+	}
+	select {
+	case err := <-next.ended:
+		return err
+	case write := <-writers.free:
+		if staged.take() == nil {
+			writers.release(write)
+			return <-next.ended // it was taken by who had the connection before
+		}
+		return b.stageAlone(ctx, write, next)
+	case <-ctx.Done():
+		if staged.take() == nil {
+			return <-next.ended
+		}
+		return fmt.Errorf("%w: write in parts: %w", committer.ErrRefused, context.Cause(ctx))
+	}
+}
+
+// stageAlone writes a part in a transaction of its own, and gives the write connection back.
+func (b *partedBatch) stageAlone(ctx context.Context, write *connection, next *part) error {
+	tx, err := b.engine.beginOn(ctx, write)
+	if err != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx)
+	defer tx.Rollback(ctx)
+	written, err := next.write(ctx, tx.write, alone)
+	if err != nil {
+		return failed("write a part", err)
+	}
+	if _, err := tx.write.exec(ctx, sqlCommit); err != nil {
+		return failed("commit a part", err)
+	}
+	written()
+	tx.end()
+	return nil
+}
+
+// decide is the transaction from which on everything is there: it writes what is left, if the session
+// is what the decision was made from.
+func (b *partedBatch) decide(ctx context.Context, g *staging, writes *runs.Writes, amended []*model.Session) error {
+	tx, err := b.engine.begin(ctx)
+	if err != nil {
+		return err
+	}
+	ctx = context.WithoutCancel(ctx)
+	defer tx.Rollback(ctx)
+	if err := b.check(ctx, tx.write, g); err != nil {
+		return failed("check", err)
+	}
+	tx.decides = g
+	return tx.commit(ctx, writes, amended)
+}
+
+// check returns an error that wraps [committer.ErrRefused] unless what was loaded is what the database has.
+func (b *partedBatch) check(ctx context.Context, c *connection, g *staging) error {
+	if g.gone {
+		return fmt.Errorf("%w: the session was written meanwhile", committer.ErrRefused)
+	}
+	guard := committer.Guard{}
+	for i := range b.loads {
+		if session := b.Loaded(b.loads[i].SessionID); session != nil {
+			guard.Sessions = append(guard.Sessions, session)
+		}
+		for _, token := range b.State(b.loads[i].SessionID).Tokens {
+			guard.Tokens = append(guard.Tokens, token)
+		}
+	}
+	version, _, err := number(ctx, c, sqlDataVersion)
+	if err != nil {
+		return err
+	}
+	if version != b.dataVersion {
+		return fmt.Errorf("%w: %w", committer.ErrRefused, committer.ErrStaleDatabase)
+	}
+	if err := checkRows(ctx, c, &guard); err != nil {
+		return fmt.Errorf("%w: %w", committer.ErrRefused, err)
+	}
+	return nil
+}
+
+func (e *engine) warn(text string, err error) {
+	if e.store.logger != nil {
+		e.store.logger.Warn(text, slog.Any("error", err))
+	}
+}
