@@ -34,7 +34,8 @@ type Transaction struct {
 	// Read says that it loaded rows. One that did not was decided from remembered rows.
 	Read   bool
 	Result Result
-	Took   time.Duration
+	// Took includes what others did meanwhile, when it was written in parts (see Parted).
+	Took time.Duration
 }
 
 // Result is how a transaction ended.

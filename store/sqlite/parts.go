@@ -153,8 +153,8 @@ func (b *partedBatch) Commit(ctx context.Context, writes runs.Writes) error {
 	}
 	if err != nil {
 		// What is left is taken out before the session is written again, or when the file is opened.
-		if left := b.store.unstage(context.WithoutCancel(ctx), sessionID); left != nil {
-			b.engine.warn("what was written in parts is not taken out", left)
+		if left := b.store.unstage(context.WithoutCancel(ctx), sessionID); left != nil && b.store.logger != nil {
+			b.store.logger.WarnContext(ctx, "what was written in parts is not taken out", slog.Any("error", left))
 		}
 	}
 	return err
@@ -269,10 +269,4 @@ func (b *partedBatch) check(ctx context.Context, c *connection, g *staging) erro
 		return fmt.Errorf("%w: %w", committer.ErrRefused, err)
 	}
 	return nil
-}
-
-func (e *engine) warn(text string, err error) {
-	if e.store.logger != nil {
-		e.store.logger.Warn(text, slog.Any("error", err))
-	}
 }

@@ -95,12 +95,13 @@ func requireRead(t *testing.T, s *Store, events, outputs int) {
 		query.Limit, query.MaxBytes = 10*api.MaxEventsPerCall, 1<<30
 		found, _, err := s.EventsWithin(t.Context(), query)
 		require.NoError(t, err)
-		require.Equal(t, events, len(found), name) // and do not print them
+		count := len(found) // they are too many to be printed
+		require.Equal(t, events, count, name)
 		query.Outputs = query.RunID != ""
 		if query.Outputs {
 			found, _, err = s.EventsWithin(t.Context(), query)
 			require.NoError(t, err)
-			require.Equal(t, outputs, len(found))
+			require.Len(t, found, outputs)
 		}
 	}
 	session, err := s.Session(t.Context(), "s")
@@ -118,7 +119,10 @@ func requireWalked(t *testing.T, walker model.Walker, events int) {
 	t.Helper()
 	walked := 0
 	require.NoError(t, walker.Walk(t.Context(), func(rows *model.SessionRows) error {
-		for range rows.Events {
+		for _, err := range rows.Events {
+			if err != nil {
+				return err
+			}
 			walked++
 		}
 		return nil

@@ -4,8 +4,11 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"math"
+	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -28,10 +31,15 @@ const (
 	otherCallers    = 8
 )
 
+// isolationBound names the environment variable with the ratio above which the benchmark fails. The goal
+// is 2; what a busy machine does to one of two turns needs room.
+const isolationBound = "HOLDPOINT_ISOLATION_BOUND"
+
 // BenchmarkIsolation carries whole cycles of other sessions through the door, in turns with
 // and without one session that is locked, is being made elsewhere, is refused by the database,
 // or is large. It prints the p99 of a cycle and the ratio. One iteration is one round of turns;
-// run it with -benchtime 3x.
+// run it with -benchtime 3x. With [isolationBound] it fails when a ratio is above that, in its
+// rounds and then in two rounds more.
 func BenchmarkIsolation(b *testing.B) {
 	b.Run("postgres", func(b *testing.B) {
 		url := postgrestest.URL(b, postgrestest.Durable())
@@ -116,44 +124,81 @@ func isolation(b *testing.B, store runs.Store, driver, name string, troubles []t
 	large, err := store.Do(ctx, &runs.CreateRun{RunID: "large", Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"}})
 	require.NoError(b, err)
 
-	const turn = 2 * time.Second
-	carried := make([]atomic.Int64, len(troubles))
-	cyclesFor(ctx, store, turn) // to warm up
-	alone, beside := make([][]time.Duration, len(troubles)), make([][]time.Duration, len(troubles))
-	for n := range b.N {
-		r := round{fmt.Sprintf("unknown-%d", n), large.Run.Run.Fence}
+	bound := math.Inf(1)
+	if text := os.Getenv(isolationBound); text != "" {
+		bound, err = strconv.ParseFloat(text, 64)
+		require.NoError(b, err)
+	}
+	cyclesFor(ctx, store, turnTime) // to warm up
+	measured, rounds := make([]turns, len(troubles)), 0
+	measure := func(i int) {
+		rounds++
+		r := round{fmt.Sprintf("unknown-%d", rounds), large.Run.Run.Fence}
+		measured[i].add(b, store, foreign, &troubles[i], r)
+	}
+	for range b.N {
 		for i := range troubles {
-			t := &troubles[i]
-			alone[i] = append(alone[i], cyclesFor(ctx, store, turn)...)
-			if t.begin != "" {
-				_, err := foreign.ExecContext(ctx, strings.ReplaceAll(t.begin, "UNKNOWN", r.unknown))
-				require.NoError(b, err)
-			}
-			during, stop := context.WithCancel(ctx)
-			var callers sync.WaitGroup
-			for range troubledCallers {
-				callers.Go(func() {
-					for during.Err() == nil {
-						if t.call(during, store, r) == nil {
-							carried[i].Add(1)
-						}
-					}
-				})
-			}
-			beside[i] = append(beside[i], cyclesFor(ctx, store, turn)...)
-			stop()
-			if t.end != "" {
-				_, err := foreign.ExecContext(ctx, t.end)
-				require.NoError(b, err)
-			}
-			callers.Wait()
+			measure(i)
 		}
 	}
 	for i := range troubles {
-		before, after := percentiles(alone[i]), percentiles(beside[i])
-		b.Logf("%-15s alone p50 %v p99 %v (%d); beside it p50 %v p99 %v max %v (%d, and %d of the troubled); p99 %.2f times", troubles[i].name,
-			before[0], before[1], len(alone[i]), after[0], after[1], after[2], len(beside[i]), carried[i].Load(), float64(after[1])/float64(before[1]))
+		m := &measured[i]
+		ratio := m.report(b, troubles[i].name)
+		for again := 0; ratio > bound && again < 2; again++ {
+			m.alone, m.beside = nil, nil
+			m.carried.Store(0)
+			measure(i)
+			ratio = m.report(b, troubles[i].name+", again")
+		}
+		if ratio > bound {
+			b.Errorf("%s: p99 is %.2f times what it is without, more than %v", troubles[i].name, ratio, bound)
+		}
 	}
+}
+
+const turnTime = 2 * time.Second
+
+// turns are what cycles took without and with a trouble, and how many of its commands were carried.
+type turns struct {
+	alone, beside []time.Duration
+	carried       atomic.Int64
+}
+
+// add measures a turn without and one with the trouble, which foreign begins and ends.
+func (m *turns) add(b *testing.B, store runs.Store, foreign *sql.Conn, t *trouble, r round) {
+	ctx := b.Context()
+	m.alone = append(m.alone, cyclesFor(ctx, store, turnTime)...)
+	if t.begin != "" {
+		_, err := foreign.ExecContext(ctx, strings.ReplaceAll(t.begin, "UNKNOWN", r.unknown))
+		require.NoError(b, err)
+	}
+	during, stop := context.WithCancel(ctx)
+	var callers sync.WaitGroup
+	for range troubledCallers {
+		callers.Go(func() {
+			for during.Err() == nil {
+				if t.call(during, store, r) == nil {
+					m.carried.Add(1)
+				}
+			}
+		})
+	}
+	m.beside = append(m.beside, cyclesFor(ctx, store, turnTime)...)
+	stop()
+	if t.end != "" {
+		_, err := foreign.ExecContext(ctx, t.end)
+		require.NoError(b, err)
+	}
+	callers.Wait()
+}
+
+// report logs what was measured and returns the ratio of the p99s.
+func (m *turns) report(b *testing.B, name string) float64 {
+	before, after := percentiles(m.alone), percentiles(m.beside)
+	ratio := float64(after[1]) / float64(before[1])
+	b.Logf("%-15s alone p50 %v p99 %v (%d); beside it p50 %v p99 %v max %v (%d, and %d of the troubled); p99 %.2f times",
+		name, before[0], before[1], len(m.alone), after[0], after[1], after[2], len(m.beside), m.carried.Load(), ratio)
+	return ratio
 }
 
 // cyclesFor carries cycles through the door for a while, and returns what each took.

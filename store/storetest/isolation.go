@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -42,6 +43,57 @@ var isolationTests = map[string]func(*harness){
 			require.NoError(h, <-appended)
 		}
 		require.Len(h, h.events("large"), 3+cap(appended)*len(events))
+	},
+	"isolation/what one call appends is there whole or not at all": func(h *harness) {
+		h.create("large", "large")
+		fence := h.claim("large")
+		events := slices.Repeat([]api.JSON{api.JSON(`{"type":"step","text":"` + strings.Repeat("x", 1000) + `"}`)}, api.MaxEventsPerCall)
+		const calls = 4
+		appended := make(chan error, calls)
+		go func() {
+			for range calls {
+				// Another command of the session waits until it is there.
+				_, err := h.store.Do(h.ctx, &runs.AppendEvents{RunID: "large", Fence: fence, Events: events})
+				if err == nil {
+					_, err = h.store.Do(h.ctx, &runs.Heartbeat{RunID: "large", Fence: fence})
+				}
+				appended <- err
+			}
+		}()
+		for n, ended := 0, 0; ended < calls; n++ {
+			select {
+			case err := <-appended:
+				require.NoError(h, err)
+				ended++
+			default:
+			}
+			h.create(numbered("small", n), numbered("run", n))
+			found, session := h.events("large"), h.session("large")
+			require.Zero(h, (len(found)-3)%len(events), "a part of a call is there")
+			require.GreaterOrEqual(h, session.Session.LastEventID, int64(len(found)))
+			require.Equal(h, int64(len(found)), found[len(found)-1].EventID)
+			if n%8 == 0 {
+				RequireHealthy(h.ctx, h, h.store)
+			}
+		}
+		// A caller who goes away gets all of it or nothing.
+		for n := range 3 {
+			before := len(h.events("large"))
+			ctx, cancel := context.WithCancel(h.ctx)
+			time.AfterFunc(time.Duration(n)*3*time.Millisecond, cancel)
+			_, err := h.store.Do(ctx, &runs.AppendEvents{RunID: "large", Fence: fence, Events: events})
+			cancel()
+			last := h.do(&runs.AppendEvents{RunID: "large", Fence: fence, Events: events[:1]}).LastEventID
+			found := h.events("large")
+			require.Equal(h, last, int64(len(found)))
+			switch more := len(found) - before - 1; {
+			case err == nil:
+				require.Equal(h, len(events), more)
+			default:
+				require.Contains(h, []int{0, len(events)}, more)
+			}
+		}
+		h.do(&runs.Complete{RunID: "large", Fence: fence})
 	},
 	"isolation/a session that the database refuses harms no other": func(h *harness) {
 		h.create("failing", "r-0")

@@ -5,6 +5,7 @@ package crash
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -163,6 +164,17 @@ var scenarios = []scenario{
 		},
 		finish: steps(release(nil), claimed(longLeaseMs, handed{fence: "2", checkpoint: `{"step":2}`}), complete),
 		events: plainLog,
+	},
+	{
+		// As many as are written in parts. The call has no key: who had no reply looks at the log.
+		name: "append many events", prepare: held, call: append300, again: steps(func(t *trial) error {
+			if appended, err := appended300(t); err != nil || appended > 0 {
+				return err
+			}
+			return append300(t)
+		}),
+		onlyUnacknowledged: true, inForce: appended300, finish: complete,
+		events: slices.Concat([]string{"accepted", "started"}, slices.Repeat([]string{"step"}, 300), []string{"completed"}),
 	},
 	{name: "complete", prepare: held, call: complete, inForce: logged("completed"), finish: ended(api.StatusCompleted), events: plainLog},
 	{
@@ -349,6 +361,20 @@ var scenarios = []scenario{
 		},
 		finish: steps(messages(1), complete), events: plainLog,
 	},
+}
+
+func append300(t *trial) error {
+	_, err := t.client.AppendEvents(t.ctx, t.runID, t.fence, slices.Repeat([]api.JSON{api.JSON(`{"type":"step"}`)}, 300))
+	return err
+}
+
+// appended300 counts how often the 300 events are there, all of them.
+func appended300(t *trial) (int, error) {
+	count, err := logged("step")(t)
+	if err == nil && count%300 != 0 {
+		err = fmt.Errorf("%d of 300 events are there", count)
+	}
+	return count / 300, err
 }
 
 // decidedRun makes a run that waited, was allowed to go on, and is claimable.
