@@ -166,8 +166,11 @@ var scenarios = []scenario{
 		events: plainLog,
 	},
 	{
-		// As many as are written in parts. The call has no key: who had no reply looks at the log.
-		name: "append many events", prepare: held, call: append300, again: steps(func(t *trial) error {
+		// As many as are written in parts. The call has no key: who had no reply looks at the log, behind another
+		// call of the session, which waits for what a dead process may have left to the database.
+		name: "append many events", prepare: held, call: append300, again: steps(does(func(t *trial) (*client.HeartbeatResult, error) {
+			return t.client.Heartbeat(t.ctx, t.runID, client.HeartbeatParams{Fence: t.fence})
+		}), func(t *trial) error {
 			if appended, err := appended300(t); err != nil || appended > 0 {
 				return err
 			}
