@@ -33,7 +33,7 @@ func (s *Server) listSessions(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	q := runs.SessionQuery{Status: api.Status(p.query.Get("status")), AgentID: p.query.Get("agent_id"), Limit: p.fetch(), Budget: p.budget}
-	if q.Status != "" && q.Status != api.SessionIdle && q.Status != api.SessionEnded && (!model.KnownStatus(q.Status) || model.Terminal(q.Status)) {
+	if q.Status != "" && !model.KnownSessionStatus(q.Status) {
 		return badQuery("status", "idle, running, waiting_for_approval, waiting_for_user_question or ended")
 	}
 	if p.after != nil {

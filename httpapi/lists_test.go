@@ -57,6 +57,7 @@ func testLists(t *testing.T, a *rig) {
 			"/v1/runs?kind=%00&page=true":         "kind must be input or parent_clarification",
 			"/v1/runs/" + run.run + "?until=over": "until must be decided or terminal",
 			"/v1/sessions?status=completed":       "status must be idle, running, waiting_for_approval",
+			"/v1/sessions?status=queued":          "status must be idle, running, waiting_for_approval",
 			"/v1/sessions?status=Idle&page=true":  "status must be idle, running, waiting_for_approval",
 			"/v1/effects?state=over":              "state must be pending, done or failed",
 			"/v1/decisions?outcome=allow":         "outcome must be allowed, denied",
