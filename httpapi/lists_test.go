@@ -96,6 +96,14 @@ func testLists(t *testing.T, a *rig) {
 		} {
 			a.get(t, path, unchecked()).refused(api.CodeBadRequest)
 		}
+		// Nor is one of two values.
+		for _, path := range []string{
+			"/v1/runs?session_id=nobody&session_id=somebody", "/v1/runs?status=queued&limit=1&status=running", "/v1/approvals?session_id=nobody&session_id=",
+			"/v1/runs/open?until=decided&until=terminal", "/v1/sessions/nobody/events?after=1&after=2", "/v1/effects?unknown=1&unknown=2",
+		} {
+			require.Contains(t, a.get(t, path, unchecked()).refused(api.CodeBadRequest).textAt("detail"), "given twice")
+		}
+		a.get(t, "/v1/runs?session_id=nobody&session_id=nobody", unchecked()).want(http.StatusOK)
 		empty := a.get(t, "/v1/questions?session_id=nobody&page=true").want(http.StatusOK)
 		require.Equal(t, `{"items":[],"pagination":{"limit":50,"total_count":0,"has_more":false,"next_cursor":null,"order":"session_id_asc,request_id_asc"}}`, empty.text)
 		require.Equal(t, empty.text, a.get(t, "/v1/questions?session_id=%00&page=true", expecting(lenient)).want(http.StatusOK).text)
