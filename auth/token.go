@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -158,7 +159,7 @@ func (t *Token) View() api.TokenView {
 // invalid_request with every fault.
 func newToken(body *api.CreateTokenBody, nowMs int64) (*Token, error) {
 	var faults refusal.Faults
-	faults.RequiredText("/name", body.Name, api.MaxNameLength)
+	namable := checkTokenName(&faults, body.Name)
 	if !slices.Contains(Roles, body.Role) {
 		faults.Add("/role", "must be observer, agent, operator or admin")
 	}
@@ -177,24 +178,17 @@ func newToken(body *api.CreateTokenBody, nowMs int64) (*Token, error) {
 		if t.Role == api.RoleAgent {
 			t.Principal = "agent:" + t.Name
 		}
-	case t.Name != "":
+	case namable:
 		faults.Add("/principal", "is required beside a name that has other characters than A-Z a-z 0-9 . _ : - @")
 	}
-	checkTexts(&faults, "/groups", t.Groups, api.MaxTokenGroups, validName)
-	for pointer, list := range map[string][]string{"/session_prefixes": t.SessionPrefixes, "/agent_ids": t.AgentIDs} {
-		switch {
-		case list == nil:
-		case len(list) == 0:
-			faults.Add(pointer, "must not be empty: leave it out for no bound")
-		case t.Role == api.RoleAdmin:
-			faults.Add(pointer, "an admin cannot be bound")
-		default:
-			checkTexts(&faults, pointer, list, api.MaxTokenScopes, refusal.ValidID)
-			if pointer == "/session_prefixes" && slices.ContainsFunc(list, func(prefix string) bool { return len(prefix) > api.MaxTokenPrefix }) {
-				faults.Add(pointer, "every item must have at most %d characters", api.MaxTokenPrefix)
-			}
+	checkTexts(&faults, "/groups", t.Groups, api.MaxTokenGroups, func(group string) string {
+		if !validName(group) {
+			return fmt.Sprintf("must have 1 to %d characters of A-Z a-z 0-9 . _ : - @", api.MaxIDLength)
 		}
-	}
+		return ""
+	})
+	checkBound(&faults, "/session_prefixes", t.SessionPrefixes, t.Role, api.MaxTokenPrefix)
+	checkBound(&faults, "/agent_ids", t.AgentIDs, t.Role, api.MaxIDLength)
 	if t.MayAlways && (t.Role == api.RoleAgent || t.Role == api.RoleObserver) {
 		faults.Add("/may_always", "an %s writes no rules", t.Role)
 	}
@@ -210,22 +204,49 @@ func newToken(body *api.CreateTokenBody, nowMs int64) (*Token, error) {
 	case body.ExpiresAfterMs != nil:
 		t.ExpiresAtMs = nowMs + *body.ExpiresAfterMs
 	}
-	slices.SortFunc(faults.List, func(a, b api.Fault) int { return strings.Compare(a.Pointer, b.Pointer) })
 	return t, faults.Err()
 }
 
 // maxExpiryMs keeps a relative expiry, added to the present moment, an integer of JSON.
 const maxExpiryMs = 1 << 52
 
-func checkTexts(faults *refusal.Faults, pointer string, list []string, limit int, valid func(string) bool) {
+// checkTokenName adds the faults of a name, which tables show in one line, and reports whether there
+// were none.
+func checkTokenName(faults *refusal.Faults, name string) bool {
+	before := len(faults.List)
+	faults.RequiredText("/name", name, api.MaxNameLength)
+	if len(faults.List) == before && strings.ContainsAny(name, "\t\r\n") {
+		faults.Add("/name", "must not hold control characters")
+	}
+	return len(faults.List) == before
+}
+
+// checkBound adds the faults of the prefixes or ids that bound what a token reaches.
+func checkBound(faults *refusal.Faults, pointer string, list []string, role api.Role, limit int) {
+	switch {
+	case list == nil:
+	case len(list) == 0:
+		faults.Add(pointer, "must not be empty: leave it out for no bound")
+	case role == api.RoleAdmin:
+		faults.Add(pointer, "an admin cannot be bound")
+	default:
+		checkTexts(faults, pointer, list, api.MaxTokenScopes, func(text string) string {
+			if !refusal.ValidID(text) || len(text) > limit {
+				return fmt.Sprintf("must have 1 to %d characters of A-Z a-z 0-9 . _ : - and not be . or ..", limit)
+			}
+			return ""
+		})
+	}
+}
+
+func checkTexts(faults *refusal.Faults, pointer string, list []string, limit int, check func(string) string) {
 	if len(list) > limit {
 		faults.Add(pointer, "must have at most %d items", limit)
 		return
 	}
-	for _, text := range list {
-		if !valid(text) {
-			faults.Add(pointer, "every item must have 1 to %d characters of A-Z a-z 0-9 . _ : -", api.MaxIDLength)
-			return
+	for i, text := range list {
+		if fault := check(text); fault != "" {
+			faults.Add(fmt.Sprintf("%s/%d", pointer, i), "%s", fault)
 		}
 	}
 }

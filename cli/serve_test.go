@@ -169,6 +169,16 @@ func TestServeOnPostgres(t *testing.T) {
 	require.Zero(t, stopSecond().code)
 }
 
+func TestServeOnAnAddressThatIsTaken(t *testing.T) {
+	t.Parallel()
+	url, _ := serve(t, inMemory(t)...)
+	address := strings.TrimPrefix(url, "http://")
+	got := run(t.Context(), nil, "", "serve", "--listen", address, "--database", "sqlite::memory:")
+	require.Equal(t, 1, got.code)
+	require.Contains(t, got.stderr, address+": another program listens there")
+	require.Contains(t, got.stderr, "take another address: --listen 127.0.0.1:PORT")
+}
+
 func TestServeDoesNotShowPasswords(t *testing.T) {
 	t.Parallel()
 	got := run(t.Context(), nil, "", "serve", "--listen", "127.0.0.1:0",

@@ -37,7 +37,7 @@ func (s *Server) listDecisions(w http.ResponseWriter, r *http.Request) error {
 		Outcome: api.Outcome(p.query.Get("outcome")), Limit: p.fetch(), Budget: p.budget,
 	}
 	if q.Outcome != "" && !model.KnownOutcome(q.Outcome) {
-		return badQuery("outcome", "the outcome of a request")
+		return badQuery("outcome", "allowed, denied, answered, declined, cancelled or expired")
 	}
 	if p.query.Has("since_ms") {
 		var readable bool

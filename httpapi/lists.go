@@ -33,8 +33,8 @@ func (s *Server) listSessions(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	q := runs.SessionQuery{Status: api.Status(p.query.Get("status")), AgentID: p.query.Get("agent_id"), Limit: p.fetch(), Budget: p.budget}
-	if q.Status != "" && q.Status != api.SessionIdle && q.Status != api.SessionEnded && (!model.KnownStatus(q.Status) || model.Terminal(q.Status)) {
-		return badQuery("status", "the status of a session")
+	if q.Status != "" && !model.KnownSessionStatus(q.Status) {
+		return badQuery("status", "idle, running, waiting_for_approval, waiting_for_user_question or ended")
 	}
 	if p.after != nil {
 		q.After = p.after[0]
@@ -66,7 +66,10 @@ func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
 		PriorityActive: priority, Limit: p.fetch(), Budget: p.budget,
 	}
 	if q.Status != "" && !model.KnownStatus(q.Status) {
-		return badQuery("status", "the status of a run")
+		return badQuery("status", "queued, running, waiting_for_approval, waiting_for_user_question, completed, failed, interrupted or cancelled")
+	}
+	if q.Kind != "" && q.Kind != api.KindInput && q.Kind != api.KindParentClarification {
+		return badQuery("kind", "input or parent_clarification")
 	}
 	if q.After, err = runPosition(p.after, priority); err != nil {
 		return err
@@ -75,7 +78,7 @@ func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
 		q.Last, q.Limit, p.last = true, p.limit, true
 	}
 	return serveList(w, r, &p, q, list[runs.RunQuery, model.RunRecord, api.RunView]{
-		filterIDs: []string{q.SessionID, q.AgentID, string(q.Kind)},
+		filterIDs: []string{q.SessionID, q.AgentID},
 		rows:      s.store.Runs, count: s.store.CountRuns, view: (*model.RunRecord).View,
 		keys: func(row *model.RunRecord) []string {
 			keys := []string{strconv.FormatInt(row.Run.SubmittedAtMs, 10), row.Run.RunID}

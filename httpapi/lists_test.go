@@ -50,10 +50,25 @@ func testLists(t *testing.T, a *rig) {
 			}
 			a.get(t, path+"?page=maybe").refused(api.CodeBadRequest)
 		}
-		a.get(t, "/v1/runs?priority_active=1").refused(api.CodeBadRequest)
-		a.get(t, "/v1/runs?status=idle").refused(api.CodeBadRequest)
-		a.get(t, "/v1/sessions?status=completed").refused(api.CodeBadRequest)
-		a.get(t, "/v1/effects?state=over").refused(api.CodeBadRequest)
+		for path, names := range map[string]string{
+			"/v1/runs?priority_active=1":          "priority_active must be true or false",
+			"/v1/runs?status=idle":                "status must be queued, running, waiting_for_approval",
+			"/v1/runs?kind=approval_resume":       "kind must be input or parent_clarification",
+			"/v1/runs?kind=%00&page=true":         "kind must be input or parent_clarification",
+			"/v1/runs/" + run.run + "?until=over": "until must be decided or terminal",
+			"/v1/sessions?status=completed":       "status must be idle, running, waiting_for_approval",
+			"/v1/sessions?status=queued":          "status must be idle, running, waiting_for_approval",
+			"/v1/sessions?status=Idle&page=true":  "status must be idle, running, waiting_for_approval",
+			"/v1/effects?state=over":              "state must be pending, done or failed",
+			"/v1/decisions?outcome=allow":         "outcome must be allowed, denied",
+			"/v1/tokens?state=old":                "state must be active, expired or revoked",
+			"/v1/approvals?fields=all":            `fields must be "summary"`,
+			"/v1/questions?fields=all":            `fields must be "summary"`,
+			"/v1/decisions?fields=all":            `fields must be "summary"`,
+			"/v1/stream?fields=all":               `fields must be "summary"`,
+		} {
+			require.Contains(t, a.get(t, path, unchecked()).refused(api.CodeBadRequest).textAt("detail"), names)
+		}
 		page := a.get(t, "/v1/runs?page=true&limit=1").want(http.StatusOK)
 		if cursor, more := page.at("pagination", "next_cursor").(string); more {
 			a.get(t, "/v1/runs?priority_active=true&cursor="+cursor, expecting(semantic)).refused(api.CodeInvalidCursor)
@@ -69,7 +84,7 @@ func testLists(t *testing.T, a *rig) {
 		}
 		for _, path := range []string{
 			"/v1/sessions/a%00b/approvals", "/v1/sessions/%FF/questions", "/v1/approvals?session_id=%00", "/v1/questions?session_id=%FF",
-			"/v1/runs?session_id=%00", "/v1/runs?kind=%00", "/v1/runs?kind=scheduled_input", "/v1/sessions?agent_id=a+b",
+			"/v1/runs?session_id=%00", "/v1/sessions?agent_id=a+b",
 			"/v1/effects?session_id=%00",
 		} {
 			require.Equal(t, "[]", a.get(t, path, expecting(lenient)).want(http.StatusOK).text)
@@ -81,6 +96,14 @@ func testLists(t *testing.T, a *rig) {
 		} {
 			a.get(t, path, unchecked()).refused(api.CodeBadRequest)
 		}
+		// Nor is one of two values.
+		for _, path := range []string{
+			"/v1/runs?session_id=nobody&session_id=somebody", "/v1/runs?status=queued&limit=1&status=running", "/v1/approvals?session_id=nobody&session_id=",
+			"/v1/runs/open?until=decided&until=terminal", "/v1/sessions/nobody/events?after=1&after=2", "/v1/effects?unknown=1&unknown=2",
+		} {
+			require.Contains(t, a.get(t, path, unchecked()).refused(api.CodeBadRequest).textAt("detail"), "given twice")
+		}
+		a.get(t, "/v1/runs?session_id=nobody&session_id=nobody", unchecked()).want(http.StatusOK)
 		empty := a.get(t, "/v1/questions?session_id=nobody&page=true").want(http.StatusOK)
 		require.Equal(t, `{"items":[],"pagination":{"limit":50,"total_count":0,"has_more":false,"next_cursor":null,"order":"session_id_asc,request_id_asc"}}`, empty.text)
 		require.Equal(t, empty.text, a.get(t, "/v1/questions?session_id=%00&page=true", expecting(lenient)).want(http.StatusOK).text)

@@ -1,11 +1,13 @@
 package httpapi
 
 import (
+	"cmp"
 	"net/http"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
@@ -48,10 +50,23 @@ func (s *Server) createSession(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
+	if byKey && reply.Existing && !madeBy(&record.Session, command) {
+		return errKeyReused()
+	}
 	markReplayed(w, reply.Existing && byKey)
 	locate(w, "/v1/sessions/", record.Session.SessionID)
 	withoutOutputs(record)
 	return wire.Respond(w, r, createdStatus(reply.Existing, byKey), record.View())
+}
+
+// madeBy reports whether a call would make the session as it was made.
+func madeBy(session *model.Session, call *runs.CreateSession) bool {
+	canonical := func(metadata api.JSON) string {
+		text, _ := document.Canonical(metadata) // what was accepted has a canonical form
+		return string(text)
+	}
+	return cmp.Or(call.AgentID, model.DefaultAgentID) == session.AgentID && call.ParentSessionID == session.ParentSessionID &&
+		canonical(call.Metadata) == canonical(session.Metadata)
 }
 
 func (s *Server) getSession(w http.ResponseWriter, r *http.Request) error {

@@ -55,6 +55,22 @@ func testSessions(t *testing.T, a *rig) {
 		other := a.post(t, "/v1/sessions", `{"agent_id":"coder"}`, key(k), header("X-Actor", "somebody else")).want(http.StatusCreated)
 		require.NotEqual(t, first.at("session_id"), other.at("session_id"))
 		a.post(t, "/v1/sessions", `{"agent_id":"other"}`, key(k)).refused(api.CodeIdempotencyConflict)
+		a.post(t, "/v1/sessions", "", key(k)).refused(api.CodeIdempotencyConflict)
+		a.post(t, "/v1/sessions", `{"agent_id":"coder","metadata":{"a":1}}`, key(k)).refused(api.CodeIdempotencyConflict)
+
+		k = a.name("key")
+		with := a.post(t, "/v1/sessions", `{"metadata":{"a":1.0,"b":null}}`, key(k)).want(http.StatusCreated)
+		for _, same := range []string{`{"metadata":{"a":1.0,"b":null}}`, `{"agent_id":"default","metadata":{"b":null,"a":1}}`} {
+			again := a.post(t, "/v1/sessions", same, key(k)).want(http.StatusCreated)
+			require.Equal(t, with.at("session_id"), again.at("session_id"))
+			require.Equal(t, "true", again.header.Get("Idempotency-Replayed"))
+		}
+		for _, other := range []string{``, `{"metadata":{}}`, `{"metadata":{"a":2,"b":null}}`, `{"metadata":{"a":1}}`, `{"parent_session_id":"p","metadata":{"a":1,"b":null}}`} {
+			a.post(t, "/v1/sessions", other, key(k)).refused(api.CodeIdempotencyConflict)
+		}
+		empty := a.name("key")
+		a.post(t, "/v1/sessions", "", key(empty)).want(http.StatusCreated)
+		require.Equal(t, "true", a.post(t, "/v1/sessions", `{"metadata":null}`, key(empty), expecting(lenient)).want(http.StatusCreated).header.Get("Idempotency-Replayed"))
 	})
 	parallel(t, "members at fault are all named", func(t *testing.T) {
 		bad := a.post(t, "/v1/sessions", `{"session_id":"a b","agent_id":"é","metadata":[]}`).refused(api.CodeInvalidRequest)

@@ -77,28 +77,35 @@ func testTokens(t *testing.T, a *rig) {
 	parallel(t, "bodies", func(t *testing.T) {
 		for _, bad := range []struct{ body, pointer string }{
 			{`{"role":"agent"}`, "/name"},
+			{`{"name":"x\n","role":"operator"}`, "/name"},
+			{`{"name":"x\u0000","role":"operator"}`, "/name"},
+			{`{"name":"a\tb","role":"operator","principal":"user:ab"}`, "/name"},
 			{`{"name":"x","role":"root"}`, "/role"},
 			{`{"name":"x","role":"agent","principal":"nobody"}`, "/principal"},
 			{`{"name":"x","role":"agent","principal":"user:"}`, "/principal"},
 			{`{"name":"x","role":"agent","session_prefixes":[]}`, "/session_prefixes"},
 			{`{"name":"x","role":"agent","agent_ids":[]}`, "/agent_ids"},
 			{`{"name":"x","role":"agent","agent_ids":["a b"]}`, "/agent_ids/0"},
+			{`{"name":"x","role":"agent","session_prefixes":["a","b","c d","e"]}`, "/session_prefixes/2"},
+			{`{"name":"x","role":"agent","groups":["a@b",""]}`, "/groups/1"},
 			{`{"name":"x","role":"agent","session_prefix":["a"]}`, "/session_prefix"},
 			{`{"name":"x","role":"agent","expires_ms":1}`, "/expires_ms"},
 		} {
-			got := a.post(t, "/v1/tokens", bad.body).refused(api.CodeInvalidRequest)
-			require.Contains(t, bad.pointer, got.textAt("errors", 0, "pointer"))
+			got := a.post(t, "/v1/tokens", bad.body).refused(api.CodeInvalidRequest).pointer(bad.pointer)
+			require.Len(t, got.list("errors"), 1, got.text)
 		}
 		for _, bad := range []struct{ body, pointer string }{
 			{`{"name":"Ann Lee","role":"operator"}`, "/principal"},
-			{`{"name":"x","role":"operator","session_prefixes":["` + strings.Repeat("a", 101) + `"]}`, "/session_prefixes"},
+			{`{"name":"` + strings.Repeat("é", 101) + `","role":"operator"}`, "/name"},
+			{`{"name":"x","role":"operator","session_prefixes":["` + strings.Repeat("a", 101) + `"]}`, "/session_prefixes/0"},
 			{`{"name":"x","role":"admin","agent_ids":["a"]}`, "/agent_ids"},
 			{`{"name":"x","role":"admin","session_prefixes":["a"]}`, "/session_prefixes"},
 			{`{"name":"x","role":"agent","may_always":true}`, "/may_always"},
 			{`{"name":"x","role":"agent","expires_at_ms":1}`, "/expires_at_ms"},
 			{`{"name":"x","role":"agent","expires_at_ms":9000000000000,"expires_after_ms":1}`, "/expires_after_ms"},
 		} {
-			a.post(t, "/v1/tokens", bad.body, expecting(semantic)).refused(api.CodeInvalidRequest).pointer(bad.pointer)
+			got := a.post(t, "/v1/tokens", bad.body, expecting(semantic)).refused(api.CodeInvalidRequest).pointer(bad.pointer)
+			require.Len(t, got.list("errors"), 1, got.text)
 		}
 		a.post(t, "/v1/tokens", `{"name":"Ann Lee","role":"operator","principal":"user:ann@lee.example"}`).want(http.StatusCreated)
 		a.post(t, "/v1/tokens", `{"name":"x","role":"agent"}`, key(" "), expecting(semantic)).refused(api.CodeInvalidIdempotencyKey)

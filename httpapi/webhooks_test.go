@@ -93,17 +93,33 @@ func testWebhooks(t *testing.T, a *rig) {
 	parallel(t, "bodies of webhooks that are refused", func(t *testing.T) {
 		for body, pointer := range map[string]string{
 			`{}`: "/url", `{"url":"example.com"}`: "/url", `{"url":"https://u:p@example.com"}`: "/url", `{"url":"http://10.0.0.1/"}`: "/url",
-			`{"url":"https://example.com","events":[""]}`:                       "/events/0",
-			`{"url":"https://example.com","kinds":["approval","approvals"]}`:    "/kinds/1",
-			`{"url":"https://example.com","agent_ids":["a b"]}`:                 "/agent_ids/0",
-			`{"url":"https://example.com","session_prefixes":["/"]}`:            "/session_prefixes/0",
-			`{"url":"https://example.com","format":"xml"}`:                      "/format",
-			`{"url":"https://example.com","max_concurrency":33}`:                "/max_concurrency",
-			`{"url":"https://example.com","max_concurrency":0}`:                 "/max_concurrency",
-			`{"url":"https://` + strings.Repeat("x", api.MaxWebhookURL) + `/"}`: "/url",
+			`{"url":"https://example.com","events":[""]}`: "/events/0",
+			`{"url":"https://example.com:0/"}`:            "/url", `{"url":"https://:443/"}`: "/url", `{"url":"https://example..com"}`: "/url",
+			`{"url":"https://example.com","events":["completed","waiting_for_aproval"]}`:                  "/events/1",
+			`{"url":"https://example.com","events":["snapshot"],"kinds":["worker"]}`:                      "/events/0",
+			`{"url":"https://example.com","events":["approval_resolved","output"],"kinds":["approval"]}`:  "/events/1",
+			`{"url":"https://example.com","events":["approval_resolved","my_step"],"kinds":["worker"]}`:   "/events/0",
+			`{"url":"https://example.com","events":["approval_resolved","my_step"],"kinds":["approval"]}`: "/events/1",
+			`{"url":"https://example.com","kinds":["approval","approvals"]}`:                              "/kinds/1",
+			`{"url":"https://example.com","agent_ids":["a b"]}`:                                           "/agent_ids/0",
+			`{"url":"https://example.com","session_prefixes":["/"]}`:                                      "/session_prefixes/0",
+			`{"url":"https://example.com","format":"xml"}`:                                                "/format",
+			`{"url":"https://example.com","max_concurrency":33}`:                                          "/max_concurrency",
+			`{"url":"https://example.com","max_concurrency":0}`:                                           "/max_concurrency",
+			`{"url":"https://` + strings.Repeat("x", api.MaxWebhookURL) + `/"}`:                           "/url",
 		} {
 			a.post(t, "/v1/webhooks", body, unchecked()).refused(api.CodeInvalidRequest).pointer(pointer)
 		}
+	})
+	parallel(t, "a type of event that kinds leave out would never be delivered", func(t *testing.T) {
+		made := a.post(t, "/v1/webhooks", `{"url":"https://example.com","events":["output","completed","my_step"],"kinds":["worker","run"]}`).want(http.StatusCreated)
+		path := "/v1/webhooks/" + made.textAt("webhook", "webhook_id")
+		refused := a.post(t, path, `{"kinds":["run"]}`, expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/kinds")
+		require.Len(t, refused.list("errors"), 2, refused.text)
+		a.post(t, path, `{"kinds":["run"],"events":["completed"]}`).want(http.StatusOK)
+		a.post(t, path, `{"description":"as before"}`).want(http.StatusOK)
+		a.post(t, path, `{"kinds":[],"events":["output"]}`).want(http.StatusOK)
+		a.do(t, http.MethodDelete, path, "").want(http.StatusNoContent)
 	})
 	parallel(t, "without a key there is no webhook", func(t *testing.T) {
 		kept, keeps := a.store.(webhookStore)

@@ -72,6 +72,8 @@ func NewServer(options Options) *mcp.Server {
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "holdpoint", Title: "holdpoint", Version: options.Version}, &mcp.ServerOptions{
 		Capabilities: capabilities, Instructions: instructions(options.For),
+		// What is offered depends on who calls: nobody on the way may keep it for others.
+		SetCacheable: func(_ context.Context, _ mcp.Request, result *mcp.Cacheable) { result.CacheScope = "private" },
 	})
 	t := &tools{Options: options, asker: ask.Asker{Client: options.Client, AgentID: options.AgentID, Patience: options.Patience}}
 	t.waits = &Waits{options: &t.Options, readers: map[string]Reader{}}

@@ -390,6 +390,7 @@ func TestAgentsAreNotOfferedTheToolsOfPeople(t *testing.T) {
 	for _, audience := range []mcptools.For{mcptools.ForAgents, mcptools.ForPeople, mcptools.ForBoth} {
 		list, err := s.connect(mcptools.Options{For: audience}).ListTools(t.Context(), nil)
 		require.NoError(t, err)
+		require.Equal(t, "private", list.CacheScope)
 		for _, tool := range list.Tools {
 			offered[audience] = append(offered[audience], tool.Name)
 		}

@@ -42,15 +42,20 @@ type appendedEvent struct {
 	Parts   []api.JSON    `json:"parts"`
 }
 
-// reservedTypes are the event types that only the service writes.
-var reservedTypes = map[api.EventType]bool{
-	api.EventAccepted: true, api.EventQueued: true, api.EventStarted: true,
-	api.EventWaitingForApproval: true, api.EventApprovalResolved: true,
-	api.EventWaitingForUserQuestion: true, api.EventUserQuestionResolved: true, api.EventUserQuestionAnswered: true,
-	api.EventCompleted: true, api.EventFailed: true, api.EventInterrupted: true, api.EventCancelled: true,
-	// These are frames of streams and not events.
-	"snapshot": true, "stream_gap": true,
-	api.EventParentClarificationRequested: true, api.EventParentClarificationResolved: true,
+// reserved reports whether only the service writes events of a type, or a frame of a stream has its
+// name.
+func reserved(event api.EventType) bool {
+	switch event {
+	case api.EventAccepted, api.EventQueued, api.EventStarted,
+		api.EventWaitingForApproval, api.EventApprovalResolved, api.EventGrantRedeemed,
+		api.EventWaitingForUserQuestion, api.EventUserQuestionResolved, api.EventUserQuestionAnswered,
+		api.EventParentClarificationRequested, api.EventParentClarificationResolved,
+		api.EventCompleted, api.EventFailed, api.EventInterrupted, api.EventCancelled:
+		return true
+	case api.EventOutput:
+		return false
+	}
+	return event == "snapshot" || event == "stream_gap"
 }
 
 func (c *AppendEvents) prepare(IDSource) error {
@@ -79,7 +84,7 @@ func (c *AppendEvents) prepare(IDSource) error {
 		switch {
 		case event.Type == "":
 			faults.Add(at+"/type", "is required")
-		case reservedTypes[event.Type]:
+		case reserved(event.Type):
 			faults.Add(at+"/type", "%s is written by the service only", event.Type)
 		case !refusal.ValidID(string(event.Type)):
 			faults.Add(at+"/type", "must have 1 to %d characters of A-Z a-z 0-9 . _ : -", api.MaxIDLength)

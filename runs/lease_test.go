@@ -390,6 +390,7 @@ func TestAppendedEvents(t *testing.T) {
 		{`{"type":"completed"}`, "/events/1/type"},
 		{`{"type":"snapshot"}`, "/events/1/type"},
 		{`{"type":"stream_gap"}`, "/events/1/type"},
+		{`{"type":"grant_redeemed"}`, "/events/1/type"},
 		{`{"type":"parent_clarification_resolved"}`, "/events/1/type"},
 		{`{"type":"approval_resolved"}`, "/events/1/type"},
 	} {

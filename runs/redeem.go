@@ -14,7 +14,7 @@ import (
 //
 // Reply: Redemption; Existing when the same key redeemed it before. Errors: run_not_found;
 // request_not_found; invalid_grant when it is the grant of another request; lease_lost;
-// run_state_conflict; grant_redeemed with the first redemption; grant_expired when the lease has run
+// run_state_conflict; idempotency_conflict when the key redeemed another grant of the session; grant_redeemed with the first redemption; grant_expired when the lease has run
 // out.
 type RedeemGrant struct {
 	RunID     string
@@ -27,14 +27,37 @@ type RedeemGrant struct {
 	// ends at ExpiresAtMs.
 	WithoutLease bool
 	ExpiresAtMs  int64
+
+	// keyDigest is what is kept of the idempotency key, "" without one; canonical is what the
+	// fingerprint of a keyed call is made from.
+	keyDigest string
+	canonical []byte
 }
 
 // Needs implements Command.
 func (c *RedeemGrant) Needs() Needs {
-	return Needs{RunID: c.RunID, RequestIDs: validIDs(c.RequestID)}
+	return Needs{RunID: c.RunID, RequestIDs: validIDs(c.RequestID), Record: c.recordKey("")}
 }
 
-func (c *RedeemGrant) prepare(IDSource) error { return nil }
+func (c *RedeemGrant) prepare(IDSource) error {
+	if c.IdempotencyKey == "" {
+		return nil
+	}
+	// A text has a canonical form.
+	c.keyDigest, _ = document.Digest(c.IdempotencyKey)
+	var err error
+	c.canonical, err = canonicalBody(map[string]string{"jti": c.JTI})
+	return err
+}
+
+// recordKey returns the key of the record by which the key of one grant is refused for another. Only
+// a digest of the caller's key is in it, as in what is kept of the redemption.
+func (c *RedeemGrant) recordKey(sessionID string) *model.RecordKey {
+	if c.keyDigest == "" {
+		return nil
+	}
+	return recordKey(model.OperationRelease, sessionID, "grant/"+c.keyDigest)
+}
 
 func (c *RedeemGrant) decide(w *workingCopy) (Reply, error) {
 	run, err := w.targetRun(c.RunID)
@@ -51,10 +74,14 @@ func (c *RedeemGrant) decide(w *workingCopy) (Reply, error) {
 	case request.Kind != model.KindApproval || request.Outcome != api.OutcomeAllowed || request.Handle != c.JTI:
 		return Reply{}, refusal.New(api.CodeInvalidGrant, "it is not the grant of request %s", c.RequestID)
 	}
-	keyDigest, caller := c.keyDigest(), cmp.Or(w.actor, api.ResolvedBySystem)
+	caller, key := cmp.Or(w.actor, api.ResolvedBySystem), c.recordKey(w.state.SessionID)
+	_, recorded, err := w.findRecord(key, run.RunID, c.canonical, nil)
+	if err != nil {
+		return Reply{}, err
+	}
 	if redeemed := request.Redeemed(); redeemed != nil {
 		redemption := redemptionOf(request, redeemed.GrantRedemption)
-		if keyDigest != "" && keyDigest == redeemed.KeyDigest && redeemed.Fence == model.FenceText(c.Fence) && redeemed.RedeemedBy == caller {
+		if c.keyDigest != "" && c.keyDigest == redeemed.KeyDigest && redeemed.Fence == model.FenceText(c.Fence) && redeemed.RedeemedBy == caller {
 			return Reply{Redemption: redemption, Existing: true}, nil
 		}
 		refused := refusal.New(api.CodeGrantRedeemed, "the grant of request %s was redeemed under fence %s", c.RequestID, redeemed.Fence)
@@ -68,7 +95,10 @@ func (c *RedeemGrant) decide(w *workingCopy) (Reply, error) {
 		return Reply{}, refusal.New(api.CodeGrantExpired, "the lease of run %s has run out, and the grant with it", run.RunID)
 	}
 	by := api.GrantRedemption{RedeemedAtMs: w.nowMs, RedeemedBy: caller, Fence: model.FenceText(c.Fence)}
-	w.redeemRequest(request, model.Redemption{GrantRedemption: by, KeyDigest: keyDigest})
+	w.redeemRequest(request, model.Redemption{GrantRedemption: by, KeyDigest: c.keyDigest})
+	if key != nil && !recorded {
+		w.writeRecord(*key, fingerprint(key.Operation, run.RunID, c.canonical), run.RunID)
+	}
 	w.emit(run, api.EventGrantRedeemed, grantRedeemedEvent{
 		Type: api.EventGrantRedeemed, RequestID: request.RequestID, JTI: request.Handle, ToolName: request.Approval().ToolName, GrantRedemption: by,
 	})
@@ -88,16 +118,6 @@ func (c *RedeemGrant) checkHolder(w *workingCopy, run *model.Run) error {
 		return refusal.New(api.CodeLeaseLost, "run %s was claimed since", run.RunID)
 	}
 	return nil
-}
-
-// keyDigest returns what is kept of the idempotency key.
-func (c *RedeemGrant) keyDigest() string {
-	if c.IdempotencyKey == "" {
-		return ""
-	}
-	// A text has a canonical form.
-	digest, _ := document.Digest(c.IdempotencyKey)
-	return digest
 }
 
 func redemptionOf(request *model.Request, by api.GrantRedemption) *api.Redemption {

@@ -264,6 +264,9 @@ func (m *Manager) amend(s *Settings, body *api.WebhookBody, faults *refusal.Faul
 			return "must be approval, question, clarification, run or worker"
 		})
 	}
+	if body.Events != nil || body.Kinds != nil {
+		checkEvents(s, body.Events != nil, faults)
+	}
 	id := func(text string) string {
 		if !refusal.ValidID(text) {
 			return fmt.Sprintf("must have 1 to %d characters of A-Z a-z 0-9 . _ : -", api.MaxIDLength)
@@ -288,6 +291,32 @@ func (m *Manager) amend(s *Settings, body *api.WebhookBody, faults *refusal.Faul
 		s.MaxConcurrency = *body.MaxConcurrency
 		if s.MaxConcurrency < 1 || s.MaxConcurrency > api.MaxWebhookConcurrency {
 			faults.Add("/max_concurrency", "must be between 1 and %d", api.MaxWebhookConcurrency)
+		}
+	}
+}
+
+// checkEvents adds a fault for each type of event that is never delivered: a frame of a stream, a type
+// that kinds leave out, and one that is most likely misspelt, because it is not the service's and
+// nothing says that workers append it. given says that the body names the types.
+func checkEvents(s *Settings, given bool, faults *refusal.Faults) {
+	for i, event := range s.Events {
+		fault, kind := "", KindOf(event)
+		switch {
+		case !refusal.ValidID(string(event)): // a fault already
+		case event == "snapshot" || event == "stream_gap":
+			fault = "names a frame of streams, which is no event"
+		case slices.Contains(s.Kinds, kind):
+		case kind == api.WebhookWorker && event != api.EventOutput:
+			fault = "is no type that the service writes; for one that workers append, kinds must name worker"
+		case len(s.Kinds) > 0:
+			fault = fmt.Sprintf("is of kind %s, which kinds must name, too", kind)
+		}
+		switch {
+		case fault == "":
+		case given:
+			faults.Add(fmt.Sprintf("/events/%d", i), "%s %s", event, fault)
+		default:
+			faults.Add("/kinds", "%s, of events, %s", event, fault)
 		}
 	}
 }

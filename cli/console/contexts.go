@@ -136,9 +136,17 @@ func (c *Contexts) Choose(args []string, lookupEnv func(string) (string, bool)) 
 	}
 	chosen, there := c.Contexts[name]
 	if !there {
-		return Context{}, Usage("there is no context %q; there are: %s", name, strings.Join(c.Names(), ", "))
+		return Context{}, c.Unknown(name)
 	}
 	return chosen, nil
+}
+
+// Unknown returns the usage error of a name that no context has.
+func (c *Contexts) Unknown(name string) error {
+	if len(c.Contexts) == 0 {
+		return Usage("there is no context %q, and no other; make one with: %s contexts set", name, Program())
+	}
+	return Usage("there is no context %q; there are: %s", name, strings.Join(c.Names(), ", "))
 }
 
 // flagValue finds a flag before what belongs to another program.

@@ -138,7 +138,7 @@ type use struct{ named }
 func (c *use) Run(terminal *console.Console) error {
 	return c.change(terminal, func(contexts *console.Contexts) error {
 		if _, there := contexts.Contexts[c.Name]; !there {
-			return console.Usage("there is no context %q; there are: %s", c.Name, strings.Join(contexts.Names(), ", "))
+			return contexts.Unknown(c.Name)
 		}
 		contexts.Current = c.Name
 		return nil

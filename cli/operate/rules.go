@@ -223,6 +223,9 @@ func (c *rulesAdd) Run(ctx context.Context, terminal *console.Console) error {
 	if err != nil {
 		return err
 	}
+	if input == nil && len(c.PatternKeys) == 0 && len(c.Params) == 0 && !c.AnyInput {
+		return console.Usage("say what it matches: --input-json, --input-file, --param, --pattern-key or --any-input")
+	}
 	params := client.AddRuleParams{
 		RuleID: c.RuleID, Effect: api.RuleEffect(c.Effect), SessionID: c.SessionID, AgentID: c.AgentID, ToolName: c.Tool,
 		Match:  api.RuleMatch{PatternKeys: c.PatternKeys, Params: c.Params, AnyInput: c.AnyInput},

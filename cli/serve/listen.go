@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/holdpoint/holdpoint/cli/console"
 )
@@ -32,6 +33,10 @@ func listen(ctx context.Context, address string, reachable bool) (net.Listener, 
 	}
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", address)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return nil, fmt.Errorf("listen on %s: another program listens there, maybe another holdpoint service\n"+
+			"           Stop it, or take another address: --listen %s", address, net.JoinHostPort(host, "PORT"))
+	}
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", address, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -95,7 +96,7 @@ func (s *Shell) Wrap(next http.Handler) http.Handler {
 			w.WriteHeader(http.StatusNoContent)
 			return
 		}
-		if err := checkQuery(r.URL.RawQuery); err != nil {
+		if err := checkQuery(r.URL); err != nil {
 			WriteProblem(w, r, err)
 			return
 		}
@@ -129,13 +130,26 @@ func (s *Shell) Wrap(next http.Handler) http.Handler {
 }
 
 // checkQuery returns bad_request for a query of which a part cannot be read. Package url leaves such
-// parts out, and a list without its filter would show everything.
-func checkQuery(query string) error {
-	if query == "" {
+// parts out, and a list without its filter would show everything. On /v1 that holds for a parameter
+// that is given twice with different values as well, of which one would be left out.
+func checkQuery(at *url.URL) error {
+	if at.RawQuery == "" {
 		return nil
 	}
-	if _, err := url.ParseQuery(query); err != nil {
+	query, err := url.ParseQuery(at.RawQuery)
+	if err != nil {
 		return refusal.New(api.CodeBadRequest, "the query cannot be read, write %%25 for a percent sign and %%3B for a semicolon: %s", Shown(err.Error()))
+	}
+	// A sign-in that an issuer answers so ends with a page for the browser.
+	if !strings.HasPrefix(at.Path, "/v1/") || strings.HasPrefix(at.Path, "/v1/oidc/") {
+		return nil
+	}
+	for name, values := range query {
+		for _, other := range values[1:] {
+			if other != values[0] {
+				return refusal.New(api.CodeBadRequest, "the query parameter %s is given twice with different values", Shown(name))
+			}
+		}
 	}
 	return nil
 }

@@ -10,8 +10,8 @@ const (
 	OperationQuestion       Operation = "user_question"
 	OperationQuestionCancel Operation = "user_question_cancel"
 	OperationDecision       Operation = "decision"
-	// OperationRelease is the release of a lease. Its keys are made by the service, from the
-	// run and the fence.
+	// OperationRelease is the release of a lease, or the redemption of a grant. Its keys are made by
+	// the service: from the run and the fence, or "grant/" and the digest of the caller's key.
 	OperationRelease Operation = "release"
 	// OperationName is the choice of an id: for a new run, or for what of a run follows an event.
 	// Its record lasts as long as the run; see [NameKey].

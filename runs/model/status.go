@@ -22,6 +22,11 @@ func KnownStatus(s api.Status) bool {
 	return false
 }
 
+// KnownSessionStatus reports whether s is a status of sessions.
+func KnownSessionStatus(s api.Status) bool {
+	return s == api.SessionIdle || s == api.StatusRunning || Waiting(s) || s == api.SessionEnded
+}
+
 // KnownOutcome reports whether o is an outcome of requests.
 func KnownOutcome(o api.Outcome) bool {
 	switch o {

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/holdpoint/holdpoint/api"
 )
@@ -121,7 +123,7 @@ func (g *Guard) CheckURL(text string) error {
 	}
 	parsed, err := url.Parse(text)
 	switch {
-	case err != nil || parsed.Hostname() == "" || parsed.Opaque != "" || strings.ContainsAny(text, " \t\r\n"):
+	case err != nil || parsed.Opaque != "" || strings.ContainsAny(text, " \t\r\n") || !canBeHost(parsed.Hostname()):
 		return errors.New("must be a URL such as https://example.com/hooks")
 	case parsed.Scheme != "https" && parsed.Scheme != "http":
 		return errors.New("must begin with https://")
@@ -131,6 +133,8 @@ func (g *Guard) CheckURL(text string) error {
 		return errors.New("must not have a user or a password in it")
 	case parsed.Fragment != "":
 		return errors.New("must not have a fragment")
+	case !canBePort(parsed.Port()):
+		return errors.New("must have a port from 1 to 65535, or none")
 	}
 	if address, err := netip.ParseAddr(parsed.Hostname()); err == nil {
 		if g.Check(address, parsed.Scheme == "http") != nil {
@@ -138,4 +142,29 @@ func (g *Guard) CheckURL(text string) error {
 		}
 	}
 	return nil
+}
+
+// canBeHost reports whether a text may be an address, or a name that can be resolved.
+func canBeHost(host string) bool {
+	if _, err := netip.ParseAddr(host); err == nil {
+		return true
+	}
+	const longestName, longestLabel = 253, 63
+	host = strings.TrimSuffix(host, ".")
+	if len(host) > longestName {
+		return false
+	}
+	for label := range strings.SplitSeq(host, ".") {
+		if label == "" || len(label) > longestLabel || strings.ContainsFunc(label, func(r rune) bool {
+			return r < utf8.RuneSelf && r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z')
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+func canBePort(port string) bool {
+	number, err := strconv.ParseUint(port, 10, 16)
+	return port == "" || err == nil && number > 0
 }

@@ -2,6 +2,7 @@ package egress
 
 import (
 	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -46,11 +47,19 @@ func TestURLsThatNobodyShouldCallAreRefusedWhenTheyAreGiven(t *testing.T) {
 	t.Parallel()
 	var guard Guard
 	require.NoError(t, guard.CheckURL("https://example.com/hooks?key=1"))
-	require.NoError(t, guard.CheckURL("https://example.com:8443/"))
+	for _, right := range []string{
+		"https://example.com:8443/", "https://example.com.", "https://example.com:/x", "https://example.com:65535", "https://bücher.example/x", "https://a_b-c.example",
+		"https://8.8.8.8/", "https://[2606:4700::1111]:1/", "https://" + strings.Repeat("a", 63) + ".example/",
+	} {
+		require.NoError(t, guard.CheckURL(right), right)
+	}
 	for _, wrong := range []string{
 		"", "example.com", "ftp://example.com", "file:///etc/passwd", "gopher://x", "https://", "https:///x", "http://example.com", "https://u:p@example.com",
 		"https://example.com/#x", "https://127.0.0.1/", "https://[::1]/", "https://[::ffff:7f00:1]/", "https://169.254.169.254/latest", "https://[fe80::1%25eth0]/",
 		"https://exa mple.com", "https:example.com", "//example.com/x",
+		"https://example.com:0/", "https://example.com:65536/", "https://example.com:99999999999999999999/", "https://example.com:x/", "https://:443/", "https://.", "https://..:1/",
+		"https://a..example/", "https://.example/", "https://<host>/", "https://a,b/", "https://[::1/", "https://" + strings.Repeat("a", 64) + ".example/",
+		"https://" + strings.Repeat("a.", 127) + "a/",
 	} {
 		require.Error(t, guard.CheckURL(wrong), wrong)
 	}

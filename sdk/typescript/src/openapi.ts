@@ -1318,7 +1318,7 @@ export interface components {
             description?: string | null;
             /** @description Whether it is delivered to; true unless it is given. */
             enabled?: boolean | null;
-            /** @description Only events of these types. */
+            /** @description Only events of these types. `kinds`, if given, must name the kind of each; for types that workers append it must name `worker`. */
             events?: components["schemas"]["ID"][] | null;
             /**
              * @description `{type, timestamp, data}` as Standard Webhooks proposes, or a CloudEvents 1.0 event in structured JSON.

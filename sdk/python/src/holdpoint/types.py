@@ -1306,7 +1306,8 @@ class WebhookBody(TypedDict):
     description: NotRequired[str | None]
     # Whether it is delivered to; true unless it is given.
     enabled: NotRequired[bool | None]
-    # Only events of these types.
+    # Only events of these types. `kinds`, if given, must name the kind of each; for types that workers append it must name
+    # `worker`.
     events: NotRequired[list[str] | None]
     # `{type, timestamp, data}` as Standard Webhooks proposes, or a CloudEvents 1.0 event in structured JSON.
     format: NotRequired[Literal['standard', 'cloudevents', None]]
