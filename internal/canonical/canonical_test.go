@@ -81,3 +81,13 @@ func TestIs(t *testing.T) {
 	require.True(t, members[3].Is("ö"))
 	require.Equal(t, `1`, string(members[0].Value))
 }
+
+func BenchmarkValue(b *testing.B) {
+	text := []byte(`{"id":"approval-1","tool_call_id":"call-1","tool_name":"bash","input":{"command":"rm -rf build"},"reason":"shell command","count":12,"list":["a",{"c":1,"b":null}]}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := canonical.Value(text); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
