@@ -93,6 +93,15 @@ func Split(object []byte) []Member {
 	return members
 }
 
+// Count returns how many members a valid object has.
+func Count(object []byte) (count int64) {
+	for f := (form{text: object, at: 1}); f.next() == '"'; f.at++ {
+		f.skip()
+		count++
+	}
+	return count
+}
+
 // Object returns the RFC 8785 form of an object with such members, whose order and values it may change
 // to that. It returns an error when there is no such form.
 func Object(members []Member) ([]byte, error) {

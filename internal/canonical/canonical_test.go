@@ -31,6 +31,7 @@ func FuzzObject(f *testing.F) {
 			require.True(t, err != nil || want.Kind() != '{', "%q: %v", text, errMembers)
 			return
 		}
+		require.EqualValues(t, len(members), canonical.Count(bytes.TrimSpace(text)))
 		got, errObject := canonical.Object(members)
 		require.Equal(t, before, text)
 		requireForm(t, want, err, got, errObject)

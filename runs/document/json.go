@@ -30,16 +30,7 @@ func Members(value api.JSON) int64 {
 	if Kind(value) != '{' {
 		return 0
 	}
-	decoder := jsontext.NewDecoder(bytes.NewReader(value), jsontext.AllowDuplicateNames(true))
-	count := int64(0)
-	if _, err := decoder.ReadToken(); err != nil {
-		return 0
-	}
-	for ; decoder.PeekKind() == '"'; count++ {
-		if _, err := decoder.ReadToken(); err != nil || decoder.SkipValue() != nil {
-			return 0
-		}
-	}
+	count := canonical.Count(bytes.TrimSpace(value))
 	if count < 2 {
 		return 0
 	}
