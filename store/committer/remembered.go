@@ -218,7 +218,7 @@ func (b *rememberedBatch) meetToken(waiting *call, remembered *runs.Remembered) 
 	if !known || token.RevokedAtMs != 0 || token.Turns(b.nowMs, b.nowMs+b.committer.options.ClockTolerance.Milliseconds()) {
 		return false
 	}
-	remembered.State.Tokens[token.TokenID] = token
+	remembered.UseToken(token)
 	b.tokens[token.TokenID] = token
 	return true
 }
