@@ -213,7 +213,12 @@ func (w *workingCopy) parked(runID string) bool {
 // emit appends an event of a run to the session's log, and saves the session. The caller saves
 // the run. The JSON form of the body begins with its type.
 func (w *workingCopy) emit(run *model.Run, eventType api.EventType, body any) {
-	text := document.Encode(body)
+	var text api.JSON
+	if _, plain := body.(plainEvent); plain {
+		text = api.JSON(`{"type":"` + eventType + `"}`)
+	} else {
+		text = document.Encode(body)
+	}
 	digest, err := chain.OwnBodyDigest(string(eventType), text)
 	if err != nil {
 		panic("runs: a body of an event has no canonical form: " + err.Error())
