@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"testing"
+	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/stretchr/testify/require"
@@ -80,6 +81,9 @@ type recorder struct {
 }
 
 func (r *recorder) Header() http.Header { return r.header }
+
+// SetWriteDeadline is that of a connection.
+func (r *recorder) SetWriteDeadline(time.Time) error { return nil }
 
 func (r *recorder) WriteHeader(status int) { r.status = status }
 

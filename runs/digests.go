@@ -31,7 +31,9 @@ func fingerprint(operation model.Operation, target string, canonicalBody []byte)
 	text = append(append(text, `,"operation":"`...), operation...)
 	text = append(append(append(text, `","target":"`...), target...), `"}`...)
 	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
+	var digits [2 * len(sum)]byte
+	hex.Encode(digits[:], sum[:])
+	return string(digits[:])
 }
 
 // canonicalBody returns the RFC 8785 form of a body for its fingerprint. It returns

@@ -58,7 +58,9 @@ func appendText(text []byte, value string) []byte {
 
 func sum(text []byte) string {
 	digest := sha256.Sum256(text)
-	return hex.EncodeToString(digest[:])
+	var digits [2 * len(digest)]byte
+	hex.Encode(digits[:], digest[:])
+	return string(digits[:])
 }
 
 // digestOfNothing is the digest of a body that has a type alone.

@@ -127,8 +127,9 @@ func Digest(value any) (string, error) {
 func DigestOfCanonical(canonical []byte) string {
 	sum := sha256.Sum256(canonical)
 	const prefix = "sha256:"
-	digest := append(make([]byte, 0, len(prefix)+hex.EncodedLen(len(sum))), prefix...)
-	return string(hex.AppendEncode(digest, sum[:]))
+	var digest [len(prefix) + 2*len(sum)]byte
+	hex.Encode(digest[copy(digest[:], prefix):], sum[:])
+	return string(digest[:])
 }
 
 // KeyedDigestPrefix begins the digest of a value that nobody may guess: a hexadecimal HMAC-SHA-256
