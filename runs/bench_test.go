@@ -67,3 +67,21 @@ func BenchmarkDecide(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkPrepareCreate measures what a run that is made and suspended costs its caller before any lock.
+func BenchmarkPrepareCreate(b *testing.B) {
+	command := func() *runs.CreateRun {
+		return &runs.CreateRun{
+			AgentID: "bench", Input: api.JSON(`{"plan":"clean the build folder"}`), Key: "key", Claim: &api.ClaimOptions{WorkerID: "bench"},
+			Suspend: &api.Suspension{Checkpoint: api.JSON(`{"step":3}`), Approvals: []api.ApprovalRequest{{
+				ID: "approval-1", ToolCallID: "call-1", ToolName: "bash", Input: api.JSON(`{"command":"rm -rf build"}`), Reason: "shell command",
+			}}},
+		}
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		if err := runs.Prepare(command(), runs.NewID); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -74,7 +74,8 @@ type createRunBody struct {
 	SourceKind   string            `json:"source_kind,omitempty"`
 	ActorID      string            `json:"actor_id,omitempty"`
 	Claim        *api.ClaimOptions `json:"claim,omitempty"`
-	Suspend      *api.Suspension   `json:"suspend,omitempty"`
+	// Suspend is the canonical form of the suspension.
+	Suspend api.JSON `json:"suspend,omitzero"`
 }
 
 // Needs implements Command.
@@ -134,16 +135,22 @@ func (c *CreateRun) prepare(newID IDSource) error {
 		given = c.CallersInput
 	}
 	var err error
+	var suspend api.JSON
+	if c.Suspend != nil {
+		if suspend, err = canonicalBody(c.Suspend); err != nil {
+			return err
+		}
+	}
 	c.canonical, err = canonicalBody(createRunBody{
 		RunID: c.RunID, Kind: c.Kind, Input: given, AgentID: c.AgentID, ParentRunID: c.ParentRunID,
 		Metadata: c.Metadata, SourcePlugin: c.SourcePlugin, SourceKind: c.SourceKind, ActorID: c.ActorID,
-		Claim: c.Claim, Suspend: c.Suspend,
+		Claim: c.Claim, Suspend: suspend,
 	})
 	if err != nil {
 		return err
 	}
 	if c.Suspend != nil {
-		if c.suspending, err = prepareSuspension(c.Suspend, c.sealer, c.traceparent, newID); err != nil {
+		if c.suspending, err = prepareSuspension(c.Suspend, suspend, c.sealer, c.traceparent, newID); err != nil {
 			return err
 		}
 		if err := c.seal(); err != nil {

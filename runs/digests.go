@@ -3,7 +3,6 @@ package runs
 import (
 	"crypto/sha256"
 	"encoding/hex"
-	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/document"
@@ -27,13 +26,14 @@ func noCanonicalForm() error { return refusal.Invalid(api.Fault{Detail: "has no 
 // (docs/spec/v1.md#fingerprint). The members are written in their canonical order; the target
 // is an id, so it needs no escaping.
 func fingerprint(operation model.Operation, target string, canonicalBody []byte) string {
-	var b strings.Builder
-	b.Grow(len(canonicalBody) + len(target) + 64)
-	b.WriteString(`{"body":`)
-	b.Write(canonicalBody)
-	b.WriteString(`,"operation":"` + string(operation) + `","target":"` + target + `"}`)
-	sum := sha256.Sum256([]byte(b.String()))
-	return hex.EncodeToString(sum[:])
+	text := make([]byte, 0, len(canonicalBody)+len(operation)+len(target)+64)
+	text = append(append(text, `{"body":`...), canonicalBody...)
+	text = append(append(text, `,"operation":"`...), operation...)
+	text = append(append(append(text, `","target":"`...), target...), `"}`...)
+	sum := sha256.Sum256(text)
+	var digits [2 * len(sum)]byte
+	hex.Encode(digits[:], sum[:])
+	return string(digits[:])
 }
 
 // canonicalBody returns the RFC 8785 form of a body for its fingerprint. It returns

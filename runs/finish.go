@@ -32,13 +32,23 @@ type Fail struct {
 	digest string
 }
 
+// completeBody and failBody are what the digests of the calls are made from.
+type (
+	completeBody struct {
+		Complete api.JSON `json:"complete"`
+	}
+	failBody struct {
+		Fail string `json:"fail"`
+	}
+)
+
 // Needs implements Command.
 func (c *Complete) Needs() Needs { return Needs{RunID: c.RunID} }
 
 func (c *Complete) prepare(IDSource) error {
 	document.AbsentNull(&c.Output)
 	var err error
-	c.digest, err = digestOf(map[string]any{"complete": c.Output})
+	c.digest, err = digestOf(completeBody{c.Output})
 	return err
 }
 
@@ -70,7 +80,7 @@ func (c *Fail) prepare(IDSource) error {
 		return err
 	}
 	var err error
-	c.digest, err = digestOf(map[string]any{"fail": c.Error})
+	c.digest, err = digestOf(failBody{c.Error})
 	return err
 }
 

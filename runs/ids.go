@@ -31,5 +31,7 @@ func NewID(prefix string) string {
 	if err != nil {
 		panic("runs: the operating system has no randomness: " + err.Error())
 	}
-	return prefix + "_" + crockford.EncodeToString(id[:])
+	text := make([]byte, 0, 64)
+	text = append(append(text, prefix...), '_')
+	return string(crockford.AppendEncode(text, id[:]))
 }

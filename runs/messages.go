@@ -92,7 +92,7 @@ func (w *workingCopy) message(messageID string) *model.Message {
 		return nil
 	}
 	message := *row
-	w.messages[messageID] = &message
+	put(&w.messages, messageID, &message)
 	return &message
 }
 

@@ -4,6 +4,7 @@ import (
 	"reflect"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
@@ -24,26 +25,26 @@ type Remembered struct {
 
 // RememberNew returns a session that nobody else can know: its id was made just now.
 func RememberNew(sessionID string) *Remembered {
-	return &Remembered{State: NewState(sessionID), shown: map[string]bool{}, mail: map[string]bool{}}
+	return &Remembered{State: &State{SessionID: sessionID}}
 }
 
 // Remember returns what is left of a state that was loaded for some needs. It takes the state
 // over. Call [Remembered.Applied] for each change that was applied to it, and then
 // [Remembered.Committed].
 func Remember(state *State, needs []Needs) *Remembered {
-	r := &Remembered{State: state, before: state.Session, shown: map[string]bool{}, mail: map[string]bool{}}
+	r := &Remembered{State: state, before: state.Session}
 	if state.Session != nil && state.Session.ActiveRunID != "" {
-		r.shown[state.Session.ActiveRunID] = true
+		put(&r.shown, state.Session.ActiveRunID, true)
 	}
 	for i := range needs {
-		r.shown[needs[i].RunID] = true
+		put(&r.shown, needs[i].RunID, true)
 		if needs[i].RunMessages {
-			r.mail[needs[i].RunID] = true
+			put(&r.mail, needs[i].RunID, true)
 		}
 	}
 	for runID, run := range state.Runs {
 		if run.Status == api.StatusQueued {
-			r.shown[runID] = true // it has asked for nothing yet
+			put(&r.shown, runID, true) // it has asked for nothing yet
 		}
 	}
 	return r
@@ -55,7 +56,8 @@ func (r *Remembered) Before() *model.Session { return r.before }
 // Applied tells that a change was applied to the state. All rows of a new run are in it.
 func (r *Remembered) Applied(change *Change) {
 	for _, run := range change.NewRuns {
-		r.shown[run.RunID], r.mail[run.RunID] = true, true
+		put(&r.shown, run.RunID, true)
+		put(&r.mail, run.RunID, true)
 	}
 }
 
@@ -85,14 +87,18 @@ func (r *Remembered) Committed() {
 			}
 		}
 	}
-	clear(r.State.LeftOut)
-	r.State.Queued, r.State.OpenClarifications, r.State.Mailbox = nil, nil, nil
-	clear(r.State.Records)
-	clear(r.State.Effects)
-	clear(r.State.Rules)
-	clear(r.State.Tokens)
-	clear(r.State.NameCounts)
+	state := r.State
+	if len(state.Runs) == 0 {
+		// What is over is remembered longest and is most of what there is. Maps would be most of it.
+		state.Runs, state.Requests, state.Messages, r.shown, r.mail = nil, nil, nil, nil, nil
+	}
+	state.LeftOut = nil
+	state.Queued, state.OpenClarifications, state.Mailbox = nil, nil, nil
+	state.Records, state.Effects, state.Rules, state.RuleCounts, state.Tokens, state.NameCounts = nil, nil, nil, nil, nil, nil
 }
+
+// UseToken puts the token of a caller who decides now into the state.
+func (r *Remembered) UseToken(token *auth.Token) { put(&r.State.Tokens, token.TokenID, token) }
 
 // Answers reports whether the rows answer a need, and all that is always loaded. Rules must be
 // none, whatever is to be inserted must not be there, and the token must be the one that is put in

@@ -77,16 +77,13 @@ func sensitiveInputs(s *api.Suspension) bool {
 	return false
 }
 
-// suspensionDigest is digestOf, keyed when an input or a callback is not to be guessed.
-func suspensionDigest(s *api.Suspension, sealer Sealer) (string, error) {
+// suspensionDigest is the digest of a suspension with that canonical form, keyed when an input or a
+// callback is not to be guessed.
+func suspensionDigest(s *api.Suspension, canonical []byte, sealer Sealer) string {
 	if !sensitiveInputs(s) && !hasCallbacks(s) {
-		return digestOf(s)
+		return document.DigestOfCanonical(canonical)
 	}
-	canonical, err := canonicalBody(s)
-	if err != nil {
-		return "", err
-	}
-	return keyedDigestPrefix + sealer.Fingerprint(canonical), nil
+	return keyedDigestPrefix + sealer.Fingerprint(canonical)
 }
 
 // seal encrypts the sensitive inputs and the callbacks of the suspension under a data key, and makes their digests with

@@ -172,11 +172,8 @@ func (w *workingCopy) editRule(rule *rules.Rule) *rules.Rule {
 	if working := w.rules[rule.RuleID]; working != nil {
 		return working
 	}
-	if w.rules == nil {
-		w.rules = map[string]*rules.Rule{}
-	}
 	working := *rule
-	w.rules[rule.RuleID] = &working
+	put(&w.rules, rule.RuleID, &working)
 	w.changes.UpdatedRules = append(w.changes.UpdatedRules, &working)
 	return &working
 }

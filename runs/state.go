@@ -19,7 +19,7 @@ type RequestKey struct {
 
 // State has the rows from which decisions about one session are made. An engine fills it under
 // the session's lock with what the Needs of the waiting commands name. A row that is absent was
-// not asked for, or does not exist.
+// not asked for, or does not exist. A map may be nil.
 type State struct {
 	SessionID string
 	// Session is nil when it does not exist.
@@ -149,42 +149,51 @@ func (s *State) Apply(change Change) {
 	}
 	for _, list := range [][]*model.Run{change.NewRuns, change.UpdatedRuns} {
 		for _, run := range list {
-			s.Runs[run.RunID] = run
+			put(&s.Runs, run.RunID, run)
 		}
 	}
 	for _, list := range [][]*model.Request{change.NewRequests, change.SettledRequests, change.RedeemedRequests} {
 		for _, request := range list {
-			s.Requests[RequestKey{request.RunID, request.RequestID}] = request
+			put(&s.Requests, RequestKey{request.RunID, request.RequestID}, request)
 		}
 	}
 	for _, record := range change.Records {
-		s.Records[record.RecordKey] = record
+		put(&s.Records, record.RecordKey, record)
 		if record.Operation == model.OperationName {
-			s.NameCounts[record.RunID]++
+			put(&s.NameCounts, record.RunID, s.NameCounts[record.RunID]+1)
 		}
 	}
 	for _, list := range [][]*model.Effect{change.NewEffects, change.UpdatedEffects} {
 		for _, effect := range list {
-			s.Effects[effect.EffectID] = effect
+			put(&s.Effects, effect.EffectID, effect)
 		}
 	}
 	for _, list := range [][]*model.Message{change.NewMessages, change.UpdatedMessages} {
 		for _, message := range list {
-			s.Messages[message.MessageID] = message
+			put(&s.Messages, message.MessageID, message)
 		}
 	}
 	for _, rule := range change.NewRules {
 		count := s.RuleCounts[rule.SessionID]
 		count.add(rule)
-		s.RuleCounts[rule.SessionID] = count
+		put(&s.RuleCounts, rule.SessionID, count)
 	}
 	for _, list := range [][]*rules.Rule{change.NewRules, change.UpdatedRules} {
 		for _, rule := range list {
-			s.Rules[rule.RuleID] = rule
+			put(&s.Rules, rule.RuleID, rule)
 			s.noteChange(rule)
 		}
 	}
 	s.moveUp(change.dequeued)
+}
+
+// put sets a value of a map, which is made with the first: a map takes some objects of the heap also
+// when it is empty.
+func put[K comparable, V any](values *map[K]V, key K, value V) {
+	if *values == nil {
+		*values = map[K]V{}
+	}
+	(*values)[key] = value
 }
 
 // noteChange makes the version another one, so that a command of the same batch that was matched

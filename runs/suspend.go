@@ -47,8 +47,11 @@ func (c *Suspend) prepare(newID IDSource) error {
 	if err := faults.Err(); err != nil {
 		return err
 	}
-	var err error
-	c.suspending, err = prepareSuspension(&c.Suspension, c.sealer, c.traceparent, newID)
+	canonical, err := canonicalBody(&c.Suspension)
+	if err != nil {
+		return err
+	}
+	c.suspending, err = prepareSuspension(&c.Suspension, canonical, c.sealer, c.traceparent, newID)
 	if err == nil && c.SuspensionID == "" {
 		c.SuspensionID = c.idFromCall()
 	}

@@ -97,17 +97,15 @@ func makeForm(request any, form *document.Object) error {
 	return nil
 }
 
-// prepareSuspension makes the handles and digests of a checked suspension. The suspension's digest
-// is taken first, without what the service makes. The caller gives it an id when it has none.
-func prepareSuspension(s *api.Suspension, sealer Sealer, traceparent string, newID IDSource) (raisedSuspension, error) {
+// prepareSuspension makes the handles and digests of a checked suspension with that canonical form,
+// which is without what the service makes. The caller gives it an id when it has none.
+func prepareSuspension(s *api.Suspension, canonical []byte, sealer Sealer, traceparent string, newID IDSource) (raisedSuspension, error) {
 	prepared := raisedSuspension{Suspension: s, inputDigests: make([]string, len(s.Approvals))}
 	var err error
 	if prepared.secrets, err = secretsOf(s, sealer); err != nil {
 		return prepared, err
 	}
-	if prepared.digest, err = suspensionDigest(s, sealer); err != nil {
-		return prepared, err
-	}
+	prepared.digest = suspensionDigest(s, canonical, sealer)
 	if prepared.secrets != nil {
 		prepared.secrets.callbacks = takeCallbacks(s)
 	}

@@ -46,10 +46,7 @@ type workingCopy struct {
 }
 
 func newWorkingCopy(state *State, nowMs int64) *workingCopy {
-	w := &workingCopy{
-		state: state, nowMs: nowMs,
-		runs: map[string]*model.Run{}, requests: map[RequestKey]*model.Request{}, messages: map[string]*model.Message{},
-	}
+	w := &workingCopy{state: state, nowMs: nowMs}
 	if state.Session != nil {
 		session := *state.Session
 		w.session = &session
@@ -92,7 +89,7 @@ func (w *workingCopy) run(runID string) *model.Run {
 	}
 	run := *row
 	run.CheckpointSet = false
-	w.runs[runID] = &run
+	put(&w.runs, runID, &run)
 	return &run
 }
 
@@ -125,7 +122,7 @@ func (w *workingCopy) isSaved(run *model.Run) bool {
 
 // addRun inserts the run with the change.
 func (w *workingCopy) addRun(run *model.Run) {
-	w.runs[run.RunID] = run
+	put(&w.runs, run.RunID, run)
 	w.changes.NewRuns = append(w.changes.NewRuns, run)
 }
 
@@ -142,7 +139,7 @@ func (w *workingCopy) request(runID, requestID string) *model.Request {
 // addRequest inserts the request with the change.
 func (w *workingCopy) addRequest(request *model.Request) {
 	w.listedRequests = append(w.requestsOf(request.RunID), request)
-	w.requests[RequestKey{request.RunID, request.RequestID}] = request
+	put(&w.requests, RequestKey{request.RunID, request.RequestID}, request)
 	w.changes.NewRequests = append(w.changes.NewRequests, request)
 }
 
@@ -153,7 +150,7 @@ func (w *workingCopy) editRequest(request *model.Request) *model.Request {
 		return working
 	}
 	working := *request
-	w.requests[key] = &working
+	put(&w.requests, key, &working)
 	if w.listedRunID == request.RunID {
 		place, _ := slices.BinarySearchFunc(w.listedRequests, request.Number, compareNumber)
 		w.listedRequests[place] = &working
@@ -166,7 +163,7 @@ func (w *workingCopy) editRequest(request *model.Request) *model.Request {
 func (w *workingCopy) redeemRequest(request *model.Request, redemption model.Redemption) {
 	working := *request
 	working.Redemption = document.Encode(redemption)
-	w.requests[RequestKey{request.RunID, request.RequestID}] = &working
+	put(&w.requests, RequestKey{request.RunID, request.RequestID}, &working)
 	w.listedRunID, w.listedRequests = "", nil
 	w.changes.RedeemedRequests = append(w.changes.RedeemedRequests, &working)
 }
@@ -216,7 +213,12 @@ func (w *workingCopy) parked(runID string) bool {
 // emit appends an event of a run to the session's log, and saves the session. The caller saves
 // the run. The JSON form of the body begins with its type.
 func (w *workingCopy) emit(run *model.Run, eventType api.EventType, body any) {
-	text := document.Encode(body)
+	var text api.JSON
+	if _, plain := body.(plainEvent); plain {
+		text = api.JSON(`{"type":"` + eventType + `"}`)
+	} else {
+		text = document.Encode(body)
+	}
 	digest, err := chain.OwnBodyDigest(string(eventType), text)
 	if err != nil {
 		panic("runs: a body of an event has no canonical form: " + err.Error())

@@ -58,7 +58,9 @@ func appendText(text []byte, value string) []byte {
 
 func sum(text []byte) string {
 	digest := sha256.Sum256(text)
-	return hex.EncodeToString(digest[:])
+	var digits [2 * len(digest)]byte
+	hex.Encode(digits[:], digest[:])
+	return string(digits[:])
 }
 
 // digestOfNothing is the digest of a body that has a type alone.
@@ -88,9 +90,14 @@ func DigestOfCanonical(body []byte) string { return sum(body) }
 // OwnBodyDigest is [BodyDigest] for a body that begins with its type, as the service writes them.
 // The type must be one that JSON writes without escapes.
 func OwnBodyDigest(eventType string, body []byte) (string, error) {
-	rest, found := bytes.CutPrefix(body, []byte(`{"type":"`+eventType+`"`))
+	rest, found := bytes.CutPrefix(body, []byte(`{"type":"`))
+	if found && len(rest) > len(eventType) && string(rest[:len(eventType)]) == eventType && rest[len(eventType)] == '"' {
+		rest = rest[len(eventType)+1:]
+	} else {
+		return BodyDigest(body)
+	}
 	switch {
-	case !found || len(rest) == 0:
+	case len(rest) == 0:
 		return BodyDigest(body)
 	case string(rest) == "}":
 		return digestOfNothing, nil

@@ -12,8 +12,10 @@ import (
 	"crypto/ed25519"
 	"crypto/rand"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -60,9 +62,9 @@ type Keeper interface {
 
 // Keys signs with one key and verifies with all. It is safe for concurrent use.
 type Keys struct {
-	signers sync.Map // jose.Signer by purpose
-	key     jose.JSONWebKey
-	own     []PublicKey
+	starts  sync.Map // by purpose, what each JWS begins with: the header and the dot
+	private ed25519.PrivateKey
+	own     []PublicKey // the first is that of private
 	keeper  Keeper
 	nowMs   func() int64
 	reads   singleflight.Group
@@ -79,7 +81,7 @@ func New(private []ed25519.PrivateKey, keeper Keeper, nowMs func() int64) (*Keys
 	if len(private) == 0 {
 		return nil, errors.New("there is no private key to sign with")
 	}
-	k := &Keys{keeper: keeper, nowMs: nowMs}
+	k := &Keys{private: private[0], keeper: keeper, nowMs: nowMs}
 	for _, key := range private {
 		public, err := publicOf(key, nowMs())
 		if err != nil {
@@ -87,10 +89,16 @@ func New(private []ed25519.PrivateKey, keeper Keeper, nowMs func() int64) (*Keys
 		}
 		k.own = append(k.own, public)
 	}
-	k.key = jose.JSONWebKey{Key: private[0], KeyID: k.own[0].KeyID}
 	known, err := publicKeys(k.own)
 	k.known = known
 	return k, err
+}
+
+// joseHeader is the header of a JWS. The order of its members is that of jose's signers.
+type joseHeader struct {
+	Alg string `json:"alg"`
+	Kid string `json:"kid"`
+	Typ string `json:"typ"`
 }
 
 // Generate returns a new private key.
@@ -122,24 +130,24 @@ func (k *Keys) Publish(ctx context.Context) error {
 }
 
 // KeyID returns the id of the key that signs.
-func (k *Keys) KeyID() string { return k.key.KeyID }
+func (k *Keys) KeyID() string { return k.own[0].KeyID }
 
 // Sign returns the compact JWS of a payload. The purpose is its "typ": what was signed for one
 // purpose is refused for every other.
 func (k *Keys) Sign(purpose string, payload []byte) (string, error) {
-	signer, known := k.signers.Load(purpose)
+	start, known := k.starts.Load(purpose)
 	if !known {
-		made, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.EdDSA, Key: k.key}, (&jose.SignerOptions{}).WithType(jose.ContentType(purpose)))
+		header, err := json.Marshal(joseHeader{Alg: string(jose.EdDSA), Kid: k.KeyID(), Typ: purpose})
 		if err != nil {
 			return "", fmt.Errorf("sign: %w", err)
 		}
-		signer, _ = k.signers.LoadOrStore(purpose, made)
+		start, _ = k.starts.LoadOrStore(purpose, base64.RawURLEncoding.EncodeToString(header)+".")
 	}
-	signed, err := signer.(jose.Signer).Sign(payload) //nolint:forcetypeassert // nothing else is stored
-	if err != nil {
-		return "", fmt.Errorf("sign: %w", err)
-	}
-	return signed.CompactSerialize()
+	text := []byte(start.(string)) //nolint:forcetypeassert // nothing else is stored
+	text = slices.Grow(text, base64.RawURLEncoding.EncodedLen(len(payload))+len(".")+base64.RawURLEncoding.EncodedLen(ed25519.SignatureSize))
+	text = base64.RawURLEncoding.AppendEncode(text, payload)
+	signature := ed25519.Sign(k.private, text)
+	return string(base64.RawURLEncoding.AppendEncode(append(text, '.'), signature)), nil
 }
 
 // Verify returns the payload of a compact JWS that this service signed for a purpose, at whatever

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/go-jose/go-jose/v4"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 
@@ -62,6 +63,42 @@ func TestWhatAnotherReplicaSignsIsKnownWithinASecond(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, set.Keys, 2)
 	require.Equal(t, two.KeyID(), set.Keys[0].Kid, "the newest first")
+}
+
+// TestASignatureIsThatOfTheLibrary: it is put together here, and is what a signer of package jose writes.
+func TestASignatureIsThatOfTheLibrary(t *testing.T) {
+	t.Parallel()
+	private, err := signing.Generate()
+	require.NoError(t, err)
+	keys := newKeys(t, nil, func() int64 { return 1 }, private)
+	for _, typ := range []string{purpose, api.GrantPurpose} {
+		signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.EdDSA, Key: jose.JSONWebKey{Key: private, KeyID: keys.KeyID()}},
+			(&jose.SignerOptions{}).WithType(jose.ContentType(typ)))
+		require.NoError(t, err)
+		for _, payload := range []string{"", "x", `{"jti":"ü"}`, strings.Repeat("long ", 1000)} {
+			byLibrary, err := signer.Sign([]byte(payload))
+			require.NoError(t, err)
+			want, err := byLibrary.CompactSerialize()
+			require.NoError(t, err)
+			got, err := keys.Sign(typ, []byte(payload))
+			require.NoError(t, err)
+			require.Equal(t, want, got)
+		}
+	}
+}
+
+func BenchmarkSign(b *testing.B) {
+	private, err := signing.Generate()
+	require.NoError(b, err)
+	keys, err := signing.New([]ed25519.PrivateKey{private}, nil, func() int64 { return 1 })
+	require.NoError(b, err)
+	payload := []byte(strings.Repeat("x", 400))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := keys.Sign(purpose, payload); err != nil {
+			b.Fatal(err)
+		}
+	}
 }
 
 // TestAKeyThatWasMadeJustNowIsKnown: a replica that has read the keys waits until it may again.

@@ -52,6 +52,7 @@ func (a *Access) Guard(method, path string, next HandlerFunc) HandlerFunc {
 	if stream {
 		enter = a.enterStream
 	}
+	local := auth.Local()
 	return func(w http.ResponseWriter, r *http.Request) error {
 		open, err := a.open(r.Context())
 		if err != nil {
@@ -63,7 +64,7 @@ func (a *Access) Guard(method, path string, next HandlerFunc) HandlerFunc {
 				return err
 			}
 			defer done()
-			return next(w, r.WithContext(auth.With(r.Context(), auth.Local())))
+			return next(w, r.WithContext(auth.With(r.Context(), local)))
 		}
 		identity, during, leave, err := enter(w, r)
 		if err != nil {

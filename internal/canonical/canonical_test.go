@@ -31,6 +31,7 @@ func FuzzObject(f *testing.F) {
 			require.True(t, err != nil || want.Kind() != '{', "%q: %v", text, errMembers)
 			return
 		}
+		require.EqualValues(t, len(members), canonical.Count(bytes.TrimSpace(text)))
 		got, errObject := canonical.Object(members)
 		require.Equal(t, before, text)
 		requireForm(t, want, err, got, errObject)
@@ -80,4 +81,14 @@ func TestIs(t *testing.T) {
 	require.False(t, members[2].Is("type"))
 	require.True(t, members[3].Is("ö"))
 	require.Equal(t, `1`, string(members[0].Value))
+}
+
+func BenchmarkValue(b *testing.B) {
+	text := []byte(`{"id":"approval-1","tool_call_id":"call-1","tool_name":"bash","input":{"command":"rm -rf build"},"reason":"shell command","count":12,"list":["a",{"c":1,"b":null}]}`)
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := canonical.Value(text); err != nil {
+			b.Fatal(err)
+		}
+	}
 }

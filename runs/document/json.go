@@ -15,6 +15,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/internal/canonical"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -29,16 +30,7 @@ func Members(value api.JSON) int64 {
 	if Kind(value) != '{' {
 		return 0
 	}
-	decoder := jsontext.NewDecoder(bytes.NewReader(value), jsontext.AllowDuplicateNames(true))
-	count := int64(0)
-	if _, err := decoder.ReadToken(); err != nil {
-		return 0
-	}
-	for ; decoder.PeekKind() == '"'; count++ {
-		if _, err := decoder.ReadToken(); err != nil || decoder.SkipValue() != nil {
-			return 0
-		}
-	}
+	count := canonical.Count(bytes.TrimSpace(value))
 	if count < 2 {
 		return 0
 	}
@@ -110,15 +102,15 @@ func zero(literal string) bool {
 // Canonical returns the RFC 8785 form of a value. Compare or hash values in this form only: two
 // texts of one value have the same one. It returns an error when the value has none.
 func Canonical(value any) ([]byte, error) {
-	text, err := json.Marshal(value, json.Deterministic(true))
+	text, err := json.Marshal(value)
 	if err != nil {
 		return nil, fmt.Errorf("encode: %w", err)
 	}
-	canonical := jsontext.Value(text)
-	if err := canonical.Canonicalize(); err != nil {
+	form, err := canonical.Value(text)
+	if err != nil {
 		return nil, fmt.Errorf("canonical form: %w", err)
 	}
-	return canonical, nil
+	return form, nil
 }
 
 // Digest returns "sha256:" and the hexadecimal SHA-256 of the value's [Canonical] form. The
@@ -128,8 +120,16 @@ func Digest(value any) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return DigestOfCanonical(canonical), nil
+}
+
+// DigestOfCanonical is [Digest] for a [Canonical] form.
+func DigestOfCanonical(canonical []byte) string {
 	sum := sha256.Sum256(canonical)
-	return "sha256:" + hex.EncodeToString(sum[:]), nil
+	const prefix = "sha256:"
+	var digest [len(prefix) + 2*len(sum)]byte
+	hex.Encode(digest[copy(digest[:], prefix):], sum[:])
+	return string(digest[:])
 }
 
 // KeyedDigestPrefix begins the digest of a value that nobody may guess: a hexadecimal HMAC-SHA-256

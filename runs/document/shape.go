@@ -17,8 +17,11 @@ type Shape struct {
 	quoted  bool
 	element *Shape            // of an array or a dictionary
 	members map[string]*Shape // of an object
-	// names and required are in the order of the fields.
-	names, required []string
+	// name is that of a member of an object, and required says that it must be there.
+	name     string
+	required bool
+	// names and requiredNames are in the order of the fields.
+	names, requiredNames []string
 	// closed: a member that is not in names is a fault; else it is ignored.
 	closed bool
 }
@@ -87,10 +90,11 @@ func (s *Shape) addFields(of reflect.Type) {
 		case field.IsExported() && name != "-":
 			member := ShapeOf(field.Type)
 			member.quoted = slices.Contains(strings.Split(options, ","), "string")
+			member.name, member.required = name, rule == "required"
 			s.members[name] = member
 			s.names = append(s.names, name)
-			if rule == "required" {
-				s.required = append(s.required, name)
+			if member.required {
+				s.requiredNames = append(s.requiredNames, name)
 			}
 		}
 	}
@@ -100,7 +104,7 @@ func (s *Shape) addFields(of reflect.Type) {
 func (s *Shape) Names() []string { return slices.Clone(s.names) }
 
 // Required returns the members that must be there and not be null.
-func (s *Shape) Required() []string { return slices.Clone(s.required) }
+func (s *Shape) Required() []string { return slices.Clone(s.requiredNames) }
 
 // Closed reports whether members that are not among Names are faults.
 func (s *Shape) Closed() bool { return s.closed }

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -18,8 +20,10 @@ import (
 // the text itself. The error is bad_request, as [Check] has it, invalid_request with all faults so
 // far for a text that nests too deeply to be read on, or nil.
 func (s *Shape) Check(text []byte, faults *refusal.Faults) ([]byte, error) {
-	c := shapeCheck{decoder: jsontext.NewDecoder(bytes.NewReader(text)), text: text, faults: faults}
-	if err := c.value(s, len(s.required) == 0); err != nil {
+	reading, end := read(text)
+	defer end()
+	c := shapeCheck{decoder: reading, text: text, faults: faults}
+	if err := c.value(s, len(s.requiredNames) == 0); err != nil {
 		return nil, err
 	}
 	switch _, err := c.decoder.ReadToken(); {
@@ -29,6 +33,27 @@ func (s *Shape) Check(text []byte, faults *refusal.Faults) ([]byte, error) {
 		return nil, syntaxError(err)
 	}
 	return nil, &refusal.Error{Code: api.CodeBadRequest, Detail: "the body holds more than one JSON value"}
+}
+
+// reading is a decoder with what it reads from. One serves for many texts, so that its stacks are made once.
+type reading struct {
+	decoder jsontext.Decoder
+	text    bytes.Buffer
+}
+
+var readings = sync.Pool{New: func() any { return new(reading) }}
+
+// read returns a decoder of a text, and what to call when nothing more is read. A decoder reads a
+// bytes.Buffer in place.
+func read(text []byte) (decoder *jsontext.Decoder, end func()) {
+	r, _ := readings.Get().(*reading)
+	r.text = *bytes.NewBuffer(text)
+	r.decoder.Reset(&r.text)
+	return &r.decoder, func() {
+		r.text = bytes.Buffer{}
+		r.decoder.Reset(&r.text)
+		readings.Put(r)
+	}
 }
 
 // shapeCheck is one reading of a text.
@@ -135,21 +160,15 @@ func (c *shapeCheck) object(shape *Shape) error {
 	if err := c.begin(); err != nil {
 		return err
 	}
-	var given map[string]bool
-	if len(shape.required) > 0 {
-		given = make(map[string]bool, len(shape.required))
-	}
+	given := make([]string, 0, 8)
 	for kind := c.decoder.PeekKind(); kind != '}' && kind != 0; kind = c.decoder.PeekKind() {
-		token, err := c.decoder.ReadToken()
-		if err != nil {
-			return syntaxError(err)
-		}
-		name := token.String()
-		member := shape.members[name]
+		member, err := c.member(shape)
 		switch {
+		case err != nil:
+			return err
 		case member != nil:
-			if given != nil && (member.kind == anyValue || c.decoder.PeekKind() != 'n') {
-				given[name] = true
+			if member.required && (member.kind == anyValue || c.decoder.PeekKind() != 'n') {
+				given = append(given, member.name)
 			}
 			err = c.value(member, true)
 		default:
@@ -165,12 +184,31 @@ func (c *shapeCheck) object(shape *Shape) error {
 	if err := c.end(); err != nil {
 		return err
 	}
-	for _, name := range shape.required {
-		if !given[name] {
+	for _, name := range shape.requiredNames {
+		if !slices.Contains(given, name) {
 			c.faults.Add(string(c.decoder.StackPointer().AppendToken(name)), "is required")
 		}
 	}
 	return nil
+}
+
+// member reads the name of a member, and returns its shape, nil for one that is not known.
+func (c *shapeCheck) member(shape *Shape) (*Shape, error) {
+	if c.decoder.PeekKind() != '"' {
+		_, err := c.decoder.ReadToken()
+		return nil, syntaxError(err)
+	}
+	quoted, err := c.decoder.ReadValue()
+	if err != nil {
+		return nil, syntaxError(err)
+	}
+	name := quoted[1 : len(quoted)-1]
+	if bytes.IndexByte(name, '\\') >= 0 {
+		if name, err = jsontext.AppendUnquote(nil, quoted); err != nil {
+			return nil, syntaxError(err)
+		}
+	}
+	return shape.members[string(name)], nil
 }
 
 // begin reads the start of an object or an array.

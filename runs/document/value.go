@@ -1,7 +1,7 @@
 package document
 
 import (
-	"cmp"
+	"bytes"
 	"fmt"
 	"slices"
 	"strconv"
@@ -55,14 +55,14 @@ func Integer(number int64) Value {
 
 // Array returns the array of the values.
 func Array(values []Value) Value {
-	return join('[', ']', len(values), func(at int) ([]byte, Value) { return nil, values[at] })
+	return join('[', ']', len(values), func(at int) ([]byte, *Value) { return nil, &values[at] })
 }
 
 // Object is a JSON object by its members, in the order of RFC 8785. The zero value is the empty one.
 type Object []named
 
 type named struct {
-	// name is the quoted name and the colon.
+	// name has its quotes.
 	name  []byte
 	value Value
 }
@@ -74,18 +74,19 @@ func ObjectOf(value any) (Object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode: %w", err)
 	}
-	members, err := canonical.Members(text)
-	if err != nil {
-		return nil, fmt.Errorf("encode %T: %w", value, err)
+	members := canonical.Split(text)
+	if members == nil && string(text) != "{}" {
+		return nil, fmt.Errorf("encode %T: it is not an object", value)
 	}
-	var object Object
-	for _, m := range members {
+	object := make(Object, len(members))
+	for i, m := range members {
 		value, err := valueOfText(m.Value)
 		if err != nil {
 			return nil, err
 		}
-		object = object.with(named{append(m.Name, ':'), value})
+		object[i] = named{m.Name, value}
 	}
+	slices.SortFunc(object, func(a, b named) int { return bytes.Compare(a.name, b.name) })
 	return object, nil
 }
 
@@ -109,7 +110,7 @@ func (o Object) And(added Object) Object {
 // With returns the object with a member set. The name must be one of the service's own: a text that
 // JSON writes without escapes.
 func (o Object) With(name string, value Value) Object {
-	return o.with(named{[]byte(`"` + name + `":`), value})
+	return o.with(named{[]byte(`"` + name + `"`), value})
 }
 
 func (o Object) with(added named) Object {
@@ -127,51 +128,51 @@ func (o Object) find(name []byte) (place int, found bool) {
 	return slices.BinarySearchFunc(o, name, func(m named, name []byte) int {
 		// The quote behind a name is less than any letter, digit or underscore: so a name comes
 		// before the longer ones that begin with it.
-		return cmp.Compare(string(m.name), string(name))
+		return bytes.Compare(m.name, name)
 	})
 }
 
 // Value returns the object as a value.
 func (o Object) Value() Value {
-	return join('{', '}', len(o), func(at int) ([]byte, Value) { return o[at].name, o[at].value })
+	return join('{', '}', len(o), func(at int) ([]byte, *Value) { return o[at].name, &o[at].value })
 }
 
-// join puts parts together, each with what stands before it.
-func join(start, end byte, count int, partAt func(at int) (before []byte, value Value)) Value {
-	textSize, canonicalSize, same := 2+count, 2+count, true
+// join puts parts together, each with its name, which is nil in an array.
+func join(start, end byte, count int, partAt func(at int) (name []byte, value *Value)) Value {
+	textSize, canonicalSize, same := 2+2*count, 2+2*count, true
 	for at := range count {
-		before, value := partAt(at)
-		textSize += len(before) + len(value.Text)
-		canonicalSize += len(before) + len(value.Canonical)
+		name, value := partAt(at)
+		textSize += len(name) + len(value.Text)
+		canonicalSize += len(name) + len(value.Canonical)
 		same = same && sameText(value)
 	}
-	text := append(make([]byte, 0, textSize), start)
-	canonical := text
-	if !same {
-		canonical = append(make([]byte, 0, canonicalSize), start)
+	add := func(to []byte, at int, name, value []byte) []byte {
+		if at > 0 {
+			to = append(to, ',')
+		}
+		if name != nil {
+			to = append(append(to, name...), ':')
+		}
+		return append(to, value...)
 	}
+	text := append(make([]byte, 0, textSize), start)
 	for at := range count {
-		before, value := partAt(at)
-		if at > 0 {
-			text = append(text, ',')
-		}
-		text = append(append(text, before...), value.Text...)
-		if same {
-			continue
-		}
-		if at > 0 {
-			canonical = append(canonical, ',')
-		}
-		canonical = append(append(canonical, before...), value.Canonical...)
+		name, value := partAt(at)
+		text = add(text, at, name, value.Text)
 	}
 	text = append(text, end)
 	if same {
 		return Value{text, text}
 	}
+	canonical := append(make([]byte, 0, canonicalSize), start)
+	for at := range count {
+		name, value := partAt(at)
+		canonical = add(canonical, at, name, value.Canonical)
+	}
 	return Value{text, append(canonical, end)}
 }
 
 // sameText reports whether both texts of a value are one.
-func sameText(value Value) bool {
+func sameText(value *Value) bool {
 	return len(value.Text) == len(value.Canonical) && (len(value.Text) == 0 || &value.Text[0] == &value.Canonical[0])
 }

@@ -125,14 +125,36 @@ func (r *RunRecord) settled() []*Request {
 // ClaimOf returns the claim that belongs to the newest lease, with the run as it is now. The
 // record must have been read with its payload.
 func (r *RunRecord) ClaimOf() api.Claim {
+	view := r.View()
+	resume := ownResume(view.Resume)
+	if resume == nil {
+		resume = r.Resume()
+	}
 	return api.Claim{
-		Run: r.View(), Input: r.Run.Input, Checkpoint: r.Run.Checkpoint, Resume: r.Resume(), Attempt: max(r.Run.Attempt, 1),
+		Run: view, Input: r.Run.Input, Checkpoint: r.Run.Checkpoint, Resume: resume, Attempt: max(r.Run.Attempt, 1),
 		Lease: api.ClaimedLease{Fence: FenceText(r.Run.Fence), WorkerID: r.Run.WorkerID, ExpiresAtMs: r.Run.LeaseExpiresAtMs},
 	}
 }
 
 // FirstFence is that of the claim with which a run is made.
 const FirstFence = 1
+
+// ownResume returns a Resume in which the lists and the grants are other ones: that of a claim gets the
+// grants of the holder, and that of its run does not.
+func ownResume(shown *api.Resume) *api.Resume {
+	if shown == nil {
+		return nil
+	}
+	own := *shown
+	own.Approvals, own.Questions = slices.Clone(own.Approvals), slices.Clone(own.Questions)
+	for i := range own.Approvals {
+		if grant := own.Approvals[i].Resolution.Grant; grant != nil {
+			ownGrant := *grant
+			own.Approvals[i].Resolution.Grant = &ownGrant
+		}
+	}
+	return &own
+}
 
 // FirstClaimOf returns the claim for a repeated call that created and claimed the run: with the
 // lease of that first claim, and the run as it is now. If another worker has claimed the run

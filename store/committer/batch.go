@@ -111,6 +111,13 @@ type decisions struct {
 	taker  runs.Taker
 }
 
+// grow makes room for the decisions of so many calls.
+func (d *decisions) grow(calls int) {
+	d.all = slices.Grow(d.all, calls)
+	d.changes = slices.Grow(d.changes, calls)
+	d.changed = slices.Grow(d.changed, calls)
+}
+
 // add keeps a decision of a moment, and applies its change to the state.
 func (d *decisions) add(decided *call, state *runs.State, nowMs int64, change runs.Change, reply runs.Reply, err error) {
 	d.all = append(d.all, decision{decided, reply, err})
@@ -211,6 +218,7 @@ func (c *Committer) tryCommit(l *lane, calls []*call, how way) (locked []*call, 
 		l.memory.loaded(batch, loads)
 	}
 	d := &decisions{}
+	d.grow(len(calls))
 	defer d.endHandover(errNotHandedOver)
 	for _, waiting := range calls {
 		state := batch.State(waiting.sessionID)

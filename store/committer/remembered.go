@@ -77,6 +77,7 @@ func (c *Committer) decideRemembered(l *lane, calls []*call) (rest []*call) {
 	ctx, cancel := context.WithTimeout(context.Background(), c.options.Timeout)
 	defer cancel()
 	b := &rememberedBatch{committer: c, lane: l, nowMs: nowMs, of: map[string]*runs.Remembered{}, rules: map[string]int64{}, tokens: map[string]*auth.Token{}}
+	b.grow(len(calls))
 	defer b.putBack()
 	answered := false
 	defer func() {
@@ -218,7 +219,7 @@ func (b *rememberedBatch) meetToken(waiting *call, remembered *runs.Remembered) 
 	if !known || token.RevokedAtMs != 0 || token.Turns(b.nowMs, b.nowMs+b.committer.options.ClockTolerance.Milliseconds()) {
 		return false
 	}
-	remembered.State.Tokens[token.TokenID] = token
+	remembered.UseToken(token)
 	b.tokens[token.TokenID] = token
 	return true
 }

@@ -137,11 +137,13 @@ func (s *Store) connect(ctx context.Context, url string, options Options) error 
 	// ping before each use would cost a round trip.
 	lanes.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
 	lanes.BeforeConnect = neverCancel
-	if !options.Pooler {
-		lanes.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
-			_, err := conn.Exec(ctx, sqlSessionSettings)
-			return err
+	lanes.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
+		registerArrays(conn.TypeMap())
+		if options.Pooler {
+			return nil
 		}
+		_, err := conn.Exec(ctx, sqlSessionSettings)
+		return err
 	}
 	lanes.ConnConfig.DialFunc = failpoint.Dial("lanes", lanes.ConnConfig.DialFunc)
 	if s.lanes, err = pgxpool.NewWithConfig(ctx, lanes); err != nil {

@@ -1,0 +1,235 @@
+package canonical
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// form writes the RFC 8785 form of a valid value in one reading. Its methods return false for what
+// only jsontext can write: names that are not ASCII without escapes, and what has no form.
+type form struct {
+	text []byte
+	at   int // of what is read next
+	to   []byte
+}
+
+// formOf returns the form of a valid value without white space around it.
+func formOf(text []byte) (written []byte, ok bool) {
+	f := form{text: text, to: make([]byte, 0, len(text))}
+	ok = f.value() && f.at == len(text)
+	return f.to, ok
+}
+
+// next returns the first byte of the next token, 0 at the end.
+func (f *form) next() byte {
+	for ; f.at < len(f.text); f.at++ {
+		switch c := f.text[f.at]; c {
+		case ' ', '\t', '\r', '\n':
+		default:
+			return c
+		}
+	}
+	return 0
+}
+
+func (f *form) value() bool {
+	switch f.next() {
+	case '{':
+		return f.object()
+	case '[':
+		return f.array()
+	case '"':
+		_, ok := f.string()
+		return ok
+	case 't', 'n':
+		return f.copy(f.at + len("true"))
+	case 'f':
+		return f.copy(f.at + len("false"))
+	default:
+		return f.number()
+	}
+}
+
+// copy writes what is its own form, up to a place.
+func (f *form) copy(end int) bool {
+	if end <= f.at || end > len(f.text) {
+		return false
+	}
+	f.to = append(f.to, f.text[f.at:end]...)
+	f.at = end
+	return true
+}
+
+// canonicalize writes a text or a number as jsontext does.
+func (f *form) canonicalize(end int) bool {
+	value := jsontext.Value(slices.Clone(f.text[f.at:end]))
+	if value.Canonicalize() != nil {
+		return false
+	}
+	f.to = append(f.to, value...)
+	f.at = end
+	return true
+}
+
+// string writes a text. plain says that it is written in ASCII without escapes.
+func (f *form) string() (plain, ok bool) {
+	end, plain, escaped := f.endOfString()
+	if !escaped {
+		return plain, f.copy(end)
+	}
+	start := len(f.to)
+	ok = f.canonicalize(end)
+	return isPlain(f.to[start:]), ok
+}
+
+// endOfString returns where the text ends that begins here, and the end of all when it does not.
+func (f *form) endOfString() (end int, plain, escaped bool) {
+	plain = true
+	for end = f.at + 1; end < len(f.text); end++ {
+		switch c := f.text[end]; {
+		case c == '"':
+			return end + 1, plain, escaped
+		case c == '\\':
+			plain, escaped = false, true
+			end++
+		case c >= 0x80:
+			plain = false
+		}
+	}
+	return len(f.text), plain, escaped
+}
+
+func (f *form) number() bool {
+	end, integer := f.at, true
+	for ; end < len(f.text); end++ {
+		c := f.text[end]
+		if c >= '0' && c <= '9' {
+			continue
+		}
+		if bytes.IndexByte([]byte("+-.eE"), c) < 0 {
+			break
+		}
+		integer = false
+	}
+	if integer && end-f.at <= exactDigits {
+		return f.copy(end)
+	}
+	return end > f.at && f.canonicalize(end)
+}
+
+// exactDigits is how many digits an integer may have that a double holds exactly whatever they are.
+const exactDigits = 15
+
+// skip goes to the comma or the bracket behind a value.
+func (f *form) skip() {
+	for depth := 0; f.at < len(f.text); f.at++ {
+		switch f.text[f.at] {
+		case '"':
+			end, _, _ := f.endOfString()
+			f.at = end - 1
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth < 0 {
+				return
+			}
+		case ',':
+			if depth == 0 {
+				return
+			}
+		}
+	}
+}
+
+func (f *form) array() bool {
+	f.at++
+	f.to = append(f.to, '[')
+	for first := true; f.next() != ']'; first = false {
+		if !first && !f.comma() || !f.value() {
+			return false
+		}
+	}
+	f.at++
+	f.to = append(f.to, ']')
+	return true
+}
+
+// comma writes the comma that must come next.
+func (f *form) comma() bool {
+	if f.next() != ',' {
+		return false
+	}
+	f.at++
+	f.to = append(f.to, ',')
+	return true
+}
+
+// written is a member that was written: from the quote before its name to behind its value.
+type written struct{ from, endOfName, to int }
+
+func (f *form) object() bool {
+	f.at++
+	start := len(f.to)
+	f.to = append(f.to, '{')
+	var few [8]written
+	members, sorted := few[:0], true
+	for f.next() != '}' {
+		if len(members) > 0 && !f.comma() {
+			return false
+		}
+		m, ok := f.member()
+		if !ok {
+			return false
+		}
+		if len(members) > 0 {
+			order := f.compare(members[len(members)-1], m)
+			if order == 0 {
+				return false
+			}
+			sorted = sorted && order < 0
+		}
+		members = append(members, m)
+	}
+	f.at++
+	f.to = append(f.to, '}')
+	return sorted || f.sort(start, members)
+}
+
+// member writes a member whose name is plain.
+func (f *form) member() (m written, ok bool) {
+	m.from = len(f.to)
+	if f.next() != '"' {
+		return m, false
+	}
+	if plain, written := f.string(); !plain || !written || f.next() != ':' {
+		return m, false
+	}
+	m.endOfName = len(f.to)
+	f.at++
+	f.to = append(f.to, ':')
+	ok = f.value()
+	m.to = len(f.to)
+	return m, ok
+}
+
+// compare compares the names of two members.
+func (f *form) compare(a, b written) int {
+	return bytes.Compare(unquoted(f.to[a.from:a.endOfName]), unquoted(f.to[b.from:b.endOfName]))
+}
+
+// sort writes the members of the object at start anew in their order. It returns false when two have
+// one name.
+func (f *form) sort(start int, members []written) bool {
+	slices.SortFunc(members, f.compare)
+	sorted := make([]byte, 0, len(f.to)-start)
+	for i, m := range members {
+		if i > 0 && f.compare(members[i-1], m) == 0 {
+			return false
+		}
+		sorted = append(append(sorted, ','), f.to[m.from:m.to]...)
+	}
+	copy(f.to[start+1:], sorted[1:])
+	return true
+}
