@@ -19,6 +19,8 @@ var Routes = []Route{
 	{"GET", "/openapi.yaml", Known},
 	{"GET", "/openapi.json", Known},
 	{"GET", "/v1/me", Known},
+	// Each call that comes over the connection is held to its own row.
+	{"GET", "/v1/calls", Known},
 	// The token is in the call, or there is nothing to sign in to.
 	{"POST", "/v1/login", Public},
 	// Whoever holds something that was signed may verify it.

@@ -94,7 +94,7 @@ func (c *Client) tryCall(ctx context.Context, call call, body []byte) (reply, er
 	if err != nil {
 		return reply{}, err
 	}
-	response, err := c.http.Do(request)
+	response, err := c.calls.Do(request)
 	if err != nil {
 		return reply{}, broken(ctx, call, err)
 	}

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/internal/multiplex"
 )
 
 // Client calls one holdpoint service. It is safe for concurrent use; make one and share
@@ -20,11 +21,15 @@ import (
 type Client struct {
 	baseURL string // without a slash at its end
 	http    *http.Client
-	header  http.Header // of every request; the values are shared and never written to
-	timeout time.Duration
-	retry   RetryPolicy
-	owned   *http.Transport // nil when the caller gave the HTTP client
-	tls     *tls.Config     // of owned; nil for the machine's
+	// calls makes the calls that are no streams; http when they are not multiplexed.
+	calls       *http.Client
+	multiplexed *multiplex.Transport // of calls; nil when each is a request by itself
+	plain       bool                 // so by the caller's choice
+	header      http.Header          // of every request; the values are shared and never written to
+	timeout     time.Duration
+	retry       RetryPolicy
+	owned       *http.Transport // nil when the caller gave the HTTP client
+	tls         *tls.Config     // of owned; nil for the machine's
 	// traceparent returns that of a context; nil for none.
 	traceparent func(context.Context) string
 }
@@ -140,6 +145,17 @@ func WithUserAgent(userAgent string) Option {
 	}
 }
 
+// WithoutMultiplexing makes every call a request by itself. Else a client with the built-in HTTP client that has made
+// some calls opens one WebSocket to the service and makes its calls over that, which costs less with
+// many at once; what it cannot carry, streams among it, goes by requests all the same, and so does
+// everything where a proxy passes no WebSockets.
+func WithoutMultiplexing() Option {
+	return func(c *Client) error {
+		c.plain = true
+		return nil
+	}
+}
+
 // WithTimeout sets how long one attempt may take beyond the wait it asks for. A
 // negative duration sets no limit.
 func WithTimeout(timeout time.Duration) Option {
@@ -186,12 +202,32 @@ func New(baseURL string, options ...Option) (*Client, error) {
 		c.owned.TLSClientConfig = c.tls
 		c.http = &http.Client{Transport: c.owned, CheckRedirect: noRedirects}
 	}
+	c.calls = c.http
+	if c.owned != nil && !c.plain {
+		c.multiplexed = &multiplex.Transport{
+			Plain: c.owned, Opener: &http.Client{Transport: openerOf(c.owned), CheckRedirect: noRedirects},
+			BaseURL: c.baseURL, BasePath: strings.TrimRight(parsed.EscapedPath(), "/"), Header: c.header, MaxReplyBytes: MaxReplyBytes,
+		}
+		c.calls = &http.Client{Transport: c.multiplexed, CheckRedirect: noRedirects}
+	}
 	return c, nil
+}
+
+// openerOf returns a transport like the given one that speaks HTTP/1.1, which WebSockets need.
+func openerOf(plain *http.Transport) *http.Transport {
+	opener := plain.Clone()
+	opener.ForceAttemptHTTP2 = false
+	opener.Protocols = new(http.Protocols)
+	opener.Protocols.SetHTTP1(true)
+	return opener
 }
 
 // Close closes the idle connections of the built-in HTTP client, and not those of the
 // caller's.
 func (c *Client) Close() {
+	if c.multiplexed != nil {
+		c.multiplexed.CloseIdle()
+	}
 	if c.owned != nil {
 		c.owned.CloseIdleConnections()
 	}

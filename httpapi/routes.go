@@ -9,6 +9,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/httpapi/oidc"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/internal/multiplex"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -77,6 +78,7 @@ func (s *Server) routes() []route {
 		{post, "/v1/runs/{run_id}/release", onLease(s, bodyOptional, release)},
 
 		{post, "/v1/grants/redeem", s.redeemGrant},
+		{getOnly, multiplex.Path, s.openCalls},
 
 		{getOnly, "/v1/stream", s.streamInbox},
 		{get, "/v1/approvals", s.listApprovals},

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -152,6 +153,8 @@ type Server struct {
 
 	draining context.Context
 	drain    context.CancelFunc
+	// connections are those that carry calls.
+	connections sync.WaitGroup
 }
 
 // New returns a server.
@@ -222,7 +225,7 @@ func New(options Options) *Server {
 }
 
 // Handler returns the whole API, ready to be served.
-func (s *Server) Handler() http.Handler { return s.handler }
+func (s *Server) Handler() http.Handler { return advertise(s.handler) }
 
 // Streams returns how many streams are open.
 func (s *Server) Streams() int { return s.streams.Open() }

@@ -145,7 +145,11 @@ func (s *service) shutDown(server *http.Server, api *httpapi.Server) error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.ShutdownTimeout)
 	defer cancel()
 	api.Drain()
-	if err := server.Shutdown(ctx); err != nil {
+	err := server.Shutdown(ctx)
+	if err == nil {
+		err = api.WaitConnections(ctx)
+	}
+	if err != nil {
 		return errors.Join(fmt.Errorf("calls in flight did not finish in %s: %w", s.ShutdownTimeout, err), server.Close())
 	}
 	return nil

@@ -39,7 +39,7 @@ var domain = []string{"api", "internal/canonical", "audit/chain", "audit/journal
 func with(names ...string) []string { return append(names, domain...) }
 
 // program are the packages that the command line puts together.
-var program = with("internal/failpoint", "internal/heavy", "webhooks/egress", "webhooks/deliver", ".", "audit", "auth/signing", "auth/sealing", "runs", "runs/*", "migrations", "store", "store/*",
+var program = with("internal/multiplex", "internal/failpoint", "internal/heavy", "webhooks/egress", "webhooks/deliver", ".", "audit", "auth/signing", "auth/sealing", "runs", "runs/*", "migrations", "store", "store/*",
 	"httpapi", "httpapi/*", "httpapi/dialects/*", "web", "web/docsite", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "telemetry", "telemetry/tracing", "telemetry/tracing/statements", "cli/*")
 
 // places is the package map of docs/architecture.md. The first line that matches a
@@ -68,6 +68,7 @@ var places = []place{
 	{name: "internal/testcache", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "internal/failpoint", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "internal/heavy", ours: []string{"api", "internal/canonical", "audit/chain", "audit/journal", "auth", "runs/refusal", "runs/document"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "internal/multiplex", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "migrations", never: []string{pgx, sqlite, chi}},
 	{name: "store", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "runs", "migrations", "store/*"), never: []string{chi}},
 	{name: "store/committer", ours: with("internal/failpoint", "internal/heavy", "runs"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
@@ -79,8 +80,8 @@ var places = []place{
 	{name: "store/sqlite", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "runs", "migrations", "store/committer", "store/columns", "store/load", "store/read", "store/retain", "store/tokens", "store/hooks"), never: []string{pgx, chi}},
 	{name: "store/tokens", ours: with("audit", "auth/signing", "auth/sealing", "internal/heavy", "runs", "store/columns", "store/read"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "store/hooks", ours: with("audit", "auth/signing", "auth/sealing", "internal/heavy", "runs", "store/columns", "store/read", "store/tokens"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "httpapi", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", ".", "runs", "runs/*", "httpapi/*", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
-	{name: "httpapi/dialects/dialecttest", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "internal/testcache", ".", "runs", "runs/*", "migrations", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/kit")}, // for tests
+	{name: "httpapi", ours: with("internal/multiplex", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", ".", "runs", "runs/*", "httpapi/*", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "httpapi/dialects/dialecttest", ours: with("internal/multiplex", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "internal/testcache", ".", "runs", "runs/*", "migrations", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/kit")}, // for tests
 	{name: "httpapi/dialects/kit", ours: with("internal/failpoint", "internal/heavy", "runs", "runs/*", "httpapi/wire", "httpapi/stream"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	// A dialect links no other dialect.
 	{name: "httpapi/dialects/*", ours: with("internal/failpoint", "internal/heavy", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
@@ -94,23 +95,23 @@ var places = []place{
 	// The pages are files, and a client of the API like any other.
 	{name: "web", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "web/docsite", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "client", ours: []string{"api"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "client/ask", ours: []string{"api", "client"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "client", ours: []string{"api", "internal/multiplex"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "client/ask", ours: []string{"api", "internal/multiplex", "client"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "mcptools/tasks", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "mcptools", ours: []string{"api", "client", "client/ask", "mcptools/tasks"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "mcptools/overhttp", ours: with("internal/failpoint", "internal/heavy", "auth", "auth/signing", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/kit", "client", "client/ask", "mcptools", "mcptools/tasks"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "mcptools", ours: []string{"api", "internal/multiplex", "client", "client/ask", "mcptools/tasks"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "mcptools/overhttp", ours: with("internal/failpoint", "internal/heavy", "auth", "auth/signing", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/kit", "internal/multiplex", "client", "client/ask", "mcptools", "mcptools/tasks"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	// An example is what anybody could write: it knows the client, and not what answers it.
-	{name: "examples/agents", ours: []string{"api", "client"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "examples/*", ours: []string{"api", "client", "examples/agents"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "examples/agents", ours: []string{"api", "internal/multiplex", "client"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "examples/*", ours: []string{"api", "internal/multiplex", "client", "examples/agents"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	// What all commands share knows no command; gate and operate know a service by its
 	// client alone.
-	{name: "cli/console", ours: []string{"api", "internal/canonical", "client", "runs/document", "runs/refusal"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "cli/gate", ours: with("runs", "client", "cli/console"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "cli/operate", ours: with("runs", "client", "cli/console"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "cli/contexts", ours: []string{"api", "internal/canonical", "client", "runs/document", "runs/refusal", "cli/console"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "cli/watch", ours: []string{"api", "internal/canonical", "client", "runs/document", "runs/refusal", "cli/console"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "cli/agent", ours: with("client", "client/ask", "mcptools", "mcptools/tasks", "cli/console"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "cli/database", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "runs", "runs/*", "migrations", "store", "store/*", "client", "cli/console"), never: []string{chi}},
+	{name: "cli/console", ours: []string{"api", "internal/canonical", "internal/multiplex", "client", "runs/document", "runs/refusal"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "cli/gate", ours: with("runs", "internal/multiplex", "client", "cli/console"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "cli/operate", ours: with("runs", "internal/multiplex", "client", "cli/console"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "cli/contexts", ours: []string{"api", "internal/canonical", "internal/multiplex", "client", "runs/document", "runs/refusal", "cli/console"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "cli/watch", ours: []string{"api", "internal/canonical", "internal/multiplex", "client", "runs/document", "runs/refusal", "cli/console"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "cli/agent", ours: with("internal/multiplex", "client", "client/ask", "mcptools", "mcptools/tasks", "cli/console"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "cli/database", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "runs", "runs/*", "migrations", "store", "store/*", "internal/multiplex", "client", "cli/console"), never: []string{chi}},
 	{name: "cli/*", ours: program},
 	{name: "cli", ours: program},
 	{name: "cmd/*", ours: append([]string{"cli"}, program...)},
@@ -121,9 +122,9 @@ var places = []place{
 	{name: "store/*/*", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "internal/testcache", "runs", "migrations", "store/*"), never: []string{chi}},
 	{name: "bench/load", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "bench/churn", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "runs", "runs/*", "migrations", "store", "store/*"), never: []string{chi}},
-	{name: "bench/waits", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "internal/testcache", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "client", "bench/load"), never: []string{chi}},
-	{name: "test/*", ours: with("webhooks/egress", "webhooks/deliver", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "internal/testcache", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "telemetry/tracing", "telemetry/tracing/*", "cli", "cli/*")},
-	{name: "test/*/*", ours: with("webhooks/egress", "webhooks/deliver", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "internal/testcache", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "telemetry/tracing", "telemetry/tracing/*", "cli", "cli/*", "test/*")},
+	{name: "bench/waits", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "internal/testcache", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "internal/multiplex", "client", "bench/load"), never: []string{chi}},
+	{name: "test/*", ours: with("webhooks/egress", "webhooks/deliver", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "internal/testcache", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "internal/multiplex", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "telemetry/tracing", "telemetry/tracing/*", "cli", "cli/*")},
+	{name: "test/*/*", ours: with("webhooks/egress", "webhooks/deliver", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "internal/testcache", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "internal/multiplex", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "telemetry/tracing", "telemetry/tracing/*", "cli", "cli/*", "test/*")},
 }
 
 // forTests are packages of the module and of others that the program must not link.

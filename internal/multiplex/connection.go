@@ -1,0 +1,222 @@
+package multiplex
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/coder/websocket"
+)
+
+// errBroken is the error of a call whose reply did not come before its connection ended. Whether the call had
+// an effect is not known.
+var errBroken = errors.New("the connection broke before the reply")
+
+// connection is one WebSocket of a client.
+type connection struct {
+	conn *websocket.Conn
+	out  *outbox
+	// maxReply bounds the body of a reply.
+	maxReply int
+	// ended is closed when no reply comes any more.
+	ended chan struct{}
+	// opened is when the connection was made.
+	opened time.Time
+
+	mu      sync.Mutex
+	waiting map[uint64]*waiter
+	last    uint64
+	used    time.Time
+	// leaving says that no call is made any more, and that the connection ends with the last reply.
+	leaving bool
+}
+
+// waiter waits for one reply.
+type waiter struct {
+	done chan result // of one; closed by nobody
+	body []byte
+}
+
+type result struct {
+	answer *answer
+	err    error
+}
+
+func newConnection(conn *websocket.Conn, maxReply int) *connection {
+	conn.SetReadLimit(maxMessageBytes)
+	return &connection{
+		conn: conn, out: newOutbox(conn, Patience), maxReply: maxReply, ended: make(chan struct{}),
+		opened: time.Now(), used: time.Now(), waiting: map[uint64]*waiter{},
+	}
+}
+
+// do makes a call. made is false when it certainly was not, because the connection has ended, is about
+// to, or has no room; then it may be made elsewhere. Errors: that of ctx; errBroken.
+func (c *connection) do(ctx context.Context, r *http.Request, asked *call) (reply *http.Response, made bool, err error) {
+	w, id := c.enter()
+	if w == nil {
+		return nil, false, nil
+	}
+	if err := c.out.add(kindCall, id, asked.append); err != nil {
+		c.leave(id)
+		return nil, false, nil //nolint:nilerr // it is made elsewhere
+	}
+	var got result
+	select {
+	case got = <-w.done:
+	case <-ctx.Done():
+		if c.leave(id) {
+			_ = c.out.add(kindCancel, id, nil)
+		}
+		return nil, true, context.Cause(ctx)
+	case <-c.ended:
+		c.leave(id)
+		select {
+		case got = <-w.done:
+		default:
+			return nil, true, errBroken
+		}
+	}
+	if got.err != nil {
+		return nil, true, got.err
+	}
+	return &http.Response{
+		Status: http.StatusText(got.answer.status), StatusCode: got.answer.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: got.answer.header, Body: io.NopCloser(bytes.NewReader(got.answer.body)), ContentLength: int64(len(got.answer.body)), Request: r,
+	}, true, nil
+}
+
+// enter begins to wait for a reply; nil when no call may be made.
+func (c *connection) enter() (*waiter, uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.leaving || len(c.waiting) >= MaxCalls/2 {
+		return nil, 0
+	}
+	w := &waiter{done: make(chan result, 1)}
+	c.last++
+	c.waiting[c.last] = w
+	return w, c.last
+}
+
+// leave waits no more, and reports whether the reply had not come.
+func (c *connection) leave(id uint64) bool {
+	c.mu.Lock()
+	_, waited := c.waiting[id]
+	delete(c.waiting, id)
+	last := c.leaving && len(c.waiting) == 0
+	c.mu.Unlock()
+	if last {
+		c.close()
+	}
+	return waited
+}
+
+// read hands out replies until the connection ends.
+func (c *connection) read() {
+	defer close(c.ended)
+	defer c.close()
+	var message bytes.Buffer
+	for {
+		_, from, err := c.conn.Reader(context.Background())
+		if err != nil {
+			return
+		}
+		message.Reset()
+		if _, err := message.ReadFrom(from); err != nil {
+			return
+		}
+		for rest := message.Bytes(); len(rest) > 0; {
+			var f frame
+			if f, rest, err = nextFrame(rest); err == nil {
+				err = c.take(f)
+			}
+			if err != nil {
+				return
+			}
+		}
+	}
+}
+
+// take hands out what a frame has. The error ends the connection.
+func (c *connection) take(f frame) error {
+	switch f.kind {
+	case kindPart:
+		c.mu.Lock()
+		w := c.waiting[f.call]
+		c.mu.Unlock()
+		if w == nil {
+			return nil // nobody waits for it any more
+		}
+		w.body = append(w.body, f.payload...)
+		if len(w.body) > c.maxReply {
+			c.give(f.call, result{err: fmt.Errorf("the reply has more than %d bytes", c.maxReply)})
+			_ = c.out.add(kindCancel, f.call, nil)
+		}
+	case kindReply:
+		got, err := readAnswer(f.payload)
+		if err != nil {
+			return err
+		}
+		got.body = bytes.Clone(got.body) // the message is overwritten
+		c.give(f.call, result{answer: got})
+	case kindCancel:
+		c.give(f.call, result{err: errBroken})
+	case kindGoAway:
+		c.retire()
+	case kindCall:
+		return errMalformed
+	}
+	return nil
+}
+
+// give hands a result to whoever waits for it.
+func (c *connection) give(id uint64, got result) {
+	c.mu.Lock()
+	w := c.waiting[id]
+	delete(c.waiting, id)
+	c.used = time.Now()
+	last := c.leaving && len(c.waiting) == 0
+	c.mu.Unlock()
+	if w != nil {
+		if got.answer != nil && len(w.body) > 0 {
+			got.answer.body = append(w.body, got.answer.body...)
+		}
+		w.done <- got
+	}
+	if last {
+		c.close()
+	}
+}
+
+// retire makes no calls any more, and ends the connection once those under way are answered.
+func (c *connection) retire() {
+	c.mu.Lock()
+	c.leaving = true
+	last := len(c.waiting) == 0
+	c.mu.Unlock()
+	if last {
+		c.close()
+	}
+}
+
+// close ends the connection at once.
+func (c *connection) close() {
+	c.mu.Lock()
+	c.leaving = true
+	c.mu.Unlock()
+	c.out.close()
+	_ = c.conn.CloseNow()
+}
+
+// state returns how many calls wait, since when none was answered, and whether more may be made.
+func (c *connection) state() (waiting int, used time.Time, open bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.waiting), c.used, !c.leaving
+}

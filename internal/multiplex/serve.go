@@ -1,0 +1,401 @@
+package multiplex
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/textproto"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"github.com/coder/websocket"
+)
+
+const (
+	// MaxCalls bounds the calls of one connection that are not answered yet.
+	MaxCalls = 1024
+	// maxIdle bounds the goroutines of one connection that wait for a call. They keep their stacks, which
+	// a handler grows.
+	maxIdle = 16
+	// Patience is how long the other side may take for a message; then it loses its connection.
+	Patience = 30 * time.Second
+	// leaving is how long a client may take to stop calling after it was asked to go away.
+	leaving = 5 * time.Second
+	// pingEvery is how long a connection may be silent before the other side is asked whether it is there.
+	pingEvery = 30 * time.Second
+)
+
+// Options are what [Serve] needs besides the request. All must be set but Patience.
+type Options struct {
+	// Handler answers calls as it answers requests by themselves. The context of a call ends with the
+	// connection, or when nobody waits for its reply any more.
+	Handler http.Handler
+	// Refuse answers a call that may not be made here: there are more than [MaxCalls], or the message
+	// says why.
+	Refuse func(w http.ResponseWriter, r *http.Request, tooMany bool, message string)
+	// Draining ends when the service goes away. The client is asked to make no more calls, and those that it
+	// has made are answered.
+	Draining context.Context //nolint:containedctx // it is a signal
+	// Patience is that of the package when 0.
+	Patience time.Duration
+}
+
+// Serve opens a WebSocket and answers the calls that come over it, until the client leaves, the
+// connection breaks, or the service has gone away. It returns the error of a request that opens none; then nothing
+// was written. Every call has the headers of the request, its credential among them.
+func Serve(w http.ResponseWriter, r *http.Request, options Options) error {
+	if err := canOpen(r); err != nil {
+		return err
+	}
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{Subprotocol}, InsecureSkipVerify: true})
+	if err != nil {
+		return nil //nolint:nilerr // the library has answered
+	}
+	conn.SetReadLimit(maxMessageBytes)
+	ctx, end := context.WithCancel(context.Background())
+	s := &server{
+		options: options, conn: conn, ctx: ctx, out: newOutbox(conn, cmp.Or(options.Patience, Patience)), base: r, header: inherited(r.Header),
+		jobs: make(chan job), calls: map[uint64]context.CancelFunc{},
+	}
+	s.serve()
+	end()
+	close(s.jobs)
+	s.workers.Wait()
+	return nil
+}
+
+// canOpen returns why a request opens no connection; nil when it does.
+func canOpen(r *http.Request) error {
+	switch {
+	case !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") || r.ProtoMajor != 1:
+		return fmt.Errorf("this is opened as a WebSocket of the subprotocol %s, over HTTP/1.1", Subprotocol)
+	case !offers(r.Header.Values("Sec-Websocket-Protocol")):
+		return fmt.Errorf("the WebSocket must offer the subprotocol %s", Subprotocol)
+	case len(r.Header["Origin"]) > 0 || len(r.Header["Cookie"]) > 0:
+		return errors.New("pages of browsers make each call by itself: an Origin or a Cookie opens no connection")
+	}
+	return nil
+}
+
+func offers(protocols []string) bool {
+	return slices.ContainsFunc(strings.Split(strings.Join(protocols, ","), ","), func(one string) bool {
+		return strings.EqualFold(strings.TrimSpace(one), Subprotocol)
+	})
+}
+
+// inherited returns the headers of the request that every call has.
+func inherited(header http.Header) http.Header {
+	kept := http.Header{}
+	for name, values := range header {
+		switch {
+		case strings.HasPrefix(name, "Sec-"), name == "Connection", name == "Upgrade", name == "Content-Length",
+			name == "Content-Type", name == "Idempotency-Key", name == "X-Request-Id", name == "Traceparent", name == "Tracestate":
+		default:
+			kept[name] = values
+		}
+	}
+	return kept
+}
+
+// server is one connection.
+type server struct {
+	options Options
+	conn    *websocket.Conn
+	ctx     context.Context //nolint:containedctx // that of the calls, which have none of their own
+	out     *outbox
+	base    *http.Request
+	header  http.Header
+	jobs    chan job
+	workers sync.WaitGroup
+
+	mu    sync.Mutex
+	calls map[uint64]context.CancelFunc
+	idle  int
+}
+
+// job is a call that is to be answered.
+type job struct {
+	id      uint64
+	call    *call
+	ctx     context.Context //nolint:containedctx // handed from who reads to who answers
+	tooMany bool
+}
+
+// serve reads calls until the connection ends.
+func (s *server) serve() {
+	over := make(chan struct{})
+	var beside sync.WaitGroup
+	beside.Go(func() { s.watch(over) })
+	defer func() {
+		close(over)
+		s.out.close()
+		_ = s.conn.CloseNow()
+		beside.Wait()
+	}()
+	var message bytes.Buffer
+	for {
+		_, from, err := s.conn.Reader(context.Background())
+		if err != nil {
+			return
+		}
+		message.Reset()
+		if _, err := message.ReadFrom(from); err != nil {
+			return
+		}
+		for rest := message.Bytes(); len(rest) > 0; {
+			var f frame
+			if f, rest, err = nextFrame(rest); err == nil {
+				err = s.take(f)
+			}
+			if err != nil {
+				_ = s.conn.Close(websocket.StatusProtocolError, reason(err))
+				return
+			}
+		}
+	}
+}
+
+// reason returns the text of an error as a WebSocket can be closed with it.
+func reason(err error) string {
+	const most = 120
+	text := strings.ToValidUTF8(err.Error(), "?")
+	for len(text) > most || !utf8.ValidString(text) {
+		text = text[:min(len(text)-1, most)]
+	}
+	return text
+}
+
+// watch asks a silent client whether it is there, and every client to leave when the service does.
+func (s *server) watch(over <-chan struct{}) {
+	tick := time.NewTicker(pingEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-over:
+			return
+		case <-tick.C:
+			ctx, cancel := context.WithTimeout(s.ctx, Patience)
+			err := s.conn.Ping(ctx)
+			cancel()
+			if err != nil {
+				_ = s.conn.CloseNow()
+				return
+			}
+		case <-s.options.Draining.Done():
+			_ = s.out.add(kindGoAway, 0, nil)
+			late := time.NewTimer(leaving)
+			defer late.Stop()
+			select {
+			case <-over:
+			case <-late.C:
+				_ = s.conn.Close(websocket.StatusGoingAway, "the service is shutting down")
+			}
+			return
+		}
+	}
+}
+
+// take begins or cancels a call.
+func (s *server) take(f frame) error {
+	switch f.kind {
+	case kindCall:
+		c, err := readCall(f.payload)
+		if err != nil {
+			return err
+		}
+		c.body = bytes.Clone(c.body) // the message is overwritten
+		ctx, cancel := context.WithCancel(s.ctx)
+		s.mu.Lock()
+		if _, known := s.calls[f.call]; known {
+			s.mu.Unlock()
+			cancel()
+			return fmt.Errorf("%w: call %d is under way", errMalformed, f.call)
+		}
+		j := job{id: f.call, call: c, ctx: ctx, tooMany: len(s.calls) >= MaxCalls}
+		s.calls[f.call] = cancel
+		s.mu.Unlock()
+		s.start(j)
+		return nil
+	case kindCancel:
+		s.mu.Lock()
+		cancel := s.calls[f.call]
+		s.mu.Unlock()
+		if cancel != nil {
+			cancel()
+		}
+		return nil
+	case kindPart, kindReply, kindGoAway:
+	}
+	return fmt.Errorf("%w: kind %d is none of a client's", errMalformed, f.kind)
+}
+
+// start has a call answered by a goroutine that waits, or else by a new one.
+func (s *server) start(j job) {
+	if j.tooMany {
+		s.answer(j) // by who reads, so that there are no more goroutines than calls
+		return
+	}
+	select {
+	case s.jobs <- j:
+	default:
+		s.workers.Go(func() { s.work(j) })
+	}
+}
+
+// work answers a call, and then others, unless enough wait for them.
+func (s *server) work(j job) {
+	for {
+		s.answer(j)
+		s.mu.Lock()
+		if s.idle >= maxIdle {
+			s.mu.Unlock()
+			return
+		}
+		s.idle++
+		s.mu.Unlock()
+		next, more := <-s.jobs
+		s.mu.Lock()
+		s.idle--
+		s.mu.Unlock()
+		if !more {
+			return
+		}
+		j = next
+	}
+}
+
+// answer answers a call. Of a handler that gives up what it has begun to answer, the client is told that
+// there is no reply.
+func (s *server) answer(j job) {
+	w := &replyWriter{out: s.out, call: j.id, noBody: j.call.method == http.MethodHead}
+	defer func() {
+		s.mu.Lock()
+		cancel := s.calls[j.id]
+		delete(s.calls, j.id)
+		s.mu.Unlock()
+		defer cancel()
+		if cause := recover(); cause != nil {
+			if cause != http.ErrAbortHandler { //nolint:errorlint // the sentinel itself is what net/http looks for
+				panic(cause)
+			}
+			_ = s.out.add(kindCancel, j.id, nil)
+			return
+		}
+		if j.ctx.Err() == nil {
+			w.end()
+		}
+	}()
+	r, err := s.request(j)
+	switch {
+	case err != nil:
+		s.options.Refuse(w, r, false, err.Error())
+	case j.tooMany:
+		s.options.Refuse(w, r, true, "")
+	default:
+		s.options.Handler.ServeHTTP(w, r)
+	}
+}
+
+// request returns the request of a call. Also beside an error it can be answered.
+func (s *server) request(j job) (*http.Request, error) {
+	c := j.call
+	header := make(http.Header, len(s.header)+len(c.header))
+	for name, values := range s.header {
+		header[name] = values
+	}
+	for name, values := range c.header {
+		header[name] = values
+	}
+	r := (&http.Request{
+		Method: c.method, URL: &url.URL{Path: "/"}, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: header,
+		Body: http.NoBody, ContentLength: int64(len(c.body)), Host: s.base.Host, RemoteAddr: s.base.RemoteAddr,
+		RequestURI: c.target, TLS: s.base.TLS,
+	}).WithContext(j.ctx)
+	if len(c.body) > 0 {
+		r.Body = io.NopCloser(bytes.NewReader(c.body))
+	}
+	if !strings.HasPrefix(c.target, "/v1/") {
+		return r, errors.New("a call over a connection begins with /v1/")
+	}
+	target, err := url.ParseRequestURI(c.target)
+	if err != nil {
+		return r, errors.New("the target of the call cannot be read")
+	}
+	r.URL = target
+	if target.EscapedPath() == s.base.URL.EscapedPath() {
+		return r, errors.New("a connection opens no other one")
+	}
+	return r, nil
+}
+
+// replyWriter is the [http.ResponseWriter] of a call. It is used by one goroutine.
+type replyWriter struct {
+	out    *outbox
+	call   uint64
+	header http.Header
+	status int
+	body   []byte
+	failed error
+	// noBody says that the reply has headers alone.
+	noBody bool
+}
+
+// leftOut are headers that say something to browsers, proxies and caches alone.
+var leftOut = []string{"Cache-Control", "X-Content-Type-Options", "Cross-Origin-Resource-Policy", "Vary", "Content-Length", "Date"}
+
+// Header implements [http.ResponseWriter].
+func (w *replyWriter) Header() http.Header {
+	if w.header == nil {
+		w.header = make(http.Header, 8)
+	}
+	return w.header
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (w *replyWriter) WriteHeader(status int) {
+	if w.status == 0 && status >= 200 {
+		w.status = status
+	}
+}
+
+// Write implements [http.ResponseWriter]. The error says that the connection has ended.
+func (w *replyWriter) Write(text []byte) (int, error) {
+	w.WriteHeader(http.StatusOK)
+	if !w.noBody {
+		w.body = append(w.body, text...)
+	}
+	for len(w.body) > partBytes && w.failed == nil {
+		part := w.body[:partBytes]
+		w.failed = w.out.add(kindPart, w.call, func(to []byte) []byte { return append(to, part...) })
+		w.body = w.body[partBytes:]
+	}
+	return len(text), w.failed
+}
+
+// SetWriteDeadline takes the deadline of a connection and does nothing with it: every message has one.
+func (w *replyWriter) SetWriteDeadline(time.Time) error { return nil }
+
+// SetReadDeadline takes the deadline of a connection: the call has been read.
+func (w *replyWriter) SetReadDeadline(time.Time) error { return nil }
+
+// end sends the rest of the reply.
+func (w *replyWriter) end() {
+	w.WriteHeader(http.StatusOK)
+	for name := range w.header {
+		if slices.Contains(leftOut, textproto.CanonicalMIMEHeaderKey(name)) {
+			delete(w.header, name)
+		}
+	}
+	_ = w.out.add(kindReply, w.call, func(to []byte) []byte {
+		to = appendNumber(to, uint64(w.status))
+		return append(appendHeader(to, w.header), w.body...)
+	})
+}
