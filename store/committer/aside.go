@@ -24,7 +24,7 @@ const (
 	maxLockTries = 2
 	// No large command is carried out after one for restOfLarge times as long as it took, at most
 	// maxRest. With once as long, others carried 43 % of what they carry alone on SQLite, with three
-	// times 65 % (see docs/benchmarks.md). After one in parts, which takes longer and harms less, the
+	// times 65 % (see docs/benchmark-log.md). After one in parts, which takes longer and harms less, the
 	// rest is as long as it took.
 	restOfLarge = 3
 	maxRest     = 250 * time.Millisecond

@@ -8,7 +8,7 @@ import (
 // How many batches are looked at before sessions may be spread otherwise, and the means of
 // commands in a batch between which nothing changes. With one lane and 24 callers a batch has about
 // 12 commands; there a wait costs Postgres two thirds of the CPU that it costs with two, and
-// as many are done. With 64 callers a second lane does half as many again. See docs/benchmarks.md.
+// as many are done. With 64 callers a second lane does half as many again. See docs/benchmark-log.md.
 const (
 	spreadWindow  = 256
 	fewCommands   = 6

@@ -27,7 +27,7 @@ var (
 )
 
 // rowsAtOnce is how many rows one statement inserts where there are as many. A row by itself takes
-// half as long again; more than 20 at once take longer (see docs/benchmarks.md).
+// half as long again; more than 20 at once take longer (see docs/benchmark-log.md).
 const rowsAtOnce = 16
 
 // writer writes rows of one table, without what is large of them.
