@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"log/slog"
 	"net/http"
 	"strings"
 
@@ -11,13 +12,23 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
+// MaxConnections bounds the connections of one process that carry calls.
+const MaxConnections = 1000
+
 // openCalls answers calls that come over one WebSocket, each as if it were a request by itself
 // (docs/spec/v1.md#many-calls-over-one-connection).
 func (s *Server) openCalls(w http.ResponseWriter, r *http.Request) error {
+	defer s.opened.Add(-1)
+	if s.opened.Add(1) > MaxConnections {
+		return refusal.New(wire.CodeTooManyCalls, "%d connections carry calls at this replica, as many as there may be: make each call by a request", MaxConnections)
+	}
 	s.connections.Add(1)
 	defer s.connections.Done()
 	err := multiplex.Serve(w, r, multiplex.Options{
 		Handler: noStreams(s.handler), Draining: s.draining, Refuse: refuseCall,
+		Panicked: func(cause any, stack []byte) {
+			s.logger.ErrorContext(r.Context(), "a call over a connection panicked", slog.Any("cause", cause), slog.String("stack", string(stack)))
+		},
 	})
 	if err != nil {
 		return refusal.New(api.CodeBadRequest, "%s", err)

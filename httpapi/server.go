@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -153,8 +154,10 @@ type Server struct {
 
 	draining context.Context
 	drain    context.CancelFunc
-	// connections are those that carry calls.
+	// connections are those that carry calls, and opened is how many there are.
 	connections sync.WaitGroup
+	opened      atomic.Int64
+	logger      *slog.Logger
 }
 
 // New returns a server.
@@ -191,7 +194,7 @@ func New(options Options) *Server {
 		redactor:     options.Redactor,
 		oidc:         options.OIDC,
 		webhooks:     options.Webhooks,
-		draining:     draining, drain: drain,
+		draining:     draining, drain: drain, logger: logger,
 	}
 	if options.OIDC != nil {
 		server.access.Identify = options.OIDC.Identify

@@ -127,7 +127,9 @@ func (c *connection) read() {
 		if err != nil {
 			return
 		}
-		message.Reset()
+		if message.Reset(); message.Cap() > keptBytes {
+			message = bytes.Buffer{}
+		}
 		if _, err := message.ReadFrom(from); err != nil {
 			return
 		}

@@ -28,6 +28,7 @@ type service struct {
 	*httptest.Server
 	single, multiplexed, opened atomic.Int64
 	drain                       context.CancelFunc
+	panicked                    atomic.Value
 	// entered gets a value when a call begins to be held; release lets held calls go on.
 	entered, cancelled chan struct{}
 	release            chan struct{}
@@ -52,6 +53,7 @@ func serve(t *testing.T) *service {
 		s.opened.Add(1)
 		err := multiplex.Serve(w, r, multiplex.Options{
 			Draining: draining, Patience: 500 * time.Millisecond,
+			Panicked: func(cause any, _ []byte) { s.panicked.Store(fmt.Sprint(cause)) },
 			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				s.multiplexed.Add(1)
 				answer(w, r)
@@ -86,6 +88,8 @@ func (s *service) answer(w http.ResponseWriter, r *http.Request) {
 		for range 40 {
 			_, _ = w.Write(bytes.Repeat([]byte("x"), 30_000))
 		}
+	case "/v1/panic":
+		panic("a defect")
 	case "/v1/aborted":
 		_, _ = w.Write([]byte("half"))
 		panic(http.ErrAbortHandler)
@@ -248,10 +252,13 @@ func TestAReplyThatIsGivenUpFailsItsCallAlone(t *testing.T) {
 	s := serve(t)
 	c := s.caller(t)
 	s.connect(t, c)
-	_, _, err := get(t.Context(), c, s.URL+"/v1/aborted")
-	require.Error(t, err)
+	for _, path := range []string{"/v1/aborted", "/v1/panic"} {
+		_, _, err := get(t.Context(), c, s.URL+path)
+		require.ErrorContains(t, err, "broke before the reply")
+	}
+	require.Equal(t, "a defect", s.panicked.Load())
 	before := s.multiplexed.Load()
-	_, _, err = get(t.Context(), c, s.URL+"/v1/x")
+	_, _, err := get(t.Context(), c, s.URL+"/v1/x")
 	require.NoError(t, err)
 	require.Equal(t, before+1, s.multiplexed.Load())
 }
@@ -395,6 +402,7 @@ func TestMalformedMessagesEndTheirConnection(t *testing.T) {
 		"a reply":            {4, 1, 2, 200, 0},
 		"a call twice":       append(callOf(1, "/v1/held"), callOf(1, "/v1/held")...),
 		"a frame cut off":    callOf(1, "/v1/x")[:6],
+		"a call too large":   append([]byte{1, 1, 0x80, 0x80, 8}, make([]byte, 128<<10)...),
 	} {
 		conn := s.hostile(t)
 		require.NoError(t, conn.Write(t.Context(), websocket.MessageBinary, message))

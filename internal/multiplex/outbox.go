@@ -13,6 +13,9 @@ import (
 // maxWaiting is how many bytes wait to be written before whoever adds more waits, too.
 const maxWaiting = 256 << 10
 
+// keptBytes bounds a buffer that is kept for the next message.
+const keptBytes = 128 << 10
+
 // errClosed is the error of what was added to a connection that has ended.
 var errClosed = errors.New("the connection has ended")
 
@@ -84,9 +87,11 @@ func (o *outbox) write() {
 			_ = o.conn.CloseNow()
 			return
 		}
-		o.mu.Lock()
-		o.spare = message[:0]
-		o.mu.Unlock()
+		if cap(message) <= keptBytes {
+			o.mu.Lock()
+			o.spare = message[:0]
+			o.mu.Unlock()
+		}
 	}
 }
 

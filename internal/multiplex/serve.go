@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/textproto"
 	"net/url"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -44,6 +45,8 @@ type Options struct {
 	// Draining ends when the service goes away. The client is asked to make no more calls, and those that it
 	// has made are answered.
 	Draining context.Context //nolint:containedctx // it is a signal
+	// Panicked is told of a handler that panicked with something else than [http.ErrAbortHandler], and of its stack.
+	Panicked func(cause any, stack []byte)
 	// Patience is that of the package when 0.
 	Patience time.Duration
 }
@@ -146,7 +149,9 @@ func (s *server) serve() {
 		if err != nil {
 			return
 		}
-		message.Reset()
+		if message.Reset(); message.Cap() > keptBytes {
+			message = bytes.Buffer{}
+		}
 		if _, err := message.ReadFrom(from); err != nil {
 			return
 		}
@@ -207,6 +212,9 @@ func (s *server) watch(over <-chan struct{}) {
 func (s *server) take(f frame) error {
 	switch f.kind {
 	case kindCall:
+		if len(f.payload) > MaxCallBytes {
+			return fmt.Errorf("%w: call %d has more than %d bytes", errMalformed, f.call, MaxCallBytes)
+		}
 		c, err := readCall(f.payload)
 		if err != nil {
 			return err
@@ -284,7 +292,7 @@ func (s *server) answer(j job) {
 		defer cancel()
 		if cause := recover(); cause != nil {
 			if cause != http.ErrAbortHandler { //nolint:errorlint // the sentinel itself is what net/http looks for
-				panic(cause)
+				s.options.Panicked(cause, debug.Stack())
 			}
 			_ = s.out.add(kindCancel, j.id, nil)
 			return
