@@ -146,6 +146,22 @@ func TestCallsOverOneConnection(t *testing.T) {
 	require.Contains(t, text, `"invalid_token"`)
 }
 
+func TestWhoMayOpenAConnection(t *testing.T) {
+	t.Parallel()
+	a, keyring := closed(t, openSQLite(t), newContract(t))
+	plain := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	status, text := askOver(t, a, plain, "holdpoint_unknown", http.MethodGet, multiplex.Path, "")
+	require.Equal(t, http.StatusUnauthorized, status, text)
+	for _, role := range []api.Role{api.RoleAgent, api.RoleOperator, api.RoleObserver, api.RoleAdmin} {
+		secret := ofRole(t, keyring, role)
+		status, text = askOver(t, a, plain, secret, http.MethodGet, multiplex.Path, "")
+		require.Equal(t, http.StatusBadRequest, status, "it is no WebSocket: "+text)
+		status, text = askOver(t, a, plain, secret, http.MethodGet, multiplex.Path, "", "Connection", "Upgrade", "Upgrade", "websocket",
+			"Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Protocol", multiplex.Subprotocol, "Origin", a.server.URL)
+		require.Equal(t, http.StatusBadRequest, status, "a page opens none, of whatever origin: "+text)
+	}
+}
+
 func TestAServiceThatDrainsAnswersHeldCallsOfConnections(t *testing.T) {
 	t.Parallel()
 	a, keyring := closed(t, openSQLite(t), newContract(t))

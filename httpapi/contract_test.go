@@ -121,6 +121,9 @@ func (c *contract) requireCovered(t *testing.T) {
 	var missing []string
 	for _, path := range c.document.Paths.Map() {
 		for _, operation := range path.Operations() {
+			if operation.OperationID == "openCalls" {
+				continue // a WebSocket does not pass through this client: TestCallsOverOneConnection opens it, and is refused
+			}
 			for status := range operation.Responses.Map() {
 				if key := operation.OperationID + " " + status; !c.statuses[key] {
 					missing = append(missing, key)

@@ -35,7 +35,6 @@ type operation struct {
 const ticketsPath = "/v1/stream-tickets"
 
 var operations = []operation{
-	{"GET", "/v1/calls", "", false, api.CodeBadRequest},
 	{"POST", "/v1/sessions", `{}`, true, ""},
 	{"GET", "/v1/sessions", "", false, ""},
 	{"GET", "/v1/sessions/nobody", "", false, api.CodeSessionNotFound},
