@@ -121,28 +121,7 @@ func (c *connection) leave(id uint64) bool {
 func (c *connection) read() {
 	defer close(c.ended)
 	defer c.close()
-	var message bytes.Buffer
-	for {
-		_, from, err := c.conn.Reader(context.Background())
-		if err != nil {
-			return
-		}
-		if message.Reset(); message.Cap() > keptBytes {
-			message = bytes.Buffer{}
-		}
-		if _, err := message.ReadFrom(from); err != nil {
-			return
-		}
-		for rest := message.Bytes(); len(rest) > 0; {
-			var f frame
-			if f, rest, err = nextFrame(rest); err == nil {
-				err = c.take(f)
-			}
-			if err != nil {
-				return
-			}
-		}
-	}
+	_ = readFrames(c.conn, c.take) // whatever ended it, no reply comes any more
 }
 
 // take hands out what a frame has. The error ends the connection.

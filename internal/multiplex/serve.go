@@ -143,28 +143,8 @@ func (s *server) serve() {
 		_ = s.conn.CloseNow()
 		beside.Wait()
 	}()
-	var message bytes.Buffer
-	for {
-		_, from, err := s.conn.Reader(context.Background())
-		if err != nil {
-			return
-		}
-		if message.Reset(); message.Cap() > keptBytes {
-			message = bytes.Buffer{}
-		}
-		if _, err := message.ReadFrom(from); err != nil {
-			return
-		}
-		for rest := message.Bytes(); len(rest) > 0; {
-			var f frame
-			if f, rest, err = nextFrame(rest); err == nil {
-				err = s.take(f)
-			}
-			if err != nil {
-				_ = s.conn.Close(websocket.StatusProtocolError, reason(err))
-				return
-			}
-		}
+	if err := readFrames(s.conn, s.take); errors.Is(err, errMalformed) {
+		_ = s.conn.Close(websocket.StatusProtocolError, reason(err))
 	}
 }
 
