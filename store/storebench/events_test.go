@@ -1,6 +1,7 @@
 package storebench
 
 import (
+	"fmt"
 	"path/filepath"
 	"testing"
 
@@ -14,11 +15,13 @@ import (
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
-// longLog is a session with one open request and 200,000 events of a worker behind it, in the SQL of
-// both engines.
-const longLog = `WITH RECURSIVE counted (n) AS (SELECT 1000 UNION ALL SELECT n + 1 FROM counted WHERE n < 201000)
+// longLog returns what makes 200,000 events of a worker (4,000 with -short) in a session with one open
+// request, in the SQL of both engines.
+func longLog() string {
+	return fmt.Sprintf(`WITH RECURSIVE counted (n) AS (SELECT 1000 UNION ALL SELECT n + 1 FROM counted WHERE n < %d)
 	INSERT INTO events (session_id, event_id, run_id, agent_id, type, timestamp_ms, body)
-	SELECT 'long', n, 'long', 'default', 'step', n, '{"type":"step","text":"a line of what the worker did"}' FROM counted`
+	SELECT 'long', n, 'long', 'default', 'step', n, '{"type":"step","text":"a line of what the worker did"}' FROM counted`, 1000+rows(200_000))
+}
 
 // BenchmarkRequestEvents reads what was asked in a session whose log is long: from the events about
 // requests, and from all of them.
@@ -28,14 +31,14 @@ func BenchmarkRequestEvents(b *testing.B) {
 		store, err := postgres.Open(b.Context(), url, postgres.Options{})
 		require.NoError(b, err)
 		defer func() { require.NoError(b, store.Close()) }()
-		requestEvents(b, store, func() { fill(b, "pgx", url, longLog) })
+		requestEvents(b, store, func() { fill(b, "pgx", url, longLog()) })
 	})
 	b.Run("sqlite", func(b *testing.B) {
 		path := filepath.Join(b.TempDir(), "bench.db")
 		store, err := sqlite.Open(b.Context(), path, sqlite.Options{})
 		require.NoError(b, err)
 		defer func() { require.NoError(b, store.Close()) }()
-		requestEvents(b, store, func() { fill(b, "sqlite", "file:"+path+"?_pragma=busy_timeout(5000)", longLog) })
+		requestEvents(b, store, func() { fill(b, "sqlite", "file:"+path+"?_pragma=busy_timeout(5000)", longLog()) })
 	})
 }
 

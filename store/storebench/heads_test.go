@@ -14,10 +14,13 @@ import (
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
-// manySessions makes 1,000,000 sessions of which ten moved lately.
-const manySessions = `WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < 1000000)
+// manySessions returns what makes 1,000,000 sessions (20,000 with -short), of which ten moved lately.
+func manySessions() string {
+	count := rows(1_000_000)
+	return fmt.Sprintf(`WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < %d)
 	INSERT INTO sessions (session_id, agent_id, queued_count, last_event_id, created_at_ms, updated_at_ms, last_event_hash)
-	SELECT 'session_' || n, 'coder', 0, 9, 1, CASE WHEN n % 100000 = 0 THEN 2000 ELSE 1 END, '0123456789012345678901234567890123456789012345678901234567890123' FROM counted`
+	SELECT 'session_' || n, 'coder', 0, 9, 1, CASE WHEN n %% %d = 0 THEN 2000 ELSE 1 END, '0123456789012345678901234567890123456789012345678901234567890123' FROM counted`, count, count/10)
+}
 
 // BenchmarkHeads measures how long the search for the sessions that moved takes, which each replica
 // makes every ten minutes.
@@ -50,7 +53,7 @@ func BenchmarkHeads(b *testing.B) {
 		store, err := postgres.Open(b.Context(), url, postgres.Options{})
 		require.NoError(b, err)
 		b.Cleanup(func() { require.NoError(b, store.Close()) })
-		fill(b, "pgx", url, manySessions)
+		fill(b, "pgx", url, manySessions())
 		fill(b, "pgx", url, "VACUUM (ANALYZE) sessions")
 		measure(b, store)
 	})
@@ -59,7 +62,7 @@ func BenchmarkHeads(b *testing.B) {
 		store, err := sqlite.Open(b.Context(), path, sqlite.Options{})
 		require.NoError(b, err)
 		require.NoError(b, store.Close())
-		fill(b, "sqlite", path, manySessions)
+		fill(b, "sqlite", path, manySessions())
 		store, err = sqlite.Open(b.Context(), path, sqlite.Options{})
 		require.NoError(b, err)
 		b.Cleanup(func() { require.NoError(b, store.Close()) })

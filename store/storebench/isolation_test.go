@@ -129,7 +129,7 @@ func isolation(b *testing.B, store runs.Store, driver, name string, troubles []t
 		bound, err = strconv.ParseFloat(text, 64)
 		require.NoError(b, err)
 	}
-	cyclesFor(ctx, store, turnTime) // to warm up
+	cyclesFor(ctx, store, turnOf(turnTime)) // to warm up
 	measured, rounds := make([]turns, len(troubles)), 0
 	measure := func(i int) {
 		rounds++
@@ -167,7 +167,7 @@ type turns struct {
 // add measures a turn without and one with the trouble, which foreign begins and ends.
 func (m *turns) add(b *testing.B, store runs.Store, foreign *sql.Conn, t *trouble, r round) {
 	ctx := b.Context()
-	m.alone = append(m.alone, cyclesFor(ctx, store, turnTime)...)
+	m.alone = append(m.alone, cyclesFor(ctx, store, turnOf(turnTime))...)
 	if t.begin != "" {
 		_, err := foreign.ExecContext(ctx, strings.ReplaceAll(t.begin, "UNKNOWN", r.unknown))
 		require.NoError(b, err)
@@ -183,7 +183,7 @@ func (m *turns) add(b *testing.B, store runs.Store, foreign *sql.Conn, t *troubl
 			}
 		})
 	}
-	m.beside = append(m.beside, cyclesFor(ctx, store, turnTime)...)
+	m.beside = append(m.beside, cyclesFor(ctx, store, turnOf(turnTime))...)
 	stop()
 	if t.end != "" {
 		_, err := foreign.ExecContext(ctx, t.end)

@@ -74,14 +74,14 @@ func rulesChange(b *testing.B, open func(insert string) (store, other runs.Store
 	for i, rules := range standing {
 		stores[i], others[i] = open(rules.insert)
 		rereads[i] = reread(b, stores[i])
-		suspendFor(b.Context(), stores[i], changedTurn/4) // to warm up
+		suspendFor(b.Context(), stores[i], turnOf(changedTurn)/4) // to warm up
 	}
 	still, changed := make([][]turned, len(standing)), make([][]turned, len(standing))
 	for range b.N {
 		for i := range standing {
-			still[i] = append(still[i], suspendFor(b.Context(), stores[i], changedTurn))
+			still[i] = append(still[i], suspendFor(b.Context(), stores[i], turnOf(changedTurn)))
 			stop := changeRules(b, others[i])
-			changed[i] = append(changed[i], suspendFor(b.Context(), stores[i], changedTurn))
+			changed[i] = append(changed[i], suspendFor(b.Context(), stores[i], turnOf(changedTurn)))
 			stop()
 		}
 	}
@@ -147,7 +147,7 @@ func changeRules(b *testing.B, store runs.Store) (stop func()) {
 	ctx, cancel := context.WithCancel(b.Context())
 	var changing sync.WaitGroup
 	changing.Go(func() {
-		ticks := time.NewTicker(changeEvery)
+		ticks := time.NewTicker(turnOf(changeEvery))
 		defer ticks.Stop()
 		added := ""
 		for {
