@@ -8,11 +8,15 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/coder/websocket"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/internal/multiplex"
 )
 
@@ -172,4 +176,43 @@ func TestAServiceThatDrainsAnswersHeldCallsOfConnections(t *testing.T) {
 	a.handler.Drain()
 	require.Equal(t, http.StatusOK, <-held)
 	require.NoError(t, a.handler.WaitConnections(t.Context()), "the client leaves a connection that has no calls")
+}
+
+func TestConnectionsAreBounded(t *testing.T) {
+	t.Parallel()
+	a, keyring := closed(t, openSQLite(t), newContract(t))
+	agent := ofRole(t, keyring, api.RoleAgent)
+	opener := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	open := func() (*websocket.Conn, *http.Response, error) {
+		return websocket.Dial(t.Context(), a.server.URL+multiplex.Path, &websocket.DialOptions{
+			HTTPClient: opener, HTTPHeader: http.Header{"Authorization": {"Bearer " + agent}}, Subprotocols: []string{multiplex.Subprotocol},
+		})
+	}
+	conns := make([]*websocket.Conn, httpapi.MaxConnections)
+	var opening errgroup.Group
+	opening.SetLimit(16)
+	for i := range conns {
+		opening.Go(func() error {
+			var err error
+			conns[i], _, err = open() //nolint:bodyclose // it is the connection
+			return err
+		})
+	}
+	require.NoError(t, opening.Wait())
+	require.Equal(t, httpapi.MaxConnections, a.handler.Connections())
+
+	_, reply, err := open() //nolint:bodyclose // the library has read it
+	require.Error(t, err)
+	require.Equal(t, http.StatusTooManyRequests, reply.StatusCode)
+	text, err := io.ReadAll(reply.Body)
+	require.NoError(t, err)
+	require.Contains(t, string(text), `"too_many_calls"`)
+	plain := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	status, _ := askOver(t, a, plain, agent, http.MethodGet, "/v1/me", "")
+	require.Equal(t, http.StatusOK, status, "calls by themselves go on")
+
+	for _, conn := range conns {
+		require.NoError(t, conn.CloseNow())
+	}
+	require.Eventually(t, func() bool { return a.handler.Connections() == 0 }, 10*time.Second, 5*time.Millisecond, "who leaves makes room")
 }

@@ -233,6 +233,9 @@ func (s *Server) Handler() http.Handler { return advertise(s.handler) }
 // Streams returns how many streams are open.
 func (s *Server) Streams() int { return s.streams.Open() }
 
+// Connections returns how many connections carry calls.
+func (s *Server) Connections() int { return int(s.opened.Load()) }
+
 // QuotaUse returns how much the busiest callers use of their quotas.
 func (s *Server) QuotaUse() wire.QuotaUse { return s.access.Quotas.Use() }
 

@@ -21,9 +21,11 @@ type Source struct {
 	// Lanes and Pools are of the engine.
 	Lanes func() []committer.LaneState
 	Pools func() []committer.PoolState
-	// Streams returns how many streams are open, Held how many claims wait for a run.
-	Streams func() int
-	Held    func() int
+	// Streams returns how many streams are open, Connections how many connections carry calls, and Held
+	// how many claims wait for a run.
+	Streams     func() int
+	Connections func() int
+	Held        func() int
 	// Callers returns how many principals are remembered for what they use, and the most calls,
 	// streams and bytes of bodies that one of them has under way.
 	Callers func() (count int, calls, streams, bytes int64)
@@ -88,8 +90,9 @@ var (
 	descPoolWaits  = describe("pool_waits_total", "How often a caller had to wait for a connection of a pool.", "pool")
 	descPoolWaited = describe("pool_wait_seconds_total", "How long callers waited for connections of a pool.", "pool")
 
-	descStreams = describe("streams", "Open streams.")
-	descHeld    = describe("held_claims", "Claims that wait for a run.")
+	descStreams     = describe("streams", "Open streams.")
+	descConnections = describe("call_connections", "Connections that carry many calls each.")
+	descHeld        = describe("held_claims", "Claims that wait for a run.")
 
 	descSpans = describe("trace_spans_total", "Spans of traces that were sent, and those that were dropped because the collector did not take them in time.", "result")
 
@@ -109,7 +112,7 @@ func (s *sampler) Describe(to chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{
 		descWaits, descOldestWait, descOwed, descOldestOwed, descGivenUp, descClaimable, descUnclaimed, descOverdue, descSweepLag,
 		descDeadLetters, descRules, descCounted, descFailures, descLaneOldest, descLaneBusy, descLaneWaiting,
-		descPoolInUse, descPoolIdle, descPoolMax, descPoolWaits, descPoolWaited, descStreams, descHeld,
+		descPoolInUse, descPoolIdle, descPoolMax, descPoolWaits, descPoolWaited, descStreams, descConnections, descHeld,
 		descSpans, descCallers, descCallerCalls, descCallerStreams, descCallerBytes, descCallerPrompts, descCallerQueued,
 	} {
 		to <- desc
@@ -143,6 +146,7 @@ func (s *sampler) Collect(to chan<- prometheus.Metric) {
 		total(descPoolWaited, pool.Waited.Seconds(), pool.Name)
 	}
 	gauge(descStreams, float64(s.source.Streams()))
+	gauge(descConnections, float64(s.source.Connections()))
 	gauge(descHeld, float64(s.source.Held()))
 	callers, calls, streams, bytes := s.source.Callers()
 	gauge(descCallers, float64(callers))

@@ -55,7 +55,7 @@ func (a *admin) watch(opened store.Store, dispatcher *claims.Dispatcher, api *ht
 	}
 	a.metrics.Watch(telemetry.Source{
 		Spans: traces.counts(),
-		Store: opened, Lanes: opened.Lanes, Pools: opened.Pools, Streams: api.Streams, Held: dispatcher.Held, Now: time.Now,
+		Store: opened, Lanes: opened.Lanes, Pools: opened.Pools, Streams: api.Streams, Connections: api.Connections, Held: dispatcher.Held, Now: time.Now,
 		Callers: func() (int, int64, int64, int64) {
 			use := api.QuotaUse()
 			return use.Callers, use.Calls, use.Streams, use.Bytes

@@ -115,6 +115,7 @@ func TestMetricsSayWhatHappened(t *testing.T) {
 		`holdpoint_http_requests_total{method="GET",route="none",status="404"} 1`,
 		`holdpoint_http_requests_in_flight 0`,
 		`holdpoint_streams 0`,
+		`holdpoint_call_connections 0`,
 		`holdpoint_pool_connections_max{pool="lanes"} 1`,
 	)
 	require.NotContains(t, after, "a-text-of-the-caller")
