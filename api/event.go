@@ -53,7 +53,8 @@ type RunEventEntry struct {
 
 // AppendEventsBody appends a worker's events to the log of its session.
 type AppendEventsBody struct {
-	Fence *string `json:"fence,omitzero" body:"required"`
+	IdempotencyKey *string `json:"idempotency_key,omitzero"`
+	Fence          *string `json:"fence,omitzero" body:"required"`
 	// Events are 1 to MaxEventsPerCall objects with a "type". "output" also becomes an
 	// output record.
 	Events []JSON `json:"events" body:"required"`

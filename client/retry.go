@@ -12,7 +12,7 @@ import (
 // calls with an idempotency key, which the client makes where the caller gave none;
 // calls with an id that the caller or the client chose; and calls that do nothing
 // the second time. They are repeated after a broken connection, a time-out of the
-// attempt, 429, 502, 503 and 504. Other calls (claims, events) are repeated only
+// attempt, 429, 502, 503 and 504. Other calls (claims) are repeated only
 // when the first certainly had no effect: the connection was never made, or 429.
 type RetryPolicy struct {
 	// MaxAttempts counts the first one; 4 when 0. 1 never repeats.

@@ -176,7 +176,8 @@ func (t *Task) Fail(ctx context.Context, message string) error {
 }
 
 // Emit appends events to the session's log. Each is a value whose JSON is an object
-// with a "type". It is not repeated when its reply is lost.
+// with a "type". They are appended once, also when the call is repeated because its reply
+// was lost.
 func (t *Task) Emit(ctx context.Context, events ...any) error {
 	if len(events) == 0 {
 		return nil

@@ -104,11 +104,22 @@ func (c *Client) Withdraw(ctx context.Context, runID, requestID, fence, reason s
 }
 
 // AppendEvents adds events to the session's log and returns the id of the last. Each
-// is an object with a "type"; "output" also becomes an output record. It is not
-// repeated when its reply is lost. Errors besides the usual: [ErrInvalid].
+// is an object with a "type"; "output" also becomes an output record. They are appended
+// once, also when the call is repeated because its reply was lost. Errors besides the usual: [ErrInvalid].
 func (c *Client) AppendEvents(ctx context.Context, runID, fence string, events []api.JSON) (lastEventID string, err error) {
-	reply, err := post[api.AppendEventsReply](ctx, c, at("/v1/runs", runID, "events"),
-		api.AppendEventsBody{Fence: &fence, Events: events}, ifNotTaken)
+	return c.AppendEventsWithKey(ctx, runID, fence, "", events)
+}
+
+// AppendEventsWithKey is [Client.AppendEvents] for a caller who repeats it after the client has given up: with the
+// same idempotency key, fence and events they are appended once, and the id is that of the first time. An empty
+// key is a new one. Errors besides those of AppendEvents: [ErrIdempotencyConflict].
+func (c *Client) AppendEventsWithKey(ctx context.Context, runID, fence, idempotencyKey string, events []api.JSON) (lastEventID string, err error) {
+	k := newKey(idempotencyKey)
+	var reply api.AppendEventsReply
+	_, err = c.do(ctx, call{
+		method: http.MethodPost, path: at("/v1/runs", runID, "events"), key: k,
+		body: api.AppendEventsBody{IdempotencyKey: k.inBody, Fence: &fence, Events: events}, out: &reply, repeat: always,
+	})
 	if err != nil {
 		return "", err
 	}

@@ -194,14 +194,14 @@ func TestConnectionsAreBounded(t *testing.T) {
 	for i := range conns {
 		opening.Go(func() error {
 			var err error
-			conns[i], _, err = open() //nolint:bodyclose // it is the connection
+			conns[i], _, err = open()
 			return err
 		})
 	}
 	require.NoError(t, opening.Wait())
 	require.Equal(t, httpapi.MaxConnections, a.handler.Connections())
 
-	_, reply, err := open() //nolint:bodyclose // the library has read it
+	_, reply, err := open()
 	require.Error(t, err)
 	require.Equal(t, http.StatusTooManyRequests, reply.StatusCode)
 	text, err := io.ReadAll(reply.Body)

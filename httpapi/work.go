@@ -90,10 +90,6 @@ func heartbeat(_ *http.Request, runID string, body *api.HeartbeatBody, faults *r
 	}
 }
 
-func appendEvents(_ *http.Request, runID string, body *api.AppendEventsBody, faults *refusal.Faults) runs.Command {
-	return &runs.AppendEvents{RunID: runID, Fence: requiredFence(faults, body.Fence), Events: body.Events}
-}
-
 func (s *Server) heartbeat(w http.ResponseWriter, r *http.Request) error {
 	reply, err := doOnLease(s, w, r, bodyRequired, heartbeat)
 	if err != nil {
@@ -103,10 +99,24 @@ func (s *Server) heartbeat(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) appendEvents(w http.ResponseWriter, r *http.Request) error {
-	reply, err := doOnLease(s, w, r, bodyRequired, appendEvents)
+	var body api.AppendEventsBody
+	var faults refusal.Faults
+	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
+		return err
+	}
+	command := &runs.AppendEvents{RunID: wire.PathID(r, "run_id"), Fence: requiredFence(&faults, body.Fence), Events: body.Events}
+	if err := allFaults(&faults, command); err != nil {
+		return err
+	}
+	var err error
+	if command.IdempotencyKey, _, err = credentials(r, body.IdempotencyKey, command); err != nil {
+		return err
+	}
+	reply, err := s.doOnRun(r, command.RunID, command)
 	if err != nil {
 		return err
 	}
+	markReplayed(w, reply.Replayed)
 	return wire.Respond(w, r, http.StatusAccepted, api.AppendEventsReply{LastEventID: strconv.FormatInt(reply.LastEventID, 10)})
 }
 

@@ -3,6 +3,7 @@ package runs
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -10,21 +11,29 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/audit/chain"
 	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // AppendEvents appends a worker's events to the session's log (docs/spec/v1.md#append-events).
 // It counts as progress.
 //
-// Reply: LastEventID. Errors: run_not_found, lease_lost, run_state_conflict, invalid_request.
+// Reply: LastEventID, that of the last of the events, also when Replayed. Errors: run_not_found,
+// idempotency_conflict, lease_lost, run_state_conflict, invalid_request, invalid_idempotency_key.
 type AppendEvents struct {
 	RunID string
 	Fence int64
+	// IdempotencyKey is the caller's, "" for none.
+	IdempotencyKey string
 	// Events are 1 to MaxEventsPerCall JSON objects with a "type" that is not reserved for the
 	// service. An "output" also becomes an output record.
 	Events []api.JSON
 
-	parsed []appendedEvent
+	// keyDigest is what is kept of the idempotency key, "" without one; canonical is what the
+	// fingerprint of a keyed call is made from.
+	keyDigest string
+	canonical []byte
+	parsed    []appendedEvent
 	// digests are those of the events that become what they are, and bodies those events.
 	digests []string
 	bodies  []api.JSON
@@ -33,7 +42,16 @@ type AppendEvents struct {
 }
 
 // Needs implements Command.
-func (c *AppendEvents) Needs() Needs { return Needs{RunID: c.RunID} }
+func (c *AppendEvents) Needs() Needs { return Needs{RunID: c.RunID, Record: c.recordKey("")} }
+
+// recordKey returns the key of the record by which the call is repeatable. Only a digest of the
+// caller's key is in it.
+func (c *AppendEvents) recordKey(sessionID string) *model.RecordKey {
+	if c.keyDigest == "" {
+		return nil
+	}
+	return recordKey(model.OperationRelease, sessionID, "events/"+c.keyDigest)
+}
 
 // appendedEvent has the members of a worker's event that the service reads.
 type appendedEvent struct {
@@ -95,7 +113,36 @@ func (c *AppendEvents) prepare(IDSource) error {
 			faults.Add(at, "has no canonical form")
 		}
 	}
-	return faults.Err()
+	if err := faults.Err(); err != nil {
+		return err
+	}
+	return c.prepareKey()
+}
+
+// prepareKey makes what a keyed call is recognized by. It holds digests of the events, so that little
+// is left to be hashed under the lock.
+func (c *AppendEvents) prepareKey() error {
+	if err := prepareKey(&c.IdempotencyKey); err != nil || c.IdempotencyKey == "" {
+		return err
+	}
+	// A text has a canonical form.
+	c.keyDigest, _ = document.Digest(c.IdempotencyKey)
+	digests := slices.Clone(c.digests)
+	for i, text := range c.Events {
+		if digests[i] != "" {
+			continue
+		}
+		var err error
+		if digests[i], err = chain.BodyDigest(text); err != nil {
+			return noCanonicalForm()
+		}
+	}
+	events, err := document.Digest(digests)
+	if err != nil {
+		return noCanonicalForm()
+	}
+	c.canonical, err = canonicalBody(map[string]string{"events": events, "fence": model.FenceText(c.Fence)})
+	return err
 }
 
 // addEventFault adds what is wrong with an event that could not be decoded, at the member that is wrong.
@@ -138,6 +185,10 @@ func (c *AppendEvents) decide(w *workingCopy) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
+	key := c.recordKey(w.state.SessionID)
+	if reply, done, err := w.findRecord(key, run.RunID, c.canonical, nil); done {
+		return reply, err
+	}
 	if err := w.checkHolder(run, c.Fence); err != nil {
 		return Reply{}, err
 	}
@@ -153,5 +204,9 @@ func (c *AppendEvents) decide(w *workingCopy) (Reply, error) {
 	}
 	run.StalledAttempts = 0
 	w.saveRun(run)
+	if key != nil {
+		record := w.writeRecord(*key, fingerprint(key.Operation, run.RunID, c.canonical), run.RunID)
+		record.EventID = w.session.LastEventID
+	}
 	return Reply{LastEventID: w.session.LastEventID}, nil
 }

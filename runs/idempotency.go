@@ -27,7 +27,7 @@ func (w *workingCopy) findRecord(key *model.RecordKey, target string, canonical,
 	if !same {
 		return Reply{}, true, refusal.New(api.CodeIdempotencyConflict, "run operation idempotency key was reused with a different request payload")
 	}
-	return Reply{Replayed: true, ReplayRunID: record.RunID}, true, nil
+	return Reply{Replayed: true, ReplayRunID: record.RunID, LastEventID: record.EventID}, true, nil
 }
 
 // recordKey returns the key of an idempotency record, or nil for a call without a key.
@@ -64,10 +64,12 @@ func prepareKey(key *string) error {
 	return err
 }
 
-// writeRecord writes the idempotency record of a call with the call's effect.
-func (w *workingCopy) writeRecord(key model.RecordKey, fingerprint, runID string) {
-	w.changes.Records = append(w.changes.Records, &model.IdempotencyRecord{
+// writeRecord writes the idempotency record of a call with the call's effect, and returns it.
+func (w *workingCopy) writeRecord(key model.RecordKey, fingerprint, runID string) *model.IdempotencyRecord {
+	record := &model.IdempotencyRecord{
 		RecordKey: key, Fingerprint: fingerprint,
 		SessionID: w.state.SessionID, RunID: runID, CreatedAtMs: w.nowMs,
-	})
+	}
+	w.changes.Records = append(w.changes.Records, record)
+	return record
 }

@@ -10,8 +10,9 @@ const (
 	OperationQuestion       Operation = "user_question"
 	OperationQuestionCancel Operation = "user_question_cancel"
 	OperationDecision       Operation = "decision"
-	// OperationRelease is the release of a lease, or the redemption of a grant. Its keys are made by
-	// the service: from the run and the fence, or "grant/" and the digest of the caller's key.
+	// OperationRelease is what only the holder of a lease does: its release, the redemption of a grant, or the
+	// append of events. Its keys are made by the service: from the run and the fence, or of "grant/" or
+	// "events/" and the digest of the caller's key.
 	OperationRelease Operation = "release"
 	// OperationName is the choice of an id: for a new run, or for what of a run follows an event.
 	// Its record lasts as long as the run; see [NameKey].
@@ -38,7 +39,7 @@ type IdempotencyRecord struct {
 	SessionID   string
 	RunID       string
 	// EventID is the event after which that begins which an [OperationName] names, 0 for the whole
-	// run and for every other operation.
+	// run; the last of the events that were appended; and 0 for everything else.
 	EventID     int64
 	CreatedAtMs int64
 }

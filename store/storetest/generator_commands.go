@@ -128,8 +128,12 @@ func (g *Generator) appendEvents() Maker {
 	if g.chance(10) {
 		chosen = append(chosen, pick(g, bodies[2:]))
 	}
+	key := ""
+	if g.chance(30) {
+		key = pick(g, []string{"k-1", "k-2"})
+	}
 	return func() runs.Command {
-		c := &runs.AppendEvents{RunID: runID, Fence: fence}
+		c := &runs.AppendEvents{RunID: runID, Fence: fence, IdempotencyKey: key}
 		for _, body := range chosen {
 			c.Events = append(c.Events, api.JSON(body))
 		}

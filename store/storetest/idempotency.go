@@ -129,6 +129,9 @@ var replicaTests = map[string]func(*harness){
 	"replicas/64 callers with one key make one run": func(h *harness) {
 		oneKeyOneRun(h, h.store, h.open())
 	},
+	"replicas/one key appends once": func(h *harness) {
+		oneKeyOneAppend(h, h.store, h.open())
+	},
 	"replicas/one run id made in many sessions at once": func(h *harness) {
 		oneIDOneRun(h, h.store, h.open())
 	},

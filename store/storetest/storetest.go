@@ -122,7 +122,7 @@ func Run(t *testing.T, engine Engine) {
 // groups returns the groups of tests that hold for an engine, and that its scope asks for.
 func (e Engine) groups() []map[string]func(*harness) {
 	basics := []map[string]func(*harness){
-		sessionTests, lifecycleTests, claimTests, suspensionTests, idempotencyTests, eventTests, listTests, budgetTests,
+		sessionTests, lifecycleTests, claimTests, suspensionTests, idempotencyTests, eventTests, keyedEventTests, listTests, budgetTests,
 	}
 	others := []map[string]func(*harness){
 		resolutionTests, expiryTests, vitalsTests, payloadTests, clarificationTests, mailboxTests, loadBytesTests, effectTests, ruleTests, ruleBoundTests, ruleChangeTests, handleTests, nameTests, decisionTests, retentionTests, scopeTests, journalTests, redactionTests,

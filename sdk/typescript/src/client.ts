@@ -265,9 +265,9 @@ export class Holdpoint {
     return (await this.#post<doc.RunView>(at("/v1/runs", runId, "requests", requestId, "withdraw"), body, options)).value;
   }
 
-  /** Adds events to the session's log and returns the id of the last. Not repeated when its reply is lost. */
-  async appendEvents(runId: string, fence: string, events: { type: string; [member: string]: unknown }[], options: CallOptions = {}): Promise<string> {
-    const reply = await this.#post<{ last_event_id: string }>(at("/v1/runs", runId, "events"), { fence, events }, options, "if_not_taken");
+  /** Adds events to the session's log and returns the id of the last. They are added once, also when the call is repeated because its reply was lost. */
+  async appendEvents(runId: string, fence: string, events: { type: string; [member: string]: unknown }[], options: KeyedOptions = {}): Promise<string> {
+    const reply = await this.#keyed<{ last_event_id: string }>(at("/v1/runs", runId, "events"), { fence, events }, options);
     return reply.value.last_event_id;
   }
 

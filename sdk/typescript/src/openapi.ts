@@ -66,6 +66,7 @@ export interface components {
                 [key: string]: unknown;
             })[];
             fence: components["schemas"]["Sequence"];
+            idempotency_key?: components["schemas"]["IdempotencyKey"];
         };
         /** @description The rule that made the decision, or that was written with it. */
         AppliedRule: {

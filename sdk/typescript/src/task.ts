@@ -256,7 +256,7 @@ export class Task {
     await this.endWith((client, run, fence) => client.failRun(run, fence, failureText(message), this.#with(options)));
   }
 
-  /** Appends events to the session's log. Not repeated when its reply is lost. */
+  /** Appends events to the session's log, once, also when the call is repeated because its reply was lost. */
   async emit(...events: { type: string; [member: string]: unknown }[]): Promise<void> {
     if (events.length > 0) await this.#calling(() => this.#client.appendEvents(this.runId, this.fence, events, this.#with({})));
   }

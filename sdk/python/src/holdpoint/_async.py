@@ -267,10 +267,12 @@ class AsyncHoldpoint:
         path = at("/v1/runs", run_id, "requests", request_id, "withdraw")
         return cast(doc.RunView, (await self._post(path, without_none(fence=fence, reason=reason))).value)
 
-    async def append_events(self, run_id: str, fence: str, events: Sequence[Mapping[str, Any]]) -> str:
-        """Adds events to the session's log and returns the id of the last. Not repeated when its reply is lost."""
-        body = {"fence": fence, "events": list(events)}
-        reply = await self.transport.call("POST", at("/v1/runs", run_id, "events"), body=body, repeat="if_not_taken")
+    async def append_events(
+        self, run_id: str, fence: str, events: Sequence[Mapping[str, Any]], *, idempotency_key: str | None = None,
+    ) -> str:
+        """Adds events to the session's log and returns the id of the last. They are added once, also when the call is repeated
+        because its reply was lost."""
+        reply = await self._keyed(at("/v1/runs", run_id, "events"), {"fence": fence, "events": list(events)}, idempotency_key)
         return cast(str, reply.value["last_event_id"])
 
     async def complete_run(self, run_id: str, fence: str, output: Any = None) -> doc.RunView:

@@ -68,6 +68,7 @@ class AppendEventsEvents(TypedDict):
 class AppendEvents(TypedDict):
     events: list[AppendEventsEvents]
     fence: str
+    idempotency_key: NotRequired[str]
 
 
 class AppliedRule(TypedDict):
