@@ -6,6 +6,7 @@ package canonical
 import (
 	"bytes"
 	"errors"
+	"io"
 	"slices"
 
 	"github.com/go-json-experiment/json/jsontext"
@@ -18,6 +19,9 @@ type Member struct{ Name, Value []byte }
 // It does not change the text, and returns the text itself when that is the form. It returns an error
 // when there is no such form.
 func Value(text []byte) ([]byte, error) {
+	if len(text) == 0 {
+		return nil, io.ErrUnexpectedEOF
+	}
 	switch text[0] {
 	case 't', 'f', 'n':
 		return text, nil

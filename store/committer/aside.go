@@ -176,6 +176,10 @@ func (s *lockedSession) comeBack() {
 		return
 	}
 	s.aside, s.free = nil, true
+	for _, waiting := range s.calls {
+		// They waited for what was before them, and not for a lock.
+		waiting.lockedSince = time.Now()
+	}
 }
 
 // hasLarge reports whether a large call is among those that wait for the session.

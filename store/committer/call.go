@@ -57,7 +57,8 @@ func (c *call) settle() { c.state.Store(callSettled) }
 func (c *call) large() bool { return c.size.rows >= largeRows || c.size.bytes >= largeBytes }
 
 // inParts reports whether what the call writes may be written in parts: nearly all of it is events, and
-// it is decided from its session and its run alone.
+// it is decided from what its session has and from the caller's token, which are the same when the last part
+// is written. The unique key of an idempotency record keeps that from being there twice.
 func (c *call) inParts() bool {
 	_, appends := runs.Given(c.command).(*runs.AppendEvents)
 	return appends && !c.needs.Rules && c.large()

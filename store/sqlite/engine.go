@@ -138,13 +138,19 @@ func (b *batch) commit(ctx context.Context, writes *runs.Writes, amended []*mode
 		b.Rollback(ctx)
 		return failed("write", err)
 	}
-	ended := b.store.staged.takeAlong(ctx, b.write)
-	if _, err := b.write.exec(ctx, sqlCommit); err != nil {
-		ended(false)
-		b.Rollback(ctx)
-		return failed("commit", err)
+	taken := b.store.staged.take()
+	defer taken.end(errLeft) // whatever happens: somebody waits for it
+	written, err := taken.ride(ctx, b.write)
+	if err == nil {
+		if _, err = b.write.exec(ctx, sqlCommit); err != nil {
+			err = failed("commit", err)
+		}
 	}
-	ended(true)
+	if err != nil {
+		b.Rollback(ctx)
+		return err
+	}
+	written()
 	unstaged()
 	b.store.staged.batches.Add(1)
 	b.end()

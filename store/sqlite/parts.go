@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,6 +21,10 @@ var _ committer.Parted = (*engine)(nil)
 // has commands under way gives the next one within that time.
 const rideFor = 2 * time.Millisecond
 
+// growAfter is how long a change is written in parts of their least size. Then each is twice as large as the one before:
+// on a slow disk the session is closed for a few parts more, and not for all of them.
+const growAfter = 500 * time.Millisecond
+
 // errLeft says that the transaction which took a part along was not committed.
 var errLeft = errors.New("the transaction was not committed")
 
@@ -31,6 +36,8 @@ type parts struct {
 	waiting *part
 	// of are the sessions of which rows may be staged.
 	of map[string]*staging
+	// growAfter is that of the package when 0.
+	growAfter time.Duration
 	// batches counts the transactions that were committed and are not parts.
 	batches atomic.Int64
 }
@@ -58,24 +65,22 @@ func (p *parts) take() *part {
 	return taken
 }
 
-// add notes that rows of a session are being staged. It returns false when others still are.
-func (p *parts) add(g *staging) bool {
+// add notes that rows of a session are being staged, of which none is.
+func (p *parts) add(g *staging) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.of[g.sessionID] != nil {
-		return false
-	}
 	if p.of == nil {
 		p.of = map[string]*staging{}
 	}
 	p.of[g.sessionID] = g
-	return true
 }
 
-func (p *parts) has(sessionID string) bool {
+// stagingOf returns what may be staged of a session: what is being written, or what is left of a change
+// that was refused; nil for nothing.
+func (p *parts) stagingOf(sessionID string) *staging {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.of[sessionID] != nil
+	return p.of[sessionID]
 }
 
 // remove notes that no row of a session is staged any more.
@@ -88,24 +93,35 @@ func (p *parts) remove(sessionID string) {
 	}
 }
 
-// takeAlong writes the part that waits into a transaction that is about to be committed, and returns
-// what is told of how that ended. A part that is refused harms nothing else in the transaction.
-func (p *parts) takeAlong(ctx context.Context, c *connection) (ended func(committed bool)) {
-	taken := p.take()
-	if taken == nil {
-		return func(bool) {}
+// ride writes the part into a transaction that is about to be committed, and returns what is to be called once
+// it is. A part that is refused is ended, and harms nothing else in the transaction, unless SQLite gave all of that
+// up with it, as when the disk is full: then the error wraps [committer.ErrRefused].
+func (p *part) ride(ctx context.Context, c *connection) (committed func(), err error) {
+	if p == nil {
+		return func() {}, nil
 	}
-	written, err := taken.write(ctx, c, 1)
-	return func(committed bool) {
-		switch {
-		case err != nil:
-			taken.ended <- failed("write a part", err)
-		case !committed:
-			taken.ended <- errLeft
-		default:
+	written, err := p.write(ctx, c, 1)
+	if err == nil {
+		return func() {
 			written()
-			taken.ended <- nil
-		}
+			p.end(nil)
+		}, nil
+	}
+	p.end(failed("write a part", err))
+	if _, open := c.exec(ctx, sqlIsOver); open == nil {
+		return nil, fmt.Errorf("%w: a part of another change ended the transaction: %w", committer.ErrRefused, err)
+	}
+	return func() {}, nil
+}
+
+// end says how it went with the part. The first word counts.
+func (p *part) end(err error) {
+	if p == nil {
+		return
+	}
+	select {
+	case p.ended <- err:
+	default:
 	}
 }
 
@@ -138,15 +154,16 @@ func (b *partedBatch) Commit(ctx context.Context, writes runs.Writes) error {
 	sessionID := b.loads[0].SessionID
 	amended := b.Amended(writes.UpdatedSessions)
 	g := newStaging(sessionID, &writes)
-	if len(g.events) == 0 {
-		return b.decide(ctx, g, &writes, amended)
-	}
-	if !b.store.staged.add(g) {
+	if b.store.staged.stagingOf(sessionID) != nil {
+		// What is left of a change that was refused would come into sight with this one.
 		if err := b.store.unstage(ctx, sessionID); err != nil {
 			return err
 		}
-		b.store.staged.add(g)
 	}
+	if len(g.events) == 0 {
+		return b.decide(ctx, g, &writes, amended)
+	}
+	b.store.staged.add(g)
 	err := b.stage(ctx, g)
 	if err == nil {
 		err = b.decide(ctx, g, &writes, amended)
@@ -163,13 +180,16 @@ func (b *partedBatch) Commit(ctx context.Context, writes runs.Writes) error {
 // stage has all parts written.
 func (b *partedBatch) stage(ctx context.Context, g *staging) error {
 	staged := &b.store.staged
-	seen := staged.batches.Load()
+	seen, growing := staged.batches.Load(), time.Now().Add(cmp.Or(staged.growAfter, growAfter))
 	for g.written < len(g.events) {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("%w: write in parts: %w", committer.ErrRefused, err)
 		}
 		rides := seen != staged.batches.Load()
 		seen = staged.batches.Load()
+		if time.Now().After(growing) {
+			g.growth *= 2
+		}
 		if err := b.stageOne(ctx, g, rides); err != nil && !errors.Is(err, errLeft) {
 			return err
 		}

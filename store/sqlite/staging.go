@@ -50,6 +50,8 @@ type staging struct {
 	// ids, and written is how many of them are in the database.
 	events  []*model.Event
 	written int
+	// growth is how many times as large as at first the next part is.
+	growth int
 	// recorded says that the line in staged_events is there.
 	recorded bool
 	// gone says that its rows were taken out.
@@ -63,7 +65,7 @@ func newStaging(sessionID string, writes *runs.Writes) *staging {
 		last = len(rest)
 		rest = rest[sizeOfPart(rest, 1):]
 	}
-	g := &staging{sessionID: sessionID, events: writes.Events[:len(writes.Events)-last]}
+	g := &staging{sessionID: sessionID, growth: 1, events: writes.Events[:len(writes.Events)-last]}
 	writes.Events = writes.Events[len(g.events):]
 	return g
 }
@@ -85,10 +87,14 @@ func (g *staging) write(ctx context.Context, c *connection, times int) (committe
 		return nil, fmt.Errorf("%w: the session was written meanwhile", committer.ErrRefused)
 	}
 	rest := g.events[g.written:]
-	next := rest[:sizeOfPart(rest, times)]
+	next := rest[:sizeOfPart(rest, times*g.growth)]
 	if !g.recorded {
-		if _, err := c.exec(ctx, sqlStage, g.sessionID, g.events[0].EventID); err != nil {
+		// The line hides what follows the last event that the session has: none must have come since.
+		switch lines, err := c.exec(ctx, sqlStage, g.sessionID, g.events[0].EventID); {
+		case err != nil:
 			return nil, err
+		case lines == 0:
+			return nil, fmt.Errorf("%w: the session was written meanwhile", committer.ErrRefused)
 		}
 	}
 	if err := writeEvents.insertRows(ctx, c, next); err != nil {
@@ -144,18 +150,19 @@ func unstageAll(ctx context.Context, c *connection) (sessions []string, err erro
 }
 
 // unstage makes what is staged of a session visible when the transaction decides that, and returns what
-// is to be called once it is committed. Of all other sessions that it writes it takes out what is left:
+// is to be called once it is committed. Whatever else is staged of a session that it writes is taken out:
 // nobody writes a session while its command is being written in parts, so that is of one which was
 // refused, and whose rows could not be taken out.
 func (b *batch) unstage(ctx context.Context, written []*model.Session) (committed func(), err error) {
 	var ended []string
 	for _, session := range written {
 		sessionID := session.SessionID
-		if !b.store.staged.has(sessionID) {
+		staged := b.store.staged.stagingOf(sessionID)
+		if staged == nil {
 			continue
 		}
 		ended = append(ended, sessionID)
-		if b.decides != nil && b.decides.sessionID == sessionID {
+		if staged == b.decides {
 			if _, err := b.write.exec(ctx, sqlUnstage, sessionID); err != nil {
 				return nil, err
 			}
