@@ -19,6 +19,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/internal/multiplex"
 )
 
 // MaxReplyBytes bounds every reply that is read; a larger one is an error.
@@ -181,6 +182,9 @@ func broken(ctx context.Context, call call, err error) error {
 	var network *net.OpError
 	if errors.As(err, &network) && network.Op == "dial" {
 		return fmt.Errorf("%w: %w: %s: %w", ErrUnavailable, errNotSent, call, err)
+	}
+	if errors.Is(err, multiplex.ErrTooLarge) {
+		return fmt.Errorf("%s: %w", call, err) // it would be as large again
 	}
 	return fmt.Errorf("%w: %s: %w", ErrUnavailable, call, err)
 }

@@ -29,6 +29,7 @@ type Client struct {
 	timeout     time.Duration
 	retry       RetryPolicy
 	owned       *http.Transport // nil when the caller gave the HTTP client
+	opener      *http.Transport // of connections for many calls; nil without them
 	tls         *tls.Config     // of owned; nil for the machine's
 	// traceparent returns that of a context; nil for none.
 	traceparent func(context.Context) string
@@ -204,8 +205,9 @@ func New(baseURL string, options ...Option) (*Client, error) {
 	}
 	c.calls = c.http
 	if c.owned != nil && !c.plain {
+		c.opener = openerOf(c.owned)
 		c.multiplexed = &multiplex.Transport{
-			Plain: c.owned, Opener: &http.Client{Transport: openerOf(c.owned), CheckRedirect: noRedirects},
+			Plain: c.owned, Opener: &http.Client{Transport: c.opener, CheckRedirect: noRedirects},
 			BaseURL: c.baseURL, BasePath: strings.TrimRight(parsed.EscapedPath(), "/"), Header: c.header, MaxReplyBytes: MaxReplyBytes,
 		}
 		c.calls = &http.Client{Transport: c.multiplexed, CheckRedirect: noRedirects}
@@ -227,6 +229,7 @@ func openerOf(plain *http.Transport) *http.Transport {
 func (c *Client) Close() {
 	if c.multiplexed != nil {
 		c.multiplexed.CloseIdle()
+		c.opener.CloseIdleConnections()
 	}
 	if c.owned != nil {
 		c.owned.CloseIdleConnections()

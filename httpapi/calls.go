@@ -5,25 +5,76 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/internal/multiplex"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// MaxConnections bounds the connections of one process that carry calls.
-const MaxConnections = 1000
+// MaxConnections bounds the connections of one process that carry calls, and MaxConnectionsOfPrincipal those of
+// them that one principal has.
+const (
+	MaxConnections            = 1000
+	MaxConnectionsOfPrincipal = 250
+)
+
+// connections are those that carry calls.
+type connections struct {
+	// ended waits for all.
+	ended sync.WaitGroup
+
+	mu    sync.Mutex
+	count int
+	of    map[string]int // by principal
+}
+
+// enter counts one of a principal in, unless there are too many.
+func (c *connections) enter(principal string) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	// Without credentials there is one principal.
+	if own := c.of[principal]; own >= MaxConnectionsOfPrincipal && principal != auth.LocalPrincipal {
+		return refusal.New(wire.CodeTooManyCalls, "%s has %d connections that carry calls at this replica, as many as it may: make each call by a request", principal, own)
+	}
+	if c.count >= MaxConnections {
+		return refusal.New(wire.CodeTooManyCalls, "%d connections carry calls at this replica, as many as there may be: make each call by a request", c.count)
+	}
+	if c.of == nil {
+		c.of = map[string]int{}
+	}
+	c.count++
+	c.of[principal]++
+	c.ended.Add(1)
+	return nil
+}
+
+func (c *connections) leave(principal string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.count--
+	if c.of[principal]--; c.of[principal] == 0 {
+		delete(c.of, principal)
+	}
+	c.ended.Done()
+}
+
+func (c *connections) number() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.count
+}
 
 // openCalls answers calls that come over one WebSocket, each as if it were a request by itself
 // (docs/spec/v1.md#many-calls-over-one-connection).
 func (s *Server) openCalls(w http.ResponseWriter, r *http.Request) error {
-	defer s.opened.Add(-1)
-	if s.opened.Add(1) > MaxConnections {
-		return refusal.New(wire.CodeTooManyCalls, "%d connections carry calls at this replica, as many as there may be: make each call by a request", MaxConnections)
+	principal := auth.From(r.Context()).Principal
+	if err := s.connections.enter(principal); err != nil {
+		return err
 	}
-	s.connections.Add(1)
-	defer s.connections.Done()
+	defer s.connections.leave(principal)
 	err := multiplex.Serve(w, r, multiplex.Options{
 		Handler: noStreams(s.handler), Draining: s.draining, Refuse: refuseCall,
 		Panicked: func(cause any, stack []byte) {
@@ -72,7 +123,7 @@ func advertise(next http.Handler) http.Handler {
 func (s *Server) WaitConnections(ctx context.Context) error {
 	ended := make(chan struct{})
 	go func() {
-		s.connections.Wait()
+		s.connections.ended.Wait()
 		close(ended)
 	}()
 	select {

@@ -181,9 +181,12 @@ func TestAServiceThatDrainsAnswersHeldCallsOfConnections(t *testing.T) {
 func TestConnectionsAreBounded(t *testing.T) {
 	t.Parallel()
 	a, keyring := closed(t, openSQLite(t), newContract(t))
-	agent := ofRole(t, keyring, api.RoleAgent)
+	agents := make([]string, httpapi.MaxConnections/httpapi.MaxConnectionsOfPrincipal+1)
+	for i := range agents {
+		_, agents[i] = token(t, keyring, api.CreateTokenBody{Name: "agent", Role: api.RoleAgent, Principal: fmt.Sprintf("agent:%d", i)})
+	}
 	opener := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
-	open := func() (*websocket.Conn, *http.Response, error) {
+	open := func(agent string) (*websocket.Conn, *http.Response, error) {
 		return websocket.Dial(t.Context(), a.server.URL+multiplex.Path, &websocket.DialOptions{
 			HTTPClient: opener, HTTPHeader: http.Header{"Authorization": {"Bearer " + agent}}, Subprotocols: []string{multiplex.Subprotocol},
 		})
@@ -194,24 +197,32 @@ func TestConnectionsAreBounded(t *testing.T) {
 	for i := range conns {
 		opening.Go(func() error {
 			var err error
-			conns[i], _, err = open()
+			conns[i], _, err = open(agents[i/httpapi.MaxConnectionsOfPrincipal])
 			return err
 		})
 	}
 	require.NoError(t, opening.Wait())
 	require.Equal(t, httpapi.MaxConnections, a.handler.Connections())
 
-	_, reply, err := open()
-	require.Error(t, err)
-	require.Equal(t, http.StatusTooManyRequests, reply.StatusCode)
-	text, err := io.ReadAll(reply.Body)
-	require.NoError(t, err)
-	require.Contains(t, string(text), `"too_many_calls"`)
+	refuse := func(agent, why string) {
+		_, reply, err := open(agent)
+		require.Error(t, err)
+		require.Equal(t, http.StatusTooManyRequests, reply.StatusCode)
+		text, err := io.ReadAll(reply.Body)
+		require.NoError(t, err)
+		require.Contains(t, string(text), `"too_many_calls"`)
+		require.Contains(t, string(text), why)
+	}
+	refuse(agents[len(agents)-1], "1000 connections")
+	require.NoError(t, conns[len(conns)-1].CloseNow())
+	require.Eventually(t, func() bool { return a.handler.Connections() == httpapi.MaxConnections-1 }, 10*time.Second, 5*time.Millisecond)
+	refuse(agents[0], "agent:0 has 250 connections")
+	agent := agents[0]
 	plain := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	status, _ := askOver(t, a, plain, agent, http.MethodGet, "/v1/me", "")
 	require.Equal(t, http.StatusOK, status, "calls by themselves go on")
 
-	for _, conn := range conns {
+	for _, conn := range conns[:len(conns)-1] {
 		require.NoError(t, conn.CloseNow())
 	}
 	require.Eventually(t, func() bool { return a.handler.Connections() == 0 }, 10*time.Second, 5*time.Millisecond, "who leaves makes room")

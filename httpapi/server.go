@@ -6,8 +6,6 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -152,11 +150,9 @@ type Server struct {
 	webhooks     *Webhooks
 	handler      http.Handler
 
-	draining context.Context
-	drain    context.CancelFunc
-	// connections are those that carry calls, and opened is how many there are.
-	connections sync.WaitGroup
-	opened      atomic.Int64
+	draining    context.Context
+	drain       context.CancelFunc
+	connections connections
 	logger      *slog.Logger
 }
 
@@ -234,7 +230,7 @@ func (s *Server) Handler() http.Handler { return advertise(s.handler) }
 func (s *Server) Streams() int { return s.streams.Open() }
 
 // Connections returns how many connections carry calls.
-func (s *Server) Connections() int { return int(s.opened.Load()) }
+func (s *Server) Connections() int { return s.connections.number() }
 
 // QuotaUse returns how much the busiest callers use of their quotas.
 func (s *Server) QuotaUse() wire.QuotaUse { return s.access.Quotas.Use() }

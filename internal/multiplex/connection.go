@@ -17,6 +17,9 @@ import (
 // an effect is not known.
 var errBroken = errors.New("the connection broke before the reply")
 
+// ErrTooLarge is the error of a call whose reply has more than [Transport.MaxReplyBytes].
+var ErrTooLarge = errors.New("the reply is too large")
+
 // connection is one WebSocket of a client.
 type connection struct {
 	conn *websocket.Conn
@@ -34,6 +37,8 @@ type connection struct {
 	used    time.Time
 	// leaving says that no call is made any more, and that the connection ends with the last reply.
 	leaving bool
+	// retired says that it was to end, and did not break.
+	retired bool
 }
 
 // waiter waits for one reply.
@@ -50,7 +55,7 @@ type result struct {
 func newConnection(conn *websocket.Conn, maxReply int) *connection {
 	conn.SetReadLimit(maxMessageBytes)
 	return &connection{
-		conn: conn, out: newOutbox(conn, Patience), maxReply: maxReply, ended: make(chan struct{}),
+		conn: conn, out: newOutbox(conn, Patience, true), maxReply: maxReply, ended: make(chan struct{}),
 		opened: time.Now(), used: time.Now(), waiting: map[uint64]*waiter{},
 	}
 }
@@ -62,16 +67,19 @@ func (c *connection) do(ctx context.Context, r *http.Request, asked *call) (repl
 	if w == nil {
 		return nil, false, nil
 	}
-	if err := c.out.add(kindCall, id, asked.append); err != nil {
+	if err := c.out.add(ctx, kindCall, id, asked.append); err != nil {
 		c.leave(id)
-		return nil, false, nil //nolint:nilerr // it is made elsewhere
+		if ctx.Err() != nil {
+			return nil, true, context.Cause(ctx)
+		}
+		return nil, false, nil
 	}
 	var got result
 	select {
 	case got = <-w.done:
 	case <-ctx.Done():
 		if c.leave(id) {
-			_ = c.out.add(kindCancel, id, nil)
+			c.out.addNow(kindCancel, id)
 		}
 		return nil, true, context.Cause(ctx)
 	case <-c.ended:
@@ -136,8 +144,8 @@ func (c *connection) take(f frame) error {
 		}
 		w.body = append(w.body, f.payload...)
 		if len(w.body) > c.maxReply {
-			c.give(f.call, result{err: fmt.Errorf("the reply has more than %d bytes", c.maxReply)})
-			_ = c.out.add(kindCancel, f.call, nil)
+			c.give(f.call, result{err: fmt.Errorf("%w: more than %d bytes", ErrTooLarge, c.maxReply)})
+			c.out.addNow(kindCancel, f.call)
 		}
 	case kindReply:
 		got, err := readAnswer(f.payload)
@@ -178,7 +186,7 @@ func (c *connection) give(id uint64, got result) {
 // retire makes no calls any more, and ends the connection once those under way are answered.
 func (c *connection) retire() {
 	c.mu.Lock()
-	c.leaving = true
+	c.leaving, c.retired = true, true
 	last := len(c.waiting) == 0
 	c.mu.Unlock()
 	if last {
@@ -193,6 +201,13 @@ func (c *connection) close() {
 	c.mu.Unlock()
 	c.out.close()
 	_ = c.conn.CloseNow()
+}
+
+// broke reports, of a connection that has ended, whether it should have gone on.
+func (c *connection) broke() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.retired
 }
 
 // state returns how many calls wait, since when none was answered, and whether more may be made.

@@ -92,11 +92,9 @@ type call struct {
 }
 
 // Headers that a call may have beside those of the request that opened the WebSocket, by their usual names. Who
-// calls, from where and by what name is said once, when the WebSocket is opened.
-var callHeaders = []string{
-	"Accept", "Content-Type", "Idempotency-Key", "Prefer", "Traceparent", "Tracestate",
-	"X-Actor", "X-Request-Id", "X-Via",
-}
+// calls, from where, for whom and by what is said once, when the WebSocket is opened: a proxy that says it in place of
+// the client sees that request alone.
+var callHeaders = []string{"Accept", "Content-Type", "Idempotency-Key", "Prefer", "Traceparent", "Tracestate", "X-Request-Id"}
 
 func (c *call) append(to []byte) []byte {
 	to = appendText(to, c.method)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -33,6 +34,31 @@ type service struct {
 	entered, cancelled chan struct{}
 	release            chan struct{}
 	serving            sync.WaitGroup
+	// revoke ends the context of the requests that open connections.
+	revoke context.CancelFunc
+	// sockets are those under the connections of callers.
+	sockets struct {
+		sync.Mutex
+		open []net.Conn
+	}
+}
+
+// cut breaks the connections of all callers.
+func (s *service) cut() {
+	s.sockets.Lock()
+	defer s.sockets.Unlock()
+	for _, socket := range s.sockets.open {
+		_ = socket.Close()
+	}
+}
+
+func (s *service) dial(ctx context.Context, network, address string) (net.Conn, error) {
+	var dialer net.Dialer
+	socket, err := dialer.DialContext(ctx, network, address)
+	s.sockets.Lock()
+	defer s.sockets.Unlock()
+	s.sockets.open = append(s.sockets.open, socket)
+	return socket, err
 }
 
 func serve(t *testing.T) *service {
@@ -40,6 +66,8 @@ func serve(t *testing.T) *service {
 	s := &service{entered: make(chan struct{}, 4096), cancelled: make(chan struct{}, 4096), release: make(chan struct{})}
 	draining, drain := context.WithCancel(context.Background())
 	s.drain = drain
+	valid, revoke := context.WithCancel(context.Background())
+	s.revoke = revoke
 	answer := http.HandlerFunc(s.answer)
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set(multiplex.Advert, multiplex.Path)
@@ -51,8 +79,8 @@ func serve(t *testing.T) *service {
 		s.serving.Add(1)
 		defer s.serving.Done()
 		s.opened.Add(1)
-		err := multiplex.Serve(w, r, multiplex.Options{
-			Draining: draining, Patience: 500 * time.Millisecond,
+		err := multiplex.Serve(w, r.WithContext(valid), multiplex.Options{
+			Draining: draining, Patience: 500 * time.Millisecond, Leaving: 20 * time.Millisecond,
 			Panicked: func(cause any, _ []byte) { s.panicked.Store(fmt.Sprint(cause)) },
 			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				s.multiplexed.Add(1)
@@ -68,6 +96,7 @@ func serve(t *testing.T) *service {
 	}))
 	t.Cleanup(func() {
 		drain()
+		revoke()
 		s.serving.Wait()
 		s.Close()
 	})
@@ -105,10 +134,10 @@ func (s *service) answer(w http.ResponseWriter, r *http.Request) {
 // caller is a client of the service.
 func (s *service) caller(t *testing.T) *http.Client {
 	t.Helper()
-	plain, opener := &http.Transport{MaxIdleConnsPerHost: 100}, &http.Transport{}
+	plain, opener := &http.Transport{MaxIdleConnsPerHost: 100}, &http.Transport{DialContext: s.dial}
 	transport := &multiplex.Transport{
 		Plain: plain, Opener: &http.Client{Transport: opener}, BaseURL: s.URL, MaxReplyBytes: 1 << 21,
-		Header: http.Header{"Authorization": {"Bearer secret"}, "User-Agent": {"test"}},
+		Header: http.Header{"Authorization": {"Bearer secret"}, "User-Agent": {"test"}, "X-Actor": {"ana"}},
 	}
 	t.Cleanup(func() {
 		transport.CloseIdle()
@@ -125,6 +154,7 @@ func get(ctx context.Context, c *http.Client, url string) (status int, text stri
 	}
 	r.Header.Set("Authorization", "Bearer secret")
 	r.Header.Set("User-Agent", "test")
+	r.Header.Set("X-Actor", "ana")
 	reply, err := c.Do(r)
 	if err != nil {
 		return 0, "", err
@@ -206,11 +236,19 @@ func TestCallsOverAConnectionAreAnsweredAsByThemselves(t *testing.T) {
 	require.Equal(t, http.StatusOK, status)
 	require.Equal(t, strings.Repeat("x", 1_200_000), body)
 
-	// What does not fit goes by itself.
-	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/v1/x", bytes.NewReader(make([]byte, multiplex.MaxCallBytes)))
+	// Who is named otherwise than when the connection was opened calls by itself, and so does what does not fit.
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/v1/x", http.NoBody)
 	require.NoError(t, err)
+	r.Header.Set("X-Actor", "bob")
 	before = s.single.Load()
 	reply, err := c.Do(r)
+	require.NoError(t, err)
+	require.NoError(t, reply.Body.Close())
+	require.Equal(t, before+1, s.single.Load())
+	r, err = http.NewRequestWithContext(t.Context(), http.MethodPost, s.URL+"/v1/x", bytes.NewReader(make([]byte, multiplex.MaxCallBytes)))
+	require.NoError(t, err)
+	before = s.single.Load()
+	reply, err = c.Do(r)
 	require.NoError(t, err)
 	require.NoError(t, reply.Body.Close())
 	require.Equal(t, before+1, s.single.Load())
@@ -286,15 +324,15 @@ func TestAConnectionThatBreaksFailsItsCallsOnce(t *testing.T) {
 		failed <- err
 	}()
 	<-s.entered
-	s.CloseClientConnections() // of those that are no WebSockets
 	single := s.single.Load()
-	s.drain()
-	require.ErrorContains(t, <-failed, "broke before the reply", "nobody released it until the service had to leave")
+	s.cut()
+	require.ErrorContains(t, <-failed, "broke before the reply")
 	require.Equal(t, single, s.single.Load(), "it is not made again")
 	<-s.cancelled
-	_, _, err := get(t.Context(), c, s.URL+"/v1/x")
-	require.NoError(t, err)
-	require.Equal(t, single+1, s.single.Load())
+	s.crowd(t, c, 20)
+	s.crowd(t, c, 20)
+	require.Equal(t, single+40, s.single.Load())
+	require.Equal(t, int64(1), s.opened.Load(), "what cuts one may cut the next: none is opened for a while")
 }
 
 func TestAServiceThatLeavesAnswersWhatItHasTaken(t *testing.T) {
@@ -309,7 +347,7 @@ func TestAServiceThatLeavesAnswersWhatItHasTaken(t *testing.T) {
 	}()
 	<-s.entered
 	s.drain()
-	// Soon new calls go by themselves.
+	// Soon new calls go by themselves, and the connection goes on for as long as its calls do.
 	for before := s.single.Load(); s.single.Load() == before; {
 		_, _, err := get(t.Context(), c, s.URL+"/v1/x")
 		require.NoError(t, err)
@@ -393,6 +431,14 @@ func callOf(id byte, target string) []byte {
 	return append([]byte{1, id, byte(len(payload))}, payload...)
 }
 
+// callWith is the frame of a GET with a header.
+func callWith(id byte, name, value string) []byte {
+	payload := append([]byte{3, 'G', 'E', 'T', 5}, "/v1/x"...)
+	payload = append(append(payload, 1, byte(len(name))), name...)
+	payload = append(append(payload, byte(len(value))), value...)
+	return append([]byte{1, id, byte(len(payload))}, payload...)
+}
+
 func TestMalformedMessagesEndTheirConnection(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -402,6 +448,9 @@ func TestMalformedMessagesEndTheirConnection(t *testing.T) {
 		"a reply":            {4, 1, 2, 200, 0},
 		"a call twice":       append(callOf(1, "/v1/held"), callOf(1, "/v1/held")...),
 		"a frame cut off":    callOf(1, "/v1/x")[:6],
+		"another name":       callWith(1, "X-Actor", "ceo"),
+		"another way":        callWith(1, "X-Via", "inbox"),
+		"another secret":     callWith(1, "Authorization", "Bearer x"),
 		"a call too large":   append([]byte{1, 1, 0x80, 0x80, 8}, make([]byte, 128<<10)...),
 	} {
 		conn := s.hostile(t)
@@ -419,11 +468,11 @@ func TestCallsThatAreMadeElsewhere(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	conn := s.hostile(t)
-	for _, target := range []string{"/readyz", "/", "", multiplex.Path, "http://evil.example/v1/x", "/v1/%zz"} {
-		require.NoError(t, conn.Write(t.Context(), websocket.MessageBinary, callOf(1, target)))
+	for i, target := range []string{"/readyz", "/", "", multiplex.Path, "http://evil.example/v1/x", "/v1/%zz"} {
+		require.NoError(t, conn.Write(t.Context(), websocket.MessageBinary, callOf(byte(i), target)))
 		_, message, err := conn.Read(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, []byte{4, 1}, message[:2])
+		require.Equal(t, []byte{4, byte(i)}, message[:2])
 		require.Contains(t, string(message), "\x90\x03", target) // 400
 	}
 	require.Zero(t, s.multiplexed.Load())

@@ -23,6 +23,8 @@ var errClosed = errors.New("the connection has ended")
 // meanwhile; so frames that are ready together leave in one message, and one by itself waits for nobody.
 type outbox struct {
 	conn *websocket.Conn
+	// aside says that a goroutine of its own writes, because whoever adds has a time by which it must be done.
+	aside bool
 	// patience is how long the other side may take for one message; then late cuts the connection.
 	patience time.Duration
 	late     *time.Timer
@@ -35,43 +37,86 @@ type outbox struct {
 	closed  bool
 }
 
-func newOutbox(conn *websocket.Conn, patience time.Duration) *outbox {
-	o := &outbox{conn: conn, patience: patience, late: time.AfterFunc(patience, func() { _ = conn.CloseNow() })}
+func newOutbox(conn *websocket.Conn, patience time.Duration, aside bool) *outbox {
+	o := &outbox{conn: conn, aside: aside, patience: patience, late: time.AfterFunc(patience, func() { _ = conn.CloseNow() })}
 	o.late.Stop()
 	o.room.L = &o.mu
 	return o
 }
 
-// add has a frame written, whose payload is what fill adds; nil adds none. It returns errClosed when the frame
-// will certainly not be written, and otherwise nil, which does not say that it was.
-func (o *outbox) add(k kind, call uint64, fill func([]byte) []byte) error {
+// add has a frame written, whose payload is what fill adds, once there is room for it. It returns errClosed, or the error of
+// ctx, when the frame will certainly not be written, and otherwise nil, which does not say that it was.
+func (o *outbox) add(ctx context.Context, k kind, call uint64, fill func([]byte) []byte) error {
 	o.mu.Lock()
-	for len(o.waiting) >= maxWaiting && !o.closed {
-		o.room.Wait()
+	if err := o.awaitRoom(ctx); err != nil {
+		o.mu.Unlock()
+		return err
 	}
+	o.append(k, call, fill)
+	return nil
+}
+
+// addNow has a frame without a payload written, which waits for no room.
+func (o *outbox) addNow(k kind, call uint64) {
+	o.mu.Lock()
 	if o.closed {
 		o.mu.Unlock()
+		return
+	}
+	o.append(k, call, nil)
+}
+
+// hasRoom waits until there is room for a frame. It returns the errors of add.
+func (o *outbox) hasRoom(ctx context.Context) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.awaitRoom(ctx)
+}
+
+// awaitRoom is hasRoom with the lock held.
+func (o *outbox) awaitRoom(ctx context.Context) error {
+	if len(o.waiting) >= maxWaiting && !o.closed {
+		stop := context.AfterFunc(ctx, func() {
+			o.mu.Lock()
+			defer o.mu.Unlock()
+			o.room.Broadcast()
+		})
+		defer stop()
+	}
+	for len(o.waiting) >= maxWaiting && !o.closed && ctx.Err() == nil {
+		o.room.Wait()
+	}
+	switch {
+	case o.closed:
 		return errClosed
+	case len(o.waiting) >= maxWaiting:
+		return context.Cause(ctx)
 	}
+	return nil
+}
+
+// append adds a frame and gives the lock back.
+func (o *outbox) append(k kind, call uint64, fill func([]byte) []byte) {
 	o.waiting = appendFrame(o.waiting, k, call, fill)
-	if o.writing {
-		o.mu.Unlock()
-		return nil
-	}
+	begin := !o.writing
 	o.writing = true
 	o.mu.Unlock()
-	o.write()
-	return nil
+	switch {
+	case begin && o.aside:
+		go o.write()
+	case begin:
+		o.write()
+	}
 }
 
 // write writes until nothing waits.
 func (o *outbox) write() {
-	defer o.late.Stop()
 	for {
 		// Whoever is ready to add a frame does so first.
 		runtime.Gosched()
 		o.mu.Lock()
 		if len(o.waiting) == 0 || o.closed {
+			o.late.Stop() // before somebody else writes
 			o.writing = false
 			o.mu.Unlock()
 			return
@@ -83,6 +128,7 @@ func (o *outbox) write() {
 
 		o.late.Reset(o.patience)
 		if err := o.conn.Write(context.Background(), websocket.MessageBinary, message); err != nil {
+			o.late.Stop()
 			o.close()
 			_ = o.conn.CloseNow()
 			return

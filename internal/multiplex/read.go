@@ -13,12 +13,13 @@ import (
 func readFrames(conn *websocket.Conn, take func(frame) error) error {
 	var message bytes.Buffer
 	for {
+		// A connection without messages keeps no large buffer.
+		if message.Reset(); message.Cap() > keptBytes {
+			message = bytes.Buffer{}
+		}
 		_, from, err := conn.Reader(context.Background())
 		if err != nil {
 			return err
-		}
-		if message.Reset(); message.Cap() > keptBytes {
-			message = bytes.Buffer{}
 		}
 		if _, err := message.ReadFrom(from); err != nil {
 			return err

@@ -28,8 +28,12 @@ const (
 	maxIdle = 16
 	// Patience is how long the other side may take for a message; then it loses its connection.
 	Patience = 30 * time.Second
-	// leaving is how long a client may take to stop calling after it was asked to go away.
+	// leaving is how long a client may go on to call after it was asked to go away, and how long it may
+	// take to leave once its calls are answered.
 	leaving = 5 * time.Second
+	// oldestServed is how old a connection becomes before its client is asked to leave. A proxy or a balancer in between
+	// decides about it once, when it is opened.
+	oldestServed = 10 * time.Minute
 	// pingEvery is how long a connection may be silent before the other side is asked whether it is there.
 	pingEvery = 30 * time.Second
 )
@@ -47,12 +51,13 @@ type Options struct {
 	Draining context.Context //nolint:containedctx // it is a signal
 	// Panicked is told of a handler that panicked with something else than [http.ErrAbortHandler], and of its stack.
 	Panicked func(cause any, stack []byte)
-	// Patience is that of the package when 0.
-	Patience time.Duration
+	// Patience is that of the package when 0, and so is Leaving.
+	Patience, Leaving time.Duration
 }
 
 // Serve opens a WebSocket and answers the calls that come over it, until the client leaves, the
-// connection breaks, or the service has gone away. It returns the error of a request that opens none; then nothing
+// connection breaks, the context of the request ends, or the service has gone away: then the client is asked to leave, and
+// the calls that it has made are answered. It returns the error of a request that opens none; then nothing
 // was written. Every call has the headers of the request, its credential among them.
 func Serve(w http.ResponseWriter, r *http.Request, options Options) error {
 	if err := canOpen(r); err != nil {
@@ -65,7 +70,7 @@ func Serve(w http.ResponseWriter, r *http.Request, options Options) error {
 	conn.SetReadLimit(maxMessageBytes)
 	ctx, end := context.WithCancel(context.Background())
 	s := &server{
-		options: options, conn: conn, ctx: ctx, out: newOutbox(conn, cmp.Or(options.Patience, Patience)), base: r, header: inherited(r.Header),
+		options: options, conn: conn, ctx: ctx, out: newOutbox(conn, cmp.Or(options.Patience, Patience), false), base: r, header: inherited(r.Header),
 		jobs: make(chan job), calls: map[uint64]context.CancelFunc{},
 	}
 	s.serve()
@@ -80,6 +85,8 @@ func canOpen(r *http.Request) error {
 	switch {
 	case !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") || r.ProtoMajor != 1:
 		return fmt.Errorf("this is opened as a WebSocket of the subprotocol %s, over HTTP/1.1", Subprotocol)
+	case r.Header.Get("Sec-Websocket-Version") != "13":
+		return errors.New("the WebSocket must be of version 13")
 	case !offers(r.Header.Values("Sec-Websocket-Protocol")):
 		return fmt.Errorf("the WebSocket must offer the subprotocol %s", Subprotocol)
 	case len(r.Header["Origin"]) > 0 || len(r.Header["Cookie"]) > 0:
@@ -122,6 +129,8 @@ type server struct {
 	mu    sync.Mutex
 	calls map[uint64]context.CancelFunc
 	idle  int
+	// left says that no call is taken any more.
+	left bool
 }
 
 // job is a call that is to be answered.
@@ -158,32 +167,57 @@ func reason(err error) string {
 	return text
 }
 
-// watch asks a silent client whether it is there, and every client to leave when the service does.
+// watch asks a silent client whether it is there, and a client to leave when the service does, when its credential
+// ends, and when the connection is old.
 func (s *server) watch(over <-chan struct{}) {
+	ctx, cancel := context.WithTimeout(s.base.Context(), oldestServed)
+	defer cancel()
+	defer context.AfterFunc(s.options.Draining, cancel)()
 	tick := time.NewTicker(pingEvery)
 	defer tick.Stop()
 	for {
 		select {
 		case <-over:
 			return
+		case <-ctx.Done():
+			s.leave(over)
+			return
 		case <-tick.C:
-			ctx, cancel := context.WithTimeout(s.ctx, Patience)
-			err := s.conn.Ping(ctx)
-			cancel()
-			if err != nil {
+			if !s.ping(ctx) {
 				_ = s.conn.CloseNow()
 				return
 			}
-		case <-s.options.Draining.Done():
-			_ = s.out.add(kindGoAway, 0, nil)
-			late := time.NewTimer(leaving)
-			defer late.Stop()
-			select {
-			case <-over:
-			case <-late.C:
-				_ = s.conn.Close(websocket.StatusGoingAway, "the service is shutting down")
-			}
+		}
+	}
+}
+
+// ping reports whether the client answers, or must leave anyway.
+func (s *server) ping(ctx context.Context) bool {
+	patient, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
+	return s.conn.Ping(patient) == nil || ctx.Err() != nil
+}
+
+// leave asks the client to leave, and ends the connection when it does not, though its calls are answered.
+func (s *server) leave(over <-chan struct{}) {
+	s.out.addNow(kindGoAway, 0)
+	wait := cmp.Or(s.options.Leaving, leaving)
+	late := time.NewTicker(wait)
+	defer late.Stop()
+	for {
+		select {
+		case <-over:
 			return
+		case <-late.C:
+			s.mu.Lock()
+			s.left = true
+			busy := len(s.calls) > 0
+			s.mu.Unlock()
+			if !busy {
+				_ = s.conn.CloseNow()
+				return
+			}
+			late.Reset(wait / 10)
 		}
 	}
 }
@@ -200,8 +234,18 @@ func (s *server) take(f frame) error {
 			return err
 		}
 		c.body = bytes.Clone(c.body) // the message is overwritten
+		// Whoever does not read replies makes no calls.
+		if err := s.out.hasRoom(s.ctx); err != nil {
+			return err
+		}
 		ctx, cancel := context.WithCancel(s.ctx)
 		s.mu.Lock()
+		if s.left {
+			s.mu.Unlock()
+			cancel()
+			s.out.addNow(kindCancel, f.call)
+			return nil
+		}
 		if _, known := s.calls[f.call]; known {
 			s.mu.Unlock()
 			cancel()
@@ -263,18 +307,14 @@ func (s *server) work(j job) {
 // answer answers a call. Of a handler that gives up what it has begun to answer, the client is told that
 // there is no reply.
 func (s *server) answer(j job) {
-	w := &replyWriter{out: s.out, call: j.id, noBody: j.call.method == http.MethodHead}
+	w := &replyWriter{ctx: j.ctx, out: s.out, call: j.id, noBody: j.call.method == http.MethodHead}
 	defer func() {
-		s.mu.Lock()
-		cancel := s.calls[j.id]
-		delete(s.calls, j.id)
-		s.mu.Unlock()
-		defer cancel()
+		defer s.answered(j.id) // a reply that waits to be read is under way
 		if cause := recover(); cause != nil {
 			if cause != http.ErrAbortHandler { //nolint:errorlint // the sentinel itself is what net/http looks for
 				s.options.Panicked(cause, debug.Stack())
 			}
-			_ = s.out.add(kindCancel, j.id, nil)
+			s.out.addNow(kindCancel, j.id)
 			return
 		}
 		if j.ctx.Err() == nil {
@@ -290,6 +330,15 @@ func (s *server) answer(j job) {
 	default:
 		s.options.Handler.ServeHTTP(w, r)
 	}
+}
+
+// answered forgets a call.
+func (s *server) answered(id uint64) {
+	s.mu.Lock()
+	cancel := s.calls[id]
+	delete(s.calls, id)
+	s.mu.Unlock()
+	cancel()
 }
 
 // request returns the request of a call. Also beside an error it can be answered.
@@ -326,6 +375,7 @@ func (s *server) request(j job) (*http.Request, error) {
 
 // replyWriter is the [http.ResponseWriter] of a call. It is used by one goroutine.
 type replyWriter struct {
+	ctx    context.Context //nolint:containedctx // that of the call: without it nobody waits for room
 	out    *outbox
 	call   uint64
 	header http.Header
@@ -362,7 +412,7 @@ func (w *replyWriter) Write(text []byte) (int, error) {
 	}
 	for len(w.body) > partBytes && w.failed == nil {
 		part := w.body[:partBytes]
-		w.failed = w.out.add(kindPart, w.call, func(to []byte) []byte { return append(to, part...) })
+		w.failed = w.out.add(w.ctx, kindPart, w.call, func(to []byte) []byte { return append(to, part...) })
 		w.body = w.body[partBytes:]
 	}
 	return len(text), w.failed
@@ -382,7 +432,7 @@ func (w *replyWriter) end() {
 			delete(w.header, name)
 		}
 	}
-	_ = w.out.add(kindReply, w.call, func(to []byte) []byte {
+	_ = w.out.add(w.ctx, kindReply, w.call, func(to []byte) []byte {
 		to = appendNumber(to, uint64(w.status))
 		return append(appendHeader(to, w.header), w.body...)
 	})

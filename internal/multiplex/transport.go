@@ -30,8 +30,10 @@ const (
 	idlest = 90 * time.Second
 	// checkEvery is how often a connection is looked at.
 	checkEvery = 10 * time.Second
-	// After a connection could not be opened, none is tried for shortest, and longer each time.
+	// After a connection could not be opened, or broke, none is tried for shortest, and longer each time. One that has
+	// lived for proven was none of those times.
 	shortest, longest = 30 * time.Second, 10 * time.Minute
+	proven            = time.Minute
 )
 
 // Transport makes calls over one connection to a service that takes them so, and by plain HTTP while
@@ -164,22 +166,55 @@ func (t *Transport) open(ctx context.Context) {
 		_ = conn.CloseNow()
 		err = errMalformed
 	}
+	var c *connection
+	if err == nil {
+		c = newConnection(conn, t.MaxReplyBytes)
+		go c.read()
+		// What is between may take the handshake and pass nothing.
+		if err = conn.Ping(ctx); err != nil {
+			c.close()
+		}
+	}
 	t.mu.Lock()
+	if err == nil && ctx.Err() != nil {
+		c.close() // by CloseIdle
+		err = ctx.Err()
+	}
 	t.opens()
 	t.opens = nil
 	if err != nil {
-		pause := min(shortest<<min(t.failures, 10), longest)
-		t.failures++
-		t.notYet = time.Now().Add(pause/2 + rand.N(pause))
+		t.pause()
 		t.mu.Unlock()
+		if c != nil {
+			<-c.ended
+		}
 		return
 	}
-	c := newConnection(conn, t.MaxReplyBytes)
-	t.current, t.failures = c, 0
-	go t.watch(c)
+	t.current = c
 	t.mu.Unlock()
-	c.read()
-	t.forget(c)
+	t.watch(c)
+}
+
+// pause lets no connection be opened for a while. The lock is held.
+func (t *Transport) pause() {
+	pause := min(shortest<<min(t.failures, 10), longest)
+	t.failures++
+	t.notYet = time.Now().Add(pause/2 + rand.N(pause))
+}
+
+// ended notes that a connection has ended.
+func (t *Transport) ended(c *connection) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.current == c {
+		t.current = nil
+	}
+	if time.Since(c.opened) > proven {
+		t.failures = 0
+	}
+	if c.broke() {
+		t.pause()
+	}
 }
 
 // forget makes no more calls over a connection.
@@ -191,7 +226,7 @@ func (t *Transport) forget(c *connection) {
 	}
 }
 
-// watch retires a connection that is old, idle, or asked to be, and cuts one on which nobody answers.
+// watch retires a connection that is old, idle, or asked to be, and cuts one on which nobody answers, until it has ended.
 func (t *Transport) watch(c *connection) {
 	tick := time.NewTicker(checkEvery)
 	defer tick.Stop()
@@ -199,6 +234,7 @@ func (t *Transport) watch(c *connection) {
 	for {
 		select {
 		case <-c.ended:
+			t.ended(c)
 			return
 		case <-tick.C:
 		}
@@ -233,10 +269,8 @@ func (t *Transport) CloseIdle() {
 	if c == nil {
 		return
 	}
-	if waiting, _, _ := c.state(); waiting == 0 {
-		c.close()
-		<-c.ended
-		return
-	}
 	c.retire()
+	if waiting, _, _ := c.state(); waiting == 0 {
+		<-c.ended
+	}
 }

@@ -180,14 +180,21 @@ func (b *partedBatch) Commit(ctx context.Context, writes runs.Writes) error {
 // stage has all parts written.
 func (b *partedBatch) stage(ctx context.Context, g *staging) error {
 	staged := &b.store.staged
-	seen, growing := staged.batches.Load(), time.Now().Add(cmp.Or(staged.growAfter, growAfter))
+	seen, slow := staged.batches.Load(), false
+	growing := time.NewTimer(cmp.Or(staged.growAfter, growAfter))
+	defer growing.Stop()
 	for g.written < len(g.events) {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("%w: write in parts: %w", committer.ErrRefused, err)
 		}
 		rides := seen != staged.batches.Load()
 		seen = staged.batches.Load()
-		if time.Now().After(growing) {
+		select {
+		case <-growing.C:
+			slow = true
+		default:
+		}
+		if slow {
 			g.growth *= 2
 		}
 		if err := b.stageOne(ctx, g, rides); err != nil && !errors.Is(err, errLeft) {
