@@ -38,7 +38,7 @@ const (
 	pingEvery = 30 * time.Second
 )
 
-// Options are what [Serve] needs besides the request. All must be set but Patience.
+// Options are what [Serve] needs besides the request. All must be set but Patience and Leaving.
 type Options struct {
 	// Handler answers calls as it answers requests by themselves. The context of a call ends with the
 	// connection, or when nobody waits for its reply any more.
