@@ -140,3 +140,7 @@ compose: ## Run README's two replicas by docker-compose.yml, without a registry
 .PHONY: ci
 ci: ## Run all that a change must pass
 	bash .ci/run
+
+.PHONY: nightly
+nightly: ## Run everything: what CI may skip, fuzzing, benchmarks, soak, whole fault matrices; writes .ci/verified
+	bash .ci/nightly

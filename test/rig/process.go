@@ -212,6 +212,6 @@ func Run(tb testing.TB, args ...string) (code int, stdout, stderr string) {
 func RequireHealthy(tb testing.TB, database string) {
 	tb.Helper()
 	code, stdout, stderr := Run(tb, "doctor", "--database", database)
-	require.Zero(tb, code, "%s%s", stdout, stderr)
-	require.Contains(tb, stdout, "nothing is wrong")
+	require.Zero(tb, code, "%s: %s%s", dataVerdict, stdout, stderr)
+	require.Contains(tb, stdout, "nothing is wrong", dataVerdict)
 }

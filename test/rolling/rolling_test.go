@@ -98,7 +98,7 @@ func TestReplicasAreReplacedUnderLoadAndBack(t *testing.T) {
 	traffic.AwaitAcknowledged(t, decisions)
 	require.NoError(t, traffic.Finish())
 	history := traffic.History()
-	require.Empty(t, history.Problems(history.Read(t, replicas[1])))
+	history.RequireKept(t, replicas[1])
 	rig.RequireHealthy(t, database)
 
 	// Back.
@@ -122,6 +122,6 @@ func TestReplicasAreReplacedUnderLoadAndBack(t *testing.T) {
 	back.AwaitAcknowledged(t, decisions)
 	require.NoError(t, back.Finish())
 	returned := back.History()
-	require.Empty(t, returned.Problems(returned.Read(t, replicas[0])))
-	require.Empty(t, history.Problems(history.Read(t, replicas[0])), "what was decided on the way forth is there")
+	returned.RequireKept(t, replicas[0])
+	history.RequireKept(t, replicas[0], "what was decided on the way forth is there")
 }
