@@ -80,7 +80,8 @@ const ownCallTimeout = 10 * time.Second
 //
 // When ctx ends first, the request is withdrawn, and the error is the context's with
 // its cause; when the handler's context ended, the request stays open for the next
-// worker that claims the run. Errors besides the usual: [ErrSuspended] when the handler
+// worker that claims the run. It also stays open when the worker stops: then the wait ends at once
+// with [ErrWorkerStopped]. Errors besides the usual: [ErrSuspended] when the handler
 // suspended the run meanwhile; [ErrInvalid].
 func (t *Task) Approve(ctx context.Context, request api.ApprovalRequest) (api.Resolution, error) {
 	if request.ID == "" {
@@ -122,6 +123,7 @@ func (t *Task) await(ctx context.Context, request pendingRequest) (settledReques
 		return settled, settled.answers(request)
 	}
 	if err := t.whyEnded(); err != nil {
+		t.interrupted = t.interrupted || t.draining
 		t.mu.Unlock()
 		return settledRequest{}, err
 	}
@@ -272,6 +274,9 @@ func (t *Task) withdrawRequest(w *waiter) {
 func (t *Task) whyEnded() error {
 	if t.ctx.Err() != nil {
 		return contextError(t.ctx)
+	}
+	if t.ended == nil && t.draining {
+		return ErrWorkerStopped
 	}
 	return t.ended
 }

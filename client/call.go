@@ -69,11 +69,17 @@ func (c *Client) do(ctx context.Context, call call) (reply, error) {
 	pause := c.retry.pauses()
 	for attempt := 1; ; attempt++ {
 		r, err := c.tryCall(ctx, call, body)
-		if err == nil || ctx.Err() != nil || attempt >= c.retry.MaxAttempts || !call.repeat.after(err) {
+		if err == nil || ctx.Err() != nil {
 			return r, err
 		}
-		if err := pause.sleep(ctx, err); err != nil {
-			return reply{}, err
+		switch {
+		case c.patient && call.repeat == always && unanswered(err):
+			err = pause.sleepAnyway(ctx, err)
+		case attempt < c.retry.MaxAttempts && call.repeat.after(err):
+			err = pause.sleep(ctx, err)
+		}
+		if err != nil {
+			return r, err
 		}
 	}
 }

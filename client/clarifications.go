@@ -57,6 +57,8 @@ func (c *Client) AskParent(ctx context.Context, runID, fence string, request api
 //
 // Errors: those of [Client.AskParent].
 func (t *Task) AskParent(ctx context.Context, request api.UserQuestionRequest, options AskParentOptions) (*api.ClarificationAnswer, error) {
+	ctx, done := t.whileLeased(ctx)
+	defer done()
 	if !options.Park {
 		if _, err := t.client.AskParent(ctx, t.RunID(), t.Fence(), request, options); err != nil {
 			return nil, t.handleRefusal(err)

@@ -28,6 +28,7 @@ type Client struct {
 	header      http.Header          // of every request; the values are shared and never written to
 	timeout     time.Duration
 	retry       RetryPolicy
+	patient     bool            // calls are repeated until their context ends; see patiently
 	owned       *http.Transport // nil when the caller gave the HTTP client
 	opener      *http.Transport // of connections for many calls; nil without them
 	tls         *tls.Config     // of owned; nil for the machine's

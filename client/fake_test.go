@@ -330,7 +330,7 @@ func (f *fake) work(w http.ResponseWriter, r *http.Request) {
 	case "suspend":
 		command = &runs.Suspend{RunID: runID, Fence: fence, Suspension: body.Suspension}
 	case "events":
-		command = &runs.AppendEvents{RunID: runID, Fence: fence, Events: body.Events}
+		command = &runs.AppendEvents{RunID: runID, Fence: fence, Events: body.Events, IdempotencyKey: r.Header.Get("Idempotency-Key")}
 	case "complete":
 		command = &runs.Complete{RunID: runID, Fence: fence, Output: body.Output}
 	case "fail":

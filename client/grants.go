@@ -161,6 +161,8 @@ func (t *Task) RedeemGrant(ctx context.Context, resolution api.Resolution, input
 	case grant.RedeemedAtMs != 0:
 		return nil, fmt.Errorf("%w: request %s under fence %s", ErrGrantRedeemed, resolution.RequestID, grant.Fence)
 	}
+	ctx, done := t.whileLeased(ctx)
+	defer done()
 	redemption, err := t.client.RedeemGrant(ctx, RedeemGrantParams{Grant: grant.JWS, Input: input})
 	if err != nil {
 		return nil, t.handleRefusal(err)

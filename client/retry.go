@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"time"
 )
 
@@ -76,6 +77,30 @@ func transient(err error) bool {
 	return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrRateLimited)
 }
 
+// unanswered reports whether an error says nothing about what was called: the service could not
+// be reached, could not answer, or something in between answered in its place, such as a proxy that
+// has no backend at the moment.
+func unanswered(err error) bool {
+	var refused *Error
+	if errors.As(err, &refused) && refused.Code == "" && (refused.Status >= 500 || refused.Status == http.StatusNotFound) {
+		return true
+	}
+	return transient(err)
+}
+
+// patiently returns a client for the calls of a run that is held by a lease. It repeats a call that
+// is safe to repeat until the call's context ends, because an outage says nothing about the run.
+// An attempt without a reply, and a pause, are short next to the lease.
+func (c *Client) patiently(lease time.Duration) *Client {
+	p := *c
+	p.patient = true
+	p.retry.MaxDelay = min(p.retry.MaxDelay, max(lease/10, p.retry.BaseDelay))
+	if attempt := max(lease/2, time.Second); p.timeout <= 0 || p.timeout > attempt {
+		p.timeout = attempt
+	}
+	return &p
+}
+
 // pauses counts failures in a row and says how long to pause after each. No library
 // replaces it: the little arithmetic is the smaller part, and none knows Retry-After.
 type pauses struct {
@@ -120,6 +145,19 @@ func (p *pauses) sleep(ctx context.Context, failure error) error {
 	if !worthIt {
 		return failure
 	}
+	return sleepFor(ctx, delay, failure)
+}
+
+// sleepAnyway pauses after a failure, for at most MaxRetryAfter. It returns an error only when the
+// context ends first.
+func (p *pauses) sleepAnyway(ctx context.Context, failure error) error {
+	delay, _ := p.next(failure)
+	return sleepFor(ctx, min(delay, p.policy.MaxRetryAfter), failure)
+}
+
+// sleepFor pauses. When the context ends first, it returns the context's error together with the
+// failure.
+func sleepFor(ctx context.Context, delay time.Duration, failure error) error {
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	select {

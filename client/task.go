@@ -16,16 +16,19 @@ import (
 // the handler has returned.
 //
 // Every method that calls the service returns the errors of that call; after
-// [ErrLeaseLost] and [ErrCancelled] the handler's context has ended too.
+// [ErrLeaseLost] and [ErrCancelled] the handler's context has ended too. While the service cannot
+// be reached, a call is repeated for as long as the lease lasts. Then it returns ErrLeaseLost, and
+// the run is left to the next claim.
 type Task struct {
 	client *Client
 	claim  api.Claim
 	// wait is how long one long-poll for decisions is held.
 	wait    time.Duration
 	leaseMs int64
-	// ctx is the handler's context; stop ends it with a cause.
-	ctx  context.Context
-	stop context.CancelCauseFunc
+	// ctx is the handler's context. lease lasts as long as the lease is believed to: longer than
+	// ctx when the worker stops.
+	ctx, lease             context.Context
+	stopHandler, loseLease context.CancelCauseFunc
 	// joined counts the goroutines that the task started.
 	joined sync.WaitGroup
 
@@ -36,6 +39,8 @@ type Task struct {
 	// ended is set when one of them succeeded, or the handler has returned. It is the error
 	// of the waits that are left.
 	ended error
+	// draining: the worker stops, so waits for people end at once. interrupted: one did.
+	draining, interrupted bool
 	attachment
 }
 
@@ -43,8 +48,10 @@ type Task struct {
 var errEnded = fmt.Errorf("%w: the handler has ended the run", ErrRunState)
 
 func newTask(ctx context.Context, c *Client, claim api.Claim, options WorkerOptions) *Task {
-	t := &Task{client: c, claim: claim, wait: options.PollWait, leaseMs: options.LeaseMs}
-	t.ctx, t.stop = context.WithCancelCause(ctx)
+	lease := time.Duration(options.LeaseMs) * time.Millisecond
+	t := &Task{client: c.patiently(lease), claim: claim, wait: options.PollWait, leaseMs: options.LeaseMs}
+	t.lease, t.loseLease = context.WithCancelCause(context.WithoutCancel(ctx))
+	t.ctx, t.stopHandler = context.WithCancelCause(ctx)
 	t.attachment = newAttachment(claim.Resume)
 	return t
 }
@@ -103,6 +110,8 @@ func (t *Task) SaveCheckpoint(ctx context.Context, checkpoint any) error {
 	if err != nil {
 		return fmt.Errorf("%w: checkpoint: %w", ErrInvalid, err)
 	}
+	ctx, done := t.whileLeased(ctx)
+	defer done()
 	beat, err := t.client.Heartbeat(ctx, t.RunID(), HeartbeatParams{
 		Fence: t.Fence(), LeaseMs: t.leaseMs, Checkpoint: text, SettledAfter: t.includedDecisions(),
 	})
@@ -135,6 +144,8 @@ func (t *Task) Suspend(ctx context.Context, suspension api.Suspension) (*api.Res
 	if suspension.Checkpoint != nil && suspension.SettledAfter == nil {
 		suspension.SettledAfter = t.includedDecisions()
 	}
+	ctx, done := t.whileLeased(ctx)
+	defer done()
 	var result *SuspendResult
 	err := t.endLease(ErrSuspended, func() (ended bool, err error) {
 		result, err = t.client.Suspend(ctx, t.RunID(), t.Fence(), suspension)
@@ -166,12 +177,16 @@ func (t *Task) Complete(ctx context.Context, output any) error {
 	if err != nil {
 		return err
 	}
+	ctx, done := t.whileLeased(ctx)
+	defer done()
 	return t.finish(func() (*api.RunView, error) { return t.client.CompleteRun(ctx, t.RunID(), t.Fence(), text) })
 }
 
 // Fail ends the run with an error text, without its control characters and cut at 16 KiB.
 // Open requests are recorded expired.
 func (t *Task) Fail(ctx context.Context, message string) error {
+	ctx, done := t.whileLeased(ctx)
+	defer done()
 	return t.finish(func() (*api.RunView, error) { return t.client.FailRun(ctx, t.RunID(), t.Fence(), failureText(message)) })
 }
 
@@ -189,6 +204,8 @@ func (t *Task) Emit(ctx context.Context, events ...any) error {
 			return fmt.Errorf("%w: event %d: %w", ErrInvalid, i, err)
 		}
 	}
+	ctx, done := t.whileLeased(ctx)
+	defer done()
 	if _, err := t.client.AppendEvents(ctx, t.RunID(), t.Fence(), texts); err != nil {
 		return t.handleRefusal(err)
 	}
@@ -207,7 +224,38 @@ func (t *Task) Output(ctx context.Context, text string) error {
 
 // release gives the run back.
 func (t *Task) release(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
+	defer cancel()
+	ctx, done := t.whileLeased(ctx)
+	defer done()
 	return t.finish(func() (*api.RunView, error) { return t.client.ReleaseRun(ctx, t.RunID(), t.Fence(), nil) })
+}
+
+// whileLeased returns a context that ends with the given one and with the lease.
+func (t *Task) whileLeased(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(t.lease, func() { cancel(context.Cause(t.lease)) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+	}
+}
+
+// drain ends the waits for people, because the worker stops. Their requests stay open for the next
+// worker that claims the run.
+func (t *Task) drain() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.draining = true
+	t.interrupted = t.interrupted || len(t.waiters) > 0
+	t.endAllWaits(ErrWorkerStopped)
+}
+
+// wasInterrupted reports whether a wait for a person ended because the worker stops.
+func (t *Task) wasInterrupted() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.interrupted
 }
 
 // finish makes a call that ends the lease when it succeeds.
@@ -238,6 +286,12 @@ func (t *Task) endLease(reason error, call func() (ended bool, err error)) error
 	return nil
 }
 
+// stop ends the handler's context, and that of the lease.
+func (t *Task) stop(cause error) {
+	t.loseLease(cause)
+	t.stopHandler(cause)
+}
+
 // close ends the waits that the handler left behind, and its context.
 func (t *Task) close() {
 	t.mu.Lock()
@@ -266,7 +320,7 @@ func (t *Task) isEnded() bool {
 // context, and asks by a heartbeat whether the run was cancelled, because only a heartbeat
 // says so: every other call on a cancelled run is refused with lease_lost.
 func (t *Task) handleRefusal(err error) error {
-	if !errors.Is(err, ErrLeaseLost) || t.isEnding() {
+	if !errors.Is(err, ErrLeaseLost) || t.isEnding() || t.lease.Err() != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), ownCallTimeout)

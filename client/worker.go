@@ -21,6 +21,7 @@ import (
 //   - nil, the run is completed without an output, unless the handler ended it;
 //   - an error that is [ErrSuspended], from [Task.Suspend] or [Task.AskParent], nothing
 //     more happens;
+//   - an error that is [ErrWorkerStopped], the run is released;
 //   - any other error, the run is failed with the error's text.
 //
 // A panic fails the run with the panic's text. Its context ends, with a
@@ -37,8 +38,9 @@ var (
 	// ErrCancelled is the cause of a handler's context when the run was cancelled or
 	// interrupted.
 	ErrCancelled = errors.New("run was cancelled")
-	// ErrWorkerStopped is the cause of a handler's context when the worker stops and
-	// the handler did not finish in time. The run is released.
+	// ErrWorkerStopped ends the waits of a handler for a person as soon as the worker stops. It is
+	// the cause of the handler's context when the handler did not finish in time. The run is
+	// released, and what it asked for stays open.
 	ErrWorkerStopped = errors.New("worker is stopping")
 )
 
@@ -57,8 +59,8 @@ type WorkerOptions struct {
 	HeartbeatEvery time.Duration
 	// PollWait is how long one long-poll waits, 1 to 60 s; 30 s when 0.
 	PollWait time.Duration
-	// DrainTimeout is how long handlers may go on after the context of Run ended; 30 s when
-	// 0, not at all when negative.
+	// DrainTimeout is how long handlers may work on after the context of Run ended; 30 s when
+	// 0, not at all when negative. A handler that waits for a person does not use it.
 	DrainTimeout time.Duration
 	// Logger gets the errors outside of handlers; silent when nil.
 	Logger *slog.Logger
@@ -148,8 +150,9 @@ func defaultWorkerID() string {
 }
 
 // Run claims runs and calls the handler for each in a goroutine of its own, until the
-// context ends. Then it claims no more, gives the handlers DrainTimeout to finish, ends
-// the contexts of those that did not, waits for them to return, and releases their runs.
+// context ends. Then it claims no more and ends the handlers' waits for people. It gives the
+// handlers DrainTimeout to finish, ends the contexts of those that did not, waits for them to
+// return, and releases their runs.
 // A run that waits for a person stays open, and another worker claims it when it may go
 // on. Run returns nil after that. It returns an error, after the same steps, when the
 // service refuses its claims for good, such as [ErrUnauthorized] or [ErrInvalid].
@@ -160,6 +163,8 @@ func (w *Worker) Run(ctx context.Context, handler Handler) error {
 	// Handlers outlive ctx while the worker drains.
 	handlerCtx, stopHandlers := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stopHandlers(nil)
+	stopping, beginStop := context.WithCancel(ctx)
+	defer beginStop()
 	var handlers sync.WaitGroup
 	err := w.claimLoop(ctx, func(claim api.Claim, done func()) {
 		handlers.Go(func() {
@@ -168,9 +173,10 @@ func (w *Worker) Run(ctx context.Context, handler Handler) error {
 				w.release(ctx, claim)
 				return
 			}
-			w.handleRun(handlerCtx, claim, handler)
+			w.handleRun(handlerCtx, stopping, claim, handler)
 		})
 	})
+	beginStop()
 	finished := make(chan struct{})
 	go func() {
 		handlers.Wait()

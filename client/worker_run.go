@@ -1,6 +1,7 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,8 +16,9 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// finishTimeout bounds the call that ends a run after its handler has returned.
-const finishTimeout = 30 * time.Second
+// releaseTimeout bounds the call that releases a run when the worker stops. The run of one that
+// fails is claimable when its lease lapses.
+const releaseTimeout = 5 * time.Second
 
 // isRefusal reports whether the service refused the call, or it could not be made at all.
 func isRefusal(err error) bool {
@@ -36,9 +38,11 @@ type panicked struct{ value any }
 
 func (p panicked) Error() string { return fmt.Sprintf("handler panicked: %v", p.value) }
 
-// handleRun calls the handler for one run and ends the run as the outcome says.
-func (w *Worker) handleRun(ctx context.Context, claim api.Claim, handler Handler) {
+// handleRun calls the handler for one run and ends the run as the outcome says. The worker begins to
+// stop when stopping ends.
+func (w *Worker) handleRun(ctx, stopping context.Context, claim api.Claim, handler Handler) {
 	t := newTask(ctx, w.client, claim, w.options)
+	defer context.AfterFunc(stopping, t.drain)()
 	beatCtx, stopBeat := context.WithCancel(context.WithoutCancel(ctx))
 	var beating sync.WaitGroup
 	beating.Go(func() { w.renewLease(beatCtx, t) })
@@ -61,10 +65,10 @@ func (w *Worker) handleRun(ctx context.Context, claim api.Claim, handler Handler
 
 // finish ends a run after its handler.
 func (w *Worker) finish(t *Task, outcome error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.ctx), finishTimeout)
-	defer cancel()
-	cause := context.Cause(t.ctx)
+	ctx := context.WithoutCancel(t.ctx) // the calls end with the lease
+	cause := cmp.Or(context.Cause(t.lease), context.Cause(t.ctx))
 	var crash panicked
+	stopped := errors.Is(outcome, ErrWorkerStopped) || errors.Is(cause, ErrWorkerStopped) || t.wasInterrupted()
 	var err error
 	switch {
 	case t.isEnded():
@@ -76,7 +80,7 @@ func (w *Worker) finish(t *Task, outcome error) {
 		err = cause
 	case outcome == nil:
 		err = t.Complete(ctx, nil)
-	case errors.Is(cause, ErrWorkerStopped) && !errors.As(outcome, &crash):
+	case stopped && !errors.As(outcome, &crash):
 		err = t.release(ctx)
 	case errors.Is(outcome, ErrSuspended):
 		err = t.Fail(ctx, "handler returned ErrSuspended without having suspended the run")
@@ -90,7 +94,7 @@ func (w *Worker) finish(t *Task, outcome error) {
 
 // release releases a run that was claimed while the worker began to stop.
 func (w *Worker) release(ctx context.Context, claim api.Claim) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), finishTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	if _, err := w.client.ReleaseRun(ctx, claim.Run.RunID, claim.Lease.Fence, nil); err != nil {
 		w.report("run was not released", fmt.Errorf("release run %s: %w", claim.Run.RunID, err))
@@ -112,7 +116,7 @@ func (w *Worker) renewLease(ctx context.Context, t *Task) {
 		}
 		sent := time.Now()
 		callCtx, cancel := context.WithDeadline(ctx, expires)
-		beat, err := w.client.Heartbeat(callCtx, t.RunID(), HeartbeatParams{Fence: t.Fence(), LeaseMs: w.options.LeaseMs})
+		beat, err := t.client.Heartbeat(callCtx, t.RunID(), HeartbeatParams{Fence: t.Fence(), LeaseMs: w.options.LeaseMs})
 		cancel()
 		next := w.options.HeartbeatEvery
 		switch {

@@ -33,6 +33,15 @@ const handlers = {
     const [one, two] = await Promise.all(["one", "two"].map((id) => task.approve({ id, tool_name: id, input: 1 })));
     return { one: one.outcome, two: two.outcome };
   },
+  busy: async (task) => {
+    await task.output("begins");
+    await task.saveCheckpoint(1);
+    await task.approve({ id: "in-place", tool_name: "look", input: 1 });
+    await task.emit({ type: "step" });
+    await task.suspend({ approvals: [{ id: "parked", tool_call_id: "c", tool_name: "deploy", input: 1 }] });
+    await task.ask({ id: "which", questions: [{ id: "way", question: "Which way?", options: [{ id: "left" }, { id: "right" }] }] });
+    return "done";
+  },
   fail: async () => {
     throw new Error("out of paper");
   },
@@ -66,7 +75,7 @@ const steps = {
   },
   worker: (s) => {
     const stop = new AbortController();
-    const worker = new Worker(service, { workerId: s.worker, agentIds: [s.agent], drainMs: 5_000 });
+    const worker = new Worker(new Holdpoint({ baseUrl }), { workerId: s.worker, agentIds: [s.agent], drainMs: 5_000 });
     const handle = async (task) => {
       const result = await handlers[s.handler](task);
       results.push(result);

@@ -48,6 +48,7 @@ def wanted(s, shown):
 
 
 QUESTION = {"id": "which", "questions": [{"id": "way", "question": "Which way?", "options": [{"id": "left"}, {"id": "right"}]}]}
+PARKED = {"approvals": [{"id": "parked", "tool_call_id": "c", "tool_name": "deploy", "input": 1}]}
 COUNT = {"id": "count", "kind": "count", "response_schema": {"type": "object", "required": ["replicas"]}}
 
 
@@ -82,6 +83,15 @@ class Sync:
         with concurrent.futures.ThreadPoolExecutor() as threads:
             ask = lambda name: task.approve({"id": name, "tool_name": name, "input": 1})["outcome"]  # noqa: E731
             return dict(zip(("one", "two"), threads.map(ask, ("one", "two"))))
+
+    def busy_handler(self, task):
+        task.output("begins")
+        task.save_checkpoint(1)
+        task.approve({"id": "in-place", "tool_name": "look", "input": 1})
+        task.emit({"type": "step"})
+        task.suspend(PARKED)
+        task.ask(QUESTION)
+        return "done"
 
     def fail_handler(self, task):
         raise RuntimeError("out of paper")
@@ -132,7 +142,7 @@ class Sync:
 
     def worker(self, s):
         handler = getattr(self, s["handler"] + "_handler")
-        worker = Worker(self.service, worker_id=s["worker"], agent_ids=[s["agent"]], drain_seconds=5)
+        worker = Worker(Holdpoint(base_url), worker_id=s["worker"], agent_ids=[s["agent"]], drain_seconds=5)
 
         def handle(task):
             results.append(result := handler(task))
@@ -203,6 +213,15 @@ class Async(Sync):
         one, two = await asyncio.gather(*(task.approve({"id": name, "tool_name": name, "input": 1}) for name in ("one", "two")))
         return {"one": one["outcome"], "two": two["outcome"]}
 
+    async def busy_handler(self, task):
+        await task.output("begins")
+        await task.save_checkpoint(1)
+        await task.approve({"id": "in-place", "tool_name": "look", "input": 1})
+        await task.emit({"type": "step"})
+        await task.suspend(PARKED)
+        await task.ask(QUESTION)
+        return "done"
+
     async def fail_handler(self, task):
         raise RuntimeError("out of paper")
 
@@ -219,7 +238,7 @@ class Async(Sync):
 
     async def worker(self, s):
         handler = getattr(self, s["handler"] + "_handler")
-        worker = AsyncWorker(self.service, worker_id=s["worker"], agent_ids=[s["agent"]], drain_seconds=5)
+        worker = AsyncWorker(AsyncHoldpoint(base_url), worker_id=s["worker"], agent_ids=[s["agent"]], drain_seconds=5)
 
         async def handle(task):
             results.append(result := await handler(task))

@@ -66,12 +66,37 @@ var goHandlers = map[string]func(ctx context.Context, task *client.Task) (any, e
 		outcomes["one"], outcomes["two"] = one.Outcome, two.Outcome
 		return outcomes, err
 	},
+	"busy": func(ctx context.Context, task *client.Task) (any, error) {
+		if err := task.Output(ctx, "begins"); err != nil {
+			return nil, err
+		}
+		if err := task.SaveCheckpoint(ctx, 1); err != nil {
+			return nil, err
+		}
+		if _, err := task.Approve(ctx, api.ApprovalRequest{ID: "in-place", ToolName: "look", Input: api.JSON("1")}); err != nil {
+			return nil, err
+		}
+		if err := task.Emit(ctx, map[string]string{"type": "step"}); err != nil {
+			return nil, err
+		}
+		parked := api.ApprovalRequest{ID: "parked", ToolCallID: "c", ToolName: "deploy", Input: api.JSON("1")}
+		if _, err := task.Suspend(ctx, api.Suspension{Approvals: []api.ApprovalRequest{parked}}); err != nil {
+			return nil, err
+		}
+		_, err := task.Ask(ctx, api.UserQuestionRequest{ID: "which", Questions: []api.UserQuestion{{
+			ID: "way", Question: "Which way?", Options: []api.QuestionOption{{ID: "left"}, {ID: "right"}},
+		}}})
+		return "done", err
+	},
 	"fail": func(context.Context, *client.Task) (any, error) { return nil, errors.New("out of paper") },
 }
 
 // work starts a worker, to be stopped by its entry of workers.
 func (d *goDriver) work(name, agentID, handler string) {
-	worker, err := client.NewWorker(d.service, client.WorkerOptions{WorkerID: name, AgentIDs: []string{agentID}, DrainTimeout: 5 * time.Second})
+	service, err := client.New(d.url)
+	require.NoError(d, err)
+	d.Cleanup(service.Close)
+	worker, err := client.NewWorker(service, client.WorkerOptions{WorkerID: name, AgentIDs: []string{agentID}, DrainTimeout: 5 * time.Second})
 	require.NoError(d, err)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})

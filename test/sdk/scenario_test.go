@@ -54,6 +54,31 @@ type scene struct {
 	behind  map[string]chan outcome
 }
 
+// libraries begin a driver of each, for a service at a URL.
+var libraries = map[string]func(t *testing.T, url string) driver{
+	"go": newGoDriver,
+	"typescript": func(t *testing.T, url string) driver {
+		project, _ := needNode(t)
+		script, err := os.ReadFile("driver.mjs")
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(project, "driver.mjs"), script, 0o600))
+		return newLineDriver(t, project, "node", "driver.mjs", url)
+	},
+	"deno": func(t *testing.T, url string) driver {
+		project, _ := needNode(t)
+		script, err := os.ReadFile("driver.mjs")
+		require.NoError(t, err)
+		require.NoError(t, os.WriteFile(filepath.Join(project, "driver.mjs"), script, 0o600))
+		return newLineDriver(t, project, needDeno(t), "run", "--quiet", "--allow-net", "--allow-env", "--allow-read", "driver.mjs", url)
+	},
+	"python": func(t *testing.T, url string) driver {
+		return newLineDriver(t, "", needPython(t), "driver.py", url, "sync")
+	},
+	"python asyncio": func(t *testing.T, url string) driver {
+		return newLineDriver(t, "", needPython(t), "driver.py", url, "async")
+	},
+}
+
 // TestScenarios plays each scenario with each library against the real service.
 func TestScenarios(t *testing.T) {
 	text, err := os.ReadFile("scenarios.json")
@@ -61,29 +86,7 @@ func TestScenarios(t *testing.T) {
 	var scenarios []scenario
 	require.NoError(t, json.Unmarshal(text, &scenarios))
 	require.NotEmpty(t, scenarios)
-	for library, begin := range map[string]func(t *testing.T, url string) driver{
-		"go": newGoDriver,
-		"typescript": func(t *testing.T, url string) driver {
-			project, _ := needNode(t)
-			script, err := os.ReadFile("driver.mjs")
-			require.NoError(t, err)
-			require.NoError(t, os.WriteFile(filepath.Join(project, "driver.mjs"), script, 0o600))
-			return newLineDriver(t, project, "node", "driver.mjs", url)
-		},
-		"deno": func(t *testing.T, url string) driver {
-			project, _ := needNode(t)
-			script, err := os.ReadFile("driver.mjs")
-			require.NoError(t, err)
-			require.NoError(t, os.WriteFile(filepath.Join(project, "driver.mjs"), script, 0o600))
-			return newLineDriver(t, project, needDeno(t), "run", "--quiet", "--allow-net", "--allow-env", "--allow-read", "driver.mjs", url)
-		},
-		"python": func(t *testing.T, url string) driver {
-			return newLineDriver(t, "", needPython(t), "driver.py", url, "sync")
-		},
-		"python asyncio": func(t *testing.T, url string) driver {
-			return newLineDriver(t, "", needPython(t), "driver.py", url, "async")
-		},
-	} {
+	for library, begin := range libraries {
 		t.Run(library, func(t *testing.T) {
 			service := rig.Start(t, rig.Options{Database: rig.SQLite(t)})
 			driver := begin(t, service.URL())

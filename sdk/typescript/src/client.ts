@@ -100,6 +100,13 @@ export class Holdpoint {
     this.transport = new Transport(options);
   }
 
+  /** @internal Returns a client whose calls outlast an unavailable service; see `Transport.patiently`. */
+  patiently(leaseMs: number): Holdpoint {
+    const patient = new Holdpoint(this.transport.options);
+    (patient as { transport: Transport }).transport = this.transport.patiently(leaseMs);
+    return patient;
+  }
+
   // Runs
 
   /** Makes a run. Without `run_id` a lost reply is made good by a key. */

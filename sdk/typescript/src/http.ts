@@ -1,4 +1,4 @@
-import { HoldpointError, ProblemError, UnavailableError, invalid, isKind } from "./errors.js";
+import { HoldpointError, ProblemError, UnavailableError, invalid, isKind, isTransient } from "./errors.js";
 import { Pauses, type RetryPolicy, withDefaults } from "./retry.js";
 
 /** The longest wait that the service accepts in a Prefer header. */
@@ -61,12 +61,15 @@ export interface Reply<T> {
 /** Sends calls and repeats them where that is safe and may help. */
 export class Transport {
   readonly retry: Required<RetryPolicy>;
+  readonly options: HoldpointOptions;
   readonly #base: string;
   readonly #headers: Record<string, string>;
   readonly #timeoutMs: number;
   readonly #fetch: typeof globalThis.fetch;
+  #patient = false;
 
   constructor(options: HoldpointOptions) {
+    this.options = options;
     let url: URL;
     try {
       url = new URL(options.baseUrl);
@@ -90,6 +93,19 @@ export class Transport {
     this.retry = withDefaults(options.retry);
   }
 
+  /**
+   * Returns a transport for the calls of a run that is held by a lease. It repeats a call that is
+   * safe to repeat until the call's signal is aborted, because an outage says nothing about the
+   * run. An attempt without a reply, and a pause, are short next to the lease.
+   */
+  patiently(leaseMs: number): Transport {
+    const maxDelayMs = Math.min(this.retry.maxDelayMs, Math.max(leaseMs / 10, this.retry.baseDelayMs));
+    const timeoutMs = Math.min(this.#timeoutMs, Math.max(leaseMs / 2, 1_000));
+    const patient = new Transport({ ...this.options, retry: { ...this.retry, maxDelayMs }, timeoutMs });
+    patient.#patient = true;
+    return patient;
+  }
+
   pauses(): Pauses {
     return new Pauses(this.retry);
   }
@@ -100,7 +116,12 @@ export class Transport {
       try {
         return await this.#attempt<T>(call);
       } catch (failure) {
-        if (call.signal?.aborted || attempt >= this.retry.maxAttempts || !mayRepeat(call.repeat, failure)) throw failure;
+        if (call.signal?.aborted) throw failure;
+        if (this.#patient && call.repeat === "always" && isUnanswered(failure)) {
+          await pauses.afterAnyway(failure, call.signal);
+          continue;
+        }
+        if (attempt >= this.retry.maxAttempts || !mayRepeat(call.repeat, failure)) throw failure;
         await pauses.after(failure, call.signal);
       }
     }
@@ -146,6 +167,16 @@ export class Transport {
       body: body === undefined ? null : JSON.stringify(body),
     });
   }
+}
+
+/**
+ * Whether a failure says nothing about what was called: the service could not be reached, could not
+ * answer, or something in between answered in its place, such as a proxy that has no backend at the
+ * moment.
+ */
+function isUnanswered(failure: unknown): boolean {
+  if (failure instanceof ProblemError && failure.code === "" && (failure.status >= 500 || failure.status === 404)) return true;
+  return isTransient(failure);
 }
 
 function mayRepeat(repeat: Repeatable, failure: unknown): boolean {

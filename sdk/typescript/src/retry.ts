@@ -42,15 +42,22 @@ export class Pauses {
 
   /** Pauses after a failure. Throws the failure when the policy does not wait that long. */
   async after(failure: unknown, signal?: AbortSignal): Promise<void> {
-    const { baseDelayMs, maxDelayMs, maxRetryAfterMs } = this.#policy;
-    let delay = Math.min(maxDelayMs, baseDelayMs * 2 ** Math.min(this.#failed, 32));
-    this.#failed++;
-    delay = delay / 2 + Math.random() * (delay / 2);
-    if (failure instanceof ProblemError && failure.retryAfterMs > delay) {
-      if (failure.retryAfterMs > maxRetryAfterMs) throw failure;
-      delay = failure.retryAfterMs;
-    }
+    const delay = this.#next(failure);
+    if (failure instanceof ProblemError && failure.retryAfterMs === delay && delay > this.#policy.maxRetryAfterMs) throw failure;
     await sleep(delay, signal);
+  }
+
+  /** Pauses after a failure, for as long as the policy waits at most. */
+  async afterAnyway(failure: unknown, signal?: AbortSignal): Promise<void> {
+    await sleep(Math.min(this.#next(failure), this.#policy.maxRetryAfterMs), signal);
+  }
+
+  #next(failure: unknown): number {
+    const { baseDelayMs, maxDelayMs } = this.#policy;
+    const most = Math.min(maxDelayMs, baseDelayMs * 2 ** Math.min(this.#failed, 32));
+    this.#failed++;
+    const delay = most / 2 + Math.random() * (most / 2);
+    return failure instanceof ProblemError ? Math.max(delay, failure.retryAfterMs) : delay;
   }
 
   /** Pauses after the empty reply of a long-poll, unless the service held it. */

@@ -14,6 +14,9 @@ export type ApprovalToAsk = Omit<ApprovalRequest, "id" | "tool_call_id"> & { id?
 /** Bounds the calls that the task makes by itself while a handler waits for it. */
 const ownCallMs = 10_000;
 
+/** Bounds the call that releases a run when the worker stops. Its run is claimable when the lease lapses. */
+const releaseMs = 5_000;
+
 /** A request that callers of the handler wait for. */
 interface Waiter {
   asked: Asked;
@@ -31,7 +34,9 @@ interface Waiter {
 /**
  * One claimed run. Its methods may be called at once, until the handler has returned. Every
  * method that calls the service throws the errors of that call; after `lease_lost` and
- * `cancelled` the task's signal was aborted too.
+ * `cancelled` the task's signal was aborted too. While the service cannot be reached, a call is
+ * repeated for as long as the lease lasts. Then it throws `lease_lost`, and the run is left to the
+ * next claim.
  */
 export class Task {
   readonly claim: Claim;
@@ -39,6 +44,12 @@ export class Task {
   readonly #leaseMs: number;
   readonly #pollMs: number;
   readonly #controller = new AbortController();
+  /** Aborted when the lease is lost or the run was cancelled; later than the handler's signal when the worker stops. */
+  readonly #lease = new AbortController();
+  /** The worker stops, so waits for people end at once. */
+  #draining = false;
+  /** @internal Such a wait ended, or was refused. */
+  interrupted = false;
   /** Calls in flight that end the lease: meanwhile the refusal of another call does not mean that it was lost. */
   #ending = 0;
   /** The error of the waits that are left, once one of them succeeded or the handler has returned. */
@@ -116,10 +127,28 @@ export class Task {
     return this.ended || this.#ending > 0;
   }
 
-  /** @internal */
+  /** @internal Why the lease is not this task's any more; undefined while it is. */
+  get lost(): unknown {
+    return this.#lease.signal.reason;
+  }
+
+  /** @internal Ends the handler and the calls that go on after it. */
   stop(reason: unknown): void {
+    this.#lease.abort(reason);
+    this.stopHandler(reason);
+  }
+
+  /** @internal Ends the handler. */
+  stopHandler(reason: unknown): void {
     this.#controller.abort(reason);
     this.#endWaits(reason);
+  }
+
+  /** @internal Ends the waits for people. Their requests stay open for the next worker that claims the run. */
+  drain(): void {
+    this.#draining = true;
+    if (this.#waiters.size > 0) this.interrupted = true;
+    this.#endWaits(stoppedError());
   }
 
   /**
@@ -130,7 +159,8 @@ export class Task {
    * A request with this id that was settled before, or is open, in this run is not raised
    * again: its decision is returned. The tool and the input must be the same, else
    * `id_conflict`. When the signal given is aborted the request is withdrawn; when the task's
-   * is, it stays open for the next worker that claims the run.
+   * is, it stays open for the next worker that claims the run. It also stays open when the worker
+   * stops: then the wait ends at once with `worker_stopped`.
    */
   async approve(request: ApprovalToAsk, options: CallOptions = {}): Promise<Resolution> {
     const id = request.id || newID("approval");
@@ -248,12 +278,12 @@ export class Task {
 
   /** Ends the run with an output. Open requests are recorded expired. */
   async complete(output?: unknown, options: CallOptions = {}): Promise<void> {
-    await this.endWith((client, run, fence) => client.completeRun(run, fence, output, this.#with(options)));
+    await this.endWith((client, run, fence, lease) => client.completeRun(run, fence, output, options.signal ? this.#with(options) : lease));
   }
 
   /** Ends the run with an error text. Open requests are recorded expired. */
   async fail(message: string, options: CallOptions = {}): Promise<void> {
-    await this.endWith((client, run, fence) => client.failRun(run, fence, failureText(message), this.#with(options)));
+    await this.endWith((client, run, fence, lease) => client.failRun(run, fence, failureText(message), options.signal ? this.#with(options) : lease));
   }
 
   /** Appends events to the session's log, once, also when the call is repeated because its reply was lost. */
@@ -266,21 +296,27 @@ export class Task {
     await this.emit({ type: "output", content });
   }
 
-  /** @internal Makes a call that ends the lease when it succeeds. */
-  async endWith(call: (client: Holdpoint, runId: string, fence: string) => Promise<unknown>): Promise<void> {
-    await this.#endLease(endedError(), async () => ({ value: await call(this.#client, this.runId, this.fence), ended: true }));
+  /** @internal Makes a call that ends the lease when it succeeds. It is repeated for as long as the lease lasts. */
+  async endWith(call: (client: Holdpoint, runId: string, fence: string, options: CallOptions) => Promise<unknown>): Promise<void> {
+    const options = { signal: this.#lease.signal };
+    await this.#endLease(endedError(), async () => ({ value: await call(this.#client, this.runId, this.fence, options), ended: true }));
+  }
+
+  /** @internal Gives the run back because the worker stops. */
+  async release(): Promise<void> {
+    await this.endWith((client, run, fence, options) => client.releaseRun(run, fence, { signal: both(options.signal, AbortSignal.timeout(releaseMs)) }));
   }
 
   /** @internal Ends the waits that the handler left behind, and waits for what the task started. */
   async close(): Promise<void> {
     this.#ended ??= endedError();
     this.#endWaits(this.#ended);
-    this.#controller.abort(this.#ended);
+    this.stop(this.#ended);
     await Promise.all(this.#joined);
   }
 
   #with(options: CallOptions): CallOptions {
-    return { signal: options.signal ?? this.signal };
+    return { signal: options.signal ? both(options.signal, this.#lease.signal) : this.signal };
   }
 
   async #calling<T>(call: () => Promise<T>): Promise<T> {
@@ -313,7 +349,7 @@ export class Task {
    * with lease_lost.
    */
   async #refused(failure: unknown): Promise<unknown> {
-    if (!isKind(failure, "lease_lost") || this.ending) return failure;
+    if (!isKind(failure, "lease_lost") || this.ending || this.#lease.signal.aborted) return failure;
     let reason = failure;
     try {
       const beat = await this.#client.heartbeat(this.runId, { fence: this.fence, lease_ms: this.#leaseMs }, { signal: AbortSignal.timeout(ownCallMs) });
@@ -333,7 +369,10 @@ export class Task {
     if (known) return answers(known, asked);
     signal?.throwIfAborted();
     const over = this.#whyEnded();
-    if (over !== undefined) throw over;
+    if (over !== undefined) {
+      if (this.#draining) this.interrupted = true;
+      throw over;
+    }
     let waiter = this.#waiters.get(id);
     if (waiter) {
       asksTheSame(waiter.asked, asked);
@@ -405,7 +444,7 @@ export class Task {
 
   /** When it was settled just before, that decision stays recorded. */
   async #withdrawRaised(waiter: Waiter): Promise<void> {
-    const limit = AbortSignal.timeout(ownCallMs);
+    const limit = both(this.#lease.signal, AbortSignal.timeout(ownCallMs));
     try {
       await this.#client.withdraw(this.runId, idOf(waiter.asked), this.fence, { reason: "the worker no longer waits for it", signal: limit });
     } catch (failure) {
@@ -489,7 +528,8 @@ export class Task {
   }
 
   #whyEnded(): unknown {
-    return this.signal.aborted ? this.signal.reason : this.#ended;
+    if (this.signal.aborted) return this.signal.reason;
+    return this.#ended ?? (this.#draining ? stoppedError() : undefined);
   }
 
   #add(resume: Resume | undefined): void {
@@ -537,6 +577,15 @@ function newWaiter(asked: Asked): Waiter {
 
 function rejected(signal: AbortSignal): Promise<never> {
   return new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason), { once: true }));
+}
+
+function both(one: AbortSignal | undefined, other: AbortSignal): AbortSignal {
+  return one ? AbortSignal.any([one, other]) : other;
+}
+
+/** @internal */
+export function stoppedError(): HoldpointError {
+  return new HoldpointError(["worker_stopped"], "the worker is stopping");
 }
 
 function suspendedError(): HoldpointError {

@@ -2,7 +2,7 @@ import { type Holdpoint, requireID } from "./client.js";
 import { HoldpointError, ProblemError, invalid, isKind, isTransient } from "./errors.js";
 import { randomUUID } from "./http.js";
 import { sleep } from "./retry.js";
-import { Task, cancelledError, failureText } from "./task.js";
+import { Task, cancelledError, failureText, stoppedError } from "./task.js";
 import type { Claim } from "./types.js";
 
 /**
@@ -11,7 +11,7 @@ import type { Claim } from "./types.js";
  *
  * - an error that is `suspended`, from `Task.suspend` or `Task.askParent`: nothing more happens;
  * - anything, once `task.signal` was aborted with a reason that is `lease_lost` or `cancelled`;
- * - anything, once it was aborted with `worker_stopped`: the run is released.
+ * - an error that is `worker_stopped`, or anything once it was aborted with that: the run is released.
  */
 export type Handler = (task: Task) => unknown;
 
@@ -28,7 +28,7 @@ export interface WorkerOptions {
   heartbeatMs?: number;
   /** How long one long-poll waits, 1,000 to 60,000; 30,000 by default. */
   pollMs?: number;
-  /** How long handlers may go on after the worker was stopped; 30,000 by default. */
+  /** How long handlers may work on after the worker was stopped; 30,000 by default. One that waits for a person does not use it. */
   drainMs?: number;
   /** Gets the errors outside of handlers. It must not throw. */
   onError?: (error: unknown) => void;
@@ -37,6 +37,8 @@ export interface WorkerOptions {
 /** Claims runs and calls a handler for each. */
 export class Worker {
   readonly #client: Holdpoint;
+  /** Makes the calls of runs that are held. */
+  readonly #patient: Holdpoint;
   readonly #options: Required<WorkerOptions>;
 
   constructor(client: Holdpoint, options: WorkerOptions = {}) {
@@ -57,6 +59,7 @@ export class Worker {
     if (!(o.concurrency >= 1)) throw invalid("concurrency must be at least 1");
     if (!(o.leaseMs >= 1_000 && o.leaseMs <= 3_600_000)) throw invalid("leaseMs must be between 1,000 and 3,600,000");
     if (!(o.heartbeatMs > 0 && o.heartbeatMs < o.leaseMs)) throw invalid("heartbeatMs must be positive and shorter than the lease");
+    this.#patient = client.patiently(leaseMs);
     if (!(o.pollMs >= 1_000 && o.pollMs <= 60_000)) throw invalid("pollMs must be between 1,000 and 60,000");
   }
 
@@ -66,22 +69,24 @@ export class Worker {
 
   /**
    * Claims runs and calls the handler for each, until the signal is aborted. Then it claims no
-   * more, gives the handlers `drainMs`, aborts the signals of those that did not finish, waits
+   * more, ends the handlers' waits for people, gives them `drainMs`, aborts the signals of those that did not finish, waits
    * for them, and releases their runs. It throws, after the same steps, when the service
    * refuses its claims for good.
    */
   async run(handler: Handler, { signal }: { signal?: AbortSignal } = {}): Promise<void> {
     const handlers = new Set<Promise<void>>();
+    const stopping = new AbortController();
     const stopped = new AbortController();
     let refusal: unknown;
     try {
-      await this.#claim(signal, handlers, (claim) => this.#handle(claim, handler, stopped.signal));
+      await this.#claim(signal, handlers, (claim) => this.#handle(claim, handler, stopping.signal, stopped.signal));
     } catch (thrown) {
       if (!signal?.aborted) refusal = thrown;
     }
+    stopping.abort();
     const drained = new AbortController();
     const timer = sleep(this.#options.drainMs, drained.signal).then(
-      () => stopped.abort(new HoldpointError(["worker_stopped"], "the worker is stopping")),
+      () => stopped.abort(stoppedError()),
       () => {},
     );
     await Promise.all(handlers);
@@ -121,10 +126,13 @@ export class Worker {
   }
 
   /** Calls the handler for one run and ends the run as the outcome says. It never throws. */
-  async #handle(claim: Claim, handler: Handler, stopped: AbortSignal): Promise<void> {
-    const task = new Task(this.#client, claim, { leaseMs: this.#options.leaseMs, pollMs: this.#options.pollMs });
-    const stop = () => task.stop(stopped.reason);
+  async #handle(claim: Claim, handler: Handler, stopping: AbortSignal, stopped: AbortSignal): Promise<void> {
+    const task = new Task(this.#patient, claim, { leaseMs: this.#options.leaseMs, pollMs: this.#options.pollMs });
+    const drain = () => task.drain();
+    const stop = () => task.stopHandler(stopped.reason);
+    if (stopping.aborted) drain();
     if (stopped.aborted) stop();
+    stopping.addEventListener("abort", drain, { once: true });
     stopped.addEventListener("abort", stop, { once: true });
     const beating = new AbortController();
     const beats = this.#renewLease(task, beating.signal);
@@ -133,6 +141,7 @@ export class Worker {
     } catch (thrown) {
       this.#options.onError(thrown);
     }
+    stopping.removeEventListener("abort", drain);
     stopped.removeEventListener("abort", stop);
     beating.abort();
     await Promise.all([task.close(), beats]);
@@ -144,14 +153,15 @@ export class Worker {
       if (outcome.failed && !suspended) this.#options.onError(outcome.thrown);
       return;
     }
-    const why = task.signal.reason as unknown;
+    const why = task.lost ?? (task.signal.reason as unknown);
+    const stopped = task.interrupted || isKind(why, "worker_stopped") || isKind(outcome.thrown, "worker_stopped");
     if (isKind(why, "cancelled")) return;
     if (isKind(why, "lease_lost")) return this.#options.onError(why);
     // The run is ended also when the handler's own signal was aborted.
-    if (!outcome.failed) return await task.endWith((c, run, fence) => c.completeRun(run, fence, outcome.output));
-    if (isKind(why, "worker_stopped")) return await task.endWith((c, run, fence) => c.releaseRun(run, fence));
+    if (!outcome.failed) return await task.endWith((c, run, fence, options) => c.completeRun(run, fence, outcome.output, options));
+    if (stopped) return await task.release();
     const text = suspended ? "the handler threw that it is suspended, without having suspended the run" : textOf(outcome.thrown);
-    await task.endWith((c, run, fence) => c.failRun(run, fence, failureText(text)));
+    await task.endWith((c, run, fence, options) => c.failRun(run, fence, failureText(text), options));
   }
 
   /** Renews the lease, and aborts the task's signal when the run was cancelled or the lease is lost. */
@@ -172,7 +182,7 @@ export class Worker {
       signal.addEventListener("abort", stop, { once: true });
       const timer = setTimeout(() => call.abort(new HoldpointError(["unavailable"], "the lease was not renewed in time")), Math.max(0, expires - sent));
       try {
-        const beat = await this.#client.heartbeat(task.runId, { fence: task.fence, lease_ms: leaseMs }, { signal: call.signal });
+        const beat = await this.#patient.heartbeat(task.runId, { fence: task.fence, lease_ms: leaseMs }, { signal: call.signal });
         if (signal.aborted || task.ended) return;
         if (beat.cancel_requested) return task.stop(cancelledError());
         expires = sent + leaseMs;

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import ssl
 import uuid
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -77,6 +78,12 @@ class AsyncHoldpoint:
         self.transport = Transport(
             base_url, token=token, actor=actor, via=via, retry=retry, timeout=timeout_seconds, ssl_context=ssl_context,
         )
+
+    def _patiently(self, lease: float) -> AsyncHoldpoint:
+        """Returns a client whose calls outlast an unavailable service; see Transport.patiently."""
+        patient = copy.copy(self)
+        patient.transport = self.transport.patiently(lease)
+        return patient
 
     async def close(self) -> None:
         """Closes the connections that no call uses."""

@@ -381,7 +381,8 @@ class Task:
         handler with stable ids may begin from the top after a crash. The tool and the input must be the same, else id_conflict.
 
         After timeout_seconds, or when the caller is cancelled, the request is withdrawn; when the task was stopped, it stays open for
-        the next worker that claims the run."""
+        the next worker that claims the run. It also stays open when the worker stops: then the wait ends at once with
+        WorkerStopped."""
         return self._portal.call(self._async.approve(request, timeout_seconds=timeout_seconds))
 
     def ask(self, request: Mapping[str, Any], *, timeout_seconds: float | None=None) -> doc.Answer:

@@ -11,10 +11,13 @@ from . import types as doc
 from ._async import AsyncHoldpoint
 from ._match import require_same
 from ._transport import new_id, now
-from .errors import Cancelled, HoldpointError, Suspended, invalid, is_kind, is_transient
+from .errors import Cancelled, HoldpointError, Suspended, WorkerStopped, invalid, is_transient
 
 OWN_CALL_SECONDS = 10.0
 """Bounds the calls that the task makes by itself while a handler waits for it."""
+
+RELEASE_SECONDS = 5.0
+"""Bounds the call that releases a run when the worker stops. Its run is claimable when the lease lapses."""
 
 Value = TypeVar("Value")
 Settled = dict[str, Any]
@@ -40,7 +43,8 @@ class _Waiter:
 
 class AsyncTask:
     """One claimed run. Its methods may be called at once, until the handler has returned. Every method that calls the service raises
-    the errors of that call; after lease_lost and cancelled the task was stopped too."""
+    the errors of that call; after lease_lost and cancelled the task was stopped too. While the service cannot be reached, a call is
+    repeated for as long as the lease lasts. Then it raises lease_lost, and the run is left to the next claim."""
 
     def __init__(self, client: AsyncHoldpoint, claim: doc.Claim, *, lease_ms: int, poll_seconds: float) -> None:
         self._client = client
@@ -49,6 +53,10 @@ class AsyncTask:
         self.on_stop: Callable[[HoldpointError], None] = lambda _reason: None
         self.stopped: HoldpointError | None = None
         """Why the handler must not go on: lease_lost, cancelled or worker_stopped. An async handler is cancelled as well."""
+        self._lost: asyncio.Future[HoldpointError] = asyncio.get_running_loop().create_future()
+        # Why the lease is not this task's any more; later than stopped when the worker stops.
+        self._draining = False  # the worker stops, so waits for people end at once
+        self._interrupted = False  # such a wait ended, or was refused
         self._ending = 0
         # Calls in flight that end the lease: meanwhile the refusal of another call does not mean that it was lost.
         self._ended: HoldpointError | None = None
@@ -109,8 +117,24 @@ class AsyncTask:
         """Whether the lease has ended, or may have, by a call of this task."""
         return self.ended or self._ending > 0
 
+    def lost(self) -> HoldpointError | None:
+        """Why the lease is not this task's any more; None while it is. The worker asks."""
+        return self._lost.result() if self._lost.done() else None
+
+    def interrupted(self) -> bool:
+        """Whether a wait for a person ended because the worker stops. The worker asks."""
+        return self._interrupted
+
+    def drain(self) -> None:
+        """Ends the waits for people. Their requests stay open for the next worker that claims the run. The worker calls it."""
+        self._draining = True
+        self._interrupted = self._interrupted or bool(self._waiters)
+        self._end_waits(WorkerStopped())
+
     def stop(self, reason: HoldpointError) -> None:
         """Ends the handler. The worker calls it."""
+        if not reason.is_kind("worker_stopped") and not self._lost.done():
+            self._lost.set_result(reason)
         if self.stopped is None:
             self.stopped = reason
             self._end_waits(reason)
@@ -124,7 +148,8 @@ class AsyncTask:
         handler with stable ids may begin from the top after a crash. The tool and the input must be the same, else id_conflict.
 
         After timeout_seconds, or when the caller is cancelled, the request is withdrawn; when the task was stopped, it stays open for
-        the next worker that claims the run."""
+        the next worker that claims the run. It also stays open when the worker stops: then the wait ends at once with
+        WorkerStopped."""
         return cast(doc.Resolution, (await self._await(self._named(request, "approval"), timeout_seconds))["resolution"])
 
     async def ask(self, request: Mapping[str, Any], *, timeout_seconds: float | None = None) -> doc.Answer:
@@ -147,7 +172,7 @@ class AsyncTask:
             sent.setdefault("settled_after", included)
 
         async def call() -> tuple[doc.SuspendReply, bool]:
-            reply = await self._client.suspend(self.run_id, self.fence, sent)
+            reply = await self._while_leased(self._client.suspend(self.run_id, self.fence, sent))
             # Without a lease the run is claimable again, whatever was settled at once.
             return reply, "resume" not in reply or "lease" not in reply["run"]
 
@@ -181,7 +206,7 @@ class AsyncTask:
             return await self._answered(request)
 
         async def call() -> tuple[None, bool]:
-            reply = await self._client.ask_parent(self.run_id, self.fence, {**body, "request": request})
+            reply = await self._while_leased(self._client.ask_parent(self.run_id, self.fence, {**body, "request": request}))
             return None, "lease" not in reply["run"]
 
         try:
@@ -238,23 +263,45 @@ class AsyncTask:
         """Makes a call that ends the lease when it succeeds. The worker calls it."""
 
         async def ending() -> tuple[None, bool]:
-            await call
+            await self._while_leased(call)
             return None, True
 
         await self._end_lease(_ended_error(), ending)
+
+    async def release(self) -> None:
+        """Gives the run back because the worker stops. The worker calls it."""
+        async with asyncio.timeout(RELEASE_SECONDS):
+            await self.end_with(self._client.release_run(self.run_id, self.fence))
 
     async def close(self) -> None:
         """Ends the waits that the handler left behind, and waits for what the task started. The worker calls it."""
         self._ended = self._ended or _ended_error()
         self._end_waits(self._ended)
+        if not self._lost.done():
+            self._lost.set_result(self._ended)
         while self._joined:
             await asyncio.wait(self._joined)
 
     async def _calling(self, call: Awaitable[Value]) -> Value:
         try:
-            return await call
+            return await self._while_leased(call)
         except HoldpointError as failure:
             raise await self._refused(failure) from failure
+
+    async def _while_leased(self, call: Awaitable[Value]) -> Value:
+        """Makes a call that ends when the lease does, with the reason."""
+        calling = asyncio.ensure_future(call)
+        try:
+            either: list[asyncio.Future[Any]] = [calling, self._lost]
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            over = calling.done()
+            if not over:
+                calling.cancel()
+        if not over:
+            await asyncio.wait([calling])
+            raise self._lost.result()
+        return calling.result()
 
     async def _end_lease(self, reason: HoldpointError, call: Callable[[], Coroutine[Any, Any, tuple[Value, bool]]]) -> Value:
         self._ending += 1
@@ -275,7 +322,7 @@ class AsyncTask:
     async def _refused(self, failure: HoldpointError) -> HoldpointError:
         """Returns what a refusal means. When the lease is lost it stops the task, and asks by a heartbeat whether the run was
         cancelled: every other call on a cancelled run is refused with lease_lost."""
-        if not failure.is_kind("lease_lost") or self.ending:
+        if not failure.is_kind("lease_lost") or self.ending or self._lost.done():
             return failure
         reason = failure
         with contextlib.suppress(HoldpointError, TimeoutError):
@@ -299,6 +346,7 @@ class AsyncTask:
             require_same(known["request"], asked)
             return known
         if over := self._why_ended():
+            self._interrupted = self._interrupted or self._draining
             raise over
         waiter = self._waiters.get(identity)
         if waiter:
@@ -333,7 +381,7 @@ class AsyncTask:
         """Raises a request, or finds the one of an earlier attempt."""
         noun = "approvals" if "tool_name" in waiter.asked else "questions"
         try:
-            reply = await self._client.suspend(self.run_id, self.fence, {noun: [waiter.asked], "hold": True})
+            reply = await self._while_leased(self._client.suspend(self.run_id, self.fence, {noun: [waiter.asked], "hold": True}))
             self._add(reply.get("resume"))
         except HoldpointError as failure:
             try:
@@ -353,7 +401,7 @@ class AsyncTask:
 
     async def _adopt(self, asked: Mapping[str, Any], conflict: HoldpointError) -> None:
         """Finds a request that an earlier attempt raised: it is open, or its decision is recorded."""
-        run = await self._client.get_run(self.run_id)
+        run = await self._while_leased(self._client.get_run(self.run_id))
         for pending in [*run.get("pending_approvals", []), *run.get("pending_questions", [])]:
             if cast(Any, pending).get("id") == asked["id"]:
                 require_same(cast(Any, pending), asked)
@@ -373,7 +421,8 @@ class AsyncTask:
         """When it was settled just before, that decision stays recorded."""
         try:
             async with asyncio.timeout(OWN_CALL_SECONDS):
-                await self._client.withdraw(self.run_id, waiter.id, self.fence, reason="the worker no longer waits for it")
+                withdrawal = self._client.withdraw(self.run_id, waiter.id, self.fence, reason="the worker no longer waits for it")
+                await self._while_leased(withdrawal)
         except HoldpointError as failure:
             await self._refused(failure)
         except TimeoutError:
@@ -457,7 +506,7 @@ class AsyncTask:
             self._poll.cancel()
 
     def _why_ended(self) -> HoldpointError | None:
-        return self.stopped or self._ended
+        return self.stopped or self._ended or (WorkerStopped() if self._draining else None)
 
     def _add(self, resume: doc.Resume | None) -> None:
         known = cast(dict[str, list[Settled]], resume or {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import json
 import math
 import random
@@ -11,12 +12,12 @@ import ssl
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 from urllib.parse import quote, urlencode, urlsplit
 
 from ._http import Pool, Response
-from .errors import HoldpointError, ProblemError, UnavailableError, invalid, is_kind
+from .errors import HoldpointError, ProblemError, UnavailableError, invalid, is_kind, is_transient
 
 MAX_WAIT_SECONDS = 60.0
 
@@ -48,15 +49,21 @@ class Pauses:
 
     async def after(self, failure: BaseException | None) -> None:
         """Pauses after a failure. Raises the failure when the policy does not wait that long."""
-        policy = self._policy
-        delay = min(policy.max_delay, policy.base_delay * 2 ** min(self._failed, 32))
-        self._failed += 1
-        delay = delay / 2 + random.random() * delay / 2
-        if isinstance(failure, ProblemError) and failure.retry_after > delay:
-            if failure.retry_after > policy.max_retry_after:
-                raise failure
-            delay = failure.retry_after
+        delay = self._next(failure)
+        if isinstance(failure, ProblemError) and delay == failure.retry_after and delay > self._policy.max_retry_after:
+            raise failure
         await asyncio.sleep(delay)
+
+    async def after_anyway(self, failure: BaseException) -> None:
+        """Pauses after a failure, for as long as the policy waits at most."""
+        await asyncio.sleep(min(self._next(failure), self._policy.max_retry_after))
+
+    def _next(self, failure: BaseException | None) -> float:
+        policy = self._policy
+        most: float = min(policy.max_delay, policy.base_delay * 2 ** min(self._failed, 32))
+        self._failed += 1
+        delay = most / 2 + random.random() * most / 2
+        return max(delay, failure.retry_after) if isinstance(failure, ProblemError) else delay
 
     async def after_held(self, asked: float, wait: float) -> None:
         """Pauses after the empty reply of a long-poll, unless the service held it."""
@@ -99,6 +106,7 @@ class Transport:
         self.pool = Pool(url.hostname, url.port or (443 if tls else 80), tls)
         self.retry = retry
         self._timeout = timeout
+        self._patient = False
         self._prefix = url.path.rstrip("/")
         self._headers = {"Host": url.netloc, "User-Agent": "holdpoint-python"}
         if token is not None:
@@ -110,6 +118,16 @@ class Transport:
                 if not value.strip() or not value.isprintable():
                     raise invalid(f"{name[2:].lower()} must be printable text")
                 self._headers[name] = value.strip()
+
+    def patiently(self, lease: float) -> Transport:
+        """Returns a transport for the calls of a run that is held by a lease of so many seconds. It repeats a call that is safe to
+        repeat until the call is cancelled, because an outage says nothing about the run. An attempt without a reply, and a pause, are
+        short next to the lease."""
+        patient = copy.copy(self)
+        patient.retry = replace(self.retry, max_delay=min(self.retry.max_delay, max(lease / 10, self.retry.base_delay)))
+        patient._timeout = min(self._timeout, max(lease / 2, 1.0))
+        patient._patient = True
+        return patient
 
     def pauses(self) -> Pauses:
         return Pauses(self.retry)
@@ -138,9 +156,12 @@ class Transport:
             try:
                 return await self._attempt(method, path, query, text, headers, self._timeout + (prefer or held or 0))
             except HoldpointError as failure:
-                if attempt >= self.retry.max_attempts or not _may_repeat(repeat, failure):
+                if self._patient and repeat == "always" and _is_unanswered(failure):
+                    await pauses.after_anyway(failure)
+                elif attempt >= self.retry.max_attempts or not _may_repeat(repeat, failure):
                     raise
-                await pauses.after(failure)
+                else:
+                    await pauses.after(failure)
             attempt += 1
 
     async def _attempt(
@@ -177,6 +198,14 @@ class Transport:
             raise
         except (OSError, ValueError, IndexError) as failure:
             raise UnavailableError(f"{method} {path}: {failure}") from failure
+
+
+def _is_unanswered(failure: HoldpointError) -> bool:
+    """Whether a failure says nothing about what was called: the service could not be reached, could not answer, or something in
+    between answered in its place, such as a proxy that has no backend at the moment."""
+    if isinstance(failure, ProblemError) and not failure.code and (failure.status >= 500 or failure.status == 404):
+        return True
+    return is_transient(failure)
 
 
 def _may_repeat(repeat: Repeatable, failure: HoldpointError) -> bool:

@@ -17,8 +17,8 @@ from .errors import Cancelled, HoldpointError, LeaseLost, ProblemError, WorkerSt
 
 AsyncHandler = Callable[[AsyncTask], Awaitable[Any]]
 """Does the work of one run. What it returns is the run's output, unless it ended the run itself. What it raises fails the run with
-the text of the error, but Suspended: nothing more happens then. It is cancelled when task.stopped is set; what it raises after that
-changes nothing, and after WorkerStopped the run is released."""
+the text of the error, but Suspended: nothing more happens then; and WorkerStopped: the run is released. It is cancelled when
+task.stopped is set; what it raises after that changes nothing."""
 
 
 class AsyncWorker:
@@ -39,10 +39,11 @@ class AsyncWorker:
     ) -> None:
         """worker_id names the worker in leases. agent_ids are those whose runs are claimed, at most 100; all when empty. concurrency
         is how many runs are worked on at once. lease_ms is 1,000 to 3,600,000; heartbeat_seconds a third of it by default.
-        poll_seconds is how long one long-poll waits, 1 to 60. drain_seconds is how long handlers may go on after the worker was
-        stopped. on_error gets the errors outside of handlers; it must not raise."""
+        poll_seconds is how long one long-poll waits, 1 to 60. drain_seconds is how long handlers may work on after the worker was
+        stopped; one that waits for a person does not use it. on_error gets the errors outside of handlers; it must not raise."""
         self.worker_id = worker_id or f"py-{uuid.uuid4()}"
         self._client, self._agent_ids, self._concurrency = client, agent_ids, concurrency
+        self._patient = client._patiently(lease_ms / 1000)  # for the calls of runs that are held
         self._lease_ms, self._poll_seconds, self._drain_seconds = lease_ms, poll_seconds, drain_seconds
         self._heartbeat_seconds = heartbeat_seconds or lease_ms / 3000
         self._on_error = on_error
@@ -64,14 +65,14 @@ class AsyncWorker:
             self._stop.set()
 
     async def run(self, handler: AsyncHandler) -> None:
-        """Claims runs and calls the handler for each, until stop is called or the caller is cancelled. Then it claims no more, gives
-        the handlers drain_seconds, cancels those that did not finish, and releases their runs. It raises, after the same steps, when
+        """Claims runs and calls the handler for each, until stop is called or the caller is cancelled. Then it claims no more, ends
+        the handlers' waits for people, gives them drain_seconds, cancels those that did not finish, and releases their runs. It raises, after the same steps, when
         the service refuses its claims for good."""
         self._stop = asyncio.Event()
         handlers: dict[asyncio.Task[None], AsyncTask] = {}
 
         def start(claim: doc.Claim) -> None:
-            task = AsyncTask(self._client, claim, lease_ms=self._lease_ms, poll_seconds=self._poll_seconds)
+            task = AsyncTask(self._patient, claim, lease_ms=self._lease_ms, poll_seconds=self._poll_seconds)
             handling = asyncio.get_running_loop().create_task(self._handle(task, handler))
             handlers[handling] = task
             handling.add_done_callback(lambda done: handlers.pop(done, None))
@@ -84,6 +85,8 @@ class AsyncWorker:
             stopping.cancel()
             claiming.cancel()
             await asyncio.wait([claiming])
+            for task in list(handlers.values()):
+                task.drain()
             if handlers:
                 await asyncio.wait(list(handlers), timeout=max(0.0, self._drain_seconds))
             for task in list(handlers.values()):
@@ -147,7 +150,8 @@ class AsyncWorker:
     async def _finish(self, task: AsyncTask, handling: asyncio.Task[Any]) -> None:
         raised = asyncio.CancelledError() if handling.cancelled() else handling.exception()
         suspended = is_kind(raised, "suspended")
-        why = task.stopped
+        why = task.lost() or task.stopped
+        stopped = task.interrupted() or is_kind(why, "worker_stopped") or is_kind(raised, "worker_stopped")
         if task.ended:
             if raised and not suspended and not why:
                 self._on_error(raised)
@@ -157,11 +161,11 @@ class AsyncWorker:
             self._on_error(why)
         elif raised is None:
             await task.complete(handling.result())
-        elif is_kind(why, "worker_stopped"):
-            await task.end_with(self._client.release_run(task.run_id, task.fence))
+        elif stopped:
+            await task.release()
         else:
             text = "the handler raised Suspended without having suspended the run" if suspended else str(raised) or type(raised).__name__
-            await task.end_with(self._client.fail_run(task.run_id, task.fence, failure_text(text)))
+            await task.end_with(self._patient.fail_run(task.run_id, task.fence, failure_text(text)))
 
     async def _renew_lease(self, task: AsyncTask) -> None:
         """Renews the lease, and stops the task when the run was cancelled or the lease is lost."""
@@ -172,7 +176,7 @@ class AsyncWorker:
             sent, pause = now(), self._heartbeat_seconds
             try:
                 async with asyncio.timeout_at(expires):
-                    beat = await self._client.heartbeat(task.run_id, task.fence, lease_ms=self._lease_ms)
+                    beat = await self._patient.heartbeat(task.run_id, task.fence, lease_ms=self._lease_ms)
             except (HoldpointError, TimeoutError) as failure:
                 if task.ended:
                     return

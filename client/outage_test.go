@@ -1,0 +1,216 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
+
+// outage is a transport of a worker. The service cannot be reached for a time from the call on
+// whose number is begins, which is -1 for never. Claims and heartbeats are not counted.
+type outage struct {
+	next   http.RoundTripper
+	begins int
+	lasts  time.Duration
+	// taken: the service gets the first of these calls, and only its reply is lost.
+	taken bool
+	// proxied: something in front of the service answers in its place.
+	proxied bool
+
+	mu     sync.Mutex
+	counts int
+	until  time.Time
+}
+
+func (o *outage) RoundTrip(r *http.Request) (*http.Response, error) {
+	o.mu.Lock()
+	begins := false
+	if !strings.HasSuffix(r.URL.Path, "/claim") && !strings.HasSuffix(r.URL.Path, "/heartbeat") {
+		begins = o.counts == o.begins
+		o.counts++
+	}
+	if begins {
+		o.until = time.Now().Add(o.lasts)
+	}
+	down := time.Now().Before(o.until)
+	o.mu.Unlock()
+	if !down {
+		return o.next.RoundTrip(r)
+	}
+	if begins && o.taken {
+		if _, err := o.next.RoundTrip(r); err != nil {
+			return nil, err
+		}
+	}
+	if o.proxied {
+		return &http.Response{StatusCode: http.StatusNotFound, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+	}
+	return nil, errors.New("connection reset by peer")
+}
+
+// busy makes each kind of call that a handler makes.
+func busy(ctx context.Context, task *client.Task) error {
+	if err := task.Output(ctx, "begins"); err != nil {
+		return err
+	}
+	if err := task.SaveCheckpoint(ctx, 1); err != nil {
+		return err
+	}
+	if _, err := task.Approve(ctx, approval("in-place", "ls")); err != nil {
+		return err
+	}
+	if err := task.Emit(ctx, map[string]string{"type": "step"}); err != nil {
+		return err
+	}
+	if _, err := task.Suspend(ctx, api.Suspension{Approvals: []api.ApprovalRequest{approval("parked", "rm")}}); err != nil {
+		return err
+	}
+	return task.Complete(ctx, "done")
+}
+
+// run has a worker handle a run through an outage. People answer as soon as they are asked.
+func (o *outage) run(b *rig) {
+	b.Helper()
+	o.next = inProcess{b.service}
+	c := connect(b.T, b.service, client.WithHTTPClient(&http.Client{Transport: o}))
+	worker := must(client.NewWorker(c, client.WorkerOptions{OnError: b.onError}))(b)
+	b.submit("run")
+	ctx, stop := context.WithCancel(b.Context())
+	b.stop = stop
+	go func() { b.done <- worker.Run(ctx, busy) }()
+	for _, id := range []string{"in-place", "parked"} {
+		for waited := time.Duration(0); !b.isOpen("run", id); waited += 50 * time.Millisecond {
+			require.Less(b, waited, time.Hour, "%s is not asked; reported: %v", id, b.reported())
+			<-time.After(50 * time.Millisecond)
+		}
+		b.allow("run", id)
+	}
+	require.Equal(b, api.StatusCompleted, b.terminal("run").Status, "reported: %v", b.reported())
+	b.end()
+}
+
+func (b *rig) isOpen(runID, requestID string) bool {
+	for _, request := range b.service.record(runID).Requests {
+		if request.RequestID == requestID && request.Open() {
+			return true
+		}
+	}
+	return false
+}
+
+// A pause of the service at any call of a handler fails no run. Within the lease the worker even
+// keeps it; after a longer one the run is left to the next claim.
+func TestAnOutageAtAnyCallFailsNoRun(t *testing.T) {
+	t.Parallel()
+	calls := 0
+	synctest.Test(t, func(t *testing.T) {
+		undisturbed := &outage{begins: -1}
+		undisturbed.run(newRig(t))
+		calls = undisturbed.counts
+	})
+	require.GreaterOrEqual(t, calls, 7)
+	for begins := range calls {
+		for name, o := range map[string]*outage{
+			"refused":          {lasts: 1500 * time.Millisecond},
+			"reply lost":       {lasts: 1500 * time.Millisecond, taken: true},
+			"no backend":       {lasts: 1500 * time.Millisecond, proxied: true},
+			"longer":           {lasts: 2 * time.Minute},
+			"longer, and lost": {lasts: 2 * time.Minute, taken: true},
+		} {
+			o.begins = begins
+			t.Run(fmt.Sprintf("%s at call %d", name, begins), func(t *testing.T) {
+				t.Parallel()
+				synctest.Test(t, func(t *testing.T) {
+					b := newRig(t)
+					o.run(b)
+					run := b.service.record("run").Run
+					if o.lasts < time.Minute {
+						for _, err := range b.reported() {
+							require.ErrorContains(b, err, "claim runs", "of the run nothing is said")
+						}
+						require.EqualValues(b, 2, run.Fence, "the worker lost its lease")
+						require.EqualValues(b, 2, run.OutputCount, "one for each of the two claims")
+					}
+				})
+			})
+		}
+	}
+}
+
+// A worker that is stopped while its handler waits for a person ends at once. The request stays
+// open, and another worker gets the decision.
+func TestAStoppedWorkerDoesNotWaitForPeople(t *testing.T) {
+	for name, handler := range map[string]client.Handler{
+		"returned": func(ctx context.Context, task *client.Task) error {
+			_, err := task.Approve(ctx, approval("a", "ls"))
+			return err
+		},
+		"reworded": func(ctx context.Context, task *client.Task) error {
+			if _, err := task.Approve(ctx, approval("a", "ls")); err != nil {
+				return fmt.Errorf("not approved: %v", err) //nolint:errorlint // as careless handlers do
+			}
+			return nil
+		},
+		"two, of which one begins late": func(ctx context.Context, task *client.Task) error {
+			_, first := task.Approve(ctx, approval("a", "ls"))
+			_, second := task.Ask(ctx, question("q", "And now?"))
+			return errors.Join(first, second)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(b *rig) {
+				b.handle("run", handler)
+				synctest.Wait()
+				require.True(b, b.isOpen("run", "a"))
+				stopped := time.Now()
+				b.end()
+				require.Zero(b, time.Since(stopped), "a drain is for work")
+				require.Empty(b, b.reported())
+				require.True(b, b.isOpen("run", "a"))
+				require.False(b, b.isOpen("run", "q"), "nothing more is asked")
+				run := b.service.record("run").Run
+				require.Equal(b, api.StatusWaitingForApproval, run.Status)
+				require.Equal(b, model.LeaseReleased, run.LeaseEnd)
+
+				b.allow("run", "a")
+				b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
+					_, err := task.Approve(ctx, approval("a", "ls"))
+					return err
+				})
+				b.completes("run")
+			})
+		})
+	}
+}
+
+// Work that goes on beside a wait has the drain.
+func TestAStoppedWorkerLetsWorkFinish(t *testing.T) {
+	inBubble(t, func(b *rig) {
+		b.handle("run", func(ctx context.Context, task *client.Task) error {
+			_, err := task.Approve(ctx, approval("a", "ls"))
+			<-time.After(5 * time.Second)
+			if saveErr := task.SaveCheckpoint(ctx, "saved"); saveErr != nil {
+				return saveErr
+			}
+			return err
+		})
+		synctest.Wait()
+		stopped := time.Now()
+		b.end()
+		require.Equal(b, 5*time.Second, time.Since(stopped))
+		require.Equal(b, `"saved"`, string(b.service.record("run").Run.Checkpoint))
+		require.Empty(b, b.reported())
+	})
+}
