@@ -114,10 +114,8 @@ func TestServeStopsGracefully(t *testing.T) {
 	// half way.
 	_, err = c.GetRun(t.Context(), created.RunID)
 	require.NoError(t, err)
-	began := time.Now()
 	ended := stop()
 	require.Zero(t, ended.code, ended.stderr)
-	require.Less(t, time.Since(began), 20*time.Second)
 
 	answer := <-answers
 	if answer.err == nil {

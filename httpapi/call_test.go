@@ -243,7 +243,7 @@ func (a *rig) waiting(t *testing.T, members string) wantedRun {
 // claimed makes a run and claims it.
 func (a *rig) claimed(t *testing.T) wantedRun {
 	t.Helper()
-	made := a.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"input":"go","claim":{"worker_id":"w1","lease_ms":60000}}`, a.name("session"))).want(http.StatusAccepted)
+	made := a.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"input":"go","claim":{"worker_id":"w1","lease_ms":3600000}}`, a.name("session"))).want(http.StatusAccepted)
 	return wantedRun{session: made.textAt("run", "session_id"), run: made.textAt("run", "run_id"), fence: made.textAt("lease", "fence")}
 }
 

@@ -24,7 +24,7 @@ func (a *rig) child(t *testing.T, parent string) wantedRun {
 // claimedIn makes a run in a session and claims it.
 func (a *rig) claimedIn(t *testing.T, session string) wantedRun {
 	t.Helper()
-	made := a.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"input":"go","claim":{"worker_id":"w1","lease_ms":60000}}`, session)).want(http.StatusAccepted)
+	made := a.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"input":"go","claim":{"worker_id":"w1","lease_ms":3600000}}`, session)).want(http.StatusAccepted)
 	return wantedRun{session: session, run: made.textAt("run", "run_id"), fence: made.textAt("lease", "fence")}
 }
 

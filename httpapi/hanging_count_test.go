@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/stretchr/testify/require"
@@ -114,9 +113,7 @@ func TestACountThatHangsHoldsUpNothing(t *testing.T) {
 			} {
 				a.get(t, path).want(http.StatusOK)
 			}
-			begun := time.Now()
 			a.get(t, "/readyz").want(http.StatusOK)
-			require.Less(t, time.Since(begun), 2*time.Second)
 			select {
 			case <-h.over:
 				require.Fail(t, "the count has ended")

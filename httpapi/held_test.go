@@ -28,7 +28,7 @@ func soon(t *testing.T, replies <-chan *reply) *reply {
 	case answer, ok := <-replies:
 		require.True(t, ok, "the call failed")
 		return answer
-	case <-time.After(20 * time.Second):
+	case <-time.After(50 * time.Second): // held replies end by themselves after a minute
 		require.FailNow(t, "the reply is held although there is something to tell")
 		return nil
 	}
@@ -43,7 +43,7 @@ func testHeldReplies(t *testing.T, a *rig) {
 		held := later(func() *reply {
 			return a.post(t, "/v1/sessions/"+session+"/input", fmt.Sprintf(`{"input":"go","agent_id":%q}`, agent), wait(60))
 		})
-		claim := a.post(t, "/v1/runs/claim", fmt.Sprintf(`{"worker_id":"w","agent_ids":[%q],"wait_ms":20000}`, agent)).want(http.StatusOK)
+		claim := a.post(t, "/v1/runs/claim", fmt.Sprintf(`{"worker_id":"w","agent_ids":[%q],"wait_ms":60000}`, agent)).want(http.StatusOK)
 		run, fence := claim.textAt("claims", 0, "run", "run_id"), claim.textAt("claims", 0, "lease", "fence")
 		a.post(t, "/v1/runs/"+run+"/suspend", fmt.Sprintf(`{"fence":%q,"approvals":[%s]}`, fence, approval("a1"))).want(http.StatusOK)
 		answer := soon(t, held).want(http.StatusOK)
@@ -97,7 +97,7 @@ func testHeldReplies(t *testing.T, a *rig) {
 		})
 		claim := func() *reply { return a.post(t, "/v1/runs/"+run.run+"/claim", `{"worker_id":"w2"}`) }
 		var claimed *reply
-		require.Eventually(t, func() bool { claimed = claim(); return claimed.status == http.StatusOK }, 20*time.Second, time.Millisecond)
+		require.Eventually(t, func() bool { claimed = claim(); return claimed.status == http.StatusOK }, time.Minute, time.Millisecond)
 		a.post(t, "/v1/runs/"+run.run+"/complete", fmt.Sprintf(`{"fence":%q}`, claimed.textAt("lease", "fence"))).want(http.StatusOK)
 		require.Equal(t, "idle", soon(t, held).want(http.StatusOK).at("status"))
 	})

@@ -44,13 +44,13 @@ func TestNoGhostsInTheInbox(t *testing.T) {
 			open := writes.allOpen(t)
 			require.NotEmpty(t, open)
 			for i, one := range watching {
-				require.Eventually(t, func() bool { return one.shows(open) }, 20*time.Second, 5*time.Millisecond, "reader %d: %v", i, one)
+				require.Eventually(t, func() bool { return one.shows(open) }, time.Minute, 5*time.Millisecond, "reader %d: %v", i, one)
 			}
 			// Nothing comes late, and where all hints come the events have told everything.
 			last := writes.waiting(t, `"approvals":[`+approval("last")+`]`)
 			open[promptKey(last.session, last.run, "last")] = true
 			for i, one := range watching {
-				require.Eventually(t, func() bool { return one.shows(open) }, 20*time.Second, 5*time.Millisecond, "reader %d: %v", i, one)
+				require.Eventually(t, func() bool { return one.shows(open) }, time.Minute, 5*time.Millisecond, "reader %d: %v", i, one)
 				require.True(t, name != "SQLite" || !one.hadGap(), "reader %d: %v", i, one)
 			}
 		})

@@ -170,7 +170,7 @@ func TestStreamsThatOpenTogetherShareASnapshot(t *testing.T) {
 			snapshots <- one.data
 		}()
 	}
-	require.Eventually(t, func() bool { return store.waiting.Load() > 0 }, 20*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return store.waiting.Load() > 0 }, time.Minute, time.Millisecond)
 	close(store.gate)
 	first := <-snapshots
 	require.Contains(t, first, `"pending_count":1`)

@@ -83,7 +83,7 @@ func (r *reader) read() (frame, error) {
 // the test's deadline, so the reading is watched.
 func (r *reader) next() frame {
 	r.t.Helper()
-	watchdog := time.AfterFunc(30*time.Second, func() { _ = r.response.Body.Close() })
+	watchdog := time.AfterFunc(time.Minute, func() { _ = r.response.Body.Close() })
 	defer watchdog.Stop()
 	one, err := r.read()
 	require.NoError(r.t, err, "the stream ended or hangs")

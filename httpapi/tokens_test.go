@@ -22,7 +22,7 @@ import (
 
 // How long a test waits for what must come, and how often it looks.
 const (
-	patience     = 10 * time.Second
+	patience     = time.Minute
 	patienceStep = 5 * time.Millisecond
 )
 

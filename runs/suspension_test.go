@@ -5,7 +5,6 @@ import (
 	"math"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -205,8 +204,8 @@ func TestRequestIDsAreUsedOnce(t *testing.T) {
 	h.wait("other", approval("a"))
 }
 
-// Only schemas that can be used, that reach nowhere, and that
-// cost no more than a moment.
+// Only schemas that can be used, and that reach nowhere. One that doubles sixty times would never end
+// without its limit.
 func TestSchemasThatAreRefused(t *testing.T) {
 	t.Parallel()
 	chain := func(reference, anchor string) string {
@@ -247,16 +246,15 @@ func TestSchemasThatAreRefused(t *testing.T) {
 			a, q := approval("a"), question("q")
 			a.InputSchema = api.JSON(schema)
 			q.Questions, q.ResponseSchema = nil, api.JSON(schema)
-			begun := time.Now()
 			refusal := newHouse(t).refused(api.CodeInvalidRequest, suspend("r", 1, a, q))
 			require.Equal(t, []string{"/approvals/0/input_schema", "/questions/0/response_schema"}, pointersOf(refusal))
 			require.NotContains(t, refusal.Faults[0].Detail, "\n")
-			require.Less(t, time.Since(begun), 5*time.Second)
 		})
 	}
 }
 
-// A recursive schema is fine until a value makes it cost exponentially much.
+// A recursive schema is fine until a value makes it cost exponentially much. Without a budget the
+// check of the value would never end.
 func TestSchemaThatAValueMakesExpensive(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -266,10 +264,8 @@ func TestSchemaThatAValueMakesExpensive(t *testing.T) {
 		text := strings.Repeat(`{"a":`, depth) + "1" + strings.Repeat("}", depth)
 		return &runs.AnswerQuestion{RunID: "r", Resolution: runs.QuestionAnswer{RequestID: "q", Value: api.JSON(text)}}
 	}
-	begun := time.Now()
 	refusal := h.refused(api.CodeInvalidRequest, value(60))
 	require.Equal(t, []api.Fault{{Pointer: "/resolution/value", Detail: "cannot be checked: the schema is too complex for this value"}}, refusal.Faults)
-	require.Less(t, time.Since(begun), 10*time.Second)
 	h.must(value(6))
 }
 

@@ -163,7 +163,7 @@ func TestMetricsAreAsPrometheusWantsThem(t *testing.T) {
 	m := measure(t)
 	m.wait("open")
 	m.call(http.MethodGet, "/v1/runs/unknown", "")
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	check := exec.CommandContext(ctx, tool, "check", "metrics")
 	check.Stdin = io.NopCloser(strings.NewReader(m.read()))

@@ -27,7 +27,7 @@ func TestWhatIsOutOfReachIsOnNoStream(t *testing.T) {
 			"approvals":[{"id":"a","tool_call_id":"c","tool_name":"bash","input":{"command":"`+run+`"}}],
 			"questions":[{"id":"q","tool_call_id":"c","questions":[{"id":"x","header":"h","question":"`+run+`?"}]}]}}`)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	for name, body := range map[string]api.CreateTokenBody{
 		"sessions": {Role: api.RoleOperator, SessionPrefixes: []string{"ours-sessions"}}, "agents": {Role: api.RoleObserver, AgentIDs: []string{"ours"}},

@@ -60,7 +60,7 @@ func (f *faces) open(ctx context.Context, secret, route, body string) *http.Resp
 
 func (f *faces) call(secret, route, body string) (status int, text string) {
 	f.t.Helper()
-	ctx, cancel := context.WithTimeout(f.t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(f.t.Context(), time.Minute)
 	defer cancel()
 	reply := f.open(ctx, secret, route, body)
 	defer reply.Body.Close()
@@ -126,7 +126,7 @@ func TestWhoAskedAllowsOnNoFace(t *testing.T) {
 	require.NotContains(t, resolve(ada), `"isError":true`)
 
 	// A chat: whoever started it is excluded, and so is what they permitted with it.
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	chat := f.open(ctx, mara, "POST /chat", `{"model":"m","messages":[{"role":"user","content":"x"}],"permissions":{"allowlist":["bash"]},"detached":true}`)
 	defer chat.Body.Close()

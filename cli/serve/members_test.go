@@ -93,7 +93,7 @@ func TestManyMembersEverywhere(t *testing.T) {
 		took := time.Since(began)
 		t.Logf("%4d ms %d %s %.110s", took.Milliseconds(), answer.Code, one.path, one.body)
 		require.NotEqual(t, http.StatusRequestEntityTooLarge, answer.Code, one.path)
-		require.Less(t, took, 10*time.Second, "%s %.120s", one.path, one.body)
+		require.Less(t, took, time.Minute, "%s %.120s", one.path, one.body)
 	}
 	// What is large and waits is edited, and matched by a rule, one member at a time.
 	raise("edited", `"input":`+object)

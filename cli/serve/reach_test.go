@@ -27,13 +27,13 @@ func requireReach(t *testing.T, router http.Handler, keyring *auth.Keyring) {
 	admin := secret(api.CreateTokenBody{Name: "reaches-all", Role: api.RoleAdmin})
 	call := func(secret, route, body string) *httptest.ResponseRecorder {
 		method, path, _ := strings.Cut(route, " ")
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		r := httptest.NewRequestWithContext(ctx, method, path, strings.NewReader(body))
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Authorization", "Bearer "+secret)
 		answer := httptest.NewRecorder()
-		router.ServeHTTP(answer, r)
+		router.ServeHTTP(&endless{answer, cancel}, r)
 		return answer
 	}
 	handleOf := func(sessionID, runID, asked string) string {

@@ -56,6 +56,14 @@ func (w *endless) Write(text []byte) (int, error) {
 	return w.ResponseRecorder.Write(text)
 }
 
+// Flush leaves a stream that begins with its headers alone.
+func (w *endless) Flush() {
+	if strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream") {
+		w.leave()
+	}
+	w.ResponseRecorder.Flush()
+}
+
 // whole is a service with all that serve has: the dialects, webhooks, signatures and the review hook.
 type whole struct {
 	t      *testing.T

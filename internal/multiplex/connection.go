@@ -17,6 +17,9 @@ import (
 // an effect is not known.
 var errBroken = errors.New("the connection broke before the reply")
 
+// errRefused is the error of a call that the service did not take.
+var errRefused = errors.New("the service takes no more calls over this connection")
+
 // ErrTooLarge is the error of a call whose reply has more than [Transport.MaxReplyBytes].
 var ErrTooLarge = errors.New("the reply is too large")
 
@@ -60,8 +63,8 @@ func newConnection(conn *websocket.Conn, maxReply int) *connection {
 	}
 }
 
-// do makes a call. made is false when it certainly was not, because the connection has ended, is about
-// to, or has no room; then it may be made elsewhere. Errors: that of ctx; errBroken.
+// do makes a call. made is false when the call certainly had no effect, because the connection has ended, is about
+// to, or has no room, or because the service refused the call; then it may be made elsewhere. Errors: that of ctx; errBroken.
 func (c *connection) do(ctx context.Context, r *http.Request, asked *call) (reply *http.Response, made bool, err error) {
 	w, id := c.enter()
 	if w == nil {
@@ -89,6 +92,9 @@ func (c *connection) do(ctx context.Context, r *http.Request, asked *call) (repl
 		default:
 			return nil, true, errBroken
 		}
+	}
+	if errors.Is(got.err, errRefused) {
+		return nil, false, nil
 	}
 	if got.err != nil {
 		return nil, true, got.err
@@ -156,6 +162,10 @@ func (c *connection) take(f frame) error {
 		c.give(f.call, result{answer: got})
 	case kindCancel:
 		c.give(f.call, result{err: errBroken})
+	case kindRefused:
+		// Later calls would be refused as well.
+		c.give(f.call, result{err: errRefused})
+		c.retire()
 	case kindGoAway:
 		c.retire()
 	case kindCall:

@@ -40,6 +40,9 @@ const (
 	kindReply kind = 4
 	// kindGoAway, of call 0, asks the client to make no more calls here. It has no payload.
 	kindGoAway kind = 5
+	// kindRefused says that the service did not take the call: it had no effect and may be made elsewhere. It has no
+	// payload.
+	kindRefused kind = 6
 )
 
 // errMalformed is what the error of a message wraps that cannot be read.

@@ -61,7 +61,10 @@ func (s *service) dial(ctx context.Context, network, address string) (net.Conn, 
 	return socket, err
 }
 
-func serve(t *testing.T) *service {
+func serve(t *testing.T) *service { t.Helper(); return serveWith(t, 0) }
+
+// serveWith is serve with a patience for clients that do not read.
+func serveWith(t *testing.T, patience time.Duration) *service {
 	t.Helper()
 	s := &service{entered: make(chan struct{}, 4096), cancelled: make(chan struct{}, 4096), release: make(chan struct{})}
 	draining, drain := context.WithCancel(context.Background())
@@ -80,7 +83,7 @@ func serve(t *testing.T) *service {
 		defer s.serving.Done()
 		s.opened.Add(1)
 		err := multiplex.Serve(w, r.WithContext(valid), multiplex.Options{
-			Draining: draining, Patience: 500 * time.Millisecond, Leaving: 20 * time.Millisecond,
+			Draining: draining, Patience: patience, Leaving: 20 * time.Millisecond,
 			Panicked: func(cause any, _ []byte) { s.panicked.Store(fmt.Sprint(cause)) },
 			Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				s.multiplexed.Add(1)
@@ -139,6 +142,7 @@ func (s *service) caller(t *testing.T) *http.Client {
 		Plain: plain, Opener: &http.Client{Transport: opener}, BaseURL: s.URL, MaxReplyBytes: 1 << 21,
 		Header: http.Header{"Authorization": {"Bearer secret"}, "User-Agent": {"test"}, "X-Actor": {"ana"}},
 	}
+	transport.PauseAtLeast(2 * time.Hour)
 	t.Cleanup(func() {
 		transport.CloseIdle()
 		plain.CloseIdleConnections()
@@ -503,7 +507,7 @@ func TestCallsOfOneConnectionAreBounded(t *testing.T) {
 
 func TestWhoReadsNothingLosesTheConnection(t *testing.T) {
 	t.Parallel()
-	s := serve(t)
+	s := serveWith(t, 100*time.Millisecond)
 	conn := s.hostile(t)
 	for id := range byte(100) {
 		if conn.Write(t.Context(), websocket.MessageBinary, callOf(id, "/v1/large")) != nil {

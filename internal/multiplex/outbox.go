@@ -141,6 +141,13 @@ func (o *outbox) write() {
 	}
 }
 
+// idle reports whether every frame that was added has been written.
+func (o *outbox) idle() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.closed || !o.writing
+}
+
 // close refuses what is added from now on, and lets go of who waits for room.
 func (o *outbox) close() {
 	o.mu.Lock()

@@ -198,7 +198,8 @@ func (s *server) ping(ctx context.Context) bool {
 	return s.conn.Ping(patient) == nil || ctx.Err() != nil
 }
 
-// leave asks the client to leave, and ends the connection when it does not, though its calls are answered.
+// leave asks the client to leave. It ends the connection when the client does not, but all calls are answered and the
+// replies are written.
 func (s *server) leave(over <-chan struct{}) {
 	s.out.addNow(kindGoAway, 0)
 	wait := cmp.Or(s.options.Leaving, leaving)
@@ -213,7 +214,7 @@ func (s *server) leave(over <-chan struct{}) {
 			s.left = true
 			busy := len(s.calls) > 0
 			s.mu.Unlock()
-			if !busy {
+			if !busy && s.out.idle() {
 				_ = s.conn.CloseNow()
 				return
 			}
@@ -243,7 +244,7 @@ func (s *server) take(f frame) error {
 		if s.left {
 			s.mu.Unlock()
 			cancel()
-			s.out.addNow(kindCancel, f.call)
+			s.out.addNow(kindRefused, f.call)
 			return nil
 		}
 		if _, known := s.calls[f.call]; known {
@@ -264,7 +265,7 @@ func (s *server) take(f frame) error {
 			cancel()
 		}
 		return nil
-	case kindPart, kindReply, kindGoAway:
+	case kindPart, kindReply, kindGoAway, kindRefused:
 	}
 	return fmt.Errorf("%w: kind %d is none of a client's", errMalformed, f.kind)
 }

@@ -3,12 +3,14 @@ package multiplex_test
 import (
 	"context"
 	"encoding/binary"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/coder/websocket"
 	"github.com/stretchr/testify/assert"
@@ -20,7 +22,7 @@ import (
 // TestWhoReadsNoRepliesMakesNoMoreCalls sends calls whose replies are small, and reads none.
 func TestWhoReadsNoRepliesMakesNoMoreCalls(t *testing.T) {
 	t.Parallel()
-	s := serve(t)
+	s := serveWith(t, 100*time.Millisecond)
 	conn := s.hostile(t)
 	const calls = 100_000
 	sent := 0
@@ -58,7 +60,8 @@ func TestCallsOfTheServiceThatLeaves(t *testing.T) {
 			_, message, err := conn.Read(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, []byte{5, 0, 0}, message, "go away")
-			for number := uint64(2); message[0] != 2; number++ {
+			const refused = 6
+			for number := uint64(2); message[0] != refused; number++ {
 				numbered := append(binary.AppendUvarint([]byte{1}, number), callOf(0, "/v1/x")[2:]...)
 				require.NoError(t, conn.Write(t.Context(), websocket.MessageBinary, numbered))
 				_, message, err = conn.Read(t.Context())
@@ -71,6 +74,80 @@ func TestCallsOfTheServiceThatLeaves(t *testing.T) {
 			s.serving.Wait() // the client does not leave, and is cut
 		})
 	}
+}
+
+// TestARefusedCallIsMadeElsewhere is about calls that reach a service after it asked the client to leave. They had no
+// effect, so the caller gets the reply to a plain request and no error.
+func TestARefusedCallIsMadeElsewhere(t *testing.T) {
+	t.Parallel()
+	var refused, answered atomic.Int64
+	var serving sync.WaitGroup
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set(multiplex.Advert, multiplex.Path)
+		if r.URL.Path != multiplex.Path {
+			answered.Add(1)
+			_, _ = io.Copy(w, r.Body)
+			return
+		}
+		serving.Add(1)
+		defer serving.Done()
+		conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{Subprotocols: []string{multiplex.Subprotocol}})
+		if !assert.NoError(t, err) {
+			return
+		}
+		defer func() { _ = conn.CloseNow() }()
+		for {
+			_, message, err := conn.Read(r.Context())
+			if err != nil {
+				return
+			}
+			for len(message) > 0 {
+				number, numberBytes := binary.Uvarint(message[1:])
+				length, lengthBytes := binary.Uvarint(message[1+numberBytes:])
+				message = message[1+numberBytes+lengthBytes+int(length):]
+				refused.Add(1)
+				frame := append(binary.AppendUvarint([]byte{6}, number), 0)
+				if conn.Write(r.Context(), websocket.MessageBinary, frame) != nil {
+					return
+				}
+			}
+		}
+	}))
+	defer server.Close()
+	defer serving.Wait()
+	plain, opener := &http.Transport{MaxIdleConnsPerHost: 100}, &http.Transport{}
+	transport := &multiplex.Transport{
+		Plain: plain, Opener: &http.Client{Transport: opener}, BaseURL: server.URL, MaxReplyBytes: 1 << 20,
+		Header: http.Header{"User-Agent": {"test"}},
+	}
+	defer plain.CloseIdleConnections()
+	defer opener.CloseIdleConnections()
+	defer transport.CloseIdle()
+	c := &http.Client{Transport: transport}
+	var made atomic.Int64
+	for refused.Load() == 0 {
+		var group sync.WaitGroup
+		for range 40 {
+			group.Go(func() {
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, server.URL+"/v1/runs", strings.NewReader(`{"input":1}`))
+				if !assert.NoError(t, err) {
+					return
+				}
+				r.Header.Set("User-Agent", "test")
+				made.Add(1)
+				reply, err := c.Do(r)
+				if !assert.NoError(t, err) {
+					return
+				}
+				defer reply.Body.Close()
+				body, err := io.ReadAll(reply.Body)
+				assert.NoError(t, err)
+				assert.Equal(t, `{"input":1}`, string(body))
+			})
+		}
+		group.Wait()
+	}
+	require.Equal(t, made.Load(), answered.Load(), "each call was made once")
 }
 
 // silent is a server that shakes hands and then neither reads nor answers.
@@ -114,6 +191,7 @@ func TestWhatPassesTheHandshakeAlone(t *testing.T) {
 	defer plain.CloseIdleConnections()
 	defer opener.CloseIdleConnections()
 	defer transport.CloseIdle()
+	transport.PauseAtLeast(2 * time.Hour)
 	c := &http.Client{Transport: transport}
 	for opened.Load() == 0 {
 		var group sync.WaitGroup

@@ -1,6 +1,7 @@
 package multiplex
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"math/rand/v2"
@@ -63,6 +64,8 @@ type Transport struct {
 	plain    int
 	failures int
 	notYet   time.Time
+	// leastPause replaces shortest in tests.
+	leastPause time.Duration
 }
 
 // RoundTrip implements [http.RoundTripper]. A call whose connection breaks before its reply is not made again.
@@ -197,7 +200,8 @@ func (t *Transport) open(ctx context.Context) {
 
 // pause lets no connection be opened for a while. The lock is held.
 func (t *Transport) pause() {
-	pause := min(shortest<<min(t.failures, 10), longest)
+	least := cmp.Or(t.leastPause, shortest)
+	pause := min(least<<min(t.failures, 10), max(least, longest))
 	t.failures++
 	t.notYet = time.Now().Add(pause/2 + rand.N(pause))
 }

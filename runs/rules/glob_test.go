@@ -3,7 +3,6 @@ package rules_test
 import (
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
@@ -111,16 +110,13 @@ func FuzzGlob(f *testing.F) {
 	})
 }
 
-// What is costly for a matcher that tries one way after the other costs no more than a
-// moment here, however long glob and text are.
-func TestGlobIsLinear(t *testing.T) {
+// A matcher that tries one way after the other would never end with these globs and texts.
+func TestGlobDoesNotBacktrack(t *testing.T) {
 	t.Parallel()
-	begun := time.Now()
 	text := strings.Repeat("a", api.MaxGlobText)
 	for _, part := range []string{"*a", "**a", "**?", "*"} {
 		glob := strings.Repeat(part, api.MaxGlobLength/len(part)-1)
 		require.False(t, rules.MatchGlob(glob+"b", text), part)
 		require.True(t, rules.MatchGlob(glob, text), part)
 	}
-	require.Less(t, time.Since(begun), 20*time.Second)
 }

@@ -99,7 +99,7 @@ func TestCloseEndsSignalsAndFreesMemory(t *testing.T) {
 func TestNothingIsMissedUnderConcurrency(t *testing.T) {
 	t.Parallel()
 	hub := NewHub()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	const notices = 500
 	var (

@@ -40,7 +40,7 @@ func waiting(ctx context.Context, t *testing.T, d *claims.Dispatcher, maxRuns in
 		}
 		done <- claimed
 	}()
-	require.Eventually(t, d.Waiting, 10*time.Second, time.Millisecond)
+	require.Eventually(t, d.Waiting, time.Minute, time.Millisecond)
 	return done
 }
 
@@ -92,7 +92,7 @@ func TestOthersHearOfRunsThatNobodyHereClaims(t *testing.T) {
 		}
 		_, followed := claimable["mine"]
 		return followed && claimable["yours"] == 1
-	}, 10*time.Second, time.Millisecond, "streams follow both there, and somebody claims yours")
+	}, time.Minute, time.Millisecond, "streams follow both there, and somebody claims yours")
 	require.Zero(t, claimable["mine"])
 }
 
@@ -128,7 +128,7 @@ func TestADecisionHandsItsRunOver(t *testing.T) {
 			require.Equal(t, `{"n":1}`, string(got[0].Input))
 			require.Len(t, got[0].Resume.Approvals, 1)
 			do(t, s, &runs.Complete{RunID: runID, Fence: 2})
-			require.Eventually(t, func() bool { return len(told.all()) >= 2 }, 10*time.Second, time.Millisecond)
+			require.Eventually(t, func() bool { return len(told.all()) >= 2 }, time.Minute, time.Millisecond)
 			require.Len(t, told.all(), 2, "one commit for the decision and the claim, one for the end")
 			require.Empty(t, told.all()[0].Claimable, "nobody else is called for it")
 		})
@@ -153,7 +153,7 @@ func TestARunHandedToNobodyIsReleased(t *testing.T) {
 		require.NoError(t, <-decided)
 		got := <-left
 		if len(got) == 0 {
-			ctx, giveUp := context.WithTimeout(t.Context(), 10*time.Second)
+			ctx, giveUp := context.WithTimeout(t.Context(), 2*time.Minute)
 			got = <-waitingOrNot(ctx, d)
 			giveUp()
 		}
@@ -167,7 +167,7 @@ func TestARunHandedToNobodyIsReleased(t *testing.T) {
 func waitingOrNot(ctx context.Context, d *claims.Dispatcher) <-chan []api.Claim {
 	done := make(chan []api.Claim, 1)
 	go func() {
-		claimed, _ := d.Claim(ctx, claims.Request{WorkerID: "next", Wait: 9 * time.Second})
+		claimed, _ := d.Claim(ctx, claims.Request{WorkerID: "next", Wait: time.Minute})
 		done <- claimed
 	}()
 	return done
@@ -221,7 +221,7 @@ func TestHandingOverIsFairAndOnce(t *testing.T) {
 	deciders.Wait()
 	select {
 	case <-all:
-	case <-time.After(20 * time.Second):
+	case <-time.After(time.Minute):
 		t.Error("some runs are stranded")
 	}
 	stop()

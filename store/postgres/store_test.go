@@ -166,7 +166,7 @@ func TestNoticesCrossReplicas(t *testing.T) {
 	own := make(chan runs.Notice, 100)
 	defer teller.Subscribe(func(notice runs.Notice) { own <- notice })()
 
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		// A replica that does not listen yet misses a hint; the next one reaches it.
 		created := do(t, teller, &runs.CreateRun{Input: api.JSON(`1`)})

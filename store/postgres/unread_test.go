@@ -107,12 +107,16 @@ func TestAWrongEstimateOfTheClockIsRefused(t *testing.T) {
 	do(t, s, &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: api.JSON(`1`)})
 	for _, jump := range []int64{3_600_000, 0, 10_000} {
 		offMs.Store(jump)
+		beforeMs, err := s.NowMs(t.Context())
+		require.NoError(t, err)
 		do(t, s, &runs.CreateRun{SessionID: "s", SessionGiven: true, Input: api.JSON(`1`)})
 		nowMs, err := s.NowMs(t.Context())
 		require.NoError(t, err)
 		events, _, err := s.EventsWithin(t.Context(), runs.EventQuery{SessionID: "s", Limit: 100, MaxBytes: api.MaxReplyBytes})
 		require.NoError(t, err)
-		require.InDelta(t, nowMs, events[len(events)-1].TimestampMs, 5_000, "after a jump of %d ms", jump)
+		atMs := events[len(events)-1].TimestampMs
+		require.GreaterOrEqual(t, atMs, beforeMs-5_000, "after a jump of %d ms", jump)
+		require.LessOrEqual(t, atMs, nowMs+5_000, "after a jump of %d ms", jump)
 	}
 }
 
@@ -225,7 +229,7 @@ func TestADeadlineIsNotGuessed(t *testing.T) {
 	require.Eventually(t, func() bool {
 		nowMs, err := s.NowMs(t.Context())
 		return err == nil && nowMs > dueAtMs
-	}, 5*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	behindMs.Store(60)
 	_, err = s.Do(t.Context(), &runs.ResolveApprovals{
 		RunID: made.Run.Run.RunID, Resolutions: []runs.ApprovalDecision{{RequestID: "q", Behavior: api.BehaviorAllow}},

@@ -13,9 +13,6 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// promptly is far below what a lane waits for a lock, and far above what a command takes.
-const promptly = 3 * time.Second
-
 // isolationTests show that what happens to one session harms no other.
 var isolationTests = map[string]func(*harness){
 	"isolation/many and large events of one session and small commands of others": func(h *harness) {
@@ -107,11 +104,11 @@ var isolationTests = map[string]func(*harness){
 				failed <- err
 			}()
 		}
-		h.goOnPromptly()
+		h.othersGoOn()
 		for range cap(failed) {
 			require.ErrorIs(h, <-failed, runs.ErrUnavailable)
 		}
-		h.goOnPromptly()
+		h.othersGoOn()
 		requireCode(h, api.CodeRunNotFound, h.noRun("failing-000"))
 		mend()
 		h.create("failing", "failing-000")
@@ -173,7 +170,7 @@ var lockTests = map[string]func(*harness){
 				waiting <- err
 			}()
 		}
-		h.goOnPromptly()
+		h.othersGoOn()
 		require.Empty(h, waiting, "nothing is decided about a session that is locked")
 		require.NoError(h, h.store.Ready(h.ctx))
 		unlock()
@@ -193,7 +190,7 @@ var lockTests = map[string]func(*harness){
 				waiting <- err
 			}()
 		}
-		h.goOnPromptly()
+		h.othersGoOn()
 		require.Empty(h, waiting, "it is not known whether the session is there")
 		require.NoError(h, h.store.Ready(h.ctx))
 		undo()
@@ -205,7 +202,8 @@ var lockTests = map[string]func(*harness){
 	"isolation/a session that stays locked is unavailable": func(h *harness) {
 		h.create("locked", "r-0")
 		unlock := h.lockSession("locked")
-		_, err := h.store.Do(h.ctx, &runs.CreateRun{SessionID: "locked", SessionGiven: true, RunID: "r-1", Input: api.JSON(`1`)})
+		impatient := h.database.Open(h, Options{Clock: h.clock, LockWait: 100 * time.Millisecond})
+		_, err := impatient.Do(h.ctx, &runs.CreateRun{SessionID: "locked", SessionGiven: true, RunID: "r-1", Input: api.JSON(`1`)})
 		require.ErrorIs(h, err, runs.ErrUnavailable)
 		unlock()
 		requireCode(h, api.CodeRunNotFound, h.noRun("r-1"))
@@ -213,14 +211,11 @@ var lockTests = map[string]func(*harness){
 	},
 }
 
-// goOnPromptly gives other sessions their commands. None waits for long.
-func (h *harness) goOnPromptly() {
+// othersGoOn gives other sessions their commands. One that waited for a locked session would come back after lockWait.
+func (h *harness) othersGoOn() {
 	h.Helper()
 	for n := range 40 {
-		ctx, cancel := context.WithTimeout(h.ctx, promptly)
-		_, err := h.store.Do(ctx, &runs.CreateRun{SessionID: numbered("other", n), SessionGiven: true, Input: api.JSON(`1`)})
-		cancel()
-		require.NoError(h, err)
+		h.do(&runs.CreateRun{SessionID: numbered("other", n), SessionGiven: true, Input: api.JSON(`1`)})
 	}
 }
 

@@ -81,7 +81,9 @@ func (d *postgresDatabase) Open(tb testing.TB, options storetest.Options) runs.S
 			require.NoError(tb, err)
 		})
 	}
-	store, err := postgres.Open(tb.Context(), d.url, postgres.Options{Committer: committer.Options{NewID: options.NewID, Clock: options.Clock.NowMs}})
+	store, err := postgres.Open(tb.Context(), d.url, postgres.Options{Committer: committer.Options{
+		NewID: options.NewID, Clock: options.Clock.NowMs, LockWait: options.LockWait,
+	}})
 	require.NoError(tb, err)
 	tb.Cleanup(func() { require.NoError(tb, store.Close()) })
 	return store

@@ -73,7 +73,7 @@ type sqliteDatabase string
 
 func (d sqliteDatabase) Open(tb testing.TB, options storetest.Options) runs.Store {
 	tb.Helper()
-	store, err := sqlite.Open(tb.Context(), string(d), sqlite.Options{NowMs: options.Clock.NowMs, Committer: committer.Options{NewID: options.NewID}})
+	store, err := sqlite.Open(tb.Context(), string(d), sqlite.Options{NowMs: options.Clock.NowMs, Committer: committer.Options{NewID: options.NewID, LockWait: options.LockWait}})
 	require.NoError(tb, err)
 	tb.Cleanup(func() { require.NoError(tb, store.Close()) })
 	return store
@@ -81,7 +81,7 @@ func (d sqliteDatabase) Open(tb testing.TB, options storetest.Options) runs.Stor
 
 // BreakSession implements storetest.Breaker.
 func (d sqliteDatabase) BreakSession(ctx context.Context, sessionID string) (mend func() error, err error) {
-	db, err := sql.Open("sqlite", "file:"+string(d)+"?_pragma=busy_timeout(5000)")
+	db, err := sql.Open("sqlite", "file:"+string(d)+"?_pragma=busy_timeout(60000)")
 	if err != nil {
 		return nil, err
 	}

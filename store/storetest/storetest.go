@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -60,7 +61,12 @@ type Database interface {
 type Options struct {
 	Clock *Clock
 	NewID runs.IDSource // nil for the store's own
+	// LockWait is how long a command waits for a session that another transaction has locked.
+	LockWait time.Duration
 }
+
+// lockWait is longer than anything that a test does while a session is locked or contended, however slow the machine is.
+const lockWait = 2 * time.Minute
 
 // Clock is a clock that goes when it is told to. It is safe for concurrent use.
 type Clock struct {
@@ -165,7 +171,7 @@ func newHarness(t *testing.T, engine Engine) *harness {
 
 func (h *harness) open() runs.Store {
 	h.Helper()
-	return h.database.Open(h, Options{Clock: h.clock})
+	return h.database.Open(h, Options{Clock: h.clock, LockWait: lockWait})
 }
 
 // do gives a command and expects it to be accepted.

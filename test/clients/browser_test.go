@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
@@ -25,7 +26,7 @@ func inBrowser(t *testing.T, base, path string) *reader {
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
 		chromedp.ExecPath(browser), chromedp.UserDataDir(t.TempDir()),
 		// A sandbox needs rights that the account of a test may lack, or, as root, a flag.
-		chromedp.NoSandbox)
+		chromedp.NoSandbox, chromedp.WSURLReadTimeout(2*time.Minute))
 	rig.KeepNetwork(t)
 	allocated, release := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(release)

@@ -4,6 +4,7 @@ package handover
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -41,6 +42,8 @@ type hold struct {
 	fence            int64
 	attempt          int64
 	claimed          time.Time // the reply was there
+	// atMs is when the claim was decided and lapsesAtMs when its lease ends, both by the database's clock.
+	atMs, lapsesAtMs int64
 	// ended is when the call that ended it was sent; zero for a worker that went away
 	// without a word, whose lease had to lapse.
 	ended     time.Time
@@ -97,7 +100,7 @@ func sessionID(session int) string { return fmt.Sprintf("session-%02d", session)
 
 // work claims until every run is over.
 func (f *floor) work(t *testing.T, c *client.Client, workerID string, choose *rand.Rand) {
-	ctx, cancel := context.WithTimeout(context.Background(), rig.Patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*rig.Patience)
 	defer cancel()
 	for {
 		select {
@@ -126,6 +129,7 @@ func (f *floor) hold(ctx context.Context, t *testing.T, c *client.Client, claim 
 	held := hold{
 		runID: claim.Run.RunID, sessionID: claim.Run.SessionID, fence: fence,
 		attempt: claim.Attempt, claimed: time.Now(), firstOf: fence == 1,
+		atMs: claim.Lease.ExpiresAtMs - leaseMs, lapsesAtMs: claim.Lease.ExpiresAtMs,
 	}
 	switch chance := choose.IntN(10); {
 	case chance < 6:
@@ -135,7 +139,11 @@ func (f *floor) hold(ctx context.Context, t *testing.T, c *client.Client, claim 
 		held.ended = time.Now()
 		_, err = c.ReleaseRun(ctx, held.runID, claim.Lease.Fence, nil)
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, client.ErrLeaseLost):
+		// On a slow machine the lease lapses before the call arrives. What is checked below is that it had lapsed.
+		held.ended, held.completed = time.Time{}, false
+	case err != nil:
 		t.Errorf("run %s under fence %d: %v", held.runID, fence, err)
 	}
 	f.mu.Lock()
@@ -167,10 +175,7 @@ func (f *floor) requireOneHolderAtATime(t *testing.T) {
 			}
 			before := holds[i-1]
 			if before.ended.IsZero() {
-				// The lease began before its reply was there, so it may have lapsed a
-				// little sooner; not by as much as half of it.
-				require.Greater(t, held.claimed.Sub(before.claimed), leaseMs/2*time.Millisecond,
-					"%s was handed over while it was held", runID)
+				require.GreaterOrEqual(t, held.atMs, before.lapsesAtMs, "%s was handed over while it was held", runID)
 			} else {
 				require.False(t, held.claimed.Before(before.ended), "%s was handed over before it was given back", runID)
 			}
@@ -205,18 +210,18 @@ func (f *floor) requireSessionsInOrder(t *testing.T) {
 // first has been.
 func (f *floor) requireFirstComeFirstServed(t *testing.T) {
 	t.Helper()
-	var lastFirst, firstSecond time.Time
+	lastFirstAtMs := int64(0)
 	for _, held := range f.holds {
-		switch {
-		case !held.firstOf:
-		case held.runID == held.sessionID+"-run-0" && held.claimed.After(lastFirst):
-			lastFirst = held.claimed
-		case held.runID == held.sessionID+"-run-1" && (firstSecond.IsZero() || held.claimed.Before(firstSecond)):
-			firstSecond = held.claimed
+		if held.firstOf && held.runID == held.sessionID+"-run-0" {
+			lastFirstAtMs = max(lastFirstAtMs, held.atMs)
 		}
 	}
-	// Replies of claims that were made one after the other may cross each other on
-	// their way to different workers.
-	const crossing = 250 * time.Millisecond
-	require.Less(t, lastFirst.Sub(firstSecond), crossing, "a session's second run was served before another session's first")
+	before := 0
+	for _, held := range f.holds {
+		if held.firstOf && held.runID == held.sessionID+"-run-1" && held.atMs < lastFirstAtMs {
+			before++
+		}
+	}
+	// Claims that are under way at once may overtake each other, and there are no more of them than workers.
+	require.Less(t, before, workers, "second runs of sessions were served before another session's first")
 }

@@ -61,7 +61,7 @@ func (f *flows) looksAtDocuments(t *testing.T, p *page) {
 	}
 	var faults []string
 	for i, address := range addresses {
-		require.NoError(t, chromedp.Do(p.tab, chromedp.Navigate(p.base+address)))
+		p.load(address)
 		p.in("light", 360, 900)
 		p.until("the search of "+address, func() bool { return p.read(`document.querySelector("search input") ? "yes" : ""`) == "yes" })
 		if wide := p.eval(`document.documentElement.scrollWidth <= innerWidth ? "" : document.documentElement.scrollWidth + " wide"`); wide != "" {

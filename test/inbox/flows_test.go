@@ -181,7 +181,7 @@ func (f *flows) edit(t *testing.T) {
 		changes := item.find("region", "Changes").text()
 		return strings.Contains(changes, `-   "replicas": 50`) && strings.Contains(changes, `+   "replicas": 5`) && !send.disabled()
 	})
-	require.NoError(t, chromedp.Do(p.tab, chromedp.Navigate(p.base+"/")))
+	p.load("/")
 	item = p.prompt("resize")
 	item.find("button", "Edit").click()
 	require.Contains(t, item.find("textbox", "Input").call("function() { return this.value }", nil), `5}`, "a reload loses nothing")
@@ -464,7 +464,7 @@ func (f *flows) pages(t *testing.T) {
 		})
 	}
 	run := f.ask(t, one(approval("inspected", `1`)))
-	require.NoError(t, chromedp.Do(p.tab, chromedp.Navigate(p.base+"/runs/"+run.RunID)))
+	p.load("/runs/" + run.RunID)
 	p.until("the run", func() bool {
 		return strings.Contains(p.shown(), "waiting for approval") && strings.Contains(p.shown(), "waits for approval inspected")
 	})
@@ -477,7 +477,7 @@ func (f *flows) pages(t *testing.T) {
 	far := int64(1) << 52
 	_, err = f.client.Redact(t.Context(), run.SessionID, api.RedactBody{BeforeMs: &far, Reason: "asked for"})
 	require.NoError(t, err)
-	require.NoError(t, chromedp.Do(p.tab, chromedp.Navigate(p.base+"/runs/"+run.RunID)))
+	p.load("/runs/" + run.RunID)
 	p.until("the run without its bodies", func() bool {
 		return strings.Contains(p.shown(), "approval resolved redacted") && strings.Contains(p.shown(), "waits for approval redacted")
 	})
@@ -503,7 +503,7 @@ func (f *flows) axe(t *testing.T) {
 	}
 	for _, address := range addresses {
 		if address != "" {
-			require.NoError(t, chromedp.Do(p.tab, chromedp.Navigate(p.base+address)))
+			p.load(address)
 			p.until(address, func() bool {
 				return p.read(`document.querySelector("h1") ? "yes" : ""`) == "yes" && !strings.Contains(p.shown(), "Connecting")
 			})

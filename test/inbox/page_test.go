@@ -26,7 +26,7 @@ import (
 )
 
 // patience bounds how long a page may take to show something.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // page is one tab, in a browser profile of its own.
 type page struct {
@@ -51,13 +51,24 @@ func openPage(t testing.TB, browser context.Context, base, address string) *page
 	tab, closeTab := chromedp.NewContext(browser, chromedp.WithNewBrowserContext(), chromedp.WithListener(p.listen))
 	t.Cleanup(closeTab)
 	p.tab = tab
-	require.NoError(t, chromedp.Do(tab, chromedp.Navigate(base+address)))
+	p.load(address)
 	t.Cleanup(func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		require.Empty(t, p.complaints, "the console of %s", address)
 	})
 	return p
+}
+
+// load opens an address of the service. A browser gives up what it loads when an address of the machine changes, as it
+// does when a container starts; then the page is loaded again.
+func (p *page) load(address string) {
+	p.t.Helper()
+	err := chromedp.Do(p.tab, chromedp.Navigate(p.base+address))
+	for err != nil && strings.Contains(err.Error(), "ERR_NETWORK_CHANGED") {
+		err = chromedp.Do(p.tab, chromedp.Navigate(p.base+address))
+	}
+	require.NoError(p.t, err)
 }
 
 func (p *page) listen(event any) {

@@ -36,7 +36,7 @@ func check(histories map[string][]porcupine.Operation) verdict {
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for _, runID := range slices.Sorted(maps.Keys(histories)) {
 		group.Go(func() error {
-			result := porcupine.CheckOperationsTimeout(approvals(), histories[runID], rig.Patience)
+			result := porcupine.CheckOperationsTimeout(approvals(), histories[runID], 5*rig.Patience)
 			mu.Lock()
 			defer mu.Unlock()
 			switch result {
@@ -63,14 +63,14 @@ func requireLinearizable(tb testing.TB, histories map[string][]porcupine.Operati
 		tb.Errorf("the calls on %s have no order that explains their answers; see %s", runID, picture(tb, runID, histories[runID]))
 	}
 	require.Empty(tb, found.wrong)
-	require.Empty(tb, found.undecided, "the checker did not come to an end on these in %s", rig.Patience)
+	require.Empty(tb, found.undecided, "the checker did not come to an end on these in %s", 5*rig.Patience)
 }
 
 // picture writes the page that shows a run's calls, and a list of them beside it, and
 // returns its path. It outlives the test.
 func picture(tb testing.TB, runID string, calls []porcupine.Operation) string {
 	tb.Helper()
-	_, info := porcupine.CheckOperationsVerbose(approvals(), calls, rig.Patience)
+	_, info := porcupine.CheckOperationsVerbose(approvals(), calls, 5*rig.Patience)
 	directory, err := os.MkdirTemp("", "holdpoint-linearizability-") //nolint:usetesting // It is looked at after the test.
 	require.NoError(tb, err)
 	path := filepath.Join(directory, runID+".html")

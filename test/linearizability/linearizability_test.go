@@ -21,8 +21,8 @@ import (
 
 // The environment of these tests.
 const (
-	// durationVariable says how long the load runs, as in 45s or 2h. A short run makes
-	// each fault once.
+	// durationVariable says how long the load runs at least, as in 45s or 2h. A run makes each fault once, and
+	// goes on until its load has shown everything that it is there to show.
 	durationVariable = "HOLDPOINT_SOAK"
 	// seedVariable repeats the choices of an earlier run.
 	seedVariable = "HOLDPOINT_SOAK_SEED"
@@ -32,6 +32,8 @@ const (
 	defaultDuration = 12 * time.Second
 	// episode bounds what is recorded before it is checked and forgotten.
 	episode = time.Minute
+	// overtime is how much longer than asked for a run may take to show everything.
+	overtime = 10 * time.Minute
 )
 
 func TestReplicasAreOneServiceWhateverFails(t *testing.T) {
@@ -53,8 +55,11 @@ func TestReplicasAreOneServiceWhateverFails(t *testing.T) {
 	services := s.connect(t, 12)
 	faults := newNemesis(seed, s)
 	began, total := time.Now(), tally{}
-	for left, made := duration, 0; left > 0; left = duration - time.Since(began) {
+	for left, made := duration, 0; left > 0 || !total.complete() && left > -overtime; left = duration - time.Since(began) {
 		work := &load{seed: seed, history: newHistory(), services: services, waits: 30 * time.Millisecond, made: made}
+		if left <= 0 {
+			left = defaultDuration
+		}
 		s.suffer(t, faults, work, min(left, episode))
 		made = work.made
 

@@ -23,15 +23,17 @@ func TestAProgramWithoutTheLockIsCaught(t *testing.T) {
 	s := start(t, program, 2)
 	seed := rand.Uint64()
 	services := s.connect(t, 12)
-	const rounds = 10
-	for round := range rounds {
+	const mostCalls = 30_000
+	for calls, round := 0, 0; calls < mostCalls; round++ {
 		work := &load{seed: seed + uint64(round), made: round * 1000, history: newHistory(), services: services, waits: 5 * time.Millisecond}
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		work.run(ctx)
 		cancel()
 		histories := work.history.finish()
 		found := check(histories)
-		t.Logf("%d runs are wrong after %s", len(found.wrong), tallyOf(histories))
+		counted := tallyOf(histories)
+		calls += counted[tallyCalls]
+		t.Logf("%d runs are wrong after %s", len(found.wrong), counted)
 		if len(found.wrong) > 0 {
 			runID := found.wrong[0]
 			t.Logf("as it should be, the calls on %s have no order that explains their answers:\n%s", runID, list(histories[runID]))

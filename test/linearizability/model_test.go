@@ -203,7 +203,7 @@ func TestTheModelAllowsWhatTheServicePromises(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, porcupine.Ok, porcupine.CheckOperationsTimeout(approvals(), historyOf(calls), rig.Patience))
+			require.Equal(t, porcupine.Ok, porcupine.CheckOperationsTimeout(approvals(), historyOf(calls), 5*rig.Patience))
 		})
 	}
 }
@@ -268,7 +268,7 @@ func TestTheModelRefusesWhatTheServiceMustNotDo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, porcupine.Illegal, porcupine.CheckOperationsTimeout(approvals(), historyOf(calls), rig.Patience))
+			require.Equal(t, porcupine.Illegal, porcupine.CheckOperationsTimeout(approvals(), historyOf(calls), 5*rig.Patience))
 		})
 	}
 }

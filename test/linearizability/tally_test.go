@@ -123,6 +123,11 @@ func replaced(calls []porcupine.Operation) (count int) {
 	return count
 }
 
+// complete reports whether the load has shown everything that it is there to show.
+func (c tally) complete() bool {
+	return !slices.ContainsFunc(tallyOrder, func(what string) bool { return c[what] == 0 })
+}
+
 // requireAll fails when something is missing that the load is there to make.
 func (c tally) requireAll(t *testing.T) {
 	t.Helper()

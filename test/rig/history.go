@@ -176,10 +176,13 @@ func (h *History) RequireKept(tb testing.TB, service *Process, message ...any) {
 	require.Empty(tb, problems, message...)
 }
 
-// Read reads what a service has on record of a history.
+// Read reads what a service has on record of a history. The service may still be on its way back to its database, so
+// every read is repeated.
 func (h *History) Read(tb testing.TB, service *Process) Records {
 	tb.Helper()
-	records, err := ReadRecords(Soon(tb), service.ConnectPatiently(), *h)
+	ctx, cancel := context.WithTimeout(tb.Context(), 5*Patience)
+	defer cancel()
+	records, err := ReadRecords(ctx, service.Connect(client.WithRetry(client.RetryPolicy{MaxAttempts: 1000})), *h)
 	require.NoError(tb, err)
 	return records
 }

@@ -74,10 +74,15 @@ func Soon(tb testing.TB) context.Context {
 }
 
 // Await polls until the condition holds. It fails the test when that takes longer than
-// [Patience].
+// [Patience]. The condition is called by the goroutine of the test.
 func Await(tb testing.TB, condition func() bool, message ...any) {
 	tb.Helper()
-	require.Eventually(tb, condition, Patience, 5*time.Millisecond, message...)
+	for deadline := time.Now().Add(Patience); !condition(); {
+		if time.Now().After(deadline) {
+			require.FailNow(tb, "the condition never holds", message...)
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
 }
 
 // EnvInt returns the number in an environment variable, or the default when it is not set. It

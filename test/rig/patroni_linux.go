@@ -2,6 +2,7 @@ package rig
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
@@ -151,7 +153,7 @@ func (m *PatroniMachine) path(name string) string {
 }
 
 // settings are those of Patroni. A leader that is lost is found out after ttl, whose least value
-// is 20 s.
+// is 20 s. The rest of ttl is for a slow machine: a leader that does not reach etcd for retry_timeout steps down.
 func (m *PatroniMachine) settings() []byte {
 	type object = map[string]any
 	// JSON is YAML.
@@ -161,7 +163,7 @@ func (m *PatroniMachine) settings() []byte {
 		"etcd3":   object{"host": m.cluster.etcd.Address + ":2379"},
 		"bootstrap": object{
 			"dcs": object{
-				"ttl": 20, "loop_wait": 1, "retry_timeout": 3, "synchronous_mode": true, "synchronous_mode_strict": true,
+				"ttl": 20, "loop_wait": 1, "retry_timeout": 9, "synchronous_mode": true, "synchronous_mode_strict": true,
 				"postgresql": object{"use_pg_rewind": true, "parameters": object{"max_connections": 200}},
 			},
 			"initdb": []any{object{"encoding": "UTF8"}, object{"locale": "C"}},
@@ -283,7 +285,7 @@ func (p *Patroni) AwaitStandbys(tb testing.TB) {
 	tb.Helper()
 	const following = "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming' AND application_name LIKE 'machine%'"
 	p.await(tb, func(ctx context.Context) bool {
-		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 		defer cancel()
 		conn, err := pgx.Connect(ctx, p.URL("postgres"))
 		if err != nil {
@@ -308,7 +310,7 @@ func (m *PatroniMachine) leads(members []member) bool {
 // await waits until the cluster is as wanted, and tells what the machines wrote when it does not become so.
 func (p *Patroni) await(tb testing.TB, wanted func(context.Context) bool) {
 	tb.Helper()
-	ctx, cancel := context.WithTimeout(tb.Context(), 2*Patience)
+	ctx, cancel := context.WithTimeout(tb.Context(), 5*Patience)
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -330,11 +332,11 @@ func (p *Patroni) await(tb testing.TB, wanted func(context.Context) bool) {
 
 // statusClient keeps nothing open, and no dial to a machine that is cut off goes on for long.
 var statusClient = &http.Client{Transport: &http.Transport{
-	DisableKeepAlives: true, DialContext: (&net.Dialer{Timeout: 200 * time.Millisecond}).DialContext,
+	DisableKeepAlives: true, DialContext: (&net.Dialer{Timeout: 2 * time.Second}).DialContext,
 }}
 
 func (m *PatroniMachine) members(ctx context.Context) ([]member, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+m.Address+":8008/cluster", nil)
 	if err != nil {
@@ -355,11 +357,16 @@ func (m *PatroniMachine) members(ctx context.Context) ([]member, error) {
 // that asks a standby which has not tries no other.
 func (p *Patroni) CreateDatabase(tb testing.TB, name string) string {
 	tb.Helper()
-	conn, err := pgx.Connect(tb.Context(), p.URL("postgres"))
-	require.NoError(tb, err)
-	_, err = conn.Exec(tb.Context(), "CREATE DATABASE "+pgx.Identifier{name}.Sanitize())
-	require.NoError(tb, err)
-	require.NoError(tb, conn.Close(tb.Context()))
+	Await(tb, func() bool {
+		conn, err := pgx.Connect(tb.Context(), p.URL("postgres"))
+		if err != nil {
+			return false // on a busy machine the leader may just have changed
+		}
+		defer conn.Close(tb.Context())
+		_, err = conn.Exec(tb.Context(), "CREATE DATABASE "+pgx.Identifier{name}.Sanitize())
+		refused, ok := errors.AsType[*pgconn.PgError](err)
+		return err == nil || ok && refused.Code == "42P04" // it is there
+	}, "no machine takes a new database")
 	for _, m := range p.Machines {
 		there := fmt.Sprintf("postgres://postgres@%s:5432/%s?sslmode=disable", m.Address, name)
 		Await(tb, func() bool {

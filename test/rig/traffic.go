@@ -128,15 +128,20 @@ func (t *Traffic) isEnding() bool {
 	}
 }
 
-// AwaitAcknowledged waits until that many more decisions are acknowledged.
+// AwaitAcknowledged waits until that many more decisions are acknowledged. It fails the test when none is
+// acknowledged for [Patience].
 func (t *Traffic) AwaitAcknowledged(tb testing.TB, more int) {
 	tb.Helper()
 	before := t.History()
-	wanted := before.Acknowledged() + more
-	Await(tb, func() bool {
-		history := t.History()
-		return history.Acknowledged() >= wanted
-	})
+	seen := before.Acknowledged()
+	for wanted := seen + more; seen < wanted; {
+		last := seen
+		Await(tb, func() bool {
+			history := t.History()
+			seen = history.Acknowledged()
+			return seen > last
+		}, "%d of %d decisions are acknowledged", seen, wanted)
+	}
 }
 
 // History is what the clients have done and learnt until now.

@@ -59,7 +59,7 @@ for item in service.stream_run(run["run_id"], after="0"):
     if item.event and item.event["event"]["type"] == "waiting_for_approval":
         break
 service.approve(next(iter(service.all_approvals())), updated_input={"to": "production", "n": 1.5})
-done = service.wait_run(run["run_id"], timeout_seconds=20)
+done = service.wait_run(run["run_id"], timeout_seconds=60)
 if done["status"] != "completed" or sorted(said) != ["conflict", "conflict", "grant_mismatch", "grant_redeemed"]:
     failed += 1
     print(done, said)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
@@ -147,7 +148,7 @@ func TestTypeScriptInABrowser(t *testing.T) {
 	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]),
 		chromedp.ExecPath(rig.Need(t, "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")), chromedp.UserDataDir(t.TempDir()),
 		// A sandbox needs rights that the account of a test may lack, or, as root, a flag.
-		chromedp.NoSandbox)
+		chromedp.NoSandbox, chromedp.WSURLReadTimeout(2*time.Minute))
 	rig.KeepNetwork(t)
 	allocated, release := chromedp.NewExecAllocator(t.Context(), options...)
 	t.Cleanup(release)

@@ -152,7 +152,6 @@ func TestHostileAnswersCostLittle(t *testing.T) {
 	t.Cleanup(endless.Close)
 	t.Cleanup(func() { close(stop) })
 	c := client(t, Options{Guard: loopback})
-	began := time.Now()
 	answer, err := c.Post(t.Context(), endless.URL+"/gigabyte", http.Header{}, nil)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, answer.Status)
@@ -161,7 +160,7 @@ func TestHostileAnswersCostLittle(t *testing.T) {
 	require.Equal(t, http.StatusOK, answer.Status)
 	_, err = c.Post(t.Context(), endless.URL+"/head", http.Header{}, nil)
 	require.Error(t, err, "a head that is too long is no answer")
-	require.Less(t, time.Since(began), 10*time.Second)
+	require.Less(t, drainTime, Timeout/2, "nobody waits for the end of an answer")
 }
 
 func TestEndpointThatNeverAnswersIsLeft(t *testing.T) {

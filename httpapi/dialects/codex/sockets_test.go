@@ -55,7 +55,7 @@ func (c *client) next() string {
 // any returns the next message.
 func (c *client) any() string {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	kind, message, err := c.conn.Read(ctx)
 	require.NoError(c.t, err)
@@ -105,7 +105,7 @@ func (c *client) untilPong() (before []string) {
 
 func (c *client) closed(status websocket.StatusCode) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	_, message, err := c.conn.Read(ctx)
 	require.Error(c.t, err, "%s", message)

@@ -42,7 +42,7 @@ func (s *service) left(t *testing.T, c *chat) {
 	t.Helper()
 	require.Eventually(t, func() bool {
 		return s.answer(t, c.session, "nobody", `null`).Text == `{"error":"`+noSession+`"}`
-	}, 20*time.Second, 10*time.Millisecond)
+	}, time.Minute, 10*time.Millisecond)
 }
 
 func TestAnswersOnAnotherReplica(t *testing.T) {

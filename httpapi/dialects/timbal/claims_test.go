@@ -88,7 +88,7 @@ func (s *service) passed(t *testing.T, moment float64) {
 	require.Eventually(t, func() bool {
 		nowMs, err := s.Store.NowMs(t.Context())
 		return err == nil && float64(nowMs) >= moment
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 }
 
 // A resume that is sent again with its key, because its reply was lost, shows the run

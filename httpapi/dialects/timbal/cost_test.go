@@ -33,7 +33,7 @@ func TestManyMembers(t *testing.T) {
 	one := approval("a")
 	one.Input, one.InputSchema = api.JSON(many(members, "0")), nil
 	w, first := s.paused(t, one)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	body := resumeBody(t, w.runID, ids(first)[0], `{"approved":true,"override_input":`+many(members, "1")+`}`)
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.Server.URL+"/stream", strings.NewReader(body))

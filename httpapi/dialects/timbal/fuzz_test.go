@@ -21,7 +21,7 @@ import (
 // quickly answers a call in which nothing goes on: the run waits, or is refused.
 func (s *service) quickly(t *testing.T, body string) (status int, text string) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	response, err := s.Send(ctx, s.Client, http.MethodPost, "/stream", body)
 	require.NoError(t, err)

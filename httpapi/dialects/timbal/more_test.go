@@ -96,7 +96,7 @@ func testClarification(t *testing.T, s *service) {
 	require.Eventually(t, func() bool {
 		record, err := s.Store.Run(t.Context(), w.runID)
 		return err == nil && record.Run.Status == api.StatusRunning
-	}, 10*time.Second, time.Millisecond)
+	}, time.Minute, time.Millisecond)
 	claim := w.goOn()
 	require.NotNil(t, claim.Resume.Clarification)
 	last := follow.rest()

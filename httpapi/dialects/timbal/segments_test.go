@@ -235,7 +235,7 @@ func testARunOfAnotherFace(t *testing.T, s *service) {
 
 func testRun(t *testing.T, s *service) {
 	answered := s.later(t, http.MethodPost, "/agents/coder/run", `{"context":{"id":"r"}}`)
-	require.Eventually(t, func() bool { _, err := s.Store.Run(t.Context(), "r"); return err == nil }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { _, err := s.Store.Run(t.Context(), "r"); return err == nil }, time.Minute, time.Millisecond)
 	w := s.claim(t, "r")
 	w.append(`{"type":"delta","text":"a"}`)
 	w.wait(approval("a"))
@@ -246,7 +246,7 @@ func testRun(t *testing.T, s *service) {
 	require.Equal(t, "OUTPUT", first.body["type"])
 	id := first.body["output"].(map[string]any)["approval_id"].(string)
 	answered = s.later(t, http.MethodPost, "/run", resumeBody(t, "r", id, `true`))
-	require.Eventually(t, func() bool { outcome, _ := s.settled(t, id); return outcome != "" }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { outcome, _ := s.settled(t, id); return outcome != "" }, time.Minute, time.Millisecond)
 	w.goOn()
 	last := answered()
 	require.Equal(t, "done", last.body["output"])
@@ -259,7 +259,7 @@ func TestDrain(t *testing.T) {
 	s := serve(t, dialecttest.SQLite(t))
 	stream := s.open(t, "/stream", `{"context":{"id":"r1"}}`)
 	answered := s.later(t, http.MethodPost, "/run", `{"context":{"id":"r2"}}`)
-	require.Eventually(t, func() bool { _, err := s.Store.Run(t.Context(), "r2"); return err == nil }, 10*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { _, err := s.Store.Run(t.Context(), "r2"); return err == nil }, time.Minute, time.Millisecond)
 	s.API.Drain()
 	gone := answered()
 	require.Equal(t, http.StatusServiceUnavailable, gone.Status)
