@@ -54,6 +54,7 @@ require (
 	golang.org/x/time v0.15.0
 	google.golang.org/protobuf v1.36.12
 	modernc.org/sqlite v1.58.0
+	mvdan.cc/sh/v3 v3.14.1 // parses shell commands, so that rules tell words from operators as a shell does
 	pgregory.net/rapid v1.3.0
 )
 

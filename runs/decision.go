@@ -23,8 +23,8 @@ type ApprovalDecision struct {
 	// check; a face that decides by the request itself leaves them empty.
 	InputDigest string `json:"input_digest,omitempty"`
 	Handle      string `json:"handle,omitempty"`
-	// RememberMatch is what the remembered rule matches. Nil means the pattern keys of the
-	// request, else its tool and exact input (docs/spec/v1.md#remember).
+	// RememberMatch is what the remembered rule matches. Nil means the tool and the
+	// exact input of the request (docs/spec/v1.md#remember).
 	RememberMatch *api.RuleMatch `json:"remember_match,omitempty"`
 	// RuntimePayload is passed to the worker unchanged, for a runtime that has its own form of
 	// a decision.

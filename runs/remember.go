@@ -1,8 +1,6 @@
 package runs
 
 import (
-	"slices"
-
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -39,8 +37,9 @@ func (r *ApprovalDecision) prepareRemember(at string, maxRuleAgeMs int64, newID 
 	r.ruleID = newID(PrefixRule)
 }
 
-// rule returns the rule that a prepared decision remembers: for the approval's pattern keys and
-// any tool, else for its tool and exact input (docs/spec/v1.md#remember).
+// rule returns the rule that a prepared decision remembers: for the approval's tool and exact input
+// (docs/spec/v1.md#remember). The approval's pattern keys are labels that its asker chose, and could
+// put on another call: no rule is made of them.
 func (r *ApprovalDecision) rule(approval api.ApprovalRequest, sessionID string, nowMs int64) *rules.Rule {
 	rule := &rules.Rule{
 		SessionID: rules.AllSessions, Effect: api.RuleAllow, Reason: r.Reason,
@@ -58,12 +57,6 @@ func (r *ApprovalDecision) rule(approval api.ApprovalRequest, sessionID string, 
 		rule.ToolName, rule.Match = approval.ToolName, *r.RememberMatch
 		if canonical, digest := exactInput(&approval); digest == rule.Match.InputDigest {
 			input = canonical
-		}
-	case len(approval.PatternKeys) > 0:
-		for _, key := range approval.PatternKeys {
-			if !slices.Contains(rule.Match.PatternKeys, key) {
-				rule.Match.PatternKeys = append(rule.Match.PatternKeys, key)
-			}
 		}
 	default:
 		rule.ToolName = approval.ToolName

@@ -64,7 +64,7 @@ func (w *workingCopy) checkRemembered(run *model.Run, resolutions []ApprovalDeci
 			continue
 		}
 		approval := w.request(run.RunID, given.RequestID).Approval()
-		if given.RememberMatch != nil || len(approval.PatternKeys) > 0 || given.Remember == api.RememberSession {
+		if given.RememberMatch != nil || given.Remember == api.RememberSession {
 			added = append(added, given.rule(approval, run.SessionID, w.nowMs))
 		}
 	}

@@ -45,18 +45,18 @@ func TestRuleTexts(t *testing.T) {
 		{
 			"params",
 			runs.AddRule{ToolName: "bash", Match: api.RuleMatch{Params: map[string]string{"cwd": "/tmp", "command": "npm *", "a b": "**/?"}}, ExpiresAtMs: until},
-			`Allow the tool bash when "a b" matches "**/?" (** is any text, ? is any one character but a slash) and when command matches "npm *" ` +
-				`(* is any text without a slash) and when cwd is exactly "/tmp", in every session, until 2026-12-21T10:00:00Z.`,
+			`Allow the tool bash when "a b" matches "**/?" (** is any text with or without slashes, ? is any one character but a slash, no wildcard covers shell operators) and when command matches "npm *" ` +
+				`(* is any text without a slash, no wildcard covers shell operators) and when cwd is exactly "/tmp", in every session, until 2026-12-21T10:00:00Z.`,
 		},
 		{
 			"stars in a row",
 			runs.AddRule{ToolName: "bash", Match: param("a", "***"), ExpiresAtMs: until},
-			`Allow the tool bash when a matches "***" (** is any text), in every session, until 2026-12-21T10:00:00Z.`,
+			`Allow the tool bash when a matches "***" (** is any text with or without slashes, no wildcard covers shell operators), in every session, until 2026-12-21T10:00:00Z.`,
 		},
 		{
 			"stars of both kinds",
 			runs.AddRule{ToolName: "bash", Match: param("a", "*/***"), ExpiresAtMs: until},
-			`Allow the tool bash when a matches "*/***" (* is any text without a slash, ** is any text), in every session, until 2026-12-21T10:00:00Z.`,
+			`Allow the tool bash when a matches "*/***" (* is any text without a slash, ** is any text with or without slashes, no wildcard covers shell operators), in every session, until 2026-12-21T10:00:00Z.`,
 		},
 		{
 			"keys",
@@ -110,8 +110,7 @@ func TestRememberedTexts(t *testing.T) {
 	}
 	require.Equal(t, `Allow the tool bash with exactly this input: {"command":"rm -rf ./temp"}, in session s1, until 2026-12-21T10:00:00Z.`,
 		preview(`{ "command" : "rm -rf ./temp" }`))
-	require.Equal(t, `Allow any tool when each of its pattern keys is "k", or is allowed by another rule, in session s1, until 2026-12-21T10:00:00Z.`,
-		preview(`{}`, "k", "k"))
+	require.Equal(t, `Allow the tool bash with exactly this input: {}, in session s1, until 2026-12-21T10:00:00Z.`, preview(`{}`, "k", "k"))
 	require.Contains(t, preview(`"a\u202eb\u0007\u007f\ud83d\ude00\u2028"`), `input: "a\u202eb\u0007\u007f😀\u2028", in`, "what cannot be seen is shown")
 	require.Contains(t, preview(`"\udb40\udc41"`), `input: "\udb40\udc41", in`)
 	long := `"` + strings.Repeat("é", 300) + `"`

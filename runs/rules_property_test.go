@@ -130,8 +130,7 @@ func TestDenyBeatsAll(t *testing.T) {
 }
 
 // An allow or a deny without remember decides one call: the same call waits again. One
-// with remember decides that call again, and no call that differs from it; where it has
-// pattern keys, they are the call.
+// with remember decides that call again, and no call that differs from it, whatever its pattern keys.
 func TestOnceNeverLeaks(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -149,15 +148,10 @@ func TestOnceNeverLeaks(t *testing.T) {
 		switch {
 		case command.Resolutions[0].Remember == "":
 			require.Empty(t, settled, "a decision that nobody remembers settled another call")
-		case len(first.PatternKeys) == 0 && (second.ToolName != first.ToolName || string(first.Input) != string(second.Input)):
+		case second.ToolName != first.ToolName || string(first.Input) != string(second.Input):
 			require.Empty(t, settled, "a remembered decision settled another call")
-		case len(first.PatternKeys) == 0:
+		default:
 			require.Equal(t, h.request("r", "a").Outcome, settled)
-		case settled == api.OutcomeAllowed:
-			require.Subset(t, first.PatternKeys, second.PatternKeys)
-			require.NotEmpty(t, second.PatternKeys)
-		case settled == api.OutcomeDenied:
-			require.NotEmpty(t, common(first.PatternKeys, second.PatternKeys))
 		}
 	})
 }

@@ -63,20 +63,38 @@ func TestRememberedCompoundCommand(t *testing.T) {
 	h.must(suspend("r", fence, running("b", "rm temp.txt"), running("c", "rm -rf /"), running("d", "ls"), running("e", "rm temp.txt && ls ")))
 	require.Equal(t, []string{"b", "c", "d", "e"}, h.record("r").View().PendingApprovalIDs)
 
-	// With pattern keys it is those, all of them.
+	// With pattern keys, too: the asking side chooses them, and may put them on any call.
 	h.must(allow("r", "b", "c", "d", "e"))
-	compound := running("f", "rm temp.txt && ls")
-	compound.ToolName, compound.PatternKeys = "shell", []string{"rm", "ls"}
+	compound := running("f", "rm temp.txt && ls -l")
+	compound.PatternKeys = []string{"rm", "ls"}
 	h.must(suspend("r", h.claim("r"), compound))
 	h.must(remembering(allow("r", "f"), api.RememberAlways))
-	others := []any{running("g", "rm x && ls && dd"), running("h", "rm y; ls"), running("i", "ls"), running("j", "ls")}
-	for i, keys := range [][]string{{"rm", "ls", "dd"}, {"ls", "rm"}, {"ls"}, nil} {
+	others := []any{running("g", "rm x && ls && dd"), running("h", "rm y; ls"), running("i", "rm temp.txt && ls -l"), running("j", "rm temp.txt && ls -l")}
+	for i, keys := range [][]string{{"rm", "ls"}, {"ls"}, {"rm", "ls"}, {"other"}} {
 		request := others[i].(api.ApprovalRequest)
-		request.PatternKeys = keys // of another tool, which the keys do not name
+		request.PatternKeys = keys
 		others[i] = request
 	}
 	h.must(suspend("r", h.claim("r"), others...))
-	require.Equal(t, []string{"g", "j"}, h.record("r").View().PendingApprovalIDs)
+	require.Equal(t, []string{"g", "h"}, h.record("r").View().PendingApprovalIDs)
+}
+
+// A rule that was remembered for pattern keys in an earlier version allows nothing any more; one that
+// somebody wrote for them does, and what denies by them still denies.
+func TestWhatWasRememberedForLabelsAllowsNothing(t *testing.T) {
+	t.Parallel()
+	for effect, want := range map[api.RuleEffect]map[string]api.RuleEffect{
+		api.RuleAllow: {"": api.RuleAllow, "a": api.RuleAsk}, api.RuleDeny: {"": api.RuleDeny, "a": api.RuleDeny},
+	} {
+		for source, decision := range want {
+			rule := rules.Rule{RuleID: "l", SessionID: rules.AllSessions, Effect: effect, SourceRequestID: source, Match: keys("k")}
+			call := rules.Call{ToolName: "bash", Input: api.JSON(`1`), PatternKeys: []string{"k"}}
+			require.Equal(t, decision, rules.Explain([]rules.Rule{rule}, call, 0).Decision, "%s, from %q", effect, source)
+			call.Budget = rules.NewBudget(1)
+			found := rules.MatchSets(&call, rules.NewSet([]*rules.Rule{&rule}, true)).Judge(func(rule *rules.Rule) *rules.Rule { return rule })
+			require.Equal(t, decision, found.Effect, "%s, from %q", effect, source)
+		}
+	}
 }
 
 func TestRememberAlways(t *testing.T) {
@@ -171,7 +189,7 @@ func TestRememberMatch(t *testing.T) {
 	command := remembering(allow("r", "a"), api.RememberSession)
 	command.Resolutions[0].RememberMatch = &api.RuleMatch{Params: map[string]string{"command": "npm **"}}
 	h.must(command)
-	require.Equal(t, `Allow the tool bash when command matches "npm **" (** is any text), in session s, until the session ends.`, h.rulesOf("s")[0].Text)
+	require.Equal(t, `Allow the tool bash when command matches "npm **" (** is any text with or without slashes, no wildcard covers shell operators), in session s, until the session ends.`, h.rulesOf("s")[0].Text)
 	fence := h.claim("r")
 	require.Equal(t, api.StatusRunning, h.must(suspend("r", fence, running("b", "npm run build"))).Run.Run.Status)
 	elsewhere := running("c", "npm test")

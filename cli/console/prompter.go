@@ -228,24 +228,54 @@ func choose(question *api.UserQuestion, line string) (optionIDs []string, proble
 	if id, found := OptionOf(question, line); found {
 		return []string{id}, ""
 	}
-	for name := range strings.SplitSeq(line, ",") {
-		name = strings.TrimSpace(name)
-		if name == "" {
-			continue
-		}
-		id, found := OptionOf(question, name)
-		switch {
-		case !found:
-			return nil, fmt.Sprintf("%q is none of the options", name)
-		case !slices.Contains(optionIDs, id):
-			optionIDs = append(optionIDs, id)
-		}
+	optionIDs, unknown, several := optionsOf(question, line)
+	switch {
+	case several:
+		return nil, "the labels can be read in several ways: choose by number"
+	case unknown != "":
+		return nil, fmt.Sprintf("%q is none of the options", unknown)
 	}
 	if len(optionIDs) > 1 && !question.MultiSelect {
 		return nil, "only one option may be chosen"
 	}
 	return optionIDs, ""
 }
+
+// optionsOf reads a list with commas, each of whose parts names an option; labels may hold commas
+// themselves. It returns the first part that names none, or that there are readings as different options.
+func optionsOf(question *api.UserQuestion, line string) (optionIDs []string, unknown string, several bool) {
+	var items []string
+	for item := range strings.SplitSeq(line, ",") {
+		if strings.TrimSpace(item) != "" {
+			items = append(items, item)
+		}
+	}
+	readings, others := make([][]string, len(items)+1), make([]bool, len(items)+1)
+	readings[0] = []string{}
+	read := 0
+	for end := 1; end <= len(items); end++ {
+		for begin := max(0, end-maxLabelItems); begin < end; begin++ {
+			id, found := OptionOf(question, strings.TrimSpace(strings.Join(items[begin:end], ",")))
+			if readings[begin] == nil || !found {
+				continue
+			}
+			reading := readings[begin]
+			if !slices.Contains(reading, id) {
+				reading = append(slices.Clone(reading), id)
+			}
+			differ := readings[end] != nil && (len(readings[end]) != len(reading) ||
+				slices.ContainsFunc(reading, func(id string) bool { return !slices.Contains(readings[end], id) }))
+			others[end], readings[end], read = others[end] || others[begin] || differ, reading, end
+		}
+	}
+	if read < len(items) {
+		return nil, strings.TrimSpace(items[read]), false
+	}
+	return readings[len(items)], "", others[len(items)]
+}
+
+// maxLabelItems bounds the commas in a label that is named in a list.
+const maxLabelItems = 32
 
 // OptionOf finds an option by its id, its label, or its place in the list. A text
 // that is both the id of one and the place of another means the id.

@@ -5,6 +5,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/rules/shellcmd"
 )
 
 const (
@@ -43,19 +44,29 @@ func (b *Budget) search(steps int) bool {
 
 // match reports whether the glob matches the text, and whether that was decided. It charges
 // the budget.
-func (b *Budget) match(glob, text string) (matches, decided bool) {
+func (b *Budget) match(m globMatch) (matches, decided bool) {
 	const charactersPerStep = 64
+	glob, text := m.glob, m.text
 	if len(text) > api.MaxGlobText {
 		return false, false
 	}
 	// A glob with another beginning or end, or with more characters than the text, costs
 	// nothing. So any number of long globs is decided for a short text.
-	if first := strings.IndexAny(glob, "*?"); first >= 0 {
+	unknown := strings.Count(text, string(shellcmd.UnknownText)) + strings.Count(text, string(shellcmd.UnknownWord))
+	if first := strings.IndexAny(glob, "*?"); unknown > 0 {
+		if b.globSteps -= unknown * len(glob); b.globSteps < 0 {
+			return false, false
+		}
+	} else if first >= 0 {
 		last := strings.LastIndexAny(glob, "*?")
-		if !strings.HasPrefix(text, glob[:first]) || !strings.HasSuffix(text, glob[last+1:]) {
+		end, free := glob[last+1:], strings.Count(glob, "*")
+		if m.folders {
+			end, free = strings.TrimPrefix(end, "/"), free+strings.Count(glob, "**/")
+		}
+		if !strings.HasPrefix(text, glob[:first]) || !strings.HasSuffix(text, end) {
 			return false, true
 		}
-		if len(glob)-strings.Count(glob, "*") > utf8.UTFMax*len(text) {
+		if len(glob)-free > utf8.UTFMax*len(text) {
 			return false, true
 		}
 	} else if glob != text {
@@ -64,5 +75,12 @@ func (b *Budget) match(glob, text string) (matches, decided bool) {
 	if b.globSteps -= (len(text) + len(glob)) * (len(glob)/charactersPerStep + 1); b.globSteps < 0 {
 		return false, false
 	}
-	return matchGlob(glob, text), true
+	return m.holds(), true
+}
+
+// read charges the budget for reading a text as a command or a path, and returns false when it is spent.
+func (b *Budget) read(text string) bool {
+	const stepsPerByte = 16
+	b.globSteps -= len(text) * stepsPerByte
+	return b.globSteps >= 0 && len(text) <= api.MaxGlobText
 }

@@ -107,17 +107,16 @@ func (r *Rule) matchingExamples(base api.RuleExample) []api.RuleExample {
 	case r.Match.InputDigest != "":
 		all = append(all, base)
 	case len(r.Match.Params) > 0:
-		for _, fill := range fills {
-			example := base
-			example.Input = inputWithParams(&r.Match, fill)
-			all = append(all, example)
-		}
+		inputs := r.exampleInputs()
 		for _, name := range paramNames(&r.Match) {
 			if number, is := canonicalNumber(r.Match.Params[name]); is {
-				example := base
-				example.Input = withMember(inputWithParams(&r.Match, fills[0]), name, api.JSON(number))
-				all = append(all, example)
+				inputs = append(inputs, withMember(inputs[0], name, api.JSON(number)))
 			}
+		}
+		for _, input := range inputs {
+			example := base
+			example.Input = input
+			all = append(all, example)
 		}
 	default:
 		for _, input := range []string{`{"command":"ls"}`, `{"command":"rm -rf /"}`, `{}`} {

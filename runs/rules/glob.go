@@ -3,27 +3,54 @@ package rules
 import (
 	"strings"
 	"unicode/utf8"
+
+	"github.com/holdpoint/holdpoint/runs/rules/shellcmd"
 )
 
 // matchGlob reports whether a glob matches a whole text (docs/spec/v1.md#glob): "*" is any text
 // without "/", "**" any text, "?" one character other than "/", and every other character is
 // literal. A text or glob that is not UTF-8 matches nothing.
+func matchGlob(glob, text string) bool { return globMatch{glob: glob, text: text}.holds() }
+
+// globMatch is a glob and the text that it is to match.
 //
-// It runs on a glob and a text that callers choose, so it must not backtrack. It follows all positions in the glob at once, one bit for each: a step for each
-// character of the text, with the work of one word for 64 characters of the glob.
-func matchGlob(glob, text string) bool {
-	if !utf8.ValidString(glob) || !utf8.ValidString(text) {
+// Callers choose both, so it does not backtrack. It follows all positions in the glob at once, one
+// bit for each: a step for each character of the text, with the work of one word for 64 characters
+// of the glob.
+type globMatch struct {
+	glob, text string
+	// folders makes "**/" at the beginning of a segment match no folder, too.
+	folders bool
+	// spelled has the bytes of the text that only the same character of the glob matches, where that
+	// is among globSpelled. Nil for none.
+	spelled, globSpelled []bool
+}
+
+func (m globMatch) holds() bool {
+	if !utf8.ValidString(m.glob) || !utf8.ValidString(m.text) {
 		return false
 	}
-	if !strings.ContainsAny(glob, "*?") {
-		return glob == text
+	if !strings.ContainsAny(m.glob, "*?") && m.spelled == nil {
+		return m.glob == m.text
 	}
-	compiled := compileGlob(glob)
-	// Bit n is set when the first n characters of the glob, stars not counted, match the text
-	// so far.
+	compiled := compileGlob(m.glob, m.globSpelled, m.folders)
+	// Bit n is set when the first n positions of the glob match the text so far.
 	reached := newBits(compiled.length)
 	reached.set(0)
-	for _, character := range text {
+	compiled.enter(reached)
+	nowhere := newBits(compiled.length)
+	for at, character := range m.text {
+		if m.spelled != nil && m.spelled[at] {
+			if !reached.step(compiled.takesSpelled[character], nowhere) {
+				return false
+			}
+			compiled.enter(reached)
+			continue
+		}
+		if character == shellcmd.UnknownText || character == shellcmd.UnknownWord {
+			compiled.skip(reached, character == shellcmd.UnknownWord)
+			continue
+		}
 		takes, there := compiled.takes[character]
 		if !there && character != '/' {
 			takes = compiled.any
@@ -35,42 +62,74 @@ func matchGlob(glob, text string) bool {
 		if !reached.step(takes, stays) {
 			return false
 		}
+		compiled.enter(reached)
 	}
 	return reached.has(compiled.length)
 }
 
-// compiledGlob has what the matching of a glob needs. In takes and any, bit n is for the n-th
-// character of the glob, from 1. In stars and doubleStars, bit n is for a star that follows n
-// characters.
+// compiledGlob has what the matching of a glob needs. In takes and any, bit n is for the step to
+// position n of the glob, from 1. In stars and doubleStars, bit n is for a star at position n.
 type compiledGlob struct {
-	length      int // in characters, stars not counted
-	takes       map[rune]bits
-	any         bits // for characters that are not in the glob
-	stars       bits // single and double ones
-	doubleStars bits
+	length       int // in positions: characters, stars not counted, and two for each "**/" of folders
+	takes        map[rune]bits
+	takesSpelled map[rune]bits
+	any          bits // for characters that are not in the glob
+	stars        bits // single and double ones
+	doubleStars  bits
+	// folders has the positions before each "**/" of folders: from there the next position, in which
+	// any text is taken, and the one behind the slash are reached without a character.
+	folders    bits
+	hasFolders bool
 }
 
-func compileGlob(glob string) compiledGlob {
-	size := utf8.RuneCountInString(glob)
-	compiled := compiledGlob{takes: map[rune]bits{}, any: newBits(size), stars: newBits(size), doubleStars: newBits(size)}
-	afterStar := false
-	for _, character := range glob {
-		switch {
-		case character == '*' && afterStar:
+func compileGlob(glob string, spelled []bool, folders bool) compiledGlob {
+	size := utf8.RuneCountInString(glob) + strings.Count(glob, "**/")
+	compiled := compiledGlob{
+		takes: map[rune]bits{}, takesSpelled: map[rune]bits{}, any: newBits(size),
+		stars: newBits(size), doubleStars: newBits(size), folders: newBits(size),
+	}
+	take := func(takes map[rune]bits, character rune) {
+		compiled.length++
+		if takes[character] == nil {
+			takes[character] = newBits(size)
+		}
+		takes[character].set(compiled.length)
+	}
+	begins := true // a segment
+	for at := 0; at < len(glob); {
+		character, width := utf8.DecodeRuneInString(glob[at:])
+		switch stars := len(glob[at:]) - len(strings.TrimLeft(glob[at:], "*")); {
+		case folders && begins && stars > 1 && strings.HasPrefix(glob[at+stars:], "/"):
+			// "**/**/" is "**/".
+			rest := glob[at+stars+1:]
+			if more := len(rest) - len(strings.TrimLeft(rest, "*")); more > 1 && strings.HasPrefix(rest[more:], "/") {
+				at += stars + 1
+				continue
+			}
+			compiled.folders.set(compiled.length)
+			compiled.hasFolders = true
+			compiled.length++
+			compiled.stars.set(compiled.length)
 			compiled.doubleStars.set(compiled.length)
-		case character == '*':
+			take(compiled.takes, '/')
+			at += stars + 1
+			continue
+		case stars > 1:
+			compiled.doubleStars.set(compiled.length)
+			compiled.stars.set(compiled.length)
+			width = stars
+		case stars == 1:
 			compiled.stars.set(compiled.length)
 		case character == '?':
 			compiled.length++
 			compiled.any.set(compiled.length)
+		case spelled != nil && spelled[at]:
+			take(compiled.takesSpelled, character)
 		default:
-			compiled.length++
-			if compiled.takes[character] == nil {
-				compiled.takes[character] = newBits(size)
-			}
-			compiled.takes[character].set(compiled.length)
+			take(compiled.takes, character)
 		}
-		afterStar = character == '*'
+		begins = character == '/'
+		at += width
 	}
 	for character, takes := range compiled.takes {
 		if character != '/' {
@@ -78,6 +137,33 @@ func compileGlob(glob string) compiledGlob {
 		}
 	}
 	return compiled
+}
+
+// enter adds the positions that are reached without a character. Behind one "**/" there is no other.
+func (c *compiledGlob) enter(reached bits) {
+	if !c.hasFolders {
+		return
+	}
+	before := uint64(0)
+	for i := range reached {
+		entered := reached[i] & c.folders[i]
+		reached[i] |= entered<<1 | entered<<2 | before>>63 | before>>62
+		before = entered
+	}
+}
+
+// skip adds the positions that are reached by some text, or by some text without a blank.
+func (c *compiledGlob) skip(reached bits, withinWord bool) {
+	blanks := c.takes[' ']
+	from := false
+	for at := 0; at <= c.length; at++ {
+		if withinWord && blanks != nil && blanks.has(at) && !c.any.has(at) {
+			from = false
+		}
+		if from = from || reached.has(at); from {
+			reached.set(at)
+		}
+	}
 }
 
 // bits is a set of small numbers.

@@ -10,6 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/runs/rules/shellcmd"
 )
 
 // Call is a tool call as rules match it.
@@ -31,17 +32,34 @@ type Call struct {
 	// globs are matched against, by the name of the member.
 	members map[string]api.JSON
 	texts   map[string]string
+	// folded has the names of the members, by their folded names.
+	folded map[string][]string
+	// commands are members that were read as commands, nil for what is none. refusing are the texts
+	// by which a deny or an ask looks at a member. Each is made once.
+	commands map[string]*shellcmd.Command
+	refusing map[string]*refusingTexts
+	// prepared are the globs of the set that is looked through; nil for none.
+	prepared preparedGlobs
 }
 
 // Exact reports whether the rule is about one exact input, so that it is found by its digest
 // and needs no glob. Any number of such rules may be in force.
 func (r *Rule) Exact() bool { return r.Match.InputDigest != "" && len(r.Match.Params) == 0 }
 
+// ofLabels reports whether the rule allows calls by the pattern keys of the call whose decision wrote
+// it. Such rules were written before, and no longer apply: the asking side chooses the keys, and may put
+// them on any call.
+func (r *Rule) ofLabels() bool {
+	return r.Effect == api.RuleAllow && r.SourceRequestID != "" && r.Match.InputDigest == "" && len(r.Match.PatternKeys) > 0
+}
+
 // whyNotMatch returns in plain words why the match of a rule does not hold for a call, and ""
 // when it does. For an allow with pattern keys, "" means only that it covers one of the call's
 // keys. Session, agent and the end of the rule are not looked at.
 func (r *Rule) whyNotMatch(call *Call) string {
 	switch match := &r.Match; {
+	case r.ofLabels():
+		return "it was remembered for pattern keys, which the asking side chooses"
 	case r.ToolName != "" && r.ToolName != call.ToolName:
 		return "it is about another tool"
 	case match.ToolCallID != "" && match.ToolCallID != call.ToolCallID:
@@ -62,19 +80,35 @@ const (
 	paramMissing
 	paramUndecided
 	paramDiffers
+	paramClimbs
+	paramUnread
+	paramUncovered
+	memberUnnamed
 )
 
 // failingParam returns the first param of the rule that does not hold for a call, and why.
 func (r *Rule) failingParam(call *Call) (name string, fault paramFault) {
+	if len(r.Match.Params) == 0 {
+		return "", noFault
+	}
 	if len(r.Match.Params) == 1 {
 		// Most rules have one, and many are tried: nothing is sorted for them.
 		for name := range r.Match.Params {
-			return name, r.paramFault(call, name)
+			if fault := r.paramFault(call, name); fault != noFault {
+				return name, fault
+			}
+		}
+	} else {
+		for _, name := range paramNames(&r.Match) {
+			if fault := r.paramFault(call, name); fault != noFault {
+				return name, fault
+			}
 		}
 	}
-	for _, name := range paramNames(&r.Match) {
-		if fault := r.paramFault(call, name); fault != noFault {
-			return name, fault
+	// A rule for one exact input names all members.
+	if r.Effect == api.RuleAllow && r.Match.InputDigest == "" {
+		if member := r.otherMember(call); member != "" {
+			return member, memberUnnamed
 		}
 	}
 	return "", noFault
@@ -82,23 +116,10 @@ func (r *Rule) failingParam(call *Call) (name string, fault paramFault) {
 
 // paramFault returns why a param of the rule does not hold for a call.
 func (r *Rule) paramFault(call *Call, name string) paramFault {
-	value, there := call.param(name)
-	if !there {
-		return paramMissing
+	if r.Effect == api.RuleAllow {
+		return r.allowFault(call, name)
 	}
-	glob := r.Match.Params[name]
-	matches, decided := call.Budget.match(glob, value)
-	if decided && !matches && document.Kind(call.members[name]) == '0' {
-		number, is := canonicalNumber(glob)
-		matches = is && number == value
-	}
-	switch {
-	case !decided && r.Effect == api.RuleAllow:
-		return paramUndecided
-	case decided && !matches:
-		return paramDiffers
-	}
-	return noFault
+	return r.refusalFault(call, name)
 }
 
 func (r *Rule) whyNotParams(call *Call) string {
@@ -109,6 +130,14 @@ func (r *Rule) whyNotParams(call *Call) string {
 		return "the param " + quoted(name) + " is too long to be matched"
 	case paramDiffers:
 		return "the param " + quoted(name) + " does not match " + quoted(r.Match.Params[name])
+	case paramClimbs:
+		return "the param " + quoted(name) + " has a \"..\" segment, which no rule allows"
+	case paramUnread:
+		return "the param " + quoted(name) + " cannot be read as a shell command"
+	case paramUncovered:
+		return "the param " + quoted(name) + " has characters that a wildcard of " + quoted(r.Match.Params[name]) + " does not cover"
+	case memberUnnamed:
+		return "the input has " + quoted(name) + ", which changes what the call does and which the rule does not name"
 	case noFault:
 	}
 	return ""
@@ -138,12 +167,7 @@ func (c *Call) param(name string) (string, bool) {
 	if text, known := c.texts[name]; known {
 		return text, true
 	}
-	if c.members == nil {
-		c.members, c.texts = map[string]api.JSON{}, map[string]string{}
-		if document.Kind(c.Input) == '{' && json.Unmarshal(c.Input, &c.members) != nil {
-			c.members = map[string]api.JSON{}
-		}
-	}
+	c.decode()
 	value, there := c.members[name]
 	if !there {
 		return "", false
@@ -162,6 +186,22 @@ func (c *Call) param(name string) (string, bool) {
 	}
 	c.texts[name] = text
 	return text, true
+}
+
+// decode decodes the members of the input, once.
+func (c *Call) decode() {
+	if c.members != nil {
+		return
+	}
+	c.members, c.texts, c.folded = map[string]api.JSON{}, map[string]string{}, map[string][]string{}
+	c.commands, c.refusing = map[string]*shellcmd.Command{}, map[string]*refusingTexts{}
+	if document.Kind(c.Input) == '{' && json.Unmarshal(c.Input, &c.members) != nil {
+		c.members = map[string]api.JSON{}
+	}
+	for member := range c.members {
+		name := foldedName(member)
+		c.folded[name] = append(c.folded[name], member)
+	}
 }
 
 // canonicalNumber returns the RFC 8785 form of a glob that is a number as JSON writes it, and

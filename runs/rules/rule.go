@@ -152,8 +152,7 @@ func (r *Rule) conditions(input []byte) []string {
 		all = append(all, " for the one call "+quoted(match.ToolCallID))
 	}
 	for _, name := range paramNames(match) {
-		glob := match.Params[name]
-		all = append(all, " when "+plain(name)+" "+shownGlob(glob))
+		all = append(all, " when "+r.shownGlob(name))
 	}
 	if len(match.PatternKeys) == 0 {
 		return all

@@ -19,6 +19,7 @@ type Set struct {
 	byKey  map[string][]entry
 	byCall map[string][]entry
 	byTool map[string]*toolRules
+	globs  preparedGlobs
 	// uncertain says that there are more rules than the set has.
 	uncertain bool
 	// base, when set, are more rules, without those that are hidden.
@@ -36,7 +37,9 @@ type entry struct {
 // toolRules are the rules of one tool that are found by neither key nor call.
 type toolRules struct {
 	anyInput []entry
-	byParam  map[string]*paramRules
+	byParam  map[string]*paramRules // those that allow
+	// refusing are those that deny or ask, by the folded name of their param.
+	refusing map[string]*paramRules
 }
 
 // paramRules are the rules of one tool with a glob for the same param.
@@ -68,13 +71,15 @@ func NewSet(rules []*Rule, complete bool) *Set {
 	s := &Set{
 		count: len(rules), uncertain: !complete, own: rules,
 		byKey: map[string][]entry{}, byCall: map[string][]entry{}, byTool: map[string]*toolRules{},
+		globs: preparedGlobs{},
 	}
 	frequency := map[gram]int{}
 	for _, rule := range rules {
 		s.size += ruleSize(rule)
 		s.bytes += rule.Bytes()
+		s.globs.add(rule)
 		_, glob := indexedParam(rule)
-		eachGram(glob, func(g gram) { frequency[g]++ })
+		rule.eachGram(glob, func(g gram) { frequency[g]++ })
 	}
 	for at, rule := range rules {
 		s.add(entry{rule, at}, frequency)
@@ -158,7 +163,7 @@ func (s *Set) add(e entry, frequency map[gram]int) {
 	}
 	tool := s.byTool[e.rule.ToolName]
 	if tool == nil {
-		tool = &toolRules{byParam: map[string]*paramRules{}}
+		tool = &toolRules{byParam: map[string]*paramRules{}, refusing: map[string]*paramRules{}}
 		s.byTool[e.rule.ToolName] = tool
 	}
 	name, glob := indexedParam(e.rule)
@@ -166,14 +171,18 @@ func (s *Set) add(e entry, frequency map[gram]int) {
 		tool.anyInput = append(tool.anyInput, e)
 		return
 	}
-	param := tool.byParam[name]
+	params := tool.byParam
+	if e.rule.Effect != api.RuleAllow {
+		params, name = tool.refusing, foldedName(name)
+	}
+	param := params[name]
 	if param == nil {
 		param = &paramRules{byGram: map[gram][]entry{}}
-		tool.byParam[name] = param
+		params[name] = param
 	}
 	param.all = append(param.all, e)
 	rarest, fewest := gram(0), 0
-	eachGram(glob, func(g gram) {
+	e.rule.eachGram(glob, func(g gram) {
 		if fewest == 0 || frequency[g] < fewest {
 			rarest, fewest = g, frequency[g]
 		}
@@ -199,12 +208,23 @@ func indexedParam(rule *Rule) (name, glob string) {
 	return name, glob
 }
 
-// eachGram calls do with the grams that stand in each text that a glob matches.
-func eachGram(glob string, do func(gram)) {
+// eachGram calls do with the grams that stand in each text that a glob of the rule matches. For a
+// rule that denies or asks these are folded texts, whose signs may differ.
+func (r *Rule) eachGram(glob string, do func(gram)) {
 	if number, is := canonicalNumber(glob); is && number != glob {
 		return // it also matches a text that has another form
 	}
-	for literal := range strings.FieldsFuncSeq(glob, func(r rune) bool { return r == '*' || r == '?' }) {
+	parts := func(c rune) bool { return c == '*' || c == '?' }
+	if r.Effect != api.RuleAllow {
+		if glob = folded(glob); strings.Contains(glob, "..") {
+			return
+		}
+		parts = func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') }
+	}
+	for strings.HasPrefix(glob, "**/") {
+		glob = glob[len("**/"):] // it may stand for no folder
+	}
+	for literal := range strings.FieldsFuncSeq(glob, parts) {
 		for at := 0; at+gramLength <= len(literal); at++ {
 			do(gramAt(literal, at))
 		}
@@ -246,6 +266,7 @@ func (s *Set) matchOwn(call *Call, matches *Matches, hidden map[string]struct{})
 		return
 	}
 	search := search{call: call, matches: matches, hidden: hidden}
+	call.prepared = s.globs
 	for _, key := range matches.keys {
 		search.try(s.byKey[key])
 	}
@@ -256,6 +277,10 @@ func (s *Set) matchOwn(call *Call, matches *Matches, hidden map[string]struct{})
 		return
 	}
 	search.try(tool.anyInput)
+	call.decode()
+	for name, param := range tool.refusing {
+		search.tryRefusing(name, param)
+	}
 	for name, param := range tool.byParam {
 		search.tryParam(name, param)
 	}
@@ -271,11 +296,40 @@ func (s *search) tryParam(name string, rules *paramRules) {
 		return
 	}
 	s.try(rules.loose)
+	s.tryGrams(rules, text, map[gram]struct{}{})
+}
+
+// tryRefusing tries the rules that deny or ask, by a name of members.
+func (s *search) tryRefusing(name string, rules *paramRules) {
+	members := s.call.folded[name]
+	if len(members) == 0 {
+		return
+	}
+	looked := make([]*refusingTexts, len(members))
+	all := len(rules.all) <= fewRules
+	for i, member := range members {
+		looked[i] = s.call.refusingTexts(member)
+		all = all || looked[i].unread || looked[i].unknown
+	}
+	if all {
+		s.try(rules.all)
+		return
+	}
+	s.try(rules.loose)
+	tried := map[gram]struct{}{}
+	for _, one := range looked {
+		for _, text := range one.texts {
+			s.tryGrams(rules, text, tried)
+		}
+	}
+}
+
+// tryGrams tries the rules that are found by three bytes of a text, once for each.
+func (s *search) tryGrams(rules *paramRules, text string, tried map[gram]struct{}) {
 	if !s.call.Budget.search(len(text) / 4) {
 		s.matches.Leave()
 		return
 	}
-	var tried map[gram]struct{}
 	for at := 0; at+gramLength <= len(text); at++ {
 		g := gramAt(text, at)
 		found := rules.byGram[g]
@@ -284,9 +338,6 @@ func (s *search) tryParam(name string, rules *paramRules) {
 		}
 		if _, again := tried[g]; again {
 			continue
-		}
-		if tried == nil {
-			tried = map[gram]struct{}{}
 		}
 		tried[g] = struct{}{}
 		s.try(found)
@@ -323,7 +374,7 @@ func (s *search) try(entries []entry) {
 // them.
 func (s *search) holds(rule *Rule) bool {
 	match := &rule.Match
-	if rule.ToolName != "" && rule.ToolName != s.call.ToolName ||
+	if rule.ofLabels() || rule.ToolName != "" && rule.ToolName != s.call.ToolName ||
 		match.ToolCallID != "" && match.ToolCallID != s.call.ToolCallID ||
 		match.InputDigest != "" && match.InputDigest != s.call.InputDigest {
 		return false

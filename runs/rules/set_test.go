@@ -172,7 +172,7 @@ func TestFewOfManyRulesAreTried(t *testing.T) {
 	}{
 		{"globs that begin as the text", manyRules(glob("git push * %05d")), *commandCall("git push origin 07777"), 40, "rule-07777"},
 		{"globs that end as the text", manyRules(glob("%05d*test")), *commandCall("01234 a test"), 40, "rule-01234"},
-		{"globs around what is looked for", manyRules(glob("**secret%05d**")), *commandCall("echo $secret04242; ls"), 40, "rule-04242"},
+		{"globs around what is looked for", manyRules(glob("**secret%05d**")), *commandCall("echo a-secret04242 ls"), 40, "rule-04242"},
 		{"globs in a long text", manyRules(glob("**secret%05d**")), *commandCall(strings.Repeat("secret", 10_000) + "secret04242"), 40, "rule-04242"},
 		{"globs without the text", manyRules(glob("git push * %05d")), *commandCall("rm -rf build"), 0, ""},
 		{"pattern keys", manyRules(keyed), rules.Call{ToolName: "bash", PatternKeys: []string{"key 7", "other 8"}, Input: api.JSON(`1`)}, 2, "rule-00008"},

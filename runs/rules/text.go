@@ -12,28 +12,41 @@ import (
 // shownLength bounds how many characters of a caller's text a rule's text shows.
 const shownLength = 200
 
-// shownGlob returns a glob with the meaning of its wildcards. A glob without any is shown as an
-// exact text.
-func shownGlob(glob string) string {
+// shownGlob returns what a glob for a param demands, with the meaning of its wildcards. A glob without
+// any is shown as an exact text.
+func (r *Rule) shownGlob(name string) string {
+	glob := r.Match.Params[name]
 	// More than two stars in a row match what two do.
 	single, several := false, false
 	for _, stars := range strings.FieldsFunc(glob, func(r rune) bool { return r != '*' }) {
 		single, several = single || len(stars) == 1, several || len(stars) > 1
 	}
+	command := meaningOf(r.ToolName, name) == meansCommand
 	var means []string
 	if single {
 		means = append(means, "* is any text without a slash")
 	}
 	if several {
-		means = append(means, "** is any text")
+		means = append(means, "** is any text with or without slashes")
 	}
 	if strings.Contains(glob, "?") {
 		means = append(means, "? is any one character but a slash")
 	}
-	if len(means) == 0 {
-		return "is exactly " + quoted(glob)
+	wild := len(means) > 0
+	if command && r.Effect != api.RuleAllow {
+		shown := plain(name) + ", or a command in it, is exactly " + quoted(glob)
+		if wild {
+			shown = plain(name) + ", or a command in it, matches " + quoted(glob) + " (" + strings.ReplaceAll(strings.Join(means, ", "), "* is any text without a slash", "* is any text with or without slashes") + ")"
+		}
+		return shown
 	}
-	return "matches " + quoted(glob) + " (" + strings.Join(means, ", ") + ")"
+	if !wild {
+		return plain(name) + " is exactly " + quoted(glob)
+	}
+	if command {
+		means = append(means, "no wildcard covers shell operators")
+	}
+	return plain(name) + " matches " + quoted(glob) + " (" + strings.Join(means, ", ") + ")"
 }
 
 // shownInput returns the canonical form of an input. When it is cut it is followed by the

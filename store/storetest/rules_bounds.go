@@ -23,10 +23,10 @@ var ruleBoundTests = map[string]func(*harness){
 		require.NoError(h, add(7), "one that is there is no new one")
 
 		// A decision that would remember one more decides nothing.
-		request := approval("a")
-		request.PatternKeys = []string{"new"}
-		h.wait("s", "r", api.Suspension{Approvals: []api.ApprovalRequest{request}})
-		remember := &runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{{RequestID: "a", Behavior: api.BehaviorAllow, Remember: api.RememberSession}}}
+		h.wait("s", "r", api.Suspension{Approvals: []api.ApprovalRequest{approval("a")}})
+		remember := &runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{{
+			RequestID: "a", Behavior: api.BehaviorAllow, Remember: api.RememberSession, RememberMatch: &api.RuleMatch{PatternKeys: []string{"new"}},
+		}}}
 		h.refuse(api.CodeTooManyRules, remember)
 		require.Equal(h, api.StatusWaitingForApproval, h.run("r").Run.Status)
 

@@ -33,7 +33,7 @@ type place struct {
 }
 
 // domain are the packages that the domain stands on.
-var domain = []string{"api", "internal/canonical", "audit/chain", "audit/journal", "auth", "webhooks", "runs/refusal", "runs/document", "runs/rules", "runs/model"}
+var domain = []string{"api", "internal/canonical", "audit/chain", "audit/journal", "auth", "webhooks", "runs/refusal", "runs/document", "runs/rules/shellcmd", "runs/rules", "runs/model"}
 
 // with returns the packages together with those that the domain stands on.
 func with(names ...string) []string { return append(names, domain...) }
@@ -60,8 +60,9 @@ var places = []place{
 	// The storeys of the domain, from the ground up.
 	{name: "runs/refusal", ours: []string{"api"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "runs/document", ours: []string{"api", "internal/canonical", "runs/refusal"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "runs/rules", ours: []string{"api", "internal/canonical", "runs/refusal", "runs/document"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "runs/model", ours: []string{"api", "internal/canonical", "audit/chain", "audit/journal", "runs/refusal", "runs/document", "runs/rules"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "runs/rules/shellcmd", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "runs/rules", ours: []string{"api", "internal/canonical", "runs/refusal", "runs/document", "runs/rules/shellcmd"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "runs/model", ours: []string{"api", "internal/canonical", "audit/chain", "audit/journal", "runs/refusal", "runs/document", "runs/rules/shellcmd", "runs/rules"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "runs", ours: domain, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "runs/*", ours: with("runs"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "internal/canonical", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},

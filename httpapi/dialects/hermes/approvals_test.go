@@ -18,9 +18,10 @@ func testApprovals(t *testing.T, s *service) {
 		for choice, outcome := range map[string]api.Outcome{
 			"once": api.OutcomeAllowed, "session": api.OutcomeAllowed, "always": api.OutcomeAllowed, "deny": api.OutcomeDenied,
 		} {
-			// Keys of its own: what is allowed for always is allowed to every other test.
-			made := s.waiting(t, `"approvals":[`+approval("a1")+`,`+keyed("a2", `"`+runs.NewID("key")+`"`)+`]`)
-			got := s.respond(t, made.SessionID, `"choice":"`+choice+`","approval_id":"`+made.handle(t, "a2")+`"`, dialecttest.Header("X-Actor", "ada"))
+			// A call of its own: what is allowed for always is allowed to every other test.
+			own := runs.NewID("own")
+			made := s.waiting(t, `"approvals":[`+approval("a1")+`,`+approval(own)+`]`)
+			got := s.respond(t, made.SessionID, `"choice":"`+choice+`","approval_id":"`+made.handle(t, own)+`"`, dialecttest.Header("X-Actor", "ada"))
 			got.is(http.StatusOK, chose(choice))
 			require.Empty(t, got.Header.Get("X-Approval-Id"))
 			now := s.now(t, made)
@@ -31,7 +32,7 @@ func testApprovals(t *testing.T, s *service) {
 			settled := s.now(t, made).Resume.Approvals
 			require.Len(t, settled, 2)
 			for _, one := range settled {
-				if one.Request.ID == "a2" {
+				if one.Request.ID == own {
 					require.Equal(t, outcome, one.Resolution.Outcome)
 					require.Equal(t, "ada", one.Resolution.ResolvedBy)
 					require.Equal(t, "hermes", one.Resolution.Via)

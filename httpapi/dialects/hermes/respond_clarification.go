@@ -3,7 +3,6 @@ package hermes
 import (
 	"context"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -88,9 +87,11 @@ func (f *face) chosenQuestion(ctx context.Context, sessionID, clarifyID string) 
 // of [runs.AnswerQuestion].
 func (f *face) answerQuestion(ctx context.Context, question *openQuestion, text string, actor runs.Actor) error {
 	if question.structured != nil {
-		return f.settle(ctx, question, actor, runs.QuestionAnswer{
-			Answers: []api.UserQuestionAnswer{answerTo(question.structured, text)},
-		})
+		answer, err := answerTo(question.structured, text)
+		if err != nil {
+			return err
+		}
+		return f.settle(ctx, question, actor, runs.QuestionAnswer{Answers: []api.UserQuestionAnswer{answer}})
 	}
 	// A value that the schema refuses changes nothing, so all readings of the text are
 	// tried. The error of the last is the caller's.
@@ -117,36 +118,26 @@ func (f *face) settle(ctx context.Context, question *openQuestion, actor runs.Ac
 }
 
 // answerTo reads a text as an answer to a structured question: labels or ids of options
-// select them, anything else is free text, which is taken also where none was asked for.
-func answerTo(question *api.UserQuestion, text string) api.UserQuestionAnswer {
+// select them, anything else is free text, which is taken also where none was asked for. Errors: a
+// list of labels that can be read in several ways.
+func answerTo(question *api.UserQuestion, text string) (api.UserQuestionAnswer, error) {
 	answer := api.UserQuestionAnswer{QuestionID: question.ID}
 	if id, matches := kit.OptionOf(question, text, strings.TrimSpace); matches > 0 {
 		answer.SelectedOptionIDs = []string{id}
-		return answer
+		return answer, nil
 	}
 	if question.MultiSelect {
-		if answer.SelectedOptionIDs = optionsOf(question, text); answer.SelectedOptionIDs != nil {
-			return answer
+		selected, ambiguous := kit.OptionsOf(question, text)
+		if ambiguous {
+			return answer, refuse(http.StatusBadRequest, textAmbiguous)
+		}
+		if selected != nil {
+			answer.SelectedOptionIDs = selected
+			return answer, nil
 		}
 	}
 	answer.FreeformAnswer = text
-	return answer
-}
-
-// optionsOf returns the options that a list with commas names, each once, or nil when
-// an item names none.
-func optionsOf(question *api.UserQuestion, text string) []string {
-	var selected []string
-	for item := range strings.SplitSeq(text, ",") {
-		id, matches := kit.OptionOf(question, strings.TrimSpace(item), strings.TrimSpace)
-		if matches == 0 {
-			return nil
-		}
-		if !slices.Contains(selected, id) {
-			selected = append(selected, id)
-		}
-	}
-	return selected
+	return answer, nil
 }
 
 // readings returns the values that a text can stand for as an answer to a typed

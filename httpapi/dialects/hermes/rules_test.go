@@ -28,7 +28,7 @@ func (s *service) raised(t *testing.T, session, approval string) (made run, sett
 }
 
 // testRules holds docs/spec/hermes.md#scope-of-a-choice: the scopes are kept strictly apart, and a later
-// prompt is allowed only when all its keys are.
+// prompt is allowed only when it is for the same call.
 func testRules(t *testing.T, s *service) {
 	// choose has one prompt answered and ends its run.
 	choose := func(t *testing.T, session, choice, approval string) run {
@@ -39,18 +39,18 @@ func testRules(t *testing.T, s *service) {
 		s.post(t, "/v1/runs/"+made.RunID+"/cancel", "").Into(nil)
 		return after
 	}
-	t.Run("session: all keys, in this session", func(t *testing.T) {
+	t.Run("session: the exact call, in this session, whatever its keys", func(t *testing.T) {
 		t.Parallel()
 		session, mark := runs.NewID("session"), runs.NewID("key")
-		one, two, three := `"`+mark+`1"`, `"`+mark+`2"`, `"`+mark+`3"`
+		one, two := `"`+mark+`1"`, `"`+mark+`2"`
 		after := choose(t, session, "session", keyed("a1", one+","+two))
 		require.NotNil(t, after.Resume.Approvals[0].Resolution.Rule, "the rule was written with the decision")
 
-		for keys, allowed := range map[string]bool{
-			one: true, two: true, two + "," + one: true, one + "," + three: false, three: false,
+		for call, allowed := range map[string]bool{
+			keyed("a1", one+","+two): true, keyed("a1", one): true, approval("a1"): true, keyed("a2", one+","+two): false, keyed("a2", one): false,
 		} {
-			made, settled := s.raised(t, session, keyed("a1", keys))
-			require.Equal(t, allowed, settled, keys)
+			made, settled := s.raised(t, session, call)
+			require.Equal(t, allowed, settled, call)
 			if allowed {
 				resolution := made.Resume.Approvals[0].Resolution
 				require.Equal(t, api.OutcomeAllowed, resolution.Outcome)
@@ -60,26 +60,19 @@ func testRules(t *testing.T, s *service) {
 		}
 		_, settled := s.raised(t, runs.NewID("session"), keyed("a1", one))
 		require.False(t, settled, "another session")
-		_, settled = s.raised(t, session, approval("a1"))
-		require.False(t, settled, "without keys there is nothing to allow it by")
-
-		choose(t, session, "session", keyed("a1", three))
-		_, settled = s.raised(t, session, keyed("a1", one+","+three))
-		require.True(t, settled, "two rules together")
 	})
 	t.Run("always: everywhere, and for ever", func(t *testing.T) {
 		t.Parallel()
-		mark := runs.NewID("key")
-		one, two := `"`+mark+`1"`, `"`+mark+`2"`
-		after := choose(t, runs.NewID("session"), "always", keyed("a1", one))
+		mark := runs.NewID("call")
+		after := choose(t, runs.NewID("session"), "always", keyed(mark, `"k"`))
 		rule, err := s.Store.Rule(t.Context(), after.Resume.Approvals[0].Resolution.Rule.RuleID)
 		require.NoError(t, err)
 		require.Equal(t, rules.AllSessions, rule.Rule.SessionID)
 		require.Zero(t, rule.Rule.ExpiresAtMs)
-		_, settled := s.raised(t, runs.NewID("session"), keyed("a1", one))
+		_, settled := s.raised(t, runs.NewID("session"), keyed(mark, `"k"`))
 		require.True(t, settled)
-		_, settled = s.raised(t, runs.NewID("session"), keyed("a1", one+","+two))
-		require.False(t, settled, "not all of its keys")
+		_, settled = s.raised(t, runs.NewID("session"), keyed(mark+"-2", `"k"`))
+		require.False(t, settled, "another call with the same key")
 	})
 	t.Run("once and deny write nothing", func(t *testing.T) {
 		t.Parallel()

@@ -141,7 +141,7 @@ export interface components {
             /** @description For the agent. */
             reason?: string;
             /**
-             * @description Writes a rule with the decision, for this session or for all: for the request's `pattern_keys` when it has any, else for the tool with exactly this input. Not together with `updated_input`.
+             * @description Writes a rule with the decision, for this session or for all: for the tool with exactly this input. Not together with `updated_input`.
              * @enum {string}
              */
             remember?: "session" | "always";

@@ -1,0 +1,137 @@
+package rules
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/rules/shellcmd"
+)
+
+// allowFault returns why a param of a rule that allows does not hold for a call. The text must match as
+// it stands, and must mean no other place and no further command than the rule spells out.
+func (r *Rule) allowFault(call *Call, name string) paramFault {
+	value, there := call.param(name)
+	if !there {
+		return paramMissing
+	}
+	match := globMatch{glob: r.Match.Params[name], text: value, folders: r.folders()}
+	kind, means := document.Kind(call.members[name]), meaningOf(r.ToolName, name)
+	if means == meansCommand {
+		match.folders = false
+	}
+	switch matches, decided := call.Budget.match(match); {
+	case !decided:
+		return paramUndecided
+	case !matches && kind == '0':
+		if number, is := canonicalNumber(match.glob); is && number == value {
+			return noFault
+		}
+		return paramDiffers
+	case !matches:
+		return paramDiffers
+	case kind != '"' && kind != '[' && kind != '{', means == meansProse && kind == '"':
+		return noFault
+	}
+	if !call.Budget.read(value) {
+		return paramUndecided
+	}
+	wild := strings.ContainsAny(match.glob, "*?")
+	switch {
+	case means == meansCommand:
+		if !wild {
+			return noFault
+		}
+		return call.uncoveredCommand(name, match, kind)
+	case climbs(value):
+		return paramClimbs
+	case !wild:
+		return noFault
+	case kind != '"':
+		match.spelled, match.globSpelled = spelledStructure(value), spelledStructure(match.glob)
+		if matches, _ := call.Budget.match(match); !matches {
+			return paramUncovered
+		}
+		return noFault
+	case means == meansText && commandLike.MatchString(match.glob):
+		return call.uncoveredCommand(name, match, kind)
+	case means == meansPath || strings.ContainsAny(match.glob, `/\`):
+		return call.uncoveredPlace(match)
+	}
+	return noFault
+}
+
+// folders reports whether "**/" of a rule that allows stands for no folder, too. It does unless the
+// rule was written before, when its text said less: a rule never comes to allow more than its text.
+func (r *Rule) folders() bool {
+	return !strings.Contains(r.Text, "** is any text)") && !strings.Contains(r.Text, "** is any text,")
+}
+
+// commandLike is a glob for texts that begin with a word that the rule spells out.
+var commandLike = regexp.MustCompile(`^[A-Za-z0-9_./-]+ +.*[*?]`)
+
+// uncoveredCommand returns why a wildcard of a glob that matches a command does not cover it.
+func (c *Call) uncoveredCommand(name string, match globMatch, kind byte) paramFault {
+	if kind != '"' {
+		// What an array is to a shell is not known here.
+		return paramUncovered
+	}
+	command := c.command(name, match.text)
+	if command == nil {
+		return paramUnread
+	}
+	match.spelled = command.Spelled()
+	if glob, err := shellcmd.Read(match.glob); err == nil {
+		match.globSpelled = glob.Spelled()
+	}
+	if matches, _ := c.Budget.match(match); !matches {
+		return paramUncovered
+	}
+	return noFault
+}
+
+// command returns a member read as a command, and nil when it is none.
+func (c *Call) command(name, text string) *shellcmd.Command {
+	command, known := c.commands[name]
+	if !known {
+		command, _ = shellcmd.Read(text)
+		c.commands[name] = command
+	}
+	return command
+}
+
+// uncoveredPlace returns why a wildcard of a glob that matches a path does not cover it.
+func (c *Call) uncoveredPlace(match globMatch) paramFault {
+	match.spelled, match.globSpelled = spelledPlace(match.text), spelledPlace(match.glob)
+	if matches, _ := c.Budget.match(match); !matches {
+		return paramUncovered
+	}
+	short := globMatch{glob: cleaned(match.glob), text: cleaned(match.text), folders: match.folders}
+	if matches, _ := c.Budget.match(short); !matches {
+		return paramUncovered
+	}
+	return noFault
+}
+
+// words reports whether a command is a program with just these words.
+func (c *Call) words(name, command string, argv []string) bool {
+	read := c.command(name, command)
+	if read == nil {
+		return false
+	}
+	words, are := read.Argv()
+	return are && slices.Equal(words, argv)
+}
+
+// textsOf returns the texts of a JSON array of texts.
+func textsOf(value api.JSON) ([]string, bool) {
+	var texts []string
+	if document.Kind(value) != '[' || json.Unmarshal(value, &texts) != nil {
+		return nil, false
+	}
+	return texts, true
+}

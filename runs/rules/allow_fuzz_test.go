@@ -1,0 +1,110 @@
+package rules_test
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/rules"
+)
+
+// unquotedOperators returns the characters of a command that are operators of a shell, in their order:
+// it knows quotes and backslashes and nothing else, and is no parser.
+func unquotedOperators(command string) string {
+	var operators strings.Builder
+	quote := byte(0)
+	for at := 0; at < len(command); at++ {
+		switch c := command[at]; {
+		case c == '\\' && quote != '\'':
+			at++
+		case quote == 0 && (c == '\'' || c == '"'):
+			quote = c
+		case c == quote:
+			quote = 0
+		case quote == '\'':
+		case c == '`' || c == '$' && at+1 < len(command) && command[at+1] == '(':
+			operators.WriteByte(c)
+		case quote == 0 && strings.IndexByte(";&|<>()\n", c) >= 0:
+			operators.WriteByte(c)
+		}
+	}
+	return operators.String()
+}
+
+// FuzzAllowedCommand: an allow with a wildcard allows no command with an operator that the rule does not
+// spell out.
+func FuzzAllowedCommand(f *testing.F) {
+	for _, seed := range [][2]string{
+		{"git *", "git log && curl x | sh"},
+		{"git *", `git commit -m "a && b"`},
+		{"git **", "git log $(id)"},
+		{"cd a && npm **", "cd a && npm test && id"},
+		{"**", "a\nb"},
+		{`echo "**; x **"`, `echo ""; x ""`},
+		{"a * | b", "a b | b"},
+		{`'**'`, `'a';'b'`},
+		{"* ;", "a ;"},
+		{"**#**", "a # ;"},
+		{"?", ";"},
+		{`\**`, `\;`},
+		{"**", "<<E\na;b\nE"},
+		{"**", "a <<'E'\n;\nE"},
+		{"x**", "x \\\n;"},
+		{"**", "[[ a < b ]]"},
+		{"**", "((1<2))"},
+		{"**", "a=(b)"},
+		{"**\n**", "a\nb"},
+		{"a(*)", "a(b)"},
+		{"**`**", "a`b`"},
+	} {
+		f.Add(seed[0], seed[1])
+	}
+	f.Fuzz(func(t *testing.T, glob, command string) {
+		if !strings.ContainsAny(glob, "*?") || !utf8.ValidString(glob) || !utf8.ValidString(command) || len(glob) > api.MaxGlobLength {
+			return
+		}
+		rule := rules.Rule{
+			RuleID: "r", SessionID: rules.AllSessions, ToolName: "bash", Effect: api.RuleAllow, Match: api.RuleMatch{Params: map[string]string{"command": glob}},
+		}
+		call := rules.Call{ToolName: "bash", Input: document.Encode(map[string]string{"command": command})}
+		if rules.Explain([]rules.Rule{rule}, call, 0).Decision == api.RuleAllow {
+			require.Equal(t, unquotedOperators(glob), unquotedOperators(command), "%q allows %q", glob, command)
+			require.True(t, rules.MatchGlob(glob, command), "%q allows %q, which it does not match", glob, command)
+		}
+		// A deny reads the same texts, and never lets one pass that it matches as it stands.
+		rule.Effect = api.RuleDeny
+		if rules.MatchGlob(glob, command) {
+			require.Equal(t, api.RuleDeny, rules.Explain([]rules.Rule{rule}, call, 0).Decision, "%q does not deny %q", glob, command)
+		}
+	})
+}
+
+// FuzzAllowedPath: an allow with a wildcard allows no path with a ".." segment, and only what lies where
+// its glob says.
+func FuzzAllowedPath(f *testing.F) {
+	for _, seed := range [][2]string{{"src/**", "src/../x"}, {"**/.env", ".env"}, {"src/*", `src/..\x`}, {"a/**/b", "a/b"}, {"**", "%2e%2e/x"}} {
+		f.Add(seed[0], seed[1])
+	}
+	f.Fuzz(func(t *testing.T, glob, path string) {
+		if !utf8.ValidString(glob) || !utf8.ValidString(path) || len(glob) > api.MaxGlobLength {
+			return
+		}
+		rule := rules.Rule{
+			RuleID: "r", SessionID: rules.AllSessions, ToolName: "read", Effect: api.RuleAllow, Match: api.RuleMatch{Params: map[string]string{"path": glob}},
+		}
+		call := rules.Call{ToolName: "read", Input: document.Encode(map[string]string{"path": path})}
+		if rules.Explain([]rules.Rule{rule}, call, 0).Decision == api.RuleAllow {
+			for segment := range strings.SplitSeq(strings.ReplaceAll(path, `\`, "/"), "/") {
+				require.NotEqual(t, "..", segment, "%q allows %q", glob, path)
+			}
+		}
+		rule.Effect = api.RuleDeny
+		if rules.MatchGlob(glob, path) {
+			require.Equal(t, api.RuleDeny, rules.Explain([]rules.Rule{rule}, call, 0).Decision, "%q does not deny %q", glob, path)
+		}
+	})
+}

@@ -1,0 +1,163 @@
+package rules
+
+import (
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+)
+
+// meaning is what the value of a member of an input means, by which globs are matched against it.
+type meaning int
+
+const (
+	// meansText is any text. It is looked at as a path, too, where a glob looks like one.
+	meansText meaning = iota
+	meansCommand
+	meansPath
+	// meansProse is text that people read, or the content of a file.
+	meansProse
+)
+
+func nameSet(names string) map[string]bool {
+	set := map[string]bool{}
+	for name := range strings.FieldsSeq(names) {
+		set[name] = true
+	}
+	return set
+}
+
+var (
+	commandNames = nameSet("command cmd commands commandline cmdline shellcommand bashcommand shcommand script shell bash sh exec run argv program")
+	pathNames    = nameSet(`path paths file files filename filenames filepath filepaths targetfile relativepath absolutepath relpath abspath
+		dir directory dirs directories folder folders notebookpath notebook uri uris url urls href link location root base basepath baseurl
+		source src destination dest dst target from to output outputpath outputfile out cwd workdir workingdirectory`)
+	proseNames = nameSet(`description reason explanation justification comment note notes summary title subject body message text content contents
+		newcontent filetext oldstring newstring oldstr newstr prompt question query search q label name`)
+	shellTools = nameSet("bash sh zsh fish shell exec execute terminal powershell pwsh console subprocess command commands cmd run")
+
+	// contextNames are members that change what any call does.
+	contextNames = nameSet(`cwd workdir workingdirectory currentdirectory dir directory chdir root chroot env environment environ envs
+		environmentvariables envvars variables host hostname remote container runas asuser asroot sudo elevated elevate privileged
+		sandbox sandboxpermissions sandboxpolicy dangerouslydisablesandbox disablesandbox unsandboxed withescalatedpermissions
+		escalate escalated shell shellpath interpreter executable stdin args arguments argv flags extraargs`)
+	// idleNames are members that do not change what a command does.
+	idleNames = nameSet(`description reason explanation justification comment note title summary timeout timeoutms timeoutsec timeoutseconds
+		timeoutmsec yieldtimems maxoutputtokens maxoutputlength maxoutputbytes maxoutput id callid toolcallid runinbackground isbackground background
+		login tty verbose`)
+)
+
+// folded returns a text as those comparisons take it that refuse: without differences of case, of
+// form, and of characters that nobody sees.
+func folded(text string) string {
+	if strings.ContainsFunc(text, func(r rune) bool { return r >= 0x80 || r == 0 }) {
+		text = strings.Map(func(r rune) rune {
+			if r == 0 || unicode.Is(unicode.Cf, r) || unicode.Is(unicode.Variation_Selector, r) {
+				return -1
+			}
+			return r
+		}, norm.NFKC.String(text))
+	}
+	return strings.ToLower(text)
+}
+
+var withoutJoints = strings.NewReplacer("_", "", "-", "", " ", "", ".", "")
+
+// foldedName returns the name of a member without differences of spelling.
+func foldedName(name string) string { return withoutJoints.Replace(folded(name)) }
+
+// meaningOf returns what a member of the input of a tool means.
+func meaningOf(tool, member string) meaning {
+	name := foldedName(member)
+	switch {
+	case commandNames[name]:
+		return meansCommand
+	case pathNames[name]:
+		return meansPath
+	case idleNames[name]:
+		return meansProse
+	case shellTool(tool):
+		return meansCommand
+	case proseNames[name]:
+		return meansProse
+	}
+	return meansText
+}
+
+// shellTool reports whether a tool runs commands, by the words of its name.
+func shellTool(tool string) bool {
+	var word strings.Builder
+	found := false
+	end := func() {
+		found = found || shellTools[strings.ToLower(word.String())]
+		word.Reset()
+	}
+	lower := false
+	for _, r := range tool {
+		if !unicode.IsLetter(r) || unicode.IsUpper(r) && lower {
+			end()
+		}
+		if unicode.IsLetter(r) {
+			word.WriteRune(r)
+		}
+		lower = unicode.IsLower(r)
+	}
+	end()
+	return found
+}
+
+// otherMember returns a member of the input that changes what the call does and that the rule, an
+// allow with params, does not name; "" for none.
+func (r *Rule) otherMember(call *Call) string {
+	ofCommand, ofPath := false, false
+	named := make(map[string]bool, len(r.Match.Params))
+	for name, glob := range r.Match.Params {
+		means := meaningOf(r.ToolName, name)
+		ofCommand = ofCommand || means == meansCommand
+		ofPath = ofPath || means == meansPath || means == meansText && strings.ContainsAny(glob, `/\`)
+		named[foldedName(name)] = true
+	}
+	for _, member := range sortedNames(call.members) {
+		name := foldedName(member)
+		_, exactly := r.Match.Params[member]
+		switch {
+		case exactly, !named[name] && saysNothing(call.members[member]):
+		case named[name], contextNames[name],
+			ofCommand && !idleNames[name] && !call.sameCommand(member, r),
+			ofPath && pathNames[name]:
+			if ofCommand && call.sameCommand(member, r) {
+				continue
+			}
+			return member
+		}
+	}
+	return ""
+}
+
+func saysNothing(value api.JSON) bool {
+	switch string(value) {
+	case "null", `""`, "[]", "{}":
+		return true
+	}
+	return false
+}
+
+// sameCommand reports whether a member has the words of the command that the rule is about.
+func (c *Call) sameCommand(member string, r *Rule) bool {
+	if document.Kind(c.members[member]) != '[' {
+		return false
+	}
+	for name := range r.Match.Params {
+		if meaningOf(r.ToolName, name) != meansCommand {
+			continue
+		}
+		command, there := c.param(name)
+		if argv, are := textsOf(c.members[member]); there && are && c.words(name, command, argv) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,169 @@
+package rules
+
+import (
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/holdpoint/holdpoint/runs/rules/shellcmd"
+)
+
+// maxUnescaped is how often a text may be percent-encoded over.
+const maxUnescaped = 3
+
+// climbs reports whether a path, or a list of paths, has a ".." segment, also an encoded one.
+func climbs(text string) bool {
+	for range maxUnescaped {
+		for segment := range strings.FieldsFuncSeq(folded(text), func(r rune) bool { return strings.ContainsRune(`/\"`, r) }) {
+			if strings.Trim(segment, " \t\r\n\x00") == ".." || shellcmd.Climbs(segment) {
+				return true
+			}
+		}
+		plain, err := url.PathUnescape(text)
+		if err != nil || plain == text {
+			return false
+		}
+		text = plain
+	}
+	return true
+}
+
+// cleaned returns a path in its shortest form, with slashes for backslashes. A slash at its end stays.
+func cleaned(text string) string {
+	if text == "" {
+		return ""
+	}
+	text = strings.ReplaceAll(text, `\`, "/")
+	short := path.Clean(text)
+	if strings.HasSuffix(text, "/") && short != "/" {
+		short += "/"
+	}
+	return short
+}
+
+// absolute reports whether a path does not depend on a folder.
+func absolute(text string) bool {
+	return strings.HasPrefix(text, "/") || strings.HasPrefix(text, "~") || len(text) > 2 && text[1] == ':' && text[2] == '/'
+}
+
+// placeForms returns the texts by which a path is compared where that refuses: as it is, and all that
+// programs may take it for. The folder is the one from which it is relative, empty when unknown.
+func placeForms(text, folder string) []string {
+	var forms []string
+	add := func(form string) {
+		if form = folded(form); !slices.Contains(forms, form) {
+			forms = append(forms, form)
+		}
+	}
+	place := func(text string) {
+		add(text)
+		short := cleaned(strings.TrimSpace(text))
+		add(short)
+		if short == "" {
+			return
+		}
+		bare := strings.TrimSuffix(short, "/")
+		add(bare)
+		add(bare + "/")
+		add(withoutTails(bare))
+		if folder != "" && !absolute(short) {
+			add(cleaned(folder + "/" + short))
+		}
+	}
+	text = shellcmd.Scrub(text)
+	place(text)
+	for plain := range unescaped(text) {
+		place(plain)
+		if local, is := strings.CutPrefix(plain, "file://"); is {
+			place("/" + strings.TrimLeft(strings.TrimPrefix(local, "localhost"), "/"))
+		}
+		if before, _, cut := strings.Cut(plain, "\x00"); cut {
+			place(before)
+		}
+	}
+	return forms
+}
+
+// unescaped yields a text, and what it is when its percent-encoding is taken off.
+func unescaped(text string) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for range maxUnescaped {
+			if !yield(text) {
+				return
+			}
+			plain, err := url.PathUnescape(text)
+			if err != nil || plain == text {
+				return
+			}
+			text = plain
+		}
+	}
+}
+
+// withoutTails cuts from each segment what some systems leave out of a name: dots and blanks at its
+// end, and the name of a stream.
+func withoutTails(text string) string {
+	segments := strings.Split(text, "/")
+	for i, segment := range segments {
+		if drive := i == 0 && len(segment) == 2; !drive {
+			segment, _, _ = strings.Cut(segment, ":")
+		}
+		if short := strings.TrimRight(segment, ". "); short != "" {
+			segments[i] = short
+		}
+	}
+	return strings.Join(segments, "/")
+}
+
+// placeGlobs returns the globs by which a glob for paths refuses. Those of relative hold of absolute
+// paths alone.
+func placeGlobs(glob string) (globs, relative []string) {
+	glob = folded(glob)
+	short := cleaned(glob)
+	globs = []string{glob}
+	if short != glob {
+		globs = append(globs, short)
+	}
+	if !absolute(short) && !strings.HasPrefix(short, "*") && short != "" {
+		relative = []string{"**/" + short}
+	}
+	return globs, relative
+}
+
+// spelledPlace returns which bytes of a path a wildcard must not cover: invisible characters, and what
+// ends or changes the host of a URL.
+func spelledPlace(text string) []bool {
+	spelled := make([]bool, len(text))
+	host, inHost := strings.Index(text, "://"), false
+	for at, r := range text {
+		switch {
+		case host >= 0 && at == host+3:
+			inHost = r != '/'
+		case inHost && r == '/':
+			inHost = false
+		}
+		if r < ' ' || r == 0x7f || folded(string(r)) == "" || inHost && strings.ContainsRune(`?#@\`, r) {
+			spelled[at] = true
+		}
+	}
+	return spelled
+}
+
+// spelledStructure returns which bytes of a JSON text a wildcard must not cover: all outside of its
+// texts, and their quotes.
+func spelledStructure(text string) []bool {
+	spelled := make([]bool, len(text))
+	inText := false
+	for at := 0; at < len(text); at++ {
+		switch {
+		case text[at] == '"':
+			spelled[at], inText = true, !inText
+		case inText && text[at] == '\\':
+			at++
+		case !inText:
+			spelled[at] = true
+		}
+	}
+	return spelled
+}

@@ -1,0 +1,245 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/rules/shellcmd"
+)
+
+// refusingTexts are the texts by which a deny or an ask looks at a member of an input, folded.
+type refusingTexts struct {
+	texts []string
+	// unread says that not all are known: the rule applies.
+	unread bool
+	// unknown says that parts of the texts are unknown.
+	unknown bool
+}
+
+func (t *refusingTexts) add(text string) {
+	if text = folded(text); !slices.Contains(t.texts, text) {
+		t.texts = append(t.texts, text)
+		t.unknown = t.unknown || shellcmd.HasUnknown(text)
+	}
+}
+
+// refusingGlobs are the globs by which a deny or an ask looks at the same texts. They are made when the
+// first call needs them.
+type refusingGlobs struct {
+	once     sync.Once
+	globs    []string
+	relative []string // hold of absolute paths alone
+}
+
+// preparedGlobs are those of rules that deny or ask, by rule and param.
+type preparedGlobs map[*Rule]map[string]*refusingGlobs
+
+func (p preparedGlobs) add(rule *Rule) {
+	if rule.Effect == api.RuleAllow || len(rule.Match.Params) == 0 {
+		return
+	}
+	p[rule] = make(map[string]*refusingGlobs, len(rule.Match.Params))
+	for name := range rule.Match.Params {
+		p[rule][name] = &refusingGlobs{}
+	}
+}
+
+// of makes the globs of a param.
+func (g *refusingGlobs) of(tool, name, glob string) {
+	g.once.Do(func() {
+		if meaningOf(tool, name) != meansCommand {
+			g.globs, g.relative = placeGlobs(glob)
+			return
+		}
+		for _, form := range []string{glob, strings.Join(strings.Fields(glob), " "), shellcmd.PlainGlob(glob)} {
+			form = folded(form)
+			for _, form := range []string{starred(form), starred(strings.ReplaceAll(form, " **/", " "))} {
+				if form != "" && !slices.Contains(g.globs, form) || len(g.globs) == 0 {
+					g.globs = append(g.globs, form)
+				}
+			}
+		}
+	})
+}
+
+// starred makes each star of a glob one that takes slashes: in a command they part no segments.
+func starred(glob string) string {
+	var wide strings.Builder
+	for at := 0; at < len(glob); at++ {
+		wide.WriteByte(glob[at])
+		if glob[at] == '*' && (at == 0 || glob[at-1] != '*') {
+			wide.WriteByte('*')
+		}
+	}
+	return wide.String()
+}
+
+// refusalFault returns why a param of a rule that denies or asks does not hold for a call. It holds when
+// any member of about that name does, in any of the forms that a program may take it for.
+func (r *Rule) refusalFault(call *Call, name string) paramFault {
+	call.decode()
+	members := call.folded[foldedName(name)]
+	if len(members) == 0 {
+		return paramMissing
+	}
+	globs := call.prepared[r][name]
+	if globs == nil {
+		globs = &refusingGlobs{}
+		if !call.Budget.read(r.Match.Params[name]) {
+			return noFault
+		}
+	}
+	globs.of(r.ToolName, name, r.Match.Params[name])
+	for _, member := range members {
+		if call.refuses(globs, member) || call.isNumber(member, r.Match.Params[name]) {
+			return noFault
+		}
+	}
+	return paramDiffers
+}
+
+func (c *Call) isNumber(member, glob string) bool {
+	if document.Kind(c.members[member]) != '0' {
+		return false
+	}
+	value, there := c.param(member)
+	number, is := canonicalNumber(glob)
+	return there && is && number == value
+}
+
+func (c *Call) refuses(globs *refusingGlobs, member string) bool {
+	looked := c.refusingTexts(member)
+	if looked.unread {
+		return true
+	}
+	for _, text := range looked.texts {
+		for _, glob := range globs.globs {
+			if matches, decided := c.Budget.match(globMatch{glob: glob, text: text, folders: true}); matches || !decided {
+				return true
+			}
+		}
+		if !absolute(text) {
+			continue
+		}
+		for _, glob := range globs.relative {
+			if matches, decided := c.Budget.match(globMatch{glob: glob, text: text, folders: true}); matches || !decided {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// refusingTexts returns the texts by which a member is looked at.
+func (c *Call) refusingTexts(member string) *refusingTexts {
+	if known := c.refusing[member]; known != nil {
+		return known
+	}
+	looked := &refusingTexts{}
+	c.refusing[member] = looked
+	value, there := c.param(member)
+	if !there || !c.Budget.read(value) {
+		looked.unread = true
+		return looked
+	}
+	command := meaningOf(c.ToolName, member) == meansCommand
+	looked.add(shellcmd.Scrub(value))
+	texts := []string{value}
+	if kind := document.Kind(c.members[member]); kind != '"' {
+		texts = leaves(c.members[member], nil)
+		if argv, are := textsOf(c.members[member]); command && are {
+			looked.parts(shellcmd.ArgvParts(argv))
+			texts = nil
+		}
+	}
+	for _, text := range texts {
+		looked.add(strings.Join(strings.Fields(shellcmd.Scrub(text)), " "))
+		switch {
+		case !command:
+			for _, form := range placeForms(text, c.folder(member)) {
+				looked.add(form)
+			}
+		case strings.TrimSpace(text) != "":
+			c.lookAtCommand(looked, member, text)
+		}
+	}
+	return looked
+}
+
+// lookAtCommand adds the parts of a command, with the arguments that stand in another member.
+func (c *Call) lookAtCommand(looked *refusingTexts, member, text string) {
+	text = shellcmd.Scrub(text)
+	command, err := shellcmd.Read(text)
+	if err != nil {
+		looked.unread = true
+		return
+	}
+	looked.parts(command.Parts())
+	for _, name := range []string{"args", "arguments", "argv"} {
+		for _, other := range c.folded[name] {
+			argv, are := textsOf(c.members[other])
+			if !are && document.Kind(c.members[other]) == '"' {
+				arguments, _ := c.param(other)
+				argv, are = strings.Fields(arguments), true
+			}
+			if are && other != member {
+				looked.parts(shellcmd.ArgvParts(append(strings.Fields(text), argv...)))
+			}
+		}
+	}
+}
+
+func (t *refusingTexts) parts(texts []string, all bool) {
+	t.unread = t.unread || !all
+	seen := make(map[string]bool, len(texts))
+	for _, text := range texts {
+		if text = folded(text); !seen[text] {
+			seen[text] = true
+			t.texts = append(t.texts, text)
+			t.unknown = t.unknown || shellcmd.HasUnknown(text)
+		}
+	}
+}
+
+// folder returns the folder that the call names for its relative paths, empty for none.
+func (c *Call) folder(member string) string {
+	for _, name := range []string{"cwd", "workdir", "workingdirectory", "root", "basepath"} {
+		for _, other := range c.folded[name] {
+			if text, there := c.param(other); there && other != member && absolute(cleaned(text)) {
+				return text
+			}
+		}
+	}
+	return ""
+}
+
+// leaves returns the texts that stand anywhere in a value.
+func leaves(value api.JSON, found []string) []string {
+	switch document.Kind(value) {
+	case '"':
+		var text string
+		if json.Unmarshal(value, &text) == nil {
+			found = append(found, text)
+		}
+	case '[':
+		var items []api.JSON
+		if json.Unmarshal(value, &items) == nil {
+			for _, item := range items {
+				found = leaves(item, found)
+			}
+		}
+	case '{':
+		var members map[string]api.JSON
+		if json.Unmarshal(value, &members) == nil {
+			for _, name := range sortedNames(members) {
+				found = leaves(members[name], found)
+			}
+		}
+	}
+	return found
+}

@@ -1,0 +1,215 @@
+package shellcmd
+
+import (
+	"slices"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+const (
+	// maxParts and maxPartBytes bound what [Command.Parts] returns.
+	maxParts     = 4096
+	maxPartBytes = 1 << 20
+	// maxCarried bounds how deeply a command may stand in a word of another.
+	maxCarried = 4
+)
+
+// Parts returns each command that may run: without quotes, assignments and redirections, its words
+// one blank apart; without the programs that only run it; and those that stand in words of shells
+// and their like. Lists and commands with redirections are among them as a formatter prints them.
+// It returns false when there are too many.
+func (c *Command) Parts() ([]string, bool) {
+	parts := &collected{}
+	parts.read(c, maxCarried)
+	return parts.texts, !parts.tooMany
+}
+
+// ArgvParts returns the parts of a program that is started with its arguments, as [Command.Parts]
+// returns those of a command.
+func ArgvParts(argv []string) ([]string, bool) {
+	parts := &collected{}
+	words := make([]string, len(argv))
+	for i, word := range argv {
+		words[i] = Scrub(word)
+	}
+	parts.call(words, maxCarried)
+	return parts.texts, !parts.tooMany
+}
+
+type collected struct {
+	texts   []string
+	bytes   int
+	tooMany bool
+}
+
+func (p *collected) add(text string) {
+	if p.tooMany || text == "" {
+		return
+	}
+	if p.bytes += len(text); p.bytes > maxPartBytes || len(p.texts) == maxParts {
+		p.tooMany = true
+		return
+	}
+	p.texts = append(p.texts, text)
+}
+
+func (p *collected) read(c *Command, depth int) {
+	inner := map[*syntax.Stmt]bool{}
+	syntax.Walk(c.file, func(node syntax.Node) bool {
+		if p.tooMany {
+			return false
+		}
+		switch node := node.(type) {
+		case *syntax.Stmt:
+			p.statement(node, inner, depth)
+		case *syntax.CallExpr:
+			p.call(wordTexts(node), depth)
+		case *syntax.BinaryCmd:
+			if (node.Op == syntax.Pipe || node.Op == syntax.PipeAll) && runsText(node.Y) {
+				p.piped(node.X, depth)
+			}
+		}
+		return true
+	})
+}
+
+// statement adds a statement as it is printed, unless it is a call and nothing else, or stands in
+// another that is printed.
+func (p *collected) statement(s *syntax.Stmt, inner map[*syntax.Stmt]bool, depth int) {
+	if list, is := s.Cmd.(*syntax.BinaryCmd); is {
+		pipes := func(one *syntax.BinaryCmd) bool { return one.Op == syntax.Pipe || one.Op == syntax.PipeAll }
+		for _, side := range []*syntax.Stmt{list.X, list.Y} {
+			if under, is := side.Cmd.(*syntax.BinaryCmd); is && pipes(under) == pipes(list) {
+				inner[side] = true
+			}
+		}
+	}
+	for _, redirection := range s.Redirs {
+		if runsText(s) && redirection.Hdoc != nil {
+			p.carried(wordText(redirection.Hdoc, false), depth)
+		}
+		if runsText(s) && redirection.Op == syntax.WordHdoc {
+			p.carried(wordText(redirection.Word, false), depth)
+		}
+	}
+	call, calls := s.Cmd.(*syntax.CallExpr)
+	if inner[s] || calls && len(s.Redirs) == 0 && len(call.Assigns) == 0 {
+		return
+	}
+	p.add(printed(s))
+}
+
+func printed(node syntax.Node) string {
+	var text strings.Builder
+	if syntax.NewPrinter(syntax.SingleLine(true)).Print(&text, node) != nil {
+		return ""
+	}
+	return strings.TrimSpace(Scrub(text.String()))
+}
+
+func wordTexts(call *syntax.CallExpr) []string {
+	words := make([]string, 0, len(call.Args))
+	for _, word := range call.Args {
+		words = append(words, wordText(word, true))
+	}
+	return words
+}
+
+// call adds a program with its words, and what it runs among them.
+func (p *collected) call(words []string, depth int) {
+	if len(words) == 0 {
+		return
+	}
+	p.command(words)
+	name := programName(words[0])
+	if !wrappers[name] && !HasUnknown(words[0]) {
+		return
+	}
+	for i := 1; i < len(words) && !p.tooMany; i++ {
+		p.command(words[i:])
+		if name == "xargs" || name == "parallel" {
+			p.add(strings.Join(words[i:], " ") + " " + string(UnknownText))
+		}
+		word := words[i]
+		if _, value, assigns := strings.Cut(word, "="); assigns && name == "alias" {
+			word = value
+		}
+		if strings.ContainsAny(word, " \t\n;|&<>()$`") {
+			p.carried(word, depth)
+		}
+	}
+	if len(words) > 2 && (joiners[name] || HasUnknown(words[0])) {
+		p.carried(strings.Join(words[1:], " "), depth)
+	}
+}
+
+// command adds a command by the name and by the path of its program.
+func (p *collected) command(words []string) {
+	text := strings.Join(words, " ")
+	p.add(text)
+	if name := programName(words[0]); name != words[0] && name != "" {
+		p.add(name + text[len(words[0]):])
+	}
+}
+
+// carried adds the parts of a command that stands in a word. Where that is none, its lines are parts:
+// a shell runs those before the one that it cannot read.
+func (p *collected) carried(text string, depth int) {
+	if depth == 0 {
+		p.tooMany = true
+		return
+	}
+	command, err := Read(text)
+	if err != nil {
+		for line := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune("\n;|&", r) }) {
+			p.add(strings.Join(strings.Fields(line), " "))
+		}
+		return
+	}
+	p.read(command, depth-1)
+}
+
+// piped adds what a command prints for a shell to run, as far as it stands in its words.
+func (p *collected) piped(from *syntax.Stmt, depth int) {
+	syntax.Walk(from, func(node syntax.Node) bool {
+		if call, is := node.(*syntax.CallExpr); is && len(call.Args) > 1 {
+			words := wordTexts(call)
+			p.carried(strings.Join(words[1:], " "), depth)
+			for _, word := range words[1:] {
+				if strings.ContainsAny(word, " \t\n;|&") {
+					p.carried(word, depth)
+				}
+			}
+		}
+		return !p.tooMany
+	})
+}
+
+// runsText reports whether a statement is a program that runs what it reads.
+func runsText(s *syntax.Stmt) bool {
+	call, is := s.Cmd.(*syntax.CallExpr)
+	return is && slices.ContainsFunc(call.Args, func(word *syntax.Word) bool {
+		text := wordText(word, true)
+		return HasUnknown(text) || shells[programName(text)] || programName(text) == "xargs"
+	})
+}
+
+// PlainGlob returns a glob over commands as [Command.Parts] returns commands, and "" when it is not one
+// command. Its wildcards stay what they are.
+func PlainGlob(glob string) string {
+	command, err := Read(glob)
+	if err != nil || len(command.file.Stmts) != 1 {
+		return ""
+	}
+	statement := command.file.Stmts[0]
+	call, calls := statement.Cmd.(*syntax.CallExpr)
+	if !calls || len(statement.Redirs) > 0 || len(call.Assigns) > 0 || statement.Background || statement.Negated {
+		return printed(statement)
+	}
+	words := make([]string, 0, len(call.Args))
+	for _, word := range call.Args {
+		words = append(words, wordText(word, false))
+	}
+	return strings.Join(words, " ")
+}

@@ -1,0 +1,172 @@
+package shellcmd
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// Spelled returns which bytes of the command a wildcard must not cover. All but these are plain:
+// words, quoted or not, and the blanks between them. Operators, redirections, substitutions,
+// expansions, assignments, line breaks, comments, and words that carry a command for another
+// program are not plain, nor are words with a ".." segment or with invisible characters.
+func (c *Command) Spelled() []bool {
+	m := &marking{text: c.text, spelled: make([]bool, len(c.text))}
+	for i := range m.spelled {
+		m.spelled[i] = true
+	}
+	m.statements(c.file.Stmts)
+	return m.spelled
+}
+
+type marking struct {
+	text    string
+	spelled []bool
+}
+
+func (m *marking) statements(all []*syntax.Stmt) {
+	for _, one := range all {
+		m.statement(one)
+	}
+}
+
+func (m *marking) statement(s *syntax.Stmt) {
+	switch command := s.Cmd.(type) {
+	case *syntax.CallExpr:
+		m.call(command)
+	case *syntax.BinaryCmd:
+		m.statement(command.X)
+		m.statement(command.Y)
+	case *syntax.Subshell:
+		m.statements(command.Stmts)
+	case *syntax.Block:
+		m.statements(command.Stmts)
+	}
+	for _, redirection := range s.Redirs {
+		if redirection.Word != nil && redirection.Hdoc == nil {
+			m.word(redirection.Word)
+		}
+	}
+}
+
+func (m *marking) call(call *syntax.CallExpr) {
+	wraps := len(call.Args) > 0 && wrappers[programName(wordText(call.Args[0], false))]
+	for i, word := range call.Args {
+		if i > 0 {
+			m.blanks(offset(call.Args[i-1].End()), offset(word.Pos()))
+		}
+		if !wraps || i > 0 && !carries(wordText(word, false)) {
+			m.word(word)
+		}
+	}
+	for _, assign := range call.Assigns {
+		if assign.Value != nil && assign.Array == nil {
+			m.word(assign.Value)
+		}
+	}
+}
+
+// carries reports whether a word of a program that runs others may hold a command, or name one
+// that runs others in turn.
+func carries(word string) bool {
+	return strings.ContainsAny(word, " \t\n;|&<>()$`\"'\\") || wrappers[programName(word)] ||
+		strings.HasPrefix(word, "-exec") || strings.HasPrefix(word, "-ok") || strings.HasPrefix(word, "-delete") || strings.HasPrefix(word, "-fprint")
+}
+
+func (m *marking) blanks(from, to int) {
+	if from > to || strings.Trim(m.text[from:to], " \t") != "" {
+		return
+	}
+	m.plain(from, to)
+}
+
+func (m *marking) plain(from, to int) {
+	for at := from; at < to; at++ {
+		m.spelled[at] = false
+	}
+}
+
+func (m *marking) word(word *syntax.Word) {
+	if Climbs(wordText(word, false)) {
+		return
+	}
+	for _, part := range word.Parts {
+		from, to := offset(part.Pos()), offset(part.End())
+		switch part := part.(type) {
+		case *syntax.Lit:
+			m.literal(part)
+		case *syntax.SglQuoted:
+			if !part.Dollar {
+				m.runes(from, to, quotedRune)
+			}
+		case *syntax.DblQuoted:
+			if part.Dollar {
+				continue
+			}
+			m.plain(from, from+1)
+			m.plain(to-1, to)
+			for _, inner := range part.Parts {
+				if inner, is := inner.(*syntax.Lit); is {
+					m.runes(offset(inner.Pos()), offset(inner.End()), quotedRune)
+				}
+			}
+		}
+	}
+}
+
+func (m *marking) literal(part *syntax.Lit) {
+	from, to := offset(part.Pos()), offset(part.End())
+	// A place that is not the part's own is left as it is.
+	if from > to || to > len(m.text) || m.text[from:to] != part.Value || bracesExpand(part.Value) {
+		return
+	}
+	m.runes(from, to, bareRune)
+}
+
+// runes marks those characters as plain for which it is true.
+func (m *marking) runes(from, to int, plain func(rune) bool) {
+	for at := from; at < to; {
+		r, size := utf8.DecodeRuneInString(m.text[at:to])
+		if plain(r) {
+			m.plain(at, at+size)
+		}
+		at += size
+	}
+}
+
+// bareRune reports whether a character outside of quotes shows what it is.
+func bareRune(r rune) bool {
+	if r < utf8.RuneSelf {
+		return r >= ' ' && r != 0x7f || r == '\t'
+	}
+	return unicode.IsLetter(r) || unicode.IsNumber(r) || unicode.IsMark(r)
+}
+
+func quotedRune(r rune) bool {
+	return r != utf8.RuneError && (unicode.IsPrint(r) || r == '\n' || r == '\t')
+}
+
+// bracesExpand reports whether a text outside of quotes may stand for several words.
+func bracesExpand(text string) bool {
+	open := strings.IndexByte(text, '{')
+	if open < 0 {
+		return false
+	}
+	rest := text[open:]
+	return strings.Contains(rest, ",") || strings.Contains(rest, "..")
+}
+
+func offset(pos syntax.Pos) int { return int(pos.Offset()) } //nolint:gosec // at most MaxLength
+
+// Climbs reports whether a word has a ".." segment: by itself, behind a flag, or behind what
+// separates paths.
+func Climbs(word string) bool {
+	for segment := range strings.FieldsFuncSeq(word, func(r rune) bool { return strings.ContainsRune("/\\=:,;\n\t ", r) }) {
+		if segment == ".." || len(segment) == 4 && segment[0] == '-' && segment[2:] == ".." {
+			return true
+		}
+	}
+	return false
+}

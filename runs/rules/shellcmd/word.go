@@ -1,0 +1,121 @@
+package shellcmd
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+const (
+	// UnknownText stands in a part for a text that the command does not show, such as the value
+	// of a variable: any text, of any number of words.
+	UnknownText = '\uFDD0'
+	// UnknownWord stands for such a text without blanks.
+	UnknownWord = '\uFDD1'
+)
+
+// Scrub replaces the characters that stand for unknown texts.
+func Scrub(text string) string {
+	return strings.NewReplacer(string(UnknownText), "\uFFFD", string(UnknownWord), "\uFFFD").Replace(text)
+}
+
+// HasUnknown reports whether a part has an unknown text.
+func HasUnknown(part string) bool {
+	return strings.ContainsAny(part, string(UnknownText)+string(UnknownWord))
+}
+
+// wordText returns a word without its quotes. With patterns, unquoted *, ? and [ are unknown
+// texts, because the shell replaces them with names of files.
+func wordText(word *syntax.Word, patterns bool) string {
+	var text strings.Builder
+	for _, part := range word.Parts {
+		writePart(&text, part, patterns)
+	}
+	return text.String()
+}
+
+func writePart(text *strings.Builder, part syntax.WordPart, patterns bool) {
+	switch part := part.(type) {
+	case *syntax.Lit:
+		writeLiteral(text, part.Value, patterns)
+	case *syntax.SglQuoted:
+		if part.Dollar {
+			text.WriteRune(UnknownText)
+			return
+		}
+		text.WriteString(part.Value)
+	case *syntax.DblQuoted:
+		for _, inner := range part.Parts {
+			writeQuoted(text, inner)
+		}
+	case *syntax.ArithmExp, *syntax.ProcSubst, *syntax.ExtGlob:
+		text.WriteRune(UnknownWord)
+	default:
+		text.WriteRune(UnknownText)
+	}
+}
+
+func writeLiteral(text *strings.Builder, value string, patterns bool) {
+	if patterns && bracesExpand(value) {
+		text.WriteRune(UnknownText)
+		return
+	}
+	for at := 0; at < len(value); at++ {
+		switch character := value[at]; {
+		case character == '\\' && at+1 < len(value):
+			at++
+			if value[at] != '\n' {
+				text.WriteByte(value[at])
+			}
+		case patterns && (character == '*' || character == '?' || character == '['):
+			text.WriteRune(UnknownWord)
+			if end := strings.IndexByte(value[at:], ']'); character == '[' && end > 0 {
+				at += end
+			}
+		default:
+			text.WriteByte(character)
+		}
+	}
+}
+
+func writeQuoted(text *strings.Builder, part syntax.WordPart) {
+	switch part := part.(type) {
+	case *syntax.Lit:
+		for at := 0; at < len(part.Value); at++ {
+			if part.Value[at] == '\\' && at+1 < len(part.Value) && strings.IndexByte("$`\"\\\n", part.Value[at+1]) >= 0 {
+				at++
+				if part.Value[at] == '\n' {
+					continue
+				}
+			}
+			text.WriteByte(part.Value[at])
+		}
+	case *syntax.ParamExp:
+		if part.Index != nil || part.Param != nil && part.Param.Value == "@" {
+			text.WriteRune(UnknownText)
+			return
+		}
+		text.WriteRune(UnknownWord)
+	default:
+		text.WriteRune(UnknownWord)
+	}
+}
+
+// Argv returns the words of the command when it is one program with its arguments and nothing else,
+// and shows them all.
+func (c *Command) Argv() ([]string, bool) {
+	if len(c.file.Stmts) != 1 {
+		return nil, false
+	}
+	call, calls := c.file.Stmts[0].Cmd.(*syntax.CallExpr)
+	if !calls || len(call.Assigns) > 0 || len(c.file.Stmts[0].Redirs) > 0 {
+		return nil, false
+	}
+	words := wordTexts(call)
+	for _, word := range words {
+		if HasUnknown(word) {
+			return nil, false
+		}
+	}
+	return words, true
+}
