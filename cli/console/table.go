@@ -85,6 +85,22 @@ func fit(widths []int, columns int, least []int) {
 // Fit shortens a printable text to so many columns of a terminal.
 func Fit(text string, columns int) string { return cutTo(text, columns) }
 
+// Wrap breaks a printable text into lines of at most so many columns. Nothing of it is left out.
+func Wrap(text string, columns int) []string {
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		from, used := 0, 0
+		for at, r := range line {
+			if used += runeWidth(r); used > columns && at > from {
+				lines = append(lines, line[from:at])
+				from, used = at, runeWidth(r)
+			}
+		}
+		lines = append(lines, line[from:])
+	}
+	return lines
+}
+
 // cutTo shortens a text to so many columns of a terminal.
 func cutTo(text string, columns int) string {
 	if widthOf(text) <= columns {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
@@ -22,11 +23,41 @@ type decisionForAll struct {
 	IdempotencyKey string `name:"idempotency-key" placeholder:"KEY" help:"Makes the call one that may be repeated; each run gets a key of its own, KEY:RUN."`
 }
 
-type approvalsAllowAll struct{ decisionForAll }
+type approvalsAllowAll struct {
+	decisionForAll
+	Yes bool `short:"y" help:"Allow without being asked, for scripts."`
+}
 
-// Run allows everything that it lists, and nothing that comes after.
+// Run allows everything that it lists, and nothing that comes after. Nothing is allowed before the person has seen
+// the list and said so.
 func (c *approvalsAllowAll) Run(ctx context.Context, terminal *console.Console) error {
-	return c.decide(ctx, terminal, api.ApprovalResolution{Behavior: api.BehaviorAllow, Justification: c.Justification})
+	asked := func(items []api.PendingApprovalView) error {
+		if len(items) == 0 || c.Yes {
+			return nil
+		}
+		sessions := map[string]bool{}
+		for i := range items {
+			sessions[items[i].SessionID] = true
+		}
+		question := fmt.Sprintf("Allow %s in %s? [y/N] ", console.Count(len(items), "request"), console.Count(len(sessions), "session"))
+		return confirm(terminal, false, listed(items), question, "nothing was decided")
+	}
+	return c.decide(ctx, terminal, api.ApprovalResolution{Behavior: api.BehaviorAllow, Justification: c.Justification}, asked)
+}
+
+// listed shows requests whole, printable, one under the other.
+func listed(items []api.PendingApprovalView) string {
+	var out strings.Builder
+	for i := range items {
+		request := &items[i].Request
+		fmt.Fprintf(&out, "%d. %s (request %s, session %s)\n", i+1, console.Printable(request.ToolName, false), request.ID, items[i].SessionID)
+		for _, text := range []string{console.Indented(request.Input), request.Description, request.Reason} {
+			if text != "" {
+				out.WriteString("   " + strings.ReplaceAll(console.Printable(text, true), "\n", "\n   ") + "\n")
+			}
+		}
+	}
+	return strings.TrimSuffix(out.String(), "\n")
 }
 
 type approvalsDenyAll struct {
@@ -38,7 +69,7 @@ type approvalsDenyAll struct {
 func (c *approvalsDenyAll) Run(ctx context.Context, terminal *console.Console) error {
 	return c.decide(ctx, terminal, api.ApprovalResolution{
 		Behavior: api.BehaviorDeny, Reason: c.Reason, Justification: c.Justification,
-	})
+	}, func([]api.PendingApprovalView) error { return nil })
 }
 
 // allResult is what allow-all and deny-all print.
@@ -60,20 +91,23 @@ type failedRun struct {
 	Error string `json:"error"`
 }
 
-// decide sends one batch for each run. A batch is all or none, and a batch that fails
-// leaves the others alone.
-func (c *decisionForAll) decide(ctx context.Context, terminal *console.Console, resolution api.ApprovalResolution) error {
+// decide sends one batch for each run, of what it has listed and asked about. A batch is all or none, and a batch
+// that fails leaves the others alone.
+func (c *decisionForAll) decide(ctx context.Context, terminal *console.Console, resolution api.ApprovalResolution, asked func([]api.PendingApprovalView) error) error {
 	return c.Call(func(opened *client.Client) error {
+		open := approvalFilter{c.ofSession}
+		items, err := open.read(ctx, opened)
+		if err != nil {
+			return err
+		}
 		if c.DryRun {
-			open := approvalFilter{c.ofSession}
-			items, err := open.read(ctx, opened)
-			if err != nil {
-				return err
-			}
 			terminal.Say("nothing was decided; it would be %s", console.Count(len(items), "request"))
 			return open.table().print(terminal, c.JSON, items)
 		}
-		result, err := c.decideRuns(ctx, opened, resolution)
+		if err := asked(items); err != nil {
+			return err
+		}
+		result, err := c.decideRuns(ctx, opened, items, resolution)
 		if err != nil {
 			return err
 		}
@@ -83,11 +117,7 @@ func (c *decisionForAll) decide(ctx context.Context, terminal *console.Console, 
 
 // decideRuns gives the decision to each run. It stops only when the service does not
 // answer or ctx ends.
-func (c *decisionForAll) decideRuns(ctx context.Context, opened *client.Client, resolution api.ApprovalResolution) (*allResult, error) {
-	items, err := collect(opened.AllApprovals(ctx, client.PendingListParams{SessionID: c.SessionID}), 0)
-	if err != nil {
-		return nil, err
-	}
+func (c *decisionForAll) decideRuns(ctx context.Context, opened *client.Client, items []api.PendingApprovalView, resolution api.ApprovalResolution) (*allResult, error) {
 	var order []string
 	requests := map[string][]api.PendingApprovalView{}
 	for _, item := range items {

@@ -26,6 +26,14 @@ func (i *item) handle() string {
 	return i.question.Handle
 }
 
+// key names what is read: the request with this input.
+func (i *item) key() string {
+	if i.approval != nil {
+		return i.approval.Handle + " " + i.approval.InputDigest
+	}
+	return i.question.Handle
+}
+
 // about says what is asked, in one text.
 func (i *item) about() string {
 	if i.approval != nil {

@@ -26,8 +26,13 @@ type screen struct {
 	// a key that is pressed while the list changes must not act on another request.
 	chosen string
 	whole  bool
-	note   string
-	live   bool
+	// from is the first line of the whole text that is shown.
+	from int
+	// read is how many lines of a request's text were on the screen, from the first on, by handle and digest. A
+	// request is allowed when all were. Another width makes other lines.
+	read map[string]int
+	note string
+	live bool
 
 	width, height int
 	// ended is why the stream cannot go on.
@@ -51,7 +56,7 @@ func (s *screen) Init() tea.Cmd { return tick() }
 func (s *screen) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 	switch message := message.(type) {
 	case tea.WindowSizeMsg:
-		s.width, s.height = message.Width, message.Height
+		s.width, s.height, s.read = message.Width, message.Height, nil
 	case ticked:
 		return s, tick()
 	case streamEnded:
@@ -87,7 +92,7 @@ func (s *screen) take(event *client.StreamEvent) {
 		if chosen == nil || s.place() >= 0 {
 			return
 		}
-		s.chosen, s.whole = "", false
+		s.chosen, s.whole, s.from = "", false, 0
 		for _, resolution := range settled {
 			if resolution.RequestID == chosen.requestID {
 				s.note = console.Printable(fmt.Sprintf("%s was %s by %s, %s",
@@ -118,10 +123,20 @@ func (s *screen) press(key string) tea.Cmd {
 	case "q", "ctrl+c":
 		return tea.Quit
 	case "down", "j":
-		s.move(1)
+		s.down(1)
 	case "up", "k":
-		s.move(-1)
-	case "enter", "space":
+		s.down(-1)
+	case "pgdown":
+		s.down(s.page())
+	case "pgup":
+		s.down(-s.page())
+	case "space":
+		if s.whole && s.long() {
+			s.scroll(s.page())
+		} else {
+			s.whole = !s.whole
+		}
+	case "enter":
 		s.whole = !s.whole
 	case "a":
 		return s.decide("allowed", api.BehaviorAllow)
@@ -130,6 +145,17 @@ func (s *screen) press(key string) tea.Cmd {
 	}
 	return nil
 }
+
+// down goes on in the list, or in the text where that fills the screen.
+func (s *screen) down(by int) {
+	if s.whole && s.long() {
+		s.scroll(by)
+		return
+	}
+	s.move(by)
+}
+
+func (s *screen) scroll(by int) { s.from = min(max(s.from+by, 0), max(len(s.lines())-s.page(), 0)) }
 
 func (s *screen) move(by int) {
 	if len(s.items) == 0 {
@@ -144,7 +170,8 @@ func (s *screen) move(by int) {
 	default:
 		at = min(max(at+by, 0), len(s.items)-1)
 	}
-	s.chosen, s.note, s.whole = s.items[at].handle(), "", false
+	s.chosen, s.note, s.whole, s.from = s.items[at].handle(), "", false, 0
+	s.details() // it is drawn at once
 }
 
 // decide sends the decision about the very request that is shown as chosen.
@@ -156,6 +183,9 @@ func (s *screen) decide(what string, behavior api.Behavior) tea.Cmd {
 		return nil
 	case one.approval == nil:
 		s.note = "answer it with: " + console.Program() + " questions answer " + one.handle() + " --interactive"
+		return nil
+	case behavior == api.BehaviorAllow && s.read[one.key()] < len(s.lines()):
+		s.whole, s.note = true, "read it to the end to allow it: space or pgdown reads on"
 		return nil
 	}
 	s.note = "sending…"

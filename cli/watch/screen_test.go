@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	tea "charm.land/bubbletea/v2"
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -54,6 +55,35 @@ func TestAKeyNeverActsOnAnotherRequest(t *testing.T) {
 	s.take(&client.StreamEvent{Inbox: &api.InboxView{}})
 	require.Empty(t, s.chosen)
 	require.Contains(t, s.text(), "Nothing waits for you.")
+}
+
+// What does not fit on the screen is allowed after all of it was shown, and is denied at once.
+func TestWhatIsAllowedWasRead(t *testing.T) {
+	t.Parallel()
+	script := strings.Repeat("echo step\\n", 300) + strings.Repeat("x", 300) + "; rm -rf /srv"
+	s := screenOf(asked("a1", `{"command":"`+script+`"}`), asked("a2", `{"command":"ls"}`))
+	s.press("j")
+	require.NotContains(t, s.text(), "rm -rf")
+	require.Nil(t, s.press("a"), "it was not read")
+	for pages := 0; !strings.Contains(s.text(), "rm -rf"); pages++ {
+		require.Less(t, pages, 40)
+		require.LessOrEqual(t, strings.Count(s.text(), "\n"), s.height)
+		require.Nil(t, s.press("a"), "the end was not shown")
+		s.press("space")
+	}
+	require.NotNil(t, s.press("a"))
+
+	// Another width breaks it anew: it is read again.
+	s.Update(tea.WindowSizeMsg{Width: 60, Height: 20})
+	s.text()
+	require.Nil(t, s.press("a"))
+	require.NotNil(t, s.press("d"), "a denial needs no reading")
+
+	// Something short is on the screen as soon as it is chosen.
+	s.press("enter")
+	s.press("j")
+	require.Equal(t, "h-a2", s.chosen)
+	require.NotNil(t, s.press("a"))
 }
 
 func TestScreenShowsWhatImitatesAsWhatItIs(t *testing.T) {

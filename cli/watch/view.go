@@ -3,6 +3,7 @@ package watch
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	tea "charm.land/bubbletea/v2"
@@ -10,7 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/cli/console"
 )
 
-const keysHelp = "up/down choose · a allow · d deny · enter whole input · q leave"
+const keysHelp = "up/down choose · a allow · d deny · enter whole input · space reads on · q leave"
 
 // View implements tea.Model.
 func (s *screen) View() tea.View {
@@ -32,7 +33,7 @@ func (s *screen) text() string {
 		foot = append(foot, s.note)
 	}
 	details := s.details()
-	room := max(s.height-len(foot)-len(details)-4, 3)
+	room := max(s.height-len(foot)-len(details)-4, 1)
 	var out strings.Builder
 	out.WriteString(console.Fit(head, s.width) + "\n\n")
 	for _, line := range s.rows(room) {
@@ -74,28 +75,56 @@ func (s *screen) rows(room int) []string {
 	return lines
 }
 
-// details are what stands under the list: the reason of the chosen request and its input, whole when
-// that was asked for, as far as the screen goes.
-func (s *screen) details() []string {
+// lines are all that is read before the chosen request is allowed: who may not, why, and the whole input.
+func (s *screen) lines() []string {
 	one := s.current()
 	if one == nil || one.approval == nil {
 		return nil
 	}
 	var lines []string
+	add := func(text string, breaks bool) {
+		lines = append(lines, console.Wrap(console.Printable(text, breaks), max(s.width-1, 10))...)
+	}
 	if reason := one.approval.Reason; reason != "" {
-		lines = append(lines, "reason: "+console.Printable(reason, false))
+		add("reason: "+reason, false)
+	}
+	if description := one.approval.Description; description != "" {
+		add("description: "+description, false)
 	}
 	if one.approval.ExcludeRequester {
-		lines = append(lines, "whoever asked cannot allow it")
+		lines = append(lines, "Whoever asked for it cannot allow it.")
 	}
-	most := 1
-	text := console.Compact(one.approval.Input)
-	if s.whole {
-		text, most = console.Indented(one.approval.Input), max(s.height/2, 3)
+	add(console.Indented(one.approval.Input), true)
+	return lines
+}
+
+// beside is how many lines stand under the list at most; page is how many stand on a screen that shows one request alone.
+func (s *screen) beside() int { return max(s.height/2, 3) }
+func (s *screen) page() int   { return max(s.height-9, 1) }
+func (s *screen) long() bool  { return len(s.lines()) > s.beside() }
+
+// details are what stands under the list: the text of the chosen request as far as the screen goes, or the part of it
+// that is read. What is shown is noted.
+func (s *screen) details() []string {
+	one, lines := s.current(), s.lines()
+	if len(lines) == 0 {
+		return nil
 	}
-	input := strings.Split(console.Printable(text, true), "\n")
-	if len(input) > most {
-		input = append(input[:most], fmt.Sprintf("… %d more lines: %s approvals show %s", len(input)-most, console.Program(), one.handle()))
+	from, most := 0, s.beside()
+	if s.whole && s.long() {
+		s.scroll(0)
+		from, most = s.from, s.page()
 	}
-	return append(append(lines, input...), "")
+	to := min(from+most, len(lines))
+	if s.read == nil {
+		s.read = map[string]int{}
+	}
+	if from <= s.read[one.key()] {
+		s.read[one.key()] = max(s.read[one.key()], to)
+	}
+	shown := slices.Clone(lines[from:to])
+	if more := len(lines) - to; more > 0 {
+		shown = append(shown, fmt.Sprintf("… %s: enter shows them", console.Count(more, "more line")))
+	}
+	return append(shown, "")
 }

@@ -23,7 +23,7 @@ type Command struct {
 
 // Help returns what --help shows under the flags.
 func (c *Command) Help() string {
-	return `Keys: up and down (or k and j) choose, a allows, d denies, enter shows the whole input, q leaves. A request that somebody else has decided is never replaced by another one under your finger: choose again first.
+	return `Keys: up and down (or k and j) choose, a allows, d denies, enter shows the whole input, space and the page keys read on in it, q leaves. What does not fit on the screen is read to its end before it can be allowed. A request that somebody else has decided is never replaced by another one under your finger: choose again first.
 
 Without a terminal, and with --json, each event is one line of JSON; the first is a snapshot.`
 }

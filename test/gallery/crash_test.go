@@ -186,7 +186,7 @@ func crashDuringDecisions(t *testing.T, p *process) func(*testing.T, *process) {
 func TestGallery16AllowAllWithOneKey(t *testing.T) {
 	onServices(t, func(t *testing.T, s *service) {
 		const waiting = 12
-		allow := []string{"approvals", "allow-all", "--idempotency-key", "friday", "--server", s.replicas[0].URL}
+		allow := []string{"approvals", "allow-all", "--yes", "--idempotency-key", "friday", "--server", s.replicas[0].URL}
 		var runIDs []string
 		for i := range waiting {
 			runIDs = append(runIDs, fmt.Sprintf("run-%02d", i))

@@ -54,8 +54,8 @@ func (f *flows) imitation(t *testing.T) {
 	require.Empty(t, p.all(item, "status", says), "no status is made of an agent's words")
 	require.Len(t, p.all(nil, "list", "Waiting for you"), 1)
 	require.Less(t, len(item.text()), 16<<10, "a huge input is opened on demand")
-	item.find("button", "Allow").click()
-	item.status("Open the input first")
+	item.find("button", "Read to the end to allow")
+	require.Empty(t, p.all(item, "button", "Allow"))
 	item.find("button", "Show all (938 KB)").click()
 	p.until("the whole input", func() bool { return strings.Contains(item.text(), "rm -rf /") })
 	// The tree of roles and names takes seconds to make of so long a text: no more is asked by role.
@@ -93,6 +93,7 @@ func (f *flows) sleep(t *testing.T) {
 	// A page that was frozen has no tree of roles and names any more, so this looks at its text.
 	p.until("what was settled", func() bool { return strings.Contains(p.shown(), "Denied by user:local by the API") })
 	p.until("what came", func() bool { return strings.Contains(p.shown(), "during-sleep") })
+	p.calm()
 	p.eval(`([...document.querySelectorAll("li")].find(one => one.innerText.includes("during-sleep")).querySelector("button.allow").click(), "")`)
 	p.until("it is allowed", func() bool { return strings.Contains(p.shown(), "Allowed by you") })
 	require.Equal(t, api.OutcomeAllowed, f.decision(t, later).Outcome)

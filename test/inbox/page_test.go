@@ -20,6 +20,7 @@ import (
 	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
+	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
@@ -51,6 +52,10 @@ func openPage(t testing.TB, browser context.Context, base, address string) *page
 	tab, closeTab := chromedp.NewContext(browser, chromedp.WithNewBrowserContext(), chromedp.WithListener(p.listen))
 	t.Cleanup(closeTab)
 	p.tab = tab
+	require.NoError(t, chromedp.Do(tab, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: skipScript})
+		return err
+	})))
 	p.load(address)
 	t.Cleanup(func() {
 		p.mu.Lock()
@@ -69,6 +74,23 @@ func (p *page) load(address string) {
 		err = chromedp.Do(p.tab, chromedp.Navigate(p.base+address))
 	}
 	require.NoError(p.t, err)
+}
+
+// skipScript lets a test put the clock of a page forward. What has just moved, or has just got the focus, takes no
+// decision for a moment, and no test waits for that.
+const skipScript = `(() => {
+	const now = performance.now.bind(performance);
+	globalThis.skip = 0;
+	performance.now = () => now() + skip;
+})()`
+
+// longEnough is longer than anything that a page waits for before it takes a press.
+const longEnough = 2000
+
+// calm lets the moment pass in which presses are dropped.
+func (p *page) calm() {
+	p.t.Helper()
+	p.eval(fmt.Sprintf(`String(globalThis.skip += %d)`, longEnough))
 }
 
 func (p *page) listen(event any) {
@@ -229,7 +251,7 @@ func (e *element) call(function string, argument any) string {
 
 func (e *element) click() {
 	e.page.t.Helper()
-	e.call("function() { this.scrollIntoView({block: 'center'}); this.click(); return 0 }", nil)
+	e.call("function(ms) { globalThis.skip += ms; this.scrollIntoView({block: 'center'}); this.click(); return 0 }", longEnough)
 }
 
 // write replaces the text of a field.
@@ -276,6 +298,8 @@ func (p *page) prompt(tool string) (item *element) {
 		})
 		return err == nil && item != nil
 	})
+	// It is read where it is in view.
+	item.call("function() { this.scrollIntoView({block: 'nearest'}); return 0 }", nil)
 	return item
 }
 
@@ -294,6 +318,13 @@ func (e *element) status(contains string) {
 
 // press types keys as a keyboard does: a key that the page takes writes no character.
 func (p *page) press(keys string) {
+	p.t.Helper()
+	p.calm()
+	p.pressNow(keys)
+}
+
+// pressNow is press without a pause before it.
+func (p *page) pressNow(keys string) {
 	p.t.Helper()
 	for _, key := range keys {
 		down := input.DispatchKeyEventParams{Type: "keyDown", Key: string(key), Text: string(key)}
@@ -323,6 +354,14 @@ func (p *page) read(expression string) string {
 	text, err := chromedp.Run(p.tab, chromedp.Evaluate[string](expression))
 	p.note(err)
 	return text
+}
+
+// frame waits until what was done has been drawn.
+func (p *page) frame() {
+	p.t.Helper()
+	_, err := chromedp.Run(p.tab, chromedp.Evaluate[string](`new Promise(done => requestAnimationFrame(() => setTimeout(() => done(""))))`,
+		func(p *runtime.EvaluateParams) { p.AwaitPromise = new(true) }))
+	require.NoError(p.t, err)
 }
 
 func (p *page) eval(expression string) string {

@@ -1,5 +1,7 @@
 // Calls of /v1 as this page makes them.
 
+import { encode, parse } from "./exact.js";
+
 export const settings = {
   get(name, fallback = "") { return localStorage.getItem("holdpoint." + name) ?? fallback; },
   set(name, value) { localStorage.setItem("holdpoint." + name, value); },
@@ -20,6 +22,10 @@ export function signedOut() {
   accountChanged();
 }
 
+// tellTabs has the other tabs load again: they show what another account saw.
+let tellTabs = () => {};
+export const onTellTabs = tell => { tellTabs = tell; };
+
 export async function readAccount() {
   try {
     account.me = await get("/v1/me");
@@ -31,12 +37,14 @@ export async function readAccount() {
 export async function signIn(token) {
   await call("POST", "/v1/login", undefined, { Authorization: "Bearer " + token });
   sessionStorage.removeItem("mine"); // it may have been somebody else's
+  tellTabs();
   location.reload();
 }
 
 export async function signOut() {
   await call("POST", "/v1/logout");
   sessionStorage.clear();
+  tellTabs();
   location.reload();
 }
 
@@ -63,13 +71,13 @@ export async function call(method, path, body, more) {
   if (method !== "GET" && !account.me && path !== "/v1/login") await readAccount();
   const options = { method, headers: headers(more), credentials: "same-origin", cache: "no-store" };
   if (body !== undefined) {
-    options.body = JSON.stringify(body);
+    options.body = encode(body);
     options.headers["Content-Type"] = "application/json";
   }
   const response = await fetch(path, options);
   const text = await response.text();
   let document = null;
-  try { document = text ? JSON.parse(text) : null; } catch { /* a proxy's page */ }
+  try { document = text ? parse(text) : null; } catch { /* a proxy's page */ }
   if (!response.ok) {
     if (response.status === 401 && !options.headers.Authorization) signedOut();
     throw new Refused(response.status, document ?? {});
@@ -84,7 +92,8 @@ export const get = path => call("GET", path).catch(async error => {
   return call("GET", path);
 });
 export const path = (...segments) => "/v1/" + segments.map(encodeURIComponent).join("/");
-export const newKey = () => crypto.randomUUID();
+// newKey works where a page was not loaded securely, too, for example over plain HTTP in an office.
+export const newKey = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), one => one.toString(16).padStart(2, "0")).join("");
 
 const pause = ms => new Promise(done => setTimeout(done, ms));
 

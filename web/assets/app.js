@@ -2,11 +2,14 @@
 
 import { html, render, useEffect, useLayoutEffect, useReducer, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { account, onAccount, readAccount, settings } from "./api.js";
+import { shiftedAll } from "./guard.js";
 import { inbox, onArrival, open, start } from "./inbox.js";
-import { Inbox, keys, useInbox } from "./list.js";
+import { followFocus, keys } from "./keys.js";
+import { Inbox, useInbox } from "./list.js";
 import { plain } from "./marks.js";
 import { Effects, History, Rules, Run, Session, Settings, Workers } from "./pages.js";
 import { followLinks, go, onRoute } from "./route.js";
+import { keepFocus } from "./shown.js";
 import { SignIn } from "./sign-in.js";
 import { Webhooks } from "./webhooks.js";
 import { moment } from "./words.js";
@@ -67,7 +70,7 @@ function App() {
   if (account.signedOut) return html`<${SignIn} />`;
   // A link to the sign-in of somebody who is signed in, or of a service that asks for none.
   if (location.pathname === "/login" && account.me) queueMicrotask(() => go("/", true));
-  return html`<${Pages} help=${() => setHelping(true)} />${helping && html`<${Help} close=${() => setHelping(false)} />`}`;
+  return html`<${Pages} help=${() => setHelping(true)} />${helping && html`<${Help} close=${() => { setHelping(false); shiftedAll(); }} />`}`;
 }
 
 function Pages({ help }) {
@@ -86,6 +89,7 @@ function Pages({ help }) {
     case "settings": page = html`<${Settings} />`; break;
   }
   useTitle(name);
+  useLayoutEffect(keepFocus);
   const count = open().length;
   return html`<header><a class="skip" href="#main">Skip to the list</a><a class="brand" href="/">holdpoint</a>
     <nav aria-label="Pages">${[...pages, ...(account.me?.role === "admin" ? pagesOfAdmins : [])].map(([address, label]) => html`<a href=${address} aria-current=${at === address ? "page" : null}>${label}${address === "/" && count > 0 && html` <span class="count">${count}</span>`}</a>`)}</nav>
@@ -110,6 +114,7 @@ onArrival(one => {
 
 sessionStorage.removeItem("loadedAgain");
 document.addEventListener("click", followLinks);
+followFocus();
 render(html`<${App} />`, document.getElementById("app"));
 start();
 void readAccount();

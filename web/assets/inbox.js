@@ -1,10 +1,13 @@
 // What is open, live: the one state of the page. A prompt is known by its handle.
 
-import { call, get, newKey, path, persist, Refused } from "./api.js";
+import { get, onTellTabs, path, Refused } from "./api.js";
+import { parse } from "./exact.js";
+import { forget, shifted } from "./guard.js";
 import { follow } from "./stream.js";
+import { shareStream } from "./tabs.js";
 
 const offlineAfter = 10000;
-const fadeAfter = 8000;
+const mostSettled = 1000; // settled prompts that stay in the list; the oldest out of view go first
 
 export const inbox = {
   prompts: new Map(), // by handle
@@ -13,6 +16,7 @@ export const inbox = {
   selected: new Set(),
   connection: "connecting", // live, reconnecting, offline
   offlineSince: 0,
+  sort: "",
   loaded: false,
   everHad: false,
   notice: "",
@@ -36,7 +40,7 @@ const byID = new Map(); // session/run/request to handle
 // mine are the handles about which the service has taken this browser's decision.
 const mine = new Set(JSON.parse(sessionStorage.getItem("mine") ?? "[]"));
 export const isMine = handle => mine.has(handle);
-function claim(handle) {
+export function claim(handle) {
   mine.add(handle);
   sessionStorage.setItem("mine", JSON.stringify([...mine].slice(-500)));
 }
@@ -65,18 +69,34 @@ function barredBy({ request, run, requester_excluded: excluded }) {
   return request.exclude_requester && !run ? undefined : "";
 }
 
-const rank = (a, b) => (a.dueMs || Infinity) - (b.dueMs || Infinity) || a.createdMs - b.createdMs || (a.handle < b.handle ? -1 : 1);
+const orders = {
+  "": (a, b) => (a.dueMs || Infinity) - (b.dueMs || Infinity) || a.createdMs - b.createdMs || (a.handle < b.handle ? -1 : 1),
+  oldest: (a, b) => a.createdMs - b.createdMs,
+  newest: (a, b) => b.createdMs - a.createdMs,
+};
+const compare = (a, b) => (orders[inbox.sort] ?? orders[""])(a, b);
+const sort = () => inbox.order.sort((a, b) => compare(inbox.prompts.get(a), inbox.prompts.get(b)));
+
+// arrange puts the list into another order, because the person asked for it.
+export function arrange(order) {
+  if (inbox.sort === order) return;
+  inbox.sort = order;
+  inbox.order.push(...inbox.fresh.splice(0));
+  sort();
+}
 
 function searchable(one) {
   const { request } = one;
-  return [request.tool_name, one.session, one.agent, request.reason, request.description, JSON.stringify(request.input ?? request.questions ?? request.payload)].join("\n").toLowerCase();
+  return [request.tool_name, one.session, one.agent, request.reason, request.description, request.input?.text ?? (request.questions ? JSON.stringify(request.questions) : request.payload?.text)].join("\n").toLowerCase();
 }
 
 function upsert(one, arrives) {
   const before = inbox.prompts.get(one.handle);
   if (before) {
     if (before.resolution) return;
-    Object.assign(before.request, one.request);
+    // A whole input that was read already is not replaced by its beginning.
+    const { input, input_truncated: cut, ...rest } = one.request;
+    Object.assign(before.request, rest, !cut || before.request.input_truncated ? { input } : {});
     return;
   }
   one.text = searchable(one);
@@ -85,8 +105,8 @@ function upsert(one, arrives) {
   byID.set(idOf(one.session, one.run, one.request.id), one.handle);
   if (!arrives) { inbox.order.push(one.handle); return; }
   // One that would stand above others waits, so that nothing moves under a person's hand.
-  const last = inbox.prompts.get(inbox.order.at(-1));
-  if (last && rank(one, last) < 0 && !last.resolution) inbox.fresh.push(one.handle);
+  const last = inbox.prompts.get(inbox.order.findLast(handle => !inbox.prompts.get(handle).resolution));
+  if (last && compare(one, last) < 0) inbox.fresh.push(one.handle);
   else inbox.order.push(one.handle);
   arrived(one);
 }
@@ -94,14 +114,14 @@ function upsert(one, arrives) {
 let arrived = () => {};
 export const onArrival = listener => { arrived = listener; };
 
-const sort = () => inbox.order.sort((a, b) => rank(inbox.prompts.get(a), inbox.prompts.get(b)));
 export function showFresh() {
+  clearSettled();
   inbox.order.push(...inbox.fresh.splice(0));
   sort();
   changed();
 }
 
-// settle shows what was decided; the item fades when it can have been read.
+// settle shows what was decided. The prompt keeps its row, its height and its place until the person acts.
 export function settle(handle, resolution) {
   const one = inbox.prompts.get(handle);
   if (!one || one.resolution) return;
@@ -109,53 +129,54 @@ export function settle(handle, resolution) {
   one.sending = "";
   inbox.selected.delete(handle);
   drafts.drop(handle);
-  fade(one);
+  settledOrder.push(handle);
+  for (let i = 0; settledOrder.length > mostSettled && i < settledOrder.length; i++)
+    if (!document.getElementById("prompt-" + settledOrder[i])) remove(settledOrder.splice(i--, 1)[0]);
   changed();
 }
+const settledOrder = [];
 
-function fade(one) {
-  const tick = 250;
-  let seen = 0;
-  const timer = setInterval(() => {
-    const item = document.getElementById("prompt-" + one.handle);
-    const held = item && (item.contains(document.activeElement) || item.matches(":hover"));
-    if (document.visibilityState === "visible" && !held) seen += tick;
-    if (held) seen = Math.min(seen, fadeAfter - 1000);
-    if (seen < fadeAfter) return;
-    clearInterval(timer);
-    if (one.opened !== true) dismiss(one.handle);
-  }, tick);
-}
-
-export function dismiss(handle) {
+function remove(handle) {
   const one = inbox.prompts.get(handle);
   if (!one) return;
-  const item = document.getElementById("prompt-" + handle);
-  const focused = document.activeElement?.closest?.("[data-handle]");
-  if (item && focused && focused !== item && item.getBoundingClientRect().top < focused.getBoundingClientRect().top)
-    scrollBy({ top: -item.offsetHeight, behavior: "instant" });
-  const next = item?.contains(document.activeElement) ? inbox.order[inbox.order.indexOf(handle) + 1] ?? inbox.order[inbox.order.indexOf(handle) - 1] : "";
   inbox.prompts.delete(handle);
   byID.delete(idOf(one.session, one.run, one.request.id));
   inbox.order = inbox.order.filter(other => other !== handle);
   inbox.fresh = inbox.fresh.filter(other => other !== handle);
+  forget(handle);
+}
+
+export const settledCount = () => inbox.prompts.size - open().length;
+
+// clearSettled takes what was settled out of the list, because the person asked for it or looks at another list.
+export function clearSettled(except = "") {
+  for (const handle of settledOrder.splice(0)) {
+    if (handle === except) settledOrder.push(handle); else remove(handle);
+  }
   changed();
-  if (next) setTimeout(() => document.getElementById("prompt-" + next)?.focus());
+}
+
+export function dismiss(handle) {
+  remove(handle);
+  if (settledOrder.includes(handle)) settledOrder.splice(settledOrder.indexOf(handle), 1);
+  changed();
 }
 
 // lookUp asks what became of a prompt, and shows it.
-async function lookUp(handle) {
+export async function lookUp(handle) {
   try {
     const view = await get(path("requests", handle));
     if (view.resolution) settle(handle, view.resolution);
     const one = inbox.prompts.get(handle);
-    if (one && one.barred !== barredBy(view)) { one.barred = barredBy(view); changed(); }
+    if (one && !one.resolution && one.barred !== barredBy(view)) { one.barred = barredBy(view); shifted(handle); changed(); }
     return view;
   } catch (error) {
-    if (error instanceof Refused && error.status === 404) dismiss(handle);
+    if (error instanceof Refused && error.status === 404) {
+      settle(handle, { outcome: "gone", resolved_at_ms: nowMs(), resolved_by: "", via: "" });
+      return null;
+    }
   }
 }
-export { lookUp };
 
 function apply(name, data) {
   if (data.now_ms) inbox.skew = data.now_ms - Date.now();
@@ -172,7 +193,7 @@ function apply(name, data) {
     case "waiting_for_approval":
     case "waiting_for_user_question": {
       const kind = event.type === "waiting_for_approval" ? "approval" : "question";
-      for (const request of event.requests ?? []) if (request.handle) upsert(promptOf({ ...context, request }, kind), true);
+      for (const request of event.requests ?? []) if (request.handle) upsert(promptOf({ ...context, request }, kind), inbox.loaded);
       break;
     }
     case "approval_resolved": event.resolutions?.forEach(settledOne); break; // none in what was redacted
@@ -182,17 +203,21 @@ function apply(name, data) {
   changed();
 }
 
-// early are the requests that settled while the rest of a cut snapshot was read.
+// early are the requests that settled while lists were read.
 let early = new Set();
 
 function snapshot(view) {
-  const there = new Set();
+  const there = new Set(), first = !inbox.loaded;
   const take = (kind, list) => list.forEach(item => { there.add(item.request.handle); upsert(promptOf(item, kind), inbox.loaded); });
   take("approval", view.pending_approvals);
   take("question", view.pending_questions);
   early = new Set();
-  if (view.more) void rest(there);
+  if (view.more) void readLists(there, !first).then(read => { if (read && first) { sort(); changed(); } });
   else missing(there);
+  loaded();
+}
+
+function loaded() {
   if (!inbox.loaded) sort();
   inbox.loaded = true;
   inbox.connection = "live";
@@ -203,36 +228,42 @@ function missing(there) {
   for (const one of open()) if (!there.has(one.handle) && !one.detached) void lookUp(one.handle);
 }
 
-// rest reads what a snapshot had no room for.
-async function rest(there) {
+// resync reads what is open: another tab has the stream, and this one may have missed a part of it.
+function resync() {
+  early = new Set();
+  void readLists(new Set(), inbox.loaded).then(read => { if (read) loaded(); });
+}
+
+// readLists reads what a snapshot had no room for. It returns false when there was no answer.
+let reading = 0;
+async function readLists(there, arrives) {
+  const round = ++reading;
   for (const [kind, list] of [["approval", "approvals"], ["question", "questions"]]) {
     for (let cursor = "", more = true; more;) {
       const page = await get(`/v1/${list}?page=true&limit=100&fields=summary${cursor && "&cursor=" + encodeURIComponent(cursor)}`).catch(() => null);
-      if (!page) return;
+      if (!page || round !== reading) return false;
       for (const item of page.items) {
         if (early.has(idOf(item.session_id, item.run_id, item.request.id))) continue;
         there.add(item.request.handle);
-        upsert(promptOf(item, kind), false);
+        upsert(promptOf(item, kind), arrives);
       }
       more = page.pagination.has_more;
       cursor = page.pagination.next_cursor ?? "";
       changed();
     }
   }
-  sort();
   missing(there);
-  changed();
+  return true;
 }
 
 let offline;
 export function start() {
-  const stop = new AbortController();
-  void follow("/v1/stream?fields=summary", {
-    frame(name, data) {
+  const shared = shareStream((on, signal) => void follow("/v1/stream?fields=summary", on, signal), {
+    frame(name, text) {
       clearTimeout(offline);
       offline = 0;
-      apply(name, data);
-      if (inbox.connection !== "live") { inbox.connection = "live"; changed(); }
+      apply(name, parse(text));
+      if (inbox.loaded && inbox.connection !== "live") { inbox.connection = "live"; changed(); }
     },
     closed() {
       if (inbox.connection === "live" || inbox.connection === "connecting") inbox.connection = "reconnecting";
@@ -242,82 +273,9 @@ export function start() {
       }
       changed();
     },
-  }, stop.signal);
-  return () => stop.abort();
-}
-
-// whole returns a prompt's request with its whole input.
-export async function whole(one) {
-  if (!one.request.input_truncated) return one.request;
-  const view = await get(path("requests", one.handle));
-  if (view.resolution) settle(one.handle, view.resolution);
-  Object.assign(one.request, { input: undefined }, view.request, { input_truncated: false });
-  changed();
-  return one.request;
-}
-
-function failed(one, error) {
-  one.sending = "";
-  one.error = error.message + (error.problem?.errors ?? []).map(fault => `\n${fault.pointer} ${fault.detail}`).join("");
-  changed();
-}
-
-// decide records decisions about approvals, one call for each run. It says nothing before the
-// service has.
-export async function decide(prompts, decision) {
-  const runs = Map.groupBy(prompts.filter(one => !one.resolution && !one.sending), one => one.run);
-  await Promise.all([...runs].map(async ([run, list]) => {
-    for (const one of list) { one.sending = "Sending…"; one.error = ""; }
-    changed();
-    const resolutions = list.map(one => ({ request_id: one.request.id, handle: one.handle, input_digest: one.digest, ...decision }));
-    try {
-      await persist("POST", path("runs", run, "approvals"), { resolutions }, newKey());
-      for (const one of list) claim(one.handle);
-      await Promise.all(list.map(one => lookUp(one.handle)));
-    } catch (error) {
-      for (const one of list) {
-        if (error.problem?.code === "approval_changed") {
-          const view = await lookUp(one.handle);
-          if (view?.request.input_digest && view.request.input_digest !== one.digest) {
-            Object.assign(one.request, view.request, { input_truncated: false });
-            one.digest = view.request.input_digest;
-            one.changed = true;
-          }
-        } else await lookUp(one.handle);
-        if (!one.resolution) failed(one, error);
-      }
-    }
-    for (const one of list) one.sending = "";
-    changed();
-  }));
-}
-
-async function question(one, target, body) {
-  one.sending = "Sending…";
-  one.error = "";
-  changed();
-  try {
-    await persist("POST", target, body, newKey());
-    claim(one.handle);
-    await lookUp(one.handle);
-  } catch (error) {
-    await lookUp(one.handle);
-    if (!one.resolution) failed(one, error);
-  }
-  one.sending = "";
-  changed();
-}
-
-export const answer = (one, resolution) => question(one, path("runs", one.run, "questions"), { resolution: { request_id: one.request.id, ...resolution } });
-export const cancelQuestion = one => question(one, path("runs", one.run, "questions", one.request.id, "cancel"), {});
-
-// explain returns the exact texts of the rules that an allow and a deny would write.
-export async function explain(one, rememberForMs) {
-  const request = await whole(one);
-  const ask = effect => call("POST", "/v1/rules/explain", {
-    session_id: one.session, agent_id: one.agent, tool_name: request.tool_name, tool_call_id: request.tool_call_id,
-    input: request.input, pattern_keys: request.pattern_keys, effect, remember_for_ms: rememberForMs,
+    resync,
+    signal(name) { if (name === "account") location.reload(); },
   });
-  const [allow, deny] = await Promise.all([ask("allow"), ask("deny")]);
-  return { allow: allow.remember, deny: deny.remember };
+  onTellTabs(() => shared.signal("account"));
+  return shared.stop;
 }

@@ -1,23 +1,9 @@
-// JSON as people read it: highlighted, folded, compared.
+// JSON as people read it: highlighted, laid out by what it is, compared.
 
-import { html } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { html, useLayoutEffect, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { member, pretty, textOf, without } from "./exact.js";
+import { act } from "./guard.js";
 import { marked } from "./marks.js";
-
-const limits = { bytes: 4096, lines: 40, members: 200 };
-
-export const pretty = value => JSON.stringify(value, null, 2);
-
-function members(value) {
-  if (value === null || typeof value !== "object") return 0;
-  return Object.values(value).reduce((sum, one) => sum + 1 + members(one), 0);
-}
-
-// foldable reports whether an input is too long to be shown at once.
-export function foldable(value) {
-  const text = pretty(value);
-  return new TextEncoder().encode(text).length > limits.bytes || text.split("\n").length > limits.lines || members(value) > limits.members
-    || typeof value?.command === "string" && value.command.split("\n").length > limits.lines;
-}
 
 const token = /("(?:[^"\\]|\\.)*")(\s*:)?|\b(?:true|false|null)\b|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
 
@@ -34,44 +20,70 @@ export function highlighted(text) {
   return parts;
 }
 
+// mostLines are shown of a text at once, as it is rendered.
+const mostLines = 24;
+
+// Part is a text that is read before it is allowed. A long one is folded; no box scrolls in itself.
+export function Part({ one, cut, unfold, children }) {
+  const inner = useRef();
+  const [size, setSize] = useState({ lines: 0, height: 0 });
+  useLayoutEffect(() => {
+    const measure = () => {
+      const text = inner.current?.querySelector("pre, blockquote");
+      if (!text) return;
+      const style = getComputedStyle(text), line = parseFloat(style.lineHeight), around = parseFloat(style.paddingTop) + parseFloat(style.paddingBottom);
+      const lines = Math.round((text.clientHeight - around) / line);
+      setSize(before => before.lines === lines && before.height === line ? before : { lines, height: line, top: text.offsetTop - inner.current.offsetTop + parseFloat(style.paddingTop) });
+    };
+    measure();
+    const observer = new ResizeObserver(measure);
+    observer.observe(inner.current);
+    return () => observer.disconnect();
+  }, []);
+  const folds = size.lines > mostLines && !one.unfolded;
+  const more = size.lines - mostLines;
+  return html`<div class=${"part" + (folds ? " folded" : "")} data-part=${folds || cut ? "folded" : "whole"} style=${folds ? { maxHeight: size.top + mostLines * size.height + "px" } : { maxHeight: "none" }}><div ref=${inner}>${children}</div></div>
+    ${folds && !cut && html`<button class="more" onClick=${() => { act(one.handle); unfold(); }}>Show ${more} more ${more === 1 ? "line" : "lines"}</button>`}`;
+}
+
 // The members by which agents say that one text takes the place of another.
 const replacements = [["old_string", "new_string"], ["old_str", "new_str"], ["old_text", "new_text"], ["oldText", "newText"]];
 
 // replacement returns {before, after, others} of an input that replaces a text, else null.
-function replacement(value) {
+function replacement(node) {
   for (const [old, fresh] of replacements) {
-    if (typeof value?.[old] !== "string" || typeof value[fresh] !== "string") continue;
-    const { [old]: before, [fresh]: after, ...others } = value;
-    return { before, after, others };
+    const before = textOf(node, old), after = textOf(node, fresh);
+    if (before !== undefined && after !== undefined) return { before, after, others: without(node, old, fresh) };
   }
   return null;
 }
 
-const isPatch = text => typeof text === "string" && /^(?:---|\+\+\+|@@|diff |\*\*\* )/m.test(text) && /^[-+]/m.test(text);
+const isPatch = text => text !== undefined && /^(?:---|\+\+\+|@@|diff |\*\*\* )/m.test(text) && /^[-+]/m.test(text);
 
-const rest = others => Object.keys(others).length > 0
-  && html`<pre class="json" tabindex="0" aria-label="Other members of the input"><code>${highlighted(pretty(others))}</code></pre>`;
+// separators begin another command on the same line.
+const separators = /(\|\|?|&&?|;|\n)/;
+const commandText = command => command.split(separators).map((piece, i) => i % 2 && piece !== "\n" ? html`<b class="then">${piece}</b>` : marked(piece));
 
-// InputView shows an input whole: a command as a command line, a change of a file as a diff, the
-// rest as JSON.
-export function InputView({ value }) {
-  const object = value && typeof value === "object" && !Array.isArray(value) ? value : {};
-  const change = replacement(object);
-  if (change) return html`${rest(change.others)}<${Changes} before=${change.before} after=${change.after} context=${Infinity} label="Change of the file" />`;
-  if (Array.isArray(object.edits) && object.edits.length > 0 && object.edits.every(replacement)) {
-    const { edits, ...others } = object;
-    return html`${rest(others)}${edits.map(replacement).map(one => html`<${Changes} before=${one.before} after=${one.after} context=${Infinity} label="Change of the file" />${rest(one.others)}`)}`;
-  }
+// InputView shows a value whole: a command as a command line, a change of a file as a diff, the rest as JSON.
+// wrap is given each text of it.
+export function InputView({ value, wrap = text => text }) {
+  if (value === undefined) return null;
+  const node = value.node;
+  const json = (tree, label) => wrap(html`<pre class="json" aria-label=${label}><code>${highlighted(pretty(tree))}</code></pre>`);
+  const rest = others => others.members.length > 0 && json(others, "Other members of the input");
+  const changes = one => wrap(html`<${Changes} before=${one.before} after=${one.after} context=${Infinity} label="Change of the file" />`);
+  const change = replacement(node);
+  if (change) return html`${rest(change.others)}${changes(change)}`;
+  const edits = member(node, "edits")?.items;
+  if (edits?.length > 0 && edits.every(replacement))
+    return html`${rest(without(node, "edits"))}${edits.map(replacement).map(one => html`${changes(one)}${rest(one.others)}`)}`;
   for (const name of ["patch", "diff"]) {
-    if (!isPatch(object[name])) continue;
-    const { [name]: patch, ...others } = object;
-    return html`${rest(others)}<${DiffLines} label="Change of the file" lines=${patch.split("\n").map(line => [/^(?:\+\+\+|---)/.test(line) ? "" : line[0], line])} />`;
+    const patch = textOf(node, name);
+    if (isPatch(patch)) return html`${rest(without(node, name))}${wrap(html`<${DiffLines} label="Change of the file" lines=${patch.split("\n").map(line => [/^(?:\+\+\+|---)/.test(line) ? "" : line[0], line])} />`)}`;
   }
-  if (typeof object.command === "string") {
-    const { command, ...others } = object;
-    return html`<pre class="command" tabindex="0" aria-label="Command"><code>${marked(command)}</code></pre>${rest(others)}`;
-  }
-  return html`<pre class="json" tabindex="0" aria-label="Input as JSON"><code>${highlighted(pretty(value))}</code></pre>`;
+  const command = textOf(node, "command");
+  if (command !== undefined) return html`${wrap(html`<pre class="command" aria-label="Command"><code>${commandText(command)}</code></pre>`)}${rest(without(node, "command"))}`;
+  return json(node, "Input as JSON");
 }
 
 // difference returns [" "|"-"|"+", line] of two texts, with so many equal lines around what differs.
@@ -102,7 +114,7 @@ export function difference(before, after, context = 3) {
 // DiffLines shows lines by their sign; what stands for the sign in the text is shown as well.
 function DiffLines({ lines, label }) {
   const words = { "-": "removed", "+": "added" };
-  return html`<pre class="diff" tabindex="0" aria-label=${label}><code>${lines.map(([sign, line]) =>
+  return html`<pre class="diff" aria-label=${label}><code>${lines.map(([sign, line]) =>
     html`<span class=${"line " + (words[sign] ?? "same")}>${marked(line)}\n</span>`)}</code></pre>`;
 }
 

@@ -3,8 +3,9 @@
 import { html, useLayoutEffect, useReducer, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { account, call, newKey, onAccount, path, settings, signOut } from "./api.js";
 import { Confirm, Failure, Table, useRead } from "./components.js";
+import { encode, pretty, read, textOf } from "./exact.js";
 import { isMine, nowMs, subscribe } from "./inbox.js";
-import { InputView, pretty } from "./json.js";
+import { InputView } from "./json.js";
 import { marked } from "./marks.js";
 import { query, setQuery } from "./route.js";
 import { Tokens } from "./tokens.js";
@@ -24,9 +25,11 @@ function Decided({ view }) {
 }
 
 function shortInput(request) {
-  const command = !request.input_truncated && typeof request.input?.command === "string" && request.input.command;
-  const others = command ? Object.keys(request.input).length - 1 : 0;
-  const text = command || (request.input_truncated ? request.input : JSON.stringify(request.input));
+  if (!request.input) return "";
+  const { node } = request.input;
+  const command = !request.input_truncated && textOf(node, "command");
+  const others = command ? node.members.length - 1 : 0;
+  const text = command || (request.input_truncated ? node.value : pretty(node, ""));
   return (text.length > 160 ? text.slice(0, 160) + "…" : text) + (others ? ` (and ${others} more)` : "");
 }
 
@@ -53,7 +56,7 @@ function EventLine({ entry }) {
   else if (event.type === "user_question_resolved") more = settledWords("question", event.resolution, nowMs(), false);
   else if (event.type === "waiting_for_approval") more = (event.requests ?? []).map(one => one.tool_name).join(", ");
   else if (event.error || event.reason) more = event.error ?? event.reason;
-  else if (event.type === "output") more = event.output?.content ?? "";
+  else if (event.type === "output") more = event.output ? textOf(event.output.node, "content") ?? "" : "";
   return html`<li><time>${moment(entry.timestamp_ms, nowMs())}</time> <span class="event">${marked(said[event.type] ?? event.type.replaceAll("_", " "))}</span> ${more && html`<span class="quiet">${marked(String(more).slice(0, 2000))}</span>`}</li>`;
 }
 
@@ -83,7 +86,7 @@ export function Session({ id }) {
     <${Facts} facts=${[["Status", data.status.replaceAll("_", " ")], ["Agent", data.agent_id], ["Parent", data.parent_session_id && session(data.parent_session_id)], ["Active run", data.active_run && run(data.active_run.run_id)], ["Queued", data.queued_run_ids.length || ""], ["Open prompts", data.pending_count || ""]]} />
     <p><a href=${"/history?session_id=" + encodeURIComponent(id)}>What was decided in this session</a></p>
     <h2>Runs</h2><${Table} label="Runs" heads=${["Run", "Status", "Submitted"]} empty="It has no runs." rows=${(runs.data ?? []).map(one => html`<tr key=${one.run_id}><td>${run(one.run_id)}</td><td>${one.status.replaceAll("_", " ")}</td><td>${moment(one.submitted_at_ms, nowMs())}</td></tr>`)} />
-    ${letters.data?.messages?.length > 0 && html`<h2>Dead letters</h2><pre class="json" tabindex="0"><code>${marked(pretty(letters.data.messages))}</code></pre>`}
+    ${letters.data?.messages?.length > 0 && html`<h2>Dead letters</h2><pre class="json"><code>${marked(pretty(read(encode(letters.data.messages))))}</code></pre>`}
     <${Timeline} address=${path("sessions", id, "events")} />`}`;
 }
 

@@ -4,8 +4,8 @@ import { headers, signedOut } from "./api.js";
 
 const silence = 12000; // the service says something every 5 s
 
-// follow calls on.frame(name, data) for each frame, on.open and on.closed, and connects again
-// until the signal aborts.
+// follow calls on.frame(name, text) for each frame and on.closed for each end, and connects
+// again until the signal aborts.
 export async function follow(path, on, signal) {
   for (let wait = 250; !signal.aborted; wait = Math.min(wait * 2, 3000)) {
     const attempt = new AbortController();
@@ -33,7 +33,7 @@ export async function follow(path, on, signal) {
           }
           if (name && data) {
             if (name === "snapshot") wait = 250;
-            on.frame(name, JSON.parse(data));
+            on.frame(name, data);
           }
         }
       }

@@ -39,6 +39,7 @@ const outcomes = { allowed: "Allowed", denied: "Denied", answered: "Answered", d
 export function settledWords(kind, resolution, nowMs, mine) {
   const at = moment(resolution.resolved_at_ms, nowMs);
   if (resolution.outcome === "expired") return kind === "approval" ? `Expired, ${at}: denied` : `Expired, ${at}`;
+  if (resolution.outcome === "gone") return `No longer here, ${at}`;
   let word = outcomes[resolution.outcome] ?? resolution.outcome;
   if (resolution.outcome === "allowed" && resolution.updated_input !== undefined) word = "Allowed with changes";
   if (resolution.outcome === "cancelled" && resolution.via === "worker") word = "Withdrawn";

@@ -1,0 +1,65 @@
+// When a press counts, on a clock that the test moves.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+let now = 10_000;
+performance.now = () => now;
+globalThis.requestAnimationFrame = then => { then(); return 0; };
+const guard = await import(process.env.HOLDPOINT_ASSETS + "/guard.js");
+const { cover, covers } = await import(process.env.HOLDPOINT_ASSETS + "/seen.js");
+
+const pointer = { type: "click", detail: 1 }, reader = { type: "click", detail: 0 }, key = { type: "keydown", key: "a" };
+
+test("what moved takes no click for 600 ms, and no decision is followed by one within 300 ms", () => {
+  assert.ok(guard.steady("a", pointer));
+  guard.shifted("a");
+  assert.ok(!guard.steady("a", pointer));
+  assert.ok(guard.steady("b", pointer));
+  assert.ok(guard.steady("a", reader), "assistive technology aims at an element, not at a place");
+  now += 599;
+  assert.ok(!guard.steady("a", pointer));
+  now += 1;
+  assert.ok(guard.steady("a", pointer));
+  guard.decided();
+  for (const press of [pointer, reader, key]) assert.ok(!guard.steady("b", press));
+  now += 300;
+  for (const press of [pointer, reader, key]) assert.ok(guard.steady("b", press));
+  assert.ok(!guard.steady("b", { ...key, repeat: true }));
+  guard.focusedByKey();
+  assert.ok(!guard.steady("b", key));
+  now += 200;
+  assert.ok(guard.steady("b", key));
+});
+
+test("the person's own act is no surprise", () => {
+  guard.act("c");
+  guard.resized("c");
+  assert.ok(guard.steady("c", pointer));
+  now += 200;
+  guard.resized("c");
+  assert.ok(!guard.steady("c", pointer));
+});
+
+test("letters that are typed on after a field was lost are no keys", () => {
+  const field = { matches: () => true }, card = { matches: () => false };
+  guard.noteFocus(field);
+  assert.ok(!guard.dropsKey({ key: "w" }, field));
+  assert.ok(guard.dropsKey({ key: "a" }, card));
+  now += 900;
+  assert.ok(guard.dropsKey({ key: "i" }, card), "and typing on goes on");
+  now += 900;
+  assert.ok(guard.dropsKey({ key: "t" }, card));
+  now += 1001;
+  assert.ok(!guard.dropsKey({ key: "a" }, card));
+  guard.noteFocus(field);
+  guard.dropsKey({ key: "Escape" }, field);
+  assert.ok(!guard.dropsKey({ key: "a" }, card), "Escape leaves it on purpose");
+});
+
+test("what was in view is a list of ranges", () => {
+  let ranges = cover([], 0, 100);
+  ranges = cover(ranges, 300, 400);
+  assert.ok(!covers(ranges, 400));
+  ranges = cover(ranges, 90, 301);
+  assert.ok(covers(ranges, 400));
+});

@@ -1,0 +1,50 @@
+// Decisions about several prompts at once.
+
+import { html, useEffect, useLayoutEffect, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { byKey, canDecide, useFocus } from "./approval.js";
+import { decide } from "./decide.js";
+import { decided, ownSince, shifted, shiftedAll, steady } from "./guard.js";
+import { changed, inbox } from "./inbox.js";
+import { isSeen, readsToEnd } from "./seen.js";
+
+function Reason({ count, send, close }) {
+  const [reason, setReason] = useState("");
+  const submit = event => { event.preventDefault(); send(event, reason.trim()); };
+  return html`<form onSubmit=${submit} onKeyDown=${event => { if (event.key === "Escape") { event.stopPropagation(); close(); } }}>
+    <label class="grow">Reason (optional)<input ref=${useFocus()} value=${reason} onInput=${e => setReason(e.target.value)} /></label>
+    <button type="button" class="deny" onClick=${submit}>Deny selected (${count})</button><button type="button" class="quiet" onClick=${close}>Back</button></form>`;
+}
+
+function Bar({ chosen, denying, setDenying }) {
+  const names = chosen.map(one => one.handle).join();
+  // It is about other prompts than before: nobody aimed at them yet.
+  useLayoutEffect(() => { if (!ownSince("bulk")) shifted("bulk"); }, [names]);
+  useEffect(() => {
+    shifted("bulk");
+    return () => shiftedAll(); // what lay under it
+  }, []);
+  const able = chosen.every(canDecide);
+  const unread = chosen.filter(one => !readsToEnd(one)).length;
+  const barred = chosen.filter(one => one.barred).length;
+  const send = (event, decision, list) => {
+    if (list.length === 0 || !list.every(canDecide) || !steady("bulk", event)) return;
+    decided();
+    setDenying(false);
+    void decide(list, decision, byKey(event));
+  };
+  const deny = (event, reason) => send(event, { behavior: "deny", ...(reason && { reason }) }, chosen);
+  return html`<div class="bulk" role="group" aria-label="Selected">${denying
+    ? html`<${Reason} count=${chosen.length} send=${deny} close=${() => setDenying(false)} />`
+    : html`<button class="allow" disabled=${!able || chosen.some(one => one.barred !== "") || unread === chosen.length} onClick=${event => send(event, { behavior: "allow" }, chosen.filter(isSeen))}>Allow selected (${chosen.length - unread})</button>
+      <button class="deny" disabled=${!able} onClick=${() => setDenying(true)}>Deny selected (${chosen.length})</button>
+      <button class="quiet" onClick=${() => { inbox.selected.clear(); changed(); }}>Select none</button>
+      ${barred > 0 && html`<span role="status">${barred} of these are your own requests. Someone else has to allow them.</span>`}
+      ${unread > 0 && html`<span role="status">${unread === 1 ? "1 was not read and is left out" : `${unread} were not read and are left out`}</span>`}`}</div>`;
+}
+
+export function Bulk() {
+  const chosen = [...inbox.selected].map(handle => inbox.prompts.get(handle)).filter(one => one && !one.resolution);
+  const [denying, setDenying] = useState(false);
+  if (chosen.length === 0 && denying) queueMicrotask(() => setDenying(false));
+  return chosen.length > 0 && html`<${Bar} chosen=${chosen} denying=${denying} setDenying=${setDenying} />`;
+}

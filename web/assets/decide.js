@@ -1,0 +1,98 @@
+// What a person decides, as calls. Nothing is said before the service has said it.
+
+import { call, get, newKey, path, persist } from "./api.js";
+import { focusedByPage, shifted } from "./guard.js";
+import { changed, claim, isMine, lookUp, settle } from "./inbox.js";
+import { focusPrompt, nextOpen } from "./shown.js";
+
+// whole returns a prompt's request with its whole input.
+export async function whole(one) {
+  if (!one.request.input_truncated) return one.request;
+  const view = await get(path("requests", one.handle));
+  if (view.resolution) settle(one.handle, view.resolution);
+  Object.assign(one.request, { input: undefined }, view.request, { input_truncated: false });
+  changed();
+  return one.request;
+}
+
+function failed(one, error) {
+  one.sending = "";
+  one.error = error.message + (error.problem?.errors ?? []).map(fault => `\n${fault.pointer} ${fault.detail}`).join("");
+  shifted(one.handle);
+  changed();
+}
+
+// moveOn takes the focus to the next undecided prompt when it is still in one that was just decided here, or
+// nowhere. Where somebody else was first it stays: the person reads who.
+function moveOn(list, byKey) {
+  const active = document.activeElement;
+  const at = active?.closest?.("[data-handle]")?.dataset.handle ?? "";
+  const from = list.find(one => one.handle === at) ?? (active === document.body || active?.closest?.(".bulk") ? list.at(-1) : null);
+  if (!from?.resolution || !isMine(from.handle)) return;
+  const next = nextOpen(from.handle);
+  if (!next) return;
+  focusedByPage();
+  focusPrompt(next, byKey);
+}
+
+// decide records decisions about approvals, one call for each run.
+export async function decide(prompts, decision, byKey = false) {
+  const runs = Map.groupBy(prompts.filter(one => !one.resolution && !one.sending), one => one.run);
+  for (const list of runs.values()) for (const one of list) { one.sending = "Sending…"; one.error = ""; }
+  changed();
+  const sent = [...runs.values()].flat();
+  await Promise.all([...runs].map(async ([run, list]) => {
+    const resolutions = list.map(one => ({ request_id: one.request.id, handle: one.handle, input_digest: one.digest, ...decision }));
+    try {
+      await persist("POST", path("runs", run, "approvals"), { resolutions }, newKey());
+      for (const one of list) claim(one.handle);
+      await Promise.all(list.map(one => lookUp(one.handle)));
+    } catch (error) {
+      for (const one of list) {
+        if (error.problem?.code === "approval_changed") {
+          const view = await lookUp(one.handle);
+          if (view?.request.input_digest && view.request.input_digest !== one.digest) {
+            Object.assign(one.request, view.request, { input_truncated: false });
+            one.digest = view.request.input_digest;
+            one.changed = true;
+          }
+        } else await lookUp(one.handle);
+        if (!one.resolution) failed(one, error);
+      }
+    }
+    for (const one of list) one.sending = "";
+    changed();
+  }));
+  moveOn(sent, byKey);
+}
+
+async function question(one, target, body, byKey) {
+  one.sending = "Sending…";
+  one.error = "";
+  changed();
+  try {
+    await persist("POST", target, body, newKey());
+    claim(one.handle);
+    await lookUp(one.handle);
+  } catch (error) {
+    await lookUp(one.handle);
+    if (!one.resolution) failed(one, error);
+  }
+  one.sending = "";
+  changed();
+  moveOn([one], byKey);
+}
+
+export const answer = (one, resolution, byKey) => question(one, path("runs", one.run, "questions"), { resolution: { request_id: one.request.id, ...resolution } }, byKey);
+export const cancelQuestion = (one, byKey) => question(one, path("runs", one.run, "questions", one.request.id, "cancel"), {}, byKey);
+
+// explain returns the exact texts of the rules that an allow and a deny would write.
+export async function explain(one, rememberForMs) {
+  const request = await whole(one);
+  const ask = effect => call("POST", "/v1/rules/explain", {
+    session_id: one.session, agent_id: one.agent, tool_name: request.tool_name, tool_call_id: request.tool_call_id,
+    input: request.input, pattern_keys: request.pattern_keys, effect, remember_for_ms: rememberForMs,
+  });
+  const [allow, deny] = await Promise.all([ask("allow"), ask("deny")]);
+  return { allow: allow.remember, deny: deny.remember };
+}

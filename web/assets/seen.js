@@ -1,0 +1,88 @@
+// What was read. A prompt may be allowed when every part of it was in view, in this tab, and its end for half
+// a second. A record is about one digest: an input that changes is read again.
+
+import { clock } from "./guard.js";
+
+const atEnd = 500;
+
+// cover adds a range to a sorted list of ranges that do not touch.
+export function cover(ranges, from, to) {
+  const apart = [];
+  for (const [a, b] of ranges) {
+    if (b < from - 1 || a > to + 1) apart.push([a, b]);
+    else { from = Math.min(from, a); to = Math.max(to, b); }
+  }
+  return [...apart, [from, to]].sort((x, y) => x[0] - y[0]);
+}
+
+export const covers = (ranges, height) => ranges.some(([from, to]) => from <= 2 && to >= height - 2);
+
+const records = new WeakMap(); // by prompt
+
+function recordOf(one, width) {
+  let record = records.get(one);
+  if (!record || record.digest !== one.digest || record.width !== width && !record.seen) {
+    record = { digest: one.digest, width, parts: new Map(), endSince: Infinity, seen: false, inView: false };
+    records.set(one, record);
+  }
+  return record;
+}
+
+// view is the part of the window in which a prompt can be read.
+function view() {
+  const head = document.querySelector("header")?.getBoundingClientRect().bottom ?? 0;
+  const bar = document.querySelector(".bulk")?.getBoundingClientRect().top ?? innerHeight;
+  return [Math.max(0, head), Math.min(innerHeight, bar)];
+}
+
+// look notes what of a prompt is in view now. It returns true when what its button says changes.
+export function look(one, asked) {
+  const width = asked.clientWidth;
+  if (!width) return false;
+  const record = recordOf(one, width);
+  if (record.seen) return false;
+  const before = record.inView;
+  const [top, bottom] = view();
+  // In a tab that is not looked at nothing is pressed, and nothing at once when it is (guard.js).
+  const shown = !document.querySelector("dialog[open]");
+  let all = true, last = -Infinity;
+  asked.querySelectorAll("[data-part]").forEach((part, i) => {
+    const box = part.getBoundingClientRect();
+    const from = Math.max(0, top - box.top), to = Math.min(box.height, bottom - box.top);
+    if (shown && to > from) record.parts.set(i, cover(record.parts.get(i) ?? [], from, to));
+    if (part.dataset.part !== "whole" || !covers(record.parts.get(i) ?? [], box.height)) all = false;
+    last = Math.max(last, box.bottom);
+  });
+  const ends = all && shown && last <= bottom + 2 && last > top;
+  if (clock() - record.endSince >= atEnd) record.seen = true; // until now, at least
+  if (!ends) record.endSince = Infinity;
+  else if (record.endSince === Infinity) record.endSince = clock();
+  record.inView = record.seen || ends;
+  return before !== record.inView;
+}
+
+// leave says that a prompt is not in the document any more.
+export const leave = one => { const record = records.get(one); if (record && !record.seen) Object.assign(record, { endSince: Infinity, inView: false }); };
+
+// isSeen reports whether a prompt was read to its end.
+export function isSeen(one) {
+  const asked = document.querySelector(`[id="prompt-${one.handle}"] .asked`);
+  if (asked) look(one, asked);
+  return records.get(one)?.digest === one.digest && records.get(one).seen;
+}
+
+// readsToEnd reports whether all of it is in view, or was: its button says "Allow" then.
+// One that was not laid out yet is taken for short.
+export const readsToEnd = one => { const record = records.get(one); return !record || record.digest === one.digest && record.inView; };
+
+// nextUnread returns the first part that was not in view yet, with how far down it is unread.
+export function nextUnread(one, asked) {
+  const record = records.get(one);
+  for (const [i, part] of [...asked.querySelectorAll("[data-part]")].entries()) {
+    const ranges = record?.parts.get(i) ?? [], height = part.getBoundingClientRect().height;
+    if (covers(ranges, height)) continue;
+    return { part, from: ranges[0]?.[0] <= 2 ? ranges[0][1] : 0 };
+  }
+  return null;
+}
+export const viewTop = () => view()[0];
