@@ -24,6 +24,8 @@ const (
 	AuditKeyAdded AuditEventType = "key_added"
 	// AuditEventsRedacted: bodies of events of a session were taken out.
 	AuditEventsRedacted AuditEventType = "events_redacted"
+	// AuditSessionDeleted: retention has deleted a session, whose id may be used again.
+	AuditSessionDeleted AuditEventType = "session_deleted"
 	// AuditExported: an export of the audit was begun.
 	AuditExported AuditEventType = "audit_exported"
 )
@@ -48,6 +50,8 @@ type AuditEvent struct {
 	SessionID string     `json:"session_id,omitempty"`
 	Effect    RuleEffect `json:"effect,omitempty"`
 	Text      string     `json:"text,omitempty"`
+	// Life is the hash of the first event of a session that was deleted.
+	Life string `json:"life,omitempty"`
 
 	WebhookID string `json:"webhook_id,omitempty"`
 	// Host is that of a webhook's URL.

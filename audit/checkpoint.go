@@ -43,6 +43,8 @@ type Head struct {
 	SessionID string
 	EventID   int64
 	Hash      string
+	// Life is the hash of the session's first event, which tells it from an earlier session with its id.
+	Life string
 }
 
 // Checkpoint is one that was signed.
@@ -93,6 +95,8 @@ type checkpoint struct {
 type signedHead struct {
 	ID   string `json:"id"`
 	Hash string `json:"hash"`
+	// Life is that of a [Head].
+	Life string `json:"life,omitempty"`
 }
 
 // chainOf returns the name of a session's chain.
@@ -265,10 +269,10 @@ func (c *Checkpointer) remember(ids []string, lines int) {
 func (c *Checkpointer) add(ctx context.Context, atMs, completeMs int64, heads []Head, log *journal.Entry) error {
 	payload := checkpoint{AtMs: atMs, Heads: make(map[string]signedHead, len(heads))}
 	for _, head := range heads {
-		payload.Heads[chainOf(head.SessionID)] = signedHead{strconv.FormatInt(head.EventID, 10), head.Hash}
+		payload.Heads[chainOf(head.SessionID)] = signedHead{strconv.FormatInt(head.EventID, 10), head.Hash, head.Life}
 	}
 	if log != nil {
-		payload.Heads[logChain] = signedHead{strconv.FormatInt(log.EntryID, 10), log.Hash}
+		payload.Heads[logChain] = signedHead{ID: strconv.FormatInt(log.EntryID, 10), Hash: log.Hash}
 	}
 	if len(payload.Heads) == 0 {
 		return nil

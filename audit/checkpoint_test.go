@@ -132,7 +132,7 @@ func (d *desk) CheckpointsAfter(_ context.Context, number int64, limit int) ([]a
 
 func (d *desk) head(id string) audit.Head {
 	last := d.ledger[id][len(d.ledger[id])-1]
-	return audit.Head{SessionID: id, EventID: last.EventID, Hash: last.Hash()}
+	return audit.Head{SessionID: id, EventID: last.EventID, Hash: last.Hash(), Life: d.ledger[id][0].Hash()}
 }
 
 func (d *desk) HeadsOf(_ context.Context, ids []string) (heads []audit.Head, _ error) {
@@ -240,6 +240,16 @@ func TestCheckpointsShowWhatWasWrittenAnew(t *testing.T) {
 	}
 	_, err = verify(exported(t, rewritten.sources(), keys, audit.Scope{}), public)
 	var broken *audit.BrokenError
+	require.ErrorAs(t, err, &broken)
+	require.EqualValues(t, 12, broken.Line, "where b begins: %s", broken.Detail)
+	require.Contains(t, broken.Detail, "checkpoint 4 names event 20 of session b with another first event")
+
+	// They are made anew from the second event on.
+	rewritten.ledger["b"] = newLedger(t)["b"][:1]
+	for i := range 19 {
+		rewritten.add(t, "b", fmt.Sprintf(`{"type":"progress","n":%d}`, i))
+	}
+	_, err = verify(exported(t, rewritten.sources(), keys, audit.Scope{}), public)
 	require.ErrorAs(t, err, &broken)
 	require.EqualValues(t, 20, broken.Line, "the first event of b that is signed is the eighth: %s", broken.Detail)
 	require.Contains(t, broken.Detail, "event 8 of session b is not the one that checkpoint 1 names")

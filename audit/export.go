@@ -58,6 +58,8 @@ type export struct {
 	trailer trailer
 	// all is that of more than one session.
 	all bool
+	// nowMs is when it began.
+	nowMs int64
 }
 
 // Export writes the audit's own log, unless the scope is one session, and the events of the scope,
@@ -69,11 +71,13 @@ type export struct {
 // which what was written has no last line.
 func Export(ctx context.Context, to io.Writer, sources Sources, signer Signer, scope Scope, nowMs int64) error {
 	source := sources.Log
+	var only *model.Session
 	if scope.SessionID != "" {
 		if !refusal.ValidID(scope.SessionID) {
 			return refusal.UnknownSession(scope.SessionID)
 		}
-		if _, err := source.SessionHead(ctx, scope.SessionID); err != nil {
+		var err error
+		if only, err = source.SessionHead(ctx, scope.SessionID); err != nil {
 			return err
 		}
 	}
@@ -82,12 +86,12 @@ func Export(ctx context.Context, to io.Writer, sources Sources, signer Signer, s
 	if err != nil {
 		return err
 	}
-	e := &export{to: to, digest: sha256.New(), all: scope.SessionID == ""}
+	e := &export{to: to, digest: sha256.New(), all: scope.SessionID == "", nowMs: nowMs}
 	if err := e.sign(signer, headerPurpose, header{Format: format, AtMs: nowMs, Scope: scope}, func(signed string) line { return line{Header: signed} }); err != nil {
 		return err
 	}
 	if scope.SessionID != "" {
-		if err := e.chain(ctx, source, scope.SessionID, scope.SinceMs); err != nil {
+		if err := e.chain(ctx, source, only, scope.SinceMs); err != nil {
 			return err
 		}
 	}
@@ -106,7 +110,7 @@ func Export(ctx context.Context, to io.Writer, sources Sources, signer Signer, s
 			if sessions[i].Session.UpdatedAtMs < scope.SinceMs {
 				continue
 			}
-			if err := e.chain(ctx, source, after, scope.SinceMs); err != nil {
+			if err := e.chain(ctx, source, &sessions[i].Session, scope.SinceMs); err != nil {
 				return err
 			}
 		}
@@ -163,8 +167,8 @@ func (e *export) log(ctx context.Context, rows journal.Rows, sinceMs int64) erro
 }
 
 // chain writes the events of one session, if there are any in the scope.
-func (e *export) chain(ctx context.Context, source Source, sessionID string, sinceMs int64) error {
-	begun := false
+func (e *export) chain(ctx context.Context, source Source, session *model.Session, sinceMs int64) error {
+	begun, young, sessionID, life := false, false, session.SessionID, session.Life
 	end := endLine{SessionID: sessionID}
 	for after, more := int64(0), true; more; {
 		events, another, err := source.EventsWithin(ctx, runs.EventQuery{SessionID: sessionID, After: after, Limit: eventPage, MaxBytes: api.MaxReplyBytes})
@@ -177,14 +181,18 @@ func (e *export) chain(ctx context.Context, source Source, sessionID string, sin
 		more = another && len(events) > 0
 		for i := range events {
 			event := &events[i]
-			after = event.EventID
+			if after = event.EventID; after == 1 {
+				life, young = event.Hash(), event.TimestampMs > e.nowMs
+			}
 			if !begun && event.TimestampMs < sinceMs {
 				continue
 			}
 			if !begun {
 				begun = true
 				e.trailer.Chains++
-				begin := chainLine{SessionID: sessionID, AfterID: strconv.FormatInt(event.EventID-1, 10), AfterHash: event.Prev}
+				begin := chainLine{
+					SessionID: sessionID, AfterID: strconv.FormatInt(event.EventID-1, 10), AfterHash: event.Prev, Life: life, Young: young,
+				}
 				if err := e.write(line{Chain: &begin}); err != nil {
 					return err
 				}

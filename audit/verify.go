@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/audit/chain"
 	"github.com/holdpoint/holdpoint/auth/signing"
 )
@@ -43,7 +44,7 @@ type Report struct {
 	Unchained int64
 	// Checkpoints is how many the export has, and Signed how many events it has that one of them
 	// names. Absent counts what they name of sessions that are not in the export: they were deleted
-	// since (docs/retention.md), or not exported.
+	// since (docs/retention.md), or not exported. Another session may have the same id.
 	Checkpoints, Signed, Absent int64
 }
 
@@ -62,6 +63,9 @@ type verifier struct {
 	session  string
 	lastID   int64
 	lastHash string // "" behind an event that is in no chain
+	life     string // of the chain
+	// deleted are the sessions whose deletion the audit's own log tells of.
+	deleted map[sessionLife]bool
 }
 
 // Verify reads an export and checks it with the public keys alone: that it is whole, that every event
@@ -209,7 +213,7 @@ func (v *verifier) beginChain(c *chainLine) error {
 	case v.begun && c.SessionID <= v.session:
 		return v.broken("%s stands there twice, or lines changed their order", chainCalled(c.SessionID))
 	}
-	v.begun, v.open, v.session, v.lastID, v.lastHash = true, true, c.SessionID, lastID, c.AfterHash
+	v.begun, v.open, v.session, v.lastID, v.lastHash, v.life = true, true, c.SessionID, lastID, c.AfterHash, c.Life
 	if c.SessionID != "" {
 		v.report.Chains++
 	}
@@ -277,6 +281,7 @@ func (v *verifier) event(text []byte) error {
 	v.lastID = id
 	if v.session == "" {
 		v.report.Entries++
+		v.noteDeleted(&e)
 		return v.join(&e)
 	}
 	v.report.Events++
@@ -288,7 +293,22 @@ func (v *verifier) event(text []byte) error {
 		v.report.Unchained++
 		return nil
 	}
+	if id == 1 && v.life != "" && v.life != e.Hash {
+		return v.broken("event 1 of %s is not the first one of the session that was exported: it was changed", chainCalled(v.session))
+	}
 	return v.join(&e)
+}
+
+// noteDeleted keeps which session a line of the audit's own log says was deleted.
+func (v *verifier) noteDeleted(e *eventLine) {
+	var event api.AuditEvent
+	if json.Unmarshal(e.Event, &event) != nil || event.Type != api.AuditSessionDeleted {
+		return
+	}
+	if v.deleted == nil {
+		v.deleted = map[sessionLife]bool{}
+	}
+	v.deleted[sessionLife{event.SessionID, event.Life}] = true
 }
 
 // join checks that an event fits its own hashes and joins on to the one before it.

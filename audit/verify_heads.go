@@ -23,10 +23,13 @@ type signedHeads struct {
 	heads  int64
 }
 
+// sessionLife names a session among all that had its id. The life is "" in checkpoints that know none.
+type sessionLife struct{ session, life string }
+
 // headPlace names an event.
 type headPlace struct {
-	session string
-	id      int64
+	sessionLife
+	id int64
 }
 
 // headAt is what a checkpoint says of an event.
@@ -85,8 +88,8 @@ func (v *verifier) compareHeads(file io.ReadSeeker) error {
 }
 
 // collectHeads reads up to headsAtOnce heads from the from-th on, and the greatest id of each session.
-func (v *verifier) collectHeads(file io.ReadSeeker, from int64) (heads map[headPlace]headAt, newest map[string]newestHead, err error) {
-	heads, newest = map[headPlace]headAt{}, map[string]newestHead{}
+func (v *verifier) collectHeads(file io.ReadSeeker, from int64) (heads map[headPlace]headAt, newest map[sessionLife]newestHead, err error) {
+	heads, newest = map[headPlace]headAt{}, map[sessionLife]newestHead{}
 	seen := int64(0)
 	err = eachLine(file, func(number int64, text []byte) error {
 		var l line
@@ -117,14 +120,14 @@ func (v *verifier) collectHeads(file io.ReadSeeker, from int64) (heads map[headP
 			if !isSession || err != nil {
 				return fmt.Errorf("checkpoint %d is of another version of this program", c.Number)
 			}
-			place := headPlace{session, id}
+			place := headPlace{sessionLife{session, head.Life}, id}
 			if known, twice := heads[place]; twice && known.hash != head.Hash {
 				return &BrokenError{number, fmt.Sprintf("checkpoints %d and %d name event %d of %s with two hashes: the log was written anew in between",
 					known.checkpoint, c.Number, id, chainCalled(session))}
 			}
 			heads[place] = headAt{head.Hash, c.Number}
-			if newest[session].id < id {
-				newest[session] = newestHead{id, c.Number}
+			if newest[place.sessionLife].id < id {
+				newest[place.sessionLife] = newestHead{id, c.Number}
 			}
 		}
 		return nil
@@ -136,52 +139,87 @@ func (v *verifier) collectHeads(file io.ReadSeeker, from int64) (heads map[headP
 type newestHead struct{ id, checkpoint int64 }
 
 // compare reads the events again.
-func (v *verifier) compare(file io.ReadSeeker, heads map[headPlace]headAt, newest map[string]newestHead) error {
+func (v *verifier) compare(file io.ReadSeeker, heads map[headPlace]headAt, newest map[sessionLife]newestHead) error {
+	lives := map[string][]string{}
+	for one := range newest {
+		lives[one.session] = append(lives[one.session], one.life)
+	}
+	var life string // of the chain that is read
 	return eachLine(file, func(number int64, text []byte) error {
 		var l struct {
-			End       *endLine `json:"end"`
-			ID        string   `json:"id"`
-			SessionID string   `json:"session_id"`
-			Hash      string   `json:"hash"`
-			Trailer   string   `json:"trailer"`
+			Chain     *chainLine `json:"chain"`
+			End       *endLine   `json:"end"`
+			ID        string     `json:"id"`
+			SessionID string     `json:"session_id"`
+			Hash      string     `json:"hash"`
+			Trailer   string     `json:"trailer"`
 		}
 		if err := json.Unmarshal(text, &l); err != nil {
 			return err
 		}
 		switch {
 		case l.Trailer != "":
-			if log, absent := newest[""]; absent && v.report.SessionID == "" {
-				return &BrokenError{number, fmt.Sprintf("the audit's own log, of which checkpoint %d names event %d, is missing before it", log.checkpoint, log.id)}
-			}
-			for place := range heads {
-				if _, absent := newest[place.session]; absent && (v.report.SessionID == "" || v.report.SessionID == place.session) {
-					v.report.Absent++
-				}
-			}
+			return v.countAbsent(number, heads, newest)
+		case l.Chain != nil:
+			life = l.Chain.Life
+			return v.compareLives(number, l.Chain, lives[l.Chain.SessionID], newest)
 		case l.End != nil:
 			last, err := strconv.ParseInt(l.End.LastID, 10, 64)
-			if signed := newest[l.End.SessionID]; err == nil && signed.id > last {
-				return &BrokenError{number, fmt.Sprintf("event %d of %s, which checkpoint %d names, is missing before it: the log was cut off",
-					signed.id, chainCalled(l.End.SessionID), signed.checkpoint)}
+			for _, one := range []sessionLife{{l.End.SessionID, life}, {l.End.SessionID, ""}} {
+				if signed := newest[one]; err == nil && signed.id > last {
+					return &BrokenError{number, fmt.Sprintf("event %d of %s, which checkpoint %d names, is missing before it: the log was cut off",
+						signed.id, chainCalled(l.End.SessionID), signed.checkpoint)}
+				}
+				delete(newest, one)
 			}
-			delete(newest, l.End.SessionID)
 		case l.ID != "":
 			id, err := strconv.ParseInt(l.ID, 10, 64)
 			if err != nil {
 				return err
 			}
-			signed, is := heads[headPlace{l.SessionID, id}]
-			if !is {
-				return nil
+			for _, known := range slices.Compact([]string{life, ""}) {
+				signed, is := heads[headPlace{sessionLife{l.SessionID, known}, id}]
+				if !is {
+					continue
+				}
+				if signed.hash != l.Hash {
+					return &BrokenError{number, fmt.Sprintf("event %d of %s is not the one that checkpoint %d names: it, or one before it, was changed and the hashes were made anew",
+						id, chainCalled(l.SessionID), signed.checkpoint)}
+				}
+				v.report.Signed++
 			}
-			if signed.hash != l.Hash {
-				return &BrokenError{number, fmt.Sprintf("event %d of %s is not the one that checkpoint %d names: it, or one before it, was changed and the hashes were made anew",
-					id, chainCalled(l.SessionID), signed.checkpoint)}
-			}
-			v.report.Signed++
 		}
 		return nil
 	})
+}
+
+// compareLives checks that earlier sessions with the id of a chain, which checkpoints name, were deleted: the
+// audit's own log must say so. An export of one session does not have that log.
+func (v *verifier) compareLives(number int64, c *chainLine, lives []string, newest map[sessionLife]newestHead) error {
+	if v.report.SessionID != "" || c.Life == "" || c.Young {
+		return nil
+	}
+	for _, life := range lives {
+		one := sessionLife{c.SessionID, life}
+		if life != "" && life != c.Life && !v.deleted[one] {
+			return &BrokenError{number, fmt.Sprintf("checkpoint %d names event %d of %s with another first event, and nothing tells that the session was deleted: the log was written anew",
+				newest[one].checkpoint, newest[one].id, chainCalled(c.SessionID))}
+		}
+	}
+	return nil
+}
+
+// countAbsent counts what checkpoints name of sessions that were not found.
+func (v *verifier) countAbsent(number int64, heads map[headPlace]headAt, newest map[sessionLife]newestHead) error {
+	if log, absent := newest[sessionLife{}]; absent && v.report.SessionID == "" {
+		return &BrokenError{number, fmt.Sprintf("the audit's own log, of which checkpoint %d names event %d, is missing before it", log.checkpoint, log.id)}
+	}
+	for place := range heads {
+		if _, absent := newest[place.sessionLife]; absent && (v.report.SessionID == "" || v.report.SessionID == place.session) {
+			v.report.Absent++
+		}
+	}
+	return nil
 }
 
 // eachLine reads the file from its beginning.

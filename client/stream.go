@@ -8,6 +8,7 @@ import (
 	"iter"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -64,7 +65,7 @@ func (c *Client) StreamSession(ctx context.Context, sessionID, after string) ite
 			if err != nil {
 				return false, err
 			}
-			return session.Status == api.SessionEnded && session.LastEventID == after, nil
+			return session.Status == api.SessionEnded && session.LastEventID == numberOf(after), nil
 		},
 	})
 }
@@ -147,13 +148,20 @@ func (c *Client) stream(ctx context.Context, after string, kind streamKind) iter
 	}
 }
 
-// parseSequence reads the id of an event.
+// parseSequence reads the number of an event in its id, or in the id of a frame of a stream, which has
+// more behind a point.
 func parseSequence(id string) (int64, error) {
-	number, err := strconv.ParseInt(id, 10, 64)
+	number, err := strconv.ParseInt(numberOf(id), 10, 64)
 	if err != nil || number < 0 {
 		return 0, fmt.Errorf("%w: %q is no id of an event", ErrInvalid, id)
 	}
 	return number, nil
+}
+
+// numberOf returns the number of an event as it is in the id of a frame.
+func numberOf(id string) string {
+	number, _, _ := strings.Cut(id, ".")
+	return number
 }
 
 // streamReader reads one stream over all its connections.
@@ -332,7 +340,7 @@ func (s *streamReader) event(frame streamFrame) error {
 		s.done = !s.yield(StreamEvent{Event: &entry}, nil)
 		return nil
 	}
-	if entry.ID != frame.id {
+	if entry.ID != numberOf(frame.id) {
 		return fmt.Errorf("%w: event %s in a frame with the id %s", errFrame, entry.ID, frame.id)
 	}
 	id, _ := parseSequence(frame.id)

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -13,20 +14,20 @@ import (
 )
 
 // eventRange reads ?after= and ?limit= of a list of events.
-func eventRange(query url.Values) (after int64, limit int, err error) {
+func eventRange(query url.Values) (after model.Position, limit int, err error) {
 	limit = api.MaxEventsPerList
 	if query.Has("limit") {
 		limit, err = strconv.Atoi(query.Get("limit"))
 		if err != nil || limit < 1 || limit > api.MaxEventsPerList {
-			return 0, 0, refusal.New(api.CodeInvalidLimit, "limit must be between 1 and %d", api.MaxEventsPerList)
+			return after, 0, refusal.New(api.CodeInvalidLimit, "limit must be between 1 and %d", api.MaxEventsPerList)
 		}
 	}
 	if query.Has("after") {
-		number, ok := parseDecimal(query.Get("after"))
+		at, ok := model.ParsePosition(query.Get("after"))
 		if !ok {
-			return 0, 0, refusal.New(api.CodeInvalidEventCursor, "after must be the id of an event")
+			return after, 0, refusal.New(api.CodeInvalidEventCursor, "after must be the id of an event")
 		}
-		after = number
+		after = at
 	}
 	return after, limit, nil
 }
@@ -49,11 +50,38 @@ func (s *Server) listRunEvents(w http.ResponseWriter, r *http.Request) error {
 
 // eventsWithin reads the events of one page.
 func (s *Server) eventsWithin(r *http.Request, q runs.EventQuery) (events []model.Event, more bool, err error) {
-	if q.After, q.Limit, err = eventRange(queryOf(r)); err != nil {
+	after, limit, err := eventRange(queryOf(r))
+	if err != nil {
 		return nil, false, err
 	}
-	q.MaxBytes = api.MaxReplyBytes
+	if after.Mark != "" {
+		if err := s.requireJoins(r.Context(), q, after); err != nil {
+			return nil, false, err
+		}
+	}
+	q.After, q.Limit, q.MaxBytes = after.EventID, limit, api.MaxReplyBytes
 	return s.store.EventsWithin(r.Context(), q)
+}
+
+// requireJoins returns event_cursor_reset unless the log can be continued after the id of a frame of a
+// stream, which says more than the number of an event.
+func (s *Server) requireJoins(ctx context.Context, q runs.EventQuery, after model.Position) error {
+	if q.RunID != "" {
+		record, err := s.store.Run(ctx, q.RunID)
+		if err != nil {
+			return err
+		}
+		q.SessionID = record.Run.SessionID
+	}
+	head, err := s.store.SessionHead(ctx, q.SessionID)
+	if err != nil {
+		return err
+	}
+	gap, err := s.gapAfter(ctx, head, after)
+	if gap != "" {
+		return refusal.EventsReset(after.EventID, head.LastEventID, max(head.FirstKeptEventID, 1))
+	}
+	return err
 }
 
 // listEvents answers with events. A page that ends before the newest names the next one.

@@ -34,8 +34,10 @@ func testEvents(t *testing.T, a *rig) {
 			types(a.get(t, "/v1/runs/"+run.run+"/events").want(http.StatusOK)))
 		require.Len(t, a.get(t, "/v1/sessions/"+run.session+"/events?after=2&limit=3").list(), 3)
 		require.Equal(t, "3", a.get(t, "/v1/runs/"+run.run+"/events?after=2").at(0, "id"))
-		require.Equal(t, "[]", a.get(t, "/v1/sessions/"+run.session+"/events?after=9223372036854775807").want(http.StatusOK).text, "ahead of the log")
-		require.Equal(t, "[]", a.get(t, "/v1/runs/"+run.run+"/events?after=1000").want(http.StatusOK).text)
+		end := a.get(t, "/v1/sessions/"+run.session).textAt("last_event_id")
+		require.Equal(t, "[]", a.get(t, "/v1/sessions/"+run.session+"/events?after="+end).want(http.StatusOK).text)
+		a.get(t, "/v1/sessions/"+run.session+"/events?after=9223372036854775807").refused(api.CodeEventCursorReset)
+		a.get(t, "/v1/runs/"+run.run+"/events?after=1000").refused(api.CodeEventCursorReset)
 	})
 	parallel(t, "what cannot be read", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
@@ -79,7 +81,7 @@ func testEvents(t *testing.T, a *rig) {
 			require.Equal(t, first, gone.at("first_kept_event_id"))
 			a.get(t, path+"?after="+strconv.Itoa(trimmed.Events)).want(http.StatusOK)
 			a.get(t, path+"?after="+last).want(http.StatusOK)
-			a.get(t, path+"?after=1000").want(http.StatusOK)
+			a.get(t, path+"?after=1000").refused(api.CodeEventCursorReset)
 		}
 		require.Equal(t, first, a.get(t, paths[0]).want(http.StatusOK).at(0, "id"))
 		require.Len(t, a.get(t, paths[1]+"?after=0").want(http.StatusOK).list(), 2)

@@ -352,6 +352,14 @@ func (s heldStore) TrimSession(ctx context.Context, sessionID string, beforeMs i
 	return s.store.TrimSession(ctx, sessionID, beforeMs, limit)
 }
 
+// WedgedSessions implements [runs.Keeper].
+func (s heldStore) WedgedSessions(ctx context.Context, after string, limit int) ([]runs.DueRun, string, error) {
+	if err := onlyService(ctx); err != nil {
+		return nil, "", err
+	}
+	return s.store.WedgedSessions(ctx, after, limit)
+}
+
 func onlyService(ctx context.Context) error {
 	if auth.From(ctx) != nil {
 		return refusal.New(api.CodeForbidden, "no caller maintains the store")

@@ -11,6 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/stream"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
@@ -20,27 +21,61 @@ const LastEventIDHeader = "Last-Event-ID"
 
 // resumption is the event after which a caller wants to go on.
 type resumption struct {
-	cursor int64
+	at model.Position
 	// given is false when the caller has nothing yet, and wants a snapshot.
 	given bool
 }
 
-// resumptionOf reads ?cursor= and Last-Event-ID, of which the larger counts. A cursor must
-// be an event id. A header that is none is ignored, because a page cannot keep its browser
-// from sending it.
+// resumptionOf reads ?cursor= and Last-Event-ID, of which the one with the larger number counts. A
+// cursor must be the id of a frame. A header that is none is ignored, because a page cannot keep its
+// browser from sending it.
 func resumptionOf(r *http.Request) (resumption, error) {
 	var from resumption
-	if number, ok := parseDecimal(r.Header.Get(LastEventIDHeader)); ok {
-		from = resumption{cursor: number, given: true}
+	if at, ok := model.ParsePosition(r.Header.Get(LastEventIDHeader)); ok {
+		from = resumption{at: at, given: true}
 	}
 	if query := queryOf(r); query.Has("cursor") {
-		number, ok := parseDecimal(query.Get("cursor"))
+		at, ok := model.ParsePosition(query.Get("cursor"))
 		if !ok {
-			return resumption{}, refusal.New(api.CodeInvalidEventCursor, "cursor must be the id of an event")
+			return resumption{}, refusal.New(api.CodeInvalidEventCursor, "cursor must be the id of a frame of the stream")
 		}
-		from = resumption{cursor: max(from.cursor, number), given: true}
+		if !from.given || at.EventID > from.at.EventID || at.EventID == from.at.EventID && !from.at.Known() {
+			from.at = at
+		}
+		from.given = true
 	}
 	return from, nil
+}
+
+// gapAfter returns why the log of a session, as of its head, cannot be continued after a position: "" when
+// it can. A number alone says nothing about the events before it, so the position must have a mark.
+func (s *Server) gapAfter(ctx context.Context, head *model.Session, at model.Position) (reason string, err error) {
+	switch {
+	case at.EventID > head.LastEventID:
+		return stream.GapAhead, nil
+	case at.EventID < head.FirstKeptEventID-1, !at.Known():
+		return stream.GapReset, nil
+	case at.EventID == 0:
+		return "", nil
+	case at.EventID == head.LastEventID:
+		if !at.Of(head.LastEventHash) {
+			return stream.GapReset, nil
+		}
+		return "", nil
+	}
+	var next []model.Event
+	err = s.streams.OnOwnStack(ctx, func() (err error) {
+		// The next event has the hash of this one. The first event is returned whatever its size.
+		next, _, err = s.store.EventsWithin(ctx, runs.EventQuery{SessionID: head.SessionID, Kept: true, After: at.EventID, Limit: 1, MaxBytes: 1})
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	if len(next) == 0 || next[0].EventID != at.EventID+1 || !at.JoinsOn(&next[0]) {
+		return stream.GapReset, nil
+	}
+	return "", nil
 }
 
 func (s *Server) streamSession(w http.ResponseWriter, r *http.Request) error {
@@ -96,13 +131,9 @@ func (s *Server) openSession(ctx context.Context, sessionID string, wanted resum
 		if err != nil {
 			return opening{}, stream.From{}, err
 		}
-		switch {
-		case wanted.cursor < head.FirstKeptEventID-1:
-			begin.gap = stream.GapReset
-		case wanted.cursor > head.LastEventID:
-			begin.gap = stream.GapAhead
-		default:
-			return begin, stream.From{Cursor: wanted.cursor, Closed: head.EndedAtMs != 0, End: head.LastEventID}, nil
+		begin.gap, err = s.gapAfter(ctx, head, wanted.at)
+		if err != nil || begin.gap == "" {
+			return begin, stream.From{Cursor: wanted.at.EventID, Mark: wanted.at.Mark, Closed: head.EndedAtMs != 0, End: head.LastEventID}, err
 		}
 	}
 	var shared singleflight.Result
@@ -120,14 +151,15 @@ func (s *Server) openSession(ctx context.Context, sessionID string, wanted resum
 	}
 	snapshot := shared.Val.(*sessionSnapshot) //nolint:forcetypeassert // the call above returns nothing else
 	begin.snapshot = snapshot.frame
-	return begin, stream.From{Cursor: snapshot.newest, Closed: snapshot.ended, End: snapshot.newest}, nil
+	newest := snapshot.newest
+	return begin, stream.From{Cursor: newest.EventID, Mark: newest.Mark, Closed: snapshot.ended, End: newest.EventID}, nil
 }
 
 // sessionSnapshot is a session as of its newest event. All streams that are opened while
 // it is read share it; what came after it is read from the log.
 type sessionSnapshot struct {
 	frame  []byte
-	newest int64
+	newest model.Position
 	ended  bool
 }
 
@@ -146,7 +178,7 @@ func (s *Server) snapshotOf(ctx context.Context, sessionID string) (snapshot *se
 		if err != nil {
 			return err
 		}
-		snapshot.newest, snapshot.ended = record.Session.LastEventID, record.Session.EndedAtMs != 0
+		snapshot.newest, snapshot.ended = record.Session.Position(), record.Session.EndedAtMs != 0
 		snapshot.frame, err = stream.AppendSnapshot(nil, snapshot.newest, record.View())
 		return err
 	})
@@ -191,25 +223,40 @@ func (s *Server) openRun(r *http.Request, runID string, wanted resumption) (open
 		return opening{}, stream.From{}, err
 	}
 	run := &record.Run
-	from := stream.From{RunID: runID, Cursor: run.LastEventID, Closed: model.Terminal(run.Status), End: run.LastEventID}
+	newest, err := s.positionOf(r.Context(), run)
+	if err != nil {
+		return opening{}, stream.From{}, err
+	}
+	from := stream.From{RunID: runID, Cursor: newest.EventID, Mark: newest.Mark, Closed: model.Terminal(run.Status), End: newest.EventID}
 	var begin opening
 	if wanted.given {
 		session, err := s.store.SessionHead(r.Context(), run.SessionID)
-		switch {
-		case err != nil:
+		if err != nil {
 			return opening{}, stream.From{}, err
-		case run.FirstEventID < session.FirstKeptEventID && wanted.cursor < session.FirstKeptEventID-1:
-			begin.gap = stream.GapReset
-		case wanted.cursor > session.LastEventID:
-			begin.gap = stream.GapAhead
-		default:
-			// Events before the run's are no loss when they go.
-			from.Cursor = max(wanted.cursor, run.FirstEventID-1)
-			return begin, from, nil
+		}
+		// Events before the run's are no loss when they go.
+		if wanted.at.EventID >= session.FirstKeptEventID-1 || run.FirstEventID < session.FirstKeptEventID {
+			begin.gap, err = s.gapAfter(r.Context(), session, wanted.at)
+		}
+		if err != nil || begin.gap == "" {
+			from.Cursor, from.Mark = run.FirstEventID-1, ""
+			if wanted.at.EventID >= from.Cursor {
+				from.Cursor, from.Mark = wanted.at.EventID, wanted.at.Mark
+			}
+			return begin, from, err
 		}
 	}
-	begin.snapshot, err = stream.AppendSnapshot(nil, run.LastEventID, record.View())
+	begin.snapshot, err = stream.AppendSnapshot(nil, newest, record.View())
 	return begin, from, err
+}
+
+// positionOf returns the place of a run's newest event.
+func (s *Server) positionOf(ctx context.Context, run *model.Run) (model.Position, error) {
+	events, _, err := s.store.EventsWithin(ctx, runs.EventQuery{RunID: run.RunID, Kept: true, After: run.LastEventID - 1, Limit: 1, MaxBytes: 1})
+	if err != nil || len(events) == 0 || events[0].EventID != run.LastEventID {
+		return model.Position{EventID: run.LastEventID}, err
+	}
+	return events[0].Position(), nil
 }
 
 // streamInbox streams what is open in all sessions. Nothing is numbered across sessions, so

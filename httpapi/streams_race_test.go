@@ -63,6 +63,7 @@ func TestStreamsMissNothing(t *testing.T) {
 					writeEvents(t, writes, run)
 				}()
 				session, ofRun := "/v1/sessions/"+run.session, "/v1/runs/"+run.run
+				second := reads.position(t, run.session, "2")
 				streams := []struct {
 					path string
 					*reader
@@ -70,7 +71,7 @@ func TestStreamsMissNothing(t *testing.T) {
 					{session, reads.follow(t, session+"/stream")},
 					{ofRun, reads.follow(t, ofRun+"/stream")},
 					{session, reads.follow(t, session+"/stream?cursor=0")},
-					{ofRun, reads.follow(t, ofRun+"/stream", header("Last-Event-ID", "2"))},
+					{ofRun, reads.follow(t, ofRun+"/stream", header("Last-Event-ID", second))},
 				}
 				for i, stream := range streams {
 					after := []string{"", "", "0", "2"}[i]
@@ -136,7 +137,7 @@ func TestStreamsOfALongLog(t *testing.T) {
 	for range 6 {
 		add()
 	}
-	second := a.follow(t, "/v1/sessions/"+run.session+"/stream", header("Last-Event-ID", "150"))
+	second := a.follow(t, "/v1/sessions/"+run.session+"/stream", header("Last-Event-ID", a.position(t, run.session, "150")))
 	for want := 101; want <= 1000; want++ {
 		require.Equal(t, want, number(t, first.event().id))
 	}

@@ -144,7 +144,7 @@ func (a *rig) requireLog(t *testing.T, path string, after string, got []frame) {
 	log := a.get(t, path+"/events?after="+after).want(http.StatusOK)
 	require.Len(t, got, len(log.list()))
 	for i, one := range got {
-		require.Equal(t, log.textAt(i, "id"), one.id)
+		require.Equal(t, log.textAt(i, "id")+"."+log.textAt(i, "hash")[:16], one.id)
 		require.Equal(t, log.textAt(i, "event", "type"), one.name)
 		var entry any
 		require.NoError(t, json.Unmarshal([]byte(one.data), &entry))
@@ -152,8 +152,23 @@ func (a *rig) requireLog(t *testing.T, path string, after string, got []frame) {
 	}
 }
 
+// position returns the id that a stream gives an event of a session.
+func (a *rig) position(t *testing.T, sessionID, eventID string) string {
+	t.Helper()
+	log := a.get(t, "/v1/sessions/"+sessionID+"/events").want(http.StatusOK)
+	for i := range log.list() {
+		if log.textAt(i, "id") == eventID {
+			return eventID + "." + log.textAt(i, "hash")[:16]
+		}
+	}
+	t.Fatalf("session %s has no event %s", sessionID, eventID)
+	return ""
+}
+
+// number returns the number of an event in the id of a frame.
 func number(t *testing.T, text string) int {
 	t.Helper()
+	text, _, _ = strings.Cut(text, ".")
 	n, err := strconv.Atoi(text)
 	require.NoError(t, err)
 	return n

@@ -23,7 +23,7 @@ func testStreams(t *testing.T, a *rig) {
 		require.Equal(t, "no", stream.response.Header.Get("X-Accel-Buffering"))
 		id, view := stream.snapshot()
 		require.Equal(t, a.get(t, path).body, any(view))
-		require.Equal(t, view["last_event_id"], id)
+		require.Equal(t, a.position(t, run.session, view["last_event_id"].(string)), id)
 
 		a.post(t, path+"/runs", `{"input":2}`).want(http.StatusAccepted)
 		a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a1", "a2")).want(http.StatusAccepted)
@@ -62,21 +62,35 @@ func testStreams(t *testing.T, a *rig) {
 	parallel(t, "resuming", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
 		for _, path := range []string{"/v1/sessions/" + run.session, "/v1/runs/" + run.run} {
+			first := a.position(t, run.session, "1")
 			for _, resumed := range []*reader{
-				a.follow(t, path+"/stream?cursor=1"),
-				a.follow(t, path+"/stream", header("Last-Event-ID", "1")),
-				a.follow(t, path+"/stream?cursor=0", header("Last-Event-ID", "1")),
-				a.follow(t, path+"/stream?cursor=1", header("Last-Event-ID", "0")),
-				a.follow(t, path+"/stream?cursor=1", header("Last-Event-ID", "x")),
+				a.follow(t, path+"/stream?cursor="+first),
+				a.follow(t, path+"/stream", header("Last-Event-ID", first)),
+				a.follow(t, path+"/stream?cursor=0", header("Last-Event-ID", first)),
+				a.follow(t, path+"/stream?cursor="+first, header("Last-Event-ID", "0")),
+				a.follow(t, path+"/stream?cursor="+first, header("Last-Event-ID", "x")),
+				a.follow(t, path+"/stream?cursor=1", header("Last-Event-ID", first)),
 			} {
 				a.requireLog(t, path, "1", []frame{resumed.event(), resumed.event()})
 			}
 			for _, none := range []string{"", "x", "-1", "01", "9223372036854775808"} {
 				id, _ := a.follow(t, path+"/stream", header("Last-Event-ID", none)).snapshot()
-				require.Equal(t, "3", id)
+				require.Equal(t, a.position(t, run.session, "3"), id)
 				refused := a.get(t, path+"/stream?cursor="+none, unchecked())
 				refused.refused(api.CodeInvalidEventCursor)
 			}
+			// A number alone may be of another log.
+			for _, unknown := range []string{"1", "2", "3", "1.0123456789abcdef", "3.0123456789abcdef"} {
+				reset := a.follow(t, path+"/stream?cursor="+unknown)
+				require.Equal(t, frame{name: "stream_gap", data: `{"reason":"reset"}`}, reset.event(), unknown)
+				reset.snapshot()
+			}
+			for _, malformed := range []string{"1.", "1.x", "1.01234", "1.0123456789ABCDEF", ".0123456789abcdef"} {
+				a.get(t, path+"/stream?cursor="+malformed, unchecked()).refused(api.CodeInvalidEventCursor)
+			}
+			a.get(t, path+"/events?after="+first).want(http.StatusOK)
+			a.get(t, path+"/events?after=1.0123456789abcdef").refused(api.CodeEventCursorReset)
+			a.get(t, path+"/events?after=4").refused(api.CodeEventCursorReset)
 		}
 		a.get(t, "/v1/sessions/%00/stream").refused(api.CodeSessionNotFound)
 		a.get(t, "/v1/runs/%FF/stream").refused(api.CodeRunNotFound)
@@ -94,7 +108,7 @@ func testStreams(t *testing.T, a *rig) {
 				require.Equal(t, a.get(t, path).body, any(view))
 			}
 		}
-		between := a.follow(t, "/v1/runs/"+run.run+"/stream?cursor=4")
+		between := a.follow(t, "/v1/runs/"+run.run+"/stream?cursor="+a.position(t, run.session, "4"))
 		a.post(t, "/v1/runs/"+run.run+"/approvals", allow("a1")).want(http.StatusAccepted)
 		require.Equal(t, "approval_resolved", between.event().name, "an event of another run is not ahead")
 	})
@@ -104,10 +118,13 @@ func testStreams(t *testing.T, a *rig) {
 		a.post(t, "/v1/runs/"+old.run+"/cancel", "").want(http.StatusOK)
 		kept := a.post(t, path+"/runs", `{"input":2}`).want(http.StatusAccepted).textAt("run_id")
 		end := a.get(t, path).textAt("last_event_id")
+		gone := a.get(t, path+"/events").want(http.StatusOK)
 		trimmed, err := a.store.TrimSession(t.Context(), old.session, time.Now().Add(time.Hour).UnixMilli(), 1000)
 		require.NoError(t, err)
 		require.Equal(t, 1, trimmed.Runs)
+		lastGone := gone.textAt(trimmed.Events-1, "id") + "." + gone.textAt(trimmed.Events-1, "hash")[:16]
 		first := strconv.Itoa(trimmed.Events + 1)
+		oldest := a.position(t, old.session, first)
 
 		events := a.get(t, path+"/events").want(http.StatusOK).list()
 		require.Equal(t, first, events[0].(map[string]any)["id"])
@@ -124,12 +141,53 @@ func testStreams(t *testing.T, a *rig) {
 			reset := a.follow(t, path+"/stream?cursor="+before)
 			require.Equal(t, frame{name: "stream_gap", data: `{"reason":"reset"}`}, reset.event())
 			id, view := reset.snapshot()
-			require.Equal(t, end, id)
+			require.Equal(t, a.position(t, old.session, end), id)
 			require.Equal(t, a.get(t, path).body, any(view))
 		}
-		require.Equal(t, first, a.follow(t, path+"/stream?cursor="+strconv.Itoa(trimmed.Events)).event().id)
-		require.Equal(t, first, a.follow(t, "/v1/runs/"+kept+"/stream?cursor=0").event().id, "nothing of the run is missing")
+		require.Equal(t, oldest, a.follow(t, path+"/stream?cursor="+lastGone).event().id)
+		require.Equal(t, oldest, a.follow(t, "/v1/runs/"+kept+"/stream?cursor=0").event().id, "nothing of the run is missing")
 		a.get(t, "/v1/runs/"+old.run+"/stream?cursor=1").refused(api.CodeRunNotFound)
+	})
+	parallel(t, "a session that is used again", func(t *testing.T) {
+		inbox, shown := a.follow(t, "/v1/stream"), newPrompts()
+		old := a.waiting(t, `"approvals":[`+approval("a1")+`]`)
+		path := "/v1/sessions/" + old.session
+		inbox.until(shown, func() bool { return shown.open[promptKey(old.session, old.run, "a1")] })
+		open := a.follow(t, path+"/stream")
+		open.snapshot()
+		a.post(t, "/v1/runs/"+old.run+"/approvals", deny("a1")).want(http.StatusAccepted)
+		inbox.until(shown, func() bool { return !shown.open[promptKey(old.session, old.run, "a1")] })
+		a.post(t, "/v1/runs/"+old.run+"/cancel", "").want(http.StatusOK)
+		end := a.get(t, path).textAt("last_event_id")
+		last, _ := a.follow(t, path+"/stream").snapshot()
+		require.Equal(t, a.position(t, old.session, end), last)
+		for name := ""; name != "cancelled"; {
+			name = open.event().name
+		}
+		trimmed, err := a.store.TrimSession(t.Context(), old.session, time.Now().Add(time.Hour).UnixMilli(), 1000)
+		require.NoError(t, err)
+		require.True(t, trimmed.Session)
+
+		// The new log has as many events, and then more.
+		create := fmt.Sprintf(`{"session_id":%q,"run_id":%q,"input":"go","suspend":{"approvals":[%s]}}`, old.session, old.run, approval("a1"))
+		a.post(t, "/v1/runs", create).want(http.StatusAccepted)
+		inbox.until(shown, func() bool { return shown.open[promptKey(old.session, old.run, "a1")] })
+		for range 3 {
+			a.post(t, path+"/runs", `{"input":2}`).want(http.StatusAccepted)
+		}
+		for {
+			if _, err := open.read(); err != nil {
+				break // its reader comes back
+			}
+		}
+		for _, of := range []string{path, "/v1/runs/" + old.run} {
+			for _, cursor := range []string{last, end} {
+				reset := a.follow(t, of+"/stream", header("Last-Event-ID", cursor))
+				require.Equal(t, frame{name: "stream_gap", data: `{"reason":"reset"}`}, reset.event(), "%s %s", of, cursor)
+				_, view := reset.snapshot()
+				require.Equal(t, a.get(t, of).body, any(view))
+			}
+		}
 	})
 	parallel(t, "a session that ends", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+approval("a1")+`]`)

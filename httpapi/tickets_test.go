@@ -43,7 +43,7 @@ func testTickets(t *testing.T, a *rig, keyring *auth.Keyring) {
 		require.Equal(t, `Bearer realm="holdpoint", error="invalid_token"`, refused.header.Get("WWW-Authenticate"))
 		a.get(t, path+"?fields=summary&ticket="+ticket).refused(api.CodeInvalidToken)
 		a.get(t, path+"?ticket="+ticket+"&ticket="+ticket).refused(api.CodeInvalidToken)
-		require.Contains(t, a.get(t, path+"?cursor=1&ticket="+ticket).want(http.StatusOK).text, "event: cancelled")
+		require.Contains(t, a.get(t, path+"?cursor=0&ticket="+ticket).want(http.StatusOK).text, "event: cancelled")
 		a.get(t, path+"?ticket="+ticket).refused(api.CodeInvalidToken)
 	})
 	t.Run("it is no token, and opens nothing else", func(t *testing.T) {

@@ -1,7 +1,8 @@
 package runs
 
 // ExpireRequests expires what is due on a run (docs/spec/v1.md#expiry). The expiry sweep gives
-// this command; every other command on a run expires what is due first.
+// this command; every other command on a run expires what is due first. It also frees the session's slot from a
+// run that is over.
 //
 // Reply: Run. Errors: run_not_found.
 type ExpireRequests struct {
@@ -17,6 +18,7 @@ func (c *ExpireRequests) Needs() Needs {
 func (c *ExpireRequests) prepare(IDSource) error { return nil }
 
 func (c *ExpireRequests) decide(w *workingCopy) (Reply, error) {
+	w.freeSlot()
 	run, err := w.targetRun(c.RunID)
 	if err != nil {
 		return Reply{}, err

@@ -27,6 +27,10 @@ func (w *workingCopy) findRecord(key *model.RecordKey, target string, canonical,
 	if !same {
 		return Reply{}, true, refusal.New(api.CodeIdempotencyConflict, "run operation idempotency key was reused with a different request payload")
 	}
+	if run := w.state.Runs[record.RunID]; run != nil && run.SubmittedAtMs > record.CreatedAtMs {
+		// Retention has deleted the run that the key was used for, and its id is used again.
+		return Reply{}, true, refusal.New(api.CodeIdempotencyConflict, "the idempotency key was used for an earlier run with the id %s, which is deleted; use another key", record.RunID)
+	}
 	return Reply{Replayed: true, ReplayRunID: record.RunID, LastEventID: record.EventID}, true, nil
 }
 

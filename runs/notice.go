@@ -6,7 +6,9 @@ import "github.com/holdpoint/holdpoint/runs/model"
 // rows and also polls.
 type Notice struct {
 	// SessionID is empty when notices may have been lost. Then everybody who waits must read.
-	SessionID   string
+	SessionID string
+	// Life is the mark of the session's life (see [model.MarkOf]), "" when it is not known.
+	Life        string
 	LastEventID int64
 	// FirstEventID is the first event of the commit, 0 when it is unknown.
 	FirstEventID int64

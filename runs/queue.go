@@ -33,6 +33,19 @@ func (w *workingCopy) makeSession(session model.Session) {
 	w.saveSession()
 }
 
+// freeSlot takes the session's slot from a run that is over, which no decision leaves behind: without that
+// nothing in the session would go on.
+func (w *workingCopy) freeSlot() {
+	if w.session == nil || w.session.ActiveRunID == "" {
+		return
+	}
+	if run := w.state.Runs[w.session.ActiveRunID]; run != nil && model.Terminal(run.Status) {
+		w.session.ActiveRunID = ""
+		w.saveSession()
+		w.promote()
+	}
+}
+
 // promote makes the head of the queue claimable when the slot is free.
 func (w *workingCopy) promote() {
 	if w.session.ActiveRunID != "" || w.session.QueuedCount == 0 || w.session.EndedAtMs != 0 {

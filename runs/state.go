@@ -22,6 +22,9 @@ type RequestKey struct {
 // not asked for, or does not exist. A map may be nil.
 type State struct {
 	SessionID string
+	// Stamp is a number that no other decision about the session gets, from 0 to MaxStamp. The
+	// versions that the decision gives grow by it. Only tests leave it 0.
+	Stamp int64
 	// Session is nil when it does not exist.
 	Session  *model.Session
 	Runs     map[string]*model.Run

@@ -159,6 +159,10 @@ type Keeper interface {
 	// (docs/retention.md). A session of which nothing is left goes too. Nothing happens to a
 	// session that does not exist or that somebody else has locked.
 	TrimSession(ctx context.Context, sessionID string, beforeMs int64, limit int) (Trimmed, error)
+	// WedgedSessions looks at up to limit sessions behind one, in the order of their ids, and returns those
+	// whose active run is over, with that run. next is the last session that it looked at, "" behind the
+	// last of all. Only a fault or a person with the database leaves one: nothing in it would go on.
+	WedgedSessions(ctx context.Context, after string, limit int) (wedged []DueRun, next string, err error)
 	// NowMs returns the present moment of the clock that decides: the database's on Postgres,
 	// the process's on SQLite.
 	NowMs(ctx context.Context) (int64, error)

@@ -60,16 +60,22 @@ func (w *workingCopy) change() Change {
 	change := w.changes
 	if w.sessionSaved || w.session != nil && !change.Empty() {
 		change.Session, change.SessionNew = w.session, w.sessionNew
-		w.session.Version = w.versionBefore() + 1
+		w.session.Version = w.state.nextVersion()
 	}
 	return change
 }
 
-func (w *workingCopy) versionBefore() int64 {
-	if w.state.Session == nil {
-		return 0
+// MaxStamp bounds [State.Stamp].
+const MaxStamp = 1<<61 - 1
+
+// nextVersion returns the version that a decision gives the session: a new one starts anywhere, and
+// an existing one grows by up to maxStep. 2^31 changes fit behind the greatest start.
+func (s *State) nextVersion() int64 {
+	const maxStep = 1 << 32
+	if s.Session == nil {
+		return max(s.Stamp, 1)
 	}
-	return w.state.Session.Version
+	return s.Session.Version + 1 + s.Stamp%maxStep
 }
 
 // saveSession writes the session with the change. Call it after every change of the session.
@@ -260,6 +266,9 @@ func (w *workingCopy) emitDigested(run *model.Run, eventType api.EventType, body
 		Actor: cmp.Or(w.actor, api.ResolvedBySystem), BodyDigest: digest, Prev: w.session.LastEventHash,
 	}
 	w.session.LastEventHash = event.Hash()
+	if event.EventID == 1 {
+		w.session.Life = w.session.LastEventHash
+	}
 	w.changes.Events = append(w.changes.Events, event)
 	if w.state.Webhooks != nil {
 		w.oweWebhooks(event)

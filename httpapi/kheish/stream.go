@@ -2,9 +2,11 @@ package kheish
 
 import (
 	"bytes"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/holdpoint/holdpoint/httpapi/wire"
@@ -14,6 +16,16 @@ import (
 func shapeStream(scope string) shaper {
 	return func(next http.Handler, w http.ResponseWriter, r *http.Request) {
 		r = r.WithContext(wire.SharesCaller(r.Context()))
+		if query := r.URL.Query(); query.Has("cursor") {
+			query.Set("cursor", positionOf(query.Get("cursor")))
+			address := *r.URL
+			address.RawQuery = query.Encode()
+			r.URL = &address
+		}
+		if last := r.Header.Get("Last-Event-ID"); last != "" {
+			r.Header = r.Header.Clone()
+			r.Header.Set("Last-Event-ID", positionOf(last))
+		}
 		next.ServeHTTP(&streamWriter{ResponseWriter: w, next: next, request: r, scope: scope}, r)
 	}
 }
@@ -88,7 +100,7 @@ func (s *streamWriter) frame(frame []byte) []byte {
 		case bytes.HasPrefix(line, []byte(":")):
 			name = "heartbeat"
 		case bytes.HasPrefix(line, []byte("id: ")):
-			id = string(line[len("id: "):])
+			id = numberOf(string(line[len("id: "):]))
 		case bytes.HasPrefix(line, []byte("event: ")):
 			name = string(line[len("event: "):])
 		case bytes.HasPrefix(line, []byte("data: ")):
@@ -130,6 +142,36 @@ func (s *streamWriter) frame(frame []byte) []byte {
 		return event(id, name, map[string]any{"session_id": entry["session_id"], "agent_id": entry["agent_id"]})
 	}
 	return nil
+}
+
+// The ids of these clients are decimal numbers of 64 bits. The upper half tells one log from another: the
+// original has the epoch of its process there, and here stands the beginning of the mark of a position of /v1.
+const (
+	eventBits  = 32
+	markDigits = 7 // of 4 bits
+)
+
+// numberOf returns the id of a frame of /v1 as such a number.
+func numberOf(id string) string {
+	number, mark, marked := strings.Cut(id, ".")
+	eventID, err := strconv.ParseUint(number, 10, eventBits)
+	if !marked || err != nil || len(mark) < markDigits {
+		return id
+	}
+	epoch, err := strconv.ParseUint(mark[:markDigits], 16, 4*markDigits)
+	if err != nil {
+		return id
+	}
+	return strconv.FormatUint(epoch<<eventBits|eventID, 10)
+}
+
+// positionOf returns such a number as an id of /v1.
+func positionOf(id string) string {
+	number, err := strconv.ParseUint(id, 10, 64)
+	if err != nil || number>>eventBits == 0 {
+		return id
+	}
+	return fmt.Sprintf("%d.%0*x", number&(1<<eventBits-1), markDigits, number>>eventBits)
 }
 
 // event returns a frame of one event; without an id when that is empty.

@@ -2,12 +2,14 @@ package stream
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/watch"
 )
@@ -36,6 +38,8 @@ type feed struct {
 	mu sync.Mutex
 	// positioned is false until the feed has found the end of the log.
 	positioned bool
+	// at is the place of the newest event that was read.
+	at model.Position
 	// window holds the newest events; its head is the id of the newest that was read.
 	window window[frame]
 	// ended says that the session has ended and the window's head is its last event.
@@ -113,22 +117,26 @@ func (f *feed) isPositioned() bool {
 func (f *feed) advance(ctx context.Context, checkSession bool) (ended bool, err error) {
 	if !checkSession {
 		count, runEnded, err := f.read(ctx)
-		if err != nil || count > 0 && !runEnded {
-			return false, err
+		if err != nil {
+			return f.ends(err)
+		}
+		if count > 0 && !runEnded {
+			return false, nil
 		}
 	}
 	session, err := f.hub.store.SessionHead(ctx, f.sessionID)
-	if refusal.CodeOf(err) == api.CodeSessionNotFound || err == nil && session.LastEventID < f.newest() {
-		// It was deleted, and may have begun anew. The readers come back and are told.
+	if refusal.CodeOf(err) == api.CodeSessionNotFound || err == nil && !f.precedes(session) {
+		// It was deleted, and may have begun anew, or the database has another history. The readers come
+		// back and are told.
 		f.end()
 		return true, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	if f.behind(session.LastEventID, checkSession) {
+	if f.behind(session.Position(), checkSession) {
 		if _, _, err := f.read(ctx); err != nil {
-			return false, err
+			return f.ends(err)
 		}
 	}
 	if session.EndedAtMs == 0 {
@@ -136,6 +144,25 @@ func (f *feed) advance(ctx context.Context, checkSession bool) (ended bool, err 
 	}
 	f.end()
 	return true, nil
+}
+
+// errOtherHistory says that what was read does not follow the events that the feed knows.
+var errOtherHistory = errors.New("the log of the session has another history")
+
+// ends ends the feed when its log has another history.
+func (f *feed) ends(err error) (ended bool, _ error) {
+	if errors.Is(err, errOtherHistory) {
+		f.end()
+		return true, nil
+	}
+	return false, err
+}
+
+// precedes reports whether the newest event that was read may be of the log that a session has.
+func (f *feed) precedes(session *model.Session) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return session.LastEventID > f.at.EventID || session.LastEventID == f.at.EventID && f.at.Of(session.LastEventHash)
 }
 
 // end ends the streams of all followers, once they have what is in the window.
@@ -149,14 +176,14 @@ func (f *feed) end() {
 // behind reports whether there are events to read up to the newest. The first time,
 // the feed begins there. When a poll finds nothing new the session is quiet, and the
 // window is dropped.
-func (f *feed) behind(newest int64, polled bool) bool {
+func (f *feed) behind(newest model.Position, polled bool) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	switch {
 	case !f.positioned:
-		f.positioned, f.window.base, f.window.head = true, newest, newest
+		f.positioned, f.at, f.window.base, f.window.head = true, newest, newest.EventID, newest.EventID
 		f.window.wake()
-	case newest > f.window.head:
+	case newest.EventID > f.window.head:
 		return true
 	case polled:
 		f.window.drop()
@@ -183,6 +210,13 @@ func (f *feed) read(ctx context.Context) (count int, runEnded bool, err error) {
 		}
 		count += len(events)
 		f.mu.Lock()
+		if len(events) > 0 && !f.at.JoinsOn(&events[0]) {
+			f.mu.Unlock()
+			return count, runEnded, errOtherHistory
+		}
+		if len(events) > 0 {
+			f.at = frames[len(frames)-1].at
+		}
 		if len(events) > 0 && events[0].EventID > f.window.head+1 {
 			// What is missing was deleted: the followers look for it and find that out.
 			f.window.head = events[0].EventID - 1

@@ -13,8 +13,10 @@ import (
 type From struct {
 	// RunID names the only run whose events are wanted; empty for all of the session.
 	RunID string
-	// Cursor is the id of the last event that the reader knows.
+	// Cursor is the number of the last event that the reader knows, and Mark the mark of its place, "" when
+	// that is not known.
 	Cursor int64
+	Mark   string
 	// Closed says that no event follows the one at End, because the run or the session
 	// is over.
 	Closed bool
@@ -78,9 +80,12 @@ func (f *sessionFollower) pass(ctx context.Context) (changed <-chan struct{}, wr
 		wrote, ended, err = f.catchUp(ctx, seen.base)
 		return nil, wrote, ended, err
 	}
+	if len(seen.frames) > 0 && !f.at().JoinsOn(seen.frames[0].event) {
+		return nil, false, true, nil // the reader comes back with its last id and is told
+	}
 	for i := range seen.frames {
 		one := &seen.frames[i]
-		f.from.Cursor = one.event.EventID
+		f.from.Cursor, f.from.Mark = one.at.EventID, one.at.Mark
 		if f.from.RunID != "" && f.from.RunID != one.event.RunID {
 			continue
 		}
@@ -114,6 +119,9 @@ func (f *sessionFollower) catchUp(ctx context.Context, end int64) (wrote, ended 
 	if err != nil {
 		return false, false, err
 	}
+	if len(events) > 0 && !f.at().JoinsOn(&events[0]) {
+		return false, true, nil
+	}
 	if lost, err := f.lost(ctx, events, end); lost || err != nil {
 		// The reader comes back with its last id and is told.
 		return false, true, err
@@ -123,13 +131,14 @@ func (f *sessionFollower) catchUp(ctx context.Context, end int64) (wrote, ended 
 		if err := f.event(one, nil); err != nil {
 			return wrote, false, err
 		}
-		wrote, f.from.Cursor = true, one.EventID
+		at := one.Position()
+		wrote, f.from.Cursor, f.from.Mark = true, at.EventID, at.Mark
 		if ended = f.endsAt(one); ended {
 			break
 		}
 	}
-	if !more {
-		f.from.Cursor = max(f.from.Cursor, end)
+	if !more && f.from.Cursor < end {
+		f.from.Cursor, f.from.Mark = end, ""
 	}
 	if wrote {
 		err = f.flush()
@@ -154,6 +163,10 @@ func (f *sessionFollower) lost(ctx context.Context, events []model.Event, end in
 		return err
 	})
 	return err == nil && f.from.Cursor < session.FirstKeptEventID-1, err
+}
+
+func (f *sessionFollower) at() model.Position {
+	return model.Position{EventID: f.from.Cursor, Mark: f.from.Mark}
 }
 
 // endsAt reports whether the stream of a run ends with an event.

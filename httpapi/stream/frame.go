@@ -2,7 +2,6 @@ package stream
 
 import (
 	"fmt"
-	"strconv"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -23,7 +22,7 @@ const (
 const GapAhead = "ahead"
 
 // GapReset is the reason of a gap: events after the one that the caller named are not kept any
-// more.
+// more, or the log does not have that event any more but another one with its number.
 const GapReset = "reset"
 
 // Retry is the first line of a stream: how many milliseconds a browser waits before
@@ -42,6 +41,7 @@ var encoding = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.All
 type frame struct {
 	event *model.Event
 	text  []byte
+	at    model.Position
 }
 
 // position implements item.
@@ -55,16 +55,17 @@ func (f frame) weight() (events, bytes int) { return 1, len(f.text) + len(f.even
 func endsRun(event *model.Event) bool { return model.Terminal(api.Status(event.Type)) }
 
 func newFrame(event *model.Event) (frame, error) {
-	text, err := appendFrame(nil, strconv.FormatInt(event.EventID, 10), string(event.Type), event.Entry())
+	at := event.Position()
+	text, err := appendFrame(nil, at.String(), string(event.Type), event.Entry())
 	if err != nil {
 		return frame{}, fmt.Errorf("event %d of session %s: %w", event.EventID, event.SessionID, err)
 	}
-	return frame{event: event, text: text}, nil
+	return frame{event: event, text: text, at: at}, nil
 }
 
 // AppendSnapshot appends the frame that says how things stand at an event.
-func AppendSnapshot(text []byte, id int64, view any) ([]byte, error) {
-	return appendFrame(text, strconv.FormatInt(id, 10), NameSnapshot, view)
+func AppendSnapshot(text []byte, at model.Position, view any) ([]byte, error) {
+	return appendFrame(text, at.String(), NameSnapshot, view)
 }
 
 // AppendGap appends the frame that says why what follows does not join on to what

@@ -37,8 +37,11 @@ type inboxLog struct {
 	published *lru.Cache[string, span]
 }
 
-// span is a part of a session's log, from first to last.
-type span struct{ first, last int64 }
+// span is a part of the log of a session's life, from first to last.
+type span struct {
+	first, last int64
+	life        string
+}
 
 func newInboxLog(store Store) *inboxLog {
 	published, err := lru.New[string, span](inboxSessions)
@@ -66,17 +69,18 @@ func (l *inboxLog) read(ctx context.Context, notices []runs.Notice) (events []*m
 		}
 		notice := &notices[i]
 		done, known := l.published.Get(notice.SessionID)
+		known = known && done.life == notice.Life
 		if known && notice.FirstEventID >= done.first && notice.LastEventID <= done.last {
 			continue
 		}
 		if known && notice.FirstEventID == done.last+1 && len(notice.Events) > 0 {
 			found[i] = aboutRequests(notice.Events)
 			gathered.Add(int64(bytesOf(found[i])))
-			l.published.Add(notice.SessionID, span{done.first, notice.LastEventID})
+			l.published.Add(notice.SessionID, span{done.first, notice.LastEventID, done.life})
 			continue
 		}
 		if !known || notice.FirstEventID < done.first {
-			done = span{notice.FirstEventID, notice.FirstEventID - 1}
+			done = span{notice.FirstEventID, notice.FirstEventID - 1, notice.Life}
 		}
 		group.Go(func() (err error) {
 			found[i], err = l.session(reading, notice, done)
@@ -108,7 +112,7 @@ func (l *inboxLog) session(ctx context.Context, notice *runs.Notice, done span) 
 			return nil, errFarBehind
 		}
 	}
-	l.published.Add(notice.SessionID, span{done.first, max(query.After, notice.LastEventID)})
+	l.published.Add(notice.SessionID, span{done.first, max(query.After, notice.LastEventID), done.life})
 	return found, nil
 }
 

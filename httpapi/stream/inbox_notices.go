@@ -45,7 +45,8 @@ func (q *noticeQueue) add(notice runs.Notice) {
 	switch {
 	case q.lost:
 		return // everything is read again
-	case notice.SessionID == "", notice.FirstEventID == 0, !seen && len(q.notices) == maxNotices:
+	case notice.SessionID == "", notice.FirstEventID == 0, !seen && len(q.notices) == maxNotices,
+		seen && q.notices[at].Life != notice.Life:
 		q.lost, q.notices = true, nil
 		clear(q.waiting)
 	case seen:
@@ -53,7 +54,7 @@ func (q *noticeQueue) add(notice runs.Notice) {
 	default:
 		q.waiting[notice.SessionID] = len(q.notices)
 		q.notices = append(q.notices, runs.Notice{
-			SessionID: notice.SessionID, FirstEventID: notice.FirstEventID, LastEventID: notice.LastEventID, Events: notice.Events,
+			SessionID: notice.SessionID, Life: notice.Life, FirstEventID: notice.FirstEventID, LastEventID: notice.LastEventID, Events: notice.Events,
 		})
 	}
 	q.signal()
@@ -69,7 +70,7 @@ func joined(a, b runs.Notice) runs.Notice {
 		events = nil
 	}
 	return runs.Notice{
-		SessionID: a.SessionID, FirstEventID: min(a.FirstEventID, b.FirstEventID),
+		SessionID: a.SessionID, Life: a.Life, FirstEventID: min(a.FirstEventID, b.FirstEventID),
 		LastEventID: max(a.LastEventID, b.LastEventID), Events: events,
 	}
 }

@@ -73,10 +73,10 @@ type examiner struct {
 	// firstKept is the number of the first event that is kept, 0 when all are.
 	firstKept   int64
 	lastEventID int64
-	// lastEventHash is its hash, "" when it has none.
-	lastEventHash string
-	runs          map[string]*run
-	requests      map[runs.RequestKey]*request
+	// lastEventHash is its hash, "" when it has none, and firstEventHash that of event 1.
+	lastEventHash, firstEventHash string
+	runs                          map[string]*run
+	requests                      map[runs.RequestKey]*request
 	// effectIDs are the ids that the session's effects have or should have.
 	effectIDs map[string]bool
 	// answered are the requests whose answers are in the mailbox.

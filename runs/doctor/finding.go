@@ -17,6 +17,7 @@ const (
 	EventUnreadable       Code = "event_unreadable"
 	EventChainBroken      Code = "event_chain_broken"
 	SessionLastHashWrong  Code = "session_last_hash_wrong"
+	SessionLifeWrong      Code = "session_life_wrong"
 
 	RunWaitsForNothing  Code = "run_waits_for_nothing"
 	RunDoesNotWait      Code = "run_does_not_wait"

@@ -66,6 +66,9 @@ var sessionInvariants = table[*model.Session]{
 		known := e.lastEventID > max(e.firstKept-1, 0) && session.LastEventID == e.lastEventID
 		return when(known && session.LastEventHash != e.lastEventHash, "last_event_hash is not the hash of event %d", e.lastEventID)
 	})},
+	{invariant(SessionLifeWrong, "The session's `life` is not the hash of its first event.", func(e *examiner, session *model.Session) string {
+		return when(e.firstEventHash != "" && session.Life != "" && session.Life != e.firstEventHash, "life is not the hash of event 1")
+	})},
 }
 
 // recordInvariants are checked for each idempotency record.

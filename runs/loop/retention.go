@@ -27,10 +27,14 @@ const maxRetentionBatches = 100
 const (
 	maxTrims     = 2000
 	finishedPage = 200
+	// wedgedPage is how many sessions one pass looks at for a slot that a finished run holds.
+	wedgedPage = 5000
 )
 
 // RetentionStore is what the retention loop needs of a runs.Store.
 type RetentionStore interface {
+	runs.Door
+	WedgedSessions(ctx context.Context, after string, limit int) (wedged []runs.DueRun, next string, err error)
 	SweepIdempotency(ctx context.Context, beforeMs int64, limit int) (int, error)
 	SweepRules(ctx context.Context, beforeMs int64, limit int) (int, error)
 	FinishedRuns(ctx context.Context, beforeMs int64, after runs.FinishedRun, limit int) ([]runs.FinishedRun, error)
@@ -63,6 +67,8 @@ type Retention struct {
 	// after is the finished run at which the search of the last pass ended. What must stay is
 	// stepped over once a round and not with each pass.
 	after runs.FinishedRun
+	// looked is the last session that was looked at for a wedged slot.
+	looked string
 }
 
 // RetentionResult says what one pass did.
@@ -71,6 +77,8 @@ type RetentionResult struct {
 	Deleted int
 	// Rules, Runs, Events and Sessions are how many of them were deleted.
 	Rules, Runs, Events, Sessions int
+	// Mended is how many sessions have got back their slot from a run that was over.
+	Mended int
 	// More: the pass ended at its bound, and there may be more to delete.
 	More bool
 }
@@ -96,6 +104,7 @@ func (r *Retention) Run(ctx context.Context) error {
 		}
 		for _, deleted := range []slog.Attr{
 			slog.Int("deleted_idempotency_records", result.Deleted), slog.Int("deleted_rules", result.Rules),
+			slog.Int("mended_sessions", result.Mended),
 			slog.Int("deleted_runs", result.Runs), slog.Int("deleted_events", result.Events), slog.Int("deleted_sessions", result.Sessions),
 		} {
 			if deleted.Value.Int64() > 0 {
@@ -120,6 +129,9 @@ func (r *Retention) RunOnce(ctx context.Context) (RetentionResult, error) {
 		return result, fmt.Errorf("delete old idempotency records: %w", err)
 	}
 	result.More = more
+	if err := r.mend(ctx, &result); err != nil {
+		return result, fmt.Errorf("look for sessions whose active run is over: %w", err)
+	}
 	if r.options.KeepRules > 0 {
 		more, err := r.sweep(ctx, r.store.SweepRules, nowMs-r.options.KeepRules.Milliseconds(), &result.Rules)
 		if err != nil {
@@ -133,6 +145,32 @@ func (r *Retention) RunOnce(ctx context.Context) (RetentionResult, error) {
 		}
 	}
 	return result, nil
+}
+
+// mend looks at the next sessions for one whose active run is over. runs.ExpireRequests frees its slot.
+func (r *Retention) mend(ctx context.Context, result *RetentionResult) error {
+	wedged, next, err := r.store.WedgedSessions(ctx, r.looked, wedgedPage)
+	if err != nil {
+		return err
+	}
+	r.looked = next
+	for _, one := range wedged {
+		err := doItem(ctx, one.SessionID, func(ctx context.Context, _ string) error {
+			_, err := r.store.Do(ctx, &runs.ExpireRequests{SessionID: one.SessionID, RunID: one.RunID})
+			return err
+		})
+		switch {
+		case errors.Is(err, runs.ErrClosed) || ctx.Err() != nil:
+			return err
+		case err != nil:
+			logItemFailure(ctx, r.options.Logger, "retention", 1, fmt.Errorf("session %s: %w", one.SessionID, err))
+		default:
+			result.Mended++
+			r.options.Logger.LogAttrs(ctx, slog.LevelWarn, "the active run of a session was over: its slot is free again",
+				slog.String("session_id", one.SessionID), slog.String("run_id", one.RunID))
+		}
+	}
+	return nil
 }
 
 // sweep reports whether the bound of a pass was reached.

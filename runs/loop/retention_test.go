@@ -9,10 +9,14 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
 )
 
 // recordStore holds the times at which idempotency records were made.
 type recordStore struct {
+	wedged  []runs.DueRun
+	mended  []string
 	mu      sync.Mutex
 	madeAt  []int64
 	sweeps  int

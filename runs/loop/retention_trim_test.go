@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"log/slog"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -58,6 +59,38 @@ func (s *finishedStore) TrimSession(_ context.Context, sessionID string, _ int64
 		s.over = slices.DeleteFunc(s.over, func(run runs.FinishedRun) bool { return run.SessionID == sessionID })
 	}
 	return trimmed, nil
+}
+
+func (s *recordStore) WedgedSessions(_ context.Context, after string, _ int) ([]runs.DueRun, string, error) {
+	if len(s.wedged) == 0 || after != "" {
+		return nil, "", nil
+	}
+	return s.wedged, s.wedged[len(s.wedged)-1].SessionID, nil
+}
+
+func (s *recordStore) Do(_ context.Context, command runs.Command) (runs.Reply, error) {
+	mending, is := command.(*runs.ExpireRequests)
+	if !is || mending.SessionID == "fails" {
+		return runs.Reply{}, errors.New("not this one")
+	}
+	s.mended = append(s.mended, mending.SessionID)
+	return runs.Reply{}, nil
+}
+
+func TestASlotThatAFinishedRunHoldsIsFreed(t *testing.T) {
+	t.Parallel()
+	store := &recordStore{wedged: []runs.DueRun{{SessionID: "a", RunID: "over"}, {SessionID: "fails", RunID: "over"}, {SessionID: "z", RunID: "over"}}}
+	retention := NewRetention(store, RetentionOptions{Logger: slog.New(slog.DiscardHandler)})
+	result, err := retention.RunOnce(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 2, result.Mended)
+	require.Equal(t, []string{"a", "z"}, store.mended)
+	result, err = retention.RunOnce(t.Context())
+	require.NoError(t, err)
+	require.Zero(t, result.Mended, "it goes on behind the last session")
+	result, err = retention.RunOnce(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, 2, result.Mended, "and begins again")
 }
 
 func (s *recordStore) SweepRules(context.Context, int64, int) (int, error) { return 0, nil }

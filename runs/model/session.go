@@ -24,8 +24,12 @@ type Session struct {
 	LastEventID int64
 	// LastEventHash is the hash of the newest event, "" when that is in no chain.
 	LastEventHash string
-	// Version grows with every change of any row of the session, so that who remembers the
-	// rows can see whether they are still the same.
+	// Life is the hash of the session's first event, "" before it. It tells the session from an
+	// earlier one with the same id.
+	Life string
+	// Version grows with every change of any row of the session, so that a process that remembers
+	// the rows can see whether they are still the same. It starts at a random number and grows by
+	// random steps: neither a session with the same id nor a restored database repeats a version.
 	Version int64
 	// FirstKeptEventID is the number of the oldest event that is kept; 0 while all are.
 	FirstKeptEventID int64

@@ -88,10 +88,15 @@ func RunIDTaken(runID string) *Error {
 	return New(api.CodeIDConflict, "run %s exists with another payload", runID)
 }
 
-// EventsReset returns event_cursor_reset for a call that wants the events after one before the
-// first that is kept.
-func EventsReset(after, firstKept int64) *Error {
+// EventsReset returns event_cursor_reset for a call that wants the events after one that the log, with
+// its last and its first kept event, does not continue.
+func EventsReset(after, last, firstKept int64) *Error {
 	refused := New(api.CodeEventCursorReset, "events after %d are not kept any more; the log begins at %d", after, firstKept)
+	if after > last {
+		refused.Detail = fmt.Sprintf("the log ends at event %d, before event %d: the session was deleted and its id used again, or the database was restored", last, after)
+	} else if after >= firstKept-1 {
+		refused.Detail = fmt.Sprintf("event %d is another one by now: the session was deleted and its id used again, or the database was restored; the log begins at %d", after, firstKept)
+	}
 	refused.FirstKeptEventID = strconv.FormatInt(firstKept, 10)
 	return refused
 }

@@ -22,8 +22,8 @@ type (
 	rule    = rules.Rule
 )
 
-// Sessions is the table of sessions. Metadata may be large and seldom changes: the
-// engines write it by a statement of its own.
+// Sessions is the table of sessions. Metadata may be large and seldom changes, and the life is set
+// once: the engines write changes of these two by a statement of their own.
 var Sessions = newTable(Table[session]{Name: "sessions", Alias: "s", Columns: []Column[session]{
 	text("session_id", func(s *session) *string { return &s.SessionID }, key),
 	text("agent_id", func(s *session) *string { return &s.AgentID }, 0),
@@ -35,6 +35,7 @@ var Sessions = newTable(Table[session]{Name: "sessions", Alias: "s", Columns: []
 	integer("queued_count", func(s *session) *int64 { return &s.QueuedCount }, changes),
 	integer("last_event_id", func(s *session) *int64 { return &s.LastEventID }, changes),
 	text("last_event_hash", func(s *session) *string { return &s.LastEventHash }, optional|changes),
+	text("life", func(s *session) *string { return &s.Life }, optional),
 	integer("version", func(s *session) *int64 { return &s.Version }, changes),
 	// The retention alone writes it.
 	integer("first_kept_event_id", func(s *session) *int64 { return &s.FirstKeptEventID }, optional),

@@ -308,6 +308,7 @@ func (c *Committer) decideCommand(state *runs.State, command runs.Command, nowMs
 		}
 	}()
 	c.withWebhooks(state)
+	state.Stamp = c.options.Stamp()
 	return runs.Decide(state, command, nowMs)
 }
 
@@ -375,7 +376,7 @@ func (s *changedSession) notice() runs.Notice {
 		notice.FirstEventID = s.events[0].EventID
 	}
 	if s.state.Session != nil {
-		notice.LastEventID = s.state.Session.LastEventID
+		notice.LastEventID, notice.Life = s.state.Session.LastEventID, model.MarkOf(s.state.Session.Life)
 	}
 	notice.Claimable = s.claimable()
 	for _, effectID := range s.changedEffects {

@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"hash/maphash"
 	"log/slog"
+	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/internal/heavy"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -55,6 +57,8 @@ type Options struct {
 	// NewID makes the identifiers that a command leaves to the service. Default:
 	// runs.NewID.
 	NewID runs.IDSource
+	// Stamp makes the stamps of decisions (see runs.State). Default: random numbers.
+	Stamp func() int64
 	// Announce is told of every session that a committed batch changed, after the
 	// callers have been answered. It runs on the lane: it must not block and must not
 	// call the Committer. Default: nobody is told.
@@ -105,11 +109,13 @@ type Committer struct {
 	// has what was told to callers last.
 	versioned    Versioned
 	acknowledged *lru.Cache[string, acknowledged]
-	rules        *ruleCache    // nil without Options.Rules
-	webhooks     *webhookCache // nil without Options.Webhooks
-	lanes        []*lane
-	spread       *spread // nil with Options.Shard
-	running      sync.WaitGroup
+	// retains is the shortest known horizon of retention in nanoseconds, 0 for none.
+	retains  atomic.Int64
+	rules    *ruleCache    // nil without Options.Rules
+	webhooks *webhookCache // nil without Options.Webhooks
+	lanes    []*lane
+	spread   *spread // nil with Options.Shard
+	running  sync.WaitGroup
 
 	mu      sync.RWMutex
 	closed  bool
@@ -145,6 +151,9 @@ func New(engine Engine, options Options) *Committer {
 	}
 	if options.NewID == nil {
 		options.NewID = runs.NewID
+	}
+	if options.Stamp == nil {
+		options.Stamp = func() int64 { return rand.Int64N(runs.MaxStamp) }
 	}
 	if options.Announce == nil {
 		options.Announce = func(runs.Notice) {}
@@ -227,10 +236,35 @@ func (c *Committer) do(ctx context.Context, command runs.Command) (runs.Reply, e
 	if c.rules != nil && runs.RaisesApprovals(command) {
 		decide = func() (runs.Reply, error) { return c.decideMatched(ctx, command) }
 	}
-	if c.options.Values == nil {
-		return decide()
+	if c.options.Values != nil {
+		unchecked := decide
+		decide = func() (runs.Reply, error) { return runs.DecideChecked(ctx, c.options.Values, command, unchecked) }
 	}
-	return runs.DecideChecked(ctx, c.options.Values, command, decide)
+	return c.decideWhereItIs(ctx, command, decide)
+}
+
+// decideWhereItIs decides a command. If the run is not in the session where it was last seen, the run is
+// looked up again and the command decided there: a run id that retention has freed may be used in
+// another session, by another replica.
+func (c *Committer) decideWhereItIs(ctx context.Context, command runs.Command, decide func() (runs.Reply, error)) (runs.Reply, error) {
+	needs := command.Needs()
+	var before string
+	if needs.SessionID == "" {
+		before, _ = c.sessionOf.Get(needs.RunID)
+	}
+	reply, err := decide()
+	if before == "" || refusal.CodeOf(err) != api.CodeRunNotFound {
+		return reply, err
+	}
+	c.sessionOf.Remove(needs.RunID)
+	now, lookedUp := c.session(ctx, needs)
+	switch {
+	case lookedUp != nil:
+		return runs.Reply{}, lookedUp
+	case now == before:
+		return reply, err
+	}
+	return decide()
 }
 
 // decideInLane decides a prepared command, a second time when its session has a queue that is

@@ -204,7 +204,8 @@ func TestTheReplyAndTheNoticeComeAfterTheCommit(t *testing.T) {
 			for _, event := range notice.Events {
 				types = append(types, event.Type)
 			}
-			notice.Events = nil
+			require.NotEmpty(t, notice.Life)
+			notice.Events, notice.Life = nil, ""
 			return notice, types
 		}
 		notice, types := next()

@@ -20,7 +20,7 @@ type memory struct {
 	onCommit func(writes runs.Writes) error
 	// onAwait, when set, is what AwaitRuleReaders does.
 	onAwait func(ctx context.Context) error
-	// onVersions, when set, may refuse what SessionVersions asks for.
+	// onVersions, when set, may refuse what Histories asks for.
 	onVersions func(ctx context.Context) error
 
 	// incarnation is that of all batches that are yet to be decided.
@@ -64,7 +64,7 @@ func (m *memory) AwaitRuleReaders(ctx context.Context) error {
 	return m.onAwait(ctx)
 }
 
-func (m *memory) SessionVersions(ctx context.Context, sessionIDs []string) (map[string]int64, error) {
+func (m *memory) Histories(ctx context.Context, sessionIDs []string, eventIDs []int64) (map[string]committer.History, error) {
 	if m.onVersions != nil {
 		if err := m.onVersions(ctx); err != nil {
 			return nil, err
@@ -72,13 +72,18 @@ func (m *memory) SessionVersions(ctx context.Context, sessionIDs []string) (map[
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	versions := map[string]int64{}
-	for _, sessionID := range sessionIDs {
+	found := map[string]committer.History{}
+	for i, sessionID := range sessionIDs {
 		if state := m.states[sessionID]; state != nil {
-			versions[sessionID] = state.Session.Version
+			s := state.Session
+			history := committer.History{Life: s.Life, Version: s.Version, LastEventID: s.LastEventID}
+			if s.LastEventID == eventIDs[i] {
+				history.EventHash = s.LastEventHash
+			}
+			found[sessionID] = history
 		}
 	}
-	return versions, nil
+	return found, nil
 }
 
 func (m *memory) Begin(_ context.Context, loads []committer.Load) (committer.Batch, error) {

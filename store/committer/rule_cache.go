@@ -83,22 +83,25 @@ func (c *ruleCache) meet(incarnation int64) {
 	c.sessions.Purge()
 }
 
-// refresh reads the rules that are older than the versions that a decision has met.
+// refresh reads the rules whose versions are not the ones that a decision has met. In a restored
+// database the version met may be less than the known one.
 func (c *ruleCache) refresh(ctx context.Context, sessionID string, met runs.RuleVersions) error {
 	c.meet(met.Incarnation)
-	for range maxRuleReads {
+	for reads := range maxRuleReads {
 		known := c.of(sessionID).Versions
-		if known.OfAll < met.OfAll {
+		reached := func(known, met int64) bool { return known == met || reads > 0 && known > met }
+		all, own := reached(known.OfAll, met.OfAll), reached(known.OfSession, met.OfSession)
+		if !all {
 			if err := c.read(ctx, rules.AllSessions, api.MaxRulesOfAllSessions, api.MaxRuleBytesOfAllSessions); err != nil {
 				return err
 			}
 		}
-		if known.OfSession < met.OfSession {
+		if !own {
 			if err := c.read(ctx, sessionID, api.MaxRulesOfSession, api.MaxRuleBytesOfSession); err != nil {
 				return err
 			}
 		}
-		if known.OfAll >= met.OfAll && known.OfSession >= met.OfSession {
+		if all && own {
 			return nil
 		}
 	}
@@ -171,12 +174,10 @@ func (c *ruleCache) put(incarnation int64, sessionID string, fresh ruleSet) {
 		return
 	}
 	if sessionID == rules.AllSessions {
-		if fresh.version > c.ofAll.version {
-			c.ofAll = fresh
-		}
+		c.ofAll = fresh
 		return
 	}
-	if known, _ := c.sessions.Peek(sessionID); known.version >= fresh.version {
+	if known, _ := c.sessions.Peek(sessionID); known.version == fresh.version {
 		return
 	}
 	c.sessions.Remove(sessionID)

@@ -76,16 +76,16 @@ func (s *States) There(sessionID string) {
 // Loaded returns the row of a session as it was read, nil when there is none.
 func (s *States) Loaded(sessionID string) *model.Session { return s.loaded[sessionID] }
 
-// Amended returns the sessions whose metadata is no longer what was read.
+// Amended returns the sessions whose metadata or life is no longer what was read.
 func (s *States) Amended(updated []*model.Session) []*model.Session {
 	return Amended(s.loaded, updated)
 }
 
-// Amended returns the sessions whose metadata is another than in their rows before.
+// Amended returns the sessions whose metadata or life differs from their rows before.
 func Amended(before map[string]*model.Session, updated []*model.Session) []*model.Session {
 	var amended []*model.Session
 	for _, session := range updated {
-		if loaded := before[session.SessionID]; loaded == nil || !bytes.Equal(loaded.Metadata, session.Metadata) {
+		if loaded := before[session.SessionID]; loaded == nil || loaded.Life != session.Life || !bytes.Equal(loaded.Metadata, session.Metadata) {
 			amended = append(amended, session)
 		}
 	}

@@ -46,20 +46,20 @@ func (e *engine) SessionOf(ctx context.Context, runID string) (string, error) {
 	return sessionID, err
 }
 
-// SessionVersions implements committer.Versioned.
-func (e *engine) SessionVersions(ctx context.Context, sessionIDs []string) (map[string]int64, error) {
-	rows, err := e.reads.Query(ctx, sqlSessionVersions, sessionIDs)
+// Histories implements committer.Versioned.
+func (e *engine) Histories(ctx context.Context, sessionIDs []string, eventIDs []int64) (map[string]committer.History, error) {
+	rows, err := e.reads.Query(ctx, sqlHistories, sessionIDs, eventIDs)
 	if err != nil {
 		return nil, err
 	}
-	versions := make(map[string]int64, len(sessionIDs))
+	histories := make(map[string]committer.History, len(sessionIDs))
 	var sessionID string
-	var version int64
-	_, err = pgx.ForEachRow(rows, []any{&sessionID, &version}, func() error {
-		versions[sessionID] = version
+	var found committer.History
+	_, err = pgx.ForEachRow(rows, []any{&sessionID, &found.Life, &found.Version, &found.LastEventID, &found.EventHash}, func() error {
+		histories[sessionID] = found
 		return nil
 	})
-	return versions, err
+	return histories, err
 }
 
 // Begin implements committer.Engine, in one round trip. A connection that turns out

@@ -154,7 +154,7 @@ func (l *listener) publishPayload(payload string) {
 	}
 	for _, h := range m.Hints {
 		notice := runs.Notice{
-			SessionID: h.SessionID, LastEventID: h.LastEventID, FirstEventID: h.FirstEventID, Prompts: h.Prompts,
+			SessionID: h.SessionID, Life: h.Life, LastEventID: h.LastEventID, FirstEventID: h.FirstEventID, Prompts: h.Prompts,
 		}
 		for _, c := range h.Claimable {
 			notice.Claimable = append(notice.Claimable, runs.Claimable{

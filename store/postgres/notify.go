@@ -33,6 +33,7 @@ const (
 // is.
 type hint struct {
 	SessionID   string `json:"s"`
+	Life        string `json:"l,omitzero"`
 	LastEventID int64  `json:"e"`
 	// FirstEventID is 0 when the commits had no events.
 	FirstEventID int64       `json:"f,omitzero"`
@@ -114,8 +115,10 @@ func (n *notifier) add(notice runs.Notice) {
 	notice.Events = nil
 	n.mu.Lock()
 	if earlier, seen := n.waiting[notice.SessionID]; seen {
-		notice.FirstEventID = earlierEvent(earlier.FirstEventID, notice.FirstEventID)
-		notice.LastEventID = max(earlier.LastEventID, notice.LastEventID)
+		if earlier.Life == notice.Life {
+			notice.FirstEventID = earlierEvent(earlier.FirstEventID, notice.FirstEventID)
+			notice.LastEventID = max(earlier.LastEventID, notice.LastEventID)
+		}
 		notice.Prompts = notice.Prompts || earlier.Prompts
 		notice.Claimable = append(earlier.Claimable[:len(earlier.Claimable):len(earlier.Claimable)], notice.Claimable...)
 	} else {
@@ -267,7 +270,7 @@ func payloadsOf(replica string, notices []runs.Notice) []string {
 	}
 	for _, notice := range notices {
 		h := hint{
-			SessionID: notice.SessionID, LastEventID: notice.LastEventID,
+			SessionID: notice.SessionID, Life: notice.Life, LastEventID: notice.LastEventID,
 			FirstEventID: notice.FirstEventID, Prompts: notice.Prompts,
 		}
 		for _, c := range notice.Claimable {

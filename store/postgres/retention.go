@@ -6,10 +6,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/internal/failpoint"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/retain"
+	"github.com/holdpoint/holdpoint/store/tokens"
 )
 
 // retentionTimeout bounds one transaction of the retention.
@@ -60,7 +62,10 @@ WHERE s.session_id = $1 AND s.updated_at_ms < $2
 	AND NOT EXISTS (SELECT FROM effects AS f WHERE f.session_id = s.session_id)
 	AND NOT EXISTS (SELECT FROM messages AS m WHERE m.session_id = s.session_id)
 	AND NOT EXISTS (SELECT FROM rules AS l WHERE l.session_id = s.session_id AND l.revoked_at_ms IS NULL)
-	AND NOT EXISTS (SELECT FROM sessions AS child WHERE child.parent_session_id = s.session_id AND child.parent_session_id <> '')`
+	AND NOT EXISTS (SELECT FROM sessions AS child WHERE child.parent_session_id = s.session_id AND child.parent_session_id <> '')
+RETURNING CASE WHEN EXISTS (SELECT 1 FROM audit_checkpoints) THEN coalesce(s.life, '') ELSE '' END`
+
+	sqlTrimRecords = `DELETE FROM idempotency_records WHERE scope = $1`
 
 	// A rule that settled something stays as long as that.
 	sqlSweepRules = `
@@ -74,7 +79,7 @@ WHERE rule_id IN (
 
 var retention = retain.Statements{
 	Lock: sqlTrimLock, End: sqlTrimEnd, Events: sqlTrimEvents, FirstKept: sqlTrimFirstKept, Runs: sqlTrimWhole,
-	OfRuns: []string{sqlTrimRequests, sqlTrimEffects, sqlTrimMessages, sqlTrimNames, sqlTrimRuns}, Session: sqlTrimSession,
+	OfRuns: []string{sqlTrimRequests, sqlTrimEffects, sqlTrimMessages, sqlTrimNames, sqlTrimRuns}, Session: sqlTrimSession, Records: sqlTrimRecords,
 }
 
 // TrimSession implements runs.Keeper. A session that somebody else has locked is left alone.
@@ -85,9 +90,13 @@ func (s *Store) TrimSession(ctx context.Context, sessionID string, beforeMs int6
 	if err != nil {
 		return runs.Trimmed{}, err
 	}
+	s.door.Retains(time.Duration(nowMs-beforeMs) * time.Millisecond)
 	var trimmed runs.Trimmed
 	err = pgx.BeginFunc(ctx, s.reads, func(tx pgx.Tx) (err error) {
-		trimmed, err = retain.Trim(ctx, trimming{tx}, &retention, sessionID, beforeMs, nowMs, max(limit, 1))
+		trimmed, err = retain.Trim(ctx, trimming{tx}, &retention, sessionID, beforeMs, nowMs, max(limit, 1), func(entry *journal.Entry) error {
+			_, err := tx.Exec(ctx, sqlAddEntry, tokens.EntryArgs(entry)...)
+			return err
+		})
 		return err
 	})
 	if err != nil {

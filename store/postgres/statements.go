@@ -21,7 +21,17 @@ const (
 	// waits is never shown without what it waits for.
 	sqlBeginSnapshot = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`
 
-	sqlSessionVersions = `SELECT s.session_id, s.version FROM sessions AS s WHERE s.session_id = ANY ($1::text[])`
+	// sqlHistories finds the hash of an event in the event after it, or in the session.
+	sqlHistories = `
+SELECT k.session_id, coalesce(s.life, ''), s.version, s.last_event_id, CASE
+	WHEN s.last_event_id = k.event_id THEN coalesce(s.last_event_hash, '')
+	ELSE coalesce((SELECT e.prev FROM events AS e WHERE e.session_id = k.session_id AND e.event_id = k.event_id + 1), '')
+END
+FROM unnest($1::text[], $2::bigint[]) AS k (session_id, event_id)
+CROSS JOIN LATERAL (
+	SELECT * FROM sessions AS one
+	WHERE one.session_id = k.session_id LIMIT 1
+) AS s`
 
 	sqlSessionOf = `SELECT r.session_id FROM runs AS r WHERE r.run_id = $1`
 
@@ -34,10 +44,14 @@ const (
 UPDATE requests AS q SET redemption = $4
 WHERE q.session_id = $1 AND q.run_id = $2 AND q.request_id = $3 AND q.outcome = 'allowed' AND q.redemption IS NULL`
 
-	// sqlClock is asked last: the locks are held and everything is loaded. Besides the moment it returns the
-	// server's incarnation, which is when it was started: no other server has the same, nor this one
-	// after it has lost what was not yet on its disk.
-	sqlClock = `SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint, (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint`
+	// sqlClock is asked last: the locks are held and everything is loaded. Besides the moment it returns
+	// the incarnation of the database: when its server was started, when it last recovered in place,
+	// which resets its statistics, and the file of its sessions, which a restore replaces. Where the
+	// sessions are partitioned they have no file.
+	sqlClock = `
+SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint, hashtextextended(concat_ws(' ',
+	extract(epoch FROM pg_postmaster_start_time()), extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()), pg_relation_filepath('sessions')
+), 0)`
 
 	// sqlGuard locks sessions that still have the version that is given, checks that the server is the
 	// one that gave it, that the clock is near a moment and that the rules are those that are given, and returns the moment; or it refuses
@@ -45,7 +59,9 @@ WHERE q.session_id = $1 AND q.run_id = $2 AND q.request_id = $3 AND q.outcome = 
 	// all.
 	sqlGuard = `
 SELECT CASE
-	WHEN $9::bigint <> (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint THEN holdpoint_refuse('HP005', 'the server was started anew, or is another one')
+	WHEN $9::bigint <> hashtextextended(concat_ws(' ',
+		extract(epoch FROM pg_postmaster_start_time()), extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()), pg_relation_filepath('sessions')
+	), 0) THEN holdpoint_refuse('HP005', 'the server was started anew, or the database is another one')
 	WHEN held.sessions < cardinality($1::text[]) THEN holdpoint_refuse('HP001', 'a session is locked or has another version')
 	WHEN abs(held.now_ms - $3::bigint) > $4::bigint THEN holdpoint_refuse('HP002', 'the clock was estimated wrongly')
 	WHEN EXISTS (
@@ -74,7 +90,9 @@ FROM (
 	// sqlGuardOne is sqlGuard for one session and no rules, which costs two thirds of it.
 	sqlGuardOne = `
 SELECT CASE
-	WHEN $5::bigint <> (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint THEN holdpoint_refuse('HP005', 'the server was started anew, or is another one')
+	WHEN $5::bigint <> hashtextextended(concat_ws(' ',
+		extract(epoch FROM pg_postmaster_start_time()), extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()), pg_relation_filepath('sessions')
+	), 0) THEN holdpoint_refuse('HP005', 'the server was started anew, or the database is another one')
 	WHEN held.sessions < 1 THEN holdpoint_refuse('HP001', 'the session is locked or has another version')
 	WHEN abs(held.now_ms - $3::bigint) > $4::bigint THEN holdpoint_refuse('HP002', 'the clock was estimated wrongly')
 	ELSE held.now_ms
@@ -166,11 +184,11 @@ FROM (VALUES
 	sqlReadSettings = `SELECT set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false)`
 )
 
-// sqlAmendSessions writes metadata, which the update of sessions leaves where it is stored:
-// it may be large and seldom changes.
+// sqlAmendSessions writes metadata and the life, which the update of sessions leaves where they are
+// stored: the one may be large and seldom changes, the other is set once.
 const sqlAmendSessions = `
-UPDATE sessions AS s SET metadata = nullif(u.metadata, '')
-FROM unnest($1::text[], $2::text[]) AS u (session_id, metadata)
+UPDATE sessions AS s SET metadata = nullif(u.metadata, ''), life = nullif(u.life, '')
+FROM unnest($1::text[], $2::text[], $3::text[]) AS u (session_id, metadata, life)
 WHERE s.session_id = u.session_id`
 
 const sqlSweepRecords = `

@@ -262,11 +262,11 @@ func TestWhatIsRememberedOfAnotherServerIsRefused(t *testing.T) {
 				for _, sessionID := range sessions {
 					do(t, s, &runs.CreateRun{SessionID: sessionID, SessionGiven: true, Input: api.JSON(`1`)})
 				}
-				versions, err := e.SessionVersions(t.Context(), sessions)
+				histories, err := e.Histories(t.Context(), sessions, make([]int64, len(sessions)))
 				require.NoError(t, err)
 				guard.Sessions = nil
 				for _, sessionID := range sessions {
-					guard.Sessions = append(guard.Sessions, &model.Session{SessionID: sessionID, Version: versions[sessionID]})
+					guard.Sessions = append(guard.Sessions, &model.Session{SessionID: sessionID, Version: histories[sessionID].Version})
 				}
 				for _, rules := range []map[string]int64{nil, {"one": 0}} {
 					guard.Rules = rules

@@ -227,12 +227,15 @@ var sessionMetadata = []func([]*model.Session) any{
 	func(rows []*model.Session) any {
 		return array(rows, func(s *model.Session) string { return string(s.Metadata) })
 	},
+	func(rows []*model.Session) any {
+		return array(rows, func(s *model.Session) string { return s.Life })
+	},
 }
 
 // queueWrites queues all that a batch of commands decided. Rows of each kind go in the
 // order of their keys, so that transactions that meet at a unique index meet in one order.
 //
-// amended are the updated sessions whose metadata changed.
+// amended are the updated sessions whose metadata or life changed.
 func queueWrites(batch *pgx.Batch, w *runs.Writes, amended []*model.Session) {
 	slices.SortFunc(w.NewSessions, func(a, b *model.Session) int { return cmp.Compare(a.SessionID, b.SessionID) })
 	slices.SortFunc(w.NewRuns, func(a, b *model.Run) int { return cmp.Compare(a.RunID, b.RunID) })

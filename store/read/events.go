@@ -72,9 +72,9 @@ func (p *eventPage) read(rows columns.Rows) error {
 
 // readEvents adds events to a page.
 func (r *Reader) readEvents(ctx context.Context, q runs.EventQuery, page *eventPage) error {
-	kept, statement, id, unknown := r.sql.SessionKept, r.sql.SessionEventsWithin, q.SessionID, refusal.UnknownSession(q.SessionID)
+	keptSQL, statement, id, unknown := r.sql.SessionKept, r.sql.SessionEventsWithin, q.SessionID, refusal.UnknownSession(q.SessionID)
 	if q.RunID != "" {
-		kept, statement, id, unknown = r.sql.RunKept, r.sql.RunEventsWithin, q.RunID, refusal.UnknownRun(q.RunID)
+		keptSQL, statement, id, unknown = r.sql.RunKept, r.sql.RunEventsWithin, q.RunID, refusal.UnknownRun(q.RunID)
 	}
 	switch {
 	case q.Outputs:
@@ -87,18 +87,19 @@ func (r *Reader) readEvents(ctx context.Context, q runs.EventQuery, page *eventP
 	if !refusal.ValidID(id) {
 		return unknown
 	}
-	var found []int64
+	type kept struct{ first, last int64 }
+	var found []kept
 	// What is kept is read last: a log that is shortened between the two is not taken for whole.
 	err := r.db.Ask(ctx,
 		Query{statement, []any{id, q.After, max(q.Limit, 0) + 1, q.MaxBytes - page.bytes}, page.read},
-		Query{kept, []any{id}, into(itself[int64], &found)})
+		Query{keptSQL, []any{id}, into(func(k *kept) []any { return []any{&k.first, &k.last} }, &found)})
 	switch {
 	case err != nil:
 		return err
 	case len(found) == 0:
 		return unknown
-	case !q.Kept && q.After > 0 && q.After < found[0]-1:
-		return refusal.EventsReset(q.After, found[0])
+	case !q.Kept && q.After > 0 && (q.After < found[0].first-1 || q.After > found[0].last):
+		return refusal.EventsReset(q.After, found[0].last, found[0].first)
 	}
 	return nil
 }

@@ -66,7 +66,8 @@ type Statements struct {
 	Session, ActiveRun, ActiveRunRequests               string
 	QueuedRunIDs, SessionOutputs, SessionClarifications string
 	// SessionKept has the number of the first kept event of the session. RunKept is of $1 run_id:
-	// it has the same of its session when events of the run are gone, else 1.
+	// it has the same of its session when events of the run are gone, else 1. Both have the session's last
+	// event besides.
 	SessionKept, RunKept string
 	// Of $1 session_id or run_id, after $2 event_id, limited to $3 and to $4 bytes of bodies, one
 	// event at least, or more: the rest is not read. Behind each event is how many there are within

@@ -55,6 +55,34 @@ func (r *Reader) DueEffects(ctx context.Context, limit int) ([]runs.DueEffect, e
 	return list(ctx, r.db, targets, r.sql.DueEffects, r.now(max(limit, 0))...)
 }
 
+const (
+	sqlSessionBehind = `
+SELECT s.session_id FROM sessions AS s WHERE s.session_id > $1 ORDER BY s.session_id LIMIT 1 OFFSET $2`
+
+	// The subquery is a look-up for each session: as a join, the planner might read all runs.
+	sqlWedgedSessions = `
+SELECT s.session_id, s.active_run_id FROM sessions AS s
+WHERE s.session_id > $1 AND ($2 = '' OR s.session_id <= $2) AND s.active_run_id IS NOT NULL AND (
+	SELECT r.finished_at_ms FROM runs AS r WHERE r.session_id = s.session_id AND r.run_id = s.active_run_id LIMIT 1
+) IS NOT NULL
+ORDER BY s.session_id LIMIT $3`
+)
+
+// WedgedSessions implements runs.Keeper.
+func (r *Reader) WedgedSessions(ctx context.Context, after string, limit int) (wedged []runs.DueRun, next string, err error) {
+	limit = max(limit, 1)
+	ends, err := list(ctx, r.db, itself[string], sqlSessionBehind, after, limit-1)
+	if err != nil {
+		return nil, "", err
+	}
+	if len(ends) > 0 {
+		next = ends[0]
+	}
+	targets := func(d *runs.DueRun) []any { return []any{&d.SessionID, &d.RunID} }
+	wedged, err = list(ctx, r.db, targets, sqlWedgedSessions, after, next, limit)
+	return wedged, next, err
+}
+
 const sqlDataKeys = `
 SELECT r.run_id, r.session_id, r.data_key FROM runs AS r
 WHERE r.data_key IS NOT NULL AND r.run_id > $1
@@ -165,15 +193,15 @@ func (r *Reader) StandingRules(ctx context.Context, sessionID string, limit, max
 // RuleChanges implements runs.RuleReader.
 func (r *Reader) RuleChanges(ctx context.Context, since int64, limit, maxBytes int) (changes runs.RuleChanges, whole bool, err error) {
 	type change struct {
-		version int64
-		ruleID  string
+		version, previous int64
+		ruleID            string
 	}
 	var versions []int64
 	var changed []change
 	fits := true
 	err = r.db.AskAtOneMoment(ctx,
 		Query{r.sql.RuleVersion, []any{rules.AllSessions}, into(itself[int64], &versions)},
-		Query{r.sql.RuleChanges, []any{since, max(limit, 0) + 1}, into(func(c *change) []any { return []any{&c.version, &c.ruleID} }, &changed)},
+		Query{r.sql.RuleChanges, []any{since, max(limit, 0) + 1}, into(func(c *change) []any { return []any{&c.version, &c.previous, &c.ruleID} }, &changed)},
 		Query{r.sql.ChangedRules, r.now(since, max(limit, 0)+1), func(rows columns.Rows) error {
 			bytes := 0
 			return columns.Rules.Each(rows, func(rule *rules.Rule) {
@@ -186,10 +214,10 @@ func (r *Reader) RuleChanges(ctx context.Context, since int64, limit, maxBytes i
 	if err != nil || !fits || len(versions) == 0 || versions[0] < since || len(changed) > limit {
 		return runs.RuleChanges{}, false, err
 	}
-	// Each version between is there, or some changes are not known.
+	// A line that is missing in between, or another history of the database, breaks the chain of versions.
 	reached := since
 	for _, c := range changed {
-		if c.version > reached+1 {
+		if c.version != reached && c.previous != reached {
 			return runs.RuleChanges{}, false, nil
 		}
 		reached = c.version

@@ -9,6 +9,8 @@ package retain
 import (
 	"context"
 
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/internal/failpoint"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store/columns"
@@ -41,14 +43,21 @@ type Statements struct {
 	Runs string
 	// OfRuns delete from $1 session_id what the runs in the list $2 have, the runs last.
 	OfRuns []string
+	// Records deletes the idempotency records of the session $1.
+	Records string
 	// Session deletes the session $1 when nothing is left of it and nobody has touched it
-	// since $2.
+	// since $2. It has the life of the session that was deleted, "" when no checkpoint of the audit can
+	// name it.
 	Session string
 }
 
 // Trim deletes events, oldest first and at most limit, up to the first one of a run that
-// must stay, then the runs that have none left, and then the session when that was all.
-func Trim(ctx context.Context, tx Transaction, s *Statements, sessionID string, beforeMs, nowMs int64, limit int) (runs.Trimmed, error) {
+// must stay, then the runs that have none left, and then the session when that was all. addEntry writes
+// the line of the audit's own log about it: without it, another session with the id would look like a
+// forgery.
+func Trim(ctx context.Context, tx Transaction, s *Statements, sessionID string, beforeMs, nowMs int64, limit int,
+	addEntry func(*journal.Entry) error,
+) (runs.Trimmed, error) {
 	var trimmed runs.Trimmed
 	first, there, err := number(ctx, tx, s.Lock, sessionID)
 	if err != nil || !there {
@@ -81,9 +90,19 @@ func Trim(ctx context.Context, tx Transaction, s *Statements, sessionID string, 
 		}
 		failpoint.Hit("retain.rows")
 	}
-	removed, err := tx.Write(ctx, s.Session, sessionID, beforeMs)
+	removed, err := texts(ctx, tx, s.Session, sessionID, beforeMs)
 	failpoint.Hit("retain.session")
-	trimmed.Session = removed > 0
+	if err != nil || len(removed) == 0 {
+		return trimmed, err
+	}
+	trimmed.Session = true
+	// A key of the session says nothing about another session with its id.
+	if _, err := tx.Write(ctx, s.Records, sessionID); err != nil {
+		return trimmed, err
+	}
+	if life := removed[0]; life != "" {
+		err = addEntry(journal.New(nowMs, "", api.AuditEvent{Type: api.AuditSessionDeleted, SessionID: sessionID, Life: life}))
+	}
 	return trimmed, err
 }
 

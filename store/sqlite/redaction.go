@@ -42,7 +42,7 @@ UPDATE runs SET text_preview = NULL WHERE session_id = $1 AND run_id = $2 AND ki
 	sqlRedactAskedInput = `
 UPDATE run_payloads SET value = '{"redacted":true}' WHERE run_id = $2 AND member = 'input'
 	AND EXISTS (SELECT 1 FROM runs AS r WHERE r.session_id = $1 AND r.run_id = $2 AND r.kind = 'parent_clarification')`
-	sqlRedactSession = `UPDATE sessions SET version = version + 1 WHERE session_id = $1`
+	sqlRedactSession = `UPDATE sessions SET version = version + 1 + (random() & 4294967295) WHERE session_id = $1`
 )
 
 var redaction = retain.RedactStatements{

@@ -3,10 +3,12 @@ package sqlite
 import (
 	"context"
 
+	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/internal/failpoint"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/retain"
+	"github.com/holdpoint/holdpoint/store/tokens"
 )
 
 // The statements of the retention. They alone delete what was decided.
@@ -38,7 +40,7 @@ SELECT coalesce(
 	$2)`
 
 	sqlTrimEvents    = `DELETE FROM events WHERE session_id = $1 AND event_id >= $2 AND event_id < $3 RETURNING run_id`
-	sqlTrimFirstKept = `UPDATE sessions SET first_kept_event_id = $2, version = version + 1 WHERE session_id = $1`
+	sqlTrimFirstKept = `UPDATE sessions SET first_kept_event_id = $2, version = version + 1 + (random() & 4294967295) WHERE session_id = $1`
 	sqlTrimWhole     = `
 SELECT r.run_id FROM json_each($2) AS k CROSS JOIN runs AS r ON r.run_id = k.value
 WHERE r.session_id = $1 AND r.last_event_id < $3`
@@ -70,7 +72,10 @@ WHERE session_id = $1 AND updated_at_ms < $2
 	AND NOT EXISTS (SELECT 1 FROM effects AS f WHERE f.session_id = $1)
 	AND NOT EXISTS (SELECT 1 FROM messages AS m WHERE m.session_id = $1)
 	AND NOT EXISTS (SELECT 1 FROM rules AS l WHERE l.session_id = $1 AND l.revoked_at_ms IS NULL)
-	AND NOT EXISTS (SELECT 1 FROM sessions AS child WHERE child.parent_session_id = $1)`
+	AND NOT EXISTS (SELECT 1 FROM sessions AS child WHERE child.parent_session_id = $1)
+RETURNING CASE WHEN EXISTS (SELECT 1 FROM audit_checkpoints) THEN coalesce(life, '') ELSE '' END`
+
+	sqlTrimRecords = `DELETE FROM idempotency_records WHERE scope = $1`
 
 	// A rule that settled something stays as long as that.
 	sqlSweepRules = `
@@ -85,7 +90,7 @@ WHERE rule_id IN (
 var retention = retain.Statements{
 	Lock: sqlTrimLock, End: sqlTrimEnd, Events: sqlTrimEvents, FirstKept: sqlTrimFirstKept, Runs: sqlTrimWhole,
 	OfRuns:  []string{sqlTrimRequests, sqlTrimEffects, sqlTrimMessages, sqlTrimNames, sqlTrimPayloads, sqlTrimRuns},
-	Session: sqlTrimSession,
+	Session: sqlTrimSession, Records: sqlTrimRecords,
 }
 
 // TrimSession implements [runs.Keeper]. It waits for its turn at the write connection, and
@@ -100,7 +105,10 @@ func (s *Store) TrimSession(ctx context.Context, sessionID string, beforeMs int6
 	if _, err := write.exec(ctx, sqlBegin); err != nil {
 		return runs.Trimmed{}, failed("trim a session", err)
 	}
-	trimmed, err := retain.Trim(ctx, trimming{write, s.reads}, &retention, sessionID, beforeMs, s.nowMs(), max(limit, 1))
+	trimmed, err := retain.Trim(ctx, trimming{write, s.reads}, &retention, sessionID, beforeMs, s.nowMs(), max(limit, 1), func(entry *journal.Entry) error {
+		_, err := write.exec(ctx, sqlAddEntry, tokens.EntryArgs(entry)...)
+		return err
+	})
 	if err == nil {
 		_, err = write.exec(ctx, sqlCommit)
 	}

@@ -121,9 +121,9 @@ WHERE r.session_id = $1 AND r.finished_at_ms IS NULL AND r.kind = 'parent_clarif
 ORDER BY r.run_id, q.request_id
 LIMIT $2`),
 
-	SessionKept: `SELECT coalesce(s.first_kept_event_id, 1) FROM sessions AS s WHERE s.session_id = $1`,
+	SessionKept: `SELECT coalesce(s.first_kept_event_id, 1), s.last_event_id FROM sessions AS s WHERE s.session_id = $1`,
 	RunKept: `
-SELECT CASE WHEN r.first_event_id < s.first_kept_event_id THEN s.first_kept_event_id ELSE 1 END
+SELECT CASE WHEN r.first_event_id < s.first_kept_event_id THEN s.first_kept_event_id ELSE 1 END, s.last_event_id
 FROM runs AS r
 JOIN sessions AS s ON s.session_id = r.session_id
 WHERE r.run_id = $1`,
@@ -176,7 +176,7 @@ WHERE l.session_id = $1 AND l.input_digest IS NULL AND l.revoked_at_ms IS NULL
 LIMIT $2`),
 
 	RuleChanges: `
-SELECT c.version, c.rule_id FROM rule_changes AS c
+SELECT c.version, c.previous, c.rule_id FROM rule_changes AS c
 WHERE c.version > $1 ORDER BY c.version, c.rule_id LIMIT $2`,
 
 	// The + keeps the rules from being found by their session.

@@ -20,9 +20,26 @@ import (
 )
 
 // TestDifferential gives the engines and the model the same random commands at the
-// same moments and compares every reply, every refusal, every read and every row.
+// same moments and compares every reply, every refusal, every read and every row. On Postgres two stores
+// take turns. With the tag faults, retention deletes what is over meanwhile, so that ids of sessions and runs are used again.
 func TestDifferential(t *testing.T) {
 	t.Parallel()
+	differ(t, func(example *exampleTB, shared *postgresDatabase) map[string]storetest.Database {
+		return map[string]storetest.Database{"sqlite": sqliteFile.Fresh(example), "postgres": shared}
+	})
+}
+
+// TestRestored is TestDifferential for a database that goes back to an earlier moment now and then, while the
+// stores are open.
+func TestRestored(t *testing.T) {
+	t.Parallel()
+	differ(t, func(_ *exampleTB, shared *postgresDatabase) map[string]storetest.Database {
+		return map[string]storetest.Database{"postgres": shared}
+	})
+}
+
+func differ(t *testing.T, databases func(*exampleTB, *postgresDatabase) map[string]storetest.Database) {
+	t.Helper()
 	// One Postgres database for all examples: making one costs more than an example.
 	shared := newPostgresDatabase(t)
 	examples := 0
@@ -36,29 +53,52 @@ func TestDifferential(t *testing.T) {
 		example := &exampleTB{TB: t}
 		defer example.end()
 		shared.reset(t)
-		compare(example, rt, map[string]storetest.Database{"sqlite": sqliteFile.Fresh(example), "postgres": shared})
+		compare(example, rt, databases(example, shared))
 	})
 }
 
-// subject is one store under comparison.
+// subject is one database under comparison, with the store whose turn it is.
 type subject struct {
 	name     string
 	database storetest.Database
+	stores   []runs.Store
 	store    runs.Store
+	// restore puts the database back to an earlier moment, nil without one.
+	restore func() error
 }
+
+// take gives the turn to one of the stores.
+func (s *subject) take(seed uint64) { s.store = s.stores[seed%uint64(len(s.stores))] }
 
 func compare(tb testing.TB, rt *rapid.T, databases map[string]storetest.Database) {
 	clock := storetest.NewClock()
 	model := storetest.NewModel(storetest.Counter())
 	var subjects []subject
 	for _, name := range slices.Sorted(maps.Keys(databases)) {
-		store := databases[name].Open(tb, storetest.Options{Clock: clock, NewID: storetest.Counter()})
-		subjects = append(subjects, subject{name, databases[name], store})
+		options := storetest.Options{Clock: clock, NewID: storetest.Counter()}
+		one := subject{name: name, database: databases[name], stores: []runs.Store{databases[name].Open(tb, options)}}
+		if name == "postgres" {
+			one.stores = append(one.stores, databases[name].Open(tb, options))
+		}
+		one.take(0)
+		subjects = append(subjects, one)
 	}
+	var before *storetest.Model // the rows at the moment of the backup
 	g := storetest.NewGenerator(model)
 	steps := rapid.SliceOfN(storetest.Seeds, 30, 80).Draw(rt, "steps")
 	for step, seed := range steps {
 		clock.Advance(storetest.Pause(seed))
+		for i := range subjects {
+			subjects[i].take(seed / 7)
+		}
+		// Retention and restores are among the moves where there is time for them.
+		if storetest.Thorough && seed%5 == 0 {
+			sessionID := storetest.Sessions()[seed/5%uint64(len(storetest.Sessions()))]
+			trim(rt, tb.Context(), model, subjects, sessionID, clock.NowMs())
+		}
+		if storetest.Thorough && len(subjects) == 1 && seed%11 == 0 {
+			before = goBack(rt, tb.Context(), model, before, &subjects[0])
+		}
 		command := g.Draw(seed, clock.NowMs())
 		reply, err := model.Do(command(), clock.NowMs())
 		want := storetest.OutcomeOf(reply, err)
@@ -76,6 +116,49 @@ func compare(tb testing.TB, rt *rapid.T, databases map[string]storetest.Database
 			compareRules(rt, tb.Context(), model, subjects, clock.NowMs())
 		}
 	}
+}
+
+// trim deletes what is over of a session.
+func trim(rt *rapid.T, ctx context.Context, model *storetest.Model, subjects []subject, sessionID string, nowMs int64) {
+	var first runs.Trimmed
+	for i, s := range subjects {
+		trimmed, err := s.store.TrimSession(ctx, sessionID, nowMs, 1000)
+		if err != nil {
+			rt.Fatalf("%s does not trim %s: %v", s.name, sessionID, err)
+		}
+		if i == 0 {
+			first = trimmed
+		} else if trimmed != first {
+			rt.Fatalf("%s has trimmed %+v of %s, and %s %+v", subjects[0].name, first, sessionID, s.name, trimmed)
+		}
+	}
+	if first.Events == 0 {
+		return
+	}
+	if err := model.Trim(ctx, subjects[0].store, sessionID); err != nil {
+		rt.Fatalf("%s does not show what is left of %s: %v", subjects[0].name, sessionID, err)
+	}
+}
+
+// goBack makes a backup, or puts the database back to the last one.
+func goBack(rt *rapid.T, ctx context.Context, model, before *storetest.Model, s *subject) *storetest.Model {
+	restorer, able := s.database.(storetest.Restorer)
+	if !able {
+		rt.Fatalf("%s cannot be restored", s.name)
+	}
+	var err error
+	if before == nil {
+		s.restore, err = restorer.Backup(ctx)
+		before = model.Clone()
+	} else {
+		err = s.restore()
+		model.Become(before)
+		before = nil
+	}
+	if err != nil {
+		rt.Fatalf("%s is not restored: %v", s.name, err)
+	}
+	return before
 }
 
 func compareRows(rt *rapid.T, tb testing.TB, model *storetest.Model, subjects []subject) {

@@ -112,9 +112,8 @@ var eventTests = map[string]func(*harness){
 		require.NoError(h, err)
 		require.Equal(h, []int64{6, 7}, eventIDs(page))
 		require.Equal(h, `{"type":"note","text":"two"}`, string(page[1].Body))
-		page, _, err = h.store.EventsWithin(h.ctx, runs.EventQuery{SessionID: "s", After: 100, Limit: 10, MaxBytes: api.MaxReplyBytes})
-		require.NoError(h, err)
-		require.Empty(h, page)
+		_, _, err = h.store.EventsWithin(h.ctx, runs.EventQuery{SessionID: "s", After: 100, Limit: 10, MaxBytes: api.MaxReplyBytes})
+		requireCode(h, api.CodeEventCursorReset, err)
 	},
 	"events/the newest outputs are shown": func(h *harness) {
 		h.create("s", "r")
@@ -319,7 +318,7 @@ var eventTests = map[string]func(*harness){
 		}
 		require.Empty(h, Diff(h.events("s"), events))
 		notice.Events = nil
-		require.Equal(h, runs.Notice{SessionID: "s", FirstEventID: 1, LastEventID: 2, Claimable: []runs.Claimable{
+		require.Equal(h, runs.Notice{SessionID: "s", Life: model.MarkOf(events[0].Hash()), FirstEventID: 1, LastEventID: 2, Claimable: []runs.Claimable{
 			{RunID: "r", SessionID: "s", AgentID: model.DefaultAgentID, ClaimableAtMs: clockStart},
 		}}, notice)
 		unsubscribe()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -43,12 +44,13 @@ func OutcomeOf(reply runs.Reply, err error) Outcome {
 	return result
 }
 
-// Diff returns "" when two values are the same. Documents are compared as text.
+// Diff returns "" when two values are the same. Documents are compared as text. Versions of sessions, which are
+// random, are not compared.
 func Diff(want, got any) string {
 	if reflect.DeepEqual(want, got) {
 		return ""
 	}
-	return cmp.Diff(want, got, cmpopts.EquateEmpty(), cmp.FilterValues(
+	return cmp.Diff(want, got, cmpopts.EquateEmpty(), cmpopts.IgnoreFields(model.Session{}, "Version"), cmp.FilterValues(
 		func(a, b api.JSON) bool { return len(a) > 0 || len(b) > 0 },
 		cmp.Transformer("text", func(j api.JSON) string { return string(j) }),
 	))

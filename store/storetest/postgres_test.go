@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"errors"
 	"flag"
+	"fmt"
+	"strconv"
 	"testing"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
@@ -33,7 +35,7 @@ func TestPostgres(t *testing.T) {
 }
 
 var postgresEngine = storetest.Engine{
-	Durable: true, Replicas: true,
+	Durable: true, Replicas: true, Restores: true,
 	Fresh: func(tb testing.TB) storetest.Database {
 		tb.Helper()
 		return newPostgresDatabase(tb)
@@ -45,6 +47,7 @@ type postgresDatabase struct {
 	url      string
 	db       *sql.DB
 	followed *storetest.Clock
+	backups  int
 }
 
 // The engine reads the database's clock. In these databases other functions of the
@@ -125,6 +128,26 @@ CREATE TRIGGER broken BEFORE INSERT ON events FOR EACH ROW WHEN (NEW.session_id 
 	EXECUTE FUNCTION public.broken()`)
 	return func() error {
 		_, err := d.db.ExecContext(ctx, `DROP TRIGGER broken ON events`)
+		return err
+	}, err
+}
+
+// Backup implements storetest.Restorer. The tables stay: a restore that replaces them is noticed besides.
+func (d *postgresDatabase) Backup(ctx context.Context) (restore func() error, err error) {
+	d.backups++
+	kept := "backup_" + strconv.Itoa(d.backups)
+	const each = `
+DO $$ DECLARE one text; BEGIN
+	%s
+	FOR one IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename NOT IN ('goose_db_version', 'test_clock') LOOP
+		%s
+	END LOOP;
+END $$`
+	_, err = d.db.ExecContext(ctx, fmt.Sprintf(each, "CREATE SCHEMA "+kept+";",
+		"EXECUTE format('CREATE TABLE "+kept+".%I AS SELECT * FROM public.%I', one, one);"))
+	return func() error {
+		_, err := d.db.ExecContext(ctx, fmt.Sprintf(each, "SET LOCAL session_replication_role = replica;",
+			"EXECUTE format('DELETE FROM public.%I', one); EXECUTE format('INSERT INTO public.%I OVERRIDING SYSTEM VALUE SELECT * FROM "+kept+".%I', one, one);"))
 		return err
 	}, err
 }

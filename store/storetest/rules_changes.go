@@ -242,10 +242,20 @@ func RequireRuleChanges(t *testing.T, reader runs.RuleReader, db *sql.DB) {
 	unknown(third, 100, 1<<20)
 
 	// Old lines go.
-	exec(`UPDATE rule_versions SET version = version + 2000`)
-	exec(fmt.Sprintf(add, "l-4"))
-	requireChanges(version()-1, []string{"l-4"}, []string{"l-4"})
-	var lines int
-	require.NoError(t, db.QueryRowContext(t.Context(), `SELECT count(*) FROM rule_changes`).Scan(&lines))
-	require.Equal(t, 1, lines)
+	for old := range 1200 {
+		exec(fmt.Sprintf(`INSERT INTO rule_changes (version, previous, rule_id) VALUES (%d, %d, 'old')`, -old, -old-1))
+	}
+	lines := func() (lines int) {
+		t.Helper()
+		require.NoError(t, db.QueryRowContext(t.Context(), `SELECT count(*) FROM rule_changes`).Scan(&lines))
+		return lines
+	}
+	// They are looked for after one change in 16, by chance.
+	for n := 0; lines() > 1200; n++ {
+		require.Less(t, n, 1000)
+		before := version()
+		exec(fmt.Sprintf(add, fmt.Sprint("l-4-", n)))
+		requireChanges(before, []string{fmt.Sprint("l-4-", n)}, []string{fmt.Sprint("l-4-", n)})
+	}
+	require.Equal(t, 1001, lines())
 }

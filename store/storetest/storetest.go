@@ -32,6 +32,8 @@ type Engine struct {
 	// Replicas says that several stores may be open on one database. Its databases are
 	// each a [Locker].
 	Replicas bool
+	// Restores says that its databases are each a [Restorer].
+	Restores bool
 	// Scope is the part of the contract that runs; the whole by default. Where callers meet, the
 	// databases are each a [Breaker].
 	Scope Scope
@@ -128,7 +130,7 @@ func Run(t *testing.T, engine Engine) {
 // groups returns the groups of tests that hold for an engine, and that its scope asks for.
 func (e Engine) groups() []map[string]func(*harness) {
 	basics := []map[string]func(*harness){
-		sessionTests, lifecycleTests, claimTests, suspensionTests, idempotencyTests, eventTests, keyedEventTests, listTests, budgetTests,
+		sessionTests, lifeTests, lifecycleTests, claimTests, suspensionTests, idempotencyTests, eventTests, keyedEventTests, listTests, budgetTests,
 	}
 	others := []map[string]func(*harness){
 		resolutionTests, expiryTests, vitalsTests, payloadTests, clarificationTests, mailboxTests, loadBytesTests, effectTests, ruleTests, ruleBoundTests, ruleChangeTests, handleTests, nameTests, decisionTests, retentionTests, scopeTests, journalTests, redactionTests,
@@ -141,7 +143,10 @@ func (e Engine) groups() []map[string]func(*harness) {
 		others = append(others, reopenTests, columnTests, webhookTests)
 	}
 	if e.Replicas {
-		concurrent = append(concurrent, replicaTests, ruleReplicaTests, ruleChangeReplicaTests, lockTests, credentialReplicaTests)
+		concurrent = append(concurrent, replicaTests, lifeReplicaTests, ruleReplicaTests, ruleChangeReplicaTests, lockTests, credentialReplicaTests)
+	}
+	if e.Restores {
+		concurrent = append(concurrent, restoreTests)
 	}
 	switch e.Scope {
 	case ScopeBasics:

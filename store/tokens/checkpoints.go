@@ -11,7 +11,7 @@ import (
 const (
 	lastCheckpoint   = `SELECT number, (SELECT max(complete_ms) FROM audit_checkpoints), signed FROM audit_checkpoints ORDER BY number DESC LIMIT 1`
 	checkpointsAfter = `SELECT number, complete_ms, signed FROM audit_checkpoints WHERE number > $1 ORDER BY number LIMIT $2`
-	readHeads        = `SELECT session_id, last_event_id, last_event_hash FROM sessions`
+	readHeads        = `SELECT session_id, last_event_id, last_event_hash, coalesce(life, '') FROM sessions`
 	headsSince       = readHeads + ` WHERE session_id > $1 AND session_id <= $4 AND updated_at_ms >= $2 AND last_event_hash <> '' ORDER BY session_id LIMIT $3`
 	sessionAfter     = `
 SELECT coalesce((SELECT session_id FROM sessions WHERE session_id > $1 ORDER BY session_id LIMIT 1 OFFSET $2), ''),
@@ -103,7 +103,7 @@ func (k *Keeper) heads(ctx context.Context, sql string, args ...any) ([]audit.He
 	defer cancel()
 	var found []audit.Head
 	err := k.db.Ask(ctx, read.Query{SQL: sql, Args: args, Read: func(rows columns.Rows) error {
-		targets := func(h *audit.Head) []any { return []any{&h.SessionID, &h.EventID, &h.Hash} }
+		targets := func(h *audit.Head) []any { return []any{&h.SessionID, &h.EventID, &h.Hash, &h.Life} }
 		return columns.Each(rows, targets, func(h *audit.Head) { found = append(found, *h) })
 	}})
 	return found, err

@@ -142,9 +142,11 @@ func (p *pastOf) make() {
 		RunID: p.id("waiting"), SessionID: p.id("waits"), AgentID: p.id("agent-waiting"), Input: 1, Suspend: rig.Approvals("a"),
 	})
 	require.NoError(p.t, err)
-	view, err := p.c.GetSession(p.ctx(), p.id("waits"))
-	require.NoError(p.t, err)
-	p.known = view.LastEventID
+	for item, err := range p.c.StreamSession(p.ctx(), p.id("waits"), "") {
+		require.NoError(p.t, err)
+		p.known = item.ID
+		break
+	}
 	// A rule in force names its run, and an answer that came too late belongs to another.
 	p.over("ruled", "ruled", 0, api.RememberSession)
 	ctx, cancel := context.WithTimeout(p.ctx(), rig.Patience)
@@ -167,6 +169,12 @@ func (p *pastOf) requireKept(at point) {
 	}
 	_, err := p.c.GetSession(p.ctx(), p.id("gone"))
 	require.ErrorIs(p.t, err, client.ErrNotFound)
+
+	// Its ids are free: it is another session, of which nothing is missing.
+	p.over("gone", "gone", 1, "")
+	again, err := p.c.ListSessionEvents(p.ctx(), p.id("gone"), client.EventListParams{})
+	require.NoError(p.t, err)
+	require.Equal(p.t, "1", again[0].ID)
 
 	// The reader of the session goes on with its last event, and an older one is told.
 	_, err = p.c.ListSessionEvents(p.ctx(), p.id("waits"), client.EventListParams{After: "1"})

@@ -76,6 +76,7 @@ type subscriber struct {
 type position struct {
 	known, ended bool
 	eventID      int64
+	mark         string // of the event's place
 	state        *state
 }
 
@@ -88,7 +89,7 @@ func (s *subscriber) look(ctx context.Context) (position, error) {
 		session, err := s.face.Store.SessionHead(ctx, s.board.sessionID)
 		switch {
 		case err == nil:
-			at = position{known: true, ended: session.EndedAtMs != 0, eventID: session.LastEventID}
+			at = position{known: true, ended: session.EndedAtMs != 0, eventID: session.LastEventID, mark: session.Position().Mark}
 		case refusal.CodeOf(err) != api.CodeSessionNotFound:
 			return position{}, err
 		}
@@ -113,7 +114,7 @@ func (s *subscriber) follow(ctx context.Context, subscription *stream.Subscripti
 				return err
 			}
 		default:
-			subscription.Deliver(ctx, stream.From{Cursor: at.eventID}, s)
+			subscription.Deliver(ctx, stream.From{Cursor: at.eventID, Mark: at.mark}, s)
 			if s.failed != nil || s.cancelled(ctx) {
 				return s.failed
 			}

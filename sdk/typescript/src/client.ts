@@ -1,7 +1,7 @@
 import { type CallOptions, type HoldpointOptions, type KeyedOptions, type Reply, type Repeatable, Transport, at, maxWaitMs, newID, randomUUID } from "./http.js";
 import { invalid, isKind, isTransient } from "./errors.js";
 import { inputDigest } from "./grants.js";
-import { type Snapshots, type StreamItem, type StreamOptions, stream } from "./stream.js";
+import { numberOf, type Snapshots, type StreamItem, type StreamOptions, stream } from "./stream.js";
 import * as doc from "./types.js";
 import { isTerminal, isWaiting } from "./types.js";
 
@@ -438,7 +438,7 @@ export class Holdpoint {
       isFinal: () => false, // the end of a session is no event
       isComplete: async (after) => {
         const session = await this.getSession(sessionId, options);
-        return session.status === "ended" && session.last_event_id === after;
+        return session.status === "ended" && session.last_event_id === numberOf(after);
       },
     };
     return stream(this.transport, kind, options);

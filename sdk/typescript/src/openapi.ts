@@ -201,6 +201,8 @@ export interface components {
             /** @description The host of a webhook's URL. */
             host?: string;
             key_id?: string;
+            /** @description The hash of the first event of a session that was deleted. */
+            life?: string;
             name?: string;
             principal?: string;
             reason?: string;
@@ -214,7 +216,7 @@ export interface components {
             text?: string;
             token_id?: string;
             /** @enum {string} */
-            type: "token_created" | "token_rotated" | "token_revoked" | "signed_in" | "signed_out" | "rule_created" | "rule_revoked" | "webhook_created" | "webhook_changed" | "webhook_rotated" | "webhook_disabled" | "webhook_rewrapped" | "webhook_removed" | "key_added" | "events_redacted" | "audit_exported";
+            type: "token_created" | "token_rotated" | "token_revoked" | "signed_in" | "signed_out" | "rule_created" | "rule_revoked" | "webhook_created" | "webhook_changed" | "webhook_rotated" | "webhook_disabled" | "webhook_rewrapped" | "webhook_removed" | "key_added" | "events_redacted" | "session_deleted" | "audit_exported";
             /** @description By which way: as in `GET /v1/me`, `database` for the command line with `--database`, or, for a rule, as in a resolution. */
             via?: string;
             /** @description Whose credential it was, when the actor is somebody for whom it may act. */

@@ -77,7 +77,7 @@ export async function* stream<Snapshot>(
           if (kind.endsWith(snapshot)) return;
         } else {
           first = false;
-          if (kind.numbered && after !== "" && BigInt(frame.id) <= BigInt(after)) continue;
+          if (kind.numbered && after !== "" && BigInt(numberOf(frame.id)) <= BigInt(numberOf(after))) continue;
           const event = JSON.parse(frame.data) as RunEventEntry;
           after = frame.id;
           yield { type: "event", event, ...position(frame.id) };
@@ -100,8 +100,14 @@ export async function* stream<Snapshot>(
 /** What came is no stream of this service. */
 class FrameError extends Error {}
 
+/** The id of an event, or of a frame of a stream, which says after a point to which history its number belongs. */
 function isSequence(id: string): boolean {
-  return /^\d{1,19}$/.test(id);
+  return /^\d{1,19}(\.[0-9a-f]{1,64})?$/.test(id);
+}
+
+/** The number of an event in the id of a frame. */
+export function numberOf(id: string): string {
+  return id.split(".", 1)[0] ?? "";
 }
 
 function position(id: string): { id?: string } {

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar, cast
 
 from . import types as doc
-from ._stream import Kind, StreamItem, stream
+from ._stream import Kind, StreamItem, number_of, stream
 from ._transport import MAX_WAIT_SECONDS, Reply, RetryPolicy, Transport, at, new_id, now, without_none
 from .errors import HoldpointError, is_kind, is_transient
 from .grants import input_digest
@@ -458,7 +458,7 @@ class AsyncHoldpoint:
 
         async def is_complete(last: str) -> bool:
             session = await self.get_session(session_id)
-            return bool(session["status"] == "ended" and session["last_event_id"] == last)
+            return bool(session["status"] == "ended" and session["last_event_id"] == number_of(last))
 
         path = at("/v1/sessions", session_id, "stream")
         # The end of a session is no event.

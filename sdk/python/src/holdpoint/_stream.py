@@ -104,7 +104,7 @@ async def stream(transport: Transport, kind: Kind, after: str) -> AsyncGenerator
                             return
                     else:
                         first = False
-                        if kind.numbered and after and int(frame.id) <= int(after):
+                        if kind.numbered and after and int(number_of(frame.id)) <= int(number_of(after)):
                             continue
                         event, after = frame.document(), frame.id
                         yield StreamItem("event", frame.id, event=event)
@@ -123,7 +123,13 @@ async def stream(transport: Transport, kind: Kind, after: str) -> AsyncGenerator
 
 
 def _is_sequence(text: str) -> bool:
-    return re.fullmatch(r"[0-9]{1,19}", text) is not None
+    """Whether a text is the id of an event, or of a frame of a stream, which says after a point to which history its number belongs."""
+    return re.fullmatch(r"[0-9]{1,19}(\.[0-9a-f]{1,64})?", text) is not None
+
+
+def number_of(frame_id: str) -> str:
+    """Returns the number of an event in the id of a frame."""
+    return frame_id.partition(".")[0]
 
 
 async def _frames(response: Response) -> AsyncIterator[_Frame]:

@@ -196,6 +196,8 @@ class AuditEvent(TypedDict):
     # The host of a webhook's URL.
     host: NotRequired[str]
     key_id: NotRequired[str]
+    # The hash of the first event of a session that was deleted.
+    life: NotRequired[str]
     name: NotRequired[str]
     principal: NotRequired[str]
     reason: NotRequired[str]
@@ -207,7 +209,7 @@ class AuditEvent(TypedDict):
     # What a rule says, at most 1,000 bytes of it.
     text: NotRequired[str]
     token_id: NotRequired[str]
-    type: Literal['token_created', 'token_rotated', 'token_revoked', 'signed_in', 'signed_out', 'rule_created', 'rule_revoked', 'webhook_created', 'webhook_changed', 'webhook_rotated', 'webhook_disabled', 'webhook_rewrapped', 'webhook_removed', 'key_added', 'events_redacted', 'audit_exported']
+    type: Literal['token_created', 'token_rotated', 'token_revoked', 'signed_in', 'signed_out', 'rule_created', 'rule_revoked', 'webhook_created', 'webhook_changed', 'webhook_rotated', 'webhook_disabled', 'webhook_rewrapped', 'webhook_removed', 'key_added', 'events_redacted', 'session_deleted', 'audit_exported']
     # By which way: as in `GET /v1/me`, `database` for the command line with `--database`, or, for a rule, as in a resolution.
     via: NotRequired[str]
     # Whose credential it was, when the actor is somebody for whom it may act.

@@ -1,0 +1,61 @@
+package audit_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/audit"
+	"github.com/holdpoint/holdpoint/audit/journal"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
+
+// An id that is used again after retention is no forgery, whichever numbers its events have; a log that
+// was written anew from its first event on is one.
+func TestASessionThatIsUsedAgainIsNoForgery(t *testing.T) {
+	t.Parallel()
+	d, c, keys, public := newDesk(t)
+	require.NoError(t, c.Look(t.Context()))
+	for _, events := range []int{3, 8, 20} {
+		life := d.ledger["b"][0].Hash()
+		delete(d.ledger, "b")
+		for i := range events {
+			d.add(t, "b", fmt.Sprintf(`{"type":"progress","n":%d,"of":%d}`, i, events))
+		}
+		lines := exported(t, d.logged(), keys, audit.Scope{})
+		_, err := verify(lines, public)
+		var broken *audit.BrokenError
+		require.ErrorAs(t, err, &broken, "nothing tells of a deletion")
+		require.Contains(t, broken.Detail, "of session b with another first event")
+		_, err = verify(exported(t, d.logged(), keys, audit.Scope{SessionID: "b"}), public)
+		require.NoError(t, err, "an export of one session cannot tell")
+
+		entry := journal.New(d.nowMs, "", api.AuditEvent{Type: api.AuditSessionDeleted, SessionID: "b", Life: life})
+		require.NoError(t, d.AddEntry(t.Context(), entry))
+		_, err = verify(exported(t, d.logged(), keys, audit.Scope{}), public)
+		require.NoError(t, err)
+		c.Notice(runs.Notice{SessionID: "b", Events: make([]*model.Event, 1000)})
+		require.NoError(t, c.Look(t.Context()))
+		report, err := verify(exported(t, d.logged(), keys, audit.Scope{}), public)
+		require.NoError(t, err)
+		require.Positive(t, report.Absent)
+		for _, scope := range []audit.Scope{{SinceMs: 1001}, {SessionID: "b"}} {
+			_, err = verify(exported(t, d.logged(), keys, scope), public)
+			require.NoError(t, err)
+		}
+
+		// Of the session that has the id now, what is signed is still compared.
+		kept := d.ledger["b"]
+		d.ledger["b"] = kept[:1:1]
+		for i := range events - 1 {
+			d.add(t, "b", fmt.Sprintf(`{"type":"progress","forged":%d}`, i))
+		}
+		_, err = verify(exported(t, d.logged(), keys, audit.Scope{}), public)
+		require.ErrorAs(t, err, &broken)
+		require.Contains(t, broken.Detail, "of session b is not the one that checkpoint")
+		d.ledger["b"] = kept
+	}
+}

@@ -1,0 +1,184 @@
+package storetest
+
+import (
+	"context"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// Restorer is a [Database] whose rows can be put back to an earlier moment while stores are open on it,
+// as a restore into a running server does.
+type Restorer interface {
+	// Backup returns what puts the rows back as they are now.
+	Backup(ctx context.Context) (restore func() error, err error)
+}
+
+// restore puts the database back to the moment of the backup.
+func (h *harness) backup() (restore func()) {
+	h.Helper()
+	restorer, able := h.database.(Restorer)
+	require.True(h, able)
+	back, err := restorer.Backup(h.ctx)
+	require.NoError(h, err)
+	return func() {
+		h.Helper()
+		require.NoError(h, back())
+	}
+}
+
+// through gives a command to another store on the database.
+func (h *harness) through(store runs.Store, command runs.Command) runs.Reply {
+	h.Helper()
+	reply, err := store.Do(h.ctx, command)
+	require.NoError(h, err, "%T", command)
+	return reply
+}
+
+// start makes a run that its worker has claimed.
+func start(sessionID, runID string) *runs.CreateRun {
+	return &runs.CreateRun{
+		SessionID: sessionID, RunID: runID, SessionGiven: true, Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"},
+	}
+}
+
+// forgotten deletes a session in which everything is over.
+func (h *harness) forgotten(sessionID string, store runs.Store) {
+	h.Helper()
+	h.clock.Advance(1)
+	trimmed, err := store.TrimSession(h.ctx, sessionID, h.clock.NowMs(), 1000)
+	require.NoError(h, err)
+	require.True(h, trimmed.Session)
+}
+
+// oneLife expects that a session with an id that was used before is decided from its own rows, whichever
+// of the stores remembers the earlier ones.
+func oneLife(h *harness, here, there runs.Store) {
+	// After each of these the versions of the two lives were equal, when they were counted from 1.
+	for _, changes := range []int{1, 2, 3} {
+		session := numbered("s", changes)
+		h.through(here, start(session, "first"))
+		h.through(here, &runs.AppendEvents{RunID: "first", Fence: 1, Events: []api.JSON{api.JSON(`{"type":"note"}`)}})
+		h.through(here, &runs.Complete{RunID: "first", Fence: 1})
+		life := h.session(session).Session.Life
+		require.Equal(h, h.events(session)[0].Hash(), life)
+		h.forgotten(session, there)
+
+		second := numbered("second", changes)
+		h.through(there, start(session, second))
+		if changes > 1 {
+			h.through(there, &runs.Suspend{RunID: second, Fence: 1, Suspension: approvals("a")})
+		}
+		if changes > 2 {
+			h.through(there, &runs.ResolveApprovals{RunID: second, Resolutions: allow("a"), Actor: person})
+		}
+		require.NotEqual(h, life, h.session(session).Session.Life)
+
+		_, err := here.Do(h.ctx, start(session, numbered("third", changes)))
+		requireCode(h, api.CodeRunNotClaimable, err)
+		queued := h.through(here, &runs.CreateRun{SessionID: session, RunID: numbered("fourth", changes), SessionGiven: true, Input: api.JSON(`1`)})
+		require.Equal(h, api.StatusQueued, queued.Run.Run.Status)
+		require.Equal(h, second, h.session(session).Session.ActiveRunID)
+		RequireHealthy(h.ctx, h, h.store)
+	}
+}
+
+// oneRun expects that a run whose id was used before in another session is found.
+func oneRun(h *harness, here, there runs.Store) {
+	calls := map[string]func(store runs.Store, runID string) (runs.Reply, error){
+		"heartbeat": func(store runs.Store, runID string) (runs.Reply, error) {
+			return store.Do(h.ctx, &runs.Heartbeat{RunID: runID, Fence: 1})
+		},
+		"suspend": func(store runs.Store, runID string) (runs.Reply, error) {
+			return store.Do(h.ctx, &runs.Suspend{RunID: runID, Fence: 1, Suspension: approvals("b")})
+		},
+		"complete": func(store runs.Store, runID string) (runs.Reply, error) {
+			return store.Do(h.ctx, &runs.Complete{RunID: runID, Fence: 1})
+		},
+		"claim": func(store runs.Store, runID string) (runs.Reply, error) {
+			return store.Do(h.ctx, &runs.ClaimRun{RunID: runID, WorkerID: "other"})
+		},
+		"approve": func(store runs.Store, runID string) (runs.Reply, error) {
+			return store.Do(h.ctx, &runs.ResolveApprovals{RunID: runID, Resolutions: allow("a"), Actor: person})
+		},
+	}
+	for name, call := range calls {
+		before, after, runID := "before-"+name, "after-"+name, "run-"+name
+		h.through(here, start(before, runID))
+		h.through(here, &runs.Complete{RunID: runID, Fence: 1})
+		h.forgotten(before, there)
+
+		create := start(after, runID)
+		switch name {
+		case "claim":
+			create.Claim = nil
+		case "approve":
+			waits := approvals("a")
+			create.Claim, create.Suspend = nil, &waits
+		}
+		h.through(there, create)
+		_, err := call(here, runID)
+		require.NoError(h, err, name)
+		record := h.run(runID)
+		require.Equal(h, after, record.Run.SessionID)
+		RequireHealthy(h.ctx, h, h.store)
+	}
+	_, err := here.Do(h.ctx, &runs.Heartbeat{RunID: "run-nowhere", Fence: 1})
+	requireCode(h, api.CodeRunNotFound, err)
+}
+
+var lifeTests = map[string]func(*harness){
+	"lives/a session that is used again is decided from its own rows": func(h *harness) { oneLife(h, h.store, h.store) },
+	"lives/a run that is used again in another session is found":      func(h *harness) { oneRun(h, h.store, h.store) },
+	"lives/a log that begins anew is not continued": func(h *harness) {
+		h.finish("s", "r")
+		last := h.session("s").Session.LastEventID
+		h.forgotten("s", h.store)
+		h.create("s", "next")
+		_, _, err := h.store.EventsWithin(h.ctx, runs.EventQuery{SessionID: "s", After: last, Limit: 10, MaxBytes: 1000})
+		requireCode(h, api.CodeEventCursorReset, err)
+		_, _, err = h.store.EventsWithin(h.ctx, runs.EventQuery{RunID: "next", After: last, Limit: 10, MaxBytes: 1000})
+		requireCode(h, api.CodeEventCursorReset, err)
+	},
+}
+
+var lifeReplicaTests = map[string]func(*harness){
+	"replicas/a session that is used again is decided from its own rows": func(h *harness) { oneLife(h, h.store, h.open()) },
+	"replicas/a run that is used again in another session is found":      func(h *harness) { oneRun(h, h.store, h.open()) },
+}
+
+// restoreTests are for databases that are each a [Restorer].
+var restoreTests = map[string]func(*harness){
+	"restored/no decision that was undone is handed to a worker": func(h *harness) {
+		other := h.open()
+		h.wait("s", "r", approvals("a"))
+		restore := h.backup()
+		h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: allow("a"), Actor: person})
+		restore()
+		h.through(other, &runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{{RequestID: "a", Behavior: api.BehaviorDeny}}, Actor: person})
+		claim := h.do(&runs.ClaimRun{RunID: "r", WorkerID: "w"}).Claim
+		require.Equal(h, []api.Outcome{api.OutcomeDenied}, outcomesOf(claim.Resume))
+	},
+	"restored/no rule that was undone allows": func(h *harness) {
+		other := h.open()
+		h.addRule("*", "one", api.RuleMatch{AnyInput: true})
+		require.Equal(h, "one", h.settledBy("s", "r0", approvals("a").Approvals[0]))
+		restore := h.backup()
+		h.do(&runs.RevokeRule{RuleID: "one", Actor: person})
+		h.addRule("*", "two", api.RuleMatch{AnyInput: true})
+		require.Equal(h, "two", h.settledBy("s", "r1", approvals("a").Approvals[0]))
+		restore()
+		h.through(other, &runs.RevokeRule{RuleID: "one", Actor: person})
+		h.through(other, &runs.AddRule{RuleID: "three", SessionID: "*", ToolName: "other", Match: api.RuleMatch{AnyInput: true}, Actor: person})
+		require.Empty(h, h.settledBy("s", "r2", approvals("a").Approvals[0]))
+	},
+}
+
+func outcomesOf(resume *api.Resume) (outcomes []api.Outcome) {
+	for i := range resume.Approvals {
+		outcomes = append(outcomes, resume.Approvals[i].Resolution.Outcome)
+	}
+	return outcomes
+}
