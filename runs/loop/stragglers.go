@@ -117,9 +117,11 @@ func (s *stragglers[Item]) each(ctx context.Context, concurrency int, items []It
 		closed := ended.first
 		mu.Unlock()
 		if errors.Is(closed, runs.ErrClosed) {
+			mu.Lock()
 			for range items[i:] {
 				ended.add(closed)
 			}
+			mu.Unlock()
 			leave(len(items) - i)
 			<-slots
 			break
