@@ -22,6 +22,13 @@ const (
 	EffectDeliverWebhook EffectKind = "deliver_webhook"
 )
 
+// EffectKinds returns all kinds.
+func EffectKinds() []EffectKind {
+	return []EffectKind{
+		EffectOpenClarification, EffectDeliverAnswer, EffectReviewApproval, EffectDrainSession, EffectCancelAbandoned, EffectDeliverWebhook,
+	}
+}
+
 // EffectState says how far an effect is.
 type EffectState string
 

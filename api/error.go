@@ -51,6 +51,7 @@ const (
 	CodeInvalidIdempotencyKey       Code = "invalid_idempotency_key"
 	CodeIdempotencyConflict         Code = "idempotency_conflict"
 	CodeInvalidLimit                Code = "invalid_limit"
+	CodeInvalidFilter               Code = "invalid_filter"
 	CodeInvalidCursor               Code = "invalid_cursor"
 	CodeInvalidEventCursor          Code = "invalid_event_cursor"
 	CodeEventCursorReset            Code = "event_cursor_reset"

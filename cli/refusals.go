@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -19,6 +20,34 @@ func refuseBytes(args []string) error {
 	for i, argument := range args {
 		if !utf8.ValidString(argument) {
 			return fmt.Errorf("argument %d is not valid UTF-8: %q", i+1, argument)
+		}
+	}
+	return nil
+}
+
+// refuseEmpty refuses a flag that narrows what a command is about and was given no value, such as
+// --session-id "$UNSET": the command would be about everything. Texts for people may be empty, and
+// so may the settings of serve. An empty list of a webhook clears its filter.
+func refuseEmpty(command *kong.Context) error {
+	if command.Command() == "serve" {
+		return nil
+	}
+	for _, step := range command.Path {
+		if step.Positional != nil && strings.HasSuffix(step.Positional.Name, "-id") && step.Positional.Target.Kind() == reflect.String && step.Positional.Target.Len() == 0 {
+			return console.Usage("<%s> is empty", step.Positional.Name)
+		}
+		if step.Flag == nil || step.Resolved || step.Flag.PlaceHolder == "TEXT" {
+			continue
+		}
+		empty := false
+		switch value := step.Flag.Target; {
+		case value.Kind() == reflect.String:
+			empty = value.Len() == 0
+		case value.Kind() == reflect.Slice && value.Type().Elem().Kind() == reflect.String:
+			empty = value.Len() == 0 || slices.Contains(value.Convert(reflect.TypeFor[[]string]()).Interface().([]string), "") //nolint:forcetypeassert // converted
+		}
+		if empty {
+			return console.Usage("--%s is empty: give it a value, or leave it out", step.Flag.Name)
 		}
 	}
 	return nil

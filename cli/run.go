@@ -105,6 +105,9 @@ func Run(ctx context.Context, args []string, lookupEnv func(string) (string, boo
 		}
 		return code
 	}
+	if err := refuseEmpty(command); err != nil {
+		return fail(terminal, args, console.ExitUsage, err)
+	}
 	code, cause := console.CodeOf(command.Run())
 	var unknown console.UnknownFlagError
 	switch {

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/go-json-experiment/json/jsontext"
-
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/internal/canonical"
 )
 
 // pendingRequest is an open approval or question; one of the two is set.
@@ -73,15 +72,15 @@ func sameIfGiven(a, b string) bool { return a == "" || b == "" || a == b }
 
 // sameJSON compares values and not texts. An absent value is null.
 func sameJSON(a, b api.JSON) bool {
-	return bytes.Equal(canonical(a), canonical(b))
+	return bytes.Equal(canonicalOf(a), canonicalOf(b))
 }
 
-func canonical(value api.JSON) []byte {
+func canonicalOf(value api.JSON) []byte {
 	if value == nil {
 		return []byte("null")
 	}
-	text := jsontext.Value(slices.Clone(value))
-	if err := text.Canonicalize(); err != nil {
+	text, err := canonical.Text(value)
+	if err != nil {
 		// A value without a canonical form equals only the same text.
 		return value
 	}

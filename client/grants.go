@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/internal/canonical"
 )
 
 // Sentinels of grants, for [VerifyGrant] and [Client.RedeemGrant].
@@ -33,17 +33,18 @@ var (
 )
 
 // InputDigest returns "sha256:" and the hexadecimal SHA-256 of the RFC 8785 form of a value with a
-// JSON form; give JSON text as [api.JSON]. Errors: [ErrInvalid].
+// JSON form, in which integers beyond 2^53 keep their digits; give JSON text as [api.JSON], or integers
+// as int64 or [big.Int]. Errors: [ErrInvalid].
 func InputDigest(input any) (string, error) {
 	text, err := EncodeJSON(input)
 	if err != nil {
 		return "", fmt.Errorf("%w: input: %w", ErrInvalid, err)
 	}
-	canonical := jsontext.Value(append([]byte(nil), text...))
-	if err := canonical.Canonicalize(); err != nil {
+	form, err := canonical.Text(text)
+	if err != nil {
 		return "", fmt.Errorf("%w: input: %w", ErrInvalid, err)
 	}
-	sum := sha256.Sum256(canonical)
+	sum := sha256.Sum256(form)
 	return "sha256:" + hex.EncodeToString(sum[:]), nil
 }
 

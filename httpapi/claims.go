@@ -38,10 +38,7 @@ func (s *Server) claimRuns(w http.ResponseWriter, r *http.Request) error {
 	if err != nil && !(errors.Is(err, context.Canceled) && r.Context().Err() == nil) {
 		return err
 	}
-	if claimed == nil {
-		claimed = []api.Claim{}
-	}
-	if err := s.handOver(r.Context(), claimed...); err != nil {
+	if claimed, err = s.handOverEach(r.Context(), claimed); err != nil {
 		return err
 	}
 	return wire.Respond(w, r, http.StatusOK, api.ClaimsReply{Claims: claimed})
@@ -79,8 +76,8 @@ func (s *Server) claimRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	handed := []api.Claim{claim}
-	if err := s.handOver(r.Context(), handed...); err != nil {
+	handed, err := s.handOverEach(r.Context(), []api.Claim{claim})
+	if err != nil {
 		return err
 	}
 	return wire.Respond(w, r, http.StatusOK, handed[0])

@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
+	"log/slog"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
@@ -35,6 +37,26 @@ func (s *Server) handOver(ctx context.Context, claims ...api.Claim) error {
 		}
 	}
 	return nil
+}
+
+// handOverEach hands over each claim by itself. A claim that cannot be handed over is given back, and
+// the others reach their caller. It returns an error when it hands over none.
+func (s *Server) handOverEach(ctx context.Context, claimed []api.Claim) ([]api.Claim, error) {
+	handed, failed := make([]api.Claim, 0, len(claimed)), error(nil)
+	for i := range claimed {
+		if err := s.handOver(ctx, claimed[i:i+1]...); err != nil {
+			failed = cmp.Or(failed, err)
+			s.logger.LogAttrs(context.WithoutCancel(ctx), slog.LevelError, "a claimed run was given back: it cannot be handed over",
+				slog.String("run_id", claimed[i].Run.RunID), slog.String("error", err.Error()))
+			s.claims.GiveBack(ctx, claimed[i:i+1])
+			continue
+		}
+		handed = append(handed, claimed[i])
+	}
+	if len(handed) > 0 {
+		failed = nil
+	}
+	return handed, failed
 }
 
 // openResume returns the Resume of a run for the holder of its lease.

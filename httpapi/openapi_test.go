@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint"
+	"github.com/holdpoint/holdpoint/api"
 )
 
 var update = flag.Bool("update", false, "write openapi.json anew from openapi.yaml")
@@ -71,4 +72,39 @@ func TestABrokenExampleIsFound(t *testing.T) {
 		require.NoError(t, err)
 		require.Error(t, document.Validate(context.Background(), openapi3.EnableExamplesValidation()), change.to)
 	}
+}
+
+// notFilters are the query parameters that narrow no list.
+var notFilters = map[string]bool{
+	"limit": true, "page": true, "cursor": true, "after": true, "fields": true, "priority_active": true, "until": true, "fence": true, "ticket": true,
+}
+
+// An empty filter comes from a script whose variable is unset. Left out in silence it would list, and have
+// decided, everything.
+func TestAnEmptyFilterIsRefused(t *testing.T) {
+	t.Parallel()
+	a := serve(t, openSQLite(t), newContract(t))
+	refused := 0
+	for path, item := range loadDocument(t).Paths.Map() {
+		if item.Get == nil || strings.HasPrefix(path, "/v1/oidc") {
+			continue
+		}
+		parameters := append(append(openapi3.Parameters{}, item.Parameters...), item.Get.Parameters...)
+		for _, parameter := range parameters {
+			name := parameter.Value.Name
+			if parameter.Value.In != "query" || notFilters[name] {
+				continue
+			}
+			for _, prefix := range []string{"", "/kheish"} {
+				for _, query := range []string{"?" + name, "?" + name + "=", "?page=true&" + name + "=&limit=1"} {
+					reply := a.get(t, prefix+path+query, unchecked()).refused(api.CodeInvalidFilter)
+					require.Contains(t, reply.at("detail"), "the filter "+name+" is empty")
+					refused++
+				}
+			}
+		}
+	}
+	require.Greater(t, refused, 100)
+	a.get(t, "/v1/sessions/s/approvals?session_id=", unchecked()).refused(api.CodeInvalidFilter)
+	a.get(t, "/v1/stream?session_id=", unchecked()).refused(api.CodeInvalidFilter)
 }

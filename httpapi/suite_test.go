@@ -15,6 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/audit"
 	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/auth/sealing"
 	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/runs"
@@ -65,7 +66,11 @@ func openSQLite(tb testing.TB) runs.Store {
 func serve(tb testing.TB, store runs.Store, contract *contract, change ...func(*httpapi.Options)) *rig {
 	tb.Helper()
 	hub := watch.NewHub()
-	dispatcher := claims.New(store, claims.Options{ScanInterval: 20 * time.Millisecond, Logger: slog.New(slog.DiscardHandler)})
+	var keys *sealing.Keys
+	dispatcher := claims.New(store, claims.Options{
+		ScanInterval: 20 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
+		Opens: func(dataKey string) bool { return keys == nil || keys.Opens(dataKey) },
+	})
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- dispatcher.Run(ctx) }()
@@ -97,6 +102,7 @@ func serve(tb testing.TB, store runs.Store, contract *contract, change ...func(*
 	for _, apply := range change {
 		apply(&options)
 	}
+	keys, _ = options.Sealer.(*sealing.Keys)
 	handler := httpapi.New(options)
 	server := httptest.NewServer(handler.Handler())
 	transport := &http.Transport{MaxIdleConnsPerHost: 64}

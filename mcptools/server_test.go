@@ -207,7 +207,7 @@ func TestWhatIsNotAllowedIsDeniedWithTheReason(t *testing.T) {
 		require.Contains(t, text, `{"behavior":"deny","message":"Denied by the rule: Deny the tool Rm`)
 	}
 	{ // unreadable
-		for _, arguments := range []string{`{"tool_name":7}`, `{"tool_name":"x","input":{"n":9007199254740993}}`, `{"tool_name":"x"}`, `{"input":{}}`, `[]`} {
+		for _, arguments := range []string{`{"tool_name":7}`, `{"tool_name":"x","input":{"n":1e400}}`, `{"tool_name":"x"}`, `{"input":{}}`, `[]`} {
 			require.Contains(t, s.prompt(s.agent(), arguments)(), `"behavior":"deny"`, arguments)
 		}
 	}

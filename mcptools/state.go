@@ -11,6 +11,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/holdpoint/holdpoint/internal/canonical"
 )
 
 // stateHolds is how long the state of a call may be presented again.
@@ -69,8 +71,10 @@ func badState(message string) error {
 
 // digestOf tells the calls of a client apart, however their arguments are written.
 func digestOf(call *mcp.CallToolRequest) string {
-	arguments := jsontext.Value(call.Params.Arguments).Clone()
-	_ = arguments.Canonicalize() // what cannot be is digested as it is
+	arguments, err := canonical.Text(call.Params.Arguments)
+	if err != nil {
+		arguments = call.Params.Arguments // digested as it is
+	}
 	sum := sha256.Sum256([]byte(call.Params.Name + "\x00" + string(arguments)))
 	return hex.EncodeToString(sum[:])
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/internal/heavy"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -60,10 +61,13 @@ func CheckValues(ctx context.Context, reader ValueReader, command Command) error
 				continue
 			}
 			if schema := schemaOf(request); schema != nil && given.value != nil {
-				if err := ctx.Err(); err != nil {
+				// A short schema may take long.
+				if err := heavy.Do(ctx, heavy.Bytes, func() error {
+					verdicts[request.Handle] = work.MatchSchema(schema, given.value, given.pointer)
+					return nil
+				}); err != nil {
 					return err
 				}
-				verdicts[request.Handle] = work.MatchSchema(schema, given.value, given.pointer)
 			}
 		}
 		if err := r.sealDecisions(ctx, reader, request, dataKeys); err != nil {

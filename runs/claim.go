@@ -25,6 +25,9 @@ type ClaimRun struct {
 	MaxAttempts int64 // DefaultMaxAttempts when 0
 	// Scope is what the claimer reaches. A run outside of it is run_not_found.
 	Scope Scope
+	// Opens reports whether this process can decrypt what is under a data key; nil when nobody asks. A
+	// run whose answers it could not hand over is left to a process that can.
+	Opens func(dataKey string) bool
 }
 
 // Needs implements Command.
@@ -51,6 +54,9 @@ func (c *ClaimRun) decide(w *workingCopy) (Reply, error) {
 	}
 	if run.ClaimableAtMs == 0 || run.ClaimableAtMs > w.nowMs {
 		return Reply{}, refusal.New(api.CodeRunNotClaimable, "run %s is %s and cannot be claimed now", run.RunID, run.Status)
+	}
+	if run.DataKey != "" && c.Opens != nil && !c.Opens(run.DataKey) {
+		return Reply{}, refusal.New(api.CodeRunNotClaimable, "run %s has sensitive values, and this process does not have their key yet", run.RunID)
 	}
 	if most := cmp.Or(c.MaxAttempts, DefaultMaxAttempts); run.StalledAttempts >= most {
 		w.expireOpenRequests(run)

@@ -11,6 +11,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 var (
@@ -63,6 +66,40 @@ func TestRulesDashboardsAndPagesNameMetricsThatThereAre(t *testing.T) {
 		}
 	}
 	require.Greater(t, looked, 100)
+}
+
+// series is a metric with one label and its value.
+var series = regexp.MustCompile(`(holdpoint_[a-z_]+)\{([a-z_]+)=\\?"([a-z_]+)\\?"\}`)
+
+func TestPagesNameLabelsThatThereAre(t *testing.T) {
+	t.Parallel()
+	shown := map[string]bool{}
+	collectCounts(&model.Vitals{}, func(desc *prometheus.Desc, _ float64, labels ...string) {
+		for _, label := range labels {
+			shown[describedAs.FindStringSubmatch(desc.String())[1]+" "+label] = true
+		}
+	})
+	looked := 0
+	for _, path := range []string{"../docs/observe.md", "../docs/webhooks.md", "../deploy/prometheus/holdpoint.rules.yml", "../deploy/grafana/holdpoint.json"} {
+		for _, found := range series.FindAllStringSubmatch(text(t, path), -1) {
+			if strings.HasPrefix(found[1], "holdpoint_effects") || strings.HasPrefix(found[1], "holdpoint_oldest") || found[1] == "holdpoint_waits" {
+				looked++
+				require.True(t, shown[found[1]+" "+found[3]], "%s names %s", path, found[0])
+			}
+		}
+	}
+	require.Positive(t, looked)
+}
+
+// Every kind of effect is counted: a new one that is not in the list would be owed unseen.
+func TestEveryKindOfEffectIsCounted(t *testing.T) {
+	t.Parallel()
+	constants := regexp.MustCompile(`EffectKind = "([a-z_]+)"`).FindAllStringSubmatch(text(t, "../api/effect.go"), -1)
+	var kinds []api.EffectKind
+	for _, constant := range constants {
+		kinds = append(kinds, api.EffectKind(constant[1]))
+	}
+	require.ElementsMatch(t, kinds, api.EffectKinds())
 }
 
 func TestEveryAlertIsDocumentedAndTested(t *testing.T) {

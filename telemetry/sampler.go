@@ -189,10 +189,7 @@ func collectCounts(counts *model.Vitals, gauge func(desc *prometheus.Desc, value
 		}
 		gauge(descOldestWait, oldest, string(kind))
 	}
-	kinds := []api.EffectKind{
-		api.EffectOpenClarification, api.EffectDeliverAnswer, api.EffectDrainSession, api.EffectReviewApproval, api.EffectCancelAbandoned,
-	}
-	for _, kind := range kinds {
+	for _, kind := range api.EffectKinds() {
 		owed, oldest, failed := int64(0), 0.0, int64(0)
 		for _, tally := range counts.Effects {
 			switch {

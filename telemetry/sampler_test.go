@@ -46,6 +46,7 @@ func TestCountsOfTheDatabaseAreAskedSeldom(t *testing.T) {
 		},
 		Effects: []model.EffectTally{
 			{Kind: api.EffectDeliverAnswer, State: api.EffectPending, Tally: model.Tally{Count: 4, OldestMs: now - 500}},
+			{Kind: api.EffectDeliverWebhook, State: api.EffectPending, Tally: model.Tally{Count: 6, OldestMs: now - 600_000}},
 			{Kind: api.EffectDeliverAnswer, State: api.EffectFailed, Tally: model.Tally{Count: 1, OldestMs: 1}},
 		},
 		Overdue: model.Tally{Count: 1, OldestMs: now - 1_500},
@@ -64,6 +65,7 @@ func TestCountsOfTheDatabaseAreAskedSeldom(t *testing.T) {
 	text := read(t, metrics)
 	for _, line := range []string{
 		`holdpoint_waits{age="under_1m",kind="approval"} 3`, `holdpoint_waits{age="1m_to_1h",kind="approval"} 2`, `holdpoint_waits{age="over_7d",kind="question"} 0`,
+		`holdpoint_effects_owed{kind="deliver_webhook"} 6`, `holdpoint_oldest_effect_owed_seconds{kind="deliver_webhook"} 600`,
 		`holdpoint_oldest_wait_seconds{kind="approval"} 90`, `holdpoint_effects_owed{kind="deliver_answer"} 4`,
 		`holdpoint_oldest_effect_owed_seconds{kind="deliver_answer"} 0.5`, `holdpoint_effects_failed{kind="deliver_answer"} 1`,
 		`holdpoint_sweep_lag_seconds 1.5`, `holdpoint_rules_in_force 7`, `holdpoint_lane_oldest_seconds{lane="1"} 1.5`,

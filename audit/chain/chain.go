@@ -104,8 +104,8 @@ func OwnBodyDigest(eventType string, body []byte) (string, error) {
 	case len(rest) < 2 || rest[0] != ',' || rest[1] != '"':
 		return BodyDigest(body)
 	}
-	others := append(append(make(jsontext.Value, 0, len(rest)), '{'), rest[1:]...)
-	if err := others.Canonicalize(); err != nil {
+	others, err := canonical.Text(append(append(make([]byte, 0, len(rest)), '{'), rest[1:]...))
+	if err != nil {
 		return "", fmt.Errorf("body of an event: %w", err)
 	}
 	return sum(others), nil

@@ -12,8 +12,13 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
+	"sync/atomic"
 )
 
 // KeyBytes is the length of a key and of a data key.
@@ -25,8 +30,17 @@ const MaxKeys = 32
 // version begins every wrapped data key.
 const version = "v1"
 
-// Keys are the operator's keys. The first one encrypts, all of them decrypt.
+// Keys are the operator's keys. The first one encrypts, all of them decrypt. They are safe for
+// concurrent use.
 type Keys struct {
+	set atomic.Pointer[keySet]
+	// source returns the text that the keys are read from; nil when it cannot change.
+	source func() (string, error)
+	mu     sync.Mutex // one reading at a time
+}
+
+// keySet never changes.
+type keySet struct {
 	first string
 	byID  map[string]*key
 }
@@ -42,7 +56,107 @@ var keyID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 // # are skipped. A key without an id has the first 8 hexadecimal digits of its SHA-256. An error names
 // the line and never shows a part of a key.
 func Parse(text string) (*Keys, error) {
-	keys := &Keys{byID: map[string]*key{}}
+	set, err := readSet(text)
+	if err != nil {
+		return nil, err
+	}
+	keys := &Keys{}
+	keys.set.Store(set)
+	return keys, nil
+}
+
+// Read is [Parse] for the text of a source. A key that is not known is looked for there again, see
+// [Keys.Reload].
+func Read(source func() (string, error)) (*Keys, error) {
+	text, err := source()
+	if err != nil {
+		return nil, err
+	}
+	keys, err := Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	keys.source = source
+	return keys, nil
+}
+
+// Load is [Read] for a file. A file that is not there is made, with one new key and mode 0600; of
+// several processes that make it at once, all get the same key.
+func Load(path string) (*Keys, error) {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		if err := make0600(path); err != nil && !errors.Is(err, fs.ErrExist) {
+			return nil, fmt.Errorf("make the file of the secret key: %w", err)
+		}
+	}
+	return Read(func() (string, error) {
+		text, err := os.ReadFile(path)
+		return string(text), err
+	})
+}
+
+// make0600 makes a file with a new key. It appears whole or not at all; one that is there is left,
+// and the error wraps [fs.ErrExist].
+func make0600(path string) (err error) {
+	var secret [KeyBytes]byte
+	_, _ = rand.Read(secret[:]) // never fails, as its documentation says
+	// Its mode is 0600.
+	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.Remove(file.Name())) }()
+	if _, err := fmt.Fprintln(file, base64.StdEncoding.EncodeToString(secret[:])); err != nil {
+		return errors.Join(err, file.Close())
+	}
+	if err := errors.Join(file.Sync(), file.Close()); err != nil {
+		return err
+	}
+	return os.Link(file.Name(), path)
+}
+
+// Reload reads the source again: its keys are added, and its first key encrypts from then on. A key
+// that the source has no more goes on decrypting until the process ends. After an error nothing has
+// changed. Without a source Reload does nothing.
+func (k *Keys) Reload() error {
+	if k.source == nil {
+		return nil
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	text, err := k.source()
+	if err != nil {
+		return err
+	}
+	read, err := readSet(text)
+	if err != nil {
+		return err
+	}
+	for id, known := range k.set.Load().byID {
+		if read.byID[id] == nil {
+			read.byID[id] = known
+		}
+	}
+	k.set.Store(read)
+	return nil
+}
+
+// Opens reports whether a data key can be unwrapped with the keys that were read so far, by the id of
+// its key. It reads nothing.
+func (k *Keys) Opens(wrapped string) bool { return k.set.Load().byID[KeyIDOf(wrapped)] != nil }
+
+// keyOf returns a key, for which the source is read again when it is not known.
+func (k *Keys) keyOf(id string) *key {
+	if known := k.set.Load().byID[id]; known != nil {
+		return known
+	}
+	if err := k.Reload(); err != nil {
+		return nil
+	}
+	return k.set.Load().byID[id]
+}
+
+func readSet(text string) (*keySet, error) {
+	keys := &keySet{byID: map[string]*key{}}
 	lines := bufio.NewScanner(strings.NewReader(text))
 	for number := 1; lines.Scan(); number++ {
 		line := strings.TrimSpace(lines.Text())
@@ -94,7 +208,7 @@ func decode(text string) ([]byte, error) {
 }
 
 // First returns the id of the key that encrypts.
-func (k *Keys) First() string { return k.first }
+func (k *Keys) First() string { return k.set.Load().first }
 
 // KeyIDOf returns the id of the key that a data key is wrapped with; "" for what is none.
 func KeyIDOf(wrapped string) string {
@@ -113,7 +227,8 @@ func (k *Keys) NewDataKey() string {
 }
 
 func (k *Keys) wrapped(dataKey []byte) string {
-	return version + "." + k.first + "." + encrypt(k.byID[k.first].wrap, dataKey, version+"."+k.first)
+	set := k.set.Load()
+	return version + "." + set.first + "." + encrypt(set.byID[set.first].wrap, dataKey, version+"."+set.first)
 }
 
 // ErrUnreadable says that a text was not made with the key that it names, was changed, or belongs to
@@ -132,7 +247,7 @@ func (k *Keys) unwrap(wrapped string) ([]byte, error) {
 	if id == "" {
 		return nil, ErrUnreadable
 	}
-	key := k.byID[id]
+	key := k.keyOf(id)
 	if key == nil {
 		return nil, &UnknownKeyError{KeyID: id}
 	}
@@ -144,7 +259,7 @@ func (k *Keys) unwrap(wrapped string) ([]byte, error) {
 // already. Errors: [UnknownKeyError], [ErrUnreadable].
 func (k *Keys) Rewrap(wrapped string) (string, error) {
 	dataKey, err := k.unwrap(wrapped)
-	if err != nil || KeyIDOf(wrapped) == k.first {
+	if err != nil || KeyIDOf(wrapped) == k.First() {
 		return wrapped, err
 	}
 	return k.wrapped(dataKey), nil
@@ -181,7 +296,10 @@ func (k *Keys) Digest(wrapped string, text []byte) (string, error) {
 
 // Fingerprint returns the hexadecimal HMAC-SHA-256 of a text with the first key: a repeated call is
 // known by it before anybody knows which run it is about.
-func (k *Keys) Fingerprint(text []byte) string { return mac(k.byID[k.first].fingerprint, text) }
+func (k *Keys) Fingerprint(text []byte) string {
+	set := k.set.Load()
+	return mac(set.byID[set.first].fingerprint, text)
+}
 
 func mac(key, text []byte) string {
 	sum := hmac.New(sha256.New, key)

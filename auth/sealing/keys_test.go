@@ -3,6 +3,7 @@ package sealing
 import (
 	"bytes"
 	"encoding/base64"
+	"errors"
 	"strings"
 	"testing"
 
@@ -111,4 +112,42 @@ func BenchmarkSealAndOpen(b *testing.B) {
 		_, err = keys.Open(dataKey, "p", sealed)
 		require.NoError(b, err)
 	}
+}
+
+func TestKeysAreReadAgain(t *testing.T) {
+	t.Parallel()
+	text, failure := "old:"+keyOf(1), error(nil)
+	keys, err := Read(func() (string, error) { return text, failure })
+	require.NoError(t, err)
+	before := keys.NewDataKey()
+	sealed, err := keys.Seal(before, "place", []byte("x"))
+	require.NoError(t, err)
+
+	other := parse(t, "new:"+keyOf(2), "old:"+keyOf(1))
+	dataKey := other.NewDataKey()
+	foreign, err := other.Seal(dataKey, "place", []byte("y"))
+	require.NoError(t, err)
+	require.False(t, keys.Opens(dataKey))
+	var unknown *UnknownKeyError
+	_, err = keys.Open(dataKey, "place", foreign)
+	require.ErrorAs(t, err, &unknown)
+
+	text = "new:" + keyOf(2)
+	plain, err := keys.Open(dataKey, "place", foreign)
+	require.NoError(t, err, "a key that is not known is looked for in the file")
+	require.Equal(t, "y", string(plain))
+	require.True(t, keys.Opens(dataKey))
+	require.Equal(t, "new", keys.First())
+	plain, err = keys.Open(before, "place", sealed)
+	require.NoError(t, err, "a key goes on decrypting when its line is gone")
+	require.Equal(t, "x", string(plain))
+
+	for _, broken := range []string{"", "new:short"} {
+		text = broken
+		require.Error(t, keys.Reload())
+		require.Equal(t, "new", keys.First())
+	}
+	failure = errors.New("no such file")
+	require.ErrorIs(t, keys.Reload(), failure)
+	require.NoError(t, parse(t, keyOf(3)).Reload())
 }

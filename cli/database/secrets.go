@@ -25,6 +25,20 @@ const secretKeyVariable = "HOLDPOINT_SECRET_KEY"
 // SecretKeys returns the keys of a file, or of the environment when the path is empty. It returns nil
 // without any.
 func SecretKeys(terminal *console.Console, path string) (*sealing.Keys, error) {
+	return secretKeys(terminal, path, func(path string) (*sealing.Keys, error) {
+		return sealing.Read(func() (string, error) {
+			text, err := os.ReadFile(path)
+			return string(text), err
+		})
+	})
+}
+
+// ServiceKeys is [SecretKeys] for the service, which makes a file that is not there.
+func ServiceKeys(terminal *console.Console, path string) (*sealing.Keys, error) {
+	return secretKeys(terminal, path, sealing.Load)
+}
+
+func secretKeys(terminal *console.Console, path string, load func(path string) (*sealing.Keys, error)) (*sealing.Keys, error) {
 	inEnvironment, _ := terminal.LookupEnv(secretKeyVariable)
 	switch {
 	case path == "" && inEnvironment == "":
@@ -38,11 +52,7 @@ func SecretKeys(terminal *console.Console, path string) (*sealing.Keys, error) {
 	case inEnvironment != "":
 		return nil, console.Usage("--secret-key-file and $%s are both there: which keys are meant?", secretKeyVariable)
 	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return nil, console.Usage("--secret-key-file: %w", err)
-	}
-	keys, err := sealing.Parse(string(text))
+	keys, err := load(path)
 	if err != nil {
 		return nil, console.Usage("--secret-key-file: %w", err)
 	}

@@ -6,6 +6,7 @@ import (
 	"os"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/holdpoint/holdpoint/cli/console"
 )
@@ -31,6 +32,33 @@ func (s *service) reloadOn(ctx context.Context, received <-chan os.Signal, again
 		case <-received:
 			s.reload(ctx, again)
 		}
+	}
+}
+
+// secretKeyInterval is how often the file of secret keys is read again. While keys are changed, replicas
+// that were not restarted decrypt with the new key after that.
+const secretKeyInterval = time.Second
+
+// readSecretKeys reads the file of secret keys again and again until ctx ends. It logs the first of
+// several failures in a row.
+func (s *service) readSecretKeys(ctx context.Context) error {
+	if s.secretKeys == nil {
+		return nil
+	}
+	ticker := time.NewTicker(secretKeyInterval)
+	defer ticker.Stop()
+	failing := false
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		err := s.secretKeys.Reload()
+		if err != nil && !failing {
+			s.logger.LogAttrs(ctx, slog.LevelError, "the secret keys are the ones of before", slog.String("cause", err.Error()))
+		}
+		failing = err != nil
 	}
 }
 

@@ -55,7 +55,7 @@ type Command struct {
 	RelayModels          []string      `sep:"," from:"HOLDPOINT_RELAY_MODELS" placeholder:"NAME" help:"The models that relay clients may choose from; the first is the default ($$HOLDPOINT_RELAY_MODELS)."`
 	RuleMaxAge           time.Duration `placeholder:"DURATION" help:"Refuse standing rules that are to hold longer than this; 0 for no cap (default 0)."`
 	ReviewHook           string        `from:"HOLDPOINT_REVIEW_HOOK" placeholder:"URL" help:"Post each file-change approval here, once, when it is raised ($$HOLDPOINT_REVIEW_HOOK)."`
-	SecretKeyFile        string        `from:"HOLDPOINT_SECRET_KEY_FILE" placeholder:"PATH" help:"Keys that encrypt sensitive values, one a line, [id:]base64 of 32 bytes: the first encrypts, all decrypt ($$HOLDPOINT_SECRET_KEY_FILE, or the keys in $$HOLDPOINT_SECRET_KEY)."`
+	SecretKeyFile        string        `from:"HOLDPOINT_SECRET_KEY_FILE" placeholder:"PATH" help:"Keys that encrypt sensitive values, one a line, [id:]base64 of 32 bytes: the first encrypts, all decrypt; made when it is not there, and read again when it changes ($$HOLDPOINT_SECRET_KEY_FILE, or the keys in $$HOLDPOINT_SECRET_KEY)."`
 	WebhookAllow         []string      `sep:"," from:"HOLDPOINT_WEBHOOK_ALLOW" placeholder:"CIDR" help:"Let webhooks call addresses of these ranges though they are not public, also without TLS ($$HOLDPOINT_WEBHOOK_ALLOW)."`
 	ShutdownTimeout      time.Duration `default:"30s" placeholder:"DURATION" help:"How long calls in flight may take to finish after a signal (default ${default})."`
 	LogLevel             slog.Level    `default:"INFO" from:"HOLDPOINT_LOG_LEVEL" placeholder:"LEVEL" help:"debug, info, warn or error (default ${default}; $$HOLDPOINT_LOG_LEVEL)."`

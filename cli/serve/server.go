@@ -41,7 +41,11 @@ func (s *service) serve(ctx context.Context, stopping chan<- struct{}, reload fu
 	defer s.store.Subscribe(hub.Publish)()
 	checkpoints := audit.NewCheckpointer(s.store, s.signatures, s.logger)
 	defer s.store.Subscribe(checkpoints.Notice)()
-	dispatcher := claims.New(s.store, claims.Options{MaxAttempts: s.MaxAttempts, Logger: s.logger})
+	claiming := claims.Options{MaxAttempts: s.MaxAttempts, Logger: s.logger}
+	if s.secretKeys != nil {
+		claiming.Opens = s.secretKeys.Opens
+	}
+	dispatcher := claims.New(s.store, claiming)
 	deliverer, hooks := s.webhooks()
 	api, err := s.api(hub, dispatcher, hooks)
 	if err != nil {
@@ -114,6 +118,7 @@ func (s *service) loops() []func(context.Context) error {
 		}).Run,
 		s.journal.Run,
 		s.keyring.Run,
+		s.readSecretKeys,
 		func(ctx context.Context) error { return s.outage.run(ctx, s.store.Ready) },
 		func(ctx context.Context) error { return s.admin.serve(ctx, s.logger) },
 	}

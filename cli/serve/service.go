@@ -105,7 +105,7 @@ func (c *Command) configure(terminal *console.Console) (*service, error) {
 	if s.guard.Allow, err = egress.ParseAllow(c.WebhookAllow); err != nil {
 		return nil, console.Usage("--webhook-allow: %w", err)
 	}
-	if s.secretKeys, err = database.SecretKeys(terminal, c.SecretKeyFile); err != nil {
+	if s.secretKeys, err = database.ServiceKeys(terminal, c.SecretKeyFile); err != nil {
 		return nil, err
 	}
 	s.logLevel.Set(c.LogLevel)

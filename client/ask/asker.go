@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/internal/canonical"
 )
 
 // madeBy marks the runs of this package in their metadata. Any process that asks in the
@@ -211,14 +211,13 @@ func digestOf(approvals []api.ApprovalRequest, questions []api.UserQuestionReque
 		same = asked
 	}
 	text, err := json.Marshal(same)
-	canonical := jsontext.Value(text)
 	if err == nil {
-		err = canonical.Canonicalize()
+		text, err = canonical.Text(text)
 	}
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", client.ErrInvalid, err)
 	}
-	sum := sha256.Sum256(canonical)
+	sum := sha256.Sum256(text)
 	return "sha256:" + hex.EncodeToString(sum[:]), nil
 }
 

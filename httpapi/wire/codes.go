@@ -123,6 +123,7 @@ var codes = [...]CodeInfo{
 	{api.CodeIdempotencyConflict, http.StatusConflict, "idempotency"},
 
 	{api.CodeInvalidLimit, http.StatusBadRequest, "pagination"},
+	{api.CodeInvalidFilter, http.StatusBadRequest, "pagination"},
 	{api.CodeInvalidCursor, http.StatusBadRequest, "pagination"},
 	{api.CodeInvalidEventCursor, http.StatusBadRequest, "events"},
 	{api.CodeEventCursorReset, http.StatusGone, "events"},

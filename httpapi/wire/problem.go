@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
@@ -42,7 +43,13 @@ func plainProblem(code api.Code, detail string) api.Problem {
 	return newProblem(info, detail, nil, nil)
 }
 
+// maxDetail bounds the detail of a problem, which may repeat what a caller sent.
+const maxDetail = 2_000
+
 func newProblem(info CodeInfo, detail string, faults []api.Fault, recorded *api.RecordedDecision) api.Problem {
+	if len(detail) > maxDetail {
+		detail = strings.ToValidUTF8(detail[:maxDetail], "") + "…"
+	}
 	return api.Problem{
 		Type: ProblemType + string(info.Code), Title: title(info.Status), Status: info.Status,
 		Detail: detail, Code: info.Code, Domain: info.Domain, Errors: faults, RecordedDecision: recorded,

@@ -28,6 +28,12 @@ var (
 	noStore = []string{"no-store"}
 )
 
+// filters are the query parameters of /v1 that narrow a list. A test compares them with openapi.yaml.
+var filters = map[string]bool{
+	"session_id": true, "agent_id": true, "actor": true, "status": true, "kind": true, "state": true,
+	"outcome": true, "webhook_id": true, "since_ms": true,
+}
+
 // Shell is what every request passes through, once: its id, the guard, answers to
 // preflights, the headers that every reply has, the log, and the place where a panic
 // becomes a problem.
@@ -131,7 +137,8 @@ func (s *Shell) Wrap(next http.Handler) http.Handler {
 
 // checkQuery returns bad_request for a query of which a part cannot be read. Package url leaves such
 // parts out, and a list without its filter would show everything. On /v1 that holds for a parameter
-// that is given twice with different values as well, of which one would be left out.
+// that is given twice with different values as well, of which one would be left out, and for a filter
+// that is empty: a script whose variable is unset would otherwise get everything, and decide it.
 func checkQuery(at *url.URL) error {
 	if at.RawQuery == "" {
 		return nil
@@ -145,6 +152,9 @@ func checkQuery(at *url.URL) error {
 		return nil
 	}
 	for name, values := range query {
+		if filters[name] && values[0] == "" {
+			return refusal.New(api.CodeInvalidFilter, "the filter %s is empty: give it a value, or leave it out to list everything", name)
+		}
 		for _, other := range values[1:] {
 			if other != values[0] {
 				return refusal.New(api.CodeBadRequest, "the query parameter %s is given twice with different values", Shown(name))

@@ -1,4 +1,5 @@
-// Package canonical makes the RFC 8785 form of JSON values. It is jsontext's Canonicalize, which reads
+// Package canonical makes the RFC 8785 form of JSON values, but for integers that a double would round:
+// they keep their digits, so that no two of them have one form. It is jsontext's Canonicalize, which reads
 // a value three times, for what that may change; the rest is taken as it is written. Most of what
 // callers bring is text without escapes. It must not know what the values are about.
 package canonical
@@ -32,8 +33,8 @@ func Value(text []byte) ([]byte, error) {
 	}
 	changed, ok := formOf(text)
 	if !ok {
-		changed = slices.Clone(text)
-		if err := (*jsontext.Value)(&changed).Canonicalize(); err != nil {
+		var err error
+		if changed, err = canonicalize(text); err != nil {
 			return nil, err
 		}
 	}
@@ -41,6 +42,14 @@ func Value(text []byte) ([]byte, error) {
 		return text, nil
 	}
 	return changed, nil
+}
+
+// Text is [Value] for a text that need not be valid, and may have white space around it.
+func Text(text []byte) ([]byte, error) {
+	if value := jsontext.Value(text); !value.IsValid() {
+		return nil, errors.New("not one JSON value")
+	}
+	return Value(bytes.TrimSpace(text))
 }
 
 // Members returns the members of an object in its order, as parts of its text. It returns an error when
@@ -137,10 +146,39 @@ func Object(members []Member) ([]byte, error) {
 	if plain {
 		return object, nil
 	}
-	if err := object.Canonicalize(); err != nil {
+	return canonicalize(object)
+}
+
+// canonicalize is jsontext's, but for integers: they are written as they are, and -0 as 0.
+func canonicalize(text []byte) ([]byte, error) {
+	value := jsontext.Value(withoutMinusZero(text))
+	if err := value.Canonicalize(jsontext.CanonicalizeRawInts(false)); err != nil {
 		return nil, err
 	}
-	return object, nil
+	return value, nil
+}
+
+// withoutMinusZero returns a copy of a text in which each number -0 is 0.
+func withoutMinusZero(text []byte) []byte {
+	changed := make([]byte, 0, len(text))
+	for f := (form{text: text}); f.at < len(text); {
+		switch c := text[f.at]; {
+		case c == '"':
+			end, _, _ := f.endOfString()
+			changed, f.at = append(changed, text[f.at:end]...), end
+		case c == '-' || c >= '0' && c <= '9':
+			end, integer := f.endOfNumber()
+			if integer && string(text[f.at:end]) == "-0" {
+				changed, f.at = append(changed, '0'), end
+				continue
+			}
+			changed, f.at = append(changed, text[f.at:end]...), end
+		default:
+			changed = append(changed, c)
+			f.at++
+		}
+	}
+	return changed
 }
 
 // Is reports whether the member has such a name, which JSON writes without escapes.

@@ -3,8 +3,6 @@ package canonical
 import (
 	"bytes"
 	"slices"
-
-	"github.com/go-json-experiment/json/jsontext"
 )
 
 // form writes the RFC 8785 form of a valid value in one reading. Its methods return false for what
@@ -64,8 +62,8 @@ func (f *form) copy(end int) bool {
 
 // canonicalize writes a text or a number as jsontext does.
 func (f *form) canonicalize(end int) bool {
-	value := jsontext.Value(slices.Clone(f.text[f.at:end]))
-	if value.Canonicalize() != nil {
+	value, err := canonicalize(f.text[f.at:end])
+	if err != nil {
 		return false
 	}
 	f.to = append(f.to, value...)
@@ -102,25 +100,27 @@ func (f *form) endOfString() (end int, plain, escaped bool) {
 }
 
 func (f *form) number() bool {
-	end, integer := f.at, true
-	for ; end < len(f.text); end++ {
-		c := f.text[end]
-		if c >= '0' && c <= '9' {
-			continue
-		}
-		if bytes.IndexByte([]byte("+-.eE"), c) < 0 {
-			break
-		}
-		integer = false
-	}
-	if integer && end-f.at <= exactDigits {
+	end, integer := f.endOfNumber()
+	if integer && string(f.text[f.at:end]) != "-0" {
 		return f.copy(end)
 	}
 	return end > f.at && f.canonicalize(end)
 }
 
-// exactDigits is how many digits an integer may have that a double holds exactly whatever they are.
-const exactDigits = 15
+// endOfNumber returns where the number ends that begins here, and whether it is written as an integer.
+func (f *form) endOfNumber() (end int, integer bool) {
+	integer = true
+	for end = f.at; end < len(f.text); end++ {
+		switch c := f.text[end]; {
+		case c >= '0' && c <= '9', c == '-' && end == f.at:
+		case bytes.IndexByte([]byte("+-.eE"), c) >= 0:
+			integer = false
+		default:
+			return end, integer
+		}
+	}
+	return end, integer
+}
 
 // skip goes to the comma or the bracket behind a value.
 func (f *form) skip() {

@@ -118,6 +118,11 @@ var audiences = map[api.Role][]mcptools.For{
 func (e *endpoint) optionsOf(r *http.Request) (mcptools.Options, error) {
 	identity := auth.From(r.Context())
 	query := r.URL.Query()
+	for _, name := range []string{"for", "agent", "session"} {
+		if query.Has(name) && query.Get(name) == "" {
+			return mcptools.Options{}, refusal.New(api.CodeInvalidFilter, "the query's %s is empty: give it a value, or leave it out", name)
+		}
+	}
 	options := mcptools.Options{
 		For: mcptools.For(query.Get("for")), AgentID: query.Get("agent"), SessionID: query.Get("session"),
 		Principal: identity.Principal, Version: e.Version, Leaving: func() bool { return true },

@@ -81,7 +81,7 @@ func (d *Dispatcher) ClaimRun(ctx context.Context, runID, workerID string, lease
 		return api.Claim{}, err
 	}
 	claim, err := d.claimOne(ctx, &runs.ClaimRun{
-		RunID: runID, WorkerID: workerID, Principal: runs.CallerOf(ctx), LeaseMs: leaseMs, MaxAttempts: d.options.MaxAttempts, Scope: scope,
+		RunID: runID, WorkerID: workerID, Principal: runs.CallerOf(ctx), LeaseMs: leaseMs, MaxAttempts: d.options.MaxAttempts, Opens: d.options.Opens, Scope: scope,
 	})
 	if err != nil {
 		return api.Claim{}, err
@@ -220,7 +220,7 @@ func (d *Dispatcher) claimAll(ctx context.Context, hints []*hint, request Reques
 	claim := func(i int) {
 		results[i], failures[i] = d.claimOne(ctx, &runs.ClaimRun{
 			RunID: hints[i].RunID, SessionID: hints[i].SessionID,
-			WorkerID: request.WorkerID, Principal: runs.CallerOf(ctx), LeaseMs: request.LeaseMs, MaxAttempts: d.options.MaxAttempts,
+			WorkerID: request.WorkerID, Principal: runs.CallerOf(ctx), LeaseMs: request.LeaseMs, MaxAttempts: d.options.MaxAttempts, Opens: d.options.Opens,
 			Scope: request.Scope,
 		})
 	}

@@ -32,6 +32,9 @@ type Options struct {
 	ScanInterval time.Duration
 	// ScanLimit is how many claimable runs one query asks for.
 	ScanLimit int
+	// Opens reports whether this process can decrypt what is under a data key; nil claims runs whatever
+	// their key is. It must not wait. Other runs are left to other processes.
+	Opens func(dataKey string) bool
 	// HintLimit is how many hints are kept for each set of agents that is asked for.
 	HintLimit int
 	// Logger is slog.Default() when nil.

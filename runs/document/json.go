@@ -45,8 +45,7 @@ func Compact(value api.JSON) (api.JSON, error) {
 	return api.JSON(compact), err
 }
 
-// maxExactInteger is the largest magnitude of an integer that RFC 8785 writes without rounding:
-// its numbers are doubles.
+// maxExactInteger bounds the integers of the service's own members: clients read them as doubles.
 const maxExactInteger = 1 << 53
 
 // Check reads a JSON text once and refuses what could not be stored and returned unchanged
@@ -55,7 +54,7 @@ const maxExactInteger = 1 << 53
 //   - bad_request when the text is not exactly one JSON value: broken syntax, a second member
 //     of the same name, a lone surrogate, invalid UTF-8, trailing text;
 //   - invalid_request, with every pointer, when it nests deeper than [api.MaxJSONDepth] levels, or
-//     has a number that a double cannot hold or would round.
+//     has a number that is too large or too small for a double.
 func Check(text []byte) error {
 	var faults refusal.Faults
 	if _, err := (&Shape{kind: anyValue}).Check(text, &faults); err != nil {
@@ -73,23 +72,14 @@ func syntaxError(err error) error {
 	return &refusal.Error{Code: api.CodeBadRequest, Detail: detail}
 }
 
+// numberFault returns what is wrong with a number, "" for nothing. An integer may have as many digits
+// as a double has room for the size of: it is carried as it is written.
 func numberFault(literal string) string {
 	value, err := strconv.ParseFloat(literal, 64)
 	if err != nil || math.IsInf(value, 0) || value == 0 && !zero(literal) {
 		return "number is out of range"
 	}
-	if math.Abs(value) < maxExactInteger {
-		return ""
-	}
-	for _, digit := range literal {
-		if digit == '.' || digit == 'e' || digit == 'E' {
-			return ""
-		}
-	}
-	if literal == "9007199254740992" || literal == "-9007199254740992" {
-		return ""
-	}
-	return "integers beyond 2^53 cannot be carried exactly; send the number as text"
+	return ""
 }
 
 // zero reports whether a number literal is 0 as written. ParseFloat returns 0 also for a
@@ -99,7 +89,7 @@ func zero(literal string) bool {
 	return strings.Trim(mantissa, "-0.") == ""
 }
 
-// Canonical returns the RFC 8785 form of a value. Compare or hash values in this form only: two
+// Canonical returns the RFC 8785 form of a value, in which integers beyond 2^53 keep their digits. Compare or hash values in this form only: two
 // texts of one value have the same one. It returns an error when the value has none.
 func Canonical(value any) ([]byte, error) {
 	text, err := json.Marshal(value)

@@ -24,12 +24,8 @@ func (noRemote) Load(string) (any, error) { return nil, errNoRemote }
 
 // compileSchema compiles a JSON Schema, 2020-12 unless it names another draft. Every validation
 // against the result, or against a part of it, is charged to the budget. It returns an error,
-// in words for the caller, when the text is larger than MaxSchemaBytes, not a schema, or too
-// complex.
+// in words for the caller, when the text is not a schema, or too complex.
 func compileSchema(text api.JSON, budget *schemaBudget) (*jsonschema.Schema, error) {
-	if len(text) > api.MaxSchemaBytes {
-		return nil, fmt.Errorf("is larger than %d bytes", api.MaxSchemaBytes)
-	}
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
 		return nil, fmt.Errorf("is not JSON: %w", err)
@@ -57,7 +53,7 @@ func CheckSchema(text api.JSON, pointer string) []api.Fault {
 	if text == nil {
 		return nil
 	}
-	if _, err := compileSchema(text, &schemaBudget{}); err != nil {
+	if err := schemas.of(text).failure(); err != nil {
 		return []api.Fault{{Pointer: pointer, Detail: oneLine(err.Error())}}
 	}
 	return nil
@@ -77,17 +73,17 @@ func (w *Work) MatchSchema(schemaText, value api.JSON, pointer string) []api.Fau
 	if w.isSpent() {
 		return []api.Fault{{Pointer: pointer, Detail: "cannot be checked: the values of this call take too much work together"}}
 	}
-	budget := &schemaBudget{}
-	defer func() { w.add(budget, len(schemaText)) }()
-	schema, err := compileSchema(schemaText, budget)
-	if err != nil {
+	schema := schemas.of(schemaText)
+	if err := schema.failure(); err != nil {
 		return []api.Fault{{Pointer: pointer, Detail: "cannot be checked: the schema " + oneLine(err.Error())}}
 	}
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(value))
 	if err != nil {
 		return []api.Fault{{Pointer: pointer, Detail: "is not JSON"}}
 	}
-	if err = budget.validate(schema, document); errors.Is(err, errBudgetSpent) {
+	spent, err := schema.validate(document)
+	w.add(spent, len(schemaText))
+	if errors.Is(err, errBudgetSpent) {
 		return []api.Fault{{Pointer: pointer, Detail: "cannot be checked: the schema is too complex for this value"}}
 	}
 	var failed *jsonschema.ValidationError

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"regexp"
 	"regexp/syntax"
+	"sync"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -20,6 +21,9 @@ const (
 	// maxPatternSize bounds all regular expressions of a schema together, in compiled
 	// instructions.
 	maxPatternSize = 100_000
+	// minMatchedBytes is how long a text must be that every regular expression of a schema can be
+	// matched with within maxPatternWork. A schema that allows less could hardly be answered.
+	minMatchedBytes = 15
 	// maxPatternWork bounds the matching of regular expressions for one value, in instructions
 	// times bytes. One such step takes about 10 ns, so the bound is about 0.1 s.
 	maxPatternWork = 10_000_000
@@ -39,7 +43,7 @@ func (w *Work) isSpent() bool {
 		w.spent.patternWork > maxValuesOfCall*maxPatternWork
 }
 
-func (w *Work) add(budget *schemaBudget, schemaBytes int) {
+func (w *Work) add(budget schemaBudget, schemaBytes int) {
 	w.spent.checks += budget.checks + schemaBytes/checkedBytes
 	w.spent.patternSize += budget.patternSize
 	w.spent.patternWork += budget.patternWork
@@ -113,8 +117,9 @@ func (c schemaCharge) Validate(*jsonschema.ValidatorContext, any) {
 	}
 }
 
-// compilePattern compiles a regular expression as the library does by default. Its size is
-// charged to the budget, and so is each match.
+// compilePattern parses a regular expression as the library does by default. Its size is charged to
+// the budget, and so is each match. It is compiled when it is first matched: only then are its
+// instructions made, which take up to 10 MB.
 func (b *schemaBudget) compilePattern(pattern string) (jsonschema.Regexp, error) {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -124,30 +129,30 @@ func (b *schemaBudget) compilePattern(pattern string) (jsonschema.Regexp, error)
 	if b.patternSize += size; b.patternSize > maxPatternSize {
 		return nil, errPatternTooComplex
 	}
-	compiled, err := regexp.Compile(pattern)
-	if err != nil {
-		return nil, err
-	}
-	return chargedPattern{Regexp: compiled, size: size, budget: b}, nil
+	// A pattern that parses compiles.
+	return &chargedPattern{text: pattern, compiled: sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) }), size: size, budget: b}, nil
 }
 
 // chargedPattern is a regular expression whose matches are charged to a budget: a schema may
 // refer to one expression many times.
 type chargedPattern struct {
-	*regexp.Regexp
-
-	size   int
-	budget *schemaBudget
+	text     string
+	compiled func() *regexp.Regexp
+	size     int
+	budget   *schemaBudget
 }
+
+// String implements jsonschema.Regexp.
+func (p *chargedPattern) String() string { return p.text }
 
 // MatchString implements jsonschema.Regexp. It panics with errBudgetSpent when the budget is
 // spent; schemaBudget.validate returns that as an error.
-func (p chargedPattern) MatchString(text string) bool {
+func (p *chargedPattern) MatchString(text string) bool {
 	p.budget.patternWork += p.size * (len(text) + 1)
 	if p.budget.patternWork > maxPatternWork {
 		panic(errBudgetSpent)
 	}
-	return p.Regexp.MatchString(text)
+	return p.compiled().MatchString(text)
 }
 
 // patternSize estimates how many instructions an expression compiles to.
@@ -163,28 +168,50 @@ func patternSize(re *syntax.Regexp) int {
 }
 
 // boundSchema refuses a schema that would take too long, such as a chain of references that
-// doubles at every step. It counts the subschemas that one value may be validated against,
-// through references too; a recursion counts once.
+// doubles at every step. It counts the subschemas that one value may be validated against, and the
+// instructions of the regular expressions in them, through references too; a recursion counts once.
 func boundSchema(schema *jsonschema.Schema) error {
-	if schemaCost(schema, map[*jsonschema.Schema]int{}) > maxSchemaCost {
+	switch cost := costOf(schema, map[*jsonschema.Schema]schemaCost{}); {
+	case cost.checks > maxSchemaCost:
 		return errTooComplex
+	case cost.patterns > maxPatternWork/(minMatchedBytes+1):
+		return errPatternTooComplex
 	}
 	return nil
 }
 
-func schemaCost(schema *jsonschema.Schema, known map[*jsonschema.Schema]int) int {
+// schemaCost is what one value may have to be checked against.
+type schemaCost struct {
+	checks int
+	// patterns are the instructions of regular expressions.
+	patterns int
+}
+
+func costOf(schema *jsonschema.Schema, known map[*jsonschema.Schema]schemaCost) schemaCost {
 	if cost, seen := known[schema]; seen {
 		return cost
 	}
-	known[schema] = 1
-	cost := 1
+	cost := schemaCost{checks: 1, patterns: instructions(schema.Pattern)}
+	for pattern := range schema.PatternProperties {
+		cost.patterns += instructions(pattern)
+	}
+	known[schema] = cost
 	eachSubschema(schema, func(sub *jsonschema.Schema) {
 		if sub != nil {
-			cost = min(cost+schemaCost(sub, known), maxSchemaCost+1)
+			added := costOf(sub, known)
+			cost.checks = min(cost.checks+added.checks, maxSchemaCost+1)
+			cost.patterns = min(cost.patterns+added.patterns, maxPatternWork)
 		}
 	})
 	known[schema] = cost
 	return cost
+}
+
+func instructions(pattern jsonschema.Regexp) int {
+	if charged, ok := pattern.(*chargedPattern); ok {
+		return charged.size
+	}
+	return 0
 }
 
 // eachSubschema calls visit with the subschemas that are validated with the schema. Some may be

@@ -2,7 +2,9 @@ package document_test
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -17,7 +19,7 @@ import (
 func TestWorkOfAValueIsBounded(t *testing.T) {
 	t.Parallel()
 	pattern := strings.Repeat(".{0,1000}", 23) + "x"
-	references := strings.TrimSuffix(strings.Repeat(`{"$ref":"#/$defs/p"},`, 400), ",")
+	references := strings.TrimSuffix(strings.Repeat(`{"$ref":"#/$defs/p"},`, 8), ",")
 	patterns := make([]string, 1_500)
 	for i := range patterns {
 		patterns[i] = fmt.Sprintf(`"^k%d$":true`, i)
@@ -44,6 +46,48 @@ func TestWorkOfAValueIsBounded(t *testing.T) {
 			require.Equal(t, []api.Fault{{Pointer: "/updated_input", Detail: "cannot be checked: the schema is too complex for this value"}}, faults)
 		})
 	}
+}
+
+// A schema that could not be answered with more than a few bytes is refused when it is raised, and
+// so cheaply that many at once cost little: no regular expression is compiled for it.
+// It is not parallel: what others allocate would count.
+func TestASchemaThatCannotBeAnsweredIsRefused(t *testing.T) {
+	pattern := strings.Repeat(".{0,1000}", 23)
+	references := strings.TrimSuffix(strings.Repeat(`{"$ref":"#/$defs/p"},`, 1_500), ",")
+	for name, schema := range map[string]string{
+		"allOf":             `{"$defs":{"p":{"pattern":"` + pattern + `"}},"allOf":[` + references + `]}`,
+		"patternProperties": `{"$defs":{"p":{"patternProperties":{"` + pattern + `":true}}},"anyOf":[` + references + `]}`,
+	} {
+		require.Equal(t, []api.Fault{{Pointer: "/response_schema", Detail: "its regular expressions are too complex"}},
+			document.CheckSchema(api.JSON(schema), "/response_schema"), name)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	for n := range 20 {
+		schema := fmt.Sprintf(`{"title":"%d","pattern":"%s"}`, n, pattern)
+		require.Empty(t, document.CheckSchema(api.JSON(schema), ""))
+	}
+	runtime.ReadMemStats(&after)
+	require.Less(t, (after.TotalAlloc-before.TotalAlloc)/20, uint64(1<<20), "bytes for each schema")
+	require.Empty(t, document.MatchSchema(api.JSON(`{"pattern":"`+pattern+`"}`), api.JSON(`"yes"`), ""))
+}
+
+// Many callers may use one schema at once, each within a budget of its own.
+func TestOneSchemaServesManyAtOnce(t *testing.T) {
+	t.Parallel()
+	schema := api.JSON(`{"items":{"enum":[1` + strings.Repeat(",2", 10_000) + `]}}`)
+	value := api.JSON(`[1` + strings.Repeat(",1", 9) + `]`)
+	var group sync.WaitGroup
+	for range 16 {
+		group.Go(func() {
+			for range 20 {
+				if faults := document.MatchSchema(schema, value, ""); faults != nil {
+					t.Errorf("%v", faults)
+				}
+			}
+		})
+	}
+	group.Wait()
 }
 
 // A call may bring very many values: they have a budget together.

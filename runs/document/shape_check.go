@@ -127,10 +127,10 @@ func (c *shapeCheck) integer(before int64) error {
 		return syntaxError(err)
 	}
 	literal := token.String()
-	if _, err := strconv.ParseInt(literal, 10, 64); err != nil {
+	if number, err := strconv.ParseInt(literal, 10, 64); err != nil {
 		c.refuse(before, expected[integerValue])
-	} else if detail := numberFault(literal); token.Kind() == '0' && detail != "" {
-		c.refuse(before, detail)
+	} else if token.Kind() == '0' && (number > maxExactInteger || number < -maxExactInteger) {
+		c.refuse(before, "must be at most 2^53")
 	}
 	return nil
 }

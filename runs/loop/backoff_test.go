@@ -83,3 +83,49 @@ func TestEffectThatCannotBeClaimedDelaysNoOther(t *testing.T) {
 		require.NotNil(t, m.run("elder", on.RunID))
 	})
 }
+
+// lockedStore keeps the commands of some runs waiting, as a locked session does.
+type lockedStore struct {
+	*dueStore
+	locked map[string]bool
+}
+
+func (s *lockedStore) Do(ctx context.Context, command runs.Command) (runs.Reply, error) {
+	if expire, ok := command.(*runs.ExpireRequests); ok && s.locked[expire.RunID] {
+		sleep(ctx, 5*time.Second, nil)
+		return runs.Reply{}, fmt.Errorf("%w: the session is locked", runs.ErrUnavailable)
+	}
+	return s.dueStore.Do(ctx, command)
+}
+
+func TestALockedSessionDelaysNoOtherDeadline(t *testing.T) {
+	t.Parallel()
+	for _, locked := range []int{1, 40} {
+		t.Run(fmt.Sprint(locked), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store := &lockedStore{newDueStore(), map[string]bool{}}
+				store.addDue(locked) // more than are carried out at once
+				for runID := range store.dueAtMs {
+					store.locked[runID] = true
+				}
+				out := &logs{}
+				stop := goOn(t, NewExpiry(store, ExpiryOptions{Batch: 8, Concurrency: 8, Logger: out.logger()}).Run)
+				defer stop()
+				begin := nowMs()
+				for second := range int64(20) {
+					store.set(func() { store.dueAtMs[fmt.Sprintf("s%03d", second)] = begin + second*1000 + 300 })
+				}
+				time.Sleep(30 * time.Second)
+				synctest.Wait()
+				require.Len(t, store.expireAt, 20)
+				for second := range int64(20) {
+					due := begin + second*1000 + 300
+					require.LessOrEqual(t, store.expireAt[fmt.Sprintf("s%03d", second)]-due, 3*pausedPoll.Milliseconds())
+				}
+				require.Positive(t, out.count("loop items failed"), "a failure that comes late is logged")
+				require.Less(t, store.asked, 400, "it does not ask again and again for what is locked")
+			})
+		})
+	}
+}

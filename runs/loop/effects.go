@@ -65,6 +65,8 @@ type Effects struct {
 	store   EffectsStore
 	options EffectsOptions
 	backoff backoff[runs.DueEffect]
+	// slow has the effects whose sessions are locked, for example.
+	slow stragglers[runs.DueEffect]
 	// started is when workers could reach the service at the earliest.
 	started time.Time
 }
@@ -89,15 +91,22 @@ func NewEffects(store EffectsStore, options EffectsOptions) *Effects {
 // Run makes passes until ctx ends, and then returns nil: at once after a commit of this
 // process that owes an effect, and else every MaxSleep. It returns an error that wraps
 // runs.ErrClosed when the store was closed. An effect whose claim or result cannot be recorded
-// pauses by itself, up to lastPause, and delays no other.
+// pauses by itself, up to lastPause, and an effect that takes long, because its session is locked, goes
+// on by itself: neither delays another effect.
 func (e *Effects) Run(ctx context.Context) error {
+	defer e.slow.wait()
 	var group errgroup.Group
-	for _, mine := range e.filters() {
+	for _, share := range e.shares() {
 		r := runner{name: "effects", logger: e.options.Logger, store: e.store, wakes: func(notice runs.Notice) bool {
-			return slices.ContainsFunc(notice.Owed, mine)
+			return slices.ContainsFunc(notice.Owed, share.mine)
 		}}
 		r.pass = func(ctx context.Context) (outcome, error) {
-			result, failure, err := e.pass(ctx, mine, e.backoff.active())
+			paused := e.backoff.active()
+			maps.Copy(paused, e.slow.items())
+			result, failure, err := e.pass(ctx, share, paused)
+			late := e.slow.ended()
+			result.Failed += late.failed
+			failure = cmp.Or(failure, late.first)
 			done := outcome{next: e.options.MaxSleep}
 			logItemFailure(ctx, r.logger, r.name, result.Failed, failure)
 			if result.Failed > 0 {
@@ -110,20 +119,26 @@ func (e *Effects) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// filter selects the effects that have passes of their own.
-type filter func(runs.DueEffect) bool
+// share is a part of the effects that has passes of its own.
+type share struct {
+	mine func(runs.DueEffect) bool
+	// outside: a hook carries them out, so many at once and no more.
+	outside bool
+}
 
-// filters separates effects that a hook carries out, which may be slow, from the rest: a hook
+// shares separates effects that a hook carries out, which may be slow, from the rest: a hook
 // that hangs must not delay what one session owes another.
-func (e *Effects) filters() []filter {
+func (e *Effects) shares() []share {
 	if e.options.Review == nil {
-		return []filter{func(due runs.DueEffect) bool { return carriedOut(due) != model.CarriedOutDelivered }}
+		return []share{{mine: func(due runs.DueEffect) bool { return carriedOut(due) != model.CarriedOutDelivered }}}
 	}
-	outside := func(due runs.DueEffect) bool { return carriedOut(due) == model.CarriedOutOutside }
-	return []filter{func(due runs.DueEffect) bool {
-		where := carriedOut(due)
-		return where != model.CarriedOutOutside && where != model.CarriedOutDelivered
-	}, outside}
+	return []share{
+		{mine: func(due runs.DueEffect) bool {
+			where := carriedOut(due)
+			return where != model.CarriedOutOutside && where != model.CarriedOutDelivered
+		}},
+		{mine: func(due runs.DueEffect) bool { return carriedOut(due) == model.CarriedOutOutside }, outside: true},
+	}
 }
 
 func carriedOut(due runs.DueEffect) model.CarriedOut {
@@ -136,30 +151,35 @@ func carriedOut(due runs.DueEffect) model.CarriedOut {
 func (e *Effects) RunOnce(ctx context.Context) (EffectsResult, error) {
 	var result EffectsResult
 	var firstErr error
-	for _, mine := range e.filters() {
-		done, failure, err := e.pass(ctx, mine, nil)
+	for _, share := range e.shares() {
+		done, failure, err := e.pass(ctx, share, nil)
 		result.Done += done.Done
 		result.Failed += done.Failed
 		firstErr = cmp.Or(firstErr, err, failure)
 	}
-	return result, firstErr
+	e.slow.wait()
+	return result, cmp.Or(firstErr, e.slow.ended().first)
 }
 
-// pass is RunOnce for the effects of one filter, without those that are paused. It returns the
+// pass is RunOnce for the effects of one share, without those that are paused. It returns the
 // first failure of the door for an effect, and the error that ended the pass, if one did.
-func (e *Effects) pass(ctx context.Context, mine filter, paused map[runs.DueEffect]bool) (result EffectsResult, failure, err error) {
+func (e *Effects) pass(ctx context.Context, of share, paused map[runs.DueEffect]bool) (result EffectsResult, failure, err error) {
 	var done, failed atomic.Int64
 	defer func() { result = EffectsResult{Done: int(done.Load()), Failed: int(failed.Load())} }()
 	tried := maps.Clone(paused)
 	if tried == nil {
 		tried = map[runs.DueEffect]bool{}
 	}
+	each := e.slow.each
+	if of.outside {
+		each = forEach[runs.DueEffect]
+	}
 	for limit := e.options.Batch; ; {
 		due, err := e.store.DueEffects(ctx, limit)
 		if err != nil {
 			return result, failure, fmt.Errorf("find due effects: %w", err)
 		}
-		untried := slices.DeleteFunc(slices.Clone(due), func(effect runs.DueEffect) bool { return !mine(effect) || tried[effect] })
+		untried := slices.DeleteFunc(slices.Clone(due), func(effect runs.DueEffect) bool { return !of.mine(effect) || tried[effect] })
 		for _, effect := range untried {
 			tried[effect] = true
 		}
@@ -167,10 +187,10 @@ func (e *Effects) pass(ctx context.Context, mine filter, paused map[runs.DueEffe
 			if len(due) < limit {
 				return result, failure, nil
 			}
-			limit *= 2 // what is untried may follow what failed and what is of another filter
+			limit *= 2 // what is untried may follow what failed and what is of another share
 			continue
 		}
-		_, first := forEach(ctx, e.options.Concurrency, untried, func(ctx context.Context, effect runs.DueEffect) error {
+		ended := each(ctx, e.options.Concurrency, untried, func(ctx context.Context, effect runs.DueEffect) error {
 			how, err := e.carryOut(ctx, effect)
 			if err != nil {
 				failed.Add(1)
@@ -187,9 +207,9 @@ func (e *Effects) pass(ctx context.Context, mine filter, paused map[runs.DueEffe
 			}
 			return nil
 		})
-		failure = cmp.Or(failure, first)
-		if errors.Is(first, runs.ErrClosed) {
-			return result, failure, first
+		failure = cmp.Or(failure, ended.first)
+		if errors.Is(ended.first, runs.ErrClosed) {
+			return result, failure, ended.first
 		}
 		if ctx.Err() != nil {
 			return result, failure, nil

@@ -62,6 +62,8 @@ type Expiry struct {
 	store   ExpiryStore
 	options ExpiryOptions
 	backoff backoff[string] // by run id
+	// slow has the runs whose sessions are locked, for example.
+	slow stragglers[runs.DueRun]
 }
 
 // ExpiryResult says what one pass did.
@@ -88,17 +90,22 @@ func NewExpiry(store ExpiryStore, options ExpiryOptions) *Expiry {
 // Run makes passes until ctx ends, and then returns nil. It sleeps until the next
 // deadline by the store's clock, MaxSleep at most, and looks again when a commit
 // may have set an earlier one. It returns an error that wraps runs.ErrClosed when
-// the store was closed. A run that fails pauses by itself, up to lastPause, and delays no other.
+// the store was closed. A run that fails pauses by itself, up to lastPause, and a run that takes long,
+// because its session is locked, goes on by itself: neither delays another run.
 func (e *Expiry) Run(ctx context.Context) error {
+	defer e.slow.wait()
 	r := runner{
 		name: "expiry", logger: e.options.Logger, store: e.store, shortest: expiryShortestSleep,
 		wakes: func(runs.Notice) bool { return true },
 	}
 	r.pass = func(ctx context.Context) (outcome, error) {
 		paused := e.backoff.active()
+		for run := range e.slow.items() {
+			paused[run.RunID] = true
+		}
 		result, failure, err := e.pass(ctx, paused)
 		done := outcome{next: result.Sleep}
-		if len(paused)+result.Failed > 0 {
+		if len(paused)+result.Failed+len(e.slow.items()) > 0 {
 			done.next = min(done.next, pausedPoll)
 		}
 		if result.Swept+result.Failed > 0 {
@@ -115,7 +122,11 @@ func (e *Expiry) Run(ctx context.Context) error {
 // are gone or were expired by another replica are no failure.
 func (e *Expiry) RunOnce(ctx context.Context) (ExpiryResult, error) {
 	result, failure, err := e.pass(ctx, nil)
-	return result, errors.Join(failure, err)
+	e.slow.wait()
+	late := e.slow.ended()
+	result.Swept += late.done
+	result.Failed += late.failed
+	return result, errors.Join(cmp.Or(failure, late.first), err)
 }
 
 // pass is RunOnce without the runs that are paused. It returns the first failure of a run, and
@@ -125,6 +136,8 @@ func (e *Expiry) pass(ctx context.Context, paused map[string]bool) (result Expir
 	if tried == nil {
 		tried = map[string]bool{}
 	}
+	late := e.slow.ended()
+	result.Swept, result.Failed, failure = late.done, late.failed, late.first
 	for range maxSweeps {
 		dueAtMs, nowMs, err := e.store.NextDueAtMs(ctx)
 		if err != nil {
@@ -133,12 +146,12 @@ func (e *Expiry) pass(ctx context.Context, paused map[string]bool) (result Expir
 		if result.Sleep = e.sleepUntil(dueAtMs, nowMs); result.Sleep > 0 {
 			return result, failure, nil
 		}
-		untried, err := e.untried(ctx, tried, len(paused)+result.Failed)
+		untried, err := e.untried(ctx, tried, len(paused)+result.Failed+len(e.slow.items()))
 		if err != nil {
 			return result, failure, err
 		}
 		if len(untried) == 0 {
-			// All that is due failed. Asking for it again at once would be a busy loop.
+			// All that is due failed, or goes on. Asking for it again at once would be a busy loop.
 			result.Sleep = e.options.MaxSleep
 			return result, failure, nil
 		}
@@ -146,12 +159,12 @@ func (e *Expiry) pass(ctx context.Context, paused map[string]bool) (result Expir
 		for _, run := range untried {
 			tried[run.RunID] = true
 		}
-		failures, first := e.expire(ctx, untried)
-		result.Failed += failures
-		result.Swept += len(untried) - failures
-		failure = cmp.Or(failure, first)
-		if errors.Is(first, runs.ErrClosed) {
-			return result, failure, first
+		ended := e.expire(ctx, untried)
+		result.Failed += ended.failed
+		result.Swept += ended.done
+		failure = cmp.Or(failure, ended.first)
+		if errors.Is(ended.first, runs.ErrClosed) {
+			return result, failure, ended.first
 		}
 		if ctx.Err() != nil {
 			return result, failure, nil
@@ -188,10 +201,10 @@ func (e *Expiry) part(due []runs.DueRun) []runs.DueRun {
 	return due[from:min(from+size, len(due))]
 }
 
-// expire sends each run through the door. Runs that are gone are no failure. What was not tried
+// expire sends each run through the door. A run that is gone is not a failure. A run that was not tried
 // because the store was closed counts as failed.
-func (e *Expiry) expire(ctx context.Context, due []runs.DueRun) (failed int, firstErr error) {
-	return forEach(ctx, e.options.Concurrency, due, func(ctx context.Context, run runs.DueRun) error {
+func (e *Expiry) expire(ctx context.Context, due []runs.DueRun) tally {
+	return e.slow.each(ctx, e.options.Concurrency, due, func(ctx context.Context, run runs.DueRun) error {
 		_, err := e.store.Do(ctx, &runs.ExpireRequests{SessionID: run.SessionID, RunID: run.RunID})
 		if err == nil || refusal.CodeOf(err) == api.CodeRunNotFound {
 			e.backoff.succeeded(run.RunID)

@@ -339,7 +339,7 @@ func TestLoopEndsInTheMiddleOfAPass(t *testing.T) {
 		begin := time.Now()
 		stop()
 		require.Zero(t, time.Since(begin))
-		require.Len(t, store.expired, 2*DefaultExpiryConcurrency)
+		require.Less(t, len(store.expired), 600, "so many at once, and so many more that take long")
 		require.Zero(t, out.count("level=WARN"), "a shutdown is no failure")
 	})
 }

@@ -136,32 +136,25 @@ func doItem[Item any](ctx context.Context, item Item, do func(context.Context, I
 	return do(ctx, item)
 }
 
-// forEach calls do with each item, so many at once. It returns how many calls failed and the
-// first failure, and in its place the one that wraps runs.ErrClosed when there is one. A closed
-// store cancels the context of the calls that are left.
-func forEach[Item any](ctx context.Context, concurrency int, items []Item, do func(context.Context, Item) error) (failed int, firstErr error) {
+// forEach calls do with each item, so many at once, and returns once all have ended. A closed store
+// cancels the context of the calls that are left.
+func forEach[Item any](ctx context.Context, concurrency int, items []Item, do func(context.Context, Item) error) tally {
 	var mu sync.Mutex
+	var ended tally
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(concurrency)
 	for _, item := range items {
 		group.Go(func() error {
 			err := doItem(ctx, item, do)
-			if err == nil {
-				return nil
-			}
 			mu.Lock()
 			defer mu.Unlock()
-			failed++
-			closed := errors.Is(err, runs.ErrClosed)
-			if firstErr == nil || closed {
-				firstErr = err
-			}
-			if closed {
+			ended.add(err)
+			if errors.Is(err, runs.ErrClosed) {
 				return err
 			}
 			return nil
 		})
 	}
-	_ = group.Wait() // its error is firstErr
-	return failed, firstErr
+	_ = group.Wait() // its error is that of the tally
+	return ended
 }

@@ -3,7 +3,9 @@ package refusal
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
 )
@@ -54,6 +56,15 @@ func New(code api.Code, format string, args ...any) *Error {
 // Invalid returns an invalid_request error with the given faults. Its detail repeats the first
 // one.
 func Invalid(faults ...api.Fault) *Error {
+	for i := range faults {
+		if len(faults[i].Pointer) > maxShownPointer || len(faults[i].Detail) > maxShownDetail {
+			faults = slices.Clone(faults)
+			for i := range faults {
+				faults[i] = shown(faults[i])
+			}
+			break
+		}
+	}
 	detail := "the request does not fit its schema"
 	if len(faults) > 0 && faults[0].Pointer != "" {
 		detail = faults[0].Pointer + ": " + faults[0].Detail
@@ -61,6 +72,24 @@ func Invalid(faults ...api.Fault) *Error {
 		detail = faults[0].Detail
 	}
 	return &Error{Code: api.CodeInvalidRequest, Detail: detail, Faults: faults}
+}
+
+// Bounds of what a fault repeats of the names in a body, so that a refusal stays small.
+const (
+	maxShownPointer = 256
+	maxShownDetail  = 500
+)
+
+// shown returns a fault without long names: its pointer leads as far as it can within the bound.
+func shown(fault api.Fault) api.Fault {
+	if len(fault.Pointer) > maxShownPointer {
+		fault.Pointer = fault.Pointer[:max(strings.LastIndexByte(fault.Pointer[:maxShownPointer], '/'), 0)]
+		fault.Detail = "in a member whose name is too long to show: " + fault.Detail
+	}
+	if len(fault.Detail) > maxShownDetail {
+		fault.Detail = strings.ToValidUTF8(fault.Detail[:maxShownDetail], "") + "…"
+	}
+	return fault
 }
 
 // UnknownSession returns session_not_found for a call that names the session.

@@ -211,7 +211,7 @@ type gathering struct {
 
 // add returns false when the call does not fit. Into an empty batch each one fits.
 func (g *gathering) add(arriving *call) bool {
-	sum := size{g.size.rows + arriving.size.rows + g.owed, g.size.bytes + arriving.size.bytes}
+	sum := size{rows: g.size.rows + arriving.size.rows + g.owed, bytes: g.size.bytes + arriving.size.bytes}
 	if len(g.calls) > 0 &&
 		(len(g.calls) >= g.options.MaxBatch || sum.rows > g.options.MaxBatchRows || sum.bytes > g.options.MaxBatchBytes) {
 		return false

@@ -6,12 +6,17 @@ import (
 )
 
 // size says roughly how much a command makes a batch read or write.
-type size struct{ rows, bytes int }
+type size struct {
+	rows, bytes int
+	// schemas are the bytes of JSON Schemas among bytes.
+	schemas int
+}
 
-// prepared returns how many bytes of text take about as long to prepare as the command.
+// prepared returns how many bytes of text take about as long to prepare as the command. Compiling a
+// schema takes far longer than reading it.
 func (s size) prepared() int {
-	const aRow = 256
-	return s.rows*aRow + s.bytes
+	const aRow, schemaByte = 256, 32
+	return s.rows*aRow + s.bytes + s.schemas*schemaByte
 }
 
 // sizeOf returns the size of what a command brings. A command that brings nothing large is
@@ -51,8 +56,10 @@ func (s *size) addSuspension(suspension *api.Suspension) {
 	s.bytes += len(suspension.Checkpoint)
 	for i := range suspension.Approvals {
 		s.bytes += len(suspension.Approvals[i].Input) + len(suspension.Approvals[i].InputSchema)
+		s.schemas += len(suspension.Approvals[i].InputSchema)
 	}
 	for i := range suspension.Questions {
 		s.bytes += len(suspension.Questions[i].ResponseSchema)
+		s.schemas += len(suspension.Questions[i].ResponseSchema)
 	}
 }

@@ -94,8 +94,8 @@ var (
 
 // Open connects to a database and starts the store. The URL is a postgres:// URL or
 // a key-value DSN as libpq knows them. It returns an error when the URL is wrong,
-// the server does not answer within the context, or a migration fails. The store
-// must be closed.
+// the server does not answer within the context, advisory locks do nothing there
+// ([ErrNoLocks]), or a migration fails. The store must be closed.
 func Open(ctx context.Context, url string, options Options) (*Store, error) {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
@@ -104,14 +104,14 @@ func Open(ctx context.Context, url string, options Options) (*Store, error) {
 	if options.ListenURL == "" && !options.Pooler {
 		options.ListenURL = url
 	}
-	if options.Migrate {
-		if err := migrate(ctx, cmp.Or(options.ListenURL, url), options.Logger); err != nil {
-			return nil, err
-		}
-	}
 	s := &Store{}
 	if err := s.connect(ctx, url, options); err != nil {
 		return nil, errors.Join(err, s.Close())
+	}
+	if options.Migrate {
+		if err := migrate(ctx, cmp.Or(options.ListenURL, url), options.Logger); err != nil {
+			return nil, errors.Join(err, s.Close())
+		}
 	}
 	if !options.NoListen {
 		if err := s.startNotices(options); err != nil {
@@ -168,6 +168,9 @@ func (s *Store) connect(ctx context.Context, url string, options Options) error 
 	}
 	if err := s.lanes.Ping(ctx); err != nil {
 		return fmt.Errorf("connect to database: %w", err)
+	}
+	if err := proveLocks(ctx, s.lanes, !options.Pooler); err != nil {
+		return err
 	}
 	s.Reader = read.New(database{s.reads}, &readStatements, int(reads.MaxConns)/2)
 	s.Keeper = tokens.New(database{s.reads}, s, &tokenStatements)

@@ -33,7 +33,7 @@ type place struct {
 }
 
 // domain are the packages that the domain stands on.
-var domain = []string{"api", "internal/canonical", "audit/chain", "audit/journal", "auth", "webhooks", "runs/refusal", "runs/document", "runs/rules/shellcmd", "runs/rules", "runs/model"}
+var domain = []string{"api", "internal/canonical", "internal/heavy", "audit/chain", "audit/journal", "auth", "webhooks", "runs/refusal", "runs/document", "runs/rules/shellcmd", "runs/rules", "runs/model"}
 
 // with returns the packages together with those that the domain stands on.
 func with(names ...string) []string { return append(names, domain...) }
@@ -96,14 +96,14 @@ var places = []place{
 	// The pages are files, and a client of the API like any other.
 	{name: "web", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "web/docsite", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "client", ours: []string{"api", "internal/multiplex"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "client/ask", ours: []string{"api", "internal/multiplex", "client"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "client", ours: []string{"api", "internal/canonical", "internal/multiplex"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "client/ask", ours: []string{"api", "internal/canonical", "internal/multiplex", "client"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "mcptools/tasks", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "mcptools", ours: []string{"api", "internal/multiplex", "client", "client/ask", "mcptools/tasks"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "mcptools", ours: []string{"api", "internal/canonical", "internal/multiplex", "client", "client/ask", "mcptools/tasks"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "mcptools/overhttp", ours: with("internal/failpoint", "internal/heavy", "auth", "auth/signing", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/kit", "internal/multiplex", "client", "client/ask", "mcptools", "mcptools/tasks"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	// An example is what anybody could write: it knows the client, and not what answers it.
-	{name: "examples/agents", ours: []string{"api", "internal/multiplex", "client"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "examples/*", ours: []string{"api", "internal/multiplex", "client", "examples/agents"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "examples/agents", ours: []string{"api", "internal/canonical", "internal/multiplex", "client"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "examples/*", ours: []string{"api", "internal/canonical", "internal/multiplex", "client", "examples/agents"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	// What all commands share knows no command; gate and operate know a service by its
 	// client alone.
 	{name: "cli/console", ours: []string{"api", "internal/canonical", "internal/multiplex", "client", "runs/document", "runs/refusal"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},

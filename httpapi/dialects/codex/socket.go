@@ -47,6 +47,10 @@ var (
 
 // serveSocket announces what is raised and settled (docs/spec/codex.md#websocket).
 func (f *face) serveSocket(w http.ResponseWriter, r *http.Request) error {
+	query := r.URL.Query()
+	if query.Has("threadId") && query.Get("threadId") == "" {
+		return invalid(issue{"custom", []any{"threadId"}, "must not be empty; leave it out to follow every thread"})
+	}
 	inbox, err := f.Streams.JoinInbox(r.Context())
 	if err != nil {
 		return unavailable(err)
@@ -66,7 +70,7 @@ func (f *face) serveSocket(w http.ResponseWriter, r *http.Request) error {
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()
 	s := &socket{face: f, conn: conn, ctx: ctx, stop: stop}
-	if threadID := r.URL.Query().Get("threadId"); threadID != "" {
+	if threadID := query.Get("threadId"); threadID != "" {
 		s.filter.Store(&threadID)
 	}
 	if s.write(kit.Encode(ready{"ready", s.filter.Load()})) == nil {

@@ -154,7 +154,7 @@ func testTypedQuestions(t *testing.T, s *service) {
 			{`{"type":"integer"}`, "many", "got string, want integer"},
 			{`{"type":"integer","maximum":3}`, "5", "maximum: got 5, want 3"},
 			{`{"enum":["a","b"]}`, "c", "value must be one of 'a', 'b'"},
-			{`{"type":"number"}`, "9007199254740993", "got string, want number"},
+			{`{"type":"number"}`, "1e400", "got string, want number"},
 			{`{"type":"object"}`, `{"a":1,"a":2}`, "got string, want object"},
 		} {
 			made := s.waiting(t, typed(test.schema, `{"question":"?"}`))

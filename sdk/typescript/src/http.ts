@@ -35,6 +35,9 @@ export interface HoldpointOptions {
 /** When a call may be sent again: never, only when it certainly had no effect, or always. */
 export type Repeatable = "never" | "if_not_taken" | "always";
 
+/** Query parameters in which an empty value means the beginning. */
+const positions = new Set(["cursor", "after"]);
+
 export interface Call {
   method: string;
   path: string;
@@ -151,7 +154,8 @@ export class Transport {
   async open(call: Call, signal: AbortSignal, accept: string, more?: Record<string, string>): Promise<Response> {
     const url = new URL(this.#base + call.path);
     for (const [name, value] of Object.entries(call.query ?? {})) {
-      if (value !== undefined && value !== "") url.searchParams.set(name, String(value));
+      // The service refuses an empty filter. Leaving it out would list everything instead.
+      if (value !== undefined && !(value === "" && positions.has(name))) url.searchParams.set(name, String(value));
     }
     const headers: Record<string, string> = { ...this.#headers, ...more, Accept: accept };
     let body = call.body;

@@ -186,7 +186,8 @@ class Transport:
         self, method: str, path: str, query: Mapping[str, Any] | None, body: bytes | None, headers: dict[str, str], accept: str,
     ) -> AsyncIterator[Response]:
         """Sends a call once and yields the reply. The query is left out of the errors: it may hold a fence."""
-        given = {name: str(value) for name, value in (query or {}).items() if value not in (None, "")}
+        # The service refuses an empty filter. Leaving it out would list everything instead.
+        given = {name: str(value) for name, value in (query or {}).items() if value is not None and not (value == "" and name in _POSITIONS)}
         target = self._prefix + path + ("?" + urlencode(given) if given else "")
         sent = {**self._headers, **headers, "Accept": accept}
         if body is not None:
@@ -206,6 +207,10 @@ def _is_unanswered(failure: HoldpointError) -> bool:
     if isinstance(failure, ProblemError) and not failure.code and (failure.status >= 500 or failure.status == 404):
         return True
     return is_transient(failure)
+
+
+# Query parameters in which an empty value means the beginning.
+_POSITIONS = frozenset({"cursor", "after"})
 
 
 def _may_repeat(repeat: Repeatable, failure: HoldpointError) -> bool:

@@ -17,7 +17,6 @@ from .errors import HoldpointError, invalid
 
 MAX_GRANT_LENGTH = 64 << 10
 PURPOSE = "holdpoint-grant+jwt"
-MAX_INTEGER = 1 << 53
 
 
 class GrantClaims(TypedDict):
@@ -42,7 +41,7 @@ class GrantClaims(TypedDict):
 
 
 def input_digest(value: Any) -> str:
-    """Returns "sha256:" and the hexadecimal SHA-256 of the RFC 8785 form of a value. Raises invalid for one without a JSON form."""
+    """Returns "sha256:" and the hexadecimal SHA-256 of the RFC 8785 form of a value, in which integers keep their digits. Raises invalid for one without a JSON form."""
     try:
         canonical = _canonical(value).encode()
     except (TypeError, ValueError, OverflowError, RecursionError) as failure:
@@ -135,14 +134,11 @@ def _claims(payload: bytes) -> GrantClaims:
 
 
 def _canonical(value: Any) -> str:
-    """The RFC 8785 form: members sorted by UTF-16, numbers as JavaScript writes them."""
+    """The RFC 8785 form: members sorted by UTF-16, numbers as JavaScript writes them; but integers keep their digits."""
     if value is None or isinstance(value, (bool, str)):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, int):
-        text = str(int(value))
-        if abs(value) > MAX_INTEGER and _number(float(value)) != text:
-            raise ValueError(f"{text} would be rounded")
-        return text
+        return str(int(value))
     if isinstance(value, float):
         return _number(value)
     if isinstance(value, Mapping):

@@ -1,0 +1,97 @@
+package document
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"sync"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/holdpoint/holdpoint/api"
+)
+
+// Bounds of the compiled schemas that the process keeps. A compiled schema takes up to about a hundred
+// times as much memory as its text.
+const (
+	maxCachedSchemas     = 256
+	maxCachedSchemaBytes = 256 << 10
+)
+
+// schemas are the compiled schemas of this process, keyed by the digest of their text. An entry never
+// changes, so it needs no invalidation.
+var schemas = newSchemaCache()
+
+// schemaCache compiles each distinct schema once. The least recently used entries make room.
+type schemaCache struct {
+	mu    sync.Mutex
+	byKey *simplelru.LRU[[sha256.Size]byte, *compiledSchema]
+	bytes int
+}
+
+func newSchemaCache() *schemaCache {
+	c := &schemaCache{}
+	// The only error is a size below 1.
+	c.byKey, _ = simplelru.NewLRU(maxCachedSchemas, func(_ [sha256.Size]byte, evicted *compiledSchema) { c.bytes -= len(evicted.text) })
+	return c
+}
+
+// of returns the entry of a text, which is compiled when it is first used.
+func (c *schemaCache) of(text api.JSON) *compiledSchema {
+	if len(text) > api.MaxSchemaBytes {
+		return &compiledSchema{text: text}
+	}
+	key := sha256.Sum256(text)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known, found := c.byKey.Get(key); found {
+		return known
+	}
+	added := &compiledSchema{text: append(api.JSON(nil), text...)}
+	c.byKey.Add(key, added)
+	for c.bytes += len(text); c.bytes > maxCachedSchemaBytes && c.byKey.Len() > 1; {
+		c.byKey.RemoveOldest()
+	}
+	return added
+}
+
+// compiledSchema is a schema that is compiled once. It is safe for concurrent use.
+type compiledSchema struct {
+	text api.JSON
+
+	once   sync.Once
+	schema *jsonschema.Schema
+	err    error
+
+	// mu admits one validation at a time: what the library evaluates is charged to budget.
+	mu     sync.Mutex
+	budget schemaBudget
+}
+
+// failure returns why the text cannot be used as a schema, nil when it can.
+func (s *compiledSchema) failure() error {
+	s.once.Do(func() {
+		if len(s.text) > api.MaxSchemaBytes {
+			s.err = fmt.Errorf("is larger than %d bytes", api.MaxSchemaBytes)
+			return
+		}
+		compiling <- struct{}{}
+		defer func() { <-compiling }()
+		s.schema, s.err = compileSchema(s.text, &s.budget)
+	})
+	return s.err
+}
+
+// validate validates a value, and returns what that has taken. The error is errBudgetSpent or the
+// library's result.
+func (s *compiledSchema) validate(document any) (spent schemaBudget, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.budget.checks, s.budget.patternWork = 0, 0
+	err = s.budget.validate(s.schema, document)
+	return s.budget, err
+}
+
+// compiling admits one compilation at a time. A schema may take some milliseconds and megabytes, and
+// callers that bring many at once would otherwise take all processors and the memory of each.
+var compiling = make(chan struct{}, 1)

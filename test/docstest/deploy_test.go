@@ -1,0 +1,21 @@
+package docstest
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Without keys the service refuses webhooks, callbacks and sensitive answers, and signs with a key that
+// the next start does not have. So every way to deploy it that the project ships gives both.
+func TestShippedDeploymentsGiveKeys(t *testing.T) {
+	t.Parallel()
+	for _, path := range []string{"docker-compose.yml", "deploy/kubernetes/deployment.yaml", "deploy/systemd/holdpoint.service"} {
+		text, err := os.ReadFile(filepath.Join("..", "..", path))
+		require.NoError(t, err)
+		require.Contains(t, string(text), "HOLDPOINT_SECRET_KEY_FILE", path)
+		require.Contains(t, string(text), "HOLDPOINT_SIGNING_KEY_FILE", path)
+	}
+}
