@@ -1,5 +1,7 @@
 package api
 
+import "time"
+
 // Outcome is what became of a request. It is written once and never overwritten;
 // expired is never shown as denied.
 type Outcome string
@@ -138,4 +140,14 @@ type RecordedDecision struct {
 	Via          string  `json:"via"`
 	// ViaPrincipal is whose credential it was, when that acted for ResolvedBy.
 	ViaPrincipal string `json:"via_principal,omitempty"`
+}
+
+// String says who decided, when, and by what way: "a1 was allowed by user:mara at
+// 2025-06-15T15:06:40Z, via api:inbox".
+func (d *RecordedDecision) String() string {
+	text := d.RequestID + " was " + string(d.Outcome)
+	if d.ResolvedBy != "" {
+		text += " by " + d.ResolvedBy
+	}
+	return text + " at " + time.UnixMilli(d.ResolvedAtMs).UTC().Format(time.RFC3339) + ", via " + d.Via
 }

@@ -64,11 +64,7 @@ func (s *Server) redeemGrant(w http.ResponseWriter, r *http.Request) error {
 	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
 		return err
 	}
-	const bare = 64
-	digest := body.InputDigest
-	if len(digest) == bare {
-		digest = "sha256:" + digest
-	}
+	digest := document.WholeDigest(body.InputDigest)
 	if !document.ValidDigest(digest) || strings.HasPrefix(digest, document.KeyedDigestPrefix) {
 		faults.AddBeside(api.Fault{Pointer: "/input_digest", Detail: `must be "sha256:" and the hexadecimal SHA-256 of the RFC 8785 form of the input`})
 	}

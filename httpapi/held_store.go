@@ -57,9 +57,9 @@ func (s heldStore) Do(ctx context.Context, command runs.Command) (runs.Reply, er
 	}
 	switch c := command.(type) {
 	case *runs.CreateRun:
-		c.Principal, c.SessionPrefix = caller.Principal, madeSessionPrefix(caller)
+		c.Principal, c.SessionPrefix = caller.Principal, runs.SessionPrefixFor(caller)
 	case *runs.CreateSession:
-		c.Principal, c.SessionPrefix = caller.Principal, madeSessionPrefix(caller)
+		c.Principal, c.SessionPrefix = caller.Principal, runs.SessionPrefixFor(caller)
 		if err := s.reachesParent(ctx, c.ParentSessionID); err != nil {
 			return runs.Reply{}, err
 		}
@@ -89,15 +89,6 @@ func (s heldStore) add(ctx context.Context, principal string, open bool, command
 		taken = wire.TakenAll
 	}
 	return reply, err
-}
-
-// madeSessionPrefix begins the ids of sessions that are made for a caller, so that it reaches
-// them.
-func madeSessionPrefix(caller *auth.Identity) string {
-	if scope := runs.ScopeOf(caller); len(scope.SessionPrefixes) > 0 {
-		return scope.SessionPrefixes[0]
-	}
-	return ""
 }
 
 // reachesParent returns session_not_found unless the caller of a bounded scope reaches the session

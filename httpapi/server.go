@@ -219,7 +219,7 @@ func New(options Options) *Server {
 	shell := wire.NewShell(logger, guard, isProbe)
 	shell.Foreign, shell.Observer, shell.LogRequests = server.isForeign, options.Observer, options.LogRequests
 	shell.Tracer = options.Tracer
-	server.handler = kheish.Wrap(shell.Wrap(handler))
+	server.handler = kheish.Wrap(shell.Wrap(handler), draining.Done())
 	return server
 }
 

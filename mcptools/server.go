@@ -164,7 +164,7 @@ func explain(err error) string {
 			return "the holdpoint service does not answer: " + text
 		}
 		return text
-	case refused.Recorded != nil:
+	case refused.Recorded != nil && !strings.Contains(text, refused.Recorded.String()):
 		text += fmt.Sprintf(" (%s was %s by %s)", refused.Recorded.RequestID, refused.Recorded.Outcome, refused.Recorded.ResolvedBy)
 	}
 	for _, fault := range refused.Faults {

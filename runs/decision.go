@@ -102,8 +102,9 @@ func prepareApprovals(resolutions []ApprovalDecision, pointer string, maxRuleAge
 		}
 		faults.Text(at+"/justification", resolution.Justification, api.MaxTextLength)
 		faults.Text(at+"/reason", resolution.Reason, api.MaxTextLength)
+		resolution.InputDigest = document.WholeDigest(resolution.InputDigest)
 		if resolution.InputDigest != "" && !document.ValidDigest(resolution.InputDigest) {
-			faults.Add(at+"/input_digest", "must be \"sha256:\" and 64 hexadecimal digits in lower case")
+			faults.Add(at+"/input_digest", "must be 64 hexadecimal digits in lower case, with or without \"sha256:\" before them")
 		}
 		faults.Text(at+"/handle", resolution.Handle, api.MaxNameLength)
 		resolution.prepareRemember(at, maxRuleAgeMs, newID, faults)

@@ -36,6 +36,15 @@ func ScopeOf(identity *auth.Identity) Scope {
 	return Scope{SessionPrefixes: identity.SessionPrefixes, AgentIDs: identity.AgentIDs}
 }
 
+// SessionPrefixFor returns what the ids of sessions that are made for a caller begin with, so that the
+// caller reaches them; "" for a caller that is not bound to session prefixes, and for the service.
+func SessionPrefixFor(caller *auth.Identity) string {
+	if scope := ScopeOf(caller); len(scope.SessionPrefixes) > 0 {
+		return scope.SessionPrefixes[0]
+	}
+	return ""
+}
+
 // Bounded reports whether there is anything that the scope leaves out.
 func (s *Scope) Bounded() bool { return len(s.SessionPrefixes)+len(s.AgentIDs) > 0 || s.OwnedBy != "" }
 

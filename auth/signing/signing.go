@@ -18,7 +18,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/go-jose/go-jose/v4"
 	"golang.org/x/sync/singleflight"
@@ -151,9 +150,8 @@ func (k *Keys) Sign(purpose string, payload []byte) (string, error) {
 }
 
 // Verify returns the payload of a compact JWS that this service signed for a purpose, at whatever
-// replica. One with a key that is not known is refused after a second at most: a replica may have
-// made the key, and signed with it, since the keys were read. Errors: [ErrInvalid]; those of
-// [Keeper]; the context's.
+// replica. Keys are read again for one that is not known: a replica may have made it, and signed with it,
+// since they were read. Errors: [ErrInvalid]; those of [Keeper]; the context's.
 func (k *Keys) Verify(ctx context.Context, purpose, text string) ([]byte, error) {
 	k.mu.Lock()
 	known := k.known
@@ -162,32 +160,18 @@ func (k *Keys) Verify(ctx context.Context, purpose, text string) ([]byte, error)
 	if err == nil || k.keeper == nil {
 		return payload, err
 	}
-	// Another replica may have made its key since.
 	if known, err = k.all(ctx); err != nil {
 		return nil, err
 	}
 	payload, err = known.Verify(purpose, text)
-	if !errors.Is(err, errUnknownKey) {
-		return payload, err
+	// All callers share a read. One that was under way may have missed the key; the one after it has not.
+	for again := 0; again < 2 && errors.Is(err, errUnknownKey); again++ {
+		if known, err = k.read(ctx); err != nil {
+			return nil, err
+		}
+		payload, err = known.Verify(purpose, text)
 	}
-	stale := time.NewTimer(k.freshFor())
-	defer stale.Stop()
-	select {
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-stale.C:
-	}
-	if known, err = k.all(ctx); err != nil {
-		return nil, err
-	}
-	return known.Verify(purpose, text)
-}
-
-// freshFor returns how long the keys that were read will not be read again.
-func (k *Keys) freshFor() time.Duration {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return time.Duration(min(max(k.readAtMs+freshForMs-k.nowMs(), 0), freshForMs)) * time.Millisecond
+	return payload, err
 }
 
 // Public returns the public keys, the newest first. Errors: those of [Keeper].
@@ -208,7 +192,13 @@ func (k *Keys) all(ctx context.Context) (*Public, error) {
 	if k.keeper == nil || readAtMs != 0 && nowMs >= readAtMs && nowMs < readAtMs+freshForMs {
 		return known, nil
 	}
+	return k.read(ctx)
+}
+
+// read reads the keys of all replicas. Callers at one time share a read.
+func (k *Keys) read(ctx context.Context) (*Public, error) {
 	reading := k.reads.DoChan("", func() (any, error) {
+		nowMs := k.nowMs()
 		kept, err := k.keeper.SigningKeys(context.WithoutCancel(ctx), MaxKeys)
 		if err != nil {
 			return nil, err

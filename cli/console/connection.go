@@ -179,6 +179,10 @@ func Explain(err error, now time.Time) string {
 	if !errors.As(err, &refused) {
 		return text
 	}
+	if refused.Recorded != nil {
+		// The last line says it with a time that people read faster.
+		text = strings.TrimSuffix(text, "; "+refused.Recorded.String())
+	}
 	lines := []string{text}
 	for _, fault := range refused.Faults {
 		if !strings.Contains(text, fault.Detail) {

@@ -13,8 +13,9 @@ const Prefix = "/kheish"
 // shaper writes the reply to a call whose path begins with /v1.
 type shaper func(next http.Handler, w http.ResponseWriter, r *http.Request)
 
-// Wrap returns a handler that serves the paths below [Prefix] by those of next without it.
-func Wrap(next http.Handler) http.Handler {
+// Wrap returns a handler that serves the paths below [Prefix] by those of next without it. When draining is
+// closed, held calls are answered with what there is.
+func Wrap(next http.Handler, draining <-chan struct{}) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path, found := strings.CutPrefix(r.URL.Path, Prefix+"/v1/")
 		if !found {
@@ -24,19 +25,27 @@ func Wrap(next http.Handler) http.Handler {
 		inner := r.Clone(r.Context())
 		inner.URL.Path = "/v1/" + path
 		inner.URL.RawPath = strings.TrimPrefix(r.URL.RawPath, Prefix)
-		shaperOf(r.Method, strings.Split(strings.TrimPrefix(inner.URL.EscapedPath(), "/v1/"), "/"))(next, w, inner)
+		shaperOf(draining, r.Method, strings.Split(strings.TrimPrefix(inner.URL.EscapedPath(), "/v1/"), "/"))(next, &prefixing{ResponseWriter: w}, inner)
 	})
 }
 
 // shaperOf returns what shapes the reply of a route of /v1.
-func shaperOf(method string, path []string) shaper {
+func shaperOf(draining <-chan struct{}, method string, path []string) shaper {
 	switch views := path[0] == "sessions" || path[0] == "runs"; {
+	case method == http.MethodPost && views && len(path) == 3 && path[2] == "questions":
+		return answerTyped
 	case method != http.MethodGet && views:
 		return shapeViews
 	case method != http.MethodGet:
 		return asItIs
 	case len(path) == 1 && path[0] == "sessions":
 		return shapeSessions
+	case len(path) == 1 && path[0] == "runs":
+		return shapeRuns
+	case len(path) == 1 && path[0] == "questions":
+		return shapeViews
+	case len(path) == 2 && path[0] == "runs":
+		return shapeRun(draining)
 	case len(path) == 1 && path[0] == "capabilities":
 		return showDocument(capabilities)
 	case len(path) == 1 && path[0] == "runtime":
@@ -56,6 +65,43 @@ func shaperOf(method string, path []string) shaper {
 }
 
 func asItIs(next http.Handler, w http.ResponseWriter, r *http.Request) { next.ServeHTTP(w, r) }
+
+// prefixing keeps what the replies of /v1 link to below [Prefix].
+type prefixing struct {
+	http.ResponseWriter
+	begun bool
+}
+
+// Unwrap lets http.ResponseController find the connection.
+func (p *prefixing) Unwrap() http.ResponseWriter { return p.ResponseWriter }
+
+// WriteHeader implements http.ResponseWriter.
+func (p *prefixing) WriteHeader(status int) {
+	p.begin()
+	p.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (p *prefixing) Write(text []byte) (int, error) {
+	p.begin()
+	return p.ResponseWriter.Write(text)
+}
+
+func (p *prefixing) begin() {
+	if p.begun {
+		return
+	}
+	p.begun = true
+	header := p.Header()
+	for i, link := range header["Link"] {
+		header["Link"][i] = strings.ReplaceAll(link, "</v1/", "<"+Prefix+"/v1/")
+	}
+	for i, location := range header["Location"] {
+		if strings.HasPrefix(location, "/v1/") {
+			header["Location"][i] = Prefix + location
+		}
+	}
+}
 
 // kept is a reply that was kept instead of sent.
 type kept struct {

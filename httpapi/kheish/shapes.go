@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 )
 
@@ -39,8 +40,14 @@ var runEvents = map[string]bool{
 	"output": true, "completed": true, "failed": true, "interrupted": true, "cancelled": true,
 }
 
+// The statuses of what waits.
+const (
+	statusApproval = "waiting_for_approval"
+	statusQuestion = "waiting_for_user_question"
+)
+
 // agentStatuses are the statuses of sessions that the clients know by another name.
-var agentStatuses = map[string]string{"waiting_for_user_question": "waiting_for_user_input", "ended": "completed"}
+var agentStatuses = map[string]string{statusQuestion: "waiting_for_user_input", "ended": "completed"}
 
 // decode reads a document of /v1 and keeps its numbers as they are written.
 func decode(text []byte) (any, bool) {
@@ -59,38 +66,40 @@ func encode(value any) []byte {
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n"))
 }
 
-// reshape sends the reply of a call, changed when it succeeded.
-func reshape(next http.Handler, w http.ResponseWriter, r *http.Request, change func(any) any) {
-	reply := ask(next, r)
-	body := reply.body.Bytes()
-	if reply.ok() {
-		if value, ok := decode(body); ok {
-			body = encode(change(value))
-		}
-	}
-	reply.send(w, body)
-}
+// shapeViews sends what /v1 replies, with the views in it as the clients read them.
+func shapeViews(next http.Handler, w http.ResponseWriter, r *http.Request) { ask(next, r).sendShown(w) }
 
-// shapeViews sends what /v1 replies. Only outputs with parts are changed.
-func shapeViews(next http.Handler, w http.ResponseWriter, r *http.Request) {
-	reply := ask(next, r)
-	body := reply.body.Bytes()
-	if reply.ok() && bytes.Contains(body, []byte(`"parts"`)) {
+// shownMarks are what a reply has in it that is shown in another way than on /v1.
+var shownMarks = [][]byte{[]byte(`"parts"`), []byte(`"response_schema"`), []byte(`"waiting_for_user_question"`)}
+
+// sendShown sends a reply with the views in it as the clients read them.
+func (k *kept) sendShown(w http.ResponseWriter) {
+	body := k.body.Bytes()
+	marked := func(mark []byte) bool { return bytes.Contains(body, mark) }
+	if k.ok() && slices.ContainsFunc(shownMarks, marked) {
 		if value, ok := decode(body); ok {
-			withoutParts(value)
+			show(value)
 			body = encode(value)
 		}
 	}
-	reply.send(w, body)
+	k.send(w, body)
 }
 
-// withoutParts takes the parts from the output records in a view, or in a list of views:
-// workers may put anything there, and the clients read a closed list of kinds.
-func withoutParts(value any) {
+// shownMembers are the members of a view, of a list and of an event that have views or questions in them.
+var shownMembers = []string{"items", "session", "run", "snapshot", "pending_questions", "request", "requests", "event"}
+
+// show changes a view, or a list of views, into what the clients read:
+//
+//   - output records have no parts: workers may put anything there, and the clients read a closed list
+//     of kinds;
+//   - a run that waits for approvals and answers waits for approval, because the clients look for
+//     approvals only then;
+//   - a request for a typed value has a question.
+func show(value any) {
 	switch value := value.(type) {
 	case []any:
 		for _, one := range value {
-			withoutParts(one)
+			show(one)
 		}
 	case map[string]any:
 		outputs, _ := value["outputs"].([]any)
@@ -99,29 +108,47 @@ func withoutParts(value any) {
 				delete(record, "parts")
 			}
 		}
-		for _, name := range []string{"items", "session", "run"} {
-			withoutParts(value[name])
+		if waitsForApprovals(value) && value["status"] == statusQuestion {
+			value["status"] = statusApproval
+			if agent, ok := value["agent"].(map[string]any); ok {
+				agent["status"] = statusApproval
+			}
+		}
+		showTyped(value)
+		for _, name := range shownMembers {
+			show(value[name])
 		}
 	}
 }
 
+// waitsForApprovals reports whether a view has open approvals: a list of them, or their count.
+func waitsForApprovals(view map[string]any) bool {
+	switch pending := view["pending_approvals"].(type) {
+	case []any:
+		return len(pending) > 0
+	case json.Number:
+		return pending != "0"
+	}
+	return false
+}
+
 // shapeSessions gives the sessions of a list the statuses that the clients know.
 func shapeSessions(next http.Handler, w http.ResponseWriter, r *http.Request) {
-	reshape(next, w, r, func(list any) any {
-		items, _ := list.([]any)
-		if page, ok := list.(map[string]any); ok {
-			items, _ = page["items"].([]any)
-		}
-		for _, one := range items {
+	reply := askWaitingFirst(next, r, "session_id")
+	body := reply.body.Bytes()
+	if list, ok := decode(body); ok && reply.ok() {
+		for _, one := range itemsOf(list) {
 			if session, ok := one.(map[string]any); ok {
+				show(session)
 				status, _ := session["status"].(string)
 				if known, ok := agentStatuses[status]; ok {
 					session["status"] = known
 				}
 			}
 		}
-		return list
-	})
+		body = encode(list)
+	}
+	reply.send(w, body)
 }
 
 // events returns all events of a list of /v1 that the clients know, and the reply that says why
@@ -144,6 +171,7 @@ func events(next http.Handler, r *http.Request) ([]any, *kept) {
 		}
 		for _, one := range entries {
 			if entry, ok := one.(map[string]any); ok && knownEvent(entry) && wholeEvent(entry) {
+				show(entry)
 				known = append(known, entry)
 			}
 		}
@@ -206,6 +234,6 @@ func shapeSessionEvents(next http.Handler, w http.ResponseWriter, r *http.Reques
 		reply.send(w, reply.body.Bytes())
 		return
 	}
-	withoutParts(view)
+	show(view)
 	reply.send(w, encode(map[string]any{"session": view, "daemon_outputs": fields["outputs"], "run_events": list}))
 }

@@ -81,7 +81,7 @@ func (s *streamWriter) FlushError() error {
 		if !reply.ok() || !ok {
 			continue // it is not kept any more
 		}
-		withoutParts(view)
+		show(view)
 		if _, err := s.ResponseWriter.Write(event(s.newest, "run_updated", map[string]any{"run": view})); err != nil {
 			return err
 		}
@@ -121,7 +121,7 @@ func (s *streamWriter) frame(frame []byte) []byte {
 		}
 		return event("", name, map[string]any{"skipped": 0, "reason": reason, "scope": s.scope, "skipped_is_estimate": true})
 	case "snapshot":
-		withoutParts(value)
+		show(value)
 		if s.scope == "run" {
 			return event(id, "run_updated", map[string]any{"run": value})
 		}

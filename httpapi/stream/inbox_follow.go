@@ -102,7 +102,7 @@ func (s *InboxSubscription) serve(ctx context.Context, to inboxRecipient) {
 	}
 	follower := &inboxFollower{inboxRecipient: to, inbox: s.inbox, scope: s.scope, awaited: s.first}
 	s.first = nil
-	if err := s.hub.follow(ctx, follower); err != nil && !errors.Is(err, errStopped) {
+	if err := s.hub.follow(ctx, follower); err != nil && !errors.Is(err, errStopped) && ctx.Err() == nil {
 		s.hub.logger.LogAttrs(ctx, slog.LevelError, "stream of the inbox", slog.String("error", err.Error()))
 	}
 }

@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"mime"
@@ -78,12 +79,13 @@ func (b *Bodies) decoder(into any, faults *refusal.Faults) func([]byte) error {
 }
 
 // Decode is [Bodies.Decode] for a face that judges the members itself: it looks at no required
-// members, and its first fault is the error.
+// members, ignores a byte order mark, and its first fault is the error.
 func Decode(w http.ResponseWriter, r *http.Request, maxBytes int64, into any) error {
 	if err := checkMediaType(r.Header); err != nil {
 		return err
 	}
 	return read(w, r, maxBytes, false, func(text []byte) error {
+		text = WithoutMark(text)
 		if err := document.Check(text); err != nil {
 			return err
 		}
@@ -119,6 +121,9 @@ func read(w http.ResponseWriter, r *http.Request, maxBytes int64, optional bool,
 	}
 	return heavy.Do(r.Context(), len(text), func() error { return decode(text) })
 }
+
+// WithoutMark returns a JSON text without the byte order mark that some systems put before UTF-8.
+func WithoutMark(text []byte) []byte { return bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")) }
 
 // unmarshal decodes a text that was checked whole, so names given twice need no second look.
 func unmarshal(text []byte, into any) error {

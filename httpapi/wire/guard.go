@@ -48,7 +48,9 @@ func (g *Guard) Check(r *http.Request) error {
 	case len(origins) == 0 && r.Header.Get("Sec-Fetch-Site") == "cross-site" && !slices.Contains(g.AnySite, r.URL.Path) && !g.opens(r):
 		return refusal.New(CodeOriginNotAllowed, "a web page of another site may not call this service without an Origin, "+
 			"not even to read; open the address by itself, or call it by fetch from an origin that --allowed-origin names")
-	case len(origins) == 0 || len(origins) == 1 && (g.shares(origins[0]) || ownOrigin(origins[0], r.Host)):
+	case len(origins) == 0 && r.Header.Get("Sec-Fetch-Site") == "same-site" && !reads(r):
+		return refusal.New(CodeOriginNotAllowed, "a web page of another port or host of this site may not change anything here without an Origin")
+	case len(origins) == 0 || len(origins) == 1 && (g.shares(origins[0]) || ownOrigin(origins[0], r)):
 		return nil
 	}
 	return refusal.New(CodeOriginNotAllowed, "the origin %.200q may not call this service, which was called as %.200q: "+
@@ -83,9 +85,17 @@ func (g *Guard) shares(origin string) bool {
 	return g.names(origin) || slices.Contains(g.Origins, AnyOrigin)
 }
 
-func ownOrigin(origin, host string) bool {
+// reads reports whether the method of a call changes nothing.
+func reads(r *http.Request) bool {
+	return r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
+}
+
+// ownOrigin reports whether an origin is that of the service as it was called. A service that ends TLS
+// itself has no page with http; behind a proxy, it cannot tell how its pages are loaded.
+func ownOrigin(origin string, r *http.Request) bool {
 	parsed, err := url.Parse(origin)
-	return err == nil && (parsed.Scheme == "http" || parsed.Scheme == "https") && strings.EqualFold(parsed.Host, host)
+	own := err == nil && (parsed.Scheme == "https" || parsed.Scheme == "http" && r.TLS == nil)
+	return own && strings.EqualFold(parsed.Host, r.Host)
 }
 
 // What a page of an allowed origin may send and read. They are the methods and headers of
@@ -96,7 +106,12 @@ var (
 		"Accept", "Authorization", "Cache-Control", "Content-Type", "Idempotency-Key",
 		"Last-Event-ID", "Prefer", ActorHeader, ViaHeader, RequestIDHeader,
 	}
-	readHeaders = []string{"Idempotency-Replayed", "Link", "Location", "Preference-Applied", "RateLimit", "RateLimit-Policy", "Retry-After", "WWW-Authenticate", "Warning", RequestIDHeader}
+	readHeaders = []string{
+		"Idempotency-Replayed", "Link", "Location", "Preference-Applied", "RateLimit", "RateLimit-Policy", "Retry-After",
+		"WWW-Authenticate", "Warning", RequestIDHeader,
+		// Of the dialects: the run that a reply shows, and what a call without an id decided.
+		"X-Run-Id", "X-Approval-Id", "X-Clarify-Id",
+	}
 )
 
 // preflightSeconds is how long a browser may remember the answer to a preflight.

@@ -21,7 +21,12 @@ func ProblemOf(err error) api.Problem {
 	var domain *refusal.Error
 	if errors.As(err, &domain) {
 		if info, known := infoOf(domain.Code); known {
-			problem := newProblem(info, domain.Detail, domain.Faults, domain.Recorded)
+			detail := domain.Detail
+			if domain.Recorded != nil {
+				// Many clients show nothing else of a problem.
+				detail += "; " + domain.Recorded.String()
+			}
+			problem := newProblem(info, detail, domain.Faults, domain.Recorded)
 			problem.PendingApproval, problem.Redemption = domain.Pending, domain.Redemption
 			problem.FirstKeptEventID = domain.FirstKeptEventID
 			return problem

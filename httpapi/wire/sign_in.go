@@ -104,7 +104,7 @@ func checkSameOrigin(r *http.Request) error {
 		if len(site) == 1 && site[0] == "same-origin" {
 			return nil
 		}
-	} else if origins := r.Header["Origin"]; len(origins) == 1 && ownOrigin(origins[0], r.Host) {
+	} else if origins := r.Header["Origin"]; len(origins) == 1 && ownOrigin(origins[0], r) {
 		return nil
 	}
 	return refusal.New(CodeOriginNotAllowed, "with a cookie, only pages of the service itself may change anything: "+

@@ -3,6 +3,7 @@ package wire_test
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"go/ast"
@@ -197,4 +198,45 @@ func TestShownIsAlwaysText(t *testing.T) {
 	require.Equal(t, "\ufffd", wire.Shown("\xff"))
 	long := wire.Shown(strings.Repeat("é", 300))
 	require.LessOrEqual(t, len(long), 210)
+}
+
+// A service that ends TLS itself has no pages without it.
+func TestOriginsWithoutTLSOfAServiceWithIt(t *testing.T) {
+	t.Parallel()
+	guard := &wire.Guard{}
+	for _, test := range []struct {
+		method, origin, site string
+		tls, allowed         bool
+	}{
+		{"POST", "https://127.0.0.1:4000", "", true, true},
+		{"POST", "http://127.0.0.1:4000", "", true, false},
+		{"GET", "http://127.0.0.1:4000", "", true, false},
+		{"POST", "http://127.0.0.1:4000", "same-origin", true, false},
+		{"POST", "http://127.0.0.1:4000", "", false, true},
+		{"POST", "https://127.0.0.1:4000", "", false, true}, // a proxy ends TLS
+		// A page of another port of this machine, which hides its origin.
+		{"POST", "", "same-site", false, false},
+		{"DELETE", "", "same-site", false, false},
+		{"GET", "", "same-site", false, true},
+		{"POST", "", "same-origin", false, true},
+		{"POST", "", "none", false, true},
+		{"POST", "", "", false, true},
+	} {
+		r := httptest.NewRequest(test.method, "/v1/runs", nil)
+		r.Host = "127.0.0.1:4000"
+		if test.tls {
+			r.TLS = &tls.ConnectionState{}
+		}
+		for name, value := range map[string]string{"Origin": test.origin, "Sec-Fetch-Site": test.site} {
+			if value != "" {
+				r.Header.Set(name, value)
+			}
+		}
+		err := guard.Check(r)
+		if test.allowed {
+			require.NoError(t, err, "%+v", test)
+		} else {
+			require.Equal(t, wire.CodeOriginNotAllowed, refusal.CodeOf(err), "%+v", test)
+		}
+	}
 }

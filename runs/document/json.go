@@ -126,6 +126,14 @@ func DigestOfCanonical(canonical []byte) string {
 // with a key of the service.
 const KeyedDigestPrefix = "hmac-sha256:"
 
+// WholeDigest returns a digest with the "sha256:" before its digits, which a caller may leave out.
+func WholeDigest(digest string) string {
+	if len(digest) == 2*sha256.Size {
+		return "sha256:" + digest
+	}
+	return digest
+}
+
 // ValidDigest reports whether a text has the form of a [Digest], or of a keyed one.
 func ValidDigest(digest string) bool {
 	const length = 64

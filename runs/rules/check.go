@@ -10,7 +10,7 @@ import (
 )
 
 // CheckMatch adds the faults of what a rule matches (docs/spec/v1.md#match), and sets empty
-// lists of m to nil so that they equal absent ones. The pointer at is the place of m in the
+// lists of m to nil so that they equal absent ones. It completes a digest without "sha256:". The pointer at is the place of m in the
 // caller's body. toolName is the tool of the rule, empty for all tools; ofSession says whether
 // the rule is bound to a session. Some members need one of these.
 func CheckMatch(m *api.RuleMatch, at, toolName string, ofSession bool, faults *refusal.Faults) {
@@ -40,8 +40,9 @@ func CheckMatch(m *api.RuleMatch, at, toolName string, ofSession bool, faults *r
 		faults.Add(at+"/tool_call_id", "needs a session_id")
 	}
 	faults.Text(at+"/tool_call_id", m.ToolCallID, api.MaxToolCallIDLength)
+	m.InputDigest = document.WholeDigest(m.InputDigest)
 	if m.InputDigest != "" && !document.ValidDigest(m.InputDigest) {
-		faults.Add(at+"/input_digest", "must be \"sha256:\" and 64 hexadecimal digits in lower case")
+		faults.Add(at+"/input_digest", "must be 64 hexadecimal digits in lower case, with or without \"sha256:\" before them")
 	}
 	CheckPatternKeys(at+"/pattern_keys", m.PatternKeys, faults)
 	checkMatchParams(m, at+"/params", faults)

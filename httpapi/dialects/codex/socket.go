@@ -211,7 +211,7 @@ func (s *socket) sentBefore(event *model.Event) bool {
 // fail ends the socket because of a failure of the service.
 func (s *socket) fail(err error) error {
 	s.ending, s.why = websocket.StatusTryAgainLater, "the service could not read what happened; reconnect and read the lists"
-	if s.face.Draining.Err() == nil {
+	if s.face.Draining.Err() == nil && s.ctx.Err() == nil {
 		s.face.Logger.LogAttrs(s.ctx, slog.LevelError, "codex socket", slog.String("error", err.Error()))
 	}
 	return errEnding

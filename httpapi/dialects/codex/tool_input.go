@@ -66,14 +66,14 @@ func toolInputSummary(count int) string {
 func questionsOf(request *api.UserQuestionRequest) []Question {
 	if request.ResponseSchema != nil {
 		wanted := typedQuestionOf(request)
-		return []Question{wanted.shown(request.Metadata)}
+		return []Question{wanted.shown(request)}
 	}
 	questions := make([]Question, len(request.Questions))
 	for i := range request.Questions {
 		asked := &request.Questions[i]
 		questions[i] = Question{
 			ID: asked.ID, Header: asked.Header, Question: asked.Question,
-			IsOther: flagged(request.Metadata, asked.ID, "isOther"), IsSecret: flagged(request.Metadata, asked.ID, "isSecret"),
+			IsOther: flagged(request.Metadata, asked.ID, "isOther"), IsSecret: secret(request, asked.ID, asked.Sensitive),
 		}
 		options := make([]Option, len(asked.Options))
 		for at, option := range asked.Options {
@@ -98,6 +98,12 @@ func flagged(metadata api.JSON, questionID, flag string) bool {
 		value = kit.Get(metadata, flag)
 	}
 	return document.Kind(value) == 't'
+}
+
+// secret reports whether the answer to a question must not be shown while it is typed: it is sensitive, or
+// the worker says so in the metadata.
+func secret(request *api.UserQuestionRequest, questionID string, sensitive bool) bool {
+	return request.Sensitive || sensitive || flagged(request.Metadata, questionID, "isSecret")
 }
 
 // toolInputDetails are the ids, the questions, and what the metadata adds to them. Of a

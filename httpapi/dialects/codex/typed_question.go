@@ -65,10 +65,10 @@ func choiceOf(option api.JSON) (choice, bool) {
 	return found, found.label != ""
 }
 
-func (t *typedQuestion) shown(metadata api.JSON) Question {
+func (t *typedQuestion) shown(request *api.UserQuestionRequest) Question {
 	shown := Question{
 		ID: t.id, Header: t.header, Question: t.question,
-		IsOther: flagged(metadata, t.id, "isOther"), IsSecret: flagged(metadata, t.id, "isSecret"),
+		IsOther: flagged(request.Metadata, t.id, "isOther"), IsSecret: secret(request, t.id, false),
 	}
 	options := make([]Option, len(t.choices))
 	for i, found := range t.choices {

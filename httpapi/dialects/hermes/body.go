@@ -58,9 +58,10 @@ func readBody(w http.ResponseWriter, r *http.Request, into any) error {
 		}
 		return refusal.New(api.CodeBadRequest, "the body could not be read to its end")
 	}
-	if jsontext.Value(text.Bytes()).IsValid(jsontext.AllowDuplicateNames(true)) {
+	body := wire.WithoutMark(text.Bytes())
+	if jsontext.Value(body).IsValid(jsontext.AllowDuplicateNames(true)) {
 		// What does not fit is no object, and has no members.
-		_ = json.Unmarshal(text.Bytes(), into, jsontext.AllowDuplicateNames(true))
+		_ = json.Unmarshal(body, into, jsontext.AllowDuplicateNames(true))
 	}
 	return nil
 }

@@ -87,9 +87,14 @@ func refuse(status int, text string) error {
 	return &kit.Error{Status: status, Body: failure{text}}
 }
 
-// refusalOf gives an error its status on /v1.
+// refusalOf gives an error its status on /v1. A missing or invalid credential is 403: clients take
+// a 401 as the end of their own sign-in and ask for a password that this service does not have.
 func refusalOf(err error) *kit.Error {
-	return kit.Refusal(err, func(detail string) any { return failure{detail} })
+	reply := kit.Refusal(err, func(detail string) any { return failure{detail} })
+	if reply.Status == http.StatusUnauthorized {
+		reply.Status = http.StatusForbidden
+	}
+	return reply
 }
 
 // faultsOf says what does not fit, without the pointers into a command that the caller

@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 )
@@ -82,6 +83,12 @@ func (f *Face) Actor(r *http.Request) (runs.Actor, error) {
 	actor, err := wire.Actor(r)
 	actor.Via = f.Via
 	return actor, err
+}
+
+// NewSessionID returns an id for a session that is made for the caller of a context, within the session
+// prefixes of its token.
+func NewSessionID(ctx context.Context) string {
+	return runs.SessionPrefixFor(auth.From(ctx)) + runs.NewID(runs.PrefixSession)
 }
 
 // Report logs a failure of the service, unless the client has gone, whose leaving may

@@ -2,6 +2,7 @@ package relay
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -31,25 +32,38 @@ func (f *face) answerRelay(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	sessionID := kit.Text(body.Get("sessionId"))
-	chat, err := f.answerableChat(r.Context(), sessionID)
+	sessionID, relayID := kit.Text(body.Get("sessionId")), wire.PathID(r, "relayId")
+	switch err := f.recordAnswer(r.Context(), sessionID, relayID, response, actor); {
+	case errors.Is(err, errUnknownSession), errors.Is(err, errUnknownRelay):
+		return f.refuseAnswer(w, r, sessionID, relayID, err)
+	case err != nil:
+		return err
+	}
+	return wire.Respond(w, r, http.StatusOK, struct {
+		Success bool `json:"success"`
+	}{true})
+}
+
+// recordAnswer decides about a relay of a chat. Errors: errUnknownSession, errUnknownRelay.
+func (f *face) recordAnswer(ctx context.Context, sessionID, relayID string, response api.JSON, actor runs.Actor) error {
+	chat, err := f.answerableChat(ctx, sessionID)
 	if err != nil {
 		return err
 	}
-	relay, err := f.OpenRequest(r.Context(), model.KindApproval, wire.PathID(r, "relayId"))
+	relay, err := f.OpenRequest(ctx, model.KindApproval, relayID)
 	if err != nil {
 		return err
 	}
 	late := kit.NoRequest
 	if relay != nil && relay.SessionID == sessionID {
-		err = f.decideRelay(r.Context(), relay, response, actor)
+		err = f.decideRelay(ctx, relay, response, actor)
 		late = kit.LateOf(err)
 	}
 	switch late {
 	case kit.NotLate:
 	case kit.NoRequest, kit.Settled:
 		// For this protocol the end of the run ends the session, and that goes first.
-		over, err := f.runIsOver(r.Context(), sessionID, chat.RunID)
+		over, err := f.runIsOver(ctx, sessionID, chat.RunID)
 		switch {
 		case err != nil:
 			return err
@@ -60,12 +74,7 @@ func (f *face) answerRelay(w http.ResponseWriter, r *http.Request) error {
 	case kit.RunOver, kit.NoRun, kit.SessionOver:
 		return errUnknownSession
 	}
-	if err != nil {
-		return err
-	}
-	return wire.Respond(w, r, http.StatusOK, struct {
-		Success bool `json:"success"`
-	}{true})
+	return err
 }
 
 // decideRelay gives the answer to the door. Anything without a truthy "approved" denies.

@@ -25,6 +25,7 @@ func (f *face) readObject(w http.ResponseWriter, r *http.Request) (kit.Object, e
 		}
 		return nil, errInvalidJSON
 	}
+	text = wire.WithoutMark(text)
 	if err := document.Check(text); err != nil {
 		if refusal.CodeOf(err) == api.CodeBadRequest {
 			return nil, errInvalidJSON

@@ -51,6 +51,8 @@ func (f *face) startChat(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	s := newChatStream(r.Context(), f, chat, stream.Begin(w, "text/event-stream", f.StreamWriteTimeout))
+	ended := f.followed.begin(chat.sessionID)
+	defer func() { ended(s.runOver && !s.readerGone) }()
 	defer f.closeIfLeft(r.Context(), s)
 	if s.connect() == nil {
 		subscription.Deliver(s.ctx, stream.From{}, s)
@@ -68,7 +70,7 @@ func (f *face) readChat(r *http.Request, body kit.Object) (*chat, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &chat{sessionID: runs.NewID(runs.PrefixSession), actor: actor}
+	c := &chat{sessionID: kit.NewSessionID(r.Context()), actor: actor}
 	c.state.RunID = runs.NewID(runs.PrefixRun)
 	switch document.Kind(body.Get("detached")) {
 	case 't':

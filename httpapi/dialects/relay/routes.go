@@ -32,6 +32,7 @@ type face struct {
 	agentID      string
 	alwaysPrefix bool
 	models       models
+	followed     *followedChats
 }
 
 // New returns the dialect, to be mounted beside /v1.
@@ -63,7 +64,7 @@ func newFace(services kit.Services, options Options) *face {
 	f := &face{
 		Face:    kit.Face{Services: services, Via: Via, Refuse: refusalOf},
 		agentID: cmp.Or(options.DefaultAgentID, model.DefaultAgentID), alwaysPrefix: options.AlwaysPrefix,
-		models: models{Models: []string{}},
+		models: models{Models: []string{}}, followed: newFollowedChats(),
 	}
 	if len(options.Models) > 0 {
 		f.models = models{Models: options.Models, Default: &options.Models[0], DefaultModel: &options.Models[0]}

@@ -27,7 +27,7 @@ type conversation struct {
 // conversationOf finds the run that a parent_id names. One that is unknown, or that is of
 // another agent, leaves the start a session of its own.
 func (f *face) conversationOf(ctx context.Context, parentID, agentID string) (*conversation, error) {
-	from := &conversation{sessionID: runs.NewID(runs.PrefixSession)}
+	from := &conversation{sessionID: kit.NewSessionID(ctx)}
 	if parentID == "" {
 		return from, nil
 	}

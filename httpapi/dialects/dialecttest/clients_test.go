@@ -1,0 +1,201 @@
+// What clients of all dialects need of a service, whatever the dialect.
+package dialecttest_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/codex"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/hermes"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/relay"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/timbal"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func allDialects(router chi.Router, services kit.Services) {
+	for _, mount := range []kit.Mount{hermes.Mount, codex.Mount, relay.New(relay.Options{}), timbal.New(timbal.Options{})} {
+		mount(router, services)
+	}
+}
+
+// withTokens serves all dialects to those who show a token.
+func withTokens(t *testing.T) (s *dialecttest.Service, token func(api.CreateTokenBody) dialecttest.Option) {
+	t.Helper()
+	store := dialecttest.SQLite(t)
+	keyring := auth.NewKeyring(auth.Options{
+		Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return time.Now().UnixMilli() },
+	})
+	s = dialecttest.Serve(t, store, allDialects, func(o *httpapi.Options) { o.Keyring = keyring })
+	return s, func(body api.CreateTokenBody) dialecttest.Option {
+		made, _, err := keyring.Create(t.Context(), &body, "user:test", "")
+		require.NoError(t, err)
+		return dialecttest.Header("Authorization", "Bearer "+made.Secret)
+	}
+}
+
+// The page of hermes' clients takes a 401 as the end of its own sign-in.
+func TestMissingAndUnknownCredentials(t *testing.T) {
+	t.Parallel()
+	s, _ := withTokens(t)
+	unknown := dialecttest.Header("Authorization", "Bearer holdpoint_nothing")
+	for path, method := range map[string]string{
+		"/api/approval/pending?session_id=s": http.MethodGet, "/api/approval/stream?session_id=s": http.MethodGet, "/api/approval/respond": http.MethodPost,
+		"/api/clarify/pending?session_id=s": http.MethodGet, "/api/clarify/stream?session_id=s": http.MethodGet, "/api/clarify/respond": http.MethodPost,
+	} {
+		for _, options := range [][]dialecttest.Option{nil, {unknown}} {
+			refused := s.Do(t, method, path, "", options...).Want(http.StatusForbidden)
+			require.NotEmpty(t, refused.TextAt("error"), path)
+			require.NotEmpty(t, refused.Header.Get("WWW-Authenticate"), path)
+		}
+	}
+	for path, method := range map[string]string{
+		"/api/sessions": http.MethodGet, "/api/approvals/x/decision": http.MethodPost, "/stream": http.MethodPost, "/run": http.MethodPost,
+		"/chat": http.MethodPost, "/models": http.MethodGet, "/v1/sessions": http.MethodGet,
+	} {
+		s.Do(t, method, path, "").Want(http.StatusUnauthorized)
+	}
+}
+
+// A chat client names no session, so its session is made where its token reaches.
+func TestTokensOfSessionPrefixesStartRuns(t *testing.T) {
+	t.Parallel()
+	s, token := withTokens(t)
+	bound := token(api.CreateTokenBody{Name: "bound", Role: api.RoleOperator, SessionPrefixes: []string{"web:", "other:"}})
+	for path, body := range map[string]string{
+		"/stream": `{"prompt":"go"}`, "/agents/coder/stream": `{"prompt":"go"}`, "/chat": `{"model":"m","messages":[{"role":"user","content":"go"}]}`,
+	} {
+		stream := s.Follow(t, http.MethodPost, path, body, bound)
+		first := stream.Frame()
+		require.Contains(t, []string{"", "connected"}, first.Event, first.Text)
+		stream.Leave()
+	}
+	sessions := s.Get(t, "/v1/sessions", bound).Want(http.StatusOK)
+	require.Equal(t, 3, sessions.Count())
+	for i := range 3 {
+		require.Regexp(t, "^web:session_", sessions.TextAt(i, "session_id"))
+	}
+	// The bounds hold: a run of others is not a parent, and nothing is made in its session.
+	admin := token(api.CreateTokenBody{Name: "all", Role: api.RoleAdmin})
+	foreign := s.Post(t, "/v1/runs", `{"session_id":"foreign","input":{}}`, admin).Want(http.StatusAccepted).TextAt("run_id")
+	s.Follow(t, http.MethodPost, "/stream", `{"prompt":"go","parent_id":"`+foreign+`"}`, bound).Frame()
+	require.Equal(t, 1, s.Get(t, "/v1/runs?session_id=foreign", admin).Count())
+	s.Post(t, "/stream", `{"parent_id":"`+foreign+`","resume":{}}`, bound).Want(http.StatusNotFound)
+}
+
+const mark = "\xef\xbb\xbf"
+
+func TestBodiesWithAByteOrderMark(t *testing.T) {
+	t.Parallel()
+	s := dialecttest.Serve(t, dialecttest.SQLite(t), allDialects)
+	for _, face := range []struct{ path, body string }{
+		{"/api/approval/respond", `{"session_id":"HERE","choice":"once","approval_id":"HANDLE"}`},
+		{"/api/approvals/HANDLE/decision", `{"decision":"accept"}`},
+		{"/run", `{"parent_id":"RUN","resume":{"HANDLE":{"type":"timbal.cancel"}}}`},
+	} {
+		run, handle := asks(t, s, "s-"+runs.NewID("x"), approval)
+		view := s.Get(t, "/v1/runs/"+run)
+		fill := replacer("HERE", view.TextAt("session_id"), "HANDLE", handle, "RUN", run)
+		reply := s.Post(t, fill(face.path), mark+fill(face.body))
+		require.Less(t, reply.Status, 300, "%s: %s", face.path, reply.Text)
+		require.NotEqual(t, "waiting_for_approval", s.Get(t, "/v1/runs/"+run).At("status"), face.path)
+	}
+	s.Post(t, "/chat", mark+`{"model":"m"}`).Is(http.StatusBadRequest, `{"error":"model and messages are required"}`)
+	s.Post(t, "/v1/runs", mark).Want(http.StatusBadRequest)
+}
+
+// A digest is taken with its prefix and without it, wherever a caller gives one.
+func TestDigestsWithoutTheirPrefix(t *testing.T) {
+	t.Parallel()
+	s := dialecttest.Serve(t, dialecttest.SQLite(t), allDialects)
+	run, _ := asks(t, s, "s", approval)
+	digest := s.Get(t, "/v1/runs/"+run).TextAt("pending_approvals", 0, "input_digest")
+	bare := digest[len("sha256:"):]
+	resolve := func(digest string) *dialecttest.Reply {
+		return s.Post(t, "/v1/runs/"+run+"/approvals", `{"resolutions":[{"request_id":"a","behavior":"allow","input_digest":"`+digest+`"}]}`)
+	}
+	require.Equal(t, "approval_changed", resolve("0000"+bare[4:]).TextAt("code"))
+	resolve(bare).Want(http.StatusAccepted)
+	rule := s.Post(t, "/v1/rules", `{"tool_name":"bash","match":{"input_digest":"`+bare+`"}}`).Want(http.StatusCreated)
+	require.Equal(t, digest, rule.TextAt("match", "input_digest"))
+	for _, wrong := range []string{bare[1:], "sha512:" + bare, "sha256:" + bare[1:] + "g"} {
+		s.Post(t, "/v1/rules", `{"tool_name":"bash","match":{"input_digest":"`+wrong+`"}}`).Want(http.StatusUnprocessableEntity)
+	}
+}
+
+// Pages of other origins read which run a reply shows, and what a call without an id decided.
+func TestHeadersOfDialectsAreReadByPages(t *testing.T) {
+	t.Parallel()
+	const inbox = "https://inbox.example"
+	s := dialecttest.Serve(t, dialecttest.SQLite(t), allDialects, func(o *httpapi.Options) { o.Origins = []string{inbox} })
+	origin := dialecttest.Header("Origin", inbox)
+	_, _ = asks(t, s, "approves", approval)
+	_, _ = asks(t, s, "answers", `"questions":[{"id":"q","questions":[{"id":"x","question":"X?"}]}]`)
+	run, _ := asks(t, s, "paused", approval)
+	for header, call := range map[string][2]string{
+		hermes.ApprovalIDHeader: {"/api/approval/respond", `{"session_id":"approves","choice":"once"}`},
+		hermes.ClarifyIDHeader:  {"/api/clarify/respond", `{"session_id":"answers","response":"yes"}`},
+		timbal.RunIDHeader:      {"/run", `{"parent_id":"` + run + `","resume":{}}`},
+	} {
+		reply := s.Post(t, call[0], call[1], origin).Want(http.StatusOK)
+		require.NotEmpty(t, reply.Header.Get(header))
+		require.Contains(t, reply.Header.Get("Access-Control-Expose-Headers"), header)
+	}
+}
+
+// The loser of a race reads who was faster, also where it shows nothing but the text of the problem.
+func TestLosersReadWhoDecided(t *testing.T) {
+	t.Parallel()
+	s := dialecttest.Serve(t, dialecttest.SQLite(t), allDialects)
+	run, _ := asks(t, s, "s", approval)
+	question, _ := asks(t, s, "q", `"questions":[{"id":"a","questions":[{"id":"x","question":"X?"}]}]`)
+	allow, answer := `{"resolutions":[{"request_id":"a","behavior":"allow"}]}`, `{"resolution":{"request_id":"a","declined":true}}`
+	for path, body := range map[string]string{"/v1/runs/" + run + "/approvals": allow, "/v1/runs/" + question + "/questions": answer} {
+		s.Post(t, path, body, dialecttest.Header("X-Actor", "mara"), dialecttest.Header("X-Via", "inbox")).Want(http.StatusAccepted)
+		for _, at := range []string{path, "/kheish" + path} {
+			late := s.Post(t, at, body).Want(http.StatusConflict)
+			require.Regexp(t, `; a was (allowed|declined) by mara at \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ, via api:inbox$`, late.TextAt("detail"))
+		}
+	}
+}
+
+// A client that lost its stream keeps a prompt until an answer is a 200.
+func TestRelaysOfALostStream(t *testing.T) {
+	t.Parallel()
+	store := dialecttest.SQLite(t)
+	first, second := dialecttest.Serve(t, store, allDialects), dialecttest.Serve(t, store, allDialects)
+	chat := first.Follow(t, http.MethodPost, "/chat", `{"model":"m","messages":[1]}`)
+	session := sessionOf(t, chat)
+	run := first.Get(t, "/v1/runs?session_id="+session).TextAt(0, "run_id")
+	fence := first.Post(t, "/v1/runs/"+run+"/claim", `{"worker_id":"w"}`).Want(http.StatusOK).TextAt("lease", "fence")
+	waiting := first.Post(t, "/v1/runs/"+run+"/suspend", `{"fence":"`+fence+`",`+
+		`"approvals":[{"id":"a","tool_call_id":"c","tool_name":"bash","input":{}},{"id":"b","tool_call_id":"d","tool_name":"bash","input":{}}]}`).Want(http.StatusOK)
+	handle := waiting.TextAt("run", "pending_approvals", 0, "handle")
+	other := waiting.TextAt("run", "pending_approvals", 1, "handle")
+	first.Post(t, "/v1/runs/"+run+"/approvals", `{"resolutions":[{"request_id":"a","behavior":"deny"}]}`).Want(http.StatusAccepted)
+	answer := func(s *dialecttest.Service, relay string) *dialecttest.Reply {
+		return s.Post(t, "/chat/relay/"+relay, `{"sessionId":"`+session+`","response":{"approved":true}}`)
+	}
+	answer(first, handle).Is(http.StatusNotFound, `{"error":"Relay not found"}`)
+
+	late := answer(second, handle).Want(http.StatusOK)
+	require.Equal(t, false, late.At("success"))
+	require.Equal(t, "denied", late.At("resolution", "outcome"))
+	second.Post(t, "/chat/relay/"+handle, `{"sessionId":"other","response":{"approved":true}}`).Is(http.StatusNotFound, `{"error":"Session not found"}`)
+	answer(second, other).Is(http.StatusOK, `{"success":true}`)
+	answer(second, other).Is(http.StatusNotFound, `{"error":"Relay not found"}`)
+	chat.Leave()
+	require.Eventually(t, func() bool { return answer(first, handle).Status == http.StatusOK }, time.Minute, 10*time.Millisecond)
+	require.Len(t, first.Get(t, "/v1/decisions").Want(http.StatusOK).Body, 2)
+}

@@ -1,0 +1,178 @@
+package kheish
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+)
+
+// typedQuestionID is the id of the one question that a request for a typed value is shown with.
+const typedQuestionID = "value"
+
+// showTyped gives a request for a typed value a question, because the clients show nothing else.
+// The choices are those of its payload, else the values of the enum of its schema.
+func showTyped(request map[string]any) {
+	schema, typed := request["response_schema"].(map[string]any)
+	if asked, _ := request["questions"].([]any); !typed || len(asked) > 0 {
+		return
+	}
+	payload, _ := request["payload"].(map[string]any)
+	kind, title := request["kind"], schema["title"]
+	values, listed := payload["options"].([]any)
+	items, several := schema["items"].(map[string]any)
+	several = several && schema["type"] == "array"
+	if !listed {
+		values, _ = schema["enum"].([]any)
+	}
+	if values == nil && several {
+		values, _ = items["enum"].([]any)
+	}
+	request["questions"] = []any{map[string]any{
+		"id": typedQuestionID, "header": firstText(payload["header"], title, kind, "Value"),
+		"question":     firstText(payload["question"], request["payload"], schema["description"], title, kind, "Which value?"),
+		"multi_select": several, "options": optionsOf(values),
+	}}
+}
+
+// optionsOf returns the choices of a typed question. The id of a text is the text itself, unless another
+// value has that JSON form; the id of any other value is its JSON form.
+func optionsOf(values []any) []any {
+	options, forms := make([]any, 0, len(values)), map[string]bool{}
+	for _, value := range values {
+		if _, text := value.(string); !text {
+			forms[string(encode(value))] = true
+		}
+	}
+	for _, value := range values {
+		option := map[string]any{}
+		if described, ok := value.(map[string]any); ok {
+			option["label"], option["description"] = described["label"], described["description"]
+			if value, ok = described["value"]; !ok {
+				value = described["label"]
+			}
+		}
+		id, text := value.(string)
+		if !text || forms[id] {
+			id = string(encode(value))
+		}
+		option["id"] = id
+		option["label"] = firstText(option["label"], value, id)
+		if description, _ := option["description"].(string); description == "" {
+			delete(option, "description")
+		}
+		options = append(options, option)
+	}
+	return options
+}
+
+// firstText returns the first value that is a text and not empty.
+func firstText(values ...any) string {
+	for _, value := range values {
+		if text, _ := value.(string); text != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// answerTyped sends an answer as it is, and where the question wants a typed value, as the values that the
+// answer can stand for, one after the other, until one is taken. What the service refuses changes nothing.
+func answerTyped(next http.Handler, w http.ResponseWriter, r *http.Request) {
+	// The service bounds what it reads of the body.
+	var text bytes.Buffer
+	r.Body = io.NopCloser(io.TeeReader(r.Body, &text))
+	reply := ask(next, r)
+	if wantsValue(reply) {
+		for _, body := range typedBodies(text.Bytes()) {
+			again := r.Clone(r.Context())
+			again.Body, again.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+			if reply = ask(next, again); !wantsValue(reply) {
+				break
+			}
+		}
+	}
+	reply.sendShown(w)
+}
+
+// wantsValue reports whether an answer was refused as one is that should be a value, or another value.
+func wantsValue(reply *kept) bool {
+	if reply.ok() {
+		return false
+	}
+	document, _ := decode(reply.body.Bytes())
+	problem, _ := document.(map[string]any)
+	code := problem["code"]
+	// A repeat with a key conflicts unless it is made of the value that was taken.
+	return code == "question_answer_empty" || code == "idempotency_conflict" || code == "invalid_request"
+}
+
+// typedBodies returns the bodies that give an answer to the one question of showTyped as a value.
+func typedBodies(text []byte) [][]byte {
+	document, _ := decode(wire.WithoutMark(text))
+	body, _ := document.(map[string]any)
+	resolution, _ := body["resolution"].(map[string]any)
+	answers, _ := resolution["answers"].([]any)
+	if _, given := resolution["value"]; given || len(answers) != 1 {
+		return nil
+	}
+	answer, _ := answers[0].(map[string]any)
+	if answer["question_id"] != typedQuestionID {
+		return nil
+	}
+	delete(resolution, "answers")
+	var bodies [][]byte
+	for _, value := range valuesOf(answer) {
+		resolution["value"] = value
+		bodies = append(bodies, encode(body))
+	}
+	return bodies
+}
+
+// valuesOf returns the values that an answer can stand for. A selected option is the value of its id; text is
+// text before it is JSON.
+func valuesOf(answer map[string]any) []any {
+	selected, _ := answer["selected_option_ids"].([]any)
+	freeform, _ := answer["freeform_answer"].(string)
+	if len(selected) == 0 {
+		if freeform == "" {
+			return nil
+		}
+		values := []any{freeform}
+		if value, ok := decodeWhole(freeform); ok {
+			values = append(values, value)
+		}
+		return values
+	}
+	list, plain := make([]any, len(selected)), true
+	for i, one := range selected {
+		id, _ := one.(string)
+		list[i] = id
+		if value, ok := decodeWhole(id); ok {
+			list[i], plain = value, false
+		}
+	}
+	var values []any
+	if len(list) == 1 {
+		values = append(values, list[0])
+	}
+	values = append(values, list)
+	if !plain {
+		// Texts that look like JSON.
+		if len(selected) == 1 {
+			values = append(values, selected[0])
+		}
+		values = append(values, selected)
+	}
+	return values
+}
+
+// decodeWhole reads a text that is one JSON value and nothing else.
+func decodeWhole(text string) (any, bool) {
+	if !json.Valid([]byte(text)) {
+		return nil, false
+	}
+	return decode([]byte(text))
+}

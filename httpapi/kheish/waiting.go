@@ -1,0 +1,128 @@
+package kheish
+
+import (
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+)
+
+// maxWaitingBytes bounds what is read of /v1 to put what waits before the rest of a list.
+const maxWaitingBytes = 16 << 20
+
+// itemsOf returns the items of a list, which may be in an envelope.
+func itemsOf(list any) []any {
+	if page, ok := list.(map[string]any); ok {
+		list = page["items"]
+	}
+	items, _ := list.([]any)
+	return items
+}
+
+// askWaitingFirst returns the reply to a list of sessions or runs, in which what waits stands first. The
+// clients read a list without pages once and look for nothing behind its end, so all that waits is in
+// it, however long the list of /v1 is. A list that is asked for in pages, or by status, stays as it is.
+func askWaitingFirst(next http.Handler, r *http.Request, key string) *kept {
+	reply := ask(next, r)
+	query := r.URL.Query()
+	list, decoded := decode(reply.body.Bytes())
+	items, whole := list.([]any)
+	paged := slices.ContainsFunc([]string{"limit", "page", "cursor", "status"}, query.Has)
+	if !reply.ok() || !decoded || !whole || paged {
+		return reply
+	}
+	if len(reply.header["Link"]) > 0 {
+		for _, status := range []string{statusApproval, statusQuestion} {
+			found, refused := withStatus(next, r, query, status)
+			if refused != nil {
+				return refused
+			}
+			items = append(items, found...)
+		}
+	}
+	slices.SortStableFunc(items, func(a, b any) int { return rank(a) - rank(b) })
+	seen, firsts := map[any]bool{}, items[:0]
+	for _, one := range items {
+		item, _ := one.(map[string]any)
+		if id := item[key]; !seen[id] {
+			seen[id] = true
+			firsts = append(firsts, one)
+		}
+	}
+	reply.body.Reset()
+	reply.body.Write(encode(firsts))
+	return reply
+}
+
+// rank sorts what waits for an approval before what waits for an answer, and both before the rest.
+func rank(one any) int {
+	item, _ := one.(map[string]any)
+	switch {
+	case item["status"] == statusApproval || waitsForApprovals(item):
+		return 0
+	case item["status"] == statusQuestion:
+		return 1
+	}
+	return 2
+}
+
+// withStatus returns what a list has with a status, or the reply that says why it could not be read.
+func withStatus(next http.Handler, r *http.Request, query url.Values, status string) (found []any, refused *kept) {
+	parameters := maps.Clone(query)
+	parameters.Set("status", status)
+	for size := 0; size < maxWaitingBytes; {
+		reply := askFor(next, r, r.URL.EscapedPath(), parameters)
+		list, decoded := decode(reply.body.Bytes())
+		if !reply.ok() || !decoded {
+			return nil, reply
+		}
+		found = append(found, itemsOf(list)...)
+		size += reply.body.Len()
+		link := strings.Join(reply.header["Link"], "")
+		_, link, _ = strings.Cut(link, "<")
+		link, _, _ = strings.Cut(link, ">")
+		following, err := url.Parse(link)
+		if link == "" || err != nil {
+			break
+		}
+		parameters = following.Query()
+	}
+	return found, nil
+}
+
+func shapeRuns(next http.Handler, w http.ResponseWriter, r *http.Request) {
+	askWaitingFirst(next, r, "run_id").sendShown(w)
+}
+
+// maxTries bounds how often a run is read again while the service says that it cannot answer now.
+const maxTries = 15
+
+// retryAfter is the time between two tries.
+const retryAfter = time.Second
+
+// shapeRun shows one run. The clients read it again and again until it is over, and give up at the first
+// 503. So it is held while the database does not answer, or while the caller has used up its quota, but not
+// when the service shuts down.
+func shapeRun(draining <-chan struct{}) shaper {
+	return func(next http.Handler, w http.ResponseWriter, r *http.Request) {
+		reply := ask(next, r)
+		for range maxTries {
+			if reply.status != http.StatusServiceUnavailable && reply.status != http.StatusTooManyRequests {
+				break
+			}
+			timer := time.NewTimer(retryAfter)
+			select {
+			case <-timer.C:
+				reply = ask(next, r)
+				continue
+			case <-draining:
+			case <-r.Context().Done():
+			}
+			timer.Stop()
+			break
+		}
+		reply.sendShown(w)
+	}
+}

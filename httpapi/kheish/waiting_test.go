@@ -1,0 +1,142 @@
+package kheish_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/kheish"
+)
+
+// The command line reads a list once. What waits is in it, however many sessions and runs are before it.
+func TestWhatWaitsComesFirst(t *testing.T) {
+	t.Parallel()
+	c := serveCLI(t)
+	for i := range api.MaxUnpaged + 1 {
+		c.Post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":"a-%04d"}`, i)).Want(http.StatusCreated)
+	}
+	run := c.waiting("waits", twoApprovals)
+	c.waiting("waits-too", oneQuestion)
+	require.NotContains(t, c.Get(t, "/v1/sessions").Text, `"waits"`)
+	list := c.Get(t, "/kheish/v1/sessions").Want(http.StatusOK)
+	require.Equal(t, "waits", list.At(0, "session_id"))
+	require.Equal(t, "waits-too", list.At(1, "session_id"))
+	require.Equal(t, api.MaxUnpaged+2, list.Count())
+	require.Regexp(t, `^</kheish/v1/sessions\?`, list.Header.Get("Link"))
+	next := strings.TrimPrefix(strings.Split(list.Header.Get("Link"), ">")[0], "<")
+	require.Equal(t, "a-1000", c.Get(t, next).Want(http.StatusOK).At("items", 0, "session_id"))
+	require.Equal(t, []pending{{"waits", run, "a1"}, {"waits", run, "a2"}}, c.approvalsList(""))
+
+	for i := range api.MaxUnpaged + 1 {
+		made := c.Post(t, "/v1/runs", fmt.Sprintf(`{"session_id":"many","run_id":"old-%04d","input":1}`, i)).Want(http.StatusAccepted)
+		c.Post(t, "/v1/runs/"+made.TextAt("run_id")+"/cancel", "").Want(http.StatusOK)
+	}
+	newest := c.waiting("many", twoApprovals)
+	resolved, runs, code := c.resolveAll(`"behavior":"allow"`, "")
+	require.Empty(t, code)
+	require.Equal(t, 4, resolved)
+	require.ElementsMatch(t, []string{run, newest}, runs)
+
+	made := c.Post(t, "/kheish/v1/runs", `{"session_id":"made","input":1}`).Want(http.StatusAccepted)
+	require.Equal(t, "/kheish/v1/runs/"+made.TextAt("run_id"), made.Header.Get("Location"))
+}
+
+// The clients look for approvals in runs that wait for approval.
+func TestAnApprovalBesideAQuestion(t *testing.T) {
+	t.Parallel()
+	c := serveCLI(t)
+	run := c.waiting("both", strings.TrimSuffix(twoApprovals, "}")+","+strings.TrimPrefix(oneQuestion, "{"))
+	require.Equal(t, "waiting_for_user_question", c.Get(t, "/v1/runs/"+run).At("status"))
+	require.Len(t, c.approvalsList(""), 2)
+	for _, path := range []string{"/v1/runs/" + run, "/v1/sessions/both"} {
+		require.Equal(t, "waiting_for_approval", c.Get(t, "/kheish"+path).At("status"), path)
+	}
+	require.Equal(t, "waiting_for_approval", c.Get(t, "/kheish/v1/sessions").At(0, "status"))
+	_, _, code := c.resolveAll(`"behavior":"allow"`, "")
+	require.Empty(t, code)
+	require.Equal(t, "waiting_for_user_question", c.Get(t, "/kheish/v1/runs/"+run).At("status"))
+}
+
+func TestTypedQuestionsAreShownAndAnswered(t *testing.T) {
+	t.Parallel()
+	c := serveCLI(t)
+	for i, test := range []struct{ schema, payload, shown, answer, value string }{
+		{`{"enum":["postgres","mysql"]}`, `{"question":"Which?"}`, `postgres`, `"selected_option_ids":["mysql"]`, `"mysql"`},
+		{`{"enum":[1,"1",2.50]}`, `{}`, `"1"`, `"selected_option_ids":["1"]`, `1`},
+		{`{"enum":[1,"1",2.50]}`, `{}`, `2.50`, `"selected_option_ids":["\"1\""]`, `"1"`},
+		{`{"type":"integer"}`, `"How many?"`, ``, `"freeform_answer":"7"`, `7`},
+		{`{"type":"string"}`, `{}`, ``, `"freeform_answer":"7"`, `"7"`},
+		{`{"type":"string"}`, `{"options":[{"label":"Blue","value":"b"},"red"]}`, `b`, `"selected_option_ids":["b"],"freeform_answer":null`, `"b"`},
+		{`{"type":"array","items":{"enum":["x","y"]},"minItems":1}`, `{}`, `x`, `"selected_option_ids":["x"]`, `["x"]`},
+		{`{"type":"array","items":{"enum":["x","y"]}}`, `{}`, `y`, `"selected_option_ids":["x","y"]`, `["x","y"]`},
+		{`{"type":"object"}`, `{}`, ``, `"freeform_answer":"{\"a\": 9007199254740991}"`, `{"a":9007199254740991}`},
+	} {
+		session := fmt.Sprintf("s%d", i)
+		run := c.waiting(session, `{"questions":[{"id":"q","kind":"ask","payload":`+test.payload+`,"response_schema":`+test.schema+`}]}`)
+		asked, code := get[[]pendingQuestion](c, "/v1/sessions/"+session+"/questions")
+		require.Empty(t, code)
+		require.Equal(t, "value", text(asked, 0, "request", "questions", 0, "id"))
+		require.NotEmpty(t, text(asked, 0, "request", "questions", 0, "question"))
+		if test.shown != "" {
+			var ids []string
+			for j := range list(asked, 0, "request", "questions", 0, "options") {
+				ids = append(ids, text(asked, 0, "request", "questions", 0, "options", j, "id"))
+			}
+			require.Contains(t, ids, test.shown)
+		}
+		all, code := get[[]pendingQuestion](c, "/v1/questions?session_id="+session)
+		require.Empty(t, code)
+		require.Equal(t, list(asked, 0, "request", "questions"), list(all, 0, "request", "questions"))
+		for _, path := range []string{"/v1/runs/" + run, "/v1/sessions/" + session} {
+			require.Contains(t, c.Get(t, "/kheish"+path).Want(http.StatusOK).Text, `"id":"value"`)
+		}
+		answer := `{"resolution":{"request_id":"q","answers":[{"question_id":"value",` + test.answer + `}],"declined":false}}`
+		for range 2 { // the same call again with its key
+			_, code = post[runView](c, "/v1/runs/"+run+"/questions", answer, "k")
+			require.Empty(t, code, test.answer)
+		}
+		_, code = post[runView](c, "/v1/runs/"+run+"/questions", answer, "")
+		require.Equal(t, "question_state_conflict", code)
+		require.Contains(t, c.Get(t, "/v1/runs/"+run).Text, `"value":`+test.value+`,`, test.answer)
+	}
+	run := c.waiting("unfit", `{"questions":[{"id":"q","response_schema":{"type":"integer"}}]}`)
+	_, code := post[runView](c, "/v1/runs/"+run+"/questions", `{"resolution":{"request_id":"q","answers":[{"question_id":"value","freeform_answer":"seven"}]}}`, "")
+	require.Equal(t, "invalid_request", code)
+	require.Equal(t, "waiting_for_user_question", c.Get(t, "/v1/runs/"+run).At("status"))
+}
+
+// "--wait" reads a run until it is over, and ends at the first 503.
+func TestAnOutageDoesNotEndTheWait(t *testing.T) {
+	t.Parallel()
+	for outage, want := range map[int]int{0: 200, 5: 200, 15: 200, 1000: 503} {
+		synctest.Test(t, func(t *testing.T) {
+			calls := 0
+			handler := kheish.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if calls++; calls <= outage {
+					w.WriteHeader(http.StatusServiceUnavailable)
+					return
+				}
+				_, _ = w.Write([]byte(`{"run_id":"r"}`))
+			}), nil)
+			reply := httptest.NewRecorder()
+			handler.ServeHTTP(reply, httptest.NewRequest(http.MethodGet, "/kheish/v1/runs/r", nil))
+			require.Equal(t, want, reply.Code)
+			require.Equal(t, min(outage+1, 16), calls)
+		})
+	}
+	draining := make(chan struct{})
+	close(draining)
+	calls := 0
+	reply := httptest.NewRecorder()
+	kheish.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		calls++
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}), draining).ServeHTTP(reply, httptest.NewRequest(http.MethodGet, "/kheish/v1/runs/r", nil))
+	require.Equal(t, 1, calls)
+}
