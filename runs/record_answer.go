@@ -161,6 +161,9 @@ func (w *workingCopy) routeAnswer(sessionID, requestID string) (*model.Run, erro
 	if run := w.clarificationAsking(requestID); run != nil {
 		return run, nil
 	}
+	if err := w.openOnCall(requestID, model.KindQuestion); err != nil {
+		return nil, err
+	}
 	request := w.newestInSession(requestID, model.KindQuestion)
 	if request != nil {
 		if run := w.run(request.RunID); run != nil && run.Kind == api.KindParentClarification {
