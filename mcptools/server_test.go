@@ -389,7 +389,7 @@ func TestAPlanIsShownAsText(t *testing.T) {
 		return call.Approval.Description
 	}
 	require.Equal(t, "In /srv\n\n# Plan\n1. ls", shown(`{"plan":"# Plan\n1. ls"}`, ""))
-	require.Equal(t, "In /srv\n\nof the file", shown(`{"plan_filename":"p.md"}`, "of the file"))
+	require.Equal(t, "In /srv\n\nof the file", shown(`{"plan_filename":"plan"}`, "of the file"))
 	require.Equal(t, "In /srv", shown(`{}`, ""))
 	long := shown(`{"plan":"`+strings.Repeat("ä", api.MaxTextLength)+`"}`, "")
 	require.LessOrEqual(t, len(long), api.MaxTextLength)

@@ -308,7 +308,8 @@ class CreateRun(TypedDict):
     content: NotRequired[Any]
     idempotency_key: NotRequired[str]
     input: NotRequired[Any]
-    kind: NotRequired[Literal['input']]
+    # `input` when absent. A `call` needs `suspend`.
+    kind: NotRequired[Literal['input', 'call']]
     metadata: NotRequired[dict[str, Any]]
     run_id: NotRequired[str]
     # A new session is made when absent.
@@ -636,7 +637,7 @@ class PendingQuestionView(TypedDict):
     requester_session_id: NotRequired[str]
     requester_tool_call_id: NotRequired[str]
     run_id: NotRequired[str]
-    run_kind: NotRequired[Literal['input', 'parent_clarification']]
+    run_kind: NotRequired[Literal['input', 'call', 'parent_clarification']]
     session_id: str
 
 
@@ -767,7 +768,7 @@ class RequestViewRequesterExcluded(TypedDict):
 
 
 class RequestViewRun(TypedDict):
-    kind: Literal['input', 'parent_clarification']
+    kind: Literal['input', 'call', 'parent_clarification']
     run_id: str
     status: Literal['queued', 'running', 'waiting_for_approval', 'waiting_for_user_question', 'completed', 'failed', 'interrupted', 'cancelled']
 
@@ -980,7 +981,7 @@ class RunView(TypedDict):
     # Why it failed or was cancelled.
     error: NotRequired[str]
     finished_at_ms: NotRequired[int]
-    kind: Literal['input', 'parent_clarification']
+    kind: Literal['input', 'call', 'parent_clarification']
     lease: NotRequired[Lease]
     metadata: NotRequired[dict[str, Any]]
     output: NotRequired[Any]
