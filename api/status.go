@@ -5,8 +5,11 @@ type RunKind string
 
 // The kinds of runs.
 const (
-	// KindInput is a run made by a caller's input, the only kind that a caller can make.
+	// KindInput is a run made by a caller's input.
 	KindInput RunKind = "input"
+	// KindCall is one call of an agent that waits for a person. It waits from the start next to
+	// its session's queue and takes no slot, so calls of one session are open at the same time.
+	KindCall RunKind = "call"
 	// KindParentClarification is a question of a child's run. It waits from the start, is
 	// never claimed, and takes no slot of its session.
 	KindParentClarification RunKind = "parent_clarification"

@@ -68,8 +68,8 @@ func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
 	if q.Status != "" && !model.KnownStatus(q.Status) {
 		return badQuery("status", "queued, running, waiting_for_approval, waiting_for_user_question, completed, failed, interrupted or cancelled")
 	}
-	if q.Kind != "" && q.Kind != api.KindInput && q.Kind != api.KindParentClarification {
-		return badQuery("kind", "input or parent_clarification")
+	if q.Kind != "" && q.Kind != api.KindInput && q.Kind != api.KindCall && q.Kind != api.KindParentClarification {
+		return badQuery("kind", "input, call or parent_clarification")
 	}
 	if q.After, err = runPosition(p.after, priority); err != nil {
 		return err

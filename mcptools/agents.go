@@ -41,7 +41,7 @@ func (w waitArgument) wait() (waitFor, error) {
 }
 
 const (
-	keySchema  = `{"type": "string", "description": "Names this call. Calling again with the same key finds the same request, also days later and after a restart."}`
+	keySchema  = `{"type": "string", "description": "Names this call. Until its decision was read, the same call with the same key finds the same request, also days later and after a restart. After that it asks again."}`
 	waitSchema = `{"type": "integer", "minimum": 0, "maximum": 86400, "description": "How long to wait for the decision; 45 by default. After that the status is pending: call check_decision with the run_id."}`
 
 	approvalSchema = `{
@@ -173,27 +173,27 @@ func (t *tools) addAgents(server *mcp.Server) {
 	addAsking(t, server, &mcp.Tool{
 		Name: requestApproval, Title: "Request approval",
 		Description: "Ask a person whether something may be done, before it is done. Go on only when status is allowed, and with the input of the answer.",
-	}, approvalSchema, func(ctx context.Context, arguments approvalArguments) (string, error) {
-		return t.raise(ctx, ask.Call{SessionID: t.SessionID, Key: arguments.Key, Approval: &api.ApprovalRequest{
+	}, approvalSchema, func(arguments approvalArguments) putting {
+		return putting{call: &ask.Call{SessionID: t.SessionID, Key: arguments.Key, Approval: &api.ApprovalRequest{
 			ToolName: arguments.ToolName, Input: arguments.Input, Description: arguments.Description, Reason: arguments.Reason,
 			ExpiresAfterMs: t.expiresAfterMs(), ExcludeRequester: t.ExcludeRequester,
-		}})
+		}}}
 	})
 	addAsking(t, server, &mcp.Tool{
 		Name: askUser, Title: "Ask a person",
 		Description: "Ask a person a question and get the answer.",
-	}, questionSchema, func(ctx context.Context, arguments questionArguments) (string, error) {
-		return t.raise(ctx, ask.Call{SessionID: t.SessionID, Key: arguments.Key, Question: t.question(arguments)})
+	}, questionSchema, func(arguments questionArguments) putting {
+		return putting{call: &ask.Call{SessionID: t.SessionID, Key: arguments.Key, Question: t.question(arguments)}}
 	})
 	addAsking(t, server, &mcp.Tool{
 		Name: checkDecision, Title: "Check a decision",
 		Description: "Look, or wait, whether an approval or a question that was pending is decided.",
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true},
-	}, checkSchema, func(_ context.Context, arguments checkArguments) (string, error) { return arguments.RunID, nil })
+	}, checkSchema, func(arguments checkArguments) putting { return putting{runID: arguments.RunID} })
 }
 
-// addAsking offers a tool that waits for a person. Its run is raised, or named, by handle.
-func addAsking[In interface{ wait() (waitFor, error) }](t *tools, server *mcp.Server, tool *mcp.Tool, schema string, handle func(context.Context, In) (runID string, err error)) {
+// addAsking offers a tool that waits for a person. handle says what it raises or looks at.
+func addAsking[In interface{ wait() (waitFor, error) }](t *tools, server *mcp.Server, tool *mcp.Tool, schema string, handle func(In) putting) {
 	tool.InputSchema = jsontext.Value(schema)
 	server.AddTool(tool, func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		var arguments In
@@ -204,7 +204,9 @@ func addAsking[In interface{ wait() (waitFor, error) }](t *tools, server *mcp.Se
 		if err != nil {
 			return failure(err), nil
 		}
-		return t.put(ctx, request, wait, func(ctx context.Context) (string, error) { return handle(ctx, arguments) })
+		p := handle(arguments)
+		p.wait = wait
+		return t.put(ctx, request, p)
 	})
 }
 

@@ -33,6 +33,8 @@ type Permission struct {
 	Behavior     api.Behavior `json:"behavior"`
 	UpdatedInput api.JSON     `json:"updatedInput,omitzero"`
 	Message      string       `json:"message,omitempty"`
+	// Told is the answer to a question in words, for an agent that takes no answer in its input.
+	Told string `json:"-"`
 }
 
 // addPermissionPrompt offers the tool that a coding agent is told to ask instead of the
@@ -67,21 +69,32 @@ func (t *tools) permit(ctx context.Context, request *mcp.CallToolRequest, argume
 	if t.SessionID == "" {
 		return permitted(Permission{Behavior: api.BehaviorDeny, Message: "holdpoint was given no session, so nothing was allowed: put one into the server's address, /mcp?session=…"})
 	}
-	return t.put(ctx, request, -1, func(ctx context.Context) (string, error) {
-		return t.raise(ctx, ask.Call{
-			SessionID: t.SessionID, Key: arguments.ToolUseID,
-			Approval: &api.ApprovalRequest{
-				ToolCallID: arguments.ToolUseID, ToolName: arguments.ToolName, Input: arguments.Input, ExpiresAfterMs: t.expiresAfterMs(),
-				ExcludeRequester: t.ExcludeRequester,
-			},
-		})
-	})
+	call, err := CallOf(ask.Call{
+		SessionID: t.SessionID, Key: arguments.ToolUseID,
+		Approval: &api.ApprovalRequest{
+			ToolCallID: arguments.ToolUseID, ToolName: arguments.ToolName, Input: arguments.Input, ExpiresAfterMs: t.expiresAfterMs(),
+			ExcludeRequester: t.ExcludeRequester,
+		},
+	}, "")
+	if err != nil {
+		return permitted(Permission{Behavior: api.BehaviorDeny, Message: "nothing was allowed: " + err.Error()})
+	}
+	return t.put(ctx, request, putting{wait: -1, call: &call})
 }
 
-// PermissionOf returns what a coding agent is told. Only an allowed call allows.
+// PermissionOf returns what a coding agent is told. Only an allowed call allows, and a question tool
+// only with its answer.
 func PermissionOf(decided *ask.Answer, err error) Permission {
 	if err != nil {
 		return Permission{Behavior: api.BehaviorDeny, Message: "holdpoint could not get a decision, so nothing was allowed: " + explain(err)}
+	}
+	if decided.Question != nil && decided.Outcome == api.OutcomeAnswered {
+		given := answersOf(decided)
+		answered, err := withAnswers(decided.Question, given)
+		if err != nil {
+			return Permission{Behavior: api.BehaviorDeny, Message: "nothing was allowed: " + err.Error()}
+		}
+		return Permission{Behavior: api.BehaviorAllow, UpdatedInput: answered, Told: told(decided.Resolution.ResolvedBy, given)}
 	}
 	if input, _, allowed := decided.Allowed(); allowed {
 		return Permission{Behavior: api.BehaviorAllow, UpdatedInput: input}
@@ -106,7 +119,9 @@ func sentence(decided *ask.Answer) string {
 		}
 		return "Denied" + by + reason
 	case decided.Outcome == api.OutcomeExpired:
-		return "Expired before anybody decided, so it was not allowed"
+		return "Denied: nobody decided in time"
+	case decided.Outcome == api.OutcomeDeclined:
+		return "The question was declined" + by + reason
 	case decided.Outcome == api.OutcomeCancelled:
 		return "Withdrawn" + by + " before anybody decided, so it was not allowed" + reason
 	case decided.Ended != "":

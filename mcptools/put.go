@@ -18,10 +18,19 @@ type asked struct {
 	RunID string `json:"run_id"`
 }
 
+// putting is how a call is put before people.
+type putting struct {
+	// wait is for how long the call waits; negative for as long as it takes, 0 only looks.
+	wait waitFor
+	// call is what is raised; nil for a look at the run runID.
+	call  *ask.Call
+	runID string
+}
+
 // put puts a call before people, and answers with what was decided or with the way in which this
 // client waits for it: a task where it knows tasks, a form for the person at it where that person
-// may decide, else a call that is held. A wait of 0 only looks.
-func (t *tools) put(ctx context.Context, request *mcp.CallToolRequest, wait waitFor, raise func(context.Context) (string, error)) (*mcp.CallToolResult, error) {
+// may decide, else a call that is held.
+func (t *tools) put(ctx context.Context, request *mcp.CallToolRequest, p putting) (*mcp.CallToolResult, error) {
 	tool := request.Params.Name
 	runID, dismissed, err := t.resume(ctx, request)
 	if refused := new(refusedError); errors.As(err, &refused) {
@@ -30,43 +39,67 @@ func (t *tools) put(ctx context.Context, request *mcp.CallToolRequest, wait wait
 	if err != nil {
 		return nil, err
 	}
-	if runID == "" {
-		if runID, err = raise(ctx); err != nil {
-			if ctx.Err() != nil && runID != "" && tool != checkDecision {
-				err = errors.Join(err, t.withdraw(ctx, runID)) // it may be raised all the same
+	for {
+		raised := &raisedCall{runID: runID, release: func() {}}
+		switch {
+		case runID != "":
+		case p.call == nil:
+			raised.runID = p.runID
+		default:
+			if raised, err = t.raise(ctx, request, *p.call); err != nil {
+				if ctx.Err() != nil && raised.runID != "" {
+					err = errors.Join(err, t.withdraw(ctx, raised.runID)) // it may be raised all the same
+				}
+				raised.release()
+				return show(tool, nil, err), nil
 			}
-			return show(tool, nil, err), nil
+		}
+		result, again, err := t.answer(ctx, request, p, raised, dismissed)
+		raised.release()
+		if !again || runID != "" || p.call == nil {
+			return result, err
 		}
 	}
+}
+
+// answer answers a call that is raised. It reports whether its decision is another call's, so that
+// it must be raised again.
+func (t *tools) answer(ctx context.Context, request *mcp.CallToolRequest, p putting, raised *raisedCall, dismissed bool) (result *mcp.CallToolResult, again bool, err error) {
+	tool := request.Params.Name
 	awaiting, stop := ctx, func() {}
-	if t.Signer != nil && wait != 0 {
-		reading, err := t.waits.readers[tool](ctx, runID)
+	if t.Signer != nil && p.wait != 0 {
+		reading, err := t.waits.readers[tool](ctx, raised.runID)
 		switch {
 		case err != nil:
 			// The call is held, through an outage too.
 		case reading.Result != nil:
-			return reading.Result, nil
+			return reading.Result, reading.Spent, nil
 		case over(reading.Run.Status):
 		case tasks.Declared(request):
-			return nil, t.waits.Park(ctx, request, tool, reading)
+			return nil, false, t.waits.Park(ctx, request, tool, reading)
 		case !dismissed:
 			forms := t.waits.Forms(ctx, reading.Run, request.ClientCapabilities())
 			if len(forms) > 0 && request.ProtocolVersion() >= tasks.Revision {
-				state, err := t.waits.State(request, asked{runID})
+				state, err := t.waits.State(request, asked{raised.runID})
 				if err != nil {
-					return nil, err
+					return nil, false, err
 				}
-				return &mcp.CallToolResult{InputRequests: forms, RequestState: state}, nil
+				return &mcp.CallToolResult{InputRequests: forms, RequestState: state}, false, nil
 			}
 			awaiting, stop = t.dialog(ctx, request.Session, reading.Run, forms)
 		}
 	}
 	defer stop()
-	decided, err := t.asker.Await(awaiting, runID, wait.duration())
-	if err != nil && ctx.Err() != nil && tool != checkDecision {
-		err = errors.Join(err, t.withdraw(ctx, runID))
+	var decided *ask.Answer
+	if raised.await != nil {
+		decided, err = raised.await(awaiting)
+	} else {
+		decided, err = t.asker.Await(awaiting, raised.runID, p.wait.duration())
 	}
-	return show(tool, decided, err), nil
+	if err != nil && ctx.Err() != nil && p.call != nil {
+		err = errors.Join(err, t.withdraw(ctx, raised.runID))
+	}
+	return show(tool, decided, err), err == nil && decided.Again(), nil
 }
 
 // inputRequired is the result of a call that asks the person at the client. That of the SDK has a
@@ -151,12 +184,34 @@ func (t *tools) dialog(ctx context.Context, session *mcp.ServerSession, run *api
 	}
 }
 
-// raise puts a call before people, or finds the one with its key.
-func (t *tools) raise(ctx context.Context, call ask.Call) (runID string, err error) {
+// raisedCall is a call that is before people.
+type raisedCall struct {
+	runID string
+	// await waits for the decision of a call that is held; nil for one that stays open by itself.
+	await   func(context.Context) (*ask.Answer, error)
+	release func()
+}
+
+// raise puts a call before people, or finds the one with its key. What a permission prompt asks is
+// held while this process waits for it: when that ends, the prompt is withdrawn. A model comes back
+// to the other tools, and a client to a task or a form.
+func (t *tools) raise(ctx context.Context, request *mcp.CallToolRequest, call ask.Call) (*raisedCall, error) {
 	if call.SessionID == "" && call.Key != "" {
 		call.Key = t.Principal + "\x00" + call.Key
 	}
-	return t.asker.Raise(ctx, call)
+	forms := t.Signer != nil && asksPeople(request.ClientCapabilities()) && request.ProtocolVersion() >= tasks.Revision
+	if request.Params.Name != permissionPrompt || forms || t.Signer != nil && tasks.Declared(request) {
+		raised, err := t.asker.Raise(ctx, call)
+		if raised == nil {
+			raised = &ask.Raised{}
+		}
+		return &raisedCall{runID: raised.RunID, release: func() {}}, err
+	}
+	held, err := t.asker.RaiseHeld(ctx, call)
+	if held == nil {
+		return &raisedCall{release: func() {}}, err
+	}
+	return &raisedCall{runID: held.RunID, await: held.Await, release: held.Release}, err
 }
 
 // withdraw takes back what a call asked that its client has cancelled. What was asked by one whose
@@ -204,7 +259,7 @@ func (t *tools) reader(tool string) Reader {
 		case decided.Run.Status == api.StatusCancelled || decided.Run.Status == api.StatusInterrupted:
 			reading.Message = sentence(decided)
 		case decided.Outcome != "" || decided.Ended != "":
-			reading.Result = show(tool, decided, nil)
+			reading.Result, reading.Spent = show(tool, decided, nil), decided.Spent
 		}
 		return reading, nil
 	}

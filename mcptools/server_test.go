@@ -4,9 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/stretchr/testify/require"
@@ -166,16 +168,17 @@ func TestAPromptIsDecidedOnceAndForAll(t *testing.T) {
 	want := `{"behavior":"allow","updatedInput":{"command":"touch b"}}`
 	require.Equal(t, want, answer())
 
-	// A new process is asked the same: nobody is asked again.
-	require.Equal(t, want, s.prompt(s.agent(), touch)())
-	// The same id for something else is no permission, and neither is it another's session.
-	require.Contains(t, s.prompt(s.agent(), `{"tool_name":"Bash","input":{"command":"rm -rf /"},"tool_use_id":"toolu_1"}`)(),
-		`{"behavior":"deny","message":"holdpoint could not get a decision, so nothing was allowed: the key was used for a different call`)
+	// The decision was read, so the id is spent: the same call asks anew, and so does another one.
+	for _, arguments := range []string{touch, `{"tool_name":"Bash","input":{"command":"rm -rf /"},"tool_use_id":"toolu_1"}`} {
+		again := s.prompt(s.agent(), arguments)
+		s.decide(s.pending(), api.ApprovalResolution{Behavior: api.BehaviorDeny, Reason: "not again"})
+		require.JSONEq(t, `{"behavior":"deny","message":"Denied by ada: not again"}`, again())
+	}
 	other := s.prompt(s.connect(mcptools.Options{For: mcptools.ForAgents, SessionID: "other", AgentID: "coder"}), touch)
 	s.decide(s.pending(), api.ApprovalResolution{Behavior: api.BehaviorDeny, Reason: "not there"})
 	require.JSONEq(t, `{"behavior":"deny","message":"Denied by ada: not there"}`, other())
 
-	// Its run is over, so the session is free.
+	// Its run is over with the reading.
 	run, err := s.person.GetRun(t.Context(), open.RunID)
 	require.NoError(t, err)
 	require.Equal(t, api.StatusCompleted, run.Status)
@@ -192,7 +195,7 @@ func TestWhatIsNotAllowedIsDeniedWithTheReason(t *testing.T) {
 	s := newScene(t)
 	{ // expired
 		agent := s.connect(mcptools.Options{For: mcptools.ForAgents, SessionID: "e", AgentID: "a", ExpiresAfter: time.Millisecond})
-		require.JSONEq(t, `{"behavior":"deny","message":"Expired before anybody decided, so it was not allowed"}`, s.prompt(agent, touch)())
+		require.JSONEq(t, `{"behavior":"deny","message":"Denied: nobody decided in time"}`, s.prompt(agent, touch)())
 	}
 	{ // cancelled
 		answer := s.prompt(s.agent(), touch)
@@ -227,58 +230,171 @@ func TestWhatIsNotAllowedIsDeniedWithTheReason(t *testing.T) {
 	}
 }
 
-// TestADecisionAboutSomethingElseIsNoPermission lets a worker take the run of a call that
-// waits for its turn and raise another one under its id.
+// TestADecisionAboutSomethingElseIsNoPermission makes a run as a call would, of which the metadata
+// says one thing and the request another.
 func TestADecisionAboutSomethingElseIsNoPermission(t *testing.T) {
 	s := newScene(t)
 	worker := s.service.Connect()
-	busy, err := worker.CreateRun(t.Context(), client.CreateRunParams{SessionID: "work", RunID: "busy", AgentID: "coder", Claim: &api.ClaimOptions{WorkerID: "w"}})
-	require.NoError(t, err)
 	asker := ask.Asker{Client: worker, AgentID: "coder"}
-	runID, err := asker.Raise(t.Context(), ask.Call{SessionID: "work", Key: "toolu_1", Approval: &api.ApprovalRequest{ToolName: "Bash", Input: api.JSON(`{"command":"wipe"}`)}})
+	wipe := ask.Call{SessionID: "elsewhere", Key: "toolu_1", Approval: &api.ApprovalRequest{ToolName: "Bash", Input: api.JSON(`{"command":"wipe"}`)}}
+	raised, err := asker.Raise(t.Context(), wipe)
 	require.NoError(t, err)
-	_, err = worker.CompleteRun(t.Context(), "busy", busy.Claim.Lease.Fence, nil)
-	require.NoError(t, err)
-	claim, err := worker.ClaimRun(t.Context(), runID, api.ClaimOptions{WorkerID: "thief"})
+	model, err := worker.GetRun(t.Context(), raised.RunID)
 	require.NoError(t, err)
 	harmless := api.ApprovalRequest{ID: "approval", ToolCallID: "toolu_1", ToolName: "Bash", Input: api.JSON(`{"command":"ls"}`)}
-	_, err = worker.Suspend(t.Context(), runID, claim.Lease.Fence, api.Suspension{Approvals: []api.ApprovalRequest{harmless}})
+	_, err = worker.CreateRun(t.Context(), client.CreateRunParams{
+		SessionID: "work", RunID: "forged", AgentID: "coder", Kind: api.KindCall, Metadata: model.Metadata,
+		Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{harmless}},
+	})
 	require.NoError(t, err)
-	s.decide(s.pending(), api.ApprovalResolution{Behavior: api.BehaviorAllow})
-	require.Contains(t, s.prompt(s.agent(), `{"tool_name":"Bash","input":{"command":"wipe"},"tool_use_id":"toolu_1"}`)(),
-		`"behavior":"deny","message":"holdpoint could not get a decision, so nothing was allowed: what was decided is not what was asked`)
+	_, err = s.person.ResolveRunApprovals(t.Context(), "forged", client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{{RequestID: "approval", Behavior: api.BehaviorAllow}}})
+	require.NoError(t, err)
+	_, err = asker.Await(t.Context(), "forged", 0)
+	require.ErrorIs(t, err, ask.ErrForeign)
 }
 
-// TestADeadProcessHoldsNobodyUp leaves runs behind at each point at which a process can be
-// killed; the call that comes next in the session ends them.
-func TestADeadProcessHoldsNobodyUp(t *testing.T) {
+// TestCallsOfOneSessionAreOpenAtTheSameTime: also beside a run that a worker holds, and in any order.
+func TestCallsOfOneSessionAreOpenAtTheSameTime(t *testing.T) {
 	s := newScene(t)
-	dead := ask.Asker{Client: s.service.Connect(), AgentID: "coder"}
-	call := func(key string) ask.Call {
-		return ask.Call{SessionID: "work", Key: key, Approval: &api.ApprovalRequest{ToolName: "Bash", Input: api.JSON(`{"key":"` + key + `"}`)}}
+	_, err := s.service.Connect().CreateRun(t.Context(), client.CreateRunParams{SessionID: "work", RunID: "busy", AgentID: "coder", Claim: &api.ClaimOptions{WorkerID: "w"}})
+	require.NoError(t, err)
+	agent := s.agent()
+	answers := map[string]func() string{}
+	for _, command := range []string{"one", "two", "three"} {
+		answers[command] = s.prompt(agent, `{"tool_name":"Bash","input":{"command":"`+command+`"},"tool_use_id":"`+command+`"}`)
 	}
-	for _, key := range []string{"asked", "never asked"} {
-		_, err := dead.Raise(t.Context(), call(key))
+	open := map[string]api.PendingApprovalView{}
+	require.Eventually(t, func() bool {
+		page, err := s.person.ListApprovals(t.Context(), client.PendingListParams{SessionID: "work"})
+		if err == nil {
+			for _, one := range page.Items {
+				open[one.Request.ToolCallID] = one
+			}
+		}
+		return len(open) == 3
+	}, time.Minute, 5*time.Millisecond)
+	for _, command := range []string{"three", "one", "two"} {
+		s.decide(open[command], api.ApprovalResolution{Behavior: api.BehaviorAllow})
+		require.Equal(t, `{"behavior":"allow","updatedInput":{"command":"`+command+`"}}`, answers[command]())
+	}
+}
+
+// TestADecisionIsHandedOutOnce: of two processes that wait for one call, one is told allow, and the
+// other one asks anew. A decision that nobody has read is there for a repeat.
+func TestADecisionIsHandedOutOnce(t *testing.T) {
+	s := newScene(t)
+	first, second := s.prompt(s.agent(), touch), s.prompt(s.agent(), touch)
+	told := make(chan string, 2)
+	for _, answer := range []func() string{first, second} {
+		go func() { told <- answer() }()
+	}
+	s.decide(s.pending(), api.ApprovalResolution{Behavior: api.BehaviorAllow})
+	require.Contains(t, <-told, `"behavior":"allow"`)
+	s.decide(s.pending(), api.ApprovalResolution{Behavior: api.BehaviorDeny, Reason: "once"})
+	require.Contains(t, <-told, `Denied by ada: once`)
+
+	dead := ask.Asker{Client: s.service.Connect(), AgentID: "coder"}
+	call := ask.Call{SessionID: "work", Key: "k", Approval: &api.ApprovalRequest{ToolName: "Bash", Input: api.JSON(`{}`)}}
+	raised, err := dead.Raise(t.Context(), call)
+	require.NoError(t, err)
+	require.False(t, raised.Joined)
+	s.decide(s.pending(), api.ApprovalResolution{Behavior: api.BehaviorAllow})
+	again, err := dead.Raise(t.Context(), call)
+	require.NoError(t, err)
+	require.Equal(t, raised.RunID, again.RunID)
+	decided, err := dead.Await(t.Context(), again.RunID, 0)
+	require.NoError(t, err)
+	_, _, allowed := decided.Allowed()
+	require.True(t, allowed)
+	require.False(t, decided.Spent)
+	late, err := dead.Await(t.Context(), again.RunID, 0)
+	require.NoError(t, err)
+	require.True(t, late.Spent)
+
+	// However often a gateway uses an id again, the call that is open is found.
+	seen := map[string]bool{raised.RunID: true}
+	for range 9 {
+		next, err := dead.Raise(t.Context(), call)
+		require.NoError(t, err)
+		require.False(t, next.Joined)
+		require.False(t, seen[next.RunID])
+		seen[next.RunID] = true
+		joined, err := dead.Raise(t.Context(), call)
+		require.NoError(t, err)
+		require.Equal(t, ask.Raised{RunID: next.RunID, Joined: true}, *joined)
+		s.decide(s.pending(), api.ApprovalResolution{Behavior: api.BehaviorDeny})
+		_, err = dead.Await(t.Context(), next.RunID, 0)
 		require.NoError(t, err)
 	}
-	answer := s.prompt(s.agent(), touch)
-	for _, input := range []string{`{"key":"asked"}`, `{"key":"never asked"}`, `{"command":"touch a"}`} {
-		open := s.pending()
-		require.JSONEq(t, input, string(open.Request.Input))
-		s.decide(open, api.ApprovalResolution{Behavior: api.BehaviorAllow})
-		if input == `{"key":"asked"}` {
-			s.nothingPending()
-		}
+}
+
+// TestAnAgentsQuestionIsAQuestion: the answer goes back in the input, and declined is a denial.
+func TestAnAgentsQuestionIsAQuestion(t *testing.T) {
+	s := newScene(t)
+	const asked = `{"tool_name":"AskUserQuestion","tool_use_id":"toolu_q","input":{"questions":[
+		{"question":"Which library?","header":"Library","multiSelect":false,"options":[{"label":"date-fns","description":"small"},{"label":"luxon","description":"zones","preview":"DateTime.now()"}]},
+		{"question":"Which checks?","header":"Checks","multiSelect":true,"options":[{"label":"lint","description":""},{"label":"test","description":""}]}]}}`
+	pendingQuestion := func() api.PendingQuestionView {
+		var open []api.PendingQuestionView
+		require.Eventually(t, func() bool {
+			page, err := s.person.ListQuestions(t.Context(), client.PendingListParams{SessionID: "work"})
+			if err == nil {
+				open = page.Items
+			}
+			return len(open) == 1
+		}, time.Minute, 5*time.Millisecond)
+		return open[0]
 	}
-	require.Contains(t, answer(), `"allow"`)
-	// What a dead process had asked is still there for the one that asks again.
-	runID, err := dead.Raise(t.Context(), call("never asked"))
+	answer := s.prompt(s.agent(), asked)
+	open := pendingQuestion()
+	require.Equal(t, "DateTime.now()", open.Request.Questions[0].Options[1].Preview)
+	require.True(t, open.Request.Questions[1].MultiSelect)
+	_, err := s.person.AnswerRunQuestion(t.Context(), open.RunID, client.AnswerQuestionParams{Resolution: api.UserQuestionResolution{
+		RequestID: open.Request.ID, Answers: []api.UserQuestionAnswer{
+			{QuestionID: "q1", FreeformAnswer: "none"}, {QuestionID: "q2", SelectedOptionIDs: []string{"o1", "o2"}},
+		},
+	}})
 	require.NoError(t, err)
-	decided, err := dead.Await(t.Context(), runID, 0)
+	var told struct {
+		Behavior string `json:"behavior"`
+		Input    struct {
+			Questions []any             `json:"questions"`
+			Answers   map[string]string `json:"answers"`
+		} `json:"updatedInput"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(answer()), &told))
+	require.Equal(t, "allow", told.Behavior)
+	require.Len(t, told.Input.Questions, 2)
+	require.Equal(t, map[string]string{"Which library?": "none", "Which checks?": "lint, test"}, told.Input.Answers)
+
+	answer = s.prompt(s.agent(), asked)
+	open = pendingQuestion()
+	_, err = s.person.AnswerRunQuestion(t.Context(), open.RunID, client.AnswerQuestionParams{Resolution: api.UserQuestionResolution{
+		RequestID: open.Request.ID, Declined: true, Justification: "ask later",
+	}})
 	require.NoError(t, err)
-	_, edited, allowed := decided.Allowed()
-	require.True(t, allowed)
-	require.False(t, edited)
+	require.JSONEq(t, `{"behavior":"deny","message":"The question was declined by ada: ask later"}`, answer())
+
+	for _, input := range []string{`{}`, `{"questions":[]}`, `{"questions":"x"}`, `{"questions":[{"question":" "}]}`} {
+		require.Contains(t, s.prompt(s.agent(), `{"tool_name":"AskUserQuestion","input":`+input+`}`)(), `"behavior":"deny"`, input)
+	}
+}
+
+// TestAPlanIsShownAsText: as much of it as a description takes.
+func TestAPlanIsShownAsText(t *testing.T) {
+	t.Parallel()
+	shown := func(input, file string) string {
+		call, err := mcptools.CallOf(ask.Call{Approval: &api.ApprovalRequest{ToolName: "ExitPlanMode", Input: api.JSON(input), Description: "In /srv"}}, file)
+		require.NoError(t, err)
+		return call.Approval.Description
+	}
+	require.Equal(t, "In /srv\n\n# Plan\n1. ls", shown(`{"plan":"# Plan\n1. ls"}`, ""))
+	require.Equal(t, "In /srv\n\nof the file", shown(`{"plan_filename":"plan"}`, "of the file"))
+	require.Equal(t, "In /srv", shown(`{}`, ""))
+	long := shown(`{"plan":"`+strings.Repeat("ä", api.MaxTextLength)+`"}`, "")
+	require.LessOrEqual(t, len(long), api.MaxTextLength)
+	require.True(t, utf8.ValidString(long))
+	require.Contains(t, long, "The plan goes on in the input.")
 }
 
 func TestACancelledCallIsWithdrawnAndOneOfALostConnectionIsNot(t *testing.T) {

@@ -45,6 +45,8 @@ type Reading struct {
 	Result *mcp.CallToolResult
 	// Message says in words why there is no result, of a run that is over.
 	Message string
+	// Spent: the decision had been read before.
+	Spent bool
 }
 
 // Reader reads the runs of one tool, and takes them on where they need it. It does not wait.

@@ -190,8 +190,10 @@ func TestACallParksAsATask(t *testing.T) {
 	require.Equal(t, task.TaskID, other.ask(takesTask, "permission_prompt", touch, nil).TaskID)
 	s.decide(s.pending(), api.ApprovalResolution{Behavior: api.BehaviorDeny, Reason: "no"})
 	require.JSONEq(t, `{"behavior":"deny","message":"Denied by ada: no"}`, r.task(takesTask, "tasks/get", task.TaskID).Result.Content[0].Text)
-	// What is decided already needs no task.
-	require.Equal(t, "complete", r.ask(takesTask, "permission_prompt", touch, nil).ResultType)
+	// What was read is spent. What is decided and was not read needs no task.
+	require.NotEqual(t, task.TaskID, r.ask(takesTask, "permission_prompt", touch, nil).TaskID)
+	s.decide(s.pending(), api.ApprovalResolution{Behavior: api.BehaviorDeny, Reason: "no"})
+	require.Equal(t, "complete", other.ask(takesTask, "permission_prompt", touch, nil).ResultType)
 
 	task = r.ask(takesTask, "request_approval", deploy, nil)
 	s.pending()

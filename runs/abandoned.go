@@ -48,7 +48,10 @@ func (c *CancelAbandoned) decide(w *workingCopy) (Reply, error) {
 				effect.DueAtMs = lookAgainMs
 				return reply, nil
 			}
-			const reason = "the worker that asked is gone"
+			reason := "the worker that asked is gone"
+			if run.Kind == api.KindCall {
+				reason = "the agent that asked is gone"
+			}
 			w.cancelRun(run, reason, Actor{Name: api.ResolvedBySystem, Via: api.ViaWorker}, reason)
 		}
 	}

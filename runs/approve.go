@@ -8,7 +8,7 @@ import (
 )
 
 // ResolveApprovals decides open approvals of one run, all or none. The run is RunID, or, when
-// that is empty, the active run of SessionID.
+// that is empty, the active run of SessionID, or its call that has the approval open.
 //
 // Reply: Run, or Replayed. Errors: invalid_request, invalid_idempotency_key, and those of
 // docs/spec/v1.md#order-for-approvals, in that order.

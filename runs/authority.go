@@ -189,7 +189,7 @@ func (c *authorized) ownsWhatEnds(w *workingCopy) bool {
 	}
 	for _, run := range w.state.Runs {
 		active := w.session != nil && run.RunID == w.session.ActiveRunID
-		asks := run.Kind == api.KindParentClarification && !model.Terminal(run.Status)
+		asks := !model.TakesSlot(run.Kind) && !model.Terminal(run.Status)
 		if (active || asks) && run.SessionID == w.state.SessionID && run.Principal != c.caller.Principal {
 			return false
 		}

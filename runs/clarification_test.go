@@ -60,7 +60,7 @@ func TestOpenClarification(t *testing.T) {
 		"requester_project_ids":["p1"],"requester_channel_ids":["c1"],"parent_project_ids":["p2"],"parent_channel_ids":["c2"],
 		"request":`+body+`
 	}`, pending.QuestionView())
-	session := model.SessionRecord{Session: *h.states["p"].Session, Active: h.record("busy"), Clarifications: []model.PendingRequest{pending}}
+	session := model.SessionRecord{Session: *h.states["p"].Session, Active: h.record("busy"), Besides: []model.PendingRequest{pending}}
 	view := session.View()
 	require.Equal(t, api.StatusRunning, view.Status)
 	require.Equal(t, 1, view.PendingCount)

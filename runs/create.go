@@ -12,12 +12,15 @@ import (
 // CreateRun creates a run in a session, and the session when it does not exist
 // (docs/spec/v1.md#create-a-run).
 //
+// A run of [api.KindCall] waits next to the queue: it needs Suspend, and neither waits for other
+// runs of its session nor holds them up.
+//
 // Reply: Run, and Claim when the caller holds a lease afterwards: with Claim, unless Suspend
 // without Hold ended the lease (it does not when rules settle everything). Or Existing or
 // Replayed, which set ReplayRunID and leave Run nil. Errors: invalid_request;
 // invalid_idempotency_key; idempotency_conflict; id_conflict; session_ended; session_busy
-// (Inline); run_not_claimable (Claim or Suspend while another run is active or queued);
-// queue_full (MaxQueuedRuns are queued, or MaxQueuedBytes).
+// (Inline); run_not_claimable (Claim or Suspend while another run is active or queued, not of a
+// call); queue_full (MaxQueuedRuns are queued or, of a call, open, or MaxQueuedBytes).
 type CreateRun struct {
 	SessionID string // made when empty
 	RunID     string // made when empty
@@ -84,6 +87,7 @@ func (c *CreateRun) Needs() Needs {
 	if c.runIDGiven {
 		needs.ChosenRunID = c.RunID
 	}
+	needs.CountCalls = c.Kind == api.KindCall
 	if c.Suspend != nil {
 		needs.Rules, needs.RuleDigests = len(c.Suspend.Approvals) > 0, c.suspending.inputDigests
 	}
@@ -104,8 +108,11 @@ func (c *CreateRun) prepare(newID IDSource) error {
 	faults.OptionalID("/run_id", c.RunID)
 	faults.OptionalID("/agent_id", c.AgentID)
 	faults.OptionalID("/parent_run_id", c.ParentRunID)
-	if c.Kind != "" {
-		faults.Add("/kind", "must be %q", api.KindInput)
+	switch {
+	case c.Kind != "" && c.Kind != api.KindCall:
+		faults.Add("/kind", "must be %q or %q", api.KindInput, api.KindCall)
+	case c.Kind == api.KindCall && c.Suspend == nil:
+		faults.Add("/suspend", "is required for a call")
 	}
 	if c.Input == nil {
 		faults.Add("/input", "is required")
@@ -163,7 +170,7 @@ func (c *CreateRun) prepare(newID IDSource) error {
 	if c.SessionID == "" {
 		c.SessionID, c.sessionMade = c.SessionPrefix+newID(PrefixSession), true
 	}
-	c.Kind = api.KindInput
+	c.Kind = cmp.Or(c.Kind, api.KindInput)
 	c.preview = textPreview(given)
 	return nil
 }
@@ -279,6 +286,9 @@ func (c *CreateRun) admit(w *workingCopy) error {
 	if w.session.EndedAtMs != 0 {
 		return refusal.New(api.CodeSessionEnded, "session %s has ended", c.SessionID)
 	}
+	if c.Kind == api.KindCall {
+		return w.checkCalls(c.Suspend)
+	}
 	if active := w.activeRun(); active != nil {
 		w.expireDue(active)
 	}
@@ -314,7 +324,11 @@ func (c *CreateRun) checkQueueBytes(w *workingCopy) error {
 // startAtOnce claims or suspends the new run in the same transaction
 // (docs/spec/v1.md#claim-and-suspend-on-creation).
 func (c *CreateRun) startAtOnce(w *workingCopy, run *model.Run) (Reply, error) {
-	w.startRun(run)
+	if run.Kind == api.KindCall {
+		w.startCall(run)
+	} else {
+		w.startRun(run)
+	}
 	if c.Claim != nil {
 		w.grantLease(run, c.Claim.WorkerID, c.Principal, c.Claim.LeaseMs)
 	}

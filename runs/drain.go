@@ -14,7 +14,7 @@ type DrainSession struct {
 
 // Needs implements Command.
 func (c *DrainSession) Needs() Needs {
-	return Needs{SessionID: c.SessionID, UnfinishedRuns: c.payload.Ended, UnfinishedClarifications: !c.payload.Ended}
+	return Needs{SessionID: c.SessionID, UnfinishedRuns: c.payload.Ended, UnfinishedBesides: !c.payload.Ended}
 }
 
 func (c *DrainSession) prepare(IDSource) error { return nil }

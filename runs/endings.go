@@ -17,21 +17,21 @@ const DrainChunk = 100
 const DrainBytes = 4 << 20
 
 // drainFirst ends the first part of what the payload says, and hands the rest to an effect. It
-// reports whether it declined a clarification.
-func (w *workingCopy) drainFirst(p drainPayload) (declined bool) {
-	next, declined := w.drain(&p)
+// reports whether it ended a run that takes no slot.
+func (w *workingCopy) drainFirst(p drainPayload) (ended bool) {
+	next, ended := w.drain(&p)
 	if next != nil {
 		w.enqueueEffect(&model.Effect{
 			SessionID: w.session.SessionID, EffectID: model.EffectID(api.EffectDrainSession, p.ID), RunID: next.RunID,
 			Kind: api.EffectDrainSession, TargetSessionID: w.session.SessionID, Payload: document.Encode(p),
 		})
 	}
-	return declined
+	return ended
 }
 
 // drain ends up to DrainChunk runs, of those that were loaded whole, and returns the oldest one that is left, nil when there is
-// none. It reports whether it declined a clarification.
-func (w *workingCopy) drain(p *drainPayload) (next *model.Run, declined bool) {
+// none. It reports whether it ended a run that takes no slot.
+func (w *workingCopy) drain(p *drainPayload) (next *model.Run, ended bool) {
 	list := slices.DeleteFunc(w.unfinished(), func(run *model.Run) bool { return !p.ends(run) })
 	whole := slices.IndexFunc(list, func(run *model.Run) bool { return w.state.LeftOut[run.RunID] })
 	if whole < 0 {
@@ -48,14 +48,41 @@ func (w *workingCopy) drain(p *drainPayload) (next *model.Run, declined bool) {
 			}
 		}
 	}
-	declined = w.declineClarifications(list, p)
+	ended = w.declineClarifications(list, p)
 	if p.Ended {
 		w.cancelRuns(list, p)
+	} else {
+		ended = w.interruptCalls(list, p) || ended
 	}
 	if len(rest) == 0 {
-		return nil, declined
+		return nil, ended
 	}
-	return rest[0], declined
+	return rest[0], ended
+}
+
+// interruptCalls ends the calls of a session that was interrupted. It reports whether there was
+// one.
+func (w *workingCopy) interruptCalls(list []*model.Run, p *drainPayload) (found bool) {
+	for _, run := range list {
+		if run.Kind != api.KindCall {
+			continue
+		}
+		w.expireDue(run)
+		if !model.Terminal(run.Status) {
+			found = true
+			w.interruptRun(run, p.Reason, Actor{Name: p.Actor})
+		}
+	}
+	return found
+}
+
+// interruptRun ends a run that an interrupt stops, with its open requests.
+func (w *workingCopy) interruptRun(run *model.Run, reason string, actor Actor) {
+	w.settleRequests(run, w.openRequests(run.RunID), api.Resolution{
+		Outcome: api.OutcomeCancelled, Reason: reason, ResolvedBy: actor.Name, ViaPrincipal: actor.ViaPrincipal, Via: api.ViaInterrupt,
+	})
+	run.Error = reason
+	w.finishRun(run, api.StatusInterrupted, model.LeaseRevoked, api.EventInterrupted, reasonEvent{api.EventInterrupted, reason})
 }
 
 // cancelRuns cancels runs of a session that has ended.
@@ -71,7 +98,7 @@ func (w *workingCopy) cancelRuns(list []*model.Run, p *drainPayload) {
 
 // ends reports whether the payload is about a run.
 func (p *drainPayload) ends(run *model.Run) bool {
-	return p.Ended || run.Kind == api.KindParentClarification && run.FirstEventID <= p.LastEventID
+	return p.Ended || !model.TakesSlot(run.Kind) && run.FirstEventID <= p.LastEventID
 }
 
 // why returns the text that is recorded with what ends.

@@ -237,7 +237,9 @@ func lessOf(state *runs.State, needs runs.Needs) *runs.State {
 		}
 	}
 	keepOldest(needs.UnfinishedRuns, func(*model.Run) bool { return true })
-	keepOldest(needs.UnfinishedClarifications, func(run *model.Run) bool { return run.Kind == api.KindParentClarification })
+	for _, kind := range []api.RunKind{api.KindParentClarification, api.KindCall} {
+		keepOldest(needs.UnfinishedBesides, func(run *model.Run) bool { return run.Kind == kind })
+	}
 	for key := range state.Requests {
 		if needs.Clarifications && slices.Contains(needs.SessionRequestIDs, key.RequestID) {
 			keep(key.RunID)

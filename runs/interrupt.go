@@ -6,9 +6,9 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// InterruptSession interrupts the session's active run and declines the clarifications that
-// wait in it (docs/spec/v1.md#interrupt-a-session). Queued runs stay. Where many clarifications
-// wait, an effect declines the rest.
+// InterruptSession interrupts the session's active run and its calls, and declines the
+// clarifications that wait in it (docs/spec/v1.md#interrupt-a-session). Queued runs stay. Where
+// many calls or clarifications wait, an effect ends the rest.
 //
 // Reply: Session, Interrupted. Errors: session_not_found, invalid_request.
 type InterruptSession struct {
@@ -21,7 +21,7 @@ type InterruptSession struct {
 
 // Needs implements Command.
 func (c *InterruptSession) Needs() Needs {
-	return Needs{SessionID: c.SessionID, UnfinishedClarifications: true}
+	return Needs{SessionID: c.SessionID, UnfinishedBesides: true}
 }
 
 func (c *InterruptSession) actedBy() string { return c.Actor.Name }
@@ -38,7 +38,7 @@ func (c *InterruptSession) decide(w *workingCopy) (Reply, error) {
 	if w.session == nil {
 		return Reply{}, refusal.UnknownSession(c.SessionID)
 	}
-	declined := w.drainFirst(drainPayload{
+	ended := w.drainFirst(drainPayload{
 		ID: c.drainID, LastEventID: w.session.LastEventID, Reason: c.Reason, Actor: c.Actor.Name,
 	})
 	run := w.activeRun()
@@ -46,12 +46,8 @@ func (c *InterruptSession) decide(w *workingCopy) (Reply, error) {
 		w.expireDue(run)
 	}
 	if run == nil || model.Terminal(run.Status) {
-		return Reply{Session: w.session, Interrupted: declined}, nil
+		return Reply{Session: w.session, Interrupted: ended}, nil
 	}
-	w.settleRequests(run, w.openRequests(run.RunID), api.Resolution{
-		Outcome: api.OutcomeCancelled, Reason: c.Reason, ResolvedBy: c.Actor.Name, ViaPrincipal: c.Actor.ViaPrincipal, Via: api.ViaInterrupt,
-	})
-	run.Error = c.Reason
-	w.finishRun(run, api.StatusInterrupted, model.LeaseRevoked, api.EventInterrupted, reasonEvent{api.EventInterrupted, c.Reason})
+	w.interruptRun(run, c.Reason, c.Actor)
 	return Reply{Session: w.session, Interrupted: true}, nil
 }

@@ -35,14 +35,14 @@ type Needs struct {
 	// UnfinishedRuns loads the oldest DrainChunk+1 runs of the session that are not terminal, of
 	// DrainBytes at most and one run more. That one is among State.LeftOut.
 	UnfinishedRuns bool
-	// UnfinishedClarifications loads the oldest DrainChunk+1 of them that are parent
-	// clarifications, bounded in the same way.
-	UnfinishedClarifications bool
+	// UnfinishedBesides loads the oldest DrainChunk+1 of them that are calls, and as many parent
+	// clarifications: the runs that take no slot. Both are bounded in the same way.
+	UnfinishedBesides bool
 	// Clarifications loads every parent clarification of the session that is not terminal.
 	Clarifications bool
-	// CountQueue loads State.Queued, CountClarifications State.OpenClarifications, and
-	// CountMailbox State.Mailbox.
-	CountQueue, CountClarifications, CountMailbox bool
+	// CountQueue loads State.Queued, CountCalls State.OpenCalls, CountClarifications
+	// State.OpenClarifications, and CountMailbox State.Mailbox.
+	CountQueue, CountCalls, CountClarifications, CountMailbox bool
 	// MessageID loads that message of the session.
 	MessageID string
 	// RunMessages loads the messages for the run RunID that are not acknowledged.

@@ -24,6 +24,15 @@ func (w *workingCopy) startRun(run *model.Run) {
 	w.emit(run, api.EventStarted, plainEvent{api.EventStarted})
 }
 
+// startCall starts a call. It takes no slot.
+func (w *workingCopy) startCall(run *model.Run) {
+	run.QueuedAhead = 0
+	w.moveRun(run, api.StatusRunning)
+	run.StartedAtMs = w.nowMs
+	run.ClaimableAtMs = w.nowMs
+	w.emit(run, api.EventStarted, plainEvent{api.EventStarted})
+}
+
 // makeSession creates the session, without an AgentID of the default agent. Its row is inserted with
 // the change.
 func (w *workingCopy) makeSession(session model.Session) {

@@ -161,6 +161,9 @@ func (w *workingCopy) routeAnswer(sessionID, requestID string) (*model.Run, erro
 	if run := w.clarificationAsking(requestID); run != nil {
 		return run, nil
 	}
+	if err := w.openOnCall(requestID, model.KindQuestion); err != nil {
+		return nil, err
+	}
 	request := w.newestInSession(requestID, model.KindQuestion)
 	if request != nil {
 		if run := w.run(request.RunID); run != nil && run.Kind == api.KindParentClarification {
@@ -179,4 +182,28 @@ func (w *workingCopy) routeAnswer(sessionID, requestID string) (*model.Run, erro
 	default:
 		return nil, refusal.New(api.CodeRunStateConflict, "session %s has no run that waits for an answer", sessionID)
 	}
+}
+
+// onCallError says that a call by the session's route is about the request of a run that takes no
+// slot, whose rows were not loaded.
+type onCallError struct{ runID string }
+
+func (e *onCallError) Error() string { return "the request is of run " + e.runID }
+
+// openOnCall returns the error by which the command is decided again when an open request of that
+// id is one of a call of the session, else nil.
+func (w *workingCopy) openOnCall(requestID string, kind model.RequestKind) error {
+	for key, row := range w.state.Requests {
+		if key.RequestID != requestID || row.SessionID != w.state.SessionID || w.session != nil && key.RunID == w.session.ActiveRunID {
+			continue
+		}
+		request := w.request(key.RunID, key.RequestID)
+		if request.Kind != kind || !request.Open() {
+			continue
+		}
+		if run := w.run(key.RunID); run == nil || run.Kind == api.KindCall {
+			return &onCallError{key.RunID}
+		}
+	}
+	return nil
 }

@@ -93,7 +93,7 @@ func (r *Remembered) Committed() {
 		state.Runs, state.Requests, state.Messages, r.shown, r.mail = nil, nil, nil, nil, nil
 	}
 	state.LeftOut = nil
-	state.Queued, state.OpenClarifications, state.Mailbox = nil, nil, nil
+	state.Queued, state.OpenCalls, state.OpenClarifications, state.Mailbox = nil, nil, nil, nil
 	state.Records, state.Effects, state.Rules, state.RuleCounts, state.Tokens, state.NameCounts = nil, nil, nil, nil, nil, nil
 }
 

@@ -17,8 +17,8 @@ import (
 // through it, so that all have the same checks in the same order
 // (docs/spec/v1.md#order-of-checks).
 type resolution struct {
-	// sessionID is used when runID is empty: approvals are then for the active run, an answer
-	// for the run that [workingCopy.routeAnswer] finds.
+	// sessionID is used when runID is empty: approvals are then for the active run, or for the call
+	// that has the request open, an answer for the run that [workingCopy.routeAnswer] finds.
 	sessionID, runID string
 	approvals        []ApprovalDecision
 	// approvalsAt is the JSON pointer of the approvals in the caller's body; empty when the
@@ -109,10 +109,23 @@ func (r *resolution) route(w *workingCopy) (*model.Run, error) {
 		return w.routeAnswer(r.sessionID, r.answers[0].RequestID)
 	}
 	active := w.activeRun()
+	if active != nil {
+		w.expireDue(active)
+	}
+	for i := range r.approvals {
+		id := r.approvals[i].RequestID
+		if active != nil {
+			if ofActive := w.request(active.RunID, id); ofActive != nil && ofActive.Open() {
+				continue
+			}
+		}
+		if err := w.openOnCall(id, model.KindApproval); err != nil {
+			return nil, err
+		}
+	}
 	if active == nil {
 		return nil, refusal.New(api.CodeRunStateConflict, "session %s has no active run", r.sessionID)
 	}
-	w.expireDue(active)
 	if late := r.lateApproval(w, active); late != nil {
 		return nil, refusal.New(api.CodeRunStateConflict, "request %s was settled on run %s, which is over", late.RequestID, late.RunID).
 			With(late.RecordedDecision())

@@ -32,11 +32,12 @@ type State struct {
 	// LeftOut are unfinished runs, by RunID, whose requests are not here because there were
 	// too many bytes before them: a drain leaves them for later.
 	LeftOut map[string]bool
-	// Queued are the queued runs, with the bytes of their inputs and metadata.
+	// Queued are the queued runs, with the bytes of their inputs and metadata. OpenCalls are the
+	// open requests of calls, with their bytes.
 	// OpenClarifications are those that wait, with their questions and what was answered in
 	// part. Mailbox are the messages that are not acknowledged, with their payloads. nil when
 	// they were not counted.
-	Queued, OpenClarifications, Mailbox *Held
+	Queued, OpenCalls, OpenClarifications, Mailbox *Held
 
 	Records  map[model.RecordKey]*model.IdempotencyRecord
 	Effects  map[string]*model.Effect  // by EffectID
@@ -147,6 +148,11 @@ func (s *State) Apply(change Change) {
 			s.OpenClarifications.add(2 * len(run.Input))
 		}
 	}
+	for _, request := range change.NewRequests {
+		if run := newRun(&change, request.RunID); run != nil && run.Kind == api.KindCall {
+			s.OpenCalls.add(len(request.Body))
+		}
+	}
 	for _, message := range change.NewMessages {
 		s.Mailbox.add(len(message.Payload))
 	}
@@ -188,6 +194,16 @@ func (s *State) Apply(change Change) {
 		}
 	}
 	s.moveUp(change.dequeued)
+}
+
+// newRun returns a run that the change inserts, or nil.
+func newRun(change *Change, runID string) *model.Run {
+	for _, run := range change.NewRuns {
+		if run.RunID == runID {
+			return run
+		}
+	}
+	return nil
 }
 
 // put sets a value of a map, which is made with the first: a map takes some objects of the heap also

@@ -43,6 +43,20 @@ func (w *workingCopy) checkClarifications(bytes int) error {
 		w.state.SessionID, held.Rows, held.Bytes, api.MaxOpenClarifications, api.MaxClarificationBytes)
 }
 
+// checkCalls returns queue_full when one more call does not fit into the session.
+func (w *workingCopy) checkCalls(raised *api.Suspension) error {
+	bytes := int64(0)
+	for i := range raised.Approvals {
+		bytes += int64(len(raised.Approvals[i].Input))
+	}
+	held := w.state.OpenCalls
+	if held == nil || held.Rows < api.MaxQueuedRuns && held.Bytes+bytes <= api.MaxQueuedBytes {
+		return nil
+	}
+	return refusal.New(api.CodeQueueFull, "session %s has %d requests of calls open, of %d bytes; at most %d and %d are allowed",
+		w.state.SessionID, held.Rows, held.Bytes, api.MaxQueuedRuns, api.MaxQueuedBytes)
+}
+
 // checkMailbox returns mailbox_full when a message does not fit into the session's mailbox.
 func (w *workingCopy) checkMailbox(bytes int) error {
 	held := w.state.Mailbox

@@ -39,6 +39,9 @@ type codingAgent struct {
 	// otherwise is what the shell does when the hook did not end well. It must block the
 	// call: most agents go on after a hook that has failed.
 	otherwise string
+	// answersByInput: an answer to its question tool goes back as an edited input. The others read
+	// it as the reason of a denial.
+	answersByInput bool
 	// answer is what the agent reads on stdout.
 	answer func(asked hookInput, decided mcptools.Permission) any
 }
@@ -48,7 +51,7 @@ type codingAgent struct {
 var codingAgents = []codingAgent{
 	{
 		name: "claude-code", events: []string{permissionRequest, preToolUse}, settings: ".claude/settings.json",
-		entry: matched(1), otherwise: blocks, answer: specificAnswer,
+		entry: matched(1), otherwise: blocks, answersByInput: true, answer: specificAnswer,
 	},
 	{
 		name: "codex", events: []string{preToolUse}, settings: ".codex/hooks.json", ofUser: true, homeVariable: "CODEX_HOME",
@@ -92,6 +95,15 @@ func (a *codingAgent) command(flags string) string {
 		line += " --hooks-of " + a.name
 	}
 	return line + " --agent-id " + a.name + flags + " || " + a.otherwise
+}
+
+// told returns a decision as this agent can be told it. An agent that takes no answer from a hook
+// would ask its own user once more.
+func (a *codingAgent) told(decided mcptools.Permission) mcptools.Permission {
+	if decided.Told == "" || a.answersByInput {
+		return decided
+	}
+	return mcptools.Permission{Behavior: api.BehaviorDeny, Message: decided.Told}
 }
 
 // settingsPath is where the hooks are configured.

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +33,7 @@ type Hook struct {
 type HookRun struct {
 	console.Connection
 	Asking
-	Lease   time.Duration `default:"15s" placeholder:"DURATION" help:"For how long this process may be silent before the service withdraws what it asked without the id of a call (default ${default}). It takes twice that."`
+	Lease   time.Duration `default:"15s" placeholder:"DURATION" help:"Withdraw the request when this process was silent for twice as long (default ${default})."`
 	HooksOf string        `default:"claude-code" enum:"claude-code,codex,gemini-cli,qwen-code,copilot-cli" placeholder:"AGENT" help:"Whose hooks call this: claude-code (default), codex, gemini-cli, qwen-code, copilot-cli."`
 }
 
@@ -50,6 +51,7 @@ type hookInput struct {
 	ToolInput   api.JSON     `json:"tool_input"`
 	ToolUseID   string       `json:"tool_use_id"`
 	Suggestions []suggestion `json:"permission_suggestions"`
+	Transcript  string       `json:"transcript_path"`
 }
 
 // suggestion is a standing permission that the agent would offer at its own prompt.
@@ -62,7 +64,7 @@ type suggestion struct {
 	} `json:"rules"`
 }
 
-// Run reads, waits and answers.
+// Run reads, waits and answers. The time limit of the call counts from here.
 func (c *HookRun) Run(ctx context.Context, terminal *console.Console) error {
 	if err := c.check(); err != nil {
 		return err
@@ -74,32 +76,23 @@ func (c *HookRun) Run(ctx context.Context, terminal *console.Console) error {
 	if err != nil {
 		return err
 	}
-	var asked hookInput
-	text, err := io.ReadAll(io.LimitReader(terminal.Stdin, maxHookInput+1))
-	switch {
-	case err != nil:
-		return console.Failed(console.ExitUsage, "nothing was allowed: read stdin: %w", err)
-	case len(text) > maxHookInput:
-		return console.Failed(console.ExitUsage, "nothing was allowed: stdin has more than %d bytes", maxHookInput)
-	}
-	if err := json.Unmarshal(text, &asked); err != nil {
-		return console.Failed(console.ExitUsage, "nothing was allowed: stdin: %w", err)
-	}
-	if !slices.Contains(of.events, asked.Event) {
-		return console.Failed(console.ExitUsage, "nothing was allowed: the hook event %q of %s is not known", asked.Event, of.name)
-	}
-	if asked.ToolName == "" || !bytes.HasPrefix(asked.ToolInput, []byte("{")) || asked.SessionID == "" {
-		return console.Failed(console.ExitUsage, "nothing was allowed: stdin has no session_id, tool_name or tool_input")
+	until := time.Now().Add(cmp.Or(c.Timeout, hookSeconds*time.Second))
+	asked, err := readHook(of, terminal.Stdin)
+	if err != nil {
+		return err
 	}
 	c.Via = "hook"
 	var decided mcptools.Permission
 	err = c.Call(func(opened *client.Client) error {
 		waiting, stop := console.UntilSignal(ctx, syscall.SIGHUP)
 		defer stop()
-		waiting, forget := whileAgentListens(waiting, terminal.Stdout)
+		waiting, forget := whileAgentListens(waiting, terminal.Stdout, until)
 		defer forget()
 		asker := &ask.Asker{Client: opened, AgentID: c.Agent, Patience: c.Outage, Lease: c.Lease}
-		answer, err := c.decide(waiting, asker, asked)
+		answer, err := c.decide(waiting, asker, asked, until)
+		if errors.Is(err, errTooLong) {
+			answer, err = &ask.Answer{Outcome: api.OutcomeExpired}, nil
+		}
 		decided = mcptools.PermissionOf(answer, err)
 		var ended console.SignalError
 		if errors.As(context.Cause(waiting), &ended) && err != nil {
@@ -110,46 +103,46 @@ func (c *HookRun) Run(ctx context.Context, terminal *console.Console) error {
 	if err != nil {
 		return err
 	}
-	return write(terminal.Stdout, of.answer(asked, decided))
+	return write(terminal.Stdout, of.answer(asked, of.told(decided)))
 }
 
-// decide puts the call before a person. One with an id can be asked again: only a signal withdraws
-// it by which the agent says that it has given the call up, and no terminal that is closed. Nobody can ask for the decision of one
-// without, so it is withdrawn when this process no longer waits.
-func (c *HookRun) decide(ctx context.Context, asker *ask.Asker, asked hookInput) (*ask.Answer, error) {
+// readHook reads what the agent sends. Errors: exit code 2, which blocks the call.
+func readHook(of *codingAgent, stdin io.Reader) (asked hookInput, err error) {
+	text, err := io.ReadAll(io.LimitReader(stdin, maxHookInput+1))
+	switch {
+	case err != nil:
+		return asked, console.Failed(console.ExitUsage, "nothing was allowed: read stdin: %w", err)
+	case len(text) > maxHookInput:
+		return asked, console.Failed(console.ExitUsage, "nothing was allowed: stdin has more than %d bytes", maxHookInput)
+	}
+	if err := json.Unmarshal(text, &asked); err != nil {
+		return asked, console.Failed(console.ExitUsage, "nothing was allowed: stdin: %w", err)
+	}
+	if !slices.Contains(of.events, asked.Event) {
+		return asked, console.Failed(console.ExitUsage, "nothing was allowed: the hook event %q of %s is not known", asked.Event, of.name)
+	}
+	if asked.ToolName == "" || !bytes.HasPrefix(asked.ToolInput, []byte("{")) || asked.SessionID == "" {
+		return asked, console.Failed(console.ExitUsage, "nothing was allowed: stdin has no session_id, tool_name or tool_input")
+	}
+	return asked, nil
+}
+
+// decide puts the call before a person until a moment. When this process does not wait any more,
+// the request is withdrawn.
+func (c *HookRun) decide(ctx context.Context, asker *ask.Asker, asked hookInput, until time.Time) (*ask.Answer, error) {
+	afterMs := max(time.Until(until).Milliseconds(), 1)
 	request := &api.ApprovalRequest{
 		ToolCallID: asked.ToolUseID, ToolName: asked.ToolName, Input: asked.ToolInput, PatternKeys: asked.patternKeys(),
-		ExcludeRequester: c.ExcludeRequester,
+		ExcludeRequester: c.ExcludeRequester, ExpiresAfterMs: &afterMs,
 	}
 	if asked.Cwd != "" {
 		request.Description = "In " + asked.Cwd
 	}
-	limit := c.Timeout
-	if limit == 0 && asked.ToolUseID == "" {
-		// The agent waits for no hook longer than that.
-		limit = hookSeconds * time.Second
+	call, err := mcptools.CallOf(ask.Call{SessionID: sessionOf(c.Agent, asked.SessionID), Key: asked.ToolUseID, Approval: request}, asked.plan())
+	if err != nil {
+		return nil, err
 	}
-	if limit > 0 {
-		afterMs := limit.Milliseconds()
-		request.ExpiresAfterMs = &afterMs
-	}
-	call := ask.Call{SessionID: sessionOf(c.Agent, asked.SessionID), Key: asked.ToolUseID, Approval: request}
-	if call.Key == "" {
-		return asker.Once(ctx, call)
-	}
-	runID, err := asker.Raise(ctx, call)
-	var answer *ask.Answer
-	if err == nil {
-		answer, err = asker.Await(ctx, runID, -1)
-	}
-	// It may be raised although the reply was not waited for.
-	var told console.SignalError
-	if err != nil && errors.As(context.Cause(ctx), &told) && told.Signal != syscall.SIGHUP && runID != "" {
-		withdrawing, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-		defer cancel()
-		err = errors.Join(err, asker.Withdraw(withdrawing, runID, "the agent has given the call up"))
-	}
-	return answer, err
+	return asker.Hold(ctx, call)
 }
 
 // patternKeys returns the agent's own suggestions as keys, by which a decision can be

@@ -7,6 +7,8 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
@@ -16,18 +18,12 @@ import (
 	"github.com/holdpoint/holdpoint/internal/canonical"
 )
 
-// madeBy marks the runs of this package in their metadata. Any process that asks in the
-// same session may carry them on.
+// madeBy marks the runs of this package in their metadata.
 const madeBy = "holdpoint agent call"
 
-// Errors of this package, besides those of the client.
-var (
-	// ErrKeyUsed: the key stands for another call of this session.
-	ErrKeyUsed = errors.New("the key was used for a different call")
-	// ErrForeign: the run is not one of this package, or what was decided on it is not what
-	// was asked.
-	ErrForeign = errors.New("what was decided is not what was asked")
-)
+// ErrForeign: the run is not one of this package, or what was decided on it is not what was
+// asked.
+var ErrForeign = errors.New("what was decided is not what was asked")
 
 // Asker asks on behalf of one agent. It may be used by several goroutines at once.
 type Asker struct {
@@ -37,7 +33,7 @@ type Asker struct {
 	// Patience is how long a wait goes on while the service does not answer; 10 minutes
 	// when 0. It begins anew with each answer.
 	Patience time.Duration
-	// Lease is for how long a process of [Asker.Once] may be silent; 15 seconds when 0.
+	// Lease is for how long a process may be silent about what it holds; 15 seconds when 0.
 	Lease time.Duration
 }
 
@@ -45,8 +41,9 @@ type Asker struct {
 type Call struct {
 	// SessionID is the session that it belongs to; one of its own when empty.
 	SessionID string
-	// Key makes the call repeatable: the same key in the same session is the same call. One
-	// that can never be repeated is made when it is empty.
+	// Key makes the call repeatable while its decision was not read: the same call with the same
+	// key in the same session finds the same request. Another call, and one after the decision was
+	// read, asks anew. A call without a key is never found again.
 	Key string
 	// Approval and Question need no ID; it is made from the key.
 	Approval *api.ApprovalRequest
@@ -69,6 +66,8 @@ type Answer struct {
 	Resolution api.Resolution
 	// Ended says how the run was ended when that was not by a decision.
 	Ended api.Status
+	// Spent: the decision had been read before. It is no permission for another call.
+	Spent bool
 }
 
 // Allowed returns the input that a person or a rule allowed: as it was asked, or as it was
@@ -87,73 +86,157 @@ func (a *Answer) Allowed() (input api.JSON, edited, allowed bool) {
 type identity struct {
 	MadeBy string `json:"made_by"`
 	Digest string `json:"digest"`
+	// Asker tells the process that made the run from one that repeats the call.
+	Asker string `json:"asker"`
 }
 
-// input is the input of a run: all that any process needs to carry it on.
-type input struct {
-	Suspend api.Suspension `json:"suspend"`
+// Raised is a call that is before people.
+type Raised struct {
+	RunID string
+	// Joined: an earlier call with the key had asked already.
+	Joined bool
+	// fence is set while this process holds the run.
+	fence string
 }
 
-// Raise puts a call before people and returns its run, or finds the run of an earlier
-// call with the same key. It does not wait. Errors: [ErrKeyUsed], and those of
-// [client.Client.CreateRun].
-func (a *Asker) Raise(ctx context.Context, call Call) (runID string, err error) {
-	params, err := a.paramsOf(call)
+// Raise puts a call before people and returns its run, or finds the run of an earlier call with
+// the same key that nobody has read the decision of. It does not wait, and what it raised stays
+// open when this process ends. Errors: those of [client.Client.CreateRun].
+func (a *Asker) Raise(ctx context.Context, call Call) (*Raised, error) {
+	return a.raise(ctx, call, 0)
+}
+
+// raise raises a call, held with a lease unless that is 0.
+func (a *Asker) raise(ctx context.Context, call Call, lease time.Duration) (*Raised, error) {
+	digest, err := digestOfCall(call)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	runID = params.RunID
-	_, err = a.Client.CreateRun(ctx, params)
-	if errors.Is(err, client.ErrRunNotClaimable) {
-		// The session has another run. This one queues behind it and asks in its turn.
-		params.Suspend = nil
-		_, err = a.Client.CreateRun(ctx, params)
+	mine := identity{MadeBy: madeBy, Digest: digest, Asker: rand.Text()}
+	for generation := 0; ; {
+		params, err := a.paramsOf(call, mine, generation, lease)
+		if err != nil {
+			return nil, err
+		}
+		created, err := a.Client.CreateRun(ctx, params)
+		switch {
+		case err == nil:
+			raised := &Raised{RunID: params.RunID}
+			if created.Claim != nil { // nil after a lost reply, when the lease has lapsed meanwhile
+				raised.fence = created.Claim.Lease.Fence
+			}
+			return raised, nil
+		case !errors.Is(err, client.ErrIDConflict) || call.Key == "":
+			return &Raised{RunID: params.RunID}, err
+		}
+		// What decides nothing, such as the deadline, may differ: the first call stands.
+		next, joined, err := a.unspent(ctx, call, mine, generation)
+		if err != nil {
+			return nil, err
+		}
+		if joined {
+			return &Raised{RunID: runIDOf(call, mine, next), Joined: true}, nil
+		}
+		generation = next
 	}
-	if !errors.Is(err, client.ErrIDConflict) {
-		return runID, err
+}
+
+// unspent returns the first generation of a call, after one that exists, whose decision nobody has
+// read: of a run that is joined, or of one that is to be made. A generation is made only after the
+// one before it was spent, so the search doubles its steps and then halves them.
+func (a *Asker) unspent(ctx context.Context, call Call, mine identity, from int) (generation int, joined bool, err error) {
+	spent, step := from-1, 1
+	for {
+		state, err := a.generation(ctx, runIDOf(call, mine, spent+step), mine)
+		if state == generationNone && spent+step == from {
+			state = generationSpent // it is there, for somebody else to read
+		}
+		switch {
+		case err != nil:
+			return 0, false, err
+		case state == generationOpen:
+			return spent + step, true, nil
+		case state == generationSpent:
+			spent, step = spent+step, 2*step
+			continue
+		}
+		if step == 1 {
+			return spent + 1, false, nil
+		}
+		step = 1
 	}
-	// What decides nothing, such as the deadline, may differ: the first call stands.
-	found, err := a.Client.GetRun(ctx, runID)
-	if err != nil {
-		return "", err
+}
+
+// The states of a generation of a call.
+const (
+	generationNone = iota
+	generationOpen
+	generationSpent
+)
+
+// generation returns how a generation of a call stands. A run of somebody else counts as spent.
+func (a *Asker) generation(ctx context.Context, runID string, mine identity) (int, error) {
+	run, err := a.Client.GetRun(ctx, runID)
+	switch {
+	case errors.Is(err, client.ErrNotFound):
+		return generationNone, nil
+	case err != nil:
+		return 0, err
+	case over(run.Status) || identityOf(run).Digest != mine.Digest:
+		return generationSpent, nil
+	default:
+		return generationOpen, nil
 	}
-	if identityOf(found) != params.Metadata {
-		return "", fmt.Errorf("%w: run %s", ErrKeyUsed, runID)
-	}
-	return runID, nil
 }
 
 // paramsOf returns the run of a call, which waits from its first moment.
-func (a *Asker) paramsOf(call Call) (client.CreateRunParams, error) {
-	suffix := suffixOf(call)
-	suspension, err := suspensionOf(call, suffix)
+func (a *Asker) paramsOf(call Call, mine identity, generation int, lease time.Duration) (client.CreateRunParams, error) {
+	runID := runIDOf(call, mine, generation)
+	suspension, err := suspensionOf(call, strings.TrimPrefix(runID, runPrefix))
 	if err != nil {
 		return client.CreateRunParams{}, err
 	}
-	mine := identity{MadeBy: madeBy}
-	if mine.Digest, err = digestOf(suspension.Approvals, suspension.Questions); err != nil {
-		return client.CreateRunParams{}, err
-	}
 	params := client.CreateRunParams{
-		SessionID: call.SessionID, RunID: "call-" + suffix, AgentID: a.AgentID, Metadata: mine,
-		Input: input{suspension}, SourcePlugin: "holdpoint", SourceKind: "agent_call", Suspend: &suspension,
+		SessionID: call.SessionID, RunID: runID, Kind: api.KindCall, AgentID: a.AgentID, Metadata: mine,
+		Input: summaryOf(call), SourcePlugin: "holdpoint", SourceKind: "agent_call", Suspend: &suspension,
 	}
 	if params.SessionID == "" {
 		params.SessionID = params.RunID
+		if call.Key != "" {
+			params.SessionID = runIDOf(call, mine, 0)
+		}
+	}
+	if lease > 0 {
+		params.Claim = &api.ClaimOptions{WorkerID: workerID(), LeaseMs: lease.Milliseconds()}
+		suspension.Hold, suspension.CancelWhenAbandoned = true, true
 	}
 	return params, nil
 }
 
-// suffixOf returns what tells the ids of a call from those of all others.
-func suffixOf(call Call) string {
+// summaryOf is the input of a run, for the lists that show runs.
+func summaryOf(call Call) string {
+	if call.Approval != nil {
+		return call.Approval.ToolName
+	}
+	for _, question := range call.Question.Questions {
+		return question.Question
+	}
+	return "question"
+}
+
+// runPrefix begins the id of every call's run.
+const runPrefix = "call-"
+
+// runIDOf returns the id of a generation of a call. Another call with the key has another id.
+func runIDOf(call Call, mine identity, generation int) string {
 	if call.Key == "" {
-		return hexOf([]byte(rand.Text()))
+		return runPrefix + hexOf([]byte(mine.Asker))
 	}
 	kind := "approval"
 	if call.Question != nil {
 		kind = "question"
 	}
-	return hexOf([]byte(kind + "\x00" + call.SessionID + "\x00" + call.Key))
+	return runPrefix + hexOf([]byte(strings.Join([]string{kind, call.SessionID, call.Key, mine.Digest, strconv.Itoa(generation)}, "\x00")))
 }
 
 func hexOf(text []byte) string {
@@ -185,6 +268,18 @@ func suspensionOf(call Call, suffix string) (api.Suspension, error) {
 	return raised, nil
 }
 
+// digestOfCall returns the digest of a call that is to be raised.
+func digestOfCall(call Call) (string, error) {
+	switch {
+	case call.Approval != nil && call.Question == nil:
+		return digestOf([]api.ApprovalRequest{*call.Approval}, nil)
+	case call.Question != nil && call.Approval == nil:
+		return digestOf(nil, []api.UserQuestionRequest{*call.Question})
+	default:
+		return "", fmt.Errorf("%w: a call is an approval or a question", client.ErrInvalid)
+	}
+}
+
 // digestOf returns the digest of what two calls with one key must agree on, and what a
 // decision must have been about.
 func digestOf(approvals []api.ApprovalRequest, questions []api.UserQuestionRequest) (string, error) {
@@ -208,7 +303,7 @@ func digestOf(approvals []api.ApprovalRequest, questions []api.UserQuestionReque
 			}
 			asked = append(asked, entry)
 		}
-		same = asked
+		same = map[string]any{"questions": asked, "metadata": questions[0].Metadata}
 	}
 	text, err := json.Marshal(same)
 	if err == nil {

@@ -3,6 +3,7 @@ package ask
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -15,22 +16,26 @@ import (
 )
 
 const (
-	// leaseMs is enough to raise a request or to end a run; a process that is killed
-	// meanwhile holds the others up for no longer.
+	// leaseMs is enough to read a decision and complete its run. When a process is killed
+	// meanwhile, the next one reads the decision after that time.
 	leaseMs = 5_000
 	// held is how long one read waits for a decision.
 	held = 50 * time.Second
-	// turn is how often a call that waits for others of its session looks again.
-	turn = 5 * time.Second
 	// pause is the least time between two reads that brought nothing new.
 	pause = 200 * time.Millisecond
 )
 
 // Await waits at most for wait, or until ctx ends when wait is negative, and returns what
-// was decided. When nobody has decided by then, the Outcome is empty and the call stays
+// was decided. It completes the run, so that the decision is handed out once: an answer that was
+// read before is Spent. When nobody has decided by then, the Outcome is empty and the call stays
 // open. Errors: [ErrForeign], the context's, and those of [client.Client.AwaitRun], among
 // them [client.ErrUnavailable] after Patience.
 func (a *Asker) Await(ctx context.Context, runID string, wait time.Duration) (*Answer, error) {
+	return a.await(ctx, &Raised{RunID: runID}, wait)
+}
+
+func (a *Asker) await(ctx context.Context, raised *Raised, wait time.Duration) (*Answer, error) {
+	reading := &reading{Asker: a, raised: raised, reader: rand.Text()}
 	until := time.Now().Add(wait)
 	patience := time.Now().Add(a.patience())
 	away := false
@@ -40,7 +45,7 @@ func (a *Asker) Await(ctx context.Context, runID string, wait time.Duration) (*A
 			left = max(0, min(held, time.Until(until)))
 		}
 		asked := time.Now()
-		answer, err := a.look(ctx, runID, left, away)
+		answer, err := reading.look(ctx, left, away)
 		away = false
 		switch {
 		case err == nil && answer.settled():
@@ -63,33 +68,38 @@ func (a *Asker) Await(ctx context.Context, runID string, wait time.Duration) (*A
 	}
 }
 
+// reading is one wait for a decision.
+type reading struct {
+	*Asker
+	raised *Raised
+	// reader tells this wait from others that read the same run.
+	reader string
+}
+
 // settled reports whether there is nothing more to wait for.
 func (a *Answer) settled() bool { return a.Outcome != "" || a.Ended != "" }
 
 func (a *Asker) patience() time.Duration { return cmp.Or(a.Patience, 10*time.Minute) }
 
-// look reads the run, held at most for hold, and takes it one step on. After an outage
+// look reads the run, held at most for hold, and takes what was decided. After an outage
 // the read is not held, so that the end of it shows at once.
-func (a *Asker) look(ctx context.Context, runID string, hold time.Duration, away bool) (*Answer, error) {
+func (r *reading) look(ctx context.Context, hold time.Duration, away bool) (*Answer, error) {
 	if away {
 		hold = 0
 	}
-	run, err := a.Client.AwaitRun(ctx, runID, client.UntilDecided, hold)
+	run, err := r.Client.AwaitRun(ctx, r.raised.RunID, client.UntilDecided, hold)
 	if err != nil {
 		return nil, err
 	}
 	if identityOf(run).MadeBy == "" {
-		return nil, fmt.Errorf("%w: run %s was not made by an agent's call", ErrForeign, runID)
+		return nil, fmt.Errorf("%w: run %s was not made by an agent's call", ErrForeign, run.RunID)
 	}
-	answer := &Answer{Run: run, RunID: runID}
-	switch {
-	case run.Status == api.StatusWaitingForApproval || run.Status == api.StatusWaitingForUserQuestion:
+	answer := &Answer{Run: run, RunID: run.RunID}
+	if run.Status == api.StatusWaitingForApproval || run.Status == api.StatusWaitingForUserQuestion {
 		answer.RequestID = firstOf(run)
 		return answer, nil
-	case run.Status == api.StatusQueued:
-		return answer, a.help(ctx, run.SessionID, hold)
 	}
-	if err := a.recorded(ctx, run, answer); err != nil {
+	if err := r.recorded(ctx, run, answer); err != nil {
 		return nil, err
 	}
 	switch {
@@ -97,15 +107,53 @@ func (a *Asker) look(ctx context.Context, runID string, hold time.Duration, away
 		if answer.Outcome == "" {
 			answer.Ended = run.Status
 		}
+		answer.Spent = run.Status == api.StatusCompleted && readerOf(run) != r.reader
 		return answer, nil
-	default:
-		// With a decision this ends the run; before it was asked, it asks.
-		err = a.carryOn(ctx, runID)
-		if answer.Outcome != "" {
-			err = nil // the decision stands, and whoever comes next ends the run
-		}
-		return answer, err
+	case answer.Outcome == "":
+		return answer, nil // a worker has the run, and nothing was decided
 	}
+	taken, err := r.take(ctx, run)
+	if err != nil || taken == nil {
+		return &Answer{Run: run, RunID: run.RunID, RequestID: answer.RequestID}, err
+	}
+	answer.Run = taken
+	return answer, nil
+}
+
+// taken is the output of a run whose decision was read.
+type taken struct {
+	ReadBy string `json:"read_by"`
+}
+
+func readerOf(run *api.RunView) string {
+	var output taken
+	if json.Unmarshal(run.Output, &output) != nil {
+		return ""
+	}
+	return output.ReadBy
+}
+
+// take completes a run that is decided and returns it, or nil when another process holds it.
+func (r *reading) take(ctx context.Context, run *api.RunView) (*api.RunView, error) {
+	if r.raised.fence == "" {
+		claim, err := r.Client.ClaimRun(ctx, run.RunID, api.ClaimOptions{WorkerID: workerID(), LeaseMs: leaseMs})
+		if err != nil {
+			return nil, unlessLost(err)
+		}
+		r.raised.fence = claim.Lease.Fence
+	}
+	output, err := json.Marshal(taken{r.reader})
+	if err != nil {
+		return nil, err
+	}
+	completed, err := r.Client.CompleteRun(ctx, run.RunID, r.raised.fence, output)
+	if err != nil {
+		if !transient(err) {
+			r.raised.fence = ""
+		}
+		return nil, unlessLost(err)
+	}
+	return completed, nil
 }
 
 // firstOf returns the open request of a run that waits.
@@ -122,8 +170,8 @@ func over(status api.Status) bool {
 
 // recorded fills in what the log of the session says was asked and decided. A worker
 // cannot write these events.
-func (a *Asker) recorded(ctx context.Context, run *api.RunView, answer *Answer) error {
-	for entry, err := range a.Client.AllRunEvents(ctx, run.RunID, client.EventListParams{}) {
+func (r *reading) recorded(ctx context.Context, run *api.RunView, answer *Answer) error {
+	for entry, err := range r.Client.AllRunEvents(ctx, run.RunID, client.EventListParams{}) {
 		if err != nil {
 			return err
 		}
@@ -204,54 +252,6 @@ func (a *Answer) settle(resolutions []api.Resolution) {
 			a.Outcome, a.Resolution = resolution.Outcome, resolution
 		}
 	}
-}
-
-// help waits for the run whose turn it is in the session, and carries it on if it is a
-// call: the process of one that waits in vain may have died, and nobody else would ever
-// end it. That may be the caller's own call.
-func (a *Asker) help(ctx context.Context, sessionID string, hold time.Duration) error {
-	session, err := a.Client.GetSession(ctx, sessionID)
-	if err != nil {
-		return err
-	}
-	var next string
-	switch {
-	case session.ActiveRun != nil:
-		next = session.ActiveRun.RunID
-	case len(session.QueuedRunIDs) > 0:
-		next = session.QueuedRunIDs[0]
-	default:
-		return nil
-	}
-	run, err := a.Client.AwaitRun(ctx, next, client.UntilDecided, min(hold, turn))
-	switch {
-	case err != nil:
-		return err
-	case run.Lease == nil && identityOf(run).MadeBy != "" && (run.Status == api.StatusRunning || run.Status == api.StatusQueued):
-		return a.carryOn(ctx, next)
-	case run.Lease != nil:
-		_, err = a.Client.AwaitRun(ctx, next, client.UntilTerminal, min(hold, turn))
-	}
-	return err
-}
-
-// carryOn claims a run that is nobody's and raises its request, or ends it when that is
-// settled. Losing the race for it is no error.
-func (a *Asker) carryOn(ctx context.Context, runID string) error {
-	claim, err := a.Client.ClaimRun(ctx, runID, api.ClaimOptions{WorkerID: workerID(), LeaseMs: leaseMs})
-	if err != nil {
-		return unlessLost(err)
-	}
-	if claim.Resume != nil {
-		_, err = a.Client.CompleteRun(ctx, runID, claim.Lease.Fence, nil)
-		return unlessLost(err)
-	}
-	var asked input
-	if err := json.Unmarshal(claim.Input, &asked); err != nil {
-		return fmt.Errorf("input of run %s: %w", runID, err)
-	}
-	_, err = a.Client.Suspend(ctx, runID, claim.Lease.Fence, asked.Suspend)
-	return unlessLost(err)
 }
 
 // unlessLost returns nil for the errors of a call that came second.

@@ -4,97 +4,98 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// onceLease is long enough for two renewals that get lost.
-const onceLease = 15 * time.Second
+// holdLease is long enough for two renewals that get lost.
+const holdLease = 15 * time.Second
 
-// Once puts a call without a key before people and waits until ctx ends. Nobody can ask for its
-// decision again, so it is open only for as long as this process is there: it is withdrawn when
-// ctx ends, and by the service when the process was silent for twice the lease, as one is that
-// was killed. It waits beside the queue of its session, where nothing of it would stay behind.
-// Errors: as of [Asker.Raise] and [Asker.Await].
-func (a *Asker) Once(ctx context.Context, call Call) (*Answer, error) {
-	if call.Key != "" {
-		return nil, fmt.Errorf("%w: a call with a key can be asked again", client.ErrInvalid)
-	}
-	params, err := a.paramsOf(call)
-	if err != nil {
-		return nil, err
-	}
-	lease := cmp.Or(a.Lease, onceLease)
-	params.Claim = &api.ClaimOptions{WorkerID: workerID(), LeaseMs: lease.Milliseconds()}
-	params.Suspend.Hold, params.Suspend.CancelWhenAbandoned = true, true
-	answer, err := a.once(ctx, params, lease)
-	if err != nil && ctx.Err() != nil {
-		// It may be there although the reply was not waited for.
-		withdrawing, stop := context.WithTimeout(context.WithoutCancel(ctx), withdrawal)
-		defer stop()
-		if failed := a.Withdraw(withdrawing, params.RunID, "nobody waits for it any more"); !errors.Is(failed, client.ErrNotFound) {
-			err = errors.Join(err, failed)
-		}
-	}
-	return answer, err
-}
-
-// withdrawal is for how long a process that ends tries to withdraw its call.
-const withdrawal = 5 * time.Second
-
-func (a *Asker) once(ctx context.Context, params client.CreateRunParams, lease time.Duration) (*Answer, error) {
-	created, err := a.inTurn(ctx, params)
-	if err != nil {
-		return nil, err
-	}
-	fence := ""
-	if created.Claim != nil { // nil after a lost reply, when the lease has lapsed meanwhile
-		fence = created.Claim.Lease.Fence
-		renewing, stop := context.WithCancel(ctx)
-		renewed := make(chan struct{})
-		go func() {
-			defer close(renewed)
-			a.renew(renewing, params.RunID, fence, lease)
-		}()
-		defer func() {
-			stop()
-			<-renewed
-		}()
-	}
-	answer, err := a.Await(ctx, params.RunID, -1)
-	if err == nil && answer.Outcome != "" && fence != "" {
-		// The decision stands also when this fails: whoever comes next ends the run.
-		_, _ = a.Client.CompleteRun(ctx, params.RunID, fence, nil)
-	}
-	return answer, err
-}
-
-// inTurn makes the run as soon as its session has no other. While the service has never answered,
-// nobody is waiting for a turn: its absence is told at once.
-func (a *Asker) inTurn(ctx context.Context, params client.CreateRunParams) (*client.CreatedRun, error) {
-	var patience time.Time
+// Hold puts a call before people and waits until ctx ends. The request is open only for as long as
+// a process waits for it: it is withdrawn when ctx ends, and by the service when the process was
+// silent for twice the lease, as one is that was killed. The same call with the same key finds it
+// until then. Errors: as of [Asker.Raise] and [Asker.Await].
+func (a *Asker) Hold(ctx context.Context, call Call) (*Answer, error) {
 	for {
-		asked := time.Now()
-		created, err := a.Client.CreateRun(ctx, params)
-		if errors.Is(err, client.ErrRunNotClaimable) {
-			patience = time.Now().Add(a.patience())
-			err = a.help(ctx, params.SessionID, turn)
+		held, err := a.RaiseHeld(ctx, call)
+		var answer *Answer
+		if err == nil {
+			answer, err = held.Await(ctx)
 		}
-		switch {
-		case created != nil:
-			return created, nil
-		case ctx.Err() != nil:
-			return nil, context.Cause(ctx)
-		case err != nil && (!transient(err) || time.Now().After(patience)):
-			return nil, err
+		if err != nil && ctx.Err() != nil && held != nil {
+			// It may be there although the reply was not waited for.
+			err = errors.Join(context.Cause(ctx), a.withdrawEnded(ctx, held.RunID))
 		}
-		if err := sleep(ctx, pause-time.Since(asked)); err != nil {
-			return nil, err
+		if held != nil {
+			held.Release()
+		}
+		if err != nil || !answer.Again() {
+			return answer, err
 		}
 	}
+}
+
+// Again reports whether a caller that waits must ask once more: another process has read the
+// decision, or the service took this one for gone, as after the sleep of a computer.
+func (a *Answer) Again() bool {
+	return a.Spent || a.Outcome == api.OutcomeCancelled && a.Resolution.Via == api.ViaWorker && a.Resolution.ResolvedBy == api.ResolvedBySystem
+}
+
+// Held is a call that this process holds, or that it waits for with others.
+type Held struct {
+	*Raised
+	asker *Asker
+	stop  context.CancelFunc
+	done  chan struct{}
+}
+
+// RaiseHeld raises a call as [Asker.Hold] does and renews its lease until Release is called. Errors:
+// those of [Asker.Raise]. A run that may be there all the same is returned with the error.
+func (a *Asker) RaiseHeld(ctx context.Context, call Call) (*Held, error) {
+	lease := cmp.Or(a.Lease, holdLease)
+	raised, err := a.raise(ctx, call, lease)
+	if raised == nil {
+		return nil, err
+	}
+	held := &Held{Raised: raised, asker: a, stop: func() {}, done: make(chan struct{})}
+	if err != nil || raised.fence == "" {
+		close(held.done)
+		return held, err
+	}
+	renewing, stop := context.WithCancel(context.WithoutCancel(ctx))
+	held.stop = stop
+	go func(fence string) {
+		defer close(held.done)
+		a.renew(renewing, raised.RunID, fence, lease)
+	}(raised.fence)
+	return held, nil
+}
+
+// Await waits until ctx ends. Errors: those of [Asker.Await].
+func (h *Held) Await(ctx context.Context) (*Answer, error) { return h.asker.await(ctx, h.Raised, -1) }
+
+// Release stops renewing the lease. The service withdraws what is still open, unless the same call
+// comes before.
+func (h *Held) Release() {
+	h.stop()
+	<-h.done
+}
+
+// withdrawal is for how long a process that ends tries to withdraw its call. It adds to the time
+// limit of a hook.
+const withdrawal = 2 * time.Second
+
+// withdrawEnded withdraws the call of a process whose context has ended.
+func (a *Asker) withdrawEnded(ctx context.Context, runID string) error {
+	withdrawing, stop := context.WithTimeout(context.WithoutCancel(ctx), withdrawal)
+	defer stop()
+	err := a.Withdraw(withdrawing, runID, "the agent does not wait for it any more")
+	if errors.Is(err, client.ErrNotFound) || errors.Is(err, client.ErrRunState) {
+		return nil // it was never there, or is over
+	}
+	return err
 }
 
 // renew renews the lease until ctx ends or it is lost.

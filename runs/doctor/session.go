@@ -9,12 +9,13 @@ import (
 )
 
 // orderRuns puts the session's runs into the order of their first events and finds those
-// that hold the session's slot and those that wait in its queue. A clarification does neither.
+// that hold the session's slot and those that wait in its queue. A call and a clarification do
+// neither.
 func (e *examiner) orderRuns() {
 	e.active, e.queued = e.active[:0], e.queued[:0]
 	for _, run := range e.orderedRuns {
 		switch {
-		case run.Kind == api.KindParentClarification:
+		case !model.TakesSlot(run.Kind):
 		case run.Status == api.StatusQueued:
 			e.queued = append(e.queued, run)
 		case run.Status == api.StatusRunning || model.Waiting(run.Status):
@@ -30,9 +31,9 @@ func (e *examiner) next(r *run) bool { return len(e.active) == 0 && e.queued[0] 
 // activeRunInvariants are checked for each session. The finding names the run that
 // active_run_id names or, when that is not a run of the slot, the run that holds the slot.
 var activeRunInvariants = table[*model.Session]{{
-	invariant(ClarificationActive, "The parent's run holds its session's slot. It takes none.", func(e *examiner, session *model.Session) string {
+	invariant(ClarificationActive, "A parent's run or a call holds its session's slot. Neither takes it.", func(e *examiner, session *model.Session) string {
 		named := e.runs[session.ActiveRunID]
-		return when(named != nil && named.Kind == api.KindParentClarification, "active_run_id names a clarification, which takes no slot")
+		return when(named != nil && !model.TakesSlot(named.Kind), "active_run_id names a run of kind %s, which takes no slot", kindOf(named))
 	}),
 	invariant(ActiveRunWrong, "`active_run_id` does not name the run that holds the slot.", func(e *examiner, session *model.Session) string {
 		named := func(run *run) bool { return run.RunID == session.ActiveRunID }
@@ -46,9 +47,16 @@ var activeRunInvariants = table[*model.Session]{{
 	}),
 }}
 
+func kindOf(r *run) api.RunKind {
+	if r == nil {
+		return ""
+	}
+	return r.Kind
+}
+
 // activeRunAt is the place of a finding about the session's slot.
 func (e *examiner) activeRunAt(session *model.Session) Finding {
-	if named := e.runs[session.ActiveRunID]; len(e.active) > 0 && (named == nil || named.Kind != api.KindParentClarification) {
+	if named := e.runs[session.ActiveRunID]; len(e.active) > 0 && (named == nil || model.TakesSlot(named.Kind)) {
 		return Finding{RunID: e.active[0].RunID}
 	}
 	return Finding{RunID: session.ActiveRunID}

@@ -45,9 +45,9 @@ type SessionRecord struct {
 	Session Session
 	// Active is the run that holds the slot, nil while the session is idle.
 	Active *RunRecord
-	// Clarifications are the open questions of waiting parent clarifications, in the order of
-	// (run_id, request_id), at most MaxClarificationsShown.
-	Clarifications []PendingRequest
+	// Besides are the open requests of waiting calls and parent clarifications, in the order of
+	// their run and request ids. At most MaxClarificationsShown are read.
+	Besides []PendingRequest
 	// QueuedRunIDs are in the order in which the runs will start.
 	QueuedRunIDs []string
 	// Outputs has the newest output records of all runs of the session within a budget of

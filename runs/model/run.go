@@ -19,6 +19,10 @@ const (
 	LeaseRevoked LeaseEnd = "revoked"
 )
 
+// TakesSlot reports whether runs of a kind queue for their session's slot. The others wait from
+// the start, next to the queue.
+func TakesSlot(kind api.RunKind) bool { return kind == api.KindInput }
+
 // Run is one execution, as it is stored.
 type Run struct {
 	RunID       string

@@ -204,8 +204,12 @@ func (s *SessionRecord) View() api.SessionView {
 			}
 		}
 	}
-	for i := range s.Clarifications {
-		view.PendingQuestions = append(view.PendingQuestions, s.Clarifications[i].QuestionView())
+	for i := range s.Besides {
+		if pending := &s.Besides[i]; pending.Request.Kind == KindApproval {
+			view.PendingApprovals = append(view.PendingApprovals, pending.Request.Approval())
+		} else {
+			view.PendingQuestions = append(view.PendingQuestions, pending.QuestionView())
+		}
 	}
 	view.PendingCount = len(view.PendingApprovals) + len(view.PendingQuestions)
 	view.Snapshot = snapshotOf(&view)

@@ -267,11 +267,10 @@ func (c *Committer) decideWhereItIs(ctx context.Context, command runs.Command, d
 	return decide()
 }
 
-// decideInLane decides a prepared command, a second time when its session has a queue that is
-// so long that it must be counted.
+// decideInLane decides a prepared command, a second time when the decision lacked rows.
 func (c *Committer) decideInLane(ctx context.Context, command runs.Command) (runs.Reply, error) {
 	reply, err := c.decideOnce(ctx, command)
-	if runs.CountQueue(command, err) {
+	if runs.Lacked(command, err) {
 		return c.decideOnce(ctx, command)
 	}
 	return reply, err

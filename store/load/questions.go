@@ -68,6 +68,7 @@ var Questions = []Question{
 		addIf(n.DeadLetters, add, tuple{s, string(api.MessageDeadLetter), rows, bytes})
 	}}}, (*States).readMessages},
 	{"queues", []Key{sessionsIf(func(n *runs.Needs) bool { return n.CountQueue })}, readHeld(func(s *runs.State) **runs.Held { return &s.Queued })},
+	{"open calls", []Key{sessionsIf(func(n *runs.Needs) bool { return n.CountCalls })}, readHeld(func(s *runs.State) **runs.Held { return &s.OpenCalls })},
 	{"open clarifications", []Key{sessionsIf(func(n *runs.Needs) bool { return n.CountClarifications })}, readHeld(func(s *runs.State) **runs.Held { return &s.OpenClarifications })},
 	{"mailbox sizes", []Key{sessionsIf(func(n *runs.Needs) bool { return n.CountMailbox })}, readHeld(func(s *runs.State) **runs.Held { return &s.Mailbox })},
 	// A session need not exist to have rules.
@@ -110,20 +111,22 @@ var (
 	// unfinishedRuns are the sessions whose oldest runs end, with how many of them the batch may
 	// reach, their kind where it is only one, and of how many bytes.
 	unfinishedRuns = Key{Parts: 4, ofSession: func(load *committer.Load, add func(tuple)) {
-		all, clarifications, bytes := 0, 0, strconv.Itoa(runs.DrainBytes)
+		all, besides, bytes := 0, 0, strconv.Itoa(runs.DrainBytes)
 		for i := range load.Needs {
 			if load.Needs[i].UnfinishedRuns {
 				all++
 			}
-			if load.Needs[i].UnfinishedClarifications {
-				clarifications++
+			if load.Needs[i].UnfinishedBesides {
+				besides++
 			}
 		}
 		if all > 0 {
-			add(tuple{load.SessionID, strconv.Itoa((all+clarifications)*runs.DrainChunk + 1), "", bytes})
+			add(tuple{load.SessionID, strconv.Itoa((all+besides)*runs.DrainChunk + 1), "", bytes})
 		}
-		if clarifications > 0 {
-			add(tuple{load.SessionID, strconv.Itoa((all+clarifications)*runs.DrainChunk + 1), string(api.KindParentClarification), bytes})
+		if besides > 0 {
+			most := strconv.Itoa((all+besides)*runs.DrainChunk + 1)
+			add(tuple{load.SessionID, most, string(api.KindParentClarification), bytes})
+			add(tuple{load.SessionID, most, string(api.KindCall), bytes})
 		}
 	}}
 	namedRuns  = pairs(func(n *runs.Needs) string { return n.RunID })

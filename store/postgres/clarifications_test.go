@@ -59,13 +59,13 @@ func TestAChildAsksAndGoesOn(t *testing.T) {
 			// Only the parent's session is asked for an answer.
 			child, err := s.Session(ctx, "child")
 			require.NoError(t, err)
-			require.Empty(t, child.Clarifications)
+			require.Empty(t, child.Besides)
 			parent, err := s.Session(ctx, "parent")
 			require.NoError(t, err)
-			require.Len(t, parent.Clarifications, 1)
+			require.Len(t, parent.Besides, 1)
 			inbox, err := s.PendingRequests(ctx, runs.RequestQuery{Kind: model.KindQuestion, Limit: 10})
 			require.NoError(t, err)
-			require.Equal(t, parent.Clarifications, inbox)
+			require.Equal(t, parent.Besides, inbox)
 			require.Contains(t, string(inbox[0].Requester), `"requester_run_id":"r"`)
 			clarification, err := s.Run(ctx, asked.Clarification.RunID)
 			require.NoError(t, err)
@@ -81,7 +81,7 @@ func TestAChildAsksAndGoesOn(t *testing.T) {
 			require.Equal(t, 1, carryOut(t, s))
 			parent, err = s.Session(ctx, "parent")
 			require.NoError(t, err)
-			require.Empty(t, parent.Clarifications)
+			require.Empty(t, parent.Besides)
 
 			claim := do(t, s, &runs.ClaimRun{RunID: "r", WorkerID: "w"}).Claim
 			require.Equal(t, `"here you are"`, string(claim.Resume.Clarification.Value))

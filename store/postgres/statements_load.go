@@ -250,6 +250,16 @@ CROSS JOIN LATERAL (
 		SELECT r.kind FROM runs AS r WHERE r.session_id = one.session_id AND r.run_id = one.run_id) = 'parent_clarification'
 ) AS c`,
 
+	"open calls": `
+SELECT k.session_id, c.held, c.bytes
+FROM unnest($1::text[]) AS k (session_id)
+CROSS JOIN LATERAL (
+	SELECT count(*) AS held, coalesce(sum(octet_length(one.body)), 0)::bigint AS bytes
+	FROM requests AS one
+	WHERE one.kind IN ('approval', 'question') AND one.session_id = k.session_id AND one.settled_number IS NULL AND (
+		SELECT r.kind FROM runs AS r WHERE r.session_id = one.session_id AND r.run_id = one.run_id) = 'call'
+) AS c`,
+
 	"mailbox sizes": `
 SELECT k.session_id, c.held, c.bytes
 FROM unnest($1::text[]) AS k (session_id)

@@ -118,16 +118,16 @@ FROM (
 WHERE o.place <= 100 AND (o.place = 1 OR o.bytes <= $2::bigint)
 ORDER BY o.event_id`,
 
-	// From the open questions to their runs: the queue of the session may be long.
-	SessionClarifications: expand(`
+	// From the open requests to their runs: the queue of the session may be long.
+	SessionBesides: expand(`
 SELECT q.*, r.agent_id, r.kind, r.requester
 FROM requests AS q
 CROSS JOIN LATERAL (
 	SELECT * FROM runs AS one
 	WHERE one.session_id = q.session_id AND one.run_id = q.run_id LIMIT 1
 ) AS r
-WHERE r.kind = 'parent_clarification' AND r.finished_at_ms IS NULL
-	AND q.kind = 'question' AND q.session_id = $1 AND q.settled_number IS NULL
+WHERE r.kind IN ('parent_clarification', 'call') AND r.finished_at_ms IS NULL
+	AND q.kind IN ('approval', 'question') AND q.session_id = $1 AND q.settled_number IS NULL
 ORDER BY q.run_id, q.request_id
 LIMIT $2::bigint`),
 

@@ -58,7 +58,7 @@ FROM requests AS q JOIN runs AS r ON r.session_id = q.session_id AND r.run_id = 
 	sqlRules         = `SELECT l.*, (SELECT count(*) FROM requests AS q WHERE q.rule_id = l.rule_id) FROM rules AS l`
 	sqlCountRules    = `SELECT count(*) FROM rules AS l`
 
-	holdsSlot = `r.status IN ('running', 'waiting_for_approval', 'waiting_for_user_question') AND r.kind <> 'parent_clarification'`
+	holdsSlot = `r.status IN ('running', 'waiting_for_approval', 'waiting_for_user_question') AND r.kind <> 'parent_clarification' AND r.kind <> 'call'`
 )
 
 // filter gathers the conditions of a list with their arguments.

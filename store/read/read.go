@@ -62,9 +62,9 @@ type Statements struct {
 	SettledAfter string
 
 	// Of $1 session_id. ActiveRun has the place in the queue last, SessionOutputs is as
-	// RunOutputs, and SessionClarifications is limited to $2.
-	Session, ActiveRun, ActiveRunRequests               string
-	QueuedRunIDs, SessionOutputs, SessionClarifications string
+	// RunOutputs, and SessionBesides is limited to $2.
+	Session, ActiveRun, ActiveRunRequests        string
+	QueuedRunIDs, SessionOutputs, SessionBesides string
 	// SessionKept has the number of the first kept event of the session. RunKept is of $1 run_id:
 	// it has the same of its session when events of the run are gone, else 1. Both have the session's last
 	// event besides.
@@ -268,7 +268,7 @@ func (r *Reader) Session(ctx context.Context, sessionID string) (*model.SessionR
 		Query{r.sql.Session, id, into(columns.Sessions.Targets, &sessions)},
 		Query{r.sql.ActiveRun, id, active.readRuns},
 		Query{r.sql.ActiveRunRequests, id, active.readRequests},
-		Query{r.sql.SessionClarifications, []any{sessionID, api.MaxClarificationsShown}, into(columns.PendingRequest, &record.Clarifications)},
+		Query{r.sql.SessionBesides, []any{sessionID, api.MaxClarificationsShown}, into(columns.PendingRequest, &record.Besides)},
 		Query{r.sql.QueuedRunIDs, id, into(itself[string], &record.QueuedRunIDs)},
 		Query{r.sql.SessionOutputs, []any{sessionID, api.MaxReplyBytes}, shown.read})
 	if err != nil {

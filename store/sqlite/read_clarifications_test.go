@@ -19,16 +19,16 @@ func TestReadsOfClarifications(t *testing.T) {
 
 	session, err := store.Session(t.Context(), "parent")
 	require.NoError(t, err)
-	require.Len(t, session.Clarifications, 2)
+	require.Len(t, session.Besides, 2)
 	for at, runID := range []string{"c-1", "c-2"} {
-		pending := session.Clarifications[at]
+		pending := session.Besides[at]
 		require.Equal(t, runID, pending.Request.RunID)
 		require.Equal(t, api.KindParentClarification, pending.RunKind)
 		require.JSONEq(t, `{"requester_run_id":"asking"}`, string(pending.Requester))
 	}
 	session, err = store.Session(t.Context(), "child")
 	require.NoError(t, err)
-	require.Empty(t, session.Clarifications)
+	require.Empty(t, session.Besides)
 
 	summaries, err := store.Sessions(t.Context(), runs.SessionQuery{Limit: 10})
 	require.NoError(t, err)

@@ -211,6 +211,13 @@ CROSS JOIN runs AS r ON r.session_id = k.value ->> 0 AND r.finished_at_ms IS NUL
 CROSS JOIN requests AS q ON q.run_id = r.run_id AND q.outcome IS NULL
 GROUP BY k.key`,
 
+	"open calls": `
+SELECT k.value ->> 0, count(*), coalesce(sum(octet_length(q.body)), 0)
+FROM json_each($1) AS k
+CROSS JOIN runs AS r ON r.session_id = k.value ->> 0 AND r.finished_at_ms IS NULL AND r.kind = 'call'
+CROSS JOIN requests AS q ON q.run_id = r.run_id AND q.outcome IS NULL
+GROUP BY k.key`,
+
 	"mailbox sizes": `
 SELECT k.value ->> 0, count(*), coalesce(sum(octet_length(m.payload)), 0)
 FROM json_each($1) AS k

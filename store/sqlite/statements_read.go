@@ -113,11 +113,11 @@ CROSS JOIN events AS e ON e.rowid = newest.line
 WHERE newest.place <= 100 AND (newest.place = 1 OR newest.bytes <= $2)
 ORDER BY newest.event_id`,
 
-	SessionClarifications: expand(`
+	SessionBesides: expand(`
 SELECT q.*, r.agent_id, r.kind, r.requester
 FROM runs AS r
-CROSS JOIN requests AS q ON q.run_id = r.run_id AND q.outcome IS NULL AND q.kind = 'question'
-WHERE r.session_id = $1 AND r.finished_at_ms IS NULL AND r.kind = 'parent_clarification'
+CROSS JOIN requests AS q ON q.run_id = r.run_id AND q.outcome IS NULL AND q.kind IN ('approval', 'question')
+WHERE r.session_id = $1 AND r.finished_at_ms IS NULL AND r.kind IN ('parent_clarification', 'call')
 ORDER BY r.run_id, q.request_id
 LIMIT $2`),
 

@@ -45,7 +45,7 @@ var clarificationTests = map[string]func(*harness){
 			api.EventAccepted, api.EventWaitingForUserQuestion,
 			api.EventOutput, api.EventParentClarificationResolved, api.EventCompleted,
 		}, typesOf(h.events("parent")))
-		require.Empty(h, h.session("parent").Clarifications)
+		require.Empty(h, h.session("parent").Besides)
 		require.Zero(h, h.summary("parent").PendingQuestions)
 		require.Equal(h, api.StatusWaitingForUserQuestion, h.run("asker").Run.Status, "the answer is owed to the child")
 		require.Equal(h, []string{deliverID(clarificationID)}, h.dueEffects(10))
@@ -112,7 +112,7 @@ var clarificationTests = map[string]func(*harness){
 		require.Equal(h, "lead", pending[0].AgentID, "the agent is the parent's")
 		require.Equal(h, string(written), string(pending[0].Requester))
 		require.Equal(h, want, pending[0].QuestionView().Requester)
-		require.Equal(h, pending, h.session("parent").Clarifications)
+		require.Equal(h, pending, h.session("parent").Besides)
 
 		require.Nil(h, h.run("other").Run.Requester)
 		otherFence := h.claim("other")
@@ -122,7 +122,7 @@ var clarificationTests = map[string]func(*harness){
 		for _, one := range pending {
 			require.Equal(h, one.RunKind == api.KindParentClarification, one.Requester != nil)
 		}
-		require.Len(h, h.session("parent").Clarifications, 1, "the active run's question is no clarification")
+		require.Len(h, h.session("parent").Besides, 1, "the active run's question is no clarification")
 		require.Equal(h, 2, h.summary("parent").PendingQuestions)
 		require.Equal(h, api.StatusWaitingForUserQuestion, h.summary("parent").Status)
 	},
@@ -264,9 +264,9 @@ var clarificationTests = map[string]func(*harness){
 		require.Len(h, all, asked)
 		require.Equal(h, asked, h.summary("parent").PendingQuestions)
 		require.Zero(h, h.summary("child").PendingQuestions)
-		require.Equal(h, all[:api.MaxClarificationsShown], h.session("parent").Clarifications)
+		require.Equal(h, all[:api.MaxClarificationsShown], h.session("parent").Besides)
 		h.do(&runs.AnswerQuestion{RunID: all[0].Request.RunID, Resolution: answer(all[0].Request.RequestID, "left"), Actor: person})
-		require.Equal(h, all[1:api.MaxClarificationsShown+1], h.session("parent").Clarifications)
+		require.Equal(h, all[1:api.MaxClarificationsShown+1], h.session("parent").Besides)
 	},
 	"clarification/interrupting declines every one": func(h *harness) {
 		h.declinesMany(func() {

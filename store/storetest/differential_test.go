@@ -214,7 +214,7 @@ func compareOwed(rt *rapid.T, ctx context.Context, want *storetest.Model, subjec
 			session, err := s.store.Session(ctx, sessionID)
 			var shown []model.PendingRequest
 			if session != nil {
-				shown = session.Clarifications
+				shown = session.Besides
 			}
 			check("the clarifications of "+sessionID, want.Clarifications(sessionID), shown, err)
 		}

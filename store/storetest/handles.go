@@ -49,7 +49,7 @@ var handleTests = map[string]func(*harness){
 		fence := h.child("asker")
 		runID := h.ask("asker", fence, "q", true)
 		h.carryOut()
-		pending := h.session("parent").Clarifications[0]
+		pending := h.session("parent").Besides[0]
 		found, err := h.store.RequestByHandle(h.ctx, pending.Request.Handle)
 		require.NoError(h, err)
 		require.Equal(h, &pending, found)

@@ -82,7 +82,7 @@ var reopenTests = map[string]func(*harness){
 		h.clock.Advance(model.EffectLeaseMs)
 		h.carryOut()
 		h.reopen()
-		require.Len(h, h.session("parent").Clarifications, 2)
+		require.Len(h, h.session("parent").Besides, 2)
 		h.do(&runs.AnswerQuestion{RunID: unparked, Resolution: answer("q-1", "left"), Actor: person})
 		h.do(&runs.AnswerQuestion{RunID: parked, Resolution: answer("q-2", "left"), Actor: person})
 		effects := h.effects(runs.EffectQuery{Limit: 10})

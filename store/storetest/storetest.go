@@ -133,7 +133,7 @@ func (e Engine) groups() []map[string]func(*harness) {
 		sessionTests, lifeTests, lifecycleTests, claimTests, suspensionTests, idempotencyTests, eventTests, keyedEventTests, listTests, budgetTests,
 	}
 	others := []map[string]func(*harness){
-		resolutionTests, expiryTests, vitalsTests, payloadTests, clarificationTests, mailboxTests, loadBytesTests, effectTests, ruleTests, ruleBoundTests, ruleChangeTests, handleTests, nameTests, decisionTests, retentionTests, scopeTests, journalTests, redactionTests,
+		resolutionTests, expiryTests, vitalsTests, payloadTests, clarificationTests, callTests, mailboxTests, loadBytesTests, effectTests, ruleTests, ruleBoundTests, ruleChangeTests, handleTests, nameTests, decisionTests, retentionTests, scopeTests, journalTests, redactionTests,
 	}
 	concurrent := []map[string]func(*harness){raceTests, ruleRaceTests, isolationTests, credentialTests}
 	if Thorough {

@@ -309,8 +309,11 @@ export interface components {
             content?: components["schemas"]["Any"];
             idempotency_key?: components["schemas"]["IdempotencyKey"];
             input?: components["schemas"]["Any"];
-            /** @constant */
-            kind?: "input";
+            /**
+             * @description `input` when absent. A `call` needs `suspend`.
+             * @enum {string}
+             */
+            kind?: "input" | "call";
             metadata?: components["schemas"]["Metadata"];
             run_id?: components["schemas"]["ID"];
             /** @description A new session is made when absent. */
@@ -946,10 +949,10 @@ export interface components {
             timestamp_ms: components["schemas"]["TimeMs"];
         };
         /**
-         * @description What made a run: a caller's input, or a question of a child's run. A resume never changes it.
+         * @description What made a run: a caller's input, one call of an agent that waits for a person, or a question of a child's run. A resume never changes it.
          * @enum {string}
          */
-        RunKind: "input" | "parent_clarification";
+        RunKind: "input" | "call" | "parent_clarification";
         RunPage: {
             items: components["schemas"]["RunView"][];
             pagination: components["schemas"]["Pagination"];

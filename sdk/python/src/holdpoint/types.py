@@ -310,7 +310,8 @@ class CreateRun(TypedDict):
     content: NotRequired[Any]
     idempotency_key: NotRequired[str]
     input: NotRequired[Any]
-    kind: NotRequired[Literal['input']]
+    # `input` when absent. A `call` needs `suspend`.
+    kind: NotRequired[Literal['input', 'call']]
     metadata: NotRequired[dict[str, Any]]
     run_id: NotRequired[str]
     # A new session is made when absent.
@@ -638,7 +639,7 @@ class PendingQuestionView(TypedDict):
     requester_session_id: NotRequired[str]
     requester_tool_call_id: NotRequired[str]
     run_id: NotRequired[str]
-    run_kind: NotRequired[Literal['input', 'parent_clarification']]
+    run_kind: NotRequired[Literal['input', 'call', 'parent_clarification']]
     session_id: str
 
 
@@ -769,7 +770,7 @@ class RequestViewRequesterExcluded(TypedDict):
 
 
 class RequestViewRun(TypedDict):
-    kind: Literal['input', 'parent_clarification']
+    kind: Literal['input', 'call', 'parent_clarification']
     run_id: str
     status: Literal['queued', 'running', 'waiting_for_approval', 'waiting_for_user_question', 'completed', 'failed', 'interrupted', 'cancelled']
 
@@ -982,7 +983,7 @@ class RunView(TypedDict):
     # Why it failed or was cancelled.
     error: NotRequired[str]
     finished_at_ms: NotRequired[int]
-    kind: Literal['input', 'parent_clarification']
+    kind: Literal['input', 'call', 'parent_clarification']
     lease: NotRequired[Lease]
     metadata: NotRequired[dict[str, Any]]
     output: NotRequired[Any]

@@ -1,0 +1,231 @@
+package mcptools
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client/ask"
+)
+
+// The tools by which coding agents ask the person at them, and show a plan. Each name is the one
+// in the agent's own hooks.
+var (
+	questionTools = map[string]bool{
+		"AskUserQuestion":    true, // Claude Code
+		"ask_user_question":  true, // Qwen Code
+		"ask_user":           true, // Gemini CLI, GitHub Copilot CLI
+		"request_user_input": true, // Codex
+	}
+	planTools = map[string]bool{
+		"ExitPlanMode":   true, // Claude Code
+		"exit_plan_mode": true, // Gemini CLI, Qwen Code, GitHub Copilot CLI
+	}
+)
+
+// toolQuestions is the input of a question tool. Single is how some agents ask one question.
+type toolQuestions struct {
+	Questions []toolQuestion `json:"questions"`
+	Single    string         `json:"question"`
+	Choices   []string       `json:"choices"`
+}
+
+type toolQuestion struct {
+	Question    string `json:"question"`
+	Header      string `json:"header"`
+	Type        string `json:"type"`
+	MultiSelect bool   `json:"multiSelect"`
+	Options     []struct {
+		Label       string `json:"label"`
+		Description string `json:"description"`
+		Preview     string `json:"preview"`
+	} `json:"options"`
+}
+
+// questionOf is the metadata of a question: the tool call that it is from.
+type questionOf struct {
+	ToolName  string   `json:"tool_name"`
+	ToolInput api.JSON `json:"tool_input"`
+}
+
+// errNoQuestion is why a question tool's input is put before nobody: an allow would answer it with
+// nothing.
+var errNoQuestion = errors.New("the input of the question tool holds no question")
+
+// CallOf returns what a person is asked about a tool call of a coding agent: a question where the
+// tool asks one, else the approval, which shows a plan as text. planText is the plan where the
+// input only names it. Errors: a question that cannot be read.
+func CallOf(call ask.Call, planText string) (ask.Call, error) {
+	request := call.Approval
+	if planTools[request.ToolName] {
+		shown := *request
+		shown.Description = withPlan(shown.Description, planOf(request.Input, planText))
+		call.Approval = &shown
+		return call, nil
+	}
+	if !questionTools[request.ToolName] {
+		return call, nil
+	}
+	questions, err := questionsOf(request.Input)
+	if err != nil {
+		return call, err
+	}
+	of, err := json.Marshal(questionOf{request.ToolName, request.Input})
+	if err != nil {
+		return call, err
+	}
+	call.Approval, call.Question = nil, &api.UserQuestionRequest{
+		ToolCallID: request.ToolCallID, Questions: questions, ExpiresAfterMs: request.ExpiresAfterMs, Metadata: of,
+	}
+	return call, nil
+}
+
+// AsksQuestion reports whether a tool asks the person at the agent.
+func AsksQuestion(toolName string) bool { return questionTools[toolName] }
+
+// ShowsPlan reports whether a tool shows a plan.
+func ShowsPlan(toolName string) bool { return planTools[toolName] }
+
+func planOf(input api.JSON, otherwise string) string {
+	var given struct {
+		Plan    string `json:"plan"`
+		Summary string `json:"summary"`
+	}
+	if json.Unmarshal(input, &given) != nil {
+		return otherwise
+	}
+	for _, text := range []string{given.Plan, otherwise, given.Summary} {
+		if strings.TrimSpace(text) != "" {
+			return text
+		}
+	}
+	return ""
+}
+
+// withPlan returns a description that shows a plan, as much of it as fits.
+func withPlan(description, plan string) string {
+	plan = strings.ToValidUTF8(plan, "\ufffd")
+	if plan == "" {
+		return description
+	}
+	if description != "" {
+		description += "\n\n"
+	}
+	text := description + plan
+	const more = "\n\n(The plan goes on in the input.)"
+	if len(text) <= api.MaxTextLength {
+		return text
+	}
+	text = text[:api.MaxTextLength-len(more)]
+	for !utf8.ValidString(text) {
+		text = text[:len(text)-1]
+	}
+	return text + more
+}
+
+func questionsOf(input api.JSON) ([]api.UserQuestion, error) {
+	var given toolQuestions
+	if err := json.Unmarshal(input, &given); err != nil {
+		return nil, fmt.Errorf("the question cannot be read: %w", err)
+	}
+	if len(given.Questions) == 0 && given.Single != "" {
+		one := api.UserQuestion{ID: "q1", Question: given.Single}
+		for i, choice := range given.Choices {
+			one.Options = append(one.Options, api.QuestionOption{ID: optionID(i), Label: choice})
+		}
+		return []api.UserQuestion{one}, nil
+	}
+	if len(given.Questions) == 0 {
+		return nil, errNoQuestion
+	}
+	questions := make([]api.UserQuestion, len(given.Questions))
+	for i, asked := range given.Questions {
+		if strings.TrimSpace(asked.Question) == "" {
+			return nil, errNoQuestion
+		}
+		questions[i] = api.UserQuestion{ID: "q" + strconv.Itoa(i+1), Header: asked.Header, Question: asked.Question, MultiSelect: asked.MultiSelect}
+		for n, option := range asked.Options {
+			questions[i].Options = append(questions[i].Options, api.QuestionOption{
+				ID: optionID(n), Label: option.Label, Description: option.Description, Preview: option.Preview,
+			})
+		}
+		if asked.Type == "yesno" && len(asked.Options) == 0 {
+			questions[i].Options = []api.QuestionOption{{ID: optionID(0), Label: "Yes"}, {ID: optionID(1), Label: "No"}}
+		}
+	}
+	return questions, nil
+}
+
+func optionID(i int) string { return "o" + strconv.Itoa(i+1) }
+
+// answered is one question with its answer.
+type answered struct{ question, answer string }
+
+// answersOf returns the answers in the order of the questions: labels of the chosen options and
+// what was written, with commas between them, which is how agents note several.
+func answersOf(decided *ask.Answer) []answered {
+	var list []answered
+	for _, question := range decided.Question.Questions {
+		labels := map[string]string{}
+		for _, option := range question.Options {
+			labels[option.ID] = option.Label
+		}
+		var parts []string
+		for _, answer := range decided.Resolution.Answers {
+			if answer.QuestionID != question.ID {
+				continue
+			}
+			for _, chosen := range answer.SelectedOptionIDs {
+				parts = append(parts, labels[chosen])
+			}
+			if answer.FreeformAnswer != "" {
+				parts = append(parts, answer.FreeformAnswer)
+			}
+		}
+		list = append(list, answered{question.Question, strings.Join(parts, ", ")})
+	}
+	return list
+}
+
+// withAnswers returns the input of a question tool with the answers, by the text of each question.
+func withAnswers(question *api.UserQuestionRequest, given []answered) (api.JSON, error) {
+	var of questionOf
+	var members map[string]jsontext.Value
+	if err := json.Unmarshal(question.Metadata, &of); err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(of.ToolInput, &members); err != nil {
+		return nil, err
+	}
+	answers := map[string]string{}
+	for _, one := range given {
+		if one.answer != "" {
+			answers[one.question] = one.answer
+		}
+	}
+	if len(answers) == 0 {
+		return nil, errors.New("the answer is empty")
+	}
+	text, err := json.Marshal(answers, json.Deterministic(true))
+	if err != nil {
+		return nil, err
+	}
+	members["answers"] = text
+	return json.Marshal(members, json.Deterministic(true))
+}
+
+// told returns answers in words, for agents that take none from a hook.
+func told(by string, given []answered) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "The question was answered by %s. Do not ask it again.", by)
+	for _, one := range given {
+		fmt.Fprintf(&text, "\nQuestion: %s\nAnswer: %s", one.question, one.answer)
+	}
+	return text.String()
+}
