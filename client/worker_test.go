@@ -362,7 +362,7 @@ func TestFilesImportOnlyTheWire(t *testing.T) {
 		text := must(os.ReadFile(file))(t)
 		for line := range strings.Lines(string(text)) {
 			if path, found := strings.CutPrefix(strings.TrimSpace(line), `"github.com/holdpoint/holdpoint/`); found {
-				require.Contains(t, []string{`api"`, `internal/multiplex"`}, path, file)
+				require.Contains(t, []string{`api"`, `internal/canonical"`, `internal/multiplex"`}, path, file)
 			}
 		}
 	}

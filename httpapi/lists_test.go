@@ -53,8 +53,8 @@ func testLists(t *testing.T, a *rig) {
 		for path, names := range map[string]string{
 			"/v1/runs?priority_active=1":          "priority_active must be true or false",
 			"/v1/runs?status=idle":                "status must be queued, running, waiting_for_approval",
-			"/v1/runs?kind=approval_resume":       "kind must be input or parent_clarification",
-			"/v1/runs?kind=%00&page=true":         "kind must be input or parent_clarification",
+			"/v1/runs?kind=approval_resume":       "kind must be input, call or parent_clarification",
+			"/v1/runs?kind=%00&page=true":         "kind must be input, call or parent_clarification",
 			"/v1/runs/" + run.run + "?until=over": "until must be decided or terminal",
 			"/v1/sessions?status=completed":       "status must be idle, running, waiting_for_approval",
 			"/v1/sessions?status=queued":          "status must be idle, running, waiting_for_approval",

@@ -104,12 +104,21 @@ func requireRoles(t *testing.T, router http.Handler, keyring, other *auth.Keyrin
 		{"POST /cancel/waits", ""},
 	} {
 		answer := call('X', late.route, late.body)
-		require.Equal(t, http.StatusUnauthorized, answer.Code, "%s: %s", late.route, answer.Body)
+		require.Equal(t, withoutCredential(late.route), answer.Code, "%s: %s", late.route, answer.Body)
 		require.Equal(t, `Bearer realm="holdpoint", error="invalid_token"`, answer.Header().Get("WWW-Authenticate"), late.route)
 		require.True(t, waits())
 	}
 	require.Equal(t, http.StatusOK, call('O', "POST /api/approval/respond", strings.Replace(always, "always", "once", 1)).Code)
 	require.False(t, waits())
+}
+
+// withoutCredential returns the status of a call whose credential is missing or invalid. Clients of
+// hermes take a 401 as the end of their own sign-in.
+func withoutCredential(route string) int {
+	if strings.Contains(route, "/api/approval/") || strings.Contains(route, "/api/clarify/") {
+		return http.StatusForbidden
+	}
+	return http.StatusUnauthorized
 }
 
 // Every route of the router, /v1 and all dialects, is a row of the table, and every row is a
@@ -150,7 +159,7 @@ func TestEveryRouteIsInTheTable(t *testing.T) {
 		answer := httptest.NewRecorder()
 		path := strings.NewReplacer("{", "", "}", "").Replace(route)
 		router.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader("{}")))
-		require.Equal(t, http.StatusUnauthorized, answer.Code, "%s %s: %s", method, route, answer.Body)
+		require.Equal(t, withoutCredential(route), answer.Code, "%s %s: %s", method, route, answer.Body)
 		require.Equal(t, `Bearer realm="holdpoint"`, answer.Header().Get("WWW-Authenticate"))
 		return nil
 	}))
