@@ -135,7 +135,7 @@ func TestApprovalChecksInOrder(t *testing.T) {
 			&runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{
 				{RequestID: "a", Behavior: api.BehaviorAllow, InputDigest: "7f0c"},
 			}},
-			api.CodeInvalidRequest, `/resolutions/0/input_digest: must be "sha256:" and 64 hexadecimal digits in lower case`,
+			api.CodeInvalidRequest, `XX`,
 		},
 		{
 			"an unknown id comes before another input",
