@@ -135,7 +135,7 @@ func TestApprovalChecksInOrder(t *testing.T) {
 			&runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{
 				{RequestID: "a", Behavior: api.BehaviorAllow, InputDigest: "7f0c"},
 			}},
-			api.CodeInvalidRequest, `XX`,
+			api.CodeInvalidRequest, `/resolutions/0/input_digest: must be 64 hexadecimal digits in lower case, with or without "sha256:" before them`,
 		},
 		{
 			"an unknown id comes before another input",

@@ -173,7 +173,12 @@ func TestAnAgentAsksAndAnAssistantDecidesEachWithItsRole(t *testing.T) {
 	require.Contains(t, text(t.Context(), assistant, "resolve", resolution(open)), `"decided":true`)
 	want := `{"behavior":"allow","updatedInput":{"command":"ls -l"}}`
 	require.Equal(t, want, <-answered)
-	require.Equal(t, want, text(t.Context(), agent, "permission_prompt", prompt))
+	// What was read is spent: the same call again asks anew.
+	go func() { answered <- text(t.Context(), agent, "permission_prompt", prompt) }()
+	again := s.pending(assistant)
+	require.NotEqual(t, open.RunID, again.RunID)
+	require.Contains(t, text(t.Context(), assistant, "resolve", resolution(again)), `"decided":true`)
+	require.Equal(t, want, <-answered)
 	decisions, err := s.person().ListDecisions(t.Context(), client.DecisionListParams{})
 	require.NoError(t, err)
 	require.Equal(t, "user:operator", decisions.Items[0].Resolution.ResolvedBy)

@@ -44,7 +44,7 @@ func TestAChangeOfRulesIsAnsweredAfterDecisionsMadeFromThem(t *testing.T) {
 				batch, err := decides.Begin(ctx, []committer.Load{{SessionID: sessionID, Needs: []runs.Needs{{Rules: true}}}})
 				require.NoError(t, err)
 				defer batch.Rollback(ctx)
-				require.EqualValues(t, 1, batch.State(sessionID).RuleVersions.OfAll)
+				require.NotZero(t, batch.State(sessionID).RuleVersions.OfAll)
 				deciding = append(deciding, batch)
 			}
 			revoked := make(chan error, 1)
