@@ -28,11 +28,11 @@ func (l *shortened) Ask(_ context.Context, queries ...Query) error {
 	if err := queries[0].Read(&eventRows{events: slices.DeleteFunc(slices.Clone(l.events), func(e model.Event) bool { return e.EventID <= after })}); err != nil {
 		return err
 	}
-	first := numberRows{l.events[0].EventID}
+	ends := numberRows{l.events[0].EventID, l.events[len(l.events)-1].EventID}
 	if l.reads++; l.reads == 1 {
 		l.events = slices.DeleteFunc(l.events, func(e model.Event) bool { return e.EventID <= l.gone })
 	}
-	return queries[1].Read(&first)
+	return queries[1].Read(&ends)
 }
 
 type eventRows struct{ events []model.Event }
@@ -48,15 +48,16 @@ func (r *eventRows) Scan(targets ...any) error {
 	return nil
 }
 
-// numberRows is one row with a number, and then none: 0 is no row.
-type numberRows struct{ number int64 }
+// numberRows is one row with the log's first kept and its last event.
+type numberRows struct{ first, last int64 }
 
-func (r *numberRows) Next() bool { return r.number != 0 }
+func (r *numberRows) Next() bool { return r.first != 0 }
 func (r *numberRows) Err() error { return nil }
 
 func (r *numberRows) Scan(targets ...any) error {
-	number, _ := targets[0].(*int64)
-	*number, r.number = r.number, 0
+	first, _ := targets[0].(*int64)
+	last, _ := targets[1].(*int64)
+	*first, *last, r.first = r.first, r.last, 0
 	return nil
 }
 
