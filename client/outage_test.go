@@ -152,6 +152,7 @@ func TestAnOutageAtAnyCallFailsNoRun(t *testing.T) {
 // A worker that is stopped while its handler waits for a person ends at once. The request stays
 // open, and another worker gets the decision.
 func TestAStoppedWorkerDoesNotWaitForPeople(t *testing.T) {
+	t.Parallel()
 	for name, handler := range map[string]client.Handler{
 		"returned": func(ctx context.Context, task *client.Task) error {
 			_, err := task.Approve(ctx, approval("a", "ls"))

@@ -155,15 +155,3 @@ func TestOnceNeverLeaks(t *testing.T) {
 		}
 	})
 }
-
-func common(a, b []string) []string {
-	var both []string
-	for _, one := range a {
-		for _, other := range b {
-			if one == other {
-				both = append(both, one)
-			}
-		}
-	}
-	return both
-}

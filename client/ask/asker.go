@@ -21,7 +21,7 @@ import (
 // madeBy marks the runs of this package in their metadata.
 const madeBy = "holdpoint agent call"
 
-// ErrForeign: the run is not one of this package, or what was decided on it is not what was
+// ErrForeign means that the run is not one of this package, or what was decided on it is not what was
 // asked.
 var ErrForeign = errors.New("what was decided is not what was asked")
 

@@ -10,10 +10,10 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// call raises a call of an agent, which waits next to its session's queue.
-func (h *harness) call(sessionID, runID string, suspension api.Suspension) runs.Reply {
+// call raises a call of an agent in the session s, which waits next to its session's queue.
+func (h *harness) call(runID string, suspension api.Suspension) runs.Reply {
 	return h.do(&runs.CreateRun{
-		SessionID: sessionID, SessionGiven: true, RunID: runID, Kind: api.KindCall, Input: api.JSON(`"call"`), Suspend: &suspension,
+		SessionID: "s", SessionGiven: true, RunID: runID, Kind: api.KindCall, Input: api.JSON(`"call"`), Suspend: &suspension,
 	})
 }
 
@@ -21,9 +21,9 @@ var callTests = map[string]func(*harness){
 	"call/several wait at once, next to a run and its queue, and are decided in any order": func(h *harness) {
 		h.wait("s", "active", approvals("a"))
 		h.create("s", "queued")
-		h.call("s", "one", approvals("a1"))
-		h.call("s", "two", approvals("a2"))
-		h.call("s", "three", questions("q3"))
+		h.call("one", approvals("a1"))
+		h.call("two", approvals("a2"))
+		h.call("three", questions("q3"))
 		view := h.session("s").View()
 		require.Equal(h, "active", view.ActiveRun.RunID)
 		require.Equal(h, []string{"queued"}, view.QueuedRunIDs)
@@ -44,8 +44,8 @@ var callTests = map[string]func(*harness){
 		require.Equal(h, api.StatusWaitingForApproval, h.run("one").Run.Status, "a call holds up no run")
 	},
 	"call/the session's routes reach it, with and without an active run": func(h *harness) {
-		h.call("s", "one", approvals("a1", "b1"))
-		h.call("s", "two", questions("q2"))
+		h.call("one", approvals("a1", "b1"))
+		h.call("two", questions("q2"))
 		h.do(&runs.ResolveApprovals{SessionID: "s", Resolutions: allow("b1"), Actor: person})
 		require.Equal(h, api.StatusWaitingForApproval, h.run("one").Run.Status, "the other approval is still open")
 		h.wait("s", "active", approvals("a"))
@@ -58,14 +58,14 @@ var callTests = map[string]func(*harness){
 		require.Equal(h, api.OutcomeAllowed, late.Recorded.Outcome)
 	},
 	"call/an interrupt and the end of the session end it": func(h *harness) {
-		h.call("s", "one", approvals("a1"))
-		h.call("s", "two", questions("q2"))
+		h.call("one", approvals("a1"))
+		h.call("two", questions("q2"))
 		require.True(h, h.do(&runs.InterruptSession{SessionID: "s", Reason: "stop", Actor: person}).Interrupted)
 		for _, runID := range []string{"one", "two"} {
 			require.Equal(h, api.StatusInterrupted, h.run(runID).Run.Status)
 			require.Equal(h, api.OutcomeCancelled, h.onlyRequest(runID).Outcome)
 		}
-		h.call("s", "three", approvals("a3"))
+		h.call("three", approvals("a3"))
 		h.do(&runs.EndSession{SessionID: "s", Actor: person})
 		require.Equal(h, api.StatusCancelled, h.run("three").Run.Status)
 		h.refuse(api.CodeSessionEnded, &runs.CreateRun{
@@ -79,7 +79,7 @@ var callTests = map[string]func(*harness){
 			for i := range each {
 				ids = append(ids, fmt.Sprintf("a%d-%d", n, i))
 			}
-			h.call("s", fmt.Sprintf("run-%d", n), approvals(ids...))
+			h.call(fmt.Sprintf("run-%d", n), approvals(ids...))
 		}
 		full := func(runID string) error {
 			suspension := approvals("more")

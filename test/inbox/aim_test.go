@@ -101,7 +101,7 @@ type person struct {
 
 // TestDecisionsAreAboutWhatWasAimedAt lets prompts arrive and settle under the hands of somebody who clicks, taps and
 // types at random. A decision is about the prompt that was under the pointer, or had the focus, 200 ms before.
-func TestDecisionsAreAboutWhatWasAimedAt(t *testing.T) {
+func TestDecisionsAreAboutWhatWasAimedAt(t *testing.T) { //nolint:tparallel // The seeds share a service, one after the other.
 	t.Parallel()
 	seeds, steps := []uint64{1, 2}, 350
 	if storetest.Thorough {
@@ -206,7 +206,7 @@ func (s *person) arrive(t *testing.T) {
 	suspension := api.Suspension{Approvals: []api.ApprovalRequest{{ID: id, ToolCallID: "c", ToolName: "tool-" + id, Input: api.JSON(`{"command":"make ` + id + `"}`)}}}
 	switch s.random.IntN(5) {
 	case 0:
-		suspension.Approvals[0].ExpiresAfterMs = new(int64(3_600_000 - s.random.Int64N(1_000_000)))
+		suspension.Approvals[0].ExpiresAfterMs = new(3_600_000 - s.random.Int64N(1_000_000))
 	case 1:
 		suspension = api.Suspension{Questions: []api.UserQuestionRequest{{ID: id, ToolCallID: "c", Questions: []api.UserQuestion{{ID: "q", Header: id, Question: "Which?"}}}}}
 	}
