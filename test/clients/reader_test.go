@@ -5,6 +5,7 @@ package clients
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -63,6 +64,8 @@ func (r *reader) report(line []byte) {
 	case frame.Type == "broken":
 		r.broken = "the client gave up: " + frame.Data
 	default:
+		// Clients send an id back as it came; its first part is the event's.
+		frame.ID, _, _ = strings.Cut(frame.ID, ".")
 		r.frames = append(r.frames, frame)
 	}
 	close(r.more)
