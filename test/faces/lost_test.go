@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 )
@@ -39,6 +40,12 @@ func requireLost(t *testing.T, face Face, what Decision, f *fate, got Reply) {
 		}
 		require.Equal(t, "text/event-stream", got.Header.Get("Content-Type"))
 		body = timbalLost(t, f, body, got)
+	}
+	if face.Name() == "relay" && got.Status == http.StatusOK {
+		// The client follows no stream: nothing but this reply tells it who decided.
+		require.Contains(t, got.Body, fmt.Sprintf(`{"success":false,"resolution":{"request_id":%q,"outcome":%q,`, f.recorded.RequestID, f.recorded.Outcome))
+		require.Contains(t, got.Body, fmt.Sprintf(`"resolved_by":%q,"resolved_at_ms":%d,"via":%q`, f.recorded.ResolvedBy, f.recorded.ResolvedAtMs, f.recorded.Via))
+		return
 	}
 	require.Equal(t, status, got.Status, "%s: %s: %s", face.Name(), what.Verb, got.Body)
 	require.Equal(t, body, got.Body, "%s: %s", face.Name(), what.Verb)
@@ -130,8 +137,14 @@ func (f *fate) reason(justificationFirst bool) string {
 func (f *fate) problem(status int, domain, code, format string, args ...any) (int, string) {
 	return status, fmt.Sprintf(`{"type":"urn:holdpoint:problem:%s","title":%q,"status":%d,"detail":%q,"code":%q,"domain":%q,`+
 		`"recorded_decision":{"request_id":%q,"outcome":%q,"resolved_by":%q,"resolved_at_ms":%d,"via":%q}}`,
-		code, http.StatusText(status), status, fmt.Sprintf(format, args...), code, domain,
+		code, http.StatusText(status), status, fmt.Sprintf(format, args...)+"; "+f.decided(), code, domain,
 		f.recorded.RequestID, f.recorded.Outcome, f.recorded.ResolvedBy, f.recorded.ResolvedAtMs, f.recorded.Via)
+}
+
+// decided says who decided, when, and by what way.
+func (f *fate) decided() string {
+	return fmt.Sprintf("%s was %s by %s at %s, via %s", f.recorded.RequestID, f.recorded.Outcome, f.recorded.ResolvedBy,
+		time.UnixMilli(f.recorded.ResolvedAtMs).UTC().Format(time.RFC3339), f.recorded.Via)
 }
 
 func hermesLost(what Decision, f *fate) (status int, body string) {

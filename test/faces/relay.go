@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 )
 
 // Relay is the face of chats with relays.
@@ -21,7 +22,9 @@ func (Relay) Verbs(kind Kind) []Verb {
 }
 
 // Took implements Face.
-func (Relay) Took(reply Reply) bool { return reply.Status == http.StatusOK }
+func (Relay) Took(reply Reply) bool {
+	return reply.Status == http.StatusOK && !strings.Contains(reply.Body, `"success":false`)
+}
 
 // Decide implements Face. What it has no words for is sent as an approval, which finds
 // no relay.
