@@ -120,13 +120,22 @@ func send(url string, by *caller, c call) (status int, text string, err error) {
 	return response.StatusCode, string(body), err
 }
 
+// withoutCredential returns the status of a call whose credential is missing or invalid. Clients of hermes
+// take a 401 as the end of their own sign-in.
+func withoutCredential(path string) int {
+	if strings.HasPrefix(path, "/api/approval/") || strings.HasPrefix(path, "/api/clarify/") {
+		return http.StatusForbidden
+	}
+	return http.StatusUnauthorized
+}
+
 // judge returns what is wrong with a reply.
 func judge(by *caller, c call, status int, text string) string {
 	permitted := by.permits(c.method, c.path)
 	switch {
 	case status >= 500:
 		return "an error of the service"
-	case by.role == "" && !permitted && status != http.StatusUnauthorized:
+	case by.role == "" && !permitted && status != withoutCredential(c.path):
 		return "answered without a credential"
 	case by.role != "" && status == http.StatusUnauthorized:
 		return "a credential was refused"
