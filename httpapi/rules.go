@@ -154,12 +154,21 @@ func (s *Server) explainRules(w http.ResponseWriter, r *http.Request) error {
 		return refusal.New(wire.CodeServiceUnavailable, "more than %d rules are in force, or they have more than %d bytes, and an answer from some of them could be wrong", maxJudgedRules, maxJudgedBytes)
 	}
 	answer := api.RuleExplanation{Explanation: rules.Explain(standing, call, nowMs)}
+	// The text of a rule about one exact input has that input, which may be of a session that the
+	// caller does not reach.
+	elsewhere := map[string]bool{}
+	if scope := runs.ScopeOf(auth.From(r.Context())); scope.Bounded() {
+		for _, rule := range standing {
+			elsewhere[rule.RuleID] = rule.SessionID == rules.AllSessions && rule.Match.InputDigest != ""
+		}
+	}
 	idle := 0
 	answer.Rules = slices.DeleteFunc(answer.Rules, func(rule api.ExplainedRule) bool {
-		if !rule.Applies {
-			idle++
+		if rule.Applies {
+			return false
 		}
-		return !rule.Applies && idle > maxIdleRules
+		idle++
+		return elsewhere[rule.RuleID] || idle > maxIdleRules
 	})
 	if call.SessionID != "" {
 		answer.Remember.Session, answer.Remember.Examples = s.previewRule(&call, decision, api.RememberSession, nowMs)
