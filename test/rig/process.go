@@ -14,6 +14,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -158,7 +159,8 @@ func (p *Process) Connect(options ...client.Option) *client.Client {
 // ConnectPatiently is [Process.Connect] for a client that retries as the library does.
 func (p *Process) ConnectPatiently() *client.Client {
 	p.tb.Helper()
-	return p.Connect(client.WithRetry(client.RetryPolicy{}))
+	// A restart takes as long as the machine needs; the context of the call bounds the wait.
+	return p.Connect(client.WithRetry(client.RetryPolicy{MaxAttempts: 1_000, MaxDelay: time.Second}))
 }
 
 func (p *Process) daemon() *daemon {

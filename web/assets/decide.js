@@ -29,8 +29,8 @@ function moveOn(list, byKey) {
   const at = active?.closest?.("[data-handle]")?.dataset.handle ?? "";
   const from = list.find(one => one.handle === at) ?? (active === document.body || active?.closest?.(".bulk") ? list.at(-1) : null);
   if (!from?.resolution || !isMine(from.handle)) return;
-  const next = nextOpen(from.handle);
-  if (!next) return;
+  // Where none is left, the focus goes from the field that was decided in to its prompt: keys act again.
+  const next = nextOpen(from.handle) ?? from;
   focusedByPage();
   focusPrompt(next, byKey);
 }
