@@ -11,8 +11,8 @@ import (
 )
 
 // call raises a call of an agent in the session s, which waits next to its session's queue.
-func (h *harness) call(runID string, suspension api.Suspension) runs.Reply {
-	return h.do(&runs.CreateRun{
+func (h *harness) call(runID string, suspension api.Suspension) {
+	h.do(&runs.CreateRun{
 		SessionID: "s", SessionGiven: true, RunID: runID, Kind: api.KindCall, Input: api.JSON(`"call"`), Suspend: &suspension,
 	})
 }
