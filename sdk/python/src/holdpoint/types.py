@@ -140,8 +140,8 @@ class ApprovalResolution(TypedDict):
     justification: NotRequired[str]
     # For the agent.
     reason: NotRequired[str]
-    # Writes a rule with the decision, for this session or for all: for the request's `pattern_keys` when it has any, else for
-    # the tool with exactly this input. Not together with `updated_input`.
+    # Writes a rule with the decision, for this session or for all: for the tool with exactly this input. Not together with
+    # `updated_input`.
     remember: NotRequired[Literal['session', 'always']]
     # How long the rule holds, 0 for ever. When absent: as long as the session, or 30 days for all sessions.
     remember_for_ms: NotRequired[int]
