@@ -95,7 +95,7 @@ type checkpoint struct {
 type signedHead struct {
 	ID   string `json:"id"`
 	Hash string `json:"hash"`
-	// Life is that of a [Head].
+	// Life is the session's life, as in a [Head].
 	Life string `json:"life,omitempty"`
 }
 

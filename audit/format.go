@@ -58,7 +58,7 @@ type chainLine struct {
 	// when there is none. The hash is "" too where it is not known, because the event is in no chain.
 	AfterID   string `json:"after_id"`
 	AfterHash string `json:"after_hash"`
-	// Life is that of a [Head]. Young says that the session began after the export did, so that the
+	// Life is the session's life, as in a [Head]. Young says that the session began after the export did, so that the
 	// deletion of an earlier session with its id need not be among the lines of the audit's own log.
 	Life  string `json:"life,omitempty"`
 	Young bool   `json:"young,omitzero"`

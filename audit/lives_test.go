@@ -13,7 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// An id that is used again after retention is no forgery, whichever numbers its events have; a log that
+// A session id that is used again after retention is not a forgery, whichever numbers its events have; a log that
 // was written anew from its first event on is one.
 func TestASessionThatIsUsedAgainIsNoForgery(t *testing.T) {
 	t.Parallel()

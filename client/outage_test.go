@@ -196,7 +196,7 @@ func TestAStoppedWorkerDoesNotWaitForPeople(t *testing.T) {
 	}
 }
 
-// Work that goes on beside a wait has the drain.
+// Work that continues next to a wait gets the drain.
 func TestAStoppedWorkerLetsWorkFinish(t *testing.T) {
 	inBubble(t, func(b *rig) {
 		b.handle("run", func(ctx context.Context, task *client.Task) error {

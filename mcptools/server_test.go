@@ -253,7 +253,7 @@ func TestADecisionAboutSomethingElseIsNoPermission(t *testing.T) {
 	require.ErrorIs(t, err, ask.ErrForeign)
 }
 
-// TestCallsOfOneSessionAreOpenAtTheSameTime: also beside a run that a worker holds, and in any order.
+// TestCallsOfOneSessionAreOpenAtTheSameTime: in any order, even while a worker holds a run of the session.
 func TestCallsOfOneSessionAreOpenAtTheSameTime(t *testing.T) {
 	s := newScene(t)
 	_, err := s.service.Connect().CreateRun(t.Context(), client.CreateRunParams{SessionID: "work", RunID: "busy", AgentID: "coder", Claim: &api.ClaimOptions{WorkerID: "w"}})

@@ -91,7 +91,7 @@ func TestPagesNameLabelsThatThereAre(t *testing.T) {
 	require.Positive(t, looked)
 }
 
-// Every kind of effect is counted: a new one that is not in the list would be owed unseen.
+// Every kind of effect is counted: a new one that is not in the list would be pending unseen.
 func TestEveryKindOfEffectIsCounted(t *testing.T) {
 	t.Parallel()
 	constants := regexp.MustCompile(`EffectKind = "([a-z_]+)"`).FindAllStringSubmatch(text(t, "../api/effect.go"), -1)

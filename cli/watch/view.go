@@ -92,16 +92,16 @@ func (s *screen) lines() []string {
 		add("description: "+description, false)
 	}
 	if one.approval.ExcludeRequester {
-		lines = append(lines, "Whoever asked for it cannot allow it.")
+		lines = append(lines, "The requester cannot allow it.")
 	}
 	add(console.Indented(one.approval.Input), true)
 	return lines
 }
 
-// beside is how many lines stand under the list at most; page is how many stand on a screen that shows one request alone.
-func (s *screen) beside() int { return max(s.height/2, 3) }
-func (s *screen) page() int   { return max(s.height-9, 1) }
-func (s *screen) long() bool  { return len(s.lines()) > s.beside() }
+// detailLines is the most lines under the list; page is the number of lines on a screen that shows one request alone.
+func (s *screen) detailLines() int { return max(s.height/2, 3) }
+func (s *screen) page() int        { return max(s.height-9, 1) }
+func (s *screen) long() bool       { return len(s.lines()) > s.detailLines() }
 
 // details are what stands under the list: the text of the chosen request as far as the screen goes, or the part of it
 // that is read. What is shown is noted.
@@ -110,7 +110,7 @@ func (s *screen) details() []string {
 	if len(lines) == 0 {
 		return nil
 	}
-	from, most := 0, s.beside()
+	from, most := 0, s.detailLines()
 	if s.whole && s.long() {
 		s.scroll(0)
 		from, most = s.from, s.page()

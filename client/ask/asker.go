@@ -66,7 +66,7 @@ type Answer struct {
 	Resolution api.Resolution
 	// Ended says how the run was ended when that was not by a decision.
 	Ended api.Status
-	// Spent: the decision had been read before. It is no permission for another call.
+	// Spent: the decision had been read before. It does not allow another call.
 	Spent bool
 }
 

@@ -7,7 +7,7 @@
 // and decided in any order. What was decided is read from the session's log, which only the
 // service writes, and is checked against what was asked.
 //
-// A decision is handed out once. Whoever reads it first completes the run, and from then on the
+// A decision is handed out once. Its first reader completes the run, and from then on the
 // key of the call is spent: the same call with the same key asks a person again, because gateways
 // and models number their calls anew. Until then a repeat is a retry and finds the same request.
 //

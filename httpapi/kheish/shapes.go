@@ -40,7 +40,7 @@ var runEvents = map[string]bool{
 	"output": true, "completed": true, "failed": true, "interrupted": true, "cancelled": true,
 }
 
-// The statuses of what waits.
+// The statuses of waiting runs.
 const (
 	statusApproval = "waiting_for_approval"
 	statusQuestion = "waiting_for_user_question"

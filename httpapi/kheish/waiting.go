@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// maxWaitingBytes bounds what is read of /v1 to put what waits before the rest of a list.
+// maxWaitingBytes bounds what is read from /v1 to put waiting sessions and runs first in a list.
 const maxWaitingBytes = 16 << 20
 
 // itemsOf returns the items of a list, which may be in an envelope.
@@ -21,7 +21,7 @@ func itemsOf(list any) []any {
 	return items
 }
 
-// askWaitingFirst returns the reply to a list of sessions or runs, in which what waits stands first. The
+// askWaitingFirst returns the reply to a list of sessions or runs, with the waiting ones first. The
 // clients read a list without pages once and look for nothing behind its end, so all that waits is in
 // it, however long the list of /v1 is. A list that is asked for in pages, or by status, stays as it is.
 func askWaitingFirst(next http.Handler, r *http.Request, key string) *kept {
@@ -56,7 +56,7 @@ func askWaitingFirst(next http.Handler, r *http.Request, key string) *kept {
 	return reply
 }
 
-// rank sorts what waits for an approval before what waits for an answer, and both before the rest.
+// rank sorts waiting approvals before waiting questions, and both before the rest.
 func rank(one any) int {
 	item, _ := one.(map[string]any)
 	switch {

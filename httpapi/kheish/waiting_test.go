@@ -14,7 +14,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/kheish"
 )
 
-// The command line reads a list once. What waits is in it, however many sessions and runs are before it.
+// The command line reads a list once. Waiting sessions and runs are in it, however many others there are.
 func TestWhatWaitsComesFirst(t *testing.T) {
 	t.Parallel()
 	c := serveCLI(t)

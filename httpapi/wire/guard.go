@@ -90,7 +90,7 @@ func reads(r *http.Request) bool {
 	return r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
 }
 
-// ownOrigin reports whether an origin is that of the service as it was called. A service that ends TLS
+// ownOrigin reports whether an origin is the service's own, as it was called. A service that ends TLS
 // itself has no page with http; behind a proxy, it cannot tell how its pages are loaded.
 func ownOrigin(origin string, r *http.Request) bool {
 	parsed, err := url.Parse(origin)

@@ -155,6 +155,6 @@ func forEach[Item any](ctx context.Context, concurrency int, items []Item, do fu
 			return nil
 		})
 	}
-	_ = group.Wait() // its error is that of the tally
+	_ = group.Wait() // the tally reports the error
 	return ended
 }

@@ -154,7 +154,7 @@ func (s *stragglers[Item]) each(ctx context.Context, concurrency int, items []It
 		})
 	}
 	for range concurrency {
-		slots <- struct{}{} // whoever has one is waited for
+		slots <- struct{}{} // wait for the holder of each slot
 	}
 	mu.Lock()
 	defer mu.Unlock()

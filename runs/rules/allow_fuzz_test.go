@@ -13,7 +13,7 @@ import (
 )
 
 // unquotedOperators returns the characters of a command that are operators of a shell, in their order:
-// it knows quotes and backslashes and nothing else, and is no parser.
+// it knows quotes and backslashes and nothing else, and is not a parser.
 func unquotedOperators(command string) string {
 	var operators strings.Builder
 	quote := byte(0)

@@ -36,7 +36,7 @@ type refusingGlobs struct {
 	relative []string // hold of absolute paths alone
 }
 
-// preparedGlobs are those of rules that deny or ask, by rule and param.
+// preparedGlobs has the globs of deny and ask rules, by rule and param.
 type preparedGlobs map[*Rule]map[string]*refusingGlobs
 
 func (p preparedGlobs) add(rule *Rule) {

@@ -50,7 +50,7 @@ func TestNobodyWaitsForAFrozenDatabase(t *testing.T) {
 		}
 	}
 	defer thaw()
-	// The service answers by itself: its callers and the database would wait for ever.
+	// The service answers by itself: its callers and the database would wait without end.
 	for _, path := range []string{"/readyz", "/v1/runs/r", "/v1/runs", "/v1/sessions/s/stream"} {
 		got, err := status(path, time.Minute)
 		require.NoError(t, err, path)
