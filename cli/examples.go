@@ -41,9 +41,9 @@ var examples = map[string][]string{
 	"approvals show":   {`holdpoint approvals show approval-1`},
 	"approvals review": {`holdpoint approvals review --session-id nightly`},
 	"approvals allow": {
-		`holdpoint approvals allow approval-1 approval-2`,
-		`holdpoint approvals allow approval-3 --updated-input-json '{"command":"ls -l"}'`,
-		`holdpoint approvals allow approval-4 --remember session --yes`,
+		`holdpoint approvals allow $HANDLE $HANDLE2`,
+		`holdpoint approvals allow approval-3 --run-id run-1 --updated-input-json '{"command":"ls -l"}'`,
+		`holdpoint approvals allow approval-4 --run-id run-1 --remember session --yes`,
 	},
 	"approvals deny":      {`holdpoint approvals deny approval-5 --reason 'not on a Friday'`},
 	"approvals allow-all": {`holdpoint approvals allow-all --session-id nightly --dry-run`},
@@ -52,7 +52,7 @@ var examples = map[string][]string{
 	"questions list": {`holdpoint questions list --session-id nightly`},
 	"questions show": {`holdpoint questions show question-1`},
 	"questions answer": {
-		`holdpoint questions answer question-1 --option eu`,
+		`holdpoint questions answer question-1 --run-id run-2 --option eu`,
 		`holdpoint questions answer question-2 --declined`,
 	},
 	"questions cancel": {`holdpoint questions cancel question-3`},

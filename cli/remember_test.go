@@ -45,7 +45,7 @@ func TestRememberIsAboutWhatWasShown(t *testing.T) {
 		require.NoError(t, err)
 		raise("another", "rm -rf /")
 	}}
-	got := runReading(t.Context(), nil, person, "approvals", "allow", "same", "--remember", "always", "--server", url)
+	got := runReading(t.Context(), nil, person, "approvals", "allow", "same", "--run-id", "shown", "--remember", "always", "--server", url)
 	require.Equal(t, 1, got.code, got.stdout)
 	require.Contains(t, got.stderr, "denied")
 	other, err := c.GetRun(t.Context(), "another")

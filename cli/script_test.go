@@ -31,7 +31,7 @@ import (
 //	await-server FILE            until FILE holds the URL of a ready service;
 //	                             sets HOLDPOINT_SERVER and ADDRESS
 //	await-pending KIND [N]       until N (1) approvals or questions are open; sets
-//	                             REQUEST, RUN, SESSION, and REQUEST2, RUN2, …
+//	                             REQUEST, HANDLE, RUN, SESSION, and REQUEST2, HANDLE2, …
 //	await-run RUN STATUS         until the run has the status
 //	await-queued SESSION         until a run is queued in the session
 //	await-effects STATE N        until N effects are in that state
@@ -160,7 +160,7 @@ func awaitPending(ts *testscript.TestScript, neg bool, args []string) {
 		count, err = strconv.Atoi(args[1])
 		ts.Check(err)
 	}
-	type item struct{ request, run, session string }
+	type item struct{ request, handle, run, session string }
 	withClient(ts, func(c *client.Client) {
 		var items []item
 		await(ts, args[0], func(ctx context.Context) (bool, error) {
@@ -171,7 +171,7 @@ func awaitPending(ts *testscript.TestScript, neg bool, args []string) {
 					return false, err
 				}
 				for _, found := range page.Items {
-					items = append(items, item{found.Request.ID, found.RunID, found.SessionID})
+					items = append(items, item{found.Request.ID, found.Request.Handle, found.RunID, found.SessionID})
 				}
 			} else {
 				page, err := c.ListApprovals(ctx, client.PendingListParams{})
@@ -179,7 +179,7 @@ func awaitPending(ts *testscript.TestScript, neg bool, args []string) {
 					return false, err
 				}
 				for _, found := range page.Items {
-					items = append(items, item{found.Request.ID, found.RunID, found.SessionID})
+					items = append(items, item{found.Request.ID, found.Request.Handle, found.RunID, found.SessionID})
 				}
 			}
 			return len(items) == count, nil
@@ -190,6 +190,7 @@ func awaitPending(ts *testscript.TestScript, neg bool, args []string) {
 				suffix = strconv.Itoa(i + 1)
 			}
 			ts.Setenv("REQUEST"+suffix, found.request)
+			ts.Setenv("HANDLE"+suffix, found.handle)
 			ts.Setenv("RUN"+suffix, found.run)
 			ts.Setenv("SESSION"+suffix, found.session)
 		}

@@ -31,11 +31,11 @@ func (f approvalFilter) read(ctx context.Context, c *client.Client) ([]api.Pendi
 
 func (approvalFilter) table() table[api.PendingApprovalView] {
 	return table[api.PendingApprovalView]{
-		[]string{"REQUEST", "SESSION", "TOOL", "INPUT", "REASON", "RAISED", "EXPIRES"},
+		[]string{"HANDLE", "REQUEST", "SESSION", "TOOL", "INPUT", "REASON", "RAISED", "EXPIRES"},
 		func(item *api.PendingApprovalView, now time.Time) []string {
 			request := &item.Request
 			return []string{
-				request.ID, item.SessionID, console.Cut(request.ToolName, 20), console.Cut(console.CommandOf(request.Input), 60),
+				console.ShortHandle(request.Handle), request.ID, item.SessionID, console.Cut(request.ToolName, 20), console.Cut(console.CommandOf(request.Input), 60),
 				console.Cut(request.Reason, 40), console.Ago(request.CreatedAtMs, now), console.Ago(valueOf(request.ExpiresAtMs), now),
 			}
 		},
@@ -46,7 +46,7 @@ func (approvalFilter) table() table[api.PendingApprovalView] {
 type approvalRef struct{ requestRef }
 
 func (r approvalRef) find(ctx context.Context, c *client.Client) (*api.RequestView, error) {
-	item, err := r.approval(ctx, c, r.RequestID)
+	item, _, err := r.approval(ctx, c, r.RequestID)
 	switch {
 	case err == nil:
 		return c.GetRequest(ctx, item.Request.Handle)

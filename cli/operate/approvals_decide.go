@@ -24,7 +24,7 @@ type decision struct {
 	onRecord
 	remembering
 	InputDigest string   `name:"input-digest" placeholder:"DIGEST" help:"Decide only if the input still has this digest, as show printed it."`
-	IDs         []string `arg:"" name:"request-id" help:"The ids or handles of the requests; of one, its session's id may stand before it."`
+	IDs         []string `arg:"" name:"request-id" help:"The handles of the requests, as list prints them, or their ids; of one, its session's id may stand before it."`
 }
 
 type approvalsAllow struct {
@@ -86,14 +86,38 @@ func (c *decision) decide(ctx context.Context, terminal *console.Console, what s
 
 func (c *decision) decideOne(ctx context.Context, terminal *console.Console, opened *client.Client, requestID, what string, resolution api.ApprovalResolution) error {
 	resolution.RequestID, resolution.InputDigest = requestID, c.InputDigest
-	if err := c.remember(ctx, terminal, opened, &resolution); err != nil {
+	open, err := c.seen(ctx, terminal, opened, resolution)
+	if err != nil && !errors.Is(err, errNotOpen) {
 		return err
 	}
-	item, run, err := c.send(ctx, opened, resolution, client.ResolveApprovalsParams{IdempotencyKey: c.IdempotencyKey})
+	if err := c.remember(terminal, open, err, &resolution); err != nil {
+		return err
+	}
+	item, run, err := c.send(ctx, opened, open, err, resolution)
 	if err != nil {
 		return err
 	}
+	if item != nil {
+		requestID = item.ID
+	}
 	return c.finish(ctx, terminal, c.JSON, opened, requestID, what, run, decidedFields(item, resolution.UpdatedInput)...)
+}
+
+// exact reports whether the resolution can be about one request alone, whatever is raised meanwhile. A
+// run uses an id once. A denial allows nothing, so it may be about whatever has the id.
+func (c *decision) exact(resolution api.ApprovalResolution) bool {
+	return resolution.Behavior != api.BehaviorAllow || resolution.InputDigest != "" || c.RunID != ""
+}
+
+// seen finds the open request that is to be decided. One that only its id names is shown and asked about
+// first.
+func (c *decision) seen(ctx context.Context, terminal *console.Console, opened *client.Client, resolution api.ApprovalResolution) (*api.PendingApprovalView, error) {
+	item, byID, err := c.approval(ctx, opened, resolution.RequestID)
+	if err != nil || !byID || c.exact(resolution) {
+		return item, err
+	}
+	return item, confirmBareID(terminal, listed([]api.PendingApprovalView{*item}), item.Request.Handle, "Allow it? [y/N] ",
+		", or give --input-digest "+item.Request.InputDigest)
 }
 
 // splitIDs moves a session's id that stands before the request's to its flag. Of two words the first
@@ -108,10 +132,10 @@ func (c *decision) splitIDs(ctx context.Context, opened *client.Client) error {
 		if err != nil {
 			return err
 		}
-		if item.Request.ID == first || item.Request.Handle == first {
+		if item.Request.ID == first || console.NamesHandle(first, item.Request.Handle) {
 			open++
 		}
-		if item.SessionID == first && item.Request.ID == c.IDs[1] && open > 0 {
+		if item.SessionID == first && (item.Request.ID == c.IDs[1] || console.NamesHandle(c.IDs[1], item.Request.Handle)) && open > 0 {
 			return console.Usage("%s is a session and a request; say which with --session-id", first)
 		}
 	}
@@ -139,40 +163,48 @@ func decidedFields(item *api.ApprovalRequest, updated api.JSON) []console.Field 
 }
 
 // send decides the request on its run, bound to the digest and the handle of what is shown, and
-// returns what it decided. When the request is not open and its run or
+// returns what it decided. When the request is not open, which notOpen says, and its run or
 // session is named, it sends the decision there all the same: the service recognizes the
 // repeat of a keyed call, or says what was decided.
-func (c *decision) send(ctx context.Context, opened *client.Client, resolution api.ApprovalResolution, params client.ResolveApprovalsParams) (*api.ApprovalRequest, *client.RunResult, error) {
+func (c *decision) send(ctx context.Context, opened *client.Client, item *api.PendingApprovalView, notOpen error, resolution api.ApprovalResolution) (*api.ApprovalRequest, *client.RunResult, error) {
+	name, runID := resolution.RequestID, c.RunID
 	var request *api.ApprovalRequest
-	var runID string
-	item, err := c.approval(ctx, opened, resolution.RequestID)
 	switch {
-	case err == nil:
+	case item != nil:
 		runID, request = item.RunID, &item.Request
-	case !errors.Is(err, errNotOpen):
-		return nil, nil, err
 	case c.RunID == "" && c.SessionID == "":
-		if settled, searchErr := c.settled(ctx, opened, api.RequestApproval, resolution.RequestID); searchErr == nil {
-			return nil, nil, fmt.Errorf("approval %s was %s", resolution.RequestID, decidedText(settled.RecordedDecision, time.Now()))
-		}
-		return nil, nil, err
+		return nil, nil, c.whatBecame(ctx, opened, name, notOpen)
 	default:
-		runID = c.RunID // the service says what became of it
-		if request, err = c.raised(ctx, opened, resolution.RequestID); err != nil {
+		var err error
+		if request, err = c.raised(ctx, opened, name); err != nil {
 			return nil, nil, err
+		}
+		// What was raised a moment ago under this id, nobody has seen.
+		if !c.exact(resolution) && (request == nil || !console.NamesHandle(name, request.Handle)) {
+			return nil, nil, c.whatBecame(ctx, opened, name, notOpen)
 		}
 	}
 	if request != nil {
 		resolution = boundTo(resolution, request)
 	}
-	params.Resolutions = []api.ApprovalResolution{resolution}
+	params := client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{resolution}, IdempotencyKey: c.IdempotencyKey}
 	var run *client.RunResult
+	var err error
 	if runID == "" {
 		run, err = opened.ResolveActiveRunApprovals(ctx, c.SessionID, params)
 	} else {
 		run, err = opened.ResolveRunApprovals(ctx, runID, params)
 	}
 	return request, run, err
+}
+
+// whatBecame returns an error that says what was decided about a request that is not open, or notOpen.
+func (c *decision) whatBecame(ctx context.Context, opened *client.Client, name string, notOpen error) error {
+	settled, err := c.settled(ctx, opened, api.RequestApproval, name)
+	if err != nil {
+		return notOpen
+	}
+	return fmt.Errorf("approval %s was %s", name, decidedText(settled.RecordedDecision, time.Now()))
 }
 
 // boundTo returns the decision about the request, which the service refuses when something else
@@ -186,7 +218,7 @@ func boundTo(resolution api.ApprovalResolution, request *api.ApprovalRequest) ap
 // raised returns the newest approval of that id or handle in the events of the run or session
 // that is named, nil when there is none. The repeat of a keyed call must carry the digest that
 // the call carried, also after the request was settled.
-func (p pendingRef) raised(ctx context.Context, c *client.Client, requestID string) (*api.ApprovalRequest, error) {
+func (p pendingRef) raised(ctx context.Context, c *client.Client, name string) (*api.ApprovalRequest, error) {
 	entries := c.AllSessionEvents(ctx, p.SessionID, client.EventListParams{})
 	if p.RunID != "" {
 		entries = c.AllRunEvents(ctx, p.RunID, client.EventListParams{})
@@ -204,7 +236,7 @@ func (p pendingRef) raised(ctx context.Context, c *client.Client, requestID stri
 			continue
 		}
 		for i := range event.Requests {
-			if request := &event.Requests[i]; request.ID == requestID || request.Handle == requestID {
+			if request := &event.Requests[i]; request.ID == name || console.NamesHandle(name, request.Handle) {
 				newest = request
 			}
 		}
@@ -220,8 +252,8 @@ type remembering struct {
 }
 
 // remember shows the text of the rule that the decision would write, asks, and puts
-// it into the resolution.
-func (c *decision) remember(ctx context.Context, terminal *console.Console, opened *client.Client, resolution *api.ApprovalResolution) error {
+// it into the resolution. item is nil for a request that is not open, which notOpen says.
+func (c *decision) remember(terminal *console.Console, item *api.PendingApprovalView, notOpen error, resolution *api.ApprovalResolution) error {
 	if c.Remember == "" {
 		if c.RememberFor != nil {
 			return console.Usage("--remember-for needs --remember")
@@ -241,13 +273,12 @@ func (c *decision) remember(ctx context.Context, terminal *console.Console, open
 		}
 		resolution.RememberForMs = client.RememberFor(*c.RememberFor)
 	}
-	item, err := c.approval(ctx, opened, resolution.RequestID)
 	switch {
-	case errors.Is(err, errNotOpen) && c.Yes && c.IdempotencyKey != "":
+	case item == nil && c.Yes && c.IdempotencyKey != "":
 		// A repeat of a call that succeeded: the service says what became of it.
 		return nil
-	case err != nil:
-		return err // the rule for what is not open cannot be shown
+	case item == nil:
+		return notOpen // the rule for what is not open cannot be shown
 	}
 	rule, err := runs.PreviewRule(item.Request, item.SessionID, runs.DecisionOf(*resolution), 0, terminal.Now().UnixMilli())
 	if err != nil {
@@ -266,7 +297,7 @@ func writtenRule(run *api.RunView, requestID string) string {
 	}
 	for i := range run.Resume.Approvals {
 		settled := &run.Resume.Approvals[i]
-		if settled.Resolution.Rule != nil && (settled.Request.ID == requestID || settled.Request.Handle == requestID) {
+		if settled.Resolution.Rule != nil && settled.Request.ID == requestID {
 			return settled.Resolution.Rule.RuleID + ": " + settled.Resolution.Rule.Text
 		}
 	}

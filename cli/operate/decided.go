@@ -31,7 +31,7 @@ func (p pendingRef) settled(ctx context.Context, c *client.Client, kind api.Requ
 		if err != nil {
 			return nil, err
 		}
-		if view.Kind == kind && view.RecordedDecision != nil && view.RecordedDecision.RequestID == requestID && (p.RunID == "" || p.RunID == view.RunID) {
+		if view.Kind == kind && view.RecordedDecision != nil && (view.RecordedDecision.RequestID == requestID || console.NamesHandle(requestID, handleOf(&view))) && (p.RunID == "" || p.RunID == view.RunID) {
 			return &view, nil
 		}
 		if searched++; searched == maxSearched {
@@ -61,6 +61,15 @@ func questionOf(view *api.RequestView) api.UserQuestionRequest {
 	var request api.UserQuestionRequest
 	_ = json.Unmarshal(view.Request, &request) // what cannot be read is shown empty
 	return request
+}
+
+// handleOf returns the handle of a view's request, of either kind.
+func handleOf(view *api.RequestView) string {
+	var request struct {
+		Handle string `json:"handle"`
+	}
+	_ = json.Unmarshal(view.Request, &request) // what cannot be read has none
+	return request.Handle
 }
 
 // decidedTable shows what was decided, by whom.

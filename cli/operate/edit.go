@@ -25,7 +25,7 @@ func (c *approvalsAllow) allowEdited(ctx context.Context, terminal *console.Cons
 		if len(c.IDs) != 1 {
 			return console.Usage("--edit is for one request")
 		}
-		item, err := c.approval(ctx, opened, c.IDs[0])
+		item, _, err := c.approval(ctx, opened, c.IDs[0])
 		if err != nil {
 			return err
 		}

@@ -28,7 +28,7 @@ type pendingRef struct {
 // requestRef names one open request.
 type requestRef struct {
 	pendingRef
-	RequestID string `arg:"" name:"request-id" help:"The request's id or handle."`
+	RequestID string `arg:"" name:"request-id" help:"The request's handle, as list prints it, or its id."`
 }
 
 // errNotOpen: no open request has the id.
@@ -49,18 +49,18 @@ func (p pendingRef) requirePair(ctx context.Context, c *client.Client) error {
 	return nil
 }
 
-// approval finds an open approval by its id or handle. See findPending.
-func (p pendingRef) approval(ctx context.Context, c *client.Client, requestID string) (*api.PendingApprovalView, error) {
+// approval finds an open approval by its handle or id. See findPending.
+func (p pendingRef) approval(ctx context.Context, c *client.Client, name string) (item *api.PendingApprovalView, byID bool, err error) {
 	open := c.AllApprovals(ctx, client.PendingListParams{SessionID: p.SessionID})
-	return findPending(ctx, p, c, "approval", requestID, open, func(item *api.PendingApprovalView) place {
+	return findPending(ctx, p, c, "approval", name, open, func(item *api.PendingApprovalView) place {
 		return place{item.SessionID, item.RunID, item.Request.ID, item.Request.Handle}
 	})
 }
 
-// question finds an open question by its id or handle. See findPending.
-func (p pendingRef) question(ctx context.Context, c *client.Client, requestID string) (*api.PendingQuestionView, error) {
+// question finds an open question by its handle or id. See findPending.
+func (p pendingRef) question(ctx context.Context, c *client.Client, name string) (item *api.PendingQuestionView, byID bool, err error) {
 	open := c.AllQuestions(ctx, client.PendingListParams{SessionID: p.SessionID})
-	return findPending(ctx, p, c, "question", requestID, open, func(item *api.PendingQuestionView) place {
+	return findPending(ctx, p, c, "question", name, open, func(item *api.PendingQuestionView) place {
 		return place{item.SessionID, item.RunID, item.Request.ID, item.Request.Handle}
 	})
 }
@@ -68,42 +68,71 @@ func (p pendingRef) question(ctx context.Context, c *client.Client, requestID st
 // place is what tells one open request from the others.
 type place struct{ sessionID, runID, requestID, handle string }
 
-// findPending finds the only open request that an id or a handle names, in the session
-// and the run that were given. Errors: errNotOpen when there is none; a usage error
-// when there are several, or when the run is not in the session.
+// candidates are the open requests that a name may mean.
+type candidates[View any] struct {
+	// last is the last one in the session and run that were given.
+	last            *View
+	here, elsewhere int
+}
+
+// findPending finds the only open request that a handle, its short form, or an id names, in the session
+// and the run that were given. A handle wins over ids. byID says that the id alone named the request.
+// Errors: errNotOpen when there is none; a usage error when there are several, or when the run is not
+// in the session.
 func findPending[View any](
-	ctx context.Context, p pendingRef, c *client.Client, noun, requestID string,
+	ctx context.Context, p pendingRef, c *client.Client, noun, name string,
 	open iter.Seq2[View, error], placeOf func(*View) place,
-) (*View, error) {
+) (found *View, byID bool, err error) {
 	if err := p.requirePair(ctx, c); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	var found *View
-	candidates, elsewhere := 0, 0
+	var ofHandle, ofID candidates[View]
 	for item, err := range open {
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		at := placeOf(&item)
+		at, matching := placeOf(&item), &ofID
 		switch {
-		case at.requestID != requestID && at.handle != requestID:
-		case (p.SessionID == "" || p.SessionID == at.sessionID) && (p.RunID == "" || p.RunID == at.runID):
-			found = &item
-			candidates++
-		default:
-			elsewhere++
+		case console.NamesHandle(name, at.handle):
+			matching = &ofHandle
+		case at.requestID != name:
+			continue
 		}
+		if (p.SessionID == "" || p.SessionID == at.sessionID) && (p.RunID == "" || p.RunID == at.runID) {
+			matching.last = &item
+			matching.here++
+		} else {
+			matching.elsewhere++
+		}
+	}
+	byID = ofHandle.here+ofHandle.elsewhere == 0
+	matching := &ofHandle
+	if byID {
+		matching = &ofID
 	}
 	switch {
-	case candidates == 1:
-		return found, nil
-	case candidates > 1:
-		return nil, console.Usage("%d open %ss have the id %s; say which with --session-id or --run-id", candidates, noun, requestID)
-	case elsewhere > 0:
-		return nil, fmt.Errorf("%s %s %w in that session and run", noun, requestID, errNotOpen)
+	case matching.here == 1:
+		return matching.last, byID, nil
+	case matching.here > 1 && byID:
+		return nil, false, console.Usage("%d open %ss have the id %s; name one by its handle, as list prints it, or with --session-id or --run-id", matching.here, noun, name)
+	case matching.here > 1:
+		return nil, false, console.Usage("%d open %ss have handles that end with %s; give the whole handle, as show prints it", matching.here, noun, name)
+	case matching.elsewhere > 0:
+		return nil, false, fmt.Errorf("%s %s %w in that session and run", noun, name, errNotOpen)
 	default:
-		return nil, fmt.Errorf("%s %s %w", noun, requestID, errNotOpen)
+		return nil, false, fmt.Errorf("%s %s %w", noun, name, errNotOpen)
 	}
+}
+
+// confirmBareID shows a request that its id alone names, and asks about it. An agent chooses the ids of
+// its requests and can put another request under an id after a person has read the list. Without a
+// terminal nobody sees what is shown, so it is a usage error there.
+func confirmBareID(terminal *console.Console, shown, handle, question, otherwise string) error {
+	if console.IsTerminal(terminal.Stdin) {
+		return confirm(terminal, false, shown, question, "nothing was decided")
+	}
+	terminal.Say("%s", shown)
+	return console.Usage("an id can come to name another request, so nothing was decided; to decide about the one above, name it by its handle %s%s", console.ShortHandle(handle), otherwise)
 }
 
 // onRecord holds the flags of a decision that say why, and make it repeatable.

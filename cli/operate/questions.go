@@ -3,6 +3,7 @@ package operate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -30,11 +31,11 @@ func (f questionFilter) read(ctx context.Context, c *client.Client) ([]api.Pendi
 
 func (questionFilter) table() table[api.PendingQuestionView] {
 	return table[api.PendingQuestionView]{
-		[]string{"REQUEST", "SESSION", "ASKED BY", "QUESTION", "OPTIONS", "RAISED", "EXPIRES"},
+		[]string{"HANDLE", "REQUEST", "SESSION", "ASKED BY", "QUESTION", "OPTIONS", "RAISED", "EXPIRES"},
 		func(item *api.PendingQuestionView, now time.Time) []string {
 			request := &item.Request
 			return []string{
-				request.ID, item.SessionID, askedBy(item), console.Cut(console.QuestionText(request), 60), console.Cut(choicesOf(request), 40),
+				console.ShortHandle(request.Handle), request.ID, item.SessionID, askedBy(item), console.Cut(console.QuestionText(request), 60), console.Cut(choicesOf(request), 40),
 				console.Ago(request.CreatedAtMs, now), console.Ago(valueOf(request.ExpiresAtMs), now),
 			}
 		},
@@ -82,7 +83,8 @@ func choicesOf(request *api.UserQuestionRequest) string {
 type questionRef struct{ requestRef }
 
 func (r questionRef) find(ctx context.Context, c *client.Client) (*api.PendingQuestionView, error) {
-	return r.question(ctx, c, r.RequestID)
+	item, _, err := r.question(ctx, c, r.RequestID)
+	return item, err
 }
 
 func (questionRef) fields(item *api.PendingQuestionView, now time.Time) []console.Field {
@@ -143,7 +145,7 @@ func (c *questionsCancel) Run(ctx context.Context, terminal *console.Console) er
 	return c.Call(func(opened *client.Client) error {
 		runID, requestID := c.RunID, c.RequestID
 		if c.IdempotencyKey == "" {
-			item, err := c.question(ctx, opened, c.RequestID)
+			item, _, err := c.question(ctx, opened, c.RequestID)
 			if err != nil {
 				return err
 			}
@@ -182,8 +184,13 @@ func (c *questionsAnswer) Run(ctx context.Context, terminal *console.Console) er
 		return err
 	}
 	return c.Call(func(opened *client.Client) error {
-		item, err := c.question(ctx, opened, c.RequestID)
+		item, byID, err := c.question(ctx, opened, c.RequestID)
 		switch {
+		case err == nil && byID && c.RunID == "" && !c.Interactive && !c.Declined:
+			shown := fmt.Sprintf("question %s of session %s:\n%s", item.Request.ID, item.SessionID, console.Printable(console.QuestionText(&item.Request), true))
+			if err := confirmBareID(terminal, shown, item.Request.Handle, "Send the answer to it? [y/N] ", ", or give --run-id "+item.RunID); err != nil {
+				return err
+			}
 		case err == nil:
 		case errors.Is(err, errNotOpen) && c.RunID != "" && !c.Interactive:
 			// The service says what became of it, or recognizes the key.

@@ -38,7 +38,7 @@ Try it, in another terminal:
 and decide in the inbox, or in a third:
 
   %[5]s approvals list%[6]s
-  %[5]s approvals allow%[6]s REQUEST
+  %[5]s approvals allow%[6]s HANDLE
 
 or see what waits by HTTP:
 
