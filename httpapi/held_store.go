@@ -40,8 +40,8 @@ func (s heldStore) Do(ctx context.Context, command runs.Command) (runs.Reply, er
 	if trace := runs.TraceOf(ctx); trace.Traceparent != "" {
 		runs.UseTrace(command, trace.Traceparent)
 	}
-	runs.UseCallbacks(command, s.checkCallback)
 	caller := auth.From(ctx)
+	runs.UseCallbacks(command, s.checkCallback, ownerOf(caller))
 	if caller == nil {
 		return s.add(ctx, "", true, command, command)
 	}
@@ -65,6 +65,15 @@ func (s heldStore) Do(ctx context.Context, command runs.Command) (runs.Reply, er
 		}
 	}
 	return s.add(ctx, caller.Principal, caller.Via == auth.ViaOpen, command, runs.By(runs.Authorized(command, caller, again), caller))
+}
+
+// ownerOf returns the principal that shares the slots for callbacks with others, "" where callers do not
+// show who they are.
+func ownerOf(caller *auth.Identity) string {
+	if caller == nil || caller.Via == auth.ViaOpen {
+		return ""
+	}
+	return caller.Principal
 }
 
 // add carries out a command, which is given with what is known of its caller, unless it would add

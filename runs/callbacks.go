@@ -1,9 +1,13 @@
 package runs
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"net"
+	"net/netip"
 	"net/url"
+	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/document"
@@ -101,16 +105,35 @@ func (s *raisedSecrets) sealCallback(handle string, given *api.Callback, sealed 
 	if err != nil {
 		return err
 	}
-	sealed.Callback = &model.SealedCallback{Origin: originOf(given.URL), DataKey: dataKey, Sealed: text}
+	sealed.Callback = &model.SealedCallback{Origin: originOf(given.URL, s.owner), DataKey: dataKey, Sealed: text}
 	return nil
 }
 
-// originOf tells the hosts of callbacks apart.
-func originOf(address string) string {
-	host := ""
-	if parsed, err := url.Parse(address); err == nil {
-		host = parsed.Scheme + "://" + parsed.Host
+// originOf identifies the owner and the host of a callback, in half of the text each. Without an owner,
+// each host is its own.
+func originOf(address, owner string) string {
+	host := hostOf(address)
+	return half(cmp.Or(owner, host)) + half(host)
+}
+
+func half(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:model.CallbackHalf/2])
+}
+
+// hostOf returns the host and port of a URL, however they are spelled.
+func hostOf(address string) string {
+	parsed, err := url.Parse(address)
+	if err != nil {
+		return ""
 	}
-	sum := sha256.Sum256([]byte(host))
-	return hex.EncodeToString(sum[:8])
+	host := strings.TrimSuffix(strings.ToLower(parsed.Hostname()), ".")
+	if ip, err := netip.ParseAddr(host); err == nil {
+		host = ip.Unmap().String()
+	}
+	port := parsed.Port()
+	if port == "" {
+		port = map[string]string{"http": "80"}[strings.ToLower(parsed.Scheme)]
+	}
+	return net.JoinHostPort(host, cmp.Or(port, "443"))
 }

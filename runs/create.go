@@ -62,6 +62,7 @@ type CreateRun struct {
 	sealer      Sealer
 	traceparent string
 	checkURL    func(url string) error
+	owner       string // of the callbacks
 }
 
 // createRunBody is what the fingerprint of the call is made from: the members as given, without
@@ -160,6 +161,7 @@ func (c *CreateRun) prepare(newID IDSource) error {
 		if c.suspending, err = prepareSuspension(c.Suspend, suspend, c.sealer, c.traceparent, newID); err != nil {
 			return err
 		}
+		c.suspending.ownCallbacks(c.owner)
 		if err := c.seal(); err != nil {
 			return err
 		}
@@ -179,7 +181,9 @@ func (c *CreateRun) useTrace(traceparent string) { c.traceparent = traceparent }
 
 func (c *CreateRun) useSealer(sealer Sealer) { c.sealer = sealer }
 
-func (c *CreateRun) useCallbacks(checkURL func(string) error) { c.checkURL = checkURL }
+func (c *CreateRun) useCallbacks(checkURL func(string) error, owner string) {
+	c.checkURL, c.owner = checkURL, owner
+}
 
 // seal seals what is sensitive under a new data key: nothing of the run is there yet.
 func (c *CreateRun) seal() error {

@@ -30,10 +30,13 @@ func UseTrace(command Command, traceparent string) {
 }
 
 // UseCallbacks gives a command, before it is prepared, what tells whether a URL is one that callbacks
-// go to. Without it a request with a callback is refused.
-func UseCallbacks(command Command, checkURL func(url string) error) {
-	if c, ok := Given(command).(interface{ useCallbacks(func(string) error) }); ok {
-		c.useCallbacks(checkURL)
+// go to, and whose callbacks they are: owners share the slots for callbacks. Without checkURL a request
+// with a callback is refused.
+func UseCallbacks(command Command, checkURL func(url string) error, owner string) {
+	if c, ok := Given(command).(interface {
+		useCallbacks(checkURL func(string) error, owner string)
+	}); ok {
+		c.useCallbacks(checkURL, owner)
 	}
 }
 

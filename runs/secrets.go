@@ -50,6 +50,7 @@ type raisedSecrets struct {
 	// sealedQuestions are by question.
 	sealedQuestions []api.JSON
 	callbacks       callbacks
+	owner           string // of the callbacks
 }
 
 // secretsOf returns what is sensitive in a checked suspension, nil when nothing is. Errors:

@@ -30,6 +30,7 @@ type Suspend struct {
 	sealer      Sealer
 	traceparent string
 	checkURL    func(url string) error
+	owner       string // of the callbacks
 }
 
 // Needs implements Command.
@@ -52,6 +53,7 @@ func (c *Suspend) prepare(newID IDSource) error {
 		return err
 	}
 	c.suspending, err = prepareSuspension(&c.Suspension, canonical, c.sealer, c.traceparent, newID)
+	c.suspending.ownCallbacks(c.owner)
 	if err == nil && c.SuspensionID == "" {
 		c.SuspensionID = c.idFromCall()
 	}
@@ -62,7 +64,9 @@ func (c *Suspend) useTrace(traceparent string) { c.traceparent = traceparent }
 
 func (c *Suspend) useSealer(sealer Sealer) { c.sealer = sealer }
 
-func (c *Suspend) useCallbacks(checkURL func(string) error) { c.checkURL = checkURL }
+func (c *Suspend) useCallbacks(checkURL func(string) error, owner string) {
+	c.checkURL, c.owner = checkURL, owner
+}
 
 func (c *Suspend) raised() *raisedSuspension {
 	if len(c.Approvals) == 0 {

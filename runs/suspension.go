@@ -130,6 +130,13 @@ func prepareSuspension(s *api.Suspension, canonical []byte, sealer Sealer, trace
 	return prepared, prepared.makeForms()
 }
 
+// ownCallbacks says whose the callbacks are.
+func (s *raisedSuspension) ownCallbacks(owner string) {
+	if s.secrets != nil {
+		s.secrets.owner = owner
+	}
+}
+
 // placeIn returns the pointer to an entry of a list.
 func placeIn(prefix, list string, at int) string { return fmt.Sprintf("%s/%s/%d", prefix, list, at) }
 

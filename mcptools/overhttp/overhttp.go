@@ -31,7 +31,8 @@ import (
 // path is the one route.
 const path = "/mcp"
 
-// maxCalls bounds the calls that are held at once by one process.
+// maxCalls bounds the calls that are held at once by one process. A caller may have as many as are free, so
+// the calls of one leave half of them to the others.
 const maxCalls = 1_000
 
 // Options are what the route is made from.
@@ -51,7 +52,7 @@ type Options struct {
 // New returns what adds the route to the router of /v1.
 func New(options Options) kit.Mount {
 	return func(router chi.Router, services kit.Services) {
-		e := &endpoint{Options: options, router: router, services: services, slots: make(chan struct{}, maxCalls)}
+		e := &endpoint{Options: options, router: router, services: services, slots: newSlots(maxCalls)}
 		router.Method(http.MethodPost, path, services.Access.Guard(http.MethodPost, path, e.serve))
 	}
 }
@@ -60,7 +61,7 @@ type endpoint struct {
 	Options
 	router   http.Handler
 	services kit.Services
-	slots    chan struct{}
+	slots    *slots
 }
 
 // serve answers one message. A tool that waits is cut short when the caller goes away, or the
@@ -70,12 +71,11 @@ func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	select {
-	case e.slots <- struct{}{}:
-		defer func() { <-e.slots }()
-	default:
-		return refusal.New(wire.CodeServiceUnavailable, "too many calls of %s wait already", path)
+	caller := callerOf(r, options.AgentID)
+	if err := e.slots.take(caller); err != nil {
+		return err
 	}
+	defer e.slots.giveBack(caller)
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(e.services.Draining, cancel)()

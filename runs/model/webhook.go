@@ -55,6 +55,13 @@ func CallbackEffectID(origin, handle string) string {
 	return EffectID(api.EffectDeliverWebhook, api.CallbackWebhookID+":"+origin+":"+handle)
 }
 
+// CallbackHalf is the length of each half of a callback's origin: the first identifies its owner, who
+// raised the request, the second the host that is called.
+const CallbackHalf = 8
+
+// CallbackOwner returns the owner in the origin of a callback.
+func CallbackOwner(origin string) string { return origin[:min(CallbackHalf, len(origin))] }
+
 // CallbackOrigin returns the origin in an id that was made by [CallbackEffectID].
 func CallbackOrigin(effectID string) (origin string, is bool) {
 	rest, is := strings.CutPrefix(effectID, EffectID(api.EffectDeliverWebhook, api.CallbackWebhookID+":"))

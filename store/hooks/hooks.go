@@ -32,8 +32,8 @@ type Statements struct {
 	// due the longest first. The present moment is the last argument where the database does not
 	// have the clock.
 	Due string
-	// DueCallbacks is of the list $1 of origins, limited to $2: the same of the callbacks to other origins,
-	// which do not wait for each other.
+	// DueCallbacks is of the list $1 of origins and owners, limited to $2: the same of the callbacks to other
+	// origins of other owners. Callbacks do not wait for each other.
 	DueCallbacks string
 	// Orphans is of the limit $1: the same of what is owed to webhooks that are gone or disabled,
 	// in any order.
@@ -147,7 +147,7 @@ func (k *Endpoints) DueDeliveries(ctx context.Context, webhookID string, limit i
 }
 
 // DueCallbacks returns deliveries to callbacks that may be attempted now, what is due the longest first, at
-// most limit, without those to some origins (see model.CallbackOrigin).
+// most limit, without those to some origins or of some owners (see model.CallbackOwner).
 func (k *Endpoints) DueCallbacks(ctx context.Context, except []string, limit int) ([]runs.DueEffect, error) {
 	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
 	defer cancel()

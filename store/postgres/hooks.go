@@ -14,11 +14,13 @@ WHERE f.webhook_id = $1::text AND f.webhook_id <> '' AND f.due_at_ms <= floor(ex
 	)
 ORDER BY f.due_at_ms, f.session_id, f.effect_id
 LIMIT $2::bigint`,
+	// An origin has 16 characters, the first 8 of its owner, behind "deliver_webhook:callback:".
 	DueCallbacks: `
 SELECT f.session_id, f.effect_id
 FROM effects AS f
 WHERE f.webhook_id = 'callback' AND f.due_at_ms <= floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint
-	AND split_part(f.effect_id, ':', 3) NOT IN (SELECT k.origin FROM unnest($1::text[]) AS k (origin))
+	AND substr(f.effect_id, 26, 8) NOT IN (SELECT k.half FROM unnest($1::text[]) AS k (half))
+	AND substr(f.effect_id, 26, 16) NOT IN (SELECT k.half FROM unnest($1::text[]) AS k (half))
 ORDER BY f.due_at_ms, f.session_id, f.effect_id
 LIMIT $2::bigint`,
 	Orphans: `

@@ -14,11 +14,12 @@ WHERE f.webhook_id = $1 AND f.webhook_id <> '' AND f.due_at_ms <= $3
 	)
 ORDER BY f.due_at_ms, f.session_id, f.effect_id
 LIMIT $2`,
-	// An origin has 16 characters, behind "deliver_webhook:callback:".
+	// An origin has 16 characters, the first 8 of its owner, behind "deliver_webhook:callback:".
 	DueCallbacks: `
 SELECT f.session_id, f.effect_id
 FROM effects AS f INDEXED BY effects_due
 WHERE f.webhook_id = 'callback' AND f.due_at_ms <= $3
+	AND substr(f.effect_id, 26, 8) NOT IN (SELECT one.value FROM json_each($1) AS one)
 	AND substr(f.effect_id, 26, 16) NOT IN (SELECT one.value FROM json_each($1) AS one)
 ORDER BY f.due_at_ms, f.session_id, f.effect_id
 LIMIT $2`,

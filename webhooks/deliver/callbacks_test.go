@@ -147,6 +147,46 @@ func hang(t *testing.T) string {
 	return server.URL
 }
 
+// Receivers that hang hold up the callbacks of their owner, however many they are, and no others.
+func TestHangingReceiversHoldUpNoOtherPrincipal(t *testing.T) {
+	t.Parallel()
+	onEnginesOf(t, startClosed, func(t *testing.T, s *service) {
+		agent, other := s.as(t, "hangs", api.RoleAgent), s.as(t, "waits", api.RoleAgent)
+		var hangs api.Suspension
+		var resolutions []api.ApprovalResolution
+		for n := range 100 {
+			id := fmt.Sprintf("hangs-%02d", n)
+			hangs.Approvals = append(hangs.Approvals, calledBack(id, hang(t)))
+			resolutions = append(resolutions, api.ApprovalResolution{RequestID: id, Behavior: api.BehaviorAllow})
+		}
+		raise := func(by *client.Client, session string, suspension api.Suspension, resolutions []api.ApprovalResolution) {
+			created, err := by.CreateRun(t.Context(), client.CreateRunParams{SessionID: session, Input: "work", Suspend: &suspension})
+			require.NoError(t, err)
+			_, err = s.client.ResolveRunApprovals(t.Context(), created.RunID, client.ResolveApprovalsParams{Resolutions: resolutions})
+			require.NoError(t, err)
+		}
+		raise(agent, "hanging", hangs, resolutions)
+		eventually(t, func() *bool {
+			called := false
+			for _, effect := range s.deliveries(t, api.CallbackWebhookID, api.EffectPending) {
+				called = called || effect.Attempts > 0
+			}
+			return map[bool]*bool{true: &called}[called]
+		})
+		good := listen(t)
+		raise(other, "good", api.Suspension{Approvals: []api.ApprovalRequest{calledBack("good", good.URL)}},
+			[]api.ApprovalResolution{{RequestID: "good", Behavior: api.BehaviorAllow}})
+		require.Equal(t, "good", good.wait(t, 1)[0].verified(t).Data.RequestID)
+		underWay := 0
+		for _, effect := range s.deliveries(t, api.CallbackWebhookID, api.EffectPending) {
+			if effect.Attempts > 0 {
+				underWay++
+			}
+		}
+		require.LessOrEqual(t, underWay, 8, "an owner's share")
+	})
+}
+
 func TestCancelledAndExpiredRequestsArePostedToCallbacks(t *testing.T) {
 	t.Parallel()
 	s := start(t, inprocess.Memory)

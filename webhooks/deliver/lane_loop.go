@@ -2,6 +2,7 @@ package deliver
 
 import (
 	"context"
+	"net/netip"
 	"time"
 
 	"github.com/holdpoint/holdpoint/runs"
@@ -12,6 +13,8 @@ type result struct {
 	due runs.DueEffect
 	// gone says that the webhook was disabled by what it answered.
 	delivered, attempted, gone bool
+	// address is where the receiver was called, for callbacks; not valid when it was not.
+	address netip.AddrPort
 }
 
 // laneLoop is what the lanes do alike: it makes attempts at once, and none twice at once.

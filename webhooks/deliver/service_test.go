@@ -130,15 +130,41 @@ type service struct {
 
 func start(t *testing.T, database string) *service {
 	t.Helper()
-	keys, err := sealing.Parse(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, sealing.KeyBytes)))
-	require.NoError(t, err)
-	s := inprocess.Start(t, database, inprocess.Options{
-		Sealer: keys, WithoutExpiry: true, WebhookGuard: egress.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
-	})
+	s := serve(t, database, false)
 	return &service{s, s.Connect(), database}
 }
 
+// startClosed starts a service that asks for tokens. The client is an admin's.
+func startClosed(t *testing.T, database string) *service {
+	t.Helper()
+	s := &service{serve(t, database, true), nil, database}
+	s.client = s.as(t, "admin", api.RoleAdmin)
+	return s
+}
+
+// as returns a client with a new token.
+func (s *service) as(t *testing.T, name string, role api.Role) *client.Client {
+	t.Helper()
+	made, _, err := s.Keyring.Create(t.Context(), &api.CreateTokenBody{Name: name, Role: role}, "user:test", "")
+	require.NoError(t, err)
+	return s.Connect(client.WithToken(made.Secret))
+}
+
+func serve(t *testing.T, database string, closed bool) *inprocess.Service {
+	t.Helper()
+	keys, err := sealing.Parse(base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, sealing.KeyBytes)))
+	require.NoError(t, err)
+	return inprocess.Start(t, database, inprocess.Options{
+		Closed: closed, Sealer: keys, WithoutExpiry: true, WebhookGuard: egress.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
+	})
+}
+
 func onEngines(t *testing.T, test func(t *testing.T, s *service)) {
+	t.Helper()
+	onEnginesOf(t, start, test)
+}
+
+func onEnginesOf(t *testing.T, start func(t *testing.T, database string) *service, test func(t *testing.T, s *service)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()

@@ -10,8 +10,10 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/netip"
 	"net/url"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -55,11 +57,12 @@ func (c *Client) caller(options Options, plain bool) *http.Client {
 		Timeout: Timeout, Resolver: options.Resolver,
 		// The address is looked at once it is resolved and before it is connected to, so a name
 		// that resolves to another address the second time gains nothing.
-		Control: func(_, address string, _ syscall.RawConn) error {
+		ControlContext: func(ctx context.Context, _, address string, _ syscall.RawConn) error {
 			to, err := netip.ParseAddrPort(address)
 			if err != nil {
 				return fmt.Errorf("%w: %s", ErrRefused, address)
 			}
+			noteAddress(ctx, to)
 			return options.Guard.Check(to.Addr(), plain)
 		},
 	}
@@ -88,6 +91,32 @@ func (c *Client) Close() {
 type Answer struct {
 	Status     int
 	RetryAfter string // the header, as it came
+}
+
+// calledKey is the key of the address that a call went to last.
+type calledKey struct{}
+
+func noteAddress(ctx context.Context, to netip.AddrPort) {
+	if called, is := ctx.Value(calledKey{}).(*atomic.Value); is {
+		called.Store(netip.AddrPortFrom(to.Addr().Unmap(), to.Port()))
+	}
+}
+
+// WithAddress returns a context whose calls note the address that the name of the receiver resolved to.
+// Read it from address when the call has ended; it is not valid if no name was resolved.
+func WithAddress(ctx context.Context) (noting context.Context, address func() netip.AddrPort) {
+	called := &atomic.Value{}
+	noting = httptrace.WithClientTrace(context.WithValue(ctx, calledKey{}, called), &httptrace.ClientTrace{
+		GotConn: func(info httptrace.GotConnInfo) {
+			if to, err := netip.ParseAddrPort(info.Conn.RemoteAddr().String()); err == nil {
+				called.Store(netip.AddrPortFrom(to.Addr().Unmap(), to.Port()))
+			}
+		},
+	})
+	return noting, func() netip.AddrPort {
+		to, _ := called.Load().(netip.AddrPort)
+		return to
+	}
 }
 
 // Post sends a body and returns the answer, whatever its status. It ends after [Timeout]. The text of

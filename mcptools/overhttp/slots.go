@@ -1,0 +1,53 @@
+package overhttp
+
+import (
+	"net/http"
+	"sync"
+
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// slots bound the calls that are under way. Each caller may have as many as are free.
+type slots struct {
+	mu   sync.Mutex
+	free int
+	of   map[string]int
+}
+
+func newSlots(total int) *slots { return &slots{free: total, of: map[string]int{}} }
+
+// take takes a slot for a caller. Errors: too_many_calls when the caller has as many as are free,
+// service_unavailable when none is.
+func (s *slots) take(caller string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch own := s.of[caller]; {
+	case s.free == 0:
+		return refusal.New(wire.CodeServiceUnavailable, "too many calls of %s wait already", path)
+	case own >= s.free:
+		return refusal.New(wire.CodeTooManyCalls, "%d of your calls of %s wait already, and %d are left for all", own, path, s.free)
+	}
+	s.free--
+	s.of[caller]++
+	return nil
+}
+
+func (s *slots) giveBack(caller string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.free++
+	if s.of[caller]--; s.of[caller] == 0 {
+		delete(s.of, caller)
+	}
+}
+
+// callerOf returns who shares the slots with others: the principal, or the agent where callers do not show
+// who they are.
+func callerOf(r *http.Request, agentID string) string {
+	if identity := auth.From(r.Context()); identity != nil && identity.Via != auth.ViaOpen {
+		return identity.Principal
+	}
+	return "agent " + agentID
+}
