@@ -65,12 +65,10 @@ func testHistory(t *testing.T, a *rig) {
 			require.Len(t, page.list("items"), want, filter)
 			require.EqualValues(t, want, page.at("pagination", "total_count"), filter)
 		}
-		for _, bad := range []string{"&outcome=maybe", "&since_ms=-1", "&since_ms=x", "&fields=all"} {
+		for _, bad := range []string{"&outcome=maybe", "&since_ms=-1", "&since_ms=x", "&fields=all", "&fields="} {
 			a.get(t, list+bad, unchecked()).refused(api.CodeBadRequest)
 		}
-		for _, empty := range []string{"&since_ms=", "&fields="} {
-			a.get(t, list+empty, unchecked()).refused(api.CodeInvalidFilter)
-		}
+		a.get(t, list+"&since_ms=", unchecked()).refused(api.CodeInvalidFilter)
 		a.get(t, list+"&limit=0", unchecked()).refused(api.CodeInvalidLimit)
 		for _, cursor := range []string{"", "x", "ZS8xL2E", "ZC94L2E"} {
 			a.get(t, list+"&cursor="+cursor, unchecked()).refused(api.CodeInvalidCursor)

@@ -103,7 +103,7 @@ func (e *Effects) Run(ctx context.Context) error {
 		r.pass = func(ctx context.Context) (outcome, error) {
 			paused := e.backoff.active()
 			maps.Copy(paused, e.slow.items())
-			result, failure, err := e.pass(ctx, share, paused)
+			result, failure, err := e.pass(ctx, share, paused, e.slow.each)
 			late := e.slow.ended()
 			result.Failed += late.failed
 			failure = cmp.Or(failure, late.first)
@@ -152,25 +152,26 @@ func (e *Effects) RunOnce(ctx context.Context) (EffectsResult, error) {
 	var result EffectsResult
 	var firstErr error
 	for _, share := range e.shares() {
-		done, failure, err := e.pass(ctx, share, nil)
+		done, failure, err := e.pass(ctx, share, nil, forEach[runs.DueEffect])
 		result.Done += done.Done
 		result.Failed += done.Failed
 		firstErr = cmp.Or(firstErr, err, failure)
 	}
-	e.slow.wait()
-	return result, cmp.Or(firstErr, e.slow.ended().first)
+	return result, firstErr
 }
+
+// each carries out effects, so many at once. It may return while some of them go on.
+type each func(ctx context.Context, concurrency int, due []runs.DueEffect, do func(context.Context, runs.DueEffect) error) tally
 
 // pass is RunOnce for the effects of one share, without those that are paused. It returns the
 // first failure of the door for an effect, and the error that ended the pass, if one did.
-func (e *Effects) pass(ctx context.Context, of share, paused map[runs.DueEffect]bool) (result EffectsResult, failure, err error) {
+func (e *Effects) pass(ctx context.Context, of share, paused map[runs.DueEffect]bool, each each) (result EffectsResult, failure, err error) {
 	var done, failed atomic.Int64
 	defer func() { result = EffectsResult{Done: int(done.Load()), Failed: int(failed.Load())} }()
 	tried := maps.Clone(paused)
 	if tried == nil {
 		tried = map[runs.DueEffect]bool{}
 	}
-	each := e.slow.each
 	if of.outside {
 		each = forEach[runs.DueEffect]
 	}

@@ -76,13 +76,16 @@ func fill(t *testing.T, s *service, sc *scenario, engine string, choose func([]p
 	r := row{engine: engine, scenario: sc.name}
 	// What is recorded second is what a service does that was started again before,
 	// as it is at every point that follows. A machine that was so slow that a deadline
-	// passed before the points were armed has recorded nothing of interest.
+	// passed before the points were armed has recorded nothing of interest, and gets later deadlines.
 	recordings := 1
 	if full() {
 		recordings = 2
 	}
 	var points []point
-	for i := 0; i < recordings || i < 5*recordings && !slices.Contains(points, afterCommit); i++ {
+	for i := 0; i < recordings || i < recordings+6 && !slices.Contains(points, afterCommit); i++ {
+		if i >= recordings {
+			s.slow *= 2
+		}
 		recorded, seen, err := s.record(t, sc, fmt.Sprintf("record-%d", i))
 		require.NoError(t, err)
 		require.True(t, seen.acknowledged)

@@ -226,7 +226,7 @@ var scenarios = []scenario{
 	{
 		name: "expire, by the sweep",
 		prepare: func(t *trial) error {
-			suspension, soon := approvals(1), int64(200)
+			suspension, soon := approvals(1), t.soon(200)
 			suspension.Approvals[0].ExpiresAfterMs = &soon
 			return waitingFor(suspension)(t)
 		},
@@ -238,7 +238,7 @@ var scenarios = []scenario{
 		name: "expire, by a late answer",
 		prepare: func(t *trial) error {
 			suspension := question()
-			t.dueAtMs = time.Now().Add(100 * time.Millisecond).UnixMilli()
+			t.dueAtMs = time.Now().UnixMilli() + t.soon(100)
 			suspension.Questions[0].ExpiresAtMs = &t.dueAtMs
 			return waitingFor(suspension)(t)
 		},
@@ -317,7 +317,7 @@ var scenarios = []scenario{
 	{
 		name: "effect: a clarification expires",
 		prepare: func(t *trial) error {
-			t.dueAtMs = time.Now().Add(400 * time.Millisecond).UnixMilli()
+			t.dueAtMs = time.Now().UnixMilli() + t.soon(400)
 			return asking(true)(t)
 		},
 		// Nobody calls for it; the child that waits sees it.

@@ -28,6 +28,9 @@ type service struct {
 	replicas []*replica
 	// turn counts the kills; it says which replica is called.
 	turn int
+	// slow is how many times as long as on a quick machine deadlines are set, so that none passes before
+	// the points are armed.
+	slow int
 }
 
 // replica is one process, and the file that arms its points.
@@ -39,7 +42,7 @@ type replica struct {
 // startService starts replicas on a database. They are killed at the end of the test.
 func startService(t *testing.T, database string, replicas int) *service {
 	t.Helper()
-	s := &service{}
+	s := &service{slow: 1}
 	for range replicas {
 		r := &replica{plan: filepath.Join(t.TempDir(), "plan")}
 		r.Process = rig.Start(t, rig.Options{
@@ -140,7 +143,7 @@ func (s *service) try(t *testing.T, sc *scenario, id, plan string) (observation,
 	if err := doomed.AwaitReady(); err != nil {
 		return seen, err
 	}
-	a := &trial{ctx: ctx, client: doomed.Connect(), runID: id, sessionID: "session-" + id, agentID: "agent-" + id}
+	a := &trial{ctx: ctx, client: doomed.Connect(), runID: id, sessionID: "session-" + id, agentID: "agent-" + id, slow: s.slow}
 	if sc.prepare != nil {
 		if err := sc.prepare(a); err != nil {
 			return seen, fmt.Errorf("prepare: %w", err)

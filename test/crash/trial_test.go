@@ -33,7 +33,12 @@ type trial struct {
 	impatient bool
 	// dueAtMs is the deadline of the request that the trial is about, 0 for none.
 	dueAtMs int64
+	// slow is that of the service.
+	slow int
 }
+
+// soon returns a deadline that passes once the points are armed, in ms from now.
+func (t *trial) soon(quickMs int) int64 { return int64(quickMs * t.slow) }
 
 // step is one thing that the caller does or checks.
 type step func(*trial) error

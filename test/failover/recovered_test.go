@@ -25,18 +25,19 @@ func TestWhatARecoveryInPlaceLostAllowsNothing(t *testing.T) {
 	require.NoError(t, cluster.Start())
 	url, err := cluster.CreateDatabase("holdpoint")
 	require.NoError(t, err)
-	ctx := rig.Soon(t)
 	told := &lossObserver{sessions: make(chan int, 100)}
 	first, second := openStore(t, url, told), openStore(t, url, nil)
-	// The server may have flushed the decision by chance.
-	for n := range 20 {
+	// A page that is written to make room flushes the decision, by chance.
+	for n := range 5 {
+		ctx := rig.Soon(t)
 		runID := fmt.Sprint("run-", n)
 		again(t, func() error {
 			return do(ctx, first, &runs.CreateRun{
 				SessionID: "session-of-" + runID, RunID: runID, Key: "create", Input: api.JSON(`"work"`), SessionGiven: true, Suspend: rig.Approvals("deploy"),
 			})
 		})
-		onServer(t, cluster, "postgres", `SET synchronous_commit = on`, `SELECT pg_notify('flushed', ''), txid_current()`)
+		onServer(t, cluster, "postgres", `SET synchronous_commit = on`, `SELECT pg_logical_emit_message(true, 'flush', '')`)
+		freezeWriters(t, cluster)
 		again(t, func() error { return do(ctx, first, decide(runID, api.BehaviorAllow)) })
 		killBackend(t, cluster)
 
@@ -126,6 +127,22 @@ func tryOnServer(t *testing.T, cluster *rig.Cluster, statement string) error {
 		return fmt.Errorf("%w: %w", runs.ErrUnavailable, err)
 	}
 	return nil
+}
+
+// freezeWriters stops the processes that flush what is committed. The server kills them when it recovers.
+func freezeWriters(t *testing.T, cluster *rig.Cluster) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), cluster.URL("postgres"))
+	require.NoError(t, err)
+	defer conn.Close(t.Context())
+	rows, err := conn.Query(t.Context(), `SELECT pid FROM pg_stat_activity WHERE backend_type IN ('walwriter', 'background writer', 'checkpointer')`)
+	require.NoError(t, err)
+	writers, err := pgx.CollectRows(rows, pgx.RowTo[int])
+	require.NoError(t, err)
+	require.NotEmpty(t, writers)
+	for _, pid := range writers {
+		require.NoError(t, syscall.Kill(pid, syscall.SIGSTOP))
+	}
 }
 
 // killBackend kills a process of the server as a crash does, and returns once the server has recovered.
