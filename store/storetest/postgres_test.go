@@ -31,7 +31,11 @@ func TestMain(m *testing.M) {
 
 func TestPostgres(t *testing.T) {
 	t.Parallel()
-	storetest.Run(t, postgresEngine)
+	engine := postgresEngine
+	if underRace {
+		engine.Scope = storetest.ScopeConcurrent
+	}
+	storetest.Run(t, engine)
 }
 
 var postgresEngine = storetest.Engine{

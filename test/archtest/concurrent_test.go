@@ -22,6 +22,9 @@ func TestPackagesThatStartGoroutinesRunUnderTheRaceDetector(t *testing.T) {
 	require.NoError(t, err)
 	var underRace []string
 	for line := range strings.Lines(string(listed)) {
+		if test, ok := strings.CutPrefix(strings.TrimSpace(line), "- "); ok {
+			requireTest(t, underRace[len(underRace)-1], test)
+		}
 		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "./"); ok {
 			require.DirExists(t, filepath.Join(root(t), name))
 			underRace = append(underRace, name)
@@ -45,4 +48,16 @@ func TestPackagesThatStartGoroutinesRunUnderTheRaceDetector(t *testing.T) {
 			require.NotRegexp(t, startsGoroutine, string(text), "%s starts a goroutine; add ./%s to .ci/concurrent", file, name)
 		}
 	}
+}
+
+// requireTest requires that a package has a test.
+func requireTest(t *testing.T, name, test string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(root(t), name, "*_test.go"))
+	require.NoError(t, err)
+	require.True(t, slices.ContainsFunc(files, func(file string) bool {
+		text, err := os.ReadFile(file)
+		require.NoError(t, err)
+		return strings.Contains(string(text), "func "+test+"(")
+	}), "%s has no %s, which .ci/concurrent takes out", name, test)
 }
