@@ -21,9 +21,8 @@ const (
 	tableVariable = "HOLDPOINT_CRASH_TABLE"
 )
 
-// sampleSize is how many points of a row a sample tries, spread over all of them,
-// besides afterCommit, and every name in the first
-// row that has it. Different rows begin at different points.
+// sampleSize is how many points of a row a sample tries, spread over all of them, besides afterCommit
+// and every name in the first row that has it. Different rows begin at different points.
 const sampleSize = 1
 
 // afterCommit is the point between the first commit of a call and its reply.
