@@ -2,10 +2,15 @@ package httpapi_test
 
 import (
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+	"github.com/holdpoint/holdpoint/store/read"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(postgrestest.Wrap(m)) }
+func TestMain(m *testing.M) {
+	read.Timeout = 30 * time.Second
+	goleak.VerifyTestMain(postgrestest.Wrap(m))
+}

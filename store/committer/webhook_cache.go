@@ -80,7 +80,7 @@ func (c *webhookCache) refresh(ctx context.Context) error {
 		at := time.Now()
 		endpoints, err := c.reader.Webhooks(context.WithoutCancel(ctx))
 		if err != nil {
-			return nil, fmt.Errorf("read webhooks: %w", err)
+			return nil, fmt.Errorf("%w: read webhooks: %v", runs.ErrUnavailable, err) //nolint:errorlint // its deadline is not the caller's
 		}
 		fresh := &knownWebhooks{webhooks.NewSet(endpoints), at}
 		for {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"strconv"
 	"testing"
+	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx"
 	"github.com/stretchr/testify/require"
@@ -17,6 +18,7 @@ import (
 	"github.com/holdpoint/holdpoint/store/committer"
 	"github.com/holdpoint/holdpoint/store/postgres"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+	"github.com/holdpoint/holdpoint/store/read"
 	"github.com/holdpoint/holdpoint/store/storetest"
 )
 
@@ -26,6 +28,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("rapid.checks", "25"); err != nil {
 		panic(err)
 	}
+	read.Timeout = 30 * time.Second
 	goleak.VerifyTestMain(postgrestest.Wrap(m))
 }
 
