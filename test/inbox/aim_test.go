@@ -1,12 +1,18 @@
-//go:build unix && aim
+//go:build unix
 
 package inbox
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
+	"io"
+	"maps"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +21,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/input"
+	cdppage "github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
@@ -23,195 +30,229 @@ import (
 	"github.com/holdpoint/holdpoint/store/storetest"
 )
 
-// aimScript notes what is where, and what the page sends. Its clock and intervals go on when the test says so.
-const aimScript = `(() => {
-	const post = fetch, timers = new Map();
-	let last = 0;
-	globalThis.setInterval = (does, ms) => { timers.set(++last, {does, ms, due: performance.now() + ms}); return last };
-	globalThis.clearInterval = id => { timers.delete(id) };
-	const handleOf = element => element?.closest?.("[data-handle]")?.dataset.handle ?? "";
-	globalThis.aim = {
-		samples: [], sent: [],
-		sample() {
-			const rects = [...document.querySelectorAll("[data-handle], .bulk")].map(one => {
-				const box = one.getBoundingClientRect();
-				return [one.dataset.handle ?? "bulk", box.left, box.top, box.right, box.bottom];
-			});
-			const chosen = [...document.querySelectorAll("[data-handle] input[type=checkbox]:checked")].map(handleOf);
-			this.samples.push({t: performance.now(), focus: handleOf(document.activeElement), bulk: !!document.activeElement?.closest?.(".bulk"), rects, chosen});
-			return "";
-		},
-		pass(ms) {
-			const until = performance.now() + ms;
-			for (const [id, timer] of timers)
-				for (let n = 0; timer.due <= until && timers.has(id) && n < 60; n++) { timer.due += timer.ms; timer.does() }
-			globalThis.skip += ms;
-			return "";
-		},
-	};
-	globalThis.fetch = (to, options) => {
-		if (options?.method === "POST" && /\/(approvals|questions)$/.test(to)) {
-			const {resolutions, resolution} = JSON.parse(options.body);
-			aim.sent.push({t: performance.now(), ids: (resolutions ?? [resolution]).map(one => one.request_id)});
-		}
-		return post(to, options);
-	};
-})()`
-
-// aimSample is where prompts were at a moment, and which had the focus.
-type aimSample struct {
-	T      float64  `json:"t"`
-	Focus  string   `json:"focus"`
-	Bulk   bool     `json:"bulk"`
-	Rects  [][]any  `json:"rects"`
-	Chosen []string `json:"chosen"`
-}
-
-// under returns the prompts that a press at a place was about: one, or those that were chosen.
-func (s *aimSample) under(x, y float64) []string {
-	at := func(rect []any) bool {
-		return x >= rect[1].(float64) && x < rect[3].(float64) && y >= rect[2].(float64) && y < rect[4].(float64)
-	}
-	for _, rect := range s.Rects {
-		if rect[0] == "bulk" && at(rect) {
-			return s.Chosen
-		}
-	}
-	for _, rect := range s.Rects {
-		if at(rect) {
-			return []string{rect[0].(string)}
-		}
-	}
-	return nil
-}
-
-// person is somebody who acts at random in a page in which prompts come and go at random.
-type person struct {
-	*flows
-	page   *page
-	random *rand.Rand
-	x, y   float64
-	// handles are by the id of a request; open are the ids.
-	handles map[string]string
-	runs    map[string]string
-	open    []string
-	log     []string
-	decided int
-}
-
-// TestDecisionsAreAboutWhatWasAimedAt lets prompts arrive and settle under the hands of somebody who clicks, taps and
+// TestDecisionsAreAboutWhatWasAimedAt lets prompts arrive and settle under the hands of a person who clicks, taps and
 // types at random. A decision is about the prompt that was under the pointer, or had the focus, 200 ms before.
-func TestDecisionsAreAboutWhatWasAimedAt(t *testing.T) { //nolint:tparallel // The seeds share a service, one after the other.
+func TestDecisionsAreAboutWhatWasAimedAt(t *testing.T) {
 	t.Parallel()
-	seeds, steps := []uint64{1, 2}, 350
+	seeds, steps := 2, 120
 	if storetest.Thorough {
-		seeds, steps = []uint64{1, 2, 3, 4, 5, 6, 7, 8}, 1300
+		seeds, steps = 8, 800
 	}
 	f := start(t)
-	for _, seed := range seeds {
-		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-			p := openPage(t, f.browser, f.service.URL(), "/")
-			someone := &person{flows: f, page: p, random: rand.New(rand.NewPCG(seed, seed)), x: 400, y: 400, handles: map[string]string{}, runs: map[string]string{}}
-			someone.load(t)
-			for range steps {
-				someone.step(t)
-			}
-			for len(someone.open) > 0 {
-				someone.settle(t)
-			}
-			require.Greater(t, someone.decided, steps/200, "decisions are made")
+	for seed := range seeds {
+		t.Run(strconv.Itoa(seed), func(t *testing.T) {
+			someone := f.someone(t, f.service.URL(), uint64(seed))
+			require.NoError(t, someone.walk(steps))
+			t.Logf("%d moves, %d decisions", someone.moves, someone.decided)
+			require.Positive(t, someone.decided, "decisions are made")
 		})
 	}
 }
 
-func (s *person) do(t *testing.T, action func(ctx context.Context, target *chromedp.Target) error) {
-	t.Helper()
-	require.NoError(t, chromedp.Do(s.page.tab, chromedp.Func(action)))
+// TestTheAimOfATestIsTrue plants defects in the page: each is found.
+func TestTheAimOfATestIsTrue(t *testing.T) {
+	t.Parallel()
+	f := start(t)
+	for _, defect := range []struct {
+		name   string
+		writes int
+		edits  []edit
+	}{
+		{"a settled row vanishes and the list moves up", 0, []edit{
+			{"inbox.js", "  settledOrder.push(handle);\n", "  remove(handle);\n"},
+			{"guard.js", "return inPlace(handle, now);", "return true;"},
+		}},
+		{"a field vanishes and letters act as keys", 50, []edit{
+			{"approval.js", "function Actions({ one }) {\n", "function Actions({ one }) {\n  if (one.resolution) return null;\n"},
+			{"guard.js", "export function dropsKey(event, active) {\n", "export function dropsKey(event, active) {\n  return false;\n"},
+			{"shown.js", `document.getElementById("prompt-" + place.handle) ??`, `document.querySelector(".prompt:not(.settled)") ??`},
+			{"shown.js", "  focusedByPage();\n", ""},
+		}},
+	} {
+		t.Run(defect.name, func(t *testing.T) {
+			someone := f.someone(t, f.planted(t, defect.edits), 1)
+			someone.writes = defect.writes
+			fault := someone.walk(1500)
+			require.Error(t, fault)
+			t.Logf("found after %d moves, %d decisions", someone.moves, someone.decided)
+		})
+	}
 }
 
-func (s *person) load(t *testing.T) {
-	s.do(t, func(ctx context.Context, target *chromedp.Target) error {
+// edit is a change of one file of the page.
+type edit struct{ file, from, to string }
+
+// planted returns the address of the service with a changed page.
+func (f *flows) planted(t *testing.T, edits []edit) string {
+	t.Helper()
+	service, err := url.Parse(f.service.URL())
+	require.NoError(t, err)
+	proxy := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(service)
+			r.Out.Header.Del("Origin")
+			r.Out.Header.Del("Accept-Encoding")
+			r.Out.Header.Del("If-None-Match")
+		},
+		ModifyResponse: func(response *http.Response) error {
+			for _, change := range edits {
+				if response.Request.URL.Path != "/assets/"+change.file {
+					continue
+				}
+				text, err := io.ReadAll(response.Body)
+				if err != nil {
+					return err
+				}
+				if bytes.Count(text, []byte(change.from)) != 1 {
+					return fmt.Errorf("%s does not have %q once", change.file, change.from)
+				}
+				text = bytes.Replace(text, []byte(change.from), []byte(change.to), 1)
+				response.Body = io.NopCloser(bytes.NewReader(text))
+				response.ContentLength = int64(len(text))
+				response.Header.Set("Content-Length", strconv.Itoa(len(text)))
+				response.Header.Del("ETag")
+			}
+			return nil
+		},
+	})
+	t.Cleanup(proxy.Close)
+	return proxy.URL
+}
+
+// person acts at random in a page in which prompts come and go at random.
+type person struct {
+	*flows
+	page   *page
+	random *rand.Rand
+	// now is the page's clock.
+	now  float64
+	x, y float64
+	// last is the last press; pointed the last of a pointer, about pointedAt; left the last that left a field.
+	last, pointed, left press
+	pointedAt           []string
+	looks               []look
+	// handles and runs are by the id of a request; open are the ids.
+	handles, runs  map[string]string
+	open           []string
+	log            []string
+	moves, decided int
+	// writes is how many of a hundred moves write a text into a field.
+	writes int
+}
+
+func (f *flows) someone(t *testing.T, base string, seed uint64) *person {
+	t.Helper()
+	s := &person{flows: f, page: openPage(t, f.browser, base, "/login"), random: rand.New(rand.NewPCG(seed, seed)), x: 400, y: 400, writes: 4, handles: map[string]string{}, runs: map[string]string{}}
+	s.do(func(ctx context.Context, target *chromedp.Target) error {
 		_, err := cdp.Call(ctx, target, emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: true})
 		return err
 	})
-	s.reload(t)
-}
-
-func (s *person) reload(t *testing.T) {
-	require.NoError(t, chromedp.Do(s.page.tab, chromedp.Navigate(s.page.base+"/")))
-	s.page.eval(aimScript + `, ""`)
-	s.settled(t)
-}
-
-// settled waits until the page shows what the service has.
-func (s *person) settled(t *testing.T) {
-	t.Helper()
-	want := "holdpoint"
-	if len(s.open) > 0 {
-		want = fmt.Sprintf("(%d) holdpoint", len(s.open))
-	}
-	s.page.until("the title "+want, func() bool {
-		return s.page.read(`document.querySelector(".list, .empty") && !document.querySelector("[aria-busy]") ? document.title : ""`) == want
+	s.do(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: aimScript})
+		return err
 	})
-	s.page.eval(`aim.sample()`)
+	return s
 }
 
-// note reads what was sent since, and holds it against what was aimed at. pointer says that a place was.
-func (s *person) note(t *testing.T, pointer bool) {
-	t.Helper()
-	s.page.frame()
-	var seen struct {
-		Samples []aimSample `json:"samples"`
-		Sent    []struct {
-			T   float64  `json:"t"`
-			IDs []string `json:"ids"`
-		} `json:"sent"`
+func (s *person) do(action func(ctx context.Context, target *chromedp.Target) error) {
+	s.page.t.Helper()
+	require.NoError(s.page.t, chromedp.Do(s.page.tab, chromedp.Func(action)))
+}
+
+// load opens the page. The person looks at it before the first press.
+func (s *person) load() error {
+	s.page.load("/")
+	s.now, s.looks, s.last, s.pointed, s.left = 1000, nil, press{}, press{}, press{}
+	if err := s.settled(""); err != nil {
+		return err
 	}
-	require.NoError(t, json.Unmarshal([]byte(s.page.eval(`JSON.stringify({samples: aim.samples.splice(0, Math.max(0, aim.samples.length - 40)) && aim.samples, sent: aim.sent.splice(0)})`)), &seen))
-	for _, sent := range seen.Sent {
-		var before *aimSample
-		for i := range seen.Samples {
-			if seen.Samples[i].T <= sent.T-200 {
-				before = &seen.Samples[i]
-			}
+	return s.pass(2 * aimsBefore)
+}
+
+// walk makes so many moves and leaves nothing open. It returns the first decision that the person did not mean.
+func (s *person) walk(steps int) error {
+	err := s.load()
+	for s.moves = 0; err == nil && s.moves < steps; s.moves++ {
+		err = s.move()
+	}
+	for _, id := range slices.Clone(s.open) {
+		s.cancel(id)
+	}
+	if err == nil {
+		err = s.settled("")
+	}
+	return err
+}
+
+// move is one move of the world or of the person.
+func (s *person) move() error {
+	if s.random.IntN(100) < s.writes && len(s.open) > 1 {
+		return s.write()
+	}
+	switch n := s.random.IntN(96); {
+	case n < 16 && len(s.open) < 7, len(s.open) == 0:
+		return s.arrive()
+	case n < 22 && len(s.open) > 1:
+		s.settle(s.open[s.random.IntN(len(s.open))])
+		return s.settled("")
+	case n < 34:
+		return s.pass([]float64{30, 100, 210, 310, 620, 620, 800, 1500, 9000}[s.random.IntN(9)])
+	case n < 37:
+		return s.clear()
+	case n < 40:
+		return s.scroll()
+	case n < 76:
+		return s.point()
+	}
+	return s.key([]string{"j", "j", "k", "a", "a", "d", "e", "r", "x", "\t", "\t", "\r", " "}[s.random.IntN(13)])
+}
+
+// point aims and presses; meanwhile time passes, and things happen.
+func (s *person) point() error {
+	surprise := s.random.IntN(2) == 0
+	if s.random.IntN(4) > 0 {
+		s.aim()
+		if err := s.pass([]float64{40, 250, 350, 700}[s.random.IntN(4)]); err != nil {
+			return err
 		}
-		require.NotNil(t, before, "nothing was looked at before: %v", s.log)
-		for _, id := range sent.IDs {
-			aimed := before.under(s.x, s.y)
-			if !pointer {
-				aimed = []string{before.Focus}
-				if before.Bulk {
-					aimed = before.Chosen
-				}
-			}
-			require.Contains(t, aimed, s.handles[id], "%s was decided, but nobody aimed at it 200 ms before; the last steps:\n%s", id, strings.Join(s.log[max(0, len(s.log)-25):], "\n"))
-			s.gone(id)
-			s.decided++
+	}
+	if surprise {
+		happens := s.clear
+		if len(s.open) > 1 && s.random.IntN(2) == 0 {
+			happens = func() error { s.settle(s.open[s.random.IntN(len(s.open))]); return s.settled("") }
+		}
+		if err := happens(); err != nil {
+			return err
+		}
+		if err := s.pass(float64(s.random.IntN(8) * 40)); err != nil {
+			return err
 		}
 	}
-	if where := s.page.eval("location.pathname"); where != "/" {
-		s.reload(t)
-		return
+	if s.random.IntN(3) == 0 {
+		return s.tap()
 	}
-	s.settled(t)
+	return s.click(1 + s.random.IntN(4)/3)
 }
 
-func (s *person) gone(id string) {
-	s.open = slices.DeleteFunc(s.open, func(one string) bool { return one == id })
+// pass lets time pass.
+func (s *person) pass(ms float64) error {
+	s.log = append(s.log, fmt.Sprintf("%.0f ms pass", ms))
+	s.now += ms
+	return s.settled(fmt.Sprintf("aim.pass(%f)", ms))
 }
 
-func (s *person) arrive(t *testing.T) {
+func (s *person) arrive() error {
 	s.asked++
 	id := "r-" + strconv.Itoa(s.asked)
 	suspension := api.Suspension{Approvals: []api.ApprovalRequest{{ID: id, ToolCallID: "c", ToolName: "tool-" + id, Input: api.JSON(`{"command":"make ` + id + `"}`)}}}
 	switch s.random.IntN(5) {
-	case 0:
+	case 0: // it would stand above others
 		suspension.Approvals[0].ExpiresAfterMs = new(3_600_000 - s.random.Int64N(1_000_000))
 	case 1:
 		suspension = api.Suspension{Questions: []api.UserQuestionRequest{{ID: id, ToolCallID: "c", Questions: []api.UserQuestion{{ID: "q", Header: id, Question: "Which?"}}}}}
 	}
-	run, err := s.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: "aim-" + id, Input: "go", Suspend: &suspension})
-	require.NoError(t, err)
+	run, err := s.client.CreateRun(s.page.t.Context(), client.CreateRunParams{SessionID: "aim-" + id, Input: "go", Suspend: &suspension})
+	require.NoError(s.page.t, err)
 	if len(run.PendingApprovals) > 0 {
 		s.handles[id] = run.PendingApprovals[0].Handle
 	} else {
@@ -220,128 +261,165 @@ func (s *person) arrive(t *testing.T) {
 	s.runs[id] = run.RunID
 	s.open = append(s.open, id)
 	s.log = append(s.log, "arrives "+id)
-	s.settled(t)
+	return s.settled("")
 }
 
-func (s *person) settle(t *testing.T) {
-	id := s.open[s.random.IntN(len(s.open))]
-	_, err := s.client.CancelRun(t.Context(), s.runs[id], "somebody else")
-	require.NoError(t, err)
-	s.gone(id)
+// settle ends a prompt from elsewhere.
+func (s *person) settle(id string) {
 	s.log = append(s.log, "settles "+id)
-	s.settled(t)
+	s.cancel(id)
 }
 
-func (s *person) mouse(t *testing.T, kind input.DispatchMouseEventType, clicks int64) {
-	event := input.DispatchMouseEventParams{Type: kind, X: s.x, Y: s.y, ClickCount: clicks}
-	if clicks > 0 {
-		event.Button = input.MouseButtonLeft
-	}
-	s.do(t, func(ctx context.Context, target *chromedp.Target) error {
+func (s *person) cancel(id string) {
+	_, err := s.client.CancelRun(s.page.t.Context(), s.runs[id], "settled elsewhere")
+	require.NoError(s.page.t, err)
+	s.gone(id)
+}
+
+func (s *person) gone(id string) {
+	s.open = slices.DeleteFunc(s.open, func(one string) bool { return one == id })
+}
+
+// clear takes away what is settled and shows what is new: the list moves.
+func (s *person) clear() error {
+	s.log = append(s.log, "clears")
+	return s.settled(`[...document.querySelectorAll(".tidy button")].forEach(one => one.click()), scrollTo({top: 0, behavior: "instant"})`)
+}
+
+func (s *person) scroll() error {
+	by := float64(s.random.IntN(800) - 400)
+	s.log = append(s.log, fmt.Sprintf("scrolls by %.0f", by))
+	return s.settled(fmt.Sprintf(`scrollBy({top: %f, behavior: "instant"})`, by))
+}
+
+func (s *person) mouse(event input.DispatchMouseEventParams) {
+	s.page.t.Helper()
+	event.X, event.Y = s.x, s.y
+	s.do(func(ctx context.Context, target *chromedp.Target) error {
 		_, err := cdp.Call(ctx, target, input.DispatchMouseEvent, event)
 		return err
 	})
 }
 
-// aim moves the hand to some button, or to some other place.
-func (s *person) aim(t *testing.T) {
+// aim moves the hand to a button, mostly to one that decides, or to some other place.
+func (s *person) aim() {
 	s.x, s.y = float64(s.random.IntN(1000)+50), float64(s.random.IntN(800)+60)
-	var buttons [][2]float64
-	require.NoError(t, json.Unmarshal([]byte(s.page.eval(`JSON.stringify([...document.querySelectorAll("main button, main input")].map(one => one.getBoundingClientRect())
-		.filter(box => box.top > 60 && box.bottom < innerHeight).map(box => [box.x + box.width / 2, box.y + box.height / 2]))`)), &buttons))
-	var decisions [][2]float64
-	require.NoError(t, json.Unmarshal([]byte(s.page.eval(`JSON.stringify([...document.querySelectorAll("button.allow, button.deny, .bulk button")].map(one => one.getBoundingClientRect())
-		.filter(box => box.top > 60 && box.bottom < innerHeight).map(box => [box.x + box.width / 2, box.y + box.height / 2]))`)), &decisions))
-	if len(decisions) > 0 && s.random.IntN(3) > 0 {
-		buttons = decisions
+	// The buttons that are pressed most are those that decide.
+	some := map[string][]box{}
+	for _, one := range s.looks[len(s.looks)-1].Boxes {
+		if one.Kind != "li" && one.Top >= 70 && one.Bottom <= 880 {
+			verb, _, _ := strings.Cut(one.Label, " ")
+			some[verb] = append(some[verb], one)
+		}
 	}
-	if len(buttons) > 0 && s.random.IntN(6) > 0 {
-		one := buttons[s.random.IntN(len(buttons))]
-		s.x, s.y = one[0], one[1]
+	boxes := some[[]string{"Allow", "Allow", "Allow", "Deny", "Deny", "Decline", "Cancel", "End"}[s.random.IntN(8)]]
+	if len(boxes) == 0 || s.random.IntN(4) == 0 {
+		boxes = nil
+		for _, verb := range slices.Sorted(maps.Keys(some)) {
+			boxes = append(boxes, some[verb]...)
+		}
+	}
+	if len(boxes) > 0 && s.random.IntN(8) > 0 {
+		one := boxes[s.random.IntN(len(boxes))]
+		s.x, s.y = one.Left+(one.Right-one.Left)*s.random.Float64(), (one.Top+one.Bottom)/2
 	}
 	s.log = append(s.log, fmt.Sprintf("aims at %.0f, %.0f", s.x, s.y))
+	s.mouse(input.DispatchMouseEventParams{Type: "mouseMoved"})
 }
 
-// step is one move of the world or of the person.
-func (s *person) step(t *testing.T) {
-	s.page.eval("aim.sample()")
-	switch n := s.random.IntN(100); {
-	case n >= 94 && n < 97:
-		// What was settled is cleared away, and the rest moves up.
-		s.log = append(s.log, "clears")
-		s.page.eval(`([...document.querySelectorAll(".tidy button, .fresh")].forEach(one => one.click()), scrollTo({top: 0, behavior: "instant"}), "")`)
-		s.page.frame()
-		s.settled(t)
-	case n < 14 && len(s.open) < 7, len(s.open) == 0:
-		s.arrive(t)
-	case n < 26 && len(s.open) > 1:
-		s.settle(t)
-	case n < 46:
-		ms := []int{30, 100, 210, 310, 620, 800, 1500, 9000, 9000}[s.random.IntN(9)]
-		s.log = append(s.log, fmt.Sprintf("%d ms pass", ms))
-		s.page.eval(fmt.Sprintf("aim.pass(%d)", ms))
-		s.settled(t)
-	case n < 56:
-		s.aim(t)
-		s.mouse(t, "mouseMoved", 0)
-	case n < 72:
-		s.log = append(s.log, "clicks")
-		for count := range int64(1 + s.random.IntN(2)) {
-			s.mouse(t, "mousePressed", count+1)
-			s.mouse(t, "mouseReleased", count+1)
+// points notes a press of the pointer.
+func (s *person) points() {
+	s.last = press{t: s.now, x: s.x, y: s.y}
+	s.pointed, s.left, s.pointedAt = s.last, s.last, nil
+	if before := s.at(s.now - aimsBefore); before != nil {
+		s.pointedAt = before.prompts(before.under(s.x, s.y))
+	}
+}
+
+func (s *person) click(times int) error {
+	s.log = append(s.log, fmt.Sprintf("clicks %d times", times))
+	for count := range int64(times) {
+		s.points()
+		s.mouse(input.DispatchMouseEventParams{Type: "mousePressed", ClickCount: count + 1, Button: input.MouseButtonLeft})
+		s.mouse(input.DispatchMouseEventParams{Type: "mouseReleased", ClickCount: count + 1, Button: input.MouseButtonLeft})
+		if err := s.settled(""); err != nil {
+			return err
 		}
-		s.note(t, true)
-	case n < 80:
-		if s.random.IntN(2) == 0 {
-			s.aim(t)
-		}
-		s.log = append(s.log, "taps")
-		s.do(t, func(ctx context.Context, target *chromedp.Target) error {
-			_, err := cdp.Call(ctx, target, input.DispatchTouchEvent, input.DispatchTouchEventParams{Type: "touchStart", TouchPoints: []*input.TouchPoint{{X: s.x, Y: s.y}}})
-			if err == nil {
-				_, err = cdp.Call(ctx, target, input.DispatchTouchEvent, input.DispatchTouchEventParams{Type: "touchEnd", TouchPoints: []*input.TouchPoint{}})
+		if count == 0 && times > 1 {
+			if err := s.pass(60); err != nil {
+				return err
 			}
+		}
+	}
+	return nil
+}
+
+func (s *person) tap() error {
+	s.log = append(s.log, "taps")
+	s.points()
+	for _, event := range []input.DispatchTouchEventParams{
+		{Type: "touchStart", TouchPoints: []*input.TouchPoint{{X: s.x, Y: s.y}}}, {Type: "touchEnd", TouchPoints: []*input.TouchPoint{}},
+	} {
+		s.do(func(ctx context.Context, target *chromedp.Target) error {
+			_, err := cdp.Call(ctx, target, input.DispatchTouchEvent, event)
 			return err
 		})
-		s.note(t, true)
-	case n < 94:
-		key := []string{"j", "j", "k", "a", "a", "d", "e", "r", "x", "\t", "\t", "\r"}[s.random.IntN(12)]
-		s.log = append(s.log, fmt.Sprintf("presses %q", key))
-		s.page.pressNow(key)
-		s.note(t, false)
-	default:
-		// What is typed into a field is typed on, whatever becomes of the field.
-		text := "just wait a day"
-		at := s.random.IntN(len(text))
-		s.log = append(s.log, "types, and something settles")
-		if s.page.eval(`document.activeElement.matches("input:not([type=checkbox]):not([type=radio]), textarea") ? "yes" : ""`) == "" {
-			s.page.eval(`(document.querySelector("li form input, li form textarea")?.focus(), aim.sample())`)
-		}
-		if s.page.eval(`document.activeElement.matches("input:not([type=checkbox]):not([type=radio]):not([type=search]), textarea") ? "yes" : ""`) == "" {
-			return
-		}
-		focused := s.page.eval(`document.activeElement.closest("[data-handle]")?.dataset.handle ?? ""`)
-		for i, letter := range text {
-			if i == at {
-				s.settleHandle(t, focused)
-			}
-			s.page.eval("aim.pass(60)")
-			s.page.pressNow(string(letter))
-			s.note(t, false)
-		}
-		s.page.eval(`(document.querySelector("input[type=search]").value === "" || (document.querySelector("input[type=search]").value = "", document.querySelector("input[type=search]").dispatchEvent(new InputEvent("input", {bubbles: true}))), "")`)
 	}
+	return s.settled("")
 }
 
-// settleHandle settles the prompt that has the focus, if it is open.
-func (s *person) settleHandle(t *testing.T, handle string) {
-	for _, id := range slices.Clone(s.open) {
-		if s.handles[id] == handle {
-			_, err := s.client.CancelRun(t.Context(), s.runs[id], "somebody else")
-			require.NoError(t, err)
-			s.gone(id)
-			s.log = append(s.log, "settles "+id+", which has the focus")
-			s.settled(t)
+func (s *person) key(key string) error {
+	s.log = append(s.log, fmt.Sprintf("presses %q", key))
+	s.last = press{t: s.now, key: key}
+	if key == "\t" || key == "\r" {
+		s.left = s.last
+	}
+	s.page.pressNow(key)
+	return s.settled("")
+}
+
+// write types a text into a field of some prompt, which settles meanwhile. The person types on.
+func (s *person) write() error {
+	field := func(one box) bool { return one.Field }
+	opens := func(one box) bool { return one.Label == "Deny" }
+	for _, what := range []func(box) bool{field, opens} {
+		if now := s.looks[len(s.looks)-1]; !now.Field {
+			at := slices.IndexFunc(now.Boxes, func(one box) bool { return one.Top > 70 && one.Bottom < 820 && what(one) })
+			if at < 0 {
+				continue
+			}
+			s.x, s.y = now.Boxes[at].Left+10, now.Boxes[at].Top+10
+			if err := s.pass(700); err != nil {
+				return err
+			}
+			if err := s.click(1); err != nil {
+				return err
+			}
 		}
 	}
+	now := s.looks[len(s.looks)-1]
+	if !now.Field || now.Focus == "" {
+		return nil
+	}
+	text := "just wait a day"
+	at := s.random.IntN(len(text))
+	for i, letter := range text {
+		if i == at {
+			for _, id := range slices.Clone(s.open) {
+				if s.handles[id] == now.Focus {
+					s.settle(id)
+				}
+			}
+			if err := s.settled(""); err != nil {
+				return err
+			}
+		}
+		if err := s.pass(60); err != nil {
+			return err
+		}
+		if err := s.key(string(letter)); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -530,9 +530,9 @@ func (f *flows) axe(t *testing.T) {
 	}
 }
 
-// many scrolls and filters 2,000 prompts, of which the document has a few.
+// many scrolls and filters a thousand prompts, of which the document has a few.
 func (f *flows) many(t *testing.T) {
-	const runs, each = 40, 50
+	const runs, each = 10, 100
 	for n := range runs {
 		var suspension api.Suspension
 		for i := range each {
@@ -544,12 +544,20 @@ func (f *flows) many(t *testing.T) {
 		require.NoError(t, err)
 	}
 	p := f.open(t, "/")
-	p.until("all of them", func() bool { return strings.HasPrefix(p.read("document.title"), "(200") })
+	p.until("all of them", func() bool {
+		var count int
+		_, _ = fmt.Sscanf(p.read("document.title"), "(%d)", &count)
+		return count >= runs*each
+	})
 	items := `String(document.querySelectorAll("li").length)`
 	few := func() bool { count, _ := strconv.Atoi(p.eval(items)); return count > 2 && count < 60 }
 	require.True(t, few(), "%s items", p.eval(items))
-	p.eval(`(scrollTo(0, document.body.scrollHeight), "")`)
-	p.until("the end of the list", func() bool { return strings.Contains(p.shown(), `"n": 1999`) })
+	p.until("the end of the list", func() bool {
+		// The list is as long as what was measured of it: nearer to its end, its end moves.
+		p.eval(`(scrollTo(0, document.body.scrollHeight), "")`)
+		p.frame()
+		return p.read(`[...document.querySelectorAll("li pre")].some(one => one.textContent.includes('"n": 999')) ? "yes" : ""`) == "yes"
+	})
 	require.True(t, few(), "%s items", p.eval(items))
 	p.find("searchbox", "Filter").write(`"n":777`)
 	p.until("the one that was asked for", func() bool { return p.read(items) == "1" && strings.Contains(p.shown(), `"n": 777`) })

@@ -359,9 +359,15 @@ func (p *page) read(expression string) string {
 // frame waits until what was done has been drawn.
 func (p *page) frame() {
 	p.t.Helper()
-	_, err := chromedp.Run(p.tab, chromedp.Evaluate[string](`new Promise(done => requestAnimationFrame(() => setTimeout(() => done(""))))`,
-		func(p *runtime.EvaluateParams) { p.AwaitPromise = new(true) }))
+	p.await(`new Promise(done => requestAnimationFrame(() => setTimeout(() => done(""))))`)
+}
+
+// await is eval of a promise.
+func (p *page) await(expression string) string {
+	p.t.Helper()
+	text, err := chromedp.Run(p.tab, chromedp.Evaluate[string](expression, func(p *runtime.EvaluateParams) { p.AwaitPromise = new(true) }))
 	require.NoError(p.t, err)
+	return text
 }
 
 func (p *page) eval(expression string) string {

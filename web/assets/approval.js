@@ -3,7 +3,7 @@
 import { html, useEffect, useMemo, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { decide, explain, whole } from "./decide.js";
 import { Json, pretty, read, rough } from "./exact.js";
-import { act, decided, shifted, steady } from "./guard.js";
+import { act, decided, opens, shifted, steady } from "./guard.js";
 import { changed, drafts, inbox, lookUp } from "./inbox.js";
 import { Changes, InputView, Part } from "./json.js";
 import { escaped, marked } from "./marks.js";
@@ -70,7 +70,7 @@ export function useDraft(one, name, initial) {
 }
 
 export function form(one, name) {
-  act(one.handle);
+  opens(one.handle);
   one.form = one.form === name ? "" : name;
   changed();
 }

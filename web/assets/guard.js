@@ -10,7 +10,7 @@ const afterTyping = 1000; // without a key, after a field was lost while somebod
 
 export const clock = () => performance.now();
 
-const moved = new Map(); // by handle: when its prompt may be aimed at again
+const moved = new Map(); // by handle: {until, painting}, when its prompt may be aimed at again
 const acted = new Map(); // by handle: when the person last opened or closed something in it
 let everywhere = 0, decidedAt = -Infinity, scrolledAt = -Infinity, focusedAt = -Infinity, pageFocusUntil = -Infinity;
 
@@ -22,10 +22,18 @@ function painted(then) {
   setTimeout(once, 250);
 }
 
-// shifted says that the page moved or changed a prompt.
+// shifted says that the page moved or changed a prompt. The longest of several holds counts.
 export function shifted(handle, forMs = afterMove) {
-  moved.set(handle, Infinity);
-  painted(() => moved.set(handle, clock() + forMs));
+  const hold = moved.get(handle) ?? { until: 0, painting: 0 };
+  moved.set(handle, hold);
+  hold.painting++;
+  painted(() => { hold.painting--; hold.until = Math.max(hold.until, clock() + forMs); });
+}
+
+// inPlace reports whether a prompt has been where it is for long enough.
+function inPlace(handle, now) {
+  const hold = moved.get(handle);
+  return now >= everywhere && now >= scrolledAt + afterScroll && (!hold || hold.painting === 0 && now >= hold.until);
 }
 
 // shiftedAll says so of everything, for example when something that lay over the page is gone.
@@ -33,6 +41,8 @@ export const shiftedAll = (forMs = afterMove) => { everywhere = Math.max(everywh
 
 // act says that the person opened or closed something in a prompt: its change is no surprise.
 export const act = handle => { acted.set(handle, clock()); };
+// opens says so of something with buttons: the second half of a double click does not reach them.
+export const opens = handle => { act(handle); shifted(handle, afterDecision); };
 export const resized = (handle, forMs) => { if (!ownSince(handle)) shifted(handle, forMs); };
 export const ownSince = handle => clock() - (acted.get(handle) ?? -Infinity) <= ownAct;
 
@@ -42,15 +52,20 @@ export const returned = () => { shiftedAll(); focusedByPage(afterMove); };
 export const decided = () => { decidedAt = clock(); };
 export const scrolled = () => { scrolledAt = clock(); };
 export const focusedByKey = () => { focusedAt = clock(); };
-export const focusedByPage = (forMs = afterDecision) => { pageFocusUntil = clock() + forMs; };
+export const focusedByPage = (forMs = afterDecision) => { pageFocusUntil = Math.max(pageFocusUntil, clock() + forMs); };
 export const forget = handle => { moved.delete(handle); acted.delete(handle); };
 
 // isKey tells a press by the keyboard from one by assistive technology, which comes without a key.
 const lastKey = { key: "", at: -Infinity };
 const isKey = (event, now) => event?.type === "keydown" || now - lastKey.at < 50 && (lastKey.key === "Enter" || lastKey.key === " ") && (event?.type === "submit" || event?.detail === 0);
 export const noteKey = event => Object.assign(lastKey, { key: event.key, at: clock() });
-// focusedPrompt is told when another prompt gets the focus.
-export const focusedPrompt = () => { if (clock() - lastKey.at < 50) focusedByKey(); };
+// focusedPrompt is told when another prompt gets the focus. A pointer that met a prompt which had just moved
+// aimed at another one, so keys wait as presses do.
+export function focusedPrompt(handle) {
+  const now = clock();
+  if (now - lastKey.at < 50) focusedByKey();
+  else if (!inPlace(handle, now)) focusedByPage(afterMove);
+}
 
 // steady reports whether a press on a prompt counts. A click without a pointer, by Enter or by assistive
 // technology, is aimed at an element and not at a place.
@@ -59,7 +74,7 @@ export function steady(handle, event) {
   if (now < decidedAt + afterDecision || now < pageFocusUntil) return false;
   if (isKey(event, now)) return !event.repeat && now >= focusedAt + afterFocus;
   if (!event || event.type !== "click" || event.detail === 0) return true;
-  return now >= everywhere && now >= (moved.get(handle) ?? 0) && now >= scrolledAt + afterScroll;
+  return inPlace(handle, now);
 }
 
 // typing follows text fields: letters that are typed on after a field was lost are not keys of the page.

@@ -49,7 +49,7 @@ export function followFocus() {
   addEventListener("focusin", event => {
     noteFocus(event.target);
     const handle = event.target.closest?.("[data-handle]")?.dataset.handle;
-    if (handle && handle !== place.handle) { place.handle = handle; focusedPrompt(); }
+    if (handle && handle !== place.handle) { place.handle = handle; focusedPrompt(handle); }
   });
   addEventListener("focusout", () => setTimeout(() => { if (document.hasFocus()) { noteFocus(document.activeElement); keepFocus(); } }));
   document.addEventListener("visibilitychange", () => { if (document.visibilityState === "visible") returned(); });

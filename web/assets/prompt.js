@@ -2,7 +2,7 @@
 
 import { html, useEffect, useLayoutEffect, useReducer, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { ApprovalActions, Asked } from "./approval.js";
-import { act, shifted } from "./guard.js";
+import { act, focusedByPage, shifted } from "./guard.js";
 import { changed, dismiss, inbox, isMine, nowMs } from "./inbox.js";
 import { marked, plain } from "./marks.js";
 import { headingOf, QuestionForm } from "./question.js";
@@ -81,7 +81,9 @@ function Result({ one }) {
   const away = event => {
     const next = nextOpen(one.handle);
     dismiss(one.handle);
-    if (next) focusPrompt(next, event.detail === 0);
+    if (!next) return;
+    focusedByPage();
+    focusPrompt(next, event.detail === 0);
   };
   return html`<div class="result"><p class="outcome" role="status" title=${text ? plain(text) : null}>${text ? marked(text) : ""}</p>
     ${unsent && html`<button type="button" class="quiet" onClick=${copy}>${copied ? "Copied" : "Copy text"}</button>`}

@@ -4,7 +4,7 @@ import { html, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { byKey, canDecide, isOver, useDraft } from "./approval.js";
 import { answer, cancelQuestion } from "./decide.js";
 import { Json, member, pretty, read, rough, textOf } from "./exact.js";
-import { act, decided, steady } from "./guard.js";
+import { act, decided, opens, steady } from "./guard.js";
 import { marked, plain } from "./marks.js";
 import { faults } from "./schema.js";
 
@@ -105,7 +105,7 @@ export function QuestionForm({ one }) {
     void does(byKey(event));
   };
   const send = event => { event.preventDefault(); if (complete) press(event, key => answer(one, typed ? { value: new Json(value) } : { answers }, key)); };
-  const end = shown => { act(one.handle); setEnding(shown); };
+  const end = shown => { opens(one.handle); setEnding(shown); };
   return html`<form class="form" onSubmit=${send}>
     ${typed ? html`<${Typed} one=${one} node=${schema} state=${state} give=${keep} />`
       : request.questions.map(asked => html`<${Structured} one=${one} asked=${asked} given=${state[asked.id] ?? {}} give=${given => keep({ ...state, [asked.id]: given })} />`)}

@@ -1,5 +1,6 @@
 // Which prompts the list shows, and which of them has the focus.
 
+import { focusedByPage } from "./guard.js";
 import { changed, inbox } from "./inbox.js";
 import { query } from "./route.js";
 
@@ -41,4 +42,5 @@ export function keepFocus() {
   if (document.querySelector("dialog[open]")) return;
   const back = document.getElementById("prompt-" + place.handle) ?? document.querySelector(".list") ?? document.getElementById("main");
   back?.focus({ preventScroll: true });
+  focusedByPage();
 }
