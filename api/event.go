@@ -29,6 +29,8 @@ const (
 	EventFailed        EventType = "failed"
 	EventInterrupted   EventType = "interrupted"
 	EventCancelled     EventType = "cancelled"
+	// EventRunRetried: a failed run goes on.
+	EventRunRetried EventType = "run_retried"
 )
 
 // RunEventEntry is an event of a session's log.

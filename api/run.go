@@ -75,12 +75,16 @@ type RunView struct {
 	// for by itself. In lists and in the replies of writes it is empty.
 	Outputs []OutputRecord `json:"outputs"`
 	// OutputsCount is how many there are; OutputsTruncated says that Outputs has not all.
-	OutputsCount     int64      `json:"outputs_count"`
-	OutputsTruncated bool       `json:"outputs_truncated,omitzero"`
-	Output           JSON       `json:"output,omitzero"`  // of a completed run
-	Error            string     `json:"error,omitempty"`  // of a failed run
-	Attempt          int64      `json:"attempt,omitzero"` // claims since the last suspension
-	Lease            *LeaseView `json:"lease,omitempty"`
+	OutputsCount     int64  `json:"outputs_count"`
+	OutputsTruncated bool   `json:"outputs_truncated,omitzero"`
+	Output           JSON   `json:"output,omitzero"`  // of a completed run
+	Error            string `json:"error,omitempty"`  // of a failed run
+	Attempt          int64  `json:"attempt,omitzero"` // claims since the last suspension
+	// FailedAttempts counts the failed attempts of the handler that were retried, LastError is the
+	// error of the newest one, or of the failure that was retried by hand.
+	FailedAttempts int64      `json:"failed_attempts,omitzero"`
+	LastError      string     `json:"last_error,omitempty"`
+	Lease          *LeaseView `json:"lease,omitempty"`
 }
 
 // SessionRunBody makes a run in the session that the path names.

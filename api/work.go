@@ -91,6 +91,18 @@ type ReleaseBody struct {
 	Fence        *string `json:"fence,omitzero"`
 	Checkpoint   JSON    `json:"checkpoint,omitzero"`            // not stored when absent
 	SettledAfter *int64  `json:"settled_after,omitempty,string"` // see Suspension
+	// LastError is why the handler failed, when the run is to be retried.
+	LastError string `json:"last_error,omitempty"`
+	// Attempt is how many attempts have failed, this one included; one more than before when
+	// absent. It needs LastError.
+	Attempt *int64 `json:"attempt,omitzero"`
+	// DelayMs is how long nobody can claim the run, 0 to MaxLeaseMs.
+	DelayMs *int64 `json:"delay_ms,omitzero"`
+}
+
+// RetryRunBody retries a failed run. It may be absent.
+type RetryRunBody struct {
+	IdempotencyKey *string `json:"idempotency_key,omitzero"`
 }
 
 // Resume is what a run goes on with: everything that was settled since it was suspended.

@@ -61,6 +61,7 @@ var Routes = []Route{
 	{"GET", "/v1/runs/{run_id}/outputs", Read},
 	{"GET", "/v1/runs/{run_id}/stream", Read},
 	{"POST", "/v1/runs/{run_id}/cancel", Cancel},
+	{"POST", "/v1/runs/{run_id}/retry", Decide},
 	{"POST", "/v1/runs/{run_id}/approvals", Decide},
 	{"POST", "/v1/runs/{run_id}/questions", Decide},
 	{"POST", "/v1/runs/{run_id}/questions/{request_id}/cancel", Cancel},

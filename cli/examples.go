@@ -67,6 +67,7 @@ var examples = map[string][]string{
 	"runs show":     {`holdpoint runs show run-1`},
 	"runs events":   {`holdpoint runs events run-1`},
 	"runs cancel":   {`holdpoint runs cancel run-1 --reason 'no longer needed'`},
+	"runs retry":    {`holdpoint runs retry run-7`},
 	"sessions list": {`holdpoint sessions list --agent-id builder`},
 	"sessions show": {`holdpoint sessions show nightly`},
 

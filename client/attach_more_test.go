@@ -142,7 +142,7 @@ func TestAWaitEndsWhenTheServiceKnowsNothingOfIt(t *testing.T) {
 					_, _ = io.WriteString(w, reply)
 					return true
 				})
-				b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
+				b.start(client.WorkerOptions{MaxAttempts: 1}, func(ctx context.Context, task *client.Task) error {
 					_, err := task.Approve(ctx, approval("a", "x"))
 					require.Error(b, err)
 					require.NoError(b, ctx.Err())

@@ -43,7 +43,7 @@ func ExampleWorker() {
 				return err
 			}
 			if resolution.Behavior != api.BehaviorAllow {
-				return errors.New("not allowed: " + resolution.Reason)
+				return task.Fail(ctx, "not allowed: "+resolution.Reason)
 			}
 			return task.Complete(ctx, "removed "+input.Directory)
 		})

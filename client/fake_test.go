@@ -304,12 +304,15 @@ func (f *fake) resume(w http.ResponseWriter, r *http.Request) {
 
 // workBody holds the members of all the calls of a worker, and of a person.
 type workBody struct {
-	Fence   string     `json:"fence"`
-	LeaseMs int64      `json:"lease_ms"`
-	Output  api.JSON   `json:"output"`
-	Error   string     `json:"error"`
-	Reason  string     `json:"reason"`
-	Events  []api.JSON `json:"events"`
+	Fence     string     `json:"fence"`
+	LeaseMs   int64      `json:"lease_ms"`
+	Output    api.JSON   `json:"output"`
+	Error     string     `json:"error"`
+	Reason    string     `json:"reason"`
+	Events    []api.JSON `json:"events"`
+	LastError string     `json:"last_error"`
+	Attempt   *int64     `json:"attempt"`
+	DelayMs   int64      `json:"delay_ms"`
 	api.Suspension
 	Resolutions []api.ApprovalResolution    `json:"resolutions"`
 	Resolution  *api.UserQuestionResolution `json:"resolution"`
@@ -336,7 +339,7 @@ func (f *fake) work(w http.ResponseWriter, r *http.Request) {
 	case "fail":
 		command = &runs.Fail{RunID: runID, Fence: fence, Error: body.Error}
 	case "release":
-		command = &runs.Release{RunID: runID, Fence: fence, Checkpoint: body.Checkpoint}
+		command = &runs.Release{RunID: runID, Fence: fence, Checkpoint: body.Checkpoint, LastError: body.LastError, Attempt: body.Attempt, DelayMs: body.DelayMs}
 	case "cancel":
 		command = &runs.CancelRun{RunID: runID, Reason: body.Reason, Actor: person}
 	case "approvals":

@@ -215,3 +215,45 @@ func TestAStoppedWorkerLetsWorkFinish(t *testing.T) {
 		require.Empty(b, b.reported())
 	})
 }
+
+// A run whose handler failed is retried after pauses that double.
+func TestAFailedHandlerIsTriedAgain(t *testing.T) {
+	inBubble(t, func(b *rig) {
+		b.submit("run")
+		begin := time.Now()
+		var at []time.Duration
+		b.start(client.WorkerOptions{MaxAttempts: 4}, func(ctx context.Context, task *client.Task) error {
+			at = append(at, time.Since(begin))
+			if len(at) == 4 {
+				require.EqualValues(b, 3, task.Run().FailedAttempts)
+				require.Equal(b, "flaky", task.Run().LastError)
+				return nil
+			}
+			return errors.New("flaky")
+		})
+		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
+		b.end()
+		require.Len(b, b.reported(), 3)
+		require.Equal(b, []time.Duration{0, 1, 3, 7}, []time.Duration{
+			at[0].Truncate(time.Second), at[1].Truncate(time.Second) / time.Second,
+			at[2].Truncate(time.Second) / time.Second, at[3].Truncate(time.Second) / time.Second,
+		})
+	})
+}
+
+// An attempt that failed because the service could not be reached does not count.
+func TestAnUnreachableServiceIsNotAFailedAttempt(t *testing.T) {
+	inBubble(t, func(b *rig) {
+		b.submit("run")
+		attempts := 0
+		b.start(client.WorkerOptions{}, func(context.Context, *client.Task) error {
+			if attempts++; attempts < 6 {
+				return fmt.Errorf("read the other run: %w", client.ErrUnavailable)
+			}
+			return nil
+		})
+		require.Equal(b, api.StatusCompleted, b.terminal("run").Status)
+		b.end()
+		require.Zero(b, b.service.record("run").Run.FailedAttempts)
+	})
+}

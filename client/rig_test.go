@@ -1,7 +1,9 @@
 package client_test
 
 import (
+	"cmp"
 	"context"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -58,6 +60,7 @@ func (b *rig) reported() []error {
 func (b *rig) start(options client.WorkerOptions, handler client.Handler) {
 	b.Helper()
 	options.OnError = b.onError
+	options.Logger = cmp.Or(options.Logger, slog.New(slog.DiscardHandler))
 	worker := must(client.NewWorker(b.client, options))(b)
 	ctx, stop := context.WithCancel(b.Context())
 	b.stop = stop

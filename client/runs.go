@@ -231,3 +231,15 @@ func (c *Client) WaitRun(ctx context.Context, runID string, until Until) (*api.R
 func (c *Client) CancelRun(ctx context.Context, runID, reason string) (*api.RunView, error) {
 	return post[api.RunView](ctx, c, at("/v1/runs", runID, "cancel"), api.ReasonBody{Reason: reason}, always)
 }
+
+// RetryRun makes a failed run claimable again, with its input, its checkpoint and its last
+// decisions. Errors: [ErrNotFound]; [ErrRunState] when it is not failed; [ErrSessionBusy] while
+// another run of its session is active; [ErrSessionEnded].
+func (c *Client) RetryRun(ctx context.Context, runID string) (*api.RunView, error) {
+	k := newKey("")
+	out := new(api.RunView)
+	_, err := c.do(ctx, call{
+		method: http.MethodPost, path: at("/v1/runs", runID, "retry"), key: k, body: api.RetryRunBody{}, out: out, repeat: always,
+	})
+	return orNil(out, err)
+}

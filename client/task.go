@@ -231,6 +231,13 @@ func (t *Task) release(ctx context.Context) error {
 	return t.finish(func() (*api.RunView, error) { return t.client.ReleaseRun(ctx, t.RunID(), t.Fence(), nil) })
 }
 
+// releaseFailed releases the run for a retry.
+func (t *Task) releaseFailed(ctx context.Context, failed FailedAttempt) error {
+	ctx, done := t.whileLeased(ctx)
+	defer done()
+	return t.finish(func() (*api.RunView, error) { return t.client.ReleaseFailedAttempt(ctx, t.RunID(), failed) })
+}
+
 // whileLeased returns a context that ends with the given one and with the lease.
 func (t *Task) whileLeased(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)

@@ -141,3 +141,23 @@ func (c *Client) FailRun(ctx context.Context, runID, fence, message string) (*ap
 func (c *Client) ReleaseRun(ctx context.Context, runID, fence string, checkpoint api.JSON) (*api.RunView, error) {
 	return post[api.RunView](ctx, c, at("/v1/runs", runID, "release"), api.ReleaseBody{Fence: &fence, Checkpoint: checkpoint}, always)
 }
+
+// FailedAttempt is a failed attempt at a run that is to be retried.
+type FailedAttempt struct {
+	Fence string
+	// Error is why it failed. It must not be empty.
+	Error string
+	// Attempt is how many attempts have failed, this one included. A failure that does not count
+	// repeats the number before.
+	Attempt int64
+	// DelayMs is how long nobody can claim the run, 0 to 3,600,000.
+	DelayMs int64
+}
+
+// ReleaseFailedAttempt releases a run for a retry after a delay. The run shows the error as
+// LastError.
+func (c *Client) ReleaseFailedAttempt(ctx context.Context, runID string, failed FailedAttempt) (*api.RunView, error) {
+	return post[api.RunView](ctx, c, at("/v1/runs", runID, "release"), api.ReleaseBody{
+		Fence: &failed.Fence, LastError: failed.Error, Attempt: &failed.Attempt, DelayMs: optional(failed.DelayMs),
+	}, always)
+}

@@ -22,9 +22,10 @@ import (
 //   - an error that is [ErrSuspended], from [Task.Suspend] or [Task.AskParent], nothing
 //     more happens;
 //   - an error that is [ErrWorkerStopped], the run is released;
-//   - any other error, the run is failed with the error's text.
+//   - any other error, the attempt failed. The run is retried as [WorkerOptions] say, and
+//     fails with the error's text after the last attempt. [Task.Fail] fails it at once.
 //
-// A panic fails the run with the panic's text. Its context ends, with a
+// A panic is an error with the panic's text. Its context ends, with a
 // [context.Cause] that is [ErrLeaseLost], [ErrCancelled] or [ErrWorkerStopped], when
 // it must not go on. What it returns after the first two changes nothing. After
 // ErrWorkerStopped an error releases the run instead of failing it.
@@ -62,7 +63,15 @@ type WorkerOptions struct {
 	// DrainTimeout is how long handlers may work on after the context of Run ended; 30 s when
 	// 0, not at all when negative. A handler that waits for a person does not use it.
 	DrainTimeout time.Duration
-	// Logger gets the errors outside of handlers; silent when nil.
+	// MaxAttempts is how many attempts may fail before a run does; 3 when 0. 1 retries nothing.
+	// They count since the last suspension that ended a lease. Attempts that fail
+	// because the service is unreachable do not count.
+	MaxAttempts int
+	// RetryDelay is the pause after the first attempt that failed; 1 s when 0. It doubles with each
+	// further one, up to an hour. Meanwhile the run is released, and takes no room here.
+	RetryDelay time.Duration
+	// Logger gets the attempts that failed and the errors outside of handlers, each with its run;
+	// slog.Default() when nil.
 	Logger *slog.Logger
 	// OnError, when set, is called with every such error. It may be called by several
 	// goroutines at once and must not block.
@@ -74,6 +83,8 @@ const (
 	DefaultConcurrency  = 16
 	DefaultPollWait     = 30 * time.Second
 	DefaultDrainTimeout = 30 * time.Second
+	DefaultMaxAttempts  = 3
+	DefaultRetryDelay   = time.Second
 )
 
 // Worker claims runs and calls a handler for each. Make one with [NewWorker].
@@ -104,8 +115,14 @@ func NewWorker(c *Client, options WorkerOptions) (*Worker, error) {
 	if o.DrainTimeout == 0 {
 		o.DrainTimeout = DefaultDrainTimeout
 	}
+	if o.MaxAttempts == 0 {
+		o.MaxAttempts = DefaultMaxAttempts
+	}
+	if o.RetryDelay == 0 {
+		o.RetryDelay = DefaultRetryDelay
+	}
 	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
+		o.Logger = slog.Default()
 	}
 	switch {
 	case c == nil:
@@ -118,6 +135,10 @@ func NewWorker(c *Client, options WorkerOptions) (*Worker, error) {
 		return nil, fmt.Errorf("%w: LeaseMs must be between %d and %d", ErrInvalid, api.MinLeaseMs, api.MaxLeaseMs)
 	case o.HeartbeatEvery < 0 || o.HeartbeatEvery >= lease:
 		return nil, fmt.Errorf("%w: HeartbeatEvery must be positive and shorter than the lease", ErrInvalid)
+	case o.MaxAttempts < 0:
+		return nil, fmt.Errorf("%w: MaxAttempts must not be negative", ErrInvalid)
+	case o.RetryDelay < 0 || o.RetryDelay > maxRetryDelay:
+		return nil, fmt.Errorf("%w: RetryDelay must be between 0 and an hour", ErrInvalid)
 	case o.PollWait < time.Second || o.PollWait > maxPrefer:
 		return nil, fmt.Errorf("%w: PollWait must be between 1 and 60 seconds", ErrInvalid)
 	}

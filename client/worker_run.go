@@ -34,7 +34,10 @@ func isRefusal(err error) bool {
 var errExited = errors.New("handler ended its goroutine")
 
 // panicked is the outcome of a handler that panicked.
-type panicked struct{ value any }
+type panicked struct {
+	value any
+	stack string
+}
 
 func (p panicked) Error() string { return fmt.Sprintf("handler panicked: %v", p.value) }
 
@@ -50,9 +53,7 @@ func (w *Worker) handleRun(ctx, stopping context.Context, claim api.Claim, handl
 	outcome := errExited
 	defer func() {
 		if value := recover(); value != nil {
-			w.options.Logger.ErrorContext(ctx, "handler panicked", slog.String("run_id", t.RunID()),
-				slog.Any("panic", value), slog.String("stack", string(debug.Stack())))
-			outcome = panicked{value}
+			outcome = panicked{value, string(debug.Stack())}
 		}
 		w.finish(t, outcome)
 		t.close()
@@ -85,12 +86,62 @@ func (w *Worker) finish(t *Task, outcome error) {
 	case errors.Is(outcome, ErrSuspended):
 		err = t.Fail(ctx, "handler returned ErrSuspended without having suspended the run")
 	default:
-		err = t.Fail(ctx, outcome.Error())
+		err = w.failAttempt(ctx, t, outcome)
 	}
 	if err != nil {
 		w.reportRun(t, "run was not finished", err)
 	}
 }
+
+// maxRetryDelay is the longest delay that the service accepts.
+const maxRetryDelay = api.MaxLeaseMs * time.Millisecond
+
+// failAttempt reports that a handler failed. It releases the run for a retry, or fails it after
+// the last attempt. An attempt that failed because the service could not be reached does not
+// count.
+func (w *Worker) failAttempt(ctx context.Context, t *Task, outcome error) error {
+	failed := t.Run().FailedAttempts
+	counts := !errors.Is(outcome, ErrUnavailable)
+	if counts {
+		failed++
+	}
+	last := counts && failed >= int64(w.options.MaxAttempts)
+	var crash panicked
+	var stack []any
+	if errors.As(outcome, &crash) {
+		stack = []any{slog.String("stack", crash.stack)}
+	}
+	w.reportRun(t, "handler failed", &AttemptError{Attempt: failed, Last: last, Err: outcome}, stack...)
+	if last {
+		return t.Fail(ctx, outcome.Error())
+	}
+	delay := w.options.RetryDelay
+	for range min(failed-1, 32) {
+		delay = min(2*delay, maxRetryDelay)
+	}
+	return t.releaseFailed(ctx, FailedAttempt{
+		Fence: t.Fence(), Error: failureText(outcome.Error()), Attempt: failed, DelayMs: delay.Milliseconds(),
+	})
+}
+
+// AttemptError is what a [Worker] reports when a handler failed.
+type AttemptError struct {
+	// Attempt counts the attempts that failed so far.
+	Attempt int64
+	// Last: the run has failed, and is not retried.
+	Last bool
+	// Err is what the handler returned.
+	Err error
+}
+
+func (e *AttemptError) Error() string {
+	if e.Last {
+		return fmt.Sprintf("attempt %d failed, which was the last: %v", e.Attempt, e.Err)
+	}
+	return fmt.Sprintf("attempt %d failed, to be retried: %v", max(e.Attempt, 1), e.Err)
+}
+
+func (e *AttemptError) Unwrap() error { return e.Err }
 
 // release releases a run that was claimed while the worker began to stop.
 func (w *Worker) release(ctx context.Context, claim api.Claim) {
@@ -155,9 +206,10 @@ func (w *Worker) report(message string, err error) {
 	}
 }
 
-func (w *Worker) reportRun(t *Task, message string, err error) {
-	w.options.Logger.Error(message, slog.String("worker_id", w.options.WorkerID),
-		slog.String("run_id", t.RunID()), slog.Any("error", err))
+func (w *Worker) reportRun(t *Task, message string, err error, more ...any) {
+	w.options.Logger.Error(message, append([]any{
+		slog.String("worker_id", w.options.WorkerID), slog.String("run_id", t.RunID()), slog.Any("error", err),
+	}, more...)...)
 	if w.options.OnError != nil {
 		w.options.OnError(fmt.Errorf("run %s: %w", t.RunID(), err))
 	}

@@ -30,6 +30,8 @@ func TestWhatAHandlerReturnsEndsTheRun(t *testing.T) {
 		status  api.Status
 		output  string
 		error   string
+		// failed is how many attempts fail.
+		failed int
 	}{
 		"nil": {handler: func(context.Context, *client.Task) error { return nil }, status: api.StatusCompleted},
 		"output": {
@@ -42,21 +44,21 @@ func TestWhatAHandlerReturnsEndsTheRun(t *testing.T) {
 			},
 			status: api.StatusCompleted, output: `"hello run"`,
 		},
-		"error":        {handler: func(context.Context, *client.Task) error { return errors.New("no\x00 luck") }, status: api.StatusFailed, error: "no luck"},
-		"error, empty": {handler: func(context.Context, *client.Task) error { return errors.New("") }, status: api.StatusFailed, error: "failed without a text"},
+		"error":        {handler: func(context.Context, *client.Task) error { return errors.New("no\x00 luck") }, status: api.StatusFailed, error: "no luck", failed: 3},
+		"error, empty": {handler: func(context.Context, *client.Task) error { return errors.New("") }, status: api.StatusFailed, error: "failed without a text", failed: 3},
 		"failed": {
 			handler: func(ctx context.Context, task *client.Task) error { return task.Fail(ctx, "own words") },
 			status:  api.StatusFailed, error: "own words",
 		},
-		"panic":  {handler: func(context.Context, *client.Task) error { panic("ouch") }, status: api.StatusFailed, error: "handler panicked: ouch"},
-		"goexit": {handler: func(context.Context, *client.Task) error { runtime.Goexit(); return nil }, status: api.StatusFailed, error: "handler ended its goroutine"},
+		"panic":  {handler: func(context.Context, *client.Task) error { panic("ouch") }, status: api.StatusFailed, error: "handler panicked: ouch", failed: 3},
+		"goexit": {handler: func(context.Context, *client.Task) error { runtime.Goexit(); return nil }, status: api.StatusFailed, error: "handler ended its goroutine", failed: 3},
 		"false ErrSuspended": {
 			handler: func(context.Context, *client.Task) error { return client.ErrSuspended },
 			status:  api.StatusFailed, error: "handler returned ErrSuspended without having suspended the run",
 		},
 		"endless error": {
 			handler: func(context.Context, *client.Task) error { return errors.New(strings.Repeat("é", 20_000)) },
-			status:  api.StatusFailed, error: strings.Repeat("é", 8192),
+			status:  api.StatusFailed, error: strings.Repeat("é", 8192), failed: 3,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +70,14 @@ func TestWhatAHandlerReturnsEndsTheRun(t *testing.T) {
 				require.Equal(b, test.status, run.Status)
 				require.Equal(b, test.output, string(run.Output))
 				require.Equal(b, test.error, run.Error)
-				require.Empty(b, b.reported())
+				require.Len(b, b.reported(), test.failed)
+				for i, err := range b.reported() {
+					var failed *client.AttemptError
+					require.ErrorAs(b, err, &failed)
+					require.EqualValues(b, i+1, failed.Attempt)
+					require.Equal(b, i == 2, failed.Last)
+					require.ErrorContains(b, err, "run run: attempt")
+				}
 			})
 		})
 	}
@@ -323,6 +332,8 @@ func TestAWorkerRefusesBadOptions(t *testing.T) {
 		"lease":     {LeaseMs: 999},
 		"heartbeat": {LeaseMs: 1000, HeartbeatEvery: time.Second},
 		"poll":      {PollWait: 61 * time.Second},
+		"attempts":  {MaxAttempts: -1},
+		"delay":     {RetryDelay: 2 * time.Hour},
 	} {
 		_, err := client.NewWorker(c, options)
 		require.ErrorIs(t, err, client.ErrInvalid, name)

@@ -63,6 +63,7 @@ var operations = []operation{
 	{"GET", "/v1/runs/nobody/stream", "", false, api.CodeRunNotFound},
 	{"POST", "/v1/runs/nobody/events", `{"fence":"1","events":[{"type":"x"}]}`, false, api.CodeRunNotFound},
 	{"POST", "/v1/runs/nobody/cancel", `{}`, true, api.CodeRunNotFound},
+	{"POST", "/v1/runs/nobody/retry", `{}`, true, api.CodeRunNotFound},
 	{"POST", "/v1/runs/nobody/approvals", allow("a"), false, api.CodeRunNotFound},
 	{"POST", "/v1/runs/nobody/questions", answer("q", `"declined":true`), false, api.CodeRunNotFound},
 	{"POST", "/v1/runs/nobody/questions/q/cancel", `{}`, true, api.CodeRunNotFound},

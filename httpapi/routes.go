@@ -62,6 +62,7 @@ func (s *Server) routes() []route {
 		{get, "/v1/runs/{run_id}/outputs", s.listOutputs},
 		{getOnly, "/v1/runs/{run_id}/stream", s.streamRun},
 		{post, "/v1/runs/{run_id}/cancel", s.cancelRun},
+		{post, "/v1/runs/{run_id}/retry", s.retryRun},
 		{post, "/v1/runs/{run_id}/approvals", s.onRun(s.resolveApprovals)},
 		{post, "/v1/runs/{run_id}/questions", s.onRun(s.answerQuestion)},
 		{post, "/v1/runs/{run_id}/questions/{request_id}/cancel", s.cancelQuestion},

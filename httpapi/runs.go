@@ -203,3 +203,26 @@ func (s *Server) cancelRun(w http.ResponseWriter, r *http.Request) error {
 	}
 	return s.respondRun(w, r, http.StatusOK, &reply, runID)
 }
+
+// retryRun makes a failed run claimable again. The body may be absent.
+func (s *Server) retryRun(w http.ResponseWriter, r *http.Request) error {
+	var body api.RetryRunBody
+	var faults refusal.Faults
+	if err := s.bodies.DecodeOptional(w, r, &body, &faults); err != nil {
+		return err
+	}
+	command := &runs.RetryRun{RunID: wire.PathID(r, "run_id")}
+	if err := allFaults(&faults, command); err != nil {
+		return err
+	}
+	var err error
+	if command.Key, command.Actor, err = credentials(r, body.IdempotencyKey, command); err != nil {
+		return err
+	}
+	reply, err := s.doOnRun(r, command.RunID, command)
+	if err != nil {
+		return err
+	}
+	markReplayed(w, reply.Existing)
+	return s.respondRun(w, r, http.StatusOK, &reply, command.RunID)
+}

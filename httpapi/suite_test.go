@@ -195,6 +195,7 @@ func TestAPI(t *testing.T) {
 					{"held", testHeldReplies},
 					{"work", testWork},
 					{"suspend", testSuspend},
+					{"retry", testRetry},
 					{"attached", testAttached},
 					{"approvals", testApprovals},
 					{"questions", testQuestions},

@@ -80,6 +80,7 @@ func release(r *http.Request, runID string, body *api.ReleaseBody, faults *refus
 	}
 	return &runs.Release{
 		RunID: runID, Fence: requiredFence(faults, body.Fence), Checkpoint: body.Checkpoint, SettledAfter: body.SettledAfter,
+		LastError: body.LastError, Attempt: body.Attempt, DelayMs: optionalNumber(body.DelayMs),
 	}
 }
 

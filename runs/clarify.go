@@ -218,6 +218,7 @@ func (c *AskClarification) ask(w *workingCopy, run *model.Run) (api.WaitingOn, *
 		}
 		run.SuspensionID = c.suspensionID
 		run.Attempt = 0
+		run.FailedAttempts, run.LastError = 0, ""
 		run.ClaimableAtMs = 0
 		w.endLease(run, model.LeaseSuspended, c.digest)
 	}

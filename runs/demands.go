@@ -39,6 +39,8 @@ func Demands(command Command) []auth.Action {
 	case *ExpireRequests:
 		// A list settles what is past its deadline before it shows it.
 		return []auth.Action{auth.Read}
+	case *RetryRun:
+		return []auth.Action{auth.Decide}
 	case *RetryEffect, *ReplayMessage, *RewrapDataKey:
 		return []auth.Action{auth.Administer}
 	}

@@ -28,7 +28,7 @@ func (h *house) checkInvariants(command runs.Command, before, after *runs.State,
 	}
 	h.checkExamined(after.SessionID)
 	h.checkLog(change, before, after)
-	h.checkMoves(before, after)
+	h.checkMoves(command, before, after)
 	for place, run := range queueOf(after) {
 		require.Equal(h.t, int64(place), run.QueuedAhead, "place of %s in the queue", run.RunID)
 	}
@@ -58,12 +58,17 @@ func (h *house) checkLog(change runs.Change, before, after *runs.State) {
 }
 
 // checkMoves: a status changes along legal moves only, counters never go back, a run that
-// ends says how its lease ended, and a run that is over does not change.
-func (h *house) checkMoves(before, after *runs.State) {
+// ends says how its lease ended, and a run that is over does not change, unless it failed and is
+// retried.
+func (h *house) checkMoves(command runs.Command, before, after *runs.State) {
 	h.t.Helper()
 	for runID, was := range before.Runs {
 		is := after.Runs[runID]
 		require.NotNil(h.t, is, "run %s is gone", runID)
+		if retry, ok := command.(*runs.RetryRun); ok && retry.RunID == runID && was.Status == api.StatusFailed && is.Status == api.StatusRunning {
+			require.Equal(h.t, was.Retries+1, is.Retries)
+			continue
+		}
 		if model.Terminal(was.Status) {
 			requireSame(h.t, was, is, "a run that was over has changed")
 			continue
@@ -100,13 +105,15 @@ func reachable(kind api.RunKind, from, to api.Status) bool {
 }
 
 // checkClock: a running run is claimable when its lease lapses, or at once when nobody holds
-// it.
+// it, unless a worker released it with a delay.
 func (h *house) checkClock(run *model.Run) {
 	h.t.Helper()
 	switch {
 	case run.Status != api.StatusRunning:
 	case run.Leased(h.nowMs):
 		require.Equal(h.t, run.LeaseExpiresAtMs, run.ClaimableAtMs, "claimable when its lease lapses")
+	case run.LastError != "" && run.LeaseEnd == model.LeaseReleased:
+		require.LessOrEqual(h.t, run.ClaimableAtMs, h.nowMs+api.MaxLeaseMs, "claimable after the delay of its last attempt")
 	default:
 		require.LessOrEqual(h.t, run.ClaimableAtMs, h.nowMs)
 	}

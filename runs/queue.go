@@ -129,6 +129,7 @@ func (w *workingCopy) finishRun(run *model.Run, to api.Status, leaseEnd model.Le
 		run.LeaseEnd = leaseEnd
 	}
 	run.Attached = false
+	run.SecretsErased = run.SecretsErased || run.DataKey != ""
 	run.DataKey = ""
 	w.emit(run, eventType, body)
 	if queued {

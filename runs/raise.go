@@ -51,6 +51,9 @@ func (w *workingCopy) suspend(run *model.Run, s *raisedSuspension) {
 	settled := w.settleByRules(run, s)
 	w.oweCancelWhenAbandoned(run, s)
 	if !settled {
+		if !s.Hold {
+			run.FailedAttempts, run.LastError = 0, ""
+		}
 		return
 	}
 	w.updateWaiting(run)

@@ -9,7 +9,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Release gives a run back unfinished: it is claimable at once, and the attempt does not count.
+// Release gives a run back unfinished: it is claimable at once, or after a delay. With a LastError
+// the handler failed, and the run is to be retried; otherwise the attempt does not count.
 // An attached worker detaches its waiting run with it (docs/spec/v1.md#attached-waiting).
 //
 // Reply: Run; Existing when the same call with this fence released it before, whoever has claimed
@@ -21,21 +22,54 @@ type Release struct {
 	Checkpoint api.JSON
 	// SettledAfter is as in api.Suspension.
 	SettledAfter *int64
+	// LastError is why the handler failed; empty when it did not.
+	LastError string
+	// Attempt is how many attempts have failed, this one included; nil for one more than before.
+	// When it is what it was before, the failure does not count.
+	Attempt *int64
+	// DelayMs is how long nobody can claim the run; at most MaxLeaseMs.
+	DelayMs int64
 
 	canonical []byte
 }
+
+// MaxFailedAttempts bounds [Release.Attempt].
+const MaxFailedAttempts = 1_000_000
 
 // Needs implements Command.
 func (c *Release) Needs() Needs { return Needs{RunID: c.RunID, Record: c.recordKey("")} }
 
 func (c *Release) prepare(IDSource) error {
 	document.AbsentNull(&c.Checkpoint)
+	var faults refusal.Faults
 	body := map[string]any{"checkpoint": c.Checkpoint}
 	if c.SettledAfter != nil {
 		body["settled_after"] = *c.SettledAfter
 		if *c.SettledAfter < 0 {
-			return refusal.Invalid(api.Fault{Pointer: "/settled_after", Detail: "must not be negative"})
+			faults.Add("/settled_after", "must not be negative")
 		}
+	}
+	faults.Text("/last_error", c.LastError, api.MaxTextLength)
+	if c.LastError != "" {
+		body["last_error"] = c.LastError
+	}
+	if c.Attempt != nil {
+		body["attempt"] = *c.Attempt
+		switch {
+		case *c.Attempt < 0 || *c.Attempt > MaxFailedAttempts:
+			faults.Add("/attempt", "must be between 0 and %d", MaxFailedAttempts)
+		case c.LastError == "":
+			faults.Add("/attempt", "needs last_error")
+		}
+	}
+	if c.DelayMs != 0 {
+		body["delay_ms"] = c.DelayMs
+		if c.DelayMs < 0 || c.DelayMs > api.MaxLeaseMs {
+			faults.Add("/delay_ms", "must be between 0 and %d", api.MaxLeaseMs)
+		}
+	}
+	if err := faults.Err(); err != nil {
+		return err
 	}
 	var err error
 	c.canonical, err = document.Canonical(body)
@@ -66,13 +100,25 @@ func (c *Release) decide(w *workingCopy) (Reply, error) {
 			w.ackResolutions(run, c.SettledAfter)
 		}
 	}
-	// A released claim is no attempt.
-	run.Attempt = max(run.Attempt-1, 0)
-	run.StalledAttempts = max(run.StalledAttempts-1, 0)
+	counted := c.LastError == "" // an attempt that did not fail does not count
+	if c.LastError != "" {
+		failed := run.FailedAttempts + 1
+		if c.Attempt != nil {
+			failed = *c.Attempt
+		}
+		// The worker's own policy bounds the attempts that fail, and this service the others.
+		counted = failed > run.FailedAttempts
+		run.FailedAttempts, run.LastError = failed, c.LastError
+	} else {
+		run.Attempt = max(run.Attempt-1, 0)
+	}
+	if counted {
+		run.StalledAttempts = max(run.StalledAttempts-1, 0)
+	}
 	w.endLease(run, model.LeaseReleased, "")
 	w.writeRecord(*key, fingerprint(model.OperationRelease, run.RunID, c.canonical), run.RunID)
 	if run.Status == api.StatusRunning {
-		run.ClaimableAtMs = w.nowMs
+		run.ClaimableAtMs = w.nowMs + c.DelayMs
 	}
 	return Reply{Run: w.recordOf(run)}, nil
 }

@@ -4,11 +4,12 @@ import "github.com/holdpoint/holdpoint/api"
 
 // legalMoves are the moves of the state machine (docs/spec/v1.md#run-status). The two moves
 // between waiting statuses happen only when a run waits for both kinds, because questions are
-// shown first.
+// shown first. A failed run goes on only when an operator retries it.
 var legalMoves = map[api.Status][]api.Status{
 	api.StatusQueued:                 {api.StatusRunning, api.StatusFailed, api.StatusCancelled},
 	api.StatusRunning:                {api.StatusWaitingForApproval, api.StatusWaitingForUserQuestion, api.StatusCompleted, api.StatusFailed, api.StatusInterrupted, api.StatusCancelled},
 	api.StatusWaitingForApproval:     {api.StatusRunning, api.StatusWaitingForUserQuestion, api.StatusFailed, api.StatusInterrupted, api.StatusCancelled},
+	api.StatusFailed:                 {api.StatusRunning},
 	api.StatusWaitingForUserQuestion: {api.StatusRunning, api.StatusWaitingForApproval, api.StatusFailed, api.StatusInterrupted, api.StatusCancelled},
 }
 

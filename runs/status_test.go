@@ -18,6 +18,7 @@ func TestLegalMoves(t *testing.T) {
 	legal := map[api.Status]map[api.Status]bool{
 		"queued":  {"running": true, "failed": true, "cancelled": true},
 		"running": {"waiting_for_approval": true, "waiting_for_user_question": true, "completed": true, "failed": true, "interrupted": true, "cancelled": true},
+		"failed":  {"running": true},
 		"waiting_for_approval": {
 			"running": true, "waiting_for_user_question": true, "failed": true, "interrupted": true, "cancelled": true,
 		},
@@ -32,7 +33,7 @@ func TestLegalMoves(t *testing.T) {
 			require.Equal(t, from == api.StatusWaitingForUserQuestion && to == api.StatusCompleted,
 				runs.CanMove(api.KindParentClarification, from, to), "clarification: %s to %s", from, to)
 		}
-		require.Equal(t, len(legal[from]) == 0, model.Terminal(from), "%s", from)
+		require.Equal(t, len(legal[from]) == 0 || from == api.StatusFailed, model.Terminal(from), "%s", from)
 		require.True(t, model.KnownStatus(from))
 	}
 	require.False(t, model.KnownStatus(api.Status("idle")))
@@ -105,6 +106,7 @@ func TestEveryCommandInEveryStatus(t *testing.T) {
 		"answer session":  func() runs.Command { return answerInSession(answer("r", "item", "north")) },
 		"cancel question": func() runs.Command { return &runs.CancelQuestion{RunID: "r", RequestID: "item"} },
 		"cancel":          func() runs.Command { return &runs.CancelRun{RunID: "r"} },
+		"retry":           func() runs.Command { return &runs.RetryRun{RunID: "r"} },
 		"interrupt":       func() runs.Command { return &runs.InterruptSession{SessionID: "s"} },
 		"end":             func() runs.Command { return &runs.EndSession{SessionID: "s"} },
 		"expire":          func() runs.Command { return &runs.ExpireRequests{RunID: "r"} },
@@ -145,6 +147,7 @@ func TestEveryCommandInEveryStatus(t *testing.T) {
 		"answer session":  {over, over, over, toRun, over, over, over, over},
 		"cancel question": {noQuestion, noQuestion, noQuestion, toCancelled, noQuestion, noQuestion, noQuestion, noQuestion},
 		"cancel":          {toCancelled, toCancelled, toCancelled, toCancelled, asIs, asIs, asIs, asIs},
+		"retry":           {over, over, over, over, over, toRun, over, over},
 		"interrupt":       {asIs, "interrupted", "interrupted", "interrupted", asIs, asIs, asIs, asIs},
 		"end":             {toCancelled, toCancelled, toCancelled, toCancelled, asIs, asIs, asIs, asIs},
 		"expire":          {asIs, asIs, asIs, asIs, asIs, asIs, asIs, asIs},
@@ -203,6 +206,7 @@ func TestUnknownTargets(t *testing.T) {
 		"answer":    answer("x", "a", "north"),
 		"question":  &runs.CancelQuestion{RunID: "x", RequestID: "a"},
 		"cancel":    &runs.CancelRun{RunID: "x"},
+		"retry":     &runs.RetryRun{RunID: "x"},
 		"expire":    &runs.ExpireRequests{RunID: "x"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -94,7 +94,7 @@ func KindOf(event api.EventType) api.WebhookKind {
 		return api.WebhookQuestion
 	case api.EventParentClarificationRequested, api.EventParentClarificationResolved:
 		return api.WebhookClarification
-	case api.EventAccepted, api.EventQueued, api.EventStarted, api.EventCompleted, api.EventFailed, api.EventInterrupted, api.EventCancelled:
+	case api.EventAccepted, api.EventQueued, api.EventStarted, api.EventCompleted, api.EventFailed, api.EventInterrupted, api.EventCancelled, api.EventRunRetried:
 		return api.WebhookRun
 	case api.EventOutput:
 	}

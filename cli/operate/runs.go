@@ -16,6 +16,7 @@ type Runs struct {
 	Show   runsShow                           `cmd:"" help:"Show one run, and who decided on it."`
 	Events list[api.RunEventEntry, runEvents] `cmd:"" help:"List what happened to one run."`
 	Cancel runsCancel                         `cmd:"" help:"Cancel a run, whatever it waits for."`
+	Retry  runsRetry                          `cmd:"" help:"Retry a failed run, with its last decisions."`
 }
 
 type runFilter struct {
@@ -77,6 +78,9 @@ func (runRef) fields(run *api.RunView, now time.Time) []console.Field {
 	for _, output := range run.Outputs {
 		fields = append(fields, console.Field{"said", output.Content})
 	}
+	if run.LastError != "" {
+		fields = append(fields, console.Field{"last error", run.LastError})
+	}
 	return append(fields, console.Field{"output", console.Indented(run.Output)}, console.Field{"error", run.Error})
 }
 
@@ -91,6 +95,23 @@ type runsCancel struct {
 func (c *runsCancel) Run(ctx context.Context, terminal *console.Console) error {
 	return c.Call(func(opened *client.Client) error {
 		run, err := opened.CancelRun(ctx, c.RunID, c.Reason)
+		if err != nil {
+			return err
+		}
+		return printRecord(terminal, c.JSON, run, c.fields)
+	})
+}
+
+type runsRetry struct {
+	console.Connection
+	console.Format
+	runRef
+}
+
+// Run makes a failed run claimable again.
+func (c *runsRetry) Run(ctx context.Context, terminal *console.Console) error {
+	return c.Call(func(opened *client.Client) error {
+		run, err := opened.RetryRun(ctx, c.RunID)
 		if err != nil {
 			return err
 		}

@@ -43,6 +43,8 @@ func (h *history) advance(kind api.RunKind, event *model.Event) {
 	h.ended = h.ended || h.move.end != ""
 	switch {
 	case h.illegal:
+	case event.Type == api.EventRunRetried && h.status == api.StatusFailed:
+		h.status = api.StatusRunning
 	case model.Terminal(h.status):
 		h.move.afterEnd, h.illegal = true, true
 	default:
@@ -82,6 +84,8 @@ func follow(status api.Status, lastType, event api.EventType, end api.Status) (a
 		return status, status == api.StatusRunning || model.Waiting(status)
 	case api.EventParentClarificationResolved:
 		return status, false
+	case api.EventRunRetried:
+		return status, false // it follows a failure alone
 	case api.EventCompleted, api.EventFailed, api.EventInterrupted, api.EventCancelled:
 		if event == api.EventCompleted && model.Waiting(status) && isResolution(lastType) {
 			// An attached worker completed with requests open. They were settled first, and

@@ -59,6 +59,13 @@ type Run struct {
 	// StalledAttempts counts the claims since the last progress: a suspension, a checkpoint or
 	// an event of the worker (docs/spec/v1.md#attempts).
 	StalledAttempts int64
+	// FailedAttempts counts the attempts that a worker released because its handler failed, since the
+	// last suspension without a lease. LastError is the error of the newest one, or of the failure
+	// that an operator retried; empty for none.
+	FailedAttempts int64
+	LastError      string
+	// Retries counts how often an operator retried the run after it had failed.
+	Retries int64
 	// Fence is the number of the newest claim; 0 before the first.
 	Fence    int64
 	WorkerID string // of the newest claim
@@ -90,6 +97,8 @@ type Run struct {
 	// DataKey encrypts the sensitive values of the run's requests. It is itself encrypted, and is
 	// deleted when the run is over: then nobody can read them again. Empty without any.
 	DataKey string
+	// SecretsErased: the run is over, and had a DataKey.
+	SecretsErased bool
 
 	// OutputCount is how many output records are among its events.
 	OutputCount int64

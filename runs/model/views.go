@@ -55,6 +55,7 @@ func (r *RunRecord) View() api.RunView {
 		Request: run.Request, Metadata: run.Metadata,
 		Outputs: r.Outputs, OutputsCount: run.OutputCount, OutputsTruncated: int64(len(r.Outputs)) < run.OutputCount,
 		Output: run.Output, Error: run.Error, Attempt: run.Attempt,
+		FailedAttempts: run.FailedAttempts, LastError: run.LastError,
 	}
 	if view.Outputs == nil {
 		view.Outputs = []api.OutputRecord{}

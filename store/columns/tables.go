@@ -47,7 +47,8 @@ var Sessions = newTable(Table[session]{Name: "sessions", Alias: "s", Columns: []
 // Runs is the table of runs.
 var Runs = newTable(Table[run]{
 	Name: "runs", Alias: "r",
-	Closed: func(r *run) bool { return r.FinishedAtMs != 0 },
+	// A failed run that is retried is open again.
+	Closed: func(r *run) bool { return r.FinishedAtMs != 0 || r.Retries != 0 },
 	Columns: []Column[run]{
 		text("session_id", func(r *run) *string { return &r.SessionID }, key),
 		text("run_id", func(r *run) *string { return &r.RunID }, key),
@@ -72,6 +73,9 @@ var Runs = newTable(Table[run]{
 		integer("last_event_id", func(r *run) *int64 { return &r.LastEventID }, changes),
 		integer("attempt", func(r *run) *int64 { return &r.Attempt }, changes),
 		integer("stalled_attempts", func(r *run) *int64 { return &r.StalledAttempts }, changes),
+		integer("failed_attempts", func(r *run) *int64 { return &r.FailedAttempts }, changes),
+		integer("retries", func(r *run) *int64 { return &r.Retries }, changes),
+		text("last_error", func(r *run) *string { return &r.LastError }, optional|changes),
 		integer("fence", func(r *run) *int64 { return &r.Fence }, changes),
 		text("worker_id", func(r *run) *string { return &r.WorkerID }, optional|changes),
 		text("holder_principal", func(r *run) *string { return &r.HolderPrincipal }, optional|changes),
@@ -88,6 +92,7 @@ var Runs = newTable(Table[run]{
 		text("error", func(r *run) *string { return &r.Error }, optional|changes),
 		jsonText("output", func(r *run) *api.JSON { return &r.Output }, optional|changes),
 		text("data_key", func(r *run) *string { return &r.DataKey }, optional|changes),
+		boolean("secrets_erased", func(r *run) *bool { return &r.SecretsErased }, changes),
 		jsonText("input", func(r *run) *api.JSON { return &r.Input }, large),
 		checkpoint,
 	},

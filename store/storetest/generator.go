@@ -191,7 +191,7 @@ func (g *Generator) command() Maker {
 	}
 	g.about = ""
 	makers := []func() Maker{
-		g.createSession, g.createRun, g.createRun, g.claim, g.heartbeat, g.suspend, g.withdraw, g.redeem, g.appendEvents,
+		g.createSession, g.createRun, g.createRun, g.claim, g.heartbeat, g.suspend, g.withdraw, g.retry, g.retry, g.redeem, g.appendEvents,
 		g.finish, g.release, g.resolve, g.answer, g.cancelQuestion, g.cancelRun, g.interrupt, g.endSession, g.expire,
 		g.ask, g.openClarification, g.deliverAnswer, g.readMailbox, g.acknowledge, g.replay,
 		g.claimEffect, g.finishEffect, g.retryEffect,

@@ -98,6 +98,14 @@ func (g *Generator) suspend() Maker {
 	}
 }
 
+func (g *Generator) retry() Maker {
+	c := runs.RetryRun{RunID: g.runID(), Key: pick(g, keys)}
+	if failed := g.model.Failed(); len(failed) > 0 && g.chance(85) {
+		c.RunID = pick(g, failed)
+	}
+	return func() runs.Command { copied := c; return &copied }
+}
+
 func (g *Generator) withdraw() Maker {
 	runID := g.activeRunID()
 	c := runs.Withdraw{RunID: runID, Fence: g.fence(runID), Reason: "moot", RequestID: g.requestID(runID, model.KindApproval)}
@@ -154,6 +162,9 @@ func (g *Generator) finish() Maker {
 func (g *Generator) release() Maker {
 	runID := g.activeRunID()
 	c := runs.Release{RunID: runID, Fence: g.fence(runID), Checkpoint: g.maybeDocument()}
+	if g.chance(30) {
+		c.LastError, c.DelayMs = "flaky", pick(g, leases)
+	}
 	return func() runs.Command { copied := c; return &copied }
 }
 

@@ -48,6 +48,22 @@ var lifecycleTests = map[string]func(*harness){
 		require.Len(h, h.events("s"), events)
 		h.refuse(api.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "w"})
 	},
+	"run/a failed run is retried, before those that are queued": func(h *harness) {
+		h.create("s", "r-1")
+		h.create("s", "r-2")
+		h.do(&runs.Fail{RunID: "r-1", Fence: h.claim("r-1"), Error: "broken"})
+		require.Equal(h, []string{"r-2"}, h.claimable())
+		h.do(&runs.RetryRun{RunID: "r-1", Actor: person, Key: "k"})
+		require.Equal(h, []string{"r-1"}, h.claimable())
+		require.True(h, h.do(&runs.RetryRun{RunID: "r-1", Actor: person, Key: "k"}).Existing)
+		h.refuse(api.CodeRunStateConflict, &runs.RetryRun{RunID: "r-1"})
+		run := h.run("r-1").Run
+		require.Equal(h, "broken", run.LastError)
+		require.Empty(h, run.Error)
+		require.Zero(h, run.FinishedAtMs)
+		h.do(&runs.Complete{RunID: "r-1", Fence: h.claim("r-1")})
+		require.Equal(h, []string{"r-2"}, h.claimable())
+	},
 	"queue/first come, first served": func(h *harness) {
 		for n := range 5 {
 			require.Equal(h, int64(n), h.create("s", numbered("r", n)).Run.Run.QueuedAhead)

@@ -294,6 +294,17 @@ func (m *Model) ActiveRuns() []string {
 	return ids
 }
 
+// Failed returns the runs that failed, in the order of their ids.
+func (m *Model) Failed() []string {
+	var failed []string
+	for _, runID := range m.RunIDs() {
+		if m.runs[runID].Status == api.StatusFailed {
+			failed = append(failed, runID)
+		}
+	}
+	return failed
+}
+
 // Claimable returns the ids of the runs that may be claimed at a moment, sorted.
 func (m *Model) Claimable(nowMs int64) []string {
 	var ids []string

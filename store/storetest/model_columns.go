@@ -22,7 +22,7 @@ func runColumns(r *model.Run) map[string]any {
 		"question_count": r.Request.QuestionCount, "metadata": string(r.Metadata), "requester": string(r.Requester), "payload_digest": r.PayloadDigest, "principal": r.Principal, "data_key": r.DataKey,
 		"submitted_at_ms": r.SubmittedAtMs, "started_at_ms": r.StartedAtMs, "finished_at_ms": r.FinishedAtMs,
 		"updated_at_ms": r.UpdatedAtMs, "first_event_id": r.FirstEventID, "last_event_id": r.LastEventID,
-		"attempt": r.Attempt, "stalled_attempts": r.StalledAttempts, "fence": r.Fence, "worker_id": r.WorkerID, "holder_principal": r.HolderPrincipal,
+		"attempt": r.Attempt, "stalled_attempts": r.StalledAttempts, "failed_attempts": r.FailedAttempts, "retries": r.Retries, "last_error": r.LastError, "secrets_erased": r.SecretsErased, "fence": r.Fence, "worker_id": r.WorkerID, "holder_principal": r.HolderPrincipal,
 		"lease_expires_at_ms": r.LeaseExpiresAtMs, "lease_end": string(r.LeaseEnd), "last_call_digest": r.LastCallDigest,
 		"attached": r.Attached, "claimable_at_ms": r.ClaimableAtMs, "suspension_id": r.SuspensionID,
 		"raised_count": r.RaisedCount, "settled_count": r.SettledCount, "resume_after": r.ResumeAfter,

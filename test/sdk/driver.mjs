@@ -52,6 +52,7 @@ const typeOf = (item) => (item.type === "event" ? item.event.event.type : item.t
 const steps = {
   create_run: (s) => service.createRun(s.body, { idempotencyKey: s.key }),
   wait_run: (s) => service.waitRun(s.run),
+  retry_run: (s) => service.retryRun(s.run),
   cancel_run: (s) => service.cancelRun(s.run),
   claim: (s) => service.claimRun(s.run, { worker_id: s.worker }),
   release: (s) => service.releaseRun(s.run, s.fence),
@@ -75,7 +76,7 @@ const steps = {
   },
   worker: (s) => {
     const stop = new AbortController();
-    const worker = new Worker(new Holdpoint({ baseUrl }), { workerId: s.worker, agentIds: [s.agent], drainMs: 5_000 });
+    const worker = new Worker(new Holdpoint({ baseUrl }), { workerId: s.worker, agentIds: [s.agent], drainMs: 5_000, retryDelayMs: 10 });
     const handle = async (task) => {
       const result = await handlers[s.handler](task);
       results.push(result);

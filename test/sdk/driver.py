@@ -108,6 +108,9 @@ class Sync:
     def cancel_run(self, s):
         return self.service.cancel_run(s["run"])
 
+    def retry_run(self, s):
+        return self.service.retry_run(s["run"])
+
     def claim(self, s):
         return self.service.claim_run(s["run"], s["worker"])
 
@@ -142,7 +145,7 @@ class Sync:
 
     def worker(self, s):
         handler = getattr(self, s["handler"] + "_handler")
-        worker = Worker(Holdpoint(base_url), worker_id=s["worker"], agent_ids=[s["agent"]], drain_seconds=5)
+        worker = Worker(Holdpoint(base_url), worker_id=s["worker"], agent_ids=[s["agent"]], drain_seconds=5, retry_seconds=0.01)
 
         def handle(task):
             results.append(result := handler(task))
@@ -238,7 +241,7 @@ class Async(Sync):
 
     async def worker(self, s):
         handler = getattr(self, s["handler"] + "_handler")
-        worker = AsyncWorker(AsyncHoldpoint(base_url), worker_id=s["worker"], agent_ids=[s["agent"]], drain_seconds=5)
+        worker = AsyncWorker(AsyncHoldpoint(base_url), worker_id=s["worker"], agent_ids=[s["agent"]], drain_seconds=5, retry_seconds=0.01)
 
         async def handle(task):
             results.append(result := await handler(task))

@@ -201,6 +201,8 @@ func (d *goDriver) do(s step) outcome {
 		return of(map[string]any{"run": created.RunView, "replayed": created.Replayed, "existing": created.Existing}, nil)
 	case "wait_run":
 		return of(d.service.WaitRun(ctx, given.Run, client.UntilTerminal))
+	case "retry_run":
+		return of(d.service.RetryRun(ctx, given.Run))
 	case "cancel_run":
 		return of(d.service.CancelRun(ctx, given.Run, ""))
 	case "claim":

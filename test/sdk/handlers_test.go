@@ -96,7 +96,7 @@ func (d *goDriver) work(name, agentID, handler string) {
 	service, err := client.New(d.url)
 	require.NoError(d, err)
 	d.Cleanup(service.Close)
-	worker, err := client.NewWorker(service, client.WorkerOptions{WorkerID: name, AgentIDs: []string{agentID}, DrainTimeout: 5 * time.Second})
+	worker, err := client.NewWorker(service, client.WorkerOptions{WorkerID: name, AgentIDs: []string{agentID}, DrainTimeout: 5 * time.Second, RetryDelay: 10 * time.Millisecond})
 	require.NoError(d, err)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})

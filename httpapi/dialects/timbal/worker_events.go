@@ -44,7 +44,7 @@ func (s *segment) addWorkerEvent(event *model.Event) {
 func ownType(eventType api.EventType) bool {
 	//exhaustive:ignore
 	switch eventType {
-	case api.EventAccepted, api.EventQueued, api.EventStarted, api.EventParentClarificationRequested, api.EventGrantRedeemed,
+	case api.EventAccepted, api.EventQueued, api.EventStarted, api.EventParentClarificationRequested, api.EventGrantRedeemed, api.EventRunRetried,
 		api.EventWaitingForApproval, api.EventWaitingForUserQuestion:
 		return true
 	default:

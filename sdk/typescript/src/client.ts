@@ -156,6 +156,15 @@ export class Holdpoint {
     }
   }
 
+  /**
+   * Makes a failed run claimable again, with its input, its checkpoint and its last decisions.
+   * Throws `run_state` when it is not failed, `session_busy` while another run of its session is
+   * active, and `session_ended`.
+   */
+  async retryRun(runId: string, options: KeyedOptions = {}): Promise<doc.RunView> {
+    return (await this.#keyed<doc.RunView>(at("/v1/runs", runId, "retry"), {}, options)).value;
+  }
+
   /** Cancels a run; one that is over stays as it is. */
   async cancelRun(runId: string, options: CallOptions & { reason?: string } = {}): Promise<doc.RunView> {
     return (await this.#post<doc.RunView>(at("/v1/runs", runId, "cancel"), reason(options), options)).value;
@@ -286,9 +295,12 @@ export class Holdpoint {
     return (await this.#post<doc.RunView>(at("/v1/runs", runId, "fail"), { fence, error }, options)).value;
   }
 
-  /** Gives a run back unfinished; it is claimable at once. */
-  async releaseRun(runId: string, fence: string, options: CallOptions & { checkpoint?: unknown } = {}): Promise<doc.RunView> {
-    return (await this.#post<doc.RunView>(at("/v1/runs", runId, "release"), { fence, checkpoint: options.checkpoint }, options)).value;
+  /** Gives a run back unfinished; it is claimable at once. With `failed` it is retried after a delay. */
+  async releaseRun(
+    runId: string, fence: string, options: CallOptions & { checkpoint?: unknown; failed?: { error: string; attempt: number; delayMs: number } } = {},
+  ): Promise<doc.RunView> {
+    const failed = options.failed && { last_error: options.failed.error, attempt: options.failed.attempt, delay_ms: Math.round(options.failed.delayMs) };
+    return (await this.#post<doc.RunView>(at("/v1/runs", runId, "release"), { fence, checkpoint: options.checkpoint, ...failed }, options)).value;
   }
 
   /** Asks the parent's session on behalf of a run. */

@@ -145,6 +145,23 @@ export class UnavailableError extends HoldpointError {
   }
 }
 
+/** What a worker reports when a handler threw; `cause` is what it threw. */
+export class AttemptError extends HoldpointError {
+  override name = "AttemptError";
+  readonly runId: string;
+  /** Counts the attempts that failed so far. */
+  readonly attempt: number;
+  /** The run has failed, and is not retried. */
+  readonly last: boolean;
+
+  constructor(runId: string, attempt: number, last: boolean, text: string, cause: unknown) {
+    super([], `run ${runId}: attempt ${Math.max(attempt, 1)} failed${last ? ", which was the last" : ", to be retried"}: ${text}`, { cause });
+    this.runId = runId;
+    this.attempt = attempt;
+    this.last = last;
+  }
+}
+
 /** Returns the error of an argument that was refused before anything was sent. */
 export function invalid(message: string, options?: ErrorOptions): HoldpointError {
   return new HoldpointError(["invalid"], message, options);

@@ -1,5 +1,5 @@
 export * from "./types.js";
-export { HoldpointError, ProblemError, UnavailableError, isKind, type ErrorKind } from "./errors.js";
+export { AttemptError, HoldpointError, ProblemError, UnavailableError, isKind, type ErrorKind } from "./errors.js";
 export type { RetryPolicy } from "./retry.js";
 export type { CallOptions, HoldpointOptions, KeyedOptions } from "./http.js";
 export type { StreamItem, StreamOptions } from "./stream.js";

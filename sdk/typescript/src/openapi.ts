@@ -783,8 +783,14 @@ export interface components {
             run_id: components["schemas"]["ID"];
         };
         Release: {
+            /** @description How many attempts have failed, this one included; one more than before when absent. It needs `last_error`. */
+            attempt?: number;
             checkpoint?: components["schemas"]["Any"];
+            /** @description How long nobody can claim the run. */
+            delay_ms?: number;
             fence?: components["schemas"]["Sequence"];
+            /** @description Why the handler failed, when the run is to be retried. */
+            last_error?: string;
             settled_after?: string;
         };
         /** @description An approval or a question, open or settled, with its context. */
@@ -846,6 +852,9 @@ export interface components {
             clarification?: components["schemas"]["ClarificationAnswer"];
             questions: components["schemas"]["SettledQuestion"][];
             suspension_id: components["schemas"]["ID"];
+        };
+        RetryRun: {
+            idempotency_key?: components["schemas"]["IdempotencyKey"];
         };
         /**
          * @description What a credential may do: docs/security.md.
@@ -931,7 +940,7 @@ export interface components {
             agent_id: components["schemas"]["ID"];
             /** @description SHA-256 of the RFC 8785 form of `event` without its `type`. This and the two below are absent from events that were written before there was a chain. */
             body_digest?: string;
-            /** @description What happened. The service writes `accepted`, `queued {position}`, `started`, `waiting_for_approval {request_ids, requests}`, `approval_resolved {resolutions}`, `grant_redeemed {request_id, jti, tool_name, redeemed_at_ms, redeemed_by, fence}`, `waiting_for_user_question {request_ids, requests}`, `user_question_resolved {resolution}`, `user_question_answered {request_id, question_ids, answers, justification?, resolved_by, via, open}` (some of several questions have their answers; `open` have none), `parent_clarification_requested {request_id, parked, waiting_on}` (in the session that asks; its answer is a `user_question_resolved`), `parent_clarification_resolved {requester_agent_id, requester_session_id, request_id, declined, resolution}` (in the session that was asked), `output {output}`, `completed`, `failed {error}`, `interrupted {reason?}` and `cancelled {reason?}`. Workers add types of their own, any but these and `snapshot` and `stream_gap`, which name frames of streams.
+            /** @description What happened. The service writes `accepted`, `queued {position}`, `started`, `waiting_for_approval {request_ids, requests}`, `approval_resolved {resolutions}`, `grant_redeemed {request_id, jti, tool_name, redeemed_at_ms, redeemed_by, fence}`, `waiting_for_user_question {request_ids, requests}`, `user_question_resolved {resolution}`, `user_question_answered {request_id, question_ids, answers, justification?, resolved_by, via, open}` (some of several questions have their answers; `open` have none), `parent_clarification_requested {request_id, parked, waiting_on}` (in the session that asks; its answer is a `user_question_resolved`), `parent_clarification_resolved {requester_agent_id, requester_session_id, request_id, declined, resolution}` (in the session that was asked), `output {output}`, `completed`, `failed {error}`, `interrupted {reason?}`, `cancelled {reason?}` and `run_retried` (a failed run goes on). Workers add types of their own, any but these and `snapshot` and `stream_gap`, which name frames of streams.
              *      */
             event: {
                 type: string;
@@ -977,8 +986,12 @@ export interface components {
             attempt?: number;
             /** @description Why it failed or was cancelled. */
             error?: string;
+            /** @description Counts the failed attempts of the handler since the last suspension. */
+            failed_attempts?: number;
             finished_at_ms?: components["schemas"]["TimeMs"];
             kind: components["schemas"]["RunKind"];
+            /** @description The error of the newest of them, or of the failure that was retried by hand. */
+            last_error?: string;
             lease?: components["schemas"]["Lease"];
             metadata?: components["schemas"]["Metadata"];
             output?: components["schemas"]["Any"];

@@ -1,5 +1,5 @@
 import { type Holdpoint, requireID } from "./client.js";
-import { HoldpointError, ProblemError, invalid, isKind, isTransient } from "./errors.js";
+import { AttemptError, HoldpointError, ProblemError, invalid, isKind, isTransient } from "./errors.js";
 import { randomUUID } from "./http.js";
 import { sleep } from "./retry.js";
 import { Task, cancelledError, failureText, stoppedError } from "./task.js";
@@ -7,7 +7,8 @@ import type { Claim } from "./types.js";
 
 /**
  * Does the work of one run. What it returns is the run's output, unless it ended the run
- * itself. What it throws fails the run with the text of the error, but
+ * itself. When it throws, the attempt failed: the run is retried, and fails with the text of the
+ * error after the last attempt. `Task.fail` fails it at once. Not counted is
  *
  * - an error that is `suspended`, from `Task.suspend` or `Task.askParent`: nothing more happens;
  * - anything, once `task.signal` was aborted with a reason that is `lease_lost` or `cancelled`;
@@ -30,7 +31,14 @@ export interface WorkerOptions {
   pollMs?: number;
   /** How long handlers may work on after the worker was stopped; 30,000 by default. One that waits for a person does not use it. */
   drainMs?: number;
-  /** Gets the errors outside of handlers. It must not throw. */
+  /**
+   * How many attempts may fail before a run does; 3 by default. 1 retries nothing. They count
+   * since the last suspension that ended a lease. Attempts that fail because the service is unreachable do not count.
+   */
+  maxAttempts?: number;
+  /** The pause after the first attempt that failed; 1,000 by default. It doubles with each further one, up to an hour. */
+  retryDelayMs?: number;
+  /** Gets an `AttemptError` for each attempt that failed, and the errors outside of handlers; prints them by default. It must not throw. */
   onError?: (error: unknown) => void;
 }
 
@@ -52,13 +60,17 @@ export class Worker {
       heartbeatMs: options.heartbeatMs ?? leaseMs / 3,
       pollMs: options.pollMs ?? 30_000,
       drainMs: options.drainMs ?? 30_000,
-      onError: options.onError ?? (() => {}),
+      maxAttempts: options.maxAttempts ?? 3,
+      retryDelayMs: options.retryDelayMs ?? 1_000,
+      onError: options.onError ?? ((error) => console.error(error)),
     };
     const o = this.#options;
     requireID("workerId", o.workerId);
     if (!(o.concurrency >= 1)) throw invalid("concurrency must be at least 1");
     if (!(o.leaseMs >= 1_000 && o.leaseMs <= 3_600_000)) throw invalid("leaseMs must be between 1,000 and 3,600,000");
     if (!(o.heartbeatMs > 0 && o.heartbeatMs < o.leaseMs)) throw invalid("heartbeatMs must be positive and shorter than the lease");
+    if (!(o.maxAttempts >= 1)) throw invalid("maxAttempts must be at least 1");
+    if (!(o.retryDelayMs >= 0 && o.retryDelayMs <= 3_600_000)) throw invalid("retryDelayMs must be between 0 and 3,600,000");
     this.#patient = client.patiently(leaseMs);
     if (!(o.pollMs >= 1_000 && o.pollMs <= 60_000)) throw invalid("pollMs must be between 1,000 and 60,000");
   }
@@ -160,8 +172,24 @@ export class Worker {
     // The run is ended also when the handler's own signal was aborted.
     if (!outcome.failed) return await task.endWith((c, run, fence, options) => c.completeRun(run, fence, outcome.output, options));
     if (stopped) return await task.release();
-    const text = suspended ? "the handler threw that it is suspended, without having suspended the run" : textOf(outcome.thrown);
-    await task.endWith((c, run, fence, options) => c.failRun(run, fence, failureText(text), options));
+    if (suspended) {
+      const text = "the handler threw that it is suspended, without having suspended the run";
+      return await task.endWith((c, run, fence, options) => c.failRun(run, fence, text, options));
+    }
+    await this.#failAttempt(task, outcome.thrown);
+  }
+
+  /** Reports that the handler failed, and releases the run for a retry, or fails it after the last attempt. */
+  async #failAttempt(task: Task, thrown: unknown): Promise<void> {
+    const { maxAttempts, retryDelayMs, onError } = this.#options;
+    const counts = !isKind(thrown, "unavailable");
+    const attempt = (task.run.failed_attempts ?? 0) + (counts ? 1 : 0);
+    const last = counts && attempt >= maxAttempts;
+    const error = failureText(textOf(thrown));
+    onError(new AttemptError(task.runId, attempt, last, error, thrown));
+    if (last) return await task.endWith((c, run, fence, options) => c.failRun(run, fence, error, options));
+    const delayMs = Math.min(retryDelayMs * 2 ** Math.min(Math.max(attempt - 1, 0), 32), 3_600_000);
+    await task.endWith((c, run, fence, options) => c.releaseRun(run, fence, { ...options, failed: { error, attempt, delayMs } }));
   }
 
   /** Renews the lease, and aborts the task's signal when the run was cancelled or the lease is lost. */

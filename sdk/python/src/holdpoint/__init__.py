@@ -8,11 +8,11 @@ from ._sync_worker import Handler, Worker
 from ._task import AsyncTask
 from ._transport import RetryPolicy
 from ._worker import AsyncHandler, AsyncWorker
-from .errors import Cancelled, HoldpointError, Kind, LeaseLost, ProblemError, Suspended, UnavailableError, WorkerStopped, is_kind
+from .errors import AttemptFailed, Cancelled, HoldpointError, Kind, LeaseLost, ProblemError, Suspended, UnavailableError, WorkerStopped, is_kind
 from .grants import GrantClaims, input_digest, verify_grant
 
 __all__ = [
-    "AsyncHandler", "AsyncHoldpoint", "AsyncTask", "AsyncWorker", "Cancelled", "CreatedRun", "GrantClaims", "Handler", "Holdpoint",
+    "AsyncHandler", "AsyncHoldpoint", "AsyncTask", "AsyncWorker", "AttemptFailed", "Cancelled", "CreatedRun", "GrantClaims", "Handler", "Holdpoint",
     "HoldpointError", "Kind", "LeaseLost", "Page", "ProblemError", "RetryPolicy", "RunResult", "SessionResult", "StreamItem",
     "Suspended", "Task", "UnavailableError", "Worker", "WorkerStopped", "input_digest", "is_kind", "types", "verify_grant",
 ]

@@ -131,6 +131,11 @@ class AsyncHoldpoint:
 
     # Decisions
 
+    async def retry_run(self, run_id: str, *, idempotency_key: str | None = None) -> doc.RunView:
+        """Makes a failed run claimable again, with its input, its checkpoint and its last decisions. Raises run_state when it is not
+        failed, session_busy while another run of its session is active, and session_ended."""
+        return cast(doc.RunView, (await self._keyed(at("/v1/runs", run_id, "retry"), {}, idempotency_key)).value)
+
     async def approve(
         self,
         shown: Mapping[str, Any],
@@ -288,9 +293,13 @@ class AsyncHoldpoint:
     async def fail_run(self, run_id: str, fence: str, error: str) -> doc.RunView:
         return cast(doc.RunView, (await self._post(at("/v1/runs", run_id, "fail"), {"fence": fence, "error": error})).value)
 
-    async def release_run(self, run_id: str, fence: str, *, checkpoint: Any = None) -> doc.RunView:
-        """Gives a run back unfinished; it is claimable at once."""
-        body = without_none(fence=fence, checkpoint=checkpoint)
+    async def release_run(
+        self, run_id: str, fence: str, *, checkpoint: Any = None, last_error: str | None = None, attempt: int | None = None,
+        delay_ms: int | None = None,
+    ) -> doc.RunView:
+        """Gives a run back unfinished; it is claimable at once. With last_error it is retried after delay_ms; attempt is how
+        many attempts have failed, this one included."""
+        body = without_none(fence=fence, checkpoint=checkpoint, last_error=last_error, attempt=attempt, delay_ms=delay_ms)
         return cast(doc.RunView, (await self._post(at("/v1/runs", run_id, "release"), body)).value)
 
     async def ask_parent(self, run_id: str, fence: str, body: Mapping[str, Any]) -> doc.AskParentReply:

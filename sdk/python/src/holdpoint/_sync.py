@@ -56,6 +56,11 @@ class Holdpoint:
         """Cancels a run; one that is over stays as it is."""
         return self._portal.call(self._async.cancel_run(run_id, reason=reason))
 
+    def retry_run(self, run_id: str, *, idempotency_key: str | None=None) -> doc.RunView:
+        """Makes a failed run claimable again, with its input, its checkpoint and its last decisions. Raises run_state when it is not
+        failed, session_busy while another run of its session is active, and session_ended."""
+        return self._portal.call(self._async.retry_run(run_id, idempotency_key=idempotency_key))
+
     def approve(self, shown: Mapping[str, Any], *, updated_input: Any=None, reason: str | None=None, justification: str | None=None, remember: Literal['session', 'always'] | None=None, remember_for_ms: int | None=None, idempotency_key: str | None=None) -> RunResult:
         """Allows one approval as it was shown (run_id and request, as lists have them): refused with approval_changed when another
         is open now."""
@@ -133,9 +138,10 @@ class Holdpoint:
     def fail_run(self, run_id: str, fence: str, error: str) -> doc.RunView:
         return self._portal.call(self._async.fail_run(run_id, fence, error))
 
-    def release_run(self, run_id: str, fence: str, *, checkpoint: Any=None) -> doc.RunView:
-        """Gives a run back unfinished; it is claimable at once."""
-        return self._portal.call(self._async.release_run(run_id, fence, checkpoint=checkpoint))
+    def release_run(self, run_id: str, fence: str, *, checkpoint: Any=None, last_error: str | None=None, attempt: int | None=None, delay_ms: int | None=None) -> doc.RunView:
+        """Gives a run back unfinished; it is claimable at once. With last_error it is retried after delay_ms; attempt is how
+        many attempts have failed, this one included."""
+        return self._portal.call(self._async.release_run(run_id, fence, checkpoint=checkpoint, last_error=last_error, attempt=attempt, delay_ms=delay_ms))
 
     def ask_parent(self, run_id: str, fence: str, body: Mapping[str, Any]) -> doc.AskParentReply:
         """Asks the parent's session on behalf of a run."""

@@ -9,11 +9,11 @@ from typing import Any
 
 from ._sync import Holdpoint, Task
 from ._task import AsyncTask
-from ._worker import AsyncWorker
+from ._worker import AsyncWorker, log_error
 
 Handler = Callable[[Task], Any]
-"""Does the work of one run, in a thread of its own. What it returns is the run's output, unless it ended the run itself. What it
-raises fails the run with the text of the error, but Suspended: nothing more happens then."""
+"""Does the work of one run, in a thread of its own. What it returns is the run's output, unless it ended the run itself. When it
+raises, the attempt failed: the run is retried, and fails with the text of the error after the last attempt. After Suspended nothing more happens."""
 
 
 class Worker:
@@ -30,14 +30,17 @@ class Worker:
         heartbeat_seconds: float | None = None,
         poll_seconds: float = 30.0,
         drain_seconds: float = 30.0,
-        on_error: Callable[[BaseException], None] = lambda _error: None,
+        max_attempts: int = 3,
+        retry_seconds: float = 1.0,
+        on_error: Callable[[BaseException], None] = log_error,
     ) -> None:
         """The options are those of AsyncWorker."""
         self._client = client
         self._concurrency = concurrency
         self._worker = AsyncWorker(
             client._async, worker_id=worker_id, agent_ids=agent_ids, concurrency=concurrency, lease_ms=lease_ms,
-            heartbeat_seconds=heartbeat_seconds, poll_seconds=poll_seconds, drain_seconds=drain_seconds, on_error=on_error,
+            heartbeat_seconds=heartbeat_seconds, poll_seconds=poll_seconds, drain_seconds=drain_seconds,
+            max_attempts=max_attempts, retry_seconds=retry_seconds, on_error=on_error,
         )
 
     @property

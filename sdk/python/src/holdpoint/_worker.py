@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import re
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
@@ -13,12 +14,21 @@ from . import types as doc
 from ._async import AsyncHoldpoint
 from ._task import AsyncTask, failure_text
 from ._transport import now
-from .errors import Cancelled, HoldpointError, LeaseLost, ProblemError, WorkerStopped, invalid, is_kind, is_transient
+from .errors import AttemptFailed, Cancelled, HoldpointError, LeaseLost, ProblemError, WorkerStopped, invalid, is_kind, is_transient
+
+logger = logging.getLogger("holdpoint")
+
+
+def log_error(error: BaseException) -> None:
+    """Logs what a worker reports."""
+    logger.error("%s", error, exc_info=error.__cause__)
+
 
 AsyncHandler = Callable[[AsyncTask], Awaitable[Any]]
-"""Does the work of one run. What it returns is the run's output, unless it ended the run itself. What it raises fails the run with
-the text of the error, but Suspended: nothing more happens then; and WorkerStopped: the run is released. It is cancelled when
-task.stopped is set; what it raises after that changes nothing."""
+"""Does the work of one run. What it returns is the run's output, unless it ended the run itself. When it raises, the attempt failed: the
+run is retried, and fails with the text of the error after the last attempt; task.fail fails it at once. After Suspended nothing
+more happens, and after WorkerStopped the run is released. It is cancelled when task.stopped is set; what it raises after that changes
+nothing."""
 
 
 class AsyncWorker:
@@ -35,17 +45,25 @@ class AsyncWorker:
         heartbeat_seconds: float | None = None,
         poll_seconds: float = 30.0,
         drain_seconds: float = 30.0,
-        on_error: Callable[[BaseException], None] = lambda _error: None,
+        max_attempts: int = 3,
+        retry_seconds: float = 1.0,
+        on_error: Callable[[BaseException], None] = log_error,
     ) -> None:
         """worker_id names the worker in leases. agent_ids are those whose runs are claimed, at most 100; all when empty. concurrency
         is how many runs are worked on at once. lease_ms is 1,000 to 3,600,000; heartbeat_seconds a third of it by default.
         poll_seconds is how long one long-poll waits, 1 to 60. drain_seconds is how long handlers may work on after the worker was
-        stopped; one that waits for a person does not use it. on_error gets the errors outside of handlers; it must not raise."""
+        stopped; one that waits for a person does not use it.
+
+        max_attempts is how many attempts may fail before a run does; 1 retries nothing. They count since the last suspension that
+        ended a lease. Attempts that fail because the service is unreachable do not count. retry_seconds is the pause after the first; it doubles with
+        each further one, up to an hour. on_error gets an AttemptFailed for each attempt that failed, and the errors outside of
+        handlers; it logs them by default, and must not raise."""
         self.worker_id = worker_id or f"py-{uuid.uuid4()}"
         self._client, self._agent_ids, self._concurrency = client, agent_ids, concurrency
         self._patient = client._patiently(lease_ms / 1000)  # for the calls of runs that are held
         self._lease_ms, self._poll_seconds, self._drain_seconds = lease_ms, poll_seconds, drain_seconds
         self._heartbeat_seconds = heartbeat_seconds or lease_ms / 3000
+        self._max_attempts, self._retry_seconds = max_attempts, retry_seconds
         self._on_error = on_error
         self._stop: asyncio.Event | None = None
         if not re.fullmatch(r"[A-Za-z0-9._:-]{1,200}", self.worker_id) or self.worker_id in (".", ".."):
@@ -56,6 +74,10 @@ class AsyncWorker:
             raise invalid("lease_ms must be between 1,000 and 3,600,000")
         if not 0 < self._heartbeat_seconds < lease_ms / 1000:
             raise invalid("heartbeat_seconds must be positive and shorter than the lease")
+        if max_attempts < 1:
+            raise invalid("max_attempts must be at least 1")
+        if not 0 <= retry_seconds <= 3600:
+            raise invalid("retry_seconds must be between 0 and 3,600")
         if not 1 <= poll_seconds <= 60:
             raise invalid("poll_seconds must be between 1 and 60")
 
@@ -163,9 +185,27 @@ class AsyncWorker:
             await task.complete(handling.result())
         elif stopped:
             await task.release()
+        elif suspended:
+            await task.fail("the handler raised Suspended without having suspended the run")
         else:
-            text = "the handler raised Suspended without having suspended the run" if suspended else str(raised) or type(raised).__name__
-            await task.end_with(self._patient.fail_run(task.run_id, task.fence, failure_text(text)))
+            await self._fail_attempt(task, raised)
+
+    async def _fail_attempt(self, task: AsyncTask, raised: BaseException) -> None:
+        """Reports that the handler failed, and releases the run for a retry, or fails it after the last attempt."""
+        counts = not is_kind(raised, "unavailable")
+        attempt = task.run.get("failed_attempts", 0) + counts
+        last = counts and attempt >= self._max_attempts
+        text = failure_text(str(raised) or type(raised).__name__)
+        failed = AttemptFailed(task.run_id, attempt, last, text)
+        failed.__cause__ = raised
+        self._on_error(failed)
+        if last:
+            await task.fail(text)
+            return
+        delay = min(self._retry_seconds * 2 ** min(max(attempt - 1, 0), 32), 3600.0)
+        await task.end_with(self._patient.release_run(
+            task.run_id, task.fence, last_error=text, attempt=attempt, delay_ms=round(delay * 1000),
+        ))
 
     async def _renew_lease(self, task: AsyncTask) -> None:
         """Renews the lease, and stops the task when the run was cancelled or the lease is lost."""

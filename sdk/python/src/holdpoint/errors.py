@@ -134,6 +134,18 @@ class WorkerStopped(HoldpointError):
         super().__init__(["worker_stopped"], "the worker is stopping")
 
 
+class AttemptFailed(HoldpointError):
+    """What a worker reports when a handler raised; __cause__ is what it raised."""
+
+    def __init__(self, run_id: str, attempt: int, last: bool, text: str) -> None:
+        super().__init__([], f"run {run_id}: attempt {max(attempt, 1)} failed{', which was the last' if last else ', to be retried'}: {text}")
+        self.run_id = run_id
+        self.attempt = attempt
+        """Counts the attempts that failed so far."""
+        self.last = last
+        """The run has failed, and is not retried."""
+
+
 def invalid(message: str) -> HoldpointError:
     """Returns the error of an argument that was refused before anything was sent."""
     return HoldpointError(["invalid"], message)

@@ -757,8 +757,14 @@ class Redemption(TypedDict):
 
 
 class Release(TypedDict):
+    # How many attempts have failed, this one included; one more than before when absent. It needs `last_error`.
+    attempt: NotRequired[int]
     checkpoint: NotRequired[Any]
+    # How long nobody can claim the run.
+    delay_ms: NotRequired[int]
     fence: NotRequired[str]
+    # Why the handler failed, when the run is to be retried.
+    last_error: NotRequired[str]
     settled_after: NotRequired[str]
 
 
@@ -845,6 +851,10 @@ class Resume(TypedDict):
     suspension_id: str
 
 
+class RetryRun(TypedDict):
+    idempotency_key: NotRequired[str]
+
+
 class RotateToken(TypedDict):
     # How long the old secret still works.
     grace_ms: NotRequired[int]
@@ -928,8 +938,8 @@ class RunEventEntryEvent(TypedDict):
     # questions have their answers; `open` have none), `parent_clarification_requested {request_id, parked, waiting_on}` (in
     # the session that asks; its answer is a `user_question_resolved`), `parent_clarification_resolved {requester_agent_id,
     # requester_session_id, request_id, declined, resolution}` (in the session that was asked), `output {output}`,
-    # `completed`, `failed {error}`, `interrupted {reason?}` and `cancelled {reason?}`. Workers add types of their own, any
-    # but these and `snapshot` and `stream_gap`, which name frames of streams.
+    # `completed`, `failed {error}`, `interrupted {reason?}`, `cancelled {reason?}` and `run_retried` (a failed run goes on).
+    # Workers add types of their own, any but these and `snapshot` and `stream_gap`, which name frames of streams.
     type: str
 
 
@@ -947,8 +957,8 @@ class RunEventEntry(TypedDict):
     # questions have their answers; `open` have none), `parent_clarification_requested {request_id, parked, waiting_on}` (in
     # the session that asks; its answer is a `user_question_resolved`), `parent_clarification_resolved {requester_agent_id,
     # requester_session_id, request_id, declined, resolution}` (in the session that was asked), `output {output}`,
-    # `completed`, `failed {error}`, `interrupted {reason?}` and `cancelled {reason?}`. Workers add types of their own, any
-    # but these and `snapshot` and `stream_gap`, which name frames of streams.
+    # `completed`, `failed {error}`, `interrupted {reason?}`, `cancelled {reason?}` and `run_retried` (a failed run goes on).
+    # Workers add types of their own, any but these and `snapshot` and `stream_gap`, which name frames of streams.
     event: RunEventEntryEvent
     # SHA-256 of the RFC 8785 form of `session_id`, `id`, `type`, `timestamp_ms`, `run_id`, `actor`, `body_digest` and `prev`.
     hash: NotRequired[str]
@@ -982,8 +992,12 @@ class RunView(TypedDict):
     attempt: NotRequired[int]
     # Why it failed or was cancelled.
     error: NotRequired[str]
+    # Counts the failed attempts of the handler since the last suspension.
+    failed_attempts: NotRequired[int]
     finished_at_ms: NotRequired[int]
     kind: Literal['input', 'call', 'parent_clarification']
+    # The error of the newest of them, or of the failure that was retried by hand.
+    last_error: NotRequired[str]
     lease: NotRequired[Lease]
     metadata: NotRequired[dict[str, Any]]
     output: NotRequired[Any]

@@ -1,0 +1,99 @@
+package runs
+
+import (
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// RetryRun makes a failed run claimable again, with its input, its checkpoint and its last
+// resolutions (docs/spec/v1.md#retry-a-run). The run takes the session's slot, and goes before the
+// queued runs.
+//
+// Reply: Run; Existing when the same key has retried it before. Errors: run_not_found;
+// run_state_conflict when the run is not failed, is a call or a clarification, or had sensitive values, which are erased when a
+// run ends; session_ended; session_busy while another run of the session is active;
+// invalid_idempotency_key; idempotency_conflict.
+type RetryRun struct {
+	RunID string
+	Actor Actor
+	// Key is the caller's idempotency key; empty for none.
+	Key string
+
+	// keyDigest is what is kept of the key; canonical is what the fingerprint is made from.
+	keyDigest string
+	canonical []byte
+}
+
+// Needs implements Command.
+func (c *RetryRun) Needs() Needs { return Needs{RunID: c.RunID, Record: c.recordKey("")} }
+
+func (c *RetryRun) actedBy() string { return c.Actor.Name }
+
+func (c *RetryRun) prepare(IDSource) error {
+	c.Actor.prepare()
+	if err := prepareKey(&c.Key); err != nil || c.Key == "" {
+		return err
+	}
+	// A text has a canonical form.
+	c.keyDigest, _ = document.Digest(c.Key)
+	var err error
+	c.canonical, err = document.Canonical(map[string]string{"retry": c.RunID})
+	return err
+}
+
+func (c *RetryRun) recordKey(sessionID string) *model.RecordKey {
+	if c.keyDigest == "" {
+		return nil
+	}
+	return recordKey(model.OperationRelease, sessionID, "retry/"+c.keyDigest)
+}
+
+func (c *RetryRun) decide(w *workingCopy) (Reply, error) {
+	run, err := w.targetRun(c.RunID)
+	if err != nil {
+		return Reply{}, err
+	}
+	key := c.recordKey(run.SessionID)
+	if _, done, err := w.findRecord(key, run.RunID, c.canonical, nil); err != nil {
+		return Reply{}, err
+	} else if done {
+		return Reply{Run: w.recordOf(run), Existing: true}, nil
+	}
+	switch {
+	case !model.TakesSlot(run.Kind):
+		return Reply{}, refusal.New(api.CodeRunStateConflict, "run %s is of kind %s; only a run with an input can be retried", run.RunID, run.Kind)
+	case run.Status != api.StatusFailed:
+		return Reply{}, refusal.New(api.CodeRunStateConflict, "run %s is %s; only a failed run can be retried", run.RunID, run.Status)
+	case run.SecretsErased:
+		return Reply{}, refusal.New(api.CodeRunStateConflict, "run %s had sensitive values, which were erased when it failed; create a new run", run.RunID)
+	case w.session.EndedAtMs != 0:
+		return Reply{}, refusal.New(api.CodeSessionEnded, "session %s has ended", run.SessionID)
+	case w.session.ActiveRunID != "":
+		return Reply{}, refusal.New(api.CodeSessionBusy, "session %s works on run %s; retry run %s when that is over",
+			run.SessionID, w.session.ActiveRunID, run.RunID)
+	}
+	w.retryRun(run)
+	if key != nil {
+		w.writeRecord(*key, fingerprint(key.Operation, run.RunID, c.canonical), run.RunID)
+	}
+	return Reply{Run: w.recordOf(run)}, nil
+}
+
+// retryRun gives a failed run the session's slot again. The head of the queue waits for it.
+func (w *workingCopy) retryRun(run *model.Run) {
+	if head := w.queueHead(); head != nil && head.ClaimableAtMs != 0 {
+		head.ClaimableAtMs = 0
+		w.saveRun(head)
+	}
+	w.moveRun(run, api.StatusRunning)
+	run.FinishedAtMs = 0
+	run.Retries++
+	run.ClaimableAtMs = w.nowMs
+	run.LastError, run.Error = run.Error, ""
+	run.Attempt, run.StalledAttempts, run.FailedAttempts = 0, 0, 0
+	w.session.ActiveRunID = run.RunID
+	w.emit(run, api.EventRunRetried, plainEvent{api.EventRunRetried})
+	w.saveSession()
+}
