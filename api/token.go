@@ -99,6 +99,14 @@ type Me struct {
 	ExpiresAtMs     int64    `json:"expires_at_ms,omitzero"`
 }
 
+// SignIn is the reply to a browser that signs in.
+type SignIn struct {
+	Me
+	// Session is what a page on a loopback address calls with (Authorization: Session), where a cookie would go
+	// to every port. Elsewhere it is empty, and the reply sets a cookie.
+	Session string `json:"session,omitempty"`
+}
+
 // Limits of tokens.
 const (
 	// MaxTokenGraceMs bounds how long an old secret works beside its successor.

@@ -26,7 +26,7 @@ func testAuditLog(t *testing.T, a *rig, keyring *auth.Keyring) {
 	tokenID := made.textAt("token", "token_id")
 	secret := a.post(t, "/v1/tokens/"+tokenID+"/rotate", `{}`, bearer(root)).want(http.StatusOK).textAt("secret")
 	login := a.post(t, "/v1/login", "", bearer(secret)).want(http.StatusOK)
-	cookie, _ := login.cookieOf()
+	cookie := login.sessionOf()
 	own := header("Origin", a.server.URL)
 	rule := a.post(t, "/v1/rules", `{"tool_name":"bash","effect":"deny","match":{"pattern_keys":["logged"]}}`, cookie, own).want(http.StatusCreated).textAt("rule_id")
 	a.do(t, http.MethodDelete, "/v1/rules/"+rule, "", bearer(root)).want(http.StatusNoContent)

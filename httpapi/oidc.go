@@ -53,8 +53,9 @@ func (s *Server) endSignIn(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := wire.SetSignedIn(w, r, cookie); err != nil {
+	kept, err := wire.SetSignedIn(w, r, cookie)
+	if err != nil {
 		return err
 	}
-	return oidc.Onward(w, returnTo)
+	return oidc.Onward(w, r, returnTo, kept)
 }

@@ -3,33 +3,35 @@ package httpapi
 import (
 	"net/http"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 )
 
-// signIn gives a browser that shows a token a cookie instead. Where no credential is asked for
+// signIn gives a browser that shows a token a cookie instead, or on a loopback address a secret. Where no credential is asked for
 // there is nothing to sign in to.
 func (s *Server) signIn(w http.ResponseWriter, r *http.Request) error {
 	cookie, identity, err := s.access.SignIn(w, r)
 	if err != nil {
 		return err
 	}
+	reply := api.SignIn{Me: identity.Me()}
 	if cookie != "" {
-		if err := wire.SetSignedIn(w, r, cookie); err != nil {
+		if reply.Session, err = wire.SetSignedIn(w, r, cookie); err != nil {
 			return err
 		}
 	}
-	return wire.Respond(w, r, http.StatusOK, identity.Me())
+	return wire.Respond(w, r, http.StatusOK, reply)
 }
 
-// signOut ends the sign-in of a browser. A call without a cookie ends nothing.
+// signOut ends the sign-in of a browser. A call with a token ends nothing.
 func (s *Server) signOut(w http.ResponseWriter, r *http.Request) error {
 	if identity := auth.From(r.Context()); identity.Via == auth.ViaSession {
 		keyring, err := s.keyring()
 		if err != nil {
 			return err
 		}
-		if err := keyring.SignOut(r.Context(), wire.SignedInCookie(r)); err != nil {
+		if err := keyring.SignOut(r.Context(), wire.SignedIn(r)); err != nil {
 			return err
 		}
 	}

@@ -25,64 +25,100 @@ func (r *reply) cookieOf() (sent option, set *http.Cookie) {
 	return header("Cookie", cookies[0].Name+"="+cookies[0].Value), cookies[0]
 }
 
+// sessionOf returns what a page on a loopback address calls with after a sign-in.
+func (r *reply) sessionOf() option {
+	r.t.Helper()
+	require.Empty(r.t, r.header.Values("Set-Cookie"), "every port of the address would be sent a cookie")
+	return header("Authorization", "Session "+r.textAt("session"))
+}
+
+// overTLS calls the service by a name, as a browser does through a proxy that ends TLS.
+func overTLS() option {
+	return func(r *http.Request) *http.Request {
+		r.Host = "holdpoint.example"
+		return r
+	}
+}
+
 // testSignIn needs a service that asks for tokens.
 func testSignIn(t *testing.T, a *rig, keyring *auth.Keyring, store runs.Store) {
 	t.Helper()
 	operator := ofRole(t, keyring, api.RoleOperator)
 	signIn := func(secret string) option {
-		sent, _ := a.do(t, http.MethodPost, "/v1/login", "", bearer(secret), sameOrigin()).want(http.StatusOK).cookieOf()
-		return sent
+		return a.do(t, http.MethodPost, "/v1/login", "", bearer(secret), sameOrigin()).want(http.StatusOK).sessionOf()
 	}
 	t.Run("a cookie stands for the token", func(t *testing.T) {
 		a.do(t, http.MethodPost, "/v1/login", "").refused(api.CodeUnauthenticated)
 		a.do(t, http.MethodPost, "/v1/login", "", bearer(auth.NewSecret())).refused(api.CodeInvalidToken)
-		got := a.do(t, http.MethodPost, "/v1/login", "", bearer(operator)).want(http.StatusOK)
+		got := a.do(t, http.MethodPost, "/v1/login", "", bearer(operator), overTLS(), header("Origin", "https://holdpoint.example")).want(http.StatusOK)
 		require.Equal(t, "session", got.at("via"))
 		sent, set := got.cookieOf()
-		require.Equal(t, "holdpoint", set.Name)
+		require.Equal(t, "__Host-holdpoint", set.Name)
 		require.True(t, set.HttpOnly)
-		require.False(t, set.Secure, "the test calls a loopback address without TLS")
+		require.True(t, set.Secure)
 		require.Equal(t, http.SameSiteStrictMode, set.SameSite)
 		require.Equal(t, 43_200, set.MaxAge)
 		require.Equal(t, "/", set.Path)
 		require.NotContains(t, got.text, set.Value)
-		me := a.get(t, "/v1/me", sent).want(http.StatusOK)
+		me := a.get(t, "/v1/me", sent, overTLS()).want(http.StatusOK)
 		require.Equal(t, []any{"user:the-operator", "operator", "session"}, []any{me.at("principal"), me.at("role"), me.at("via")})
 
 		// A token is no cookie and a cookie no token; a header goes before a cookie.
-		a.get(t, "/v1/me", header("Cookie", "holdpoint="+operator)).refused(api.CodeInvalidToken)
-		a.get(t, "/v1/me", bearer(set.Value)).refused(api.CodeInvalidToken)
-		a.get(t, "/v1/me", sent, bearer(set.Value)).refused(api.CodeInvalidToken)
-		require.Equal(t, "token", a.get(t, "/v1/me", sent, bearer(operator)).want(http.StatusOK).at("via"))
-		a.post(t, "/v1/tokens", `{"name":"x","role":"admin"}`, sent, sameOrigin()).refused(api.CodeForbidden)
+		a.get(t, "/v1/me", header("Cookie", "__Host-holdpoint="+operator), overTLS()).refused(api.CodeInvalidToken)
+		a.get(t, "/v1/me", bearer(set.Value), overTLS()).refused(api.CodeInvalidToken)
+		a.get(t, "/v1/me", sent, bearer(set.Value), overTLS()).refused(api.CodeInvalidToken)
+		require.Equal(t, "token", a.get(t, "/v1/me", sent, bearer(operator), overTLS()).want(http.StatusOK).at("via"))
+		a.post(t, "/v1/tokens", `{"name":"x","role":"admin"}`, sent, sameOrigin(), overTLS()).refused(api.CodeForbidden)
+		// The name without a prefix may come from a page of a neighbouring host.
+		a.get(t, "/v1/me", header("Cookie", "holdpoint="+set.Value), overTLS()).refused(api.CodeUnauthenticated)
+		a.do(t, http.MethodPost, "/v1/login", "", bearer(operator), header("Origin", "http://holdpoint.example"), overTLS()).refused(wire.CodeOriginNotAllowed)
 	})
+	waits := func(t *testing.T) (run string) {
+		run = a.name("run")
+		a.post(t, "/v1/runs", `{"run_id":"`+run+`","session_id":"`+a.name("s")+`","input":1,"suspend":{"approvals":[`+approval("a")+`]}}`, bearer(ofRole(t, keyring, api.RoleAdmin))).want(http.StatusAccepted)
+		return run
+	}
 	t.Run("only pages of the service change anything", func(t *testing.T) {
-		sent, admin := signIn(operator), ofRole(t, keyring, api.RoleAdmin)
-		run := a.name("run")
-		a.post(t, "/v1/runs", `{"run_id":"`+run+`","session_id":"`+a.name("s")+`","input":1,"suspend":{"approvals":[`+approval("a")+`]}}`, bearer(admin)).want(http.StatusAccepted)
+		sent, _ := a.do(t, http.MethodPost, "/v1/login", "", bearer(operator), sameOrigin(), overTLS()).want(http.StatusOK).cookieOf()
+		run := waits(t)
 		decide := func(options ...option) *reply {
-			return a.post(t, "/v1/runs/"+run+"/approvals", allow("a"), append(options, sent)...)
+			return a.post(t, "/v1/runs/"+run+"/approvals", allow("a"), append(options, sent, overTLS())...)
 		}
-		own := header("Origin", a.server.URL)
+		own := header("Origin", "https://holdpoint.example")
 		for _, options := range [][]option{
 			{},
 			{header("Sec-Fetch-Site", "same-site")},
 			{header("Sec-Fetch-Site", "none")},
 			{header("Sec-Fetch-Site", "cross-site"), own},
 			{header("Origin", "null")},
-			{header("Origin", "http://127.0.0.1:1")},
+			{header("Origin", "https://holdpoint.example:8443")},
 			{header("Sec-Fetch-Site", "same-origin"), header("Sec-Fetch-Site", "same-origin")},
 		} {
 			decide(options...).refused(wire.CodeOriginNotAllowed)
 		}
-		require.Equal(t, "waiting_for_approval", a.get(t, "/v1/runs/"+run, sent).want(http.StatusOK).at("status"))
+		require.Equal(t, "waiting_for_approval", a.get(t, "/v1/runs/"+run, sent, overTLS()).want(http.StatusOK).at("status"))
 		decide(own, sameOrigin()).want(http.StatusAccepted)
-		a.do(t, http.MethodPost, "/v1/logout", "", sent).refused(wire.CodeOriginNotAllowed)
+		a.do(t, http.MethodPost, "/v1/logout", "", sent, overTLS()).refused(wire.CodeOriginNotAllowed)
+		cleared := a.do(t, http.MethodPost, "/v1/logout", "", sent, sameOrigin(), overTLS()).want(http.StatusNoContent)
+		require.Contains(t, strings.Join(cleared.header.Values("Set-Cookie"), "\n"), "__Host-holdpoint=; Path=/; Max-Age=0")
+	})
+	t.Run("no cookie of a loopback address", func(t *testing.T) {
+		sent, run := signIn(operator), waits(t)
+		secret := strings.TrimPrefix(sent(&http.Request{Header: http.Header{}}).Header.Get("Authorization"), "Session ")
+		for _, name := range []string{"holdpoint", "__Host-holdpoint"} {
+			cookie := header("Cookie", name+"="+secret)
+			a.post(t, "/v1/runs/"+run+"/approvals", allow("a"), cookie, sameOrigin(), header("Origin", a.server.URL)).refused(api.CodeUnauthenticated)
+			out := a.do(t, http.MethodPost, "/v1/logout", "", cookie, sameOrigin()).refused(api.CodeUnauthenticated)
+			require.Empty(t, out.header.Values("Set-Cookie"))
+		}
+		a.get(t, "/v1/me", bearer(secret)).refused(api.CodeInvalidToken)
+		a.get(t, "/v1/me", header("Authorization", "Session "+operator)).refused(api.CodeInvalidToken)
+		require.Equal(t, "session", a.get(t, "/v1/me", sent).want(http.StatusOK).at("via"))
+		a.post(t, "/v1/runs/"+run+"/approvals", allow("a"), sent).want(http.StatusAccepted)
 	})
 	t.Run("signing out", func(t *testing.T) {
 		sent, other := signIn(operator), signIn(operator)
-		cleared := a.do(t, http.MethodPost, "/v1/logout", "", sent, sameOrigin()).want(http.StatusNoContent)
-		require.Contains(t, strings.Join(cleared.header.Values("Set-Cookie"), "\n"), "holdpoint=; Path=/; Max-Age=0")
+		a.do(t, http.MethodPost, "/v1/logout", "", sent).want(http.StatusNoContent)
 		refused := a.get(t, "/v1/me", sent).refused(api.CodeInvalidToken)
 		require.Equal(t, `Bearer realm="holdpoint", error="invalid_token"`, refused.header.Get("WWW-Authenticate"))
 		a.get(t, "/v1/me", other).want(http.StatusOK)
@@ -111,20 +147,6 @@ func testSignIn(t *testing.T, a *rig, keyring *auth.Keyring, store runs.Store) {
 		require.Eventually(t, func() bool { return keyring.Calls() == 0 }, patience, patienceStep)
 		a.get(t, "/v1/me", sent).refused(api.CodeInvalidToken)
 	})
-	t.Run("over TLS", func(t *testing.T) {
-		named := header("Origin", "https://holdpoint.example")
-		host := func(r *http.Request) *http.Request {
-			r.Host = "holdpoint.example"
-			return r
-		}
-		sent, set := a.do(t, http.MethodPost, "/v1/login", "", bearer(operator), named, host).want(http.StatusOK).cookieOf()
-		require.Equal(t, "__Host-holdpoint", set.Name)
-		require.True(t, set.Secure)
-		a.get(t, "/v1/me", sent, host).want(http.StatusOK)
-		// The name without a prefix may come from a page of a neighbouring host.
-		a.get(t, "/v1/me", header("Cookie", "holdpoint="+set.Value), host).refused(api.CodeUnauthenticated)
-		a.do(t, http.MethodPost, "/v1/login", "", bearer(operator), header("Origin", "http://holdpoint.example"), host).refused(wire.CodeOriginNotAllowed)
-	})
 }
 
 // A sign-in lasts twelve hours after its last call, and a token has a bounded number of them.
@@ -137,8 +159,11 @@ func TestSignInsEnd(t *testing.T) {
 			keyring := auth.NewKeyring(auth.Options{Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return nowMs }})
 			a := serve(t, store, newContract(t), func(o *httpapi.Options) { o.Keyring = keyring })
 			secret := ofRole(t, keyring, api.RoleObserver)
-			sent, _ := a.do(t, http.MethodPost, "/v1/login", "", bearer(secret)).want(http.StatusOK).cookieOf()
-			idle, _ := a.do(t, http.MethodPost, "/v1/login", "", bearer(secret)).want(http.StatusOK).cookieOf()
+			login := func() option {
+				cookie, _ := a.do(t, http.MethodPost, "/v1/login", "", bearer(secret), overTLS()).want(http.StatusOK).cookieOf()
+				return func(r *http.Request) *http.Request { return overTLS()(cookie(r)) }
+			}
+			sent, idle := login(), login()
 			nowMs += 9 * 60_000
 			require.Empty(t, a.get(t, "/v1/me", sent).want(http.StatusOK).header.Values("Set-Cookie"))
 			nowMs += auth.SignInLifetimeMs - 10*60_000

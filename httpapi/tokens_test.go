@@ -412,7 +412,7 @@ func TestARevokedTokenDecidesNothing(t *testing.T) {
 				},
 			} {
 				id, secret := token(t, other, api.CreateTokenBody{Name: name, Role: api.RoleOperator, MayAlways: true})
-				signedIn, _ := a.do(t, http.MethodPost, "/v1/login", "", bearer(secret)).want(http.StatusOK).cookieOf()
+				signedIn := a.do(t, http.MethodPost, "/v1/login", "", bearer(secret)).want(http.StatusOK).sessionOf()
 				rule := a.post(t, "/v1/rules", `{"match":{"pattern_keys":["`+name+`"]}}`, bearer(secret)).want(http.StatusCreated).textAt("rule_id")
 				a.get(t, "/v1/me", signedIn).want(http.StatusOK)
 				require.NoError(t, end(id))

@@ -2,12 +2,16 @@ package oidc
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"html"
+	"io"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -38,10 +42,19 @@ const (
 // maxReturnTo bounds the path that a browser goes on to, in bytes.
 const maxReturnTo = 2048
 
-// flow is what a browser brings back of the sign-in that it began.
+// flow is what a browser brings back of the sign-in that it began. Of the state it brings the hash alone: on a
+// loopback address the cookie goes to every port.
 type flow struct {
-	state, nonce, verifier, returnTo string
-	begunMs                          int64
+	stateHash, nonce, verifier, returnTo string
+	begunMs                              int64
+}
+
+// pageState is a state that a page of the service chose, to know its own sign-in when it comes back.
+var pageState = regexp.MustCompile(`^[0-9A-Za-z_-]{43,128}$`)
+
+func hashed(state string) string {
+	sum := sha256.Sum256([]byte(state))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
 // Start sends a browser to the issuer. Errors: bad_request for a return_to that is no path of the
@@ -55,9 +68,13 @@ func (p *Provider) Start(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	f := flow{state: oauth2.GenerateVerifier(), nonce: oauth2.GenerateVerifier(), verifier: oauth2.GenerateVerifier(), returnTo: returnTo, begunMs: p.options.Now().UnixMilli()}
+	state := oauth2.GenerateVerifier()
+	if own := r.URL.Query().Get("state"); pageState.MatchString(own) {
+		state = own
+	}
+	f := flow{stateHash: hashed(state), nonce: oauth2.GenerateVerifier(), verifier: oauth2.GenerateVerifier(), returnTo: returnTo, begunMs: p.options.Now().UnixMilli()}
 	p.setFlow(w, r, f.text(), int(flowLifetime/time.Second))
-	to := p.config(known, r).AuthCodeURL(f.state, oidc.Nonce(f.nonce), oauth2.S256ChallengeOption(f.verifier))
+	to := p.config(known, r).AuthCodeURL(state, oidc.Nonce(f.nonce), oauth2.S256ChallengeOption(f.verifier))
 	w.Header().Set("Referrer-Policy", "no-referrer")
 	http.Redirect(w, r, to, http.StatusFound)
 	return nil
@@ -72,7 +89,7 @@ func (p *Provider) Callback(w http.ResponseWriter, r *http.Request) (who *auth.A
 	switch {
 	case !found:
 		return nil, "", failed("this browser has begun no sign-in, or more than 10 minutes ago: begin again at %s", StartPath)
-	case len(query["state"]) != 1 || !same(query.Get("state"), f.state):
+	case len(query["state"]) != 1 || !same(hashed(query.Get("state")), f.stateHash):
 		return nil, "", failed("this is the answer to another sign-in than this browser began last: begin again at %s", StartPath)
 	case query.Has("error"):
 		return nil, "", failed("the issuer %s refused: %.200q", p.Name(), query.Get("error"))
@@ -178,7 +195,7 @@ func (p *Provider) flowOf(r *http.Request) (f flow, found bool) {
 }
 
 func (f *flow) text() string {
-	return strings.Join([]string{f.state, f.nonce, f.verifier, strconv.FormatInt(f.begunMs, 10), base64.RawURLEncoding.EncodeToString([]byte(f.returnTo))}, ".")
+	return strings.Join([]string{f.stateHash, f.nonce, f.verifier, strconv.FormatInt(f.begunMs, 10), base64.RawURLEncoding.EncodeToString([]byte(f.returnTo))}, ".")
 }
 
 // returnPath returns the path that a browser goes on to, "/" without one. Errors: bad_request for
@@ -206,14 +223,44 @@ const onward = `<!doctype html>
 </html>
 `
 
-// Onward answers with a page that goes on to a path of the service.
-func Onward(w http.ResponseWriter, returnTo string) error {
-	header := w.Header()
+// onwardKeeping keeps the sign-in for the pages of this origin, in the tab that began it. Another page may have led
+// the browser here, to have a person work as somebody else.
+const onwardKeeping = `<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>Signed in · holdpoint</title>
+<p>This sign-in was not begun in this tab. <a href="/login">Sign in</a></p>
+<script>
+const [session, state, to] = %s;
+if (sessionStorage.getItem("signingIn") === state) {
+  sessionStorage.removeItem("signingIn");
+  sessionStorage.removeItem("mine");
+  localStorage.setItem("holdpoint.session", session);
+  location.replace(to);
+}
+</script>
+</html>
+`
+
+// Onward answers with a page that goes on to a path of the service. It keeps a sign-in that is in no cookie.
+func Onward(w http.ResponseWriter, r *http.Request, returnTo, session string) error {
+	header, policy := w.Header(), "default-src 'none'; frame-ancestors 'none'"
+	text := fmt.Sprintf(onward, html.EscapeString(returnTo))
+	if session != "" {
+		values, err := json.Marshal([]string{session, r.URL.Query().Get("state"), returnTo}) // escapes what would end the script
+		if err != nil {
+			return err
+		}
+		text = fmt.Sprintf(onwardKeeping, values)
+		_, script, _ := strings.Cut(text, "<script>")
+		script, _, _ = strings.Cut(script, "</script>")
+		sum := sha256.Sum256([]byte(script))
+		policy += "; script-src 'sha256-" + base64.StdEncoding.EncodeToString(sum[:]) + "'"
+	}
 	header.Set("Content-Type", "text/html; charset=utf-8")
-	header.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	header.Set("Content-Security-Policy", policy)
 	header.Set("Referrer-Policy", "no-referrer")
+	header.Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusOK)
-	_, err := fmt.Fprintf(w, onward, html.EscapeString(returnTo))
+	_, err := io.WriteString(w, text)
 	_ = err // a browser that has gone reads nothing
 	return nil
 }

@@ -112,11 +112,8 @@ func mayBeIDToken(secret string) bool { return strings.Count(secret, ".") == 2 }
 // enter finds out who calls: by the header, or without one by the cookie, or without both by a
 // client certificate.
 func (a *Access) enter(w http.ResponseWriter, r *http.Request) (identity *auth.Identity, during context.Context, leave func(), err error) {
-	cookie := ""
-	if len(r.Header["Authorization"]) == 0 {
-		cookie = SignedInCookie(r)
-	}
-	if cookie == "" {
+	signedIn, byCookie := SignedIn(r), len(r.Header["Authorization"]) == 0
+	if signedIn == "" {
 		secret := bearer(r.Header)
 		if secret == "" {
 			if shared, _ := r.Context().Value(enteredKey{}).(*entered); shared.get() != nil {
@@ -139,12 +136,15 @@ func (a *Access) enter(w http.ResponseWriter, r *http.Request) (identity *auth.I
 		identity, during, leave, err = a.Keyring.Enter(r.Context(), secret)
 		return identity, during, leave, invalid(w, err)
 	}
-	if err := checkSameOrigin(r); err != nil {
-		return nil, nil, nil, err
+	// A browser adds a cookie by itself, a header only for a page that knows its value.
+	if byCookie {
+		if err := checkSameOrigin(r); err != nil {
+			return nil, nil, nil, err
+		}
 	}
-	identity, renewed, during, leave, err := a.Keyring.EnterSignIn(r.Context(), cookie)
-	if err == nil && renewed {
-		setCookie(w, len(r.CookiesNamed(secureCookie)) > 0, cookie, auth.SignInLifetimeMs/1000)
+	identity, renewed, during, leave, err := a.Keyring.EnterSignIn(r.Context(), signedIn)
+	if err == nil && renewed && byCookie {
+		setCookie(w, signedIn, auth.SignInLifetimeMs/1000)
 	}
 	return identity, during, leave, invalid(w, err)
 }
@@ -200,14 +200,17 @@ func invalid(w http.ResponseWriter, err error) error {
 	return err
 }
 
-// bearer returns the credential of a request, "" when it has none that can be read.
-func bearer(header http.Header) string {
+// bearer returns the token of a request, "" when it has none that can be read.
+func bearer(header http.Header) string { return credential(header, "Bearer") }
+
+// credential returns the credential of a scheme, "" when there is none that can be read.
+func credential(header http.Header, of string) string {
 	values := header["Authorization"]
 	if len(values) != 1 {
 		return ""
 	}
 	scheme, secret, found := strings.Cut(values[0], " ")
-	if !found || !strings.EqualFold(scheme, "Bearer") {
+	if !found || !strings.EqualFold(scheme, of) {
 		return ""
 	}
 	return strings.Trim(secret, " ")

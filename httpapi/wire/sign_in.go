@@ -11,73 +11,54 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// The names of the cookie. A browser takes the first over TLS alone, and for one host; the second
-// is for a loopback address without TLS.
-const (
-	secureCookie   = "__Host-holdpoint"
-	loopbackCookie = "holdpoint"
-)
+// signedInCookie is the cookie of a browser that is signed in. A browser takes it over TLS alone, and for one host.
+const signedInCookie = "__Host-holdpoint"
 
-// SignedInCookie returns the cookie by which a browser shows that it is signed in, "" when it
-// shows none.
-func SignedInCookie(r *http.Request) string {
-	for _, name := range []string{secureCookie, loopbackCookie} {
-		if name == loopbackCookie && !byLoopback(r) {
-			break
-		}
-		if cookies := r.CookiesNamed(name); len(cookies) > 0 {
-			return cookies[0].Value
-		}
+// sessionScheme is the scheme of Authorization by which a page on a loopback address shows that it is signed in.
+// A browser sends a cookie to every port of an address, so that any program of the machine could read it there.
+const sessionScheme = "Session"
+
+// SignedIn returns the secret by which a browser shows that it is signed in, "" when it shows none.
+func SignedIn(r *http.Request) string {
+	if len(r.Header["Authorization"]) > 0 {
+		return credential(r.Header, sessionScheme)
+	}
+	if byLoopback(r) {
+		return ""
+	}
+	if cookies := r.CookiesNamed(signedInCookie); len(cookies) > 0 {
+		return cookies[0].Value
 	}
 	return ""
 }
 
-// SetSignedIn hands a browser its cookie. Errors: origin_not_allowed to a page that was loaded
-// without TLS from other than a loopback address: its browser would not keep the cookie.
-func SetSignedIn(w http.ResponseWriter, r *http.Request, value string) error {
-	secure, err := secured(r)
-	if err != nil {
-		return err
+// SetSignedIn hands a browser what it calls with: a cookie, or on a loopback address a secret for the page to keep,
+// which is returned. Errors: origin_not_allowed to a page that was loaded without TLS from other than a loopback
+// address: its browser would not keep the cookie.
+func SetSignedIn(w http.ResponseWriter, r *http.Request, value string) (kept string, err error) {
+	if byLoopback(r) {
+		return value, nil
 	}
-	setCookie(w, secure, value, auth.SignInLifetimeMs/1000)
-	return nil
+	if origin, err := url.Parse(r.Header.Get("Origin")); r.TLS == nil && err == nil && origin.Scheme == "http" {
+		return "", refusal.New(CodeOriginNotAllowed, "signing in takes https, or a loopback address: "+
+			"a browser keeps no cookie of %.200q", origin.String())
+	}
+	setCookie(w, value, auth.SignInLifetimeMs/1000)
+	return "", nil
 }
 
 // ClearSignedIn takes the cookie from a browser.
 func ClearSignedIn(w http.ResponseWriter, r *http.Request) {
-	if r.Header.Get("Cookie") == "" {
-		return
-	}
-	setCookie(w, true, "", -1)
-	if byLoopback(r) {
-		setCookie(w, false, "", -1)
+	if len(r.CookiesNamed(signedInCookie)) > 0 && !byLoopback(r) {
+		setCookie(w, "", -1)
 	}
 }
 
-func setCookie(w http.ResponseWriter, secure bool, value string, maxAge int) {
-	cookie := &http.Cookie{
-		Name: loopbackCookie, Value: value, Path: "/", MaxAge: maxAge,
-		HttpOnly: true, Secure: secure, SameSite: http.SameSiteStrictMode,
-	}
-	if secure {
-		cookie.Name = secureCookie
-	}
-	http.SetCookie(w, cookie)
-}
-
-// secured reports whether a browser reaches the service over TLS, which it may end before.
-func secured(r *http.Request) (bool, error) {
-	origin, err := url.Parse(r.Header.Get("Origin"))
-	switch {
-	case r.TLS != nil || err == nil && origin.Scheme == "https":
-		return true, nil
-	case byLoopback(r):
-		return false, nil
-	case err == nil && origin.Scheme == "http":
-		return false, refusal.New(CodeOriginNotAllowed, "signing in takes https, or a loopback address: "+
-			"a browser keeps no cookie of %.200q", origin.String())
-	}
-	return true, nil
+func setCookie(w http.ResponseWriter, value string, maxAge int) {
+	http.SetCookie(w, &http.Cookie{
+		Name: signedInCookie, Value: value, Path: "/", MaxAge: maxAge,
+		HttpOnly: true, Secure: true, SameSite: http.SameSiteStrictMode,
+	})
 }
 
 // Secured reports whether a browser that opens a page reaches the service over TLS.

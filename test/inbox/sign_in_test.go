@@ -3,13 +3,19 @@
 package inbox
 
 import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/chromedp/chromedp"
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/test/rig"
 )
@@ -51,7 +57,8 @@ func (f *flows) signIn(t *testing.T) {
 	require.Equal(t, "user:mara", view.Resolution.ResolvedBy)
 	require.Equal(t, "api:inbox", view.Resolution.Via)
 	kept := p.eval("document.cookie + JSON.stringify({...localStorage, ...sessionStorage})")
-	require.NotContains(t, kept, "holdpoint_", "no script reads what calls are made with")
+	require.NotContains(t, kept, mara.Secret, "the token is kept nowhere")
+	f.neighbour(t, p, waits("deploy-again"), admin)
 
 	f.excluded(t, p, admin, service, raise)
 	p.find("link", "Settings").click()
@@ -66,6 +73,52 @@ func (f *flows) signIn(t *testing.T) {
 	require.NoError(t, admin.RevokeToken(t.Context(), mara.Token.TokenID))
 	p.find("heading", "Sign in")
 	require.NotContains(t, p.shown(), "destroy")
+}
+
+// neighbour is another server of this machine, whose page the same browser opens: it is sent nothing that it could
+// decide with, and neither signs the person out nor in.
+func (f *flows) neighbour(t *testing.T, p *page, handle string, admin *client.Client) {
+	got := make(chan string, 1)
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/" {
+			got <- r.Header.Get("Cookie")
+			for _, name := range []string{"holdpoint", "holdpoint-oidc"} {
+				http.SetCookie(w, &http.Cookie{Name: name, Value: auth.NewSecret(), Path: "/"})
+			}
+			w.Header().Set("Content-Type", "text/html")
+		}
+		_, _ = io.WriteString(w, "<title>a dev server</title>")
+	}))
+	t.Cleanup(other.Close)
+	p.eval(`document.cookie = "of=this-address"`)
+	require.NoError(t, chromedp.Do(p.tab, chromedp.Navigate(other.URL)))
+	cookies := <-got
+	require.Contains(t, cookies, "of=this-address", "a browser sends cookies to every port")
+	view, err := admin.GetRequest(t.Context(), handle)
+	require.NoError(t, err)
+	call := func(path, body string) int {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, p.base+path, strings.NewReader(body))
+		require.NoError(t, err)
+		request.Header = http.Header{"Cookie": {cookies}, "Content-Type": {"application/json"}, "Origin": {p.base}, "Sec-Fetch-Site": {"same-origin"}}
+		answer, err := http.DefaultClient.Do(request)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		return answer.StatusCode
+	}
+	body, err := json.Marshal(map[string]any{"resolutions": []any{map[string]any{"request_id": "a-deploy-again", "behavior": "allow"}}})
+	require.NoError(t, err)
+	require.Equal(t, http.StatusUnauthorized, call("/v1/runs/"+view.RunID+"/approvals", string(body)))
+	require.Equal(t, http.StatusUnauthorized, call("/v1/logout", ""))
+	// From its page, with what the browser adds by itself.
+	for _, path := range []string{"/v1/logout", "/v1/login", "/v1/oidc/callback?state=x&code=y"} {
+		p.await(`fetch(` + quoted(p.base+path) + `, {method: "POST", mode: "no-cors", credentials: "include"}).then(() => "", error => error.message)`)
+	}
+	p.load("/")
+	p.prompt("deploy-again").find("button", "Allow").click()
+	p.prompt("deploy-again").status("Allowed by you")
+	view, err = admin.GetRequest(t.Context(), handle)
+	require.NoError(t, err)
+	require.Equal(t, "user:mara", view.Resolution.ResolvedBy)
 }
 
 // excluded: mara finds no Allow on what excludes her and why, may deny it, and has one on what excludes

@@ -7,6 +7,9 @@ export const settings = {
   set(name, value) { localStorage.setItem("holdpoint." + name, value); },
 };
 
+// The callback of an issuer keeps it as well (httpapi/oidc).
+const keepSession = secret => { if (secret) settings.set("session", secret); else localStorage.removeItem("holdpoint.session"); };
+
 export const myName = () => settings.get("name").trim();
 
 // account is who calls, as the service sees it: null until it has said so. signedOut says that it
@@ -33,16 +36,19 @@ export async function readAccount() {
   } catch { /* a page that is signed out says so; without a service the page says that */ }
 }
 
-// signIn shows a token once; the browser keeps a cookie that no script can read.
+// signIn shows a token once. The browser keeps a cookie that no script can read. On a loopback address every port
+// would be sent the cookie; there the page keeps a secret of this origin.
 export async function signIn(token) {
-  await call("POST", "/v1/login", undefined, { Authorization: "Bearer " + token });
-  sessionStorage.removeItem("mine"); // it may have been somebody else's
+  const { session } = await call("POST", "/v1/login", undefined, { Authorization: "Bearer " + token });
+  keepSession(session);
+  sessionStorage.removeItem("mine"); // it may have been another person's
   tellTabs();
   location.reload();
 }
 
 export async function signOut() {
   await call("POST", "/v1/logout");
+  keepSession();
   sessionStorage.clear();
   tellTabs();
   location.reload();
@@ -58,7 +64,8 @@ export class Refused extends Error {
 
 // headers are those of every call. A name that is no header text is left to the service to refuse.
 export function headers(more = {}) {
-  const all = { "X-Via": "inbox", ...more };
+  const session = settings.get("session");
+  const all = { "X-Via": "inbox", ...(session && { Authorization: "Session " + session }), ...more };
   const name = myName();
   // Where people sign in, who decides is who is signed in.
   if (name && account.me?.via === "open" && /^[\x20-\x7e]+$/.test(name)) all["X-Actor"] = name;
@@ -79,7 +86,7 @@ export async function call(method, path, body, more) {
   let document = null;
   try { document = text ? parse(text) : null; } catch { /* a proxy's page */ }
   if (!response.ok) {
-    if (response.status === 401 && !options.headers.Authorization) signedOut();
+    if (response.status === 401 && !more?.Authorization) signedOut();
     throw new Refused(response.status, document ?? {});
   }
   return document;

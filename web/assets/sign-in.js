@@ -1,7 +1,7 @@
 // Asks for a token where the service asks for one.
 
 import { html, useEffect, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { get, signIn } from "./api.js";
+import { get, newKey, signIn } from "./api.js";
 import { marked } from "./marks.js";
 
 export function SignIn() {
@@ -13,14 +13,16 @@ export function SignIn() {
     document.title = "Sign in · holdpoint";
     get("/v1/oidc").then(found => found.name && setIssuer(found), () => { /* people sign in with tokens alone */ });
   }, []);
-  const back = () => issuer.start_path + "?return_to=" + encodeURIComponent(location.pathname + location.search);
+  // The callback signs in the tab that knows this state: a page of another port can lead a person there too.
+  const [state] = useState(() => newKey() + newKey());
+  const back = () => `${issuer.start_path}?state=${state}&return_to=${encodeURIComponent(location.pathname + location.search)}`;
   const submit = event => {
     event.preventDefault();
     setSending(true);
     signIn(token.trim()).catch(error => { setProblem(error.message); setSending(false); });
   };
   return html`<header><a class="brand" href="/">holdpoint</a></header><main id="main" tabindex="-1"><h1>Sign in</h1>
-    ${issuer && html`<p><a class="button allow" target="_self" href=${back()}>Sign in with ${issuer.name}</a></p>`}
+    ${issuer && html`<p><a class="button allow" target="_self" href=${back()} onClick=${() => sessionStorage.setItem("signingIn", state)}>Sign in with ${issuer.name}</a></p>`}
     <form class="form settings" onSubmit=${submit}>
       <label>Token<input type="password" autocomplete="current-password" required value=${token} onInput=${e => setToken(e.target.value)} ref=${field => field && !token && field.focus()} /></label>
       <p class="quiet">It begins with <code>holdpoint_</code>. Whoever runs the service makes one: <code>holdpoint tokens create --name you --role operator</code></p>

@@ -1112,6 +1112,25 @@ export interface components {
             request: components["schemas"]["UserQuestionRequest"];
             resolution: components["schemas"]["Answer"];
         };
+        /** @description Who is signed in, as `GET /v1/me` says it. */
+        SignIn: {
+            /** @description Absent for no bound. */
+            agent_ids?: string[];
+            expires_at_ms?: components["schemas"]["TimeMs"];
+            groups: string[];
+            principal: string;
+            role: components["schemas"]["Role"];
+            /** @description On a loopback address alone: what the page calls with, as `Authorization: Session`. */
+            session?: string;
+            /** @description Absent for no bound. */
+            session_prefixes?: string[];
+            token_id?: components["schemas"]["ID"];
+            /**
+             * @description `open` where no credential is asked for.
+             * @enum {string}
+             */
+            via: "session" | "open";
+        };
         SnapshotAgent: {
             conversation: components["schemas"]["SnapshotConversation"];
             id: components["schemas"]["ID"];

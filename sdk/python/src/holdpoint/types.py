@@ -1119,6 +1119,23 @@ class SettledQuestion(TypedDict):
     resolution: Answer
 
 
+class SignIn(TypedDict):
+    # Who is signed in, as `GET /v1/me` says it.
+    # Absent for no bound.
+    agent_ids: NotRequired[list[str]]
+    expires_at_ms: NotRequired[int]
+    groups: list[str]
+    principal: str
+    role: Literal['observer', 'agent', 'operator', 'admin']
+    # On a loopback address alone: what the page calls with, as `Authorization: Session`.
+    session: NotRequired[str]
+    # Absent for no bound.
+    session_prefixes: NotRequired[list[str]]
+    token_id: NotRequired[str]
+    # `open` where no credential is asked for.
+    via: Literal['session', 'open']
+
+
 class SnapshotAgent(TypedDict):
     conversation: SnapshotConversation
     id: str
