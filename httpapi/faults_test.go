@@ -97,7 +97,7 @@ var bodyTypes = map[string]reflect.Type{
 	"CreateSessionRun": reflect.TypeFor[api.SessionRunBody](), "ExplainRules": reflect.TypeFor[api.ExplainRulesBody](),
 	"Fail": reflect.TypeFor[api.FailBody](), "Heartbeat": reflect.TypeFor[api.HeartbeatBody](), "Nothing": reflect.TypeFor[struct{}](),
 	"Reason": reflect.TypeFor[api.ReasonBody](), "Release": reflect.TypeFor[api.ReleaseBody](),
-	"RedeemGrant": reflect.TypeFor[api.RedeemGrantBody](), "RotateToken": reflect.TypeFor[api.RotateTokenBody](), "RotateWebhook": reflect.TypeFor[api.RotateWebhookBody](), "WebhookBody": reflect.TypeFor[api.WebhookBody](),
+	"RetryRun": reflect.TypeFor[api.RetryRunBody](), "RedeemGrant": reflect.TypeFor[api.RedeemGrantBody](), "RotateToken": reflect.TypeFor[api.RotateTokenBody](), "RotateWebhook": reflect.TypeFor[api.RotateWebhookBody](), "WebhookBody": reflect.TypeFor[api.WebhookBody](),
 	"ResolveApprovals": reflect.TypeFor[api.ResolveApprovalsBody](), "Suspend": reflect.TypeFor[api.SuspendBody](),
 	"Withdraw": reflect.TypeFor[api.WithdrawBody](),
 }

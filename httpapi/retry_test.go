@@ -19,7 +19,7 @@ func testRetry(t *testing.T, a *rig) {
 	view := a.get(t, path).want(http.StatusOK)
 	require.Equal(t, "flaky", view.at("last_error"))
 	a.post(t, path+"/claim", `{"worker_id":"w"}`).want(http.StatusOK)
-	a.post(t, path+"/release", `{"fence":"2","attempt":1}`).refused(api.CodeInvalidRequest).pointer("/attempt")
+	a.post(t, path+"/release", `{"fence":"2","attempt":1}`, expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/attempt")
 	a.post(t, path+"/release", `{"fence":"2","last_error":"x","delay_ms":3600001}`).refused(api.CodeInvalidRequest).pointer("/delay_ms")
 	a.post(t, path+"/fail", `{"fence":"2","error":"broken"}`).want(http.StatusOK)
 	retried := a.post(t, path+"/retry", "", key("k")).want(http.StatusOK)

@@ -27,7 +27,7 @@ var rows = []struct {
 	{"POST", `^/v1/rules/explain$`, "observer agent operator admin"},
 	{"*", `^/v1/rules`, "operator admin"},
 	{"POST", `/(cancel|interrupt)$`, "agent operator admin"},
-	{"POST", `/(approvals|approval-runs|questions|end)$`, "operator admin"},
+	{"POST", `/(approvals|approval-runs|questions|end)$|^/v1/runs/[^/]+/retry$`, "operator admin"},
 	{"POST", ``, "agent admin"},
 }
 

@@ -157,7 +157,7 @@ func TestSignInsEnd(t *testing.T) {
 			store := open(t)
 			var nowMs int64 = 1_750_000_000_000
 			keyring := auth.NewKeyring(auth.Options{Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return nowMs }})
-			a := serve(t, store, newContract(t), func(o *httpapi.Options) { o.Keyring = keyring })
+			a := serve(t, store, newContract(t), func(o *httpapi.Options) { o.Keyring, o.Hosts = keyring, []string{"holdpoint.example"} })
 			secret := ofRole(t, keyring, api.RoleObserver)
 			login := func() option {
 				cookie, _ := a.do(t, http.MethodPost, "/v1/login", "", bearer(secret), overTLS()).want(http.StatusOK).cookieOf()

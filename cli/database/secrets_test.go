@@ -40,7 +40,7 @@ var secretColumns = map[string]bool{
 	"requests.sealed": true, // with the data key of a callback
 	"webhooks.secret": false, "webhooks.previous_secret": false,
 	"tokens.secret_hash": false, "tokens.previous_hash": false, "tokens.previous_until_ms": false,
-	"webhooks.previous_until_ms": false, "rule_changes.previous": false,
+	"webhooks.previous_until_ms": false, "rule_changes.previous": false, "runs.secrets_erased": false,
 }
 
 var soundsSecret = regexp.MustCompile(`secret|sealed|data_key|cipher|encrypt|wrapped|password|private|previous`)
