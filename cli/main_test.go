@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/signal"
+	"syscall"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -26,6 +28,10 @@ func TestMain(m *testing.M) {
 type leakChecked struct{ testscript.TestingM }
 
 func (m leakChecked) Run() int {
+	if signal.Ignored(syscall.SIGHUP) {
+		// Under nohup the programs that scripts start would ignore it, too.
+		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
+	}
 	code := m.TestingM.Run()
 	if code == 0 {
 		if err := goleak.Find(); err != nil {
