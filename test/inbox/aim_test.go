@@ -32,7 +32,7 @@ import (
 
 // TestDecisionsAreAboutWhatWasAimedAt lets prompts arrive and settle under the hands of a person who clicks, taps and
 // types at random. A decision is about the prompt that was under the pointer, or had the focus, 200 ms before.
-func TestDecisionsAreAboutWhatWasAimedAt(t *testing.T) {
+func TestDecisionsAreAboutWhatWasAimedAt(t *testing.T) { //nolint:tparallel // one service, one person after the other
 	t.Parallel()
 	seeds, steps := 2, 120
 	if storetest.Thorough {
@@ -50,7 +50,7 @@ func TestDecisionsAreAboutWhatWasAimedAt(t *testing.T) {
 }
 
 // TestTheAimOfATestIsTrue plants defects in the page: each is found.
-func TestTheAimOfATestIsTrue(t *testing.T) {
+func TestTheAimOfATestIsTrue(t *testing.T) { //nolint:tparallel // one service, one person after the other
 	t.Parallel()
 	f := start(t)
 	for _, defect := range []struct {
@@ -73,7 +73,7 @@ func TestTheAimOfATestIsTrue(t *testing.T) {
 			someone := f.someone(t, f.planted(t, defect.edits), 1)
 			someone.writes = defect.writes
 			fault := someone.walk(1500)
-			require.Error(t, fault)
+			require.ErrorContains(t, fault, "was decided, but")
 			t.Logf("found after %d moves, %d decisions", someone.moves, someone.decided)
 		})
 	}
