@@ -85,6 +85,9 @@ type agent struct {
 	kill   func()
 }
 
+// patience bounds a hang. Some agents need half a minute to start on a machine with nothing else to do.
+const patience = 5 * rig.Patience
+
 // ends waits for its end and returns what it printed.
 func (a *agent) ends() string {
 	a.desk.Helper()
@@ -92,7 +95,7 @@ func (a *agent) ends() string {
 	case err := <-a.ended:
 		require.NoError(a.desk, err, "%s", a.output.String())
 		return a.output.String()
-	case <-time.After(rig.Patience):
+	case <-time.After(patience):
 		a.kill()
 		<-a.ended
 		require.FailNow(a.desk, "the agent does not end", "%s", a.output.String())
@@ -104,7 +107,7 @@ func (a *agent) ends() string {
 func (d *desk) pending(a *agent) api.PendingApprovalView {
 	d.Helper()
 	var open []api.PendingApprovalView
-	rig.Await(d, func() bool {
+	rig.AwaitWithin(d, patience, func() bool {
 		select {
 		case err := <-a.ended:
 			require.FailNow(d, "the agent has ended", "%v\n%s", err, a.output.String())
@@ -185,7 +188,7 @@ func TestClaudeCodeWaitsForAPerson(t *testing.T) {
 	require.Empty(t, d.ran())
 	d.decide(open, api.ApprovalResolution{Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(`{"command":"echo edited >> ran"}`)})
 	require.Contains(t, a.ends(), "done")
-	require.Equal(t, "edited\n", d.ran())
+	require.Equal(t, "edited\n", d.ran(), "%q", m.told())
 	require.NotEmpty(t, m.told())
 
 	run, err := d.person.GetRun(t.Context(), open.RunID)

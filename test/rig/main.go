@@ -77,7 +77,13 @@ func Soon(tb testing.TB) context.Context {
 // [Patience]. The condition is called by the goroutine of the test.
 func Await(tb testing.TB, condition func() bool, message ...any) {
 	tb.Helper()
-	for deadline := time.Now().Add(Patience); !condition(); {
+	AwaitWithin(tb, Patience, condition, message...)
+}
+
+// AwaitWithin is [Await] for what takes long by itself.
+func AwaitWithin(tb testing.TB, patience time.Duration, condition func() bool, message ...any) {
+	tb.Helper()
+	for deadline := time.Now().Add(patience); !condition(); {
 		if time.Now().After(deadline) {
 			require.FailNow(tb, "the condition never holds", message...)
 		}
