@@ -61,6 +61,7 @@ func (f *flows) imitation(t *testing.T) {
 	// The tree of roles and names takes seconds to make of so long a text: no more is asked by role.
 	p.eval(`([...document.querySelectorAll("li")].find(one => one.innerText.includes("rm -rf /")).querySelector("button.deny").click(), "")`)
 	p.until("the form", func() bool { return p.read(`document.querySelector("form button.deny") ? "yes" : ""`) == "yes" })
+	p.calm()
 	p.eval(`(document.querySelector("form button.deny").click(), "")`)
 	p.until("it is denied", func() bool { return strings.Contains(p.shown(), "Denied by you") })
 	require.Equal(t, api.OutcomeDenied, f.decision(t, run).Outcome)
@@ -94,7 +95,9 @@ func (f *flows) sleep(t *testing.T) {
 	p.until("what was settled", func() bool { return strings.Contains(p.shown(), "Denied by user:local by the API") })
 	p.until("what came", func() bool { return strings.Contains(p.shown(), "during-sleep") })
 	p.calm()
-	p.eval(`([...document.querySelectorAll("li")].find(one => one.innerText.includes("during-sleep")).querySelector("button.allow").click(), "")`)
+	p.until("Allow", func() bool {
+		return p.read(`(allow => { allow?.click(); return allow ? "yes" : ""; })([...document.querySelectorAll("li")].find(one => one.innerText.includes("during-sleep"))?.querySelector("button.allow"))`) == "yes"
+	})
 	p.until("it is allowed", func() bool { return strings.Contains(p.shown(), "Allowed by you") })
 	require.Equal(t, api.OutcomeAllowed, f.decision(t, later).Outcome)
 	require.Equal(t, "yes", p.eval("globalThis.notReloaded"))
