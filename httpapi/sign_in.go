@@ -8,8 +8,8 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 )
 
-// signIn gives a browser that shows a token a cookie instead, or on a loopback address a secret. Where no credential is asked for
-// there is nothing to sign in to.
+// signIn gives a browser that shows a token a cookie instead, or on a loopback address a secret. Where
+// no credential is asked for there is nothing to sign in to.
 func (s *Server) signIn(w http.ResponseWriter, r *http.Request) error {
 	cookie, identity, err := s.access.SignIn(w, r)
 	if err != nil {

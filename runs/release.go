@@ -100,19 +100,20 @@ func (c *Release) decide(w *workingCopy) (Reply, error) {
 			w.ackResolutions(run, c.SettledAfter)
 		}
 	}
-	counted := c.LastError == "" // an attempt that did not fail does not count
-	if c.LastError != "" {
+	stalled := false
+	if c.LastError == "" {
+		run.Attempt = max(run.Attempt-1, 0) // a released claim is no attempt
+	} else {
 		failed := run.FailedAttempts + 1
 		if c.Attempt != nil {
 			failed = *c.Attempt
 		}
-		// The worker's own policy bounds the attempts that fail, and this service the others.
-		counted = failed > run.FailedAttempts
+		// The worker bounds the failures that it counts. The service bounds the others as attempts without
+		// progress, or a handler that fails so would be called for ever.
+		stalled = failed <= run.FailedAttempts
 		run.FailedAttempts, run.LastError = failed, c.LastError
-	} else {
-		run.Attempt = max(run.Attempt-1, 0)
 	}
-	if counted {
+	if !stalled {
 		run.StalledAttempts = max(run.StalledAttempts-1, 0)
 	}
 	w.endLease(run, model.LeaseReleased, "")

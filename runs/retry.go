@@ -12,9 +12,9 @@ import (
 // queued runs.
 //
 // Reply: Run; Existing when the same key has retried it before. Errors: run_not_found;
-// run_state_conflict when the run is not failed, is a call or a clarification, or had sensitive values, which are erased when a
-// run ends; session_ended; session_busy while another run of the session is active;
-// invalid_idempotency_key; idempotency_conflict.
+// run_state_conflict when the run is not failed, is a call or a clarification, or had sensitive values,
+// which are erased when a run ends; session_ended; session_busy while another run of the session is
+// active; invalid_idempotency_key; idempotency_conflict.
 type RetryRun struct {
 	RunID string
 	Actor Actor

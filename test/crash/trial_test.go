@@ -33,7 +33,7 @@ type trial struct {
 	impatient bool
 	// dueAtMs is the deadline of the request that the trial is about, 0 for none.
 	dueAtMs int64
-	// slow is that of the service.
+	// slow multiplies deadlines; see service.slow.
 	slow int
 }
 
