@@ -20,6 +20,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/test/rig"
 )
 
 // terminal is the program with a person at a terminal.
@@ -35,24 +36,17 @@ type terminal struct {
 }
 
 // atTerminal starts the program at a terminal of its own, which util-linux makes.
-// Where there is no such tool the test is skipped, loudly; under CI it fails.
 func atTerminal(t *testing.T, environment []string, line string) *terminal {
 	t.Helper()
-	script, err := exec.LookPath("script")
-	if err != nil {
-		const missing = "NOT TESTED: the demo at a terminal needs script of util-linux"
-		if os.Getenv("CI") != "" {
-			t.Fatal(missing)
-		}
-		t.Skip(missing)
-	}
+	script := rig.Need(t, "script")
 	s := &terminal{t: t, ended: make(chan struct{})}
 	s.command = exec.Command(script, "--quiet", "--return", "--command", line, os.DevNull)
 	s.command.Env = append(os.Environ(), environment...)
 	s.command.Stdout, s.command.Stderr = s, s
 	s.command.WaitDelay = time.Second
-	s.keys, err = s.command.StdinPipe()
+	keys, err := s.command.StdinPipe()
 	require.NoError(t, err)
+	s.keys = keys
 	require.NoError(t, s.command.Start())
 	go func() {
 		_ = s.command.Wait() // ends looks at the process state

@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/test/rig"
 )
 
 var (
@@ -116,13 +117,7 @@ func TestEveryAlertIsDocumentedAndTested(t *testing.T) {
 
 func TestAlertsFireWhenTheyShould(t *testing.T) {
 	t.Parallel()
-	tool, err := exec.LookPath("promtool")
-	if err != nil && os.Getenv("CI") != "" {
-		t.Fatal("promtool is not installed: the alerts of deploy/prometheus are NOT checked")
-	}
-	if err != nil {
-		t.Skip("promtool is not installed: the alerts of deploy/prometheus are NOT checked (apt-get install prometheus)")
-	}
+	tool := rig.Need(t, "promtool")
 	for _, check := range []string{"check config prometheus.yml", "check rules holdpoint.rules.yml", "test rules holdpoint.rules.test.yml"} {
 		command := exec.CommandContext(t.Context(), tool, strings.Fields(check)...)
 		command.Dir = filepath.Join("..", "deploy", "prometheus")

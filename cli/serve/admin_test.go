@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"os/exec"
 	"strings"
 	"testing"
@@ -20,6 +19,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/watch"
 	"github.com/holdpoint/holdpoint/store"
 	"github.com/holdpoint/holdpoint/telemetry"
+	"github.com/holdpoint/holdpoint/test/rig"
 )
 
 // measured is a service in memory with metrics, without its loops.
@@ -146,15 +146,7 @@ func TestProfilesAreForThisMachineAlone(t *testing.T) {
 // promtool returns the path of Prometheus' tool, without which it fails in CI and says so elsewhere.
 func promtool(t *testing.T) string {
 	t.Helper()
-	path, err := exec.LookPath("promtool")
-	if err == nil {
-		return path
-	}
-	if os.Getenv("CI") != "" {
-		t.Fatal("promtool is not installed: the metrics and the rules of deploy/ are NOT checked")
-	}
-	t.Skip("promtool is not installed: the metrics and the rules of deploy/ are NOT checked (apt-get install prometheus)")
-	return ""
+	return rig.Need(t, "promtool")
 }
 
 func TestMetricsAreAsPrometheusWantsThem(t *testing.T) {
