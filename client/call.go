@@ -66,16 +66,19 @@ func (c *Client) do(ctx context.Context, call call) (reply, error) {
 			return reply{}, fmt.Errorf("%w: %s: %w", ErrInvalid, call, err)
 		}
 	}
-	pause := c.retry.pauses()
+	pause, began := c.retry.pauses(), time.Now()
 	for attempt := 1; ; attempt++ {
 		r, err := c.tryCall(ctx, call, body)
+		if !errors.Is(err, errNotSent) && ctx.Err() == nil {
+			c.reached.Store(true)
+		}
 		if err == nil || ctx.Err() != nil {
 			return r, err
 		}
 		switch {
 		case c.patient && call.repeat == always && unanswered(err):
 			err = pause.sleepAnyway(ctx, err)
-		case attempt < c.retry.MaxAttempts && call.repeat.after(err):
+		case (attempt < c.retry.MaxAttempts || c.outlasts(began)) && call.repeat.after(err):
 			err = pause.sleep(ctx, err)
 		}
 		if err != nil {

@@ -303,6 +303,50 @@ func TestNoConnectionIsRepeatedAndReported(t *testing.T) {
 	require.Equal(t, int64(3), dials.Load(), "even a claim: it was never sent")
 }
 
+// A reply that was lost when the service stopped says nothing: the call is repeated until the service
+// is back. A service that nothing was ever heard of fails it after the attempts.
+func TestAnOutageIsOutlivedByWhoHadReachedTheService(t *testing.T) {
+	t.Parallel()
+	const down = 40
+	for name, answersFirst := range map[string]bool{"lost reply": false, "an earlier call was answered": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var attempts atomic.Int64
+			transport := roundTrip(func(*http.Request) (*http.Response, error) {
+				switch n := attempts.Add(1); {
+				case n == 1 && !answersFirst:
+					return nil, io.ErrUnexpectedEOF
+				case n > 1 && n < down:
+					return nil, &net.OpError{Op: "dial", Err: errors.New("refused")}
+				}
+				return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(`{"run_id":"r"}`))}, nil
+			})
+			c, err := client.New("http://127.0.0.1:1", client.WithHTTPClient(&http.Client{Transport: transport}),
+				client.WithRetry(client.RetryPolicy{MaxAttempts: 2, BaseDelay: time.Microsecond, MaxDelay: time.Microsecond, Outage: time.Hour}))
+			require.NoError(t, err)
+			if answersFirst {
+				must(c.GetRun(t.Context(), "r"))(t)
+			}
+			require.Equal(t, "r", must(c.CreateRun(t.Context(), client.CreateRunParams{SessionID: "s", RunID: "r"}))(t).RunID)
+			require.Equal(t, int64(down), attempts.Load())
+		})
+	}
+	t.Run("never reached", func(t *testing.T) {
+		t.Parallel()
+		var attempts atomic.Int64
+		transport := roundTrip(func(*http.Request) (*http.Response, error) {
+			attempts.Add(1)
+			return nil, &net.OpError{Op: "dial", Err: errors.New("refused")}
+		})
+		c, err := client.New("http://127.0.0.1:1", client.WithHTTPClient(&http.Client{Transport: transport}),
+			client.WithRetry(client.RetryPolicy{MaxAttempts: 2, BaseDelay: time.Microsecond, Outage: time.Hour}))
+		require.NoError(t, err)
+		_, err = c.GetRun(t.Context(), "r")
+		require.ErrorIs(t, err, client.ErrUnavailable)
+		require.Equal(t, int64(2), attempts.Load())
+	})
+}
+
 func TestAnOversizedReplyIsNotRead(t *testing.T) {
 	t.Parallel()
 	c := connect(t, http.NotFoundHandler(), client.WithHTTPClient(&http.Client{Transport: endless{}}))

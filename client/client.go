@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"sync/atomic"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -28,6 +29,7 @@ type Client struct {
 	header      http.Header          // of every request; the values are shared and never written to
 	timeout     time.Duration
 	retry       RetryPolicy
+	reached     *atomic.Bool    // a connection to the service was made; copies share it
 	patient     bool            // calls are repeated until their context ends; see patiently
 	owned       *http.Transport // nil when the caller gave the HTTP client
 	opener      *http.Transport // of connections for many calls; nil without them
@@ -190,6 +192,7 @@ func New(baseURL string, options ...Option) (*Client, error) {
 		header:  http.Header{"Accept": jsonType, "User-Agent": {DefaultUserAgent}},
 		timeout: DefaultTimeout,
 		retry:   RetryPolicy{}.withDefaults(),
+		reached: new(atomic.Bool),
 	}
 	for _, option := range options {
 		if err := option(c); err != nil {

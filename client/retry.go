@@ -26,6 +26,10 @@ type RetryPolicy struct {
 	// MaxRetryAfter is the longest Retry-After that is waited for; 60 s when 0. A call with
 	// a longer one fails at once.
 	MaxRetryAfter time.Duration
+	// Outage is for how long a call is repeated, beyond MaxAttempts too, when this client or
+	// this call had reached the service before, which is then likely to be restarting; 0 for
+	// MaxAttempts alone. A service that was never reached fails the call as soon as without it.
+	Outage time.Duration
 }
 
 func (p RetryPolicy) withDefaults() RetryPolicy {
@@ -86,6 +90,12 @@ func unanswered(err error) bool {
 		return true
 	}
 	return transient(err)
+}
+
+// outlasts reports whether a call that began at this time is still repeated because of the policy's
+// Outage.
+func (c *Client) outlasts(began time.Time) bool {
+	return c.reached.Load() && time.Since(began) < c.retry.Outage
 }
 
 // patiently returns a client for the calls of a run that is held by a lease. It repeats a call that

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -31,6 +32,15 @@ func (a *Asking) check() error {
 		return console.Usage("--outage must be more than 0")
 	}
 	return nil
+}
+
+// maxRestart is longer than a service takes to start anew, and shorter than an agent waits for the
+// reply of a tool.
+const maxRestart = 30 * time.Second
+
+// retry is how calls are repeated: a service that restarts has not refused anything.
+func (a *Asking) retry() client.RetryPolicy {
+	return client.RetryPolicy{Outage: min(a.Outage, maxRestart)}
 }
 
 // sessionOf returns the session of an agent's own session id. Characters that no id may

@@ -81,7 +81,7 @@ func (c *HookRun) Run(ctx context.Context, terminal *console.Console) error {
 	if err != nil {
 		return err
 	}
-	c.Via = "hook"
+	c.Via, c.Retry = "hook", c.retry()
 	var decided mcptools.Permission
 	err = c.Call(func(opened *client.Client) error {
 		waiting, stop := console.UntilSignal(ctx, syscall.SIGHUP)

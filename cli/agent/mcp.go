@@ -50,7 +50,7 @@ func (c *MCP) Run(ctx context.Context, terminal *console.Console) error {
 	if !refusal.ValidID(c.Session) {
 		return console.Usage("--session-id must have 1 to %d characters of A-Z a-z 0-9 . _ : -", api.MaxIDLength)
 	}
-	c.Via = "mcp"
+	c.Via, c.Retry = "mcp", c.retry()
 	return c.Call(func(opened *client.Client) error {
 		serving, stop := console.UntilSignal(ctx)
 		defer stop()

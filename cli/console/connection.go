@@ -38,6 +38,9 @@ type Connection struct {
 	// Via is the way on record; cli when empty.
 	Via string `kong:"-"`
 
+	// Retry is how calls are repeated.
+	Retry client.RetryPolicy `kong:"-"`
+
 	token string
 }
 
@@ -88,7 +91,8 @@ type Format struct {
 // When no service answered, the error says what to do about it. A --server that is no
 // URL, and files of TLS that cannot be used, are usage errors.
 func (c *Connection) Call(use func(*client.Client) error) error {
-	options := []client.Option{client.WithActor(c.ActorName()), client.WithVia(cmp.Or(c.Via, "cli")), client.WithUserAgent("holdpoint/" + Version())}
+	options := []client.Option{client.WithActor(c.ActorName()), client.WithVia(cmp.Or(c.Via, "cli")), client.WithUserAgent("holdpoint/" + Version()),
+		client.WithRetry(c.Retry)}
 	if c.token != "" {
 		options = append(options, client.WithToken(c.token))
 	}
