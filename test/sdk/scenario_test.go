@@ -68,8 +68,8 @@ var libraries = map[string]func(t *testing.T, url string) driver{
 		project, _ := needNode(t)
 		script, err := os.ReadFile("driver.mjs")
 		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join(project, "driver.mjs"), script, 0o600))
-		return newLineDriver(t, project, needDeno(t), "run", "--quiet", "--allow-net", "--allow-env", "--allow-read", "driver.mjs", url)
+		require.NoError(t, os.WriteFile(filepath.Join(project, "deno.mjs"), script, 0o600))
+		return newLineDriver(t, project, needDeno(t), "run", "--quiet", "--allow-net", "--allow-env", "--allow-read", "deno.mjs", url)
 	},
 	"python": func(t *testing.T, url string) driver {
 		return newLineDriver(t, "", needPython(t), "driver.py", url, "sync")
@@ -88,6 +88,7 @@ func TestScenarios(t *testing.T) {
 	require.NotEmpty(t, scenarios)
 	for library, begin := range libraries {
 		t.Run(library, func(t *testing.T) {
+			t.Parallel()
 			service := rig.Start(t, rig.Options{Database: rig.SQLite(t)})
 			driver := begin(t, service.URL())
 			for _, scenario := range scenarios {
