@@ -46,7 +46,7 @@ func TestWhatIsLeftOfARefusedCommandStaysOutOfSight(t *testing.T) {
 			_, err := s.Do(t.Context(), &runs.AppendEvents{RunID: "r", Fence: 1, Events: manyEvents()})
 			require.ErrorIs(t, err, runs.ErrUnavailable)
 			rows, lines := counts(t, s)
-			require.Greater(t, rows, int64(300), "they could not be taken out")
+			require.Positive(t, rows, "one could not be taken out")
 			require.EqualValues(t, 1, lines)
 			requireRead(t, s, 3, 1)
 			execute(t, s, `DROP TRIGGER broken`, `DROP TRIGGER kept`)
