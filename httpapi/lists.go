@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -209,6 +210,24 @@ func (s *Server) listRules(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
+// hiddenReason stands for the reason of a failure. An agent chooses the address of its callbacks, and
+// could find out by the reason which names, addresses and ports there are in the network of the service.
+const hiddenReason = "the attempt failed; an admin is shown why"
+
+// effectViewFor returns how effects are shown to a caller: with the reason of a failure to admins alone.
+func effectViewFor(caller *auth.Identity) func(*model.Effect) api.EffectView {
+	if caller == nil || caller.May(auth.Administer) {
+		return (*model.Effect).View
+	}
+	return func(effect *model.Effect) api.EffectView {
+		view := effect.View()
+		if view.LastError != "" {
+			view.LastError = hiddenReason
+		}
+		return view
+	}
+}
+
 // listEffects lists what decisions caused, or are to cause, in other sessions.
 func (s *Server) listEffects(w http.ResponseWriter, r *http.Request) error {
 	p, err := pagingOf(r, effectList)
@@ -229,7 +248,7 @@ func (s *Server) listEffects(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	return serveList(w, r, &p, q, list[runs.EffectQuery, model.Effect, api.EffectView]{
-		filterIDs: []string{q.SessionID, q.WebhookID}, rows: s.store.Effects, count: s.store.CountEffects, view: (*model.Effect).View,
+		filterIDs: []string{q.SessionID, q.WebhookID}, rows: s.store.Effects, count: s.store.CountEffects, view: effectViewFor(auth.From(r.Context())),
 		keys: func(row *model.Effect) []string {
 			return []string{strconv.FormatInt(row.CreatedAtMs, 10), row.EffectID}
 		},

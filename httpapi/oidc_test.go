@@ -76,7 +76,7 @@ func testIssuer(t *testing.T, store runs.Store, contract *contract) {
 		require.Equal(t, "no-store", done.header.Get("Cache-Control"))
 		require.Contains(t, strings.Join(done.header.Values("Set-Cookie"), "\n"), "holdpoint-oidc=; Path=/v1/oidc; Max-Age=0")
 		me := a.get(t, "/v1/me", signedIn(done)).want(http.StatusOK)
-		require.Equal(t, []any{"user:auth0:7cada:3a1", "operator", "session", []any{"people", "watchers"}}, []any{me.at("principal"), me.at("role"), me.at("via"), me.at("groups")})
+		require.Equal(t, []any{"user:oidc:auth0:7cada:3a1", "operator", "session", []any{"people", "watchers"}}, []any{me.at("principal"), me.at("role"), me.at("via"), me.at("groups")})
 		a.post(t, "/v1/tokens", `{"name":"x","role":"admin"}`, signedIn(done), sameOrigin()).refused(api.CodeForbidden)
 
 		// Whoever has the address and the cookie of before has nothing.
@@ -116,9 +116,11 @@ func testIssuer(t *testing.T, store runs.Store, contract *contract) {
 		now := time.Now().Unix()
 		for name, change := range map[string]map[string]any{
 			"audience": {"aud": "another"}, "issuer": {"iss": "https://evil.example"}, "expired": {"exp": now - 1}, "not yet": {"nbf": now + 3600}, "nobody": {"sub": ""},
+			"issued in the future": {"iat": now + 3600}, "issued at no time": {"iat": nil}, "of a logout": {"events": map[string]any{"http://schemas.openid.net/event/backchannel-logout": map[string]any{}}},
+			"an access token": {"typ": "Bearer"}, "made for nobody named": {"aud": []string{"another", oidctest.ClientID}},
 		} {
 			issuer.Is("ada", "chiefs")
-			a.get(t, "/v1/me", bearer(issuer.IDToken(change))).refused(api.CodeInvalidToken)
+			require.Equal(t, http.StatusUnauthorized, a.get(t, "/v1/me", bearer(issuer.IDToken(change))).status, name)
 			issuer.Lies(func(claims map[string]any) {
 				for claim, value := range change {
 					claims[claim] = value
@@ -140,6 +142,18 @@ func testIssuer(t *testing.T, store runs.Store, contract *contract) {
 			require.Contains(t, a.get(t, back, flow).refused(api.CodeSignInFailed).text, "another", name)
 		}
 		issuer.Is("ada", "chiefs")
+		a.get(t, "/v1/me", bearer(issuer.IDToken(map[string]any{"azp": "another"}))).refused(api.CodeInvalidToken)
+		for _, kind := range []string{"logout+jwt", "at+jwt", "application/at+jwt", "AT+JWT", "dpop+jwt"} {
+			issuer.Types(kind)
+			a.get(t, "/v1/me", bearer(issuer.IDToken(nil))).refused(api.CodeInvalidToken)
+			flow, back := a.begin(t, "/")
+			a.get(t, back, flow).refused(api.CodeSignInFailed)
+		}
+		for _, kind := range []string{"jwt", "application/jwt", "JWT"} {
+			issuer.Types(kind)
+			a.get(t, "/v1/me", bearer(issuer.IDToken(nil))).want(http.StatusOK)
+		}
+		issuer.Types("")
 		good := issuer.IDToken(nil)
 		a.get(t, "/v1/me", bearer(good)).want(http.StatusOK)
 		parts := strings.Split(good, ".")
@@ -154,6 +168,24 @@ func testIssuer(t *testing.T, store runs.Store, contract *contract) {
 			a.get(t, "/v1/me", bearer(forged)).refused(api.CodeInvalidToken)
 		}
 	})
+	t.Run("a subject with the name of somebody else", func(t *testing.T) {
+		token(t, keyring, api.CreateTokenBody{Name: "boss", Role: api.RoleOperator})
+		for _, subject := range []string{"local", "boss"} {
+			issuer.Is(subject, "people")
+			require.Equal(t, "user:oidc:"+subject, a.get(t, "/v1/me", bearer(issuer.IDToken(nil))).want(http.StatusOK).at("principal"))
+		}
+	})
+	t.Run("a flow that another host of the domain plants", func(t *testing.T) {
+		provider, err := oidc.New(oidc.Options{
+			Issuer: issuer.URL, ClientID: oidctest.ClientID, Now: time.Now, Roles: []string{"people=operator"}, ExternalURL: "https://holdpoint.example",
+		})
+		require.NoError(t, err)
+		secured := serve(t, store, contract, func(o *httpapi.Options) { o.Keyring, o.OIDC = keyring, provider })
+		secured.client.CheckRedirect = a.client.CheckRedirect
+		_, set := secured.get(t, "/v1/oidc/start").want(http.StatusFound).cookieOf()
+		// Browsers take a cookie with this prefix from the host itself alone.
+		require.Equal(t, []any{"__Host-holdpoint-oidc", "/", "", true, true}, []any{set.Name, set.Path, set.Domain, set.Secure, set.HttpOnly})
+	})
 	t.Run("nobody without a group of ours", func(t *testing.T) {
 		issuer.Is("eve", "not of ours")
 		a.get(t, "/v1/me", bearer(issuer.IDToken(nil))).refused(api.CodeForbidden)
@@ -164,9 +196,9 @@ func testIssuer(t *testing.T, store runs.Store, contract *contract) {
 	})
 	t.Run("a machine", func(t *testing.T) {
 		issuer.Is("ci", "bots")
-		idToken := issuer.IDToken(map[string]any{"aud": []string{"another", oidctest.ClientID}})
+		idToken := issuer.IDToken(map[string]any{"aud": []string{"another", oidctest.ClientID}, "azp": oidctest.ClientID})
 		me := a.get(t, "/v1/me", bearer(idToken)).want(http.StatusOK)
-		require.Equal(t, []any{"agent:ci", "agent", "oidc"}, []any{me.at("principal"), me.at("role"), me.at("via")})
+		require.Equal(t, []any{"agent:oidc:ci", "agent", "oidc"}, []any{me.at("principal"), me.at("role"), me.at("via")})
 		run := a.post(t, "/v1/runs", `{"input":1}`, bearer(idToken)).want(http.StatusAccepted).textAt("run_id")
 		a.post(t, "/v1/runs/"+run+"/cancel", `{}`, bearer(idToken)).want(http.StatusOK)
 		path := "/v1/runs/" + run + "/stream"
@@ -181,7 +213,7 @@ func testIssuer(t *testing.T, store runs.Store, contract *contract) {
 		tokenID := a.get(t, "/v1/me", bearer(before)).want(http.StatusOK).textAt("token_id")
 		require.Equal(t, tokenID, a.get(t, "/v1/me", browser).want(http.StatusOK).at("token_id"), "one identity, however it is shown")
 		shown := a.get(t, "/v1/tokens/"+tokenID, admin).want(http.StatusOK)
-		require.Equal(t, []any{"oidc", "user:mara"}, []any{shown.at("created_by"), shown.at("principal")})
+		require.Equal(t, []any{"oidc", "user:oidc:mara"}, []any{shown.at("created_by"), shown.at("principal")})
 		a.post(t, "/v1/tokens/"+tokenID+"/rotate", `{}`, admin).refused(api.CodeTokenStateConflict)
 		stale := a.ticket(t, "/v1/stream", bearer(before))
 		a.do(t, http.MethodDelete, "/v1/tokens/"+tokenID, "", admin).want(http.StatusNoContent)

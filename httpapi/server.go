@@ -165,7 +165,10 @@ func New(options Options) *Server {
 	draining, drain := context.WithCancel(context.Background())
 	held := heldStore{store: options.Store, sealer: options.Sealer}
 	if options.Webhooks != nil {
-		held.checkCallback = options.Webhooks.Manager.CheckURL
+		held.checkCallback = options.Webhooks.CheckCallback
+		if held.checkCallback == nil {
+			held.checkCallback = options.Webhooks.Manager.CheckURL
+		}
 	}
 	if options.Backlogs != nil {
 		held.backlog = wire.NewBacklog(options.Limits.Quota, options.Backlogs, time.Now) //nolint:forbidigo // how old a count is goes by the clock of this process

@@ -15,6 +15,8 @@ import (
 // Webhooks is what the routes of webhooks need.
 type Webhooks struct {
 	Manager *webhooks.Manager
+	// CheckCallback returns why a request's callback must not name a URL; the Manager's check when nil.
+	CheckCallback func(url string) error
 	// Changed is called after each change, before it is answered: from then on decisions owe what the
 	// webhooks of now want.
 	Changed func(ctx context.Context) error

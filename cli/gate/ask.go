@@ -30,7 +30,7 @@ type Ask struct {
 	Sensitive bool          `help:"Nobody but this command sees the answer. The service must have a key for that."`
 	Timeout   time.Duration `placeholder:"DURATION" help:"How long there is to answer; without it, as long as it takes."`
 	Default   *string       `placeholder:"VALUE" help:"What to print when the time has run out, instead of failing."`
-	Key       *string       `placeholder:"KEY" help:"Names this question on the service. Calling again with the same key takes up the same question, and prints the same answer."`
+	Key       *string       `placeholder:"KEY" help:"Names this question on the service. Calling again with the same key takes up the same question until its answer was printed; then it asks again."`
 	Question  string        `arg:"" help:"The question."`
 }
 
@@ -55,13 +55,13 @@ func (c *Ask) Run(ctx context.Context, terminal *console.Console) error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	ids := newGateIDs("ask", "question", c.Session, keyOf(c.Key))
 	input := askInput{Question: c.Question, Options: c.Option, Multi: c.Multi, Free: c.Free || len(c.Option) == 0, Sensitive: c.Sensitive}
 	return c.Call(func(opened *client.Client) error {
 		a := &asking{command: c, input: input, gate: newGate(opened, terminal, settings{
-			connection: c.Connection, noun: "ask", key: c.Key, lease: askLease, timeout: c.Timeout, ids: ids, input: input,
+			connection: c.Connection, noun: "ask", key: c.Key, session: c.Session, lease: askLease, timeout: c.Timeout, input: input,
 		})}
-		a.requestID = ids.request
+		a.named = func(suffix string) { a.requestID = "question-" + suffix }
+		a.spent = over
 		a.suspension = func(afterMs *int64) *api.Suspension { return a.asks(a.requestID, afterMs, nil) }
 		return a.run(ctx)
 	})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -24,7 +25,7 @@ type Exec struct {
 	Session          string        `name:"session-id" aliases:"session" placeholder:"ID" help:"The session that it belongs to, one run at a time (default: one of its own)."`
 	Reason           string        `placeholder:"TEXT" help:"Why it should run, for the person who decides."`
 	Timeout          time.Duration `placeholder:"DURATION" help:"How long there is to decide; without it, as long as it takes."`
-	Key              *string       `placeholder:"KEY" help:"Names this request on the service. Calling again with the same key takes up the same request, and never runs the command a second time."`
+	Key              *string       `placeholder:"KEY" help:"Names this request on the service. The same command again with the same key takes up the same request, and never runs a second time."`
 	Rerun            bool          `help:"With --key: run the command although an earlier call started it and how that ended is not known."`
 	Lease            time.Duration `default:"10s" placeholder:"DURATION" help:"How long after this process was last heard of another call with the same key may take over (default ${default})."`
 	Env              []string      `name:"env" sep:"none" placeholder:"NAME[=VALUE]" help:"A variable that the command gets and that the person who decides sees and may change; without =VALUE as it is here. Repeatable."`
@@ -47,6 +48,10 @@ type callInput struct {
 	Cwd     string   `json:"cwd"`
 	// Env has the variables that were named.
 	Env map[string]string `json:"env,omitempty"`
+	// Resolved is what the command means on this machine. An edit cannot change it.
+	Resolved *resolved `json:"resolved,omitempty"`
+	// Variables are set here, are not named by --env, and change which program or library runs.
+	Variables map[string]string `json:"variables,omitempty"`
 }
 
 // callInputSchema is what an edited input must fit. Argv wins over command; a
@@ -57,7 +62,9 @@ const callInputSchema = `{
 		"command": {"type": "string", "minLength": 1, "description": "the command line; when only this is edited, /bin/sh runs it"},
 		"argv": {"type": "array", "items": {"type": "string"}, "minItems": 1, "description": "the program and its arguments; wins over command when edited"},
 		"cwd": {"type": "string", "minLength": 1, "description": "the directory to run it in"},
-		"env": {"type": "object", "additionalProperties": {"type": "string"}, "description": "variables that it gets besides the environment of the caller"}
+		"env": {"type": "object", "additionalProperties": {"type": "string"}, "description": "variables that it gets besides the environment of the caller"},
+		"resolved": {"type": "object", "description": "the files that the command runs, as they were when it was asked about; not to be changed"},
+		"variables": {"type": "object", "description": "variables of the caller that change which program runs; not to be changed"}
 	},
 	"anyOf": [{"required": ["argv"]}, {"required": ["command"]}],
 	"additionalProperties": false
@@ -76,19 +83,19 @@ func (c *Exec) Run(ctx context.Context, terminal *console.Console) error {
 	if err != nil {
 		return fmt.Errorf("encode the command: %w", err)
 	}
-	ids := newGateIDs("exec", "approval", c.Session, keyOf(c.Key))
 	request := api.ApprovalRequest{
-		ID: ids.request, ToolCallID: ids.request, ToolName: "exec", Input: shown,
+		ToolName: "exec", Input: shown,
 		Scope: "command", Reason: c.Reason, InputSchema: api.JSON(callInputSchema), ExcludeRequester: c.ExcludeRequester,
 	}
 	return c.Call(func(opened *client.Client) error {
 		e := &execution{rerun: c.Rerun, asked: request, gate: newGate(opened, terminal, settings{
-			connection: c.Connection, noun: "exec", key: c.Key, lease: c.Lease, timeout: c.Timeout, ids: ids, input: input,
+			connection: c.Connection, noun: "exec", key: c.Key, session: c.Session, lease: c.Lease, timeout: c.Timeout, input: input,
 		})}
+		e.named = func(suffix string) { e.asked.ID, e.asked.ToolCallID = "approval-"+suffix, "approval-"+suffix }
 		e.suspension = func(afterMs *int64) *api.Suspension {
-			request := request
+			request := e.asked
 			request.ExpiresAfterMs = afterMs
-			return &api.Suspension{SuspensionID: ids.request, Approvals: []api.ApprovalRequest{request}, Hold: true}
+			return &api.Suspension{SuspensionID: request.ID, Approvals: []api.ApprovalRequest{request}, Hold: true}
 		}
 		return e.run(ctx, sameExec{input, c.Session, c.ExcludeRequester})
 	})
@@ -136,6 +143,9 @@ func (c *Exec) input() (callInput, error) {
 		}
 	}
 	cwd, err := os.Getwd()
+	if err == nil {
+		cwd, err = filepath.EvalSymlinks(cwd)
+	}
 	if err != nil {
 		return callInput{}, fmt.Errorf("find the working directory: %w", err)
 	}
@@ -143,7 +153,13 @@ func (c *Exec) input() (callInput, error) {
 	if err != nil {
 		return callInput{}, err
 	}
-	return callInput{Command: console.QuoteLine(argv), Argv: argv, Cwd: cwd, Env: env}, nil
+	means, err := resolve(argv, cwd)
+	if err != nil {
+		return callInput{}, console.Failed(startCode(err), "nothing was asked: the command could not be started: %w", err)
+	}
+	return callInput{
+		Command: console.QuoteLine(argv), Argv: argv, Cwd: cwd, Env: env, Resolved: &means, Variables: loadingVariables(env),
+	}, nil
 }
 
 // env returns the variables that --env names.

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"os"
 	"os/exec"
+	"reflect"
 	"slices"
 	"strings"
 	"sync"
@@ -165,21 +166,14 @@ func (e *execution) callOff(ctx context.Context, fence string, record startRecor
 
 // carryOut runs the command, keeps the lease meanwhile, and records the end.
 func (e *execution) carryOut(ctx context.Context, plan plan, keeper *keeper) error {
-	command := exec.Command(plan.argv[0], plan.argv[1:]...)
-	command.Dir = plan.cwd
-	// What is approved must not approve the next thing with the token of whoever started it.
-	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, console.TokenVariable+"=") })
-	for _, name := range slices.Sorted(maps.Keys(plan.env)) {
-		command.Env = append(command.Env, name+"="+plan.env[name])
-	}
-	command.Stdin, command.Stdout, command.Stderr = e.terminal.Stdin, e.terminal.Stdout, e.terminal.Stderr
 	report := execReport{Outcome: outcomeExited, Argv: plan.argv, Cwd: plan.cwd, Edited: plan.edited}
-
-	if err := command.Start(); err != nil {
-		report.Outcome, report.Reason, report.ExitCode = outcomeNotStarted, err.Error(), console.ExitCannotRun
-		if errors.Is(err, exec.ErrNotFound) || errors.Is(err, fs.ErrNotExist) {
-			report.ExitCode = console.ExitNotFound
-		}
+	command, err := bind(plan)
+	if err == nil {
+		defer command.release()
+		err = e.launch(command.Cmd, plan)
+	}
+	if err != nil {
+		report.Outcome, report.Reason, report.ExitCode = outcomeNotStarted, err.Error(), startCode(err)
 	} else {
 		send := func(received os.Signal) { _ = command.Process.Signal(received) } // it may have ended by itself
 		e.forward(ctx, send)
@@ -197,6 +191,32 @@ func (e *execution) carryOut(ctx context.Context, plan plan, keeper *keeper) err
 	defer cancel(nil)
 	e.relay.direct(func(received os.Signal) { cancel(console.SignalError{Signal: received}) })
 	return e.recordEnd(recording, keeper, report)
+}
+
+// launch starts a command with the streams of this process.
+func (e *execution) launch(command *exec.Cmd, plan plan) error {
+	// What is approved must not approve the next thing with the token of whoever started it.
+	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, console.TokenVariable+"=") })
+	for _, name := range slices.Sorted(maps.Keys(plan.env)) {
+		command.Env = append(command.Env, name+"="+plan.env[name])
+	}
+	command.Stdin, command.Stdout, command.Stderr = e.terminal.Stdin, e.terminal.Stdout, e.terminal.Stderr
+	if plan.sameCwd {
+		command.Env = append(command.Env, "PWD="+plan.cwd)
+	}
+	return command.Start()
+}
+
+// startCode returns the exit code of a command that could not be started.
+func startCode(err error) int {
+	var changed *changedError
+	switch {
+	case errors.As(err, &changed):
+		return console.ExitForeign
+	case errors.Is(err, exec.ErrNotFound), errors.Is(err, fs.ErrNotExist):
+		return console.ExitNotFound
+	}
+	return console.ExitCannotRun
 }
 
 // forward sends signals to the command from now on, and the one that arrived while the
@@ -229,6 +249,10 @@ type plan struct {
 	cwd    string
 	env    map[string]string
 	edited bool
+	// bound is what the command meant when it was approved, nil where an edit made it another one.
+	bound *resolved
+	// sameCwd says that the directory was not edited.
+	sameCwd bool
 }
 
 func (p plan) line() string { return console.QuoteLine(p.argv) }
@@ -240,22 +264,28 @@ func planOf(settled api.SettledApproval) (plan, error) {
 	if err := json.Unmarshal(settled.Request.Input, &shown); err != nil || len(shown.Argv) == 0 {
 		return plan{}, fmt.Errorf("request %s does not hold a command", settled.Request.ID)
 	}
-	approved := plan{argv: shown.Argv, cwd: shown.Cwd, env: shown.Env}
+	approved := plan{argv: shown.Argv, cwd: shown.Cwd, env: shown.Env, bound: shown.Resolved, sameCwd: true}
 	if settled.Resolution.UpdatedInput == nil {
 		return approved, nil
 	}
 	if err := json.Unmarshal(settled.Resolution.UpdatedInput, &updated); err != nil {
 		return plan{}, fmt.Errorf("the edited input of request %s does not hold a command: %w", settled.Request.ID, err)
 	}
+	if updated.Resolved != nil && !reflect.DeepEqual(updated.Resolved, shown.Resolved) || updated.Variables != nil && !maps.Equal(updated.Variables, shown.Variables) {
+		return plan{}, fmt.Errorf("the edited input of request %s changes resolved or variables, which say what is on this machine", settled.Request.ID)
+	}
 	line := strings.TrimSpace(updated.Command)
 	switch {
 	case len(updated.Argv) > 0 && !slices.Equal(updated.Argv, shown.Argv):
 		approved.argv, approved.edited = updated.Argv, true
+		approved.bound = approved.bound.withArgv(shown.Argv, updated.Argv)
 	case line != "" && line != strings.TrimSpace(shown.Command):
 		approved.argv, approved.edited = []string{"/bin/sh", "-c", updated.Command}, true
+		approved.bound = nil
 	}
 	if updated.Cwd != "" && updated.Cwd != shown.Cwd {
 		approved.cwd, approved.edited = updated.Cwd, true
+		approved.bound, approved.sameCwd = nil, false
 	}
 	if updated.Env != nil && !maps.Equal(updated.Env, shown.Env) {
 		approved.env, approved.edited = updated.Env, true

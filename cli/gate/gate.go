@@ -5,14 +5,10 @@
 package gate
 
 import (
-	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -21,8 +17,6 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/runs"
-	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
@@ -39,6 +33,12 @@ type gate struct {
 	noun     string
 	key      string // empty when the caller gave none
 	params   client.CreateRunParams
+	session  string // empty when the caller gave none
+	// named is told the end of the ids of the requests, whenever the run is named.
+	named func(suffix string)
+	// spent reports whether a run that the key stands for has done its work, so that the same call asks
+	// anew; nil for never.
+	spent    func(*api.RunView) bool
 	lease    time.Duration
 	timeout  time.Duration
 	deadline time.Time
@@ -63,7 +63,7 @@ type settings struct {
 	noun           string  // what the run is for: "exec" or "ask"
 	key            *string // nil when the caller gave none
 	lease, timeout time.Duration
-	ids            gateIDs
+	session        string // empty when the caller gave none
 	input          any
 }
 
@@ -71,37 +71,12 @@ type settings struct {
 func newGate(opened *client.Client, terminal *console.Console, given settings) gate {
 	return gate{
 		Connection: given.connection, Client: opened, terminal: terminal,
-		noun: given.noun, key: keyOf(given.key), lease: given.lease, timeout: given.timeout,
+		noun: given.noun, key: keyOf(given.key), session: given.session, lease: given.lease, timeout: given.timeout,
 		params: client.CreateRunParams{
-			SessionID: given.ids.session, RunID: given.ids.run, Input: given.input, AgentID: "holdpoint-" + given.noun,
+			Input: given.input, AgentID: "holdpoint-" + given.noun,
 			SourcePlugin: "holdpoint", SourceKind: given.noun, ActorID: given.connection.ActorName(),
 		},
 	}
-}
-
-// gateIDs are the identifiers of a gate's run. Without a key they are new ones.
-type gateIDs struct{ session, run, request string }
-
-// newGateIDs derives the ids. A key stands for one run of its noun on the service,
-// whoever gives it.
-func newGateIDs(noun, requestNoun, session, key string) gateIDs {
-	suffix := strings.TrimPrefix(runs.NewID(noun), noun+"_")
-	if key != "" {
-		sum := sha256.Sum256([]byte(noun + "\x00" + key))
-		suffix = hex.EncodeToString(sum[:16])
-	}
-	run := noun + "-" + suffix
-	return gateIDs{
-		session: cmp.Or(session, run),
-		run:     run,
-		request: requestNoun + "-" + suffix[len(suffix)-10:],
-	}
-}
-
-// identity is how a later call with the same key knows whether it is the same one.
-type identity struct {
-	MadeBy string `json:"made_by"`
-	Digest string `json:"digest"`
 }
 
 // wait makes or finds the run and drives it. It returns the run when it is over, and nil
@@ -131,39 +106,6 @@ func (g *gate) wait(ctx, waiting context.Context, same any, act actFunc) (*api.R
 // actFunc acts on a claim of the run that carries a decision. While it is not done, the
 // run is driven on.
 type actFunc func(ctx context.Context, claim *api.Claim) (done bool, err error)
-
-// open makes the run, or finds the one that the key stands for; calls with one key must agree on
-// same. A run that it makes is held and waits from its first moment, and then the claim is
-// returned too: while it is held, nobody else can claim it.
-func (g *gate) open(ctx context.Context, same any) (*api.RunView, *api.Claim, error) {
-	digest, err := document.Digest(same)
-	if err != nil {
-		return nil, nil, err
-	}
-	mine := identity{MadeBy: "holdpoint " + g.noun, Digest: digest}
-	g.params.Metadata = mine
-	created, err := g.create(ctx)
-	switch {
-	case err == nil && created.Claim == nil:
-		return &created.RunView, nil, nil
-	case err == nil:
-		g.raised.Store(true)
-		return &created.RunView, created.Claim, nil
-	case !errors.Is(err, client.ErrIDConflict):
-		return nil, nil, err
-	}
-	// What of the call decides nothing, like its deadline, may differ from the first
-	// time: the first request stands.
-	found, err := g.GetRun(ctx, g.params.RunID)
-	if err != nil {
-		return nil, nil, err
-	}
-	var theirs identity
-	if json.Unmarshal(found.Metadata, &theirs) != nil || theirs != mine {
-		return nil, nil, fmt.Errorf("the key %q was used for something else: run %s; nothing was done", g.key, found.RunID)
-	}
-	return found, nil, nil
-}
 
 // create makes the run, held and waiting. While the session has other runs, one with a key queues
 // behind them and asks when it is its turn. One without a key waits beside the queue: should this

@@ -33,6 +33,7 @@ func TestPlanOf(t *testing.T) {
 			}
 			got, err := planOf(settled)
 			require.NoError(t, err)
+			test.want.sameCwd = test.want.cwd == "/w"
 			require.Equal(t, test.want, got)
 		})
 	}
@@ -80,17 +81,33 @@ func TestDecisionOn(t *testing.T) {
 	}
 }
 
-func TestGateIDs(t *testing.T) {
+func TestNamesOfRuns(t *testing.T) {
 	t.Parallel()
-	a, b := newGateIDs("exec", "approval", "", "key"), newGateIDs("exec", "approval", "", "key")
-	require.Equal(t, a, b, "a key always stands for the same run")
-	require.NotEqual(t, a, newGateIDs("exec", "approval", "", "other"))
-	require.NotEqual(t, a.run, newGateIDs("ask", "question", "", "key").run, "exec and ask share no keys")
-	one, other := newGateIDs("exec", "approval", "", ""), newGateIDs("exec", "approval", "", "")
-	require.NotEqual(t, one, other, "without a key every call is one of its own")
-	for _, id := range []string{a.session, a.run, a.request, newGateIDs("ask", "question", "", "").run} {
+	ids := func(noun, session, key string, of call, generation int) []string {
+		g := &gate{noun: noun, session: session, key: key}
+		var request string
+		g.named = func(suffix string) { request = "approval-" + suffix }
+		g.name(of, generation)
+		return []string{g.params.SessionID, g.params.RunID, request}
+	}
+	mine := call{principal: "agent:ada", digest: "sha256:1"}
+	a := ids("exec", "", "key", mine, 0)
+	require.Equal(t, a, ids("exec", "", "key", mine, 0), "a key always stands for the same run")
+	for why, other := range map[string][]string{
+		"another key":                             ids("exec", "", "other", mine, 0),
+		"exec and ask share no keys":              ids("ask", "", "key", mine, 0),
+		"another principal":                       ids("exec", "", "key", call{"agent:bert", mine.digest}, 0),
+		"another command":                         ids("exec", "", "key", call{mine.principal, "sha256:2"}, 0),
+		"after the first was spent":               ids("exec", "", "key", mine, 1),
+		"without a key every call is one its own": ids("exec", "", "", mine, 0),
+	} {
+		require.NotEqual(t, a[1], other[1], why)
+		require.NotEqual(t, a[2], other[2], why)
+	}
+	require.NotEqual(t, ids("exec", "", "", mine, 0), ids("exec", "", "", mine, 0))
+	for _, id := range a {
 		require.True(t, refusal.ValidID(id), id)
 	}
-	require.Equal(t, "s", newGateIDs("exec", "approval", "s", "key").session)
+	require.Equal(t, "s", ids("exec", "s", "key", mine, 0)[0])
 	require.True(t, refusal.ValidID(workerID("exec")))
 }

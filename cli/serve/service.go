@@ -30,7 +30,8 @@ type service struct {
 	// What the flags and the files that they name say.
 	review     func(context.Context, api.JSON) error // nil without --review-hook
 	files      *certificates                         // nil without --tls-cert
-	guard      egress.Guard
+	guard      egress.Guard                          // of webhooks
+	callbacks  egress.Guard
 	secretKeys *sealing.Keys  // nil without any
 	issuer     *oidc.Provider // nil without --oidc-issuer
 	logLevel   *slog.LevelVar
@@ -104,6 +105,10 @@ func (c *Command) configure(terminal *console.Console) (*service, error) {
 	}
 	if s.guard.Allow, err = egress.ParseAllow(c.WebhookAllow); err != nil {
 		return nil, console.Usage("--webhook-allow: %w", err)
+	}
+	s.callbacks.Flag = "--callback-allow"
+	if s.callbacks.Allow, err = egress.ParseAllow(c.CallbackAllow); err != nil {
+		return nil, console.Usage("--callback-allow: %w", err)
 	}
 	if s.secretKeys, err = database.ServiceKeys(terminal, c.SecretKeyFile); err != nil {
 		return nil, err

@@ -19,12 +19,12 @@ func (s *service) webhooks() (*deliver.Deliverer, *httpapi.Webhooks) {
 		Store: s.store, CheckURL: s.guard.CheckURL, NewID: runs.NewID, NowMs: nowMs, Sealer: s.sealer(),
 	})
 	deliverer := deliver.New(s.store, deliver.Options{
-		Manager: manager, Client: egress.New(egress.Options{Guard: s.guard}), Logger: s.logger,
+		Manager: manager, Client: egress.New(egress.Options{Guard: s.guard}), CallbackClient: egress.New(egress.Options{Guard: s.callbacks}), Logger: s.logger,
 		ExternalURL: strings.TrimRight(s.ExternalURL, "/"), Observe: s.admin.delivered(),
 		Callbacks: deliver.Callbacks{Sealer: s.sealer(), Sign: s.signatures.Sign, Issuer: httpapi.GrantIssuer(s.ExternalURL)},
 	})
 	return deliverer, &httpapi.Webhooks{
-		Manager: manager,
+		Manager: manager, CheckCallback: s.callbacks.CheckURL,
 		Changed: func(ctx context.Context) error {
 			deliverer.Wake()
 			return s.store.RefreshWebhooks(ctx)

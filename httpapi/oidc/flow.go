@@ -33,7 +33,9 @@ const (
 
 // The cookie that holds a flow in the browser that began it.
 const (
-	secureFlowCookie   = "__Secure-holdpoint-oidc"
+	// The browser takes this one from the host itself alone, so another host of the domain cannot plant
+	// it: a person would be signed in as whoever began the flow.
+	secureFlowCookie   = "__Host-holdpoint-oidc"
 	loopbackFlowCookie = "holdpoint-oidc"
 	flowCookiePath     = "/v1/oidc"
 	flowLifetime       = 10 * time.Minute
@@ -122,7 +124,7 @@ func (p *Provider) Callback(w http.ResponseWriter, r *http.Request) (who *auth.A
 		return nil, "", err
 	case !same(c.Nonce, f.nonce):
 		return nil, "", failed("the ID token of the issuer %s is of another sign-in", p.Name())
-	case c.authorizedParty != "" && c.authorizedParty != p.options.ClientID:
+	case c.foreign(p.options.ClientID):
 		return nil, "", failed("the ID token of the issuer %s was made for another program", p.Name())
 	}
 	who, err = p.identify(r.Context(), c)
@@ -166,7 +168,7 @@ func (p *Provider) setFlow(w http.ResponseWriter, r *http.Request, value string,
 		HttpOnly: true, Secure: p.secure(r), SameSite: http.SameSiteLaxMode,
 	}
 	if cookie.Secure {
-		cookie.Name = secureFlowCookie
+		cookie.Name, cookie.Path = secureFlowCookie, "/"
 	}
 	http.SetCookie(w, cookie)
 }

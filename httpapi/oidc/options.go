@@ -93,8 +93,8 @@ func (p *Provider) assertion(c *claims) (*auth.Assertion, error) {
 	if role == api.RoleAgent {
 		kind = "agent:"
 	}
-	principal := kind + subjectName(c.Subject)
-	if !auth.ValidPrincipal(principal) {
+	principal := kind + subjectPrefix + subjectName(c.Subject)
+	if c.Subject == "" || !auth.ValidPrincipal(principal) {
 		return nil, errors.New("the subject is empty or too long")
 	}
 	return &auth.Assertion{
@@ -102,6 +102,10 @@ func (p *Provider) assertion(c *claims) (*auth.Assertion, error) {
 		IssuedAtMs: c.IssuedAt.UnixMilli(), ExpiresAtMs: c.Expiry.UnixMilli(),
 	}, nil
 }
+
+// subjectPrefix keeps the subjects of an issuer apart from the names of tokens, and from the local user
+// of a service that asks for no credential: whoever can choose a subject is none of these.
+const subjectPrefix = "oidc:"
 
 // subjectName returns a subject in the alphabet of principals: every other byte, and a colon, is a
 // colon and two hexadecimal digits. So no two subjects have one name.

@@ -197,19 +197,15 @@ func (k *keySet) VerifySignature(ctx context.Context, jwt string) ([]byte, error
 	return payload, err
 }
 
-// claims are those of an ID token that was verified.
-type claims struct {
-	*oidc.IDToken
-	groups          []string
-	authorizedParty string
-}
-
-// verify checks the signature, issuer, audience and time of an ID token. Errors: invalid_token,
+// verify checks the kind, signature, issuer, audience and time of an ID token. Errors: invalid_token,
 // issuer_unavailable.
 func (p *Provider) verify(ctx context.Context, raw string) (*claims, error) {
 	known, err := p.discover(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if err := checkHeader(raw); err != nil {
+		return nil, p.refused(ctx, err)
 	}
 	var unread error
 	token, err := known.verifier.Verify(context.WithValue(ctx, unreadKeysKey{}, &unread), raw)
@@ -219,24 +215,9 @@ func (p *Provider) verify(ctx context.Context, raw string) (*claims, error) {
 	case err != nil:
 		return nil, p.refused(ctx, err)
 	}
-	c := &claims{IDToken: token}
-	var more struct {
-		Groups any    `json:"groups"`
-		Party  string `json:"azp"`
-	}
-	if err := token.Claims(&more); err != nil {
+	c, err := claimsOf(token, p.options.Now())
+	if err != nil {
 		return nil, p.refused(ctx, err)
-	}
-	c.authorizedParty = more.Party
-	switch groups := more.Groups.(type) {
-	case string:
-		c.groups = []string{groups}
-	case []any:
-		for _, group := range groups {
-			if name, ok := group.(string); ok {
-				c.groups = append(c.groups, name)
-			}
-		}
 	}
 	return c, nil
 }
@@ -252,8 +233,11 @@ func (p *Provider) refused(ctx context.Context, reason error) error {
 // groups has a role; issuer_unavailable.
 func (p *Provider) Identify(ctx context.Context, raw string) (*auth.Assertion, error) {
 	c, err := p.verify(ctx, raw)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
+	case c.foreign(p.options.ClientID):
+		return nil, p.refused(ctx, errors.New("the token was made for another program"))
 	}
 	return p.identify(ctx, c)
 }

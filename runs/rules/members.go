@@ -125,6 +125,7 @@ func (r *Rule) otherMember(call *Call) string {
 		_, exactly := r.Match.Params[member]
 		switch {
 		case exactly, !named[name] && saysNothing(call.members[member]):
+		case r.ToolName == execTool && member == execResolved && !named[name]:
 		case named[name], contextNames[name],
 			ofCommand && !idleNames[name] && !call.sameCommand(member, r),
 			ofPath && pathNames[name]:
@@ -136,6 +137,13 @@ func (r *Rule) otherMember(call *Call) string {
 	}
 	return ""
 }
+
+// The member of the tool of holdpoint exec that says what its command means on the machine. It changes
+// nothing: exec compares it before the start.
+const (
+	execTool     = "exec"
+	execResolved = "resolved"
+)
 
 func saysNothing(value api.JSON) bool {
 	switch string(value) {

@@ -113,7 +113,7 @@ func TestFanOutOfAKilledService(t *testing.T) {
 		callback := newKiller(t)
 		service := &replica{plan: t.TempDir() + "/plan"}
 		service.Process = rig.Start(t, rig.Options{
-			Program: rig.Program(t, "failpoints"), Database: database, Args: []string{"--webhook-allow", "127.0.0.0/8"},
+			Program: rig.Program(t, "failpoints"), Database: database, Args: []string{"--webhook-allow", "127.0.0.0/8", "--callback-allow", "127.0.0.0/8"},
 			Env: []string{failpoint.Variable + "=" + service.plan, "HOLDPOINT_SECRET_KEY=AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="},
 		})
 		ctx := rig.Soon(t)
@@ -185,7 +185,7 @@ func TestDeadLettersOfAKilledServiceAreNotDoubled(t *testing.T) {
 		gone := newKiller(t)
 		gone.status = http.StatusGone
 		service := rig.Start(t, rig.Options{
-			Database: database, Args: []string{"--webhook-allow", "127.0.0.0/8"},
+			Database: database, Args: []string{"--webhook-allow", "127.0.0.0/8", "--callback-allow", "127.0.0.0/8"},
 			Env: []string{"HOLDPOINT_SECRET_KEY=AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="},
 		})
 		ctx := rig.Soon(t)

@@ -46,7 +46,7 @@ func TestDeliveryOfAKilledServiceIsMadeAgain(t *testing.T) {
 		t.Cleanup(endpoint.Close)
 		t.Cleanup(func() { close(release) })
 		service := rig.Start(t, rig.Options{
-			Database: database, Args: []string{"--webhook-allow", "127.0.0.0/8"},
+			Database: database, Args: []string{"--webhook-allow", "127.0.0.0/8", "--callback-allow", "127.0.0.0/8"},
 			Env: []string{"HOLDPOINT_SECRET_KEY=AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="},
 		})
 		ctx := rig.Soon(t)

@@ -41,6 +41,6 @@ func (f *flows) issuer(t *testing.T) {
 	item.status("Allowed by you")
 	view, err := chief.GetRequest(t.Context(), run.PendingApprovals[0].Handle)
 	require.NoError(t, err)
-	require.Equal(t, "user:mara", view.Resolution.ResolvedBy)
+	require.Equal(t, "user:oidc:mara", view.Resolution.ResolvedBy)
 	require.Equal(t, api.OutcomeAllowed, view.Resolution.Outcome)
 }

@@ -43,7 +43,7 @@ func (f *flows) webhooks(t *testing.T) {
 	}))
 	t.Cleanup(endpoint.Close)
 	service := rig.Start(t, rig.Options{
-		Database: "sqlite:" + filepath.Join(t.TempDir(), "holdpoint.db"), Args: []string{"--webhook-allow", "127.0.0.0/8"},
+		Database: "sqlite:" + filepath.Join(t.TempDir(), "holdpoint.db"), Args: []string{"--webhook-allow", "127.0.0.0/8", "--callback-allow", "127.0.0.0/8"},
 		Env: []string{"HOLDPOINT_SECRET_KEY=AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="},
 	})
 	root, err := service.ConnectPatiently().CreateToken(t.Context(), api.CreateTokenBody{Name: "root", Role: api.RoleAdmin})

@@ -128,7 +128,7 @@ func (d *Deliverer) postCallback(ctx context.Context, given *api.Callback, m *me
 	}
 	header := m.header(nowMs/1000, signature)
 	header.Set("Authorization", "Bearer "+given.Token)
-	answer, err := d.options.Client.Post(ctx, given.URL, header, m.body)
+	answer, err := d.options.CallbackClient.Post(ctx, given.URL, header, m.body)
 	if err == nil {
 		failpoint.Hit("webhooks.called_back")
 	}

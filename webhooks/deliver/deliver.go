@@ -43,6 +43,8 @@ type Store interface {
 type Options struct {
 	Manager *webhooks.Manager
 	Client  *egress.Client
+	// CallbackClient posts the callbacks of requests, which agents name; Client when nil.
+	CallbackClient *egress.Client
 	// ExternalURL is where the service is reached, without a slash at the end; links are without it
 	// when it is empty.
 	ExternalURL string
@@ -68,6 +70,7 @@ type Deliverer struct {
 // New returns a deliverer that has not started.
 func New(store Store, options Options) *Deliverer {
 	options.Logger = cmp.Or(options.Logger, slog.Default())
+	options.CallbackClient = cmp.Or(options.CallbackClient, options.Client)
 	if options.Observe == nil {
 		options.Observe = func(Outcome, time.Duration) {}
 	}

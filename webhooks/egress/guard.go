@@ -1,10 +1,13 @@
 package egress
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -16,14 +19,46 @@ import (
 type Guard struct {
 	// Allow are ranges that may be called though they are not public, also without TLS.
 	Allow []netip.Prefix
+	// Flag is the flag that sets Allow, for what is told to callers; --webhook-allow when empty.
+	Flag string
+	// Own returns the addresses of this machine, which are refused like those that are not public: what
+	// listens on all of them expects no caller from within. Those of the network interfaces when nil.
+	Own func() []netip.Addr
+}
+
+func (g *Guard) flag() string { return cmp.Or(g.Flag, "--webhook-allow") }
+
+// own reports whether an address is one of this machine.
+func (g *Guard) own(address netip.Addr) bool {
+	addresses := g.Own
+	if addresses == nil {
+		addresses = ownAddresses
+	}
+	return slices.Contains(addresses(), address)
+}
+
+// ownAddresses returns the addresses of the network interfaces.
+func ownAddresses() []netip.Addr {
+	found, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil
+	}
+	var addresses []netip.Addr
+	for _, one := range found {
+		if network, ok := one.(*net.IPNet); ok {
+			if address, ok := netip.AddrFromSlice(network.IP); ok {
+				addresses = append(addresses, address.Unmap())
+			}
+		}
+	}
+	return addresses
 }
 
 // ErrRefused is wrapped by the error of a call to an address that the guard does not allow.
-var ErrRefused = errors.New("the address is not public, and --webhook-allow does not name it")
+var ErrRefused = errors.New("the address is not public or is of this machine, and no allowed range names it")
 
-// ErrPlain is wrapped by the error of a call without TLS to an address that --webhook-allow does not
-// name.
-var ErrPlain = errors.New("http is for addresses that --webhook-allow names; use https")
+// ErrPlain is wrapped by the error of a call without TLS to an address that no allowed range names.
+var ErrPlain = errors.New("http is for addresses that an allowed range names; use https")
 
 // ParseAllow reads ranges such as 10.0.0.0/8 or fd00::/8, and single addresses.
 func ParseAllow(ranges []string) ([]netip.Prefix, error) {
@@ -97,7 +132,7 @@ func (g *Guard) Check(address netip.Addr, plain bool) error {
 	if plain {
 		return fmt.Errorf("%s: %w", address, ErrPlain)
 	}
-	if !public(inside(address)) {
+	if end := inside(address); !public(end) || g.own(end) {
 		return fmt.Errorf("%s: %w", address, ErrRefused)
 	}
 	return nil
@@ -128,7 +163,7 @@ func (g *Guard) CheckURL(text string) error {
 	case parsed.Scheme != "https" && parsed.Scheme != "http":
 		return errors.New("must begin with https://")
 	case parsed.Scheme == "http" && len(g.Allow) == 0:
-		return errors.New("must begin with https://: http is for addresses that --webhook-allow names")
+		return fmt.Errorf("must begin with https://: http is for addresses that %s names", g.flag())
 	case parsed.User != nil:
 		return errors.New("must not have a user or a password in it")
 	case parsed.Fragment != "":
@@ -138,7 +173,7 @@ func (g *Guard) CheckURL(text string) error {
 	}
 	if address, err := netip.ParseAddr(parsed.Hostname()); err == nil {
 		if g.Check(address, parsed.Scheme == "http") != nil {
-			return errors.New("must not name an address that is not public: --webhook-allow does not name it")
+			return fmt.Errorf("must not name an address that is not public: %s does not name it", g.flag())
 		}
 	}
 	return nil

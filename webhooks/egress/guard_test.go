@@ -67,3 +67,18 @@ func TestURLsThatNobodyShouldCallAreRefusedWhenTheyAreGiven(t *testing.T) {
 	require.NoError(t, local.CheckURL("http://127.0.0.1:9/x"))
 	require.Error(t, local.CheckURL("http://10.0.0.1/"))
 }
+
+// A public address of the machine itself is refused, in whatever form it is written, unless a range names
+// it: what listens on all addresses expects no caller from within.
+func TestOwnAddressesAreRefused(t *testing.T) {
+	t.Parallel()
+	own := netip.MustParseAddr("93.184.216.34")
+	guard := Guard{Own: func() []netip.Addr { return []netip.Addr{own} }}
+	for _, text := range []string{"93.184.216.34", "::ffff:93.184.216.34", "64:ff9b::5db8:d822", "2002:5db8:d822::"} {
+		require.ErrorIs(t, guard.Check(netip.MustParseAddr(text), false), ErrRefused, text)
+	}
+	require.NoError(t, guard.Check(netip.MustParseAddr("93.184.216.35"), false))
+	require.Error(t, guard.CheckURL("https://93.184.216.34/hook"))
+	guard.Allow = []netip.Prefix{netip.PrefixFrom(own, 32)}
+	require.NoError(t, guard.Check(own, false))
+}

@@ -45,6 +45,7 @@ type Issuer struct {
 	change func(claims map[string]any)
 	codes  map[string]grant
 	number int
+	kind   string
 }
 
 // grant is what a code stands for.
@@ -86,6 +87,13 @@ func (i *Issuer) Lies(change func(claims map[string]any)) {
 	i.change = change
 }
 
+// Types sets the typ in the header of the tokens from now on.
+func (i *Issuer) Types(kind string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.kind = kind
+}
+
 // Rotate makes another key, and forgets the ones before.
 func (i *Issuer) Rotate() {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -114,7 +122,11 @@ func (i *Issuer) sign(change map[string]any) string {
 	}
 	text, err := json.Marshal(claims)
 	require.NoError(i.tb, err)
-	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: i.keys[0]}, nil)
+	options := &jose.SignerOptions{}
+	if i.kind != "" {
+		options = options.WithType(jose.ContentType(i.kind))
+	}
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.RS256, Key: i.keys[0]}, options)
 	require.NoError(i.tb, err)
 	signed, err := signer.Sign(text)
 	require.NoError(i.tb, err)

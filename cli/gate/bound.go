@@ -1,0 +1,113 @@
+package gate
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// boundCommand is a command whose files were compared with what was approved.
+type boundCommand struct {
+	*exec.Cmd
+	// held are open until the command has started: it is started by descriptor where that can be done.
+	held []*os.File
+}
+
+// changedError says that a command does not mean any more what was approved.
+type changedError struct{ what string }
+
+func (e *changedError) Error() string { return e.what + " since this was approved" }
+
+// bind opens the directory and the program of a plan and compares them with what was approved. An edited
+// command means what it means now. Errors: a changedError; of the file system, for what cannot be run.
+func bind(plan plan) (*boundCommand, error) {
+	command := &boundCommand{Cmd: &exec.Cmd{Args: plan.argv, Dir: plan.cwd}}
+	if err := command.bind(plan); err != nil {
+		command.release()
+		return nil, err
+	}
+	return command, nil
+}
+
+func (c *boundCommand) bind(plan plan) error {
+	directory, err := os.Open(plan.cwd)
+	if err != nil {
+		return err
+	}
+	c.held = append(c.held, directory)
+	if real, err := filepath.EvalSymlinks(plan.cwd); plan.sameCwd && (err != nil || real != plan.cwd) {
+		return &changedError{fmt.Sprintf("the directory %s was moved or replaced by a link", plan.cwd)}
+	}
+	now, err := resolve(plan.argv, plan.cwd)
+	if err != nil && plan.bound == nil {
+		return err
+	}
+	if plan.bound != nil {
+		if plan.edited {
+			now.Script = nil // of the new arguments
+		}
+		if err := plan.bound.compare(now, plan.argv); err != nil {
+			return err
+		}
+	}
+	program, err := os.Open(now.Program.Path)
+	if err != nil {
+		c.Path = now.Program.Path // it can be run and not read
+		return nil
+	}
+	c.held = append(c.held, program)
+	// Between the comparison and the opening the path may have come to lead to another file.
+	if digest, err := digestOfFile(program); err != nil || digest != now.Program.SHA256 {
+		return &changedError{fmt.Sprintf("the program %s has changed", now.Program.Path)}
+	}
+	c.Path, c.Dir = now.Program.Path, plan.cwd
+	if byDescriptor := descriptorPath(directory); byDescriptor != "" {
+		c.Dir = byDescriptor
+	}
+	if byDescriptor := descriptorPath(program); byDescriptor != "" && isBinary(program) {
+		c.Path = byDescriptor
+	}
+	return nil
+}
+
+// compare returns a changedError that names the first file which is not the one that was approved.
+func (r *resolved) compare(now resolved, argv []string) error {
+	for _, one := range []struct {
+		noun          string
+		approved, now *boundFile
+	}{{"program", &r.Program, &now.Program}, {"interpreter", r.Interpreter, now.Interpreter}, {"script", r.Script, now.Script}} {
+		was, is := boundFile{}, boundFile{}
+		if one.approved != nil {
+			was = *one.approved
+		}
+		if one.now != nil {
+			is = *one.now
+		}
+		switch {
+		case was.Path != is.Path && was.Path == "":
+			return &changedError{fmt.Sprintf("the %s %s has appeared", one.noun, is.Path)}
+		case was.Path != is.Path && is.Path == "":
+			return &changedError{fmt.Sprintf("the %s %s has gone", one.noun, was.Path)}
+		case was.Path != is.Path:
+			return &changedError{fmt.Sprintf("%s has come to mean %s instead of %s", argv[0], is.Path, was.Path)}
+		case was.SHA256 != is.SHA256:
+			return &changedError{fmt.Sprintf("the content of the %s %s has changed", one.noun, was.Path)}
+		}
+	}
+	return nil
+}
+
+// isBinary reports whether the system runs the file itself. An interpreter opens a script by its name.
+func isBinary(file *os.File) bool {
+	var magic [4]byte
+	_, err := file.ReadAt(magic[:], 0)
+	return (err == nil || err == io.EOF) && string(magic[:]) == "\x7fELF"
+}
+
+func (c *boundCommand) release() {
+	for _, file := range c.held {
+		_ = file.Close() // it was read
+	}
+}

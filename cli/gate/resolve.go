@@ -1,0 +1,207 @@
+package gate
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// resolved is what the words of a command mean on this machine when exec asks. The person who decides
+// sees it, and exec compares it before the start: a link, a script or PATH may lead elsewhere by then.
+type resolved struct {
+	Program boundFile `json:"program"`
+	// Interpreter runs the program when that is a script.
+	Interpreter *boundFile `json:"interpreter,omitempty"`
+	// Script is the first file among the arguments of an interpreter.
+	Script *boundFile `json:"script,omitempty"`
+	// SearchPath is PATH where it has other directories than a clean shell.
+	SearchPath string `json:"PATH,omitempty"`
+}
+
+// boundFile is a file by its real path and its content.
+type boundFile struct {
+	Path   string `json:"path"`
+	SHA256 string `json:"sha256"`
+}
+
+// unreadable stands in place of the digest of a program that the caller may run and not read.
+const unreadable = "unreadable"
+
+// resolve finds the files that a command runs. Errors: of the file system, for what cannot be run.
+func resolve(argv []string, cwd string) (resolved, error) {
+	path, err := programOf(argv[0], cwd)
+	if err != nil {
+		return resolved{}, err
+	}
+	var found resolved
+	if found.Program, err = bound(path); err != nil {
+		return resolved{}, err
+	}
+	if interpreter := interpreterOf(found.Program.Path); interpreter != "" {
+		file, err := bound(interpreter)
+		if err != nil {
+			return resolved{}, err
+		}
+		found.Interpreter = &file
+	}
+	if script := scriptOf(argv, cwd, found.Program.Path); script != "" {
+		file, err := bound(script)
+		if err != nil {
+			return resolved{}, err
+		}
+		found.Script = &file
+	}
+	found.SearchPath = searchPath()
+	return found, nil
+}
+
+// programOf returns the path of a program as a shell in the directory would find it.
+func programOf(name, cwd string) (string, error) {
+	if strings.ContainsRune(name, filepath.Separator) {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(cwd, name)
+		}
+		return exec.LookPath(name)
+	}
+	return exec.LookPath(name)
+}
+
+// bound returns a file by its real path and its digest.
+func bound(path string) (boundFile, error) {
+	path, err := filepath.EvalSymlinks(path)
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
+	if err != nil {
+		return boundFile{}, err
+	}
+	file, err := os.Open(path)
+	if errors.Is(err, fs.ErrPermission) {
+		return boundFile{path, unreadable}, nil
+	}
+	if err != nil {
+		return boundFile{}, err
+	}
+	defer func() { _ = file.Close() }()
+	digest, err := digestOfFile(file)
+	return boundFile{path, digest}, err
+}
+
+func digestOfFile(file *os.File) (string, error) {
+	if info, err := file.Stat(); err != nil || !info.Mode().IsRegular() {
+		return "", fmt.Errorf("%s is not a file: %w", file.Name(), fs.ErrPermission)
+	}
+	sum := sha256.New()
+	if _, err := io.Copy(sum, file); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(sum.Sum(nil)), nil
+}
+
+// interpreterOf returns the program of a script's first line, "" for what is not a script.
+func interpreterOf(path string) string {
+	file, err := os.Open(path)
+	if err != nil {
+		return ""
+	}
+	defer func() { _ = file.Close() }()
+	line, _ := bufio.NewReader(io.LimitReader(file, 256)).ReadString('\n')
+	if words := strings.Fields(strings.TrimPrefix(line, "#!")); strings.HasPrefix(line, "#!") && len(words) > 0 {
+		return words[0]
+	}
+	return ""
+}
+
+// interpreters are the programs that run a file among their arguments, without a version at their end.
+var interpreters = []string{
+	"sh", "bash", "dash", "zsh", "ksh", "fish", "busybox", "python", "pypy", "node", "nodejs", "bun", "deno", "ruby", "perl", "php", "lua", "tclsh", "rscript", "osascript", "pwsh",
+}
+
+// scriptOf returns the script that an interpreter is to run: the first argument that is a file. A script
+// that stands in the arguments themselves is shown there.
+func scriptOf(argv []string, cwd, program string) string {
+	runs := func(name string) bool {
+		name = strings.TrimRight(strings.ToLower(strings.TrimSuffix(filepath.Base(name), ".exe")), "0123456789.-")
+		return slices.Contains(interpreters, name)
+	}
+	if !runs(argv[0]) && !runs(program) {
+		return ""
+	}
+	for _, argument := range argv[1:] {
+		if strings.HasPrefix(argument, "-") && argument != "-" {
+			if !strings.HasPrefix(argument, "--") && strings.ContainsAny(argument, "ce") && !strings.ContainsAny(argument, "=:") {
+				return "" // such as sh -ec 'COMMAND'
+			}
+			continue
+		}
+		if !filepath.IsAbs(argument) {
+			argument = filepath.Join(cwd, argument)
+		}
+		if info, err := os.Stat(argument); err == nil && info.Mode().IsRegular() {
+			return argument
+		}
+	}
+	return ""
+}
+
+// cleanPath are the directories in which a clean shell looks for programs.
+var cleanPath = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", "/usr/games", "/usr/local/games", "/snap/bin", "/opt/homebrew/bin", "/opt/homebrew/sbin"}
+
+// searchPath returns PATH when it has a directory that a clean shell has not.
+func searchPath() string {
+	path := os.Getenv("PATH")
+	for _, directory := range filepath.SplitList(path) {
+		if !slices.Contains(cleanPath, directory) {
+			return path
+		}
+	}
+	return ""
+}
+
+// loading are the variables, or with * at the end their beginnings, by which another program, library or
+// script takes the place of what a command names. A clean shell has none of them.
+var loading = []string{
+	"LD_*", "DYLD_*", "GCONV_PATH", "BASH_ENV", "BASH_FUNC_*", "ENV", "SHELLOPTS", "BASHOPTS", "IFS", "PS4", "CDPATH", "ZDOTDIR",
+	"PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PYTHONUSERBASE", "NODE_OPTIONS", "NODE_PATH", "PERL5LIB", "PERL5OPT", "PERL5DB", "RUBYLIB", "RUBYOPT",
+	"PHPRC", "PHP_INI_SCAN_DIR", "LUA_PATH", "LUA_CPATH", "CLASSPATH", "JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS",
+	"GIT_EXEC_PATH", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_CONFIG*", "GIT_EXTERNAL_DIFF", "GIT_DIR", "GIT_WORK_TREE", "GIT_ASKPASS", "MAKEFLAGS", "MAKEFILES",
+}
+
+// loadingVariables returns those that are set and that --env does not name.
+func loadingVariables(given map[string]string) map[string]string {
+	found := map[string]string{}
+	for _, variable := range os.Environ() {
+		name, value, _ := strings.Cut(variable, "=")
+		if _, named := given[name]; named || value == "" {
+			continue
+		}
+		for _, one := range loading {
+			beginning, many := strings.CutSuffix(one, "*")
+			if name == one || many && strings.HasPrefix(name, beginning) {
+				found[name] = strings.ToValidUTF8(value, "\uFFFD")
+			}
+		}
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	return found
+}
+
+// withArgv returns what an edited command means: the same program where its name stayed. Of its new
+// arguments nobody has resolved a script.
+func (r *resolved) withArgv(shown, edited []string) *resolved {
+	if r == nil || r.Script != nil || shown[0] != edited[0] {
+		return nil
+	}
+	return r
+}
