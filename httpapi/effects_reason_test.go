@@ -23,3 +23,26 @@ func TestReasonsOfFailuresAreForAdmins(t *testing.T) {
 	require.Equal(t, failed.LastError, effectViewFor(&auth.Identity{Role: api.RoleAdmin})(failed).LastError)
 	require.Equal(t, failed.LastError, effectViewFor(auth.Local())(failed).LastError)
 }
+
+// An operator of the service says who may name addresses that the service calls.
+func TestCallbacksAreOfTheRolesThatMayNameThem(t *testing.T) {
+	t.Parallel()
+	anywhere := func(string) error { return nil }
+	agent, operator := &auth.Identity{Role: api.RoleAgent}, &auth.Identity{Role: api.RoleOperator}
+	for name, test := range map[string]struct {
+		roles   []api.Role
+		caller  *auth.Identity
+		refused bool
+	}{
+		"all":                       {nil, agent, false},
+		"named":                     {[]api.Role{api.RoleOperator}, operator, false},
+		"not named":                 {[]api.Role{api.RoleOperator}, agent, true},
+		"nobody":                    {[]api.Role{}, operator, true},
+		"nobody, and no credential": {[]api.Role{}, auth.Local(), true},
+		"the service itself":        {[]api.Role{}, nil, false},
+	} {
+		err := heldStore{checkCallback: anywhere, callbackRoles: test.roles}.callbackCheckFor(test.caller)("https://a.example/")
+		require.Equal(t, test.refused, err != nil, name)
+	}
+	require.Nil(t, heldStore{callbackRoles: []api.Role{}}.callbackCheckFor(agent), "a service that posts none says so")
+}

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -22,6 +23,7 @@ type heldStore struct {
 	sealer runs.Sealer
 	// checkCallback is nil where callbacks are not posted.
 	checkCallback func(url string) error
+	callbackRoles []api.Role // that may name callbacks; nil for all
 	// backlog is nil where nothing bounds what waits.
 	backlog *wire.Backlog
 }
@@ -41,7 +43,7 @@ func (s heldStore) Do(ctx context.Context, command runs.Command) (runs.Reply, er
 		runs.UseTrace(command, trace.Traceparent)
 	}
 	caller := auth.From(ctx)
-	runs.UseCallbacks(command, s.checkCallback, ownerOf(caller))
+	runs.UseCallbacks(command, s.callbackCheckFor(caller), ownerOf(caller))
 	if caller == nil {
 		return s.add(ctx, "", true, command, command)
 	}
@@ -65,6 +67,16 @@ func (s heldStore) Do(ctx context.Context, command runs.Command) (runs.Reply, er
 		}
 	}
 	return s.add(ctx, caller.Principal, caller.Via == auth.ViaOpen, command, runs.By(runs.Authorized(command, caller, again), caller))
+}
+
+// callbackCheckFor returns what checks the callbacks that a caller names; nil where none are posted.
+func (s heldStore) callbackCheckFor(caller *auth.Identity) func(url string) error {
+	if s.checkCallback == nil || s.callbackRoles == nil || caller == nil || slices.Contains(s.callbackRoles, caller.Role) {
+		return s.checkCallback
+	}
+	return func(string) error {
+		return fmt.Errorf("must not be given by the role %s: --callback-roles does not name it", caller.Role)
+	}
 }
 
 // ownerOf returns the principal that shares the slots for callbacks with others, "" where callers do not

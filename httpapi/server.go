@@ -165,7 +165,7 @@ func New(options Options) *Server {
 	draining, drain := context.WithCancel(context.Background())
 	held := heldStore{store: options.Store, sealer: options.Sealer}
 	if options.Webhooks != nil {
-		held.checkCallback = options.Webhooks.CheckCallback
+		held.checkCallback, held.callbackRoles = options.Webhooks.CheckCallback, options.Webhooks.CallbackRoles
 		if held.checkCallback == nil {
 			held.checkCallback = options.Webhooks.Manager.CheckURL
 		}

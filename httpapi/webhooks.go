@@ -17,6 +17,8 @@ type Webhooks struct {
 	Manager *webhooks.Manager
 	// CheckCallback returns why a request's callback must not name a URL; the Manager's check when nil.
 	CheckCallback func(url string) error
+	// CallbackRoles may name callbacks; every role when nil. Without credentials a caller is an admin.
+	CallbackRoles []api.Role
 	// Changed is called after each change, before it is answered: from then on decisions owe what the
 	// webhooks of now want.
 	Changed func(ctx context.Context) error

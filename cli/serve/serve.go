@@ -58,11 +58,15 @@ type Command struct {
 	SecretKeyFile        string        `from:"HOLDPOINT_SECRET_KEY_FILE" placeholder:"PATH" help:"Keys that encrypt sensitive values, one a line, [id:]base64 of 32 bytes: the first encrypts, all decrypt; made when it is not there, and read again when it changes ($$HOLDPOINT_SECRET_KEY_FILE, or the keys in $$HOLDPOINT_SECRET_KEY)."`
 	WebhookAllow         []string      `sep:"," from:"HOLDPOINT_WEBHOOK_ALLOW" placeholder:"CIDR" help:"Let webhooks call addresses of these ranges though they are not public, also without TLS ($$HOLDPOINT_WEBHOOK_ALLOW)."`
 	CallbackAllow        []string      `sep:"," from:"HOLDPOINT_CALLBACK_ALLOW" placeholder:"CIDR" help:"Let callbacks of requests, which agents name, call addresses of these ranges though they are not public, also without TLS ($$HOLDPOINT_CALLBACK_ALLOW)."`
+	CallbackRoles        []string      `sep:"," default:"agent,operator,admin" enum:"agent,operator,admin,none" from:"HOLDPOINT_CALLBACK_ROLES" placeholder:"ROLE" help:"Who may name callbacks: agent, operator, admin, or none (default ${default}; $$HOLDPOINT_CALLBACK_ROLES)."`
 	ShutdownTimeout      time.Duration `default:"30s" placeholder:"DURATION" help:"How long calls in flight may take to finish after a signal (default ${default})."`
 	LogLevel             slog.Level    `default:"INFO" from:"HOLDPOINT_LOG_LEVEL" placeholder:"LEVEL" help:"debug, info, warn or error (default ${default}; $$HOLDPOINT_LOG_LEVEL)."`
 	LogRequests          bool          `from:"HOLDPOINT_LOG_REQUESTS" help:"Log every call, not only those that failed ($$HOLDPOINT_LOG_REQUESTS)."`
 	LogFormat            string        `enum:"text,json" default:"text" from:"HOLDPOINT_LOG_FORMAT" placeholder:"FORMAT" help:"text or json, on stderr (default ${default}; $$HOLDPOINT_LOG_FORMAT)."`
 }
+
+// callbacksOfNobody is the value of --callback-roles that lets nobody name a callback.
+const callbacksOfNobody = "none"
 
 // The values of --auth.
 const authNone = "none"

@@ -24,7 +24,7 @@ func (s *service) webhooks() (*deliver.Deliverer, *httpapi.Webhooks) {
 		Callbacks: deliver.Callbacks{Sealer: s.sealer(), Sign: s.signatures.Sign, Issuer: httpapi.GrantIssuer(s.ExternalURL)},
 	})
 	return deliverer, &httpapi.Webhooks{
-		Manager: manager, CheckCallback: s.callbacks.CheckURL,
+		Manager: manager, CheckCallback: s.callbacks.CheckURL, CallbackRoles: s.callbackRoles(),
 		Changed: func(ctx context.Context) error {
 			deliverer.Wake()
 			return s.store.RefreshWebhooks(ctx)
@@ -33,6 +33,17 @@ func (s *service) webhooks() (*deliver.Deliverer, *httpapi.Webhooks) {
 			return deliverer.Test(ctx, e, runs.NewID)
 		},
 	}
+}
+
+// callbackRoles returns the roles of --callback-roles; none for the word "none".
+func (c *Command) callbackRoles() []api.Role {
+	roles := []api.Role{}
+	for _, name := range c.CallbackRoles {
+		if name != callbacksOfNobody {
+			roles = append(roles, api.Role(name))
+		}
+	}
+	return roles
 }
 
 // delivered returns what observes deliveries, nil for nothing.

@@ -235,7 +235,7 @@ export interface components {
             token: string;
             /**
              * Format: uri
-             * @description As that of a webhook: `https`, a public address unless `--webhook-allow` names it, without user, password and fragment.
+             * @description As that of a webhook: `https`, a public address unless `--callback-allow` names it, without user, password and fragment.
              */
             url: string;
         };
