@@ -195,4 +195,3 @@ func waitAndGoOn(t *testing.T, a *rig, random *rand.Rand) {
 		}
 	}
 }
-
