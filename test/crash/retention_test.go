@@ -45,8 +45,13 @@ func TestRetentionKilled(t *testing.T) {
 			Program: rig.Program(t, "failpoints"), Database: database, Env: []string{failpoint.Variable + "=" + service.plan},
 			Args: []string{"--keep-runs", "1h", "--keep-rules", "1h", "--idempotency-retention", "1h"},
 		})
+		// On Postgres there is another replica, which lives on and remembers what is deleted.
+		other := service.Process
+		if strings.HasPrefix(database, "postgres") {
+			other = rig.Start(t, rig.Options{Database: database})
+		}
 		for i, at := range retentionPoints {
-			past := &pastOf{t: t, c: service.Connect(), name: fmt.Sprintf("p%d", i)}
+			past := &pastOf{t: t, c: service.Connect(), other: other.Connect(), name: fmt.Sprintf("p%d", i)}
 			past.make()
 			service.Kill()
 			<-service.Ended()
@@ -62,7 +67,7 @@ func TestRetentionKilled(t *testing.T) {
 			_, err := service.crash()
 			require.NoError(t, err)
 			require.NoError(t, service.AwaitReady())
-			past.c = service.Connect()
+			past.c, past.other = service.Connect(), other.Connect()
 			past.requireKept(at)
 		}
 		service.Kill()
@@ -94,10 +99,11 @@ func makeOld(t *testing.T, database string) {
 // pastOf is what has happened in the sessions of one kill: runs that are over and that something
 // needs, and some that nothing does.
 type pastOf struct {
-	t    *testing.T
-	c    *client.Client
-	name string
-	mail *trial
+	t *testing.T
+	// c is of the replica that is killed, other of one that has worked in the same sessions.
+	c, other *client.Client
+	name     string
+	mail     *trial
 	// known is the last event of session waits that its reader knows.
 	known string
 }
@@ -105,6 +111,13 @@ type pastOf struct {
 func (p *pastOf) id(what string) string { return p.name + "-" + what }
 
 func (p *pastOf) ctx() context.Context { return p.t.Context() }
+
+// byOther is the same, worked at by the other replica.
+func (p *pastOf) byOther() *pastOf {
+	by := *p
+	by.c = p.other
+	return &by
+}
 
 // over makes a run that waits for an approval, allows it, and completes it.
 func (p *pastOf) over(session, run string, events int, remember api.Remember) {
@@ -135,7 +148,7 @@ func (p *pastOf) make() {
 	p.t.Helper()
 	// Three transactions, and the session goes with the last.
 	p.over("gone", "gone", 2*api.MaxEventsPerCall, "")
-	p.over("gone", "gone-too", 0, "")
+	p.byOther().over("gone", "gone-too", 0, "")
 	// One run goes; what came after the run that waits stays with it.
 	p.over("waits", "before", 0, "")
 	_, err := p.c.CreateRun(p.ctx(), client.CreateRunParams{
@@ -170,8 +183,10 @@ func (p *pastOf) requireKept(at point) {
 	_, err := p.c.GetSession(p.ctx(), p.id("gone"))
 	require.ErrorIs(p.t, err, client.ErrNotFound)
 
-	// Its ids are free: it is another session, of which nothing is missing.
+	// Its ids are free: it is another session, of which nothing is missing, also for a replica that
+	// remembers the one before.
 	p.over("gone", "gone", 1, "")
+	p.byOther().over("gone", "gone-too", 0, "")
 	again, err := p.c.ListSessionEvents(p.ctx(), p.id("gone"), client.EventListParams{})
 	require.NoError(p.t, err)
 	require.Equal(p.t, "1", again[0].ID)

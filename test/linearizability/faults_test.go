@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"syscall"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/holdpoint/holdpoint/test/rig"
 )
@@ -52,6 +55,7 @@ type fault struct {
 var faults = []fault{
 	{"kill a replica", killReplica},
 	{"kill Postgres", killPostgres},
+	{"kill one backend of Postgres", killBackend},
 	{"freeze a replica past its leases", freezeReplica},
 	{"turn the clock of a replica", turnClock},
 	{"cut a replica from Postgres", onLine(database, 1, func(l *rig.Line, _ *rand.Rand) error { l.Cut(); return nil })},
@@ -101,6 +105,27 @@ func killPostgres(ctx context.Context, n *nemesis) error {
 	n.cluster.Kill()
 	pause(ctx, n.between(0, 300))
 	return n.cluster.Start()
+}
+
+// killBackend kills one process of the server, which then ends all others and recovers in place.
+func killBackend(ctx context.Context, n *nemesis) error {
+	conn, err := pgx.Connect(ctx, n.cluster.URL("postgres"))
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	rows, err := conn.Query(ctx, `SELECT pid FROM pg_stat_activity WHERE datname = 'holdpoint' ORDER BY pid`)
+	if err != nil {
+		return err
+	}
+	backends, err := pgx.CollectRows(rows, pgx.RowTo[int])
+	if err != nil || len(backends) == 0 {
+		return err
+	}
+	if err := syscall.Kill(backends[n.random.IntN(len(backends))], syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return err
+	}
+	return n.cluster.AwaitReady()
 }
 
 func freezeReplica(ctx context.Context, n *nemesis) error {

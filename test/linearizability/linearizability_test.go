@@ -30,8 +30,8 @@ const (
 
 const (
 	defaultDuration = 12 * time.Second
-	// episode bounds what is recorded before it is checked and forgotten.
-	episode = time.Minute
+	// episode bounds what is recorded before it is checked and forgotten, by the service too.
+	episode = 15 * time.Second
 	// overtime is how much longer than asked for a run may take to show everything.
 	overtime = 10 * time.Minute
 )
@@ -55,13 +55,18 @@ func TestReplicasAreOneServiceWhateverFails(t *testing.T) {
 	services := s.connect(t, 12)
 	faults := newNemesis(seed, s)
 	began, total := time.Now(), tally{}
-	for left, made := duration, 0; left > 0 || !total.complete() && left > -overtime; left = duration - time.Since(began) {
-		work := &load{seed: seed, history: newHistory(), services: services, waits: 30 * time.Millisecond, made: made}
+	for left, lives := duration, 0; left > 0 || !total.complete() && left > -overtime; left = duration - time.Since(began) {
+		if lives > 0 {
+			way := forgets[lives%len(forgets)]
+			way.forget(s, t)
+			t.Logf("forgotten by %s", way.name)
+		}
+		lives++
+		work := &load{seed: seed, history: newHistory(), services: services, waits: 30 * time.Millisecond}
 		if left <= 0 {
 			left = defaultDuration
 		}
 		s.suffer(t, faults, work, min(left, episode))
-		made = work.made
 
 		rig.RequireHealthy(t, s.url)
 		histories := work.history.finish()
@@ -100,6 +105,7 @@ type service struct {
 	cluster  *rig.Cluster
 	url      string
 	replicas []*replica
+	swaps    int // of the database for an older one
 }
 
 func start(t *testing.T, program string, replicas int) *service {
@@ -109,6 +115,9 @@ func start(t *testing.T, program string, replicas int) *service {
 	var err error
 	s.url, err = s.cluster.CreateDatabase("holdpoint")
 	require.NoError(t, err)
+	first := rig.Start(t, rig.Options{Program: program, Database: s.url})
+	first.Kill()
+	require.NoError(t, s.backUp(rig.Soon(t)))
 	for range replicas {
 		r := &replica{}
 		r.database = rig.NewLine(t, fmt.Sprintf("127.0.0.1:%d", s.cluster.Port()))

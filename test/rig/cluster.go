@@ -137,13 +137,29 @@ func (c *Cluster) Start() error {
 	}
 	command := exec.CommandContext(context.Background(), filepath.Join(c.bin, "postgres"), arguments...)
 	command.Dir = c.directory
-	return c.server.start(command, c.account, c.logPath(), func(ctx context.Context) error {
-		conn, err := pgx.Connect(ctx, c.URL("postgres"))
-		if err != nil {
+	return c.server.start(command, c.account, c.logPath(), c.answers)
+}
+
+func (c *Cluster) answers(ctx context.Context) error {
+	conn, err := pgx.Connect(ctx, c.URL("postgres"))
+	if err != nil {
+		return err
+	}
+	return conn.Close(ctx)
+}
+
+// AwaitReady returns when the server answers, which after the loss of one of its processes is when it
+// has recovered.
+func (c *Cluster) AwaitReady() error {
+	ctx, cancel := context.WithTimeout(context.Background(), Patience)
+	defer cancel()
+	for {
+		err := c.answers(ctx)
+		if err == nil || ctx.Err() != nil {
 			return err
 		}
-		return conn.Close(ctx)
-	})
+		time.Sleep(10 * time.Millisecond)
+	}
 }
 
 // Stop shuts the server down without waiting for its clients. It does nothing when none runs.
