@@ -68,6 +68,41 @@ func TestWhatADatabaseHasLostIsTold(t *testing.T) {
 	})
 }
 
+// A database is restarted and has everything: what it had, what another replica did since, and sessions
+// that retention deleted, of which one has come back in another life.
+func TestACleanRestartLosesNothing(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m, seen, log := newMemory(), &notes{lost: make(chan int, 1)}, &bytes.Buffer{}
+		m.incarnation.Store(1)
+		c := committer.New(m, committer.Options{Observer: seen, Logger: slog.New(slog.NewJSONHandler(log, nil))})
+		defer c.Close()
+		for _, sessionID := range []string{"deleted", "again"} {
+			require.NoError(t, (<-do(t.Context(), c, create(sessionID, "run-of-"+sessionID))).err)
+		}
+		time.Sleep(2 * time.Minute)
+		for _, sessionID := range []string{"kept", "worked-on"} {
+			require.NoError(t, (<-do(t.Context(), c, create(sessionID, "run-of-"+sessionID))).err)
+		}
+		synctest.Wait()
+		m.mu.Lock()
+		further := *m.states["worked-on"].Session
+		further.Version, further.LastEventID, further.LastEventHash = further.Version+1, further.LastEventID+1, "of the newer event"
+		m.states["worked-on"].Session = &further
+		delete(m.states, "deleted")
+		anew := *m.states["again"].Session
+		anew.Version, anew.Life, anew.LastEventHash = 1, "another", "another"
+		m.states["again"].Session = &anew
+		m.mu.Unlock()
+
+		m.incarnation.Store(2)
+		require.NoError(t, (<-do(t.Context(), c, create("next", "r1"))).err)
+		synctest.Wait()
+		require.Empty(t, seen.lost)
+		require.NotContains(t, log.String(), "lost what was acknowledged")
+	})
+}
+
 // Looking for what was lost ends with the committer, however long the database does not answer.
 func TestLookingForWhatWasLostEndsWithTheCommitter(t *testing.T) {
 	t.Parallel()

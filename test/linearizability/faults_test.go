@@ -56,6 +56,7 @@ var faults = []fault{
 	{"kill a replica", killReplica},
 	{"kill Postgres", killPostgres},
 	{"kill one backend of Postgres", killBackend},
+	{"restart Postgres", restartPostgres},
 	{"freeze a replica past its leases", freezeReplica},
 	{"turn the clock of a replica", turnClock},
 	{"cut a replica from Postgres", onLine(database, 1, func(l *rig.Line, _ *rand.Rand) error { l.Cut(); return nil })},
@@ -105,6 +106,10 @@ func killPostgres(ctx context.Context, n *nemesis) error {
 	n.cluster.Kill()
 	pause(ctx, n.between(0, 300))
 	return n.cluster.Start()
+}
+
+func restartPostgres(_ context.Context, n *nemesis) error {
+	return errors.Join(n.cluster.Stop(), n.cluster.Start())
 }
 
 // killBackend kills one process of the server, which then ends all others and recovers in place.
