@@ -101,6 +101,7 @@ func (f *flows) all(t *testing.T) {
 		{"Imitation", f.imitation},
 		{"Sleep", f.sleep},
 		{"KeysAlone", f.keysAlone},
+		{"Place", f.place},
 		{"Folded", f.folded},
 		{"Link", f.link},
 		{"Restart", f.restart},

@@ -103,6 +103,41 @@ func (f *flows) sleep(t *testing.T) {
 	require.Equal(t, "yes", p.eval("globalThis.notReloaded"))
 }
 
+// place: what arrives moves nobody out of a field, and after a denial by keyboard the focus is on the next one.
+func (f *flows) place(t *testing.T) {
+	p := f.open(t, "/")
+	focused := func() string {
+		return p.read(`document.activeElement.closest("[data-handle]")?.innerText ?? document.activeElement.tagName`)
+	}
+	selected := f.ask(t, one(approval("place-one", `1`)))
+	for _, tool := range []string{"place-two", "place-three"} {
+		f.ask(t, one(approval(tool, `1`)))
+		p.prompt(tool)
+	}
+	p.find("checkbox", "Select place-one in "+selected.SessionID).click()
+	p.find("button", "Deny selected (1)").click()
+	p.find("textbox", "Reason (optional)")
+	item := p.prompt("place-two")
+	item.find("button", "Deny").click()
+	p.until("the field of the one prompt has the focus", func() bool {
+		return strings.Contains(focused(), "place-two") && p.read("document.activeElement.tagName") == "INPUT"
+	})
+	p.press("just ")
+	for _, tool := range []string{"arrived-one", "arrived-two"} {
+		f.ask(t, one(approval(tool, `1`)))
+		p.prompt(tool)
+	}
+	p.press("wait")
+	require.Equal(t, "just wait", p.read("document.activeElement.value"))
+	require.Empty(t, p.read(`document.querySelector(".bulk input").value`))
+
+	p.press("\r")
+	item.status("Denied by you")
+	p.until("the next one", func() bool { return strings.Contains(focused(), "place-three") })
+	p.press("j")
+	p.until("the one after it", func() bool { return strings.Contains(focused(), "arrived-one") })
+}
+
 // keysAlone edits, remembers, answers and selects with the keyboard alone.
 func (f *flows) keysAlone(t *testing.T) {
 	p := f.open(t, "/")
