@@ -145,6 +145,8 @@ func listPending[View any](s *Server, w http.ResponseWriter, r *http.Request, ki
 		return err
 	}
 	q := runs.RequestQuery{Kind: kind, SessionID: cmp.Or(wire.PathID(r, "session_id"), p.query.Get("session_id")), Limit: p.fetch(), Budget: p.budget}
+	// The filter also finds the requests of sub-agents. Below the path of a session are its own alone.
+	q.Below = wire.PathID(r, "session_id") == ""
 	if p.after != nil {
 		q.After = &runs.RequestPosition{SessionID: p.after[0], RunID: p.after[1], RequestID: p.after[2]}
 	}

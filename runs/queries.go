@@ -57,11 +57,14 @@ type RunPosition struct {
 type RequestQuery struct {
 	Kind      model.RequestKind
 	SessionID string
-	RunID     string // only of this run of the session; empty for all
-	Scope     Scope
-	After     *RequestPosition
-	Limit     int
-	Budget    *Budget
+	// Below also selects the requests of the sessions below SessionID: its children, their children,
+	// and so on, up to MaxSessionsBelow that have not ended.
+	Below  bool
+	RunID  string // only of this run; empty for all
+	Scope  Scope
+	After  *RequestPosition
+	Limit  int
+	Budget *Budget
 	// Oldest selects the one request of the session that was raised first. The bodies of the others
 	// are not read, and After, Limit and Budget say nothing.
 	Oldest bool
@@ -71,6 +74,9 @@ type RequestQuery struct {
 	// yet. It says nothing where no count is asked for.
 	EachQuestion bool
 }
+
+// MaxSessionsBelow bounds the sessions of a query with Below, the named one included.
+const MaxSessionsBelow = 1_000
 
 // RequestPosition is the keyset cursor of a list of requests.
 type RequestPosition struct {

@@ -100,6 +100,10 @@ func (c *decisionForAll) decide(ctx context.Context, terminal *console.Console, 
 		if err != nil {
 			return err
 		}
+		if c.SessionID != "" {
+			// The list has the requests of sub-agents, too.
+			items = slices.DeleteFunc(items, func(item api.PendingApprovalView) bool { return item.SessionID != c.SessionID })
+		}
 		if c.DryRun {
 			terminal.Say("nothing was decided; it would be %s", console.Count(len(items), "request"))
 			return open.table().print(terminal, c.JSON, items)

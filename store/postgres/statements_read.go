@@ -367,6 +367,8 @@ LIMIT $4`,
 		OpenQuestions: `coalesce(sum(CASE WHEN replace(q.body, '\u0000', '\u0020')::json -> 'response_schema' IS NOT NULL THEN 1
 	ELSE json_array_length(replace(q.body, '\u0000', '\u0020')::json -> 'questions')
 		- coalesce(json_array_length(q.partial_answers::json), 0) END), 0)::bigint`,
+		// The planner would rather walk all open requests than join the sessions with them.
+		SessionIn:  "q.session_id = ANY (ARRAY(%s))",
 		Unfinished: "coalesce(r.finished_at_ms, 0) = 0",
 	},
 }

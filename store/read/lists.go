@@ -18,6 +18,9 @@ type Lists struct {
 	PendingEffects string
 	// OpenQuestions adds up what requests q ask and has no answer: 1 of a typed one.
 	OpenQuestions string
+	// SessionIn is the condition that the session of a request q is one that the subquery at the %s
+	// returns. It must find the requests by an index.
+	SessionIn string
 	// RunIndex returns what follows the table of runs to name the index of a list, or of the
 	// part of it that is Unfinished or Finished, for an engine that does not find it by
 	// itself. May be nil.
@@ -52,7 +55,7 @@ SELECT q.*, r.agent_id, r.kind, r.requester` + fromRequests
 	fromRequests = `
 FROM requests AS q JOIN runs AS r ON r.session_id = q.session_id AND r.run_id = q.run_id`
 	sqlCountRequests = `SELECT count(*) FROM requests AS q`
-	sqlRequestIDs    = `SELECT q.run_id, q.request_id FROM requests AS q`
+	sqlRequestIDs    = `SELECT q.session_id, q.run_id, q.request_id FROM requests AS q`
 	sqlEffects       = `SELECT f.* FROM `
 	sqlCountEffects  = `SELECT count(*) FROM `
 	sqlRules         = `SELECT l.*, (SELECT count(*) FROM requests AS q WHERE q.rule_id = l.rule_id) FROM rules AS l`

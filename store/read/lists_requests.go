@@ -2,17 +2,18 @@ package read
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/columns"
 )
 
-func requestFilter(q runs.RequestQuery) filter {
+func (l *Lists) requestFilter(q runs.RequestQuery) filter {
 	var f filter
 	f.and("q.kind = ?", string(q.Kind))
 	f.and("q.settled_number IS NULL AND q.outcome IS NULL")
-	f.equals("q.session_id", q.SessionID)
+	l.ofSession(&f, q)
 	f.equals("q.run_id", q.RunID)
 	if q.OpenAtMs != 0 {
 		f.and("(q.due_at_ms IS NULL OR q.due_at_ms > ?)", q.OpenAtMs)
@@ -21,19 +22,38 @@ func requestFilter(q runs.RequestQuery) filter {
 	return f
 }
 
-// oldestRequest finds the request by what is beside the bodies, and reads it then.
-func oldestRequest(q runs.RequestQuery) (sql string, args []any) {
-	f := requestFilter(q)
+// ofSession adds a condition for the session of a request. The recursion starts with the row of the
+// session itself, so that all its ids have the collation of the column.
+func (l *Lists) ofSession(f *filter, q runs.RequestQuery) {
+	if !q.Below || q.SessionID == "" {
+		f.equals("q.session_id", q.SessionID)
+		return
+	}
+	f.and(fmt.Sprintf(l.SessionIn, sqlSessionsBelow), q.SessionID, runs.MaxSessionsBelow)
+}
+
+// sqlSessionsBelow has the predicate of the index of live sessions by their parent.
+const sqlSessionsBelow = `
+	WITH RECURSIVE below (session_id) AS (
+		SELECT s.session_id FROM sessions AS s WHERE s.session_id = ?
+		UNION
+		SELECT s.session_id FROM below AS b JOIN sessions AS s
+			ON s.parent_session_id = b.session_id AND s.parent_session_id <> '' AND s.ended_at_ms IS NULL
+	)
+	SELECT b.session_id FROM below AS b LIMIT ?`
+
+// oldestRequest finds the request by its small columns before it reads the body.
+func (l *Lists) oldestRequest(q runs.RequestQuery) (sql string, args []any) {
+	f := l.requestFilter(q)
 	oldest := f.of(sqlRequestIDs) + "\nORDER BY q.created_at_ms, q.number, q.run_id LIMIT 1"
 	var whole filter
 	whole.args = f.args
-	whole.equals("q.session_id", q.SessionID)
-	whole.and("(q.run_id, q.request_id) = (" + oldest + ")")
+	whole.and("(q.session_id, q.run_id, q.request_id) = (" + oldest + ")")
 	return whole.of(sqlRequests), whole.args
 }
 
 func (l *Lists) requestPage(q runs.RequestQuery, statement string, limit int) (string, []any) {
-	f := requestFilter(q)
+	f := l.requestFilter(q)
 	if after := q.After; after != nil {
 		f.and("(q.session_id, q.run_id, q.request_id) > (?, ?, ?)", after.SessionID, after.RunID, after.RequestID)
 	}
@@ -46,7 +66,7 @@ func (r *Reader) PendingRequests(ctx context.Context, q runs.RequestQuery) ([]mo
 		return nil, nil
 	}
 	if q.Oldest {
-		sql, args := oldestRequest(q)
+		sql, args := r.sql.Lists.oldestRequest(q)
 		return list(ctx, r.lists, columns.PendingRequest, sql, args...)
 	}
 	return listWithin(ctx, r.lists, q.Budget, q.Limit, columns.PendingRequest, sqlRequestSizes, sqlRequests,
@@ -58,7 +78,7 @@ func (r *Reader) CountPendingRequests(ctx context.Context, q runs.RequestQuery) 
 	if !storable(string(q.Kind), q.SessionID, q.RunID) {
 		return 0, nil
 	}
-	f, counted := requestFilter(q), sqlCountRequests
+	f, counted := r.sql.Lists.requestFilter(q), sqlCountRequests
 	if q.EachQuestion {
 		counted = "SELECT " + r.sql.Lists.OpenQuestions + " FROM requests AS q"
 	}

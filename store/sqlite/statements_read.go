@@ -271,8 +271,9 @@ LIMIT $4`,
 		PendingEffects: "effects AS f INDEXED BY effects_due",
 		OpenQuestions: `coalesce(sum(CASE WHEN json_type(q.body, '$.response_schema') IS NOT NULL THEN 1
 	ELSE json_array_length(q.body, '$.questions') - coalesce(json_array_length(q.partial_answers), 0) END), 0)`,
-		RunIndex: runIndex,
-		Whole:    "WITH page AS MATERIALIZED (%s) SELECT * FROM page",
+		SessionIn: "q.session_id IN (%s)",
+		RunIndex:  runIndex,
+		Whole:     "WITH page AS MATERIALIZED (%s) SELECT * FROM page",
 	},
 }
 

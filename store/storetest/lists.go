@@ -135,6 +135,50 @@ var listTests = map[string]func(*harness){
 			require.Equal(h, int64(len(test.want)), count, "%+v", test.query)
 		}
 	},
+	"list/pending requests of a session and those below it": func(h *harness) {
+		for _, made := range [][2]string{{"top", ""}, {"x:child", "top"}, {"a:grandchild", "x:child"}, {"top2", ""}, {"ended", "top"}, {"below-ended", "ended"}} {
+			h.do(&runs.CreateSession{SessionID: made[0], ParentSessionID: made[1]})
+			if made[0] != "ended" {
+				h.wait(made[0], "run-of-"+made[0], approvals("p"))
+			}
+		}
+		h.do(&runs.EndSession{SessionID: "ended"})
+		for _, test := range []struct {
+			query runs.RequestQuery
+			want  []string
+		}{
+			{runs.RequestQuery{SessionID: "top"}, []string{"top"}},
+			{runs.RequestQuery{SessionID: "top", Below: true}, []string{"a:grandchild", "top", "x:child"}},
+			{runs.RequestQuery{SessionID: "x:child", Below: true}, []string{"a:grandchild", "x:child"}},
+			{runs.RequestQuery{SessionID: "a:grandchild", Below: true}, []string{"a:grandchild"}},
+			{runs.RequestQuery{SessionID: "unknown", Below: true}, nil},
+			{runs.RequestQuery{SessionID: "top", Below: true, RunID: "run-of-x:child"}, []string{"x:child"}},
+			{runs.RequestQuery{SessionID: "top", Below: true, RunID: "run-of-top2"}, nil},
+			{runs.RequestQuery{SessionID: "top", Below: true, RunID: "run-of-x:child", Oldest: true}, []string{"x:child"}},
+			{runs.RequestQuery{SessionID: "a:grandchild", Below: true, Oldest: true}, []string{"a:grandchild"}},
+			{runs.RequestQuery{SessionID: "x:child", Below: true, RunID: "run-of-top", Oldest: true}, nil},
+			// Who reaches the session reaches those below within its own bounds alone.
+			{runs.RequestQuery{SessionID: "top", Below: true, Scope: runs.Scope{SessionPrefixes: []string{"top"}}}, []string{"top"}},
+			{runs.RequestQuery{SessionID: "top", Below: true, Scope: runs.Scope{SessionPrefixes: []string{"top", "a:"}}}, []string{"a:grandchild", "top"}},
+			{runs.RequestQuery{SessionID: "top", Below: true, Scope: runs.Scope{AgentIDs: []string{"another"}}}, nil},
+			{runs.RequestQuery{SessionID: "top", Below: true, Scope: runs.Scope{OwnedBy: "agent:one"}}, nil},
+		} {
+			query := test.query
+			query.Kind, query.Limit = model.KindApproval, 10
+			page, err := h.store.PendingRequests(h.ctx, query)
+			require.NoError(h, err)
+			var got []string
+			for i := range page {
+				got = append(got, page[i].Request.SessionID)
+			}
+			require.Equal(h, test.want, got, "%+v", test.query)
+			if !query.Oldest {
+				count, err := h.store.CountPendingRequests(h.ctx, query)
+				require.NoError(h, err)
+				require.Equal(h, int64(len(test.want)), count, "%+v", test.query)
+			}
+		}
+	},
 	"list/pending requests by (session, run, request), bytewise": func(h *harness) {
 		// Upper case goes before lower case, and a dash before a digit.
 		for _, session := range []string{"b", "B", "a-1", "a1"} {

@@ -39,13 +39,17 @@ func ReadStatements(statements *read.Statements) map[string]read.Query {
 	for _, session := range []string{"", "s"} {
 		for _, after := range []*runs.RequestPosition{nil, {SessionID: "s", RunID: "r", RequestID: "q"}} {
 			q := runs.RequestQuery{Kind: model.KindApproval, SessionID: session, After: after, Limit: 1}
-			for _, openAtMs := range []int64{0, 1} {
+			for i := range 4 {
 				q := q
-				q.OpenAtMs = openAtMs
+				q.OpenAtMs, q.Below = int64(i&1), i&2 != 0
 				add("PendingRequests", q, func(r *read.Reader) { _, _ = r.PendingRequests(ctx, q) })
 				add("CountPendingRequests", q, func(r *read.Reader) { _, _ = r.CountPendingRequests(ctx, q) })
 				q.Kind, q.EachQuestion = model.KindQuestion, true
 				add("CountPendingRequests", q, func(r *read.Reader) { _, _ = r.CountPendingRequests(ctx, q) })
+				q.Oldest = true
+				if session != "" {
+					add("PendingRequests", q, func(r *read.Reader) { _, _ = r.PendingRequests(ctx, q) })
+				}
 			}
 		}
 		for _, filter := range []runs.RunQuery{{}, {AgentID: "a"}, {Status: api.StatusRunning}, {Status: api.StatusFailed}, {Kind: api.KindInput}, {AgentID: "a", Status: api.StatusQueued, Kind: api.KindInput}} {

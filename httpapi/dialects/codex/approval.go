@@ -21,6 +21,8 @@ type PendingApproval struct {
 	Status     string   `json:"status"`
 	// ToolName is not of the original.
 	ToolName string `json:"toolName"`
+	// RequestedBy is the session that asks, if it is below the listed one. It is not part of the original.
+	RequestedBy string `json:"requestedBy,omitempty"`
 }
 
 // pendingApproval shows an approval of a run, whatever worker raised it.

@@ -2,6 +2,7 @@ package codex
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
@@ -60,13 +61,35 @@ func (f *face) visibleSession(r *http.Request) (*model.Session, error) {
 	return session, nil
 }
 
-// openOf returns the open requests of the session of the path, oldest first.
+// openOf returns the open requests of the session of the path and of the sessions below it, oldest
+// first. System sessions below stay hidden.
 func (f *face) openOf(r *http.Request, kind model.RequestKind) ([]*model.Request, error) {
 	session, err := f.visibleSession(r)
 	if session == nil || err != nil {
 		return nil, err
 	}
-	return f.OpenRequests(r.Context(), kind, session.SessionID)
+	open, err := f.OpenRequests(r.Context(), kind, session.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	hidden := map[string]bool{session.SessionID: false}
+	for _, request := range open {
+		if _, known := hidden[request.SessionID]; known {
+			continue
+		}
+		if hidden[request.SessionID], err = f.announcer.isSystem(request.SessionID); err != nil {
+			return nil, err
+		}
+	}
+	return slices.DeleteFunc(open, func(request *model.Request) bool { return hidden[request.SessionID] }), nil
+}
+
+// requestedBy returns the session of a request, "" when it is the one of the path.
+func requestedBy(r *http.Request, request *model.Request) string {
+	if request.SessionID == wire.PathID(r, "sessionId") {
+		return ""
+	}
+	return request.SessionID
 }
 
 func (f *face) listApprovals(w http.ResponseWriter, r *http.Request) error {
@@ -78,6 +101,7 @@ func (f *face) listApprovals(w http.ResponseWriter, r *http.Request) error {
 	for i, request := range requests {
 		approval := request.Approval()
 		list[i] = pendingApproval(request.SessionID, request.RunID, &approval)
+		list[i].RequestedBy = requestedBy(r, request)
 	}
 	return wire.Respond(w, r, http.StatusOK, sessionPage[PendingApproval]{list})
 }
@@ -91,6 +115,7 @@ func (f *face) listToolInputs(w http.ResponseWriter, r *http.Request) error {
 	for i, request := range requests {
 		question := request.Question()
 		list[i] = pendingToolInput(request.SessionID, request.RunID, &question)
+		list[i].RequestedBy = requestedBy(r, request)
 	}
 	return wire.Respond(w, r, http.StatusOK, sessionPage[PendingToolInput]{list})
 }

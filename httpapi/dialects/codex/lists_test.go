@@ -29,6 +29,20 @@ func testLists(t *testing.T, service, other *replica) {
 		service.do(t, http.MethodHead, "/api/sessions/"+r.session+"/approvals", "").Is(http.StatusOK, "")
 	})
 
+	t.Run("an approval of a child", func(t *testing.T) {
+		r := service.waiting(t, approvals(approval("a1", "")))
+		child, system := r.session+"-child", r.session+"-system"
+		service.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"parent_session_id":%q}`, child, r.session)).Want(http.StatusCreated)
+		service.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"parent_session_id":%q,"metadata":{"system":true}}`, system, r.session)).Want(http.StatusCreated)
+		for _, session := range []string{child, system} {
+			service.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"input":1,"suspend":{%s}}`, session, approvals(approval("b1", "")))).Want(http.StatusAccepted)
+		}
+		shown := other.get(t, "/api/sessions/"+r.session+"/approvals").Want(http.StatusOK)
+		require.Equal(t, 2, shown.Count("data"), "what a system session asks stays hidden")
+		require.Equal(t, child, shown.TextAt("data", 1, "requestedBy"))
+		require.Equal(t, 1, service.get(t, "/api/sessions/"+child+"/approvals").Want(http.StatusOK).Count("data"))
+	})
+
 	t.Run("a question of any worker", func(t *testing.T) {
 		r := service.waiting(t, questions(question("q1", "")))
 		shown := service.get(t, "/v1/runs/"+r.id).Want(http.StatusOK)

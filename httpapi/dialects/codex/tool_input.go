@@ -21,6 +21,8 @@ type PendingToolInput struct {
 	Details   api.JSON   `json:"details"`
 	CreatedAt string     `json:"createdAt"`
 	Status    string     `json:"status"`
+	// RequestedBy is as in [PendingApproval].
+	RequestedBy string `json:"requestedBy,omitempty"`
 }
 
 // Question is one question of a [PendingToolInput].

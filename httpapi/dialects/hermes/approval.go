@@ -2,6 +2,7 @@ package hermes
 
 import (
 	"cmp"
+	"strings"
 
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -15,9 +16,13 @@ type pendingApproval struct {
 	// PatternKey is null when there are no keys.
 	PatternKey  *string  `json:"pattern_key"`
 	PatternKeys []string `json:"pattern_keys"`
+	// RequestedBy is the session that asks, if it is below the session that the client follows. It is
+	// not part of the original; clients of the original read it in the description.
+	RequestedBy string `json:"requested_by,omitempty"`
 }
 
-func approvalOf(request *model.Request) *pendingApproval {
+// approvalOf shows an approval to a client that follows a session.
+func approvalOf(request *model.Request, sessionID string) *pendingApproval {
 	approval := request.Approval()
 	command, _ := kit.CommandLine(&approval)
 	shown := &pendingApproval{
@@ -27,5 +32,13 @@ func approvalOf(request *model.Request) *pendingApproval {
 	if len(approval.PatternKeys) > 0 {
 		shown.PatternKey, shown.PatternKeys = &approval.PatternKeys[0], approval.PatternKeys
 	}
+	if request.SessionID != sessionID {
+		shown.RequestedBy, shown.Description = request.SessionID, askedBy(request.SessionID, shown.Description)
+	}
 	return shown
+}
+
+// askedBy marks a text with the session below that asks.
+func askedBy(sessionID, text string) string {
+	return strings.TrimSuffix("Asked by session "+sessionID+": "+text, ": ")
 }

@@ -3,6 +3,7 @@ package hermes
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
@@ -33,6 +34,7 @@ type board struct {
 type state struct {
 	eventID int64
 	data    []byte // that of a frame
+	readAt  time.Time
 }
 
 // join returns the board of a session. The caller must leave it.
@@ -71,10 +73,32 @@ func (b *board) after(ctx context.Context, f *face, q *queue, eventID int64) (*s
 	if shared.current != nil && shared.current.eventID >= eventID {
 		return shared.current, nil
 	}
+	return b.read(ctx, f, q, eventID)
+}
+
+// again returns a queue as it stood less than an age ago.
+func (b *board) again(ctx context.Context, f *face, q *queue, age time.Duration) (*state, error) {
+	shared := &b.queues[q.index]
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	eventID := int64(0)
+	if shared.current != nil {
+		if now().Sub(shared.current.readAt) < age {
+			return shared.current, nil
+		}
+		eventID = shared.current.eventID
+	}
+	return b.read(ctx, f, q, eventID)
+}
+
+// read reads a queue, whose lock the caller holds.
+func (b *board) read(ctx context.Context, f *face, q *queue, eventID int64) (*state, error) {
+	at := now()
 	head, count, err := q.read(f, ctx, b.sessionID)
 	if err != nil {
 		return nil, err
 	}
-	shared.current = &state{eventID: eventID, data: kit.Encode(pending{head, count})}
-	return shared.current, nil
+	read := &state{eventID: eventID, data: kit.Encode(pending{head, count}), readAt: at}
+	b.queues[q.index].current = read
+	return read, nil
 }

@@ -23,6 +23,8 @@ type pendingClarification struct {
 	RequestedAt    api.JSON `json:"requested_at"`
 	TimeoutSeconds int64    `json:"timeout_seconds"`
 	ExpiresAt      api.JSON `json:"expires_at"`
+	// RequestedBy is as in pendingApproval; the question begins with it, too.
+	RequestedBy string `json:"requested_by,omitempty"`
 }
 
 // openQuestion is one question that has no answer: a typed one, or one of the
@@ -62,7 +64,7 @@ func questionsOf(request *model.Request) []openQuestion {
 }
 
 // oldestQuestions returns the questions without an answer of the oldest open request of a
-// session. What children ask this session counts as well.
+// session and the sessions below it.
 func (f *face) oldestQuestions(ctx context.Context, sessionID string) ([]openQuestion, error) {
 	oldest, err := f.OldestRequest(ctx, model.KindQuestion, sessionID, "")
 	if err != nil || oldest == nil {
@@ -71,10 +73,14 @@ func (f *face) oldestQuestions(ctx context.Context, sessionID string) ([]openQue
 	return questionsOf(oldest), nil
 }
 
-func (q *openQuestion) view() *pendingClarification {
+// view shows a question to a client that follows a session.
+func (q *openQuestion) view(sessionID string) *pendingClarification {
 	shown := &pendingClarification{
-		ClarifyID: q.clarifyID, Question: q.text(), ChoicesOffered: q.choices(), SessionID: q.request.SessionID,
+		ClarifyID: q.clarifyID, Question: q.text(), ChoicesOffered: q.choices(), SessionID: sessionID,
 		Kind: "clarify", RequestedAt: seconds(q.request.CreatedAtMs), ExpiresAt: api.JSON("0"),
+	}
+	if q.request.SessionID != sessionID {
+		shown.RequestedBy, shown.Question = q.request.SessionID, askedBy(q.request.SessionID, shown.Question)
 	}
 	if dueAtMs := q.body.ExpiresAtMs; dueAtMs != nil {
 		// Rounded down, but never to 0, which would say that there is no limit. ExpiresAt is

@@ -52,7 +52,7 @@ func (f *face) headApproval(ctx context.Context, sessionID string) (head any, co
 	}
 	// It may be settled by the time the others are counted.
 	count, err = f.CountOpen(ctx, model.KindApproval, sessionID)
-	return approvalOf(oldest), max(count, 1), err
+	return approvalOf(oldest, sessionID), max(count, 1), err
 }
 
 func (f *face) headClarification(ctx context.Context, sessionID string) (head any, count int, err error) {
@@ -62,7 +62,7 @@ func (f *face) headClarification(ctx context.Context, sessionID string) (head an
 	}
 	// It may be answered by the time the others are counted.
 	count, err = f.CountOpenQuestions(ctx, sessionID)
-	return questions[0].view(), max(count, len(questions)), err
+	return questions[0].view(sessionID), max(count, len(questions)), err
 }
 
 func (f *face) showApproval(w http.ResponseWriter, r *http.Request) error {
@@ -75,13 +75,14 @@ func (f *face) showApproval(w http.ResponseWriter, r *http.Request) error {
 
 // showClarification answers without a count (docs/spec/hermes.md#snapshots).
 func (f *face) showClarification(w http.ResponseWriter, r *http.Request) error {
-	questions, err := f.oldestQuestions(r.Context(), sessionOf(r))
+	sessionID := sessionOf(r)
+	questions, err := f.oldestQuestions(r.Context(), sessionID)
 	if err != nil {
 		return err
 	}
 	var head any
 	if len(questions) > 0 {
-		head = questions[0].view()
+		head = questions[0].view(sessionID)
 	}
 	return f.Answer(w, r, http.StatusOK, struct {
 		Pending any `json:"pending"`

@@ -189,22 +189,13 @@ func validChoice(given api.JSON, choice string) bool {
 // somebody else settle it first, the next one is never decided in its place.
 func (f *face) chosenApproval(ctx context.Context, call *approvalCall) (*model.Request, error) {
 	if call.approvalID != "" {
-		request, err := f.openInSession(ctx, model.KindApproval, call.sessionID, call.approvalID)
+		request, err := f.OpenInSession(ctx, model.KindApproval, call.sessionID, call.approvalID)
 		if request == nil || call.runID != "" && request.RunID != call.runID {
 			return nil, err
 		}
 		return request, nil
 	}
 	return f.OldestRequest(ctx, model.KindApproval, call.sessionID, call.runID)
-}
-
-// openInSession returns the open request of a session that has a handle, or nil.
-func (f *face) openInSession(ctx context.Context, kind model.RequestKind, sessionID, handle string) (*model.Request, error) {
-	request, err := f.OpenRequest(ctx, kind, handle)
-	if request == nil || request.SessionID != sessionID {
-		return nil, err
-	}
-	return request, nil
 }
 
 // resolutionOf keeps the scopes apart: only session and always write a rule

@@ -71,7 +71,7 @@ func (f *face) chosenQuestion(ctx context.Context, sessionID, clarifyID string) 
 	} else {
 		handle, _, _ := strings.Cut(clarifyID, ":")
 		var request *model.Request
-		if request, err = f.openInSession(ctx, model.KindQuestion, sessionID, handle); request != nil {
+		if request, err = f.OpenInSession(ctx, model.KindQuestion, sessionID, handle); request != nil {
 			questions = questionsOf(request)
 		}
 	}

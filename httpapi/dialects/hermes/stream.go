@@ -207,9 +207,18 @@ func (s *subscriber) Events(events []*model.Event) error {
 	return s.update(next)
 }
 
-// KeepAlive implements [stream.Sink].
+// KeepAlive implements [stream.Sink]. It reads the queue again: requests of the sessions below are
+// not in the log that the stream follows.
 func (s *subscriber) KeepAlive() error {
-	_, err := s.out.Write([]byte(kit.KeepAlive))
+	next, err := s.board.again(s.ctx, s.face, s.queue, s.face.KeepAlive)
+	if err != nil {
+		s.failed = err
+		return err
+	}
+	if !bytes.Equal(next.data, s.shown.data) {
+		return s.show(s.queue.event, next)
+	}
+	_, err = s.out.Write([]byte(kit.KeepAlive))
 	return s.flush(err)
 }
 

@@ -42,6 +42,7 @@ func TestHermes(t *testing.T) {
 				"a run":              testRunID,
 				"before a route":     testRefusedBeforeARoute,
 				"rules":              testRules,
+				"children":           testChildren,
 				"clarifications":     testClarifications,
 				"typed questions":    testTypedQuestions,
 				"several":            testSeveralQuestions,

@@ -14,8 +14,10 @@ import (
 // pageSize is how many open requests are read at once.
 const pageSize = 500
 
-// OpenRequests returns the open requests of a kind in a session, oldest first. An id
-// that no session can have has none.
+// The functions below read the open requests of a session and of the sessions below it, as far as the
+// caller reaches them. An id that no session can have has none.
+
+// OpenRequests returns the open requests of a kind, oldest first.
 func (s *Services) OpenRequests(ctx context.Context, kind model.RequestKind, sessionID string) ([]*model.Request, error) {
 	var open []*model.Request
 	err := s.EachOpen(ctx, kind, sessionID, func(request *model.Request) { open = append(open, request) })
@@ -28,13 +30,13 @@ func (s *Services) OpenRequests(ctx context.Context, kind model.RequestKind, ses
 	return open, nil
 }
 
-// EachOpen visits the open requests of a kind in a session, in no order that means anything.
+// EachOpen visits the open requests of a kind, in no order that means anything.
 func (s *Services) EachOpen(ctx context.Context, kind model.RequestKind, sessionID string, visit func(*model.Request)) error {
 	if !refusal.ValidID(sessionID) {
 		return nil
 	}
 	budget := &runs.Budget{MaxBytes: api.MaxReplyBytes}
-	query := runs.RequestQuery{Kind: kind, SessionID: sessionID, Limit: pageSize, Budget: budget}
+	query := runs.RequestQuery{Kind: kind, SessionID: sessionID, Below: true, Limit: pageSize, Budget: budget}
 	for {
 		page, err := s.Store.PendingRequests(ctx, query)
 		if err != nil {
@@ -51,34 +53,34 @@ func (s *Services) EachOpen(ctx context.Context, kind model.RequestKind, session
 	}
 }
 
-// OldestRequest returns the open request of a kind that was raised first in a session, or in one of
-// its runs when that is named. It returns nil when there is none.
+// OldestRequest returns the open request of a kind that was raised first, of one run when that is
+// named. It returns nil when there is none.
 func (s *Services) OldestRequest(ctx context.Context, kind model.RequestKind, sessionID, runID string) (*model.Request, error) {
 	if !refusal.ValidID(sessionID) || runID != "" && !refusal.ValidID(runID) {
 		return nil, nil
 	}
-	found, err := s.Store.PendingRequests(ctx, runs.RequestQuery{Kind: kind, SessionID: sessionID, RunID: runID, Oldest: true})
+	found, err := s.Store.PendingRequests(ctx, runs.RequestQuery{Kind: kind, SessionID: sessionID, Below: true, RunID: runID, Oldest: true})
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
 	return &found[0].Request, nil
 }
 
-// CountOpen returns how many open requests of a kind a session has.
+// CountOpen returns how many requests of a kind are open.
 func (s *Services) CountOpen(ctx context.Context, kind model.RequestKind, sessionID string) (int, error) {
 	if !refusal.ValidID(sessionID) {
 		return 0, nil
 	}
-	count, err := s.Store.CountPendingRequests(ctx, runs.RequestQuery{Kind: kind, SessionID: sessionID})
+	count, err := s.Store.CountPendingRequests(ctx, runs.RequestQuery{Kind: kind, SessionID: sessionID, Below: true})
 	return int(count), err
 }
 
-// CountOpenQuestions returns how many questions of a session have no answer. A request may ask several.
+// CountOpenQuestions returns how many questions have no answer. A request may ask several.
 func (s *Services) CountOpenQuestions(ctx context.Context, sessionID string) (int, error) {
 	if !refusal.ValidID(sessionID) {
 		return 0, nil
 	}
-	count, err := s.Store.CountPendingRequests(ctx, runs.RequestQuery{Kind: model.KindQuestion, SessionID: sessionID, EachQuestion: true})
+	count, err := s.Store.CountPendingRequests(ctx, runs.RequestQuery{Kind: model.KindQuestion, SessionID: sessionID, Below: true, EachQuestion: true})
 	return int(count), err
 }
 
@@ -103,6 +105,20 @@ func (s *Services) FindRequest(ctx context.Context, handle string) (*model.Reque
 func (s *Services) OpenRequest(ctx context.Context, kind model.RequestKind, handle string) (*model.Request, error) {
 	request, err := s.FindRequest(ctx, handle)
 	if request == nil || request.Kind != kind || !request.Open() {
+		return nil, err
+	}
+	return request, nil
+}
+
+// OpenInSession returns the open request of a kind that has a handle, if it is of a session or of one
+// below it, or nil.
+func (s *Services) OpenInSession(ctx context.Context, kind model.RequestKind, sessionID, handle string) (*model.Request, error) {
+	request, err := s.OpenRequest(ctx, kind, handle)
+	if request == nil || request.SessionID == sessionID {
+		return request, err
+	}
+	oldest, err := s.OldestRequest(ctx, kind, sessionID, request.RunID)
+	if oldest == nil || oldest.SessionID != request.SessionID {
 		return nil, err
 	}
 	return request, nil

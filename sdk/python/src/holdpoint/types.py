@@ -228,7 +228,7 @@ class Callback(TypedDict):
     # Not for a question to a parent.
     # Sent as `Authorization: Bearer`, and the key of the signature.
     token: str
-    # As that of a webhook: `https`, a public address unless `--webhook-allow` names it, without user, password and fragment.
+    # As that of a webhook: `https`, a public address unless `--callback-allow` names it, without user, password and fragment.
     url: str
 
 
