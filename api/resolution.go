@@ -57,6 +57,8 @@ type ApprovalResolution struct {
 	// is absent as long as the session, or DefaultRuleAgeMs for all sessions.
 	Remember      Remember `json:"remember,omitempty"`
 	RememberForMs *int64   `json:"remember_for_ms,omitempty"`
+	// RememberAs says what the rule is about: RememberExact when empty.
+	RememberAs RememberAs `json:"remember_as,omitempty"`
 	// InputDigest and Handle are those of the request that was decided about. When one is given
 	// and the open request has another, the whole batch is refused with approval_changed.
 	InputDigest string `json:"input_digest,omitempty"`

@@ -21,6 +21,19 @@ const (
 	RememberAlways  Remember = "always"
 )
 
+// RememberAs says to which calls the rule applies that a decision about an approval writes.
+type RememberAs string
+
+// What a remembered decision is about.
+const (
+	// RememberExact is the tool with exactly the same input, and the default.
+	RememberExact RememberAs = "exact"
+	// RememberCommand is the tool with the same command, whatever the description and time limit.
+	RememberCommand RememberAs = "command"
+	// RememberTool is every call of the tool, in one session.
+	RememberTool RememberAs = "tool"
+)
+
 // RuleMatch says which calls a rule applies to: everything that it gives must hold. An
 // empty one is refused.
 type RuleMatch struct {
@@ -138,6 +151,16 @@ type RememberTexts struct {
 	Session string `json:"session,omitempty"`
 	Always  string `json:"always,omitempty"`
 	// Examples are of either rule: they match the same calls. Nil when neither can be written.
+	Examples *RuleExamples `json:"examples,omitempty"`
+	// Choices are all rules that the decision may write, by its remember_as.
+	Choices []RememberChoice `json:"choices,omitempty"`
+}
+
+// RememberChoice has the texts of the rules that a decision with a remember_as would write.
+type RememberChoice struct {
+	As       RememberAs    `json:"as"`
+	Session  string        `json:"session,omitempty"`
+	Always   string        `json:"always,omitempty"`
 	Examples *RuleExamples `json:"examples,omitempty"`
 }
 

@@ -175,6 +175,18 @@ func (s *Server) explainRules(w http.ResponseWriter, r *http.Request) error {
 	}
 	always, examples := s.previewRule(&call, decision, api.RememberAlways, nowMs)
 	answer.Remember.Always, answer.Remember.Examples = always, cmp.Or(answer.Remember.Examples, examples)
+	for _, as := range []api.RememberAs{api.RememberExact, api.RememberCommand, api.RememberTool} {
+		choice := api.RememberChoice{As: as}
+		decision.RememberAs = as
+		if call.SessionID != "" {
+			choice.Session, choice.Examples = s.previewRule(&call, decision, api.RememberSession, nowMs)
+		}
+		text, examples := s.previewRule(&call, decision, api.RememberAlways, nowMs)
+		choice.Always, choice.Examples = text, cmp.Or(choice.Examples, examples)
+		if choice.Session != "" || choice.Always != "" {
+			answer.Remember.Choices = append(answer.Remember.Choices, choice)
+		}
+	}
 	return wire.Respond(w, r, http.StatusOK, answer)
 }
 

@@ -146,6 +146,40 @@ func testRules(t *testing.T, a *rig) {
 			`{"resolutions":[{"request_id":"a1","behavior":"deny","remember":"session","remember_for_ms":0}]}`).want(http.StatusAccepted)
 		require.Equal(t, text, decided.textAt("resume", "approvals", 0, "resolution", "rule", "text"))
 	})
+	parallel(t, "choices of what is remembered", func(t *testing.T) {
+		input := `{"command":"make all","description":"First"}`
+		run := a.waiting(t, `"approvals":[{"id":"a","tool_call_id":"c","tool_name":"bash","input":`+input+`}]`)
+		explained := a.post(t, "/v1/rules/explain", fmt.Sprintf(`{"session_id":%q,"tool_name":"bash","input":%s}`, run.session, input)).want(http.StatusOK)
+		texts := map[string]any{}
+		for _, choice := range explained.list("remember", "choices") {
+			texts[choice.(map[string]any)["as"].(string)] = choice.(map[string]any)["session"]
+		}
+		require.Contains(t, texts["exact"], "exactly this input")
+		require.Contains(t, texts["command"], `command is exactly "make all"`)
+		require.Contains(t, texts["tool"], "every call of the tool bash")
+		resolve := "/v1/runs/" + run.run + "/approvals"
+		decision := func(more string) string {
+			return `{"resolutions":[{"request_id":"a","behavior":"allow",` + more + `}]}`
+		}
+		a.post(t, resolve, decision(`"remember":"always","remember_as":"tool"`)).refused(api.CodeInvalidRequest).pointer("/resolutions/0/remember_as")
+		a.post(t, resolve, decision(`"remember_as":"exact"`)).refused(api.CodeInvalidRequest).pointer("/resolutions/0/remember_as")
+		decided := a.post(t, resolve, decision(`"remember":"session","remember_as":"command"`)).want(http.StatusAccepted)
+		require.Equal(t, texts["command"], decided.textAt("resume", "approvals", 0, "resolution", "rule", "text"))
+		for input, decision := range map[string]string{
+			`{"command":"make all","description":"Second","timeout":5}`: "allow", `{"command":"make all","cwd":"/"}`: "ask", `{"command":"make  all"}`: "ask",
+		} {
+			again := a.post(t, "/v1/rules/explain", fmt.Sprintf(`{"session_id":%q,"tool_name":"bash","input":%s}`, run.session, input)).want(http.StatusOK)
+			require.Equal(t, decision, again.at("decision"), input)
+		}
+
+		// A call without a command has no such rule; a search has one for its tool.
+		search := a.waiting(t, `"approvals":[{"id":"a","tool_call_id":"c","tool_name":"WebSearch","input":{"query":"weather"}}]`)
+		resolve = "/v1/runs/" + search.run + "/approvals"
+		a.post(t, resolve, decision(`"remember":"session","remember_as":"command"`)).refused(api.CodeInvalidRequest).pointer("/resolutions/0/remember_as")
+		a.post(t, resolve, decision(`"remember":"session","remember_as":"tool"`)).want(http.StatusAccepted)
+		news := a.post(t, "/v1/rules/explain", fmt.Sprintf(`{"session_id":%q,"tool_name":"WebSearch","input":{"query":"news"}}`, search.session)).want(http.StatusOK)
+		require.Equal(t, "allow", news.at("decision"))
+	})
 	parallel(t, "explained", func(t *testing.T) {
 		session := a.name("session")
 		a.post(t, "/v1/rules", fmt.Sprintf(`{"session_id":%q,"match":{"pattern_keys":["push"]}}`, session)).want(http.StatusCreated)

@@ -1,6 +1,7 @@
 package mcptools
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -30,6 +31,7 @@ const (
     "updated_input": {"type": "object", "description": "Allow with this input instead."},
     "reason": {"type": "string", "description": "For the agent."},
     "remember": {"enum": ["session", "always"], "description": "Also write a standing rule. The first answer is the rule's text and decides nothing."},
+    "remember_as": {"enum": ["exact", "command", "tool"], "description": "With remember: this exact call (default), this command whatever its description, or every call of the tool in this session."},
     "rule_text": {"type": "string", "description": "With remember: the text of the first answer, once the person has agreed to it."}
   }
 }`
@@ -75,14 +77,15 @@ type pending struct {
 }
 
 type resolveArguments struct {
-	RunID        string       `json:"run_id"`
-	RequestID    string       `json:"request_id"`
-	Behavior     api.Behavior `json:"behavior"`
-	InputDigest  string       `json:"input_digest"`
-	UpdatedInput api.JSON     `json:"updated_input"`
-	Reason       string       `json:"reason"`
-	Remember     api.Remember `json:"remember"`
-	RuleText     string       `json:"rule_text"`
+	RunID        string         `json:"run_id"`
+	RequestID    string         `json:"request_id"`
+	Behavior     api.Behavior   `json:"behavior"`
+	InputDigest  string         `json:"input_digest"`
+	UpdatedInput api.JSON       `json:"updated_input"`
+	Reason       string         `json:"reason"`
+	Remember     api.Remember   `json:"remember"`
+	RememberAs   api.RememberAs `json:"remember_as"`
+	RuleText     string         `json:"rule_text"`
 }
 
 type answerArguments struct {
@@ -201,7 +204,7 @@ func (t *tools) resolve(ctx context.Context, arguments resolveArguments) (any, e
 	}
 	run, err := t.Client.ResolveRunApprovals(ctx, arguments.RunID, client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{{
 		RequestID: arguments.RequestID, Behavior: arguments.Behavior, InputDigest: arguments.InputDigest,
-		UpdatedInput: arguments.UpdatedInput, Reason: arguments.Reason, Remember: arguments.Remember,
+		UpdatedInput: arguments.UpdatedInput, Reason: arguments.Reason, Remember: arguments.Remember, RememberAs: arguments.RememberAs,
 	}}})
 	return settledOf(run, err)
 }
@@ -236,9 +239,15 @@ func (t *tools) ruleText(ctx context.Context, arguments resolveArguments) (strin
 		if err != nil {
 			return "", err
 		}
-		text := explained.Remember.Session
-		if arguments.Remember == api.RememberAlways {
-			text = explained.Remember.Always
+		text := ""
+		for _, choice := range explained.Remember.Choices {
+			switch {
+			case choice.As != cmp.Or(arguments.RememberAs, api.RememberExact):
+			case arguments.Remember == api.RememberAlways:
+				text = choice.Always
+			default:
+				text = choice.Session
+			}
 		}
 		if text == "" {
 			return "", errors.New("no such rule can be written with this decision")

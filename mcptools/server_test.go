@@ -535,6 +535,10 @@ func TestAnAssistantDecidesWhatItsPersonSaw(t *testing.T) {
 
 	// A rule is written only when its text has been seen.
 	decision := `{` + ids + `,"behavior":"allow","input_digest":"` + open.Request.InputDigest + `","remember":"always"`
+	require.Contains(t, s.refused(assistant, "resolve", decision+`,"remember_as":"tool"}`), "no such rule")
+	inSession := strings.Replace(decision, "always", "session", 1)
+	require.Contains(t, s.told(assistant, "resolve", inSession+`,"remember_as":"tool"}`).RuleText, "every call of the tool Bash")
+	require.Contains(t, s.told(assistant, "resolve", inSession+`,"remember_as":"command"}`).RuleText, "command is exactly")
 	shown := s.told(assistant, "resolve", decision+`}`)
 	require.False(t, shown.Decided)
 	require.Contains(t, shown.RuleText, "Allow the tool Bash with exactly this input")

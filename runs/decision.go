@@ -19,6 +19,8 @@ type ApprovalDecision struct {
 	Reason        string       `json:"reason,omitempty"`
 	Remember      api.Remember `json:"remember,omitempty"`
 	RememberForMs *int64       `json:"remember_for_ms,omitempty"`
+	// RememberAs says what the rule is about, the exact call when empty.
+	RememberAs api.RememberAs `json:"remember_as,omitempty"`
 	// InputDigest and Handle are those of the request that was decided about, empty for no
 	// check; a face that decides by the request itself leaves them empty.
 	InputDigest string `json:"input_digest,omitempty"`
@@ -40,7 +42,7 @@ func DecisionOf(given api.ApprovalResolution) ApprovalDecision {
 	return ApprovalDecision{
 		RequestID: given.RequestID, Behavior: given.Behavior, UpdatedInput: given.UpdatedInput,
 		Justification: given.Justification, Reason: given.Reason,
-		Remember: given.Remember, RememberForMs: given.RememberForMs,
+		Remember: given.Remember, RememberForMs: given.RememberForMs, RememberAs: given.RememberAs,
 		InputDigest: given.InputDigest, Handle: given.Handle,
 	}
 }

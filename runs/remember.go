@@ -15,6 +15,9 @@ func (r *ApprovalDecision) prepareRemember(at string, maxRuleAgeMs int64, newID 
 		if r.RememberForMs != nil {
 			faults.Add(at+"/remember_for_ms", "needs remember")
 		}
+		if r.RememberAs != "" {
+			faults.Add(at+"/remember_as", "needs remember")
+		}
 		return
 	}
 	if r.Remember != api.RememberSession && r.Remember != api.RememberAlways {
@@ -24,6 +27,15 @@ func (r *ApprovalDecision) prepareRemember(at string, maxRuleAgeMs int64, newID 
 	if r.Behavior == api.BehaviorAllow && r.UpdatedInput != nil {
 		// The worker will raise the original input again, which nobody has allowed.
 		faults.Add(at+"/remember", "must not be given together with updated_input")
+	}
+	switch r.RememberAs {
+	case "", api.RememberExact, api.RememberCommand:
+	case api.RememberTool:
+		if r.Remember != api.RememberSession {
+			faults.Add(at+"/remember_as", "must not be %q for all sessions: add a rule to allow a whole tool", api.RememberTool)
+		}
+	default:
+		faults.Add(at+"/remember_as", "must be %q, %q or %q", api.RememberExact, api.RememberCommand, api.RememberTool)
 	}
 	if r.RememberMatch != nil {
 		const someTool = "the request's"
@@ -58,6 +70,12 @@ func (r *ApprovalDecision) rule(approval api.ApprovalRequest, sessionID string, 
 		if canonical, digest := exactInput(&approval); digest == rule.Match.InputDigest {
 			input = canonical
 		}
+	case r.RememberAs == api.RememberTool:
+		rule.ToolName, rule.Match.AnyInput = approval.ToolName, true
+	case r.RememberAs == api.RememberCommand:
+		// The decision is refused before where there is none.
+		rule.ToolName = approval.ToolName
+		rule.Match, _ = commandMatch(&approval)
 	default:
 		rule.ToolName = approval.ToolName
 		input, rule.Match.InputDigest = exactInput(&approval)
@@ -65,6 +83,17 @@ func (r *ApprovalDecision) rule(approval api.ApprovalRequest, sessionID string, 
 	rule.Text = rule.Describe(input)
 	return rule
 }
+
+// commandMatch matches the calls that run the command of an approval. There is none for an approval
+// without a command, or with sensitive values, which a rule would show.
+func commandMatch(approval *api.ApprovalRequest) (match api.RuleMatch, found bool) {
+	if len(approval.SensitivePaths) > 0 {
+		return match, false
+	}
+	return rules.CommandMatch(approval.ToolName, approval.Input)
+}
+
+const noCommand = "must not be \"command\": the call has no command that a rule can name"
 
 // exactInput returns the canonical form of an approval's input and its digest. What is sensitive has a
 // digest alone.
@@ -93,6 +122,11 @@ func PreviewRule(approval api.ApprovalRequest, sessionID string, resolution Appr
 	}
 	if _, err := document.Canonical(approval.Input); err != nil {
 		faults.Add("/input", "has no canonical JSON form")
+	}
+	if resolution.RememberAs == api.RememberCommand {
+		if _, found := commandMatch(&approval); !found {
+			faults.Add("/remember_as", noCommand)
+		}
 	}
 	if err := faults.Err(); err != nil {
 		return RulePreview{}, err

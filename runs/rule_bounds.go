@@ -2,6 +2,7 @@ package runs
 
 import (
 	"cmp"
+	"fmt"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/document"
@@ -64,7 +65,12 @@ func (w *workingCopy) checkRemembered(run *model.Run, resolutions []ApprovalDeci
 			continue
 		}
 		approval := w.request(run.RunID, given.RequestID).Approval()
-		if given.RememberMatch != nil || given.Remember == api.RememberSession {
+		if given.RememberAs == api.RememberCommand {
+			if _, found := commandMatch(&approval); !found {
+				return refusal.Invalid(api.Fault{Pointer: fmt.Sprintf("/resolutions/%d/remember_as", i), Detail: noCommand})
+			}
+		}
+		if given.RememberMatch != nil || given.RememberAs == api.RememberCommand || given.Remember == api.RememberSession {
 			added = append(added, given.rule(approval, run.SessionID, w.nowMs))
 		}
 	}

@@ -248,6 +248,7 @@ func (p pendingRef) raised(ctx context.Context, c *client.Client, name string) (
 type remembering struct {
 	Remember    string         `enum:",session,always" default:"" placeholder:"SCOPE" help:"Also write a rule: for this session, or always. Its text is shown first."`
 	RememberFor *time.Duration `name:"remember-for" placeholder:"DURATION" help:"How long the rule holds; 0 for ever (default 720h)."`
+	RememberAs  string         `name:"remember-as" enum:",exact,command,tool" default:"" placeholder:"WHAT" help:"What the rule is about: exact, this call (default); command, this command whatever its description; tool, every call of the tool in this session."`
 	Yes         bool           `short:"y" help:"Write the rule without being asked."`
 }
 
@@ -258,9 +259,12 @@ func (c *decision) remember(terminal *console.Console, item *api.PendingApproval
 		if c.RememberFor != nil {
 			return console.Usage("--remember-for needs --remember")
 		}
+		if c.RememberAs != "" {
+			return console.Usage("--remember-as needs --remember")
+		}
 		return nil
 	}
-	resolution.Remember = api.Remember(c.Remember)
+	resolution.Remember, resolution.RememberAs = api.Remember(c.Remember), api.RememberAs(c.RememberAs)
 	// Said in so many words: where the service lets no rule hold that long it refuses,
 	// and does not write another rule than the one that is shown.
 	// A rule of the session lasts as long as it.

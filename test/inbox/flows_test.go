@@ -212,6 +212,19 @@ func (f *flows) remember(t *testing.T) {
 	rule := f.decision(t, run).Rule
 	require.NotNil(t, rule)
 	require.Contains(t, text, rule.Text, "the text that was shown is the one that was written")
+
+	run = f.ask(t, one(approval("search", `{"query":"weather"}`)))
+	item = p.prompt("search")
+	item.find("button", "Remember").click()
+	item.find("radio", "Every call of search in this session").click()
+	item.find("radio", "In this session").click()
+	p.until("the rule's text", func() bool {
+		text = item.text()
+		return strings.Contains(text, "every call of the tool search")
+	})
+	item.find("button", "Allow").click()
+	item.status("Allowed by you")
+	require.Contains(t, text, f.decision(t, run).Rule.Text)
 }
 
 func (f *flows) questions(t *testing.T) {

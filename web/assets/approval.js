@@ -156,26 +156,31 @@ function Examples({ of: examples }) {
 export function RememberForm({ one }) {
   const [scope, setScope] = useState("");
   const [forMs, setForMs] = useState(30 * 24 * hour);
+  const [as, setAs] = useState("exact");
   const [texts, setTexts] = useState(null);
   const [problem, setProblem] = useState("");
   const first = useFocus();
   useEffect(() => {
-    if (!scope) return;
     let late = false;
     setTexts(null);
     explain(one, forMs).then(found => { if (!late) { setTexts(found); setProblem(""); } }, error => { if (!late) setProblem(error.problem?.errors?.[0]?.detail ?? error.message); });
     return () => { late = true; };
   }, [scope, forMs]);
-  const ready = !scope || texts?.allow?.[scope];
-  const decision = () => scope ? { remember: scope, remember_for_ms: forMs } : {};
+  const choices = texts?.allow?.choices ?? [];
+  const chosen = effect => texts?.[effect]?.choices?.find(choice => choice.as === as);
+  const ready = !scope || chosen("allow")?.[scope];
+  const decision = () => scope ? { remember: scope, remember_as: as, remember_for_ms: forMs } : {};
+  const whats = { exact: "This exact call", command: "This command, whatever its description and time limit", tool: `Every call of ${one.request.tool_name} in this session` };
   const set = then => { if (!isOver(one)) { act(one.handle); then(); } };
   const options = [["", "Only this once"], ["session", "In this session"], ["always", "Always"]];
   return html`<div class="form" onKeyDown=${close(one)}>
     <div role="radiogroup" aria-label="Remember" class="choices">${options.map(([value, label], i) =>
       html`<label><input type="radio" ref=${i === 0 ? first : null} name=${"remember-" + one.handle} checked=${scope === value} onChange=${() => set(() => setScope(value))} />${label}</label>`)}</div>
+    <div role="radiogroup" aria-label="What to remember" class="choices">${choices.map(choice =>
+      html`<label><input type="radio" name=${"remember-as-" + one.handle} disabled=${scope === "always" && !choice.always} checked=${as === choice.as} onChange=${() => set(() => setAs(choice.as))} />${marked(whats[choice.as])}</label>`)}</div>
     <label>For<select disabled=${!scope} value=${String(forMs)} onChange=${e => set(() => setForMs(Number(e.target.value)))}>
       ${lifetimes.map(([label, ms]) => html`<option value=${String(ms)} selected=${ms === forMs}>${label}</option>`)}</select></label>
-    ${scope && html`<div class="rule-text" role="note">${problem || (texts ? html`<p>${marked(texts.allow[scope] ?? "No such rule can be written.")}</p><p class="quiet">${marked(texts.deny[scope] ?? "")}</p><${Examples} of=${texts.allow.examples} />` : "…")}</div>`}
+    ${scope && html`<div class="rule-text" role="note">${problem || (texts ? html`<p>${marked(chosen("allow")?.[scope] ?? "No such rule can be written.")}</p><p class="quiet">${marked(chosen("deny")?.[scope] ?? "")}</p><${Examples} of=${chosen("allow")?.examples} />` : "…")}</div>`}
     <${Buttons} one=${one}><${AllowButton} one=${one} off=${!ready} onAllow=${event => allow(one, event, decision())} />
     <button type="button" class="deny" disabled=${!ready || !canDecide(one)} onClick=${event => deny(one, event, decision())}>Deny</button><//></div>`;
 }

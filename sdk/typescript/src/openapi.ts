@@ -146,6 +146,12 @@ export interface components {
              */
             remember?: "session" | "always";
             /**
+             * @description What the rule is about. `exact`: the tool with exactly this input. `command`: the tool with this command, whatever its description and time limit. `tool`: every call of the tool, with `remember: session` alone. Needs `remember`.
+             * @default exact
+             * @enum {string}
+             */
+            remember_as?: "exact" | "command" | "tool";
+            /**
              * Format: int64
              * @description How long the rule holds, 0 for ever. When absent: as long as the session, or 30 days for all sessions.
              */
@@ -443,6 +449,8 @@ export interface components {
             /** @description The text of the rule that an allow with `remember` would write for this call. */
             remember?: {
                 always?: string;
+                /** @description The rules that the decision can write for this call, by `remember_as`; the narrowest first. */
+                choices?: components["schemas"]["RememberChoice"][];
                 /** @description Of either rule, which match the same calls. */
                 examples?: components["schemas"]["RuleExamples"];
                 /** @description Only with `session_id`. */
@@ -792,6 +800,18 @@ export interface components {
             /** @description Why the handler failed, when the run is to be retried. */
             last_error?: string;
             settled_after?: string;
+        };
+        RememberChoice: {
+            /** @description The text of the rule for all sessions. Absent when there is none. */
+            always?: string;
+            /**
+             * @description The `remember_as` of the decision.
+             * @enum {string}
+             */
+            as: "exact" | "command" | "tool";
+            examples?: components["schemas"]["RuleExamples"];
+            /** @description The text of the rule for this session. Only with `session_id`. */
+            session?: string;
         };
         /** @description An approval or a question, open or settled, with its context. */
         RequestView: {

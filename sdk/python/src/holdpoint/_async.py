@@ -144,6 +144,7 @@ class AsyncHoldpoint:
         reason: str | None = None,
         justification: str | None = None,
         remember: Literal["session", "always"] | None = None,
+        remember_as: Literal["exact", "command", "tool"] | None = None,
         remember_for_ms: int | None = None,
         idempotency_key: str | None = None,
     ) -> RunResult:
@@ -151,7 +152,7 @@ class AsyncHoldpoint:
         is open now."""
         return await self._decide(shown, idempotency_key, without_none(
             behavior="allow", updated_input=updated_input, reason=reason, justification=justification, remember=remember,
-            remember_for_ms=remember_for_ms,
+            remember_as=remember_as, remember_for_ms=remember_for_ms,
         ))
 
     async def deny(
@@ -161,12 +162,14 @@ class AsyncHoldpoint:
         reason: str | None = None,
         justification: str | None = None,
         remember: Literal["session", "always"] | None = None,
+        remember_as: Literal["exact", "command", "tool"] | None = None,
         remember_for_ms: int | None = None,
         idempotency_key: str | None = None,
     ) -> RunResult:
         """Denies one approval as it was shown. The reason reaches the agent."""
         return await self._decide(shown, idempotency_key, without_none(
-            behavior="deny", reason=reason, justification=justification, remember=remember, remember_for_ms=remember_for_ms,
+            behavior="deny", reason=reason, justification=justification, remember=remember, remember_as=remember_as,
+            remember_for_ms=remember_for_ms,
         ))
 
     async def answer(

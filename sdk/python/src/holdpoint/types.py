@@ -143,6 +143,9 @@ class ApprovalResolution(TypedDict):
     # Writes a rule with the decision, for this session or for all: for the tool with exactly this input. Not together with
     # `updated_input`.
     remember: NotRequired[Literal['session', 'always']]
+    # What the rule is about. `exact`: the tool with exactly this input. `command`: the tool with this command, whatever its
+    # description and time limit. `tool`: every call of the tool, with `remember: session` alone. Needs `remember`.
+    remember_as: NotRequired[Literal['exact', 'command', 'tool']]
     # How long the rule holds, 0 for ever. When absent: as long as the session, or 30 days for all sessions.
     remember_for_ms: NotRequired[int]
     request_id: str
@@ -432,6 +435,8 @@ class ExplainRules(TypedDict):
 class ExplanationRemember(TypedDict):
     # The text of the rule that an allow with `remember` would write for this call.
     always: NotRequired[str]
+    # The rules that the decision can write for this call, by `remember_as`; the narrowest first.
+    choices: NotRequired[list[RememberChoice]]
     # Of either rule, which match the same calls.
     examples: NotRequired[RuleExamples]
     # Only with `session_id`.
@@ -766,6 +771,16 @@ class Release(TypedDict):
     # Why the handler failed, when the run is to be retried.
     last_error: NotRequired[str]
     settled_after: NotRequired[str]
+
+
+class RememberChoice(TypedDict):
+    # The text of the rule for all sessions. Absent when there is none.
+    always: NotRequired[str]
+    # The `remember_as` of the decision.
+    as: Literal['exact', 'command', 'tool']
+    examples: NotRequired[RuleExamples]
+    # The text of the rule for this session. Only with `session_id`.
+    session: NotRequired[str]
 
 
 class RequestViewRequesterExcluded(TypedDict):
