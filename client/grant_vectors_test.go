@@ -153,6 +153,7 @@ func makeGrantVectors(t *testing.T) *grantVectors {
 		`1.7976931348623157e308`, `5e-324`, `9007199254740991`, `-9007199254740991`, `-1.5e-9`,
 		`{"b":[1,{"d":null,"c":false}],"a":"x"}`, `{"\u20ac":1,"\r":2,"\ufb33":3,"1":4,"\ud83d\ude00":5,"\u0080":6,"\u00f6":7}`,
 		`"\u0000\b\t\n\f\r\u001f\u007f\u0080\u2028 \"\\\/ é 😀 </script>"`, `{"__proto__":1,"constructor":2}`,
+		`9007199254740993`, `-123456789012345678901234567890`, `9007199254740993.0`, `0.1234567890123456789`, `{"id": 1234567890123456789, "text": "hi", "ratio": 1.50}`,
 	} {
 		digest, err := client.InputDigest(api.JSON(input))
 		require.NoError(t, err, input)

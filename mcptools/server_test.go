@@ -520,6 +520,27 @@ func TestAgentsAreNotOfferedTheToolsOfPeople(t *testing.T) {
 	require.ErrorContains(t, err, "resolve")
 }
 
+// TestInputsKeepTheirText: nothing is rounded or reordered between the agent, the person and the answer.
+func TestInputsKeepTheirText(t *testing.T) {
+	const (
+		input = `{"id":9007199254740993,"x":1.0,"2":1,"1":2,"big":1e300}`
+		edit  = `{"id":-123456789012345678901,"x":2.0e0,"10":[1.50],"9":0.1234567890123456789}`
+	)
+	s := newScene(t)
+	assistant := s.connect(mcptools.Options{For: mcptools.ForPeople})
+	for updated, want := range map[string]string{"": input, `,"updated_input":` + edit: edit} {
+		answer := s.prompt(s.agent(), `{"tool_name":"send","input":`+input+`,"tool_use_id":"toolu_1"}`)
+		open := s.pending()
+		require.Equal(t, input, string(open.Request.Input))
+		text, failed := s.text(assistant, "list_pending", `{}`)
+		require.False(t, failed, text)
+		require.Contains(t, text, input)
+		require.True(t, s.told(assistant, "resolve", `{"run_id":"`+open.RunID+`","request_id":"`+open.Request.ID+
+			`","behavior":"allow","input_digest":"`+open.Request.InputDigest+`"`+updated+`}`).Decided)
+		require.Equal(t, `{"behavior":"allow","updatedInput":`+want+`}`, answer())
+	}
+}
+
 func TestAnAssistantDecidesWhatItsPersonSaw(t *testing.T) {
 	s := newScene(t)
 	assistant := s.connect(mcptools.Options{For: mcptools.ForPeople, Client: s.service.Connect(client.WithActor("grace"), client.WithVia("mcp"))})

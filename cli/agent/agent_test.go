@@ -146,6 +146,28 @@ func TestGuardBlocks(t *testing.T) {
 	}
 }
 
+// TestAgentsGetTheTextThatWasDecided: nothing of an edit is rounded, reordered or taken for the input as it was.
+func TestAgentsGetTheTextThatWasDecided(t *testing.T) {
+	t.Parallel()
+	const (
+		input = `{"id":9007199254740992,"x":1.0,"2":1,"1":2,"big":1e300}`
+		edit  = `{"id":9007199254740993,"x":1.0,"2":1,"1":2,"big":1e300}`
+	)
+	for _, one := range []struct{ agent, event, want string }{
+		{"claude-code", permissionRequest, `"updatedInput":` + edit},
+		{"claude-code", preToolUse, `"updatedInput":` + edit},
+		{"gemini-cli", beforeTool, `"tool_input":` + edit},
+		{"copilot-cli", preToolUse, `"modifiedArgs":` + edit},
+	} {
+		of, err := agentNamed(one.agent)
+		require.NoError(t, err)
+		var written strings.Builder
+		decided := mcptools.Permission{Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(edit)}
+		require.NoError(t, write(&written, of.answer(hookInput{Event: one.event, ToolInput: api.JSON(input)}, decided)))
+		require.Contains(t, written.String(), one.want, "%s, %s", one.agent, one.event)
+	}
+}
+
 // TestAnswersAreAsEachAgentReadsThem: the input is the one that its documentation shows.
 func TestAnswersAreAsEachAgentReadsThem(t *testing.T) {
 	t.Parallel()

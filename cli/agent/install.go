@@ -16,6 +16,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/internal/canonical"
 )
 
 // hookSeconds is for how long a hook waits: a week. agentSeconds is the limit that the agent sets
@@ -172,9 +173,15 @@ func isOurs(entry jsontext.Value, of *codingAgent, matcher string) bool {
 	return known.Matcher == matcher && len(known.Hooks) == 1 && strings.HasPrefix(known.Hooks[0].Command, ours)
 }
 
+// sameJSON reports whether two texts are one value. Integers are compared by their digits: doubles would
+// take two ids for one.
 func sameJSON(one, other jsontext.Value) bool {
-	one, other = one.Clone(), other.Clone()
-	return one.Canonicalize() == nil && other.Canonicalize() == nil && bytes.Equal(one, other)
+	first, err := canonical.Text(one)
+	if err != nil {
+		return false
+	}
+	second, err := canonical.Text(other)
+	return err == nil && bytes.Equal(first, second)
 }
 
 func indented(text jsontext.Value) ([]byte, error) {

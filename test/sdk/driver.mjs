@@ -1,7 +1,7 @@
 // Does the steps of scenarios.json with the TypeScript SDK. A step is a line on standard input,
 // its outcome one on standard output.
 import { createInterface } from "node:readline";
-import { Holdpoint, HoldpointError, Worker } from "@holdpoint/sdk";
+import { Holdpoint, HoldpointError, Worker, decodeJSON, encodeJSON } from "@holdpoint/sdk";
 
 const [, , baseUrl] = process.argv;
 const patient = { maxAttempts: 100, baseDelayMs: 20, maxDelayMs: 200 };
@@ -41,6 +41,17 @@ const handlers = {
     await task.suspend({ approvals: [{ id: "parked", tool_call_id: "c", tool_name: "deploy", input: 1 }] });
     await task.ask({ id: "which", questions: [{ id: "way", question: "Which way?", options: [{ id: "left" }, { id: "right" }] }] });
     return "done";
+  },
+  carry: async (task) => {
+    const { approvals } = await task.suspend({
+      approvals: [{ id: "go", tool_call_id: "c", tool_name: "deploy", input: task.input }], checkpoint: task.input,
+    });
+    const { updated_input: updated } = approvals[0].resolution;
+    await task.redeemGrant(approvals[0].resolution, updated);
+    const { value } = await task.ask({ id: "value", kind: "value", payload: task.input, response_schema: { type: "object" } });
+    await task.emit({ type: "carried", value });
+    await task.saveCheckpoint(updated);
+    return { input: task.input, updated, checkpoint: task.checkpoint, value };
   },
   fail: async () => {
     throw new Error("out of paper");
@@ -118,10 +129,10 @@ function refused(error) {
 }
 
 for await (const line of createInterface({ input: process.stdin })) {
-  const step = JSON.parse(line);
+  const step = decodeJSON(line);
   Promise.resolve()
     .then(() => steps[step.do](step))
     .then((result) => ({ result }), (error) => (error instanceof HoldpointError ? { refused: refused(error) } : { failed: String(error.stack) }))
-    .then((outcome) => process.stdout.write(JSON.stringify({ id: step.id, ...outcome }) + "\n"));
+    .then((outcome) => process.stdout.write(encodeJSON({ id: step.id, ...outcome }) + "\n"));
 }
 process.exit(0);

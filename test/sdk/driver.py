@@ -4,14 +4,13 @@ on standard output."""
 import asyncio
 import concurrent.futures
 import dataclasses
-import json
 import sys
 import threading
 import time
 import traceback
 
 import holdpoint
-from holdpoint import AsyncHoldpoint, AsyncWorker, Holdpoint, HoldpointError, RetryPolicy, Worker
+from holdpoint import AsyncHoldpoint, AsyncWorker, Holdpoint, HoldpointError, RetryPolicy, Worker, decode_json, encode_json
 
 base_url, flavour = sys.argv[1:]
 patient = RetryPolicy(max_attempts=100, base_delay=0.02, max_delay=0.2)
@@ -23,7 +22,7 @@ writing = threading.Lock()
 
 def reply(outcome):
     with writing:  # print writes a line and its end apart, and threads write at once
-        print(json.dumps(outcome), flush=True)
+        print(encode_json(outcome), flush=True)
 
 
 def plain(value):
@@ -65,6 +64,18 @@ def resumed(task, resume):
     return {"outcome": decided["outcome"], "reason": decided.get("reason"), "checkpoint": task.checkpoint}
 
 
+def carried(task):
+    return {"approvals": [{"id": "go", "tool_call_id": "c", "tool_name": "deploy", "input": task.input}], "checkpoint": task.input}
+
+
+def value_question(task):
+    return {"id": "value", "kind": "value", "payload": task.input, "response_schema": {"type": "object"}}
+
+
+def outcome_of(task, updated, value):
+    return {"input": task.input, "updated": updated, "checkpoint": task.checkpoint, "value": value}
+
+
 class Sync:
     def __init__(self):
         self.service = Holdpoint(base_url, retry=patient)
@@ -92,6 +103,15 @@ class Sync:
         task.suspend(PARKED)
         task.ask(QUESTION)
         return "done"
+
+    def carry_handler(self, task):
+        decision = task.suspend(carried(task))["approvals"][0]["resolution"]
+        updated = decision["updated_input"]
+        task.redeem_grant(decision, updated)
+        value = task.ask(value_question(task))["value"]
+        task.emit({"type": "carried", "value": value})
+        task.save_checkpoint(updated)
+        return outcome_of(task, updated, value)
 
     def fail_handler(self, task):
         raise RuntimeError("out of paper")
@@ -181,7 +201,7 @@ class Sync:
     def serve(self):
         with concurrent.futures.ThreadPoolExecutor(32) as threads:
             for line in sys.stdin:
-                threads.submit(self.do, json.loads(line))
+                threads.submit(self.do, decode_json(line))
 
     def do(self, step):
         try:
@@ -224,6 +244,15 @@ class Async(Sync):
         await task.suspend(PARKED)
         await task.ask(QUESTION)
         return "done"
+
+    async def carry_handler(self, task):
+        decision = (await task.suspend(carried(task)))["approvals"][0]["resolution"]
+        updated = decision["updated_input"]
+        await task.redeem_grant(decision, updated)
+        value = (await task.ask(value_question(task)))["value"]
+        await task.emit({"type": "carried", "value": value})
+        await task.save_checkpoint(updated)
+        return outcome_of(task, updated, value)
 
     async def fail_handler(self, task):
         raise RuntimeError("out of paper")
@@ -277,7 +306,7 @@ class Async(Sync):
     async def serve_all(self):
         doing = set()
         while line := await asyncio.to_thread(sys.stdin.readline):
-            task = asyncio.create_task(self.do(json.loads(line)))
+            task = asyncio.create_task(self.do(decode_json(line)))
             doing.add(task)
             task.add_done_callback(doing.discard)
 

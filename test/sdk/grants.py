@@ -6,14 +6,14 @@ import sys
 import threading
 import urllib.request
 
-from holdpoint import Holdpoint, HoldpointError, Worker, input_digest, verify_grant
+from holdpoint import Holdpoint, HoldpointError, Worker, decode_json, input_digest, verify_grant
 
 with open(sys.argv[1], encoding="utf-8") as file:
     vectors = json.load(file)
 failed = 0
 for one in vectors["grants"]:
     try:
-        claims = verify_grant(vectors["keys"], one["grant"], one["tool"], json.loads(one["input"]))
+        claims = verify_grant(vectors["keys"], one["grant"], one["tool"], decode_json(one["input"]))
         result = "ok" if claims["jti"] == "request_1" else "other claims"
     except HoldpointError as error:
         result = ",".join(error.kinds)
@@ -21,7 +21,7 @@ for one in vectors["grants"]:
         failed += 1
         print(f"{one['name']}: {result} and not {one['result']}")
 for one in vectors["digests"]:
-    if input_digest(json.loads(one["input"])) != one["digest"]:
+    if input_digest(decode_json(one["input"])) != one["digest"]:
         failed += 1
         print(f"the digest of {one['input']}")
 for large in ((1 << 54) + 1, 10 ** 400):

@@ -3,7 +3,6 @@
 package sdk
 
 import (
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -18,17 +17,12 @@ import (
 // verifies and redeems a grant of the real service, and opens a stream by a ticket.
 func TestGrants(t *testing.T) {
 	vectors := filepath.Join(repository(), "docs/spec/grant-vectors.json")
-	script := func(t *testing.T, name string) string {
-		project, _ := needNode(t)
-		text, err := os.ReadFile(name)
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join(project, name), text, 0o600))
-		return project
-	}
 	for library, command := range map[string]func(t *testing.T) (directory string, words []string){
-		"node": func(t *testing.T) (string, []string) { return script(t, "grants.mjs"), []string{"node", "grants.mjs"} },
+		"node": func(t *testing.T) (string, []string) {
+			return nodeScript(t, "grants.mjs"), []string{"node", "grants.mjs"}
+		},
 		"deno": func(t *testing.T) (string, []string) {
-			return script(t, "grants.mjs"), []string{needDeno(t), "run", "--quiet", "--allow-net", "--allow-env", "--allow-read", "grants.mjs"}
+			return nodeScript(t, "grants.mjs"), []string{needDeno(t), "run", "--quiet", "--allow-net", "--allow-env", "--allow-read", "grants.mjs"}
 		},
 		"python": func(t *testing.T) (string, []string) {
 			python := rig.Need(t, "python3")

@@ -88,6 +88,35 @@ var goHandlers = map[string]func(ctx context.Context, task *client.Task) (any, e
 		}}})
 		return "done", err
 	},
+	"carry": func(ctx context.Context, task *client.Task) (any, error) {
+		resume, err := task.Suspend(ctx, api.Suspension{
+			Approvals:  []api.ApprovalRequest{{ID: "go", ToolCallID: "c", ToolName: "deploy", Input: task.Input()}},
+			Checkpoint: task.Input(),
+		})
+		if err != nil {
+			return nil, err
+		}
+		decision := resume.Approvals[0].Resolution
+		if _, err := task.RedeemGrant(ctx, decision, decision.UpdatedInput); err != nil {
+			return nil, err
+		}
+		answer, err := task.Ask(ctx, api.UserQuestionRequest{ID: "value", Kind: "value", Payload: task.Input(), ResponseSchema: api.JSON(`{"type":"object"}`)})
+		if err != nil {
+			return nil, err
+		}
+		if err := task.Emit(ctx, map[string]any{"type": "carried", "value": answer.Value}); err != nil {
+			return nil, err
+		}
+		if err := task.SaveCheckpoint(ctx, decision.UpdatedInput); err != nil {
+			return nil, err
+		}
+		return struct {
+			Input      api.JSON `json:"input"`
+			Updated    api.JSON `json:"updated"`
+			Checkpoint api.JSON `json:"checkpoint"`
+			Value      api.JSON `json:"value"`
+		}{task.Input(), decision.UpdatedInput, task.Checkpoint(), answer.Value}, nil
+	},
 	"fail": func(context.Context, *client.Task) (any, error) { return nil, errors.New("out of paper") },
 }
 

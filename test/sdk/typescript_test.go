@@ -55,6 +55,16 @@ func needNode(t *testing.T) (project, sources string) {
 	return made.project, made.sources
 }
 
+// nodeScript copies a script of this directory into a project with the SDK.
+func nodeScript(t *testing.T, name string) (project string) {
+	t.Helper()
+	project, _ = needNode(t)
+	text, err := os.ReadFile(name)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(project, name), text, 0o600))
+	return project
+}
+
 // TestTypeScriptTypesAreThoseOfTheService: "make sdk-types" would change nothing.
 func TestTypeScriptTypesAreThoseOfTheService(t *testing.T) {
 	_, sources := needNode(t)

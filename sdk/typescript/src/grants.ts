@@ -1,31 +1,20 @@
 import { HoldpointError, invalid } from "./errors.js";
+import { canonicalJSON } from "./json.js";
 import type { GrantClaims, KeySet } from "./types.js";
 
 const maxGrantLength = 64 << 10;
 const purpose = "holdpoint-grant+jwt";
 
 /**
- * `sha256:` and the hexadecimal SHA-256 of the RFC 8785 form of a value with a JSON form. Throws
- * an error of the kind `invalid` for one without.
+ * `sha256:` and the hexadecimal SHA-256 of the RFC 8785 form of a value with a JSON form, in which
+ * integers keep their digits: give those beyond 2^53 as bigint. Throws an error of the kind `invalid`
+ * for a value without a JSON form.
  */
 export async function inputDigest(input: unknown): Promise<string> {
-  let text: string | undefined;
-  try {
-    text = JSON.stringify(input);
-  } catch (failure) {
-    throw invalid("the input has no JSON form", { cause: failure });
-  }
-  if (text === undefined) throw invalid("the input has no JSON form");
-  const sum = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(canonical(JSON.parse(text))));
+  const form = canonicalJSON(input);
+  if (form === undefined) throw invalid("the input has no JSON form");
+  const sum = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(form));
   return "sha256:" + Array.from(new Uint8Array(sum), (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
-/** The RFC 8785 form of what JSON.parse returned: JavaScript writes numbers and sorts texts as it says. */
-function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
-  if (typeof value !== "object" || value === null) return JSON.stringify(value);
-  const members = value as Record<string, unknown>;
-  return `{${Object.keys(members).sort().map((name) => `${JSON.stringify(name)}:${canonical(members[name])}`).join(",")}}`;
 }
 
 /**

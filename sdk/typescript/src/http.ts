@@ -1,4 +1,5 @@
 import { HoldpointError, ProblemError, UnavailableError, invalid, isKind, isTransient } from "./errors.js";
+import { decodeJSON, encodeJSON } from "./json.js";
 import { Pauses, type RetryPolicy, withDefaults } from "./retry.js";
 
 /** The longest wait that the service accepts in a Prefer header. */
@@ -138,7 +139,7 @@ export class Transport {
       const text = await response.text();
       if (!response.ok) throw problem(response, text);
       return {
-        value: (text === "" ? undefined : JSON.parse(text)) as T,
+        value: (text === "" ? undefined : decodeJSON(text)) as T,
         status: response.status,
         replayed: response.headers.get("Idempotency-Replayed")?.toLowerCase() === "true",
         more: response.headers.get("Link")?.includes('rel="next"') ?? false,
@@ -168,7 +169,7 @@ export class Transport {
     if (call.preferMs) headers["Prefer"] = `wait=${Math.ceil(Math.min(call.preferMs, maxWaitMs) / 1000)}`;
     return await this.#fetch(url.href, {
       method: call.method, headers, signal, redirect: "manual", credentials: "omit", cache: "no-store",
-      body: body === undefined ? null : JSON.stringify(body),
+      body: body === undefined ? null : encodeJSON(body) ?? null,
     });
   }
 }
@@ -253,7 +254,7 @@ export function problem(response: Response, text: string): ProblemError {
   const seconds = /^\d{1,9}$/.exec(response.headers.get("Retry-After") ?? "")?.[0];
   let document: object = { detail: response.statusText };
   try {
-    const parsed: unknown = JSON.parse(text);
+    const parsed = decodeJSON(text);
     if (typeof parsed === "object" && parsed !== null && "code" in parsed) document = parsed;
   } catch {
     // It is no document of the service.

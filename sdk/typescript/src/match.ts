@@ -1,4 +1,5 @@
 import { HoldpointError } from "./errors.js";
+import { canonicalJSON } from "./json.js";
 import type { ApprovalRequest, SettledApproval, SettledQuestion, UserQuestion, UserQuestionRequest } from "./types.js";
 
 /** An approval or a question that is asked for. */
@@ -45,10 +46,4 @@ function sameIfGiven(a: string | undefined, b: string | undefined): boolean {
 }
 
 /** Compares values and not texts. An absent value is null. */
-function canonical(value: unknown): string {
-  const sorted = (_: string, member: unknown): unknown =>
-    typeof member === "object" && member !== null && !Array.isArray(member)
-      ? Object.fromEntries(Object.entries(member).sort(([a], [b]) => (a < b ? -1 : 1)))
-      : member;
-  return JSON.stringify(value ?? null, sorted);
-}
+const canonical = (value: unknown): string => canonicalJSON(value ?? null) ?? "null";

@@ -1,5 +1,6 @@
 import { Attempt, type Call, type CallOptions, type Transport, problem } from "./http.js";
 import { UnavailableError, invalid, isTransient } from "./errors.js";
+import { decodeJSON } from "./json.js";
 import type { RunEventEntry } from "./types.js";
 
 /**
@@ -58,7 +59,7 @@ export async function* stream<Snapshot>(
         opened = true;
         pauses.reset();
         if ((first && resumed && frame.id === "") || (!first && !kind.numbered && frame.name === "stream_gap")) {
-          const { reason } = JSON.parse(frame.data) as { reason?: string };
+          const { reason } = decodeJSON(frame.data) as { reason?: string };
           if (frame.name !== "stream_gap" || !reason) throw new FrameError(`${JSON.stringify(frame.name)} is no stream_gap`);
           after = "";
           resumed = false;
@@ -72,13 +73,13 @@ export async function* stream<Snapshot>(
           if (frame.name !== "snapshot") throw new FrameError(`${JSON.stringify(frame.name)} instead of a snapshot`);
           first = false;
           after = frame.id;
-          const snapshot = JSON.parse(frame.data) as Snapshot;
+          const snapshot = decodeJSON(frame.data) as Snapshot;
           yield { type: "snapshot", snapshot, ...position(frame.id) };
           if (kind.endsWith(snapshot)) return;
         } else {
           first = false;
           if (kind.numbered && after !== "" && BigInt(numberOf(frame.id)) <= BigInt(numberOf(after))) continue;
-          const event = JSON.parse(frame.data) as RunEventEntry;
+          const event = decodeJSON(frame.data) as RunEventEntry;
           after = frame.id;
           yield { type: "event", event, ...position(frame.id) };
           if (kind.numbered && kind.isFinal(event, frame.name)) return;

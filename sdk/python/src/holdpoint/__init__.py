@@ -2,6 +2,7 @@
 
 from . import types
 from ._async import AsyncHoldpoint, CreatedRun, Page, RunResult, SessionResult
+from ._json import decode_json, encode_json
 from ._stream import StreamItem
 from ._sync import Holdpoint, Task
 from ._sync_worker import Handler, Worker
@@ -14,5 +15,6 @@ from .grants import GrantClaims, input_digest, verify_grant
 __all__ = [
     "AsyncHandler", "AsyncHoldpoint", "AsyncTask", "AsyncWorker", "AttemptFailed", "Cancelled", "CreatedRun", "GrantClaims", "Handler", "Holdpoint",
     "HoldpointError", "Kind", "LeaseLost", "Page", "ProblemError", "RetryPolicy", "RunResult", "SessionResult", "StreamItem",
-    "Suspended", "Task", "UnavailableError", "Worker", "WorkerStopped", "input_digest", "is_kind", "types", "verify_grant",
+    "Suspended", "Task", "UnavailableError", "Worker", "WorkerStopped", "decode_json", "encode_json", "input_digest", "is_kind", "types",
+    "verify_grant",
 ]

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar
 
 from ._http import MAX_REPLY_BYTES, Response
+from ._json import decode_json
 from ._transport import Transport, problem
 from .errors import HoldpointError, UnavailableError, invalid, is_transient
 from .types import RunEventEntry
@@ -62,7 +62,7 @@ class _Frame:
 
     def document(self) -> Any:
         try:
-            return json.loads(self.data)
+            return decode_json(self.data)
         except ValueError as failure:
             raise FrameError(f"the data of {self.name!r} is no JSON") from failure
 

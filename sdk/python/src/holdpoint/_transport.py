@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import json
 import math
 import random
 import re
@@ -17,6 +16,7 @@ from typing import Any, Literal
 from urllib.parse import quote, urlencode, urlsplit
 
 from ._http import Pool, Response
+from ._json import decode_json, encode_json
 from .errors import HoldpointError, ProblemError, UnavailableError, invalid, is_kind, is_transient
 
 MAX_WAIT_SECONDS = 60.0
@@ -147,7 +147,7 @@ class Transport:
         if prefer:
             headers["Prefer"] = f"wait={math.ceil(min(prefer, MAX_WAIT_SECONDS))}"
         try:
-            text = None if body is None else json.dumps(body, allow_nan=False, separators=(",", ":")).encode()
+            text = None if body is None else encode_json(body).encode()
         except (TypeError, ValueError) as failure:
             raise invalid(f"{method} {path}: {failure}") from failure
         pauses = self.pauses()
@@ -175,7 +175,7 @@ class Transport:
         if not 200 <= response.status < 300:
             raise problem(response, text)
         return Reply(
-            value=json.loads(text) if text else None,
+            value=decode_json(text) if text else None,
             status=response.status,
             replayed=response.headers.get("idempotency-replayed", "").lower() == "true",
             more='rel="next"' in response.headers.get("link", ""),
@@ -226,7 +226,7 @@ def problem(response: Response, text: bytes) -> ProblemError:
     # The form with a date is not read: it would depend on how two clocks agree.
     after = response.headers.get("retry-after", "")
     try:
-        document = json.loads(text)
+        document = decode_json(text)
     except ValueError:
         document = None
     if not isinstance(document, dict) or "code" not in document:

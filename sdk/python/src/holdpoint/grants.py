@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from typing import Any, NotRequired, TypedDict, cast
 
 from . import types as doc
+from ._json import as_decoded
 from .errors import HoldpointError, invalid
 
 MAX_GRANT_LENGTH = 64 << 10
@@ -141,6 +142,8 @@ def _canonical(value: Any) -> str:
         return str(int(value))
     if isinstance(value, float):
         return _number(value)
+    if isinstance(value, decimal.Decimal):
+        return _canonical(as_decoded(value))
     if isinstance(value, Mapping):
         if not all(isinstance(name, str) for name in value):
             raise TypeError("a member's name is no text")

@@ -1,0 +1,193 @@
+import { invalid } from "./errors.js";
+
+/**
+ * The source text of each decoded object and array that JSON.stringify would write differently: with
+ * `1.0`, with members in an order that JavaScript does not keep, or with white space.
+ */
+const sources = new WeakMap<object, string>();
+
+/**
+ * Decodes JSON without rounding. An integer beyond 2^53 is a bigint. A number with a fraction or an
+ * exponent is a number. Objects and arrays remember their text, and `encodeJSON` writes it again if
+ * they have not been changed. Throws a SyntaxError for text that is not JSON.
+ */
+export function decodeJSON(text: string): unknown {
+  const plain: unknown = JSON.parse(text);
+  return JSON.stringify(plain) === text.trim() ? plain : new Reader(text).value().value;
+}
+
+/**
+ * Encodes a value as JSON.stringify does, but writes a bigint as an integer, and a value of
+ * `decodeJSON` as it was written. It is undefined for a value without a JSON form. Throws an error of
+ * the kind `invalid` for NaN, an infinity, or a circular value.
+ */
+export function encodeJSON(value: unknown): string | undefined {
+  return written(value, "", []);
+}
+
+/** The canonical form of docs/spec/v1.md: RFC 8785, but integers keep their digits. It is undefined for a value without a JSON form. */
+export function canonicalJSON(value: unknown): string | undefined {
+  const text = encodeJSON(value);
+  return text === undefined ? undefined : canonical(decodeJSON(text));
+}
+
+/** JavaScript writes numbers and sorts texts as RFC 8785 says. */
+function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
+  if (typeof value === "bigint") return String(value);
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  const members = value as Record<string, unknown>;
+  return `{${Object.keys(members).sort().map((name) => `${JSON.stringify(name)}:${canonical(members[name])}`).join(",")}}`;
+}
+
+/** A decoded value. It is the same when encoding it without its source writes its source. */
+interface Read {
+  value: unknown;
+  same: boolean;
+}
+
+/** Reads text that JSON.parse has accepted. */
+class Reader {
+  readonly #text: string;
+  #at = 0;
+  /** How much white space was skipped. */
+  #spaces = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  value(): Read {
+    this.#space();
+    switch (this.#text[this.#at]) {
+      case "{":
+        return this.#object();
+      case "[":
+        return this.#array();
+      case '"':
+        return this.#string();
+      default:
+        return this.#scalar();
+    }
+  }
+
+  #object(): Read {
+    const spaces = this.#spaces;
+    const from = this.#at++;
+    const object: Record<string, unknown> = {};
+    const names: string[] = [];
+    let same = true;
+    while (this.#goesOn("}")) {
+      const name = this.#string();
+      this.#space();
+      this.#at++;
+      const member = this.value();
+      names.push(name.value as string);
+      // An assignment to __proto__ would set the prototype.
+      Object.defineProperty(object, name.value as string, { value: member.value, writable: true, enumerable: true, configurable: true });
+      same &&= name.same && member.same;
+    }
+    const kept = Object.keys(object);
+    return this.#remembered(object, from, same && spaces === this.#spaces && kept.length === names.length && kept.every((name, i) => name === names[i]));
+  }
+
+  #array(): Read {
+    const spaces = this.#spaces;
+    const from = this.#at++;
+    const items: unknown[] = [];
+    let same = true;
+    while (this.#goesOn("]")) {
+      const item = this.value();
+      items.push(item.value);
+      same &&= item.same;
+    }
+    return this.#remembered(items, from, same && spaces === this.#spaces);
+  }
+
+  #remembered(value: object, from: number, same: boolean): Read {
+    if (!same) sources.set(value, this.#text.slice(from, this.#at));
+    return { value, same };
+  }
+
+  /** Skips a comma and returns true, or the end of an object or an array and returns false. */
+  #goesOn(end: string): boolean {
+    this.#space();
+    const found = this.#text[this.#at];
+    if (found === end || found === ",") this.#at++;
+    if (found === end) return false;
+    this.#space();
+    return true;
+  }
+
+  #string(): Read {
+    const from = this.#at;
+    do {
+      this.#at = this.#text.indexOf('"', this.#at + 1);
+    } while (this.#isEscaped());
+    this.#at++;
+    return this.#parsed(this.#text.slice(from, this.#at));
+  }
+
+  #isEscaped(): boolean {
+    let before = this.#at;
+    while (this.#text[before - 1] === "\\") before--;
+    return (this.#at - before) % 2 === 1;
+  }
+
+  #scalar(): Read {
+    const token = match(/[^\s,\]}]+/y, this.#text, this.#at);
+    this.#at += token.length;
+    if (/^-?\d+$/.test(token) && !Number.isSafeInteger(Number(token))) return { value: BigInt(token), same: true };
+    return this.#parsed(token);
+  }
+
+  #parsed(token: string): Read {
+    const value: unknown = JSON.parse(token);
+    return { value, same: JSON.stringify(value) === token };
+  }
+
+  #space(): void {
+    const length = match(/[ \t\r\n]*/y, this.#text, this.#at).length;
+    this.#at += length;
+    this.#spaces += length;
+  }
+}
+
+function match(pattern: RegExp, text: string, at: number): string {
+  pattern.lastIndex = at;
+  return pattern.exec(text)?.[0] ?? "";
+}
+
+function written(given: unknown, name: string, above: object[]): string | undefined {
+  let value = given;
+  if (typeof value === "bigint") return String(value);
+  if (typeof (value as { toJSON?: unknown } | null | undefined)?.toJSON === "function") value = (value as { toJSON(name: string): unknown }).toJSON(name);
+  if (value instanceof Number || value instanceof String || value instanceof Boolean || value instanceof BigInt) value = value.valueOf();
+  if (typeof value === "bigint") return String(value);
+  if (typeof value === "number" && !Number.isFinite(value)) throw invalid(`${value} has no JSON form`);
+  // What JSON.rawJSON returns is written by JSON.stringify alone.
+  if (typeof value !== "object" || value === null || isRaw(value)) return JSON.stringify(value);
+  if (above.includes(value)) throw invalid("a circular value has no JSON form");
+  const source = sources.get(value);
+  if (source !== undefined && isEqual(value, decodeJSON(source))) return source;
+  const within = [...above, value];
+  if (Array.isArray(value)) return `[${value.map((item, i) => written(item, String(i), within) ?? "null").join(",")}]`;
+  const members: string[] = [];
+  for (const [key, member] of Object.entries(value)) {
+    const text = written(member, key, within);
+    if (text !== undefined) members.push(`${JSON.stringify(key)}:${text}`);
+  }
+  return `{${members.join(",")}}`;
+}
+
+function isRaw(value: object): boolean {
+  return (JSON as { isRawJSON?: (value: unknown) => boolean }).isRawJSON?.(value) ?? false;
+}
+
+/** Whether an object or array still has what was decoded. */
+function isEqual(value: unknown, decoded: unknown): boolean {
+  if (typeof value !== "object" || value === null || typeof decoded !== "object" || decoded === null) return Object.is(value, decoded);
+  const names = Object.keys(value);
+  return Array.isArray(value) === Array.isArray(decoded) && names.length === Object.keys(decoded).length &&
+    names.every((name) => Object.hasOwn(decoded, name) && isEqual((value as Record<string, unknown>)[name], (decoded as Record<string, unknown>)[name]));
+}

@@ -1,0 +1,51 @@
+// Holds encodeJSON and decodeJSON to what their comments say.
+import { HoldpointError, decodeJSON, encodeJSON } from "@holdpoint/sdk";
+
+let failed = 0;
+const same = (got, want) => {
+  if (got === want) return;
+  failed++;
+  console.log(`${got} and not ${want}`);
+};
+
+// An object or array is written as it was.
+for (const text of [
+  `{"id":9007199254740993,"x":1.0,"2":1,"1":2,"big":1e300}`, `[1.50,{"a":[-0.0,-0]},0.1234567890123456789]`, `{"a" : [ 1 ,2 ] }`, `[ ]`, `{"a":1,"a":2}`,
+  `{"a":"\\u003c\\"\\\\","b":"\\\\"}`, `{"__proto__":{"x":1.0},"toJSON":1.0,"é":"é"}`, `{"":{"":[]},"10":{"9":1,"8":[]}}`, `[9007199254740992,-9007199254740991]`,
+]) {
+  const value = decodeJSON(`${text}\n`);
+  same(encodeJSON(value), text);
+  same(encodeJSON([{ value }, value]), `[{"value":${text}},${text}]`);
+  same(encodeJSON(decodeJSON(` {"in" : ${text} , "n":1.0}`).in), text);
+}
+
+// Integers are read with all their digits, other numbers as numbers.
+same(decodeJSON(`{"id":9007199254740993}`).id, 9007199254740993n);
+same(decodeJSON("9007199254740991"), 9007199254740991);
+same(decodeJSON("[1.0]")[0], 1);
+same(decodeJSON(`"1.0"`), "1.0");
+
+// A changed value is written as it is now, and what was not changed in it as it was.
+const changed = decodeJSON(`{"x":1.0,"id":9007199254740993,"in":{"x":1.0}}`);
+changed.x = 2;
+same(encodeJSON(changed), `{"x":2,"id":9007199254740993,"in":{"x":1.0}}`);
+delete changed.id;
+same(encodeJSON(changed), `{"x":2,"in":{"x":1.0}}`);
+const item = decodeJSON("[1.0,[2.0]]");
+item[1].push(3);
+same(encodeJSON(item), "[1,[2,3]]");
+
+// The rest is as JSON.stringify has it.
+const date = new Date(0);
+for (const value of [undefined, () => 1, [undefined, () => 1], { a: undefined, b: null }, date, { date }, [new Number(1), new String("x")], "\ud800", new Map([[1, 2]])]) {
+  same(encodeJSON(value), JSON.stringify(value));
+}
+same(encodeJSON({ n: 1n << 70n }), `{"n":1180591620717411303424}`);
+const circle = {};
+circle.circle = [circle];
+for (const refused of [Number.NaN, [Infinity], circle]) {
+  let thrown;
+  try { encodeJSON(refused); } catch (error) { thrown = error; }
+  same(thrown instanceof HoldpointError && thrown.is("invalid"), true);
+}
+console.log(`${failed} failed`);
