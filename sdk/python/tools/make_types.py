@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import keyword
 import pathlib
 import sys
 import textwrap
@@ -45,6 +46,9 @@ class Types:
             if of.get("description"):
                 lines.append(comment(of["description"]))
             lines.append(f"    {member}: {kind if member in required else f'NotRequired[{kind}]'}")
+        if any(map(keyword.iskeyword, schema["properties"])):
+            # Python cannot write such a member in a class.
+            return f"{name} = TypedDict({name!r}, {{\n" + "\n".join(map(quoted, lines[1:])) + "\n})"
         return "\n".join(lines)
 
     def text(self) -> str:
@@ -56,6 +60,11 @@ class Types:
                 self.inner = []
         head = '"""The documents of the service, as they are on the wire. Generated from openapi.json by "make sdk-types"; do not edit."""\n\n'
         return head + "from __future__ import annotations\n\nfrom typing import Any, Literal, NotRequired, TypedDict\n\n\n" + "\n\n\n".join(classes) + "\n"
+
+
+def quoted(line: str) -> str:
+    member, colon, kind = line.strip().partition(": ")
+    return line if line.strip().startswith("#") or not colon else f"    {member!r}: {kind!r},"
 
 
 def comment(text: str) -> str:

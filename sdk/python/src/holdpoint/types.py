@@ -773,14 +773,15 @@ class Release(TypedDict):
     settled_after: NotRequired[str]
 
 
-class RememberChoice(TypedDict):
+RememberChoice = TypedDict('RememberChoice', {
     # The text of the rule for all sessions. Absent when there is none.
-    always: NotRequired[str]
+    'always': 'NotRequired[str]',
     # The `remember_as` of the decision.
-    as: Literal['exact', 'command', 'tool']
-    examples: NotRequired[RuleExamples]
+    'as': "Literal['exact', 'command', 'tool']",
+    'examples': 'NotRequired[RuleExamples]',
     # The text of the rule for this session. Only with `session_id`.
-    session: NotRequired[str]
+    'session': 'NotRequired[str]',
+})
 
 
 class RequestViewRequesterExcluded(TypedDict):
