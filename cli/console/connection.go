@@ -91,8 +91,10 @@ type Format struct {
 // When no service answered, the error says what to do about it. A --server that is no
 // URL, and files of TLS that cannot be used, are usage errors.
 func (c *Connection) Call(use func(*client.Client) error) error {
-	options := []client.Option{client.WithActor(c.ActorName()), client.WithVia(cmp.Or(c.Via, "cli")), client.WithUserAgent("holdpoint/" + Version()),
-		client.WithRetry(c.Retry)}
+	options := []client.Option{
+		client.WithActor(c.ActorName()), client.WithVia(cmp.Or(c.Via, "cli")), client.WithUserAgent("holdpoint/" + Version()),
+		client.WithRetry(c.Retry),
+	}
 	if c.token != "" {
 		options = append(options, client.WithToken(c.token))
 	}

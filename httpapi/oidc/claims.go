@@ -8,10 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/coreos/go-oidc/v3/oidc"
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/coreos/go-oidc/v3/oidc"
 )
 
 // maxSkew is how far the clock of the issuer may be ahead. A token that was issued later than that would
