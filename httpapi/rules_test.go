@@ -161,8 +161,8 @@ func testRules(t *testing.T, a *rig) {
 		decision := func(more string) string {
 			return `{"resolutions":[{"request_id":"a","behavior":"allow",` + more + `}]}`
 		}
-		a.post(t, resolve, decision(`"remember":"always","remember_as":"tool"`)).refused(api.CodeInvalidRequest).pointer("/resolutions/0/remember_as")
-		a.post(t, resolve, decision(`"remember_as":"exact"`)).refused(api.CodeInvalidRequest).pointer("/resolutions/0/remember_as")
+		a.post(t, resolve, decision(`"remember":"always","remember_as":"tool"`), expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/resolutions/0/remember_as")
+		a.post(t, resolve, decision(`"remember_as":"exact"`), expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/resolutions/0/remember_as")
 		decided := a.post(t, resolve, decision(`"remember":"session","remember_as":"command"`)).want(http.StatusAccepted)
 		require.Equal(t, texts["command"], decided.textAt("resume", "approvals", 0, "resolution", "rule", "text"))
 		for input, decision := range map[string]string{
@@ -175,7 +175,7 @@ func testRules(t *testing.T, a *rig) {
 		// A call without a command has no such rule; a search has one for its tool.
 		search := a.waiting(t, `"approvals":[{"id":"a","tool_call_id":"c","tool_name":"WebSearch","input":{"query":"weather"}}]`)
 		resolve = "/v1/runs/" + search.run + "/approvals"
-		a.post(t, resolve, decision(`"remember":"session","remember_as":"command"`)).refused(api.CodeInvalidRequest).pointer("/resolutions/0/remember_as")
+		a.post(t, resolve, decision(`"remember":"session","remember_as":"command"`), expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/resolutions/0/remember_as")
 		a.post(t, resolve, decision(`"remember":"session","remember_as":"tool"`)).want(http.StatusAccepted)
 		news := a.post(t, "/v1/rules/explain", fmt.Sprintf(`{"session_id":%q,"tool_name":"WebSearch","input":{"query":"news"}}`, search.session)).want(http.StatusOK)
 		require.Equal(t, "allow", news.at("decision"))

@@ -37,7 +37,7 @@ func (c *boundCommand) bind(plan plan) error {
 		return err
 	}
 	c.held = append(c.held, directory)
-	if real, err := filepath.EvalSymlinks(plan.cwd); plan.sameCwd && (err != nil || real != plan.cwd) {
+	if now, err := filepath.EvalSymlinks(plan.cwd); plan.sameCwd && (err != nil || now != plan.cwd) {
 		return &changedError{fmt.Sprintf("the directory %s was moved or replaced by a link", plan.cwd)}
 	}
 	now, err := resolve(plan.argv, plan.cwd)
@@ -54,8 +54,8 @@ func (c *boundCommand) bind(plan plan) error {
 	}
 	program, err := os.Open(now.Program.Path)
 	if err != nil {
-		c.Path = now.Program.Path // it can be run and not read
-		return nil
+		c.Path = now.Program.Path
+		return nil //nolint:nilerr // a program may be run that cannot be read
 	}
 	c.held = append(c.held, program)
 	// Between the comparison and the opening the path may have come to lead to another file.

@@ -104,7 +104,8 @@ func TestNamesOfRuns(t *testing.T) {
 		require.NotEqual(t, a[1], other[1], why)
 		require.NotEqual(t, a[2], other[2], why)
 	}
-	require.NotEqual(t, ids("exec", "", "", mine, 0), ids("exec", "", "", mine, 0))
+	first, second := ids("exec", "", "", mine, 0), ids("exec", "", "", mine, 0)
+	require.NotEqual(t, first, second)
 	for _, id := range a {
 		require.True(t, refusal.ValidID(id), id)
 	}

@@ -133,7 +133,7 @@ const everyOutage = "HOLDPOINT_OUTAGES"
 
 // TestAnOutageFailsNoRun has the service killed, or cut off, at every call that a handler
 // makes, with each library as it comes. Every run is completed, and nothing is asked twice.
-func TestAnOutageFailsNoRun(t *testing.T) {
+func TestAnOutageFailsNoRun(t *testing.T) { //nolint:tparallel // the processes of one suite are enough at a time
 	outages := []string{killedBefore, killedAfter, refusing}
 	for i, library := range slices.Sorted(maps.Keys(libraries)) {
 		begin := libraries[library]

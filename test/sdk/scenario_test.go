@@ -80,7 +80,7 @@ var libraries = map[string]func(t *testing.T, url string) driver{
 }
 
 // TestScenarios plays each scenario with each library against the real service.
-func TestScenarios(t *testing.T) {
+func TestScenarios(t *testing.T) { //nolint:tparallel // the processes of one suite are enough at a time
 	text, err := os.ReadFile("scenarios.json")
 	require.NoError(t, err)
 	var scenarios []scenario

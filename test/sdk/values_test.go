@@ -24,7 +24,7 @@ const (
 
 // TestValuesKeepTheirText carries values through each library, as the worker's and as the deciding side:
 // what is recorded is the text that was given.
-func TestValuesKeepTheirText(t *testing.T) {
+func TestValuesKeepTheirText(t *testing.T) { //nolint:tparallel // the processes of one suite are enough at a time
 	for library, begin := range libraries {
 		t.Run(library, func(t *testing.T) {
 			t.Parallel()
