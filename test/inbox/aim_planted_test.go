@@ -1,0 +1,87 @@
+//go:build unix && faults
+
+package inbox
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestTheAimOfATestIsTrue plants defects in the page: each is found.
+func TestTheAimOfATestIsTrue(t *testing.T) { //nolint:tparallel // one service, one person after the other
+	t.Parallel()
+	f := start(t)
+	for _, defect := range []struct {
+		name   string
+		writes int
+		edits  []edit
+	}{
+		{"a settled row vanishes and the list moves up", 0, []edit{
+			{"inbox.js", "  settledOrder.push(handle);\n", "  remove(handle);\n"},
+			{"guard.js", "return inPlace(handle, now);", "return true;"},
+		}},
+		{"a field vanishes and letters act as keys", 50, []edit{
+			{"approval.js", "function Actions({ one }) {\n", "function Actions({ one }) {\n  if (one.resolution) return null;\n"},
+			{"guard.js", "export function dropsKey(event, active) {\n", "export function dropsKey(event, active) {\n  return false;\n"},
+			{"shown.js", `document.getElementById("prompt-" + place.handle) ??`, `document.querySelector(".prompt:not(.settled)") ??`},
+			{"shown.js", "  focusedByPage();\n", ""},
+		}},
+	} {
+		t.Run(defect.name, func(t *testing.T) {
+			someone := f.someone(t, f.planted(t, defect.edits), 1)
+			someone.writes = defect.writes
+			fault := someone.walk(1500)
+			require.ErrorContains(t, fault, "was decided, but")
+			t.Logf("found after %d moves, %d decisions", someone.moves, someone.decided)
+		})
+	}
+}
+
+// edit is a change of one file of the page.
+type edit struct{ file, from, to string }
+
+// planted returns the address of the service with a changed page.
+func (f *flows) planted(t *testing.T, edits []edit) string {
+	t.Helper()
+	service, err := url.Parse(f.service.URL())
+	require.NoError(t, err)
+	proxy := httptest.NewServer(&httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(service)
+			r.Out.Header.Del("Origin")
+			r.Out.Header.Del("Accept-Encoding")
+			r.Out.Header.Del("If-None-Match")
+		},
+		ModifyResponse: func(response *http.Response) error {
+			for _, change := range edits {
+				if response.Request.URL.Path != "/assets/"+change.file {
+					continue
+				}
+				text, err := io.ReadAll(response.Body)
+				if err != nil {
+					return err
+				}
+				if bytes.Count(text, []byte(change.from)) != 1 {
+					return fmt.Errorf("%s does not have %q once", change.file, change.from)
+				}
+				text = bytes.Replace(text, []byte(change.from), []byte(change.to), 1)
+				response.Body = io.NopCloser(bytes.NewReader(text))
+				response.ContentLength = int64(len(text))
+				response.Header.Set("Content-Length", strconv.Itoa(len(text)))
+				response.Header.Del("ETag")
+			}
+			return nil
+		},
+	})
+	t.Cleanup(proxy.Close)
+	return proxy.URL
+}
