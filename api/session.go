@@ -21,11 +21,13 @@ type SessionView struct {
 	PendingCount     int                   `json:"pending_count"`
 	// Outputs has the newest MaxOutputsShown of all runs, within MaxReplyBytes, of a session
 	// that is asked for by itself. In the replies of writes it is empty.
-	Outputs          []OutputRecord `json:"outputs"`
-	OutputsTruncated bool           `json:"outputs_truncated,omitzero"` // Outputs has not all
-	LastEventID      string         `json:"last_event_id"`              // decimal text; "0" before the first
-	CreatedAtMs      int64          `json:"created_at_ms"`
-	UpdatedAtMs      int64          `json:"updated_at_ms"`
+	Outputs []OutputRecord `json:"outputs"`
+	// OutputsCount is how many are kept, of all runs, also in the replies of writes.
+	OutputsCount     int64  `json:"outputs_count"`
+	OutputsTruncated bool   `json:"outputs_truncated,omitzero"` // Outputs has not all
+	LastEventID      string `json:"last_event_id"`              // decimal text; "0" before the first
+	CreatedAtMs      int64  `json:"created_at_ms"`
+	UpdatedAtMs      int64  `json:"updated_at_ms"`
 	// Snapshot repeats members for clients that know sessions as running agents.
 	Snapshot SessionSnapshot `json:"snapshot"`
 }

@@ -197,7 +197,7 @@ func (c *AppendEvents) decide(w *workingCopy) (Reply, error) {
 			w.emitDigested(run, event.Type, c.bodies[i], c.digests[i])
 			continue
 		}
-		run.OutputCount++
+		w.countOutput(run)
 		output := c.outputs[i].With("session_id", document.OwnValue(run.SessionID)).
 			With("run_id", document.OwnValue(run.RunID)).With("created_at_ms", document.Integer(w.nowMs))
 		w.emitMembers(run, api.EventOutput, document.Object{}.With("output", output.Value()))

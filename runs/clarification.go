@@ -22,7 +22,7 @@ func (w *workingCopy) completeClarification(run *model.Run, request *model.Reque
 	if declined {
 		note = "Declined parent clarification request " + request.RequestID + " for agent " + requester.RequesterAgentID + "."
 	}
-	run.OutputCount++
+	w.countOutput(run)
 	w.emit(run, api.EventOutput, outputEvent{api.EventOutput, api.OutputRecord{SessionID: run.SessionID, RunID: run.RunID, Content: note, CreatedAtMs: w.nowMs}})
 	w.emitMembers(run, api.EventParentClarificationResolved, document.OwnObject(clarificationResolvedEvent{
 		RequesterAgentID: requester.RequesterAgentID, RequesterSessionID: requester.RequesterSessionID,

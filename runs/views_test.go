@@ -154,7 +154,7 @@ func TestSessionView(t *testing.T) {
 		return record.View()
 	}
 	h.must(&runs.CreateSession{SessionID: "s", ParentSessionID: "root", Metadata: api.JSON(`{"m":1}`)})
-	empty := `"pending_approvals":[],"pending_questions":[],"pending_count":0,"outputs":[],"created_at_ms":1000000`
+	empty := `"pending_approvals":[],"pending_questions":[],"pending_count":0,"outputs":[],"outputs_count":0,"created_at_ms":1000000`
 	snapshot := func(status string, agent api.AgentStatus) string {
 		return fmt.Sprintf(`"snapshot":{"agent":{"id":"default","parent":null,"conversation":{"session_id":"s","thread_id":"s"},
 			"status":%q,"spawned_at_ms":1000000,"subtasks":[]},"status":%q,"active_run_id":null,"queued_run_ids":[],

@@ -84,6 +84,12 @@ func (w *workingCopy) saveSession() {
 	w.sessionSaved = true
 }
 
+// countOutput counts one more output record of a run, whose event the caller emits.
+func (w *workingCopy) countOutput(run *model.Run) {
+	run.OutputCount++
+	w.session.OutputCount++
+}
+
 // run returns the working copy of one of the session's runs, or nil.
 func (w *workingCopy) run(runID string) *model.Run {
 	if run, seen := w.runs[runID]; seen {

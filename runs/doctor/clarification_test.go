@@ -179,7 +179,9 @@ var familyDamages = []damage{
 	{"a clarification starts", func(m *memory) {
 		event := m.event(m.asked("told"), api.EventOutput)
 		event.Type, event.Body = api.EventStarted, api.JSON(`{"type":"started"}`)
-		m.run(m.asked("told")).OutputCount = 0
+		run := m.run(m.asked("told"))
+		run.OutputCount = 0
+		m.states[run.SessionID].Session.OutputCount--
 	}, func(m *memory) doctor.Finding {
 		return doctor.Finding{Code: doctor.HistoryIllegal, RunID: m.asked("told"), EventID: m.event(m.asked("told"), api.EventStarted).EventID}
 	}},

@@ -79,6 +79,7 @@ var corruptions = []corruption{
 	{"a session forgets its active run", session("work", "active_run_id = NULL"), at(doctor.ActiveRunWrong, "work", "waits", "", 0)},
 	{"a session names another active run", session("work", "active_run_id = 'next'"), at(doctor.ActiveRunWrong, "work", "waits", "", 0)},
 	{"an idle session names an active run", session("idle", "active_run_id = 'ready'"), at(doctor.ActiveRunWrong, "idle", "ready", "", 0)},
+	{"the outputs are counted wrong", session("work", "output_count = 7"), at(doctor.SessionOutputsWrong, "work", "", "", 0)},
 	{"queued_count is too small", session("work", "queued_count = 1"), at(doctor.QueuedCountWrong, "work", "", "", 0)},
 	{"queued_count is too large", session("idle", "queued_count = 1"), at(doctor.QueuedCountWrong, "idle", "", "", 0)},
 	{"a session ends with a run in its queue", session("free", "ended_at_ms = 1"), at(doctor.EndedSessionNotIdle, "free", "ready", "", 0)},

@@ -141,10 +141,13 @@ var redactedMember = []byte(`"redacted":true`)
 // readEvents goes through a session's log. The row of a mention carries the number of the
 // event only where the finding is about the event.
 func (e *examiner) readEvents(rows *model.SessionRows) error {
-	e.lastEventID, e.lastEventHash, e.firstEventHash = max(e.firstKept-1, 0), "", ""
+	e.lastEventID, e.lastEventHash, e.firstEventHash, e.outputs = max(e.firstKept-1, 0), "", "", 0
 	return each(rows.Events, &e.summary.Rows.Events, func(event *model.Event) {
 		entry := &logEntry{Event: event, of: e.runs[event.RunID], previous: e.lastEventID, before: e.lastEventHash, beforeKnown: e.lastEventID > max(e.firstKept-1, 0)}
 		e.lastEventID, e.lastEventHash = max(e.lastEventID, event.EventID), event.Hash()
+		if event.Type == api.EventOutput {
+			e.outputs++
+		}
 		if event.EventID == 1 {
 			e.firstEventHash = e.lastEventHash
 		}

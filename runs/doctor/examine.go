@@ -75,8 +75,10 @@ type examiner struct {
 	lastEventID int64
 	// lastEventHash is its hash, "" when it has none, and firstEventHash that of event 1.
 	lastEventHash, firstEventHash string
-	runs                          map[string]*run
-	requests                      map[runs.RequestKey]*request
+	// outputs counts its output events.
+	outputs  int64
+	runs     map[string]*run
+	requests map[runs.RequestKey]*request
 	// effectIDs are the ids that the session's effects have or should have.
 	effectIDs map[string]bool
 	// answered are the requests whose answers are in the mailbox.

@@ -18,6 +18,7 @@ const (
 	EventChainBroken      Code = "event_chain_broken"
 	SessionLastHashWrong  Code = "session_last_hash_wrong"
 	SessionLifeWrong      Code = "session_life_wrong"
+	SessionOutputsWrong   Code = "session_outputs_wrong"
 
 	RunWaitsForNothing  Code = "run_waits_for_nothing"
 	RunDoesNotWait      Code = "run_does_not_wait"

@@ -67,6 +67,9 @@ var sessionInvariants = table[*model.Session]{
 	{invariant(QueuedCountWrong, "`queued_count` is not the number of queued runs.", func(e *examiner, session *model.Session) string {
 		return unless(session.QueuedCount == int64(len(e.queued)), "queued_count is %d, but %d runs are queued", session.QueuedCount, len(e.queued))
 	})},
+	{invariant(SessionOutputsWrong, "The session's `output_count` is not the number of its output events that are kept.", func(e *examiner, session *model.Session) string {
+		return unless(session.OutputCount == e.outputs, "output_count is %d, but %d events are outputs", session.OutputCount, e.outputs)
+	})},
 	{invariant(SessionLastEventWrong, "The session's `last_event_id` is not the number of its newest event.", func(e *examiner, session *model.Session) string {
 		return unless(session.LastEventID == max(e.lastEventID, e.firstKept-1), "last_event_id is %d, but the newest event is %d", session.LastEventID, e.lastEventID)
 	})},

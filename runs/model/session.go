@@ -20,6 +20,8 @@ type Session struct {
 	ActiveRunID string
 	// QueuedCount is how many of its runs are queued.
 	QueuedCount int64
+	// OutputCount is how many of its kept events are output records.
+	OutputCount int64
 	// LastEventID is the number of the newest event; 0 before the first.
 	LastEventID int64
 	// LastEventHash is the hash of the newest event, "" when that is in no chain.

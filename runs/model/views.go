@@ -178,7 +178,7 @@ func (s *SessionRecord) View() api.SessionView {
 	view := api.SessionView{
 		SessionID: session.SessionID, AgentID: session.AgentID, ParentSessionID: session.ParentSessionID,
 		Metadata: session.Metadata, Principal: session.Principal, Status: session.status(s.Active),
-		QueuedRunIDs: s.QueuedRunIDs, Outputs: s.Outputs, OutputsTruncated: s.OutputsTruncated,
+		QueuedRunIDs: s.QueuedRunIDs, Outputs: s.Outputs, OutputsCount: session.OutputCount, OutputsTruncated: s.OutputsTruncated,
 		PendingApprovals: []api.ApprovalRequest{}, PendingQuestions: []api.PendingQuestionView{},
 		LastEventID: strconv.FormatInt(session.LastEventID, 10),
 		CreatedAtMs: session.CreatedAtMs, UpdatedAtMs: session.UpdatedAtMs,

@@ -33,6 +33,7 @@ var Sessions = newTable(Table[session]{Name: "sessions", Alias: "s", Columns: []
 	text("requesters", func(s *session) *string { return &s.Requesters }, optional|changes),
 	text("active_run_id", func(s *session) *string { return &s.ActiveRunID }, optional|changes),
 	integer("queued_count", func(s *session) *int64 { return &s.QueuedCount }, changes),
+	integer("output_count", func(s *session) *int64 { return &s.OutputCount }, changes),
 	integer("last_event_id", func(s *session) *int64 { return &s.LastEventID }, changes),
 	text("last_event_hash", func(s *session) *string { return &s.LastEventHash }, optional|changes),
 	text("life", func(s *session) *string { return &s.Life }, optional),

@@ -45,8 +45,9 @@ SELECT coalesce(
 	(SELECT max(h.event_id) + 1 FROM head AS h),
 	$2)`
 
+	sqlTrimOutputs   = `SELECT count(*) FROM events WHERE session_id = $1 AND event_id >= $2 AND event_id < $3 AND type = 'output'`
 	sqlTrimEvents    = `DELETE FROM events WHERE session_id = $1 AND event_id >= $2 AND event_id < $3 RETURNING run_id`
-	sqlTrimFirstKept = `UPDATE sessions SET first_kept_event_id = $2, version = version + 1 WHERE session_id = $1`
+	sqlTrimFirstKept = `UPDATE sessions SET first_kept_event_id = $2, output_count = output_count - $3, version = version + 1 WHERE session_id = $1`
 	sqlTrimWhole     = `SELECT r.run_id FROM runs AS r WHERE r.session_id = $1 AND r.run_id = ANY ($2::text[]) AND r.last_event_id < $3`
 
 	sqlTrimRequests = `DELETE FROM requests WHERE session_id = $1 AND run_id = ANY ($2::text[])`
@@ -78,7 +79,7 @@ WHERE rule_id IN (
 )
 
 var retention = retain.Statements{
-	Lock: sqlTrimLock, End: sqlTrimEnd, Events: sqlTrimEvents, FirstKept: sqlTrimFirstKept, Runs: sqlTrimWhole,
+	Lock: sqlTrimLock, End: sqlTrimEnd, Outputs: sqlTrimOutputs, Events: sqlTrimEvents, FirstKept: sqlTrimFirstKept, Runs: sqlTrimWhole,
 	OfRuns: []string{sqlTrimRequests, sqlTrimEffects, sqlTrimMessages, sqlTrimNames, sqlTrimRuns}, Session: sqlTrimSession, Records: sqlTrimRecords,
 }
 

@@ -34,10 +34,13 @@ type Statements struct {
 	// End, of $1 session_id, $2 the first kept event, $3 a moment, $4 the present one and $5
 	// a limit, has the number of the first event that must stay of the oldest ones.
 	End string
+	// Outputs has the number of output records among the session's events from $2 and before $3.
+	Outputs string
 	// Events deletes the session's events from $2 and before $3, and has the runs that they
 	// are about.
 	Events string
-	// FirstKept sets the number of the first kept event of $1 to $2.
+	// FirstKept sets the number of the first kept event of $1 to $2, and takes $3 output records
+	// from its count.
 	FirstKept string
 	// Runs has those of the list $2 of runs whose last event is before $3.
 	Runs string
@@ -68,6 +71,10 @@ func Trim(ctx context.Context, tx Transaction, s *Statements, sessionID string, 
 	if err != nil || !there || end <= first {
 		return trimmed, err
 	}
+	outputs, _, err := number(ctx, tx, s.Outputs, sessionID, first, end)
+	if err != nil {
+		return trimmed, err
+	}
 	about, err := texts(ctx, tx, s.Events, sessionID, first, end)
 	if err != nil {
 		return trimmed, err
@@ -75,7 +82,7 @@ func Trim(ctx context.Context, tx Transaction, s *Statements, sessionID string, 
 	failpoint.Hit("retain.events")
 	trimmed.Events = int(end - first)
 	trimmed.More = trimmed.Events >= limit
-	if _, err := tx.Write(ctx, s.FirstKept, sessionID, end); err != nil {
+	if _, err := tx.Write(ctx, s.FirstKept, sessionID, end, outputs); err != nil {
 		return trimmed, err
 	}
 	failpoint.Hit("retain.first_kept")

@@ -39,8 +39,9 @@ SELECT coalesce(
 	(SELECT max(a.event_id) + 1 FROM head AS a),
 	$2)`
 
+	sqlTrimOutputs   = `SELECT count(*) FROM events WHERE session_id = $1 AND event_id >= $2 AND event_id < $3 AND type = 'output'`
 	sqlTrimEvents    = `DELETE FROM events WHERE session_id = $1 AND event_id >= $2 AND event_id < $3 RETURNING run_id`
-	sqlTrimFirstKept = `UPDATE sessions SET first_kept_event_id = $2, version = version + 1 + (random() & 4294967295) WHERE session_id = $1`
+	sqlTrimFirstKept = `UPDATE sessions SET first_kept_event_id = $2, output_count = output_count - $3, version = version + 1 + (random() & 4294967295) WHERE session_id = $1`
 	sqlTrimWhole     = `
 SELECT r.run_id FROM json_each($2) AS k CROSS JOIN runs AS r ON r.run_id = k.value
 WHERE r.session_id = $1 AND r.last_event_id < $3`
@@ -88,7 +89,7 @@ WHERE rule_id IN (
 )
 
 var retention = retain.Statements{
-	Lock: sqlTrimLock, End: sqlTrimEnd, Events: sqlTrimEvents, FirstKept: sqlTrimFirstKept, Runs: sqlTrimWhole,
+	Lock: sqlTrimLock, End: sqlTrimEnd, Outputs: sqlTrimOutputs, Events: sqlTrimEvents, FirstKept: sqlTrimFirstKept, Runs: sqlTrimWhole,
 	OfRuns:  []string{sqlTrimRequests, sqlTrimEffects, sqlTrimMessages, sqlTrimNames, sqlTrimPayloads, sqlTrimRuns},
 	Session: sqlTrimSession, Records: sqlTrimRecords,
 }

@@ -127,6 +127,7 @@ var eventTests = map[string]func(*harness){
 		require.True(h, h.session("s").OutputsTruncated)
 		require.True(h, h.run("r").View().OutputsTruncated)
 		require.EqualValues(h, api.MaxOutputsShown+10, h.run("r").View().OutputsCount)
+		require.EqualValues(h, api.MaxOutputsShown+10, h.session("s").View().OutputsCount)
 		for _, outputs := range [][]api.OutputRecord{h.run("r").Outputs, h.session("s").Outputs} {
 			require.Len(h, outputs, api.MaxOutputsShown)
 			require.Equal(h, api.OutputRecord{SessionID: "s", RunID: "r", Content: "10", Parts: []api.JSON{api.JSON(`{"n":10}`)}, CreatedAtMs: clockStart}, outputs[0])
@@ -139,6 +140,7 @@ var eventTests = map[string]func(*harness){
 		require.Len(h, h.run("next").Outputs, 1)
 		outputs := h.session("s").Outputs
 		require.Equal(h, "last", outputs[len(outputs)-1].Content)
+		require.EqualValues(h, api.MaxOutputsShown+11, h.session("s").View().OutputsCount, "of all runs")
 		list, err := h.store.Runs(h.ctx, runs.RunQuery{Limit: 10})
 		require.NoError(h, err)
 		for _, listed := range list {

@@ -47,7 +47,13 @@ func (m *Model) Trim(ctx context.Context, store runs.Reader, sessionID string) e
 		session.FirstKeptEventID = firstKept
 		m.sessions[sessionID] = &session
 	}
-	m.events = slices.DeleteFunc(slices.Clone(m.events), func(e *model.Event) bool { return e.SessionID == sessionID && e.EventID < firstKept })
+	m.events = slices.DeleteFunc(slices.Clone(m.events), func(e *model.Event) bool {
+		trimmed := e.SessionID == sessionID && e.EventID < firstKept
+		if session := m.sessions[sessionID]; trimmed && session != nil && e.Type == api.EventOutput {
+			session.OutputCount-- // of the copy that was made above
+		}
+		return trimmed
+	})
 	for runID, run := range m.runs {
 		if run.SessionID != sessionID {
 			continue

@@ -1087,6 +1087,8 @@ export interface components {
             metadata?: components["schemas"]["Metadata"];
             /** @description The newest output records of its runs, at most 100 and 4 MiB; empty in replies of writes. */
             outputs: components["schemas"]["OutputRecord"][];
+            /** @description How many output records of its runs are kept; also in replies of writes. */
+            outputs_count: number;
             /** @description True when `outputs` has not all of them. */
             outputs_truncated?: boolean;
             parent_session_id?: components["schemas"]["ID"];

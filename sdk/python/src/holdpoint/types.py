@@ -1088,6 +1088,8 @@ class SessionView(TypedDict):
     metadata: NotRequired[dict[str, Any]]
     # The newest output records of its runs, at most 100 and 4 MiB; empty in replies of writes.
     outputs: list[OutputRecord]
+    # How many output records of its runs are kept; also in replies of writes.
+    outputs_count: int
     # True when `outputs` has not all of them.
     outputs_truncated: NotRequired[bool]
     parent_session_id: NotRequired[str]
