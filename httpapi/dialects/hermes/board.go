@@ -8,6 +8,7 @@ import (
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 // boards are the sessions that somebody follows in this process. What waits in one is
@@ -27,6 +28,11 @@ type board struct {
 	queues [queueCount]struct {
 		mu      sync.Mutex
 		current *state
+		// below is how many of them were requests of sessions below at lookedAt; involved says that
+		// there are such requests, or were.
+		below    int64
+		lookedAt time.Time
+		involved bool
 	}
 }
 
@@ -34,7 +40,6 @@ type board struct {
 type state struct {
 	eventID int64
 	data    []byte // that of a frame
-	readAt  time.Time
 }
 
 // join returns the board of a session. The caller must leave it.
@@ -76,29 +81,62 @@ func (b *board) after(ctx context.Context, f *face, q *queue, eventID int64) (*s
 	return b.read(ctx, f, q, eventID)
 }
 
-// again returns a queue as it stood less than an age ago.
+// again returns a queue as it stood less than an age ago, if requests of the sessions below are in it or
+// were: they are not in the log that streams follow. Else it returns nil: the session's own events tell
+// what changes, each at its place.
 func (b *board) again(ctx context.Context, f *face, q *queue, age time.Duration) (*state, error) {
 	shared := &b.queues[q.index]
 	shared.mu.Lock()
 	defer shared.mu.Unlock()
-	eventID := int64(0)
-	if shared.current != nil {
-		if now().Sub(shared.current.readAt) < age {
+	if now().Sub(shared.lookedAt) < age {
+		if shared.involved {
 			return shared.current, nil
 		}
+		return nil, nil
+	}
+	below, err := f.openBelow(ctx, q.kind, b.sessionID)
+	if err != nil {
+		return nil, err
+	}
+	shared.lookedAt, shared.involved = now(), below > 0 || shared.below > 0
+	if !shared.involved || below < 0 {
+		return nil, nil
+	}
+	shared.below = below
+	eventID := int64(0)
+	if shared.current != nil {
 		eventID = shared.current.eventID
 	}
 	return b.read(ctx, f, q, eventID)
 }
 
+// openBelow returns how many requests of the sessions below are open, or -1 when those of the session
+// itself changed meanwhile.
+func (f *face) openBelow(ctx context.Context, kind model.RequestKind, sessionID string) (int64, error) {
+	count := func(below bool) (int64, error) {
+		return f.Store.CountPendingRequests(ctx, runs.RequestQuery{Kind: kind, SessionID: sessionID, Below: below})
+	}
+	own, err := count(false)
+	if err != nil {
+		return 0, err
+	}
+	all, err := count(true)
+	if err != nil {
+		return 0, err
+	}
+	if later, err := count(false); err != nil || later != own {
+		return -1, err
+	}
+	return all - own, nil
+}
+
 // read reads a queue, whose lock the caller holds.
 func (b *board) read(ctx context.Context, f *face, q *queue, eventID int64) (*state, error) {
-	at := now()
 	head, count, err := q.read(f, ctx, b.sessionID)
 	if err != nil {
 		return nil, err
 	}
-	read := &state{eventID: eventID, data: kit.Encode(pending{head, count}), readAt: at}
+	read := &state{eventID: eventID, data: kit.Encode(pending{head, count})}
 	b.queues[q.index].current = read
 	return read, nil
 }

@@ -13,6 +13,7 @@ type queue struct {
 	// event names the frames of a change on the stream.
 	event string
 	index int // its place in a board
+	kind  model.RequestKind
 	// read returns the head of the queue as the wire shows it, nil when the queue is
 	// empty, and its length.
 	read func(f *face, ctx context.Context, sessionID string) (head any, count int, err error)
@@ -24,10 +25,10 @@ type queue struct {
 const queueCount = 2
 
 var (
-	approvalQueue = queue{event: "approval", index: 0, read: (*face).headApproval, changes: func(event api.EventType) bool {
+	approvalQueue = queue{event: "approval", index: 0, kind: model.KindApproval, read: (*face).headApproval, changes: func(event api.EventType) bool {
 		return event == api.EventApprovalResolved || changesBoth(event)
 	}}
-	clarifyQueue = queue{event: "clarify", index: 1, read: (*face).headClarification, changes: func(event api.EventType) bool {
+	clarifyQueue = queue{event: "clarify", index: 1, kind: model.KindQuestion, read: (*face).headClarification, changes: func(event api.EventType) bool {
 		return event == api.EventUserQuestionResolved || event == api.EventUserQuestionAnswered ||
 			event == api.EventParentClarificationResolved || changesBoth(event)
 	}}

@@ -207,7 +207,7 @@ func (s *subscriber) Events(events []*model.Event) error {
 	return s.update(next)
 }
 
-// KeepAlive implements [stream.Sink]. It reads the queue again: requests of the sessions below are
+// KeepAlive implements [stream.Sink]. It looks for requests of the sessions below, which are
 // not in the log that the stream follows.
 func (s *subscriber) KeepAlive() error {
 	next, err := s.board.again(s.ctx, s.face, s.queue, s.face.KeepAlive)
@@ -215,7 +215,7 @@ func (s *subscriber) KeepAlive() error {
 		s.failed = err
 		return err
 	}
-	if !bytes.Equal(next.data, s.shown.data) {
+	if next != nil && !bytes.Equal(next.data, s.shown.data) {
 		return s.show(s.queue.event, next)
 	}
 	_, err = s.out.Write([]byte(kit.KeepAlive))
