@@ -45,26 +45,28 @@ func (c *boundCommand) bind(plan plan) error {
 		return err
 	}
 	if plan.bound != nil {
-		if plan.edited {
+		if plan.newArguments {
 			now.Script = nil // of the new arguments
 		}
 		if err := plan.bound.compare(now, plan.argv); err != nil {
 			return err
 		}
 	}
+	c.Path, c.Dir = now.Program.Path, plan.cwd
+	if byDescriptor := descriptorPath(directory); byDescriptor != "" {
+		c.Dir = byDescriptor
+	}
+	if now.Program.SHA256 == unreadable {
+		return nil
+	}
 	program, err := os.Open(now.Program.Path)
 	if err != nil {
-		c.Path = now.Program.Path
-		return nil //nolint:nilerr // a program may be run that cannot be read
+		return &changedError{fmt.Sprintf("the program %s cannot be read any more", now.Program.Path)}
 	}
 	c.held = append(c.held, program)
 	// Between the comparison and the opening the path may have come to lead to another file.
 	if digest, err := digestOfFile(program); err != nil || digest != now.Program.SHA256 {
 		return &changedError{fmt.Sprintf("the program %s has changed", now.Program.Path)}
-	}
-	c.Path, c.Dir = now.Program.Path, plan.cwd
-	if byDescriptor := descriptorPath(directory); byDescriptor != "" {
-		c.Dir = byDescriptor
 	}
 	if byDescriptor := descriptorPath(program); byDescriptor != "" && isBinary(program) {
 		c.Path = byDescriptor

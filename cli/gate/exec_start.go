@@ -195,7 +195,7 @@ func (e *execution) carryOut(ctx context.Context, plan plan, keeper *keeper) err
 
 // launch starts a command with the streams of this process.
 func (e *execution) launch(command *exec.Cmd, plan plan) error {
-	// What is approved must not approve the next thing with the token of whoever started it.
+	// Without the token of this process the command cannot approve what it asks for itself.
 	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, console.TokenVariable+"=") })
 	for _, name := range slices.Sorted(maps.Keys(plan.env)) {
 		command.Env = append(command.Env, name+"="+plan.env[name])
@@ -251,8 +251,8 @@ type plan struct {
 	edited bool
 	// bound is what the command meant when it was approved, nil where an edit made it another one.
 	bound *resolved
-	// sameCwd says that the directory was not edited.
-	sameCwd bool
+	// sameCwd says that the directory was not edited, newArguments that the arguments were.
+	sameCwd, newArguments bool
 }
 
 func (p plan) line() string { return console.QuoteLine(p.argv) }
@@ -277,7 +277,7 @@ func planOf(settled api.SettledApproval) (plan, error) {
 	line := strings.TrimSpace(updated.Command)
 	switch {
 	case len(updated.Argv) > 0 && !slices.Equal(updated.Argv, shown.Argv):
-		approved.argv, approved.edited = updated.Argv, true
+		approved.argv, approved.edited, approved.newArguments = updated.Argv, true, true
 		approved.bound = approved.bound.withArgv(shown.Argv, updated.Argv)
 	case line != "" && line != strings.TrimSpace(shown.Command):
 		approved.argv, approved.edited = []string{"/bin/sh", "-c", updated.Command}, true

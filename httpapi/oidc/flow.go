@@ -34,7 +34,7 @@ const (
 // The cookie that holds a flow in the browser that began it.
 const (
 	// The browser takes this one from the host itself alone, so another host of the domain cannot plant
-	// it: a person would be signed in as whoever began the flow.
+	// it: a person would be signed in as the user who began the flow.
 	secureFlowCookie   = "__Host-holdpoint-oidc"
 	loopbackFlowCookie = "holdpoint-oidc"
 	flowCookiePath     = "/v1/oidc"

@@ -104,7 +104,7 @@ func (p *Provider) assertion(c *claims) (*auth.Assertion, error) {
 }
 
 // subjectPrefix keeps the subjects of an issuer apart from the names of tokens, and from the local user
-// of a service that asks for no credential: whoever can choose a subject is none of these.
+// of a service that asks for no credential: a user who can choose a subject is none of these.
 const subjectPrefix = "oidc:"
 
 // subjectName returns a subject in the alphabet of principals: every other byte, and a colon, is a

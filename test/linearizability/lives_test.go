@@ -58,8 +58,8 @@ func (s *service) retain(t *testing.T) {
 	deleting.Kill()
 }
 
-// swap puts an older copy of the database in its place, as one does who restores a backup beside a
-// running server and renames it.
+// swap replaces the database by an older copy, while the replicas run. An operator who restores a backup
+// under another name, and then renames it, does the same.
 func (s *service) swap(t *testing.T) {
 	t.Helper()
 	ctx := rig.Soon(t)
