@@ -3,6 +3,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -189,7 +190,8 @@ func broken(ctx context.Context, call call, err error) error {
 		err = wrapped.Err
 	}
 	var network *net.OpError
-	if errors.As(err, &network) && network.Op == "dial" {
+	var certificate *tls.CertificateVerificationError
+	if errors.As(err, &network) && network.Op == "dial" || errors.As(err, &certificate) {
 		return fmt.Errorf("%w: %w: %s: %w", ErrUnavailable, errNotSent, call, err)
 	}
 	if errors.Is(err, multiplex.ErrTooLarge) {

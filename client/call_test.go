@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -331,20 +332,25 @@ func TestAnOutageIsOutlivedByWhoHadReachedTheService(t *testing.T) {
 			require.Equal(t, int64(down), attempts.Load())
 		})
 	}
-	t.Run("never reached", func(t *testing.T) {
-		t.Parallel()
-		var attempts atomic.Int64
-		transport := roundTrip(func(*http.Request) (*http.Response, error) {
-			attempts.Add(1)
-			return nil, &net.OpError{Op: "dial", Err: errors.New("refused")}
+	for name, failure := range map[string]error{
+		"never reached":             &net.OpError{Op: "dial", Err: errors.New("refused")},
+		"another one's certificate": &tls.CertificateVerificationError{Err: errors.New("unknown authority")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var attempts atomic.Int64
+			transport := roundTrip(func(*http.Request) (*http.Response, error) {
+				attempts.Add(1)
+				return nil, failure
+			})
+			c, err := client.New("https://127.0.0.1:1", client.WithHTTPClient(&http.Client{Transport: transport}),
+				client.WithRetry(client.RetryPolicy{MaxAttempts: 2, BaseDelay: time.Microsecond, Outage: time.Hour}))
+			require.NoError(t, err)
+			_, err = c.GetRun(t.Context(), "r")
+			require.ErrorIs(t, err, client.ErrUnavailable)
+			require.Equal(t, int64(2), attempts.Load())
 		})
-		c, err := client.New("http://127.0.0.1:1", client.WithHTTPClient(&http.Client{Transport: transport}),
-			client.WithRetry(client.RetryPolicy{MaxAttempts: 2, BaseDelay: time.Microsecond, Outage: time.Hour}))
-		require.NoError(t, err)
-		_, err = c.GetRun(t.Context(), "r")
-		require.ErrorIs(t, err, client.ErrUnavailable)
-		require.Equal(t, int64(2), attempts.Load())
-	})
+	}
 }
 
 func TestAnOversizedReplyIsNotRead(t *testing.T) {

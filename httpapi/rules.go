@@ -170,11 +170,6 @@ func (s *Server) explainRules(w http.ResponseWriter, r *http.Request) error {
 		idle++
 		return elsewhere[rule.RuleID] || idle > maxIdleRules
 	})
-	if call.SessionID != "" {
-		answer.Remember.Session, answer.Remember.Examples = s.previewRule(&call, decision, api.RememberSession, nowMs)
-	}
-	always, examples := s.previewRule(&call, decision, api.RememberAlways, nowMs)
-	answer.Remember.Always, answer.Remember.Examples = always, cmp.Or(answer.Remember.Examples, examples)
 	for _, as := range []api.RememberAs{api.RememberExact, api.RememberCommand, api.RememberTool} {
 		choice := api.RememberChoice{As: as}
 		decision.RememberAs = as
@@ -183,6 +178,9 @@ func (s *Server) explainRules(w http.ResponseWriter, r *http.Request) error {
 		}
 		text, examples := s.previewRule(&call, decision, api.RememberAlways, nowMs)
 		choice.Always, choice.Examples = text, cmp.Or(choice.Examples, examples)
+		if as == api.RememberExact {
+			answer.Remember.Session, answer.Remember.Always, answer.Remember.Examples = choice.Session, choice.Always, choice.Examples
+		}
 		if choice.Session != "" || choice.Always != "" {
 			answer.Remember.Choices = append(answer.Remember.Choices, choice)
 		}
