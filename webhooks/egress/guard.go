@@ -22,26 +22,28 @@ type Guard struct {
 	// Flag is the flag that sets Allow, for what is told to callers; --webhook-allow when empty.
 	Flag string
 	// Own returns the addresses of this machine, which are refused like those that are not public: what
-	// listens on all of them expects no caller from within. Those of the network interfaces when nil.
-	Own func() []netip.Addr
+	// listens on all of them expects no caller from within. While they are not known, every address is
+	// refused. Those of the network interfaces when nil.
+	Own func() ([]netip.Addr, error)
 }
 
 func (g *Guard) flag() string { return cmp.Or(g.Flag, "--webhook-allow") }
 
-// own reports whether an address is one of this machine.
+// own reports whether an address is, or may be, one of this machine.
 func (g *Guard) own(address netip.Addr) bool {
 	addresses := g.Own
 	if addresses == nil {
 		addresses = ownAddresses
 	}
-	return slices.Contains(addresses(), address)
+	known, err := addresses()
+	return err != nil || slices.Contains(known, address)
 }
 
 // ownAddresses returns the addresses of the network interfaces.
-func ownAddresses() []netip.Addr {
+func ownAddresses() ([]netip.Addr, error) {
 	found, err := net.InterfaceAddrs()
 	if err != nil {
-		return nil
+		return nil, err
 	}
 	var addresses []netip.Addr
 	for _, one := range found {
@@ -51,7 +53,7 @@ func ownAddresses() []netip.Addr {
 			}
 		}
 	}
-	return addresses
+	return addresses, nil
 }
 
 // ErrRefused is wrapped by the error of a call to an address that the guard does not allow.

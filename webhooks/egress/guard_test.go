@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"errors"
 	"net/netip"
 	"strings"
 	"testing"
@@ -73,7 +74,7 @@ func TestURLsThatNobodyShouldCallAreRefusedWhenTheyAreGiven(t *testing.T) {
 func TestOwnAddressesAreRefused(t *testing.T) {
 	t.Parallel()
 	own := netip.MustParseAddr("93.184.216.34")
-	guard := Guard{Own: func() []netip.Addr { return []netip.Addr{own} }}
+	guard := Guard{Own: func() ([]netip.Addr, error) { return []netip.Addr{own}, nil }}
 	for _, text := range []string{"93.184.216.34", "::ffff:93.184.216.34", "64:ff9b::5db8:d822", "2002:5db8:d822::"} {
 		require.ErrorIs(t, guard.Check(netip.MustParseAddr(text), false), ErrRefused, text)
 	}
@@ -81,4 +82,6 @@ func TestOwnAddressesAreRefused(t *testing.T) {
 	require.Error(t, guard.CheckURL("https://93.184.216.34/hook"))
 	guard.Allow = []netip.Prefix{netip.PrefixFrom(own, 32)}
 	require.NoError(t, guard.Check(own, false))
+	unknown := Guard{Own: func() ([]netip.Addr, error) { return nil, errors.New("no interfaces") }}
+	require.ErrorIs(t, unknown.Check(netip.MustParseAddr("93.184.216.35"), false), ErrRefused)
 }
