@@ -57,6 +57,7 @@ var Routes = []Route{
 	{"GET", "/v1/runs", Read},
 	{"POST", "/v1/runs/claim", Work},
 	{"GET", "/v1/runs/{run_id}", Read},
+	{"GET", "/v1/runs/{run_id}/explain", Read},
 	{"GET", "/v1/runs/{run_id}/events", Read},
 	{"GET", "/v1/runs/{run_id}/outputs", Read},
 	{"GET", "/v1/runs/{run_id}/stream", Read},
@@ -80,6 +81,7 @@ var Routes = []Route{
 
 	{"GET", "/v1/stream", Read},
 	{"GET", "/v1/requests/{handle}", Read},
+	{"GET", "/v1/requests/{handle}/explain", Read},
 	{"GET", "/v1/decisions", Read},
 	{"GET", "/v1/workers", Read},
 	{"GET", "/v1/approvals", Read},

@@ -34,6 +34,8 @@ var examples = map[string][]string{
 	"hook install": {`holdpoint hook install claude-code --dry-run`, `holdpoint hook install gemini-cli --dry-run`},
 	"watch":        {`holdpoint watch --json`},
 
+	"why": {`holdpoint why run-1`, `holdpoint why $HANDLE`},
+
 	"approvals list": {
 		`holdpoint approvals list --session-id nightly`,
 		`holdpoint approvals list --decided --by ada`,

@@ -37,6 +37,7 @@ type program struct {
 	MCP         agent.MCP           `cmd:"" name:"mcp" help:"Serve an agent's tools (Model Context Protocol) on stdin and stdout."`
 	Hook        agent.Hook          `cmd:"" help:"Decide the tool calls of agents that call a command first."`
 	Watch       watch.Command       `cmd:"" help:"See what waits, live, and decide with single keys."`
+	Why         operate.Why         `cmd:"" help:"Say what a run or a request waits for."`
 	Approvals   operate.Approvals   `cmd:"" help:"See and decide what waits for approval."`
 	Questions   operate.Questions   `cmd:"" help:"See and answer open questions."`
 	Rules       operate.Rules       `cmd:"" help:"See, write and revoke standing rules."`

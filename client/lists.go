@@ -262,6 +262,17 @@ func (c *Client) GetRequest(ctx context.Context, handle string) (*api.RequestVie
 	return get[api.RequestView](ctx, c, at("/v1/requests", handle), nil)
 }
 
+// ExplainRequest says what an approval or a question waits for, and who may decide it. Errors:
+// [ErrNotFound].
+func (c *Client) ExplainRequest(ctx context.Context, handle string) (*api.RequestExplanation, error) {
+	return get[api.RequestExplanation](ctx, c, at("/v1/requests", handle, "explain"), nil)
+}
+
+// ExplainRun says what a run waits for. Errors: [ErrNotFound].
+func (c *Client) ExplainRun(ctx context.Context, runID string) (*api.RunExplanation, error) {
+	return get[api.RunExplanation](ctx, c, at("/v1/runs", runID, "explain"), nil)
+}
+
 // ListWorkers returns the leases that are in force, by worker.
 func (c *Client) ListWorkers(ctx context.Context) (*api.WorkersView, error) {
 	return get[api.WorkersView](ctx, c, at("/v1/workers"), nil)

@@ -81,6 +81,8 @@ var operations = []operation{
 	{"GET", "/v1/questions", "", false, ""},
 	{"GET", "/v1/effects", "", false, ""},
 	{"GET", "/v1/requests/nothing", "", false, api.CodeRequestNotFound},
+	{"GET", "/v1/requests/nothing/explain", "", false, api.CodeRequestNotFound},
+	{"GET", "/v1/runs/nobody/explain", "", false, api.CodeRunNotFound},
 	{"GET", "/v1/decisions", "", false, ""},
 	{"GET", "/v1/workers", "", false, ""},
 	{"GET", "/v1/rules", "", false, ""},

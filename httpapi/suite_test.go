@@ -207,6 +207,7 @@ func TestAPI(t *testing.T) {
 					{"idempotency", testIdempotency},
 					{"lists", testLists},
 					{"history", testHistory},
+					{"explain", testExplain},
 					{"events", testEvents},
 					{"streams", testStreams},
 					{"faults of bodies", testFaultsOfBodies},

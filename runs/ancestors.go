@@ -94,21 +94,30 @@ func requestersAbove(ctx context.Context, reader ValueReader, from *ancestorsErr
 // lock, so it is for showing: [Decide] checks again. The reader must not be bounded by what the
 // caller reaches.
 func CheckRequester(ctx context.Context, reader ValueReader, request *model.Request, caller *auth.Identity, actor Actor) error {
+	check, err := RequesterCheck(ctx, reader, request)
+	if err != nil {
+		return err
+	}
+	return check(caller, actor)
+}
+
+// RequesterCheck reads what [CheckRequester] needs once, to check several callers.
+func RequesterCheck(ctx context.Context, reader ValueReader, request *model.Request) (check func(caller *auth.Identity, actor Actor) error, err error) {
 	if !request.Open() || !excludesRequesters(request) {
-		return nil
+		return func(*auth.Identity, Actor) error { return nil }, nil
 	}
 	head, err := reader.SessionHead(ctx, request.SessionID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	record, err := reader.Run(ctx, request.RunID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	above, err := requestersAbove(ctx, reader, &ancestorsError{head.ParentSessionID, record.Run.ParentRunID})
 	if err != nil {
-		return err
+		return nil, err
 	}
-	asked := requesters(head.Requesters).with(record.Run.Principal, record.Run.HolderPrincipal)
-	return (asked + "\n" + above).exclude(request.RequestID, caller, actor)
+	asked := requesters(head.Requesters).with(record.Run.Principal, record.Run.HolderPrincipal) + "\n" + above
+	return func(caller *auth.Identity, actor Actor) error { return asked.exclude(request.RequestID, caller, actor) }, nil
 }

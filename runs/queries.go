@@ -87,6 +87,7 @@ type RequestPosition struct {
 type EffectQuery struct {
 	State     api.EffectState
 	SessionID string
+	RunID     string // of this run of the session; all when empty
 	WebhookID string // those that post to it; of every kind when empty
 	Scope     Scope
 	After     *EffectPosition

@@ -292,3 +292,14 @@ func (d *Dispatcher) close() {
 		}
 	}
 }
+
+// WaitingFor returns how many claims wait for a run like this one.
+func (d *Dispatcher) WaitingFor(run *runs.Claimable) int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	waiting := 0
+	for _, shared := range d.demandsFor(run) {
+		waiting += len(shared.waiters)
+	}
+	return waiting
+}

@@ -25,6 +25,7 @@ func (l *Lists) effectFilter(q runs.EffectQuery) (from string, f filter) {
 		f.equals("f.state", string(q.State))
 	}
 	f.equals("f.session_id", q.SessionID)
+	f.equals("f.run_id", q.RunID)
 	if q.WebhookID != "" {
 		// The predicate of effects_of_webhooks, word for word.
 		from = "effects AS f"
@@ -49,7 +50,7 @@ func (l *Lists) effectPage(q runs.EffectQuery, statement string, limit int) (str
 
 // Effects implements runs.Reader.
 func (r *Reader) Effects(ctx context.Context, q runs.EffectQuery) ([]model.Effect, error) {
-	if !storable(string(q.State), q.SessionID, q.WebhookID) || q.After != nil && !storable(q.After.EffectID) {
+	if !storable(string(q.State), q.SessionID, q.RunID, q.WebhookID) || q.After != nil && !storable(q.After.EffectID) {
 		return nil, nil
 	}
 	return listWithin(ctx, r.lists, q.Budget, q.Limit, columns.Effects.Targets, sqlEffectSizes, sqlEffects,
@@ -58,7 +59,7 @@ func (r *Reader) Effects(ctx context.Context, q runs.EffectQuery) ([]model.Effec
 
 // CountEffects implements runs.Reader.
 func (r *Reader) CountEffects(ctx context.Context, q runs.EffectQuery) (int64, error) {
-	if !storable(string(q.State), q.SessionID, q.WebhookID) {
+	if !storable(string(q.State), q.SessionID, q.RunID, q.WebhookID) {
 		return 0, nil
 	}
 	from, f := r.sql.Lists.effectFilter(q)

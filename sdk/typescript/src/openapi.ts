@@ -443,6 +443,23 @@ export interface components {
             tool_call_id?: string;
             tool_name: string;
         };
+        /**
+         * @description Why a run or a request does not go on. Of a request: `settled`, `waiting_for_people`, or `nobody_can_decide` when a person has to decide and nobody may. Of a run: `over`, the two for open requests, `waiting_for_parent`, `queued_behind_run`, `no_worker` (it can be claimed, and no worker has claimed it), `delayed` (it failed, and can be claimed after a pause), `held` by a worker, or `stuck`.
+         *
+         * @enum {string}
+         */
+        ExplainState: "settled" | "over" | "waiting_for_people" | "nobody_can_decide" | "waiting_for_parent" | "queued_behind_run" | "no_worker" | "delayed" | "held" | "stuck";
+        /** @description Whether an allow or an answer of the caller would be accepted now. */
+        ExplainedCaller: {
+            /** @description The code of the refusal, such as `forbidden` or `requester_excluded`. */
+            code?: string;
+            may_decide: boolean;
+        };
+        ExplainedRun: {
+            explain?: components["schemas"]["RunExplanation"];
+            run_id: components["schemas"]["ID"];
+            status: components["schemas"]["RunStatus"];
+        };
         Explanation: {
             /** @description `ask` also when no rule applies. */
             decision: components["schemas"]["RuleEffect"];
@@ -813,6 +830,37 @@ export interface components {
             /** @description The text of the rule for this session. Only with `session_id`. */
             session?: string;
         };
+        RequestExplanation: {
+            /** @description The service asks nobody for a credential. */
+            anyone?: boolean;
+            /** @description Of an open request. */
+            deadline?: {
+                at_ms: components["schemas"]["TimeMs"];
+                /**
+                 * @description `deny` for an approval, `decline` for a question of a sub-agent, `cancel_run` for other questions.
+                 * @enum {string}
+                 */
+                does: "deny" | "decline" | "cancel_run";
+            };
+            handle: components["schemas"]["ID"];
+            /** @enum {string} */
+            kind: "approval" | "question";
+            /** @description The principals with a credential that works whose allow or answer would be accepted now, sorted. Empty for a settled request, and with `anyone`. */
+            may_decide: string[];
+            /** @description How many others there are. */
+            may_decide_more?: number;
+            /** @description The moment of the explanation by the service's clock. */
+            now_ms: components["schemas"]["TimeMs"];
+            request_id: components["schemas"]["ID"];
+            run_id: components["schemas"]["ID"];
+            session_id: components["schemas"]["ID"];
+            /** @description When the state began. */
+            since_ms: components["schemas"]["TimeMs"];
+            state: components["schemas"]["ExplainState"];
+            /** @description The explanation in English. */
+            text: string;
+            you?: components["schemas"]["ExplainedCaller"];
+        };
         /** @description An approval or a question, open or settled, with its context. */
         RequestView: {
             agent_id: components["schemas"]["ID"];
@@ -976,6 +1024,51 @@ export interface components {
             run_id: components["schemas"]["ID"];
             session_id: components["schemas"]["ID"];
             timestamp_ms: components["schemas"]["TimeMs"];
+        };
+        RunExplanation: {
+            agent_id: components["schemas"]["ID"];
+            /** @description When a delayed run can be claimed. */
+            claimable_at_ms?: components["schemas"]["TimeMs"];
+            /** @description Since when a worker could claim the run. */
+            claimable_since_ms?: components["schemas"]["TimeMs"];
+            /** @description The code of `holdpoint doctor` for a run that is stuck. */
+            finding?: string;
+            /** @description The worker with the lease. */
+            held_by?: {
+                /** @description When the run last changed, by a heartbeat or otherwise. */
+                last_heartbeat_ms: components["schemas"]["TimeMs"];
+                lease_left_ms: number;
+                worker_id: components["schemas"]["ID"];
+            };
+            /** @description The moment of the explanation by the service's clock. */
+            now_ms: components["schemas"]["TimeMs"];
+            /** @description Effects of the run that are pending or were given up. */
+            owed?: components["schemas"]["EffectView"][];
+            /** @description How many runs of the session come first. */
+            queued_ahead?: number;
+            /** @description The run before this one, with its own explanation, and so on up to 20 runs. It is absent when the caller may not see it. */
+            queued_behind?: components["schemas"]["ExplainedRun"];
+            /** @description The open approvals and questions. */
+            requests?: components["schemas"]["RequestExplanation"][];
+            /** @description How many other requests are open. */
+            requests_more?: number;
+            run_id: components["schemas"]["ID"];
+            session_id: components["schemas"]["ID"];
+            /** @description When the state began. */
+            since_ms: components["schemas"]["TimeMs"];
+            state: components["schemas"]["ExplainState"];
+            status: components["schemas"]["RunStatus"];
+            /** @description The explanation in English. */
+            text: string;
+            /** @description The question that the run waits for in its parent's session. `explain` is absent when the question has not arrived, or the caller may not see that session. */
+            waiting_on?: {
+                explain?: components["schemas"]["RunExplanation"];
+                request_id: components["schemas"]["ID"];
+                run_id: components["schemas"]["ID"];
+                session_id: components["schemas"]["ID"];
+            };
+            /** @description Claims that wait for such a run at the replica that answers. Of a run that can be claimed. */
+            workers_waiting?: number;
         };
         /**
          * @description What made a run: a caller's input, one call of an agent that waits for a person, or a question of a child's run. A resume never changes it.

@@ -432,6 +432,19 @@ class ExplainRules(TypedDict):
     tool_name: str
 
 
+class ExplainedCaller(TypedDict):
+    # Whether an allow or an answer of the caller would be accepted now.
+    # The code of the refusal, such as `forbidden` or `requester_excluded`.
+    code: NotRequired[str]
+    may_decide: bool
+
+
+class ExplainedRun(TypedDict):
+    explain: NotRequired[RunExplanation]
+    run_id: str
+    status: Literal['queued', 'running', 'waiting_for_approval', 'waiting_for_user_question', 'completed', 'failed', 'interrupted', 'cancelled']
+
+
 class ExplanationRemember(TypedDict):
     # The text of the rule that an allow with `remember` would write for this call.
     always: NotRequired[str]
@@ -784,6 +797,38 @@ RememberChoice = TypedDict('RememberChoice', {
 })
 
 
+class RequestExplanationDeadline(TypedDict):
+    # Of an open request.
+    at_ms: int
+    # `deny` for an approval, `decline` for a question of a sub-agent, `cancel_run` for other questions.
+    does: Literal['deny', 'decline', 'cancel_run']
+
+
+class RequestExplanation(TypedDict):
+    # The service asks nobody for a credential.
+    anyone: NotRequired[bool]
+    # Of an open request.
+    deadline: NotRequired[RequestExplanationDeadline]
+    handle: str
+    kind: Literal['approval', 'question']
+    # The principals with a credential that works whose allow or answer would be accepted now, sorted. Empty for a settled
+    # request, and with `anyone`.
+    may_decide: list[str]
+    # How many others there are.
+    may_decide_more: NotRequired[int]
+    # The moment of the explanation by the service's clock.
+    now_ms: int
+    request_id: str
+    run_id: str
+    session_id: str
+    # When the state began.
+    since_ms: int
+    state: Literal['settled', 'over', 'waiting_for_people', 'nobody_can_decide', 'waiting_for_parent', 'queued_behind_run', 'no_worker', 'delayed', 'held', 'stuck']
+    # The explanation in English.
+    text: str
+    you: NotRequired[ExplainedCaller]
+
+
 class RequestViewRequesterExcluded(TypedDict):
     # Only in `GET /v1/requests/{handle}` of an open approval: an allow by whoever calls would be refused with
     # `requester_excluded`. It may deny.
@@ -985,6 +1030,60 @@ class RunEventEntry(TypedDict):
     run_id: str
     session_id: str
     timestamp_ms: int
+
+
+class RunExplanationHeldBy(TypedDict):
+    # The worker with the lease.
+    # When the run last changed, by a heartbeat or otherwise.
+    last_heartbeat_ms: int
+    lease_left_ms: int
+    worker_id: str
+
+
+class RunExplanationWaitingOn(TypedDict):
+    # The question that the run waits for in its parent's session. `explain` is absent when the question has not arrived, or
+    # the caller may not see that session.
+    explain: NotRequired[RunExplanation]
+    request_id: str
+    run_id: str
+    session_id: str
+
+
+class RunExplanation(TypedDict):
+    agent_id: str
+    # When a delayed run can be claimed.
+    claimable_at_ms: NotRequired[int]
+    # Since when a worker could claim the run.
+    claimable_since_ms: NotRequired[int]
+    # The code of `holdpoint doctor` for a run that is stuck.
+    finding: NotRequired[str]
+    # The worker with the lease.
+    held_by: NotRequired[RunExplanationHeldBy]
+    # The moment of the explanation by the service's clock.
+    now_ms: int
+    # Effects of the run that are pending or were given up.
+    owed: NotRequired[list[EffectView]]
+    # How many runs of the session come first.
+    queued_ahead: NotRequired[int]
+    # The run before this one, with its own explanation, and so on up to 20 runs. It is absent when the caller may not see it.
+    queued_behind: NotRequired[ExplainedRun]
+    # The open approvals and questions.
+    requests: NotRequired[list[RequestExplanation]]
+    # How many other requests are open.
+    requests_more: NotRequired[int]
+    run_id: str
+    session_id: str
+    # When the state began.
+    since_ms: int
+    state: Literal['settled', 'over', 'waiting_for_people', 'nobody_can_decide', 'waiting_for_parent', 'queued_behind_run', 'no_worker', 'delayed', 'held', 'stuck']
+    status: Literal['queued', 'running', 'waiting_for_approval', 'waiting_for_user_question', 'completed', 'failed', 'interrupted', 'cancelled']
+    # The explanation in English.
+    text: str
+    # The question that the run waits for in its parent's session. `explain` is absent when the question has not arrived, or
+    # the caller may not see that session.
+    waiting_on: NotRequired[RunExplanationWaitingOn]
+    # Claims that wait for such a run at the replica that answers. Of a run that can be claimed.
+    workers_waiting: NotRequired[int]
 
 
 class RunPage(TypedDict):

@@ -1,0 +1,71 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs/explain"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// explainRequest says what an approval or a question waits for.
+func (s *Server) explainRequest(w http.ResponseWriter, r *http.Request) error {
+	handle := wire.PathID(r, "handle")
+	if !refusal.ValidID(handle) {
+		return refusal.UnknownRequest(wire.Shown(handle))
+	}
+	actor, err := wire.Actor(r)
+	if err != nil {
+		return err
+	}
+	explained, err := s.explanations(r.Context()).OfRequest(r.Context(), handle, actor)
+	if err != nil {
+		return err
+	}
+	return wire.Respond(w, r, http.StatusOK, explained)
+}
+
+// explainRun says what a run waits for.
+func (s *Server) explainRun(w http.ResponseWriter, r *http.Request) error {
+	runID := wire.PathID(r, "run_id")
+	if !refusal.ValidID(runID) {
+		return refusal.UnknownRun(wire.Shown(runID))
+	}
+	actor, err := wire.Actor(r)
+	if err != nil {
+		return err
+	}
+	explained, err := s.explanations(r.Context()).OfRun(r.Context(), runID, actor)
+	if err != nil {
+		return err
+	}
+	return wire.Respond(w, r, http.StatusOK, explained)
+}
+
+func (s *Server) explanations(ctx context.Context) *explain.Collector {
+	return &explain.Collector{
+		Reader: s.store, Whole: s.store.store, NowMs: s.store.NowMs, Waiting: s.claims.WaitingFor, Directory: directory{s.access.Keyring},
+		ShowEffect: effectViewFor(auth.From(ctx)),
+	}
+}
+
+// directory is the keyring of the service, which has none where nobody is asked for a credential.
+type directory struct{ keyring *auth.Keyring }
+
+// Open implements [explain.Directory].
+func (d directory) Open(ctx context.Context) (bool, error) {
+	if d.keyring == nil {
+		return true, nil
+	}
+	return d.keyring.Open(ctx)
+}
+
+// Deciders implements [explain.Directory].
+func (d directory) Deciders(ctx context.Context) ([]*auth.Identity, bool, error) {
+	return d.keyring.Deciders(ctx)
+}
+
+// Strangers implements [explain.Directory].
+func (d directory) Strangers() bool { return d.keyring != nil && d.keyring.Strangers() }

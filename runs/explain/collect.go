@@ -1,0 +1,226 @@
+package explain
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// maxQueueBytes bounds what is read of a session's queue.
+const maxQueueBytes = 4 << 20
+
+// Collector reads what one explanation is made of.
+type Collector struct {
+	// Reader shows what the caller of the context may see.
+	Reader runs.Reader
+	// Whole shows everything. What comes from it alone is not shown to the caller.
+	Whole runs.ValueReader
+	// NowMs is the clock that decides.
+	NowMs func(ctx context.Context) (int64, error)
+	// Waiting counts the claims that wait at this process for runs like one.
+	Waiting func(run *runs.Claimable) int
+	// Directory knows the credentials.
+	Directory Directory
+	// ShowEffect returns an effect as the caller may see it.
+	ShowEffect func(effect *model.Effect) api.EffectView
+
+	// known are the deciders, once they were read.
+	known *deciders
+}
+
+// Directory knows who has a credential that works.
+type Directory interface {
+	// Open reports whether the service asks nobody for a credential.
+	Open(ctx context.Context) (bool, error)
+	// Deciders returns the identities that may decide. more says that others were not read.
+	Deciders(ctx context.Context) (deciders []*auth.Identity, more bool, err error)
+	// Strangers reports whether an issuer lets people in that have no credential.
+	Strangers() bool
+}
+
+// OfRequest returns the explanation of an approval or a question. Errors: request_not_found, and those
+// of the reader.
+func (c *Collector) OfRequest(ctx context.Context, handle string, actor runs.Actor) (*api.RequestExplanation, error) {
+	found, err := c.Reader.DecisionByHandle(ctx, handle)
+	if err != nil {
+		return nil, err
+	}
+	nowMs, err := c.NowMs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	facts := RequestFacts{NowMs: nowMs, Request: &found.Request, RunKind: found.RunKind}
+	if found.Request.Open() {
+		record, err := c.Whole.Run(ctx, found.Request.RunID)
+		if err != nil {
+			return nil, err
+		}
+		if facts.People, err = c.people(ctx, &record.Run, &found.Request, actor); err != nil {
+			return nil, err
+		}
+	} else if caller := auth.From(ctx); caller != nil {
+		facts.People.You = &api.ExplainedCaller{}
+	}
+	explained := Request(&facts)
+	return &explained, nil
+}
+
+// OfRun returns the explanation of a run. Errors: run_not_found, and those of the reader.
+func (c *Collector) OfRun(ctx context.Context, runID string, actor runs.Actor) (*api.RunExplanation, error) {
+	record, err := c.Reader.Run(ctx, runID)
+	if err != nil {
+		return nil, err
+	}
+	nowMs, err := c.NowMs(ctx)
+	if err != nil {
+		return nil, err
+	}
+	left := api.MaxExplainChain
+	facts, err := c.run(ctx, record, nowMs, actor, &left)
+	if err != nil {
+		return nil, err
+	}
+	explained := Run(facts)
+	return &explained, nil
+}
+
+// run reads the facts about a run. left counts the other runs that may still be read.
+func (c *Collector) run(ctx context.Context, record *model.RunRecord, nowMs int64, actor runs.Actor, left *int) (*RunFacts, error) {
+	facts := &RunFacts{NowMs: nowMs, Record: record}
+	run := &record.Run
+	var err error
+	switch {
+	case model.Terminal(run.Status):
+	case model.Waiting(run.Status):
+		err = c.waiting(ctx, facts, actor, left)
+	case run.Leased(nowMs) || run.ClaimableAtMs > nowMs:
+	case run.ClaimableAtMs != 0:
+		facts.WorkersWaiting = int64(c.Waiting(&runs.Claimable{
+			RunID: run.RunID, SessionID: run.SessionID, AgentID: run.AgentID, ClaimableAtMs: run.ClaimableAtMs,
+			Principal: run.Principal, HolderPrincipal: run.HolderPrincipal,
+		}))
+	default:
+		err = c.queue(ctx, facts, actor, left)
+	}
+	if err == nil {
+		err = c.owed(ctx, facts)
+	}
+	return facts, err
+}
+
+func (c *Collector) waiting(ctx context.Context, facts *RunFacts, actor runs.Actor, left *int) error {
+	for i := range facts.Record.Requests {
+		request := &facts.Record.Requests[i]
+		switch {
+		case !request.Open():
+		case request.Kind == model.KindClarification:
+			if !request.Parked() || *left == 0 {
+				continue
+			}
+			*left--
+			asked, err := c.Reader.Run(ctx, request.Clarification().WaitingOn.RunID)
+			if refusal.CodeOf(err) == api.CodeRunNotFound {
+				continue
+			}
+			if err == nil {
+				facts.Asked, err = c.run(ctx, asked, facts.NowMs, actor, left)
+			}
+			if err != nil {
+				return err
+			}
+		case len(facts.Requests) == api.MaxExplainedRequests:
+			facts.RequestsMore++
+		default:
+			people, err := c.people(ctx, &facts.Record.Run, request, actor)
+			if err != nil {
+				return err
+			}
+			facts.Requests = append(facts.Requests, RequestFacts{
+				NowMs: facts.NowMs, Request: request, RunKind: facts.Record.Run.Kind, People: people,
+			})
+		}
+	}
+	return nil
+}
+
+// queue reads the runs before a run: the one in the session's slot, and those in the queue.
+func (c *Collector) queue(ctx context.Context, facts *RunFacts, actor runs.Actor, left *int) error {
+	run := &facts.Record.Run
+	head, err := c.Whole.SessionHead(ctx, run.SessionID)
+	if err != nil {
+		return err
+	}
+	facts.SessionEnded, facts.QueuedAhead = head.EndedAtMs != 0, run.QueuedAhead
+	if run.Status != api.StatusQueued {
+		return nil
+	}
+	budget := &runs.Budget{MaxBytes: maxQueueBytes}
+	queued, err := c.Reader.Runs(ctx, runs.RunQuery{SessionID: run.SessionID, Status: api.StatusQueued, Limit: api.MaxQueuedRuns, Budget: budget})
+	if err != nil {
+		return err
+	}
+	queued = slices.DeleteFunc(queued, func(other model.RunRecord) bool { return other.Run.FirstEventID >= run.FirstEventID })
+	slices.SortFunc(queued, func(a, b model.RunRecord) int { return cmp.Compare(a.Run.FirstEventID, b.Run.FirstEventID) })
+	ahead := make([]*model.RunRecord, 0, len(queued)+1)
+	if head.ActiveRunID != "" && head.ActiveRunID != run.RunID {
+		facts.QueuedAhead++
+		active, err := c.Reader.Run(ctx, head.ActiveRunID)
+		switch {
+		case err == nil:
+			ahead = append(ahead, active)
+		case refusal.CodeOf(err) != api.CodeRunNotFound:
+			return err
+		}
+	}
+	for i := range queued {
+		ahead = append(ahead, &queued[i])
+	}
+	if len(ahead) == 0 || *left == 0 {
+		return nil
+	}
+	if len(ahead) > *left {
+		// The front, which holds up the others, and the nearest.
+		ahead = append(ahead[:1:1], ahead[len(ahead)-*left+1:]...)
+	}
+	*left -= len(ahead)
+	before, err := c.front(ctx, ahead[0], facts.NowMs, actor, left)
+	if err != nil {
+		return err
+	}
+	for _, record := range ahead[1:] {
+		before = &RunFacts{NowMs: facts.NowMs, Record: record, QueuedAhead: record.Run.QueuedAhead + facts.QueuedAhead - run.QueuedAhead, Before: before}
+	}
+	facts.Before = before
+	return nil
+}
+
+// front reads the facts about the run at the front. When that is itself queued, the caller may not see
+// the run in the slot, and the queue is not read again.
+func (c *Collector) front(ctx context.Context, record *model.RunRecord, nowMs int64, actor runs.Actor, left *int) (*RunFacts, error) {
+	if record.Run.Status == api.StatusQueued && record.Run.ClaimableAtMs == 0 {
+		return &RunFacts{NowMs: nowMs, Record: record, QueuedAhead: record.Run.QueuedAhead + 1}, nil
+	}
+	return c.run(ctx, record, nowMs, actor, left)
+}
+
+func (c *Collector) owed(ctx context.Context, facts *RunFacts) error {
+	run := &facts.Record.Run
+	for _, state := range []api.EffectState{api.EffectFailed, api.EffectPending} {
+		effects, err := c.Reader.Effects(ctx, runs.EffectQuery{
+			SessionID: run.SessionID, RunID: run.RunID, State: state, Limit: api.MaxExplainedRequests - len(facts.Owed),
+		})
+		if err != nil {
+			return err
+		}
+		for i := range effects {
+			facts.Owed = append(facts.Owed, c.ShowEffect(&effects[i]))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,200 @@
+package explain_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/explain"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
+
+const (
+	second = 1_000
+	minute = 60 * second
+	now    = 100 * minute
+)
+
+func run(id string, status api.Status, change ...func(*model.Run)) *model.RunRecord {
+	record := &model.RunRecord{Run: model.Run{RunID: id, SessionID: "s", AgentID: "coder", Status: status, SubmittedAtMs: now - 5*minute, UpdatedAtMs: now - 4*second}}
+	for _, change := range change {
+		change(&record.Run)
+	}
+	return record
+}
+
+func asked(kind model.RequestKind, change ...func(*model.Request)) explain.RequestFacts {
+	request := &model.Request{SessionID: "s", RunID: "r", RequestID: "q", Handle: "h", Kind: kind, CreatedAtMs: now - 2*minute}
+	for _, change := range change {
+		change(request)
+	}
+	return explain.RequestFacts{
+		NowMs: now, Request: request, RunKind: api.KindInput,
+		People: explain.People{May: []string{"user:ada", "user:ben"}, You: &api.ExplainedCaller{MayDecide: true}},
+	}
+}
+
+func facts(record *model.RunRecord, change ...func(*explain.RunFacts)) *explain.RunFacts {
+	f := &explain.RunFacts{NowMs: now, Record: record}
+	for _, change := range change {
+		change(f)
+	}
+	return f
+}
+
+// TestRun holds the state and the text of each kind of wait.
+func TestRun(t *testing.T) {
+	t.Parallel()
+	held := func(r *model.Run) {
+		r.WorkerID, r.LeaseExpiresAtMs, r.ClaimableAtMs = "w", now+26*second, now+26*second
+	}
+	claimable := func(r *model.Run) { r.ClaimableAtMs = now - 3*minute }
+	waiting := func(f *explain.RunFacts) { f.Requests = []explain.RequestFacts{asked(model.KindApproval)} }
+	active := facts(run("first", api.StatusWaitingForApproval), waiting)
+	chain := facts(run("second", api.StatusQueued), func(f *explain.RunFacts) { f.QueuedAhead, f.Before = 1, active })
+	clarification := model.Request{Kind: model.KindClarification, CreatedAtMs: now - minute, Body: api.JSON(
+		`{"request":{"id":"q"},"waiting_on":{"session_id":"parent","run_id":"asks","request_id":"q"},"parked":true}`)}
+	parked := run("r", api.StatusWaitingForUserQuestion)
+	parked.Requests = []model.Request{clarification}
+	for name, c := range map[string]struct {
+		facts   *explain.RunFacts
+		state   api.ExplainState
+		text    string
+		finding string
+	}{
+		"over": {facts(run("r", api.StatusCompleted, func(r *model.Run) { r.FinishedAtMs = now - minute })), api.ExplainOver, "Completed 1 min ago.", ""},
+		"held": {
+			facts(run("r", api.StatusRunning, held)), api.ExplainHeld,
+			"Worker w has the run. It was last heard 4 s ago, and its lease ends in 26 s.", "",
+		},
+		"no worker": {
+			facts(run("r", api.StatusQueued, claimable)), api.ExplainNoWorker,
+			`Ready for 3 min. No worker is asking for runs of agent "coder".`, "",
+		},
+		"workers": {
+			facts(run("r", api.StatusRunning, claimable), func(f *explain.RunFacts) { f.WorkersWaiting = 2 }), api.ExplainNoWorker,
+			`Ready for 3 min. 2 workers are waiting for runs of agent "coder": one should claim it at once.`, "",
+		},
+		"a lapsed lease": {
+			facts(run("r", api.StatusRunning, func(r *model.Run) {
+				r.WorkerID, r.LeaseExpiresAtMs, r.ClaimableAtMs = "w", now-7*second, now-7*second
+			})), api.ExplainNoWorker, `Worker w stopped answering; its lease ended 7 s ago. No worker is asking for runs of agent "coder".`, "",
+		},
+		"delayed": {
+			facts(run("r", api.StatusRunning, func(r *model.Run) {
+				r.ClaimableAtMs, r.FailedAttempts, r.LastError = now+30*second, 2, "secret"
+			})),
+			api.ExplainDelayed, "The last attempt failed (2 failures so far). Workers can claim the run again in 30 s.", "",
+		},
+		"people": {active, api.ExplainWaitingForPeople, "Waiting for an approval for 2 min. ada or ben can decide. No deadline.", ""},
+		"several requests": {
+			facts(run("r", api.StatusWaitingForApproval), waiting, func(f *explain.RunFacts) {
+				nobody := asked(model.KindQuestion)
+				nobody.People.May = nil
+				f.Requests, f.RequestsMore = slices.Insert(f.Requests, 0, nobody), 3
+			}), api.ExplainWaitingForPeople, "5 requests open. Waiting for an approval for 2 min. ada or ben can decide. No deadline.", "",
+		},
+		"queued": {
+			facts(run("third", api.StatusQueued), func(f *explain.RunFacts) { f.QueuedAhead, f.Before = 2, chain }), api.ExplainQueuedBehindRun,
+			"Queued behind 2 runs of the session. Run first is first: waiting for an approval for 2 min. ada or ben can decide. No deadline.", "",
+		},
+		"queued behind a run out of reach": {
+			facts(run("r", api.StatusQueued), func(f *explain.RunFacts) { f.QueuedAhead = 1 }), api.ExplainQueuedBehindRun,
+			"Queued behind 1 run of the session that you may not see.", "",
+		},
+		"parent": {facts(parked), api.ExplainWaitingForParent, "Waiting for an answer from session parent.", ""},
+		"parent, asked": {
+			facts(parked, func(f *explain.RunFacts) {
+				f.Asked = facts(run("asks", api.StatusWaitingForUserQuestion), func(f *explain.RunFacts) { f.Requests = []explain.RequestFacts{asked(model.KindQuestion)} })
+			}), api.ExplainWaitingForParent,
+			"Waiting for an answer from session parent: waiting for an answer for 2 min. ada or ben can decide. No deadline.", "",
+		},
+		"waits for nothing": {
+			facts(run("r", api.StatusWaitingForApproval)), api.ExplainStuck, "The run waits, and nothing is open. Run holdpoint doctor.", "run_waits_for_nothing",
+		},
+		"first and not claimable": {
+			facts(run("r", api.StatusQueued)), api.ExplainStuck,
+			"The run is first in the queue, and no worker can claim it. Run holdpoint doctor.", "run_unclaimable",
+		},
+		"behind a run that is over": {
+			facts(run("r", api.StatusQueued), func(f *explain.RunFacts) { f.QueuedAhead, f.Before = 1, facts(run("first", api.StatusFailed)) }),
+			api.ExplainStuck, "Run first is over and still has the session's place. Run holdpoint doctor.", "active_run_wrong",
+		},
+		"a session that has ended": {
+			facts(run("r", api.StatusQueued), func(f *explain.RunFacts) { f.SessionEnded = true }), api.ExplainQueuedBehindRun,
+			"Its session has ended. The service is about to cancel the run.", "",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := explain.Run(c.facts)
+			require.Equal(t, c.state, got.State)
+			require.Equal(t, c.text, got.Text)
+			require.Equal(t, c.finding, got.Finding)
+			require.Contains(t, api.ExplainStates(), got.State)
+			require.NotContains(t, got.Text, "secret", "the error of a handler stays in its run")
+		})
+	}
+	chained := explain.Run(facts(run("third", api.StatusQueued), func(f *explain.RunFacts) { f.QueuedAhead, f.Before = 2, chain }))
+	require.Equal(t, "second", chained.QueuedBehind.RunID)
+	require.Equal(t, "first", chained.QueuedBehind.Explain.QueuedBehind.RunID)
+}
+
+// TestRequest holds the state and the text of requests.
+func TestRequest(t *testing.T) {
+	t.Parallel()
+	due := func(in int64) func(*model.Request) {
+		return func(r *model.Request) { r.DueAtMs = now + in }
+	}
+	settled := func(outcome api.Outcome, by, rule string) func(*model.Request) {
+		return func(r *model.Request) {
+			r.Outcome, r.ResolvedBy, r.RuleID, r.SettledAtMs = outcome, by, rule, now-3*minute
+		}
+	}
+	people := func(f explain.RequestFacts, people explain.People) explain.RequestFacts {
+		f.People = people
+		return f
+	}
+	child := asked(model.KindQuestion, due(2*60*minute))
+	child.RunKind = api.KindParentClarification
+	for name, c := range map[string]struct {
+		facts explain.RequestFacts
+		state api.ExplainState
+		text  string
+	}{
+		"approval with a deadline":       {asked(model.KindApproval, due(58*minute)), api.ExplainWaitingForPeople, "Waiting for an approval for 2 min. ada or ben can decide. Denied automatically in 58 min."},
+		"question with a deadline":       {asked(model.KindQuestion, due(30*second)), api.ExplainWaitingForPeople, "Waiting for an answer for 2 min. ada or ben can decide. The run is cancelled in 30 s without an answer."},
+		"question of a sub-agent":        {child, api.ExplainWaitingForPeople, "Waiting for an answer for 2 min. ada or ben can decide. Declined automatically in 2 h."},
+		"many people":                    {people(asked(model.KindApproval), explain.People{May: []string{"user:a", "user:b", "service:c", "user:d", "user:e"}}), api.ExplainWaitingForPeople, "Waiting for an approval for 2 min. a, b, service:c and 2 more can decide. No deadline."},
+		"more tokens than are read":      {people(asked(model.KindApproval), explain.People{May: []string{"user:a"}, More: true}), api.ExplainWaitingForPeople, "Waiting for an approval for 2 min. a and others can decide. No deadline."},
+		"an open service":                {people(asked(model.KindApproval), explain.People{Anyone: true}), api.ExplainWaitingForPeople, "Waiting for an approval for 2 min. Anyone can decide. No deadline."},
+		"an open service, four eyes":     {people(asked(model.KindApproval), explain.People{Anyone: true, Excluded: true}), api.ExplainNobodyCanDecide, "Waiting for an approval for 2 min. Nobody can allow it: it excludes its requester, and the service does not ask callers who they are. No deadline."},
+		"nobody":                         {people(asked(model.KindApproval), explain.People{}), api.ExplainNobodyCanDecide, "Waiting for an approval for 2 min. Nobody can decide: no operator or admin who may has a credential that works. No deadline."},
+		"an issuer":                      {people(asked(model.KindApproval), explain.People{Strangers: true}), api.ExplainWaitingForPeople, "Waiting for an approval for 2 min. Anyone who signs in with the right role can decide. No deadline."},
+		"past its deadline":              {asked(model.KindApproval, due(-2*second)), api.ExplainNobodyCanDecide, "The deadline passed 2 s ago. The service is about to record it."},
+		"allowed":                        {asked(model.KindApproval, settled(api.OutcomeAllowed, "user:ada", "")), api.ExplainSettled, "Allowed 3 min ago by ada."},
+		"allowed where nobody is known":  {asked(model.KindApproval, settled(api.OutcomeAllowed, "user:local", "")), api.ExplainSettled, "Allowed 3 min ago."},
+		"denied by a rule":               {asked(model.KindApproval, settled(api.OutcomeDenied, "user:ada", "rule-1")), api.ExplainSettled, "Denied 3 min ago by a standing rule."},
+		"expired":                        {asked(model.KindApproval, settled(api.OutcomeExpired, "system", "")), api.ExplainSettled, "Expired 3 min ago and was denied."},
+		"a question that was answered":   {asked(model.KindQuestion, settled(api.OutcomeAnswered, "user:ada", "")), api.ExplainSettled, "Answered 3 min ago by ada."},
+		"a question that nobody answers": {asked(model.KindQuestion, settled(api.OutcomeExpired, "system", "")), api.ExplainSettled, "Expired 3 min ago."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got := explain.Request(&c.facts)
+			require.Equal(t, c.state, got.State)
+			require.Equal(t, c.text, got.Text)
+			require.NotNil(t, got.MayDecide)
+			if got.You != nil {
+				require.Equal(t, c.state == api.ExplainWaitingForPeople, got.You.MayDecide)
+			}
+		})
+	}
+	crowd := asked(model.KindApproval)
+	crowd.People.May = slices.Repeat([]string{"user:a"}, api.MaxMayDecide+7)
+	got := explain.Request(&crowd)
+	require.Len(t, got.MayDecide, api.MaxMayDecide)
+	require.Equal(t, int64(7), got.MayDecideMore)
+}

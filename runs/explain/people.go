@@ -1,0 +1,65 @@
+package explain
+
+import (
+	"context"
+	"slices"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// deciders are what a [Directory] returned.
+type deciders struct {
+	identities []*auth.Identity
+	more       bool
+}
+
+// people returns who may decide an open request of a run, and whether the caller may.
+func (c *Collector) people(ctx context.Context, run *model.Run, request *model.Request, actor runs.Actor) (People, error) {
+	check, err := runs.RequesterCheck(ctx, c.Whole, request)
+	if err != nil {
+		return People{}, err
+	}
+	var people People
+	if caller := auth.From(ctx); caller != nil {
+		people.You = you(caller, check(caller, actor))
+	}
+	if people.Anyone, err = c.Directory.Open(ctx); err != nil {
+		return People{}, err
+	}
+	if people.Anyone {
+		people.Excluded = check(auth.Local(), runs.Actor{}) != nil
+		return people, nil
+	}
+	if c.known == nil {
+		read := &deciders{}
+		if read.identities, read.more, err = c.Directory.Deciders(ctx); err != nil {
+			return People{}, err
+		}
+		c.known = read
+	}
+	people.More, people.Strangers = c.known.more, c.Directory.Strangers()
+	for _, decider := range c.known.identities {
+		scope := runs.ScopeOf(decider)
+		if scope.FitsRun(run) && check(decider, runs.Actor{Name: decider.Principal}) == nil {
+			people.May = append(people.May, decider.Principal)
+		}
+	}
+	slices.Sort(people.May)
+	people.May = slices.Compact(people.May)
+	return people, nil
+}
+
+// you says whether an allow or an answer of a caller would be accepted. excluded is the refusal of a
+// requester.
+func you(caller *auth.Identity, excluded error) *api.ExplainedCaller {
+	for _, err := range []error{caller.Check(auth.Decide), excluded} {
+		if err != nil {
+			return &api.ExplainedCaller{Code: refusal.CodeOf(err)}
+		}
+	}
+	return &api.ExplainedCaller{MayDecide: true}
+}

@@ -1,0 +1,166 @@
+package explain
+
+import (
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
+
+// RequestFacts are what [Request] explains a request by.
+type RequestFacts struct {
+	NowMs   int64
+	Request *model.Request
+	RunKind api.RunKind
+	People  People
+}
+
+// People are those who may decide a request, as their credentials are now.
+type People struct {
+	// Anyone says that the service asks nobody for a credential.
+	Anyone bool
+	// Excluded says that nobody may allow the request where callers do not show who they are.
+	Excluded bool
+	// May are the principals, sorted.
+	May []string
+	// More says that there are credentials that were not read.
+	More bool
+	// Strangers says that an issuer tells who people are: somebody without a credential may sign in.
+	Strangers bool
+	// You is about the caller; nil for the service itself.
+	You *api.ExplainedCaller
+}
+
+// nobody reports whether it is certain that nobody may decide.
+func (p *People) nobody() bool {
+	if p.Anyone {
+		return p.Excluded
+	}
+	return len(p.May) == 0 && !p.More && !p.Strangers
+}
+
+// Request explains an approval or a question. Call it only on a request of [model.KindApproval] or
+// [model.KindQuestion].
+func Request(f *RequestFacts) api.RequestExplanation {
+	request := f.Request
+	e := api.RequestExplanation{
+		SessionID: request.SessionID, RunID: request.RunID, RequestID: request.RequestID, Handle: request.Handle,
+		Kind: api.RequestQuestion, NowMs: f.NowMs, MayDecide: []string{}, You: f.People.You,
+	}
+	if request.Kind == model.KindApproval {
+		e.Kind = api.RequestApproval
+	}
+	if !request.Open() {
+		e.State, e.SinceMs, e.Text = api.ExplainSettled, request.SettledAtMs, settledText(request, f.NowMs)
+		e.You = ruledOut(e.You)
+		return e
+	}
+	e.SinceMs = request.CreatedAtMs
+	if request.DueAtMs != 0 {
+		e.Deadline = &api.ExplainedDeadline{AtMs: request.DueAtMs, Does: atDeadline(f)}
+	}
+	if request.DueAtMs != 0 && request.DueAtMs <= f.NowMs {
+		e.State, e.Text = api.ExplainNobodyCanDecide, "The deadline passed "+ago(request.DueAtMs, f.NowMs)+". The service is about to record it."
+		e.You = ruledOut(e.You)
+		return e
+	}
+	e.Anyone = f.People.Anyone
+	if !e.Anyone {
+		e.MayDecide = append(e.MayDecide, f.People.May[:min(len(f.People.May), api.MaxMayDecide)]...)
+		e.MayDecideMore = int64(len(f.People.May) - len(e.MayDecide))
+	}
+	e.State = api.ExplainWaitingForPeople
+	if f.People.nobody() {
+		e.State = api.ExplainNobodyCanDecide
+	}
+	e.Text = openText(f, &e)
+	return e
+}
+
+func ruledOut(you *api.ExplainedCaller) *api.ExplainedCaller {
+	if you == nil {
+		return nil
+	}
+	return &api.ExplainedCaller{Code: you.Code}
+}
+
+// What the deadline of a request does.
+const (
+	doesDeny      = "deny"
+	doesDecline   = "decline"
+	doesCancelRun = "cancel_run"
+)
+
+func atDeadline(f *RequestFacts) string {
+	switch {
+	case f.Request.Kind == model.KindApproval:
+		return doesDeny
+	case f.RunKind == api.KindParentClarification:
+		return doesDecline
+	}
+	return doesCancelRun
+}
+
+func openText(f *RequestFacts, e *api.RequestExplanation) string {
+	noun := "an answer"
+	if e.Kind == api.RequestApproval {
+		noun = "an approval"
+	}
+	text := "Waiting for " + noun + " for " + span(f.NowMs-e.SinceMs) + ". "
+	switch {
+	case e.State == api.ExplainNobodyCanDecide && e.Anyone:
+		text += "Nobody can allow it: it excludes its requester, and the service does not ask callers who they are."
+	case e.State == api.ExplainNobodyCanDecide:
+		text += "Nobody can decide: no operator or admin who may has a credential that works."
+	case e.Anyone:
+		text += "Anyone can decide."
+	case len(e.MayDecide) == 0:
+		text += "Anyone who signs in with the right role can decide."
+	default:
+		text += names(e.MayDecide, e.MayDecideMore, f.People.More) + " can decide."
+	}
+	if e.Deadline == nil {
+		return text + " No deadline."
+	}
+	left := span(e.Deadline.AtMs - f.NowMs)
+	switch e.Deadline.Does {
+	case doesDeny:
+		return text + " Denied automatically in " + left + "."
+	case doesDecline:
+		return text + " Declined automatically in " + left + "."
+	}
+	return text + " The run is cancelled in " + left + " without an answer."
+}
+
+func settledText(request *model.Request, nowMs int64) string {
+	when, by := ago(request.SettledAtMs, nowMs), ""
+	switch {
+	case request.RuleID != "":
+		by = " by a standing rule"
+	case request.Outcome != api.OutcomeExpired && named(request.ResolvedBy):
+		by = " by " + shortName(request.ResolvedBy)
+	}
+	if request.Outcome == api.OutcomeExpired {
+		if request.Kind == model.KindApproval {
+			return "Expired " + when + " and was denied."
+		}
+		return "Expired " + when + "."
+	}
+	return outcomeWord(request.Outcome) + " " + when + by + "."
+}
+
+func outcomeWord(outcome api.Outcome) string {
+	switch outcome {
+	case api.OutcomeAllowed:
+		return "Allowed"
+	case api.OutcomeDenied:
+		return "Denied"
+	case api.OutcomeAnswered:
+		return "Answered"
+	case api.OutcomeDeclined:
+		return "Declined"
+	case api.OutcomeCancelled:
+		return "Cancelled"
+	case api.OutcomeExpired:
+		return "Expired"
+	}
+	return "Settled"
+}

@@ -1,0 +1,74 @@
+package explain
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+)
+
+// maxNamed bounds the names in a text.
+const maxNamed = 3
+
+// span returns a length of time in its largest unit, such as "4 min".
+func span(ms int64) string {
+	const second, minute, hour, day = 1_000, 60_000, 3_600_000, 86_400_000
+	switch {
+	case ms < second:
+		return "less than 1 s"
+	case ms < minute:
+		return fmt.Sprintf("%d s", ms/second)
+	case ms < hour:
+		return fmt.Sprintf("%d min", ms/minute)
+	case ms < 2*day:
+		return fmt.Sprintf("%d h", ms/hour)
+	}
+	return fmt.Sprintf("%d days", ms/day)
+}
+
+// ago returns how long before now a moment was.
+func ago(atMs, nowMs int64) string { return span(nowMs-atMs) + " ago" }
+
+// named reports whether a name says who somebody is.
+func named(name string) bool {
+	return name != "" && name != auth.LocalPrincipal && name != api.ResolvedBySystem
+}
+
+// shortName returns a principal as people read it.
+func shortName(name string) string { return strings.TrimPrefix(name, "user:") }
+
+// names joins the first names of a list, and counts the others. uncounted says that there are still
+// others.
+func names(list []string, more int64, uncounted bool) string {
+	shown := make([]string, 0, maxNamed)
+	for _, name := range list[:min(len(list), maxNamed)] {
+		shown = append(shown, shortName(name))
+	}
+	more += int64(len(list) - len(shown))
+	switch {
+	case uncounted:
+		return strings.Join(shown, ", ") + " and others"
+	case more > 0:
+		return fmt.Sprintf("%s and %d more", strings.Join(shown, ", "), more)
+	case len(shown) < 2:
+		return strings.Join(shown, "")
+	}
+	return strings.Join(shown[:len(shown)-1], ", ") + " or " + shown[len(shown)-1]
+}
+
+// plural returns "1 run", "2 runs".
+func plural(n int64, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+
+// lowered returns a sentence as it continues another one.
+func lowered(text string) string {
+	if text == "" {
+		return text
+	}
+	return strings.ToLower(text[:1]) + text[1:]
+}
