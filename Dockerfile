@@ -14,10 +14,13 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
 RUN CGO_ENABLED=0 go build -trimpath -ldflags '-s -w' -o /out/holdpoint ./cmd/holdpoint \
+    && bash .ci/release/licences /out/licences \
     && mkdir /out/data && cp /etc/ssl/certs/ca-certificates.crt /out/ca-certificates.crt
 
 FROM scratch
 COPY --from=build /out/holdpoint /usr/local/bin/holdpoint
+# Of holdpoint, of Go, and of each module in the program.
+COPY --from=build /out/licences /licences
 # For what the service calls: hooks, and Postgres with sslmode=verify-full.
 COPY --from=build /out/ca-certificates.crt /etc/ssl/certs/ca-certificates.crt
 # The default database is a file in the working directory. It belongs into a volume.

@@ -114,7 +114,11 @@ smoke: ## Run README's quick start against a fresh clone and the built program
 	bash .ci/smoke
 
 .PHONY: release
-release: ## Check the release build, and that two clones make the same program (minutes: nothing is cached)
+release: ## Make a release in dist/: programs, npm package, wheel, bills of materials, licences, checksums, image
+	bash .ci/release/make
+
+.PHONY: release-check
+release-check: ## Check a release, and that two clones make the same bytes (minutes: nothing is cached)
 	bash .ci/release/check twice
 
 .PHONY: manifests

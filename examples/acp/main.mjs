@@ -4,6 +4,6 @@ import { fileURLToPath } from "node:url";
 import { Holdpoint, Worker } from "@holdpoint/sdk";
 import { permittedBy } from "./bridge.mjs";
 
-const service = new Holdpoint({ baseUrl: process.env.HOLDPOINT_URL ?? "http://127.0.0.1:4000" });
+const service = new Holdpoint({ baseUrl: process.env.HOLDPOINT_SERVER ?? "http://127.0.0.1:4000", token: process.env.HOLDPOINT_TOKEN });
 const handler = permittedBy(process.execPath, [fileURLToPath(new URL("agent.mjs", import.meta.url))]);
 await new Worker(service, { agentIds: ["releaser"], onError: console.error }).run(handler);

@@ -48,5 +48,5 @@ function runTool(name, { to }) {
   return `${name} to ${to} is done`;
 }
 
-const service = new Holdpoint({ baseUrl: process.env.HOLDPOINT_URL ?? "http://127.0.0.1:4000" });
+const service = new Holdpoint({ baseUrl: process.env.HOLDPOINT_SERVER ?? "http://127.0.0.1:4000", token: process.env.HOLDPOINT_TOKEN });
 await new Worker(service, { agentIds: ["releaser"], onError: console.error }).run(answeredBy((thread) => new Stub(thread)));

@@ -13,15 +13,19 @@ import (
 )
 
 // Run is the whole program of an agent: it reads the flags -server and -directory and
-// works for the agent id until a signal. Without -server the service is where HOLDPOINT_SERVER
-// says. The handler is made for the directory.
+// works for the agent id until a signal. Without -server it connects to HOLDPOINT_SERVER, and
+// always with the token in HOLDPOINT_TOKEN, if set. The handler is made for the directory.
 func Run(agentID string, handler func(directory string) client.Handler) error {
 	server := flag.String("server", cmp.Or(os.Getenv("HOLDPOINT_SERVER"), "http://127.0.0.1:4000"), "where holdpoint listens, as $HOLDPOINT_SERVER")
 	directory := flag.String("directory", ".", "where the agent works")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	c, err := client.New(*server)
+	options := []client.Option{}
+	if token := os.Getenv("HOLDPOINT_TOKEN"); token != "" {
+		options = append(options, client.WithToken(token))
+	}
+	c, err := client.New(*server, options...)
 	if err != nil {
 		return err
 	}

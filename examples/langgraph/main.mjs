@@ -28,5 +28,5 @@ const handler = approvedBy((checkpointer) => new StateGraph(State)
   .addEdge(START, "plan").addEdge("plan", "deploy").addEdge("plan", "mail").addEdge("deploy", END).addEdge("mail", END)
   .compile({ checkpointer }));
 
-const service = new Holdpoint({ baseUrl: process.env.HOLDPOINT_URL ?? "http://127.0.0.1:4000" });
+const service = new Holdpoint({ baseUrl: process.env.HOLDPOINT_SERVER ?? "http://127.0.0.1:4000", token: process.env.HOLDPOINT_TOKEN });
 await new Worker(service, { agentIds: ["releaser"], onError: console.error }).run((task) => handler(task).then(({ said }) => said));

@@ -36,5 +36,5 @@ const handler = approvedBy((edited) => new Agent({
   name: "releaser", instructions: "Release.", model: stub, tools: ["deploy", "mail"].map((name) => toolOf(name, edited)),
 }));
 
-const service = new Holdpoint({ baseUrl: process.env.HOLDPOINT_URL ?? "http://127.0.0.1:4000" });
+const service = new Holdpoint({ baseUrl: process.env.HOLDPOINT_SERVER ?? "http://127.0.0.1:4000", token: process.env.HOLDPOINT_TOKEN });
 await new Worker(service, { agentIds: ["releaser"], onError: console.error }).run(handler);

@@ -43,5 +43,5 @@ const handler = approvedBy((messages, edited) => generateText({
   toolApproval: { deploy: "user-approval", mail: "user-approval" },
 }));
 
-const service = new Holdpoint({ baseUrl: process.env.HOLDPOINT_URL ?? "http://127.0.0.1:4000" });
+const service = new Holdpoint({ baseUrl: process.env.HOLDPOINT_SERVER ?? "http://127.0.0.1:4000", token: process.env.HOLDPOINT_TOKEN });
 await new Worker(service, { agentIds: ["releaser"], onError: console.error }).run(handler);

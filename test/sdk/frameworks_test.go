@@ -19,50 +19,38 @@ import (
 // returned.
 var frameworks = []struct {
 	example string
-	input   any
 	output  string
 	// withoutEdits says that the framework has no answer for an edited call.
 	withoutEdits bool
 }{
-	{example: "openai-agents", input: "Release 1.4", output: `"deploy to staging is done; Not allowed: not now"`},
-	{example: "vercel-ai", input: "Release 1.4", output: `"deploy to staging is done; Not allowed: not now"`},
-	{example: "langgraph", input: map[string]string{}, output: `{"deploy":"deploy to staging is done","mail":"Not allowed: not now"}`},
-	{example: "ag-ui", input: "Release 1.4", output: `"deploy to staging is done; Not allowed: not now; at noon"`},
-	{example: "acp", input: "Release 1.4", output: `"deploy to production is done; Not allowed"`, withoutEdits: true},
-}
-
-// installExample installs an example with the library of this repository and what its
-// package-lock.json pins, and returns its directory.
-func installExample(t *testing.T, example string) string {
-	t.Helper()
-	_, built := needNode(t)
-	root, err := newProject()
-	require.NoError(t, err)
-	directory := filepath.Join(root, "examples", example)
-	require.NoError(t, copySources(directory, filepath.Join("examples", example)))
-	require.NoError(t, os.Mkdir(filepath.Join(root, "sdk"), 0o755))
-	require.NoError(t, os.Symlink(built, filepath.Join(root, "sdk", "typescript")))
-	_, err = run(directory, "npm", "ci", "--omit=dev", "--no-audit", "--no-fund", "--silent")
-	require.NoError(t, err)
-	return directory
+	{example: "openai-agents", output: `"deploy to staging is done; Not allowed: not now"`},
+	{example: "vercel-ai", output: `"deploy to staging is done; Not allowed: not now"`},
+	{example: "langgraph", output: `{"deploy":"deploy to staging is done","mail":"Not allowed: not now"}`},
+	{example: "ag-ui", output: `"deploy to staging is done; Not allowed: not now; at noon"`},
+	{example: "acp", output: `"deploy to production is done; Not allowed"`, withoutEdits: true},
 }
 
 // TestFrameworksWaitWithoutAProcess: two calls of one turn wait; the process that asked and the
 // service are killed; one call is edited and the other denied, in the other order; another process
-// goes on, and each call has the decision about it, once.
+// goes on, and each call has the decision about it, once. All is typed as the page of the example says,
+// in a clone in which nothing was built.
 func TestFrameworksWaitWithoutAProcess(t *testing.T) {
 	for _, framework := range frameworks {
 		t.Run(framework.example, func(t *testing.T) {
-			directory := installExample(t, framework.example)
+			rig.Need(t, "node")
+			rig.Need(t, "npm")
+			directory := filepath.Join(freshClone(t), "examples", framework.example)
 			service := rig.Start(t, rig.Options{Database: rig.SQLite(t)})
+			shown := pageOf(t, filepath.Join("examples", framework.example, "README.md"), service.URL())
 			ran := filepath.Join(t.TempDir(), "ran")
 			t.Setenv("RAN", ran)
-			t.Setenv("HOLDPOINT_URL", service.URL())
+			t.Setenv("HOLDPOINT_SERVER", service.URL())
 			people := service.ConnectPatiently()
-			created, err := people.CreateRun(t.Context(), client.CreateRunParams{AgentID: "releaser", Input: framework.input})
+			shown.installOnce(directory)
+			asked := shown.start(directory, "worker")
+			shown.run(directory, "create")
+			created, err := people.GetRun(t.Context(), "release-1")
 			require.NoError(t, err)
-
-			asked := start(t, directory, "node", "main.mjs")
 			requests := map[string]string{} // by their tools
 			var questions []api.UserQuestionRequest
 			waits := func() bool {
@@ -99,7 +87,8 @@ func TestFrameworksWaitWithoutAProcess(t *testing.T) {
 			}
 			_, err = people.ResolveRunApprovals(t.Context(), created.RunID, rig.Decide(allow))
 			require.NoError(t, err)
-			start(t, directory, "node", "main.mjs")
+			shown.start(directory, "worker")
+			require.Contains(t, shown.run(directory, "result"), `"status":"completed"`)
 			done, err := people.WaitRun(rig.Soon(t), created.RunID, client.UntilTerminal)
 			require.NoError(t, err)
 			require.JSONEq(t, framework.output, string(done.Output), done.Error)

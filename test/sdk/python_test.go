@@ -15,48 +15,49 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// findPython returns a Python that can build a wheel without an index, which an isolated build
-// would ask for setuptools; "" when there is none.
-var findPython = sync.OnceValue(func() string {
-	for _, name := range []string{"python3", "/usr/bin/python3"} {
-		if path, err := exec.LookPath(name); err == nil && exec.Command(path, "-c", "import setuptools, wheel, pip, ensurepip, sys; assert sys.version_info >= (3, 11)").Run() == nil {
-			return path
+// hasPython reports whether python3 makes virtual environments, and what builds a wheel is here.
+func hasPython() bool {
+	if exec.Command("/usr/bin/python3", "-c", "import pip, ensurepip, sys; assert sys.version_info >= (3, 11)").Run() != nil {
+		return false
+	}
+	for _, name := range []string{"setuptools", "wheel"} {
+		if found, err := filepath.Glob("/usr/share/python-wheels/" + name + "-*.whl"); err != nil || len(found) == 0 {
+			return false
 		}
 	}
-	return ""
-})
+	return true
+}
 
-// pythonProject is an empty virtual environment with the wheel of the SDK, made once in the life
-// of the process.
+// localIndex has the packages that build a wheel, in place of an index. They are Debian's, and work with
+// its Python alone.
+const localIndex = "export PATH=/usr/bin:$PATH PIP_NO_INDEX=1 PIP_FIND_LINKS=/usr/share/python-wheels PIP_DISABLE_PIP_VERSION_CHECK=1\n"
+
+// pythonProject is a virtual environment with the SDK and nothing else, made once in the life of the
+// process with the commands of its README, in a clone.
 var pythonProject = sync.OnceValues(func() (python string, err error) {
-	project, err := newProject()
+	root, err := clone()
 	if err != nil {
 		return "", err
 	}
-	sources := filepath.Join(project, "sources")
-	if err = copySources(sources, "sdk/python"); err != nil {
-		return "", err
-	}
-	if _, err = run(sources, findPython(), "-m", "pip", "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", project, "."); err != nil {
-		return "", err
-	}
-	if _, err = run(project, findPython(), "-m", "venv", "venv"); err != nil {
-		return "", err
-	}
-	wheels, err := filepath.Glob(filepath.Join(project, "*.whl"))
+	commands, err := commandsOf("sdk/python/README.md")
 	if err != nil {
 		return "", err
 	}
-	python = filepath.Join(project, "venv", "bin", "python")
-	_, err = run(project, python, append([]string{"-m", "pip", "install", "--no-index"}, wheels...)...)
-	return python, err
+	if _, err = shell(root, localIndex+commands["install"]); err != nil {
+		return "", err
+	}
+	if _, err = shell(root, localIndex+commands["pack"]); err != nil {
+		return "", err
+	}
+	_, err = os.Stat(filepath.Join(root, "holdpoint-0.1.0-py3-none-any.whl"))
+	return filepath.Join(root, ".venv", "bin", "python"), err
 })
 
 // needPython returns the Python of a virtual environment with the SDK.
 func needPython(t *testing.T) (python string) {
 	t.Helper()
-	if findPython() == "" {
-		rig.Missing(t, "a Python of 3.11 or newer with pip, venv, setuptools and wheel")
+	if !hasPython() {
+		rig.Missing(t, "a /usr/bin/python3 of 3.11 or newer with pip and venv, and Debian's python3-setuptools-whl and python3-wheel-whl")
 	}
 	python, err := pythonProject()
 	require.NoError(t, err)

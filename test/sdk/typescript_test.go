@@ -17,31 +17,22 @@ import (
 )
 
 // nodeProject is a project that has the packed SDK and nothing else, made once in the life of the
-// process; sources is where the SDK was built.
+// process with the commands of its README, in a clone; sources is where the SDK was built.
 var nodeProject = sync.OnceValues(func() (made struct{ project, sources string }, err error) {
-	if made.sources, err = newProject(); err != nil {
+	root, err := clone()
+	if err != nil {
 		return made, err
 	}
-	if err = copySources(made.sources, "sdk/typescript"); err != nil {
+	commands, err := commandsOf("sdk/typescript/README.md")
+	if err != nil {
 		return made, err
 	}
-	if _, err = run(made.sources, "npm", "ci", "--no-audit", "--no-fund", "--silent"); err != nil {
+	if _, err = shell(root, commands["pack"]); err != nil {
 		return made, err
 	}
-	if _, err = run(made.sources, "npm", "pack", "--silent"); err != nil {
-		return made, err
-	}
-	if made.project, err = newProject(); err != nil {
-		return made, err
-	}
-	if err = os.WriteFile(filepath.Join(made.project, "package.json"), []byte(`{"private": true, "type": "module"}`), 0o600); err != nil {
-		return made, err
-	}
-	packed, err := filepath.Glob(filepath.Join(made.sources, "*.tgz"))
-	if err == nil {
-		// Nothing but the package itself: offline, it cannot have dependencies.
-		_, err = run(made.project, "npm", append([]string{"install", "--offline", "--no-audit", "--no-fund", "--silent"}, packed...)...)
-	}
+	made.sources, made.project = filepath.Join(root, "sdk", "typescript"), filepath.Join(filepath.Dir(root), "my-agent")
+	// Nothing but the package itself: offline, it cannot have dependencies.
+	_, err = shell(filepath.Dir(root), "export npm_config_offline=true\n"+commands["install"])
 	return made, err
 })
 
