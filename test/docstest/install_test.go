@@ -18,10 +18,14 @@ var leastNode = regexp.MustCompile(`^>= ?(\d+)(?:\.[\d.]+)?$`)
 // needs, by its path.
 func engines(t *testing.T, name string) map[string]int {
 	t.Helper()
-	type pkg struct{ Engines struct{ Node string } }
+	type pkg struct {
+		Engines struct {
+			Node string `json:"node"`
+		} `json:"engines"`
+	}
 	var file struct {
 		pkg
-		Packages map[string]pkg
+		Packages map[string]pkg `json:"packages"`
 	}
 	require.NoError(t, json.Unmarshal([]byte(read(t, filepath.Join(root, name))), &file))
 	if file.Packages == nil {
