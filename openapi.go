@@ -1,6 +1,3 @@
-// Package holdpoint holds the description of the API, openapi.yaml, which belongs
-// to no package below because the server, the clients and the tests are all held
-// to it. It must not import any of them.
 package holdpoint
 
 import _ "embed"

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/holdpoint/holdpoint"
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
@@ -73,11 +72,17 @@ var (
 )
 
 func (s *Server) showOpenAPIYAML(w http.ResponseWriter, r *http.Request) error {
-	wire.WriteBytes(w, r, http.StatusOK, yamlType, holdpoint.OpenAPIYAML())
-	return nil
+	return showOpenAPI(w, r, yamlType, s.openAPIYAML)
 }
 
 func (s *Server) showOpenAPIJSON(w http.ResponseWriter, r *http.Request) error {
-	wire.WriteBytes(w, r, http.StatusOK, jsonType, holdpoint.OpenAPIJSON())
+	return showOpenAPI(w, r, jsonType, s.openAPIJSON)
+}
+
+func showOpenAPI(w http.ResponseWriter, r *http.Request, contentType []string, text []byte) error {
+	if text == nil {
+		return refusal.New(wire.CodeRouteNotFound, "the description of the API is not served here")
+	}
+	wire.WriteBytes(w, r, http.StatusOK, contentType, text)
 	return nil
 }

@@ -112,6 +112,8 @@ type Options struct {
 	Tracer wire.Tracer
 	// LogRequests logs each call at level INFO instead of DEBUG.
 	LogRequests bool
+	// OpenAPIYAML and OpenAPIJSON describe the API, at /openapi.yaml and /openapi.json; nil for nothing there.
+	OpenAPIYAML, OpenAPIJSON []byte
 	// Dialects are the foreign wire contracts that are served beside /v1.
 	Dialects []kit.Mount
 }
@@ -148,6 +150,8 @@ type Server struct {
 	sealer       runs.Sealer
 	oidc         *oidc.Provider
 	webhooks     *Webhooks
+	openAPIYAML  []byte
+	openAPIJSON  []byte
 	handler      http.Handler
 
 	draining    context.Context
@@ -193,6 +197,8 @@ func New(options Options) *Server {
 		redactor:     options.Redactor,
 		oidc:         options.OIDC,
 		webhooks:     options.Webhooks,
+		openAPIYAML:  options.OpenAPIYAML,
+		openAPIJSON:  options.OpenAPIJSON,
 		draining:     draining, drain: drain, logger: logger,
 	}
 	if options.OIDC != nil {
@@ -228,6 +234,9 @@ func New(options Options) *Server {
 
 // Handler returns the whole API, ready to be served.
 func (s *Server) Handler() http.Handler { return advertise(s.handler) }
+
+// Webhooks returns those of the options.
+func (s *Server) Webhooks() *Webhooks { return s.webhooks }
 
 // Streams returns how many streams are open.
 func (s *Server) Streams() int { return s.streams.Open() }

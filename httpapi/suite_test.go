@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint"
 	"github.com/holdpoint/holdpoint/audit"
 	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/auth"
@@ -77,6 +78,7 @@ func serve(tb testing.TB, store runs.Store, contract *contract, change ...func(*
 	unsubscribe := store.Subscribe(hub.Publish)
 
 	options := httpapi.Options{
+		OpenAPIYAML: holdpoint.OpenAPIYAML(), OpenAPIJSON: holdpoint.OpenAPIJSON(),
 		Store: store, Hub: hub, Claims: dispatcher, Version: "v0-test",
 		Limits: httpapi.Limits{MaxBodyBytes: maxTestBody},
 	}

@@ -62,64 +62,6 @@ func secretKeys(terminal *console.Console, path string, load func(path string) (
 // keyPage is how many data keys are read at once.
 const keyPage = 1_000
 
-// CheckSecretKeys returns an error when the database has sensitive values, secrets of webhooks, or
-// callbacks that are owed, that the keys, nil for none, do not decrypt. It looks at the first 1,000
-// runs and callbacks that have some.
-func CheckSecretKeys(ctx context.Context, opened store.Store, keys *sealing.Keys) error {
-	found, err := opened.DataKeys(ctx, "", keyPage)
-	if err != nil {
-		return err
-	}
-	for _, one := range found {
-		if keys == nil {
-			return fmt.Errorf("run %s waits with sensitive values, encrypted with the key %s: give it with --secret-key-file", one.RunID, sealing.KeyIDOf(one.DataKey))
-		}
-		if _, err := keys.Rewrap(one.DataKey); err != nil {
-			return fmt.Errorf("the sensitive values of run %s are encrypted with the key %s, and cannot be read with --secret-key-file: add that key as a further line: %w",
-				one.RunID, sealing.KeyIDOf(one.DataKey), err)
-		}
-	}
-	endpoints, err := opened.Webhooks(ctx)
-	if err != nil {
-		return err
-	}
-	for i := range endpoints {
-		dataKey := endpoints[i].DataKey
-		if keys == nil {
-			return fmt.Errorf("the secret of webhook %s is encrypted with the key %s: give it with --secret-key-file", endpoints[i].WebhookID, sealing.KeyIDOf(dataKey))
-		}
-		if _, err := keys.Rewrap(dataKey); err != nil {
-			return fmt.Errorf("the secret of webhook %s is encrypted with the key %s, and cannot be read with --secret-key-file: add that key as a further line: %w",
-				endpoints[i].WebhookID, sealing.KeyIDOf(dataKey), err)
-		}
-	}
-	return checkCallbackKeys(ctx, opened, keys)
-}
-
-// checkCallbackKeys does so for callbacks of settled requests. An open request is of a run with a data key,
-// and what was posted, or given up, is not asked for.
-func checkCallbackKeys(ctx context.Context, opened runs.Rewrapper, keys *sealing.Keys) error {
-	owed, err := opened.OwedCallbacks(ctx, keyPage)
-	if err != nil {
-		return err
-	}
-	for i := range owed {
-		var values model.SealedValues
-		if err := json.Unmarshal(owed[i].Sealed, &values); err != nil || values.Callback == nil {
-			continue // the doctor finds it, and its delivery fails alone
-		}
-		dataKey, what := values.Callback.DataKey, fmt.Sprintf("the callback of request %s of run %s", owed[i].RequestID, owed[i].RunID)
-		if keys == nil {
-			return fmt.Errorf("%s is encrypted with the key %s: give it with --secret-key-file", what, sealing.KeyIDOf(dataKey))
-		}
-		if _, err := keys.Rewrap(dataKey); err != nil {
-			return fmt.Errorf("%s is encrypted with the key %s, and cannot be read with --secret-key-file: add that key as a further line: %w",
-				what, sealing.KeyIDOf(dataKey), err)
-		}
-	}
-	return nil
-}
-
 // rewrapWebhooks encrypts the data keys of webhooks with the first key, and returns how many it changed.
 func rewrapWebhooks(ctx context.Context, opened store.Store, keys *sealing.Keys, nowMs func() int64) (changed int, err error) {
 	manager := webhooks.NewManager(webhooks.Options{Store: opened, Sealer: keys, NowMs: nowMs})

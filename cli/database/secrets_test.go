@@ -170,12 +170,12 @@ func TestKeysOfCallbacksAreAskedForAtStart(t *testing.T) {
 			}
 			refused := func(what, runID string) {
 				for _, keys := range []*sealing.Keys{nil, parse(newKey)} {
-					err := CheckSecretKeys(ctx, opened, keys)
+					err := store.CheckSecretKeys(ctx, opened, keys)
 					require.ErrorContains(t, err, what+runID)
 					require.ErrorContains(t, err, "encrypted with the key old")
 					require.ErrorContains(t, err, "--secret-key-file")
 				}
-				require.NoError(t, CheckSecretKeys(ctx, opened, parse(oldKey)))
+				require.NoError(t, store.CheckSecretKeys(ctx, opened, parse(oldKey)))
 			}
 			posted := raise(endpoint.URL)
 			refused("run ", posted)
@@ -185,7 +185,7 @@ func TestKeysOfCallbacksAreAskedForAtStart(t *testing.T) {
 				page, err := c.ListEffects(ctx, client.EffectListParams{WebhookID: api.CallbackWebhookID, State: api.EffectDone})
 				return err == nil && len(page.Items) == 1
 			})
-			require.NoError(t, CheckSecretKeys(ctx, opened, nil))
+			require.NoError(t, store.CheckSecretKeys(ctx, opened, nil))
 
 			owed := raise("http://127.0.0.1:1/")
 			_, err = c.CancelRun(ctx, owed, "")

@@ -52,7 +52,7 @@ func checkDialects(names []string) error {
 func (c *Command) mounts(signatures *signing.Keys) []kit.Mount {
 	return append(c.dialects(), overhttp.New(overhttp.Options{
 		Version: console.Version(), Signing: signatures, NowMs: func() int64 { return time.Now().UnixMilli() },
-	}), mountDocuments)
+	}), documents())
 }
 
 // dialects returns the foreign wire contracts that are served.

@@ -1,36 +1,10 @@
 package serve
 
 import (
-	"net/http"
-
-	"github.com/go-chi/chi/v5"
-
 	"github.com/holdpoint/holdpoint"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
-	"github.com/holdpoint/holdpoint/httpapi/wire"
-	"github.com/holdpoint/holdpoint/runs/refusal"
-	"github.com/holdpoint/holdpoint/web"
-	"github.com/holdpoint/holdpoint/web/docsite"
+	assembly "github.com/holdpoint/holdpoint/internal/service"
 )
 
-// pages are those of the inbox and of the documents.
-type pages struct{ *web.Site }
-
-// IsPage reports whether a request is for a page, which links of other sites may open.
-func (p pages) IsPage(r *http.Request) bool { return p.Site.IsPage(r) || docsite.IsPage(r) }
-
-// mountDocuments adds the documents, which everybody may read.
-func mountDocuments(router chi.Router, services kit.Services) {
-	site := docsite.New(holdpoint.Documents(), holdpoint.OpenAPIJSON())
-	serve := func(w http.ResponseWriter, r *http.Request) error {
-		if !site.Serve(w, r) {
-			return refusal.New(wire.CodeRouteNotFound, "there is no document at %s", wire.Shown(r.URL.Path))
-		}
-		return nil
-	}
-	for _, path := range []string{docsite.Root, docsite.Root + "/*"} {
-		guarded := services.Access.Guard(http.MethodGet, path, serve)
-		router.Method(http.MethodGet, path, guarded)
-		router.Method(http.MethodHead, path, guarded)
-	}
-}
+// documents returns the mount of the documents.
+func documents() kit.Mount { return assembly.Documents(holdpoint.Documents(), holdpoint.OpenAPIJSON()) }

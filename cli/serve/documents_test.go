@@ -11,10 +11,10 @@ import (
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	assembly "github.com/holdpoint/holdpoint/internal/service"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/watch"
 	"github.com/holdpoint/holdpoint/store/sqlite"
-	"github.com/holdpoint/holdpoint/web"
 )
 
 // TestDocumentsAreOpen: everybody reads them and follows a link to them, also where calls need a
@@ -24,10 +24,10 @@ func TestDocumentsAreOpen(t *testing.T) {
 	store, err := sqlite.Open(t.Context(), sqlite.Memory, sqlite.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
-	inbox, err := web.New()
+	inbox, err := assembly.Pages()
 	require.NoError(t, err)
 	keyring := auth.NewKeyring(auth.Options{Tokens: store, Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return 1 }})
-	server := httpapi.New(httpapi.Options{Store: store, Hub: watch.NewHub(), Keyring: keyring, Pages: pages{inbox}, Dialects: []kit.Mount{mountDocuments}})
+	server := httpapi.New(httpapi.Options{Store: store, Hub: watch.NewHub(), Keyring: keyring, Pages: inbox, Dialects: []kit.Mount{documents()}})
 	defer server.Drain()
 	for _, test := range []struct {
 		method, target string

@@ -27,6 +27,7 @@ import (
 	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/codex"
+	assembly "github.com/holdpoint/holdpoint/internal/service"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/loop"
 	"github.com/holdpoint/holdpoint/runs/watch"
@@ -89,7 +90,12 @@ func startWhole(t *testing.T) *whole {
 	signatures, err := signing.New([]ed25519.PrivateKey{private}, store, nowMs)
 	require.NoError(t, err)
 	require.NoError(t, signatures.Publish(t.Context()))
-	_, hooks := (&service{Command: &command, store: store, secretKeys: keys, signatures: signatures, logger: slog.New(slog.DiscardHandler)}).webhooks()
+	assembled := assembly.New(assembly.Options{
+		Store: store, Keyring: keyring, SecretKeys: keys, Signing: signatures, Logger: slog.New(slog.DiscardHandler),
+		CallbackRoles: command.callbackRoles(),
+	})
+	t.Cleanup(assembled.Close)
+	hooks := assembled.API.Webhooks()
 	hub := watch.NewHub()
 	t.Cleanup(store.Subscribe(hub.Publish))
 	w.store = store

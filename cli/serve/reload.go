@@ -6,9 +6,9 @@ import (
 	"os"
 	"reflect"
 	"strings"
-	"time"
 
 	"github.com/holdpoint/holdpoint/cli/console"
+	assembly "github.com/holdpoint/holdpoint/internal/service"
 )
 
 // Again reads flags, environment and the file of configuration again.
@@ -35,31 +35,11 @@ func (s *service) reloadOn(ctx context.Context, received <-chan os.Signal, again
 	}
 }
 
-// secretKeyInterval is how often the file of secret keys is read again. While keys are changed, replicas
-// that were not restarted decrypt with the new key after that.
-const secretKeyInterval = time.Second
-
-// readSecretKeys reads the file of secret keys again and again until ctx ends. It logs the first of
-// several failures in a row.
+// readSecretKeys reads the file of secret keys again and again until ctx ends.
 func (s *service) readSecretKeys(ctx context.Context) error {
-	if s.secretKeys == nil {
-		return nil
-	}
-	ticker := time.NewTicker(secretKeyInterval)
-	defer ticker.Stop()
-	failing := false
-	for {
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-		err := s.secretKeys.Reload()
-		if err != nil && !failing {
-			s.logger.LogAttrs(ctx, slog.LevelError, "the secret keys are the ones of before", slog.String("cause", err.Error()))
-		}
-		failing = err != nil
-	}
+	return assembly.ReloadSecretKeys(ctx, s.secretKeys, func(err error) {
+		s.logger.LogAttrs(ctx, slog.LevelError, "the secret keys are the ones of before", slog.String("cause", err.Error()))
+	})
 }
 
 // reload uses new certificates and what else may change while the service runs. What cannot be

@@ -11,16 +11,12 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/holdpoint/holdpoint/audit"
+	"github.com/holdpoint/holdpoint"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/httpapi"
-	"github.com/holdpoint/holdpoint/httpapi/dialects/codex"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
-	"github.com/holdpoint/holdpoint/runs/claims"
-	"github.com/holdpoint/holdpoint/runs/loop"
-	"github.com/holdpoint/holdpoint/runs/watch"
+	assembly "github.com/holdpoint/holdpoint/internal/service"
 	"github.com/holdpoint/holdpoint/store"
-	"github.com/holdpoint/holdpoint/web"
 )
 
 // Limits of the HTTP server. There is none on writing: a reply may be held for a
@@ -37,33 +33,25 @@ const (
 // them have ended. The loops go on until the last call has been answered: they are what wakes held
 // ones.
 func (s *service) serve(ctx context.Context, stopping chan<- struct{}, reload func(context.Context) error) error {
-	hub := watch.NewHub()
-	defer s.store.Subscribe(hub.Publish)()
-	checkpoints := audit.NewCheckpointer(s.store, s.signatures, s.logger)
-	defer s.store.Subscribe(checkpoints.Notice)()
-	claiming := claims.Options{MaxAttempts: s.MaxAttempts, Logger: s.logger}
-	if s.secretKeys != nil {
-		claiming.Opens = s.secretKeys.Opens
-	}
-	dispatcher := claims.New(s.store, claiming)
-	deliverer, hooks := s.webhooks()
-	api, err := s.api(hub, dispatcher, hooks)
+	assembled, err := s.assemble()
 	if err != nil {
 		return err
 	}
+	defer assembled.Close()
+	api := assembled.API
 	server := &http.Server{
 		Handler: api.Handler(), ReadHeaderTimeout: readHeaderTimeout, ReadTimeout: readTimeout,
 		IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
 		ErrorLog: slog.NewLogLogger(s.logger.Handler(), slog.LevelWarn), TLSConfig: s.files.config(),
 	}
 	server.RegisterOnShutdown(api.Drain)
-	s.admin.watch(s.store, dispatcher, api, s.traces)
+	s.admin.watch(s.store, assembled.Claims, api, s.traces)
 
 	looping, stopLoops := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopLoops()
 	// A part that fails ends the others by the group's context.
 	group, failing := errgroup.WithContext(ctx)
-	for _, run := range append(s.loops(), dispatcher.Run, checkpoints.Run, deliverer.Run, reload) {
+	for _, run := range append(assembled.Loops(), append(s.loops(), reload)...) {
 		group.Go(func() error { return run(looping) })
 	}
 	group.Go(func() error {
@@ -84,40 +72,31 @@ func (s *service) serve(ctx context.Context, stopping chan<- struct{}, reload fu
 	return group.Wait()
 }
 
-// api returns all that is served at the service's address.
-func (s *service) api(hub *watch.Hub, dispatcher *claims.Dispatcher, hooks *httpapi.Webhooks) (*httpapi.Server, error) {
-	inbox, err := web.New()
+// assemble puts the service together.
+func (s *service) assemble() (*assembly.Service, error) {
+	shown, err := assembly.Pages()
 	if err != nil {
-		return nil, fmt.Errorf("read the pages: %w", err)
+		return nil, err
 	}
-	options := httpapi.Options{
-		Version: console.Version(), Logger: s.logger, LogRequests: s.LogRequests, Observer: s.admin.observer(), Tracer: s.traces.calls(),
-		Store: s.store, Checkpoints: s.store, Journal: s.store, Redactor: s.store, Backlogs: s.store,
-		Hub: hub, Claims: dispatcher, Webhooks: hooks, Pages: pages{inbox}, Dialects: s.mounts(s.signatures),
-		Keyring: s.keyring, OIDC: s.issuer, ClientCertificates: s.ClientCA != "", Hosts: s.AllowedHost, Origins: s.AllowedOrigin,
-		Signing: s.signatures, Issuer: s.ExternalURL, Sealer: s.sealer(),
-		MaxRuleAge: s.RuleMaxAge,
-		Limits: httpapi.Limits{Quota: wire.Quota{
+	return assembly.New(assembly.Options{
+		Store: s.store, Logger: s.logger, Keyring: s.keyring, Signing: s.signatures,
+		Version: console.Version(), OpenAPIYAML: holdpoint.OpenAPIYAML(), OpenAPIJSON: holdpoint.OpenAPIJSON(),
+		Pages: shown, Mounts: s.mounts(s.signatures), LogRequests: s.LogRequests, Observer: s.admin.observer(), Tracer: s.traces.calls(), Delivered: s.admin.delivered(),
+		OIDC: s.issuer, ClientCertificates: s.ClientCA != "", Hosts: s.AllowedHost, Origins: s.AllowedOrigin, ExternalURL: s.ExternalURL,
+		Quota: wire.Quota{
 			Rate: s.LimitRate, Burst: s.LimitBurst, Calls: s.LimitCalls, Streams: s.LimitStreams,
 			Bytes: s.LimitBytes, Prompts: s.LimitPrompts, Queued: s.LimitQueuedRuns,
-		}},
-	}
-	if s.review != nil {
-		options.Reviewed = codex.ChangesFiles
-	}
-	return httpapi.New(options), nil
+		},
+		SecretKeys: s.secretKeys, WebhookGuard: s.guard, CallbackGuard: s.callbacks, CallbackRoles: s.callbackRoles(), Review: s.review,
+		MaxAttempts: s.MaxAttempts, IdempotencyRetention: time.Duration(s.IdempotencyRetention),
+		KeepRuns: time.Duration(s.KeepRuns), KeepRules: time.Duration(s.KeepRules), MaxRuleAge: s.RuleMaxAge,
+	}), nil
 }
 
-// loops returns what goes on beside the calls and needs nothing of them, each until its context ends.
+// loops returns what a process runs next to the service, each until its context ends.
 func (s *service) loops() []func(context.Context) error {
 	loops := []func(context.Context) error{
-		loop.NewExpiry(s.store, loop.ExpiryOptions{Logger: s.logger}).Run,
-		loop.NewEffects(s.store, loop.EffectsOptions{Logger: s.logger, Review: s.review}).Run,
-		loop.NewRetention(s.store, loop.RetentionOptions{
-			Retention: time.Duration(s.IdempotencyRetention), KeepRuns: time.Duration(s.KeepRuns), KeepRules: time.Duration(s.KeepRules), Logger: s.logger,
-		}).Run,
 		s.journal.Run,
-		s.keyring.Run,
 		s.readSecretKeys,
 		func(ctx context.Context) error { return s.outage.run(ctx, s.store.Ready) },
 		func(ctx context.Context) error { return s.admin.serve(ctx, s.logger) },

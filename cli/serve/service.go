@@ -168,7 +168,7 @@ func (s *service) open(ctx context.Context) (open bool, err error) {
 			err = errors.Join(err, s.store.Close())
 		}
 	}()
-	if err := database.CheckSecretKeys(ctx, s.store, s.secretKeys); err != nil {
+	if err := store.CheckSecretKeys(ctx, s.store, s.secretKeys); err != nil {
 		return false, err
 	}
 	s.keyring = auth.NewKeyring(auth.Options{
@@ -191,12 +191,4 @@ func (s *service) url() string {
 		scheme = "https"
 	}
 	return reachableURL(scheme, s.listener)
-}
-
-// sealer returns what encrypts sensitive values, nil without keys.
-func (s *service) sealer() runs.Sealer {
-	if s.secretKeys == nil {
-		return nil
-	}
-	return s.secretKeys
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint"
 	hpapi "github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/auth/signing"
@@ -107,6 +108,7 @@ func Start(tb testing.TB, database string, options Options) *Service {
 		Callbacks: deliver.Callbacks{Sealer: options.Sealer, Sign: signatures.Sign, Issuer: httpapi.GrantIssuer("")},
 	})
 	api := httpapi.New(httpapi.Options{
+		OpenAPIYAML: holdpoint.OpenAPIYAML(), OpenAPIJSON: holdpoint.OpenAPIJSON(),
 		Webhooks: &httpapi.Webhooks{
 			Manager: manager,
 			Changed: func(ctx context.Context) error {

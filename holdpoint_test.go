@@ -1,0 +1,204 @@
+package holdpoint_test
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/holdpoint/holdpoint"
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// running is a service whose loops run until the test ends, or until stop is called.
+type running struct {
+	*holdpoint.Service
+	stop  context.CancelFunc
+	ended chan error
+}
+
+func open(t *testing.T, url string, options holdpoint.Options) *running {
+	t.Helper()
+	service, err := holdpoint.Open(t.Context(), url, options)
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	r := &running{service, stop, make(chan error, 1)}
+	go func() { r.ended <- service.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		require.NoError(t, service.Close())
+	})
+	return r
+}
+
+func (r *running) caller(t *testing.T) *client.Client {
+	t.Helper()
+	c, err := r.Client(client.WithActor("ann"))
+	require.NoError(t, err)
+	return c
+}
+
+// waiting makes a run that waits from its first moment.
+func waiting(t *testing.T, c *client.Client) (runID string) {
+	t.Helper()
+	made, err := c.CreateRun(t.Context(), client.CreateRunParams{
+		AgentID: "deployer", Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{{ID: "deploy", ToolCallID: "call-1", ToolName: "deploy"}}},
+	})
+	require.NoError(t, err)
+	return made.RunID
+}
+
+// TestPeopleNeedATokenAndThisProcessDoesNot: the handler is closed by default, and the client in this
+// process makes the token that opens it.
+func TestPeopleNeedATokenAndThisProcessDoesNot(t *testing.T) {
+	t.Parallel()
+	service := open(t, "sqlite::memory:", holdpoint.Options{})
+	server := httptest.NewServer(service.Handler())
+	t.Cleanup(server.Close)
+	inside := service.caller(t)
+	runID := waiting(t, inside)
+
+	outside, err := client.New(server.URL, client.WithoutMultiplexing())
+	require.NoError(t, err)
+	t.Cleanup(outside.Close)
+	_, err = outside.GetRun(t.Context(), runID)
+	require.ErrorIs(t, err, client.ErrUnauthorized)
+
+	token, err := inside.CreateToken(t.Context(), api.CreateTokenBody{Name: "ann", Role: api.RoleOperator})
+	require.NoError(t, err)
+	ann, err := client.New(server.URL, client.WithToken(token.Secret), client.WithoutMultiplexing())
+	require.NoError(t, err)
+	t.Cleanup(ann.Close)
+	_, err = ann.ResolveRunApprovals(t.Context(), runID, client.ResolveApprovalsParams{
+		Resolutions: []api.ApprovalResolution{{RequestID: "deploy", Behavior: api.BehaviorDeny, Reason: "not today"}},
+	})
+	require.NoError(t, err)
+
+	page, err := http.Get(server.URL + "/") //nolint:noctx // the server is here
+	require.NoError(t, err)
+	require.NoError(t, page.Body.Close())
+	require.Equal(t, http.StatusOK, page.StatusCode, "the inbox itself is for everybody")
+}
+
+// TestAnonymous: the handler asks nobody for a token only when the program says so.
+func TestAnonymous(t *testing.T) {
+	t.Parallel()
+	service := open(t, "sqlite::memory:", holdpoint.Options{Anonymous: true})
+	answer := httptest.NewRecorder()
+	service.Handler().ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/v1/approvals", nil))
+	require.Equal(t, http.StatusOK, answer.Code, answer.Body)
+}
+
+// TestStreamsAndHeldCallsInProcess: an event reaches a stream that is open, a held call returns with
+// the decision, and a caller that has enough ends its stream.
+func TestStreamsAndHeldCallsInProcess(t *testing.T) {
+	t.Parallel()
+	service := open(t, "sqlite::memory:", holdpoint.Options{})
+	c := service.caller(t)
+	runID := waiting(t, c)
+	decided := make(chan error, 1)
+	go func() {
+		_, err := c.WaitRun(t.Context(), runID, client.UntilDecided)
+		decided <- err
+	}()
+	resolved := false
+	for item, err := range c.StreamRun(t.Context(), runID, "") {
+		require.NoError(t, err)
+		if item.Run != nil && !resolved {
+			resolved = true
+			_, err := c.ResolveRunApprovals(t.Context(), runID, client.ResolveApprovalsParams{
+				Resolutions: []api.ApprovalResolution{{RequestID: "deploy", Behavior: api.BehaviorAllow}},
+			})
+			require.NoError(t, err)
+		}
+		if item.Event != nil && bytes.Contains(item.Event.Event, []byte("approval_resolved")) {
+			break
+		}
+	}
+	require.NoError(t, <-decided)
+}
+
+// TestTheEnd: once the context of Run has ended, a held call returns and Run with it; calls work until
+// Close, and fail after it.
+func TestTheEnd(t *testing.T) {
+	t.Parallel()
+	service, err := holdpoint.Open(t.Context(), "sqlite::memory:", holdpoint.Options{})
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- service.Run(ctx) }()
+	c, err := service.Client()
+	require.NoError(t, err)
+	runID := waiting(t, c)
+	streaming := make(chan struct{})
+	ends := make(chan struct{})
+	go func() {
+		defer close(ends)
+		for range c.StreamRun(ctx, runID, "") {
+			select {
+			case <-streaming:
+			default:
+				close(streaming)
+			}
+		}
+	}()
+	<-streaming
+	stop()
+	require.NoError(t, <-ended)
+	<-ends
+	require.Error(t, service.Run(t.Context()), "Run is called once")
+	run, err := c.GetRun(t.Context(), runID)
+	require.NoError(t, err)
+	require.Len(t, run.PendingApprovals, 1)
+	require.NoError(t, service.Close())
+	_, err = c.GetRun(t.Context(), runID)
+	require.Error(t, err)
+}
+
+// TestOptionsThatDoNotFit names each before anything is opened.
+func TestOptionsThatDoNotFit(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "never.db")
+	for name, options := range map[string]holdpoint.Options{
+		"DirectURL":   {DirectURL: "postgres://here"},
+		"Pooled":      {Pooled: true},
+		"KeepRuns":    {KeepRuns: time.Hour},
+		"MaxAttempts": {MaxAttempts: -1},
+	} {
+		_, err := holdpoint.Open(t.Context(), "sqlite:"+file, options)
+		require.ErrorIs(t, err, holdpoint.ErrOptions)
+		require.ErrorContains(t, err, name)
+		require.NoFileExists(t, file)
+	}
+}
+
+// TestARestartGoesOn: what waited is there again from the file, with the key that signs.
+func TestARestartGoesOn(t *testing.T) {
+	t.Parallel()
+	url := "sqlite:" + filepath.Join(t.TempDir(), "here.db")
+	first, err := holdpoint.Open(t.Context(), url, holdpoint.Options{})
+	require.NoError(t, err)
+	c, err := first.Client()
+	require.NoError(t, err)
+	runID := waiting(t, c)
+	before, err := c.Keys(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, first.Close())
+
+	again := open(t, url, holdpoint.Options{}).caller(t)
+	run, err := again.GetRun(t.Context(), runID)
+	require.NoError(t, err)
+	require.Len(t, run.PendingApprovals, 1)
+	after, err := again.Keys(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, before, after)
+}

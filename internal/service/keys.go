@@ -1,0 +1,70 @@
+package service
+
+import (
+	"context"
+	"crypto/ed25519"
+	"fmt"
+	"time"
+
+	"github.com/holdpoint/holdpoint/auth/sealing"
+	"github.com/holdpoint/holdpoint/auth/signing"
+	"github.com/holdpoint/holdpoint/store"
+)
+
+// SigningKeyFile returns where the signing key is: the given path, or the SQLite file's name with
+// ".signing-key". It is empty on Postgres and in memory, where nothing is named.
+func SigningKeyFile(given, database string) string {
+	if file := store.FileOf(database); given == "" && file != "" {
+		return file + ".signing-key"
+	}
+	return given
+}
+
+// LoadSigningKeys reads a file of keys, which it makes if it is missing. Without a path it makes a key
+// that only this process ever has.
+func LoadSigningKeys(path string) ([]ed25519.PrivateKey, error) {
+	if path != "" {
+		return signing.Load(path)
+	}
+	key, err := signing.Generate()
+	if err != nil {
+		return nil, fmt.Errorf("make a signing key: %w", err)
+	}
+	return []ed25519.PrivateKey{key}, nil
+}
+
+// PublishSigningKeys writes the public halves of keys to the database.
+func PublishSigningKeys(ctx context.Context, private []ed25519.PrivateKey, keeper signing.Keeper) (*signing.Keys, error) {
+	keys, err := signing.New(private, keeper, nowMs)
+	if err != nil {
+		return nil, err
+	}
+	return keys, keys.Publish(ctx)
+}
+
+// secretKeyInterval is how often the file of secret keys is read again. While keys are changed, replicas
+// that were not restarted decrypt with the new key after that.
+const secretKeyInterval = time.Second
+
+// ReloadSecretKeys reads the file of the keys again and again until ctx ends. It calls failed for the
+// first of several failures in a row.
+func ReloadSecretKeys(ctx context.Context, keys *sealing.Keys, failed func(error)) error {
+	if keys == nil {
+		return nil
+	}
+	ticker := time.NewTicker(secretKeyInterval)
+	defer ticker.Stop()
+	failing := false
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticker.C:
+		}
+		err := keys.Reload()
+		if err != nil && !failing {
+			failed(err)
+		}
+		failing = err != nil
+	}
+}

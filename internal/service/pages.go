@@ -1,0 +1,49 @@
+package service
+
+import (
+	"fmt"
+	"io/fs"
+	"net/http"
+
+	"github.com/go-chi/chi/v5"
+
+	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/web"
+	"github.com/holdpoint/holdpoint/web/docsite"
+)
+
+// pages are those of the inbox and of the documents.
+type pages struct{ *web.Site }
+
+// IsPage reports whether a request is for a page, which links of other sites may open.
+func (p pages) IsPage(r *http.Request) bool { return p.Site.IsPage(r) || docsite.IsPage(r) }
+
+// Pages returns what people see in a browser.
+func Pages() (httpapi.Pages, error) {
+	inbox, err := web.New()
+	if err != nil {
+		return nil, fmt.Errorf("read the pages: %w", err)
+	}
+	return pages{inbox}, nil
+}
+
+// Documents returns a mount of the documents, which everybody may read.
+func Documents(documents fs.FS, openAPI []byte) kit.Mount {
+	return func(router chi.Router, services kit.Services) {
+		site := docsite.New(documents, openAPI)
+		serve := func(w http.ResponseWriter, r *http.Request) error {
+			if !site.Serve(w, r) {
+				return refusal.New(wire.CodeRouteNotFound, "there is no document at %s", wire.Shown(r.URL.Path))
+			}
+			return nil
+		}
+		for _, path := range []string{docsite.Root, docsite.Root + "/*"} {
+			guarded := services.Access.Guard(http.MethodGet, path, serve)
+			router.Method(http.MethodGet, path, guarded)
+			router.Method(http.MethodHead, path, guarded)
+		}
+	}
+}

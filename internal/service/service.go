@@ -1,0 +1,175 @@
+// Package service puts a service together from an open store: its faces, and the loops that carry
+// out what decisions cause. The command serve and package holdpoint run it. It knows no flags, no
+// listener and no process.
+package service
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/audit"
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/auth/sealing"
+	"github.com/holdpoint/holdpoint/auth/signing"
+	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/codex"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/httpapi/oidc"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/claims"
+	"github.com/holdpoint/holdpoint/runs/loop"
+	"github.com/holdpoint/holdpoint/runs/watch"
+	"github.com/holdpoint/holdpoint/store"
+	"github.com/holdpoint/holdpoint/webhooks"
+	"github.com/holdpoint/holdpoint/webhooks/deliver"
+	"github.com/holdpoint/holdpoint/webhooks/egress"
+)
+
+// Options are what a [Service] is made of. Store, Logger, Keyring and Signing must be set; what else is
+// zero is left out or has its default.
+type Options struct {
+	Store   store.Store
+	Logger  *slog.Logger
+	Keyring *auth.Keyring
+	Signing *signing.Keys
+
+	Version                  string
+	OpenAPIYAML, OpenAPIJSON []byte
+	Pages                    httpapi.Pages
+	// Mounts are the faces next to /v1.
+	Mounts      []kit.Mount
+	LogRequests bool
+	Observer    wire.Observer
+	Tracer      wire.Tracer
+	// Delivered observes attempts to deliver to webhooks.
+	Delivered func(deliver.Outcome, time.Duration)
+
+	OIDC               *oidc.Provider
+	ClientCertificates bool
+	Hosts, Origins     []string
+	ExternalURL        string
+	Quota              wire.Quota
+	SecretKeys         *sealing.Keys
+
+	// WebhookGuard and CallbackGuard say which addresses are called.
+	WebhookGuard, CallbackGuard egress.Guard
+	CallbackRoles               []api.Role
+	// Review gets file changes that wait for approval.
+	Review func(context.Context, api.JSON) error
+
+	MaxAttempts                               int64
+	IdempotencyRetention, KeepRuns, KeepRules time.Duration
+	MaxRuleAge                                time.Duration
+}
+
+// Service is a service that no listener serves yet.
+type Service struct {
+	API    *httpapi.Server
+	Claims *claims.Dispatcher
+
+	options     Options
+	hub         *watch.Hub
+	checkpoints *audit.Checkpointer
+	deliverer   *deliver.Deliverer
+	unsubscribe []func()
+}
+
+// New puts a service together. [Service.Close] ends what it begins.
+func New(options Options) *Service {
+	s := &Service{options: options, hub: watch.NewHub()}
+	s.checkpoints = audit.NewCheckpointer(options.Store, options.Signing, options.Logger)
+	claiming := claims.Options{MaxAttempts: options.MaxAttempts, Logger: options.Logger}
+	if options.SecretKeys != nil {
+		claiming.Opens = options.SecretKeys.Opens
+	}
+	s.Claims = claims.New(options.Store, claiming)
+	s.API = httpapi.New(s.faces(s.webhooks()))
+	s.unsubscribe = []func(){options.Store.Subscribe(s.hub.Publish), options.Store.Subscribe(s.checkpoints.Notice)}
+	return s
+}
+
+// Close ends what [New] began. The store stays open.
+func (s *Service) Close() {
+	for _, end := range s.unsubscribe {
+		end()
+	}
+}
+
+// Loops returns what runs next to the calls, each until its context ends.
+func (s *Service) Loops() []func(context.Context) error {
+	o := &s.options
+	return []func(context.Context) error{
+		loop.NewExpiry(o.Store, loop.ExpiryOptions{Logger: o.Logger}).Run,
+		loop.NewEffects(o.Store, loop.EffectsOptions{Logger: o.Logger, Review: o.Review}).Run,
+		loop.NewRetention(o.Store, loop.RetentionOptions{
+			Retention: o.IdempotencyRetention, KeepRuns: o.KeepRuns, KeepRules: o.KeepRules, Logger: o.Logger,
+		}).Run,
+		o.Keyring.Run,
+		s.Claims.Run, s.checkpoints.Run, s.deliverer.Run,
+	}
+}
+
+// Trusted returns a second server of /v1 that asks for no credentials, for callers in this process.
+func (s *Service) Trusted() *httpapi.Server {
+	options := s.faces(s.API.Webhooks())
+	options.OIDC, options.ClientCertificates = nil, false
+	options.Keyring = auth.NewKeyring(auth.Options{Tokens: s.options.Store, Mode: auth.None, NewID: runs.NewID, Logger: s.options.Logger, NowMs: nowMs})
+	options.Pages, options.Dialects, options.Origins, options.Backlogs = nil, nil, nil, nil
+	options.Limits = httpapi.Limits{}
+	return httpapi.New(options)
+}
+
+// faces returns everything that is served.
+func (s *Service) faces(hooks *httpapi.Webhooks) httpapi.Options {
+	o := &s.options
+	options := httpapi.Options{
+		Version: o.Version, Logger: o.Logger, LogRequests: o.LogRequests, Observer: o.Observer, Tracer: o.Tracer,
+		Store: o.Store, Checkpoints: o.Store, Journal: o.Store, Redactor: o.Store, Backlogs: o.Store,
+		Hub: s.hub, Claims: s.Claims, Webhooks: hooks, Pages: o.Pages, Dialects: o.Mounts,
+		OpenAPIYAML: o.OpenAPIYAML, OpenAPIJSON: o.OpenAPIJSON,
+		Keyring: o.Keyring, OIDC: o.OIDC, ClientCertificates: o.ClientCertificates, Hosts: o.Hosts, Origins: o.Origins,
+		Signing: o.Signing, Issuer: o.ExternalURL, Sealer: s.sealer(),
+		MaxRuleAge: o.MaxRuleAge, Limits: httpapi.Limits{Quota: o.Quota},
+	}
+	if o.Review != nil {
+		options.Reviewed = codex.ChangesFiles
+	}
+	return options
+}
+
+// webhooks makes what delivers to webhooks and returns what their routes need.
+func (s *Service) webhooks() *httpapi.Webhooks {
+	o := &s.options
+	manager := webhooks.NewManager(webhooks.Options{
+		Store: o.Store, CheckURL: o.WebhookGuard.CheckURL, NewID: runs.NewID, NowMs: nowMs, Sealer: s.sealer(),
+	})
+	s.deliverer = deliver.New(o.Store, deliver.Options{
+		Manager: manager, Client: egress.New(egress.Options{Guard: o.WebhookGuard}), CallbackClient: egress.New(egress.Options{Guard: o.CallbackGuard}), Logger: o.Logger,
+		ExternalURL: strings.TrimRight(o.ExternalURL, "/"), Observe: o.Delivered,
+		Callbacks: deliver.Callbacks{Sealer: s.sealer(), Sign: o.Signing.Sign, Issuer: httpapi.GrantIssuer(o.ExternalURL)},
+	})
+	return &httpapi.Webhooks{
+		Manager: manager, CheckCallback: o.CallbackGuard.CheckURL, CallbackRoles: o.CallbackRoles,
+		Changed: func(ctx context.Context) error {
+			s.deliverer.Wake()
+			return o.Store.RefreshWebhooks(ctx)
+		},
+		Test: func(ctx context.Context, e *webhooks.Endpoint) (api.WebhookTest, error) {
+			return s.deliverer.Test(ctx, e, runs.NewID)
+		},
+	}
+}
+
+// sealer returns what encrypts sensitive values, nil without keys.
+func (s *Service) sealer() runs.Sealer {
+	if s.options.SecretKeys == nil {
+		return nil
+	}
+	return s.options.SecretKeys
+}
+
+func nowMs() int64 { return time.Now().UnixMilli() }
