@@ -83,7 +83,7 @@ func TestPeopleNeedATokenAndThisProcessDoesNot(t *testing.T) {
 	})
 	require.NoError(t, err)
 
-	page, err := http.Get(server.URL + "/") //nolint:noctx // the server is here
+	page, err := http.Get(server.URL + "/")
 	require.NoError(t, err)
 	require.NoError(t, page.Body.Close())
 	require.Equal(t, http.StatusOK, page.StatusCode, "the inbox itself is for everybody")
@@ -143,7 +143,10 @@ func TestTheEnd(t *testing.T) {
 	ends := make(chan struct{})
 	go func() {
 		defer close(ends)
-		for range c.StreamRun(ctx, runID, "") {
+		for _, err := range c.StreamRun(ctx, runID, "") {
+			if err != nil {
+				return // it was cut off
+			}
 			select {
 			case <-streaming:
 			default:
