@@ -20,8 +20,12 @@ type configCommand struct {
 
 type configPrint struct{ serve.Command }
 
-// Run prints one JSON object, which may be used as a file of configuration where nothing was hidden.
+// Run prints one JSON object, which may be used as a file of configuration where nothing was hidden. It
+// refuses what serve refuses.
 func (c *configPrint) Run(terminal *console.Console, ctx *kong.Context) error {
+	if err := c.Check(); err != nil {
+		return err
+	}
 	values := map[string]any{}
 	for _, flag := range ctx.Selected().Flags {
 		if flag.Name == "config" || flag.Name == "help" || flag.Target.Kind() == reflect.Func {

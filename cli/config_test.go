@@ -18,7 +18,7 @@ func writeFile(t *testing.T, text string) string {
 
 func TestFlagsWinOverVariablesAndThoseOverTheFile(t *testing.T) {
 	t.Parallel()
-	path := writeFile(t, `{"listen":"127.0.0.1:1","log_level":"warn","log-format":"json","allowed_host":["a.example","b.example"],"max_attempts":3,"pooled":true,"keep_runs":"90d"}`)
+	path := writeFile(t, `{"listen":"127.0.0.1:1","log_level":"warn","log-format":"json","allowed_host":["a.example","b.example"],"max_attempts":3,"pooled":true,"migrate":"off","keep_runs":"90d"}`)
 	got := run(t.Context(), map[string]string{"HOLDPOINT_LOG_LEVEL": "error", "HOLDPOINT_LISTEN": "127.0.0.1:2", "HOLDPOINT_CONFIG": path}, "",
 		"config", "print", "--listen", "127.0.0.1:3", "--database", "postgres://ada:hunter2@db/holdpoint?sslpassword=hunter2", "--review-hook", "https://hooks.example/hunter2")
 	require.Zero(t, got.code, got.stderr)
@@ -81,4 +81,34 @@ func TestCommandsReachASocket(t *testing.T) {
 	require.Contains(t, last.stdout, "curl --unix-socket "+path+" http://localhost/v1/approvals")
 	require.NoFileExists(t, path)
 	require.Contains(t, run(t.Context(), nil, "", "approvals", "list", "--server", url).stderr, "no holdpoint service answers")
+}
+
+// TestConfigPrintRefusesWhatServeRefuses: each of these is refused by both, with the same words.
+func TestConfigPrintRefusesWhatServeRefuses(t *testing.T) {
+	t.Parallel()
+	for _, flags := range [][]string{
+		{"--listen", "nowhere"},
+		{"--listen", "unix:"},
+		{"--listen", "0.0.0.0:4000", "--auth", "none"},
+		{"--admin-addr", "9090"},
+		{"--tls-cert", "cert.pem"},
+		{"--client-ca", "ca.pem"},
+		{"--pooled"},
+		{"--direct-database", "postgres://here"},
+		{"--max-attempts", "0"},
+		{"--keep-runs", "1h"},
+		{"--dialects", "klingon"},
+		{"--webhook-allow", "everything"},
+		{"--callback-allow", "everything"},
+		{"--review-hook", "ftp://example.com"},
+		{"--otlp-endpoint", "nowhere"},
+		{"--oidc-client-id", "me"},
+		{"--allowed-origin", "https://inbox.example/path"},
+	} {
+		printed := run(t.Context(), nil, "", append([]string{"config", "print"}, flags...)...)
+		served := run(t.Context(), nil, "", append([]string{"serve", "--database", "sqlite::memory:"}, flags...)...)
+		require.Equal(t, 2, served.code, "%s: %s", flags, served.stderr)
+		require.Equal(t, 2, printed.code, "%s: %s", flags, printed.stdout)
+		require.Equal(t, served.stderr, printed.stderr, "%s", flags)
+	}
 }

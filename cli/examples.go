@@ -70,6 +70,7 @@ var examples = map[string][]string{
 	"runs events":   {`holdpoint runs events run-1`},
 	"runs cancel":   {`holdpoint runs cancel run-1 --reason 'no longer needed'`},
 	"runs retry":    {`holdpoint runs retry run-7`},
+	"workers list":  {`holdpoint workers list --agent-id builder`},
 	"sessions list": {`holdpoint sessions list --agent-id builder`},
 	"sessions show": {`holdpoint sessions show nightly`},
 
@@ -99,6 +100,7 @@ var examples = map[string][]string{
 	"contexts use":    {`holdpoint contexts use home`},
 	"contexts remove": {`holdpoint contexts remove work`},
 
+	"whoami": {`holdpoint whoami`},
 	"tokens create": {
 		`holdpoint tokens create --name admin --role admin --database sqlite:new.db`,
 		`holdpoint tokens create --name builder --role agent --agent-ids builder --expires-after 720h`,

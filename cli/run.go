@@ -42,12 +42,14 @@ type program struct {
 	Questions   operate.Questions   `cmd:"" help:"See and answer open questions."`
 	Rules       operate.Rules       `cmd:"" help:"See, write and revoke standing rules."`
 	Runs        operate.Runs        `cmd:"" help:"See and cancel runs."`
+	Workers     operate.Workers     `cmd:"" help:"See which workers hold runs."`
 	Sessions    operate.Sessions    `cmd:"" help:"See sessions."`
 	Mailbox     operate.Mailbox     `cmd:"" help:"See and repair what a session was sent."`
 	Effects     operate.Effects     `cmd:"" help:"See and repair what decisions owe to other sessions."`
 	Webhooks    operate.Webhooks    `cmd:"" help:"Have events posted to other systems."`
 	Contexts    contexts.Contexts   `cmd:"" help:"Names for services, with who calls them and the token."`
 	Secrets     database.Secrets    `cmd:"" help:"Look after the keys of sensitive values."`
+	WhoAmI      operate.WhoAmI      `cmd:"" name:"whoami" help:"Show who you are to the service, and what you may reach."`
 	Tokens      tokens.Tokens       `cmd:"" help:"Make, see, rotate and revoke the tokens that the service asks for."`
 	Audit       audit.Audit         `cmd:"" help:"Export the audit, and check an export."`
 	DemoService demo.ServiceCommand `cmd:"" hidden:""`

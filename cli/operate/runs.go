@@ -73,7 +73,7 @@ func (runRef) fields(run *api.RunView, now time.Time) []console.Field {
 		fields = append(fields, console.Field{"waits for", "an answer to " + on.RequestID + " by session " + on.SessionID + ", run " + on.RunID})
 	}
 	if run.Lease != nil {
-		fields = append(fields, console.Field{"in the hands of", run.Lease.WorkerID + ", " + console.Ago(run.Lease.ExpiresAtMs, now)})
+		fields = append(fields, console.Field{"worker", run.Lease.WorkerID + ", whose lease expires " + console.Moment(run.Lease.ExpiresAtMs, now)})
 	}
 	for _, output := range run.Outputs {
 		fields = append(fields, console.Field{"said", output.Content})

@@ -29,8 +29,8 @@ func (c *Command) listenAdmin(ctx context.Context) (*admin, error) {
 	if c.AdminAddr == "" {
 		return nil, nil
 	}
-	if _, _, err := net.SplitHostPort(c.AdminAddr); err != nil {
-		return nil, console.Usage("--admin-addr must be HOST:PORT: %w", err)
+	if err := checkAdminAddress(c.AdminAddr); err != nil {
+		return nil, err
 	}
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", c.AdminAddr)

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"os"
 	"sync/atomic"
-
-	"github.com/holdpoint/holdpoint/cli/console"
 )
 
 // certificates hold the certificate of the listener, read from files that may change.
@@ -18,14 +16,8 @@ type certificates struct {
 
 // certificates reads the files of --tls-cert and --tls-key. It returns nil without them.
 func (c *Command) certificates() (*certificates, error) {
-	if (c.TLSCert == "") != (c.TLSKey == "") {
-		return nil, console.Usage("--tls-cert and --tls-key need each other")
-	}
-	if c.TLSCert == "" {
-		if c.ClientCA != "" {
-			return nil, console.Usage("--client-ca needs --tls-cert and --tls-key")
-		}
-		return nil, nil
+	if err := c.checkCertificates(); err != nil || c.TLSCert == "" {
+		return nil, err
 	}
 	files := &certificates{certFile: c.TLSCert, keyFile: c.TLSKey, clientCAFile: c.ClientCA}
 	return files, files.reload()

@@ -20,20 +20,16 @@ const unixScheme = "unix:"
 // listen opens the address. Unless reachable it refuses an address that other machines can
 // reach.
 func listen(ctx context.Context, address string, reachable bool) (net.Listener, error) {
+	if err := checkAddress(address, reachable); err != nil {
+		return nil, err
+	}
 	if path, isPath := strings.CutPrefix(address, unixScheme); isPath {
 		return listenUnix(ctx, path)
-	}
-	host, _, err := net.SplitHostPort(address)
-	if err != nil {
-		return nil, console.Usage("--listen must be HOST:PORT or unix:PATH: %w", err)
-	}
-	ip := net.ParseIP(host)
-	if !reachable && !strings.EqualFold(host, "localhost") && (ip == nil || !ip.IsLoopback()) {
-		return nil, refuse(address)
 	}
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
+		host, _, _ := net.SplitHostPort(address) // checkAddress has read it
 		return nil, fmt.Errorf("listen on %s: another program listens there, maybe another holdpoint service\n"+
 			"           Stop it, or take another address: --listen %s", address, net.JoinHostPort(host, "PORT"))
 	}
@@ -109,9 +105,6 @@ func (l *unixListener) Close() error {
 // listens on any more. The socket appears with its mode: until then it is in a directory that
 // nobody else may enter.
 func listenUnix(ctx context.Context, path string) (net.Listener, error) {
-	if path == "" {
-		return nil, console.Usage("--listen unix: names no path")
-	}
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("listen on unix:%s: %w", path, err)

@@ -133,7 +133,7 @@ func (c *Command) logHandler(to io.Writer, level slog.Leveler) slog.Handler {
 
 // listen opens the addresses of the service, and the way to the collector of traces.
 func (s *service) listen(ctx context.Context, terminal *console.Console) (err error) {
-	if s.listener, err = listen(ctx, s.Listen, s.Auth != authNone || s.InsecureNoAuth); err != nil {
+	if s.listener, err = listen(ctx, s.Listen, s.reachable()); err != nil {
 		return err
 	}
 	if s.admin, err = s.listenAdmin(ctx); err != nil {

@@ -201,10 +201,10 @@ func (c *list) Run(ctx context.Context, terminal *console.Console) error {
 			t := &tokens[i]
 			rows[i] = []string{
 				t.TokenID, console.Cut(t.Name, 40), string(t.Role), console.Cut(t.Principal, 40), t.Hint,
-				stateOf(t, now), console.Ago(t.CreatedAtMs, now), lastUse(t, now),
+				stateOf(t, now), console.Ago(t.CreatedAtMs, now), console.Ago(t.ExpiresAtMs, now), console.Ago(t.LastUsedAtMs, now),
 			}
 		}
-		return terminal.Table([]string{"TOKEN", "NAME", "ROLE", "PRINCIPAL", "HINT", "STATE", "MADE", "USED"}, rows)
+		return terminal.Table([]string{"TOKEN", "NAME", "ROLE", "PRINCIPAL", "HINT", "STATE", "CREATED", "EXPIRES", "LAST USED"}, rows)
 	})
 }
 
@@ -218,23 +218,12 @@ func stateOf(t *api.TokenView, now time.Time) string {
 	return string(api.TokenActive)
 }
 
-func lastUse(t *api.TokenView, now time.Time) string {
-	if t.LastUsedAtMs == 0 {
-		return ""
-	}
-	return console.Ago(t.LastUsedAtMs, now)
-}
-
 func fields(t *api.TokenView, now time.Time) []console.Field {
 	flag := func(set bool) string {
 		if set {
 			return "yes"
 		}
 		return ""
-	}
-	expires := ""
-	if t.ExpiresAtMs != 0 {
-		expires = time.UnixMilli(t.ExpiresAtMs).UTC().Format(time.RFC3339)
 	}
 	return []console.Field{
 		{"token", t.TokenID},
@@ -248,9 +237,9 @@ func fields(t *api.TokenView, now time.Time) []console.Field {
 		{"may act for", flag(t.MayActFor)},
 		{"may always", flag(t.MayAlways)},
 		{"hint", t.Hint},
-		{"made", console.Ago(t.CreatedAtMs, now) + " by " + t.CreatedBy},
-		{"expires", expires},
-		{"used", lastUse(t, now)},
+		{"created", console.Moment(t.CreatedAtMs, now) + " by " + t.CreatedBy},
+		{"expires", console.Moment(t.ExpiresAtMs, now)},
+		{"last used", console.Moment(t.LastUsedAtMs, now)},
 	}
 }
 

@@ -1,0 +1,86 @@
+package operate
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// Workers is holdpoint workers.
+type Workers struct {
+	List list[workerLease, workerFilter] `cmd:"" help:"List the workers that hold runs, with their leases."`
+}
+
+// workerLease is one lease with its holder.
+type workerLease struct {
+	WorkerID string `json:"worker_id"`
+	api.HeldLease
+}
+
+type workerFilter struct {
+	AgentID string `name:"agent-id" aliases:"agent" placeholder:"ID" help:"Only runs of this agent."`
+}
+
+func (f workerFilter) read(ctx context.Context, c *client.Client) ([]workerLease, error) {
+	view, err := c.ListWorkers(ctx)
+	if err != nil {
+		return nil, err
+	}
+	leases := []workerLease{}
+	for _, worker := range view.Workers {
+		for _, lease := range worker.Leases {
+			if f.AgentID == "" || f.AgentID == lease.AgentID {
+				leases = append(leases, workerLease{worker.WorkerID, lease})
+			}
+		}
+	}
+	return leases, nil
+}
+
+func (workerFilter) table() table[workerLease] {
+	return table[workerLease]{
+		[]string{"WORKER", "PRINCIPAL", "RUN", "SESSION", "AGENT", "STATUS", "ATTEMPT", "LAST ACTIVE", "LEASE EXPIRES"},
+		func(lease *workerLease, now time.Time) []string {
+			return []string{
+				lease.WorkerID, lease.HolderPrincipal, lease.RunID, lease.SessionID, lease.AgentID, string(lease.Status),
+				strconv.FormatInt(lease.Attempt, 10), console.Ago(lease.UpdatedAtMs, now), console.Ago(lease.ExpiresAtMs, now),
+			}
+		},
+	}
+}
+
+// WhoAmI is holdpoint whoami.
+type WhoAmI struct {
+	console.Connection
+	console.Format
+}
+
+// Run prints who the caller is to the service.
+func (c *WhoAmI) Run(ctx context.Context, terminal *console.Console) error {
+	return c.Call(func(opened *client.Client) error {
+		me, err := opened.Me(ctx)
+		if err != nil {
+			return err
+		}
+		return printRecord(terminal, c.JSON, me, meFields)
+	})
+}
+
+func meFields(me *api.Me, now time.Time) []console.Field {
+	signedIn := map[string]string{"token": "with a token", "session": "in a browser", "open": "without a token: the service asks for none"}
+	return []console.Field{
+		{"principal", me.Principal},
+		{"role", string(me.Role)},
+		{"groups", strings.Join(me.Groups, ", ")},
+		{"signed in", signedIn[me.Via]},
+		{"token", me.TokenID},
+		{"sessions", strings.Join(me.SessionPrefixes, ", ")},
+		{"agents", strings.Join(me.AgentIDs, ", ")},
+		{"expires", console.Moment(me.ExpiresAtMs, now)},
+	}
+}

@@ -1,0 +1,83 @@
+package serve
+
+import (
+	"net"
+	"strings"
+
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/telemetry/tracing"
+	"github.com/holdpoint/holdpoint/webhooks/egress"
+)
+
+// Check returns the error with which serve refuses these flags. It opens and reads nothing, so that what
+// files and databases contain is checked by serve alone.
+func (c *Command) Check() error {
+	if err := c.check(); err != nil {
+		return err
+	}
+	if _, err := reviewHook(c.ReviewHook); err != nil {
+		return err
+	}
+	if _, err := egress.ParseAllow(c.WebhookAllow); err != nil {
+		return console.Usage("--webhook-allow: %w", err)
+	}
+	if _, err := egress.ParseAllow(c.CallbackAllow); err != nil {
+		return console.Usage("--callback-allow: %w", err)
+	}
+	if err := c.checkCertificates(); err != nil {
+		return err
+	}
+	if c.OTLPEndpoint != "" {
+		if err := tracing.CheckEndpoint(c.OTLPEndpoint); err != nil {
+			return console.Usage("--otlp-endpoint: %w", err)
+		}
+	}
+	if c.AdminAddr != "" {
+		if err := checkAdminAddress(c.AdminAddr); err != nil {
+			return err
+		}
+	}
+	return checkAddress(c.Listen, c.reachable())
+}
+
+// reachable reports whether the service may listen where other machines reach it.
+func (c *Command) reachable() bool { return c.Auth != authNone || c.InsecureNoAuth }
+
+// checkAddress refuses an address of --listen. Unless reachable it refuses one that other machines can
+// reach.
+func checkAddress(address string, reachable bool) error {
+	if path, isPath := strings.CutPrefix(address, unixScheme); isPath {
+		if path == "" {
+			return console.Usage("--listen unix: names no path")
+		}
+		return nil
+	}
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return console.Usage("--listen must be HOST:PORT or unix:PATH: %w", err)
+	}
+	ip := net.ParseIP(host)
+	if !reachable && !strings.EqualFold(host, "localhost") && (ip == nil || !ip.IsLoopback()) {
+		return refuse(address)
+	}
+	return nil
+}
+
+// checkAdminAddress refuses an address of --admin-addr.
+func checkAdminAddress(address string) error {
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		return console.Usage("--admin-addr must be HOST:PORT: %w", err)
+	}
+	return nil
+}
+
+// checkCertificates refuses flags of certificates that do not go together.
+func (c *Command) checkCertificates() error {
+	switch {
+	case (c.TLSCert == "") != (c.TLSKey == ""):
+		return console.Usage("--tls-cert and --tls-key need each other")
+	case c.TLSCert == "" && c.ClientCA != "":
+		return console.Usage("--client-ca needs --tls-cert and --tls-key")
+	}
+	return nil
+}
