@@ -75,6 +75,9 @@ func (s *Server) openCalls(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer s.connections.leave(principal)
+	if err := wire.Hold(r.Context()); err != nil {
+		return err
+	}
 	err := multiplex.Serve(w, r, multiplex.Options{
 		Handler: noStreams(s.handler), Draining: s.draining, Refuse: refuseCall,
 		Panicked: func(cause any, stack []byte) {

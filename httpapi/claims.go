@@ -31,6 +31,11 @@ func (s *Server) claimRuns(w http.ResponseWriter, r *http.Request) error {
 		faults.AddBeside(request.Faults()...)
 		return faults.Err()
 	}
+	if request.Wait > 0 {
+		if err := wire.Hold(r.Context()); err != nil {
+			return err
+		}
+	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(s.draining, cancel)()
@@ -66,10 +71,10 @@ func (s *Server) claimRun(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	runID, leaseMs := wire.PathID(r, "run_id"), optionalNumber(body.LeaseMs)
-	if err := allFaults(&faults, &runs.ClaimRun{RunID: runID, WorkerID: body.WorkerID, LeaseMs: leaseMs}); err != nil {
+	if err := allFaults(r.Context(), &faults, &runs.ClaimRun{RunID: runID, WorkerID: body.WorkerID, LeaseMs: leaseMs}); err != nil {
 		return err
 	}
-	if err := checkRunID(runID, &runs.ClaimRun{RunID: runID, WorkerID: body.WorkerID, LeaseMs: leaseMs}); err != nil {
+	if err := checkRunID(r.Context(), runID, &runs.ClaimRun{RunID: runID, WorkerID: body.WorkerID, LeaseMs: leaseMs}); err != nil {
 		return err
 	}
 	claim, err := s.claims.ClaimRun(r.Context(), runID, body.WorkerID, leaseMs, scopeOf(r.Context()))

@@ -23,16 +23,16 @@ func (s *Server) askParent(w http.ResponseWriter, r *http.Request) error {
 		RequesterProjectIDs: body.RequesterProjectIDs, RequesterChannelIDs: body.RequesterChannelIDs,
 		ParentProjectIDs: body.ParentProjectIDs, ParentChannelIDs: body.ParentChannelIDs,
 	}
-	if err := allFaults(&faults, command); err != nil {
+	if err := allFaults(r.Context(), &faults, command); err != nil {
 		return err
 	}
 	// runs.Ask looks the run up first, and the faults of the body come before that. They
 	// are looked for in a copy, because a command is prepared once.
 	checked := *command
-	if err := bodyFaults(&checked); err != nil {
+	if err := bodyFaults(r.Context(), &checked); err != nil {
 		return err
 	}
-	if err := checkRunID(command.RunID, command); err != nil {
+	if err := checkRunID(r.Context(), command.RunID, command); err != nil {
 		return err
 	}
 	asked, err := runs.Ask(r.Context(), asking{s.store, s.store.store}, command)

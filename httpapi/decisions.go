@@ -77,7 +77,7 @@ func (s *Server) resolveApprovals(w http.ResponseWriter, r *http.Request, at tar
 		SessionID: at.sessionID, RunID: at.runID,
 		Resolutions: runs.DecisionsOf(body.Resolutions), MaxRuleAgeMs: s.maxRuleAgeMs,
 	}
-	if err := allFaults(&faults, command); err != nil {
+	if err := allFaults(r.Context(), &faults, command); err != nil {
 		return runs.Reply{}, err
 	}
 	return s.decide(r, at, body.IdempotencyKey, command, &command.Key, &command.Actor)
@@ -91,7 +91,7 @@ func (s *Server) answerQuestion(w http.ResponseWriter, r *http.Request, at targe
 		return runs.Reply{}, err
 	}
 	command := &runs.AnswerQuestion{SessionID: at.sessionID, RunID: at.runID, Resolution: runs.AnswerOf(body.Resolution)}
-	if err := allFaults(&faults, command); err != nil {
+	if err := allFaults(r.Context(), &faults, command); err != nil {
 		return runs.Reply{}, err
 	}
 	return s.decide(r, at, body.IdempotencyKey, command, &command.Key, &command.Actor)
@@ -107,7 +107,7 @@ func (s *Server) cancelQuestion(w http.ResponseWriter, r *http.Request) error {
 	}
 	at := target{runID: wire.PathID(r, "run_id")}
 	command := &runs.CancelQuestion{RunID: at.runID, RequestID: wire.PathID(r, "request_id"), Justification: body.Justification}
-	if err := allFaults(&faults, command); err != nil {
+	if err := allFaults(r.Context(), &faults, command); err != nil {
 		return err
 	}
 	reply, err := s.decide(r, at, body.IdempotencyKey, command, &command.Key, &command.Actor)

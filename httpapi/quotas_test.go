@@ -2,6 +2,8 @@ package httpapi_test
 
 import (
 	"context"
+	"fmt"
+	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -22,7 +24,8 @@ func testQuotas(t *testing.T, store runs.Store, contract *contract) {
 	limited := func(quota wire.Quota) *rig {
 		return serve(t, store, contract, func(o *httpapi.Options) { o.Keyring, o.Limits.Quota = keyring, quota })
 	}
-	greedy, other := bearer(ofRole(t, keyring, api.RoleAdmin)), ofRole(t, keyring, api.RoleAgent)
+	secret, other := ofRole(t, keyring, api.RoleAdmin), ofRole(t, keyring, api.RoleAgent)
+	greedy := bearer(secret)
 	goesOn := func(a *rig) {
 		a.get(t, "/v1/me", bearer(other)).want(http.StatusOK)
 		a.post(t, "/v1/runs", `{"input":1}`, bearer(other)).want(http.StatusAccepted)
@@ -31,7 +34,7 @@ func testQuotas(t *testing.T, store runs.Store, contract *contract) {
 		}
 	}
 	t.Run("held calls, and streams", func(t *testing.T) {
-		a := limited(wire.Quota{Calls: 1, Streams: 1})
+		a := limited(wire.Quota{Calls: 1, Held: 1, Streams: 1})
 		run := a.post(t, "/v1/runs", `{"input":1}`, greedy).want(http.StatusAccepted).textAt("run_id")
 		held, release := context.WithCancel(t.Context())
 		over := make(chan struct{}, 2)
@@ -43,7 +46,17 @@ func testQuotas(t *testing.T, store runs.Store, contract *contract) {
 		}
 		require.Eventually(t, func() bool {
 			use := a.handler.QuotaUse()
-			return use.Calls == 1 && use.Streams == 1
+			return use.Calls == 0 && use.Held == 1 && use.Streams == 1
+		}, patience, patienceStep)
+		unfinished, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", a.server.Listener.Addr().String())
+		require.NoError(t, err)
+		defer func() { _ = unfinished.Close() }()
+		_, err = fmt.Fprintf(unfinished, "POST /v1/runs HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 11\r\n\r\n",
+			a.server.Listener.Addr(), secret)
+		require.NoError(t, err)
+		require.Eventually(t, func() bool {
+			use := a.handler.QuotaUse()
+			return use.Calls == 1 && use.Held == 1 && use.Streams == 1
 		}, patience, patienceStep)
 		others := []operation{{method: "GET", path: "/version"}, {method: "GET", path: "/openapi.yaml"}, {method: "GET", path: "/openapi.json"}, {method: "GET", path: "/v1/me"}, {method: "POST", path: "/v1/logout"}, {method: "POST", path: "/v1/login"}, {method: "GET", path: "/v1/stream"}}
 		for _, o := range append(others, operations...) {
@@ -56,12 +69,13 @@ func testQuotas(t *testing.T, store runs.Store, contract *contract) {
 			require.NotEmpty(t, got.header.Get("RateLimit"))
 		}
 		goesOn(a)
+		require.NoError(t, unfinished.Close())
 		release()
 		<-over
 		<-over
 		require.Eventually(t, func() bool {
 			use := a.handler.QuotaUse()
-			return use.Calls == 0 && use.Streams == 0
+			return use.Calls == 0 && use.Held == 0 && use.Streams == 0
 		}, patience, patienceStep)
 		a.get(t, "/v1/me", greedy).want(http.StatusOK)
 	})

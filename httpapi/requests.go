@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"net/http"
 	"net/url"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/internal/heavy"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
@@ -29,7 +31,7 @@ func (s *Server) reason(w http.ResponseWriter, r *http.Request, command func(rea
 	if err := s.bodies.DecodeOptional(w, r, &body, &faults); err != nil {
 		return nil, err
 	}
-	if err := allFaults(&faults, command(body.Reason, runs.Actor{})); err != nil {
+	if err := allFaults(r.Context(), &faults, command(body.Reason, runs.Actor{})); err != nil {
 		return nil, err
 	}
 	actor, err := wire.Actor(r)
@@ -39,12 +41,12 @@ func (s *Server) reason(w http.ResponseWriter, r *http.Request, command func(rea
 // allFaults returns invalid_request with the faults that were found in a body and those that the
 // command made of it is by itself, or nil when none were found. The command is prepared only to
 // be refused.
-func allFaults(faults *refusal.Faults, command runs.Command) error {
+func allFaults(ctx context.Context, faults *refusal.Faults, command runs.Command) error {
 	if len(faults.List) == 0 {
 		return nil
 	}
 	var refused *refusal.Error
-	if errors.As(bodyFaults(command), &refused) {
+	if errors.As(bodyFaults(ctx, command), &refused) {
 		faults.AddBeside(refused.Faults...)
 	}
 	return faults.Err()
@@ -56,7 +58,7 @@ func allFaults(faults *refusal.Faults, command runs.Command) error {
 func credentials(r *http.Request, inBody *string, command runs.Command) (string, runs.Actor, error) {
 	key, err := wire.IdempotencyKey(r.Header, inBody)
 	if err != nil {
-		return "", runs.Actor{}, cmp.Or(bodyFaults(command), err)
+		return "", runs.Actor{}, cmp.Or(bodyFaults(r.Context(), command), err)
 	}
 	actor, err := wire.Actor(r)
 	return key, actor, err
@@ -66,31 +68,33 @@ func credentials(r *http.Request, inBody *string, command runs.Command) (string,
 // session can have is refused here, after the faults of the body.
 func (s *Server) doInSession(r *http.Request, sessionID string, command runs.Command) (runs.Reply, error) {
 	if !refusal.ValidID(sessionID) {
-		return runs.Reply{}, cmp.Or[error](bodyFaults(command), refusal.UnknownSession(wire.Shown(sessionID)))
+		return runs.Reply{}, cmp.Or[error](bodyFaults(r.Context(), command), refusal.UnknownSession(wire.Shown(sessionID)))
 	}
 	return s.store.Do(r.Context(), command)
 }
 
 // doOnRun gives a command about an existing run to the store, as doInSession does.
 func (s *Server) doOnRun(r *http.Request, runID string, command runs.Command) (runs.Reply, error) {
-	if err := checkRunID(runID, command); err != nil {
+	if err := checkRunID(r.Context(), runID, command); err != nil {
 		return runs.Reply{}, err
 	}
 	return s.store.Do(r.Context(), command)
 }
 
 // checkRunID refuses an id that no run can have, after the faults of the body.
-func checkRunID(runID string, command runs.Command) error {
+func checkRunID(ctx context.Context, runID string, command runs.Command) error {
 	if refusal.ValidID(runID) {
 		return nil
 	}
-	return cmp.Or[error](bodyFaults(command), refusal.UnknownRun(wire.Shown(runID)))
+	return cmp.Or[error](bodyFaults(ctx, command), refusal.UnknownRun(wire.Shown(runID)))
 }
 
 // bodyFaults returns the invalid_request that a command is by itself, or nil. A command
 // is prepared once, so it must not be given to the store afterwards.
-func bodyFaults(command runs.Command) error {
-	if err := runs.Prepare(command, runs.NewID); refusal.CodeOf(err) == api.CodeInvalidRequest {
+func bodyFaults(ctx context.Context, command runs.Command) error {
+	// A body may take long, and schemas longer.
+	err := heavy.Do(ctx, heavy.Bytes, func() error { return runs.Prepare(command, runs.NewID) })
+	if code := refusal.CodeOf(err); code == "" || code == api.CodeInvalidRequest {
 		return err
 	}
 	return nil

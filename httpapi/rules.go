@@ -8,6 +8,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/internal/heavy"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/rules"
@@ -55,7 +56,7 @@ func (s *Server) addRule(w http.ResponseWriter, r *http.Request) error {
 	if command.SessionID == rules.AllSessions {
 		faults.Add("/session_id", "must be left out for a rule that holds in all sessions")
 	}
-	if err := allFaults(&faults, command); err != nil {
+	if err := allFaults(r.Context(), &faults, command); err != nil {
 		return err
 	}
 	key, actor, err := credentials(r, body.IdempotencyKey, command)
@@ -153,7 +154,14 @@ func (s *Server) explainRules(w http.ResponseWriter, r *http.Request) error {
 	if len(standing) > maxJudgedRules || budget.Cut {
 		return refusal.New(wire.CodeServiceUnavailable, "more than %d rules are in force, or they have more than %d bytes, and an answer from some of them could be wrong", maxJudgedRules, maxJudgedBytes)
 	}
-	answer := api.RuleExplanation{Explanation: rules.Explain(standing, call, nowMs)}
+	var answer api.RuleExplanation
+	// The caller chooses the input, and rules may be many.
+	if err := heavy.Do(r.Context(), heavy.Bytes, func() error {
+		answer.Explanation = rules.Explain(standing, call, nowMs)
+		return nil
+	}); err != nil {
+		return err
+	}
 	// The text of a rule about one exact input has that input, which may be of a session that the
 	// caller does not reach.
 	elsewhere := map[string]bool{}

@@ -29,7 +29,7 @@ func createRunCommand(body *api.SessionRunBody, faults *refusal.Faults) *runs.Cr
 
 // doCreateRun gives the command to the store, unless the wire found faults in the body.
 func (s *Server) doCreateRun(r *http.Request, body *api.SessionRunBody, command *runs.CreateRun, faults *refusal.Faults) (runs.Reply, error) {
-	if err := allFaults(faults, command); err != nil {
+	if err := allFaults(r.Context(), faults, command); err != nil {
 		return runs.Reply{}, err
 	}
 	key, actor, err := credentials(r, body.IdempotencyKey, command)
@@ -212,7 +212,7 @@ func (s *Server) retryRun(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	command := &runs.RetryRun{RunID: wire.PathID(r, "run_id")}
-	if err := allFaults(&faults, command); err != nil {
+	if err := allFaults(r.Context(), &faults, command); err != nil {
 		return err
 	}
 	var err error

@@ -38,8 +38,12 @@ type Limits struct {
 	// MaxStreams bounds the streams that are open at once; 20,000 by default.
 	MaxStreams int
 	// Quota bounds what one principal may use of the process; see [wire.Quota] for its defaults.
-	// Where no credential is asked for, only what is set bounds anybody.
+	// Where no credential is asked for, only what is set bounds anybody: each connection in its rate and its
+	// calls, and all together in the rest.
 	Quota wire.Quota
+	// Patience is how long a call beyond a quota waits for its turn or its refusal; wire.DefaultPatience by
+	// default, and less than 0 for no wait.
+	Patience time.Duration
 }
 
 // The defaults of [Limits] and [Options].
@@ -204,7 +208,7 @@ func New(options Options) *Server {
 	if options.OIDC != nil {
 		server.access.Identify = options.OIDC.Identify
 	}
-	server.access.Quotas = wire.NewQuotas(options.Limits.Quota, server.limits.MaxBodyBytes, time.Now) //nolint:forbidigo // calls are counted by the clock of this process
+	server.access.Quotas = wire.NewQuotas(options.Limits.Quota, server.limits.MaxBodyBytes, cmp.Or(options.Limits.Patience, wire.DefaultPatience), time.Now) //nolint:forbidigo // calls are counted by the clock of this process
 	server.bodies = &wire.Bodies{MaxBytes: server.limits.MaxBodyBytes}
 	server.streams = stream.NewHub(stream.Options{
 		Store: options.Store, Scope: scopeOf, Watches: options.Hub, Done: draining.Done(), Logger: logger,
@@ -260,6 +264,9 @@ func (s *Server) Drain() { s.drain() }
 // server drains. Running out of time is no error: the caller answers with what the
 // last check saw. The watch must have been taken before the first read.
 func (s *Server) hold(ctx context.Context, changes *watch.Watch, wait time.Duration, check func(context.Context) (bool, error)) error {
+	if err := wire.Hold(ctx); err != nil {
+		return err
+	}
 	held, cancel := s.held(ctx, wait)
 	defer cancel()
 	err := watch.Until(held, changes, s.pollInterval, check)

@@ -26,7 +26,7 @@ func (s *Server) createSession(w http.ResponseWriter, r *http.Request) error {
 		ParentSessionID: optionalID(&faults, "/parent_session_id", body.ParentSessionID),
 		Metadata:        body.Metadata,
 	}
-	if err := allFaults(&faults, command); err != nil {
+	if err := allFaults(r.Context(), &faults, command); err != nil {
 		return err
 	}
 	key, actor, err := credentials(r, body.IdempotencyKey, command)

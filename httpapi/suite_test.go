@@ -19,6 +19,7 @@ import (
 	"github.com/holdpoint/holdpoint/auth/sealing"
 	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
 	"github.com/holdpoint/holdpoint/runs/loop"
@@ -80,7 +81,7 @@ func serve(tb testing.TB, store runs.Store, contract *contract, change ...func(*
 	options := httpapi.Options{
 		OpenAPIYAML: holdpoint.OpenAPIYAML(), OpenAPIJSON: holdpoint.OpenAPIJSON(),
 		Store: store, Hub: hub, Claims: dispatcher, Version: "v0-test",
-		Limits: httpapi.Limits{MaxBodyBytes: maxTestBody},
+		Limits: httpapi.Limits{MaxBodyBytes: maxTestBody, Quota: wire.Quota{Rate: -1, Calls: -1, Held: -1}, Patience: -1},
 	}
 	if keeper, keeps := store.(signing.Keeper); keeps {
 		options.Signing = newSigning(tb, keeper)

@@ -38,7 +38,7 @@ func doOnLease[Body any](s *Server, w http.ResponseWriter, r *http.Request, pres
 	}
 	runID := wire.PathID(r, "run_id")
 	command := call(r, runID, &body, &faults)
-	if err := allFaults(&faults, command); err != nil {
+	if err := allFaults(r.Context(), &faults, command); err != nil {
 		return runs.Reply{}, err
 	}
 	return s.doOnRun(r, runID, command)
@@ -106,7 +106,7 @@ func (s *Server) appendEvents(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	command := &runs.AppendEvents{RunID: wire.PathID(r, "run_id"), Fence: requiredFence(&faults, body.Fence), Events: body.Events}
-	if err := allFaults(&faults, command); err != nil {
+	if err := allFaults(r.Context(), &faults, command); err != nil {
 		return err
 	}
 	var err error
@@ -144,7 +144,7 @@ func (s *Server) suspend(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	command := &runs.Suspend{RunID: wire.PathID(r, "run_id"), Fence: requiredFence(&faults, body.Fence), Suspension: body.Suspension}
-	if err := allFaults(&faults, command); err != nil {
+	if err := allFaults(r.Context(), &faults, command); err != nil {
 		return err
 	}
 	key, _, err := credentials(r, body.IdempotencyKey, command)

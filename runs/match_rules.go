@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/holdpoint/holdpoint/internal/heavy"
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
@@ -73,14 +74,22 @@ func MatchRules(ctx context.Context, command Command, sets RuleSets) error {
 	}
 	matched := &matchedRules{versions: sets.Versions, of: make([]*rules.Matches, len(s.Approvals))}
 	budget := rules.NewBudget(1)
+	bytes := 0
 	for i := range s.Approvals {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		matched.of[i] = matchApproval(s, i, budget, sets.OfAll, sets.OfSession)
+		bytes += len(s.Approvals[i].Input)
 	}
-	s.matched = matched
-	return nil
+	// A short glob may take long on an input of a few kilobytes.
+	const patternByte = 16
+	return heavy.Do(ctx, bytes*patternByte, func() error {
+		for i := range s.Approvals {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			matched.of[i] = matchApproval(s, i, budget, sets.OfAll, sets.OfSession)
+		}
+		s.matched = matched
+		return nil
+	})
 }
 
 // AskDespiteRules makes a prepared command one whose approvals no rule decides, because its

@@ -26,9 +26,8 @@ type Source struct {
 	Streams     func() int
 	Connections func() int
 	Held        func() int
-	// Callers returns how many principals are remembered for what they use, and the most calls,
-	// streams and bytes of bodies that one of them has under way.
-	Callers func() (count int, calls, streams, bytes int64)
+	// Callers returns what principals use.
+	Callers func() Callers
 	// Backlog returns the most open prompts and the most queued runs that one principal has, as far as
 	// this process has counted.
 	Backlog func() (prompts, queued int64)
@@ -37,6 +36,13 @@ type Source struct {
 	Spans func() (sent, dropped int64)
 	// Now is the clock of this process.
 	Now func() time.Time
+}
+
+// Callers is how many principals, or connections without credentials, are remembered for what they use,
+// and the most that one of them has under way: calls, held calls, streams, and bytes of bodies.
+type Callers struct {
+	Count                       int
+	Calls, Held, Streams, Bytes int64
 }
 
 const (
@@ -97,7 +103,8 @@ var (
 	descSpans = describe("trace_spans_total", "Spans of traces that were sent, and those that were dropped because the collector did not take them in time.", "result")
 
 	descCallers       = describe("callers", "Principals that are remembered for what they use.")
-	descCallerCalls   = describe("busiest_caller_calls", "The most calls that one principal has under way, held ones too.")
+	descCallerCalls   = describe("busiest_caller_calls", "The most calls that one principal has under way and not held.")
+	descCallerHeld    = describe("busiest_caller_held_calls", "The most calls of one principal that are held until something happens.")
 	descCallerStreams = describe("busiest_caller_streams", "The most streams that one principal has open.")
 	descCallerPrompts = describe("busiest_caller_open_prompts", "The most open prompts that one principal has, as far as this replica has counted.")
 	descCallerQueued  = describe("busiest_caller_queued_runs", "The most queued runs that one principal has, as far as this replica has counted.")
@@ -113,7 +120,7 @@ func (s *sampler) Describe(to chan<- *prometheus.Desc) {
 		descWaits, descOldestWait, descOwed, descOldestOwed, descGivenUp, descClaimable, descUnclaimed, descOverdue, descSweepLag,
 		descDeadLetters, descRules, descCounted, descFailures, descLaneOldest, descLaneBusy, descLaneWaiting,
 		descPoolInUse, descPoolIdle, descPoolMax, descPoolWaits, descPoolWaited, descStreams, descConnections, descHeld,
-		descSpans, descCallers, descCallerCalls, descCallerStreams, descCallerBytes, descCallerPrompts, descCallerQueued,
+		descSpans, descCallers, descCallerCalls, descCallerHeld, descCallerStreams, descCallerBytes, descCallerPrompts, descCallerQueued,
 	} {
 		to <- desc
 	}
@@ -148,11 +155,12 @@ func (s *sampler) Collect(to chan<- prometheus.Metric) {
 	gauge(descStreams, float64(s.source.Streams()))
 	gauge(descConnections, float64(s.source.Connections()))
 	gauge(descHeld, float64(s.source.Held()))
-	callers, calls, streams, bytes := s.source.Callers()
-	gauge(descCallers, float64(callers))
-	gauge(descCallerCalls, float64(calls))
-	gauge(descCallerStreams, float64(streams))
-	gauge(descCallerBytes, float64(bytes))
+	callers := s.source.Callers()
+	gauge(descCallers, float64(callers.Count))
+	gauge(descCallerCalls, float64(callers.Calls))
+	gauge(descCallerHeld, float64(callers.Held))
+	gauge(descCallerStreams, float64(callers.Streams))
+	gauge(descCallerBytes, float64(callers.Bytes))
 	prompts, queued := s.source.Backlog()
 	gauge(descCallerPrompts, float64(prompts))
 	gauge(descCallerQueued, float64(queued))

@@ -56,9 +56,9 @@ func (a *admin) watch(opened store.Store, dispatcher *claims.Dispatcher, api *ht
 	a.metrics.Watch(telemetry.Source{
 		Spans: traces.counts(),
 		Store: opened, Lanes: opened.Lanes, Pools: opened.Pools, Streams: api.Streams, Connections: api.Connections, Held: dispatcher.Held, Now: time.Now,
-		Callers: func() (int, int64, int64, int64) {
+		Callers: func() telemetry.Callers {
 			use := api.QuotaUse()
-			return use.Callers, use.Calls, use.Streams, use.Bytes
+			return telemetry.Callers{Count: use.Callers, Calls: use.Calls, Held: use.Held, Streams: use.Streams, Bytes: use.Bytes}
 		},
 		Backlog: func() (int64, int64) {
 			use := api.BacklogUse()

@@ -32,9 +32,10 @@ type Command struct {
 	OIDCClientSecretFile string        `name:"oidc-client-secret-file" from:"HOLDPOINT_OIDC_CLIENT_SECRET_FILE" placeholder:"PATH" help:"Read the client's secret from this file (default $$HOLDPOINT_OIDC_CLIENT_SECRET; $$HOLDPOINT_OIDC_CLIENT_SECRET_FILE)."`
 	OIDCRoles            []string      `name:"oidc-roles" sep:"," from:"HOLDPOINT_OIDC_ROLES" placeholder:"GROUP=ROLE" help:"The roles of the issuer's groups; of several the strongest, and without one no access ($$HOLDPOINT_OIDC_ROLES)."`
 	ExternalURL          string        `name:"external-url" from:"HOLDPOINT_EXTERNAL_URL" placeholder:"URL" help:"Where browsers reach the service, for the way back from the issuer; by what they call when empty ($$HOLDPOINT_EXTERNAL_URL)."`
-	LimitRate            int64         `placeholder:"N" from:"HOLDPOINT_LIMIT_RATE" help:"Calls a second that one principal may make for long; -1 for no limit (default 10000; without credentials none; $$HOLDPOINT_LIMIT_RATE)."`
-	LimitBurst           int64         `placeholder:"N" from:"HOLDPOINT_LIMIT_BURST" help:"Calls that one principal may make at once (default 20000, or twice --limit-rate; $$HOLDPOINT_LIMIT_BURST)."`
-	LimitCalls           int64         `placeholder:"N" from:"HOLDPOINT_LIMIT_CALLS" help:"Calls of one principal that are not answered yet, held ones included; -1 for no limit (default 10000; without credentials none; $$HOLDPOINT_LIMIT_CALLS)."`
+	LimitRate            int64         `placeholder:"N" from:"HOLDPOINT_LIMIT_RATE" help:"Calls a second that one principal may make for long, or one connection without credentials; -1 for no limit (default 100; $$HOLDPOINT_LIMIT_RATE)."`
+	LimitBurst           int64         `placeholder:"N" from:"HOLDPOINT_LIMIT_BURST" help:"Calls that one principal may make at once (default 500, or twice --limit-rate; $$HOLDPOINT_LIMIT_BURST)."`
+	LimitCalls           int64         `placeholder:"N" from:"HOLDPOINT_LIMIT_CALLS" help:"Calls of one principal that are not answered yet and not held; -1 for no limit (default 64; $$HOLDPOINT_LIMIT_CALLS)."`
+	LimitHeld            int64         `placeholder:"N" from:"HOLDPOINT_LIMIT_HELD" help:"Calls of one principal that are held until something happens; -1 for no limit (default 1000; $$HOLDPOINT_LIMIT_HELD)."`
 	LimitStreams         int64         `placeholder:"N" from:"HOLDPOINT_LIMIT_STREAMS" help:"Open streams of one principal; -1 for no limit (default 10000; without credentials none; $$HOLDPOINT_LIMIT_STREAMS)."`
 	LimitBytes           int64         `placeholder:"N" from:"HOLDPOINT_LIMIT_BYTES" help:"Bytes of the bodies of one principal's calls that are not answered yet; -1 for no limit (default 268435456; without credentials none; $$HOLDPOINT_LIMIT_BYTES)."`
 	LimitPrompts         int64         `placeholder:"N" from:"HOLDPOINT_LIMIT_PROMPTS" help:"Approvals and questions that one principal may have waiting for a decision; -1 for no limit (default 100000; without credentials none; $$HOLDPOINT_LIMIT_PROMPTS)."`
@@ -82,7 +83,7 @@ func (c *Command) check() error {
 		return console.Usage("--pooled needs --direct-database for the migrations, or --migrate=off")
 	case c.InsecureNoAuth && c.Auth != authNone:
 		return console.Usage("--insecure-no-auth needs --auth=none")
-	case min(c.LimitRate, c.LimitBurst, c.LimitCalls, c.LimitStreams, c.LimitBytes, c.LimitPrompts, c.LimitQueuedRuns) < -1 || c.LimitBurst < 0:
+	case min(c.LimitRate, c.LimitBurst, c.LimitCalls, c.LimitHeld, c.LimitStreams, c.LimitBytes, c.LimitPrompts, c.LimitQueuedRuns) < -1 || c.LimitBurst < 0:
 		return console.Usage("--limit-rate, --limit-calls, --limit-streams, --limit-bytes, --limit-prompts and --limit-queued-runs must be at least 1, or -1 for no limit, and --limit-burst at least 1")
 	case c.LimitBytes > 0 && c.LimitBytes < wire.DefaultMaxBodyBytes:
 		return console.Usage("--limit-bytes must be at least %d, the longest body", wire.DefaultMaxBodyBytes)

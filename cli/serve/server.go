@@ -84,7 +84,7 @@ func (s *service) assemble() (*assembly.Service, error) {
 		Pages: shown, Mounts: s.mounts(s.signatures), LogRequests: s.LogRequests, Observer: s.admin.observer(), Tracer: s.traces.calls(), Delivered: s.admin.delivered(),
 		OIDC: s.issuer, ClientCertificates: s.ClientCA != "", Hosts: s.AllowedHost, Origins: s.AllowedOrigin, ExternalURL: s.ExternalURL,
 		Quota: wire.Quota{
-			Rate: s.LimitRate, Burst: s.LimitBurst, Calls: s.LimitCalls, Streams: s.LimitStreams,
+			Rate: s.LimitRate, Burst: s.LimitBurst, Calls: s.LimitCalls, Held: s.LimitHeld, Streams: s.LimitStreams,
 			Bytes: s.LimitBytes, Prompts: s.LimitPrompts, Queued: s.LimitQueuedRuns,
 		},
 		SecretKeys: s.secretKeys, WebhookGuard: s.guard, CallbackGuard: s.callbacks, CallbackRoles: s.callbackRoles(), Review: s.review,

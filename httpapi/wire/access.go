@@ -59,12 +59,12 @@ func (a *Access) Guard(method, path string, next HandlerFunc) HandlerFunc {
 			return err
 		}
 		if open {
-			done, err := a.take(w, r, use{open: true, principal: auth.LocalPrincipal, stream: stream})
+			call, err := a.take(w, r, use{open: true, principal: auth.LocalPrincipal, stream: stream})
 			if err != nil {
 				return err
 			}
-			defer done()
-			return next(w, r.WithContext(auth.With(r.Context(), local)))
+			defer call.done()
+			return next(w, r.WithContext(auth.With(call.within(r.Context()), local)))
 		}
 		identity, during, leave, err := enter(w, r)
 		if err != nil {
@@ -72,18 +72,18 @@ func (a *Access) Guard(method, path string, next HandlerFunc) HandlerFunc {
 		}
 		defer leave()
 		notePrincipal(w, identity.Principal)
-		done, err := a.take(w, r, use{principal: identity.Principal, stream: stream})
+		call, err := a.take(w, r, use{principal: identity.Principal, stream: stream})
 		if err != nil {
 			return err
 		}
-		defer done()
+		defer call.done()
 		if err := identity.Check(action); err != nil {
 			return err
 		}
 		if !identity.MayActFor && len(r.Header[ActorHeader]) > 0 {
 			w.Header()["Warning"] = actorIgnored
 		}
-		err = next(w, r.WithContext(auth.With(during, identity)))
+		err = next(w, r.WithContext(auth.With(call.within(during), identity)))
 		if err != nil && r.Context().Err() == nil && errors.Is(context.Cause(during), auth.ErrRevoked) && refusal.CodeOf(err) == "" {
 			return invalid(w, auth.Invalid())
 		}
@@ -168,19 +168,19 @@ func (a *Access) SignIn(w http.ResponseWriter, r *http.Request) (cookie string, 
 	if err != nil {
 		return "", nil, invalid(w, err)
 	}
-	done, err := a.take(w, r, use{principal: identity.Principal})
+	call, err := a.take(w, r, use{principal: identity.Principal})
 	if err != nil {
 		return "", nil, err
 	}
-	defer done()
+	defer call.done()
 	cookie, identity, err = a.Keyring.SignIn(r.Context(), secret)
 	return cookie, identity, invalid(w, err)
 }
 
 // take counts a call that is no part of another one of the same caller.
-func (a *Access) take(w http.ResponseWriter, r *http.Request, u use) (done func(), err error) {
+func (a *Access) take(w http.ResponseWriter, r *http.Request, u use) (*taken, error) {
 	if a == nil || auth.From(r.Context()) != nil {
-		return func() {}, nil
+		return nil, nil
 	}
 	return a.Quotas.take(w, r, u)
 }

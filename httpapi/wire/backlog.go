@@ -93,7 +93,7 @@ func (w *waits) idle() bool {
 // NewBacklog returns a backlog with the limits of a quota. The clock is that of the process.
 func NewBacklog(quota Quota, reader BacklogReader, now func() time.Time) *Backlog {
 	return &Backlog{
-		known: quota.orDefault(), open: quota.orNone(), reader: reader, now: now,
+		known: quota.orDefault(), open: quota.ofAll(), reader: reader, now: now,
 		patience: defaultPatience, callers: map[string]*waits{},
 	}
 }

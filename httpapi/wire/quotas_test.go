@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/internal/heavy"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -23,7 +24,7 @@ func (nobody) TokenByHash(context.Context, string) (*auth.Token, error) { return
 func TestMadeUpTokensAreNotRemembered(t *testing.T) {
 	t.Parallel()
 	keyring := auth.NewKeyring(auth.Options{Tokens: nobody{}, Mode: auth.Required, NowMs: func() int64 { return 1 }})
-	access := &Access{Keyring: keyring, Quotas: NewQuotas(Quota{}, 1<<20, time.Now)}
+	access := &Access{Keyring: keyring, Quotas: NewQuotas(Quota{}, 1<<20, 0, time.Now)}
 	handler := access.Guard(http.MethodGet, "/v1/me", func(http.ResponseWriter, *http.Request) error { return nil })
 	call := func() {
 		r := httptest.NewRequest(http.MethodGet, "/v1/me", nil)
@@ -43,13 +44,11 @@ func TestMadeUpTokensAreNotRemembered(t *testing.T) {
 func TestTheRateOfAPrincipal(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_750_000_000, 0)
-	quotas := NewQuotas(Quota{Rate: 10, Burst: 20}, 1<<20, func() time.Time { return now })
+	quotas := NewQuotas(Quota{Rate: 10, Burst: 20}, 1<<20, 0, func() time.Time { return now })
 	call := func(principal string) (header http.Header, err error) {
 		answer := httptest.NewRecorder()
-		done, err := quotas.take(answer, httptest.NewRequest(http.MethodGet, "/", nil), use{principal: principal})
-		if err == nil {
-			done()
-		}
+		call, err := quotas.take(answer, httptest.NewRequest(http.MethodGet, "/", nil), use{principal: principal})
+		call.done()
 		return answer.Header(), err
 	}
 	for i := range 20 {
@@ -77,29 +76,86 @@ func TestTheRateOfAPrincipal(t *testing.T) {
 func TestIdlePrincipalsAreForgotten(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_750_000_000, 0)
-	quotas := NewQuotas(Quota{Rate: 1, Burst: 1, Calls: 1}, 1<<20, func() time.Time { return now })
-	take := func(principal string) (func(), error) {
+	quotas := NewQuotas(Quota{Rate: 1, Burst: 1, Calls: 1}, 1<<20, 0, func() time.Time { return now })
+	take := func(principal string) (*taken, error) {
 		return quotas.take(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil), use{principal: principal})
 	}
 	_, err := take("holds a call")
 	require.NoError(t, err)
 	for i := range 10_000 {
 		now = now.Add(time.Second)
-		done, err := take(fmt.Sprint("idle ", i))
+		call, err := take(fmt.Sprint("idle ", i))
 		require.NoError(t, err)
-		done()
+		call.done()
 	}
 	require.LessOrEqual(t, quotas.Use().Callers, minSweep)
 	now = now.Add(time.Hour)
 	_, err = take("holds a call")
 	require.Equal(t, CodeTooManyCalls, refusal.CodeOf(err))
-	done, err := take("busy")
+	call, err := take("busy")
 	require.NoError(t, err)
-	done()
+	call.done()
 	quotas.mu.Lock()
 	quotas.forgetIdle()
 	quotas.mu.Unlock()
 	require.Equal(t, 2, quotas.Use().Callers)
 	_, err = take("busy")
 	require.Equal(t, CodeRateLimited, refusal.CodeOf(err), "it does not begin anew")
+}
+
+// Work that costs more than a call is charged, so that its caller makes fewer calls; a call beyond the rate
+// waits for its turn, and a refusal takes as long.
+func TestTheRateIsChargedByCost(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_750_000_000, 0)
+	quotas := NewQuotas(Quota{Rate: 10, Burst: 20}, 1<<20, DefaultPatience, func() time.Time { return now })
+	var waited []time.Duration
+	quotas.pause = func(_ context.Context, pause time.Duration) { waited = append(waited, pause) }
+	call := func() (*taken, error) {
+		return quotas.take(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil), use{principal: "user:a"})
+	}
+	first, err := call()
+	require.NoError(t, err)
+	for range 3 {
+		heavy.Charge(first.within(t.Context()), 7*CallCost/2)
+	}
+	for range 9 {
+		_, err = call()
+		require.NoError(t, err)
+	}
+	require.Empty(t, waited, "of 20, one call, 10 for its work and 9 calls are used")
+	_, err = call()
+	require.NoError(t, err)
+	require.Equal(t, []time.Duration{100 * time.Millisecond}, waited)
+	heavy.Charge(first.within(t.Context()), time.Hour)
+	_, err = call()
+	require.Equal(t, CodeRateLimited, refusal.CodeOf(err))
+	require.Equal(t, DefaultPatience, waited[1])
+	require.Equal(t, int64(11), quotas.Use().Calls)
+	now = now.Add(time.Minute)
+	_, err = call()
+	require.NoError(t, err, "what one piece of work is charged has a bound")
+}
+
+// Held calls have a limit of their own and leave room for others.
+func TestHeldCallsAreCountedByThemselves(t *testing.T) {
+	t.Parallel()
+	quotas := NewQuotas(Quota{Calls: 1, Held: 2}, 1<<20, 0, time.Now)
+	var calls []*taken
+	for range 2 {
+		call, err := quotas.take(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil), use{principal: "agent:a"})
+		require.NoError(t, err)
+		require.NoError(t, Hold(call.within(t.Context())))
+		require.NoError(t, Hold(call.within(t.Context())), "it is held already")
+		calls = append(calls, call)
+	}
+	third, err := quotas.take(httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil), use{principal: "agent:a"})
+	require.NoError(t, err)
+	require.Equal(t, CodeTooManyCalls, refusal.CodeOf(Hold(third.within(t.Context()))))
+	calls[0].done()
+	require.NoError(t, Hold(third.within(t.Context())))
+	third.done()
+	calls[1].done()
+	require.Zero(t, quotas.Use().Held)
+	require.Zero(t, quotas.Use().Calls)
 }

@@ -4,22 +4,31 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"time"
 )
 
-// turns are had by so many at once. Whoever waits is served by caller: each caller who has somebody
-// waiting gets one turn, and then the next caller; of one caller's, the first who came.
-type turns struct {
+// Turns is a semaphore that is fair between callers. The next turn goes to the waiting caller whose turns
+// have taken least, and within a caller to the first that came. A caller that was idle starts level with
+// the others: time that it did not use is not saved up.
+type Turns struct {
+	total int
+
 	mu   sync.Mutex
 	free int
-	// queues has those who wait, by caller, in the order in which callers get their next turn. None
-	// is empty.
-	queues []*queue
+	// callers has every caller that waits, has a turn, or has used more than level.
+	callers map[string]*caller
+	// waiting are the callers that wait, in the order in which they came. Each has waiters.
+	waiting []*caller
+	// level is what the caller had used that got the last turn.
+	level time.Duration
 }
 
-// queue has those of one caller who wait, in the order in which they came.
-type queue struct {
-	caller  string
-	waiting []*waiter
+// caller is one that shares turns with others.
+type caller struct {
+	name    string
+	used    time.Duration
+	turns   int
+	waiters []*waiter
 }
 
 // waiter waits for a turn. The lock of the turns guards had.
@@ -28,74 +37,142 @@ type waiter struct {
 	had  bool
 }
 
-// acquire waits for a turn of a caller. When the context ends before that, it returns the context's
-// error and has no turn.
-func (t *turns) acquire(ctx context.Context, caller string) error {
-	if err := ctx.Err(); err != nil {
-		return err
+const (
+	// leastCost is what a turn costs at least. It is charged when the turn begins, so that several
+	// turns at once are counted, too.
+	leastCost = 100 * time.Microsecond
+	// manyCallers is how many are remembered before the idle ones are forgotten.
+	manyCallers = 1024
+)
+
+// NewTurns returns turns of which so many may be had at once.
+func NewTurns(total int) *Turns {
+	return &Turns{total: max(total, 1), free: max(total, 1), callers: map[string]*caller{}}
+}
+
+// Begin waits for a turn for the account of a context, and returns what ends it. The account is charged
+// with the time that the turn took. If the context ends first, the cause of its end is returned.
+func (t *Turns) Begin(ctx context.Context) (end func(), err error) {
+	account := accountOf(ctx)
+	c, err := t.acquire(ctx, account.name)
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now() //nolint:forbidigo // a span of this process
+	return func() {
+		took := time.Since(began) //nolint:forbidigo // as above
+		t.release(c, took)
+		account.charge(took)
+	}, nil
+}
+
+func (t *Turns) acquire(ctx context.Context, name string) (*caller, error) {
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
 	}
 	t.mu.Lock()
+	c := t.callerOf(name)
 	if t.free > 0 {
 		t.free--
+		t.grant(c)
 		t.mu.Unlock()
-		return nil
+		return c, nil
 	}
 	w := &waiter{turn: make(chan struct{})}
-	q := t.queueOf(caller)
-	q.waiting = append(q.waiting, w)
+	if len(c.waiters) == 0 {
+		t.waiting = append(t.waiting, c)
+	}
+	c.waiters = append(c.waiters, w)
 	t.mu.Unlock()
 	select {
 	case <-w.turn:
 		if ctx.Err() == nil {
-			return nil
+			return c, nil
 		}
 	case <-ctx.Done():
 	}
-	t.leave(caller, w)
-	return ctx.Err()
+	t.leave(c, w)
+	return nil, context.Cause(ctx)
 }
 
-// release gives a turn back, or to whoever is next.
-func (t *turns) release() {
+// callerOf returns a caller, which is level with the others if it was idle. The lock is held.
+func (t *Turns) callerOf(name string) *caller {
+	c := t.callers[name]
+	if c == nil {
+		if len(t.callers) >= manyCallers {
+			t.forgetIdle()
+		}
+		c = &caller{name: name}
+		t.callers[name] = c
+	}
+	if c.turns == 0 && len(c.waiters) == 0 {
+		c.used = max(c.used, t.level)
+	}
+	return c
+}
+
+// grant gives a caller a turn. The lock is held.
+func (t *Turns) grant(c *caller) {
+	t.level = max(t.level, c.used)
+	c.used += leastCost
+	c.turns++
+}
+
+// release ends a turn that took so long, and gives it to the next caller.
+func (t *Turns) release(c *caller, took time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.queues) == 0 {
-		t.free++
-		return
+	c.used += max(took-leastCost, 0)
+	c.turns--
+	t.free++
+	if len(t.waiting) > 0 {
+		t.free--
+		t.next()
+	} else if t.free == t.total {
+		clear(t.callers)
+		t.level = 0
 	}
-	q := t.queues[0]
-	next := q.waiting[0]
-	t.queues, q.waiting = t.queues[1:], q.waiting[1:]
-	if len(q.waiting) > 0 {
-		t.queues = append(t.queues, q)
-	}
-	next.had = true
-	close(next.turn)
 }
 
-// leave ends the wait of one whose context has ended. A turn that it has meanwhile goes on.
-func (t *turns) leave(caller string, w *waiter) {
+// next gives a turn to the waiting caller that has used least. The lock is held.
+func (t *Turns) next() {
+	at := 0
+	for i, c := range t.waiting {
+		if c.used < t.waiting[at].used {
+			at = i
+		}
+	}
+	c := t.waiting[at]
+	w := c.waiters[0]
+	if c.waiters = c.waiters[1:]; len(c.waiters) == 0 {
+		t.waiting = slices.Delete(t.waiting, at, at+1)
+	}
+	t.grant(c)
+	w.had = true
+	close(w.turn)
+}
+
+// leave ends the wait of one whose context has ended. A turn that it was given meanwhile goes on.
+func (t *Turns) leave(c *caller, w *waiter) {
 	t.mu.Lock()
 	had := w.had
 	if !had {
-		q := t.queueOf(caller)
-		q.waiting = slices.DeleteFunc(q.waiting, func(other *waiter) bool { return other == w })
-		t.queues = slices.DeleteFunc(t.queues, func(q *queue) bool { return len(q.waiting) == 0 })
+		c.waiters = slices.DeleteFunc(c.waiters, func(other *waiter) bool { return other == w })
+		if len(c.waiters) == 0 {
+			t.waiting = slices.DeleteFunc(t.waiting, func(other *caller) bool { return other == c })
+		}
 	}
 	t.mu.Unlock()
 	if had {
-		t.release()
+		t.release(c, 0)
 	}
 }
 
-// queueOf returns the queue of a caller, which it makes if there is none. The lock is held.
-func (t *turns) queueOf(caller string) *queue {
-	for _, q := range t.queues {
-		if q.caller == caller {
-			return q
+// forgetIdle forgets callers that have no turn and wait for none. The lock is held.
+func (t *Turns) forgetIdle() {
+	for name, c := range t.callers {
+		if c.turns == 0 && len(c.waiters) == 0 {
+			delete(t.callers, name)
 		}
 	}
-	q := &queue{caller: caller}
-	t.queues = append(t.queues, q)
-	return q
 }

@@ -14,18 +14,18 @@ import (
 
 // asker asks for turns: ask notes the name in had when it has one, and gives it back when end says so.
 type asker struct {
-	turns *turns
+	turns *Turns
 	had   chan string
-	end   chan struct{}
+	end   chan time.Duration
 }
 
 func (a asker) ask(ctx context.Context, t *testing.T, name string) {
 	t.Helper()
 	go func() {
-		if a.turns.acquire(ctx, name[:1]) == nil {
+		if c, err := a.turns.acquire(ctx, name[:1]); err == nil {
 			a.had <- name
-			<-a.end
-			a.turns.release()
+			took := <-a.end
+			a.turns.release(c, took)
 		}
 	}()
 	synctest.Wait() // it has its turn, or waits for it
@@ -34,7 +34,7 @@ func (a asker) ask(ctx context.Context, t *testing.T, name string) {
 func TestNobodyWaitsForAllThatAnotherOneSends(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a := asker{&turns{free: 1}, make(chan string, 1), make(chan struct{})}
+		a := asker{NewTurns(1), make(chan string, 1), make(chan time.Duration)}
 		for _, name := range []string{"a1", "a2", "a3", "a4", "b1", "c1", "b2", "d1"} {
 			if name == "d1" {
 				ctx, cancel := context.WithCancel(t.Context())
@@ -48,12 +48,41 @@ func TestNobodyWaitsForAllThatAnotherOneSends(t *testing.T) {
 		var order []string
 		for range 7 {
 			order = append(order, <-a.had)
-			a.end <- struct{}{}
+			a.end <- 0
 		}
-		require.Equal(t, []string{"a1", "a2", "b1", "c1", "a3", "b2", "a4"}, order)
+		require.Equal(t, []string{"a1", "b1", "c1", "a2", "b2", "a3", "a4"}, order)
 		synctest.Wait()
 		require.Equal(t, 1, a.turns.free)
-		require.Empty(t, a.turns.queues)
+		require.Empty(t, a.turns.callers)
+		require.Empty(t, a.turns.waiting)
+	})
+}
+
+// Who takes long turns has fewer of them, and who comes late has no more than its share.
+func TestTurnsAreWeighedByWhatTheyTake(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		a := asker{NewTurns(1), make(chan string, 1), make(chan time.Duration)}
+		for _, name := range []string{"a1", "a2", "a3", "b1", "b2", "b3", "b4", "b5"} {
+			a.ask(t.Context(), t, name)
+		}
+		var order []string
+		for range 8 {
+			name := <-a.had
+			order = append(order, name)
+			took := time.Millisecond
+			if name[0] == 'a' {
+				took = 3 * time.Millisecond
+			}
+			if name == "a2" {
+				a.ask(t.Context(), t, "c1")
+			}
+			a.end <- took
+			synctest.Wait()
+		}
+		require.Equal(t, []string{"a1", "b1", "b2", "b3", "a2", "b4", "c1", "b5"}, order)
+		a.end <- func() time.Duration { <-a.had; return 0 }()
+		synctest.Wait()
 	})
 }
 
@@ -61,15 +90,15 @@ func TestNobodyWaitsForAllThatAnotherOneSends(t *testing.T) {
 // is nobody left.
 func TestEveryTurnComesBack(t *testing.T) {
 	t.Parallel()
-	all := &turns{free: 3}
+	all := NewTurns(3)
 	var group sync.WaitGroup
 	for n := range 8 {
 		group.Go(func() {
 			random := rand.New(rand.NewPCG(1, uint64(n)))
 			for range 2000 {
 				ctx, cancel := context.WithTimeout(context.Background(), time.Duration(random.IntN(50))*time.Microsecond)
-				if all.acquire(ctx, fmt.Sprint(random.IntN(3))) == nil {
-					all.release()
+				if c, err := all.acquire(ctx, fmt.Sprint(random.IntN(3))); err == nil {
+					all.release(c, time.Duration(random.IntN(50))*time.Microsecond)
 				}
 				cancel()
 			}
@@ -77,5 +106,6 @@ func TestEveryTurnComesBack(t *testing.T) {
 	}
 	group.Wait()
 	require.Equal(t, 3, all.free)
-	require.Empty(t, all.queues)
+	require.Empty(t, all.callers)
+	require.Empty(t, all.waiting)
 }

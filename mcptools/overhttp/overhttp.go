@@ -76,6 +76,9 @@ func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer e.slots.giveBack(caller)
+	if err := wire.Hold(r.Context()); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(e.services.Draining, cancel)()

@@ -13,7 +13,9 @@ type call struct {
 	needs     runs.Needs
 	sessionID string
 	size      size
-	state     atomic.Int32
+	// caller is who shares the lane with others.
+	caller string
+	state  atomic.Int32
 	// enqueued is when the call came.
 	enqueued time.Time
 	span     CommandSpan // nil for a call that is not traced

@@ -29,10 +29,12 @@ const (
 type lane struct {
 	number int
 	calls  chan *call
-	// deferred did not fit into the batch before. It is the first of the next one.
-	deferred *call
-	locked   map[string]*lockedSession
-	memory   *memory
+	// intake has the calls that were taken from the channel and did not fit into a batch yet, waiting
+	// how many they are.
+	intake  intake
+	waiting atomic.Int64
+	locked  map[string]*lockedSession
+	memory  *memory
 	// generation is that of the spread from which the memory is.
 	generation int64
 	// attempting says that a call is carried out beside the lane. Its outcome comes to attempted.
@@ -67,12 +69,11 @@ type lockedSession struct {
 // gathers in the channel; at rest a batch is one call.
 func (c *Committer) runLane(l *lane) {
 	for {
-		first, open := c.await(l)
-		if !open {
+		if !c.await(l) {
 			break
 		}
 		l.yield()
-		c.process(l, c.gather(l, first))
+		c.process(l, c.gather(l))
 		c.rescheduleLocked(l)
 		c.attemptAside(l)
 		l.noteOldest(nil)
@@ -101,16 +102,18 @@ func (c *Committer) runLane(l *lane) {
 // and Go lets the rest of them wait for as long as a time slice, which is 10 ms.
 func (l *lane) yield() { runtime.Gosched() }
 
-// await returns the first call of the next batch, or nil when it is time to try a locked
-// session again, or when it was tried beside the lane. It returns false when the lane is closed and empty.
-func (c *Committer) await(l *lane) (first *call, open bool) {
-	if l.deferred != nil {
-		first, l.deferred = l.deferred, nil
-		return first, true
+// await waits until there is a call for the next batch, or it is time to try a locked session again, or
+// one was tried beside the lane. It returns false when the lane is closed and empty.
+func (c *Committer) await(l *lane) (open bool) {
+	if l.intake.calls > 0 {
+		return true
 	}
 	if len(l.locked) == 0 {
-		first, open = <-l.calls
-		return first, open
+		first, open := <-l.calls
+		if open {
+			l.intake.push(first)
+		}
+		return open
 	}
 	var next time.Time
 	for _, session := range l.locked {
@@ -128,19 +131,37 @@ func (c *Committer) await(l *lane) (first *call, open bool) {
 		due = timer.C
 	}
 	select {
-	case first, open = <-l.calls:
-		return first, open
+	case first, open := <-l.calls:
+		if open {
+			l.intake.push(first)
+		}
+		return open
 	case made := <-l.attempted:
 		c.attemptEnded(l, made)
-		return nil, true
 	case <-due:
-		return nil, true
+	}
+	return true
+}
+
+// takeIn takes all calls from the channel, so that those of every caller are seen.
+func (l *lane) takeIn() {
+	defer func() { l.waiting.Store(int64(l.intake.calls)) }()
+	for {
+		select {
+		case arriving, open := <-l.calls:
+			if !open {
+				return
+			}
+			l.intake.push(arriving)
+		default:
+			return
+		}
 	}
 }
 
 // gather returns the calls of the next batch: of locked sessions whose time has come, and
 // of what is in the lane, as many as fit.
-func (c *Committer) gather(l *lane, first *call) []*call {
+func (c *Committer) gather(l *lane) []*call {
 	batch := gathering{options: &c.options, owed: c.webhooks.set().Len()}
 	now, probes := time.Now(), 0
 	for sessionID, session := range l.locked {
@@ -166,24 +187,21 @@ func (c *Committer) gather(l *lane, first *call) []*call {
 			}
 		}
 	}
-	if first != nil && !c.place(l, &batch, first) {
-		return batch.calls
-	}
+	l.takeIn()
+	defer func() { l.waiting.Store(int64(l.intake.calls)) }()
+	l.intake.begin()
 	for len(batch.calls) < c.options.MaxBatch {
-		select {
-		case next, open := <-l.calls:
-			if !open || !c.place(l, &batch, next) {
-				return batch.calls
-			}
-		default:
-			return batch.calls
+		next := l.intake.next()
+		if next == nil || !c.place(l, &batch, next.calls[0]) {
+			break
 		}
+		l.intake.pop(next)
 	}
 	return batch.calls
 }
 
 // place puts an arriving call behind those of its session when that is locked or aside, sets
-// a large one aside, and puts any other into the batch. It returns false when the batch is full; then the call is deferred.
+// a large one aside, and puts any other into the batch. It returns false when the batch is full.
 func (c *Committer) place(l *lane, batch *gathering, arriving *call) bool {
 	if l.locked[arriving.sessionID] != nil {
 		c.waitForSession(l, arriving)
@@ -193,11 +211,7 @@ func (c *Committer) place(l *lane, batch *gathering, arriving *call) bool {
 		c.setAside(l, arriving, nil)
 		return true
 	}
-	if batch.add(arriving) {
-		return true
-	}
-	l.deferred = arriving
-	return false
+	return batch.add(arriving)
 }
 
 // gathering is a batch that is not yet full.

@@ -1,6 +1,8 @@
 package committer
 
 import (
+	"time"
+
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 )
@@ -11,6 +13,9 @@ type size struct {
 	// schemas are the bytes of JSON Schemas among bytes.
 	schemas int
 }
+
+// costOfRow is about how long a row takes to decide and to write, with its share of the commit.
+const costOfRow = 100 * time.Microsecond
 
 // prepared returns how many bytes of text take about as long to prepare as the command. Compiling a
 // schema takes far longer than reading it.
@@ -40,6 +45,8 @@ func sizeOf(command runs.Command) size {
 		s.rows = runs.DrainChunk
 	case *runs.Complete:
 		s.bytes = len(c.Output)
+	case *runs.Heartbeat:
+		s.bytes = len(c.Checkpoint)
 	case *runs.Release:
 		s.bytes = len(c.Checkpoint)
 	case *runs.ResolveApprovals:

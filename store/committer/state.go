@@ -24,7 +24,7 @@ func (c *Committer) Lanes() []LaneState {
 	}
 	states := make([]LaneState, len(c.lanes))
 	for i, l := range c.lanes {
-		states[i] = LaneState{Lane: l.number, Waiting: len(l.calls), Busy: c.busy(l), Oldest: since(l.oldest.Load())}
+		states[i] = LaneState{Lane: l.number, Waiting: len(l.calls) + int(l.waiting.Load()), Busy: c.busy(l), Oldest: since(l.oldest.Load())}
 	}
 	return states
 }

@@ -172,7 +172,7 @@ func (s *Store) connect(ctx context.Context, url string, options Options) error 
 	if err := proveLocks(ctx, s.lanes, !options.Pooler); err != nil {
 		return err
 	}
-	s.Reader = read.New(database{s.reads}, &readStatements, int(reads.MaxConns)/2)
+	s.Reader = read.New(database{s.reads}, &readStatements, int(reads.MaxConns))
 	s.Keeper = tokens.New(database{s.reads}, s, &tokenStatements)
 	s.Endpoints = hooks.New(database{s.reads}, s, &hookStatements)
 	s.readsSQL = stdlib.OpenDBFromPool(s.reads)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/holdpoint/holdpoint/internal/heavy"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
@@ -45,33 +46,37 @@ func (b bounded) within(ctx context.Context, read func(context.Context) error) e
 	return err
 }
 
-// few is a database that answers few questions at a time; the others wait for their turn.
+// few is a database that answers few questions at a time; the others wait for their turn, which is fair
+// between callers.
 type few struct {
 	Database
-	turns chan struct{}
+	turns *heavy.Turns
 }
 
 // Ask implements Database.
 func (f few) Ask(ctx context.Context, queries ...Query) error {
-	return f.inTurn(ctx, func() error { return f.Database.Ask(ctx, queries...) })
+	return f.inTurn(ctx, func(ctx context.Context) error { return f.Database.Ask(ctx, queries...) })
 }
 
 // AskAtOneMoment implements Database.
 func (f few) AskAtOneMoment(ctx context.Context, queries ...Query) error {
-	return f.inTurn(ctx, func() error { return f.Database.AskAtOneMoment(ctx, queries...) })
+	return f.inTurn(ctx, func(ctx context.Context) error { return f.Database.AskAtOneMoment(ctx, queries...) })
 }
 
 // Snapshot implements Database.
 func (f few) Snapshot(ctx context.Context, do func(ask func(...Query) error) error) error {
-	return f.inTurn(ctx, func() error { return f.Database.Snapshot(ctx, do) })
+	return f.inTurn(ctx, func(ctx context.Context) error { return f.Database.Snapshot(ctx, do) })
 }
 
-func (f few) inTurn(ctx context.Context, do func() error) error {
-	select {
-	case f.turns <- struct{}{}:
-	case <-ctx.Done():
-		return context.Cause(ctx)
+// inTurn charges what is done in it once, however many turns it takes.
+func (f few) inTurn(ctx context.Context, do func(context.Context) error) error {
+	end, err := f.turns.Begin(ctx)
+	if err != nil {
+		return err
 	}
-	defer func() { <-f.turns }()
-	return do()
+	defer end()
+	if _, further := f.Database.(few); further {
+		ctx = heavy.With(ctx, heavy.Caller(ctx), heavy.Free)
+	}
+	return do(ctx)
 }

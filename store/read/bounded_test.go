@@ -81,7 +81,7 @@ func (s slowLists) Ask(ctx context.Context, queries ...Query) error {
 func TestSlowListsLeaveConnectionsToOtherReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := slowLists{asked: &atomic.Int64{}}
-		r := New(db, &Statements{}, 2)
+		r := New(db, &Statements{}, 4)
 		var group sync.WaitGroup
 		for range 10 {
 			group.Go(func() {

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/internal/heavy"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -135,11 +136,13 @@ type Reader struct {
 	sql   *Statements
 }
 
-// New returns a reader. Each read ends after [Timeout] with an error that wraps
-// runs.ErrUnavailable. At most so many lists are read at once; with fewer than there are
-// connections, slow ones leave some to the reads that the door and the views wait for.
-func New(db Database, statements *Statements, lists int) *Reader {
-	return &Reader{bounded{db, Timeout}, bounded{few{db, make(chan struct{}, max(lists, 1))}, Timeout}, statements}
+// New returns a reader on so many connections. Each read ends after [Timeout] with an error that wraps
+// runs.ErrUnavailable. Half of the connections read lists, so slow ones leave the others to the reads that
+// the door and the views wait for. A caller that reads much waits for the others.
+func New(db Database, statements *Statements, connections int) *Reader {
+	all := few{db, heavy.NewTurns(connections)}
+	lists := few{all, heavy.NewTurns(connections / 2)}
+	return &Reader{bounded{all, Timeout}, bounded{lists, Timeout}, statements}
 }
 
 // storable reports whether a text can be compared with a column at all: Postgres refuses

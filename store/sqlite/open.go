@@ -127,7 +127,7 @@ func open(ctx context.Context, owned *file, options Options) (*Store, error) {
 		go store.checkpoints.run()
 	}
 	store.reads = &database{store.readers, store.nowMs}
-	store.Reader = read.New(store.reads, &readStatements, readers/2)
+	store.Reader = read.New(store.reads, &readStatements, readers)
 	store.Keeper = tokens.New(store.reads, store, &tokenStatements)
 	store.Endpoints = hooks.New(store.reads, store, &hookStatements)
 	options.Committer.Lanes, options.Committer.Announce = 1, store.Publish

@@ -109,6 +109,7 @@ func Start(tb testing.TB, database string, options Options) *Service {
 	})
 	api := httpapi.New(httpapi.Options{
 		OpenAPIYAML: holdpoint.OpenAPIYAML(), OpenAPIJSON: holdpoint.OpenAPIJSON(),
+		Limits: httpapi.Limits{Quota: wire.Quota{Rate: -1, Calls: -1, Held: -1}},
 		Webhooks: &httpapi.Webhooks{
 			Manager: manager,
 			Changed: func(ctx context.Context) error {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
 	"github.com/holdpoint/holdpoint/runs/loop"
@@ -39,6 +40,7 @@ func Serve(tb testing.TB, store runs.Store, mount kit.Mount, change ...func(*htt
 	go func() { done <- dispatcher.Run(ctx) }()
 	unsubscribe := store.Subscribe(hub.Publish)
 	options := httpapi.Options{Store: store, Hub: hub, Claims: dispatcher, Version: "v0-test", Dialects: []kit.Mount{mount}}
+	options.Limits.Quota = wire.Quota{Rate: -1, Calls: -1, Held: -1}
 	for _, apply := range change {
 		apply(&options)
 	}

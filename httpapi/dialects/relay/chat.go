@@ -8,6 +8,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/stream"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/document"
 )
@@ -39,6 +40,9 @@ func (f *face) startChat(w http.ResponseWriter, r *http.Request) error {
 	}
 	chat, err := f.readChat(r, body)
 	if err != nil {
+		return err
+	}
+	if err := wire.Hold(r.Context()); err != nil {
 		return err
 	}
 	// Joining comes first, so that no run is created where its stream would be refused.

@@ -41,6 +41,9 @@ func (f *face) run(w http.ResponseWriter, r *http.Request) error {
 func (f *face) serveSegment(w http.ResponseWriter, r *http.Request, join func(string) (*stream.Subscription, error),
 	show func(*segment, *stream.Subscription) error,
 ) error {
+	if err := wire.Hold(r.Context()); err != nil {
+		return err
+	}
 	given, err := f.readCall(w, r)
 	if err != nil {
 		return err

@@ -1,0 +1,103 @@
+package committer
+
+import "slices"
+
+const (
+	// While several callers wait, each adds at most shareRows and shareBytes to a batch, one call at least:
+	// a batch of one caller's large calls would hold up the small ones of the others.
+	shareRows, shareBytes = 64, 128 << 10
+	// rowBytes is how many bytes take about as long to write as a row.
+	rowBytes = 2 << 10
+)
+
+// intake has the calls that a lane has taken from its channel and not begun. The next one is of the caller
+// whose calls have cost least since the intake was empty; within a caller, the first that came.
+type intake struct {
+	callers map[string]*queue
+	// waiting are the callers with calls, in the order in which they came.
+	waiting []*queue
+	// level is what the caller had used whose call was next last. A caller that was idle starts there.
+	level, calls int
+}
+
+// queue has the calls of one caller.
+type queue struct {
+	calls []*call
+	used  int
+	// size and taken are what the batch that is gathered has of it.
+	size  size
+	taken int
+}
+
+func (s size) cost() int { return s.rows + s.bytes/rowBytes }
+
+// push adds a call.
+func (i *intake) push(arriving *call) {
+	if i.callers == nil {
+		i.callers = map[string]*queue{}
+	}
+	q := i.callers[arriving.caller]
+	if q == nil {
+		q = &queue{}
+		i.callers[arriving.caller] = q
+	}
+	if len(q.calls) == 0 {
+		q.used = max(q.used, i.level)
+		i.waiting = append(i.waiting, q)
+	}
+	q.calls = append(q.calls, arriving)
+	i.calls++
+}
+
+// begin begins a batch.
+func (i *intake) begin() {
+	for _, q := range i.waiting {
+		q.size, q.taken = size{}, 0
+	}
+}
+
+// next returns the queue whose first call is next, or nil when there is none that may be in the batch.
+func (i *intake) next() *queue {
+	var next *queue
+	for _, q := range i.waiting {
+		if (next == nil || q.used < next.used) && (len(i.waiting) == 1 || q.hasShare()) {
+			next = q
+		}
+	}
+	return next
+}
+
+// hasShare reports whether the first call is within the share of its caller.
+func (q *queue) hasShare() bool {
+	first := q.calls[0].size
+	return q.taken == 0 || q.size.rows+first.rows <= shareRows && q.size.bytes+first.bytes <= shareBytes
+}
+
+// pop takes the first call out of a queue.
+func (i *intake) pop(q *queue) {
+	first := q.calls[0]
+	i.level = max(i.level, q.used)
+	q.used += first.size.cost()
+	q.size.rows, q.size.bytes, q.taken = q.size.rows+first.size.rows, q.size.bytes+first.size.bytes, q.taken+1
+	q.calls[0] = nil
+	q.calls = q.calls[1:]
+	i.calls--
+	switch {
+	case i.calls == 0:
+		clear(i.callers)
+		i.waiting, i.level = i.waiting[:0], 0
+	case len(q.calls) == 0:
+		i.waiting = slices.DeleteFunc(i.waiting, func(other *queue) bool { return other == q })
+		if len(i.callers) > maxLockedCalls {
+			i.forgetIdle()
+		}
+	}
+}
+
+func (i *intake) forgetIdle() {
+	for name, q := range i.callers {
+		if len(q.calls) == 0 {
+			delete(i.callers, name)
+		}
+	}
+}
