@@ -26,6 +26,9 @@ type heldStore struct {
 	callbackRoles []api.Role // that may name callbacks; nil for all
 	// backlog is nil where nothing bounds what waits.
 	backlog *wire.Backlog
+	stored  *wire.Stored
+	// hasRoom is nil where it is not known how much of the disk is free.
+	hasRoom func() bool
 }
 
 var _ runs.Store = heldStore{}
@@ -88,10 +91,28 @@ func ownerOf(caller *auth.Identity) string {
 	return caller.Principal
 }
 
-// add carries out a command, which is given with what is known of its caller, unless it would add
-// more to what waits than the caller may have waiting. Errors: too_many_prompts,
-// too_many_queued_runs.
+// add carries out a command, which is given with what is known of its caller, unless it would store or add
+// more than the caller may. The last of the disk is for what stores nothing more: decisions, cancellations
+// and ends. Errors: storage_reserved, too_many_stored_bytes, too_many_prompts, too_many_queued_runs.
 func (s heldStore) add(ctx context.Context, principal string, open bool, command, known runs.Command) (runs.Reply, error) {
+	bytes := runs.Stores(command)
+	if bytes > 0 && s.hasRoom != nil && !s.hasRoom() {
+		return runs.Reply{}, refusal.New(wire.CodeStorageReserved, "the disk of the database is nearly full: what is left is for decisions, cancellations and ends")
+	}
+	giveBack, err := s.stored.Take(principal, open, bytes)
+	if err != nil {
+		return runs.Reply{}, err
+	}
+	reply, err := s.wait(ctx, principal, open, command, known)
+	if err == nil && (reply.Existing || reply.Replayed) || refusal.CodeOf(err) != "" {
+		giveBack()
+	}
+	return reply, err
+}
+
+// wait carries out a command unless it would add more to what waits than the caller may have waiting. Errors:
+// too_many_prompts, too_many_queued_runs.
+func (s heldStore) wait(ctx context.Context, principal string, open bool, command, known runs.Command) (runs.Reply, error) {
 	var adds wire.Waiting
 	if adds.Prompts, adds.Queued = runs.Adds(command); s.backlog == nil || adds == (wire.Waiting{}) {
 		return s.store.Do(ctx, known)

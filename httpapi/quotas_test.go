@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -107,7 +109,41 @@ func testQuotas(t *testing.T, store runs.Store, contract *contract) {
 		a.post(t, "/v1/runs", `{"input":1}`, greedy, chunked).refused(wire.CodeTooManyBytes)
 		goesOn(a)
 	})
+	t.Run("stored bytes", func(t *testing.T) {
+		a := limited(wire.Quota{Stored: 10_000})
+		large := `{"run_id":"large","input":"` + strings.Repeat("x", 4_000) + `"}`
+		// A refused and a repeated call store nothing.
+		a.post(t, "/v1/runs", strings.Replace(large, "{", `{"session_id":"/",`, 1), greedy).want(http.StatusUnprocessableEntity)
+		a.post(t, "/v1/runs", large, greedy).want(http.StatusAccepted)
+		a.post(t, "/v1/runs", large, greedy).want(http.StatusOK)
+		refused := a.post(t, "/v1/runs", `{"run_id":"more","input":"`+strings.Repeat("x", 7_000)+`"}`, greedy).refused(wire.CodeTooManyStoredBytes)
+		require.Equal(t, http.StatusTooManyRequests, refused.status)
+		wait, err := strconv.Atoi(refused.header.Get("Retry-After"))
+		require.NoError(t, err)
+		require.Greater(t, wait, 3_600, "a tenth of a day's budget")
+		a.post(t, "/v1/runs/large/cancel", `{}`, greedy).want(http.StatusOK)
+		goesOn(a)
+	})
+	t.Run("the last of the disk", func(t *testing.T) {
+		disk := &nearlyFull{Store: store}
+		a := serve(t, disk, contract, func(o *httpapi.Options) { o.Keyring = keyring })
+		disk.free.Store(httpapi.ReservedBytes)
+		run := a.post(t, "/v1/runs", `{"input":1,"suspend":{"approvals":[{"id":"a","tool_call_id":"c","tool_name":"t","input":{}}]}}`, greedy).want(http.StatusAccepted).textAt("run_id")
+		disk.free.Store(httpapi.ReservedBytes - 1)
+		refused := a.post(t, "/v1/runs", `{"input":1}`, greedy).refused(wire.CodeStorageReserved)
+		require.Equal(t, http.StatusServiceUnavailable, refused.status)
+		a.post(t, "/v1/runs/"+run+"/approvals", `{"resolutions":[{"request_id":"a","behavior":"deny"}]}`, greedy).want(http.StatusAccepted)
+		a.post(t, "/v1/runs/"+run+"/cancel", `{}`, greedy).want(http.StatusOK)
+	})
 }
+
+// nearlyFull is a store whose disk has so much left.
+type nearlyFull struct {
+	runs.Store
+	free atomic.Int64
+}
+
+func (n *nearlyFull) FreeBytes() int64 { return n.free.Load() }
 
 // testBacklogs holds one principal to what it may have waiting, on every way that adds to it.
 func testBacklogs(t *testing.T, store runs.Store, contract *contract) {

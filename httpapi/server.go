@@ -51,6 +51,9 @@ const (
 	DefaultMaxWait      = 60 * time.Second
 	DefaultInputWait    = 30 * time.Second
 	DefaultPollInterval = time.Second
+	// ReservedBytes of the database's disk are for commands that store nothing more: decisions,
+	// cancellations and ends.
+	ReservedBytes = 64 << 20
 	// DefaultStreamWriteTimeout is that of Options.StreamWriteTimeout.
 	DefaultStreamWriteTimeout = 10 * time.Second
 )
@@ -181,6 +184,10 @@ func New(options Options) *Server {
 	if options.Backlogs != nil {
 		held.backlog = wire.NewBacklog(options.Limits.Quota, options.Backlogs, time.Now) //nolint:forbidigo // how old a count is goes by the clock of this process
 	}
+	held.stored = wire.NewStored(options.Limits.Quota, time.Now) //nolint:forbidigo // budgets refill by the clock of this process
+	if disk, known := options.Store.(runs.Disk); known {
+		held.hasRoom = func() bool { return disk.FreeBytes() >= ReservedBytes }
+	}
 	server := &Server{
 		store: held, sealer: options.Sealer, hub: options.Hub, claims: options.Claims,
 		version: cmp.Or(options.Version, "dev"),
@@ -250,6 +257,9 @@ func (s *Server) Connections() int { return s.connections.number() }
 
 // QuotaUse returns how much the busiest callers use of their quotas.
 func (s *Server) QuotaUse() wire.QuotaUse { return s.access.Quotas.Use() }
+
+// StoredUse returns the share of its daily budget of stored bytes that the busiest principal has used, 0 to 1.
+func (s *Server) StoredUse() float64 { return s.store.stored.Use() }
 
 // BacklogUse returns how much the principals that have most waiting have.
 func (s *Server) BacklogUse() wire.Waiting { return s.store.backlog.Use() }

@@ -110,6 +110,12 @@ type Gauge interface {
 	Vitals(ctx context.Context, limit int) (*model.Vitals, error)
 }
 
+// Disk is implemented by an engine that knows the disk of its database.
+type Disk interface {
+	// FreeBytes returns how many bytes are free, math.MaxInt64 if that is not known.
+	FreeBytes() int64
+}
+
 // Redaction is what is taken out of a session's log.
 type Redaction struct {
 	SessionID string

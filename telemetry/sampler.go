@@ -39,10 +39,12 @@ type Source struct {
 }
 
 // Callers is how many principals, or connections without credentials, are remembered for what they use,
-// and the most that one of them has under way: calls, held calls, streams, and bytes of bodies.
+// and the most that one of them has under way: calls, held calls, streams, and bytes of bodies. Stored is the
+// share of its daily budget of stored bytes that the busiest has used, from 0 to 1.
 type Callers struct {
 	Count                       int
 	Calls, Held, Streams, Bytes int64
+	Stored                      float64
 }
 
 const (
@@ -106,6 +108,7 @@ var (
 	descCallerCalls   = describe("busiest_caller_calls", "The most calls that one principal has under way and not held.")
 	descCallerHeld    = describe("busiest_caller_held_calls", "The most calls of one principal that are held until something happens.")
 	descCallerStreams = describe("busiest_caller_streams", "The most streams that one principal has open.")
+	descCallerStored  = describe("busiest_caller_stored_ratio", "The share of its daily budget of stored bytes that one principal has used, of the one that has used most of it.")
 	descCallerPrompts = describe("busiest_caller_open_prompts", "The most open prompts that one principal has, as far as this replica has counted.")
 	descCallerQueued  = describe("busiest_caller_queued_runs", "The most queued runs that one principal has, as far as this replica has counted.")
 	descCallerBytes   = describe("busiest_caller_body_bytes", "The most bytes that the bodies of one principal's calls under way have.")
@@ -120,7 +123,7 @@ func (s *sampler) Describe(to chan<- *prometheus.Desc) {
 		descWaits, descOldestWait, descOwed, descOldestOwed, descGivenUp, descClaimable, descUnclaimed, descOverdue, descSweepLag,
 		descDeadLetters, descRules, descCounted, descFailures, descLaneOldest, descLaneBusy, descLaneWaiting,
 		descPoolInUse, descPoolIdle, descPoolMax, descPoolWaits, descPoolWaited, descStreams, descConnections, descHeld,
-		descSpans, descCallers, descCallerCalls, descCallerHeld, descCallerStreams, descCallerBytes, descCallerPrompts, descCallerQueued,
+		descSpans, descCallers, descCallerCalls, descCallerHeld, descCallerStreams, descCallerBytes, descCallerStored, descCallerPrompts, descCallerQueued,
 	} {
 		to <- desc
 	}
@@ -161,6 +164,7 @@ func (s *sampler) Collect(to chan<- prometheus.Metric) {
 	gauge(descCallerHeld, float64(callers.Held))
 	gauge(descCallerStreams, float64(callers.Streams))
 	gauge(descCallerBytes, float64(callers.Bytes))
+	gauge(descCallerStored, callers.Stored)
 	prompts, queued := s.source.Backlog()
 	gauge(descCallerPrompts, float64(prompts))
 	gauge(descCallerQueued, float64(queued))

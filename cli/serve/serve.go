@@ -38,6 +38,7 @@ type Command struct {
 	LimitHeld            int64         `placeholder:"N" from:"HOLDPOINT_LIMIT_HELD" help:"Calls of one principal that are held until something happens; -1 for no limit (default 1000; $$HOLDPOINT_LIMIT_HELD)."`
 	LimitStreams         int64         `placeholder:"N" from:"HOLDPOINT_LIMIT_STREAMS" help:"Open streams of one principal; -1 for no limit (default 10000; without credentials none; $$HOLDPOINT_LIMIT_STREAMS)."`
 	LimitBytes           int64         `placeholder:"N" from:"HOLDPOINT_LIMIT_BYTES" help:"Bytes of the bodies of one principal's calls that are not answered yet; -1 for no limit (default 268435456; without credentials none; $$HOLDPOINT_LIMIT_BYTES)."`
+	LimitStored          int64         `placeholder:"N" from:"HOLDPOINT_LIMIT_STORED" help:"Bytes that one principal's calls may add to the database in a day; -1 for no limit (default 10737418240; without credentials none; $$HOLDPOINT_LIMIT_STORED)."`
 	LimitPrompts         int64         `placeholder:"N" from:"HOLDPOINT_LIMIT_PROMPTS" help:"Approvals and questions that one principal may have waiting for a decision; -1 for no limit (default 100000; without credentials none; $$HOLDPOINT_LIMIT_PROMPTS)."`
 	LimitQueuedRuns      int64         `placeholder:"N" from:"HOLDPOINT_LIMIT_QUEUED_RUNS" help:"Runs of one principal that no worker has taken; -1 for no limit (default 100000; without credentials none; $$HOLDPOINT_LIMIT_QUEUED_RUNS)."`
 	InsecureNoAuth       bool          `help:"With --auth=none: listen where other machines can reach it all the same."`
@@ -83,8 +84,8 @@ func (c *Command) check() error {
 		return console.Usage("--pooled needs --direct-database for the migrations, or --migrate=off")
 	case c.InsecureNoAuth && c.Auth != authNone:
 		return console.Usage("--insecure-no-auth needs --auth=none")
-	case min(c.LimitRate, c.LimitBurst, c.LimitCalls, c.LimitHeld, c.LimitStreams, c.LimitBytes, c.LimitPrompts, c.LimitQueuedRuns) < -1 || c.LimitBurst < 0:
-		return console.Usage("--limit-rate, --limit-calls, --limit-streams, --limit-bytes, --limit-prompts and --limit-queued-runs must be at least 1, or -1 for no limit, and --limit-burst at least 1")
+	case min(c.LimitRate, c.LimitBurst, c.LimitCalls, c.LimitHeld, c.LimitStreams, c.LimitBytes, c.LimitStored, c.LimitPrompts, c.LimitQueuedRuns) < -1 || c.LimitBurst < 0:
+		return console.Usage("--limit-rate, --limit-calls, --limit-held, --limit-streams, --limit-bytes, --limit-stored, --limit-prompts and --limit-queued-runs must be at least 1, or -1 for no limit, and --limit-burst at least 1")
 	case c.LimitBytes > 0 && c.LimitBytes < wire.DefaultMaxBodyBytes:
 		return console.Usage("--limit-bytes must be at least %d, the longest body", wire.DefaultMaxBodyBytes)
 	case c.MaxAttempts < 1:

@@ -85,7 +85,7 @@ func (s *service) assemble() (*assembly.Service, error) {
 		OIDC: s.issuer, ClientCertificates: s.ClientCA != "", Hosts: s.AllowedHost, Origins: s.AllowedOrigin, ExternalURL: s.ExternalURL,
 		Quota: wire.Quota{
 			Rate: s.LimitRate, Burst: s.LimitBurst, Calls: s.LimitCalls, Held: s.LimitHeld, Streams: s.LimitStreams,
-			Bytes: s.LimitBytes, Prompts: s.LimitPrompts, Queued: s.LimitQueuedRuns,
+			Bytes: s.LimitBytes, Prompts: s.LimitPrompts, Queued: s.LimitQueuedRuns, Stored: s.LimitStored,
 		},
 		SecretKeys: s.secretKeys, WebhookGuard: s.guard, CallbackGuard: s.callbacks, CallbackRoles: s.callbackRoles(), Review: s.review,
 		MaxAttempts: s.MaxAttempts, IdempotencyRetention: time.Duration(s.IdempotencyRetention),

@@ -25,6 +25,9 @@ const (
 
 	CodeTooManyPrompts    api.Code = "too_many_prompts"
 	CodeTooManyQueuedRuns api.Code = "too_many_queued_runs"
+
+	CodeTooManyStoredBytes api.Code = "too_many_stored_bytes"
+	CodeStorageReserved    api.Code = "storage_reserved"
 )
 
 // CodeInfo says how a code is shown.
@@ -71,6 +74,8 @@ var codes = [...]CodeInfo{
 	{CodeTooManyBytes, http.StatusTooManyRequests, "limits"},
 	{CodeTooManyPrompts, http.StatusTooManyRequests, "limits"},
 	{CodeTooManyQueuedRuns, http.StatusTooManyRequests, "limits"},
+	{CodeTooManyStoredBytes, http.StatusTooManyRequests, "limits"},
+	{CodeStorageReserved, http.StatusServiceUnavailable, "limits"},
 
 	{api.CodeSessionNotFound, http.StatusNotFound, "sessions"},
 	{api.CodeSessionBusy, http.StatusConflict, "sessions"},

@@ -3,8 +3,11 @@ package wire
 import (
 	"context"
 	"errors"
+	"math"
 	"net/http"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
@@ -67,6 +70,14 @@ func TryLater(status int) bool {
 	return status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests
 }
 
+// laterError is a refusal whose reply says how long to wait.
+type laterError struct {
+	error
+	after time.Duration
+}
+
+func (e *laterError) Unwrap() error { return e.error }
+
 // WriteProblem answers with the problem of an error. The error itself is kept for
 // the log line of the request (see [Shell]).
 func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
@@ -77,7 +88,11 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 		answer.cause, foreign = err, answer.foreign != nil && answer.foreign(r.URL.Path)
 	}
 	if TryLater(problem.Status) && len(w.Header()["Retry-After"]) == 0 {
-		w.Header()["Retry-After"] = []string{"1"}
+		seconds := int64(1)
+		if later := (*laterError)(nil); errors.As(err, &later) {
+			seconds = max(int64(math.Ceil(later.after.Seconds())), 1)
+		}
+		w.Header()["Retry-After"] = []string{strconv.FormatInt(seconds, 10)}
 	}
 	if foreign {
 		writeJSON(w, r, problem.Status, problemType, errorBeside{problem, problem.Detail})

@@ -33,12 +33,14 @@ type Quota struct {
 	// taken. Both are counted over the whole database; see [Backlog].
 	Prompts int64
 	Queued  int64
+	// Stored bounds the bytes that its calls add to the database in a day; see [Stored].
+	Stored int64
 }
 
 // DefaultQuota is what a caller with a credential may use: a share of a small machine that leaves most of
 // it to others.
 var DefaultQuota = Quota{
-	Rate: 100, Burst: 500, Calls: 64, Held: 1_000, Streams: 10_000, Bytes: 256 << 20, Prompts: 100_000, Queued: 100_000,
+	Rate: 100, Burst: 500, Calls: 64, Held: 1_000, Streams: 10_000, Bytes: 256 << 20, Prompts: 100_000, Queued: 100_000, Stored: 10 << 30,
 }
 
 // CallCost is the work that counts as one call.
@@ -69,6 +71,7 @@ func (q Quota) orDefault() Quota {
 		{&q.Bytes, DefaultQuota.Bytes},
 		{&q.Prompts, DefaultQuota.Prompts},
 		{&q.Queued, DefaultQuota.Queued},
+		{&q.Stored, DefaultQuota.Stored},
 	} {
 		if *one.value == 0 {
 			*one.value = one.initial
@@ -86,7 +89,7 @@ func (q Quota) ofAll() Quota {
 
 // ofConnection returns the quota of one connection where no credential is asked for.
 func (q Quota) ofConnection() Quota {
-	q.Streams, q.Bytes, q.Prompts, q.Queued = -1, -1, -1, -1
+	q.Streams, q.Bytes, q.Prompts, q.Queued, q.Stored = -1, -1, -1, -1, -1
 	return q.orNone()
 }
 
@@ -94,7 +97,7 @@ func (q Quota) orNone() Quota {
 	if q.Rate > 0 && q.Burst == 0 {
 		q.Burst = 2 * q.Rate
 	}
-	for _, value := range []*int64{&q.Rate, &q.Burst, &q.Calls, &q.Held, &q.Streams, &q.Bytes, &q.Prompts, &q.Queued} {
+	for _, value := range []*int64{&q.Rate, &q.Burst, &q.Calls, &q.Held, &q.Streams, &q.Bytes, &q.Prompts, &q.Queued, &q.Stored} {
 		if *value == 0 {
 			*value = -1
 		}

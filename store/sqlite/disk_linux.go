@@ -1,6 +1,9 @@
 package sqlite
 
-import "syscall"
+import (
+	"math"
+	"syscall"
+)
 
 // The flags of statfs(2) and access(2).
 const (
@@ -11,7 +14,7 @@ const (
 func diskOf(directory string) (free uint64, readOnly bool) {
 	var stat syscall.Statfs_t
 	if syscall.Statfs(directory, &stat) != nil {
-		return leastFree, false
+		return math.MaxInt64, false
 	}
 	return stat.Bavail * uint64(stat.Bsize), stat.Flags&readOnlyMount != 0 //nolint:gosec // a block size is positive
 }

@@ -2,6 +2,8 @@
 
 package sqlite
 
-func diskOf(string) (free uint64, readOnly bool) { return leastFree, false }
+import "math"
+
+func diskOf(string) (free uint64, readOnly bool) { return math.MaxInt64, false }
 
 func writable(string) bool { return true }

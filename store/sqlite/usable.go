@@ -3,6 +3,7 @@ package sqlite
 import (
 	"errors"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 
@@ -15,6 +16,15 @@ const leastFree = 16 << 20
 // disk says how much of the disk of a directory is free, and whether it is read-only. What is not
 // known is reported as free and writable.
 var disk = diskOf
+
+// FreeBytes implements [runs.Disk].
+func (s *Store) FreeBytes() int64 {
+	if s.owned.path == "" {
+		return math.MaxInt64
+	}
+	free, _ := disk(filepath.Dir(s.owned.path))
+	return int64(min(free, math.MaxInt64)) //nolint:gosec // at most that
+}
 
 // usable returns a [runs.NotReadyError] when the file cannot be written any more, or is not the one
 // that was opened: who writes to a file that nobody finds loses all of it at the next start.

@@ -1,0 +1,106 @@
+package wire
+
+import (
+	"sync"
+	"time"
+
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// Stored bounds how many bytes the calls of each principal add to the database in a day. A budget refills
+// evenly over the day, so a principal that has used all of it has a little again after a while. A nil one
+// bounds nothing.
+type Stored struct {
+	known, open int64
+	now         func() time.Time
+
+	mu      sync.Mutex
+	budgets map[string]*budget
+	sweepAt int
+}
+
+// budget is what a principal has left. The lock of its Stored guards it.
+type budget struct {
+	limit, left float64
+	at          time.Time
+}
+
+// day is how long an empty budget takes to be full.
+const day = 24 * time.Hour
+
+// NewStored returns budgets with the limits of a quota. The clock is that of the process.
+func NewStored(quota Quota, now func() time.Time) *Stored {
+	return &Stored{known: quota.orDefault().Stored, open: quota.ofAll().Stored, now: now, budgets: map[string]*budget{}, sweepAt: minSweep}
+}
+
+// Take takes so many bytes from the budget of a principal. The caller calls giveBack if they were not
+// stored. Where no credential is asked for, all callers share one budget. Errors: too_many_stored_bytes.
+func (s *Stored) Take(principal string, open bool, bytes int64) (giveBack func(), err error) {
+	limit, key := int64(-1), principal
+	if s != nil {
+		limit = s.known
+		if open {
+			limit, key = s.open, ""
+		}
+	}
+	if limit < 0 || bytes <= 0 {
+		return func() {}, nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b, now := s.budgetOf(key, float64(limit)), s.now()
+	b.refill(now)
+	// A call that is larger than the budget passes when the budget is full, and leaves a debt.
+	if missing := min(float64(bytes), b.limit) - b.left; missing > 0 {
+		return nil, &laterError{
+			refusal.New(CodeTooManyStoredBytes, "the calls of %s may add %d bytes to the database in a day at this replica, and have added them: decide, cancel or end what is open, or wait", principal, limit),
+			time.Duration(missing / b.limit * float64(day)),
+		}
+	}
+	b.left -= float64(bytes)
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		b.refill(s.now())
+		b.left = min(b.left+float64(bytes), b.limit)
+	}, nil
+}
+
+func (b *budget) refill(now time.Time) {
+	b.left = min(b.left+now.Sub(b.at).Seconds()/day.Seconds()*b.limit, b.limit)
+	b.at = now
+}
+
+// budgetOf returns the budget of a principal, which is full when it is new. The lock is held.
+func (s *Stored) budgetOf(key string, limit float64) *budget {
+	if b := s.budgets[key]; b != nil {
+		return b
+	}
+	now := s.now()
+	if len(s.budgets) >= s.sweepAt {
+		for other, b := range s.budgets {
+			if b.refill(now); b.left >= b.limit {
+				delete(s.budgets, other)
+			}
+		}
+		s.sweepAt = max(minSweep, 2*len(s.budgets))
+	}
+	b := &budget{limit, limit, now}
+	s.budgets[key] = b
+	return b
+}
+
+// Use returns the share of its budget that the principal has used that has used most of it, from 0 to 1.
+func (s *Stored) Use() (share float64) {
+	if s == nil {
+		return 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := s.now()
+	for _, b := range s.budgets {
+		b.refill(now)
+		share = max(share, 1-b.left/b.limit)
+	}
+	return share
+}
