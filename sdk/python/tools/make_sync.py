@@ -70,6 +70,8 @@ def client() -> str:
         f"        self._async = AsyncHoldpoint({arguments(init)})\n        self._portal = Portal()",
         '    def close(self) -> None:\n        """Closes the connections, and ends the thread of the calls."""\n'
         "        self._portal.call(self._async.close())\n        self._portal.close()",
+        "    def __enter__(self) -> Holdpoint:\n        return self",
+        "    def __exit__(self, *_: object) -> None:\n        self.close()",
     ]
     return "\n\n".join(parts + [method(node) for node in methods("AsyncHoldpoint", "_async.py") if node.name != "close"])
 

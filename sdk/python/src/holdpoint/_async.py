@@ -89,6 +89,12 @@ class AsyncHoldpoint:
         """Closes the connections that no call uses."""
         self.transport.pool.close()
 
+    async def __aenter__(self) -> AsyncHoldpoint:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
     # Runs
 
     async def create_run(self, body: Mapping[str, Any], *, idempotency_key: str | None = None) -> CreatedRun:

@@ -32,6 +32,12 @@ class Holdpoint:
         self._portal.call(self._async.close())
         self._portal.close()
 
+    def __enter__(self) -> Holdpoint:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def create_run(self, body: Mapping[str, Any], *, idempotency_key: str | None=None) -> CreatedRun:
         """Makes a run. Without run_id a lost reply is made good by a key."""
         return self._portal.call(self._async.create_run(body, idempotency_key=idempotency_key))

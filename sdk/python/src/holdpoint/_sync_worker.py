@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
-from collections.abc import Callable, Sequence
+import contextlib
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from types import FrameType
 from typing import Any
 
 from ._sync import Holdpoint, Task
@@ -14,6 +18,31 @@ from ._worker import AsyncWorker, log_error
 Handler = Callable[[Task], Any]
 """Does the work of one run, in a thread of its own. What it returns is the run's output, unless it ended the run itself. When it
 raises, the attempt failed: the run is retried, and fails with the text of the error after the last attempt. After Suspended nothing more happens."""
+
+
+@contextlib.contextmanager
+def _stopped_by_signals(stop: Callable[[], None]) -> Iterator[None]:
+    """Calls stop at the first SIGINT or SIGTERM. A second one does what it would have done. A signal that the program handles itself
+    stays with the program, and so does every signal outside of the main thread."""
+    replaced: dict[int, Any] = {}
+
+    def restore() -> None:
+        for number, before in replaced.items():
+            if signal.getsignal(number) is handle:
+                signal.signal(number, before)
+
+    def handle(_number: int, _frame: FrameType | None) -> None:
+        restore()
+        stop()
+
+    if threading.current_thread() is threading.main_thread():
+        for number, default in ((signal.SIGINT, signal.default_int_handler), (signal.SIGTERM, signal.SIG_DFL)):
+            if signal.getsignal(number) == default:
+                replaced[number] = signal.signal(number, handle)
+    try:
+        yield
+    finally:
+        restore()
 
 
 class Worker:
@@ -48,9 +77,10 @@ class Worker:
         return self._worker.worker_id
 
     def run(self, handler: Handler) -> None:
-        """Claims runs and calls the handler for each, until stop is called by another thread or the wait is interrupted. Then it
-        claims no more, gives the handlers drain_seconds, and releases the runs of those that did not finish; it waits for their
-        threads. It raises, after the same steps, when the service refuses its claims for good."""
+        """Claims runs and calls the handler for each, until another thread calls stop, or SIGINT or SIGTERM arrives in the main
+        thread. Then it claims no more, ends waits for people, gives the handlers drain_seconds, and releases the runs of those that
+        did not finish; it waits for their threads and returns. It raises, after the same steps, when the service refuses its claims
+        for good. A signal that the program handles itself does not stop the worker."""
         portal = self._client._portal
         with concurrent.futures.ThreadPoolExecutor(self._concurrency, "holdpoint-handler") as threads:
 
@@ -59,7 +89,8 @@ class Worker:
 
             running = portal.submit(self._worker.run(in_a_thread))
             try:
-                running.result()
+                with _stopped_by_signals(self._signal_stop):
+                    running.result()
             except BaseException:
                 if not running.done():
                     running.cancel()
@@ -68,8 +99,11 @@ class Worker:
 
     def stop(self) -> None:
         """Ends run in order. Any thread may call it."""
+        self._client._portal.call(self._stop())
 
-        async def stop() -> None:
-            self._worker.stop()
+    async def _stop(self) -> None:
+        self._worker.stop()
 
-        self._client._portal.call(stop())
+    def _signal_stop(self) -> None:
+        # It must not wait: it interrupts the main thread, which waits already.
+        self._client._portal.submit(self._stop())

@@ -1,0 +1,50 @@
+//go:build unix && agents
+
+package sdk
+
+import (
+	"syscall"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/test/rig"
+)
+
+// untilASignal is a worker whose handler waits for a person.
+const untilASignal = `
+import sys
+from holdpoint import Holdpoint, Worker
+
+with Holdpoint(sys.argv[1]) as service:
+    service.create_run({"run_id": "run-1", "agent_id": "cleaner", "input": {}})
+    Worker(service, agent_ids=["cleaner"]).run(lambda task: task.approve({"id": "remove", "tool_name": "rm", "input": task.input}))
+print("ended in order")
+`
+
+// TestPythonWorkerEndsAtASignal: at Ctrl-C and SIGTERM it releases the run that waits for a person, says
+// nothing and exits with 0; what it asked stays open.
+func TestPythonWorkerEndsAtASignal(t *testing.T) {
+	python := needPython(t)
+	for name, signal := range map[string]syscall.Signal{"Ctrl-C": syscall.SIGINT, "SIGTERM": syscall.SIGTERM} {
+		t.Run(name, func(t *testing.T) {
+			service := rig.Start(t, rig.Options{Database: rig.SQLite(t)})
+			people := service.ConnectPatiently()
+			worker := start(t, t.TempDir(), python, "-c", untilASignal, service.URL())
+			rig.Await(t, func() bool {
+				page, err := people.ListApprovals(t.Context(), client.PendingListParams{})
+				require.NoError(t, err)
+				return len(page.Items) == 1
+			}, "nothing is asked")
+			require.NoError(t, worker.command.Process.Signal(signal))
+			<-worker.ended
+			require.Equal(t, "ended in order\n", worker.output.String())
+			require.True(t, worker.command.ProcessState.Success())
+			run, err := people.GetRun(t.Context(), "run-1")
+			require.NoError(t, err)
+			require.Nil(t, run.Lease)
+			require.Len(t, run.PendingApprovals, 1)
+		})
+	}
+}
