@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -59,7 +60,13 @@ const (
   "type": "object", "additionalProperties": false, "required": ["question"],
   "properties": {
     "question": {"type": "string"},
-    "options": {"type": "array", "items": {"type": "string"}, "maxItems": 64, "description": "Choices. The person may always answer in own words."},
+    "options": {"type": "array", "maxItems": 64, "description": "Choices. The person may always answer in own words.", "items": {"anyOf": [
+      {"type": "string"},
+      {"type": "object", "additionalProperties": false, "required": ["label"], "properties": {
+        "label": {"type": "string"},
+        "description": {"type": "string", "description": "What choosing this means."}
+      }}
+    ]}},
     "multi_select": {"type": "boolean", "description": "Several options may be chosen."},
     "key": ` + keySchema + `,
     "wait_seconds": ` + waitSchema + `
@@ -144,11 +151,33 @@ type approvalArguments struct {
 }
 
 type questionArguments struct {
-	Question    string   `json:"question"`
-	Options     []string `json:"options"`
-	MultiSelect bool     `json:"multi_select"`
-	Key         string   `json:"key"`
+	Question    string           `json:"question"`
+	Options     []optionArgument `json:"options"`
+	MultiSelect bool             `json:"multi_select"`
+	Key         string           `json:"key"`
 	waitArgument
+}
+
+// optionArgument is a choice: a label, or an object with one.
+type optionArgument struct {
+	Label       string `json:"label"`
+	Description string `json:"description"`
+}
+
+// UnmarshalJSON implements the interface of json.Unmarshal.
+func (o *optionArgument) UnmarshalJSON(text []byte) error {
+	*o = optionArgument{}
+	if jsontext.Value(text).Kind() == '"' {
+		return json.Unmarshal(text, &o.Label)
+	}
+	type object optionArgument
+	if err := json.Unmarshal(text, (*object)(o), json.RejectUnknownMembers(true)); err != nil {
+		return err
+	}
+	if o.Label == "" {
+		return errors.New("an option needs a label")
+	}
+	return nil
 }
 
 type checkArguments struct {
@@ -213,7 +242,7 @@ func addAsking[In interface{ wait() (waitFor, error) }](t *tools, server *mcp.Se
 func (t *tools) question(arguments questionArguments) *api.UserQuestionRequest {
 	question := api.UserQuestion{ID: "answer", Question: arguments.Question, MultiSelect: arguments.MultiSelect}
 	for _, option := range arguments.Options {
-		question.Options = append(question.Options, api.QuestionOption{Label: option})
+		question.Options = append(question.Options, api.QuestionOption{Label: option.Label, Description: option.Description})
 	}
 	return &api.UserQuestionRequest{Questions: []api.UserQuestion{question}, ExpiresAfterMs: t.expiresAfterMs()}
 }

@@ -590,3 +590,18 @@ func TestAnAssistantDecidesWhatItsPersonSaw(t *testing.T) {
 	require.True(t, s.told(assistant, "cancel", `{"run_id":"`+pending.RunID+`","reason":"no"}`).Decided)
 	require.Equal(t, "cancelled", s.told(s.agent(), "check_decision", `{"run_id":"`+pending.RunID+`"}`).Status)
 }
+
+// TestOptionsWithDescriptions: an option is a label or an object, and the person sees the description.
+func TestOptionsWithDescriptions(t *testing.T) {
+	s := newScene(t)
+	s.told(s.agent(), "ask_user", `{"question":"Where to?","options":["staging",{"label":"production","description":"customers see it"}],"wait_seconds":0}`)
+	page, err := s.person.ListQuestions(t.Context(), client.PendingListParams{})
+	require.NoError(t, err)
+	options := page.Items[0].Request.Questions[0].Options
+	require.Equal(t, []string{"staging", "production"}, []string{options[0].Label, options[1].Label})
+	require.Equal(t, []string{"", "customers see it"}, []string{options[0].Description, options[1].Description})
+	for _, bad := range []string{`[{"description":"x"}]`, `[{"label":"x","lable":"y"}]`, `[7]`} {
+		result, err := s.agent().CallTool(t.Context(), &mcp.CallToolParams{Name: "ask_user", Arguments: json.RawMessage(`{"question":"?","wait_seconds":0,"options":` + bad + `}`)})
+		require.True(t, err != nil || result.IsError, bad)
+	}
+}
