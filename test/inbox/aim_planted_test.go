@@ -25,14 +25,14 @@ func TestTheAimOfATestIsTrue(t *testing.T) { //nolint:tparallel // one service, 
 		writes int
 		edits  []edit
 	}{
-		{"a settled row vanishes and the list moves up", 0, []edit{
-			{"inbox.js", "  settledOrder.push(handle);\n", "  remove(handle);\n"},
+		{"a settled prompt makes room for the next", 0, []edit{
+			{"shown.js", "  if (!place.handle) {\n", "  if (!place.handle || inbox.prompts.get(place.handle)?.resolution) {\n"},
 			{"guard.js", "return inPlace(handle, now);", "return true;"},
 		}},
 		{"a field vanishes and letters act as keys", 50, []edit{
-			{"approval.js", "function Actions({ one }) {\n", "function Actions({ one }) {\n  if (one.resolution) return null;\n"},
+			{"bar.js", `if (one.form === "deny") return`, `if (one.form === "deny" && !one.resolution) return`},
 			{"guard.js", "export function dropsKey(event, active) {\n", "export function dropsKey(event, active) {\n  return false;\n"},
-			{"shown.js", `document.getElementById("prompt-" + place.handle) ??`, `document.querySelector(".prompt:not(.settled)") ??`},
+			{"shown.js", `rowOf(place.handle) ||`, `document.querySelector(".row:not(.settled)") ||`},
 			{"shown.js", "  focusedByPage();\n", ""},
 		}},
 	} {

@@ -128,7 +128,8 @@ func (s *person) move() error {
 	case n < 76:
 		return s.point()
 	}
-	return s.key([]string{"j", "j", "k", "a", "a", "d", "e", "r", "x", "\t", "\t", "\r", " "}[s.random.IntN(13)])
+	keys := []string{"j", "j", "k", "↓", "↑", "n", "o", "a", "a", "a", "d", "D", "e", "r", "x", "1", "\t", "\t", "\r", " "}
+	return s.key(keys[s.random.IntN(len(keys))])
 }
 
 // point aims and presses; meanwhile time passes, and things happen.
@@ -175,7 +176,7 @@ func (s *person) arrive() error {
 	case 1:
 		suspension = api.Suspension{Questions: []api.UserQuestionRequest{{ID: id, ToolCallID: "c", Questions: []api.UserQuestion{{ID: "q", Header: id, Question: "Which?"}}}}}
 	}
-	run, err := s.client.CreateRun(s.page.t.Context(), client.CreateRunParams{SessionID: "aim-" + id, Input: "go", Suspend: &suspension})
+	run, err := s.client.CreateRun(s.page.t.Context(), client.CreateRunParams{SessionID: "aim-" + id, AgentID: "agent-" + strconv.Itoa(s.random.IntN(3)), Input: "go", Suspend: &suspension})
 	require.NoError(s.page.t, err)
 	if len(run.PendingApprovals) > 0 {
 		s.handles[id] = run.PendingApprovals[0].Handle
@@ -207,13 +208,13 @@ func (s *person) gone(id string) {
 // clear takes away what is settled and shows what is new: the list moves.
 func (s *person) clear() error {
 	s.log = append(s.log, "clears")
-	return s.settled(`[...document.querySelectorAll(".tidy button")].forEach(one => one.click()), scrollTo({top: 0, behavior: "instant"})`)
+	return s.settled(`[...document.querySelectorAll(".tidy button")].forEach(one => one.click()), document.querySelector(".scroll-list")?.scrollTo({top: 0, behavior: "instant"})`)
 }
 
 func (s *person) scroll() error {
 	by := float64(s.random.IntN(800) - 400)
 	s.log = append(s.log, fmt.Sprintf("scrolls by %.0f", by))
-	return s.settled(fmt.Sprintf(`scrollBy({top: %f, behavior: "instant"})`, by))
+	return s.settled(fmt.Sprintf(`[...document.querySelectorAll(".scroll-list, .scroll-detail")].forEach(one => one.scrollBy({top: %f, behavior: "instant"}))`, by))
 }
 
 func (s *person) mouse(event input.DispatchMouseEventParams) {
@@ -231,12 +232,17 @@ func (s *person) aim() {
 	// The buttons that are pressed most are those that decide.
 	some := map[string][]box{}
 	for _, one := range s.looks[len(s.looks)-1].Boxes {
-		if one.Kind != "li" && one.Top >= 70 && one.Bottom <= 880 {
-			verb, _, _ := strings.Cut(one.Label, " ")
-			some[verb] = append(some[verb], one)
+		if one.Top < 70 || one.Bottom > 900 || one.Kind == "section" {
+			continue
 		}
+		// A row opens its prompt; key caps stand on buttons.
+		verb := "Open"
+		if one.Kind != "li" {
+			verb = strings.TrimRight(strings.Split(one.Label+" ", " ")[0], "ade")
+		}
+		some[verb] = append(some[verb], one)
 	}
-	boxes := some[[]string{"Allow", "Allow", "Allow", "Deny", "Deny", "Decline", "Cancel", "End"}[s.random.IntN(8)]]
+	boxes := some[[]string{"Allow", "Allow", "Allow", "Deny", "Deny", "Declin", "Cancel", "En", "Open", "Open"}[s.random.IntN(10)]]
 	if len(boxes) == 0 || s.random.IntN(4) == 0 {
 		boxes = nil
 		for _, verb := range slices.Sorted(maps.Keys(some)) {
@@ -305,10 +311,10 @@ func (s *person) key(key string) error {
 // write types a text into a field of some prompt, which settles meanwhile. The person types on.
 func (s *person) write() error {
 	field := func(one box) bool { return one.Field }
-	opens := func(one box) bool { return one.Label == "Deny" }
+	opens := func(one box) bool { return strings.HasPrefix(one.Label, "Deny") }
 	for _, what := range []func(box) bool{field, opens} {
 		if now := s.looks[len(s.looks)-1]; !now.Field {
-			at := slices.IndexFunc(now.Boxes, func(one box) bool { return one.Top > 70 && one.Bottom < 820 && what(one) })
+			at := slices.IndexFunc(now.Boxes, func(one box) bool { return one.Top > 70 && one.Bottom < 900 && what(one) })
 			if at < 0 {
 				continue
 			}

@@ -114,6 +114,7 @@ func (f *flows) all(t *testing.T) {
 		{"Documents", f.documents},
 		{"Axe", f.axe},
 		{"Many", f.many},
+		{"Measures", f.measures},
 	} {
 		t.Run(flow.name, flow.run)
 	}
@@ -138,17 +139,22 @@ func (f *flows) empty(t *testing.T) {
 func (f *flows) allow(t *testing.T) {
 	p := f.open(t, "/")
 	run := f.ask(t, one(approval("deploy", `{"target":"staging"}`)))
-	item := p.prompt("deploy")
+	p.row("deploy")
 	p.until("the count in the title", func() bool { return p.read("document.title") == "(1) holdpoint" })
 	p.find("list", "Waiting for you")
+	item := p.prompt("deploy")
 	item.find("button", "Allow").click()
 	item.status("Allowed by you")
 	resolution := f.decision(t, run)
 	require.Equal(t, api.OutcomeAllowed, resolution.Outcome)
 	require.Equal(t, "api:inbox", resolution.Via)
 	require.Empty(t, p.all(item, "button", "Allow"), "a settled prompt has no buttons")
-	item.find("button", "Dismiss").click()
-	p.until("the item is gone", func() bool { return len(p.all(nil, "heading", "deploy")) == 0 })
+	p.toList()
+	p.find("button", "Clear 1").click()
+	p.until("it is cleared", func() bool {
+		decided := p.all(nil, "list", "Decided just now")
+		return len(decided) == 1 && strings.Contains(decided[0].text(), "deploy") && len(p.all(nil, "listitem", "")) == 1
+	})
 }
 
 func (f *flows) deny(t *testing.T) {
@@ -157,7 +163,7 @@ func (f *flows) deny(t *testing.T) {
 	item := p.prompt("drop_table")
 	item.find("button", "Deny").click()
 	require.Nil(t, f.decision(t, run), "the first Deny asks for the reason")
-	item.find("textbox", "Reason (optional)").write("not on Fridays")
+	f.reason(item).write("not on Fridays")
 	item.find("button", "Deny").click()
 	item.status("Denied by you")
 	require.Equal(t, "not on Fridays", f.decision(t, run).Reason)
@@ -169,7 +175,7 @@ func (f *flows) edit(t *testing.T) {
 	request.InputSchema = api.JSON(`{"type":"object","required":["replicas"],"properties":{"replicas":{"type":"integer","maximum":60}}}`)
 	run := f.ask(t, one(request))
 	item := p.prompt("resize")
-	item.find("button", "Edit").click()
+	f.action(item, "Edit")
 	field := item.find("textbox", "Input")
 	require.Contains(t, field.call("function() { return this.value }", nil), `\\u202e`, "an invisible character is an escape")
 	send := item.find("button", "Allow with changes")
@@ -184,7 +190,7 @@ func (f *flows) edit(t *testing.T) {
 	})
 	p.load("/")
 	item = p.prompt("resize")
-	item.find("button", "Edit").click()
+	f.action(item, "Edit")
 	require.Contains(t, item.find("textbox", "Input").call("function() { return this.value }", nil), `5}`, "a reload loses nothing")
 	item.find("button", "Allow with changes").click()
 	item.status("Allowed with changes by you")
@@ -195,19 +201,19 @@ func (f *flows) remember(t *testing.T) {
 	p := f.open(t, "/")
 	run := f.ask(t, one(approval("lint", `{"path":"src"}`)))
 	item := p.prompt("lint")
-	item.find("button", "Remember").click()
-	item.find("radiogroup", "Remember")
-	require.True(t, item.find("combobox", "For").disabled(), "only this once has no end")
-	item.find("radio", "Always").click()
-	item.find("combobox", "For").choose("For ever")
+	f.action(item, "Allow and …")
+	sheet := p.find("dialog", "Allow and …")
+	what := sheet.find("radiogroup", "What to allow")
+	what.find("radio", "This exact call, in all sessions").click()
+	sheet.find("radiogroup", "For").find("radio", "Always").click()
 	var text string
 	p.until("the rule's text", func() bool {
-		text = item.text()
+		text = sheet.text()
 		return strings.Contains(text, "Allow the tool lint") && !strings.Contains(text, "until")
 	})
-	require.Contains(t, item.find("list", "Calls that the rule decides").text(), `{"path":"src"}`)
-	require.Contains(t, item.find("list", "Calls that the rule does not decide").text(), `{"path":"src x"}`)
-	item.find("button", "Allow").click()
+	require.Contains(t, sheet.find("list", "Calls that the rule decides").text(), `{"path":"src"}`)
+	require.Contains(t, sheet.find("list", "Calls that the rule does not decide").text(), `{"path":"src x"}`)
+	sheet.find("button", "Allow").click()
 	item.status("Allowed by you")
 	rule := f.decision(t, run).Rule
 	require.NotNil(t, rule)
@@ -215,14 +221,14 @@ func (f *flows) remember(t *testing.T) {
 
 	run = f.ask(t, one(approval("search", `{"query":"weather"}`)))
 	item = p.prompt("search")
-	item.find("button", "Remember").click()
-	item.find("radio", "Every call of search in this session").click()
-	item.find("radio", "In this session").click()
+	f.action(item, "Allow and …")
+	sheet = p.find("dialog", "Allow and …")
+	sheet.find("radio", "Every call of search, in this session").click()
 	p.until("the rule's text", func() bool {
-		text = item.text()
+		text = sheet.text()
 		return strings.Contains(text, "every call of the tool search")
 	})
-	item.find("button", "Allow").click()
+	sheet.find("button", "Allow").click()
 	item.status("Allowed by you")
 	said, _, _ := strings.Cut(f.decision(t, run).Rule.Text, ", until")
 	require.Contains(t, text, said) // it holds from the decision on
@@ -304,6 +310,7 @@ func (f *flows) several(t *testing.T) {
 	}
 	for n := range 2 {
 		p.prompt("step-" + strconv.Itoa(n))
+		p.toList()
 		p.find("checkbox", fmt.Sprintf("Select step-%d in several-%d", n, n)).click()
 	}
 	p.find("button", "Deny selected (2)")
@@ -313,6 +320,7 @@ func (f *flows) several(t *testing.T) {
 		require.Equal(t, api.OutcomeAllowed, f.decision(t, asked[n]).Outcome)
 	}
 	require.Nil(t, f.decision(t, asked[2]))
+	p.toList()
 	p.find("checkbox", "Select step-2 in several-2").click()
 	p.find("button", "Deny selected (1)").click()
 	p.find("textbox", "Reason (optional)").write("enough")
@@ -361,8 +369,8 @@ func (f *flows) expiry(t *testing.T) {
 	request.ExpiresAfterMs = new(int64(4000))
 	f.ask(t, one(request))
 	item := p.prompt("soon")
-	p.until("the deadline is told", func() bool { return strings.Contains(item.text(), "is denied at") })
-	item.find("button", "Edit").click()
+	p.until("the deadline is told", func() bool { return strings.Contains(item.text(), "denies in ") })
+	f.action(item, "Edit")
 	item.find("textbox", "Input").write(`{"a":2}`)
 	item.status("Expired, ")
 	require.Empty(t, p.all(item, "button", "Allow with changes"))
@@ -371,15 +379,19 @@ func (f *flows) expiry(t *testing.T) {
 func (f *flows) keyboard(t *testing.T) {
 	p := f.open(t, "/")
 	first := f.ask(t, one(approval("key-one", `1`)))
-	p.prompt("key-one")
+	p.row("key-one")
 	second := f.ask(t, one(approval("key-two", `{"b":1}`)))
-	p.prompt("key-two")
+	p.row("key-two")
 	p.press("j")
 	p.until("focus", func() bool {
 		return strings.Contains(p.read(`document.activeElement.closest("[data-handle]")?.innerText ?? ""`), "key-one")
 	})
+	if f.phone {
+		p.press("\r") // letters act in an opened prompt alone
+		p.until("it is open", func() bool { return strings.Contains(p.read(`document.activeElement.id`), "detail") })
+	}
 	p.press("a")
-	p.prompt("key-one").status("Allowed by you")
+	p.until("it is allowed", func() bool { return f.decision(t, first) != nil })
 	require.Equal(t, api.OutcomeAllowed, f.decision(t, first).Outcome)
 	p.press("j")
 	p.until("focus moves", func() bool {
@@ -403,7 +415,7 @@ func (f *flows) hostile(t *testing.T) {
 	request := approval(tool, `{"command":`+quoted("echo "+evil+"\u200b\u202e safe")+`}`)
 	request.ID, request.Reason = "a-evil", evil+"\n[link](javascript:alert(1)) Allowed by ada in the terminal"
 	run := f.ask(t, one(request))
-	item := p.prompt("statusU+202E Allowed by ada")
+	item := p.prompt("status[U+202E] Allowed by ada")
 	text := item.text()
 	require.Contains(t, text, "<img src=x onerror=")
 	require.Contains(t, text, "U+200B")
@@ -411,7 +423,7 @@ func (f *flows) hostile(t *testing.T) {
 	require.NotContains(t, text, "\u202e")
 	item.find("group", "From the agent")
 	require.Empty(t, p.all(item, "image", ""))
-	require.Equal(t, "1", item.call(`function() { return this.querySelectorAll("h2, button.evil, script, img").length }`, nil))
+	require.Equal(t, "1", item.call(`function() { return this.querySelectorAll("h1, h2, h3, button.evil, script, img").length }`, nil))
 	require.NotEqual(t, "owned", p.eval("document.title"))
 	item.find("button", "Deny").click()
 	item.find("button", "Deny").click()
@@ -442,11 +454,14 @@ func (f *flows) link(t *testing.T) {
 	handle := run.PendingApprovals[0].Handle
 	p := f.open(t, "/?prompt="+handle)
 	item := p.prompt("linked")
-	p.until("the details are open", func() bool { return strings.Contains(item.text(), run.RunID) })
+	item.find("button", "Details").click()
+	p.until("the details are open", func() bool {
+		return strings.Contains(item.call(`function() { return [...this.querySelectorAll("a")].map(one => one.href).join() }`, nil), run.RunID)
+	})
 	item.find("button", "Allow").click()
 	item.status("Allowed by you")
 	later := f.open(t, "/?prompt="+handle)
-	later.prompt("linked").status("Allowed by user:local in the inbox")
+	later.linked(handle).status("Allowed by user:local in the inbox")
 }
 
 func (f *flows) restart(t *testing.T) {
@@ -475,10 +490,14 @@ func (f *flows) pages(t *testing.T) {
 	p.until("a decision", func() bool {
 		return strings.Contains(p.shown(), "Denied by user:local in the inbox") && strings.Contains(p.shown(), "not on Fridays")
 	})
-	for _, link := range []struct{ name, shows string }{
-		{"Rules", "Allow the tool lint"}, {"Workers", "No worker holds a run."}, {"Effects", "Nothing is owed."}, {"Settings", "Your name"},
+	for _, link := range []struct {
+		name, shows string
+		follow      func(string)
+	}{
+		{"Rules", "Allow the tool lint", func(name string) { p.find("link", name).click() }},
+		{"Workers", "No worker holds a run.", p.menu}, {"Effects", "Nothing is owed.", p.menu}, {"Settings", "Your name", p.menu},
 	} {
-		p.find("link", link.name).click()
+		link.follow(link.name)
 		p.until(link.name, func() bool {
 			return strings.Contains(p.shown(), link.shows) && strings.Contains(p.read("document.title"), link.name+" · holdpoint")
 		})
@@ -514,7 +533,7 @@ func (f *flows) axe(t *testing.T) {
 		Questions: []api.UserQuestionRequest{{ID: "q", ToolCallID: "c", Questions: []api.UserQuestion{{ID: "x", Header: "For axe", Question: "Which?", Options: []api.QuestionOption{{ID: "a", Label: "A", Description: "one"}}}}}},
 	})
 	p := f.open(t, "/")
-	p.prompt("for-axe").find("button", "Edit").click()
+	f.action(p.prompt("for-axe"), "Edit")
 	p.prompt("for-axe").find("textbox", "Input").write(`{"command":"ls"}`)
 	run := f.ask(t, one(approval("for-axe-too", `{"a":1}`)))
 	addresses := []string{"", "/settings"}
@@ -564,19 +583,42 @@ func (f *flows) many(t *testing.T) {
 		_, _ = fmt.Sscanf(p.read("document.title"), "(%d)", &count)
 		return count >= runs*each
 	})
-	items := `String(document.querySelectorAll("li").length)`
+	items := `String(document.querySelectorAll(".list li").length)`
 	few := func() bool { count, _ := strconv.Atoi(p.eval(items)); return count > 2 && count < 60 }
 	require.True(t, few(), "%s items", p.eval(items))
 	p.until("the end of the list", func() bool {
-		// The list is as long as what was measured of it: nearer to its end, its end moves.
-		p.eval(`(scrollTo(0, document.body.scrollHeight), "")`)
+		p.eval(`(document.querySelector(".scroll-list").scrollTo(0, 1e7), "")`)
 		p.frame()
-		return p.read(`[...document.querySelectorAll("li pre")].some(one => one.textContent.includes('"n": 999')) ? "yes" : ""`) == "yes"
+		return p.read(`[...document.querySelectorAll("li")].some(one => one.ariaLabel === "Use bulk: 999") ? "yes" : ""`) == "yes"
 	})
 	require.True(t, few(), "%s items", p.eval(items))
-	p.find("searchbox", "Filter").write(`"n":777`)
-	p.until("the one that was asked for", func() bool { return p.read(items) == "1" && strings.Contains(p.shown(), `"n": 777`) })
+	f.searching(p).write(`"n":777`)
+	p.until("the one that was asked for", func() bool { return p.read(items) == "1" && p.read(`document.querySelector(".list li").ariaLabel`) == "Use bulk: 777" })
 	require.Contains(t, p.eval("location.search"), "q=")
+}
+
+// reason is the field for the reason of a denial; on a phone a button shows it.
+func (f *flows) reason(item *element) *element {
+	if f.phone {
+		item.find("button", "Write a reason…").click()
+	}
+	return item.find("textbox", "Reason (optional)")
+}
+
+// action presses a button of a prompt that stands in a menu on a phone.
+func (f *flows) action(item *element, name string) {
+	if f.phone {
+		item.find("button", "More actions").click()
+	}
+	item.find("button", name).click()
+}
+
+// searching is the field that filters; on a phone a button shows it.
+func (f *flows) searching(p *page) *element {
+	if f.phone {
+		p.find("button", "Search").click()
+	}
+	return p.find("searchbox", "Filter")
 }
 
 // TestScreenshots makes those of docs/, where HOLDPOINT_SCREENSHOTS names the directory.
@@ -601,8 +643,7 @@ func TestScreenshots(t *testing.T) {
 		Options: []api.QuestionOption{{ID: "s", Label: "Staging", Description: "A copy from last night"}, {ID: "p", Label: "Production", Description: "Live since 2023"}},
 	}}}}})
 	p := f.open(t, "/")
-	p.prompt("bash")
-	p.prompt("Which database?")
+	p.row("Which database?")
 	for _, shot := range []struct {
 		name, theme   string
 		width, height int64

@@ -27,7 +27,7 @@ func (f *flows) issuer(t *testing.T) {
 	p := openPage(t, f.browser, strings.Replace(service.URL(), "127.0.0.1", "localhost", 1), "/history?actor=mara")
 	p.find("link", "Sign in with "+strings.TrimPrefix(issuer.URL, "http://")).click()
 	p.until("the page of before", func() bool {
-		return p.read("location.pathname + location.search") == "/history?actor=mara" && len(p.all(nil, "link", "Settings")) > 0
+		return p.read("location.pathname + location.search") == "/history?actor=mara" && len(p.all(nil, "link", "Rules")) > 0
 	})
 
 	p.find("link", "Inbox").click()

@@ -27,7 +27,7 @@ import (
 )
 
 // patience bounds how long a page may take to show something.
-const patience = time.Minute
+const patience = 30 * time.Second
 
 // page is one tab, in a browser profile of its own.
 type page struct {
@@ -133,16 +133,24 @@ type element struct {
 	page *page
 	id   runtime.RemoteObjectID
 	what string
+	// prompt is the handle of a prompt, whose element is the region in which it is open.
+	prompt string
 }
 
 // all returns what has a role and a name now, below an element or in the whole page; nothing while
 // the page makes room for another.
 func (p *page) all(within *element, role, name string) []*element {
 	var found []*element
+	var id runtime.RemoteObjectID
+	if within != nil {
+		if id = within.object(); id == "" {
+			return nil
+		}
+	}
 	_, err := chromedp.Run(p.tab, func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 		query := accessibility.QueryAXTreeParams{Role: role, AccessibleName: name}
 		if within != nil {
-			query.ObjectID = within.id
+			query.ObjectID = id
 		} else {
 			root, err := cdp.Call(ctx, t, dom.GetDocument, dom.GetDocumentParams{})
 			if err != nil {
@@ -230,12 +238,14 @@ func (e *element) find(role, name string) *element {
 func (e *element) call(function string, argument any) string {
 	e.page.t.Helper()
 	yes := true
+	var id runtime.RemoteObjectID
+	e.page.until(e.what, func() bool { id = e.object(); return id != "" })
 	text, err := json.Marshal(argument)
 	require.NoError(e.page.t, err)
 	var value string
 	_, err = chromedp.Run(e.page.tab, func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 		result, err := cdp.Call(ctx, t, runtime.CallFunctionOn, runtime.CallFunctionOnParams{
-			FunctionDeclaration: "function() { return (" + function + ").call(this, " + string(text) + ") }", ObjectID: e.id, ReturnByValue: &yes, UserGesture: &yes,
+			FunctionDeclaration: "function() { return (" + function + ").call(this, " + string(text) + ") }", ObjectID: id, ReturnByValue: &yes, UserGesture: &yes,
 		})
 		if err == nil && result.ExceptionDetails != nil {
 			err = fmt.Errorf("%s: %s", e.what, result.ExceptionDetails.Text)
@@ -283,37 +293,97 @@ func (e *element) disabled() bool {
 	return e.call("function() { return this.disabled }", nil) == "true"
 }
 
-// prompt waits for the item of the list whose heading is a tool's name.
-func (p *page) prompt(tool string) (item *element) {
-	p.t.Helper()
-	heading := p.find("heading", tool)
-	id := strings.Trim(heading.call("function() { return this.closest('li').id }", nil), `"`)
-	p.until("the item of "+tool, func() bool {
-		_, err := chromedp.Run(p.tab, func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
-			result, err := cdp.Call(ctx, t, runtime.Evaluate, runtime.EvaluateParams{Expression: "document.getElementById(" + quoted(id) + ")"})
-			if err == nil && result.Result.ObjectID != "" {
-				item = &element{page: p, id: result.Result.ObjectID, what: "the item of " + tool}
-			}
-			return chromedp.Void{}, err
-		})
-		return err == nil && item != nil
+// object is the element in the document; of a prompt the region in which it is open, which opens it. It is empty while
+// that is not shown.
+func (e *element) object() runtime.RemoteObjectID {
+	if e.prompt == "" {
+		return e.id
+	}
+	if e.page.read("(" + openScript + ")(" + quoted(e.prompt) + ")") != "open" {
+		return ""
+	}
+	return e.page.object(`document.getElementById("detail")`)
+}
+
+// openScript opens a prompt by its row, from the list.
+const openScript = `handle => {
+	const detail = document.getElementById("detail");
+	if (detail?.dataset.handle === handle) return "open";
+	const row = document.getElementById("prompt-" + handle);
+	if (row && getComputedStyle(row).visibility === "visible") row.click();
+	else detail?.querySelector(".crumbs button")?.click();
+	return "";
+}`
+
+// object evaluates an expression to an element, nothing when there is none.
+func (p *page) object(expression string) runtime.RemoteObjectID {
+	id, err := chromedp.Run(p.tab, func(ctx context.Context, t *chromedp.Target) (runtime.RemoteObjectID, error) {
+		result, err := cdp.Call(ctx, t, runtime.Evaluate, runtime.EvaluateParams{Expression: expression})
+		if err != nil {
+			return "", err
+		}
+		return result.Result.ObjectID, nil
 	})
-	// It is read where it is in view.
-	item.call("function() { this.scrollIntoView({block: 'nearest'}); return 0 }", nil)
+	p.note(err)
+	return id
+}
+
+// row waits for the row of a tool or a question, known by its accessible name, and returns the handle of its prompt.
+func (p *page) row(tool string) (handle string) {
+	p.t.Helper()
+	p.until("the row of "+tool, func() bool {
+		handle = p.read(`(tool => [...document.querySelectorAll("li[aria-label]")].find(one => (" " + one.ariaLabel + ":").includes(" " + tool + ":"))?.dataset.handle ?? "")(` + quoted(tool) + `)`)
+		return handle != ""
+	})
+	return handle
+}
+
+// prompt waits for the row of a tool or a question and opens it.
+func (p *page) prompt(tool string) *element {
+	p.t.Helper()
+	item := &element{page: p, prompt: p.row(tool), what: "the prompt of " + tool}
+	p.until(item.what+" is open", func() bool { return item.object() != "" })
+	p.frame()
 	return item
 }
 
-// status waits until the item says something.
+// toList goes back to the list, where a prompt is a page of its own.
+func (p *page) toList() {
+	p.t.Helper()
+	p.until("the list", func() bool {
+		return p.read(`(() => { const back = document.querySelector(".crumbs button"); back?.click(); return back ? "" : "yes"; })()`) == "yes"
+	})
+}
+
+// linked returns a prompt that an address opens. It may not be in the list.
+func (p *page) linked(handle string) *element {
+	return &element{page: p, prompt: handle, what: "the prompt " + handle}
+}
+
+// status waits until the prompt says something: in its row, or where it is open.
 func (e *element) status(contains string) {
 	e.page.t.Helper()
 	e.page.until("status "+contains, func() bool {
-		for _, one := range e.page.all(e, "status", "") {
-			if strings.Contains(one.text(), contains) {
-				return true
+		within := []*element{e}
+		if id := e.page.object("document.getElementById(" + quoted("prompt-"+e.prompt) + ")"); e.prompt != "" && id != "" {
+			within = []*element{{page: e.page, id: id}, e}
+		}
+		for _, place := range within {
+			for _, one := range e.page.all(place, "status", "") {
+				if strings.Contains(one.text(), contains) {
+					return true
+				}
 			}
 		}
 		return false
 	})
+}
+
+// menu follows a link of the menu "More".
+func (p *page) menu(name string) {
+	p.t.Helper()
+	p.find("button", "More").click()
+	p.find("link", name).click()
 }
 
 // press types keys as a keyboard does: a key that the page takes writes no character.
@@ -333,6 +403,8 @@ func (p *page) pressNow(keys string) {
 			down.Key, down.WindowsVirtualKeyCode = "Enter", 13
 		case '\t':
 			down.Key, down.Code, down.WindowsVirtualKeyCode, down.Text = "Tab", "Tab", 9, ""
+		case '↑':
+			down.Key, down.Code, down.WindowsVirtualKeyCode, down.Text = "ArrowUp", "ArrowUp", 38, ""
 		case '↓':
 			down.Key, down.Code, down.WindowsVirtualKeyCode, down.Text = "ArrowDown", "ArrowDown", 40, ""
 		}

@@ -56,6 +56,7 @@ func (f *flows) webhooks(t *testing.T) {
 	p.find("textbox", "Token").write(root.Secret)
 	p.find("button", "Sign in").click()
 	p.until("nothing is there", func() bool { return strings.Contains(p.shown(), "There are no webhooks.") })
+	p.find("button", "More").click()
 	p.find("link", "Webhooks")
 	p.find("textbox", "URL").write("http://169.254.169.254/latest")
 	p.find("button", "Make a webhook").click()

@@ -1,12 +1,12 @@
 // The frame of the page: navigation, connection, title, keys, and which page is shown.
 
-import { html, render, useEffect, useLayoutEffect, useReducer, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { account, onAccount, readAccount, settings } from "./api.js";
+import { html, render, useEffect, useLayoutEffect, useReducer, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { account, myName, onAccount, readAccount, settings } from "./api.js";
 import { shiftedAll } from "./guard.js";
 import { inbox, onArrival, open, start } from "./inbox.js";
 import { followFocus, keys } from "./keys.js";
-import { Inbox, useInbox } from "./list.js";
-import { plain } from "./marks.js";
+import { marked, plain } from "./marks.js";
+import { Inbox, useInbox } from "./page.js";
 import { Effects, History, Rules, Run, Session, Settings, Workers } from "./pages.js";
 import { followLinks, go, onRoute } from "./route.js";
 import { keepFocus } from "./shown.js";
@@ -14,8 +14,8 @@ import { SignIn } from "./sign-in.js";
 import { Webhooks } from "./webhooks.js";
 import { moment } from "./words.js";
 
-const pages = [["/", "Inbox"], ["/history", "History"], ["/rules", "Rules"], ["/workers", "Workers"], ["/effects", "Effects"], ["/settings", "Settings"]];
-const pagesOfAdmins = [["/webhooks", "Webhooks"]];
+const pages = [["/", "Inbox"], ["/history", "History"], ["/rules", "Rules"]];
+const morePages = [["/workers", "Workers"], ["/effects", "Effects"], ["/webhooks", "Webhooks"], ["/docs", "Docs"], ["/settings", "Settings"]];
 
 function Connection() {
   const text = { live: "Live", connecting: "Connecting…", reconnecting: "Reconnecting…" }[inbox.connection]
@@ -47,7 +47,8 @@ function useTitle(name) {
   }, [count, name]);
 }
 
-const help = [["j, k", "next, previous"], ["Enter", "open or fold"], ["a", "allow"], ["d", "deny"], ["e", "edit"], ["r", "remember"], ["x", "select"], ["/", "filter"], ["u", "back"], ["?", "this help"]];
+const help = [["j, k, ↑, ↓", "next, previous"], ["Enter, o", "open"], ["n", "next undecided"], ["a", "allow"], ["d", "deny, with a reason"], ["D", "deny at once"], ["e", "edit"], ["r", "allow and …"], ["1–9", "choose an option"],
+  ["x", "select"], ["Shift+x", "select a range"], ["Ctrl/Cmd+A", "select all that match"], ["c", "copy the link"], ["/", "search"], ["g then i, h, r, s", "inbox, history, rules, settings"], ["u", "back"], ["?", "this help"]];
 
 function Help({ close }) {
   return html`<dialog aria-label="Keys" ref=${dialog => dialog && !dialog.open && dialog.showModal()} onClose=${close}>
@@ -76,7 +77,7 @@ function App() {
 function Pages({ help }) {
   const at = location.pathname;
   const [, first, id] = at.split("/");
-  let name = [...pages, ...pagesOfAdmins].find(([address]) => address === at)?.[1] ?? "Not found", page = html`<p class="empty">There is nothing at this address.</p>`;
+  let name = [...pages, ...morePages].find(([address]) => address === at)?.[1] ?? "Not found", page = html`<p class="empty">There is nothing at this address.</p>`;
   switch (first) {
     case "": page = html`<${Inbox} />`; break;
     case "runs": name = plain(decodeURIComponent(id ?? "")); page = html`<${Run} id=${decodeURIComponent(id ?? "")} key=${at} />`; break;
@@ -90,11 +91,26 @@ function Pages({ help }) {
   }
   useTitle(name);
   useLayoutEffect(keepFocus);
-  const count = open().length;
+  return html`<${Header} at=${at} help=${help} /><main id="main" class=${first === "" ? "wide" : ""} tabindex="-1">${page}</main>`;
+}
+
+// More is a menu of the pages that are looked at less often.
+function More({ at }) {
+  const [shown, show] = useState(false), box = useRef();
+  const pages = morePages.filter(([address]) => address !== "/webhooks" || account.me?.role === "admin");
+  const leave = event => { if (!box.current?.contains(event.relatedTarget)) show(false); };
+  const keyed = event => { if (event.key === "Escape") { show(false); box.current.querySelector("button").focus(); } };
+  const there = pages.find(([address]) => address === at);
+  return html`<div class="menu" ref=${box} onFocusOut=${leave} onKeyDown=${keyed}><button type="button" class="link" aria-expanded=${String(shown)} onClick=${() => show(!shown)}>More<span aria-hidden="true"> ▾</span></button>
+    ${shown && html`<ul>${pages.map(([address, label]) => html`<li><a href=${address} aria-current=${at === address ? "page" : null} onClick=${() => show(false)}>${label}</a></li>`)}</ul>`}
+    ${there && !shown && html`<a class="there" href=${at} aria-current="page">${there[1]}</a>`}</div>`;
+}
+
+function Header({ at, help }) {
+  const count = open().length, who = account.me?.via === "open" ? myName() : account.me?.principal?.replace(/^user:/, "");
   return html`<header><a class="skip" href="#main">Skip to the list</a><a class="brand" href="/">holdpoint</a>
-    <nav aria-label="Pages">${[...pages, ...(account.me?.role === "admin" ? pagesOfAdmins : [])].map(([address, label]) => html`<a href=${address} aria-current=${at === address ? "page" : null}>${label}${address === "/" && count > 0 && html` <span class="count">${count}</span>`}</a>`)}</nav>
-    <${Connection} /><button class="quiet" aria-label="Keys" onClick=${help}>?</button></header>
-    <main id="main" tabindex="-1">${page}</main>`;
+    <nav aria-label="Pages">${pages.map(([address, label]) => html`<a href=${address} aria-current=${at === address ? "page" : null}>${label}${address === "/" && count > 0 && html` <span class="count">${count}</span>`}</a>`)}<${More} at=${at} /></nav>
+    <${Connection} />${who && html`<a class="who" href="/settings">${marked(who)}</a>`}<button class="quiet help" aria-label="Keys" onClick=${help}>?</button></header>`;
 }
 
 function beep() {

@@ -1,11 +1,12 @@
 // Decisions about several prompts at once.
 
 import { html, useEffect, useLayoutEffect, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { byKey, canDecide, useFocus } from "./approval.js";
+import { canDecide } from "./approval.js";
+import { useFocus } from "./components.js";
 import { decide } from "./decide.js";
 import { decided, ownSince, shifted, shiftedAll, steady } from "./guard.js";
 import { changed, inbox } from "./inbox.js";
-import { isSeen, readsToEnd } from "./seen.js";
+import { isSeen } from "./seen.js";
 
 function Reason({ count, send, close }) {
   const [reason, setReason] = useState("");
@@ -24,13 +25,13 @@ function Bar({ chosen, denying, setDenying }) {
     return () => shiftedAll(); // what lay under it
   }, []);
   const able = chosen.every(canDecide);
-  const unread = chosen.filter(one => !readsToEnd(one)).length;
+  const unread = chosen.filter(one => !isSeen(one)).length;
   const barred = chosen.filter(one => one.barred).length;
   const send = (event, decision, list) => {
     if (list.length === 0 || !list.every(canDecide) || !steady("bulk", event)) return;
     decided();
     setDenying(false);
-    void decide(list, decision, byKey(event));
+    void decide(list, decision);
   };
   const deny = (event, reason) => send(event, { behavior: "deny", ...(reason && { reason }) }, chosen);
   return html`<div class="bulk" role="group" aria-label="Selected">${denying

@@ -1,6 +1,6 @@
 // What pages are made of: what they read, tables, refusals, questions before a deed, secrets.
 
-import { html, useEffect, useReducer, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { html, useEffect, useReducer, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { get } from "./api.js";
 import { marked } from "./marks.js";
 
@@ -15,6 +15,23 @@ export function useRead(address, everyMs = 0) {
     return () => { late = true; clearTimeout(timer); };
   }, [address, round]);
   return { ...state, reload };
+}
+
+// useFocus gives an element the focus when it appears; brings says that it is brought into view as well.
+export function useFocus(brings = false) {
+  const ref = useRef();
+  useEffect(() => {
+    ref.current?.focus({ preventScroll: true });
+    if (brings) ref.current?.closest(".form")?.scrollIntoView({ block: "nearest", behavior: "instant" });
+  }, []);
+  return ref;
+}
+
+// Copy copies a text and says so.
+export function Copy({ text, children, label = "Copy", quiet = true }) {
+  const [copied, setCopied] = useState(false);
+  const copy = () => navigator.clipboard?.writeText(text).then(() => setCopied(true));
+  return html`<button type="button" class=${quiet ? "link" : ""} onClick=${copy}>${copied ? "Copied" : children ?? label}</button>`;
 }
 
 export const Failure = ({ error }) => error && html`<p class="error" role="alert">${marked(error)}</p>`;

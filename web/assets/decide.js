@@ -1,9 +1,15 @@
 // What a person decides, as calls. Nothing is said before the service has said it.
 
-import { call, get, newKey, path, persist } from "./api.js";
+import { call, get, newKey, path, persist, settings } from "./api.js";
 import { focusedByPage, shifted } from "./guard.js";
-import { changed, claim, isMine, lookUp, settle } from "./inbox.js";
+import { nameOfRow } from "./groups.js";
+import { changed, claim, isMine, lookUp, nowMs, settle } from "./inbox.js";
+import { plain } from "./marks.js";
+import { setQuery } from "./route.js";
+import { isNarrow } from "./screen.js";
 import { focusPrompt, nextOpen } from "./shown.js";
+import { say } from "./toast.js";
+import { settledWords } from "./words.js";
 
 // whole returns a prompt's request with its whole input.
 export async function whole(one) {
@@ -22,9 +28,9 @@ function failed(one, error) {
   changed();
 }
 
-// moveOn takes the focus to the next undecided prompt when it is still in one that was just decided here, or
-// nowhere. Where somebody else was first it stays: the person reads who.
-function moveOn(list, byKey) {
+// moveOn opens the next undecided prompt when the focus is still in one that was just decided here, or nowhere.
+// Where somebody else was first it stays: the person reads who.
+function moveOn(list) {
   const active = document.activeElement;
   const at = active?.closest?.("[data-handle]")?.dataset.handle ?? "";
   const from = list.find(one => one.handle === at) ?? (active === document.body || active?.closest?.(".bulk") ? list.at(-1) : null);
@@ -32,11 +38,13 @@ function moveOn(list, byKey) {
   // Where none is left, the focus goes from the field that was decided in to its prompt: keys act again.
   const next = nextOpen(from.handle) ?? from;
   focusedByPage();
-  focusPrompt(next, byKey);
+  if (isNarrow()) say(`${settledWords(from.kind, from.resolution, nowMs(), true)}: ${plain(nameOfRow(from))}`);
+  if (isNarrow() && settings.get("advance", "on") !== "on") { setQuery({ prompt: "" }, true); return; }
+  focusPrompt(next, "page");
 }
 
 // decide records decisions about approvals, one call for each run.
-export async function decide(prompts, decision, byKey = false) {
+export async function decide(prompts, decision) {
   const runs = Map.groupBy(prompts.filter(one => !one.resolution && !one.sending), one => one.run);
   for (const list of runs.values()) for (const one of list) { one.sending = "Sending…"; one.error = ""; }
   changed();
@@ -63,10 +71,10 @@ export async function decide(prompts, decision, byKey = false) {
     for (const one of list) one.sending = "";
     changed();
   }));
-  moveOn(sent, byKey);
+  moveOn(sent);
 }
 
-async function question(one, target, body, byKey) {
+async function question(one, target, body) {
   one.sending = "Sending…";
   one.error = "";
   changed();
@@ -80,11 +88,11 @@ async function question(one, target, body, byKey) {
   }
   one.sending = "";
   changed();
-  moveOn([one], byKey);
+  moveOn([one]);
 }
 
-export const answer = (one, resolution, byKey) => question(one, path("runs", one.run, "questions"), { resolution: { request_id: one.request.id, ...resolution } }, byKey);
-export const cancelQuestion = (one, byKey) => question(one, path("runs", one.run, "questions", one.request.id, "cancel"), {}, byKey);
+export const answer = (one, resolution) => question(one, path("runs", one.run, "questions"), { resolution: { request_id: one.request.id, ...resolution } });
+export const cancelQuestion = one => question(one, path("runs", one.run, "questions", one.request.id, "cancel"), {});
 
 // explain returns the exact texts of the rules that an allow and a deny would write.
 export async function explain(one, rememberForMs) {

@@ -8,11 +8,13 @@ import { shareStream } from "./tabs.js";
 
 const offlineAfter = 10000;
 const mostSettled = 1000; // settled prompts that stay in the list; the oldest out of view go first
+const mostDecided = 50; // in "Decided just now"
 
 export const inbox = {
   prompts: new Map(), // by handle
   order: [], // handles as they are shown
   fresh: [], // handles that wait behind "n new"
+  decided: [], // handles that were settled and cleared, newest first
   selected: new Set(),
   connection: "connecting", // live, reconnecting, offline
   offlineSince: 0,
@@ -104,12 +106,14 @@ function upsert(one, arrives) {
   inbox.prompts.set(one.handle, one);
   byID.set(idOf(one.session, one.run, one.request.id), one.handle);
   if (!arrives) { inbox.order.push(one.handle); return; }
-  // One that would stand above others waits, so that nothing moves under a person's hand.
-  const last = inbox.prompts.get(inbox.order.findLast(handle => !inbox.prompts.get(handle).resolution));
-  if (last && compare(one, last) < 0) inbox.fresh.push(one.handle);
-  else inbox.order.push(one.handle);
+  // One that would move rows in view waits, so that nothing moves under a person's hand.
+  if (fits(one)) inbox.order.push(one.handle); else inbox.fresh.push(one.handle);
   arrived(one);
 }
+
+// fits reports whether a prompt can join its group and no row in view moves. The list says so while it is shown.
+let fits = () => true;
+export const onFits = does => { fits = does ?? (() => true); };
 
 let arrived = () => {};
 export const onArrival = listener => { arrived = listener; };
@@ -129,7 +133,10 @@ export function settle(handle, resolution) {
   one.sending = "";
   inbox.selected.delete(handle);
   drafts.drop(handle);
-  settledOrder.push(handle);
+  if (inbox.fresh.includes(handle)) {
+    inbox.fresh = inbox.fresh.filter(other => other !== handle);
+    keepDecided([handle]);
+  } else settledOrder.push(handle);
   for (let i = 0; settledOrder.length > mostSettled && i < settledOrder.length; i++)
     if (!document.getElementById("prompt-" + settledOrder[i])) remove(settledOrder.splice(i--, 1)[0]);
   changed();
@@ -143,22 +150,22 @@ function remove(handle) {
   byID.delete(idOf(one.session, one.run, one.request.id));
   inbox.order = inbox.order.filter(other => other !== handle);
   inbox.fresh = inbox.fresh.filter(other => other !== handle);
+  inbox.decided = inbox.decided.filter(other => other !== handle);
   forget(handle);
 }
 
-export const settledCount = () => inbox.prompts.size - open().length;
+export const settledCount = () => settledOrder.length;
 
-// clearSettled takes what was settled out of the list, because the person asked for it or looks at another list.
-export function clearSettled(except = "") {
-  for (const handle of settledOrder.splice(0)) {
-    if (handle === except) settledOrder.push(handle); else remove(handle);
-  }
-  changed();
+function keepDecided(handles) {
+  inbox.decided.unshift(...handles);
+  for (const handle of inbox.decided.slice(mostDecided)) remove(handle);
 }
 
-export function dismiss(handle) {
-  remove(handle);
-  if (settledOrder.includes(handle)) settledOrder.splice(settledOrder.indexOf(handle), 1);
+// clearSettled moves settled prompts to "Decided just now", because the person asked for it or looks at another list.
+export function clearSettled() {
+  const handles = settledOrder.splice(0), all = new Set(handles);
+  inbox.order = inbox.order.filter(handle => !all.has(handle));
+  keepDecided(handles.reverse());
   changed();
 }
 
@@ -225,7 +232,7 @@ function loaded() {
 }
 
 function missing(there) {
-  for (const one of open()) if (!there.has(one.handle) && !one.detached) void lookUp(one.handle);
+  for (const one of open()) if (!there.has(one.handle)) void lookUp(one.handle);
 }
 
 // resync reads what is open: another tab has the stream, and this one may have missed a part of it.

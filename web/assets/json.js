@@ -1,7 +1,6 @@
-// JSON as people read it: highlighted, laid out by what it is, compared.
+// JSON as people read it: highlighted, folded where it is long, compared.
 
 import { html, useLayoutEffect, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { member, pretty, textOf, without } from "./exact.js";
 import { act } from "./guard.js";
 import { marked } from "./marks.js";
 
@@ -29,7 +28,7 @@ export function Part({ one, cut, unfold, children }) {
   const [size, setSize] = useState({ lines: 0, height: 0 });
   useLayoutEffect(() => {
     const measure = () => {
-      const text = inner.current?.querySelector("pre, blockquote");
+      const text = inner.current?.querySelector("pre, blockquote, dl");
       if (!text) return;
       const style = getComputedStyle(text), line = parseFloat(style.lineHeight), around = parseFloat(style.paddingTop) + parseFloat(style.paddingBottom);
       const lines = Math.round((text.clientHeight - around) / line);
@@ -44,46 +43,6 @@ export function Part({ one, cut, unfold, children }) {
   const more = size.lines - mostLines;
   return html`<div class=${"part" + (folds ? " folded" : "")} data-part=${folds || cut ? "folded" : "whole"} style=${folds ? { maxHeight: size.top + mostLines * size.height + "px" } : { maxHeight: "none" }}><div ref=${inner}>${children}</div></div>
     ${folds && !cut && html`<button class="more" onClick=${() => { act(one.handle); unfold(); }}>Show ${more} more ${more === 1 ? "line" : "lines"}</button>`}`;
-}
-
-// The members by which agents say that one text takes the place of another.
-const replacements = [["old_string", "new_string"], ["old_str", "new_str"], ["old_text", "new_text"], ["oldText", "newText"]];
-
-// replacement returns {before, after, others} of an input that replaces a text, else null.
-function replacement(node) {
-  for (const [old, fresh] of replacements) {
-    const before = textOf(node, old), after = textOf(node, fresh);
-    if (before !== undefined && after !== undefined) return { before, after, others: without(node, old, fresh) };
-  }
-  return null;
-}
-
-const isPatch = text => text !== undefined && /^(?:---|\+\+\+|@@|diff |\*\*\* )/m.test(text) && /^[-+]/m.test(text);
-
-// separators begin another command on the same line.
-const separators = /(\|\|?|&&?|;|\n)/;
-const commandText = command => command.split(separators).map((piece, i) => i % 2 && piece !== "\n" ? html`<b class="then">${piece}</b>` : marked(piece));
-
-// InputView shows a value whole: a command as a command line, a change of a file as a diff, the rest as JSON.
-// wrap is given each text of it.
-export function InputView({ value, wrap = text => text }) {
-  if (value === undefined) return null;
-  const node = value.node;
-  const json = (tree, label) => wrap(html`<pre class="json" aria-label=${label}><code>${highlighted(pretty(tree))}</code></pre>`);
-  const rest = others => others.members.length > 0 && json(others, "Other members of the input");
-  const changes = one => wrap(html`<${Changes} before=${one.before} after=${one.after} context=${Infinity} label="Change of the file" />`);
-  const change = replacement(node);
-  if (change) return html`${rest(change.others)}${changes(change)}`;
-  const edits = member(node, "edits")?.items;
-  if (edits?.length > 0 && edits.every(replacement))
-    return html`${rest(without(node, "edits"))}${edits.map(replacement).map(one => html`${changes(one)}${rest(one.others)}`)}`;
-  for (const name of ["patch", "diff"]) {
-    const patch = textOf(node, name);
-    if (isPatch(patch)) return html`${rest(without(node, name))}${wrap(html`<${DiffLines} label="Change of the file" lines=${patch.split("\n").map(line => [/^(?:\+\+\+|---)/.test(line) ? "" : line[0], line])} />`)}`;
-  }
-  const command = textOf(node, "command");
-  if (command !== undefined) return html`${wrap(html`<pre class="command" aria-label="Command"><code>${commandText(command)}</code></pre>`)}${rest(without(node, "command"))}`;
-  return json(node, "Input as JSON");
 }
 
 // difference returns [" "|"-"|"+", line] of two texts, with so many equal lines around what differs.
@@ -112,7 +71,7 @@ export function difference(before, after, context = 3) {
 }
 
 // DiffLines shows lines by their sign; what stands for the sign in the text is shown as well.
-function DiffLines({ lines, label }) {
+export function DiffLines({ lines, label }) {
   const words = { "-": "removed", "+": "added" };
   return html`<pre class="diff" aria-label=${label}><code>${lines.map(([sign, line]) =>
     html`<span class=${"line " + (words[sign] ?? "same")}>${marked(line)}\n</span>`)}</code></pre>`;

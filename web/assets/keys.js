@@ -1,58 +1,108 @@
-// The keys of the page. They act on the prompt that has the focus, and on no other.
+// The keys of the page. They act on the prompt in the detail while it, or its row, has the focus.
 
 import { allow, canDecide, form } from "./approval.js";
+import { denyWith } from "./bar.js";
 import { act, dropsKey, focusedByKey, isField, focusedPrompt, noteFocus, noteKey, notePointer, returned, steady } from "./guard.js";
 import { changed, inbox } from "./inbox.js";
+import { chooseByKey } from "./question.js";
 import { go, query, setQuery } from "./route.js";
-import { focusPrompt, keepFocus, place, visible } from "./shown.js";
+import { selectRange } from "./row.js";
+import { isNarrow } from "./screen.js";
+import { focusPrompt, keepFocus, nextOpen, openHandle, place, showPrompt, visible } from "./shown.js";
+
+function moveTo(one) {
+  if (!one) return;
+  focusedByKey();
+  focusPrompt(one, "key");
+}
 
 function move(step) {
   const list = visible(), at = list.findIndex(one => one.handle === place.handle);
-  const target = list[at < 0 ? 0 : Math.max(0, Math.min(list.length - 1, at + (document.activeElement?.closest?.("[data-handle]") ? step : 0)))];
-  if (!target) return;
-  focusedByKey();
-  focusPrompt(target, true);
+  const inside = document.activeElement?.closest?.("[data-handle]");
+  moveTo(list[at < 0 ? 0 : Math.max(0, Math.min(list.length - 1, at + (inside ? step : 0)))]);
 }
+
+function select(one, event) {
+  act("bulk");
+  if (event.shiftKey && inbox.selectedLast) selectRange(visible(), inbox.selectedLast, one.handle);
+  else if (!inbox.selected.delete(one.handle)) inbox.selected.add(one.handle);
+  inbox.selectedLast = one.handle;
+  changed();
+}
+
+function selectAll() {
+  act("bulk");
+  for (const one of visible()) if (one.kind === "approval" && !one.resolution) inbox.selected.add(one.handle);
+  changed();
+}
+
+const places = { i: "/", h: "/history", r: "/rules", s: "/settings" };
+let went = -Infinity; // when "g" was pressed
 
 export function keys(event, help) {
   const active = document.activeElement;
   if (dropsKey(event, active)) { event.preventDefault(); return; }
-  if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing || isField(event.target) || isField(active) || event.defaultPrevented) return;
+  if (event.altKey || event.isComposing || isField(event.target) || isField(active) || event.defaultPrevented || document.querySelector("dialog[open]")) return;
   // A key that comes while nothing has the focus was meant for something that is gone.
   if (!active?.closest?.("#main, header")) { keepFocus(); return; }
-  const one = inbox.prompts.get(active.closest("li[data-handle]")?.dataset.handle);
+  if (event.ctrlKey || event.metaKey) {
+    if (event.key === "a" && location.pathname === "/" && active.closest(".list")) { selectAll(); event.preventDefault(); }
+    return;
+  }
+  if (performance.now() < went + 1000) {
+    went = -Infinity;
+    if (places[event.key]) { go(places[event.key]); event.preventDefault(); return; }
+  }
+  const at = active.closest("[data-handle]")?.dataset.handle;
+  // On a narrow page letters act in an opened prompt alone; on a wide one the row with the focus is the one in the detail.
+  const one = at && at === openHandle() ? inbox.prompts.get(at) : undefined;
   const open = one && !one.resolution && !one.sending;
   const approval = open && one.kind === "approval";
+  const aimed = () => canDecide(one) && steady(one.handle, event);
+  const choice = active.matches("input[type=radio], input[type=checkbox]") && !active.closest(".row");
   switch (event.key) {
     case "j": move(1); break;
     case "k": move(-1); break;
+    case "ArrowDown": if (!active.closest(".list, .row")) return; move(1); break;
+    case "ArrowUp": if (!active.closest(".list, .row")) return; move(-1); break;
+    case "n": moveTo(nextOpen(place.handle)); break;
+    case "o": if (at && inbox.prompts.has(at)) showPrompt(inbox.prompts.get(at), "key", true); break;
+    case "g": went = performance.now(); break;
     case "/": document.querySelector("input[type=search]")?.focus(); break;
     case "?": help(); break;
-    case "u": if (query().get("prompt")) setQuery({ prompt: "" }); else if (location.pathname !== "/") go("/"); break;
-    case "a": if (approval) allow(one, event); break;
-    case "d": if (approval && canDecide(one) && steady(one.handle, event)) form(one, "deny"); break;
-    case "e": if (approval && canDecide(one) && one.barred === "" && steady(one.handle, event)) form(one, "edit"); break;
-    case "r": if (approval && canDecide(one) && steady(one.handle, event)) form(one, "remember"); break;
-    case "x":
+    case "u": if (query().get("prompt") && isNarrow()) setQuery({ prompt: "" }); else if (location.pathname !== "/") go("/"); break;
+    case "c": if (one) void navigator.clipboard?.writeText(`${location.origin}/?prompt=${encodeURIComponent(one.handle)}`); break;
+    case "a": if (approval && !choice) allow(one, event); break;
+    case "d": if (approval && aimed()) { one.writes = true; form(one, "deny"); } break;
+    case "D": if (approval && aimed()) denyWith(one, event, ""); break;
+    case "e": if (approval && one.barred === "" && aimed()) form(one, "edit"); break;
+    case "r": if (approval && aimed()) form(one, "rule"); break;
+    case "x": case "X":
       if (!approval || event.repeat) return;
-      act("bulk");
-      if (!inbox.selected.delete(one.handle)) inbox.selected.add(one.handle);
-      changed();
+      select(one, event);
       break;
-    default: return;
+    default:
+      if (!open || one.kind !== "question" || !/^[1-9]$/.test(event.key) || !chooseByKey(one, Number(event.key))) return;
   }
   event.preventDefault();
 }
 
-// followFocus keeps the focus in the page, and knows where it was.
+// followFocus keeps the focus in the page, and knows where it was. On a wide page a row that gets the focus opens.
 export function followFocus() {
+  let pointing = false;
   addEventListener("focusin", event => {
     noteFocus(event.target);
     const handle = event.target.closest?.("[data-handle]")?.dataset.handle;
-    if (handle && handle !== place.handle) { place.handle = handle; focusedPrompt(handle); }
+    if (!handle) return;
+    const moved = handle !== place.handle;
+    if (moved) focusedPrompt(handle);
+    if (!moved) return;
+    const one = inbox.prompts.get(handle);
+    if (one && !isNarrow() && event.target.closest(".row")) showPrompt(one, pointing ? "click" : "key");
+    else place.handle = handle;
   });
   addEventListener("focusout", () => setTimeout(() => { if (document.hasFocus()) { noteFocus(document.activeElement); keepFocus(); } }));
   document.addEventListener("visibilitychange", () => { if (document.visibilityState === "visible") returned(); });
-  addEventListener("keydown", noteKey, { capture: true });
-  addEventListener("pointerdown", notePointer, { capture: true });
+  addEventListener("keydown", event => { pointing = false; noteKey(event); }, { capture: true });
+  addEventListener("pointerdown", () => { pointing = true; notePointer(); }, { capture: true });
 }

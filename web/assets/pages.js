@@ -3,9 +3,9 @@
 import { html, useLayoutEffect, useReducer, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { account, call, newKey, onAccount, path, settings, signOut } from "./api.js";
 import { Confirm, Failure, Table, useRead } from "./components.js";
+import { InputView } from "./content.js";
 import { encode, pretty, read, textOf } from "./exact.js";
 import { isMine, nowMs, subscribe } from "./inbox.js";
-import { InputView } from "./json.js";
 import { marked } from "./marks.js";
 import { query, setQuery } from "./route.js";
 import { Tokens } from "./tokens.js";
@@ -139,7 +139,9 @@ export function Settings() {
     <p class="quiet">It is recorded with what you decide. Letters and signs of ASCII.</p>`}
     <label class="choice"><input type="checkbox" checked=${settings.get("notifications") === "on"} onChange=${notify} />Desktop notifications</label>
     <label class="choice"><input type="checkbox" checked=${settings.get("sound") === "on"} onChange=${e => settings.set("sound", e.target.checked ? "on" : "off")} />Sound</label>
-    <p class="quiet">There is none of either while this page is in front. What you decide here is recorded ${way("api:inbox")}.</p>
+    <label class="choice"><input type="checkbox" checked=${settings.get("compact") === "on"} onChange=${e => { settings.set("compact", e.target.checked ? "on" : "off"); tick(); }} />Compact</label>
+    <label class="choice"><input type="checkbox" checked=${settings.get("advance", "on") === "on"} onChange=${e => { settings.set("advance", e.target.checked ? "on" : "off"); tick(); }} />On a phone, open the next request after a decision</label>
+    <p class="quiet">No notifications or sounds while you are looking at this page. What you decide here is recorded ${way("api:inbox")}.</p>
     <p><a href="/docs">Documents</a></p></div>
     ${account.me?.role === "admin" && html`<${Tokens} />`}`;
 }

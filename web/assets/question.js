@@ -1,36 +1,47 @@
 // One question: choices, free text, or one value that a schema types.
 
-import { html, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { byKey, canDecide, isOver, useDraft } from "./approval.js";
+import { html } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { canDecide, draftOf, isOver, keepDraft } from "./approval.js";
 import { answer, cancelQuestion } from "./decide.js";
 import { Json, member, pretty, read, rough, textOf } from "./exact.js";
-import { act, decided, opens, steady } from "./guard.js";
+import { act, decided, steady } from "./guard.js";
+import { asksOf, headingOf } from "./headings.js";
 import { marked, plain } from "./marks.js";
 import { faults } from "./schema.js";
 
 const kept = (text, fallback) => { try { return JSON.parse(text) ?? fallback; } catch { return fallback; } };
-const asksOf = request => request.payload && textOf(request.payload.node, "question");
 
-export function headingOf(one) {
-  const { request } = one;
-  return request.questions?.[0]?.header || request.questions?.[0]?.question || asksOf(request) || request.tool_name || "Question";
-}
+// atOnce reports whether a question has one option, which is a button that answers.
+const atOnce = request => request.questions?.length === 1 && request.questions[0].options?.length === 1 && !request.questions[0].multi_select;
 
-function Structured({ one, asked, given, give: keep }) {
-  const give = next => { if (!isOver(one)) keep(next); };
-  const id = `${one.handle}-${asked.id}`;
-  const chosen = given.selected_option_ids ?? [];
+function Options({ one, asked, given, give }) {
+  const id = `${one.handle}-${asked.id}`, chosen = given.selected_option_ids ?? [], options = asked.options ?? [];
   const choose = option => {
     const next = !asked.multi_select ? [option] : chosen.includes(option) ? chosen.filter(other => other !== option) : [...chosen, option];
     give({ ...given, selected_option_ids: next });
   };
+  const words = option => html`<span>${marked(option.label)}${option.description && html`<small id=${`${id}-${option.id}`}>${marked(option.description)}</small>`}
+    ${option.preview && html`<pre><code>${marked(option.preview)}</code></pre>`}</span>`;
+  if (atOnce(one.request)) {
+    const [option] = options;
+    const send = event => {
+      if (!canDecide(one) || !steady(one.handle, event)) return;
+      decided();
+      void answer(one, { answers: [{ question_id: asked.id, selected_option_ids: [option.id] }] });
+    };
+    return !isOver(one) && html`<div class="options"><button type="button" class="option" aria-label=${plain(option.label)} onClick=${send}>${words(option)}</button></div>`;
+  }
+  return options.length > 0 && html`<div class="options">${options.map((option, i) => html`<label class="choice option"><input type=${asked.multi_select ? "checkbox" : "radio"} name=${id} aria-label=${plain(option.label)}
+      aria-describedby=${option.description ? `${id}-${option.id}` : null} checked=${chosen.includes(option.id)} disabled=${isOver(one)} onChange=${() => choose(option.id)} />
+      ${words(option)}${i < 9 && html`<kbd aria-hidden="true">${i + 1}</kbd>`}</label>`)}</div>`;
+}
+
+function Structured({ one, asked, given, give: keep }) {
+  const give = next => { if (!isOver(one)) keep(next); };
   return html`<div role="group" aria-label=${plain(asked.question)} class="question">
     <p class="asks">${marked(asked.question)}</p>
-    ${(asked.options ?? []).map(option => html`<label class="choice"><input type=${asked.multi_select ? "checkbox" : "radio"} name=${id} aria-label=${plain(option.label)}
-      aria-describedby=${option.description ? `${id}-${option.id}` : null} checked=${chosen.includes(option.id)} onChange=${() => choose(option.id)} />
-      <span>${marked(option.label)}${option.description && html`<small id=${`${id}-${option.id}`}>${marked(option.description)}</small>`}
-      ${option.preview && html`<pre><code>${marked(option.preview)}</code></pre>`}</span></label>`)}
-    <label>Your answer<input type=${asked.sensitive ? "password" : "text"} autocomplete=${asked.sensitive ? "new-password" : "off"} readonly=${isOver(one)} value=${given.freeform_answer ?? ""} onInput=${e => give({ ...given, freeform_answer: e.target.value })} /></label></div>`;
+    <${Options} one=${one} asked=${asked} given=${given} give=${give} />
+    ${asked.allow_freeform !== false && html`<label>Your answer<input type=${asked.sensitive ? "password" : "text"} autocomplete=${asked.sensitive ? "new-password" : "off"} readonly=${isOver(one)} value=${given.freeform_answer ?? ""} onInput=${e => give({ ...given, freeform_answer: e.target.value })} /></label>`}</div>`;
 }
 
 // Field gives its value as JSON text: a number is what was typed, not what a double makes of it.
@@ -83,35 +94,52 @@ function typedValue(node, state) {
   return { text, wrong };
 }
 
-export function QuestionForm({ one }) {
-  const { request } = one;
-  const [text, setText] = useDraft(one, "answer", "");
-  const [ending, setEnding] = useState(false);
-  const typed = request.response_schema !== undefined;
+// worked is what was given so far: {typed, schema, state, answers, value, wrong, complete}.
+function worked(one) {
+  const { request } = one, typed = request.response_schema !== undefined;
   const schema = typed && (request.response_schema.node.kind === "object" ? request.response_schema.node : { kind: "object", members: [] });
-  const state = kept(text, typed ? starting(schema) : {});
-  const keep = next => { if (!isOver(one)) { act(one.handle); setText(JSON.stringify(next)); } };
+  const state = kept(draftOf(one, "answer", ""), typed ? starting(schema) : {});
   const answers = typed ? [] : request.questions.map(asked => {
     const given = state[asked.id] ?? {};
     return { question_id: asked.id, selected_option_ids: given.selected_option_ids, ...(given.freeform_answer?.trim() && { freeform_answer: given.freeform_answer.trim() }) };
   });
-  one.typed = answers.map(given => given.freeform_answer ?? "").join("\n").trim();
   const { text: value, wrong } = typed ? typedValue(schema, state) : { wrong: [] };
   const complete = typed ? wrong.length === 0 : answers.every(given => given.selected_option_ids?.length || given.freeform_answer);
-  const press = (event, does) => {
+  return { typed, schema, state, answers, value, wrong, complete };
+}
+
+const keepAnswer = (one, state) => { if (!isOver(one)) { act(one.handle); keepDraft(one, "answer", JSON.stringify(state)); } };
+
+export const canAnswer = one => worked(one).complete;
+export function sendAnswer(one) {
+  const { typed, value, answers } = worked(one);
+  return answer(one, typed ? { value: new Json(value) } : { answers });
+}
+export const sendDecline = one => answer(one, { declined: true });
+export const endQuestion = one => cancelQuestion(one);
+
+// chooseByKey chooses an option of the first question by its number.
+export function chooseByKey(one, number) {
+  const asked = one.request.questions?.[0], option = asked?.options?.[number - 1];
+  if (!option || !canDecide(one) || atOnce(one.request)) return false;
+  const { state } = worked(one), given = state[asked.id] ?? {}, chosen = given.selected_option_ids ?? [];
+  const next = !asked.multi_select ? [option.id] : chosen.includes(option.id) ? chosen.filter(other => other !== option.id) : [...chosen, option.id];
+  keepAnswer(one, { ...state, [asked.id]: { ...given, selected_option_ids: next } });
+  return true;
+}
+
+export function QuestionFields({ one }) {
+  const { typed, schema, state, answers, wrong } = worked(one);
+  const keep = next => keepAnswer(one, next);
+  one.typed = answers.map(given => given.freeform_answer ?? "").join("\n").trim();
+  const send = event => {
     event.preventDefault();
-    if (!canDecide(one) || !steady(one.handle, event)) return;
+    if (!canAnswer(one) || !canDecide(one) || !steady(one.handle, event)) return;
     decided();
-    void does(byKey(event));
+    void sendAnswer(one);
   };
-  const send = event => { event.preventDefault(); if (complete) press(event, key => answer(one, typed ? { value: new Json(value) } : { answers }, key)); };
-  const end = shown => { opens(one.handle); setEnding(shown); };
-  return html`<form class="form" onSubmit=${send}>
+  return html`<form class="form" id="answer" onSubmit=${send}>
     ${typed ? html`<${Typed} one=${one} node=${schema} state=${state} give=${keep} />`
-      : request.questions.map(asked => html`<${Structured} one=${one} asked=${asked} given=${state[asked.id] ?? {}} give=${given => keep({ ...state, [asked.id]: given })} />`)}
-    ${typed && text && wrong.length > 0 && html`<ul class="faults">${wrong.map(fault => html`<li>${marked(fault)}</li>`)}</ul>`}
-    ${!isOver(one) && html`${ending && html`<p role="alert">This ends the run. <button type="button" class="deny" onClick=${event => press(event, key => cancelQuestion(one, key))}>End the run</button> <button type="button" class="quiet" onClick=${() => end(false)}>Back</button></p>`}
-    <div class="buttons"><button class="allow" disabled=${!complete || !canDecide(one)}>Answer</button>
-    <button type="button" disabled=${!canDecide(one)} onClick=${event => press(event, key => answer(one, { declined: true }, key))}>Decline</button>
-    <button type="button" class="quiet" disabled=${!canDecide(one)} onClick=${() => end(true)}>Cancel question</button></div>`}</form>`;
+      : one.request.questions.map(asked => html`<${Structured} one=${one} asked=${asked} given=${state[asked.id] ?? {}} give=${given => keep({ ...state, [asked.id]: given })} />`)}
+    ${typed && draftOf(one, "answer", "") && wrong.length > 0 && html`<ul class="faults">${wrong.map(fault => html`<li>${marked(fault)}</li>`)}</ul>`}</form>`;
 }

@@ -3,7 +3,8 @@
 
 import { clock } from "./guard.js";
 
-const atEnd = 500;
+export const atEnd = 500;
+const detail = () => document.getElementById("detail");
 
 // cover adds a range to a sorted list of ranges that do not touch.
 export function cover(ranges, from, to) {
@@ -28,21 +29,17 @@ function recordOf(one, width) {
   return record;
 }
 
-// view is the part of the window in which a prompt can be read.
-function view() {
-  const head = document.querySelector("header")?.getBoundingClientRect().bottom ?? 0;
-  const bar = document.querySelector(".bulk")?.getBoundingClientRect().top ?? innerHeight;
-  return [Math.max(0, head), Math.min(innerHeight, bar)];
-}
+// scroller is the box in which a prompt is read.
+export const scroller = () => document.querySelector("#detail .scroll-detail");
 
 // look notes what of a prompt is in view now. It returns true when what its button says changes.
 export function look(one, asked) {
-  const width = asked.clientWidth;
-  if (!width) return false;
+  const width = asked.clientWidth, box = asked.closest(".scroll-detail");
+  if (!width || !box) return false;
   const record = recordOf(one, width);
   if (record.seen) return false;
   const before = record.inView;
-  const [top, bottom] = view();
+  const { top, bottom } = box.getBoundingClientRect();
   // In a tab that is not looked at nothing is pressed, and nothing at once when it is (guard.js).
   const shown = !document.querySelector("dialog[open]");
   let all = true, last = -Infinity;
@@ -61,19 +58,23 @@ export function look(one, asked) {
   return before !== record.inView;
 }
 
-// leave says that a prompt is not in the document any more.
-export const leave = one => { const record = records.get(one); if (record && !record.seen) Object.assign(record, { endSince: Infinity, inView: false }); };
+// leave says that a prompt is not in the detail any more. Until now its end was in view, or look has said otherwise.
+export function leave(one) {
+  const record = records.get(one);
+  if (!record || record.seen) return;
+  if (clock() - record.endSince >= atEnd) record.seen = record.inView = true;
+  else Object.assign(record, { endSince: Infinity, inView: false });
+}
 
 // isSeen reports whether a prompt was read to its end.
 export function isSeen(one) {
-  const asked = document.querySelector(`[id="prompt-${one.handle}"] .asked`);
+  const asked = detail()?.dataset.handle === one.handle && detail().querySelector(".asked");
   if (asked) look(one, asked);
   return records.get(one)?.digest === one.digest && records.get(one).seen;
 }
 
-// readsToEnd reports whether all of it is in view, or was: its button says "Allow" then.
-// One that was not laid out yet is taken for short.
-export const readsToEnd = one => { const record = records.get(one); return !record || record.digest === one.digest && record.inView; };
+// readsToEnd reports whether all of the prompt in the detail is in view, or was: its button says "Allow" then.
+export const readsToEnd = one => { const record = records.get(one); return !!record && record.digest === one.digest && record.inView; };
 
 // nextUnread returns the first part that was not in view yet, with how far down it is unread.
 export function nextUnread(one, asked) {
@@ -85,4 +86,3 @@ export function nextUnread(one, asked) {
   }
   return null;
 }
-export const viewTop = () => view()[0];

@@ -17,6 +17,15 @@ export function span(ms) {
   return `${Math.floor(s / 86400)} d ${Math.floor(s % 86400 / 3600)} h`;
 }
 
+// roughly is a span in one unit: "56 s" under two minutes, then "4 min", "2 h", "3 d".
+export function roughly(ms) {
+  const s = Math.max(0, Math.floor(ms / 1000));
+  if (s < 120) return `${s} s`;
+  if (s < 7200) return `${Math.floor(s / 60)} min`;
+  if (s < 2 * 86400) return `${Math.floor(s / 3600)} h`;
+  return `${Math.floor(s / 86400)} d`;
+}
+
 export function way(via) {
   switch (via) {
     case "api": return "by the API";
@@ -53,5 +62,8 @@ export function deadlineWords(kind, ms, nowMs) {
   const when = /,/.test(at) ? `on ${at}` : `at ${at}`;
   return kind === "approval" ? `is denied ${when}` : `the run ends ${when}`;
 }
+
+// dueWords says it shortly: what happens, and in how long.
+export const dueWords = (kind, ms, nowMs) => `${kind === "approval" ? "denies" : "ends the run"} in ${roughly(ms - nowMs)}`;
 
 export function size(bytes) { return bytes < 1024 ? `${bytes} bytes` : bytes < 1 << 20 ? `${Math.round(bytes / 1024)} KB` : `${(bytes / (1 << 20)).toFixed(1)} MB`; }

@@ -1,0 +1,55 @@
+// What a request is about, by the shape of its input. Nothing of an input is left out.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+const { Json } = await import(process.env.HOLDPOINT_ASSETS + "/exact.js");
+const { describe, filesOf, rowOf } = await import(process.env.HOLDPOINT_ASSETS + "/kinds.js");
+
+const request = (tool_name, input) => ({ tool_name, input: new Json(JSON.stringify(input)) });
+const about = (tool, input) => { const asked = request(tool, input), found = describe(asked); return { ...found, row: rowOf(asked, found) }; };
+const rest = found => found.rest.members.map(([name]) => name);
+
+test("titles and rows", () => {
+  for (const [tool, input, title, row] of [
+    ["Bash", { command: "npm test", timeout: 1 }, "Run a command", { what: "npm test", code: true }],
+    ["shell", { command: ["bash", "-lc", "cargo build"] }, "Run a command", { what: "bash -lc 'cargo build'" }],
+    ["run", { cmd: "ls\nrm -rf /" }, "Run a command", { what: "ls ⏎ rm -rf /" }],
+    ["Edit", { file_path: "/a/b/c.go", old_string: "a\nb", new_string: "a\nc\nd" }, "Edit a file", { what: "b/c.go", hint: "+2 −1" }],
+    ["multi", { edits: [{ path: "x", old_str: "a", new_str: "b" }, { path: "y", old_str: "a", new_str: "b" }] }, "Edit 2 files", { hint: "+2 −2" }],
+    ["apply_patch", { patch: "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-o\n+n" }, "Edit a file", { what: "x", hint: "+1 −1" }],
+    ["apply_patch", { input: "*** Begin Patch\n*** Update File: a.go\n@@\n-x\n+y\n*** Add File: b.go\n+z\n*** End Patch" }, "Edit 2 files", { what: "2 files" }],
+    ["write_file", { file_path: "a/b", content: "x\ny\n" }, "Write a file", { what: "a/b", hint: "2 lines" }],
+    ["fetch", { url: "https://user@evil.example/path?q=1" }, "Open a page", { strong: "evil.example", what: "/path?q=1" }],
+    ["mail", { to: ["a@x", "b@x"], subject: "Hi", body: "text" }, "Send a message", { strong: "a@x, b@x", what: "Hi" }],
+    ["refund", { order: "A-1", amount: 42.67, currency: "EUR" }, "Use refund", { strong: "refund", what: "A-1", hint: "42.67 EUR" }],
+    ["scale", { service: "web", replicas: 8 }, "Use scale", { what: "web, 8" }],
+    ["config", { a: { b: 1 } }, "Use config", { strong: "config", what: 'a {"b":1}' }],
+    ["one", 1, "Use one", { what: "1" }],
+  ]) {
+    const found = about(tool, input);
+    assert.equal(found.title, title);
+    for (const [name, value] of Object.entries(row)) assert.equal(found.row[name], value, `${tool} ${name}`);
+  }
+});
+
+test("an argument list is left out only where it runs the command that is shown", () => {
+  assert.deepEqual(rest(about("x", { command: "npm test", argv: ["npm", "test"] })), []);
+  assert.deepEqual(rest(about("x", { command: "a | b", argv: ["/bin/sh", "-c", "a | b"] })), []);
+  assert.deepEqual(rest(about("x", { command: "npm test", argv: ["npm", "publish"] })), ["argv"]);
+  assert.deepEqual(rest(about("x", { command: "rm a b", argv: ["rm", "a b"] })), ["argv"]);
+});
+
+test("every member is shown: laid out, said, or in the rest", () => {
+  assert.deepEqual(about("Bash", { command: "ls", description: "Look", other: [1] }).said, ["Look"]);
+  assert.deepEqual(rest(about("Bash", { command: "ls", description: "Look", other: [1] })), ["other"]);
+  assert.deepEqual(rest(about("Bash", { command: "ls", description: { not: "text" } })), ["description"]);
+  assert.deepEqual(rest(about("Write", { file_path: "a", path: "b", content: "c" })), ["path"]);
+  assert.equal(about("x", Object.fromEntries(Array.from({ length: 13 }, (_, i) => ["m" + i, i]))).kind, "json");
+});
+
+test("a patch is split by its files, and no line is lost", () => {
+  const patch = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1 +1 @@\n-o\n+n\ndiff --git a/y b/y\n--- /dev/null\n+++ b/y\n@@ -0,0 +1 @@\n+z";
+  const files = filesOf(patch);
+  assert.deepEqual(files.map(one => one.path), ["x", "y"]);
+  assert.equal(files.map(one => one.text).join("\n"), patch);
+});

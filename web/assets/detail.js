@@ -1,0 +1,162 @@
+// The prompt that is open, whole, with the bar in which it is decided.
+
+import { html, useEffect, useLayoutEffect, useReducer, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { AllowAnd } from "./allow_and.js";
+import { bytes, unfold } from "./approval.js";
+import { Bar } from "./bar.js";
+import { Copy } from "./components.js";
+import { Content } from "./content.js";
+import { EditForm } from "./edit.js";
+import { focusedByKey, focusedByPage, opens, resized, scrolled, shifted } from "./guard.js";
+import { about, shortID } from "./groups.js";
+import { lookUp, nowMs, open } from "./inbox.js";
+import { Part } from "./json.js";
+import { headingOf } from "./headings.js";
+import { marked } from "./marks.js";
+import { QuestionFields } from "./question.js";
+import { setQuery } from "./route.js";
+import { isNarrow } from "./screen.js";
+import { atEnd, leave, look } from "./seen.js";
+import { place, visible } from "./shown.js";
+import { useClock } from "./ticks.js";
+import { deadlineWords, dueWords, moment, roughly, size } from "./words.js";
+
+const smallBytes = 16 << 10; // an input up to this size is read whole at once
+
+// useReading keeps what was read of a prompt, while it is in the detail.
+function useReading(one, box) {
+  const [, tick] = useReducer(n => n + 1, 0);
+  const again = useRef();
+  again.current = () => {
+    const asked = box.current?.querySelector(".asked");
+    if (asked && one.kind === "approval" && !one.resolution && look(one, asked)) {
+      shifted(one.handle); // its button says something else now
+      tick();
+    }
+  };
+  useLayoutEffect(() => {
+    const asked = box.current?.querySelector(".asked");
+    if (asked && one.kind === "approval" && !one.resolution && look(one, asked)) tick();
+  });
+  useEffect(() => {
+    const look = () => again.current(), scroll = () => { scrolled(); look(); };
+    const element = box.current, timer = setInterval(look, atEnd);
+    element.addEventListener("scroll", scroll, { passive: true });
+    addEventListener("resize", look);
+    const sizes = new ResizeObserver(() => resized(one.handle));
+    for (const child of element.children) sizes.observe(child);
+    return () => {
+      element.removeEventListener("scroll", scroll);
+      removeEventListener("resize", look);
+      clearInterval(timer);
+      sizes.disconnect();
+      leave(one);
+    };
+  }, [one.handle, one.digest]);
+}
+
+// useBarred asks who may allow an approval that excludes who asked for it.
+function useBarred(one) {
+  useEffect(() => {
+    if (one.kind !== "approval" || one.barred !== undefined || one.resolution) return;
+    void lookUp(one.handle);
+    const again = setInterval(() => void lookUp(one.handle), 5000);
+    return () => clearInterval(again);
+  }, [one.handle, one.barred, !one.resolution]);
+}
+
+function Due({ one }) {
+  const text = useClock(now => one.dueMs > now ? dueWords(one.kind, one.dueMs, now) : "due now");
+  return html`<span class=${"due" + (one.dueMs - nowMs() < 120000 ? " soon" : "")} title=${deadlineWords(one.kind, one.dueMs, nowMs())}>${text}</span>`;
+}
+
+function Meta({ one }) {
+  const found = about(one), asked = useClock(now => `asked ${roughly(now - one.createdMs)} ago`);
+  const tool = one.kind === "approval" && !found.title.startsWith("Use ") && one.request.tool_name;
+  return html`<p class="meta"><span>${marked(one.agent)}</span>${found.folder && html`<span>in ${marked(found.folder)}</span>`}${tool && html`<span>with ${marked(tool)}</span>`}
+    <time title=${moment(one.createdMs, nowMs())}>${asked}</time></p>`;
+}
+
+const ID = ({ id, to }) => html`${to ? html`<a href=${to} title=${id}>${shortID(id)}</a>` : html`<code title=${id}>${shortID(id)}</code>`} <${Copy} text=${id} />`;
+
+function Details({ one }) {
+  const { request } = one, [shown, show] = useState(false);
+  const toggle = () => { opens(one.handle); show(!shown); };
+  return html`<p class="more-line"><button type="button" class="link" aria-expanded=${String(shown)} onClick=${toggle}>Details</button>
+      <${Copy} text=${`${location.origin}/?prompt=${encodeURIComponent(one.handle)}`}>Copy link<//>
+      ${request.input && !request.input_truncated && html`<${Copy} text=${request.input.text}>Copy JSON<//>`}
+      <a href=${"/sessions/" + encodeURIComponent(one.session)}>Open session</a></p>
+    ${shown && html`<dl class="details">
+    <dt>Run</dt><dd><${ID} id=${one.run} to=${"/runs/" + encodeURIComponent(one.run)} /></dd>
+    <dt>Session</dt><dd><${ID} id=${one.session} to=${"/sessions/" + encodeURIComponent(one.session)} /></dd>
+    <dt>Request</dt><dd><${ID} id=${request.id} /></dd>
+    ${request.scope && html`<dt>Scope</dt><dd>${marked(request.scope)}</dd>`}
+    ${request.pattern_keys?.length > 0 && html`<dt>Patterns</dt><dd>${request.pattern_keys.map(key => html`<code>${marked(key)}</code> `)}</dd>`}
+    ${one.requester && html`<dt>Asked by</dt><dd>session <a href=${"/sessions/" + encodeURIComponent(one.requester)}>${shortID(one.requester)}</a></dd>`}
+    <dt>Since</dt><dd>${moment(one.createdMs, nowMs())}</dd>
+    ${one.dueMs > 0 && html`<dt>Deadline</dt><dd>${deadlineWords(one.kind, one.dueMs, nowMs())}</dd>`}
+    ${request.input_digest && html`<dt>Digest</dt><dd><${ID} id=${request.input_digest} /></dd>`}</dl>`}`;
+}
+
+// Input shows what was asked. Of a huge input the beginning is shown until the whole is asked for.
+function Input({ one, wrap }) {
+  const { request } = one, cut = request.input_truncated;
+  useEffect(() => { if (cut && bytes(one) <= smallBytes && !one.resolution) void unfoldQuietly(one); }, [cut]);
+  if (!cut) return html`<${Content} about=${about(one)} request=${request} wrap=${wrap} />`;
+  const text = request.input.node.value.slice(0, 1200).split("\n").slice(0, 20).join("\n");
+  return html`<${Part} one=${one} cut><pre class="json cut" aria-label="The beginning of the input"><code>${marked(text)}…</code></pre><//>
+    <button type="button" class="more" onClick=${() => void unfold(one)}>Show all (${size(bytes(one))})</button>`;
+}
+
+async function unfoldQuietly(one) {
+  await unfold(one);
+  one.unfolded = false;
+}
+
+// Asked is what the agent said: nothing in it can look like the page's own words.
+function Asked({ one }) {
+  const { reason, description } = one.request;
+  const wrap = text => text && html`<${Part} one=${one} unfold=${() => void unfold(one)}>${text}<//>`;
+  return html`<div class="asked" role="group" aria-label="From the agent">
+    ${one.changed && html`<p class="changed-input">The input has changed since you read it.</p>`}
+    ${[reason, description, ...(about(one).said ?? [])].filter(Boolean).map(text => wrap(html`<blockquote>${marked(text)}</blockquote>`))}
+    <${Input} key=${one.digest} one=${one} wrap=${wrap} /></div>`;
+}
+
+function SameCall({ one }) {
+  if (!one.digest || one.resolution) return null;
+  const others = open().filter(other => other !== one && other.digest === one.digest && other.request.tool_name === one.request.tool_name).length;
+  return others > 0 && html`<p class="quiet">The same call waits ${others} more ${others === 1 ? "time" : "times"}.</p>`;
+}
+
+// Crumbs lead back to the list from a prompt that is a page of its own.
+function Crumbs({ one }) {
+  const list = visible(), at = list.findIndex(other => other.handle === one.handle);
+  return html`<p class="crumbs"><button type="button" class="link" onClick=${() => setQuery({ prompt: "" }, true)}>‹ Inbox</button>${at >= 0 && html`<span>${at + 1} of ${list.length}</span>`}</p>`;
+}
+
+export function Detail({ one }) {
+  const box = useRef();
+  // Who opens a prompt aims at it. One that opens by itself takes no press at first.
+  useLayoutEffect(() => {
+    if (place.cause === "page" || place.handle !== one.handle) { shifted(one.handle); focusedByPage(600); }
+    else { opens(one.handle); if (place.cause === "key") focusedByKey(); }
+    place.cause = "page";
+    return () => { one.form = ""; };
+  }, []);
+  useReading(one, box);
+  useBarred(one);
+  const { title } = about(one);
+  return html`<section id="detail" class="detail" role="region" aria-label="Prompt" data-handle=${one.handle} tabindex="-1">
+    <div class="scroll-detail" ref=${box} tabindex="0"><div class="inner">
+      ${isNarrow() && html`<${Crumbs} one=${one} />`}
+      <div class="title"><h2>${marked(one.kind === "question" ? headingOf(one) : title)}</h2>${one.dueMs > 0 && !one.resolution && html`<${Due} one=${one} />`}</div>
+      <${Meta} one=${one} />
+      ${one.kind === "approval" ? html`<${Asked} one=${one} />` : html`<${QuestionFields} one=${one} />`}
+      <${SameCall} one=${one} />
+      <${Details} one=${one} />
+      ${one.form === "edit" && !one.barred && html`<${EditForm} one=${one} />`}
+    </div></div>
+    <${Bar} one=${one} />
+    ${one.form === "rule" && html`<${AllowAnd} one=${one} />`}</section>`;
+}

@@ -1,0 +1,72 @@
+// Where each row of the list stands: rows by group, all of the same height.
+
+import { describe, rowOf } from "./kinds.js";
+import { headingOf, questionOf } from "./headings.js";
+
+export const headingHeight = 28;
+export const groupings = [["agent", "Agent"], ["session", "Session"], ["call", "Same call"], ["none", "None"]];
+
+// shortID shortens an id that says nothing.
+export const shortID = id => id.length > 12 ? id.slice(0, 8) + "…" : id;
+
+const nameOf = { agent: agentName, session: one => one.label ?? shortID(one.session), call: one => one.request.tool_name ?? "Question", none: () => "" };
+const keyOf = { agent: agentName, session: one => one.session, call: one => one.digest ? `${one.request.tool_name}\n${one.digest}` : one.handle, none: () => "" };
+
+function agentName({ agent, origin }) {
+  return [origin?.project, agent, origin?.host].filter(Boolean).join(" · ");
+}
+
+// groupKey tells the groups apart.
+export const groupKey = (one, by) => keyOf[by](one);
+
+// grouped returns [{key, name, list}] in the order in which each group has its first prompt.
+export function grouped(list, by) {
+  const groups = Map.groupBy(list, one => groupKey(one, by));
+  return [...groups].map(([key, of]) => ({ key, name: nameOf[by](of[0]), list: of }));
+}
+
+// layout returns where headings and rows stand: {headings: [{key, name, count, top}], rows: [{one, top, position}], height}.
+export function layout(groups, by, rowHeight) {
+  const headings = [], rows = [];
+  let top = 0, position = 0;
+  for (const { key, name, list } of groups) {
+    if (by !== "none") {
+      headings.push({ key, name, count: list.filter(one => !one.resolution).length, top });
+      top += headingHeight;
+    }
+    for (const one of list) {
+      if (!one.resolution) position++;
+      rows.push({ one, top, position: Math.max(position, 1) });
+      top += rowHeight;
+    }
+  }
+  return { headings, rows, height: top, total: position };
+}
+
+// endOf returns where a prompt would stand that joins its group.
+export function endOf(one, { groups, by, rowHeight }) {
+  const key = groupKey(one, by);
+  let top = 0;
+  for (const group of groups) {
+    top += (by === "none" ? 0 : headingHeight) + group.list.length * rowHeight;
+    if (group.key === key) return top;
+  }
+  return top;
+}
+
+// about returns what a prompt is about, with the first line of its row. It is worked out once for an input.
+export function about(one) {
+  const { input } = one.request;
+  if (one.about && one.about.input === input) return one.about;
+  if (one.kind === "question") return one.about = { input, title: "Question", row: { icon: "question", what: questionOf(one) } };
+  const found = describe(one.request);
+  return one.about = { ...found, input, row: rowOf(one.request, found) };
+}
+
+// nameOfRow is what a row is called: what is asked, with which tool, about what.
+export function nameOfRow(one) {
+  const { title, row } = about(one), { tool_name: tool } = one.request;
+  if (one.kind === "question") return `Question: ${headingOf(one)}: ${row.what}`;
+  const what = [row.strong !== tool && row.strong, row.what, row.hint].filter(Boolean).join(" ");
+  return `${title.startsWith("Use ") ? title : `${title} with ${tool}`}: ${what}`;
+}

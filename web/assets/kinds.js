@@ -1,0 +1,183 @@
+// What a request is about, by the shape of its input: a command, an edit, a message and so on. The names are the
+// ones that agents use. Everything of the input is in what describe returns: its fields, or its rest.
+
+import { member, pretty, read, textOf, without } from "./exact.js";
+
+// The members by which agents say that one text takes the place of another.
+const replacements = [["old_string", "new_string"], ["old_str", "new_str"], ["old_text", "new_text"], ["oldText", "newText"]];
+const paths = ["file_path", "path", "filename", "file", "notebook_path"];
+const folders = ["cwd", "workdir", "directory", "working_directory"];
+
+const firstOf = (node, names) => { for (const name of names) { const text = textOf(node, name); if (text !== undefined) return { name, text }; } };
+
+// replacement returns {before, after, others} of an input that replaces a text, else null.
+export function replacement(node) {
+  for (const [old, fresh] of replacements) {
+    const before = textOf(node, old), after = textOf(node, fresh);
+    if (before !== undefined && after !== undefined) return { before, after, others: without(node, old, fresh) };
+  }
+  return null;
+}
+
+export const isPatch = text => text !== undefined && /^(?:---|\+\+\+|@@|diff |\*\*\* )/m.test(text) && /^[-+]/m.test(text);
+
+const plainWord = /^[\w@%+=:,./-]+$/;
+// quoted writes a list of arguments as a shell would read it.
+const quoted = words => words.map(word => plainWord.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`).join(" ");
+const stringsOf = node => node?.kind === "array" && node.items.length > 0 && node.items.every(one => one.kind === "string") ? node.items.map(one => one.value) : undefined;
+
+// sameCommand reports whether arguments run what a command line says.
+function sameCommand(argv, command) {
+  const shell = argv.length === 3 && /^(?:\S*\/)?(?:ba|z|da|k)?sh$/.test(argv[0]) && /^-[a-z]*c$/.test(argv[1]);
+  return quoted(argv) === command || argv.join(" ") === command && argv.every(word => plainWord.test(word)) || shell && argv[2] === command;
+}
+
+function command(node) {
+  const line = firstOf(node, ["command", "cmd"]);
+  if (line) {
+    let rest = without(node, line.name);
+    const argv = stringsOf(member(node, "argv"));
+    if (argv && sameCommand(argv, line.text)) rest = without(rest, "argv");
+    return { kind: "command", title: "Run a command", command: line.text, rest };
+  }
+  for (const name of ["command", "cmd", "argv"]) {
+    const argv = stringsOf(member(node, name));
+    if (argv) return { kind: "command", title: "Run a command", command: quoted(argv), rest: without(node, name) };
+  }
+}
+
+const named = (node, found) => { const path = firstOf(node, paths); return { ...found, path: path?.text, rest: path ? without(found.rest, path.name) : found.rest }; };
+
+function edit(node) {
+  const change = replacement(node);
+  if (change) return named(node, { kind: "edit", title: "Edit a file", changes: [{ before: change.before, after: change.after }], rest: change.others });
+  const edits = member(node, "edits")?.items;
+  if (!edits?.length || !edits.every(replacement)) return;
+  const changes = edits.map(replacement).map(({ before, after, others }) => ({ before, after, path: firstOf(others, paths)?.text, others }));
+  const files = new Set(changes.map(one => one.path).filter(Boolean)).size;
+  return named(node, { kind: "edit", title: files > 1 ? `Edit ${files} files` : "Edit a file", changes, rest: without(node, "edits") });
+}
+
+// filesOf splits a patch by the files that it changes: [{path, text}].
+export function filesOf(patch) {
+  const files = [];
+  let lines = [], path = "", body = false;
+  const end = () => { if (lines.length > 0) files.push({ path, text: lines.join("\n") }); lines = []; path = ""; body = false; };
+  for (const line of patch.split("\n")) {
+    const codex = /^\*\*\* (?:Add|Update|Delete) File: (.+)$/.exec(line), git = /^diff --git a\/.+ b\/(.+)$/.exec(line);
+    if ((codex || git || /^--- /.test(line) && body) && (path || body)) end();
+    if (codex ?? git) path = (codex ?? git)[1];
+    const header = /^(?:\+\+\+|---) (?:[ab]\/)?([^\t]+)/.exec(line);
+    if (header && !body && header[1] !== "/dev/null") path = header[1];
+    if (/^@@/.test(line) || codex) body = true;
+    lines.push(line);
+  }
+  end();
+  return files;
+}
+
+function patch(node) {
+  const found = firstOf(node, ["patch", "diff", "input"]);
+  if (!found || !isPatch(found.text)) return;
+  const files = filesOf(found.text), known = files.filter(one => one.path).length;
+  return { kind: "patch", title: known > 1 ? `Edit ${known} files` : "Edit a file", files, rest: without(node, found.name) };
+}
+
+function write(node) {
+  const path = firstOf(node, paths), content = firstOf(node, ["content", "contents", "file_text"]);
+  if (path && content) return { kind: "write", title: "Write a file", path: path.text, content: content.text, rest: without(node, path.name, content.name) };
+}
+
+function link(node) {
+  const found = firstOf(node, ["url", "uri"]);
+  const url = found && URL.parse?.(found.text);
+  if (url && /^https?:$/.test(url.protocol)) return { kind: "url", title: "Open a page", url: found.text, host: url.host, after: url.pathname + url.search + url.hash, rest: without(node, found.name) };
+}
+
+const scalar = node => node.kind !== "object" && node.kind !== "array";
+export const scalarText = node => node.kind === "string" ? node.value : node.kind === "number" ? node.text : String(node.value);
+
+function message(node) {
+  const to = member(node, "to"), body = firstOf(node, ["body", "text", "message"]);
+  const names = stringsOf(to) ?? (to?.kind === "string" ? [to.value] : undefined);
+  if (names && body) return { kind: "message", title: "Send a message", to: names.join(", "), subject: textOf(node, "subject"), body: body.text, rest: without(node, "to", "subject", body.name) };
+}
+
+const mostFields = 12;
+const flat = node => node.kind === "object" && node.members.length > 0 && node.members.length <= mostFields && node.members.every(([, one]) => scalar(one));
+
+function money(node) {
+  const amount = node.members.find(([name, one]) => /^amount/i.test(name) && scalar(one)), currency = textOf(node, "currency");
+  if (amount && currency && flat(node)) return { kind: "money", amount: `${scalarText(amount[1])} ${currency}`, fields: node.members, rest: { kind: "object", members: [] } };
+}
+
+const byShape = [command, edit, patch, write, link, message, money];
+
+// titled names the members of an input by the titles of its schema.
+export function titleOf(request, name) {
+  const title = request.input_schema?.properties?.[name]?.title;
+  return typeof title === "string" && title ? title : name;
+}
+
+// describe returns what an approval is about. Of an input that was cut there is only its beginning.
+export function describe(request) {
+  const use = `Use ${request.tool_name}`;
+  if (request.input === undefined) return { kind: "json", title: use, said: [], rest: undefined };
+  if (request.input_truncated) return { ...beginning(request), title: use, said: [] };
+  let node = request.input.node;
+  if (node.kind !== "object") return { kind: "json", title: use, said: [], rest: node };
+  // What the agent says about its call is text beside it.
+  const said = ["description", "reason"].filter(name => textOf(node, name) !== undefined).map(name => textOf(node, name));
+  const about = without(node, ...["description", "reason"].filter(name => textOf(node, name) !== undefined));
+  for (const shape of byShape) {
+    const found = shape(about);
+    if (found) return { title: use, said, folder: folderOf(found), ...found };
+  }
+  if (flat(about)) return { kind: "flat", title: use, said, fields: about.members, rest: { kind: "object", members: [] } };
+  return { kind: "json", title: use, said, rest: about };
+}
+
+const folderOf = found => firstOf(found.rest ?? { kind: "object", members: [] }, folders)?.text;
+
+function beginning(request) {
+  const text = request.input.node.value ?? "";
+  const found = /"(?:command|cmd)"\s*:\s*("(?:[^"\\]|\\.)*)/.exec(text.slice(0, 4096));
+  if (found) try { return { kind: "command", command: read(found[1].replace(/\\u?[0-9a-f]{0,3}$/i, "") + '"').value + "…", cut: true }; } catch { /* its text then */ }
+  return { kind: "json", cut: true, text: text.slice(0, 200) };
+}
+
+const lastParts = path => path.split("/").filter(Boolean).slice(-2).join("/") || path;
+const count = text => text === "" ? 0 : text.replace(/\n$/, "").split("\n").length;
+const signs = (text, sign) => text.split("\n").filter(line => line[0] === sign && !line.startsWith(sign.repeat(3))).length;
+
+function changedLines({ before, after }) {
+  const a = before.split("\n"), b = after.split("\n");
+  let head = 0, tail = 0;
+  while (head < a.length && head < b.length && a[head] === b[head]) head++;
+  while (tail < a.length - head && tail < b.length - head && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail++;
+  return [b.length - head - tail, a.length - head - tail];
+}
+
+const summary = node => node.kind === "object" ? node.members.slice(0, 2).map(([name, one]) => `${name} ${scalar(one) ? scalarText(one) : pretty(one, "")}`).join(", ") : scalar(node) ? scalarText(node) : pretty(node, "");
+const oneLine = text => text.slice(0, 400).replace(/\s*\n\s*/g, " ⏎ ");
+
+// rowOf returns the first line of a row: {icon, what, strong, code, hint}.
+export function rowOf(request, about) {
+  switch (about.kind) {
+    case "command": return { icon: "command", what: oneLine(about.command), code: true };
+    case "edit": {
+      const sums = about.changes.map(changedLines), [added, removed] = [0, 1].map(i => sums.reduce((sum, one) => sum + one[i], 0));
+      return { icon: "edit", what: lastParts(about.path ?? about.changes[0].path ?? request.tool_name), hint: `+${added} −${removed}` };
+    }
+    case "patch": {
+      const text = about.files.map(one => one.text).join("\n"), hint = `+${signs(text, "+")} −${signs(text, "-")}`;
+      return { icon: "edit", what: about.files.length > 1 ? `${about.files.length} files` : lastParts(about.files[0].path || request.tool_name), hint };
+    }
+    case "write": return { icon: "write", what: lastParts(about.path), hint: `${count(about.content)} ${count(about.content) === 1 ? "line" : "lines"}` };
+    case "url": return { icon: "url", strong: about.host, what: about.after };
+    case "message": return { icon: "message", strong: about.to, what: oneLine(about.subject ?? about.body) };
+    case "money": return { icon: "money", strong: request.tool_name, what: oneLine(about.fields.filter(([name]) => !/^(?:amount|currency)/i.test(name)).slice(0, 1).map(([, one]) => scalarText(one)).join("")), hint: about.amount };
+    case "flat": return { icon: "tool", strong: request.tool_name, what: oneLine(about.fields.slice(0, 2).map(([, one]) => scalarText(one)).join(", ")) };
+  }
+  return { icon: "tool", strong: request.tool_name, what: oneLine(about.text ?? (about.rest ? summary(about.rest) : "")) };
+}

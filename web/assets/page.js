@@ -1,0 +1,61 @@
+// The inbox as a page: the bar above, the list, and the prompt that is open beside it.
+
+import { html, useEffect, useLayoutEffect, useReducer, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { Detail } from "./detail.js";
+import { Filters } from "./filters.js";
+import { arrange, clearSettled, inbox, lookUp, promptOf, showFresh, subscribe } from "./inbox.js";
+import { List, rowHeight } from "./list.js";
+import { query } from "./route.js";
+import { onWidth } from "./screen.js";
+import { openHandle } from "./shown.js";
+import { Toast } from "./toast.js";
+
+// useInbox renders again after each change of the inbox. An effect after the paint would miss
+// a snapshot that comes before it.
+export function useInbox() {
+  const [, tick] = useReducer(n => n + 1, 0);
+  useLayoutEffect(() => subscribe(tick), []);
+}
+
+// Linked shows a prompt that is not in the list: one that was settled before the page was opened, or none.
+function Linked({ handle }) {
+  const [one, setOne] = useState(null);
+  useEffect(() => {
+    let late = false;
+    setOne(null);
+    void lookUp(handle).then(view => {
+      if (late || view === undefined) return;
+      // One that is open comes with the list.
+      if (view === null) setOne("none");
+      else if (view.resolution) setOne(promptOf(view, view.kind, view.resolution));
+    });
+    return () => { late = true; };
+  }, [handle]);
+  if (one === "none") return html`<section id="detail" class="detail" aria-label="Prompt"><p class="empty" role="status">No such prompt, or it is not yours.</p></section>`;
+  return one ? html`<${Detail} key=${handle} one=${one} />` : html`<section id="detail" class="detail" aria-label="Prompt"></section>`;
+}
+
+const tryIt = `holdpoint exec --server ${location.origin} --reason "to see it wait" -- echo it ran`;
+
+function Empty() {
+  return html`<div class="empty"><p>Nothing is waiting for you.</p>
+    ${!inbox.everHad && html`<p class="quiet">Try it in a terminal:</p><pre tabindex="0"><code>${tryIt}</code></pre><button onClick=${() => navigator.clipboard?.writeText(tryIt)}>Copy</button>`}</div>`;
+}
+
+export function Inbox() {
+  useInbox();
+  const [, resized] = useReducer(n => n + 1, 0);
+  useLayoutEffect(() => onWidth(resized), []);
+  const params = query(), asked = params.get("prompt");
+  arrange(params.get("sort") ?? "");
+  if (inbox.fresh.includes(asked)) showFresh();
+  useEffect(() => () => clearSettled(), []);
+  if (!inbox.loaded) return html`<h1 class="sr">Inbox</h1><p class="empty" aria-busy="true">Loading…</p>`;
+  const current = openHandle(), one = inbox.prompts.get(current);
+  const nothing = inbox.order.length + inbox.decided.length + inbox.fresh.length === 0;
+  if (nothing && !current) return html`<h1 class="sr">Inbox</h1><${Empty} />`;
+  return html`<h1 class="sr">Inbox</h1><${Toast} /><div class=${"inbox" + (current ? " has-detail" : "") + (inbox.selected.size > 0 ? " selecting" : "") + (rowHeight() < 52 ? " compact" : "")}>
+    ${!nothing && html`<${Filters} params=${params} />`}
+    <div class="panes">${nothing ? html`<section class="pane"><${Empty} /></section>` : html`<${List} current=${current} />`}
+    ${one ? html`<${Detail} key=${current} one=${one} />` : current && html`<${Linked} handle=${current} />`}</div></div>`;
+}

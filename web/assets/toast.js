@@ -1,0 +1,19 @@
+// One line at the top of a narrow page: what became of the request that was there.
+
+import { html, useEffect, useReducer } from "./vendor/htm-preact-standalone-3.1.1.js";
+
+const forMs = 4000;
+let text = "", listener = () => {}, gone;
+
+export function say(what) {
+  text = what;
+  listener();
+  clearTimeout(gone);
+  gone = setTimeout(() => { text = ""; listener(); }, forMs);
+}
+
+export function Toast() {
+  const [, tick] = useReducer(n => n + 1, 0);
+  useEffect(() => { listener = tick; return () => { listener = () => {}; }; }, []);
+  return html`<p class="toast" role="status">${text}</p>`;
+}
