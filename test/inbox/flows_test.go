@@ -5,7 +5,6 @@ package inbox
 import (
 	"context"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -310,6 +309,7 @@ func (f *flows) several(t *testing.T) {
 	}
 	for n := range 2 {
 		p.prompt("step-" + strconv.Itoa(n))
+		p.calm() // it is read
 		p.toList()
 		p.find("checkbox", fmt.Sprintf("Select step-%d in several-%d", n, n)).click()
 	}
@@ -495,7 +495,9 @@ func (f *flows) pages(t *testing.T) {
 		follow      func(string)
 	}{
 		{"Rules", "Allow the tool lint", func(name string) { p.find("link", name).click() }},
-		{"Workers", "No worker holds a run.", p.menu}, {"Effects", "Nothing is owed.", p.menu}, {"Settings", "Your name", p.menu},
+		{"Workers", "No worker holds a run.", p.menu},
+		{"Effects", "Nothing is owed.", p.menu},
+		{"Settings", "Your name", p.menu},
 	} {
 		link.follow(link.name)
 		p.until(link.name, func() bool {
@@ -593,7 +595,9 @@ func (f *flows) many(t *testing.T) {
 	})
 	require.True(t, few(), "%s items", p.eval(items))
 	f.searching(p).write(`"n":777`)
-	p.until("the one that was asked for", func() bool { return p.read(items) == "1" && p.read(`document.querySelector(".list li").ariaLabel`) == "Use bulk: 777" })
+	p.until("the one that was asked for", func() bool {
+		return p.read(items) == "1" && p.read(`document.querySelector(".list li").ariaLabel`) == "Use bulk: 777"
+	})
 	require.Contains(t, p.eval("location.search"), "q=")
 }
 
@@ -619,46 +623,4 @@ func (f *flows) searching(p *page) *element {
 		p.find("button", "Search").click()
 	}
 	return p.find("searchbox", "Filter")
-}
-
-// TestScreenshots makes those of docs/, where HOLDPOINT_SCREENSHOTS names the directory.
-func TestScreenshots(t *testing.T) {
-	directory := os.Getenv("HOLDPOINT_SCREENSHOTS")
-	if directory == "" {
-		return
-	}
-	f := start(t)
-	ask := func(session string, suspension api.Suspension) {
-		_, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: session, AgentID: "coder", Input: "go", Suspend: &suspension})
-		require.NoError(t, err)
-	}
-	request := approval("bash", `{"command":"rm -rf build && make release","cwd":"/srv/shop"}`)
-	request.Reason, request.ExpiresAfterMs = "The release needs a clean tree.", new(int64(900_000))
-	ask("release-42", one(request))
-	edit := approval("edit_file", `{"path":"deploy/web.yaml","replicas":50,"image":"web:1.8.2"}`)
-	edit.Reason = "Traffic doubled since noon."
-	ask("scale-web", one(edit))
-	ask("migration", api.Suspension{Questions: []api.UserQuestionRequest{{ID: "q", ToolCallID: "c", Questions: []api.UserQuestion{{
-		ID: "db", Header: "Which database?", Question: "Which database should the migration run on first?",
-		Options: []api.QuestionOption{{ID: "s", Label: "Staging", Description: "A copy from last night"}, {ID: "p", Label: "Production", Description: "Live since 2023"}},
-	}}}}})
-	p := f.open(t, "/")
-	p.row("Which database?")
-	for _, shot := range []struct {
-		name, theme   string
-		width, height int64
-	}{{"inbox-light", "light", 1100, 860}, {"inbox-dark", "dark", 1100, 860}, {"inbox-phone", "light", 390, 844}} {
-		p.in(shot.theme, shot.width, shot.height)
-		p.until("laid out", func() bool { return p.read("String(innerWidth)") == strconv.FormatInt(shot.width, 10) })
-		if shot.name == "inbox-light" {
-			item := p.prompt("edit_file")
-			item.find("button", "Edit").click()
-			item.find("textbox", "Input").write("{\n  \"path\": \"deploy/web.yaml\",\n  \"replicas\": 8,\n  \"image\": \"web:1.8.2\"\n}")
-			p.until("changes", func() bool { return strings.Contains(item.find("region", "Changes").text(), "8") })
-			p.eval(`(document.activeElement.blur(), scrollTo(0, 0), "")`)
-		}
-		picture, err := chromedp.Run(p.tab, chromedp.CaptureScreenshot())
-		require.NoError(t, err)
-		require.NoError(t, os.WriteFile(filepath.Join(directory, shot.name+".png"), picture, 0o644))
-	}
 }

@@ -46,10 +46,12 @@ func (f *flows) measures(t *testing.T) {
 	p.until("laid out", func() bool { return p.read("String(innerWidth)") == "1280" })
 
 	// Ten decisions, five of them denials: one key each after the first.
-	p.load("/")
+	p.load("/?kind=approval")
 	p.row("bulk")
 	p.press("j")
-	at := func() string { return p.read(`document.activeElement.closest("li[data-handle]")?.dataset.handle ?? ""`) }
+	at := func() string {
+		return p.read(`document.activeElement.closest("li[data-handle]")?.dataset.handle ?? ""`)
+	}
 	barTop := `String(document.querySelector(".bar").getBoundingClientRect().top)`
 	bar := p.eval(barTop)
 	var handles []string

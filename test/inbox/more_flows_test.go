@@ -95,7 +95,7 @@ func (f *flows) sleep(t *testing.T) {
 	state(cdppage.SetWebLifecycleStateStateActive)
 	// A page that was frozen has no tree of roles and names any more, so this looks at its text.
 	p.until("what was settled", func() bool { return strings.Contains(p.shown(), "Denied by user:local by the API") })
-	p.until("what came", func() bool { return strings.Contains(p.shown(), "during-sleep") })
+	p.row("during-sleep")
 	p.calm()
 	p.until("Allow", func() bool {
 		return p.read(`(row => {
@@ -105,7 +105,7 @@ func (f *flows) sleep(t *testing.T) {
 			skip += 2000;
 			allow?.click();
 			return allow ? "yes" : "";
-		})([...document.querySelectorAll("li[data-handle]")].find(one => one.innerText.includes("during-sleep")))`) == "yes"
+		})([...document.querySelectorAll("li[data-handle]")].find(one => one.ariaLabel.includes("during-sleep")))`) == "yes"
 	})
 	p.until("it is allowed", func() bool { return strings.Contains(p.shown(), "Allowed by you") })
 	require.Equal(t, api.OutcomeAllowed, f.decision(t, later).Outcome)

@@ -27,7 +27,7 @@ import (
 )
 
 // patience bounds how long a page may take to show something.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // page is one tab, in a browser profile of its own.
 type page struct {
@@ -299,7 +299,7 @@ func (e *element) object() runtime.RemoteObjectID {
 	if e.prompt == "" {
 		return e.id
 	}
-	if e.page.read("(" + openScript + ")(" + quoted(e.prompt) + ")") != "open" {
+	if e.page.read("("+openScript+")("+quoted(e.prompt)+")") != "open" {
 		return ""
 	}
 	return e.page.object(`document.getElementById("detail")`)
