@@ -97,6 +97,7 @@ func (f *flows) webhooks(t *testing.T) {
 	p = openPage(t, f.browser, service.URL(), "/")
 	p.find("textbox", "Token").write(operator.Secret)
 	p.find("button", "Sign in").click()
+	p.find("button", "More").click()
 	p.find("link", "Settings")
 	p.until("who it is", func() bool { return strings.Contains(p.shown(), "deploy") })
 	require.Empty(t, p.all(nil, "link", "Webhooks"))
