@@ -38,7 +38,7 @@ func TestScreenshots(t *testing.T) {
 		{"release-42", "deployer", "bash", `{"command":"make release && git push --tags","cwd":"/srv/shop"}`, "The release needs a clean tree.", 900_000},
 		{"scale-web", "deployer", "scale_service", `{"service":"web","replicas":8,"region":"eu-central-1"}`, "Traffic doubled since noon.", 0},
 		{"docs", "gemini", "web_fetch", `{"url":"https://docs.example.com/reference/api?version=3"}`, "", 0},
-		{"docs-2", "gemini", "write_file", `{"file_path":"docs/guide/setup.md","content":"# Setup\n\nInstall it.\n"}`, "A guide for newcomers", 0},
+		{"docs-2", "gemini", "write_file", `{"file_path":"guide/setup.txt","content":"# Setup\n\nInstall it.\n"}`, "A guide for newcomers", 0},
 	} {
 		request := api.ApprovalRequest{ID: "a", ToolCallID: "c", ToolName: call.tool, Input: api.JSON(call.input), Reason: call.reason}
 		if call.dueMs > 0 {
