@@ -34,6 +34,7 @@ func TestTheAimOfATestIsTrue(t *testing.T) { //nolint:tparallel // one service, 
 			{"guard.js", "export function dropsKey(event, active) {\n", "export function dropsKey(event, active) {\n  return false;\n"},
 			{"shown.js", `rowOf(place.handle) ||`, `document.querySelector(".row:not(.settled)") ||`},
 			{"shown.js", "  focusedByPage();\n", ""},
+			{"guard.js", "return !event.repeat && now >= focusedAt + afterFocus;", "return !event.repeat;"},
 		}},
 	} {
 		t.Run(defect.name, func(t *testing.T) {
