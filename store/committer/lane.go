@@ -68,10 +68,7 @@ type lockedSession struct {
 // runLane processes the calls of one lane. While a batch is in flight the next one
 // gathers in the channel; at rest a batch is one call.
 func (c *Committer) runLane(l *lane) {
-	for {
-		if !c.await(l) {
-			break
-		}
+	for c.await(l) {
 		l.yield()
 		c.process(l, c.gather(l))
 		c.rescheduleLocked(l)
