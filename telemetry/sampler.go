@@ -206,9 +206,8 @@ func collectCounts(counts *model.Vitals, gauge func(desc *prometheus.Desc, value
 		for _, tally := range counts.Effects {
 			switch {
 			case tally.Kind != kind:
-			case tally.State == api.EffectPending && (kind == api.EffectCancelAbandoned || kind == api.EffectAdvanceRequest):
-				// The one waits for as long as the worker is there, the other until a request is open for a
-				// while: nothing is owed.
+			case tally.State == api.EffectPending && kind == api.EffectCancelAbandoned:
+				// It waits for as long as the worker is there: nothing is owed.
 			case tally.State == api.EffectPending:
 				owed, oldest = tally.Count, age(tally.Tally)
 			default:

@@ -35,13 +35,7 @@ func (h *history) advance(kind api.RunKind, event *model.Event) {
 	if h.first == 0 {
 		h.first = event.EventID
 	}
-	h.last = event.EventID
-	if event.Type == api.EventRequestNotified || event.Type == api.EventNotificationFailed {
-		// They may stand anywhere in a run that is not over, and move nothing.
-		h.move = move{from: h.status, afterEnd: model.Terminal(h.status), illegal: h.status == ""}
-		return
-	}
-	h.lastType = event.Type
+	h.last, h.lastType = event.EventID, event.Type
 	if event.Type == api.EventOutput {
 		h.outputs++
 	}
@@ -99,7 +93,7 @@ func follow(status api.Status, lastType, event api.EventType, end api.Status) (a
 			status = api.StatusRunning
 		}
 		return end, runs.CanMove(api.KindInput, status, end)
-	case api.EventGrantRedeemed, api.EventOutput, api.EventRequestNotified, api.EventNotificationFailed:
+	case api.EventGrantRedeemed, api.EventOutput:
 	}
 	// Events of other types are the worker's own. Those and grants need a lease.
 	return status, status == api.StatusRunning || model.Waiting(status)

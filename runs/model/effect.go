@@ -84,11 +84,11 @@ func CarriedOutWhere(k api.EffectKind) CarriedOut {
 	switch k {
 	case api.EffectOpenClarification, api.EffectDeliverAnswer, api.EffectDrainSession:
 		return CarriedOutInside
-	case api.EffectCancelAbandoned, api.EffectAdvanceRequest:
+	case api.EffectCancelAbandoned:
 		return CarriedOutLater
 	case api.EffectReviewApproval:
 		return CarriedOutOutside
-	case api.EffectDeliverWebhook, api.EffectNotify:
+	case api.EffectDeliverWebhook:
 		return CarriedOutDelivered
 	}
 	return CarriedOutNowhere

@@ -43,8 +43,6 @@ func sizeOf(command runs.Command) size {
 		}
 	case *runs.EndSession, *runs.InterruptSession, *runs.DrainSession:
 		s.rows = runs.DrainChunk
-	case *runs.AdvanceRequest:
-		s.rows += len(c.To)
 	case *runs.Complete:
 		s.bytes = len(c.Output)
 	case *runs.Heartbeat:
