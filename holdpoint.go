@@ -147,7 +147,7 @@ func Open(ctx context.Context, url string, options Options) (_ *Service, err err
 	return s, nil
 }
 
-// defaultMaxAttempts is that of Options.MaxAttempts.
+// defaultMaxAttempts is used when Options.MaxAttempts is 0.
 const defaultMaxAttempts = 10
 
 func nowMs() int64 { return time.Now().UnixMilli() }

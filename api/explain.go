@@ -1,6 +1,6 @@
 package api
 
-// ExplainState says in one word why a run or a request does not go on.
+// ExplainState is why a run or a request is waiting.
 type ExplainState string
 
 // The states of explanations.
@@ -67,16 +67,16 @@ type RequestExplanation struct {
 	MayDecideMore int64 `json:"may_decide_more,omitzero"`
 	// Anyone says that the service asks nobody for a credential.
 	Anyone bool `json:"anyone,omitzero"`
-	// You is about the caller.
+	// You says whether the caller may decide.
 	You *ExplainedCaller `json:"you,omitempty"`
-	// Deadline is that of an open request.
+	// Deadline is absent once the request is settled.
 	Deadline *ExplainedDeadline `json:"deadline,omitempty"`
 }
 
 // ExplainedCaller says whether the caller's allow or answer would be accepted now.
 type ExplainedCaller struct {
 	MayDecide bool `json:"may_decide"`
-	// Code is that of the refusal.
+	// Code is why the caller may not decide; empty when MayDecide.
 	Code Code `json:"code,omitempty"`
 }
 

@@ -27,7 +27,7 @@ type heldStore struct {
 	// backlog is nil where nothing bounds what waits.
 	backlog *wire.Backlog
 	stored  *wire.Stored
-	// hasRoom is nil where it is not known how much of the disk is free.
+	// hasRoom reports whether the disk has more than its reserve; nil if the engine does not know.
 	hasRoom func() bool
 }
 
@@ -91,28 +91,27 @@ func ownerOf(caller *auth.Identity) string {
 	return caller.Principal
 }
 
-// add carries out a command, which is given with what is known of its caller, unless it would store or add
-// more than the caller may. The last of the disk is for what stores nothing more: decisions, cancellations
-// and ends. Errors: storage_reserved, too_many_stored_bytes, too_many_prompts, too_many_queued_runs.
+// add carries out a command, with known saying who calls, unless the caller may not store or leave open that
+// much more. The reserve of the disk is for decisions, cancellations and ends. Errors: storage_reserved, too_many_stored_bytes, too_many_prompts, too_many_queued_runs.
 func (s heldStore) add(ctx context.Context, principal string, open bool, command, known runs.Command) (runs.Reply, error) {
-	bytes := runs.Stores(command)
-	if bytes > 0 && s.hasRoom != nil && !s.hasRoom() {
+	bytes, settles := runs.Stores(command)
+	if bytes > 0 && !settles && s.hasRoom != nil && !s.hasRoom() {
 		return runs.Reply{}, refusal.New(wire.CodeStorageReserved, "the disk of the database is nearly full: what is left is for decisions, cancellations and ends")
 	}
-	giveBack, err := s.stored.Take(principal, open, bytes)
+	giveBack, err := s.stored.Take(principal, open, bytes, settles)
 	if err != nil {
 		return runs.Reply{}, err
 	}
-	reply, err := s.wait(ctx, principal, open, command, known)
+	reply, err := s.addOpen(ctx, principal, open, command, known)
 	if err == nil && (reply.Existing || reply.Replayed) || refusal.CodeOf(err) != "" {
 		giveBack()
 	}
 	return reply, err
 }
 
-// wait carries out a command unless it would add more to what waits than the caller may have waiting. Errors:
+// addOpen carries out a command unless the caller has too many open prompts or queued runs. Errors:
 // too_many_prompts, too_many_queued_runs.
-func (s heldStore) wait(ctx context.Context, principal string, open bool, command, known runs.Command) (runs.Reply, error) {
+func (s heldStore) addOpen(ctx context.Context, principal string, open bool, command, known runs.Command) (runs.Reply, error) {
 	var adds wire.Waiting
 	if adds.Prompts, adds.Queued = runs.Adds(command); s.backlog == nil || adds == (wire.Waiting{}) {
 		return s.store.Do(ctx, known)

@@ -38,11 +38,11 @@ type Limits struct {
 	// MaxStreams bounds the streams that are open at once; 20,000 by default.
 	MaxStreams int
 	// Quota bounds what one principal may use of the process; see [wire.Quota] for its defaults.
-	// Where no credential is asked for, only what is set bounds anybody: each connection in its rate and its
-	// calls, and all together in the rest.
+	// A service that asks for no credentials applies only the limits that are set: rate and calls to each
+	// connection, the others to all callers together.
 	Quota wire.Quota
-	// Patience is how long a call beyond a quota waits for its turn or its refusal; wire.DefaultPatience by
-	// default, and less than 0 for no wait.
+	// Patience is how long a call beyond a quota waits before it is refused: wire.DefaultPatience if 0, no
+	// wait if negative.
 	Patience time.Duration
 }
 
@@ -51,8 +51,7 @@ const (
 	DefaultMaxWait      = 60 * time.Second
 	DefaultInputWait    = 30 * time.Second
 	DefaultPollInterval = time.Second
-	// ReservedBytes of the database's disk are for commands that store nothing more: decisions,
-	// cancellations and ends.
+	// ReservedBytes is how much of the database's disk is reserved for decisions, cancellations and ends.
 	ReservedBytes = 64 << 20
 	// DefaultStreamWriteTimeout is that of Options.StreamWriteTimeout.
 	DefaultStreamWriteTimeout = 10 * time.Second
@@ -258,7 +257,7 @@ func (s *Server) Connections() int { return s.connections.number() }
 // QuotaUse returns how much the busiest callers use of their quotas.
 func (s *Server) QuotaUse() wire.QuotaUse { return s.access.Quotas.Use() }
 
-// StoredUse returns the share of its daily budget of stored bytes that the busiest principal has used, 0 to 1.
+// StoredUse returns the largest share of a daily budget of stored bytes that one principal has used.
 func (s *Server) StoredUse() float64 { return s.store.stored.Use() }
 
 // BacklogUse returns how much the principals that have most waiting have.

@@ -47,13 +47,12 @@ var DefaultQuota = Quota{
 const CallCost = 5 * time.Millisecond
 
 const (
-	// maxCharge bounds what one piece of work is charged: one that waited for a slow database is not the
-	// caller's fault.
+	// maxCharge limits the charge of one piece of work: a slow database is not the caller's fault.
 	maxCharge = 250 * time.Millisecond
 	// DefaultPatience is how long a call beyond the rate waits for its turn, and how long the refusal of
 	// one takes: refusals without a pause cost as much as calls.
 	DefaultPatience = time.Second
-	// maxPaused is how many refused calls of one principal are paused. More are answered at once.
+	// maxPaused limits the paused refusals of one principal. Further ones are answered at once.
 	maxPaused = 1024
 )
 
@@ -80,14 +79,14 @@ func (q Quota) orDefault() Quota {
 	return q
 }
 
-// ofAll returns the quota of all callers together where no credential is asked for: what was not chosen does
-// not bound them.
+// ofAll returns the quota that all callers share when the service asks for no credentials. Limits that the
+// operator did not set do not apply.
 func (q Quota) ofAll() Quota {
 	q.Rate, q.Burst, q.Calls, q.Held = -1, -1, -1, -1
 	return q.orNone()
 }
 
-// ofConnection returns the quota of one connection where no credential is asked for.
+// ofConnection returns the quota of one connection when the service asks for no credentials.
 func (q Quota) ofConnection() Quota {
 	q.Streams, q.Bytes, q.Prompts, q.Queued, q.Stored = -1, -1, -1, -1, -1
 	return q.orNone()
@@ -166,18 +165,18 @@ type use struct {
 	bytes        int64
 }
 
-// taken is what one call has of the quotas. A nil one has nothing.
+// taken is the share of the quotas that one call holds; nil holds nothing.
 type taken struct {
 	quotas *Quotas
 	use    use
-	// own is the caller's, or its connection's where no credential is asked for; all is that of all
-	// callers there, else nil.
+	// own counts the caller, or its connection when the service asks for no credentials. Then all counts
+	// every caller together; otherwise it is nil.
 	own, all *caller
 	name     string
 	held     bool
 }
 
-// take counts a call, which ends with a call of done. A call beyond the rate waits for its turn. It writes the RateLimit headers of
+// take counts a call until done. A call beyond the rate waits for its turn. It writes the RateLimit headers of
 // a caller whose rate is limited. Errors: rate_limited, too_many_calls, too_many_streams,
 // too_many_bytes.
 func (q *Quotas) take(w http.ResponseWriter, r *http.Request, u use) (*taken, error) {

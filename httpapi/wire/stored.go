@@ -7,9 +7,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Stored bounds how many bytes the calls of each principal add to the database in a day. A budget refills
-// evenly over the day, so a principal that has used all of it has a little again after a while. A nil one
-// bounds nothing.
+// Stored limits how many bytes the calls of each principal add to the database in a day. Budgets refill
+// evenly over the day. A nil Stored has no limit.
 type Stored struct {
 	known, open int64
 	now         func() time.Time
@@ -19,7 +18,7 @@ type Stored struct {
 	sweepAt int
 }
 
-// budget is what a principal has left. The lock of its Stored guards it.
+// budget is what a principal has left; negative after a debt. Stored.mu guards it.
 type budget struct {
 	limit, left float64
 	at          time.Time
@@ -28,14 +27,15 @@ type budget struct {
 // day is how long an empty budget takes to be full.
 const day = 24 * time.Hour
 
-// NewStored returns budgets with the limits of a quota. The clock is that of the process.
+// NewStored returns budgets with the limits of a quota. now is the process's clock.
 func NewStored(quota Quota, now func() time.Time) *Stored {
 	return &Stored{known: quota.orDefault().Stored, open: quota.ofAll().Stored, now: now, budgets: map[string]*budget{}, sweepAt: minSweep}
 }
 
-// Take takes so many bytes from the budget of a principal. The caller calls giveBack if they were not
-// stored. Where no credential is asked for, all callers share one budget. Errors: too_many_stored_bytes.
-func (s *Stored) Take(principal string, open bool, bytes int64) (giveBack func(), err error) {
+// Take takes bytes from the budget of a principal. Call giveBack if they were not stored. A call that settles
+// something is never refused: it may leave a debt. Callers without credentials (open) share one budget.
+// Errors: too_many_stored_bytes.
+func (s *Stored) Take(principal string, open bool, bytes int64, settles bool) (giveBack func(), err error) {
 	limit, key := int64(-1), principal
 	if s != nil {
 		limit = s.known
@@ -51,7 +51,7 @@ func (s *Stored) Take(principal string, open bool, bytes int64) (giveBack func()
 	b, now := s.budgetOf(key, float64(limit)), s.now()
 	b.refill(now)
 	// A call that is larger than the budget passes when the budget is full, and leaves a debt.
-	if missing := min(float64(bytes), b.limit) - b.left; missing > 0 {
+	if missing := min(float64(bytes), b.limit) - b.left; missing > 0 && !settles {
 		return nil, &laterError{
 			refusal.New(CodeTooManyStoredBytes, "the calls of %s may add %d bytes to the database in a day at this replica, and have added them: decide, cancel or end what is open, or wait", principal, limit),
 			time.Duration(missing / b.limit * float64(day)),
@@ -71,7 +71,7 @@ func (b *budget) refill(now time.Time) {
 	b.at = now
 }
 
-// budgetOf returns the budget of a principal, which is full when it is new. The lock is held.
+// budgetOf returns the budget of a principal. A new one is full. The lock is held.
 func (s *Stored) budgetOf(key string, limit float64) *budget {
 	if b := s.budgets[key]; b != nil {
 		return b
@@ -90,7 +90,7 @@ func (s *Stored) budgetOf(key string, limit float64) *budget {
 	return b
 }
 
-// Use returns the share of its budget that the principal has used that has used most of it, from 0 to 1.
+// Use returns the largest share of a budget that one principal has used: 0 to 1, more with a debt.
 func (s *Stored) Use() (share float64) {
 	if s == nil {
 		return 0

@@ -14,7 +14,7 @@ func TestStoredBytesHaveADailyBudget(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_000_000, 0)
 	s := NewStored(Quota{Stored: 2_400}, func() time.Time { return now })
-	take := func(principal string, bytes int64) (func(), error) { return s.Take(principal, false, bytes) }
+	take := func(principal string, bytes int64) (func(), error) { return s.Take(principal, false, bytes, false) }
 	refused := func(principal string, bytes int64, after time.Duration) {
 		t.Helper()
 		_, err := take(principal, bytes)
@@ -43,9 +43,15 @@ func TestStoredBytesHaveADailyBudget(t *testing.T) {
 	taken("greedy", 100_000)
 	refused("greedy", 1, day*97_600/2_400)
 
-	_, err := s.Take("anybody", true, 1<<40)
+	now = now.Add(100 * day)
+	taken("greedy", 2_400)
+	_, err := s.Take("greedy", false, 2_400, true)
+	require.NoError(t, err, "a decision or an end is never refused")
+	refused("greedy", 100, day+time.Hour)
+
+	_, err = s.Take("anybody", true, 1<<40, false)
 	require.NoError(t, err, "where no credential is asked for, only what was set is a limit")
-	_, err = (*Stored)(nil).Take("anybody", false, 1<<40)
+	_, err = (*Stored)(nil).Take("anybody", false, 1<<40, false)
 	require.NoError(t, err)
 }
 
@@ -55,7 +61,7 @@ func TestFullBudgetsAreForgotten(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	s := NewStored(Quota{Stored: 100}, func() time.Time { return now })
 	for i := range 10 * minSweep {
-		_, err := s.Take("agent:"+strconv.Itoa(i), false, 1)
+		_, err := s.Take("agent:"+strconv.Itoa(i), false, 1, false)
 		require.NoError(t, err)
 		now = now.Add(day / 50)
 	}

@@ -1,6 +1,5 @@
-// Package heavy shares what is scarce between callers: turns of processors and of connections to the
-// database. Go lets work run for 10 ms at a time, in one queue with everything else; on two processors,
-// half a dozen callers who send a megabyte each would leave a tenth to all others. It must not know what
+// Package heavy shares processors and database connections fairly between callers. Go lets work run for 10 ms at a time, in one queue with everything else; on two processors,
+// half a dozen callers that send a megabyte each would leave a tenth to everyone else. It must not know what
 // the work is.
 package heavy
 
@@ -18,7 +17,7 @@ const Bytes = 64 << 10
 // ofProcess are as many turns as leave half of the processors to everything else.
 var ofProcess = NewTurns(max(runtime.GOMAXPROCS(0)/2, 1))
 
-// account is who work is done for.
+// account is the caller that work is charged to.
 type account struct {
 	name   string
 	charge func(time.Duration)
@@ -26,7 +25,7 @@ type account struct {
 
 type accountKey struct{}
 
-// With returns a context whose work shares turns under a name, and is charged by charge.
+// With returns a context whose work takes turns as name and is charged by charge.
 func With(ctx context.Context, name string, charge func(time.Duration)) context.Context {
 	return context.WithValue(ctx, accountKey{}, account{name, charge})
 }

@@ -8,8 +8,8 @@ import (
 )
 
 // Turns is a semaphore that is fair between callers. The next turn goes to the waiting caller whose turns
-// have taken least, and within a caller to the first that came. A caller that was idle starts level with
-// the others: time that it did not use is not saved up.
+// have taken the least time, and within a caller in order of arrival. An idle caller saves up no time: it
+// starts level with the others.
 type Turns struct {
 	total int
 
@@ -19,7 +19,7 @@ type Turns struct {
 	callers map[string]*caller
 	// waiting are the callers that wait, in the order in which they came. Each has waiters.
 	waiting []*caller
-	// level is what the caller had used that got the last turn.
+	// level is the used time of the caller that got the last turn.
 	level time.Duration
 }
 
@@ -45,7 +45,7 @@ const (
 	manyCallers = 1024
 )
 
-// NewTurns returns turns of which so many may be had at once.
+// NewTurns returns a semaphore with total turns.
 func NewTurns(total int) *Turns {
 	return &Turns{total: max(total, 1), free: max(total, 1), callers: map[string]*caller{}}
 }
@@ -118,7 +118,7 @@ func (t *Turns) grant(c *caller) {
 	c.turns++
 }
 
-// release ends a turn that took so long, and gives it to the next caller.
+// release ends a turn, charges its time, and gives it to the next caller.
 func (t *Turns) release(c *caller, took time.Duration) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -152,7 +152,7 @@ func (t *Turns) next() {
 	close(w.turn)
 }
 
-// leave ends the wait of one whose context has ended. A turn that it was given meanwhile goes on.
+// leave removes a waiter whose context has ended. A turn granted meanwhile goes to the next caller.
 func (t *Turns) leave(c *caller, w *waiter) {
 	t.mu.Lock()
 	had := w.had

@@ -15,7 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/web/docsite"
 )
 
-// pages are those of the inbox and of the documents.
+// pages serves the inbox and the documents.
 type pages struct{ *web.Site }
 
 // IsPage reports whether a request is for a page, which links of other sites may open.

@@ -99,8 +99,8 @@ func (c *Committer) runLane(l *lane) {
 // and Go lets the rest of them wait for as long as a time slice, which is 10 ms.
 func (l *lane) yield() { runtime.Gosched() }
 
-// await waits until there is a call for the next batch, or it is time to try a locked session again, or
-// one was tried beside the lane. It returns false when the lane is closed and empty.
+// await waits for a call for the next batch, for the next try of a locked session, or for the end of a try
+// outside the lane. It returns false when the lane is closed and empty.
 func (c *Committer) await(l *lane) (open bool) {
 	if l.intake.calls > 0 {
 		return true

@@ -29,7 +29,7 @@ var storeys = [][]string{
 	},
 	nil, // commands
 	// What gives commands: a question of a child, and what a decision owes.
-	{"actor.go", "adds.go", "ancestors.go", "ask.go", "authority.go", "carry_out.go", "check_values.go", "seal_values.go", "demands.go", "match_rules.go", "count_queue.go", "handover.go"},
+	{"actor.go", "adds.go", "ancestors.go", "ask.go", "authority.go", "carry_out.go", "check_values.go", "seal_values.go", "demands.go", "match_rules.go", "count_queue.go", "handover.go", "stores.go"},
 }
 
 const commandStorey = 3

@@ -3,6 +3,7 @@ package docstest
 import (
 	"encoding/json"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -56,7 +57,7 @@ func TestExamplesSayWhatTheyNeed(t *testing.T) {
 				continue // a package that programs use
 			}
 		}
-		require.Contains(t, index, "("+entry.Name()+"/README.md)")
+		require.Contains(t, index, "("+path.Join(entry.Name(), "README.md")+")")
 		page := read(t, filepath.Join(root, directory, "README.md"))
 		require.Contains(t, page, "HOLDPOINT_SERVER", directory)
 		if _, err := os.Stat(filepath.Join(root, directory, "package.json")); err != nil {

@@ -496,7 +496,7 @@ func (f *flows) pages(t *testing.T) {
 	}{
 		{"Rules", "Allow the tool lint", func(name string) { p.find("link", name).click() }},
 		{"Workers", "No worker holds a run.", p.menu},
-		{"Effects", "Nothing is owed.", p.menu},
+		{"Effects", "No pending deliveries.", p.menu},
 		{"Settings", "Your name", p.menu},
 	} {
 		link.follow(link.name)

@@ -126,7 +126,7 @@ export function describe(request) {
   if (request.input_truncated) return { ...beginning(request), title: use, said: [] };
   let node = request.input.node;
   if (node.kind !== "object") return { kind: "json", title: use, said: [], rest: node };
-  // What the agent says about its call is text beside it.
+  // The agent's words about its call are shown as text, apart from the input.
   const said = ["description", "reason"].filter(name => textOf(node, name) !== undefined).map(name => textOf(node, name));
   const about = without(node, ...["description", "reason"].filter(name => textOf(node, name) !== undefined));
   for (const shape of byShape) {

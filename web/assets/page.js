@@ -1,4 +1,4 @@
-// The inbox as a page: the bar above, the list, and the prompt that is open beside it.
+// The inbox as a page: the bar above, the list, and the open prompt next to it.
 
 import { html, useEffect, useLayoutEffect, useReducer, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { Detail } from "./detail.js";

@@ -112,7 +112,7 @@ export function Effects() {
   const { data, error, reload } = useRead("/v1/effects?" + asked, 5000);
   const retry = effect => call("POST", path("sessions", effect.session_id, "effects", effect.effect_id, "retry"), {}).then(reload);
   return html`<h1>Effects</h1><div class="filters"><label>State<select onChange=${e => setQuery({ state: e.target.value, cursor: "" })}>${["", "pending", "failed", "done"].map(one => html`<option value=${one} selected=${(query().get("state") ?? "") === one}>${one || "All"}</option>`)}</select></label></div>
-    <${Failure} error=${error} />${data && html`<${Table} label="Effects" heads=${["Effect", "State", "From", "To", "Attempts", ""]} empty="Nothing is owed." rows=${data.items.map(effect => html`<tr key=${effect.session_id + effect.effect_id}>
+    <${Failure} error=${error} />${data && html`<${Table} label="Effects" heads=${["Effect", "State", "From", "To", "Attempts", ""]} empty="No pending deliveries." rows=${data.items.map(effect => html`<tr key=${effect.session_id + effect.effect_id}>
     <td>${effect.kind.replaceAll("_", " ")}${effect.last_error && html`<div class="quiet">${marked(effect.last_error)}</div>`}</td><td>${effect.state}</td><td>${session(effect.session_id)}</td><td>${session(effect.target_session_id)}</td><td>${effect.attempts}</td>
     <td>${effect.state !== "done" && html`<button onClick=${() => retry(effect)}>Try again</button>`}</td></tr>`)} />
     ${data.pagination.has_more && html`<button onClick=${() => setQuery({ cursor: data.pagination.next_cursor })}>Newer</button>`}`}`;

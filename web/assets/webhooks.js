@@ -37,7 +37,7 @@ function Owed({ id, changed }) {
   const letters = failed.data?.pagination.total_count ?? 0, waiting = pending.data?.pagination.total_count ?? 0;
   const last = [...(pending.data?.items ?? []), ...(failed.data?.items ?? [])].filter(one => one.last_error).at(-1);
   const replay = () => call("POST", path("webhooks", id, "replay"), {}).then(() => { setProblem(""); failed.reload(); pending.reload(); changed(); }, error => setProblem(error.message));
-  return html`<div>${waiting > 0 && `${waiting} to deliver. `}${letters > 0 ? html`<strong class="outcome-denied">${letters} given up</strong> ` : waiting ? "" : "Nothing is owed."}</div>
+  return html`<div>${waiting > 0 && `${waiting} to deliver. `}${letters > 0 ? html`<strong class="outcome-denied">${letters} given up</strong> ` : waiting ? "" : "No pending deliveries."}</div>
     ${last && html`<div class="quiet">Last error: ${marked(last.last_error)}, after ${last.attempts} ${last.attempts === 1 ? "attempt" : "attempts"}</div>`}
     ${letters > 0 && html`<p class="buttons"><button onClick=${replay}>Deliver again</button></p>`}<${Failure} error=${problem || failed.error} />`;
 }
