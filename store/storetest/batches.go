@@ -187,6 +187,10 @@ func (b *Batches) names(before int, command runs.Command) (session string, names
 			session = run.SessionID
 		}
 	}
+	// What a call names shares its ids with runs.
+	if segment := command.Needs().SegmentID; segment != "" {
+		names = append(names, "run "+segment)
+	}
 	return session, append(names, "session "+session)
 }
 
