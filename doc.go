@@ -1,5 +1,6 @@
-// Package holdpoint runs holdpoint inside a Go program: runs of agents wait for people, the wait is
-// stored in SQLite or Postgres, and each decision reaches the worker that continues the run.
+// Package holdpoint runs holdpoint inside a Go program. Runs of agents wait for people, the
+// wait is stored in SQLite or Postgres, and each decision reaches the worker that continues
+// the run.
 //
 //	service, err := holdpoint.Open(ctx, "sqlite:holdpoint.db", holdpoint.Options{})
 //	if err != nil {
@@ -14,10 +15,11 @@
 //	}
 //	return worker.Run(ctx, handle)
 //
-// [Service.Client] and [Service.Worker] call the service without a socket and without a token.
-// [Service.Handler] serves people and other programs: the inbox, the API and MCP. The program
-// "holdpoint serve" is made of the same parts, and adds dialects, single sign-on, metrics and traces.
+// [Service.Client] and [Service.Worker] call the service without a socket and without a
+// token. [Service.Handler] serves people and other programs: the inbox, the API and MCP.
+// The command "holdpoint serve" uses the same parts, and adds dialects, single sign-on,
+// metrics and traces.
 //
-// The package also holds the description of the API, which tests hold servers and clients to, and the
-// documents.
+// The package also contains the documents and the OpenAPI description of the API. Tests
+// check servers and clients against it.
 package holdpoint

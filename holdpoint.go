@@ -24,50 +24,57 @@ import (
 	"github.com/holdpoint/holdpoint/store"
 )
 
-// Options set up a [Service]. The zero value suits a program on one machine: it logs nothing, brings the
-// schema up to date, and its handler asks every caller for a token.
+// Options configure a [Service]. The zero value suits a program on one machine: no logs,
+// the schema is migrated, and the handler requires a token from every caller.
 type Options struct {
-	// Logger gets what the service logs; nil discards it.
+	// Logger receives the service's logs; nil discards them.
 	Logger *slog.Logger
-	// KeepSchema leaves the schema as it is. Otherwise Open migrates it.
+	// KeepSchema skips the migration of the schema in Open.
 	KeepSchema bool
-	// Pooled is for Postgres behind a proxy that pools by transaction. DirectURL then names the server
-	// itself, for migrations and for notifications; without it, set KeepSchema.
+	// Pooled is for Postgres behind a connection pooler in transaction mode. DirectURL then
+	// addresses the server itself, for migrations and notifications; without it, set
+	// KeepSchema.
 	Pooled    bool
 	DirectURL string
-	// Anonymous lets every caller of [Service.Handler] do everything without a token. Set it only if
-	// other machines cannot reach the handler.
+	// Anonymous lets every caller of [Service.Handler] do everything without a token. Set
+	// it only if other machines cannot reach the handler.
 	Anonymous bool
-	// Hosts are the names under which browsers reach the handler, besides localhost and IP addresses.
+	// Hosts are the host names under which browsers reach the handler, in addition to
+	// localhost and IP addresses.
 	Hosts []string
-	// Origins are the web origins, besides its own, whose pages may call the handler.
+	// Origins are other web origins whose pages may call the handler.
 	Origins []string
-	// ExternalURL is the public address of the handler, for links in webhooks and the issuer of grants.
+	// ExternalURL is the public URL of the handler, for links in webhooks and as the issuer
+	// of grants.
 	ExternalURL string
-	// SigningKeyFile holds the key that signs grants and checkpoints; Open makes it if it is missing. When
-	// empty, it is next to a SQLite file, and otherwise a key of this process.
+	// SigningKeyFile holds the key that signs grants and checkpoints. Open creates it if it
+	// is missing. If empty, the key is stored next to the SQLite file, or else exists only
+	// in this process.
 	SigningKeyFile string
-	// SecretKeyFile holds the keys that encrypt sensitive values; Open makes it if it is missing. Without
-	// it, requests cannot have sensitive values or callbacks.
+	// SecretKeyFile holds the keys that encrypt sensitive values. Open creates it if it is
+	// missing. Without it, requests cannot have sensitive values or callbacks.
 	SecretKeyFile string
-	// MaxAttempts fails a run that was claimed this often without progress; 10 when 0.
+	// MaxAttempts is the number of claims without progress after which a run fails; 10 if
+	// 0.
 	MaxAttempts int64
-	// KeepRuns deletes runs that ended this long ago; never when 0. It must not be shorter than a week,
-	// for which idempotency keys are remembered.
+	// KeepRuns is how long ended runs are kept; 0 keeps them always. At least a week,
+	// because idempotency keys are remembered that long.
 	KeepRuns time.Duration
 }
 
 // idempotencyRetention is how long idempotency keys are remembered.
 const idempotencyRetention = 7 * 24 * time.Hour
 
-// drainTimeout bounds how long [Service.Run] waits for connections once its context has ended.
+// drainTimeout bounds how long [Service.Run] waits for open calls after its context has
+// ended.
 const drainTimeout = 10 * time.Second
 
-// ErrOptions is wrapped by the errors of options that do not go together.
+// ErrOptions is wrapped by errors about invalid or conflicting options.
 var ErrOptions = errors.New("holdpoint: bad options")
 
-// Service is holdpoint in this process. It is safe for concurrent use. Any number of them, in any number
-// of processes, may share one Postgres database; a SQLite file has one.
+// Service is holdpoint in this process. It is safe for concurrent use. Any number of
+// services, in any number of processes, may share a Postgres database; a SQLite file takes
+// only one.
 type Service struct {
 	store    store.Store
 	secrets  *sealing.Keys
@@ -78,9 +85,10 @@ type Service struct {
 	running  atomic.Bool
 }
 
-// Open opens the database at a URL, such as "sqlite:holdpoint.db", "sqlite::memory:" or
-// "postgres://user@host/name", and returns a service that works from it. Call [Service.Run] to have it
-// work, and [Service.Close] at the end. The error wraps [ErrOptions] if the options are at fault.
+// Open opens a database, such as "sqlite:holdpoint.db", "sqlite::memory:" or
+// "postgres://user@host/name", and returns a service that uses it. Call [Service.Run] to
+// start its work, and [Service.Close] at the end. The error wraps [ErrOptions] if the
+// options are at fault.
 func Open(ctx context.Context, url string, options Options) (_ *Service, err error) {
 	switch {
 	case options.DirectURL != "" && !options.Pooled:
@@ -147,7 +155,6 @@ func Open(ctx context.Context, url string, options Options) (_ *Service, err err
 	return s, nil
 }
 
-// defaultMaxAttempts is used when Options.MaxAttempts is 0.
 const defaultMaxAttempts = 10
 
 func nowMs() int64 { return time.Now().UnixMilli() }
@@ -166,10 +173,11 @@ func version() string {
 	return "dev"
 }
 
-// Run carries out what decisions cause: it hands runs to workers, expires requests, delivers webhooks and
-// removes old rows. It returns nil once ctx has ended, or the error of a part that failed. Before it
-// returns, it answers held calls with the state of that moment and ends streams. The handler and the
-// client work until [Service.Close], without being held. Call Run once.
+// Run runs the background work: it hands runs to workers, expires requests, delivers
+// webhooks and deletes old rows. It returns nil once ctx has ended, or the error of a part
+// that failed. Before it returns, it answers held calls with their current state and ends
+// streams. The handler and the client work until [Service.Close], but no longer hold calls.
+// Call Run once.
 func (s *Service) Run(ctx context.Context) error {
 	if s.running.Swap(true) {
 		return errors.New("holdpoint: Run was called before")
@@ -188,7 +196,7 @@ func (s *Service) Run(ctx context.Context) error {
 	group.Go(func() error {
 		defer stop()
 		<-failing.Done()
-		// The loops still run: they wake held calls.
+		// The loops still run, because they wake held calls.
 		s.drain()
 		waiting, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 		defer cancel()
@@ -202,19 +210,20 @@ func (s *Service) drain() {
 	s.trusted.Drain()
 }
 
-// Handler returns the inbox, the API /v1, MCP and the documents. Serve it at the root of a host: its
-// pages have absolute paths. Unless [Options.Anonymous] is set, each call needs a token, which
-// [client.Client.CreateToken] of [Service.Client] makes.
+// Handler returns the inbox, the API under /v1, MCP and the documents. Serve it at the root
+// of a host, because its pages use absolute paths. Unless [Options.Anonymous] is set, each
+// call needs a token; create one with [client.Client.CreateToken] of [Service.Client].
 func (s *Service) Handler() http.Handler { return s.assembly.API.Handler() }
 
-// Client returns a client that calls the service in this process, without a socket. It needs no token
-// and may do everything. [client.WithActor] names who decides.
+// Client returns a client that calls the service in this process, without a socket. It
+// needs no token and may do everything. [client.WithActor] sets the name to record with its
+// decisions.
 func (s *Service) Client(options ...client.Option) (*client.Client, error) {
 	inside := client.WithHTTPClient(&http.Client{Transport: s.inside})
 	return client.New("http://localhost", append([]client.Option{inside}, options...)...)
 }
 
-// Worker returns a worker that takes runs from the service in this process.
+// Worker returns a worker for the runs of the service in this process.
 func (s *Service) Worker(options client.WorkerOptions) (*client.Worker, error) {
 	caller, err := s.Client()
 	if err != nil {
@@ -223,8 +232,8 @@ func (s *Service) Worker(options client.WorkerOptions) (*client.Worker, error) {
 	return client.NewWorker(caller, options)
 }
 
-// Close ends calls of clients in this process and closes the database. End [Service.Run], and shut down
-// the server of [Service.Handler], first.
+// Close ends calls of clients in this process and closes the database. First end
+// [Service.Run] and shut down the server of [Service.Handler].
 func (s *Service) Close() error {
 	s.drain()
 	s.inside.Close()

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// running is a service whose loops run until the test ends, or until stop is called.
+// running is a service whose loops run until the test ends or stop is called.
 type running struct {
 	*holdpoint.Service
 	stop  context.CancelFunc
@@ -47,7 +47,7 @@ func (r *running) caller(t *testing.T) *client.Client {
 	return c
 }
 
-// waiting makes a run that waits from its first moment.
+// waiting starts a run that waits for an approval.
 func waiting(t *testing.T, c *client.Client) (runID string) {
 	t.Helper()
 	made, err := c.CreateRun(t.Context(), client.CreateRunParams{
@@ -57,8 +57,8 @@ func waiting(t *testing.T, c *client.Client) (runID string) {
 	return made.RunID
 }
 
-// TestPeopleNeedATokenAndThisProcessDoesNot: the handler is closed by default, and the client in this
-// process makes the token that opens it.
+// TestPeopleNeedATokenAndThisProcessDoesNot: the handler requires a token by default, and
+// the client in this process creates it.
 func TestPeopleNeedATokenAndThisProcessDoesNot(t *testing.T) {
 	t.Parallel()
 	service := open(t, "sqlite::memory:", holdpoint.Options{})
@@ -89,7 +89,7 @@ func TestPeopleNeedATokenAndThisProcessDoesNot(t *testing.T) {
 	require.Equal(t, http.StatusOK, page.StatusCode, "the inbox itself is for everybody")
 }
 
-// TestAnonymous: the handler asks nobody for a token only when the program says so.
+// TestAnonymous: the handler works without a token only if the program says so.
 func TestAnonymous(t *testing.T) {
 	t.Parallel()
 	service := open(t, "sqlite::memory:", holdpoint.Options{Anonymous: true})
@@ -98,8 +98,8 @@ func TestAnonymous(t *testing.T) {
 	require.Equal(t, http.StatusOK, answer.Code, answer.Body)
 }
 
-// TestStreamsAndHeldCallsInProcess: an event reaches a stream that is open, a held call returns with
-// the decision, and a caller that has enough ends its stream.
+// TestStreamsAndHeldCallsInProcess: an event reaches an open stream, a held call returns
+// with the decision, and a caller can close its stream early.
 func TestStreamsAndHeldCallsInProcess(t *testing.T) {
 	t.Parallel()
 	service := open(t, "sqlite::memory:", holdpoint.Options{})
@@ -127,7 +127,7 @@ func TestStreamsAndHeldCallsInProcess(t *testing.T) {
 	require.NoError(t, <-decided)
 }
 
-// TestTheEnd: once the context of Run has ended, a held call returns and Run with it; calls work until
+// TestTheEnd: once Run's context has ended, a held call and Run return. Calls work until
 // Close, and fail after it.
 func TestTheEnd(t *testing.T) {
 	t.Parallel()
@@ -167,7 +167,7 @@ func TestTheEnd(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestOptionsThatDoNotFit names each before anything is opened.
+// TestOptionsThatDoNotFit: each conflict is reported before a database is opened.
 func TestOptionsThatDoNotFit(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "never.db")
@@ -184,7 +184,8 @@ func TestOptionsThatDoNotFit(t *testing.T) {
 	}
 }
 
-// TestARestartGoesOn: what waited is there again from the file, with the key that signs.
+// TestARestartGoesOn: after a restart the pending request is read from the file, with the
+// same signing key.
 func TestARestartGoesOn(t *testing.T) {
 	t.Parallel()
 	url := "sqlite:" + filepath.Join(t.TempDir(), "here.db")

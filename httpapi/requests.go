@@ -10,7 +10,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
-	"github.com/holdpoint/holdpoint/internal/heavy"
+	"github.com/holdpoint/holdpoint/internal/cpulimit"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
@@ -93,7 +93,7 @@ func checkRunID(ctx context.Context, runID string, command runs.Command) error {
 // is prepared once, so it must not be given to the store afterwards.
 func bodyFaults(ctx context.Context, command runs.Command) error {
 	// A body may take long, and schemas longer.
-	err := heavy.Do(ctx, heavy.Bytes, func() error { return runs.Prepare(command, runs.NewID) })
+	err := cpulimit.Do(ctx, cpulimit.Bytes, func() error { return runs.Prepare(command, runs.NewID) })
 	if code := refusal.CodeOf(err); code == "" || code == api.CodeInvalidRequest {
 		return err
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
-	"github.com/holdpoint/holdpoint/internal/heavy"
+	"github.com/holdpoint/holdpoint/internal/cpulimit"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/rules"
@@ -156,7 +156,7 @@ func (s *Server) explainRules(w http.ResponseWriter, r *http.Request) error {
 	}
 	var answer api.RuleExplanation
 	// The caller chooses the input, and rules may be many.
-	if err := heavy.Do(r.Context(), heavy.Bytes, func() error {
+	if err := cpulimit.Do(r.Context(), cpulimit.Bytes, func() error {
 		answer.Explanation = rules.Explain(standing, call, nowMs)
 		return nil
 	}); err != nil {

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/internal/heavy"
+	"github.com/holdpoint/holdpoint/internal/cpulimit"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -62,7 +62,7 @@ func CheckValues(ctx context.Context, reader ValueReader, command Command) error
 			}
 			if schema := schemaOf(request); schema != nil && given.value != nil {
 				// A short schema may take long.
-				if err := heavy.Do(ctx, heavy.Bytes, func() error {
+				if err := cpulimit.Do(ctx, cpulimit.Bytes, func() error {
 					verdicts[request.Handle] = work.MatchSchema(schema, given.value, given.pointer)
 					return nil
 				}); err != nil {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/holdpoint/holdpoint/internal/heavy"
+	"github.com/holdpoint/holdpoint/internal/cpulimit"
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
@@ -80,7 +80,7 @@ func MatchRules(ctx context.Context, command Command, sets RuleSets) error {
 	}
 	// A short glob may take long on an input of a few kilobytes.
 	const patternByte = 16
-	return heavy.Do(ctx, bytes*patternByte, func() error {
+	return cpulimit.Do(ctx, bytes*patternByte, func() error {
 		for i := range s.Approvals {
 			if err := ctx.Err(); err != nil {
 				return err

@@ -28,7 +28,7 @@ type Door struct {
 	waited       *prometheus.HistogramVec
 	lost         prometheus.Counter
 
-	// The children of a vector, by their labels: looking one up costs more than counting.
+	// Children of the vectors by their labels: a look-up costs more than counting.
 	byCommand children[commandKey, prometheus.Counter]
 	byResult  children[resultKey, prometheus.Observer]
 	byEvent   children[api.EventType, prometheus.Counter]
@@ -128,7 +128,7 @@ func (d *Door) Committed(changes []runs.Change) {
 // Lost implements [committer.Observer].
 func (d *Door) Lost(sessions int) { d.lost.Add(float64(sessions)) }
 
-// largeResolution is the size of a resolution that is not read on a lane.
+// largeResolution is the size from which a resolution is not parsed on a lane.
 const largeResolution = 8 << 10
 
 func (d *Door) settled(request *model.Request) {
@@ -140,13 +140,13 @@ func (d *Door) settled(request *model.Request) {
 }
 
 func (d *Door) count(request *model.Request) {
-	d.decisions.WithLabelValues(string(request.Kind), string(request.Outcome), wayOf(request)).Inc()
+	d.decisions.WithLabelValues(string(request.Kind), string(request.Outcome), viaLabel(request)).Inc()
 	d.byWaited.of(waitedKey{request.Kind, request.Outcome}, func() prometheus.Observer {
 		return d.waited.WithLabelValues(string(request.Kind), string(request.Outcome))
 	}).Observe(float64(request.SettledAtMs-request.CreatedAtMs) / 1000)
 }
 
-// children remembers what a vector has for some labels.
+// children caches the children of a vector by their labels.
 type children[K comparable, C any] struct{ known sync.Map }
 
 func (c *children[K, C]) of(key K, create func() C) C {

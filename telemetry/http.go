@@ -45,11 +45,11 @@ func (h *HTTP) collectors() []prometheus.Collector {
 	return []prometheus.Collector{h.calls, h.took, h.refusals, h.inFlight}
 }
 
-// Began is told of each call.
+// Began records the start of a call.
 func (h *HTTP) Began() { h.inFlight.Inc() }
 
-// Ended is told of each call that Began was told of: the pattern of its route, empty for none,
-// the code of the problem that it was answered with, empty for none, and how long it took.
+// Ended records the end of a call that Began has counted. route is the pattern of its
+// route, and code the code of the problem that it was answered with; both may be empty.
 func (h *HTTP) Ended(method, route string, status int, code api.Code, took time.Duration) {
 	h.inFlight.Dec()
 	if !methods[method] {

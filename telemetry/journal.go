@@ -13,11 +13,11 @@ import (
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
-// journalSize bounds the settled requests that wait to be logged. Those that come while there are
-// as many are counted, and the count is logged: a log that is slow must not slow decisions.
+// journalSize bounds the settled requests waiting to be logged. Any more are only counted,
+// and the count is logged: a slow log must not slow decisions.
 const journalSize = 8192
 
-// Journal logs each settled request: what was decided, by whom and by which way. It is safe for
+// Journal logs each settled request: the decision, who made it, and how. It is safe for
 // concurrent use.
 type Journal struct {
 	logger  *slog.Logger
@@ -49,7 +49,7 @@ func (j *Journal) Committed(changes []runs.Change) {
 	for i := range changes {
 		for _, list := range [][]*model.Request{changes[i].NewRequests, changes[i].SettledRequests} {
 			for _, request := range list {
-				// The answer of a child's question is logged in the session of its parent.
+				// The answer to a child's question is logged in the parent's session.
 				if request.Open() || request.Kind == model.KindClarification {
 					continue
 				}
@@ -66,7 +66,7 @@ func (j *Journal) Committed(changes []runs.Change) {
 // Lost implements [committer.Observer].
 func (*Journal) Lost(int) {}
 
-// Run logs until ctx ends, and then what is left. It returns nil.
+// Run logs until ctx ends, then logs the remaining requests. It returns nil.
 func (j *Journal) Run(ctx context.Context) error {
 	for {
 		select {
@@ -89,13 +89,13 @@ func (j *Journal) log(ctx context.Context, request *model.Request) {
 	if lost := j.lost.Swap(0); lost > 0 {
 		j.logger.LogAttrs(ctx, slog.LevelWarn, "decisions were not logged, the log is too slow; they are recorded", slog.Int64("decisions", lost))
 	}
-	// Nothing of what was decided, answers and inputs, is read: it may be secret.
+	// Decisions, answers and inputs may be secret and are not read.
 	var who struct {
 		ResolvedBy   string `json:"resolved_by"`
 		ViaPrincipal string `json:"via_principal"`
 		Via          string `json:"via"`
 	}
-	_ = json.Unmarshal(request.Resolution, &who) // one that cannot be read is shown without
+	_ = json.Unmarshal(request.Resolution, &who) // an unreadable one is logged without them
 	attrs := []slog.Attr{
 		slog.String("kind", string(request.Kind)), slog.String("outcome", string(request.Outcome)),
 		slog.String("resolved_by", who.ResolvedBy), slog.String("via", who.Via),
@@ -111,7 +111,7 @@ func (j *Journal) log(ctx context.Context, request *model.Request) {
 	j.logger.LogAttrs(ctx, slog.LevelInfo, "decision", attrs...)
 }
 
-// All are several observers.
+// All combines several observers.
 type All []committer.Observer
 
 // Answered implements [committer.Observer].

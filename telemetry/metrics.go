@@ -12,15 +12,15 @@ import (
 
 const namespace = "holdpoint"
 
-// Buckets of histograms, in seconds: of what a lane does, of calls, which may be held for a
-// minute, and of people, who may take a week.
+// Buckets of histograms, in seconds: for lanes; for calls, which may be held for a minute;
+// and for people, who may take a week.
 var (
 	laneBuckets  = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
 	callBuckets  = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60}
 	humanBuckets = []float64{1, 5, 15, 60, 300, 900, 3600, 4 * 3600, 12 * 3600, 86400, 3 * 86400, 7 * 86400}
 )
 
-// Metrics are all metrics of a process, in a registry of their own.
+// Metrics are all metrics of a process, in their own registry.
 type Metrics struct {
 	// Door observes the committer, HTTP the calls.
 	Door *Door
@@ -31,7 +31,7 @@ type Metrics struct {
 	registry *prometheus.Registry
 }
 
-// New returns metrics that nobody feeds yet. The version is shown by holdpoint_build_info.
+// New returns empty metrics. holdpoint_build_info shows the version.
 func New(version string) *Metrics {
 	registry := prometheus.NewRegistry()
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
@@ -47,11 +47,11 @@ func New(version string) *Metrics {
 	return m
 }
 
-// Watch adds what a source says whenever the metrics are read. It may be called once.
+// Watch adds the metrics of a source, read at each scrape. Call it once.
 func (m *Metrics) Watch(source Source) { m.registry.MustRegister(newSampler(source)) }
 
-// scrapeTimeout bounds one reading of the metrics. Those of the database are left out when it
-// does not answer in time.
+// scrapeTimeout bounds one scrape. If the database does not answer in time, its metrics are
+// left out.
 const scrapeTimeout = 8 * time.Second
 
 // Handler serves the metrics in the text formats of Prometheus.

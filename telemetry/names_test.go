@@ -92,7 +92,7 @@ func TestPagesNameLabelsThatThereAre(t *testing.T) {
 	require.Positive(t, looked)
 }
 
-// Every kind of effect is counted: a new one that is not in the list would be pending unseen.
+// Every kind of effect is counted, so a new kind cannot be pending unseen.
 func TestEveryKindOfEffectIsCounted(t *testing.T) {
 	t.Parallel()
 	constants := regexp.MustCompile(`EffectKind = "([a-z_]+)"`).FindAllStringSubmatch(text(t, "../api/effect.go"), -1)

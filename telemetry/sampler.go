@@ -14,33 +14,33 @@ import (
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
-// Source is what is asked for its present state.
+// Source is asked for its current state at each scrape.
 type Source struct {
-	// Store counts what waits.
+	// Store counts pending rows.
 	Store runs.Gauge
-	// Lanes and Pools are of the engine.
+	// Lanes and Pools report on the engine.
 	Lanes func() []committer.LaneState
 	Pools func() []committer.PoolState
-	// Streams returns how many streams are open, Connections how many connections carry calls, and Held
-	// how many claims wait for a run.
+	// Streams returns the number of open streams, Connections the number of multiplexed
+	// connections, and Held the number of claims waiting for a run.
 	Streams     func() int
 	Connections func() int
 	Held        func() int
-	// Callers returns what principals use.
+	// Callers returns the usage of principals.
 	Callers func() Callers
-	// Backlog returns the most open prompts and the most queued runs that one principal has, as far as
-	// this process has counted.
+	// Backlog returns the most open prompts and the most queued runs of a single principal,
+	// as counted by this process.
 	Backlog func() (prompts, queued int64)
-	// Spans returns how many spans of traces were sent, and how many were dropped; nil where none are
-	// made.
+	// Spans returns the number of spans sent and dropped; nil without tracing.
 	Spans func() (sent, dropped int64)
 	// Now is the clock of this process.
 	Now func() time.Time
 }
 
-// Callers is how many principals, or connections without credentials, are remembered for what they use,
-// and the most that one of them has under way: calls, held calls, streams, and bytes of bodies. Stored is the
-// share of its daily budget of stored bytes that the busiest has used, from 0 to 1.
+// Callers has the number of principals (or unauthenticated connections) whose usage is
+// tracked, and the most that a single one has in flight: calls, held calls, streams, and
+// bytes of bodies. Stored is the largest share of a daily budget of stored bytes in use,
+// from 0 to 1.
 type Callers struct {
 	Count                       int
 	Calls, Held, Streams, Bytes int64
@@ -48,21 +48,21 @@ type Callers struct {
 }
 
 const (
-	// countLimit bounds the rows that each count of the database looks at.
+	// countLimit bounds the rows that each count looks at.
 	countLimit = 100_000
-	// countFor is how long counts of the database are used.
+	// countFor is how long counts are cached.
 	countFor = 10 * time.Second
-	// countTimeout bounds one counting.
+	// countTimeout bounds one count.
 	countTimeout = 4 * time.Second
 )
 
-// sampler collects what is known at the moment of a reading.
+// sampler collects gauges at each scrape.
 type sampler struct {
 	source Source
 
 	mu     sync.Mutex
 	counts *model.Vitals
-	// countedAt is when the database was last asked, which may have failed.
+	// countedAt is when the database was last asked, successfully or not.
 	countedAt time.Time
 	failures  float64
 }
@@ -179,7 +179,7 @@ func (s *sampler) Collect(to chan<- prometheus.Metric) {
 	collectCounts(counts, gauge)
 }
 
-// collectCounts shows the counts of the database. What may be counted is there with 0 as well.
+// collectCounts reports the counts of the database, including counts of 0.
 func collectCounts(counts *model.Vitals, gauge func(desc *prometheus.Desc, value float64, labels ...string)) {
 	age := func(tally model.Tally) float64 {
 		if tally.OldestMs == 0 {
@@ -207,7 +207,7 @@ func collectCounts(counts *model.Vitals, gauge func(desc *prometheus.Desc, value
 			switch {
 			case tally.Kind != kind:
 			case tally.State == api.EffectPending && kind == api.EffectCancelAbandoned:
-				// It waits for as long as the worker is there: nothing is owed.
+				// It waits for a worker to come back; nothing is pending.
 			case tally.State == api.EffectPending:
 				owed, oldest = tally.Count, age(tally.Tally)
 			default:
@@ -226,8 +226,8 @@ func collectCounts(counts *model.Vitals, gauge func(desc *prometheus.Desc, value
 	gauge(descRules, float64(counts.Rules.Count))
 }
 
-// count returns the counts of the database, nil when the last counting failed. Readings that come
-// together ask once.
+// count returns the counts of the database, nil if the last attempt failed. Concurrent
+// scrapes share one attempt.
 func (s *sampler) count() (*model.Vitals, float64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
-// database counts what it is told to, or fails.
+// database returns fixed counts, or fails.
 type database struct {
 	vitals *model.Vitals
 	err    error
@@ -92,8 +92,8 @@ func TestTheWayOfADecisionIsOneOfFew(t *testing.T) {
 	for resolution, want := range map[string]string{
 		`{"via":"api"}`: "api", `{"via":"api:cli"}`: "api", `{"via":"rule:r-1"}`: "rule", `{"via":"clock"}`: "clock", `{"via":"relay"}`: "relay",
 		`{"updated_input":{"via":"clock"},"answers":[{"via":"x"}],"via":"hermes","runtime_payload":{"via":"api"}}`: "hermes",
-		`{"via":"of-a-caller"}`: otherWay, `{"via":1}`: otherWay, `{}`: otherWay, `[]`: otherWay, `{"via"`: otherWay, ``: otherWay, `{"a":`: otherWay,
+		`{"via":"of-a-caller"}`: otherVia, `{"via":1}`: otherVia, `{}`: otherVia, `[]`: otherVia, `{"via"`: otherVia, ``: otherVia, `{"a":`: otherVia,
 	} {
-		require.Equal(t, want, wayOf(&model.Request{Resolution: api.JSON(resolution)}), resolution)
+		require.Equal(t, want, viaLabel(&model.Request{Resolution: api.JSON(resolution)}), resolution)
 	}
 }

@@ -23,7 +23,7 @@ func (w *Webhooks) collectors() []prometheus.Collector {
 	return []prometheus.Collector{w.attempts, w.took}
 }
 
-// Attempted is told of each attempt.
+// Attempted records an attempt.
 func (w *Webhooks) Attempted(outcome string, took time.Duration) {
 	w.attempts.WithLabelValues(outcome).Inc()
 	w.took.WithLabelValues().Observe(took.Seconds())

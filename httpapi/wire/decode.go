@@ -14,7 +14,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/internal/heavy"
+	"github.com/holdpoint/holdpoint/internal/cpulimit"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
@@ -40,7 +40,7 @@ type Bodies struct {
 // domain find.
 //
 // Errors: unsupported_media_type, payload_too_large and bad_request, and that of the request's context
-// if it ends while a large body waits for its turn ([heavy.Do]).
+// if it ends while a large body waits for its turn ([cpulimit.Do]).
 func (b *Bodies) Decode(w http.ResponseWriter, r *http.Request, into any, faults *refusal.Faults) error {
 	if err := checkMediaType(r.Header); err != nil {
 		return err
@@ -119,7 +119,7 @@ func read(w http.ResponseWriter, r *http.Request, maxBytes int64, optional bool,
 			return err
 		}
 	}
-	return heavy.Do(r.Context(), len(text), func() error { return decode(text) })
+	return cpulimit.Do(r.Context(), len(text), func() error { return decode(text) })
 }
 
 // WithoutMark returns a JSON text without the byte order mark that some systems put before UTF-8.

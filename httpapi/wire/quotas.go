@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/holdpoint/holdpoint/internal/heavy"
+	"github.com/holdpoint/holdpoint/internal/cpulimit"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -320,7 +320,7 @@ func (t *taken) within(ctx context.Context) context.Context {
 	if t == nil {
 		return ctx
 	}
-	return heavy.With(context.WithValue(ctx, takenKey{}, t), t.name, t.charge)
+	return cpulimit.With(context.WithValue(ctx, takenKey{}, t), t.name, t.charge)
 }
 
 // Hold says that a call is held from now on until something happens. It counts with the held calls of its

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/auth"
-	"github.com/holdpoint/holdpoint/internal/heavy"
+	"github.com/holdpoint/holdpoint/internal/cpulimit"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -117,7 +117,7 @@ func TestTheRateIsChargedByCost(t *testing.T) {
 	first, err := call()
 	require.NoError(t, err)
 	for range 3 {
-		heavy.Charge(first.within(t.Context()), 7*CallCost/2)
+		cpulimit.Charge(first.within(t.Context()), 7*CallCost/2)
 	}
 	for range 9 {
 		_, err = call()
@@ -127,7 +127,7 @@ func TestTheRateIsChargedByCost(t *testing.T) {
 	_, err = call()
 	require.NoError(t, err)
 	require.Equal(t, []time.Duration{100 * time.Millisecond}, waited)
-	heavy.Charge(first.within(t.Context()), time.Hour)
+	cpulimit.Charge(first.within(t.Context()), time.Hour)
 	_, err = call()
 	require.Equal(t, CodeRateLimited, refusal.CodeOf(err))
 	require.Equal(t, DefaultPatience, waited[1])

@@ -11,8 +11,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/holdpoint/holdpoint/internal/cpulimit"
 	"github.com/holdpoint/holdpoint/internal/failpoint"
-	"github.com/holdpoint/holdpoint/internal/heavy"
 )
 
 // Header values are shared slices: setting one costs no allocation.
@@ -67,7 +67,7 @@ func writeJSON(w http.ResponseWriter, r *http.Request, status int, mediaType []s
 	WriteBytes(w, r, status, mediaType, buffer.Bytes())
 }
 
-// encode encodes a value. What gets long waits for a turn ([heavy.Begin]); the error is that of the
+// encode encodes a value. What gets long waits for a turn ([cpulimit.Begin]); the error is that of the
 // call's context when it ends before.
 func encode(r *http.Request, buffer *bytes.Buffer, value any) error {
 	w := turnWriter{ctx: r.Context(), buffer: buffer}
@@ -83,8 +83,8 @@ type turnWriter struct {
 }
 
 func (w *turnWriter) Write(text []byte) (n int, err error) {
-	if w.end == nil && w.buffer.Len()+len(text) >= heavy.Bytes {
-		if w.end, err = heavy.Begin(w.ctx); err != nil {
+	if w.end == nil && w.buffer.Len()+len(text) >= cpulimit.Bytes {
+		if w.end, err = cpulimit.Begin(w.ctx); err != nil {
 			return 0, err
 		}
 	}

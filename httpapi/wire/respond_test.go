@@ -11,14 +11,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/httpapi/wire"
-	"github.com/holdpoint/holdpoint/internal/heavy"
+	"github.com/holdpoint/holdpoint/internal/cpulimit"
 )
 
 func TestALongReplyWaitsForItsTurnAndAShortOneDoesNot(t *testing.T) {
 	t.Parallel()
 	var ends []func()
 	for range max(runtime.GOMAXPROCS(0)/2, 1) {
-		end, err := heavy.Begin(t.Context())
+		end, err := cpulimit.Begin(t.Context())
 		require.NoError(t, err)
 		ends = append(ends, end)
 	}
@@ -28,24 +28,24 @@ func TestALongReplyWaitsForItsTurnAndAShortOneDoesNot(t *testing.T) {
 		require.NoError(t, wire.Respond(recorder, request, http.StatusOK, strings.Repeat("x", length)))
 		return recorder
 	}
-	require.Equal(t, http.StatusOK, answer(t.Context(), heavy.Bytes-1000).Code)
+	require.Equal(t, http.StatusOK, answer(t.Context(), cpulimit.Bytes-1000).Code)
 
 	gone, leave := context.WithCancel(t.Context())
 	leave()
-	refused := answer(gone, heavy.Bytes)
+	refused := answer(gone, cpulimit.Bytes)
 	require.Equal(t, http.StatusServiceUnavailable, refused.Code, "nobody waits for it any more")
 	require.Contains(t, refused.Body.String(), `"service_unavailable"`)
 
 	answered := make(chan *httptest.ResponseRecorder)
-	go func() { answered <- answer(t.Context(), 3*heavy.Bytes) }()
+	go func() { answered <- answer(t.Context(), 3*cpulimit.Bytes) }()
 	for _, end := range ends {
 		end()
 	}
 	long := <-answered
 	require.Equal(t, http.StatusOK, long.Code)
-	require.Equal(t, 3*heavy.Bytes+len("\"\"\n"), long.Body.Len())
+	require.Equal(t, 3*cpulimit.Bytes+len("\"\"\n"), long.Body.Len())
 
 	for range 3 * len(ends) {
-		require.Equal(t, http.StatusOK, answer(t.Context(), heavy.Bytes).Code, "every turn came back")
+		require.Equal(t, http.StatusOK, answer(t.Context(), cpulimit.Bytes).Code, "every turn came back")
 	}
 }

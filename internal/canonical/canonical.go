@@ -1,7 +1,8 @@
-// Package canonical makes the RFC 8785 form of JSON values, but for integers that a double would round:
-// they keep their digits, so that no two of them have one form. It is jsontext's Canonicalize, which reads
-// a value three times, for what that may change; the rest is taken as it is written. Most of what
-// callers bring is text without escapes. It must not know what the values are about.
+// Package canonical writes JSON values in their RFC 8785 form, except that integers too
+// large for a double keep all their digits; otherwise two different integers could get the
+// same form. The output equals that of jsontext's Canonicalize, which reads a value three
+// times. This package reads it once, because most values are text without escapes. It must
+// not know what the values mean.
 package canonical
 
 import (
@@ -13,12 +14,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Member is a member of an object: its name with the quotes, and its value, as they are written.
+// Member is a member of an object: its quoted name and its value, as written in the text.
 type Member struct{ Name, Value []byte }
 
-// Value returns the RFC 8785 form of a value, which must be valid and without white space around it.
-// It does not change the text, and returns the text itself when that is the form. It returns an error
-// when there is no such form.
+// Value returns the RFC 8785 form of a valid value without white space around it. It does
+// not change the text, and returns the text itself if that is already the form. It returns
+// an error if the value has no such form.
 func Value(text []byte) ([]byte, error) {
 	if len(text) == 0 {
 		return nil, io.ErrUnexpectedEOF
@@ -44,7 +45,7 @@ func Value(text []byte) ([]byte, error) {
 	return changed, nil
 }
 
-// Text is [Value] for a text that need not be valid, and may have white space around it.
+// Text is [Value] for a text that may be invalid or have white space around it.
 func Text(text []byte) ([]byte, error) {
 	if value := jsontext.Value(text); !value.IsValid() {
 		return nil, errors.New("not one JSON value")
@@ -52,10 +53,11 @@ func Text(text []byte) ([]byte, error) {
 	return Value(bytes.TrimSpace(text))
 }
 
-// Members returns the members of an object in its order, as parts of its text. It returns an error when
-// the text is not exactly one valid object.
+// Members returns the members of an object in their order, as slices of its text. It
+// returns an error unless the text is exactly one valid object.
 func Members(object []byte) ([]Member, error) {
-	// A decoder reads a bytes.Buffer in place, so that what it returns is a part of the text.
+	// A decoder reads a bytes.Buffer in place, so the values that it returns are slices of
+	// the text.
 	decoder := jsontext.NewDecoder(bytes.NewBuffer(object))
 	if token, err := decoder.ReadToken(); err != nil || token.Kind() != '{' {
 		return nil, errors.New("not an object")
@@ -89,8 +91,8 @@ func Members(object []byte) ([]Member, error) {
 	return members, nil
 }
 
-// Split is [Members] for an object that the encoder has written: valid, without white space between
-// its tokens. It returns nil for any other value.
+// Split is [Members] for an object written by the encoder: valid, and without white space
+// between tokens. It returns nil for any other value.
 func Split(object []byte) []Member {
 	if len(object) == 0 || object[0] != '{' {
 		return nil
@@ -106,7 +108,7 @@ func Split(object []byte) []Member {
 	return members
 }
 
-// Count returns how many members a valid object has.
+// Count returns the number of members of a valid object.
 func Count(object []byte) (count int64) {
 	for f := (form{text: object, at: 1}); f.next() == '"'; f.at++ {
 		f.skip()
@@ -115,10 +117,11 @@ func Count(object []byte) (count int64) {
 	return count
 }
 
-// Object returns the RFC 8785 form of an object with such members, whose order and values it may change
-// to that. It returns an error when there is no such form.
+// Object returns the RFC 8785 form of an object with these members. It may sort and change
+// them in place. It returns an error if the object has no such form.
 func Object(members []Member) ([]byte, error) {
-	// The order is that of UTF-16. It is that of bytes while names are ASCII without escapes.
+	// RFC 8785 orders names by UTF-16 code units. For ASCII names without escapes this is
+	// the order of their bytes.
 	plain := !slices.ContainsFunc(members, func(m Member) bool { return !isPlain(m.Name) })
 	if plain {
 		slices.SortFunc(members, func(a, b Member) int { return bytes.Compare(unquoted(a.Name), unquoted(b.Name)) })
@@ -149,7 +152,8 @@ func Object(members []Member) ([]byte, error) {
 	return canonicalize(object)
 }
 
-// canonicalize is jsontext's, but for integers: they are written as they are, and -0 as 0.
+// canonicalize is jsontext's Canonicalize, but it keeps integers as written and turns -0
+// into 0.
 func canonicalize(text []byte) ([]byte, error) {
 	value := jsontext.Value(withoutMinusZero(text))
 	if err := value.Canonicalize(jsontext.CanonicalizeRawInts(false)); err != nil {
@@ -181,7 +185,7 @@ func withoutMinusZero(text []byte) []byte {
 	return changed
 }
 
-// Is reports whether the member has such a name, which JSON writes without escapes.
+// Is reports whether the member has the given name, which must need no escapes in JSON.
 func (m Member) Is(name string) bool {
 	if isPlain(m.Name) {
 		return string(unquoted(m.Name)) == name
@@ -190,10 +194,10 @@ func (m Member) Is(name string) bool {
 	return err == nil && string(text) == name
 }
 
-// isPlain reports whether a quoted text is ASCII and has no escapes.
+// isPlain reports whether a quoted string is ASCII without escapes.
 func isPlain(quoted []byte) bool {
 	return !slices.ContainsFunc(quoted, func(b byte) bool { return b == '\\' || b >= 0x80 })
 }
 
-// unquoted returns what a plain text says.
+// unquoted returns a plain string without its quotes.
 func unquoted(plain []byte) []byte { return plain[1 : len(plain)-1] }

@@ -12,8 +12,8 @@ import (
 	"github.com/holdpoint/holdpoint/internal/canonical"
 )
 
-// FuzzObject: an object has the form that jsontext gives it, or none if it has none there, and its
-// text stays as it was.
+// FuzzObject: an object gets the same form as from jsontext, or an error if jsontext
+// returns one, and its text is unchanged.
 func FuzzObject(f *testing.F) {
 	for _, seed := range []string{
 		`{}`, ` { } `, `{"b":1.0,"a":[2e0, {"d":"x","c":null}]}`, `{"ab":1,"a":true,"a b":false,"a!":"","a\"":"\\"}`,
@@ -38,11 +38,11 @@ func FuzzObject(f *testing.F) {
 	})
 }
 
-// large finds integers that a double may round, and -0.
+// large finds integers that a double may round.
 var large, minusZero = regexp.MustCompile(`[0-9]{16}`), []byte("-0")
 
-// reference returns the form that jsontext makes. In one of a text with large integers -0 stays: such a
-// text is looked at by [TestIntegersKeepTheirDigits] alone.
+// reference returns the form that jsontext writes. It leaves -0 in a text with large
+// integers, so [TestIntegersKeepTheirDigits] alone covers such texts.
 func reference(text []byte) (jsontext.Value, error) {
 	form := jsontext.Value(slices.Clone(text))
 	if !large.Match(text) {
@@ -75,7 +75,7 @@ func TestIntegersKeepTheirDigits(t *testing.T) {
 	}
 }
 
-// requireForm shows that a form is the one that jsontext makes, and there is none if that has none.
+// requireForm checks that a form equals jsontext's, or that both failed.
 func requireForm(t *testing.T, want jsontext.Value, err error, got []byte, errGot error) {
 	t.Helper()
 	if err != nil {
@@ -86,7 +86,8 @@ func requireForm(t *testing.T, want jsontext.Value, err error, got []byte, errGo
 	require.Equal(t, string(want), string(got))
 }
 
-// FuzzValue: so has any value, which is returned itself when it has that form.
+// FuzzValue: a value gets the same form as from jsontext, and is returned as it is if it
+// already has it.
 func FuzzValue(f *testing.F) {
 	for _, seed := range []string{`null`, `true`, `"x"`, `"\u0041"`, `"é"`, `1.50`, `1`, `[1, 2]`, `[1,2]`, `{"b":1,"a":2}`} {
 		f.Add([]byte(seed))

@@ -5,11 +5,12 @@ import (
 	"slices"
 )
 
-// form writes the RFC 8785 form of a valid value in one reading. Its methods return false for what
-// only jsontext can write: names that are not ASCII without escapes, and what has no form.
+// form writes the RFC 8785 form of a valid value in one pass. Its methods return false if
+// only jsontext can do it: names that are not ASCII without escapes, and values that have
+// no form.
 type form struct {
 	text []byte
-	at   int // of what is read next
+	at   int // offset of the next byte to read
 	to   []byte
 }
 
@@ -50,7 +51,7 @@ func (f *form) value() bool {
 	}
 }
 
-// copy writes what is its own form, up to a place.
+// copy writes the text up to end unchanged.
 func (f *form) copy(end int) bool {
 	if end <= f.at || end > len(f.text) {
 		return false
@@ -60,7 +61,7 @@ func (f *form) copy(end int) bool {
 	return true
 }
 
-// canonicalize writes a text or a number as jsontext does.
+// canonicalize writes a string or a number as jsontext does.
 func (f *form) canonicalize(end int) bool {
 	value, err := canonicalize(f.text[f.at:end])
 	if err != nil {
@@ -71,7 +72,7 @@ func (f *form) canonicalize(end int) bool {
 	return true
 }
 
-// string writes a text. plain says that it is written in ASCII without escapes.
+// string writes a string. plain reports that the result is ASCII without escapes.
 func (f *form) string() (plain, ok bool) {
 	end, plain, escaped := f.endOfString()
 	if !escaped {
@@ -82,7 +83,8 @@ func (f *form) string() (plain, ok bool) {
 	return isPlain(f.to[start:]), ok
 }
 
-// endOfString returns where the text ends that begins here, and the end of all when it does not.
+// endOfString returns the end of the string that begins here, or the end of the text if it
+// is not closed.
 func (f *form) endOfString() (end int, plain, escaped bool) {
 	plain = true
 	for end = f.at + 1; end < len(f.text); end++ {
@@ -107,7 +109,8 @@ func (f *form) number() bool {
 	return end > f.at && f.canonicalize(end)
 }
 
-// endOfNumber returns where the number ends that begins here, and whether it is written as an integer.
+// endOfNumber returns the end of the number that begins here, and whether it is written as
+// an integer.
 func (f *form) endOfNumber() (end int, integer bool) {
 	integer = true
 	for end = f.at; end < len(f.text); end++ {
@@ -122,7 +125,7 @@ func (f *form) endOfNumber() (end int, integer bool) {
 	return end, integer
 }
 
-// skip goes to the comma or the bracket behind a value.
+// skip moves to the comma or bracket after a value.
 func (f *form) skip() {
 	for depth := 0; f.at < len(f.text); f.at++ {
 		switch f.text[f.at] {
@@ -166,7 +169,8 @@ func (f *form) comma() bool {
 	return true
 }
 
-// written is a member that was written: from the quote before its name to behind its value.
+// written is a member in the output: it starts at the quote before its name and ends after
+// its value.
 type written struct{ from, endOfName, to int }
 
 func (f *form) object() bool {
@@ -219,8 +223,8 @@ func (f *form) compare(a, b written) int {
 	return bytes.Compare(unquoted(f.to[a.from:a.endOfName]), unquoted(f.to[b.from:b.endOfName]))
 }
 
-// sort writes the members of the object at start anew in their order. It returns false when two have
-// one name.
+// sort sorts the members of the object at start in the output. It returns false if two
+// members have the same name.
 func (f *form) sort(start int, members []written) bool {
 	slices.SortFunc(members, f.compare)
 	sorted := make([]byte, 0, len(f.to)-start)

@@ -7,16 +7,15 @@ import (
 	"net"
 )
 
-// Hit is the point of that name.
+// Hit marks a failpoint with the given name.
 func Hit(string) {}
 
-// Statement is the point of a step of an SQL statement, such as "sqlite.before",
-// named by the step and by what the statement does.
+// Statement marks a failpoint at a step of an SQL statement, such as "sqlite.before". Its
+// name is the step and a summary of the statement.
 func Statement(_, _ string) {}
 
-// Dial returns a dial function whose connections have a point before each message
-// that is sent to Postgres, and one after each read. The label tells the
-// connections of one purpose from the others.
+// Dial returns a dial function whose connections have a failpoint before each message sent
+// to Postgres and after each read. The label names the purpose of the connection.
 func Dial[F ~func(ctx context.Context, network, address string) (net.Conn, error)](_ string, dial F) F {
 	return dial
 }

@@ -10,15 +10,15 @@ import (
 	"sync"
 )
 
-// Hit is the point of that name.
+// Hit marks a failpoint with the given name.
 func Hit(name string) { process.hit(os.Getenv(Variable), name) }
 
-// Statement is the point of a step of an SQL statement, such as "sqlite.before",
-// named by the step and by what the statement does.
+// Statement marks a failpoint at a step of an SQL statement, such as "sqlite.before". Its
+// name is the step and a summary of the statement.
 func Statement(step, query string) { Hit(step + "." + summary(query)) }
 
-// process holds the points of this process. It is a global because a point has no other way to
-// know that it is armed; it exists only with the tag.
+// process holds the state of this process. It is a global because failpoints have no other
+// way to find out whether they are armed.
 var process points
 
 // points counts the hits since the file was last changed.
@@ -28,8 +28,8 @@ type points struct {
 	counts map[string]int
 }
 
-// hit does what the file says. A hit that kills never returns and keeps the lock, so that no other
-// point of the process is passed until the signal arrives.
+// hit acts on the file. A hit that kills never returns and keeps the lock, so that no other
+// failpoint is passed before the signal arrives.
 func (p *points) hit(path, name string) {
 	if path == "" {
 		return
@@ -68,7 +68,7 @@ func record(path, name string) {
 	}
 }
 
-// die ends the process as kill -9 does.
+// die ends the process like kill -9.
 func die() {
 	self, err := os.FindProcess(os.Getpid())
 	if err == nil {
@@ -82,7 +82,7 @@ func die() {
 
 var verb = regexp.MustCompile(`(?is)^\s*(INSERT INTO|UPDATE|DELETE FROM|[A-Z]+)\s*([a-z_]*)(?:.*?\bFROM ([a-z_]+))?`)
 
-// summary names a statement by its verb and its table: "INSERT-INTO-events".
+// summary names a statement by its verb and table, such as "INSERT-INTO-events".
 func summary(query string) string {
 	found := verb.FindStringSubmatch(query)
 	if found == nil {

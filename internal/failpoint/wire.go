@@ -8,9 +8,8 @@ import (
 	"net"
 )
 
-// Dial returns a dial function whose connections have a point before each message
-// that is sent to Postgres, and one after each read. The label tells the
-// connections of one purpose from the others.
+// Dial returns a dial function whose connections have a failpoint before each message sent
+// to Postgres and after each read. The label names the purpose of the connection.
 func Dial[F ~func(ctx context.Context, network, address string) (net.Conn, error)](label string, dial F) F {
 	return func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
@@ -21,9 +20,9 @@ func Dial[F ~func(ctx context.Context, network, address string) (net.Conn, error
 	}
 }
 
-// connection sends the messages of the Postgres protocol one by one. The driver writes a whole
-// pipeline at once; a process that dies halfway leaves a prefix of it with the server, and these
-// points try every prefix.
+// connection sends the messages of the Postgres protocol one by one. The driver writes a
+// whole pipeline at once. A process that dies halfway leaves a prefix of it with the
+// server, and these failpoints try every prefix.
 type connection struct {
 	net.Conn
 	prefix string
@@ -44,7 +43,7 @@ func (c *connection) Write(text []byte) (int, error) {
 	return written, nil
 }
 
-// Read implements net.Conn. A process that dies at its point loses what was read.
+// Read implements net.Conn. A process that dies at its failpoint loses the bytes read.
 func (c *connection) Read(into []byte) (int, error) {
 	n, err := c.Conn.Read(into)
 	if n > 0 {
@@ -53,15 +52,15 @@ func (c *connection) Read(into []byte) (int, error) {
 	return n, err
 }
 
-// messages are the messages of a client, by their first byte.
+// messages names the client's messages by their first byte.
 var messages = map[byte]string{
 	'B': "Bind", 'C': "Close", 'D': "Describe", 'E': "Execute", 'H': "Flush", 'P': "Parse",
 	'Q': "Query", 'S': "Sync", 'X': "Terminate", 'p': "Password",
 }
 
-// firstMessage returns the name and the length of the message that a text begins
-// with, and the whole text when it holds only a part of one. The first message of a
-// connection has no byte that names it, and begins with its length.
+// firstMessage returns the name and the size of the first message in a text, or the size of
+// the whole text if the message is incomplete. The first message of a connection starts
+// with its length, without a type byte.
 func firstMessage(text []byte) (name string, size int) {
 	name, header := messages[text[0]], 1
 	switch {

@@ -13,14 +13,14 @@ import (
 	"github.com/coder/websocket"
 )
 
-// errBroken is the error of a call whose reply did not come before its connection ended. Whether the call had
-// an effect is not known.
+// errBroken is returned if the connection ends before the reply. The call may or may not
+// have had an effect.
 var errBroken = errors.New("the connection broke before the reply")
 
-// errRefused is the error of a call that the service did not take.
+// errRefused is returned for a call that the service did not accept.
 var errRefused = errors.New("the service takes no more calls over this connection")
 
-// ErrTooLarge is the error of a call whose reply has more than [Transport.MaxReplyBytes].
+// ErrTooLarge is returned for a reply of more than [Transport.MaxReplyBytes].
 var ErrTooLarge = errors.New("the reply is too large")
 
 // connection is one WebSocket of a client.
@@ -29,24 +29,24 @@ type connection struct {
 	out  *outbox
 	// maxReply bounds the body of a reply.
 	maxReply int
-	// ended is closed when no reply comes any more.
-	ended chan struct{}
-	// opened is when the connection was made.
+	// ended is closed when no more replies can arrive.
+	ended  chan struct{}
 	opened time.Time
 
 	mu      sync.Mutex
 	waiting map[uint64]*waiter
 	last    uint64
 	used    time.Time
-	// leaving says that no call is made any more, and that the connection ends with the last reply.
+	// leaving reports that the connection accepts no new calls and closes after the last
+	// reply.
 	leaving bool
-	// retired says that it was to end, and did not break.
+	// retired reports that the connection was to end, so it did not break.
 	retired bool
 }
 
 // waiter waits for one reply.
 type waiter struct {
-	done chan result // of one; closed by nobody
+	done chan result // buffered for one result; never closed
 	body []byte
 }
 
@@ -63,8 +63,9 @@ func newConnection(conn *websocket.Conn, maxReply int) *connection {
 	}
 }
 
-// do makes a call. made is false when the call certainly had no effect, because the connection has ended, is about
-// to, or has no room, or because the service refused the call; then it may be made elsewhere. Errors: that of ctx; errBroken.
+// do makes a call. made is false if the call certainly had no effect: the connection has
+// ended, is about to, or is full, or the service refused the call. The caller may then send
+// it another way. Errors: that of ctx; errBroken.
 func (c *connection) do(ctx context.Context, r *http.Request, asked *call) (reply *http.Response, made bool, err error) {
 	w, id := c.enter()
 	if w == nil {
@@ -105,7 +106,7 @@ func (c *connection) do(ctx context.Context, r *http.Request, asked *call) (repl
 	}, true, nil
 }
 
-// enter begins to wait for a reply; nil when no call may be made.
+// enter registers a waiter for a reply, nil if the connection accepts no calls.
 func (c *connection) enter() (*waiter, uint64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -118,7 +119,7 @@ func (c *connection) enter() (*waiter, uint64) {
 	return w, c.last
 }
 
-// leave waits no more, and reports whether the reply had not come.
+// leave removes a waiter, and reports whether its reply had not come.
 func (c *connection) leave(id uint64) bool {
 	c.mu.Lock()
 	_, waited := c.waiting[id]
@@ -131,14 +132,14 @@ func (c *connection) leave(id uint64) bool {
 	return waited
 }
 
-// read hands out replies until the connection ends.
+// read distributes replies until the connection ends.
 func (c *connection) read() {
 	defer close(c.ended)
 	defer c.close()
-	_ = readFrames(c.conn, c.take) // whatever ended it, no reply comes any more
+	_ = readFrames(c.conn, c.take) // no more replies, whatever the error was
 }
 
-// take hands out what a frame has. The error ends the connection.
+// take handles a frame. An error ends the connection.
 func (c *connection) take(f frame) error {
 	switch f.kind {
 	case kindPart:
@@ -146,7 +147,7 @@ func (c *connection) take(f frame) error {
 		w := c.waiting[f.call]
 		c.mu.Unlock()
 		if w == nil {
-			return nil // nobody waits for it any more
+			return nil // its caller has gone
 		}
 		w.body = append(w.body, f.payload...)
 		if len(w.body) > c.maxReply {
@@ -158,12 +159,12 @@ func (c *connection) take(f frame) error {
 		if err != nil {
 			return err
 		}
-		got.body = bytes.Clone(got.body) // the message is overwritten
+		got.body = bytes.Clone(got.body) // the next message overwrites it
 		c.give(f.call, result{answer: got})
 	case kindCancel:
 		c.give(f.call, result{err: errBroken})
 	case kindRefused:
-		// Later calls would be refused as well.
+		// The service would refuse later calls, too.
 		c.give(f.call, result{err: errRefused})
 		c.retire()
 	case kindGoAway:
@@ -174,7 +175,7 @@ func (c *connection) take(f frame) error {
 	return nil
 }
 
-// give hands a result to whoever waits for it.
+// give passes a result to its waiter.
 func (c *connection) give(id uint64, got result) {
 	c.mu.Lock()
 	w := c.waiting[id]
@@ -193,7 +194,7 @@ func (c *connection) give(id uint64, got result) {
 	}
 }
 
-// retire makes no calls any more, and ends the connection once those under way are answered.
+// retire accepts no new calls, and closes the connection after the last reply.
 func (c *connection) retire() {
 	c.mu.Lock()
 	c.leaving, c.retired = true, true
@@ -213,14 +214,15 @@ func (c *connection) close() {
 	_ = c.conn.CloseNow()
 }
 
-// broke reports, of a connection that has ended, whether it should have gone on.
+// broke reports whether a connection that has ended was cut off.
 func (c *connection) broke() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return !c.retired
 }
 
-// state returns how many calls wait, since when none was answered, and whether more may be made.
+// state returns the number of calls in flight, when the connection was last used, and
+// whether it accepts calls.
 func (c *connection) state() (waiting int, used time.Time, open bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

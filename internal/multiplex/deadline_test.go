@@ -14,8 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestDeadlinesHoldOnAStuckConnection makes more calls than fit into the buffers of a connection whose other side
-// reads nothing. Each has its deadline, and gets no later answer.
+// TestDeadlinesHoldOnAStuckConnection makes more calls than fit into the buffers of a
+// connection whose peer reads nothing. Each call ends by its deadline.
 func TestDeadlinesHoldOnAStuckConnection(t *testing.T) {
 	t.Parallel()
 	ended, end := context.WithCancel(t.Context())
@@ -45,7 +45,7 @@ func TestDeadlinesHoldOnAStuckConnection(t *testing.T) {
 			assert.ErrorIs(t, err, context.DeadlineExceeded)
 		})
 	}
-	callers.Wait() // long before the patience with the other side ends, which would end them otherwise
+	callers.Wait() // long before the write timeout, which would end them otherwise
 	_, _, open := c.state()
 	require.True(t, open)
 	c.close()

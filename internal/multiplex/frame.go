@@ -10,59 +10,61 @@ import (
 	"strings"
 )
 
-// Subprotocol is what both sides of the WebSocket agree on. Another form of frames gets another name.
+// Subprotocol is the WebSocket subprotocol. A change of the frame format needs a new name.
 const Subprotocol = "holdpoint.calls.v1"
 
 const (
-	// MaxCallBytes bounds the frame of one call, its body included. A larger one goes by plain HTTP.
+	// MaxCallBytes bounds the frame of one call with its body. Larger calls use plain HTTP.
 	MaxCallBytes = 64 << 10
-	// maxMessageBytes bounds a message: what waited to be written, and one frame more.
+	// maxMessageBytes bounds a message: the frames that waited to be written, and one more.
 	maxMessageBytes = 512 << 10
-	// partBytes is how much of a body is kept before it is sent as a frame of its own.
+	// partBytes is the size at which a buffered body is sent as a frame of its own.
 	partBytes = 64 << 10
 	// maxHeaders bounds the headers of one frame.
 	maxHeaders = 64
 )
 
-// kind says what a frame is. A message is one or more frames, each of its kind (one byte), the number of
-// its call (uvarint), the length of its payload (uvarint), and the payload.
+// kind is the type of a frame. A message is one or more frames: the kind (one byte), the
+// number of the call (uvarint), the length of the payload (uvarint), and the payload.
 type kind byte
 
 const (
 	// kindCall is a request: method, target, headers, body.
 	kindCall kind = 1
-	// kindCancel says that nobody waits for the reply any more or, of the service, that there is none. It has
-	// no payload.
+	// kindCancel tells the service that the caller has gone, or tells the client that there
+	// will be no reply. It has no payload.
 	kindCancel kind = 2
-	// kindPart is a piece of the body of a reply, which comes before the rest.
+	// kindPart is a part of the body of a reply, sent before its kindReply.
 	kindPart kind = 3
 	// kindReply ends a call: status, headers, the rest of the body.
 	kindReply kind = 4
-	// kindGoAway, of call 0, asks the client to make no more calls here. It has no payload.
+	// kindGoAway, with call number 0, asks the client to make no more calls on this
+	// connection. It has no payload.
 	kindGoAway kind = 5
-	// kindRefused says that the service did not take the call: it had no effect and may be made elsewhere. It has no
-	// payload.
+	// kindRefused says that the service did not accept the call. It had no effect, and the
+	// client may send it another way. It has no payload.
 	kindRefused kind = 6
 )
 
-// errMalformed is what the error of a message wraps that cannot be read.
+// errMalformed is wrapped by errors of messages that cannot be parsed.
 var errMalformed = errors.New("malformed frame")
 
-// frame is one frame as it was read. The payload is part of the message.
+// frame is a parsed frame. Its payload is a slice of the message.
 type frame struct {
 	kind    kind
 	call    uint64
 	payload []byte
 }
 
-// appendFrame adds a frame. Its payload is what fill adds.
+// appendFrame appends a frame whose payload is written by fill.
 func appendFrame(to []byte, k kind, call uint64, fill func([]byte) []byte) []byte {
 	to = append(to, byte(k))
 	to = binary.AppendUvarint(to, call)
 	if fill == nil {
 		return append(to, 0)
 	}
-	// The length comes first and is known last: its place has as many bytes as the longest takes.
+	// The length precedes the payload but is known last. Reserve the bytes of the longest
+	// one.
 	const place = binary.MaxVarintLen32
 	at := len(to)
 	to = fill(append(to, make([]byte, place)...))
@@ -75,7 +77,7 @@ func appendFrame(to []byte, k kind, call uint64, fill func([]byte) []byte) []byt
 	return to
 }
 
-// nextFrame reads the first frame of a message, and returns what is behind it.
+// nextFrame parses the first frame of a message and returns the rest of the message.
 func nextFrame(message []byte) (f frame, rest []byte, err error) {
 	if len(message) == 0 {
 		return f, nil, fmt.Errorf("%w: empty", errMalformed)
@@ -87,16 +89,16 @@ func nextFrame(message []byte) (f frame, rest []byte, err error) {
 	return f, r.rest, r.err
 }
 
-// call is a request as it is carried.
+// call is a request on the wire.
 type call struct {
 	method, target string
 	header         http.Header
 	body           []byte
 }
 
-// Headers that a call may have beside those of the request that opened the WebSocket, by their usual names. Who
-// calls, from where, for whom and by what is said once, when the WebSocket is opened: a proxy that says it in place of
-// the client sees that request alone.
+// Headers that a call may have in addition to those of the request that opened the
+// WebSocket, in canonical form. Headers that identify the caller are sent once, when the
+// WebSocket is opened: a proxy that adds them sees only that request.
 var callHeaders = []string{"Accept", "Content-Type", "Idempotency-Key", "Prefer", "Traceparent", "Tracestate", "X-Request-Id"}
 
 func (c *call) append(to []byte) []byte {
@@ -126,7 +128,7 @@ func readCall(payload []byte) (*call, error) {
 
 func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
-// answer is a reply as it is carried, without the parts that came before.
+// answer is a reply on the wire, without the parts already sent.
 type answer struct {
 	status int
 	header http.Header
@@ -164,7 +166,7 @@ func appendHeader(to []byte, header http.Header) []byte {
 	return to
 }
 
-// reader reads from the front of a payload. After the first error it returns zero values.
+// reader reads a payload from its start. After the first error it returns zero values.
 type reader struct {
 	rest []byte
 	err  error

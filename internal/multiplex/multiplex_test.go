@@ -24,19 +24,19 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// service answers calls by themselves and over connections, and counts both.
+// service answers plain calls and calls over connections, and counts both.
 type service struct {
 	*httptest.Server
 	single, multiplexed, opened atomic.Int64
 	drain                       context.CancelFunc
 	panicked                    atomic.Value
-	// entered gets a value when a call begins to be held; release lets held calls go on.
+	// entered receives a value when a call starts to be held; release ends held calls.
 	entered, cancelled chan struct{}
 	release            chan struct{}
 	serving            sync.WaitGroup
-	// revoke ends the context of the requests that open connections.
+	// revoke cancels the requests that opened connections.
 	revoke context.CancelFunc
-	// sockets are those under the connections of callers.
+	// sockets are the sockets under the callers' connections.
 	sockets struct {
 		sync.Mutex
 		open []net.Conn
@@ -63,7 +63,7 @@ func (s *service) dial(ctx context.Context, network, address string) (net.Conn, 
 
 func serve(t *testing.T) *service { t.Helper(); return serveWith(t, 0) }
 
-// serveWith is serve with a patience for clients that do not read.
+// serveWith is serve with a write timeout for slow clients.
 func serveWith(t *testing.T, patience time.Duration) *service {
 	t.Helper()
 	s := &service{entered: make(chan struct{}, 4096), cancelled: make(chan struct{}, 4096), release: make(chan struct{})}
@@ -106,7 +106,7 @@ func serveWith(t *testing.T, patience time.Duration) *service {
 	return s
 }
 
-// answer echoes what it is asked, unless the path says otherwise.
+// answer echoes the request, unless the path says otherwise.
 func (s *service) answer(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/v1/held":
@@ -168,7 +168,7 @@ func get(ctx context.Context, c *http.Client, url string) (status int, text stri
 	return reply.StatusCode, string(body), err
 }
 
-// crowd holds so many calls at once that a connection is worthwhile, and lets them go.
+// crowd holds enough calls at once to make a connection worthwhile, then releases them.
 func (s *service) crowd(t *testing.T, c *http.Client, calls int) {
 	t.Helper()
 	var group sync.WaitGroup
@@ -187,7 +187,7 @@ func (s *service) crowd(t *testing.T, c *http.Client, calls int) {
 	group.Wait()
 }
 
-// connect has the client open a connection.
+// connect makes the client open a connection.
 func (s *service) connect(t *testing.T, c *http.Client) {
 	t.Helper()
 	for before := s.multiplexed.Load(); s.multiplexed.Load() == before; {
@@ -240,7 +240,8 @@ func TestCallsOverAConnectionAreAnsweredAsByThemselves(t *testing.T) {
 	require.Equal(t, http.StatusOK, status)
 	require.Equal(t, strings.Repeat("x", 1_200_000), body)
 
-	// Who is named otherwise than when the connection was opened calls by itself, and so does what does not fit.
+	// Calls with other credentials than the connection's, and calls that do not fit, go by
+	// plain HTTP.
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.URL+"/v1/x", http.NoBody)
 	require.NoError(t, err)
 	r.Header.Set("X-Actor", "bob")
@@ -278,7 +279,7 @@ func TestAHeldCallHoldsUpNoOther(t *testing.T) {
 	_, _, err := get(t.Context(), c, s.URL+"/v1/x")
 	require.NoError(t, err)
 	require.Equal(t, before+1, s.multiplexed.Load())
-	// Whoever gives up is told to the service, and the connection goes on.
+	// The service learns that the caller has gone, and the connection stays open.
 	cancel()
 	held.Wait()
 	for range 100 {
@@ -351,7 +352,8 @@ func TestAServiceThatLeavesAnswersWhatItHasTaken(t *testing.T) {
 	}()
 	<-s.entered
 	s.drain()
-	// Soon new calls go by themselves, and the connection goes on for as long as its calls do.
+	// Soon new calls go by plain HTTP, and the connection stays open until its calls are
+	// answered.
 	for before := s.single.Load(); s.single.Load() == before; {
 		_, _, err := get(t.Context(), c, s.URL+"/v1/x")
 		require.NoError(t, err)
@@ -412,7 +414,7 @@ func TestRequestsThatOpenNoConnection(t *testing.T) {
 	}
 }
 
-// hostile is a client that speaks no frames by itself.
+// hostile is a client that writes raw messages.
 func (s *service) hostile(t *testing.T) *websocket.Conn {
 	t.Helper()
 	transport := &http.Transport{}
@@ -428,14 +430,14 @@ func (s *service) hostile(t *testing.T) *websocket.Conn {
 	return conn
 }
 
-// callOf is the frame of a GET.
+// callOf returns the frame of a GET.
 func callOf(id byte, target string) []byte {
 	payload := append([]byte{3, 'G', 'E', 'T', byte(len(target))}, target...)
 	payload = append(payload, 0)
 	return append([]byte{1, id, byte(len(payload))}, payload...)
 }
 
-// callWith is the frame of a GET with a header.
+// callWith returns the frame of a GET with a header.
 func callWith(id byte, name, value string) []byte {
 	payload := append([]byte{3, 'G', 'E', 'T', 5}, "/v1/x"...)
 	payload = append(append(payload, 1, byte(len(name))), name...)

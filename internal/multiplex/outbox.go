@@ -10,42 +10,44 @@ import (
 	"github.com/coder/websocket"
 )
 
-// maxWaiting is how many bytes wait to be written before whoever adds more waits, too.
+// maxWaiting is the number of queued bytes from which callers wait before adding more.
 const maxWaiting = 256 << 10
 
-// keptBytes bounds a buffer that is kept for the next message.
+// keptBytes is the largest buffer kept for the next message.
 const keptBytes = 128 << 10
 
-// errClosed is the error of what was added to a connection that has ended.
+// errClosed is returned for frames added after the connection has ended.
 var errClosed = errors.New("the connection has ended")
 
-// outbox writes frames. Who adds one while nobody writes is the one who writes, also what others add
-// meanwhile; so frames that are ready together leave in one message, and one by itself waits for nobody.
+// outbox writes frames. The goroutine that adds a frame while no one writes becomes the
+// writer, and also writes the frames that others add meanwhile. Frames that are ready
+// together share a message, and a single frame leaves at once.
 type outbox struct {
 	conn *websocket.Conn
-	// aside says that a goroutine of its own writes, because whoever adds has a time by which it must be done.
-	aside bool
-	// patience is how long the other side may take for one message; then late cuts the connection.
+	// background makes a separate goroutine write, for callers that have a deadline.
+	background bool
+	// patience bounds the writing of one message. After that, late cuts the connection.
 	patience time.Duration
 	late     *time.Timer
 
 	mu      sync.Mutex
-	room    sync.Cond // of mu: what waited is being written, or the outbox has closed
+	room    sync.Cond // uses mu; signals that queued frames are being written, or that the outbox has closed
 	waiting []byte
 	spare   []byte
 	writing bool
 	closed  bool
 }
 
-func newOutbox(conn *websocket.Conn, patience time.Duration, aside bool) *outbox {
-	o := &outbox{conn: conn, aside: aside, patience: patience, late: time.AfterFunc(patience, func() { _ = conn.CloseNow() })}
+func newOutbox(conn *websocket.Conn, patience time.Duration, background bool) *outbox {
+	o := &outbox{conn: conn, background: background, patience: patience, late: time.AfterFunc(patience, func() { _ = conn.CloseNow() })}
 	o.late.Stop()
 	o.room.L = &o.mu
 	return o
 }
 
-// add has a frame written, whose payload is what fill adds, once there is room for it. It returns errClosed, or the error of
-// ctx, when the frame will certainly not be written, and otherwise nil, which does not say that it was.
+// add queues a frame, whose payload is written by fill, once there is room. An error means
+// that the frame will certainly not be written: errClosed or that of ctx. A nil error does
+// not mean that it was written.
 func (o *outbox) add(ctx context.Context, k kind, call uint64, fill func([]byte) []byte) error {
 	o.mu.Lock()
 	if err := o.awaitRoom(ctx); err != nil {
@@ -56,7 +58,7 @@ func (o *outbox) add(ctx context.Context, k kind, call uint64, fill func([]byte)
 	return nil
 }
 
-// addNow has a frame without a payload written, which waits for no room.
+// addNow queues a frame without a payload, without waiting for room.
 func (o *outbox) addNow(k kind, call uint64) {
 	o.mu.Lock()
 	if o.closed {
@@ -95,28 +97,28 @@ func (o *outbox) awaitRoom(ctx context.Context) error {
 	return nil
 }
 
-// append adds a frame and gives the lock back.
+// append appends a frame and releases the lock.
 func (o *outbox) append(k kind, call uint64, fill func([]byte) []byte) {
 	o.waiting = appendFrame(o.waiting, k, call, fill)
 	begin := !o.writing
 	o.writing = true
 	o.mu.Unlock()
 	switch {
-	case begin && o.aside:
+	case begin && o.background:
 		go o.write()
 	case begin:
 		o.write()
 	}
 }
 
-// write writes until nothing waits.
+// write writes until the queue is empty.
 func (o *outbox) write() {
 	for {
-		// Whoever is ready to add a frame does so first.
+		// Let goroutines that are ready add their frames first.
 		runtime.Gosched()
 		o.mu.Lock()
 		if len(o.waiting) == 0 || o.closed {
-			o.late.Stop() // before somebody else writes
+			o.late.Stop() // before another goroutine writes
 			o.writing = false
 			o.mu.Unlock()
 			return
@@ -141,14 +143,14 @@ func (o *outbox) write() {
 	}
 }
 
-// idle reports whether every frame that was added has been written.
+// idle reports whether all frames have been written.
 func (o *outbox) idle() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.closed || !o.writing
 }
 
-// close refuses what is added from now on, and lets go of who waits for room.
+// close rejects further frames and wakes the goroutines that wait for room.
 func (o *outbox) close() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -7,13 +7,13 @@ import (
 	"github.com/coder/websocket"
 )
 
-// readFrames hands the frames of each message to take, until the connection ends or a message cannot be
-// taken. The payloads are overwritten by the next message. The error wraps errMalformed for what the other
-// side must not send, or says that the connection has ended.
+// readFrames passes the frames of each message to take, until the connection ends or take
+// fails. The next message overwrites the payloads. The error wraps errMalformed for a
+// protocol violation; otherwise it says how the connection ended.
 func readFrames(conn *websocket.Conn, take func(frame) error) error {
 	var message bytes.Buffer
 	for {
-		// A connection without messages keeps no large buffer.
+		// Do not keep a large buffer for an idle connection.
 		if message.Reset(); message.Cap() > keptBytes {
 			message = bytes.Buffer{}
 		}

@@ -21,44 +21,46 @@ import (
 )
 
 const (
-	// MaxCalls bounds the calls of one connection that are not answered yet.
+	// MaxCalls bounds the unanswered calls of one connection.
 	MaxCalls = 1024
-	// maxIdle bounds the goroutines of one connection that wait for a call. They keep their stacks, which
-	// a handler grows.
+	// maxIdle bounds the idle goroutines of one connection. They keep their stacks, which
+	// handlers have grown.
 	maxIdle = 16
-	// Patience is how long the other side may take for a message; then it loses its connection.
+	// Patience is the write timeout of one message. A client that takes longer loses its
+	// connection.
 	Patience = 30 * time.Second
-	// leaving is how long a client may go on to call after it was asked to go away, and how long it may
-	// take to leave once its calls are answered.
+	// leaving is how long a client may still make calls after it was asked to go away, and
+	// how long it may take to close once its calls are answered.
 	leaving = 5 * time.Second
-	// oldestServed is how old a connection becomes before its client is asked to leave. A proxy or a balancer in between
-	// decides about it once, when it is opened.
+	// oldestServed is the age at which a client is asked to reconnect, because proxies and
+	// load balancers choose a server only when a connection is opened.
 	oldestServed = 10 * time.Minute
-	// pingEvery is how long a connection may be silent before the other side is asked whether it is there.
+	// pingEvery is how long a connection may be silent before it is pinged.
 	pingEvery = 30 * time.Second
 )
 
-// Options are what [Serve] needs besides the request. All must be set but Patience and Leaving.
+// Options configure [Serve]. All but Patience and Leaving must be set.
 type Options struct {
-	// Handler answers calls as it answers requests by themselves. The context of a call ends with the
-	// connection, or when nobody waits for its reply any more.
+	// Handler answers calls as it answers plain requests. The context of a call ends with
+	// the connection, or when the caller cancels.
 	Handler http.Handler
-	// Refuse answers a call that may not be made here: there are more than [MaxCalls], or the message
-	// says why.
+	// Refuse answers a call that is not allowed: the connection has more than [MaxCalls]
+	// calls, or the message says why.
 	Refuse func(w http.ResponseWriter, r *http.Request, tooMany bool, message string)
-	// Draining ends when the service goes away. The client is asked to make no more calls, and those that it
-	// has made are answered.
+	// Draining ends when the service shuts down. The client is asked to make no more calls,
+	// and the calls already made are answered.
 	Draining context.Context //nolint:containedctx // it is a signal
-	// Panicked is told of a handler that panicked with something else than [http.ErrAbortHandler], and of its stack.
+	// Panicked is called if a handler panics with anything but [http.ErrAbortHandler].
 	Panicked func(cause any, stack []byte)
-	// Patience is that of the package when 0, and so is Leaving.
+	// Patience and Leaving default to the package's constants.
 	Patience, Leaving time.Duration
 }
 
-// Serve opens a WebSocket and answers the calls that come over it, until the client leaves, the
-// connection breaks, the context of the request ends, or the service has gone away: then the client is asked to leave, and
-// the calls that it has made are answered. It returns the error of a request that opens none; then nothing
-// was written. Every call has the headers of the request, its credential among them.
+// Serve opens a WebSocket and answers the calls on it, until the client closes it, the
+// connection breaks, the request's context ends, or the service shuts down. On shutdown the
+// client is asked to leave, and the calls already made are answered. Serve returns an
+// error, without having written anything, if the request cannot open a WebSocket. Every
+// call has the headers of the request, including its credential.
 func Serve(w http.ResponseWriter, r *http.Request, options Options) error {
 	if err := canOpen(r); err != nil {
 		return err
@@ -80,7 +82,7 @@ func Serve(w http.ResponseWriter, r *http.Request, options Options) error {
 	return nil
 }
 
-// canOpen returns why a request opens no connection; nil when it does.
+// canOpen returns why a request cannot open a connection, nil if it can.
 func canOpen(r *http.Request) error {
 	switch {
 	case !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") || r.ProtoMajor != 1:
@@ -101,7 +103,7 @@ func offers(protocols []string) bool {
 	})
 }
 
-// inherited returns the headers of the request that every call has.
+// inherited returns the headers of the request that every call gets.
 func inherited(header http.Header) http.Header {
 	kept := http.Header{}
 	for name, values := range header {
@@ -129,11 +131,11 @@ type server struct {
 	mu    sync.Mutex
 	calls map[uint64]context.CancelFunc
 	idle  int
-	// left says that no call is taken any more.
+	// left reports that no more calls are accepted.
 	left bool
 }
 
-// job is a call that is to be answered.
+// job is a call to answer.
 type job struct {
 	id      uint64
 	call    *call
@@ -157,7 +159,7 @@ func (s *server) serve() {
 	}
 }
 
-// reason returns the text of an error as a WebSocket can be closed with it.
+// reason returns an error's text, cut to fit a WebSocket close frame.
 func reason(err error) string {
 	const most = 120
 	text := strings.ToValidUTF8(err.Error(), "?")
@@ -167,8 +169,8 @@ func reason(err error) string {
 	return text
 }
 
-// watch asks a silent client whether it is there, and a client to leave when the service does, when its credential
-// ends, and when the connection is old.
+// watch pings a silent client. It asks the client to leave when the service shuts down,
+// when its credential expires, and when the connection is old.
 func (s *server) watch(over <-chan struct{}) {
 	ctx, cancel := context.WithTimeout(s.base.Context(), oldestServed)
 	defer cancel()
@@ -191,14 +193,14 @@ func (s *server) watch(over <-chan struct{}) {
 	}
 }
 
-// ping reports whether the client answers, or must leave anyway.
+// ping reports whether the client answers, or has to leave anyway.
 func (s *server) ping(ctx context.Context) bool {
 	patient, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
 	return s.conn.Ping(patient) == nil || ctx.Err() != nil
 }
 
-// leave asks the client to leave. It ends the connection when the client does not, but all calls are answered and the
+// leave asks the client to leave. If it does not, leave closes the connection after all
 // replies are written.
 func (s *server) leave(over <-chan struct{}) {
 	s.out.addNow(kindGoAway, 0)
@@ -223,7 +225,7 @@ func (s *server) leave(over <-chan struct{}) {
 	}
 }
 
-// take begins or cancels a call.
+// take starts or cancels a call.
 func (s *server) take(f frame) error {
 	switch f.kind {
 	case kindCall:
@@ -234,8 +236,8 @@ func (s *server) take(f frame) error {
 		if err != nil {
 			return err
 		}
-		c.body = bytes.Clone(c.body) // the message is overwritten
-		// Whoever does not read replies makes no calls.
+		c.body = bytes.Clone(c.body) // the next message overwrites it
+		// Accept no calls from a client that does not read its replies.
 		if err := s.out.hasRoom(s.ctx); err != nil {
 			return err
 		}
@@ -270,10 +272,10 @@ func (s *server) take(f frame) error {
 	return fmt.Errorf("%w: kind %d is none of a client's", errMalformed, f.kind)
 }
 
-// start has a call answered by a goroutine that waits, or else by a new one.
+// start passes a call to an idle goroutine, or else starts a new one.
 func (s *server) start(j job) {
 	if j.tooMany {
-		s.answer(j) // by who reads, so that there are no more goroutines than calls
+		s.answer(j) // by the reading goroutine, so that there are never more goroutines than calls
 		return
 	}
 	select {
@@ -283,7 +285,7 @@ func (s *server) start(j job) {
 	}
 }
 
-// work answers a call, and then others, unless enough wait for them.
+// work answers a call and then others, and stops if enough goroutines are idle.
 func (s *server) work(j job) {
 	for {
 		s.answer(j)
@@ -305,12 +307,12 @@ func (s *server) work(j job) {
 	}
 }
 
-// answer answers a call. Of a handler that gives up what it has begun to answer, the client is told that
-// there is no reply.
+// answer answers a call. If the handler aborts a reply, the client is told that there will
+// be none.
 func (s *server) answer(j job) {
 	w := &replyWriter{ctx: j.ctx, out: s.out, call: j.id, noBody: j.call.method == http.MethodHead}
 	defer func() {
-		defer s.answered(j.id) // a reply that waits to be read is under way
+		defer s.answered(j.id) // a reply waiting to be written is still in flight
 		if cause := recover(); cause != nil {
 			if cause != http.ErrAbortHandler { //nolint:errorlint // the sentinel itself is what net/http looks for
 				s.options.Panicked(cause, debug.Stack())
@@ -342,7 +344,8 @@ func (s *server) answered(id uint64) {
 	cancel()
 }
 
-// request returns the request of a call. Also beside an error it can be answered.
+// request returns the request of a call. It returns one along with an error, too, so that
+// the call can be answered.
 func (s *server) request(j job) (*http.Request, error) {
 	c := j.call
 	header := make(http.Header, len(s.header)+len(c.header))
@@ -383,11 +386,11 @@ type replyWriter struct {
 	status int
 	body   []byte
 	failed error
-	// noBody says that the reply has headers alone.
+	// noBody reports that the reply has only headers.
 	noBody bool
 }
 
-// leftOut are headers that say something to browsers, proxies and caches alone.
+// leftOut are headers that matter only to browsers, proxies and caches.
 var leftOut = []string{"Cache-Control", "X-Content-Type-Options", "Cross-Origin-Resource-Policy", "Vary", "Content-Length", "Date"}
 
 // Header implements [http.ResponseWriter].
@@ -405,7 +408,7 @@ func (w *replyWriter) WriteHeader(status int) {
 	}
 }
 
-// Write implements [http.ResponseWriter]. The error says that the connection has ended.
+// Write implements [http.ResponseWriter]. It returns an error if the connection has ended.
 func (w *replyWriter) Write(text []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
 	if !w.noBody {
@@ -419,10 +422,10 @@ func (w *replyWriter) Write(text []byte) (int, error) {
 	return len(text), w.failed
 }
 
-// SetWriteDeadline takes the deadline of a connection and does nothing with it: every message has one.
+// SetWriteDeadline does nothing: every message has a deadline of its own.
 func (w *replyWriter) SetWriteDeadline(time.Time) error { return nil }
 
-// SetReadDeadline takes the deadline of a connection: the call has been read.
+// SetReadDeadline does nothing: the call has already been read.
 func (w *replyWriter) SetReadDeadline(time.Time) error { return nil }
 
 // end sends the rest of the reply.

@@ -19,7 +19,8 @@ import (
 	"github.com/holdpoint/holdpoint/internal/multiplex"
 )
 
-// TestWhoReadsNoRepliesMakesNoMoreCalls sends calls whose replies are small, and reads none.
+// TestWhoReadsNoRepliesMakesNoMoreCalls sends calls whose replies are small, and does not
+// read them.
 func TestWhoReadsNoRepliesMakesNoMoreCalls(t *testing.T) {
 	t.Parallel()
 	s := serveWith(t, 100*time.Millisecond)
@@ -39,12 +40,12 @@ func TestWhoReadsNoRepliesMakesNoMoreCalls(t *testing.T) {
 	}
 	s.serving.Wait() // it has lost its connection
 	require.Less(t, sent, calls)
-	// What the buffers of both sockets hold, and 1,024 that were under way.
+	// The buffers of both sockets, and 1,024 calls in flight.
 	require.Less(t, s.multiplexed.Load(), int64(calls/2))
 }
 
-// TestCallsOfTheServiceThatLeaves holds that a service which drains takes no call for long, and answers those that it has
-// taken, however long they take.
+// TestCallsOfTheServiceThatLeaves: a service that shuts down soon accepts no more calls,
+// and answers those that it has accepted, however long they take.
 func TestCallsOfTheServiceThatLeaves(t *testing.T) {
 	t.Parallel()
 	for name, leave := range map[string]func(*service){
@@ -71,13 +72,13 @@ func TestCallsOfTheServiceThatLeaves(t *testing.T) {
 			_, message, err = conn.Read(t.Context())
 			require.NoError(t, err)
 			require.Equal(t, []byte{4, 1}, message[:2], "the held call is answered")
-			s.serving.Wait() // the client does not leave, and is cut
+			s.serving.Wait() // the client does not leave and is cut off
 		})
 	}
 }
 
-// TestARefusedCallIsMadeElsewhere is about calls that reach a service after it asked the client to leave. They had no
-// effect, so the caller gets the reply to a plain request and no error.
+// TestARefusedCallIsMadeElsewhere: calls that reach a service after it asked the client to
+// leave have no effect. They are sent again by plain HTTP, and the caller sees no error.
 func TestARefusedCallIsMadeElsewhere(t *testing.T) {
 	t.Parallel()
 	var refused, answered atomic.Int64
@@ -151,7 +152,7 @@ func TestARefusedCallIsMadeElsewhere(t *testing.T) {
 	require.Equal(t, made.Load(), answered.Load(), "each call was made once")
 }
 
-// silent is a server that shakes hands and then neither reads nor answers.
+// silent is a server that completes the handshake and then neither reads nor answers.
 func silent(t *testing.T) (url string, opened *atomic.Int64) {
 	t.Helper()
 	opened = &atomic.Int64{}
@@ -180,7 +181,8 @@ func silent(t *testing.T) (url string, opened *atomic.Int64) {
 	return server.URL, opened
 }
 
-// TestWhatPassesTheHandshakeAlone is about a proxy that takes the handshake and passes nothing: calls go by themselves.
+// TestWhatPassesTheHandshakeAlone: if a proxy passes the handshake and nothing else, calls
+// go by plain HTTP.
 func TestWhatPassesTheHandshakeAlone(t *testing.T) {
 	t.Parallel()
 	url, opened := silent(t)

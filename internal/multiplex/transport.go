@@ -15,52 +15,53 @@ import (
 )
 
 const (
-	// Advert is the header of replies by which a service says that it takes calls over a connection.
+	// Advert is the reply header by which a service says that it accepts calls over a
+	// WebSocket.
 	Advert = "Holdpoint-Calls"
-	// Path is where a connection is opened, and the value of [Advert].
+	// Path is the path of the WebSocket, and the value of [Advert].
 	Path = "/v1/calls"
-	// worthwhile is how many calls are under way at once before a connection is opened for them. With fewer
-	// it brings nothing.
+	// worthwhile is the number of concurrent calls from which a connection is opened. With
+	// fewer it gains nothing.
 	worthwhile = 16
-	// opening bounds how long a connection may take to open. Calls go by plain HTTP meanwhile.
+	// opening bounds the opening of a connection. Meanwhile calls use plain HTTP.
 	opening = 15 * time.Second
-	// oldest is about how long a connection is used before it makes room for another one, which a balancer may
-	// lead to another replica.
+	// oldest is the approximate age at which a connection is replaced, so that a load
+	// balancer can choose another replica.
 	oldest = 5 * time.Minute
-	// idlest is how long a connection without calls is kept.
+	// idlest is how long an unused connection is kept.
 	idlest = 90 * time.Second
-	// checkEvery is how often a connection is looked at.
+	// checkEvery is the interval of the checks of a connection.
 	checkEvery = 10 * time.Second
-	// After a connection could not be opened, or broke, none is tried for shortest, and longer each time. One that has
-	// lived for proven was none of those times.
+	// If a connection cannot be opened or breaks, the next attempt waits for shortest, then
+	// longer each time. A connection that lived for proven resets the pause.
 	shortest, longest = 30 * time.Second, 10 * time.Minute
 	proven            = time.Minute
 )
 
-// Transport makes calls over one connection to a service that takes them so, and by plain HTTP while
-// there is none: as long as few calls are under way at once, and where a proxy in between passes no WebSockets. What
-// does not fit into a frame, and a call with headers of its own, goes by plain HTTP, too. It is an
-// [http.RoundTripper] for requests below its base URL whose replies fit into memory. The members must
-// be set, but for BasePath, and must not change once it is used.
+// Transport is an [http.RoundTripper] that makes calls over one WebSocket to a service that
+// supports it. It uses plain HTTP if few calls run at once, if a proxy does not pass
+// WebSockets, if a call does not fit into a frame, and for calls with headers of their own.
+// It is for requests below its base URL whose replies fit into memory. All fields but
+// BasePath must be set, and must not change after the first use.
 type Transport struct {
-	// Plain makes calls by themselves.
+	// Plain makes calls by plain HTTP.
 	Plain http.RoundTripper
 	// Opener opens connections. Its transport must speak HTTP/1.1.
 	Opener *http.Client
-	// BaseURL stands before every path, without a slash at its end.
+	// BaseURL is the prefix of every URL, without a slash at its end.
 	BaseURL string
 	// BasePath is the path of BaseURL.
 	BasePath string
-	// Header is what every call has.
+	// Header has the headers of every call.
 	Header http.Header
 	// MaxReplyBytes bounds the body of a reply.
 	MaxReplyBytes int
 
 	mu      sync.Mutex
 	current *connection
-	// opens ends the attempt to open a connection; nil when there is none.
+	// opens cancels the attempt to open a connection; nil if there is none.
 	opens context.CancelFunc
-	// plain are the calls under way by plain HTTP.
+	// plain is the number of calls in flight by plain HTTP.
 	plain    int
 	failures int
 	notYet   time.Time
@@ -68,7 +69,8 @@ type Transport struct {
 	leastPause time.Duration
 }
 
-// RoundTrip implements [http.RoundTripper]. A call whose connection breaks before its reply is not made again.
+// RoundTrip implements [http.RoundTripper]. It does not repeat a call whose connection
+// breaks before the reply.
 func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if c := t.connection(); c != nil {
 		if made, ok := t.call(r); ok {
@@ -103,14 +105,15 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return reply, err
 }
 
-// connection returns the one that calls are made over, nil for none.
+// connection returns the connection to use, nil for none.
 func (t *Transport) connection() *connection {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.current
 }
 
-// call returns a request as it is carried, and whether it can be. If so, its body has been read.
+// call converts a request to a call, and reports whether it can be sent as one. If so, its
+// body has been read.
 func (t *Transport) call(r *http.Request) (*call, bool) {
 	const margin = 16 << 10 // for the target and the headers
 	if r.ContentLength < 0 || r.ContentLength > MaxCallBytes-margin || hasBody(r) && r.GetBody == nil {
@@ -150,7 +153,8 @@ func (t *Transport) call(r *http.Request) (*call, bool) {
 
 func hasBody(r *http.Request) bool { return r.Body != nil && r.Body != http.NoBody }
 
-// openOne begins to open a connection, unless there is one or it is too early. The lock is held.
+// openOne starts to open a connection, unless there is one or the pause is not over.
+// Requires the lock.
 func (t *Transport) openOne() {
 	if t.opens != nil || t.current != nil || time.Now().Before(t.notYet) {
 		return
@@ -173,7 +177,7 @@ func (t *Transport) open(ctx context.Context) {
 	if err == nil {
 		c = newConnection(conn, t.MaxReplyBytes)
 		go c.read()
-		// What is between may take the handshake and pass nothing.
+		// A proxy may pass the handshake and nothing after it.
 		if err = conn.Ping(ctx); err != nil {
 			c.close()
 		}
@@ -198,7 +202,7 @@ func (t *Transport) open(ctx context.Context) {
 	t.watch(c)
 }
 
-// pause lets no connection be opened for a while. The lock is held.
+// pause delays the next attempt to open a connection. Requires the lock.
 func (t *Transport) pause() {
 	least := cmp.Or(t.leastPause, shortest)
 	pause := min(least<<min(t.failures, 10), max(least, longest))
@@ -206,7 +210,7 @@ func (t *Transport) pause() {
 	t.notYet = time.Now().Add(pause/2 + rand.N(pause))
 }
 
-// ended notes that a connection has ended.
+// ended records that a connection has ended.
 func (t *Transport) ended(c *connection) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -221,7 +225,7 @@ func (t *Transport) ended(c *connection) {
 	}
 }
 
-// forget makes no more calls over a connection.
+// forget stops using a connection.
 func (t *Transport) forget(c *connection) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -230,7 +234,8 @@ func (t *Transport) forget(c *connection) {
 	}
 }
 
-// watch retires a connection that is old, idle, or asked to be, and cuts one on which nobody answers, until it has ended.
+// watch retires a connection that is old, idle or asked to leave, and cuts one that does
+// not respond. It returns when the connection has ended.
 func (t *Transport) watch(c *connection) {
 	tick := time.NewTicker(checkEvery)
 	defer tick.Stop()
@@ -261,7 +266,8 @@ func (t *Transport) watch(c *connection) {
 	}
 }
 
-// CloseIdle ends a connection without calls at once and waits for its end. One with calls ends with the last reply.
+// CloseIdle closes a connection without calls and waits for its end. One with calls closes
+// after the last reply.
 func (t *Transport) CloseIdle() {
 	t.mu.Lock()
 	c := t.current

@@ -11,8 +11,8 @@ import (
 	"sync"
 )
 
-// Inside makes calls to a handler in this process, without a socket. It is an [http.RoundTripper] whose
-// replies stream. [Inside.Close] ends its calls.
+// Inside is an [http.RoundTripper] that calls a handler in this process, without a socket.
+// Replies stream. [Inside.Close] ends its calls.
 type Inside struct {
 	handler http.Handler
 	calls   sync.WaitGroup
@@ -51,7 +51,7 @@ func (i *Inside) RoundTrip(r *http.Request) (*http.Response, error) {
 		defer cancel()
 		defer endClosing()
 		err := serve(i.handler, reply, arriving)
-		// The reader gets the end of the reply and not that of the context.
+		// The reader sees the end of the reply instead of the context's error.
 		endReading()
 		_ = writer.CloseWithError(err) // nil is io.EOF
 		_ = arriving.Body.Close()
@@ -76,7 +76,7 @@ func (i *Inside) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// arrivalOf returns a request as a server gets it.
+// arrivalOf returns a request as a server receives it.
 func arrivalOf(r *http.Request) *http.Request {
 	in := &http.Request{
 		Method: cmp.Or(r.Method, http.MethodGet), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Header: r.Header.Clone(),
@@ -92,7 +92,7 @@ func arrivalOf(r *http.Request) *http.Request {
 	return in
 }
 
-// serve calls a handler, and returns an error in place of a panic, by which handlers break a reply off.
+// serve calls a handler. It turns a panic, by which handlers abort a reply, into an error.
 func serve(handler http.Handler, w *insideReply, r *http.Request) (err error) {
 	defer func() {
 		if failure := recover(); failure != nil {
@@ -112,7 +112,7 @@ type insideReply struct {
 	begun  chan struct{}
 	once   sync.Once
 	status int
-	sent   http.Header // the header as it was when the reply began
+	sent   http.Header // copy of the header when the reply started
 	body   *io.PipeWriter
 	head   bool
 }
@@ -123,7 +123,7 @@ func (w *insideReply) Header() http.Header { return w.header }
 // WriteHeader implements [http.ResponseWriter].
 func (w *insideReply) WriteHeader(status int) {
 	if status < http.StatusOK {
-		return // another follows
+		return // informational; the final status follows
 	}
 	w.once.Do(func() {
 		w.status, w.sent = status, w.header.Clone()
@@ -131,7 +131,7 @@ func (w *insideReply) WriteHeader(status int) {
 	})
 }
 
-// Write implements [http.ResponseWriter]. It waits until the caller has read the bytes.
+// Write implements [http.ResponseWriter]. It blocks until the caller has read the bytes.
 func (w *insideReply) Write(text []byte) (int, error) {
 	w.WriteHeader(http.StatusOK)
 	if w.head {
@@ -140,10 +140,10 @@ func (w *insideReply) Write(text []byte) (int, error) {
 	return w.body.Write(text)
 }
 
-// Flush implements [http.Flusher]. Nothing is held back but the header.
+// Flush implements [http.Flusher]. Only the header may still be unsent.
 func (w *insideReply) Flush() { w.WriteHeader(http.StatusOK) }
 
-// insideBody ends the call when the caller has enough.
+// insideBody ends the call when the caller closes it.
 type insideBody struct {
 	*io.PipeReader
 	cancel context.CancelFunc

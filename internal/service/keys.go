@@ -11,8 +11,9 @@ import (
 	"github.com/holdpoint/holdpoint/store"
 )
 
-// SigningKeyFile returns where the signing key is: the given path, or the SQLite file's name with
-// ".signing-key". It is empty on Postgres and in memory, where nothing is named.
+// SigningKeyFile returns the path of the signing key: the given one, or the SQLite file's
+// name with ".signing-key" appended. It returns "" for Postgres and in-memory databases
+// without a given path.
 func SigningKeyFile(given, database string) string {
 	if file := store.FileOf(database); given == "" && file != "" {
 		return file + ".signing-key"
@@ -20,8 +21,8 @@ func SigningKeyFile(given, database string) string {
 	return given
 }
 
-// LoadSigningKeys reads a file of keys, which it makes if it is missing. Without a path it makes a key
-// that only this process ever has.
+// LoadSigningKeys reads a file of keys, and creates it if it is missing. Without a path it
+// returns a new key that exists only in this process.
 func LoadSigningKeys(path string) ([]ed25519.PrivateKey, error) {
 	if path != "" {
 		return signing.Load(path)
@@ -42,11 +43,11 @@ func PublishSigningKeys(ctx context.Context, private []ed25519.PrivateKey, keepe
 	return keys, keys.Publish(ctx)
 }
 
-// secretKeyInterval is how often the file of secret keys is read again. While keys are changed, replicas
-// that were not restarted decrypt with the new key after that.
+// secretKeyInterval is how often the file of secret keys is read again. After a key
+// rotation, replicas can decrypt with the new key within this time, without a restart.
 const secretKeyInterval = time.Second
 
-// ReloadSecretKeys reads the file of the keys again and again until ctx ends. It calls failed for the
+// ReloadSecretKeys reloads the file of the keys until ctx ends. It calls failed for the
 // first of several failures in a row.
 func ReloadSecretKeys(ctx context.Context, keys *sealing.Keys, failed func(error)) error {
 	if keys == nil {

@@ -18,10 +18,10 @@ import (
 // pages serves the inbox and the documents.
 type pages struct{ *web.Site }
 
-// IsPage reports whether a request is for a page, which links of other sites may open.
+// IsPage reports whether a request is for a page, which other sites may link to.
 func (p pages) IsPage(r *http.Request) bool { return p.Site.IsPage(r) || docsite.IsPage(r) }
 
-// Pages returns what people see in a browser.
+// Pages returns the pages of the inbox.
 func Pages() (httpapi.Pages, error) {
 	inbox, err := web.New()
 	if err != nil {
@@ -30,7 +30,7 @@ func Pages() (httpapi.Pages, error) {
 	return pages{inbox}, nil
 }
 
-// Documents returns a mount of the documents, which everybody may read.
+// Documents returns a mount of the documents, which need no token.
 func Documents(documents fs.FS, openAPI []byte) kit.Mount {
 	return func(router chi.Router, services kit.Services) {
 		site := docsite.New(documents, openAPI)

@@ -1,6 +1,6 @@
-// Package service puts a service together from an open store: its faces, and the loops that carry
-// out what decisions cause. The command serve and package holdpoint run it. It knows no flags, no
-// listener and no process.
+// Package service assembles a service from an open store: its API and pages, and the
+// background loops. The command serve and package holdpoint run it. It knows nothing of
+// flags, listeners and the process.
 package service
 
 import (
@@ -29,8 +29,8 @@ import (
 	"github.com/holdpoint/holdpoint/webhooks/egress"
 )
 
-// Options are what a [Service] is made of. Store, Logger, Keyring and Signing must be set; what else is
-// zero is left out or has its default.
+// Options configure a [Service]. Store, Logger, Keyring and Signing must be set; other
+// features are off, or have a default, if zero.
 type Options struct {
 	Store   store.Store
 	Logger  *slog.Logger
@@ -40,12 +40,12 @@ type Options struct {
 	Version                  string
 	OpenAPIYAML, OpenAPIJSON []byte
 	Pages                    httpapi.Pages
-	// Mounts are the faces next to /v1.
+	// Mounts are served next to /v1.
 	Mounts      []kit.Mount
 	LogRequests bool
 	Observer    wire.Observer
 	Tracer      wire.Tracer
-	// Delivered observes attempts to deliver to webhooks.
+	// Delivered observes each attempt to deliver to a webhook.
 	Delivered func(deliver.Outcome, time.Duration)
 
 	OIDC               *oidc.Provider
@@ -55,10 +55,10 @@ type Options struct {
 	Quota              wire.Quota
 	SecretKeys         *sealing.Keys
 
-	// WebhookGuard and CallbackGuard say which addresses are called.
+	// WebhookGuard and CallbackGuard restrict which addresses are called.
 	WebhookGuard, CallbackGuard egress.Guard
 	CallbackRoles               []api.Role
-	// Review gets file changes that wait for approval.
+	// Review receives file changes that wait for approval.
 	Review func(context.Context, api.JSON) error
 
 	MaxAttempts                               int64
@@ -66,7 +66,7 @@ type Options struct {
 	MaxRuleAge                                time.Duration
 }
 
-// Service is a service that no listener serves yet.
+// Service is an assembled service without a listener.
 type Service struct {
 	API    *httpapi.Server
 	Claims *claims.Dispatcher
@@ -78,7 +78,7 @@ type Service struct {
 	unsubscribe []func()
 }
 
-// New puts a service together. [Service.Close] ends what it begins.
+// New assembles a service. [Service.Close] stops what New started.
 func New(options Options) *Service {
 	s := &Service{options: options, hub: watch.NewHub()}
 	s.checkpoints = audit.NewCheckpointer(options.Store, options.Signing, options.Logger)
@@ -92,14 +92,14 @@ func New(options Options) *Service {
 	return s
 }
 
-// Close ends what [New] began. The store stays open.
+// Close stops what [New] started. The store stays open.
 func (s *Service) Close() {
 	for _, end := range s.unsubscribe {
 		end()
 	}
 }
 
-// Loops returns what runs next to the calls, each until its context ends.
+// Loops returns the background loops. Each runs until its context ends.
 func (s *Service) Loops() []func(context.Context) error {
 	o := &s.options
 	return []func(context.Context) error{
@@ -113,7 +113,8 @@ func (s *Service) Loops() []func(context.Context) error {
 	}
 }
 
-// Trusted returns a second server of /v1 that asks for no credentials, for callers in this process.
+// Trusted returns a second server of /v1 that requires no credentials, for callers in this
+// process.
 func (s *Service) Trusted() *httpapi.Server {
 	options := s.faces(s.API.Webhooks())
 	options.OIDC, options.ClientCertificates = nil, false
@@ -123,7 +124,7 @@ func (s *Service) Trusted() *httpapi.Server {
 	return httpapi.New(options)
 }
 
-// faces returns everything that is served.
+// faces returns the options of the HTTP server.
 func (s *Service) faces(hooks *httpapi.Webhooks) httpapi.Options {
 	o := &s.options
 	options := httpapi.Options{
@@ -141,7 +142,7 @@ func (s *Service) faces(hooks *httpapi.Webhooks) httpapi.Options {
 	return options
 }
 
-// webhooks makes what delivers to webhooks and returns what their routes need.
+// webhooks sets up deliveries to webhooks and returns what their routes need.
 func (s *Service) webhooks() *httpapi.Webhooks {
 	o := &s.options
 	manager := webhooks.NewManager(webhooks.Options{
@@ -164,7 +165,7 @@ func (s *Service) webhooks() *httpapi.Webhooks {
 	}
 }
 
-// sealer returns what encrypts sensitive values, nil without keys.
+// sealer returns the encryption of sensitive values, nil without keys.
 func (s *Service) sealer() runs.Sealer {
 	if s.options.SecretKeys == nil {
 		return nil

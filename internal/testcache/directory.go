@@ -5,8 +5,8 @@ import (
 	"path/filepath"
 )
 
-// Directory returns the directory of all that is kept, which it makes: holdpoint-tests in the user's
-// cache directory. It fails where there is no such directory.
+// Directory returns the cache's directory, holdpoint-tests in the user's cache directory,
+// and creates it if needed. It fails if there is no user cache directory.
 func Directory() (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {

@@ -1,3 +1,3 @@
-// Package testcache keeps on disk what a test run makes at a cost and the next can use: the
-// directory, and a lock between processes. It knows nothing of what is kept, and no program uses it.
+// Package testcache keeps expensive results of a test run on disk for the next run: it
+// provides the directory, and a lock between processes. Only tests import it.
 package testcache

@@ -2,8 +2,8 @@
 
 package testcache
 
-// Lock keeps nobody out: no suites that run here at once share what is kept.
+// Lock does nothing: test runs on these systems do not share the cache.
 func Lock(string) (unlock func(), err error) { return func() {}, nil }
 
-// Share keeps nobody out either.
+// Share does nothing, either.
 func Share(string) (unlock func(), err error) { return func() {}, nil }

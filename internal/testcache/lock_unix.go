@@ -8,11 +8,11 @@ import (
 	"syscall"
 )
 
-// Lock waits until no other process holds the file at a path, which it makes, and keeps them out until
-// unlock is called or the process ends.
+// Lock locks the file at a path, which it creates, and waits while another process holds
+// it. The lock ends with unlock or with the process.
 func Lock(path string) (unlock func(), err error) { return lock(path, syscall.LOCK_EX) }
 
-// Share is Lock for those who keep each other not out, but whoever calls Lock.
+// Share takes a shared lock, which only excludes Lock.
 func Share(path string) (unlock func(), err error) { return lock(path, syscall.LOCK_SH) }
 
 func lock(path string, how int) (unlock func(), err error) {

@@ -15,7 +15,7 @@ import (
 	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/internal/heavy"
+	"github.com/holdpoint/holdpoint/internal/cpulimit"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/rules"
@@ -226,10 +226,10 @@ func (c *Committer) do(ctx context.Context, command runs.Command) (runs.Reply, e
 	if err := ctx.Err(); err != nil {
 		return runs.Reply{}, err
 	}
-	if err := heavy.Do(ctx, sizeOf(command).prepared(), func() error { return runs.Prepare(command, c.options.NewID) }); err != nil {
+	if err := cpulimit.Do(ctx, sizeOf(command).prepared(), func() error { return runs.Prepare(command, c.options.NewID) }); err != nil {
 		return runs.Reply{}, err
 	}
-	heavy.Charge(ctx, time.Duration(sizeOf(command).cost())*costOfRow)
+	cpulimit.Charge(ctx, time.Duration(sizeOf(command).cost())*costOfRow)
 	if err := c.webhooks.ensure(ctx); err != nil {
 		return runs.Reply{}, err
 	}
@@ -318,7 +318,7 @@ func (c *Committer) enqueue(ctx context.Context, command runs.Command) (*call, e
 	if err != nil {
 		return nil, err
 	}
-	waiting := &call{command: command, needs: needs, sessionID: sessionID, size: sizeOf(command), caller: heavy.Caller(ctx), enqueued: time.Now(), span: c.spanOf(ctx), done: make(chan struct{})}
+	waiting := &call{command: command, needs: needs, sessionID: sessionID, size: sizeOf(command), caller: cpulimit.Caller(ctx), enqueued: time.Now(), span: c.spanOf(ctx), done: make(chan struct{})}
 	if c.spread != nil {
 		c.spread.stalled(c.busy(c.lanes[0]))
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/holdpoint/holdpoint/internal/heavy"
+	"github.com/holdpoint/holdpoint/internal/cpulimit"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
@@ -50,7 +50,7 @@ func (b bounded) within(ctx context.Context, read func(context.Context) error) e
 // between callers.
 type few struct {
 	Database
-	turns *heavy.Turns
+	turns *cpulimit.Semaphore
 }
 
 // Ask implements Database.
@@ -76,7 +76,7 @@ func (f few) inTurn(ctx context.Context, do func(context.Context) error) error {
 	}
 	defer end()
 	if _, further := f.Database.(few); further {
-		ctx = heavy.With(ctx, heavy.Caller(ctx), heavy.Free)
+		ctx = cpulimit.With(ctx, cpulimit.Caller(ctx), cpulimit.Free)
 	}
 	return do(ctx)
 }

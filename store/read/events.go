@@ -4,18 +4,18 @@ import (
 	"context"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/internal/heavy"
+	"github.com/holdpoint/holdpoint/internal/cpulimit"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/store/columns"
 )
 
-// EventsWithin implements runs.Reader. What is behind the first [heavy.Bytes] of a page waits for a
+// EventsWithin implements runs.Reader. What is behind the first [cpulimit.Bytes] of a page waits for a
 // turn: whoever reads page after page leaves processors to others.
 func (r *Reader) EventsWithin(ctx context.Context, q runs.EventQuery) (events []model.Event, more bool, err error) {
 	first := q
-	first.MaxBytes = min(q.MaxBytes, heavy.Bytes)
+	first.MaxBytes = min(q.MaxBytes, cpulimit.Bytes)
 	page := eventPage{maxRows: q.Limit, maxBytes: first.MaxBytes}
 	if err := r.readEvents(ctx, first, &page); err != nil {
 		return nil, false, err
@@ -23,7 +23,7 @@ func (r *Reader) EventsWithin(ctx context.Context, q runs.EventQuery) (events []
 	if !page.more || len(page.events) >= q.Limit || first.MaxBytes == q.MaxBytes {
 		return page.events, page.more, nil
 	}
-	end, err := heavy.Begin(ctx)
+	end, err := cpulimit.Begin(ctx)
 	if err != nil {
 		return nil, false, err
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/internal/heavy"
+	"github.com/holdpoint/holdpoint/internal/cpulimit"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -79,7 +79,7 @@ func TestAPageThatIsShortenedMeanwhileHasNoGap(t *testing.T) {
 		for _, kept := range []bool{false, true} {
 			log := &shortened{gone: test.gone}
 			for id := range int64(6) {
-				log.events = append(log.events, model.Event{EventID: id + 1, Body: make(api.JSON, heavy.Bytes/2)})
+				log.events = append(log.events, model.Event{EventID: id + 1, Body: make(api.JSON, cpulimit.Bytes/2)})
 			}
 			r := New(log, &Statements{}, 1)
 			events, more, err := r.EventsWithin(t.Context(), runs.EventQuery{SessionID: "s", Limit: 100, MaxBytes: api.MaxReplyBytes, Kept: kept})

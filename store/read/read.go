@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/internal/heavy"
+	"github.com/holdpoint/holdpoint/internal/cpulimit"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -140,8 +140,8 @@ type Reader struct {
 // runs.ErrUnavailable. Half of the connections read lists, so slow ones leave the others to the reads that
 // the door and the views wait for. A caller that reads much waits for the others.
 func New(db Database, statements *Statements, connections int) *Reader {
-	all := few{db, heavy.NewTurns(connections)}
-	lists := few{all, heavy.NewTurns(connections / 2)}
+	all := few{db, cpulimit.NewSemaphore(connections)}
+	lists := few{all, cpulimit.NewSemaphore(connections / 2)}
 	return &Reader{bounded{all, Timeout}, bounded{lists, Timeout}, statements}
 }
 

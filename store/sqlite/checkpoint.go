@@ -7,7 +7,7 @@ import (
 
 	"modernc.org/sqlite"
 
-	"github.com/holdpoint/holdpoint/internal/heavy"
+	"github.com/holdpoint/holdpoint/internal/cpulimit"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store/columns"
 )
@@ -87,7 +87,7 @@ func (k *checkpoints) note(writer *connection) {
 // and has a turn like that: both at once would leave none of two to the lane.
 func (k *checkpoints) checkpoint() {
 	var length int
-	end, err := heavy.Begin(context.Background())
+	end, err := cpulimit.Begin(context.Background())
 	if err == nil {
 		length, err = checkpointOn(k.reader)
 		end()

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/internal/heavy"
+	"github.com/holdpoint/holdpoint/internal/cpulimit"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -275,12 +275,12 @@ var eventTests = map[string]func(*harness){
 	"events/a long page waits for its turn and a short one does not": func(h *harness) {
 		h.create("s", "r")
 		h.do(&runs.AppendEvents{RunID: "r", Fence: h.claim("r"), Events: []api.JSON{
-			api.JSON(`{"type":"step","text":"` + strings.Repeat("x", heavy.Bytes) + `"}`), api.JSON(`{"type":"step"}`),
+			api.JSON(`{"type":"step","text":"` + strings.Repeat("x", cpulimit.Bytes) + `"}`), api.JSON(`{"type":"step"}`),
 		}})
 		all := h.events("s")
 		var ends []func()
 		for range max(runtime.GOMAXPROCS(0)/2, 1) {
-			end, err := heavy.Begin(h.ctx)
+			end, err := cpulimit.Begin(h.ctx)
 			require.NoError(h, err)
 			ends = append(ends, end)
 		}

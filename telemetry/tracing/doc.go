@@ -1,10 +1,10 @@
-// Package tracing sends spans of calls, commands, transactions and statements to an OpenTelemetry
-// collector, by OTLP over HTTP. Nothing that it traces knows OpenTelemetry; each hands what it does
-// to a narrow interface, and to nobody while tracing is off.
+// Package tracing sends spans of calls, commands, transactions and statements to an
+// OpenTelemetry collector by OTLP over HTTP. The traced packages do not import
+// OpenTelemetry; each reports to a narrow interface, which is nil while tracing is off.
 //
-// A span has names that are known before, ids, codes, numbers and times. It never has a path, a
-// query, a header, an input, an answer, an argument of a statement or the text of an error.
+// A span has names known in advance, ids, codes, numbers and times. It never has a path, a
+// query, a header, an input, an answer, an argument of a statement or an error's text.
 //
-// What cannot be sent is dropped and counted: a collector that is away, slow or refuses delays
-// nothing.
+// Spans that cannot be sent are dropped and counted. A collector that is down, slow or
+// refusing delays nothing.
 package tracing

@@ -27,7 +27,7 @@ func (t *Tracing) Command(ctx context.Context, command runs.Command) (context.Co
 	return ctx, commandSpan{span}
 }
 
-// commandSpan is the span of a command from when it was given until it is answered.
+// commandSpan is the span of a command, from its arrival to its answer.
 type commandSpan struct{ span trace.Span }
 
 // Began implements [committer.CommandSpan].
@@ -35,7 +35,7 @@ func (s commandSpan) Began(waited time.Duration, commands int) {
 	s.span.SetAttributes(attribute.Float64("holdpoint.lane_wait_ms", milliseconds(waited)), attribute.Int("holdpoint.batch_commands", commands))
 }
 
-// Ended implements [committer.CommandSpan]. A refusal is an answer, and no error of the service.
+// Ended implements [committer.CommandSpan]. A refusal is not an error of the service.
 func (s commandSpan) Ended(reply runs.Reply, err error) {
 	if reply.Existing {
 		s.span.SetAttributes(attribute.Bool("holdpoint.existing", true))
@@ -51,8 +51,8 @@ func (s commandSpan) Ended(reply runs.Reply, err error) {
 	s.span.End()
 }
 
-// Transaction implements [committer.Tracer]. The span is in the trace of its first command, and
-// linked to the others.
+// Transaction implements [committer.Tracer]. The span belongs to the trace of its first
+// command and links to the others.
 func (t *Tracing) Transaction(ctx context.Context, of []committer.CommandSpan) (context.Context, func(committer.Transaction)) {
 	first := of[0].(commandSpan).span.SpanContext()
 	links := make([]trace.Link, 0, len(of)-1)

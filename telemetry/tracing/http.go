@@ -12,11 +12,12 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// methods are the names that a span may begin with.
+// methods are the methods used in span names.
 var methods = map[string]bool{"GET": true, "HEAD": true, "POST": true, "PUT": true, "PATCH": true, "DELETE": true, "OPTIONS": true}
 
-// Call begins the span of a call, in the trace that its caller names, and returns what ends it. The
-// pattern of the route becomes its name, and the ids are those of the path; each may be empty.
+// Call starts the span of a call, in the trace named by its caller, and returns a function
+// that ends it. The span is named after the pattern of its route; the ids are from its
+// path. Any of them may be empty.
 func (t *Tracing) Call(r *http.Request) (ctx context.Context, end func(route, sessionID, runID, requestID, code string, status int)) {
 	ctx = propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 	method := r.Method
@@ -56,14 +57,14 @@ func (t *Tracing) Call(r *http.Request) (ctx context.Context, end func(route, se
 	}
 }
 
-// traceparentOf writes a span's context in the form of W3C Trace Context.
+// traceparentOf formats a span's context as a W3C traceparent.
 func traceparentOf(of trace.SpanContext) string {
 	carrier := propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(trace.ContextWithSpanContext(context.Background(), of), carrier)
 	return carrier["traceparent"]
 }
 
-// contextOf reads what traceparentOf writes; it returns one that is not valid for anything else.
+// contextOf parses a W3C traceparent. It returns an invalid context for any other text.
 func contextOf(traceparent string) trace.SpanContext {
 	return trace.SpanContextFromContext(propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier{"traceparent": traceparent}))
 }

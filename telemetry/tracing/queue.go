@@ -8,9 +8,9 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace"
 )
 
-// queue bounds the spans that wait to be sent, and counts what becomes of them. The processor of the
-// library sends them in batches; it never gets more than it has room for, because it would drop the
-// rest without telling.
+// queue bounds the spans waiting to be sent, and counts drops. The library's processor
+// sends them in batches. It never gets more than it has room for, because it would drop the
+// rest silently.
 type queue struct {
 	trace.SpanProcessor
 	waiting, sent, dropped atomic.Int64
@@ -45,8 +45,9 @@ func (q *queue) Shutdown(ctx context.Context) error {
 	return err
 }
 
-// counting counts what an exporter sends. It keeps errors to itself, which the library would write
-// to stderr: one line says that the collector is away, and one that it is back.
+// counting counts the spans that an exporter sends. It holds back the errors, which the
+// library would write to stderr, and instead logs once that the collector is down and once
+// that it is back.
 type counting struct {
 	trace.SpanExporter
 	queue  *queue

@@ -17,37 +17,39 @@ import (
 	api "go.opentelemetry.io/otel/trace"
 )
 
-// Options say where spans go. What else the standard says, such as OTEL_TRACES_SAMPLER,
-// OTEL_EXPORTER_OTLP_HEADERS and OTEL_SERVICE_NAME, is read from the environment.
+// Options configure where spans are sent. Other standard settings, such as
+// OTEL_TRACES_SAMPLER, OTEL_EXPORTER_OTLP_HEADERS and OTEL_SERVICE_NAME, are read from the
+// environment.
 type Options struct {
-	// Endpoint is the base URL of the collector, as in OTEL_EXPORTER_OTLP_ENDPOINT. Empty for the one
-	// of OTEL_EXPORTER_OTLP_TRACES_ENDPOINT.
+	// Endpoint is the base URL of the collector, as in OTEL_EXPORTER_OTLP_ENDPOINT. Empty:
+	// OTEL_EXPORTER_OTLP_TRACES_ENDPOINT is used.
 	Endpoint string
 	Version  string
-	// Logger is told when spans cannot be sent, and when they can again.
+	// Logger logs when spans cannot be sent, and when they can again.
 	Logger *slog.Logger
 }
 
-// Bounds of what a collector may cost.
+// Limits of the cost of a slow or unreachable collector.
 const (
-	// queueSize is how many spans wait at most, those on their way included.
+	// queueSize bounds the spans waiting or being sent.
 	queueSize = 4096
-	// exportTimeout bounds one attempt to send spans, and shutdownTimeout what is left at the end.
+	// exportTimeout bounds one attempt to send spans, and shutdownTimeout the last one at
+	// shutdown.
 	exportTimeout   = 10 * time.Second
 	shutdownTimeout = 3 * time.Second
 )
 
-// Tracing makes spans and sends them. It is safe for concurrent use.
+// Tracing starts spans and sends them. It is safe for concurrent use.
 type Tracing struct {
 	provider *trace.TracerProvider
 	tracer   api.Tracer
 	queue    *queue
-	// shutdownWithin is shutdownTimeout, but for tests.
+	// shutdownWithin is shutdownTimeout, except in tests.
 	shutdownWithin time.Duration
 }
 
-// New returns a Tracing that sends what it makes until it is closed. It makes no connection by
-// itself. The error says what is wrong with the endpoint or the environment.
+// New returns a Tracing that sends spans until it is closed. It does not connect yet. The
+// error says what is wrong with the endpoint or the environment.
 func New(ctx context.Context, options Options) (*Tracing, error) {
 	settings := []otlptracehttp.Option{otlptracehttp.WithTimeout(exportTimeout)}
 	if options.Endpoint != "" {
@@ -76,26 +78,26 @@ func newTracing(ctx context.Context, exporter trace.SpanExporter, options Option
 	return &Tracing{provider: provider, tracer: provider.Tracer("github.com/holdpoint/holdpoint"), queue: waiting, shutdownWithin: shutdownTimeout}, nil
 }
 
-// Close sends what is left, for a few seconds at most, and drops the rest.
+// Close sends the remaining spans, for a few seconds at most, and drops the rest.
 func (t *Tracing) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), t.shutdownWithin)
 	defer cancel()
-	_ = t.provider.Shutdown(ctx) // what was not sent is counted
+	_ = t.provider.Shutdown(ctx) // unsent spans are counted
 }
 
-// Counts returns how many spans were sent, and how many were dropped because the collector did not
-// take them, or not in time.
+// Counts returns the number of spans sent, and the number dropped because the collector did
+// not accept them in time.
 func (t *Tracing) Counts() (sent, dropped int64) {
 	return t.queue.sent.Load(), t.queue.dropped.Load()
 }
 
-// Tracer makes the spans of statements.
+// Tracer returns the tracer for SQL statements.
 func (t *Tracing) Tracer() api.Tracer { return t.tracer }
 
 var errEndpoint = errors.New("it must be an http or https URL with a host")
 
-// CheckEndpoint returns an error unless a text is the base URL of a collector. The error does not
-// repeat it: there may be a password in it.
+// CheckEndpoint returns an error unless the text is the base URL of a collector. The error
+// does not repeat the text, which may contain a password.
 func CheckEndpoint(endpoint string) error {
 	parsed, err := url.Parse(endpoint)
 	if err != nil || parsed.Scheme != "http" && parsed.Scheme != "https" || parsed.Host == "" {

@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// hanging takes spans and never comes back, until it is let go.
+// hanging accepts spans and blocks until it is released.
 type hanging struct {
 	taken chan int
 	let   chan struct{}
@@ -35,8 +35,8 @@ func (h *hanging) ExportSpans(ctx context.Context, spans []trace.ReadOnlySpan) e
 
 func (*hanging) Shutdown(context.Context) error { return nil }
 
-// A collector that hangs delays neither those who make spans nor the end of the service, and what it
-// does not take is counted.
+// A collector that hangs delays neither callers nor shutdown, and its lost spans are
+// counted.
 func TestACollectorThatHangsIsWaitedForByNobody(t *testing.T) {
 	exporter := &hanging{make(chan int, queueSize), make(chan struct{})}
 	tracing, err := newTracing(t.Context(), exporter, Options{})
@@ -47,7 +47,7 @@ func TestACollectorThatHangsIsWaitedForByNobody(t *testing.T) {
 		_, span := tracing.tracer.Start(t.Context(), "x")
 		span.End()
 	}
-	<-exporter.taken // it is at it
+	<-exporter.taken // the exporter is busy
 	sent, dropped := tracing.Counts()
 	require.Zero(t, sent)
 	require.Equal(t, int64(made-queueSize), dropped)
@@ -58,7 +58,7 @@ func TestACollectorThatHangsIsWaitedForByNobody(t *testing.T) {
 	close(exporter.let)
 }
 
-// A collector that refuses costs one line of the log, and one when it takes spans again.
+// A collector that refuses is logged once, and once more when it accepts spans again.
 func TestACollectorThatRefusesIsToldOfOnce(t *testing.T) {
 	receiver := tracingtest.Start(t)
 	refusing := true

@@ -33,13 +33,13 @@ type place struct {
 }
 
 // domain are the packages that the domain stands on.
-var domain = []string{"api", "internal/canonical", "internal/heavy", "audit/chain", "audit/journal", "auth", "webhooks", "runs/refusal", "runs/document", "runs/rules/shellcmd", "runs/rules", "runs/model"}
+var domain = []string{"api", "internal/canonical", "internal/cpulimit", "audit/chain", "audit/journal", "auth", "webhooks", "runs/refusal", "runs/document", "runs/rules/shellcmd", "runs/rules", "runs/model"}
 
 // with returns the packages together with those that the domain stands on.
 func with(names ...string) []string { return append(names, domain...) }
 
 // program are the packages that the command line puts together.
-var program = with("internal/service", "internal/multiplex", "internal/failpoint", "internal/heavy", "webhooks/egress", "webhooks/deliver", ".", "audit", "auth/signing", "auth/sealing", "runs", "runs/*", "migrations", "store", "store/*",
+var program = with("internal/service", "internal/multiplex", "internal/failpoint", "internal/cpulimit", "webhooks/egress", "webhooks/deliver", ".", "audit", "auth/signing", "auth/sealing", "runs", "runs/*", "migrations", "store", "store/*",
 	"httpapi", "httpapi/*", "httpapi/dialects/*", "web", "web/docsite", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "telemetry", "telemetry/tracing", "telemetry/tracing/statements", "cli/*")
 
 // assembled are the packages that a service in a program is made of.
@@ -76,29 +76,29 @@ var places = []place{
 	{name: "internal/canonical", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "internal/testcache", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "internal/failpoint", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "internal/heavy", ours: []string{"api", "internal/canonical", "audit/chain", "audit/journal", "auth", "runs/refusal", "runs/document"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "internal/cpulimit", ours: []string{"api", "internal/canonical", "audit/chain", "audit/journal", "auth", "runs/refusal", "runs/document"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "internal/multiplex", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "migrations", never: []string{pgx, sqlite, chi}},
-	{name: "store", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "runs", "migrations", "store/*"), never: []string{chi}},
-	{name: "store/committer", ours: with("internal/failpoint", "internal/heavy", "runs"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "store", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "migrations", "store/*"), never: []string{chi}},
+	{name: "store/committer", ours: with("internal/failpoint", "internal/cpulimit", "runs"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "store/columns", ours: domain, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "store/load", ours: with("internal/failpoint", "internal/heavy", "runs", "store/committer", "store/columns"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "store/read", ours: with("internal/heavy", "runs", "store/columns"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "store/load", ours: with("internal/failpoint", "internal/cpulimit", "runs", "store/committer", "store/columns"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "store/read", ours: with("internal/cpulimit", "runs", "store/columns"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "store/retain", ours: with("internal/failpoint", "runs", "store/columns"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "store/postgres", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "runs", "migrations", "store/committer", "store/columns", "store/load", "store/read", "store/retain", "store/tokens", "store/hooks"), never: []string{sqlite, chi}},
-	{name: "store/sqlite", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "runs", "migrations", "store/committer", "store/columns", "store/load", "store/read", "store/retain", "store/tokens", "store/hooks"), never: []string{pgx, chi}},
-	{name: "store/tokens", ours: with("audit", "auth/signing", "auth/sealing", "internal/heavy", "runs", "store/columns", "store/read"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "store/hooks", ours: with("audit", "auth/signing", "auth/sealing", "internal/heavy", "runs", "store/columns", "store/read", "store/tokens"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "httpapi", ours: with("internal/multiplex", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "runs", "runs/*", "httpapi/*", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
-	{name: "httpapi/dialects/dialecttest", ours: with("internal/multiplex", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "internal/testcache", "runs", "runs/*", "migrations", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/kit")}, // for tests
-	{name: "httpapi/dialects/kit", ours: with("internal/failpoint", "internal/heavy", "runs", "runs/*", "httpapi/wire", "httpapi/stream"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "store/postgres", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "migrations", "store/committer", "store/columns", "store/load", "store/read", "store/retain", "store/tokens", "store/hooks"), never: []string{sqlite, chi}},
+	{name: "store/sqlite", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "migrations", "store/committer", "store/columns", "store/load", "store/read", "store/retain", "store/tokens", "store/hooks"), never: []string{pgx, chi}},
+	{name: "store/tokens", ours: with("audit", "auth/signing", "auth/sealing", "internal/cpulimit", "runs", "store/columns", "store/read"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "store/hooks", ours: with("audit", "auth/signing", "auth/sealing", "internal/cpulimit", "runs", "store/columns", "store/read", "store/tokens"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "httpapi", ours: with("internal/multiplex", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/*", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "httpapi/dialects/dialecttest", ours: with("internal/multiplex", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "internal/testcache", "runs", "runs/*", "migrations", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/kit")}, // for tests
+	{name: "httpapi/dialects/kit", ours: with("internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire", "httpapi/stream"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	// A dialect links no other dialect.
-	{name: "httpapi/dialects/*", ours: with("internal/failpoint", "internal/heavy", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
-	{name: "httpapi/*", ours: with("internal/failpoint", "internal/heavy", "runs", "runs/*", "httpapi/wire"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "httpapi/dialects/*", ours: with("internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "httpapi/*", ours: with("internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/oidc/oidctest"}, // for tests
 	// The Prometheus client knows database/sql, for those who want its numbers.
-	{name: "telemetry", ours: with("internal/failpoint", "internal/heavy", "runs", "store/committer"), never: []string{pgx, sqlite, goose, chi}},
-	{name: "telemetry/tracing", ours: with("internal/failpoint", "internal/heavy", "runs", "store/committer"), never: []string{pgx, sqlite, goose, chi}},
+	{name: "telemetry", ours: with("internal/failpoint", "internal/cpulimit", "runs", "store/committer"), never: []string{pgx, sqlite, goose, chi}},
+	{name: "telemetry/tracing", ours: with("internal/failpoint", "internal/cpulimit", "runs", "store/committer"), never: []string{pgx, sqlite, goose, chi}},
 	{name: "telemetry/tracing/tracingtest"}, // for tests
 	{name: "telemetry/tracing/statements", never: []string{sqlite, goose, chi}},
 	// The pages are files, and a client of the API like any other.
@@ -108,7 +108,7 @@ var places = []place{
 	{name: "client/ask", ours: []string{"api", "internal/canonical", "internal/multiplex", "client"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "mcptools/tasks", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "mcptools", ours: []string{"api", "internal/canonical", "internal/multiplex", "client", "client/ask", "mcptools/tasks"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "mcptools/overhttp", ours: with("internal/failpoint", "internal/heavy", "auth", "auth/signing", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/kit", "internal/multiplex", "client", "client/ask", "mcptools", "mcptools/tasks"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "mcptools/overhttp", ours: with("internal/failpoint", "internal/cpulimit", "auth", "auth/signing", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/kit", "internal/multiplex", "client", "client/ask", "mcptools", "mcptools/tasks"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	// An example is what anybody could write: it knows the client, and not what answers it.
 	{name: "examples/agents", ours: []string{"api", "internal/canonical", "internal/multiplex", "client"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "examples/*", ours: []string{"api", "internal/canonical", "internal/multiplex", "client", "examples/agents"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
@@ -120,20 +120,20 @@ var places = []place{
 	{name: "cli/contexts", ours: []string{"api", "internal/canonical", "internal/multiplex", "client", "runs/document", "runs/refusal", "cli/console"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "cli/watch", ours: []string{"api", "internal/canonical", "internal/multiplex", "client", "runs/document", "runs/refusal", "cli/console"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "cli/agent", ours: with("internal/multiplex", "client", "client/ask", "mcptools", "mcptools/tasks", "cli/console"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "cli/database", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "runs", "runs/*", "migrations", "store", "store/*", "internal/multiplex", "client", "cli/console"), never: []string{chi}},
+	{name: "cli/database", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "migrations", "store", "store/*", "internal/multiplex", "client", "cli/console"), never: []string{chi}},
 	{name: "cli/*", ours: program},
 	{name: "cli", ours: program},
 	{name: "cmd/*", ours: append([]string{"cli"}, program...)},
 
 	// What tests share. It is no part of the program; see forTests.
-	{name: "store/storebench", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "internal/testcache", "runs", "store/*", "store/*/*")},
-	{name: "store/storetest", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "internal/testcache", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*")},
-	{name: "store/*/*", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "internal/testcache", "runs", "migrations", "store/*"), never: []string{chi}},
+	{name: "store/storebench", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "internal/testcache", "runs", "store/*", "store/*/*")},
+	{name: "store/storetest", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "internal/testcache", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*")},
+	{name: "store/*/*", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "internal/testcache", "runs", "migrations", "store/*"), never: []string{chi}},
 	{name: "bench/load", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "bench/churn", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "runs", "runs/*", "migrations", "store", "store/*"), never: []string{chi}},
-	{name: "bench/waits", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/heavy", "internal/testcache", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "internal/multiplex", "client", "bench/load"), never: []string{chi}},
-	{name: "test/*", ours: with("webhooks/egress", "webhooks/deliver", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/service", "web", "web/docsite", "internal/service", "web", "web/docsite", "internal/heavy", "internal/testcache", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "internal/multiplex", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "telemetry/tracing", "telemetry/tracing/*", "cli", "cli/*")},
-	{name: "test/*/*", ours: with("webhooks/egress", "webhooks/deliver", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/service", "web", "web/docsite", "internal/service", "web", "web/docsite", "internal/heavy", "internal/testcache", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "internal/multiplex", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "telemetry/tracing", "telemetry/tracing/*", "cli", "cli/*", "test/*")},
+	{name: "bench/churn", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "migrations", "store", "store/*"), never: []string{chi}},
+	{name: "bench/waits", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "internal/testcache", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "internal/multiplex", "client", "bench/load"), never: []string{chi}},
+	{name: "test/*", ours: with("webhooks/egress", "webhooks/deliver", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/service", "web", "web/docsite", "internal/service", "web", "web/docsite", "internal/cpulimit", "internal/testcache", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "internal/multiplex", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "telemetry/tracing", "telemetry/tracing/*", "cli", "cli/*")},
+	{name: "test/*/*", ours: with("webhooks/egress", "webhooks/deliver", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/service", "web", "web/docsite", "internal/service", "web", "web/docsite", "internal/cpulimit", "internal/testcache", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "internal/multiplex", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "telemetry/tracing", "telemetry/tracing/*", "cli", "cli/*", "test/*")},
 }
 
 // forTests are packages of the module and of others that the program must not link.

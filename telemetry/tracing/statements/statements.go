@@ -1,6 +1,6 @@
-// Package statements makes spans of what the Postgres driver sends. It must know neither what a
-// statement is for nor its arguments: a span is named by the kind of the statement and its first
-// table, and has no text of it, no argument and no error's text, which may hold a value.
+// Package statements traces the statements of the Postgres driver. A span is named after
+// the statement's kind and first table. It has no SQL text, no arguments, and no text of an
+// error, which may contain a value.
 package statements
 
 import (
@@ -17,8 +17,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Tracer is a tracer of pgx. What is sent outside of a span, as by loops that look now and then, is
-// not traced. It is safe for concurrent use.
+// Tracer is a pgx tracer. Statements sent outside of a span, such as those of polling
+// loops, are not traced. It is safe for concurrent use.
 type Tracer struct {
 	tracer trace.Tracer
 	names  sync.Map
@@ -29,7 +29,7 @@ var (
 	_ pgx.BatchTracer = (*Tracer)(nil)
 )
 
-// New returns a tracer whose spans another one makes.
+// New returns a Tracer that starts its spans with the given tracer.
 func New(tracer trace.Tracer) *Tracer { return &Tracer{tracer: tracer} }
 
 type spanKey struct{}
@@ -70,8 +70,8 @@ func (*Tracer) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, data pgx.TraceQue
 	end(ctx, data.Err)
 }
 
-// TraceBatchStart implements [pgx.BatchTracer]. A batch is sent at once; its span has an event for
-// each statement that was answered.
+// TraceBatchStart implements [pgx.BatchTracer]. A batch has one span, with an event for
+// each answered statement.
 func (t *Tracer) TraceBatchStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchStartData) context.Context {
 	return t.start(ctx, "BATCH", attribute.Int("db.operation.batch.size", data.Batch.Len()))
 }
@@ -88,8 +88,7 @@ func (*Tracer) TraceBatchEnd(ctx context.Context, _ *pgx.Conn, data pgx.TraceBat
 	end(ctx, data.Err)
 }
 
-// maxNames bounds the names that are kept; texts of statements are known before, but for the
-// filters of lists.
+// maxNames bounds the cached names. SQL texts are fixed, except for the filters of lists.
 const maxNames = 512
 
 var (
@@ -98,7 +97,7 @@ var (
 	tables = regexp.MustCompile(`(?i)\b(?:FROM|INTO|UPDATE)\s+(?:ONLY\s+)?([a-z_][a-z0-9_]*)([^a-z0-9_]|$)`)
 )
 
-// name returns the kind of a statement and the first table that it names, as in "SELECT runs".
+// name returns a statement's kind and first table, such as "SELECT runs".
 func (t *Tracer) name(sql string) string {
 	if known, there := t.names.Load(sql); there {
 		return known.(string)

@@ -1,4 +1,4 @@
-// Package tracingtest is a collector for tests, which keeps the spans that it is sent. Only tests
+// Package tracingtest is a collector for tests that keeps the received spans. Only tests
 // import it.
 package tracingtest
 
@@ -19,18 +19,18 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Span is a span as it was sent.
+// Span is a received span.
 type Span struct {
 	Name, TraceID, SpanID, ParentID string
 	Status                          string
-	// Attributes are texts, whatever they were sent as.
+	// Attributes are converted to text.
 	Attributes map[string]string
 	// Links are the ids of the linked spans, as "trace/span".
 	Links  []string
 	Events []string
 }
 
-// ID returns how a link names the span.
+// ID returns the span's id as used in Links.
 func (s Span) ID() string { return s.TraceID + "/" + s.SpanID }
 
 // Receiver is a collector on a loopback address.
@@ -52,7 +52,7 @@ func Start(tb testing.TB) *Receiver {
 	return r
 }
 
-// ServeHTTP takes an export.
+// ServeHTTP receives an export.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	var body io.Reader = request.Body
 	if request.Header.Get("Content-Encoding") == "gzip" {
@@ -113,21 +113,21 @@ func textOf(value *common.AnyValue) string {
 	return ""
 }
 
-// Spans returns what was sent so far.
+// Spans returns the spans received so far.
 func (r *Receiver) Spans() []Span {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return append([]Span(nil), r.spans...)
 }
 
-// Raw returns the bytes of all that was sent.
+// Raw returns all bytes received.
 func (r *Receiver) Raw() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.raw.String()
 }
 
-// Named returns the spans of one name.
+// Named returns the spans with a name.
 func (r *Receiver) Named(name string) (found []Span) {
 	for _, span := range r.Spans() {
 		if span.Name == name {
@@ -137,7 +137,7 @@ func (r *Receiver) Named(name string) (found []Span) {
 	return found
 }
 
-// One returns the only span of a name.
+// One returns the only span with a name.
 func (r *Receiver) One(tb testing.TB, name string) Span {
 	tb.Helper()
 	found := r.Named(name)

@@ -1,4 +1,4 @@
-package heavy_test
+package cpulimit_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/internal/heavy"
+	"github.com/holdpoint/holdpoint/internal/cpulimit"
 )
 
 func TestLargeWorkLeavesProcessorsToSmall(t *testing.T) {
@@ -20,7 +20,7 @@ func TestLargeWorkLeavesProcessorsToSmall(t *testing.T) {
 	var group sync.WaitGroup
 	for range 3 * atOnce {
 		group.Go(func() {
-			require.NoError(t, heavy.Do(context.Background(), heavy.Bytes, func() error {
+			require.NoError(t, cpulimit.Do(context.Background(), cpulimit.Bytes, func() error {
 				now := running.Add(1)
 				for most.Load() < now && !most.CompareAndSwap(most.Load(), now) {
 				}
@@ -35,11 +35,11 @@ func TestLargeWorkLeavesProcessorsToSmall(t *testing.T) {
 		<-begun
 	}
 	ran := false
-	require.NoError(t, heavy.Do(t.Context(), heavy.Bytes-1, func() error { ran = true; return nil }), "small work does not wait")
+	require.NoError(t, cpulimit.Do(t.Context(), cpulimit.Bytes-1, func() error { ran = true; return nil }), "small work does not wait")
 	require.True(t, ran)
 	ended, end := context.WithCancel(t.Context())
 	end()
-	require.ErrorIs(t, heavy.Do(ended, heavy.Bytes, func() error { panic("it is not its turn") }), context.Canceled)
+	require.ErrorIs(t, cpulimit.Do(ended, cpulimit.Bytes, func() error { panic("it has no slot") }), context.Canceled)
 	for range 2 * atOnce {
 		finish <- struct{}{}
 		<-begun
@@ -47,13 +47,13 @@ func TestLargeWorkLeavesProcessorsToSmall(t *testing.T) {
 	close(finish)
 	group.Wait()
 	require.EqualValues(t, atOnce, most.Load())
-	require.ErrorIs(t, heavy.Do(t.Context(), heavy.Bytes, func() error { return context.DeadlineExceeded }), context.DeadlineExceeded, "the error of the work")
+	require.ErrorIs(t, cpulimit.Do(t.Context(), cpulimit.Bytes, func() error { return context.DeadlineExceeded }), context.DeadlineExceeded, "the error of the work")
 }
 
-func TestWorkThatPanicsGivesItsTurnBack(t *testing.T) {
+func TestAPanicReleasesTheSlot(t *testing.T) {
 	t.Parallel()
 	for range runtime.GOMAXPROCS(0) + 1 {
-		require.Panics(t, func() { _ = heavy.Do(t.Context(), heavy.Bytes, func() error { panic("work") }) })
+		require.Panics(t, func() { _ = cpulimit.Do(t.Context(), cpulimit.Bytes, func() error { panic("work") }) })
 	}
-	require.NoError(t, heavy.Do(t.Context(), heavy.Bytes, func() error { return nil }))
+	require.NoError(t, cpulimit.Do(t.Context(), cpulimit.Bytes, func() error { return nil }))
 }

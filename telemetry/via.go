@@ -11,25 +11,25 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// ways are the values of the label via: the ways of the service, and those of the dialects. What
-// stands behind a colon is left out: callers choose it.
-var ways = []string{
+// vias are the values of the label via: the service's own, and those of the dialects. The
+// part after a colon is left out, because callers choose it.
+var vias = []string{
 	api.ViaAPI, api.ViaClock, api.ViaWorker, api.ViaRunEnded, api.ViaCancel, api.ViaInterrupt, api.ViaEnd,
 	strings.TrimSuffix(api.ViaRule, ":"), "hermes", "codex", "timbal", "relay",
 }
 
-const otherWay = "other"
+const otherVia = "other"
 
-// wayOf returns the way of a settled request as a label.
-func wayOf(request *model.Request) string {
-	way, _, _ := strings.Cut(viaOf(request.Resolution), ":")
-	if !slices.Contains(ways, way) {
-		return otherWay
+// viaLabel returns how a request was settled, as a label.
+func viaLabel(request *model.Request) string {
+	via, _, _ := strings.Cut(viaOf(request.Resolution), ":")
+	if !slices.Contains(vias, via) {
+		return otherVia
 	}
-	return way
+	return via
 }
 
-// viaOf returns the member via of a resolution, reading no further and keeping nothing else of it.
+// viaOf returns the member via of a resolution without parsing the rest.
 func viaOf(resolution api.JSON) string {
 	decoder := jsontext.NewDecoder(bytes.NewReader(resolution), jsontext.AllowDuplicateNames(true))
 	if _, err := decoder.ReadToken(); err != nil {

@@ -1,4 +1,4 @@
-package heavy
+package cpulimit
 
 import (
 	"context"
@@ -12,9 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// asker asks for turns: ask notes the name in had when it has one, and gives it back when end says so.
+// asker asks for slots: ask sends its name to had once it has a slot, and releases the slot
+// when end says so.
 type asker struct {
-	turns *Turns
+	slots *Semaphore
 	had   chan string
 	end   chan time.Duration
 }
@@ -22,24 +23,24 @@ type asker struct {
 func (a asker) ask(ctx context.Context, t *testing.T, name string) {
 	t.Helper()
 	go func() {
-		if c, err := a.turns.acquire(ctx, name[:1]); err == nil {
+		if c, err := a.slots.acquire(ctx, name[:1]); err == nil {
 			a.had <- name
 			took := <-a.end
-			a.turns.release(c, took)
+			a.slots.release(c, took)
 		}
 	}()
-	synctest.Wait() // it has its turn, or waits for it
+	synctest.Wait() // it has a slot or waits for one
 }
 
-func TestNobodyWaitsForAllThatAnotherOneSends(t *testing.T) {
+func TestCallersTakeTurns(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a := asker{NewTurns(1), make(chan string, 1), make(chan time.Duration)}
+		a := asker{NewSemaphore(1), make(chan string, 1), make(chan time.Duration)}
 		for _, name := range []string{"a1", "a2", "a3", "a4", "b1", "c1", "b2", "d1"} {
 			if name == "d1" {
 				ctx, cancel := context.WithCancel(t.Context())
 				a.ask(ctx, t, name)
-				cancel() // it waits no more
+				cancel() // it stops waiting
 				synctest.Wait()
 				continue
 			}
@@ -52,17 +53,17 @@ func TestNobodyWaitsForAllThatAnotherOneSends(t *testing.T) {
 		}
 		require.Equal(t, []string{"a1", "b1", "c1", "a2", "b2", "a3", "a4"}, order)
 		synctest.Wait()
-		require.Equal(t, 1, a.turns.free)
-		require.Empty(t, a.turns.callers)
-		require.Empty(t, a.turns.waiting)
+		require.Equal(t, 1, a.slots.free)
+		require.Empty(t, a.slots.callers)
+		require.Empty(t, a.slots.waiting)
 	})
 }
 
-// Who takes long turns has fewer of them, and who comes late has no more than its share.
-func TestTurnsAreWeighedByWhatTheyTake(t *testing.T) {
+// A caller with long work gets fewer slots, and a late caller gets no more than its share.
+func TestCallersShareTheTimeOfSlots(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		a := asker{NewTurns(1), make(chan string, 1), make(chan time.Duration)}
+		a := asker{NewSemaphore(1), make(chan string, 1), make(chan time.Duration)}
 		for _, name := range []string{"a1", "a2", "a3", "b1", "b2", "b3", "b4", "b5"} {
 			a.ask(t.Context(), t, name)
 		}
@@ -86,11 +87,11 @@ func TestTurnsAreWeighedByWhatTheyTake(t *testing.T) {
 	})
 }
 
-// A turn is never lost: not when a context ends while its turn is handed over, and not when there
-// is nobody left.
-func TestEveryTurnComesBack(t *testing.T) {
+// A slot is never lost: not if a context ends while its slot is handed over, and not if all
+// callers have gone.
+func TestEverySlotIsReleased(t *testing.T) {
 	t.Parallel()
-	all := NewTurns(3)
+	all := NewSemaphore(3)
 	var group sync.WaitGroup
 	for n := range 8 {
 		group.Go(func() {
