@@ -1,7 +1,7 @@
-// Package agent holds the commands that stand between a coding agent and the service: mcp
-// serves it tools over stdin and stdout, and hook answers the calls that it makes before it
-// runs a tool. Whatever goes wrong denies: neither ever allows what no person and no rule
-// has allowed. The package knows package client and no store.
+// Package agent holds the commands between a coding agent and the service: mcp serves it
+// tools over stdin and stdout, and hook answers its calls before it runs a tool. Every
+// failure denies: neither command allows anything that no person and no rule has allowed.
+// The package uses package client and no store.
 package agent
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Asking holds the flags of commands that ask on behalf of an agent.
+// Asking holds the flags of commands that ask for an agent.
 type Asking struct {
 	Agent            string        `name:"agent-id" aliases:"agent" default:"coding-agent" from:"HOLDPOINT_AGENT" placeholder:"NAME" help:"Which agent asks, as people will see it (default ${default}; $$HOLDPOINT_AGENT)."`
 	Timeout          time.Duration `placeholder:"DURATION" help:"How long there is to decide; then the call is denied. Without it, as long as it takes."`
@@ -34,16 +34,16 @@ func (a *Asking) check() error {
 	return nil
 }
 
-// maxRestart is longer than a service takes to start anew, and shorter than an agent waits for the
-// reply of a tool.
+// maxRestart is longer than a service takes to restart, and shorter than an agent waits for
+// a tool's reply.
 const maxRestart = 30 * time.Second
 
-// retry is how calls are repeated: a service that restarts has not refused anything.
+// retry repeats calls for long enough to survive a restart of the service.
 func (a *Asking) retry() client.RetryPolicy {
 	return client.RetryPolicy{Outage: min(a.Outage, maxRestart)}
 }
 
-// sessionOf returns the session of an agent's own session id. Characters that no id may
+// sessionOf returns the session for an agent's own session id. Characters that ids may not
 // have become "-".
 func sessionOf(agent, theirs string) string {
 	id := agent + "-" + strings.Map(func(r rune) rune {

@@ -41,7 +41,7 @@ func TestInstallingKeepsWhatIsThere(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, changed)
 
-	// Another line for the same tools replaces the one before: nobody is asked twice.
+	// A line for the same tools replaces the previous one, so people are not asked twice.
 	moved, changed, err := withHook(after, claude, preToolUse, "Bash", hookLine+" --server http://127.0.0.1:1")
 	require.NoError(t, err)
 	require.True(t, changed)
@@ -79,7 +79,7 @@ func TestSessionsAreIDs(t *testing.T) {
 	}
 }
 
-// TestInstalledIsWhatTheDocumentShows: each agent has its settings in docs/agents.md.
+// TestInstalledIsWhatTheDocumentShows: docs/agents.md shows the settings of each agent.
 func TestInstalledIsWhatTheDocumentShows(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/agents.md")
@@ -106,7 +106,7 @@ func TestInstalledIsWhatTheDocumentShows(t *testing.T) {
 	}
 }
 
-// TestFlagsNameTheAgents: what a flag takes is what is described.
+// TestFlagsNameTheAgents: the flag accepts exactly the agents that have a description.
 func TestFlagsNameTheAgents(t *testing.T) {
 	t.Parallel()
 	var names []string
@@ -122,8 +122,8 @@ func TestFlagsNameTheAgents(t *testing.T) {
 	require.Error(t, err)
 }
 
-// TestGuardBlocks: a hook that was killed, or is not there, allows nothing. An agent reads
-// code 2 with stderr, or a denial on stdout.
+// TestGuardBlocks: a hook that was killed or is missing allows nothing. An agent reads exit
+// code 2 and stderr, or a denial on stdout.
 func TestGuardBlocks(t *testing.T) {
 	t.Parallel()
 	for i := range codingAgents {
@@ -146,7 +146,8 @@ func TestGuardBlocks(t *testing.T) {
 	}
 }
 
-// TestAgentsGetTheTextThatWasDecided: nothing of an edit is rounded, reordered or taken for the input as it was.
+// TestAgentsGetTheTextThatWasDecided: an edited input is not rounded, reordered or replaced
+// by the original.
 func TestAgentsGetTheTextThatWasDecided(t *testing.T) {
 	t.Parallel()
 	const (
@@ -168,7 +169,8 @@ func TestAgentsGetTheTextThatWasDecided(t *testing.T) {
 	}
 }
 
-// TestAnswersAreAsEachAgentReadsThem: the input is the one that its documentation shows.
+// TestAnswersAreAsEachAgentReadsThem: the inputs are those that each agent's documentation
+// shows.
 func TestAnswersAreAsEachAgentReadsThem(t *testing.T) {
 	t.Parallel()
 	const input = `{"command":"ls","description":"List"}`

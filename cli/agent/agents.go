@@ -15,39 +15,38 @@ import (
 	"github.com/holdpoint/holdpoint/mcptools"
 )
 
-// The events that agents call a hook for, and that are decided.
+// The hook events for which a decision can be given.
 const (
 	preToolUse        = "PreToolUse"
 	permissionRequest = "PermissionRequest"
 	beforeTool        = "BeforeTool"
 )
 
-// codingAgent describes the hooks of one agent. All of them send the JSON of hookInput.
+// codingAgent describes the hooks of one agent. All agents send the JSON of hookInput.
 type codingAgent struct {
 	name string
-	// events are those that a decision can be given to; the first is what is installed
-	// when nothing was said.
+	// events are the events that can be decided. The first is installed by default.
 	events []string
-	// settings is the file that configures its hooks: of the project, or of the user's home.
+	// settings is the file that configures the hooks, in the project or in the user's home.
 	settings     string
 	ofUser       bool
-	homeVariable string // names the directory of an ofUser file, in place of its first part
-	// noMatcher: its hooks are called for every tool.
+	homeVariable string // names the directory of an ofUser file, instead of its first part
+	// noMatcher reports that hooks are called for every tool.
 	noMatcher bool
-	// entry is what one event of the settings holds.
+	// entry returns the settings of one event.
 	entry func(matcher, command string) any
-	// otherwise is what the shell does when the hook did not end well. It must block the
-	// call: most agents go on after a hook that has failed.
+	// otherwise is the shell command to run if the hook fails. It must block the call,
+	// because most agents continue after a failed hook.
 	otherwise string
-	// answersByInput: an answer to its question tool goes back as an edited input. The others read
-	// it as the reason of a denial.
+	// answersByInput reports that an answer to the agent's question tool is sent back as an
+	// edited input. Other agents read it from the reason of a denial.
 	answersByInput bool
-	// answer is what the agent reads on stdout.
+	// answer returns the object that the agent reads on stdout.
 	answer func(asked hookInput, decided mcptools.Permission) any
 }
 
-// codingAgents are those whose hooks are known, each by the version that it was tried with or
-// read from: docs/agents.md.
+// codingAgents are the supported agents. docs/agents.md has the version that each was
+// tested with or read from.
 var codingAgents = []codingAgent{
 	{
 		name: "claude-code", events: []string{permissionRequest, preToolUse}, settings: ".claude/settings.json",
@@ -62,7 +61,8 @@ var codingAgents = []codingAgent{
 		entry: matched(1000), otherwise: blocks, answer: decisionAnswer,
 	},
 	{
-		// It reads 1000 and more as milliseconds. Its updatedInput is documented and has no effect.
+		// It reads 1000 and more as milliseconds. Its updatedInput is documented but has no
+		// effect.
 		name: "qwen-code", events: []string{preToolUse}, settings: ".qwen/settings.json", ofUser: true,
 		entry: matched(1000), otherwise: blocks, answer: uneditedAnswer,
 	},
@@ -72,7 +72,7 @@ var codingAgents = []codingAgent{
 	},
 }
 
-// agentNamed returns the agent of a flag, whose values are those names.
+// agentNamed returns an agent by its name in the flag.
 func agentNamed(name string) (*codingAgent, error) {
 	at := slices.IndexFunc(codingAgents, func(one codingAgent) bool { return one.name == name })
 	if at < 0 {
@@ -81,14 +81,14 @@ func agentNamed(name string) (*codingAgent, error) {
 	return &codingAgents[at], nil
 }
 
-// What the shell does when the hook was killed, could not be started or could not read its
-// input: code 2 blocks the call with what stands on stderr, and one agent reads stdout alone.
+// Shell commands for a hook that was killed, could not start or could not read its input.
+// Exit code 2 blocks the call and shows stderr; one agent reads only stdout.
 const (
 	blocks = "{ echo 'holdpoint hook has failed: nothing was allowed' >&2; exit 2; }"
 	denies = `echo '{"permissionDecision":"deny","permissionDecisionReason":"holdpoint hook has failed: nothing was allowed"}'`
 )
 
-// command is what the agent is to call.
+// command returns the command line that the agent calls.
 func (a *codingAgent) command(flags string) string {
 	line := "holdpoint hook"
 	if a.name != codingAgents[0].name {
@@ -97,8 +97,8 @@ func (a *codingAgent) command(flags string) string {
 	return line + " --agent-id " + a.name + flags + " || " + a.otherwise
 }
 
-// told returns a decision as this agent can be told it. An agent that takes no answer from a hook
-// would ask its own user once more.
+// told adapts a decision to this agent. An agent that accepts no answers from a hook would
+// ask its own user again.
 func (a *codingAgent) told(decided mcptools.Permission) mcptools.Permission {
 	if decided.Told == "" || a.answersByInput {
 		return decided
@@ -106,7 +106,7 @@ func (a *codingAgent) told(decided mcptools.Permission) mcptools.Permission {
 	return mcptools.Permission{Behavior: api.BehaviorDeny, Message: decided.Told}
 }
 
-// settingsPath is where the hooks are configured.
+// settingsPath returns the path of the file that configures the hooks.
 func (a *codingAgent) settingsPath() (string, error) {
 	path := filepath.FromSlash(a.settings)
 	if !a.ofUser {
@@ -119,8 +119,8 @@ func (a *codingAgent) settingsPath() (string, error) {
 	return filepath.Join(home, path), err
 }
 
-// matched is an entry for the tools of a pattern. unitsPerSecond is how the agent counts its
-// time limit.
+// matched returns an entry for the tools of a pattern. unitsPerSecond is the agent's unit
+// for the timeout.
 func matched(unitsPerSecond int) func(matcher, command string) any {
 	type hook struct {
 		Type    string `json:"type"`
@@ -136,7 +136,7 @@ func matched(unitsPerSecond int) func(matcher, command string) any {
 	}
 }
 
-// unmatched is an entry for every tool.
+// unmatched returns an entry for every tool.
 func unmatched(_, command string) any {
 	return struct {
 		Type    string `json:"type"`
@@ -145,15 +145,15 @@ func unmatched(_, command string) any {
 	}{"command", command, agentSeconds}
 }
 
-// specificAnswer is the answer of hooks in the manner of Claude Code.
+// specificAnswer is the answer in Claude Code's format.
 func specificAnswer(asked hookInput, decided mcptools.Permission) any {
 	type specific struct {
 		Event string `json:"hookEventName"`
-		// The next three are of PreToolUse.
+		// The next three are for PreToolUse.
 		PermissionDecision       api.Behavior `json:"permissionDecision,omitempty"`
 		PermissionDecisionReason string       `json:"permissionDecisionReason,omitempty"`
 		UpdatedInput             api.JSON     `json:"updatedInput,omitzero"`
-		// Decision is of PermissionRequest.
+		// Decision is for PermissionRequest.
 		Decision *mcptools.Permission `json:"decision,omitempty"`
 	}
 	answer := specific{Event: asked.Event}
@@ -169,7 +169,8 @@ func specificAnswer(asked hookInput, decided mcptools.Permission) any {
 	}{answer}
 }
 
-// uneditedAnswer is that of an agent that runs the model's input whatever the hook answers.
+// uneditedAnswer is the answer for an agent that runs the original input whatever the hook
+// answers.
 func uneditedAnswer(asked hookInput, decided mcptools.Permission) any {
 	if decided.Behavior == api.BehaviorAllow && edited(asked, decided) {
 		decided = mcptools.Permission{Behavior: api.BehaviorDeny, Message: "nothing was allowed: what was allowed is an edit, and this agent would run the call as it was"}
@@ -177,8 +178,8 @@ func uneditedAnswer(asked hookInput, decided mcptools.Permission) any {
 	return specificAnswer(asked, decided)
 }
 
-// decisionAnswer is the answer of hooks in the manner of Gemini CLI, which documents that an
-// edited input is merged into the model's: what an edit leaves out would run nevertheless.
+// decisionAnswer is the answer in Gemini CLI's format. Gemini CLI merges an edited input
+// into the original, so members that an edit removes would still be used.
 func decisionAnswer(asked hookInput, decided mcptools.Permission) any {
 	type specific struct {
 		Event     string   `json:"hookEventName"`
@@ -201,7 +202,7 @@ func decisionAnswer(asked hookInput, decided mcptools.Permission) any {
 	return answer
 }
 
-// flatAnswer is the answer of hooks in the manner of GitHub Copilot CLI.
+// flatAnswer is the answer in GitHub Copilot CLI's format.
 func flatAnswer(asked hookInput, decided mcptools.Permission) any {
 	answer := struct {
 		PermissionDecision       api.Behavior `json:"permissionDecision"`
@@ -218,12 +219,12 @@ func reasonOf(decided mcptools.Permission) string {
 	return cmp.Or(decided.Message, "allowed through holdpoint")
 }
 
-// edited reports whether what was allowed is another input than what was asked.
+// edited reports whether the allowed input differs from the requested one.
 func edited(asked hookInput, decided mcptools.Permission) bool {
 	return len(decided.UpdatedInput) > 0 && !sameJSON(jsontext.Value(asked.ToolInput), jsontext.Value(decided.UpdatedInput))
 }
 
-// leftOut returns a member of an input that an edit does not have.
+// leftOut returns a member of the input that the edit removed.
 func leftOut(input, edit api.JSON) (string, error) {
 	var was, is map[string]jsontext.Value
 	if err := json.Unmarshal(input, &was); err != nil || len(edit) == 0 {

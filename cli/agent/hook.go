@@ -20,10 +20,10 @@ import (
 	"github.com/holdpoint/holdpoint/mcptools"
 )
 
-// maxHookInput bounds what an agent may send on stdin.
+// maxHookInput bounds the input on stdin, in bytes.
 const maxHookInput = 16 << 20
 
-// Hook holds the commands for agents that call a command before they run a tool.
+// Hook holds the commands for agents that call a hook before they run a tool.
 type Hook struct {
 	Run     HookRun     `cmd:"" default:"withargs" help:"Decide one tool call: JSON on stdin, the decision on stdout."`
 	Install HookInstall `cmd:"" help:"Put the hook into an agent's settings."`
@@ -37,12 +37,13 @@ type HookRun struct {
 	HooksOf string        `default:"claude-code" enum:"claude-code,codex,gemini-cli,qwen-code,copilot-cli" placeholder:"AGENT" help:"Whose hooks call this: claude-code (default), codex, gemini-cli, qwen-code, copilot-cli."`
 }
 
-// Help returns what --help shows under the flags.
+// Help returns the text below the flags in --help.
 func (c *HookRun) Help() string {
 	return `Reads a hook's JSON (PreToolUse, PermissionRequest, BeforeTool) from stdin, waits for a person or a rule, and writes the decision to stdout: see docs/agents.md. Whatever goes wrong denies the call; what cannot even be read ends with exit code 2, which also blocks it.`
 }
 
-// hookInput is what an agent sends. It has more members, which later versions add to.
+// hookInput is the JSON that an agent sends. Unknown members are ignored, because later
+// versions add some.
 type hookInput struct {
 	Event       string       `json:"hook_event_name"`
 	SessionID   string       `json:"session_id"`
@@ -54,7 +55,7 @@ type hookInput struct {
 	Transcript  string       `json:"transcript_path"`
 }
 
-// suggestion is a standing permission that the agent would offer at its own prompt.
+// suggestion is a standing permission that the agent would offer in its own prompt.
 type suggestion struct {
 	Type     string `json:"type"`
 	Behavior string `json:"behavior"`
@@ -64,7 +65,7 @@ type suggestion struct {
 	} `json:"rules"`
 }
 
-// Run reads, waits and answers. The time limit of the call counts from here.
+// Run reads a call, waits for the decision and prints it. The time limit starts here.
 func (c *HookRun) Run(ctx context.Context, terminal *console.Console) error {
 	if err := c.check(); err != nil {
 		return err
@@ -106,7 +107,7 @@ func (c *HookRun) Run(ctx context.Context, terminal *console.Console) error {
 	return write(terminal.Stdout, of.answer(asked, of.told(decided)))
 }
 
-// readHook reads what the agent sends. Errors: exit code 2, which blocks the call.
+// readHook reads the agent's input. Its errors have exit code 2, which blocks the call.
 func readHook(of *codingAgent, stdin io.Reader) (asked hookInput, err error) {
 	text, err := io.ReadAll(io.LimitReader(stdin, maxHookInput+1))
 	switch {
@@ -127,8 +128,8 @@ func readHook(of *codingAgent, stdin io.Reader) (asked hookInput, err error) {
 	return asked, nil
 }
 
-// decide puts the call before a person until a moment. When this process does not wait any more,
-// the request is withdrawn.
+// decide waits for a decision until the deadline. If this process stops waiting, the
+// request is withdrawn.
 func (c *HookRun) decide(ctx context.Context, asker *ask.Asker, asked hookInput, until time.Time) (*ask.Answer, error) {
 	afterMs := max(time.Until(until).Milliseconds(), 1)
 	request := &api.ApprovalRequest{
@@ -145,9 +146,9 @@ func (c *HookRun) decide(ctx context.Context, asker *ask.Asker, asked hookInput,
 	return asker.Hold(ctx, call)
 }
 
-// patternKeys returns the agent's own suggestions as keys, by which a decision can be
-// remembered. There are none unless every suggestion is a rule that allows: with one left
-// out, a rule would cover more than the agent suggests.
+// patternKeys returns the agent's suggestions as keys for a standing rule. It returns none
+// unless every suggestion is a rule that allows: without one of them, a rule would cover
+// more than the agent suggests.
 func (i hookInput) patternKeys() []string {
 	var keys []string
 	for _, one := range i.Suggestions {
@@ -168,7 +169,7 @@ func (i hookInput) patternKeys() []string {
 	return keys
 }
 
-// write prints the decision as the agent reads it.
+// write prints a decision in the agent's format.
 func write(stdout io.Writer, answer any) error {
 	text, err := json.Marshal(answer)
 	if err != nil {

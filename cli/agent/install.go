@@ -19,15 +19,15 @@ import (
 	"github.com/holdpoint/holdpoint/internal/canonical"
 )
 
-// hookSeconds is for how long a hook waits: a week. agentSeconds is the limit that the agent sets
-// to it, later, so that it is the hook that ends the wait: an agent goes on without a hook that
-// has outlived its limit.
+// hookSeconds is how long a hook waits: a week. agentSeconds is the agent's own timeout. It
+// is longer, so that the hook always ends the wait: an agent continues without a hook that
+// timed out.
 const (
 	hookSeconds  = 7 * 24 * 3600
 	agentSeconds = hookSeconds + 60
 )
 
-// HookInstall puts the hook into an agent's settings.
+// HookInstall adds the hook to an agent's settings.
 type HookInstall struct {
 	console.Format
 	Agent    string `arg:"" enum:"claude-code,codex,gemini-cli,qwen-code,copilot-cli" help:"The agent: claude-code, codex, gemini-cli, qwen-code or copilot-cli."`
@@ -39,7 +39,7 @@ type HookInstall struct {
 	DryRun bool `help:"Print the settings as they would be, and change nothing."`
 }
 
-// Run writes the settings, or prints them.
+// Run writes the settings or prints them.
 func (c *HookInstall) Run(terminal *console.Console) error {
 	of, err := agentNamed(c.Agent)
 	if err != nil {
@@ -102,7 +102,7 @@ func (c *HookInstall) Run(terminal *console.Console) error {
 	return nil
 }
 
-// installed says what was done, as JSON.
+// installed is the result as JSON.
 type installed struct {
 	Settings string `json:"settings"`
 	Event    string `json:"event"`
@@ -110,12 +110,12 @@ type installed struct {
 	Changed  bool   `json:"changed"`
 }
 
-// ours is how every command begins that this package has installed.
+// ours is the start of every command that this package installs.
 const ours = "holdpoint hook "
 
-// withHook puts a hook into settings, whose other members stay as they are and where they
-// are. An earlier one of holdpoint for the same tools is replaced: with two of them a person
-// would be asked twice. It reports whether that changes anything.
+// withHook adds a hook to settings and leaves all other members in place. It replaces an
+// earlier holdpoint hook for the same tools; with two hooks a person would be asked twice.
+// It reports whether the settings change.
 func withHook(settings []byte, of *codingAgent, event, matcher, command string) (after []byte, changed bool, err error) {
 	root, err := members(settings)
 	if err != nil {
@@ -155,7 +155,7 @@ func withHook(settings []byte, of *codingAgent, event, matcher, command string) 
 	return after, true, err
 }
 
-// isOurs reports whether an entry holds one hook alone, of holdpoint and for a matcher.
+// isOurs reports whether an entry has exactly one hook, by holdpoint and for a matcher.
 func isOurs(entry jsontext.Value, of *codingAgent, matcher string) bool {
 	var known struct {
 		Matcher string `json:"matcher"`
@@ -173,8 +173,8 @@ func isOurs(entry jsontext.Value, of *codingAgent, matcher string) bool {
 	return known.Matcher == matcher && len(known.Hooks) == 1 && strings.HasPrefix(known.Hooks[0].Command, ours)
 }
 
-// sameJSON reports whether two texts are one value. Integers are compared by their digits: doubles would
-// take two ids for one.
+// sameJSON reports whether two texts are the same value. It compares integers by their
+// digits, because large ids can be equal as doubles.
 func sameJSON(one, other jsontext.Value) bool {
 	first, err := canonical.Text(one)
 	if err != nil {
@@ -192,7 +192,7 @@ func indented(text jsontext.Value) ([]byte, error) {
 	return append(text, '\n'), nil
 }
 
-// object is a JSON object in its order.
+// object is a JSON object that keeps its order.
 type object []member
 
 type member struct {
@@ -254,13 +254,13 @@ func (o object) set(name string, value jsontext.Value) object {
 func (o object) text() jsontext.Value {
 	parts := make([]string, len(o))
 	for i, one := range o {
-		name, _ := jsontext.AppendQuote(nil, one.name) // a name that was read is valid
+		name, _ := jsontext.AppendQuote(nil, one.name) // a name from valid JSON is valid
 		parts[i] = string(name) + ":" + string(one.value)
 	}
 	return jsontext.Value("{" + strings.Join(parts, ",") + "}")
 }
 
-// replaceFile writes a file whole or not at all.
+// replaceFile writes a file atomically.
 func replaceFile(path string, text []byte) error {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return err

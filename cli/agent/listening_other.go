@@ -4,5 +4,5 @@ package agent
 
 import "os"
 
-// readerGone cannot be told on this system.
+// readerGone is not supported on this system.
 func readerGone(*os.File) bool { return false }

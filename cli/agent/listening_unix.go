@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// readerGone reports whether the other end of a pipe, socket or terminal was closed. A file has
-// none.
+// readerGone reports whether the other end of a pipe, socket or terminal is closed. It is
+// always false for a file.
 func readerGone(file *os.File) bool {
 	poll := []unix.PollFd{{Fd: int32(file.Fd())}}
 	count, err := unix.Poll(poll, 0)

@@ -26,11 +26,11 @@ type MCP struct {
 	Asking
 	For     mcptools.For `default:"agents" enum:"agents,people,both" placeholder:"WHO" help:"Whose tools to offer: agents ask; people, that is their assistants, decide; both is for trying things out (default ${default})."`
 	Session string       `name:"session-id" aliases:"session" from:"HOLDPOINT_SESSION" placeholder:"ID" help:"The session of all calls ($$HOLDPOINT_SESSION; default that of Claude Code, if it started this; else one of this process)."`
-	// The variable is Claude Code's.
+	// Set by Claude Code.
 	ClaudeSession string `hidden:"" from:"CLAUDE_CODE_SESSION_ID"`
 }
 
-// Help returns what --help shows under the flags.
+// Help returns the text below the flags in --help.
 func (c *MCP) Help() string {
 	return `For a coding agent, or any other client of the Model Context Protocol, that starts its servers as a command: see docs/agents.md.
 
@@ -43,8 +43,8 @@ func (c *MCP) Run(ctx context.Context, terminal *console.Console) error {
 		return err
 	}
 	if c.Session == "" {
-		// A process that nobody names has a session of its own, so that the ids of two agents'
-		// calls are never taken for one call.
+		// A process without a session id gets a new session, so that calls of two agents
+		// with the same ids stay apart.
 		c.Session = sessionOf(c.Agent, cmp.Or(c.ClaudeSession, rand.Text()))
 	}
 	if !refusal.ValidID(c.Session) {
@@ -74,7 +74,7 @@ func (c *MCP) Run(ctx context.Context, terminal *console.Console) error {
 	})
 }
 
-// mayDecide asks the service, until it has said, whether the role of the token decides.
+// mayDecide asks the service whether the token's role may decide, until it gets an answer.
 func mayDecide(opened *client.Client) func(context.Context) bool {
 	var may atomic.Pointer[bool]
 	return func(ctx context.Context) bool {
@@ -91,13 +91,13 @@ func mayDecide(opened *client.Client) func(context.Context) bool {
 	}
 }
 
-// watched remembers that its reader has ended.
+// watched records that its reader has ended.
 type watched struct {
 	io.Reader
 	ended atomic.Bool
 }
 
-// Read notes the end before the caller sees it.
+// Read records the end before the caller sees it.
 func (w *watched) Read(p []byte) (int, error) {
 	n, err := w.Reader.Read(p)
 	if err != nil {
@@ -106,10 +106,10 @@ func (w *watched) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close lets a blocked Read be: the process is about to end.
+// Close does not interrupt a blocked Read, because the process is about to end.
 func (w *watched) Close() error { return nil }
 
-// unclosed is a stream of the process, which is not ours to close.
+// unclosed is a stream of the process, which must stay open.
 type unclosed struct{ io.Writer }
 
 func (unclosed) Close() error { return nil }

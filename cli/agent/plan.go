@@ -11,9 +11,8 @@ import (
 	"github.com/holdpoint/holdpoint/mcptools"
 )
 
-// plan returns the plan that a call shows, where its input only names the file: Claude Code gives
-// its path, Gemini CLI a name in the directory of its session. It is empty when the file cannot be
-// read.
+// plan returns the plan in a file that the input only names: Claude Code gives its path,
+// Gemini CLI a name in its session's directory. It returns "" if the file cannot be read.
 func (i hookInput) plan() string {
 	if !mcptools.ShowsPlan(i.ToolName) {
 		return ""
@@ -39,7 +38,7 @@ func (i hookInput) plan() string {
 	return ""
 }
 
-// readStart returns as much of a file as a description may have, and a byte more.
+// readStart returns the start of a file, at most one byte more than a description may have.
 func readStart(path string) (string, error) {
 	info, err := os.Stat(path)
 	if err != nil || !info.Mode().IsRegular() {

@@ -1,6 +1,5 @@
-// Package audit holds the commands by which an operator exports the audit of a service, and by which
-// anybody checks an export without it. What an export is, and how it is checked, is the library's to
-// say.
+// Package audit holds the commands to export a service's audit log, and to verify an export
+// without the service. The audit library defines the format and the checks.
 package audit
 
 import (
@@ -24,7 +23,7 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// Audit is holdpoint audit.
+// Audit is the command holdpoint audit.
 type Audit struct {
 	Export export `cmd:"" help:"Write the audit, for verify and for keeping elsewhere."`
 	Verify verify `cmd:"" help:"Check an export, without the service."`
@@ -72,16 +71,16 @@ type verify struct {
 	File string `arg:"" placeholder:"FILE" help:"The export."`
 }
 
-// Help returns what --help shows under the flags.
+// Help returns the text below the flags in --help.
 func (c *verify) Help() string {
 	return "It needs the file and the keys alone. Keep the keys elsewhere than the service: whoever can change its database can add one.\n\n" +
 		"Exit codes: 0 the file is whole, 1 it is not, and the first line that was changed, added, moved or left out is named; 2 usage, 3 it could not look."
 }
 
-// exitNotExamined is the exit code of a file or of keys that cannot be read.
+// exitNotExamined is the exit code if the file or the keys cannot be read.
 const exitNotExamined = 3
 
-// verdict is what verify prints as JSON.
+// verdict is the JSON that verify prints.
 type verdict struct {
 	Whole      bool   `json:"whole"`
 	Line       int64  `json:"line,omitzero"`
@@ -91,18 +90,18 @@ type verdict struct {
 	ExportedMs int64  `json:"exported_at_ms,omitzero"`
 	Sessions   int64  `json:"sessions"`
 	Events     int64  `json:"events"`
-	// Entries are the lines of the audit's own log.
+	// Entries counts the entries of the audit log itself.
 	Entries   int64 `json:"entries"`
 	Redacted  int64 `json:"redacted"`
 	Unchained int64 `json:"unchained"`
-	// Checkpoints is how many signed the log while it grew, SignedEvents what they name of it, and
-	// AbsentEvents what they name of sessions that are not in the file.
+	// Checkpoints counts the signed checkpoints. SignedEvents counts the events that they
+	// cover, AbsentEvents the covered events of sessions that the file leaves out.
 	Checkpoints  int64 `json:"checkpoints"`
 	SignedEvents int64 `json:"signed_events"`
 	AbsentEvents int64 `json:"absent_events"`
 }
 
-// Run checks the file.
+// Run verifies the file.
 func (c *verify) Run(ctx context.Context, terminal *console.Console) error {
 	caller, err := c.caller(terminal)
 	if err != nil {
@@ -163,7 +162,7 @@ func (v *verdict) print(terminal *console.Console) {
 	fmt.Fprintln(terminal.Stdout)
 }
 
-// The bounds of reading keys over HTTP.
+// Limits for keys read over HTTP.
 const (
 	maxKeysBytes = 4 << 20
 	keysTimeout  = 30 * time.Second
@@ -173,7 +172,7 @@ func isURL(text string) bool {
 	return strings.HasPrefix(text, "http://") || strings.HasPrefix(text, "https://")
 }
 
-// caller returns the HTTP client that the keys are read with.
+// caller returns the HTTP client for reading keys.
 func (c *verify) caller(terminal *console.Console) (*http.Client, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	if isURL(c.Keys) {

@@ -18,10 +18,10 @@ type log struct {
 	Limit int `default:"1000" placeholder:"N" help:"At most N lines, the newest of them (default ${default})."`
 }
 
-// logPage is how many lines are asked for at a time.
+// logPage is the size of a page.
 const logPage = 100
 
-// Run prints the newest lines, the oldest of them first.
+// Run prints the newest entries, oldest first.
 func (c *log) Run(ctx context.Context, terminal *console.Console) error {
 	if c.Limit < 1 {
 		return console.Usage("--limit must be positive")
@@ -62,7 +62,7 @@ func (c *log) Run(ctx context.Context, terminal *console.Console) error {
 	})
 }
 
-// aboutEntry names what a line is about.
+// aboutEntry returns the subject of an entry.
 func aboutEntry(event *api.AuditEvent) string {
 	var parts []string
 	for _, part := range []string{

@@ -23,12 +23,12 @@ type redact struct {
 	Yes       bool     `help:"Do not ask."`
 }
 
-// Help returns what --help shows under the flags.
+// Help returns the text below the flags in --help.
 func (c *redact) Help() string {
 	return "The bodies, and the requests, answers and outputs that the events tell of, cannot be had back. The runs must be over."
 }
 
-// Run asks, and redacts in as many calls as it takes.
+// Run asks for confirmation and redacts in as many calls as needed.
 func (c *redact) Run(ctx context.Context, terminal *console.Console) error {
 	beforeMs, err := momentOf(c.Before)
 	switch {
@@ -78,6 +78,6 @@ func (c *redact) Run(ctx context.Context, terminal *console.Console) error {
 // confirmed asks for a yes.
 func (c *redact) confirmed(terminal *console.Console) bool {
 	fmt.Fprintf(terminal.Stdout, "The bodies of events of session %s are taken out for good. Go on? Type yes: ", console.Printable(c.SessionID, false))
-	answer, _ := bufio.NewReader(io.LimitReader(terminal.Stdin, 64)).ReadString('\n') // its end is no answer
+	answer, _ := bufio.NewReader(io.LimitReader(terminal.Stdin, 64)).ReadString('\n') // end of input counts as no
 	return strings.TrimSpace(answer) == "yes"
 }

@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// The pauses after failures in a row: the first, doubled each time up to the last.
+// Pauses between retries double from the first to the last.
 const (
 	firstPause = 100 * time.Millisecond
 	lastPause  = 2 * time.Second
 )
 
-// Backoff paces what is retried. The zero value is ready to use.
+// Backoff paces retries. The zero value is ready to use.
 type Backoff struct{ next time.Duration }
 
-// Sleep waits about twice as long as the call before, 100 ms at first and 2 s at most,
-// or returns why ctx ended.
+// Sleep waits 100 ms at first and about twice as long each time, up to 2 s. If ctx ends
+// first, it returns the cause.
 func (b *Backoff) Sleep(ctx context.Context) error {
 	b.next = min(max(b.next, firstPause), lastPause)
 	pause := b.next/2 + rand.N(b.next/2)
@@ -24,7 +24,7 @@ func (b *Backoff) Sleep(ctx context.Context) error {
 	return Sleep(ctx, pause)
 }
 
-// Sleep waits, or returns why ctx ended.
+// Sleep waits for a duration. If ctx ends first, it returns the cause.
 func Sleep(ctx context.Context, pause time.Duration) error {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()

@@ -11,23 +11,24 @@ import (
 	"strings"
 )
 
-// Certificates holds the flags by which a command knows a service by TLS, and shows itself to it.
+// Certificates holds the flags for TLS: the service's certificate authorities, and the
+// client's certificate.
 type Certificates struct {
 	CA         string `name:"ca" from:"HOLDPOINT_CA" placeholder:"PATH" help:"Believe the certificates of these authorities, in PEM, instead of the machine's ($$HOLDPOINT_CA)."`
 	ClientCert string `from:"HOLDPOINT_CLIENT_CERT" placeholder:"PATH" help:"Call with this client certificate, in PEM, as the agent that it names ($$HOLDPOINT_CLIENT_CERT)."`
 	ClientKey  string `from:"HOLDPOINT_CLIENT_KEY" placeholder:"PATH" help:"The key of the client certificate, in PEM ($$HOLDPOINT_CLIENT_KEY)."`
 }
 
-// CertificatePaths are the same flags where they are written down for later calls: no environment fills
-// them, and a relative path would be another one later.
+// CertificatePaths are the same flags for storing in a context. They are not read from the
+// environment, and are stored as absolute paths.
 type CertificatePaths struct {
 	CA         string `name:"ca" placeholder:"PATH" help:"Believe the certificates of these authorities, in PEM, instead of the machine's. The path is kept, not the file."`
 	ClientCert string `placeholder:"PATH" help:"Call with this client certificate, in PEM, as the agent that it names. The path is kept, not the file."`
 	ClientKey  string `placeholder:"PATH" help:"The key of the client certificate, in PEM. The path is kept, not the file."`
 }
 
-// Absolute makes the paths absolute. It returns a usage error where calls to the server could not use
-// the files.
+// Absolute makes the paths absolute. It returns a usage error if calls to the server could
+// not use the files.
 func (p *CertificatePaths) Absolute(server string) error {
 	for _, path := range []*string{&p.CA, &p.ClientCert, &p.ClientKey} {
 		if *path == "" {
@@ -44,8 +45,8 @@ func (p *CertificatePaths) Absolute(server string) error {
 	return err
 }
 
-// Complete takes what was not given from the context of the same service. A certificate is never put
-// together with another one's key.
+// Complete fills in missing paths from the context of the same service. It never combines a
+// certificate with another one's key.
 func (c *Certificates) Complete(chosen Context) {
 	if c.CA == "" {
 		c.CA = chosen.CA
@@ -55,9 +56,8 @@ func (c *Certificates) Complete(chosen Context) {
 	}
 }
 
-// Config reads the files. It returns nil when none is named, and a usage error for a file that cannot
-// be used, a certificate without its key, and a service without TLS, to which no certificate would be
-// shown and whose own nobody would look at.
+// Config reads the files. It returns nil if there are none. It returns a usage error for an
+// unusable file, for a certificate without its key, and for a server URL without TLS.
 func (c *Certificates) Config(server string) (*tls.Config, error) {
 	if c.CA == "" && c.ClientCert == "" && c.ClientKey == "" {
 		return nil, nil
@@ -89,7 +89,7 @@ func (c *Certificates) Config(server string) (*tls.Config, error) {
 	return config, nil
 }
 
-// tlsHint says what to do about an error of TLS; empty for any other.
+// tlsHint returns advice about a TLS error; "" for other errors.
 func tlsHint(err error) string {
 	var untrusted *tls.CertificateVerificationError
 	var remote *net.OpError

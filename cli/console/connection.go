@@ -20,34 +20,33 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// DefaultServerURL is where serve listens, and where commands look for it, unless they
-// are told otherwise.
+// DefaultServerURL is the default address of serve, and the default server of all commands.
 const DefaultServerURL = "http://127.0.0.1:4000"
 
-// Connection holds the flags of every command that speaks to a service.
+// Connection holds the flags of every command that calls a service.
 type Connection struct {
 	Server string `default:"http://127.0.0.1:4000" from:"HOLDPOINT_SERVER" placeholder:"URL" help:"Where the service is, or unix:PATH (default ${default}; $$HOLDPOINT_SERVER)."`
 	Actor  string `from:"HOLDPOINT_ACTOR" placeholder:"NAME" help:"Who decides, as it will be on record where no token is asked for or yours may act for others (default the name of the OS user; $$HOLDPOINT_ACTOR)."`
-	// A secret in a flag would be seen by everybody who lists processes.
+	// There is no --token flag, because every user can list the command lines of processes.
 	TokenFile string `from:"HOLDPOINT_TOKEN_FILE" placeholder:"PATH" help:"Read the token from this file (default $$HOLDPOINT_TOKEN)."`
 
 	Certificates
 
 	Context string `placeholder:"NAME" help:"Where the service is, who calls and with which token or certificate, as holdpoint contexts keeps them ($$HOLDPOINT_CONTEXT)."`
 
-	// Via is the way on record; cli when empty.
+	// Via is recorded as the way of the decision; cli if empty.
 	Via string `kong:"-"`
 
-	// Retry is how calls are repeated.
+	// Retry is the retry policy of calls.
 	Retry client.RetryPolicy `kong:"-"`
 
 	token string
 }
 
-// TokenVariable is the environment variable of the token.
+// TokenVariable is the environment variable with the token.
 const TokenVariable = "HOLDPOINT_TOKEN"
 
-// AfterApply finds the token, and takes the rest from the context.
+// AfterApply finds the token and fills in missing flags from the context.
 func (c *Connection) AfterApply(terminal *Console) error {
 	if c.Server == terminal.Context.Server {
 		c.Complete(terminal.Context)
@@ -56,7 +55,7 @@ func (c *Connection) AfterApply(terminal *Console) error {
 		c.token, _ = terminal.LookupEnv(TokenVariable)
 		c.token = strings.TrimSpace(c.token)
 		if c.token == "" && c.Server == terminal.Context.Server {
-			// The token of a context goes to its own service and nowhere else.
+			// The token of a context is only sent to its own server.
 			c.token = terminal.Context.Token
 		}
 		return nil
@@ -71,25 +70,25 @@ func (c *Connection) AfterApply(terminal *Console) error {
 	return nil
 }
 
-// Key returns a secret for one purpose. All processes that call with the same token have the same
-// one; without a token it is this process's alone.
+// Key returns a secret for one purpose. All processes with the same token get the same one;
+// without a token it exists only in this process.
 func (c *Connection) Key(purpose string) []byte {
 	if c.token == "" {
 		return []byte(rand.Text())
 	}
 	sum := hmac.New(sha256.New, []byte(c.token))
-	_, _ = sum.Write([]byte(purpose)) // a hash takes everything
+	_, _ = sum.Write([]byte(purpose)) // a hash never fails
 	return sum.Sum(nil)
 }
 
-// Format holds the flag of every command that prints records.
+// Format holds the flag of commands that print records.
 type Format struct {
 	JSON bool `name:"json" help:"Print JSON, for scripts."`
 }
 
-// Call hands a client to use, which must not keep it, and returns the error of use.
-// When no service answered, the error says what to do about it. A --server that is no
-// URL, and files of TLS that cannot be used, are usage errors.
+// Call runs use with a client, which use must not keep, and returns its error. If the
+// service did not answer, the error says what to do. An invalid --server and unusable TLS
+// files are usage errors.
 func (c *Connection) Call(use func(*client.Client) error) error {
 	options := []client.Option{
 		client.WithActor(c.ActorName()), client.WithVia(cmp.Or(c.Via, "cli")), client.WithUserAgent("holdpoint/" + Version()),
@@ -136,8 +135,8 @@ func (c *Connection) Call(use func(*client.Client) error) error {
 	return err
 }
 
-// ActorName returns the name that decisions are recorded under: --actor, or that of the
-// OS user, or "unknown".
+// ActorName returns the name to record with decisions: --actor, or the OS user, or
+// "unknown".
 func (c *Connection) ActorName() string {
 	if c.Actor != "" {
 		return c.Actor
@@ -149,8 +148,8 @@ func (c *Connection) ActorName() string {
 	return current.Username
 }
 
-// ServerFlag returns the flags by which a copied command line finds the same service,
-// with a space before each; empty for the default.
+// ServerFlag returns the flags with which a copied command line reaches the same service,
+// each preceded by a space; "" for the default.
 func (c *Connection) ServerFlag() string {
 	flags := ""
 	if c.Server != DefaultServerURL {
@@ -166,19 +165,19 @@ func plainASCII(text string) bool {
 	return text != "" && !strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r > '~' })
 }
 
-// Unanswered reports whether an error is that of a call that no service answered.
+// Unanswered reports whether an error means that no service answered.
 func Unanswered(err error) bool {
 	var answered *client.Error
 	return errors.Is(err, client.ErrUnavailable) && !errors.As(err, &answered)
 }
 
-// Transient reports whether a failed call may succeed when it is made again.
+// Transient reports whether a retry may succeed.
 func Transient(err error) bool {
 	return errors.Is(err, client.ErrUnavailable) || errors.Is(err, client.ErrRateLimited)
 }
 
-// Explain returns the text of an error for a person: what was refused, and what had
-// been decided before.
+// Explain returns an error as text for a person. It includes the decision that was recorded
+// before, if any.
 func Explain(err error, now time.Time) string {
 	text := err.Error()
 	var refused *client.Error
@@ -208,7 +207,7 @@ func Explain(err error, now time.Time) string {
 	return strings.Join(lines, "\n           ")
 }
 
-// ByWhatWay says in plain words by what way a decision was made.
+// ByWhatWay says in plain words how a decision was made.
 func ByWhatWay(via string) string {
 	switch {
 	case via == "api:inbox":
@@ -231,7 +230,7 @@ func ByWhatWay(via string) string {
 	return "by " + via
 }
 
-// Version returns the module's version, or the commit it was built from, or "dev".
+// Version returns the module's version, its commit, or "dev".
 func Version() string {
 	info, there := debug.ReadBuildInfo()
 	if !there {

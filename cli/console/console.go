@@ -1,6 +1,6 @@
-// Package console is what all commands share: the streams of the process, its exit
-// codes and signals, the connection to a service, what is asked at the terminal, and
-// how records are printed. It knows package client and no command.
+// Package console holds what all commands share: standard streams, exit codes, signals, the
+// connection to a service, prompts, and printing. It uses package client and imports no
+// command.
 package console
 
 import (
@@ -9,25 +9,25 @@ import (
 	"time"
 )
 
-// Console is what a command sees of the process it runs in.
+// Console is the process as a command sees it.
 type Console struct {
 	Stdin  io.Reader
 	Stdout io.Writer
 	Stderr io.Writer
 	Now    func() time.Time
-	// Context is the one that the call is made in; empty for none.
+	// Context is the selected context; empty for none.
 	Context Context
-	// Columns is how wide a line may be; 0 for any width.
+	// Columns is the maximum width of a line; 0 for any width.
 	Columns int
-	// Color says whether stdout takes escape sequences.
+	// Color reports whether stdout accepts escape sequences.
 	Color bool
 	// Editor is the shell command that edits a file.
 	Editor string
-	// Env reads the environment that the caller gave; see LookupEnv.
+	// Env reads the caller's environment; see LookupEnv.
 	Env func(string) (string, bool)
 }
 
-// LookupEnv returns a variable of the environment, as [os.LookupEnv] does.
+// LookupEnv returns an environment variable, like [os.LookupEnv].
 func (c *Console) LookupEnv(name string) (string, bool) {
 	if c.Env == nil {
 		return "", false
@@ -35,7 +35,7 @@ func (c *Console) LookupEnv(name string) (string, bool) {
 	return c.Env(name)
 }
 
-// Say writes to stderr what is not the command's output.
+// Say writes a message, not output, to stderr.
 func (c *Console) Say(format string, args ...any) {
 	fmt.Fprintf(c.Stderr, "holdpoint: "+format+"\n", args...)
 }

@@ -16,8 +16,8 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// A quoted line must give the shell back the very arguments: it is what the person
-// who decides reads.
+// The shell must read a quoted line back as the same arguments, because the person who
+// decides reads this line.
 func TestQuoteLineIsReadBackByTheShell(t *testing.T) {
 	t.Parallel()
 	for _, argv := range [][]string{
@@ -59,7 +59,7 @@ func TestPrintableHidesNothing(t *testing.T) {
 	require.Equal(t, "abcd…", Cut("abcdefgh", 5))
 }
 
-// Two texts that differ never look the same, whatever either imitates.
+// Two different texts never look the same, even if one imitates the other.
 func TestPrintableTellsTextsApart(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -121,7 +121,7 @@ func TestChoose(t *testing.T) {
 	}{
 		{single, "", nil, false},
 		{single, "1", []string{"2"}, false},
-		{single, "2", []string{"2"}, false}, // an id goes before a place
+		{single, "2", []string{"2"}, false}, // an id wins over a position
 		{single, "3", []string{"c"}, false},
 		{single, "BEE", []string{"b"}, false},
 		{single, "two, or more", []string{"2"}, false},

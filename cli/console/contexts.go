@@ -13,19 +13,19 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Context is where a service is and who calls it, under a name of its own.
+// Context is a named service with its credentials.
 type Context struct {
 	Server string `json:"server"`
 	Actor  string `json:"actor,omitempty"`
-	// Token is a secret. It is sent to Server alone.
+	// Token is a secret. It is only sent to Server.
 	Token string `json:"token,omitempty"`
-	// The paths of --ca, --client-cert and --client-key, for Server alone.
+	// Paths of --ca, --client-cert and --client-key, only used for Server.
 	CA         string `json:"ca,omitempty"`
 	ClientCert string `json:"client_cert,omitempty"`
 	ClientKey  string `json:"client_key,omitempty"`
 }
 
-// Contexts is the file that keeps them.
+// Contexts is the file of contexts.
 type Contexts struct {
 	Current  string             `json:"current,omitempty"`
 	Contexts map[string]Context `json:"contexts"`
@@ -33,9 +33,9 @@ type Contexts struct {
 	path string
 }
 
-// LoadContexts reads the contexts of $HOLDPOINT_CONTEXTS, else of holdpoint/contexts.json in the person's
-// configuration directory; none when there is no file. It refuses a file that others can read, because
-// of the tokens in it.
+// LoadContexts reads $HOLDPOINT_CONTEXTS, or else holdpoint/contexts.json in the user's
+// configuration directory; a missing file has no contexts. Because of the tokens it refuses
+// a file that other users can read.
 func LoadContexts(lookupEnv func(string) (string, bool)) (*Contexts, error) {
 	path, err := contextsPath(lookupEnv)
 	contexts := &Contexts{Contexts: map[string]Context{}, path: path}
@@ -83,7 +83,7 @@ func contextsPath(lookupEnv func(string) (string, bool)) (string, error) {
 	return filepath.Join(directory, "holdpoint", "contexts.json"), nil
 }
 
-// Save writes the file, for its owner alone.
+// Save writes the file, readable only by its owner.
 func (c *Contexts) Save() error {
 	if c.path == "" {
 		return Usage("there is no place for contexts: set HOLDPOINT_CONTEXTS or HOME")
@@ -95,7 +95,7 @@ func (c *Contexts) Save() error {
 	if err := os.MkdirAll(filepath.Dir(c.path), 0o700); err != nil {
 		return fmt.Errorf("write the contexts: %w", err)
 	}
-	file, err := os.CreateTemp(filepath.Dir(c.path), ".contexts-*") // 0600
+	file, err := os.CreateTemp(filepath.Dir(c.path), ".contexts-*") // mode 0600
 	if err != nil {
 		return fmt.Errorf("write the contexts: %w", err)
 	}
@@ -105,13 +105,13 @@ func (c *Contexts) Save() error {
 		err = os.Rename(file.Name(), c.path)
 	}
 	if err != nil {
-		_ = os.Remove(file.Name()) // it may be gone
+		_ = os.Remove(file.Name()) // already gone after the rename
 		return fmt.Errorf("write the contexts: %w", err)
 	}
 	return nil
 }
 
-// Names returns the names, sorted.
+// Names returns the sorted names.
 func (c *Contexts) Names() []string {
 	names := make([]string, 0, len(c.Contexts))
 	for name := range c.Contexts {
@@ -121,8 +121,8 @@ func (c *Contexts) Names() []string {
 	return names
 }
 
-// Choose returns the context that a command line or the environment names, else the current one; an
-// empty one when there is none.
+// Choose returns the context named on the command line or in the environment, or else the
+// current one; an empty one if there is none.
 func (c *Contexts) Choose(args []string, lookupEnv func(string) (string, bool)) (Context, error) {
 	name, given := flagValue(args, "--context")
 	if !given {
@@ -141,7 +141,7 @@ func (c *Contexts) Choose(args []string, lookupEnv func(string) (string, bool)) 
 	return chosen, nil
 }
 
-// Unknown returns the usage error of a name that no context has.
+// Unknown returns the usage error for a context that does not exist.
 func (c *Contexts) Unknown(name string) error {
 	if len(c.Contexts) == 0 {
 		return Usage("there is no context %q, and no other; make one with: %s contexts set", name, Program())
@@ -149,7 +149,7 @@ func (c *Contexts) Unknown(name string) error {
 	return Usage("there is no context %q; there are: %s", name, strings.Join(c.Names(), ", "))
 }
 
-// flagValue finds a flag before what belongs to another program.
+// flagValue finds a flag, and stops before the command line of another program.
 func flagValue(args []string, flag string) (value string, given bool) {
 	for i, argument := range args {
 		switch {

@@ -13,9 +13,9 @@ import (
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// CommandOf returns what a tool call would do, in one text: the command when its
-// input has one, else the input as compact JSON. When the input says more than the command, the names
-// of what it says follow.
+// CommandOf returns a tool call as one text: the command if the input has one, or else the
+// input as compact JSON. If the input has more than the command, the other members' names
+// follow.
 func CommandOf(input api.JSON) string {
 	if document.Kind(input) != '{' {
 		return Compact(input)
@@ -28,7 +28,7 @@ func CommandOf(input api.JSON) string {
 	delete(members, "command")
 	var argv []string
 	if json.Unmarshal(members["argv"], &argv) == nil && QuoteLine(argv) == command {
-		delete(members, "argv") // the same, word by word
+		delete(members, "argv") // the same command as a list
 	}
 	if len(members) == 0 {
 		return command
@@ -41,7 +41,7 @@ func CommandOf(input api.JSON) string {
 	return fmt.Sprintf("%s (and %d more: %s%s)", command, len(members), strings.Join(names, ", "), more)
 }
 
-// shownNames is how many members beside a command are named.
+// shownNames bounds the names of other members.
 const shownNames = 3
 
 // Compact returns JSON without white space; "" for nil.
@@ -62,7 +62,7 @@ func Indented(value api.JSON) string {
 	return string(text)
 }
 
-// QuestionText returns what a request asks, in one text.
+// QuestionText returns the questions of a request as one text.
 func QuestionText(request *api.UserQuestionRequest) string {
 	var texts []string
 	for _, question := range request.Questions {

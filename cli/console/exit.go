@@ -10,7 +10,7 @@ import (
 	"syscall"
 )
 
-// The exit codes. The comment of package cli says what they mean.
+// Exit codes. The comment of package cli explains them.
 const (
 	ExitDone       = 0
 	ExitError      = 1
@@ -24,13 +24,13 @@ const (
 	ExitSignalBase = 128
 )
 
-// ExitCodesHelp is the table as --help shows it.
+// ExitCodesHelp is the list in --help.
 const ExitCodesHelp = `Exit codes: 0 done, 1 error, 2 usage, 122 what was decided is not what exec or ask asked, 123 started before under this key with an unknown end, ` +
 	`124 expired, 125 denied, declined or cancelled, 126/127 the command could not be started, 128+n ended by signal n; ` +
 	`exec otherwise exits with its command's code.`
 
-// codedError is an error that chooses the exit code. Without a cause nothing is printed:
-// the command has printed it already, or the code is that of another program.
+// codedError is an error with an exit code. Without a cause nothing is printed: the command
+// has already printed it, or the code is from another program.
 type codedError struct {
 	Code  int
 	Cause error
@@ -45,8 +45,7 @@ func (e *codedError) Error() string {
 
 func (e *codedError) Unwrap() error { return e.Cause }
 
-// ExitWith returns an error that ends the program with a code and prints nothing; nil
-// for 0.
+// ExitWith returns an error that sets the exit code and prints nothing; nil for 0.
 func ExitWith(code int) error {
 	if code == ExitDone {
 		return nil
@@ -54,28 +53,28 @@ func ExitWith(code int) error {
 	return &codedError{Code: code}
 }
 
-// Failed returns an error that ends the program with a code and a message.
+// Failed returns an error with an exit code and a message.
 func Failed(code int, format string, args ...any) error {
 	return &codedError{Code: code, Cause: fmt.Errorf(format, args...)}
 }
 
-// Usage returns the error of a command line that is refused.
+// Usage returns the error of an invalid command line.
 func Usage(format string, args ...any) error { return Failed(ExitUsage, format, args...) }
 
-// UnknownFlagError is a flag that a command does not have, where it takes the command line of another
-// program.
+// UnknownFlagError is an unknown flag of a command that takes another program's command
+// line.
 type UnknownFlagError struct{ Flag string }
 
 // Error names the flag.
 func (e UnknownFlagError) Error() string { return "unknown flag " + e.Flag }
 
-// SignalError is the cause of a context that a signal ended.
+// SignalError is the cause of a context ended by a signal.
 type SignalError struct{ Signal os.Signal }
 
 // Error names the signal.
 func (s SignalError) Error() string { return s.Signal.String() }
 
-// SignalCode returns the exit code of a program that a signal ended, 128+n.
+// SignalCode returns the exit code 128+n of a program ended by a signal.
 func SignalCode(signal os.Signal) int {
 	if number, ok := signal.(syscall.Signal); ok {
 		return ExitSignalBase + int(number)
@@ -83,8 +82,8 @@ func SignalCode(signal os.Signal) int {
 	return ExitError
 }
 
-// CodeOf returns the exit code of a command's error, and what to print of it; nil for
-// nothing.
+// CodeOf returns the exit code for a command's error, and the message to print; nil for
+// none.
 func CodeOf(err error) (code int, message error) {
 	var chosen *codedError
 	switch {
@@ -97,24 +96,24 @@ func CodeOf(err error) (code int, message error) {
 	}
 }
 
-// StopSignals are those by which a person or a supervisor ends a process.
+// StopSignals are the signals that end a process.
 var StopSignals = []os.Signal{os.Interrupt, syscall.SIGTERM}
 
-// ReloadSignals are those by which an operator has a service read its configuration again.
+// ReloadSignals are the signals that make a service reload its configuration.
 var ReloadSignals = []os.Signal{syscall.SIGHUP}
 
-// Notify returns a channel that gets the signals, which then have no other effect. The caller must
-// call stop.
+// Notify returns a channel that receives the signals instead of their default effect. The
+// caller must call stop.
 func Notify(signals ...os.Signal) (received <-chan os.Signal, stop func()) {
 	channel := make(chan os.Signal, 1)
 	signal.Notify(channel, signals...)
 	return channel, func() { signal.Stop(channel) }
 }
 
-// UntilSignal returns a context that the first stop signal, or one of more, ends, with a cause that is
-// [SignalError]. A second one then has its default effect, which is to end the process at
-// once. One of more that the process was started to ignore, as by nohup, stays ignored. The caller
-// must call stop.
+// UntilSignal returns a context that ends at the first stop signal, or one of more, with a
+// [SignalError] as the cause. A second signal has its default effect and ends the process
+// at once. A signal of more that was ignored at start, as under nohup, stays ignored. The
+// caller must call stop.
 func UntilSignal(ctx context.Context, more ...os.Signal) (notified context.Context, stop func()) {
 	notified, cancel := context.WithCancelCause(ctx)
 	received := make(chan os.Signal, 1)

@@ -14,11 +14,11 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Printable makes a text safe to show: what hides or moves text is named between ⟨ and ⟩, and so are
-// line breaks and tabs unless lineBreaks is set. A ⟨ in the text is named too, so what was typed can
-// always be told from what is named. Much of what is shown was written by agents, and a control
-// character or a change of writing direction could hide from the person what they are about to allow.
-// What is printable by this already must not be given again.
+// Printable makes a text safe to show. It replaces characters that hide or move text by
+// their names between ⟨ and ⟩, also line breaks and tabs unless lineBreaks is set. A
+// ⟨ in the text is replaced, too, so a name cannot be faked. Agents write much of the
+// text, and a control character or a change of writing direction could hide what a person
+// is about to allow. Do not apply it twice.
 func Printable(text string, lineBreaks bool) string {
 	if utf8.ValidString(text) && !strings.ContainsFunc(text, named) {
 		return text
@@ -41,8 +41,8 @@ var nameOf = map[rune]string{'\n': "LF", '\r': "CR", '\t': "TAB", 0x1b: "ESC", 0
 
 func named(r rune) bool { return r == '⟨' || hides(r) }
 
-// hides reports whether a character is not seen as itself: controls, C1 among them, marks of
-// direction, blanks that are no space, fillers, and what stands for bytes that are no text.
+// hides reports whether a character is not visible as itself: control characters, direction
+// marks, unusual blanks, fillers, and invalid UTF-8.
 func hides(r rune) bool {
 	const brailleBlank = 0x2800
 	return !unicode.IsPrint(r) || r == utf8.RuneError || r == brailleBlank ||
@@ -57,14 +57,14 @@ func Cut(text string, length int) string {
 	return string([]rune(text)[:length-1]) + "…"
 }
 
-// Field is one line of a description: its name and its text.
+// Field is a name and its text.
 type Field [2]string
 
-// Describe prints the fields whose text is not empty, one a line; later lines of a text
-// are set under its first.
+// Describe prints the fields that have a text, one per line. Further lines of a text are
+// indented.
 func (c *Console) Describe(fields []Field) error { return describe(c.Stdout, fields, c.bold) }
 
-// Describe prints the fields anywhere, in one weight.
+// Describe prints fields to any writer, without styles.
 func Describe(to io.Writer, fields []Field) error {
 	return describe(to, fields, func(text string) string { return text })
 }
@@ -88,8 +88,7 @@ func describe(to io.Writer, fields []Field, bold func(string) string) error {
 	return nil
 }
 
-// PrintJSON prints a value as indented JSON, in which every character that hides or moves text is
-// escaped.
+// PrintJSON prints a value as indented JSON. Characters that hide or move text are escaped.
 func PrintJSON(to io.Writer, value any) error {
 	text, err := json.Marshal(value, jsontext.WithIndent("  "))
 	if err != nil {
@@ -109,7 +108,8 @@ func PrintJSONLine(to io.Writer, value any) error {
 	return err
 }
 
-// escaped returns JSON text with the same meaning. What hides stands in strings only.
+// escaped escapes such characters, which only occur in strings, without changing the JSON
+// value.
 func escaped(text []byte) []byte {
 	if !bytes.ContainsFunc(text, func(r rune) bool { return r != '\n' && hides(r) }) {
 		return text
@@ -129,7 +129,7 @@ func escaped(text []byte) []byte {
 	return safe
 }
 
-// Count says how many there are of a noun.
+// Count returns a number with its noun.
 func Count(number int, noun string) string {
 	if number == 1 {
 		return "1 " + noun
@@ -137,7 +137,7 @@ func Count(number int, noun string) string {
 	return fmt.Sprintf("%d %ss", number, noun)
 }
 
-// Ago says how long before now a moment was, or how long after; "" for 0.
+// Ago returns the distance of a moment from now, such as "5 min ago" or "in 2 h"; "" for 0.
 func Ago(atMs int64, now time.Time) string {
 	if atMs == 0 {
 		return ""
@@ -149,7 +149,7 @@ func Ago(atMs int64, now time.Time) string {
 	return length(passed) + " ago"
 }
 
-// Moment is a point in time with its distance from now; "" for 0.
+// Moment returns a time with its distance from now; "" for 0.
 func Moment(atMs int64, now time.Time) string {
 	if atMs == 0 {
 		return ""

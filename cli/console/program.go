@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// Program returns what a person types to call this program.
+// Program returns the command that a person types to run this program.
 var Program = sync.OnceValue(func() string {
 	self, err := os.Executable()
 	if err != nil {

@@ -18,19 +18,19 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// ErrNoMoreInput says that stdin ended before everything was answered.
+// ErrNoMoreInput is returned if stdin ended before all questions were answered.
 var ErrNoMoreInput = errors.New("the input ended before the question was answered; nothing was sent")
 
-// Prompter asks a person at a terminal: it prompts on stderr and reads stdin, so that
-// stdout stays a script's.
+// Prompter asks a person at a terminal. It prompts on stderr and reads stdin, so that
+// stdout is free for scripts.
 type Prompter struct {
 	input *input
 	to    io.Writer
-	// until ends a prompt that nobody need answer any more.
+	// until ends a prompt that is no longer needed.
 	until context.Context //nolint:containedctx // of one prompt; see Within
 }
 
-// NewPrompter returns a prompter at the terminal. Close it.
+// NewPrompter returns a prompter at the terminal. The caller must close it.
 func NewPrompter(terminal *Console) *Prompter {
 	return &Prompter{
 		input: &input{from: terminal.Stdin, lines: make(chan string), wanted: make(chan struct{}, 1), over: make(chan struct{})},
@@ -38,16 +38,16 @@ func NewPrompter(terminal *Console) *Prompter {
 	}
 }
 
-// Close says that no more is asked, also by prompters of Within. Call it once.
+// Close ends all prompts, including those of Within. Call it once.
 func (p *Prompter) Close() { close(p.input.over) }
 
-// Within returns a prompter at the same terminal whose prompts end with the cause of ctx once
-// that is done. What was typed until then and not yet sent with Enter goes to the next prompt.
+// Within returns a prompter at the same terminal whose prompts end with the cause of ctx.
+// Text typed without Enter goes to the next prompt.
 func (p *Prompter) Within(ctx context.Context) *Prompter {
 	return &Prompter{input: p.input, to: p.to, until: ctx}
 }
 
-// input reads lines in a goroutine of its own, each when it is wanted: a read of a terminal cannot
+// input reads lines on demand in its own goroutine, because a read from a terminal cannot
 // be interrupted.
 type input struct {
 	from   io.Reader
@@ -55,7 +55,7 @@ type input struct {
 	wanted chan struct{}
 	over   chan struct{}
 	begin  sync.Once
-	// reading says that a line was wanted and has not come; the prompter's.
+	// reading reports that a requested line has not come yet; only the prompter uses it.
 	reading bool
 	// err is why there are no more lines; read it after lines is closed.
 	err error
@@ -81,7 +81,7 @@ func (i *input) start() {
 	}
 }
 
-// isWanted waits until a line is wanted, and reports false when none will be.
+// isWanted waits until a line is wanted. It returns false if none will be.
 func (i *input) isWanted() bool {
 	select {
 	case <-i.wanted:
@@ -91,10 +91,9 @@ func (i *input) isWanted() bool {
 	}
 }
 
-// Answers asks about each question of a request, or for its value, and returns the
-// resolution with what was answered. It asks again after an answer that does not fit.
-// Errors: [ErrNoMoreInput]; those of reading stdin; the cause of what ended it, see
-// [Prompter.Within].
+// Answers asks each question of a request, or for its value, and returns the resolution
+// with the answers. It asks again after an invalid answer. Errors: [ErrNoMoreInput]; those
+// of reading stdin; the cause of a context of [Prompter.Within].
 func (p *Prompter) Answers(request *api.UserQuestionRequest, resolution api.UserQuestionResolution) (api.UserQuestionResolution, error) {
 	if len(request.Questions) == 0 {
 		value, err := p.value(request)
@@ -111,7 +110,7 @@ func (p *Prompter) Answers(request *api.UserQuestionRequest, resolution api.User
 	return resolution, nil
 }
 
-// Line reads one line and cuts the blanks around it. Errors: see [Prompter.Answers].
+// Line reads one line and trims it. Errors: see [Prompter.Answers].
 func (p *Prompter) Line(prompt string) (string, error) {
 	fmt.Fprint(p.to, prompt)
 	p.input.start()
@@ -132,8 +131,7 @@ func (p *Prompter) Line(prompt string) (string, error) {
 	return "", ErrNoMoreInput
 }
 
-// Hidden is Line for what must not be seen: a terminal does not show it. Nothing but the person ends
-// the prompt.
+// Hidden is Line without echo on a terminal. Only the person can end the prompt.
 func (p *Prompter) Hidden(prompt string) (string, error) {
 	file, ok := p.input.from.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) || p.input.reading {
@@ -151,7 +149,7 @@ func (p *Prompter) Hidden(prompt string) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// ask returns how to read what a person says: hidden when that is sensitive.
+// ask returns the function that reads answers, without echo if they are sensitive.
 func (p *Prompter) ask(sensitive bool) func(prompt string) (string, error) {
 	if sensitive {
 		return p.Hidden
@@ -204,7 +202,7 @@ func (p *Prompter) question(question *api.UserQuestion) (api.UserQuestionAnswer,
 	}
 }
 
-// text asks for free text, which is all that a question without options takes.
+// text asks for free text, the only answer to a question without options.
 func (p *Prompter) text(answer *api.UserQuestionAnswer, read func(prompt string) (string, error)) error {
 	for {
 		line, err := read("answer: ")
@@ -219,12 +217,12 @@ func (p *Prompter) text(answer *api.UserQuestionAnswer, read func(prompt string)
 	}
 }
 
-// choose reads a choice of options; problem says what does not fit.
+// choose parses a choice of options; problem says what is wrong.
 func choose(question *api.UserQuestion, line string) (optionIDs []string, problem string) {
 	if line == "" {
 		return nil, ""
 	}
-	// A label may hold a comma itself.
+	// A label may contain a comma.
 	if id, found := OptionOf(question, line); found {
 		return []string{id}, ""
 	}
@@ -241,8 +239,8 @@ func choose(question *api.UserQuestion, line string) (optionIDs []string, proble
 	return optionIDs, ""
 }
 
-// optionsOf reads a list with commas, each of whose parts names an option; labels may hold commas
-// themselves. It returns the first part that names none, or that there are readings as different options.
+// optionsOf parses a list of options separated by commas. Labels may contain commas
+// themselves. It returns the first part that matches no option or is ambiguous.
 func optionsOf(question *api.UserQuestion, line string) (optionIDs []string, unknown string, several bool) {
 	var items []string
 	for item := range strings.SplitSeq(line, ",") {
@@ -274,11 +272,11 @@ func optionsOf(question *api.UserQuestion, line string) (optionIDs []string, unk
 	return readings[len(items)], "", others[len(items)]
 }
 
-// maxLabelItems bounds the commas in a label that is named in a list.
+// maxLabelItems bounds the commas in a label within a list.
 const maxLabelItems = 32
 
-// OptionOf finds an option by its id, its label, or its place in the list. A text
-// that is both the id of one and the place of another means the id.
+// OptionOf finds an option by its id, its label, or its position. An id wins over a
+// position.
 func OptionOf(question *api.UserQuestion, name string) (id string, found bool) {
 	for _, same := range []func(api.QuestionOption) bool{
 		func(o api.QuestionOption) bool { return o.ID == name },
@@ -295,7 +293,7 @@ func OptionOf(question *api.UserQuestion, name string) (id string, found bool) {
 	return "", false
 }
 
-// value asks for a value of a schema. The service checks whether it fits.
+// value asks for a value of a schema. The service validates it.
 func (p *Prompter) value(request *api.UserQuestionRequest) (api.JSON, error) {
 	p.tell("\n" + QuestionText(request) + "\nthe value must fit: " + Indented(request.ResponseSchema))
 	for {

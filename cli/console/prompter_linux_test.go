@@ -15,7 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// terminal returns both ends of a new terminal: what a person types and sees, and what a program has.
+// terminal opens a pseudo-terminal: the person's end and the program's end.
 func terminal(t *testing.T) (person, program *os.File) {
 	t.Helper()
 	person, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
@@ -33,13 +33,13 @@ func terminal(t *testing.T) (person, program *os.File) {
 	return person, program
 }
 
-// A sensitive answer is not shown while it is typed, one that is not is; and both are read whole.
+// A sensitive answer is not echoed, other answers are, and both are read completely.
 func TestSensitiveAnswersAreNotEchoed(t *testing.T) {
 	t.Parallel()
 	person, program := terminal(t)
 	prompts, seen := &prompted{person: person, said: map[string]string{"Name?": "ada", "Password?": "hunter2", "Again?": "hunter3"}}, make(chan string)
 	go func() {
-		text, _ := io.ReadAll(person) // it ends with an error when the program's end is closed
+		text, _ := io.ReadAll(person) // ends with an error when the program's end is closed
 		seen <- string(text)
 	}()
 	prompter := NewPrompter(&Console{Stdin: program, Stderr: prompts})
@@ -60,7 +60,7 @@ func TestSensitiveAnswersAreNotEchoed(t *testing.T) {
 	require.NotContains(t, text, "hunter")
 }
 
-// prompted types the answer to a question once its prompt is there.
+// prompted types the answer once the prompt is shown.
 type prompted struct {
 	person *os.File
 	said   map[string]string
@@ -73,7 +73,7 @@ func (p *prompted) Write(b []byte) (int, error) {
 		if strings.Contains(p.text.String(), question) && strings.HasSuffix(p.text.String(), "answer: ") {
 			p.text.Reset()
 			delete(p.said, question)
-			// A prompt that hides turns the echo off right behind its text.
+			// A hidden prompt turns the echo off right after its text.
 			go func() {
 				if strings.HasPrefix(answer, "hunter") {
 					awaitNoEcho(p.person)
@@ -85,7 +85,7 @@ func (p *prompted) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// awaitNoEcho returns once the terminal does not show what is typed.
+// awaitNoEcho returns once the terminal does not echo.
 func awaitNoEcho(file *os.File) {
 	for {
 		var state syscall.Termios

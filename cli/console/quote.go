@@ -2,8 +2,8 @@ package console
 
 import "strings"
 
-// QuoteLine writes an argument vector as a line that a POSIX shell reads back as
-// the same vector.
+// QuoteLine formats arguments as a line that a POSIX shell reads back as the same
+// arguments.
 func QuoteLine(argv []string) string {
 	words := make([]string, len(argv))
 	for i, argument := range argv {
@@ -12,7 +12,7 @@ func QuoteLine(argv []string) string {
 	return strings.Join(words, " ")
 }
 
-// QuoteArgument writes one argument as a POSIX shell reads it back.
+// QuoteArgument formats one argument for a POSIX shell.
 func QuoteArgument(argument string) string {
 	if argument != "" && !strings.ContainsFunc(argument, needsQuotes) {
 		return argument

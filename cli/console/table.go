@@ -8,11 +8,11 @@ import (
 	"golang.org/x/text/width"
 )
 
-// columnGap is what stands between two columns.
+// columnGap is the space between two columns.
 const columnGap = 2
 
-// Table prints aligned columns. An empty cell is shown as a dash. On a terminal the widest columns
-// are cut until a line fits; otherwise nothing is cut.
+// Table prints aligned columns. An empty cell is shown as a dash. On a terminal the widest
+// columns are cut until a line fits.
 func (c *Console) Table(header []string, rows [][]string) error {
 	lines := make([][]string, 0, len(rows)+1)
 	for _, row := range append([][]string{header}, rows...) {
@@ -61,8 +61,8 @@ func columnWidths(lines [][]string) []int {
 	return widths
 }
 
-// fit narrows the widest columns until the line is no longer than columns, but none below least.
-// The first column is kept whole: it is what a person copies into the next command.
+// fit narrows the widest columns until the line fits, but none below least. The first
+// column keeps its width, because people copy it into the next command.
 func fit(widths []int, columns int, least []int) {
 	total := columnGap * (len(widths) - 1)
 	for _, width := range widths {
@@ -82,10 +82,11 @@ func fit(widths []int, columns int, least []int) {
 	}
 }
 
-// Fit shortens a printable text to so many columns of a terminal.
+// Fit shortens a printable text to a number of terminal columns.
 func Fit(text string, columns int) string { return cutTo(text, columns) }
 
-// Wrap breaks a printable text into lines of at most so many columns. Nothing of it is left out.
+// Wrap breaks a printable text into lines of at most that many columns, without losing
+// text.
 func Wrap(text string, columns int) []string {
 	var lines []string
 	for line := range strings.SplitSeq(text, "\n") {
@@ -101,7 +102,7 @@ func Wrap(text string, columns int) []string {
 	return lines
 }
 
-// cutTo shortens a text to so many columns of a terminal.
+// cutTo shortens a text to a number of terminal columns.
 func cutTo(text string, columns int) string {
 	if widthOf(text) <= columns {
 		return text
@@ -115,7 +116,7 @@ func cutTo(text string, columns int) string {
 	return text
 }
 
-// widthOf returns how many columns of a terminal a printable text takes.
+// widthOf returns the width of a printable text in terminal columns.
 func widthOf(text string) int {
 	total := 0
 	for _, r := range text {
@@ -137,5 +138,5 @@ func runeWidth(r rune) int {
 	return 1
 }
 
-// emoji are blocks whose characters terminals show wide.
+// emoji are blocks of characters that terminals show two columns wide.
 var emoji = [][2]rune{{0x1f300, 0x1f64f}, {0x1f680, 0x1f6ff}, {0x1f900, 0x1f9ff}}

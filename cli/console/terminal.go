@@ -10,8 +10,9 @@ import (
 	"golang.org/x/term"
 )
 
-// New returns the console of a process. Lines are fitted to $COLUMNS, else to the terminal when
-// stdout is one; colours are used on a terminal only, and not with $NO_COLOR or a dumb one.
+// New returns the console of a process. The width is $COLUMNS, or else that of the
+// terminal. Colors are used only on a terminal, and not if $NO_COLOR is set or the terminal
+// is dumb.
 func New(lookupEnv func(string) (string, bool), stdin io.Reader, stdout, stderr io.Writer) *Console {
 	c := &Console{Stdin: stdin, Stdout: stdout, Stderr: stderr, Now: time.Now, Env: lookupEnv}
 	value := func(name string) string { text, _ := lookupEnv(name); return text }
@@ -28,7 +29,7 @@ func New(lookupEnv func(string) (string, bool), stdin io.Reader, stdout, stderr 
 	return c
 }
 
-// IsTerminal reports whether a person may be at the other end of a stream.
+// IsTerminal reports whether a stream is a terminal.
 func IsTerminal(stream any) bool {
 	file, ok := stream.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd()))

@@ -1,5 +1,5 @@
-// Package contexts holds the commands on named contexts: where a service is, who calls it, and the
-// token. The package knows no client and no store.
+// Package contexts holds the commands for named contexts: a service's address and
+// credentials. The package uses no client and no store.
 package contexts
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/cli/console"
 )
 
-// Contexts is holdpoint contexts.
+// Contexts is the command holdpoint contexts.
 type Contexts struct {
 	List   list   `cmd:"" help:"List the contexts; * is the one in use."`
 	Set    set    `cmd:"" help:"Write a context, and use it if it is the first."`
@@ -22,7 +22,7 @@ type list struct {
 	console.Format
 }
 
-// shown is a context as it is printed: never with its token.
+// shown is a context as printed, without its token.
 type shown struct {
 	Name    string `json:"name"`
 	Server  string `json:"server"`
@@ -67,7 +67,7 @@ func (c *list) Run(terminal *console.Console) error {
 	return terminal.Table([]string{"CONTEXT", "", "SERVER", "ACTOR", "TOKEN"}, rows)
 }
 
-// named is the argument of the commands on one context.
+// named is the argument of commands on one context.
 type named struct {
 	console.Format
 	Name string `arg:"" name:"context" help:"The name of the context."`
@@ -98,7 +98,8 @@ type set struct {
 	console.CertificatePaths
 }
 
-// Run writes a context. A secret in a flag would be seen by everybody who lists processes.
+// Run writes a context. There is no flag for the token, because every user can list the
+// command lines of processes.
 func (c *set) Run(terminal *console.Console) error {
 	token := ""
 	if c.TokenFile != "" {

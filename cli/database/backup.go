@@ -10,14 +10,14 @@ import (
 	"github.com/holdpoint/holdpoint/store"
 )
 
-// Backup copies an SQLite file.
+// Backup copies a SQLite database.
 type Backup struct {
 	Flag
 	console.Format
 	File string `arg:"" help:"Where to write the copy; nothing may be there."`
 }
 
-// Help returns what --help shows under the flags.
+// Help returns the text below the flags in --help.
 func (c *Backup) Help() string {
 	return "The copy is the database at one moment, also while a service works on it. It was opened and read to its end before it appears."
 }

@@ -1,5 +1,5 @@
-// Package database holds the commands that work on a database itself, and no service:
-// migrate and doctor. What a database URL means is package store's to say.
+// Package database holds the commands that open a database directly, without a service,
+// such as migrate and doctor. Package store parses database URLs.
 package database
 
 import (
@@ -14,13 +14,13 @@ import (
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
-// Flag is shared by the commands that open a database.
+// Flag is the flag of commands that open a database.
 type Flag struct {
 	Database string `default:"sqlite:holdpoint.db" from:"HOLDPOINT_DATABASE" placeholder:"URL" help:"sqlite:PATH or postgres://… (default ${default}; $$HOLDPOINT_DATABASE)."`
 }
 
-// Open opens the store; the caller closes it. Errors: those of [store.Open], with what
-// to do about them; a URL that names no database is a usage error.
+// Open opens the store; the caller closes it. Errors: those of [store.Open], with advice;
+// an invalid URL is a usage error.
 func (f Flag) Open(ctx context.Context, options store.Options) (store.Store, error) {
 	opened, err := store.Open(ctx, f.Database, options)
 	if err != nil {
@@ -29,10 +29,10 @@ func (f Flag) Open(ctx context.Context, options store.Options) (store.Store, err
 	return opened, nil
 }
 
-// Describe says where the data is, without any password.
+// Describe returns the database's address without passwords.
 func (f Flag) Describe() string { return store.Describe(f.Database) }
 
-// explain adds to an error what to do about it.
+// explain adds advice to an error.
 func (f Flag) explain(err error) error {
 	switch {
 	case errors.Is(err, store.ErrURL):

@@ -15,24 +15,24 @@ import (
 	"github.com/holdpoint/holdpoint/store"
 )
 
-// exitNotExamined is the exit code of doctor when it could not look: the database
-// cannot be opened or read to its end, or has another schema.
+// exitNotExamined is the exit code of doctor if the check could not run: the database
+// cannot be opened or read, or has another schema.
 const exitNotExamined = 3
 
-// Doctor looks for rows that break what must always hold.
+// Doctor checks a database for inconsistencies.
 type Doctor struct {
 	Flag
 	console.Format
 	Limit int `default:"1000" placeholder:"N" help:"Print at most N findings; all are counted (default ${default})."`
 }
 
-// Help returns what --help shows under the flags.
+// Help returns the text below the flags in --help.
 func (c *Doctor) Help() string {
 	return "It opens the database for reading only, migrates nothing, and may run beside the service.\n\n" +
 		"Exit codes: 0 nothing was found, 1 something was, 2 usage, 3 it could not look."
 }
 
-// Run walks all rows and prints what is wrong with them.
+// Run checks all rows and prints the findings.
 func (c *Doctor) Run(ctx context.Context, terminal *console.Console) error {
 	if c.Limit < 0 {
 		return console.Usage("--limit must not be negative")
@@ -73,9 +73,9 @@ func (f Flag) examine(ctx context.Context, report func(doctor.Finding)) (doctor.
 	return summary, errors.Join(err, opened.Close())
 }
 
-// doctorReport is what doctor prints as JSON.
+// doctorReport is the JSON that doctor prints.
 type doctorReport struct {
-	// Findings are the first ones, as many as --limit allows.
+	// Findings are the first findings, up to --limit.
 	Findings  []doctor.Finding `json:"findings"`
 	Summary   doctor.Summary   `json:"summary"`
 	ElapsedMs int64            `json:"elapsed_ms"`
@@ -118,7 +118,7 @@ func (r *doctorReport) print(terminal *console.Console, took time.Duration) erro
 	return err
 }
 
-// about names what a finding is about besides the session and the run.
+// about returns the subject of a finding besides its session and run.
 func about(finding doctor.Finding) string {
 	event := ""
 	if finding.EventID != 0 {

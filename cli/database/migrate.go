@@ -14,14 +14,14 @@ import (
 	"github.com/holdpoint/holdpoint/store"
 )
 
-// Migrate is holdpoint migrate.
+// Migrate is the command holdpoint migrate.
 type Migrate struct {
 	Up     migrateUp     `cmd:"" help:"Apply every step that is pending."`
 	Down   migrateDown   `cmd:"" help:"Take back the newest step, with all data that only it holds."`
 	Status migrateStatus `cmd:"" help:"Show the steps and which are applied."`
 }
 
-// migrator hands the migrator of the database to do.
+// migrator runs do with the database's migrator.
 func (f Flag) migrator(ctx context.Context, do func(*migrations.Migrator) error) error {
 	return f.explain(store.Migrate(ctx, f.Database, do))
 }
@@ -31,7 +31,7 @@ type migrateUp struct {
 	console.Format
 }
 
-// Run applies what is pending. On Postgres several may do so at once.
+// Run applies pending migrations. On Postgres, several processes may run it at once.
 func (c *migrateUp) Run(ctx context.Context, terminal *console.Console) error {
 	return c.migrator(ctx, func(m *migrations.Migrator) error {
 		steps, err := m.Up(ctx)
@@ -62,7 +62,7 @@ type migrateDown struct {
 	Force bool `help:"Do it although services are connected; they will fail."`
 }
 
-// Run says what is lost, asks, and takes back one step.
+// Run shows what will be lost, asks, and reverts one migration.
 func (c *migrateDown) Run(ctx context.Context, terminal *console.Console) error {
 	connected, err := store.Connected(ctx, c.Database)
 	if err != nil {
@@ -106,7 +106,7 @@ func (c *migrateDown) Run(ctx context.Context, terminal *console.Console) error 
 	})
 }
 
-// stepBack is a step that was taken back, as JSON.
+// stepBack is a reverted migration as JSON.
 type stepBack struct {
 	Version int64  `json:"version,omitzero"`
 	Name    string `json:"name,omitzero"`
@@ -119,7 +119,7 @@ type lost struct {
 	Rows   int64  `json:"rows"`
 }
 
-// printed takes the step back and prints it as JSON. It cannot ask, so it needs --yes.
+// printed reverts the migration and prints it as JSON. It cannot ask, so it requires --yes.
 func (c *migrateDown) printed(ctx context.Context, terminal *console.Console, m *migrations.Migrator, newest migrations.Migration, losses []migrations.Loss) error {
 	took := stepBack{Version: newest.Version, Name: newest.Name, Lost: []lost{}}
 	for _, loss := range losses {
@@ -139,7 +139,7 @@ func (c *migrateDown) printed(ctx context.Context, terminal *console.Console, m 
 // confirmed asks for a yes.
 func confirmed(terminal *console.Console) bool {
 	fmt.Fprint(terminal.Stdout, "Go on? Type yes: ")
-	answer, _ := bufio.NewReader(io.LimitReader(terminal.Stdin, 64)).ReadString('\n') // its end is no answer
+	answer, _ := bufio.NewReader(io.LimitReader(terminal.Stdin, 64)).ReadString('\n') // end of input counts as no
 	return strings.TrimSpace(answer) == "yes"
 }
 
@@ -148,7 +148,7 @@ type migrateStatus struct {
 	console.Format
 }
 
-// stepView is a step of the schema as JSON.
+// stepView is a migration as JSON.
 type stepView struct {
 	Version     int64  `json:"version"`
 	Name        string `json:"name"`
@@ -156,7 +156,7 @@ type stepView struct {
 	AppliedAtMs int64  `json:"applied_at_ms,omitzero"`
 }
 
-// Run prints every step that this program knows.
+// Run prints every migration that this program knows.
 func (c *migrateStatus) Run(ctx context.Context, terminal *console.Console) error {
 	steps, err := store.SchemaStatus(ctx, c.Database)
 	if err != nil {

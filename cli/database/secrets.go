@@ -19,11 +19,11 @@ import (
 	"github.com/holdpoint/holdpoint/webhooks"
 )
 
-// secretKeyVariable holds the keys themselves, where no file does.
+// secretKeyVariable holds the keys themselves if there is no file.
 const secretKeyVariable = "HOLDPOINT_SECRET_KEY"
 
-// SecretKeys returns the keys of a file, or of the environment when the path is empty. It returns nil
-// without any.
+// SecretKeys returns the keys of a file, or of the environment if the path is empty; nil if
+// there are none.
 func SecretKeys(terminal *console.Console, path string) (*sealing.Keys, error) {
 	return secretKeys(terminal, path, func(path string) (*sealing.Keys, error) {
 		return sealing.Read(func() (string, error) {
@@ -33,7 +33,7 @@ func SecretKeys(terminal *console.Console, path string) (*sealing.Keys, error) {
 	})
 }
 
-// ServiceKeys is [SecretKeys] for the service, which makes a file that is not there.
+// ServiceKeys is [SecretKeys] for the service, which creates a missing file.
 func ServiceKeys(terminal *console.Console, path string) (*sealing.Keys, error) {
 	return secretKeys(terminal, path, sealing.Load)
 }
@@ -59,10 +59,11 @@ func secretKeys(terminal *console.Console, path string, load func(path string) (
 	return keys, nil
 }
 
-// keyPage is how many data keys are read at once.
+// keyPage is the number of data keys per read.
 const keyPage = 1_000
 
-// rewrapWebhooks encrypts the data keys of webhooks with the first key, and returns how many it changed.
+// rewrapWebhooks encrypts the data keys of webhooks with the first key, and returns the
+// number of changes.
 func rewrapWebhooks(ctx context.Context, opened store.Store, keys *sealing.Keys, nowMs func() int64) (changed int, err error) {
 	manager := webhooks.NewManager(webhooks.Options{Store: opened, Sealer: keys, NowMs: nowMs})
 	endpoints, err := manager.List(ctx)
@@ -85,7 +86,7 @@ func rewrapWebhooks(ctx context.Context, opened store.Store, keys *sealing.Keys,
 	return changed, nil
 }
 
-// Secrets looks after what is encrypted in a database.
+// Secrets holds the commands for encrypted values in a database.
 type Secrets struct {
 	Rewrap rewrap `cmd:"" help:"Encrypt every data key with the first key, so that the older keys can be dropped."`
 }
@@ -96,12 +97,12 @@ type rewrap struct {
 	SecretKeyFile string `from:"HOLDPOINT_SECRET_KEY_FILE" placeholder:"PATH" help:"The keys, one a line; the first encrypts ($$HOLDPOINT_SECRET_KEY_FILE, or the keys in $$HOLDPOINT_SECRET_KEY)."`
 }
 
-// Help returns what --help shows under the flags.
+// Help returns the text below the flags in --help.
 func (c *rewrap) Help() string {
 	return "The values stay as they are. On Postgres replicas may go on meanwhile, with the new key first and the old ones behind it."
 }
 
-// Run encrypts the data keys.
+// Run encrypts the data keys with the first key.
 func (c *rewrap) Run(ctx context.Context, terminal *console.Console) (err error) {
 	keys, err := SecretKeys(terminal, c.SecretKeyFile)
 	switch {
@@ -129,15 +130,15 @@ func (c *rewrap) Run(ctx context.Context, terminal *console.Console) (err error)
 	return nil
 }
 
-// rewrapped is what rewrap prints as JSON.
+// rewrapped is the JSON that rewrap prints.
 type rewrapped struct {
 	Changed int    `json:"changed"`
 	KeyID   string `json:"key_id"`
-	// Unreadable callbacks are encrypted with keys that are not given.
+	// Unreadable counts callbacks encrypted with unknown keys.
 	Unreadable int `json:"unreadable,omitzero"`
 }
 
-// rewrapAll encrypts every data key with the first key: those of webhooks, of runs and of callbacks.
+// rewrapAll encrypts the data keys of webhooks, runs and callbacks with the first key.
 func rewrapAll(ctx context.Context, opened store.Store, keys *sealing.Keys, nowMs func() int64) (rewrapped, error) {
 	done := rewrapped{KeyID: keys.First()}
 	changed, err := rewrapWebhooks(ctx, opened, keys, nowMs)
@@ -155,7 +156,8 @@ func rewrapAll(ctx context.Context, opened store.Store, keys *sealing.Keys, nowM
 	return done, err
 }
 
-// rewrapRuns encrypts the data keys of runs with the first key, and returns how many it changed.
+// rewrapRuns encrypts the data keys of runs with the first key, and returns the number of
+// changes.
 func rewrapRuns(ctx context.Context, opened store.Store, keys *sealing.Keys) (changed int, err error) {
 	for after := ""; ; {
 		page, err := opened.DataKeys(ctx, after, keyPage)
@@ -182,9 +184,9 @@ func rewrapRuns(ctx context.Context, opened store.Store, keys *sealing.Keys) (ch
 	}
 }
 
-// rewrapCallbacks encrypts the data keys of callbacks with the first key, also of those that were
-// posted, which may be posted again. Those of a key that is not given are left as they are, and counted:
-// nobody may have that key any more.
+// rewrapCallbacks encrypts the data keys of callbacks with the first key, including those
+// already posted, which may be posted again. Callbacks encrypted with an unknown key are
+// left unchanged and counted, because that key may be lost.
 func rewrapCallbacks(ctx context.Context, opened runs.Rewrapper, keys *sealing.Keys) (changed, unreadable int, err error) {
 	for changedMeanwhile := true; changedMeanwhile; {
 		changedMeanwhile, unreadable = false, 0
@@ -222,8 +224,8 @@ func rewrapCallbacks(ctx context.Context, opened runs.Rewrapper, keys *sealing.K
 	return changed, unreadable, nil
 }
 
-// rewrapCallback returns what is sealed of a request with the data key of its callback encrypted with
-// the first key, and nil when nothing is to be changed.
+// rewrapCallback returns a request's sealed members with the callback's data key encrypted
+// with the first key; nil if nothing changes.
 func rewrapCallback(keys *sealing.Keys, sealed api.JSON) (api.JSON, error) {
 	if sealed == nil {
 		return nil, nil

@@ -32,9 +32,9 @@ const (
 	newKey = "new:AgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgI="
 )
 
-// secretColumns are the columns of both schemas whose names say that they keep something secret: true for
-// those that have a data key which rewrap must reach. What else is in them needs no other key: it is a
-// hash, or encrypted under the data key beside it.
+// secretColumns are the columns of both schemas with secrets, by their names: true for
+// columns with a data key, which rewrap must reach. The others need no key: they hold a
+// hash, or a value encrypted under the data key in the same row.
 var secretColumns = map[string]bool{
 	"runs.data_key": true, "webhooks.data_key": true,
 	"requests.sealed": true, // with the data key of a callback
@@ -45,8 +45,8 @@ var secretColumns = map[string]bool{
 
 var soundsSecret = regexp.MustCompile(`secret|sealed|data_key|cipher|encrypt|wrapped|password|private|previous`)
 
-// Every data key in the database is encrypted with the first key after a rewrap, whatever column it is
-// in, and what is encrypted under it is still read.
+// After a rewrap every data key in the database is encrypted with the first key, in
+// whatever column, and the values under it can still be read.
 func TestRewrapReachesEveryDataKey(t *testing.T) {
 	t.Parallel()
 	for _, engine := range []string{"sqlite", "postgres"} {
@@ -135,7 +135,7 @@ func TestRewrapReachesEveryDataKey(t *testing.T) {
 	}
 }
 
-// The keys of callbacks are asked for as long as something is still to be posted, and no longer.
+// Keys of callbacks are required as long as a callback is pending, and no longer.
 func TestKeysOfCallbacksAreAskedForAtStart(t *testing.T) {
 	t.Parallel()
 	for _, engine := range []string{"sqlite", "postgres"} {
@@ -195,7 +195,7 @@ func TestKeysOfCallbacksAreAskedForAtStart(t *testing.T) {
 	}
 }
 
-// columnsOf returns the columns of the schema, each behind its table and a dot.
+// columnsOf returns the columns of the schema as table.column.
 func columnsOf(t *testing.T, db *sql.DB, engine string) (columns []string) {
 	t.Helper()
 	query := `SELECT table_name || '.' || column_name FROM information_schema.columns WHERE table_schema = 'public'`
@@ -215,7 +215,7 @@ func columnsOf(t *testing.T, db *sql.DB, engine string) (columns []string) {
 	return columns
 }
 
-// columnsWith returns the columns in which a text is, whatever they are for.
+// columnsWith returns the columns that contain a text.
 func columnsWith(t *testing.T, db *sql.DB, columns []string, text string) (found []string) {
 	t.Helper()
 	for _, column := range columns {

@@ -1,5 +1,5 @@
-// Package demo embeds examples/demo in the program: it makes the directory, starts this
-// program again as the process that is killed, and lets a person at a terminal decide.
+// Package demo runs examples/demo as a command. It creates the directory, starts this
+// program again as the process to be killed, and lets a person at the terminal decide.
 package demo
 
 import (
@@ -17,15 +17,15 @@ import (
 	"github.com/holdpoint/holdpoint/examples/demo"
 )
 
-// Command walks a newcomer through a whole wait: a service and two agents in a process
-// of their own, which is killed in the middle.
+// Command shows a newcomer a complete wait: a service and two agents run in a separate
+// process, which is killed in the middle.
 type Command struct {
 	Directory string `placeholder:"PATH" help:"Where the demo keeps its database and lets its agents work; a new temporary directory when left out, which is removed at the end."`
 	Play      bool   `xor:"who" help:"Play both sides, also at a terminal."`
 	Open      bool   `xor:"who" help:"Decide in the inbox: open it in a browser, and wait for what you do there."`
 }
 
-// Run walks through the demo. It fails when anything is not as it says.
+// Run runs the demo. It returns an error if anything differs from what it says.
 func (c *Command) Run(ctx context.Context, terminal *console.Console) error {
 	ctx, stop := console.UntilSignal(ctx)
 	defer stop()
@@ -61,13 +61,14 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console) error {
 	return err
 }
 
-// directory makes the demo's directory. remove removes it, unless somebody chose it.
+// directory returns the demo's directory, and creates it. remove deletes it, unless the
+// user chose it.
 func (c *Command) directory() (directory string, remove func(), err error) {
 	remove = func() {}
 	if c.Directory != "" {
 		directory, err = filepath.Abs(c.Directory)
 	} else if directory, err = os.MkdirTemp("", "holdpoint-demo-*"); err == nil {
-		remove = func() { _ = os.RemoveAll(directory) } // nobody needs it
+		remove = func() { _ = os.RemoveAll(directory) } // not needed afterwards
 	}
 	if err == nil {
 		err = os.MkdirAll(filepath.Join(directory, demo.WorkDirectory), 0o700)
@@ -79,7 +80,7 @@ func (c *Command) directory() (directory string, remove func(), err error) {
 	return directory, remove, nil
 }
 
-// person is whoever is at the terminal.
+// person is the person at the terminal.
 type person struct{ prompter *console.Prompter }
 
 func (p person) Line(ctx context.Context, prompt string) (string, error) {
@@ -90,9 +91,10 @@ func (p person) Answers(ctx context.Context, request *api.UserQuestionRequest, r
 	return p.prompter.Within(ctx).Answers(request, resolution)
 }
 
-// openBrowser shows a page. Where there is no browser the address stands in the terminal.
+// openBrowser opens a page. Without a browser, the person can use the address printed in
+// the terminal.
 func openBrowser(url string) error {
-	// What a browser prints is not the demo's.
+	// The browser's output does not belong in the demo.
 	browser.Stdout, browser.Stderr = io.Discard, io.Discard
 	return browser.OpenURL(url)
 }

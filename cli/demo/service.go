@@ -13,21 +13,21 @@ import (
 	"github.com/holdpoint/holdpoint/examples/demo"
 )
 
-// ServiceCommand is the other process of the demo: the service and both agents.
+// ServiceCommand is the second process of the demo: the service and both agents.
 type ServiceCommand struct {
 	Directory string `required:"" help:"The demo's directory."`
 	Listen    string `default:"127.0.0.1:0" help:"Where to serve."`
 }
 
-// Run serves and works until stdin ends, which is when the demo is gone.
+// Run serves and works until stdin ends, which means that the demo has ended.
 func (c *ServiceCommand) Run(ctx context.Context, terminal *console.Console) error {
 	var service serve.Command
 	parser, err := kong.New(&service)
 	if err != nil {
 		return err
 	}
-	// The database is named in the process's own directory, whatever the name of that. No
-	// flag is taken from the environment.
+	// The database is relative to the process's directory, so any name of the directory
+	// works. No flag is read from the environment.
 	if _, err := parser.Parse([]string{
 		"--database=sqlite:" + demo.Database, "--listen=" + c.Listen, "--listen-file=" + filepath.Join(c.Directory, demo.URLFile),
 		"--dialects=none", "--shutdown-timeout=1s", "--log-level=ERROR",
@@ -44,7 +44,7 @@ func (c *ServiceCommand) Run(ctx context.Context, terminal *console.Console) err
 	quiet.Stdout = io.Discard
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		defer cancel() // without it there is nothing to work for
+		defer cancel() // the agents need the service
 		return service.Run(ctx, &quiet, func() (*serve.Command, error) { return &service, nil })
 	})
 	group.Go(func() error { return demo.Work(ctx, c.Directory) })

@@ -19,7 +19,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// Ask asks one question and prints what a person answers.
+// Ask asks a question and prints the answer.
 type Ask struct {
 	console.Connection
 	console.Format
@@ -34,14 +34,14 @@ type Ask struct {
 	Question  string        `arg:"" help:"The question."`
 }
 
-// Help returns what --help shows under the flags.
+// Help returns the text below the flags in --help.
 func (c *Ask) Help() string {
 	return `The answer goes to stdout, one line for each option chosen and one for free text (its line breaks become spaces; --json keeps them). Everything else goes to stderr.
 
 ` + console.ExitCodesHelp
 }
 
-// askInput is the question as it is kept with the run.
+// askInput is the question as stored with the run.
 type askInput struct {
 	Question  string   `json:"question"`
 	Options   []string `json:"options,omitempty"`
@@ -96,8 +96,8 @@ func (c *Ask) check() error {
 	return nil
 }
 
-// askLease is how long after this process was last heard of another call with the same key may take
-// over.
+// askLease is how long after the last heartbeat of this process another call with the same
+// key may take over.
 const askLease = 5 * time.Second
 
 // asking is one call of ask.
@@ -105,11 +105,13 @@ type asking struct {
 	gate
 	command *Ask
 	input   askInput
-	// requestID is that of the first question. One that is asked again has its number at the end.
+	// requestID is the id of the first question. A question that is asked again has its
+	// number at the end.
 	requestID string
 }
 
-// asks returns the question as a suspension. An option's id is its text where that can be one.
+// asks returns the question as a suspension. An option's id is its text if that is a valid
+// id.
 func (a *asking) asks(requestID string, afterMs, atMs *int64) *api.Suspension {
 	question := api.UserQuestion{ID: "answer", Header: "Question", Question: a.input.Question, MultiSelect: a.input.Multi, Sensitive: a.input.Sensitive}
 	if !a.input.Free {
@@ -132,8 +134,7 @@ func (a *asking) asks(requestID string, afterMs, atMs *int64) *api.Suspension {
 	}
 }
 
-// askReport is the output of a run that ask made. A later call with the same key
-// ends as it says.
+// askReport is the output of a run of ask. A later call with the same key ends with it.
 type askReport struct {
 	// Outcome is that of the request.
 	Outcome    string   `json:"outcome"`
@@ -161,7 +162,7 @@ func (a *asking) run(ctx context.Context) error {
 	return a.print(report)
 }
 
-// sameAsk is what two calls with one key must agree on.
+// sameAsk is the part of a call that must be the same for calls with one key.
 type sameAsk struct {
 	Input   askInput `json:"input"`
 	Session string   `json:"session"`
@@ -189,14 +190,14 @@ func (a *asking) act(ctx context.Context, claim *api.Claim, report *askReport) (
 		}
 	}
 	if free && !a.input.Free {
-		// The service takes free text besides any options. This caller does not, so
-		// the person is asked again.
+		// The service accepts free text in addition to options. This command does not, so
+		// it asks again.
 		a.terminal.Say("the answer is none of the options; asking again")
 		return false, a.ask(ctx, claim, a.asks(a.nextRequestID(settled.Request.ID), nil, settled.Request.ExpiresAtMs))
 	}
 	kept := *report
 	if a.input.Sensitive {
-		kept.Answers = []string{} // the output of a run is shown
+		kept.Answers = []string{} // the output of a run is not secret
 	}
 	output, err := json.Marshal(kept)
 	if err != nil {
@@ -209,8 +210,9 @@ func (a *asking) act(ctx context.Context, claim *api.Claim, report *askReport) (
 	return err == nil || ctx.Err() != nil, err
 }
 
-// answerOn returns the newest answer, or an error that says how what was answered differs from what
-// this call asked: anybody who guessed the run's fence can raise a question on it.
+// answerOn returns the newest answer. It returns an error if the answer is to a different
+// question than this call asked: a caller that has guessed the run's fence can raise
+// questions on it.
 func (a *asking) answerOn(resume *api.Resume) (*api.SettledQuestion, error) {
 	if len(resume.Questions) == 0 || len(resume.Approvals) > 0 {
 		return nil, fmt.Errorf("it carries %d answers and %d decisions on approvals", len(resume.Questions), len(resume.Approvals))
@@ -231,8 +233,8 @@ func (a *asking) answerOn(resume *api.Resume) (*api.SettledQuestion, error) {
 	return &resume.Questions[len(resume.Questions)-1], nil
 }
 
-// numberOf returns which time the question was asked under that id, from 1; 0 for an id that is
-// not of this call.
+// numberOf returns the number of times the question was asked up to that id, from 1; 0 for
+// an id that is not of this call.
 func (a *asking) numberOf(requestID string) int {
 	suffix, mine := strings.CutPrefix(requestID, a.requestID)
 	switch {
@@ -252,7 +254,7 @@ func (a *asking) nextRequestID(requestID string) string { return a.again(a.numbe
 
 func (a *asking) again(number int) string { return fmt.Sprintf("%s-%d", a.requestID, number) }
 
-// finished returns the report of a call that finds the run over.
+// finished returns the report of a call that finds the run ended.
 func (a *asking) finished(ctx context.Context, view *api.RunView) (askReport, error) {
 	var report askReport
 	switch {
@@ -278,7 +280,7 @@ func (a *asking) finished(ctx context.Context, view *api.RunView) (askReport, er
 	return report, nil
 }
 
-// print shows the answer and chooses the exit code.
+// print prints the answer and returns the exit code.
 func (a *asking) print(report askReport) error {
 	code := console.ExitDone
 	switch report.Outcome {

@@ -17,15 +17,15 @@ import (
 // maxHeld is how long one read of a wait is held.
 const maxHeld = 20 * time.Second
 
-// attend goes on with a run that this process holds: it asks, when that has not been done, waits
-// with the lease until everything is settled, and acts. It returns not done and no error when the
-// run is over.
+// attend continues a run that this process has claimed. It raises the request if that is
+// not done yet, keeps the lease until everything is settled, and calls act. It returns not
+// done without an error if the run has ended.
 func (g *gate) attend(ctx context.Context, claim *api.Claim, act actFunc) (done bool, err error) {
 	g.fence = claim.Lease.Fence
 	after := "0"
 	switch {
 	case claim.Resume != nil:
-		// Read first, so that nothing is missed of what act may ask for.
+		// Read first, so that nothing after act's next request is missed.
 		settled, err := g.AwaitSettled(ctx, g.params.RunID, g.fence, after, 0)
 		if err != nil {
 			return false, err
@@ -55,7 +55,8 @@ func (g *gate) attend(ctx context.Context, claim *api.Claim, act actFunc) (done 
 	}
 }
 
-// ask raises a suspension under the lease of a claim, which then shows what is open.
+// ask raises a suspension under the lease of a claim. The claim then shows the open
+// requests.
 func (g *gate) ask(ctx context.Context, claim *api.Claim, suspension *api.Suspension) error {
 	result, err := g.Suspend(ctx, g.params.RunID, claim.Lease.Fence, *suspension)
 	if err != nil {
@@ -66,8 +67,8 @@ func (g *gate) ask(ctx context.Context, claim *api.Claim, suspension *api.Suspen
 	return nil
 }
 
-// awaitSettled renews the lease and returns what was settled after a cursor, as soon as something
-// was; nil when the run is over.
+// awaitSettled renews the lease and returns the requests settled after a cursor, as soon as
+// there are any; nil if the run has ended.
 func (g *gate) awaitSettled(ctx context.Context, after string) (settled *api.Settled, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	var renewing sync.WaitGroup
@@ -79,7 +80,7 @@ func (g *gate) awaitSettled(ctx context.Context, after string) (settled *api.Set
 		started := time.Now()
 		err := g.retryTransient(ctx, func() (err error) {
 			if settled, err = g.AwaitSettled(ctx, g.params.RunID, g.fence, after, held); err != nil {
-				held = 0 // that the service is back shows at once
+				held = 0 // show at once that the service is back
 			}
 			return err
 		})
@@ -93,7 +94,7 @@ func (g *gate) awaitSettled(ctx context.Context, after string) (settled *api.Set
 		case len(settled.Settled) > 0:
 			return settled, nil
 		case settled.Open == 0:
-			return nil, nil // the run is over, or has moved on without this process
+			return nil, nil // the run has ended, or has moved on without this process
 		case held > 0 && time.Since(started) < minPoll:
 			if err := console.Sleep(ctx, minPoll); err != nil {
 				return nil, err
@@ -103,7 +104,7 @@ func (g *gate) awaitSettled(ctx context.Context, after string) (settled *api.Set
 	}
 }
 
-// renew renews the lease until ctx ends. It ends ctx when the lease is lost.
+// renew renews the lease until ctx ends. It cancels ctx if the lease is lost.
 func (g *gate) renew(ctx context.Context, cancel context.CancelCauseFunc) {
 	ticker := time.NewTicker(g.lease / 3)
 	defer ticker.Stop()
@@ -116,7 +117,7 @@ func (g *gate) renew(ctx context.Context, cancel context.CancelCauseFunc) {
 		call, stop := context.WithTimeout(ctx, g.lease)
 		_, err := g.Heartbeat(call, g.params.RunID, client.HeartbeatParams{Fence: g.fence, LeaseMs: g.lease.Milliseconds()})
 		stop()
-		// An outage is for the read beside it to tell.
+		// The concurrent read reports an outage.
 		if errors.Is(err, client.ErrLeaseLost) || errors.Is(err, client.ErrRunState) {
 			cancel(err)
 			return
@@ -124,8 +125,7 @@ func (g *gate) renew(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
-// refuse fails the run and returns the error of a call that finds a decision about something else
-// than what it asked for.
+// refuse fails the run and returns the error for a decision about a different request.
 func (g *gate) refuse(ctx context.Context, claim *api.Claim, loudly string, why error) error {
 	text := fmt.Sprintf("the decision on run %s is not about what this call asked for: %s", claim.Run.RunID, console.Printable(why.Error(), false))
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
@@ -137,7 +137,8 @@ func (g *gate) refuse(ctx context.Context, claim *api.Claim, loudly string, why 
 		"           Somebody else has acted on this run.", loudly, text)
 }
 
-// resumeOf returns decisions of an attached wait in the form in which a claim carries them.
+// resumeOf converts the decisions of an attached wait to the form in which a claim carries
+// them.
 func resumeOf(settled []api.JSON) (*api.Resume, error) {
 	resume := &api.Resume{}
 	for _, text := range settled {

@@ -8,20 +8,22 @@ import (
 	"path/filepath"
 )
 
-// boundCommand is a command whose files were compared with what was approved.
+// boundCommand is a command whose files match the approved ones.
 type boundCommand struct {
 	*exec.Cmd
-	// held are open until the command has started: it is started by descriptor where that can be done.
+	// held stay open until the command has started. Where supported, it is started by
+	// descriptor.
 	held []*os.File
 }
 
-// changedError says that a command does not mean any more what was approved.
+// changedError means that a command is no longer the approved one.
 type changedError struct{ what string }
 
 func (e *changedError) Error() string { return e.what + " since this was approved" }
 
-// bind opens the directory and the program of a plan and compares them with what was approved. An edited
-// command means what it means now. Errors: a changedError; of the file system, for what cannot be run.
+// bind opens the directory and the program of a plan and compares them with the approved
+// ones. An edited command is resolved now. Errors: a changedError; those of the file
+// system.
 func bind(plan plan) (*boundCommand, error) {
 	command := &boundCommand{Cmd: &exec.Cmd{Args: plan.argv, Dir: plan.cwd}}
 	if err := command.bind(plan); err != nil {
@@ -46,7 +48,7 @@ func (c *boundCommand) bind(plan plan) error {
 	}
 	if plan.bound != nil {
 		if plan.newArguments {
-			now.Script = nil // of the new arguments
+			now.Script = nil // it depends on the new arguments
 		}
 		if err := plan.bound.compare(now, plan.argv); err != nil {
 			return err
@@ -64,7 +66,7 @@ func (c *boundCommand) bind(plan plan) error {
 		return &changedError{fmt.Sprintf("the program %s cannot be read any more", now.Program.Path)}
 	}
 	c.held = append(c.held, program)
-	// Between the comparison and the opening the path may have come to lead to another file.
+	// The path may lead to another file since the comparison.
 	if digest, err := digestOfFile(program); err != nil || digest != now.Program.SHA256 {
 		return &changedError{fmt.Sprintf("the program %s has changed", now.Program.Path)}
 	}
@@ -74,7 +76,7 @@ func (c *boundCommand) bind(plan plan) error {
 	return nil
 }
 
-// compare returns a changedError that names the first file which is not the one that was approved.
+// compare returns a changedError for the first file that is not the approved one.
 func (r *resolved) compare(now resolved, argv []string) error {
 	for _, one := range []struct {
 		noun          string
@@ -101,7 +103,8 @@ func (r *resolved) compare(now resolved, argv []string) error {
 	return nil
 }
 
-// isBinary reports whether the system runs the file itself. An interpreter opens a script by its name.
+// isBinary reports whether the system runs the file directly. A script is opened by its
+// interpreter, by name.
 func isBinary(file *os.File) bool {
 	var magic [4]byte
 	_, err := file.ReadAt(magic[:], 0)
@@ -110,6 +113,6 @@ func isBinary(file *os.File) bool {
 
 func (c *boundCommand) release() {
 	for _, file := range c.held {
-		_ = file.Close() // it was read
+		_ = file.Close() // opened only for reading
 	}
 }

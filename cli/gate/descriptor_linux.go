@@ -5,8 +5,8 @@ import (
 	"os"
 )
 
-// descriptorPath returns a path that leads to the open file itself, whatever its name leads to by now; ""
-// where /proc is not mounted.
+// descriptorPath returns a path to the open file itself, wherever its name leads by now; ""
+// if /proc is not mounted.
 func descriptorPath(file *os.File) string {
 	path := fmt.Sprintf("/proc/self/fd/%d", file.Fd())
 	if _, err := os.Stat(path); err != nil {

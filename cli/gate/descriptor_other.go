@@ -4,5 +4,5 @@ package gate
 
 import "os"
 
-// descriptorPath returns "": here a program is started by its path.
+// descriptorPath returns "": on this system programs are started by path.
 func descriptorPath(*os.File) string { return "" }

@@ -19,7 +19,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// Exec asks for approval of one exact command and runs it when it is given.
+// Exec asks for approval of one exact command and runs it if approved.
 type Exec struct {
 	console.Connection
 	Session          string        `name:"session-id" aliases:"session" placeholder:"ID" help:"The session that it belongs to, one run at a time (default: one of its own)."`
@@ -33,29 +33,29 @@ type Exec struct {
 	Command          []string      `arg:"" passthrough:"" name:"command" help:"The command and its arguments, after --."`
 }
 
-// Help returns what --help shows under the flags.
+// Help returns the text below the flags in --help.
 func (c *Exec) Help() string {
 	return `The person who decides sees the command line, its arguments, the directory and the variables of --env, and may change them; what was approved is what runs, with stdin, stdout and stderr passed through and signals forwarded. The approval's grant is redeemed just before, so it runs once; see docs/security.md.
 
 ` + console.ExitCodesHelp
 }
 
-// callInput is a command as it is shown to the person who decides, and as they may
-// send it back.
+// callInput is a command as shown to the person who decides, and as they may edit it.
 type callInput struct {
 	Command string   `json:"command"`
 	Argv    []string `json:"argv"`
 	Cwd     string   `json:"cwd"`
-	// Env has the variables that were named.
+	// Env has the variables named by --env.
 	Env map[string]string `json:"env,omitempty"`
-	// Resolved is what the command means on this machine. An edit cannot change it.
+	// Resolved is what the command resolves to on this machine. It cannot be edited.
 	Resolved *resolved `json:"resolved,omitempty"`
-	// Variables are set here, are not named by --env, and change which program or library runs.
+	// Variables are set in this environment, are not named by --env, and change which
+	// program or library runs.
 	Variables map[string]string `json:"variables,omitempty"`
 }
 
-// callInputSchema is what an edited input must fit. Argv wins over command; a
-// command alone is a line for /bin/sh.
+// callInputSchema is the schema of an edited input. Argv wins over command; a command alone
+// is run by /bin/sh.
 const callInputSchema = `{
 	"type": "object",
 	"properties": {
@@ -101,7 +101,7 @@ func (c *Exec) Run(ctx context.Context, terminal *console.Console) error {
 	})
 }
 
-// sameExec is what two calls with one key must agree on.
+// sameExec is the part of a call that must be the same for calls with one key.
 type sameExec struct {
 	Input            callInput `json:"input"`
 	Session          string    `json:"session"`
@@ -124,8 +124,8 @@ func (c *Exec) check() error {
 	return nil
 }
 
-// input returns the command as it will be shown. What could not be shown exactly is
-// refused: a person must not approve anything but what would run.
+// input returns the command to show. It refuses a command that cannot be shown exactly,
+// because a person must approve what actually runs.
 func (c *Exec) input() (callInput, error) {
 	argv := c.Command
 	if len(argv) > 0 && argv[0] == "--" {
@@ -192,10 +192,10 @@ func (c *Exec) env() (map[string]string, error) {
 type execution struct {
 	gate
 	rerun bool
-	// asked is the request of this call. No decision but one about it has effect.
+	// asked is the request of this call. Only a decision about it has an effect.
 	asked api.ApprovalRequest
 	relay *relay
-	// code is set once this call is done with the run.
+	// code is set once this call has finished with the run.
 	code int
 }
 
@@ -221,7 +221,7 @@ func (e *execution) run(ctx context.Context, same sameExec) error {
 	}
 }
 
-// act carries out what was decided.
+// act carries out the decision.
 func (e *execution) act(ctx context.Context, claim *api.Claim) (done bool, err error) {
 	settled, err := decisionOn(e.asked, claim.Resume)
 	if err != nil {
@@ -235,10 +235,10 @@ func (e *execution) act(ctx context.Context, claim *api.Claim) (done bool, err e
 	return true, e.recordEnd(ctx, &keeper{gate: &e.gate, fence: claim.Lease.Fence}, report)
 }
 
-// decisionOn returns the decision about the request that was asked, or an error that says how
-// the decisions differ from it. Anybody who holds a claim of the run, or who guessed its key,
-// can raise requests on it that a rule or an unwary person allows. All members by which a rule
-// could have matched are compared.
+// decisionOn returns the decision about the request of this call, or an error that says how
+// the decisions differ from it. A caller that holds a claim of the run, or has guessed its
+// key, can raise other requests on it, which a rule or an unwary person allows. So all
+// members by which a rule could have matched are compared.
 func decisionOn(asked api.ApprovalRequest, resume *api.Resume) (api.SettledApproval, error) {
 	if count := len(resume.Approvals) + len(resume.Questions); count != 1 || len(resume.Approvals) != 1 {
 		return api.SettledApproval{}, fmt.Errorf("it carries %d decisions, %d of them on approvals, and this call asked for one approval", count, len(resume.Approvals))
@@ -263,15 +263,15 @@ func decisionOn(asked api.ApprovalRequest, resume *api.Resume) (api.SettledAppro
 	return settled, nil
 }
 
-// recordEnd records how the run ended, and takes its lease again when that was lost. The
-// command has ended whether or not that succeeds, so a failure is only printed.
+// recordEnd records the end of the run, and claims the run again if the lease was lost. The
+// command has ended in any case, so a failure is only printed.
 func (e *execution) recordEnd(ctx context.Context, keeper *keeper, report execReport) error {
 	output, err := json.Marshal(report)
 	if err != nil {
 		return fmt.Errorf("encode the output: %w", err)
 	}
 	if e.key == "" {
-		// No later call can look for it.
+		// Without a key no later call can look for it.
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, 15*time.Second)
 		defer cancel()
@@ -296,7 +296,7 @@ func (e *execution) recordEnd(ctx context.Context, keeper *keeper, report execRe
 	return nil
 }
 
-// by says who and why, as far as it is known.
+// by returns who decided and why, as far as known.
 func by(who, why string) string {
 	var text strings.Builder
 	if who != "" {
@@ -308,16 +308,14 @@ func by(who, why string) string {
 	return console.Printable(text.String(), false)
 }
 
-// execReport is the output of a run that exec made: what became of the command. A
-// later call with the same key ends as it says.
+// execReport is the output of a run of exec. A later call with the same key ends with it.
 type execReport struct {
-	// Outcome is "exited", "not_started", or the request's outcome when it was not
-	// allowed.
+	// Outcome is "exited", "not_started", or the request's outcome if it was not allowed.
 	Outcome string `json:"outcome"`
-	// ExitCode is what exec exits with.
+	// ExitCode is the exit code of exec.
 	ExitCode int    `json:"exit_code"`
 	Signal   string `json:"signal,omitempty"`
-	// Argv is what ran, and Edited whether the person who decided changed it.
+	// Argv is the command that ran. Edited reports that the person who decided changed it.
 	Argv   []string `json:"argv,omitempty"`
 	Cwd    string   `json:"cwd,omitempty"`
 	Edited bool     `json:"edited,omitzero"`
@@ -331,7 +329,7 @@ const (
 	outcomeNotStarted = "not_started"
 )
 
-// reportOf is the report of a command that was not allowed.
+// reportOf returns the report of a command that was not allowed.
 func reportOf(resolution api.Resolution) execReport {
 	report := execReport{
 		Outcome: string(resolution.Outcome), ExitCode: console.ExitDenied,
@@ -343,7 +341,7 @@ func reportOf(resolution api.Resolution) execReport {
 	return report
 }
 
-// sayReport says why nothing ran, if nothing did, and returns the exit code.
+// sayReport says why nothing ran, if so, and returns the exit code.
 func (e *execution) sayReport(report execReport) int {
 	switch report.Outcome {
 	case outcomeExited:

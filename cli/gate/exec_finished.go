@@ -13,7 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// finished returns the exit code of a call that finds the run over.
+// finished returns the exit code of a call that finds the run ended.
 func (e *execution) finished(ctx context.Context, view *api.RunView) error {
 	var report execReport
 	switch {
@@ -42,10 +42,10 @@ func (e *execution) finished(ctx context.Context, view *api.RunView) error {
 	}
 }
 
-// checkEnd compares the end that is on record with the decision that is. Whoever guessed the key
-// and got hold of a claim may have written the end, but no decision: what was never allowed did
-// not run, and what was denied has its own exit code. Errors: exit code ExitForeign when they do
-// not fit.
+// checkEnd compares the recorded end with the recorded decision. A caller that has guessed
+// the key and got a claim can write an end but not a decision. A command that was never
+// allowed did not run, and the exit code of a denial is fixed. The error has exit code
+// ExitForeign.
 func (e *execution) checkEnd(ctx context.Context, report *execReport) error {
 	resume, err := e.decided(ctx)
 	if err != nil {
@@ -62,8 +62,8 @@ func (e *execution) checkEnd(ctx context.Context, report *execReport) error {
 	return nil
 }
 
-// fits returns an error unless the end can be that of what was decided. Of what was not allowed,
-// the exit code is taken from the decision.
+// fits checks the recorded end against the decision. For a command that was not allowed,
+// the exit code is derived from the decision.
 func (r *execReport) fits(settled api.SettledApproval) error {
 	if settled.Resolution.Outcome != api.OutcomeAllowed {
 		if r.Outcome != string(settled.Resolution.Outcome) {
@@ -84,7 +84,8 @@ func (r *execReport) fits(settled api.SettledApproval) error {
 	return nil
 }
 
-// decided returns all decisions of the run from its log, which only decisions write.
+// decided returns all decisions of the run from its log, where only decisions are recorded
+// as such.
 func (e *execution) decided(ctx context.Context) (*api.Resume, error) {
 	raised := map[string]api.ApprovalRequest{}
 	resume := &api.Resume{}
@@ -98,7 +99,7 @@ func (e *execution) decided(ctx context.Context) (*api.Resume, error) {
 			Resolutions []api.Resolution `json:"resolutions"`
 		}
 		if err := json.Unmarshal(entry.Event, &event); err != nil {
-			continue // a worker's own event may have such members, in any form
+			continue // an event of a worker may have such members in another form
 		}
 		//exhaustive:ignore
 		switch event.Type {

@@ -25,13 +25,13 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// startRecord is the run's checkpoint. It is written before the command starts: a
-// later call that finds it without an end of the run cannot know what the command
-// has done, and must not run it again by itself.
+// startRecord is the checkpoint of the run. It is written before the command starts. A
+// later call that finds it on a run that has not ended does not know whether the command
+// ran, and must not run it again by itself.
 type startRecord struct {
-	// State is "started", or "not_started" when the start was called off.
+	// State is "started", or "not_started" if the start was called off.
 	State string `json:"state"`
-	// AttemptID tells this start from that of a --rerun.
+	// AttemptID tells this start from one by --rerun.
 	AttemptID   string `json:"attempt_id"`
 	WorkerID    string `json:"worker_id"`
 	StartedAtMs int64  `json:"started_at_ms"`
@@ -56,8 +56,8 @@ func (e *execution) start(ctx context.Context, claim *api.Claim, settled api.Set
 	earlier := startRecordOf(claim.Checkpoint)
 	redeemed := settled.Resolution.Grant != nil && settled.Resolution.Grant.RedeemedAtMs != 0
 	if (earlier.State == stateStarted || redeemed && earlier.State != stateNotStarted) && !e.rerun {
-		// Release at once: the process that started it may be alive and have an end to
-		// record.
+		// Release at once: the process that started it may be alive and about to record the
+		// end.
 		_, err := e.ReleaseRun(ctx, runID, fence, nil)
 		if err != nil && !errors.Is(err, client.ErrLeaseLost) {
 			return false, err
@@ -104,9 +104,9 @@ func redeemedAtMs(settled api.SettledApproval) int64 {
 	return settled.Resolution.Grant.RedeemedAtMs
 }
 
-// redeem redeems the grant for the input from which the plan was made. When that is refused it
-// records that nothing was started. The error is one of the lease, which another process has, the
-// cause of an end of ctx, or has the exit code ExitForeign.
+// redeem redeems the grant for the input of the plan. If it is refused, redeem records that
+// nothing was started. The error is that of a lost lease, the cause of an end of ctx, or
+// has the exit code ExitForeign.
 func (e *execution) redeem(ctx context.Context, fence string, record startRecord, settled api.SettledApproval) error {
 	grant, input := settled.Resolution.Grant, settled.Request.Input
 	if settled.Resolution.UpdatedInput != nil {
@@ -132,8 +132,8 @@ func (e *execution) redeem(ctx context.Context, fence string, record startRecord
 	return console.Failed(console.ExitForeign, "NOTHING WAS RUN: the grant of run %s was refused: %s", e.params.RunID, console.Printable(err.Error(), false))
 }
 
-// checkpoint stores the record under the fence, which fails when another process has
-// taken the run over. It retries while the service is away.
+// checkpoint stores the record under the fence. It fails if another process has claimed the
+// run, and retries while the service is away.
 func (e *execution) checkpoint(ctx context.Context, fence string, record startRecord) error {
 	text, err := json.Marshal(record)
 	if err != nil {
@@ -175,18 +175,18 @@ func (e *execution) carryOut(ctx context.Context, plan plan, keeper *keeper) err
 	if err != nil {
 		report.Outcome, report.Reason, report.ExitCode = outcomeNotStarted, err.Error(), startCode(err)
 	} else {
-		send := func(received os.Signal) { _ = command.Process.Signal(received) } // it may have ended by itself
+		send := func(received os.Signal) { _ = command.Process.Signal(received) } // it may have ended
 		e.forward(ctx, send)
 		stopped := context.AfterFunc(ctx, func() { send(syscall.SIGTERM) })
 		stopKeeping := keeper.keep(func() { send(syscall.SIGTERM) })
-		_ = command.Wait() // what it returns is read from the process state
+		_ = command.Wait() // the process state has the result
 		stopped()
 		stopKeeping()
 		report.ExitCode, report.Signal = endOf(command.ProcessState)
 	}
 	e.code = e.sayReport(report)
 
-	// From here on a signal ends only the attempts to record the end.
+	// From here on a signal only ends the attempts to record the end.
 	recording, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	e.relay.direct(func(received os.Signal) { cancel(console.SignalError{Signal: received}) })
@@ -195,7 +195,7 @@ func (e *execution) carryOut(ctx context.Context, plan plan, keeper *keeper) err
 
 // launch starts a command with the streams of this process.
 func (e *execution) launch(command *exec.Cmd, plan plan) error {
-	// Without the token of this process the command cannot approve what it asks for itself.
+	// The command does not get the token, so it cannot approve its own requests.
 	command.Env = slices.DeleteFunc(os.Environ(), func(variable string) bool { return strings.HasPrefix(variable, console.TokenVariable+"=") })
 	for _, name := range slices.Sorted(maps.Keys(plan.env)) {
 		command.Env = append(command.Env, name+"="+plan.env[name])
@@ -207,7 +207,7 @@ func (e *execution) launch(command *exec.Cmd, plan plan) error {
 	return command.Start()
 }
 
-// startCode returns the exit code of a command that could not be started.
+// startCode returns the exit code for a command that could not be started.
 func startCode(err error) int {
 	var changed *changedError
 	switch {
@@ -219,8 +219,7 @@ func startCode(err error) int {
 	return console.ExitCannotRun
 }
 
-// forward sends signals to the command from now on, and the one that arrived while the
-// command was started.
+// forward sends signals to the command, including one that arrived while it was started.
 func (e *execution) forward(ctx context.Context, send func(os.Signal)) {
 	e.relay.catchAgain(forwardedSignals)
 	e.relay.direct(func(received os.Signal) {
@@ -234,8 +233,7 @@ func (e *execution) forward(ctx context.Context, send func(os.Signal)) {
 	}
 }
 
-// endOf returns the exit code of a process that has ended, and the signal that
-// ended it, if one did.
+// endOf returns the exit code of an ended process, and the signal that ended it, if any.
 func endOf(state *os.ProcessState) (code int, signal string) {
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return console.SignalCode(status.Signal()), status.Signal().String()
@@ -243,22 +241,24 @@ func endOf(state *os.ProcessState) (code int, signal string) {
 	return state.ExitCode(), ""
 }
 
-// plan is what was approved.
+// plan is the approved command.
 type plan struct {
 	argv   []string
 	cwd    string
 	env    map[string]string
 	edited bool
-	// bound is what the command meant when it was approved, nil where an edit made it another one.
+	// bound is what the command resolved to when it was approved; nil if an edit changed
+	// it.
 	bound *resolved
-	// sameCwd says that the directory was not edited, newArguments that the arguments were.
+	// sameCwd reports that the directory was not edited, newArguments that the arguments
+	// were.
 	sameCwd, newArguments bool
 }
 
 func (p plan) line() string { return console.QuoteLine(p.argv) }
 
-// planOf returns what to run: what was shown, or what the person who approved made
-// of it. An edited argv wins; a line that alone was edited is for the shell.
+// planOf returns the command to run: as shown, or as edited by the person who approved it.
+// An edited argv wins; a line that was edited alone is run by the shell.
 func planOf(settled api.SettledApproval) (plan, error) {
 	var shown, updated callInput
 	if err := json.Unmarshal(settled.Request.Input, &shown); err != nil || len(shown.Argv) == 0 {
@@ -299,14 +299,14 @@ func planOf(settled api.SettledApproval) (plan, error) {
 // keeper renews the lease of a run while its command runs.
 type keeper struct {
 	gate *gate
-	// fence and takenOver may be read when the keeper has stopped.
+	// fence and takenOver may be read after the keeper has stopped.
 	fence     string
 	attemptID string
 	takenOver bool
 }
 
-// keep renews the lease until stop is called. stop waits until no renewal is in flight.
-// It calls cancelled when the run was cancelled or interrupted.
+// keep renews the lease until stop is called. stop waits for a renewal in flight. keep
+// calls cancelled if the run was cancelled or interrupted.
 func (k *keeper) keep(cancelled func()) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var group sync.WaitGroup
@@ -355,9 +355,9 @@ func (k *keeper) renew(ctx context.Context) (cancelled bool) {
 	return false
 }
 
-// reclaim claims the run again after its lease lapsed and another call with the same key
-// claimed it. That call found the record of this start and released the run; a call with
-// --rerun has written a record of its own, and then this one has lost the run.
+// reclaim claims the run again after its lease has expired and another call with the same
+// key has claimed it. That call normally finds the record of this start and releases the
+// run. If it used --rerun, it has written its own record, and this call has lost the run.
 func (k *keeper) reclaim(ctx context.Context) {
 	runID := k.gate.params.RunID
 	claim, err := k.gate.ClaimRun(ctx, runID, api.ClaimOptions{
@@ -366,7 +366,7 @@ func (k *keeper) reclaim(ctx context.Context) {
 	var gone *client.Error
 	switch {
 	case errors.Is(err, client.ErrRunNotClaimable):
-		// Somebody holds it, or it is over; only the latter is for good.
+		// Another process holds it, or it has ended; only the latter is final.
 		if view, err := k.gate.GetRun(ctx, runID); err == nil && model.Terminal(view.Status) {
 			k.takenOver = true
 		}
@@ -375,11 +375,11 @@ func (k *keeper) reclaim(ctx context.Context) {
 		k.takenOver = true
 		return
 	case err != nil:
-		return // the next attempt may find the service again
+		return // the next attempt may reach the service again
 	}
 	if startRecordOf(claim.Checkpoint).AttemptID != k.attemptID {
 		k.takenOver = true
-		_, _ = k.gate.ReleaseRun(ctx, runID, claim.Lease.Fence, nil) // it lapses otherwise
+		_, _ = k.gate.ReleaseRun(ctx, runID, claim.Lease.Fence, nil) // otherwise it expires
 		return
 	}
 	k.fence = claim.Lease.Fence

@@ -6,7 +6,7 @@ import (
 	"github.com/holdpoint/holdpoint/cli/console"
 )
 
-// checkKey checks a --key, nil when none was given.
+// checkKey validates --key; nil if it was not given.
 func checkKey(key *string) error {
 	if key != nil && *key == "" {
 		return console.Usage("--key is empty: give one, or leave it out")
@@ -21,7 +21,7 @@ func keyOf(key *string) string {
 	return *key
 }
 
-// checkTimeout checks a --timeout.
+// checkTimeout validates --timeout.
 func checkTimeout(timeout time.Duration) error {
 	if timeout < 0 || timeout > 0 && timeout < time.Millisecond {
 		return console.Usage("--timeout must be at least 1ms")

@@ -1,7 +1,7 @@
-// Package gate holds the commands that wait for a person on behalf of a command line:
-// exec runs a command once it was approved, and ask prints an answer. What became of a
-// run is on the service alone, so a call that is repeated with its key goes on where an
-// earlier one was killed. The package knows package client and no store.
+// Package gate holds the commands that wait for a person within a command line: exec runs a
+// command once it is approved, and ask prints an answer. The state of a run is kept only in
+// the service, so a call repeated with the same key continues where an earlier one was
+// killed. The package uses package client and no store.
 package gate
 
 import (
@@ -21,53 +21,53 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// gate is one run that waits for a person on behalf of a command line (exec, ask).
+// gate is one run that waits for a person within a command line (exec, ask).
 //
-// Any process may be killed between two steps, and another one with the same key goes
-// on: the run's id follows from the key, so the first call makes the run and every later
-// one finds it. Where the run stands then says what comes next (see drive).
+// The process may be killed between any two steps, and another one with the same key
+// continues. The run's id is derived from the key: the first call creates the run, and
+// later calls find it. The state of the run determines the next step (see drive).
 type gate struct {
 	console.Connection
 	*client.Client
 	terminal *console.Console
 	noun     string
-	key      string // empty when the caller gave none
+	key      string // empty if not given
 	params   client.CreateRunParams
-	session  string // empty when the caller gave none
-	// named is told the end of the ids of the requests, whenever the run is named.
+	session  string // empty if not given
+	// named is called with the suffix of the request ids whenever the run gets its ids.
 	named func(suffix string)
-	// spent reports whether a run that the key stands for has done its work, so that the same call asks
-	// anew; nil for never.
+	// spent reports whether the run of the key has served its purpose, so that the same
+	// call asks again; nil for never.
 	spent    func(*api.RunView) bool
 	lease    time.Duration
 	timeout  time.Duration
 	deadline time.Time
-	// suspension returns what the run asks for, with what is left of its time in milliseconds.
+	// suspension returns the requests of the run. afterMs is the remaining time in ms.
 	suspension func(afterMs *int64) *api.Suspension
-	// raised says that the run asks already.
+	// raised reports that the requests have been raised.
 	raised atomic.Bool
 	// fence is that of the newest claim by this process.
 	fence string
-	// outage says that the person was told that the service is away.
+	// outage reports that the person was told that the service is away.
 	outage bool
-	// shown holds what once has said.
+	// shown holds the subjects for which once has been called.
 	shown map[string]bool
 }
 
-// minPoll is the least time between two reads of a run that has not moved.
+// minPoll is the minimum time between two reads of an unchanged run.
 const minPoll = 100 * time.Millisecond
 
-// settings are what the flags of a command say of its gate.
+// settings configure a gate from the flags of a command.
 type settings struct {
 	connection     console.Connection
-	noun           string  // what the run is for: "exec" or "ask"
-	key            *string // nil when the caller gave none
+	noun           string  // "exec" or "ask"
+	key            *string // nil if not given
 	lease, timeout time.Duration
-	session        string // empty when the caller gave none
+	session        string // empty if not given
 	input          any
 }
 
-// newGate returns a gate for a run that does not exist yet, or that the key stands for.
+// newGate returns a gate for a run that does not exist yet, or for the run of the key.
 func newGate(opened *client.Client, terminal *console.Console, given settings) gate {
 	return gate{
 		Connection: given.connection, Client: opened, terminal: terminal,
@@ -79,10 +79,10 @@ func newGate(opened *client.Client, terminal *console.Console, given settings) g
 	}
 }
 
-// wait makes or finds the run and drives it. It returns the run when it is over, and nil
-// when act is done with it. When a signal ended waiting, which is below ctx, the request
-// is withdrawn, and the error is the exit code. The error is errTimedOut when the time that the
-// caller gives has run out by the clock of this process, whatever the service says or does not.
+// wait creates or finds the run and drives it. It returns the run if it has ended, and nil
+// if act is done with it. If a signal ends waiting (a child of ctx), the request is
+// withdrawn, and the error is the exit code. The error is errTimedOut if the time of the
+// call has run out by the local clock.
 func (g *gate) wait(ctx, waiting context.Context, same any, act actFunc) (*api.RunView, error) {
 	waiting, stop := g.untilTimedOut(waiting)
 	defer stop()
@@ -103,13 +103,13 @@ func (g *gate) wait(ctx, waiting context.Context, same any, act actFunc) (*api.R
 	return view, err
 }
 
-// actFunc acts on a claim of the run that carries a decision. While it is not done, the
-// run is driven on.
+// actFunc handles a claim of the run with a decision. The run is driven on until it returns
+// done.
 type actFunc func(ctx context.Context, claim *api.Claim) (done bool, err error)
 
-// create makes the run, held and waiting. While the session has other runs, one with a key queues
-// behind them and asks when it is its turn. One without a key waits beside the queue: should this
-// process die there, nothing of it would ever leave the queue.
+// create creates the run, claimed and waiting. If the session has other active runs, a run
+// with a key is queued behind them and asks at its turn. Without a key, create waits here
+// instead: a queued run whose process has died would stay in the queue.
 func (g *gate) create(ctx context.Context) (*client.CreatedRun, error) {
 	params := g.params
 	params.Claim = &api.ClaimOptions{WorkerID: workerID(g.noun), LeaseMs: g.lease.Milliseconds()}
@@ -131,15 +131,15 @@ func (g *gate) create(ctx context.Context) (*client.CreatedRun, error) {
 	return created, err
 }
 
-// asks returns what the run asks for now. Without a key nobody comes back to it, so the service
-// withdraws it when this process has died.
+// asks returns the suspension to raise now. Without a key no later call can continue it, so
+// the service withdraws it if this process dies.
 func (g *gate) asks() *api.Suspension {
 	suspension := g.suspension(g.remaining())
 	suspension.CancelWhenAbandoned = g.key == ""
 	return suspension
 }
 
-// awaitTurn waits until the run that has the session is over, for a while.
+// awaitTurn waits until the session's active run has ended, for a while.
 func (g *gate) awaitTurn(ctx context.Context) error {
 	return g.retryTransient(ctx, func() error {
 		session, err := g.GetSession(ctx, g.params.SessionID)
@@ -163,8 +163,8 @@ func (g *gate) awaitTurn(ctx context.Context) error {
 	})
 }
 
-// drive takes the run from where it stands until it is over, or until act is done with
-// it. claim is nil when this process does not hold the run.
+// drive takes the run from its current state until it has ended or act is done with it.
+// claim is nil if this process does not hold the run.
 func (g *gate) drive(ctx context.Context, view *api.RunView, claim *api.Claim, act actFunc) (*api.RunView, error) {
 	for {
 		var err error
@@ -204,8 +204,9 @@ func (g *gate) drive(ctx context.Context, view *api.RunView, claim *api.Claim, a
 	}
 }
 
-// await reads the run, held at most for hold, and retries while the service is away.
-// After an outage the read is not held, so that the end of it shows at once.
+// await reads the run, held for at most hold, and retries while the service is away. The
+// first read after an outage is not held, so that the person learns at once that it is
+// over.
 func (g *gate) await(ctx context.Context, until client.Until, hold time.Duration) (view *api.RunView, err error) {
 	var started time.Time
 	err = g.retryTransient(ctx, func() (err error) {
@@ -226,8 +227,8 @@ func (g *gate) await(ctx context.Context, until client.Until, hold time.Duration
 	return view, nil
 }
 
-// retryTransient makes a call until it succeeds or fails for good, and says once that
-// the service is away. When ctx ends first, it returns the cause.
+// retryTransient makes a call until it succeeds or fails permanently, and says once that
+// the service is away. If ctx ends first, it returns the cause.
 func (g *gate) retryTransient(ctx context.Context, call func() error) error {
 	var pause console.Backoff
 	for {
@@ -255,8 +256,8 @@ func (g *gate) complete(ctx context.Context, fence string, output api.JSON) erro
 	})
 }
 
-// withdraw cancels the request when a signal ended the wait, unless a later call with
-// its key can go on with it. It returns the exit code.
+// withdraw cancels the request after a signal, unless a later call with its key can
+// continue it. It returns the exit code.
 func (g *gate) withdraw(ctx context.Context, cause console.SignalError) error {
 	code := console.SignalCode(cause.Signal)
 	if g.key != "" {
@@ -269,7 +270,7 @@ func (g *gate) withdraw(ctx context.Context, cause console.SignalError) error {
 	_, err := g.CancelRun(ctx, g.params.RunID, "withdrawn by "+g.ActorName())
 	switch {
 	case errors.Is(err, client.ErrNotFound):
-		return console.ExitWith(code) // nothing had been asked yet
+		return console.ExitWith(code) // nothing has been asked yet
 	case err != nil:
 		return console.Failed(code, "stopped waiting, but the request could not be withdrawn: %w", err)
 	}
@@ -277,8 +278,8 @@ func (g *gate) withdraw(ctx context.Context, cause console.SignalError) error {
 	return console.ExitWith(code)
 }
 
-// outcomeOf returns the resolution of the run's last request from its events, for a
-// run that ended by its decision (an expired or cancelled question).
+// outcomeOf returns the resolution of the run's last request from its events, for a run
+// that was ended by it (an expired or cancelled question).
 func (g *gate) outcomeOf(ctx context.Context) (api.Resolution, error) {
 	var last api.Resolution
 	for entry, err := range g.AllRunEvents(ctx, g.params.RunID, client.EventListParams{}) {

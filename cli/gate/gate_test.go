@@ -37,13 +37,13 @@ func TestPlanOf(t *testing.T) {
 			require.Equal(t, test.want, got)
 		})
 	}
-	// What holds no command runs nothing.
+	// An input without a command runs nothing.
 	_, err := planOf(api.SettledApproval{Request: api.ApprovalRequest{Input: api.JSON(`{"argv":[]}`)}})
 	require.Error(t, err)
 }
 
-// A decision counts when it is about the very request of the call. Whatever a rule could have
-// matched instead makes it another one.
+// A decision counts only for the exact request of the call. It differs if any member does
+// by which a rule could have matched.
 func TestDecisionOn(t *testing.T) {
 	t.Parallel()
 	asked := api.ApprovalRequest{

@@ -19,19 +19,19 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// identity is how a later call with the same key knows whether it is the same one.
+// identity tells whether a later call with the same key is the same call.
 type identity struct {
 	MadeBy string `json:"made_by"`
 	Digest string `json:"digest"`
 }
 
-// call is what a key stands for: one call of one principal. Another principal, and another call, with the
-// same key have runs of their own, so nobody is in another one's way.
+// call is what a key identifies: one call of one principal. Other principals, and other
+// calls, have their own runs for the same key, so they cannot interfere.
 type call struct {
 	principal, digest string
 }
 
-// name gives the run its ids. Without a key they are new ones.
+// name sets the ids of the run. Without a key they are new.
 func (g *gate) name(of call, generation int) {
 	suffix := strings.TrimPrefix(runs.NewID(g.noun), g.noun+"_")
 	if g.key != "" {
@@ -43,9 +43,9 @@ func (g *gate) name(of call, generation int) {
 	g.named(suffix[len(suffix)-10:])
 }
 
-// open makes the run, or finds the one that the key stands for; same tells calls with one key apart. A run
-// that it makes is held and waits from its first moment, and then the claim is
-// returned too: while it is held, nobody else can claim it.
+// open creates the run, or finds the run of the key; same tells apart different calls with
+// one key. A new run is claimed and waits from the start, and open also returns the claim.
+// While its lease lasts, no one else can claim it.
 func (g *gate) open(ctx context.Context, same any) (*api.RunView, *api.Claim, error) {
 	digest, err := document.Digest(same)
 	if err != nil {
@@ -73,7 +73,7 @@ func (g *gate) open(ctx context.Context, same any) (*api.RunView, *api.Claim, er
 	}
 }
 
-// make makes the run, or finds it.
+// make creates the run, or finds it.
 func (g *gate) make(ctx context.Context, mine identity) (*api.RunView, *api.Claim, error) {
 	created, err := g.create(ctx)
 	switch {
@@ -85,8 +85,8 @@ func (g *gate) make(ctx context.Context, mine identity) (*api.RunView, *api.Clai
 	case !errors.Is(err, client.ErrIDConflict):
 		return nil, nil, err
 	}
-	// What of the call decides nothing, like its deadline, may differ from the first
-	// time: the first request stands.
+	// Members that decide nothing, such as the deadline, may differ from the first call.
+	// The first request stands.
 	found, err := g.GetRun(ctx, g.params.RunID)
 	if err != nil {
 		return nil, nil, err
@@ -98,8 +98,8 @@ func (g *gate) make(ctx context.Context, mine identity) (*api.RunView, *api.Clai
 	return found, nil, nil
 }
 
-// unspent returns the first generation of a call after a spent one that is not spent. It looks at few of
-// many.
+// unspent returns the first generation after a spent one that is not spent. It reads few of
+// them.
 func (g *gate) unspent(ctx context.Context, of call, spent int) (int, error) {
 	for step := 1; ; {
 		g.name(of, spent+step)

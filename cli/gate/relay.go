@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// relay sends the signals of the process to one receiver at a time.
+// relay forwards the signals of the process to one receiver at a time.
 type relay struct {
 	received chan os.Signal
 	quit     chan struct{}
@@ -16,7 +16,7 @@ type relay struct {
 	to func(os.Signal)
 }
 
-// newRelay catches signals from now on, and drops them until direct is called.
+// newRelay catches signals, and drops them until direct is called.
 func newRelay(signals ...os.Signal) *relay {
 	r := &relay{received: make(chan os.Signal, 16), quit: make(chan struct{}), done: make(chan struct{}), to: func(os.Signal) {}}
 	signal.Notify(r.received, signals...)
@@ -38,21 +38,22 @@ func (r *relay) pass() {
 	}
 }
 
-// direct sends later signals to another receiver. When it returns, the receiver before
-// is not being called any more.
+// direct forwards later signals to another receiver. Once it returns, the previous receiver
+// is not called any more.
 func (r *relay) direct(to func(os.Signal)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.to = to
 }
 
-// stop gives the signals their default effect again.
+// stop restores the default effect of the signals.
 func (r *relay) stop() {
 	signal.Stop(r.received)
 	close(r.quit)
 	<-r.done
 }
 
-// release gives the signals their default effect for now, and catchAgain takes them back.
+// release restores the default effect of the signals for now, and catchAgain catches them
+// again.
 func (r *relay) release()                       { signal.Stop(r.received) }
 func (r *relay) catchAgain(signals []os.Signal) { signal.Notify(r.received, signals...) }

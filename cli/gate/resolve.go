@@ -15,28 +15,29 @@ import (
 	"strings"
 )
 
-// resolved is what the words of a command mean on this machine when exec asks. The person who decides
-// sees it, and exec compares it before the start: a link, a script or PATH may lead elsewhere by then.
+// resolved is what a command line resolves to on this machine when exec asks. The person
+// who decides sees it. exec compares it before the start, because a link, a script or PATH
+// may have changed by then.
 type resolved struct {
 	Program boundFile `json:"program"`
-	// Interpreter runs the program when that is a script.
+	// Interpreter runs the program if it is a script.
 	Interpreter *boundFile `json:"interpreter,omitempty"`
 	// Script is the first file among the arguments of an interpreter.
 	Script *boundFile `json:"script,omitempty"`
-	// SearchPath is PATH where it has other directories than a clean shell.
+	// SearchPath is PATH if it has directories that a clean shell does not have.
 	SearchPath string `json:"PATH,omitempty"`
 }
 
-// boundFile is a file by its real path and its content.
+// boundFile is a file with its real path and its digest.
 type boundFile struct {
 	Path   string `json:"path"`
 	SHA256 string `json:"sha256"`
 }
 
-// unreadable stands in place of the digest of a program that the caller may run and not read.
+// unreadable replaces the digest of a program that the caller may execute but not read.
 const unreadable = "unreadable"
 
-// resolve finds the files that a command runs. Errors: of the file system, for what cannot be run.
+// resolve finds the files that a command runs. Errors: those of the file system.
 func resolve(argv []string, cwd string) (resolved, error) {
 	path, err := programOf(argv[0], cwd)
 	if err != nil {
@@ -75,7 +76,7 @@ func programOf(name, cwd string) (string, error) {
 	return exec.LookPath(name)
 }
 
-// bound returns a file by its real path and its digest.
+// bound returns a file with its real path and its digest.
 func bound(path string) (boundFile, error) {
 	path, err := filepath.EvalSymlinks(path)
 	if err == nil {
@@ -107,7 +108,8 @@ func digestOfFile(file *os.File) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// interpreterOf returns the program of a script's first line, "" for what is not a script.
+// interpreterOf returns the program of a script's first line, "" if the file is not a
+// script.
 func interpreterOf(path string) string {
 	file, err := os.Open(path)
 	if err != nil {
@@ -121,13 +123,14 @@ func interpreterOf(path string) string {
 	return ""
 }
 
-// interpreters are the programs that run a file among their arguments, without a version at their end.
+// interpreters are programs that run a file among their arguments, without a version
+// suffix.
 var interpreters = []string{
 	"sh", "bash", "dash", "zsh", "ksh", "fish", "busybox", "python", "pypy", "node", "nodejs", "bun", "deno", "ruby", "perl", "php", "lua", "tclsh", "rscript", "osascript", "pwsh",
 }
 
-// scriptOf returns the script that an interpreter is to run: the first argument that is a file. A script
-// that stands in the arguments themselves is shown there.
+// scriptOf returns the script that an interpreter runs: the first argument that is a file.
+// A script in the arguments themselves is shown as an argument.
 func scriptOf(argv []string, cwd, program string) string {
 	runs := func(name string) bool {
 		name = strings.TrimRight(strings.ToLower(strings.TrimSuffix(filepath.Base(name), ".exe")), "0123456789.-")
@@ -153,10 +156,10 @@ func scriptOf(argv []string, cwd, program string) string {
 	return ""
 }
 
-// cleanPath are the directories in which a clean shell looks for programs.
+// cleanPath are the directories in the PATH of a clean shell.
 var cleanPath = []string{"/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin", "/usr/games", "/usr/local/games", "/snap/bin", "/opt/homebrew/bin", "/opt/homebrew/sbin"}
 
-// searchPath returns PATH when it has a directory that a clean shell has not.
+// searchPath returns PATH if it has a directory that a clean shell does not have.
 func searchPath() string {
 	path := os.Getenv("PATH")
 	for _, directory := range filepath.SplitList(path) {
@@ -167,8 +170,8 @@ func searchPath() string {
 	return ""
 }
 
-// loading are the variables, or with * at the end their beginnings, by which another program, library or
-// script takes the place of what a command names. A clean shell has none of them.
+// loading are variables (or, with * at the end, prefixes) that can replace the program,
+// library or script of a command. A clean shell has none of them.
 var loading = []string{
 	"LD_*", "DYLD_*", "GCONV_PATH", "BASH_ENV", "BASH_FUNC_*", "ENV", "SHELLOPTS", "BASHOPTS", "IFS", "PS4", "CDPATH", "ZDOTDIR",
 	"PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP", "PYTHONUSERBASE", "NODE_OPTIONS", "NODE_PATH", "PERL5LIB", "PERL5OPT", "PERL5DB", "RUBYLIB", "RUBYOPT",
@@ -176,7 +179,7 @@ var loading = []string{
 	"GIT_EXEC_PATH", "GIT_SSH", "GIT_SSH_COMMAND", "GIT_CONFIG*", "GIT_EXTERNAL_DIFF", "GIT_DIR", "GIT_WORK_TREE", "GIT_ASKPASS", "MAKEFLAGS", "MAKEFILES",
 }
 
-// loadingVariables returns those that are set and that --env does not name.
+// loadingVariables returns those that are set and not named by --env.
 func loadingVariables(given map[string]string) map[string]string {
 	found := map[string]string{}
 	for _, variable := range os.Environ() {
@@ -197,8 +200,8 @@ func loadingVariables(given map[string]string) map[string]string {
 	return found
 }
 
-// withArgv returns what an edited command means: the same program where its name stayed. Of its new
-// arguments nobody has resolved a script.
+// withArgv returns what an edited command resolves to: the same program if its name is
+// unchanged, but no script, because the new arguments have not been resolved.
 func (r *resolved) withArgv(shown, edited []string) *resolved {
 	if r == nil || r.Script != nil || shown[0] != edited[0] {
 		return nil

@@ -48,7 +48,7 @@ func (g *gate) sayHeld(ctx context.Context, view *api.RunView) {
 	}
 }
 
-// sayAhead says which run this one waits for, and how to be rid of it.
+// sayAhead names the run that this one waits for, and says how to cancel it.
 func (g *gate) sayAhead(ctx context.Context, session *api.SessionView) {
 	var ahead string
 	switch {

@@ -8,9 +8,8 @@ import (
 	"github.com/holdpoint/holdpoint/cli/console"
 )
 
-// forwardedSignals are handed on to the command of exec.
+// forwardedSignals are forwarded to the command of exec.
 var forwardedSignals = console.StopSignals
 
-// fromTerminal reports whether the terminal itself sends such a signal to the
-// command as well.
+// fromTerminal reports whether the terminal sends the signal to the command as well.
 func fromTerminal(signal os.Signal) bool { return signal == os.Interrupt }

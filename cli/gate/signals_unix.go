@@ -8,14 +8,14 @@ import (
 	"unsafe"
 )
 
-// forwardedSignals are handed on to the command of exec.
+// forwardedSignals are forwarded to the command of exec.
 var forwardedSignals = []os.Signal{
 	syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,
 }
 
-// fromTerminal reports whether the terminal itself sends such a signal to the
-// command as well. A Ctrl-C reaches every process of the foreground group, and many
-// programs take a second one as an order to stop the hard way.
+// fromTerminal reports whether the terminal sends the signal to the command as well. Ctrl-C
+// reaches every process of the foreground group, and many programs stop abruptly at a
+// second one.
 func fromTerminal(signal os.Signal) bool {
 	return (signal == syscall.SIGINT || signal == syscall.SIGQUIT) && inForeground()
 }

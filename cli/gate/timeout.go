@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// errTimedOut is the cause of a wait that --timeout ended on this process's own clock.
+// errTimedOut is the cause of a wait that --timeout ended by the local clock.
 var errTimedOut = errors.New("the time ran out")
 
-// lastWord is how long past the deadline the service may take to say that a request has expired,
-// or was decided in time.
+// lastWord is how long after the deadline the service may still report that a request
+// expired or was decided in time.
 const lastWord = time.Second
 
-// untilTimedOut returns a context that ends with errTimedOut when the time of the call has run
-// out. The caller must call stop.
+// untilTimedOut returns a context that ends with errTimedOut when the time of the call has
+// run out. The caller must call stop.
 func (g *gate) untilTimedOut(ctx context.Context) (bounded context.Context, stop func()) {
 	if g.timeout == 0 {
 		return ctx, func() {}
@@ -34,8 +34,8 @@ func (g *gate) untilTimedOut(ctx context.Context) (bounded context.Context, stop
 	}
 }
 
-// remaining returns what is left of the time of the call, in milliseconds and 1 at least; nil for
-// a call without an end.
+// remaining returns the remaining time of the call in ms, at least 1; nil without a
+// timeout.
 func (g *gate) remaining() *int64 {
 	if g.timeout == 0 {
 		return nil
@@ -44,8 +44,8 @@ func (g *gate) remaining() *int64 {
 	return &left
 }
 
-// giveUp takes back what a call whose time has run out leaves behind, unless a later call with its
-// key may go on with it.
+// giveUp withdraws what a call that timed out leaves behind, unless a later call with its
+// key can continue it.
 func (g *gate) giveUp(ctx context.Context) {
 	if g.key != "" {
 		g.letGo(ctx)
@@ -53,15 +53,15 @@ func (g *gate) giveUp(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
-	_, _ = g.CancelRun(ctx, g.params.RunID, "nobody decided within "+g.timeout.String()) // it may not be there
+	_, _ = g.CancelRun(ctx, g.params.RunID, "nobody decided within "+g.timeout.String()) // it may not exist
 }
 
-// letGo gives the lease back, so that a later call need not wait for its end.
+// letGo releases the lease, so that a later call need not wait until it expires.
 func (g *gate) letGo(ctx context.Context) {
 	if g.fence == "" {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
 	defer cancel()
-	_, _ = g.ReleaseRun(ctx, g.params.RunID, g.fence, nil) // it lapses otherwise
+	_, _ = g.ReleaseRun(ctx, g.params.RunID, g.fence, nil) // otherwise it expires
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// Approvals is holdpoint approvals.
+// Approvals is the command holdpoint approvals.
 type Approvals struct {
 	List     approvalsList                      `cmd:"" help:"List what waits for approval, or what was decided."`
 	Show     show[api.RequestView, approvalRef] `cmd:"" help:"Show one request whole, also when it was decided."`
@@ -22,7 +22,7 @@ type Approvals struct {
 	DenyAll  approvalsDenyAll                   `cmd:"" name:"deny-all" help:"Deny everything that waits."`
 }
 
-// approvalFilter lists the open approvals in the order of session, run and request.
+// approvalFilter lists the open approvals, ordered by session, run and request.
 type approvalFilter struct{ ofSession }
 
 func (f approvalFilter) read(ctx context.Context, c *client.Client) ([]api.PendingApprovalView, error) {
@@ -63,7 +63,7 @@ func yesOrNothing(set bool) string {
 	return ""
 }
 
-// excludedText says why the caller may not allow a request, "" when it may.
+// excludedText says why the caller may not allow a request, "" if they may.
 func excludedText(view *api.RequestView) string {
 	if view.RequesterExcluded == nil {
 		return ""

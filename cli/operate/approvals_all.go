@@ -12,7 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// decisionForAll holds what allow-all and deny-all have in common.
+// decisionForAll holds what allow-all and deny-all share.
 type decisionForAll struct {
 	console.Connection
 	console.Format
@@ -28,8 +28,8 @@ type approvalsAllowAll struct {
 	Yes bool `short:"y" help:"Allow without being asked, for scripts."`
 }
 
-// Run allows everything that it lists, and nothing that comes after. Nothing is allowed before the person has seen
-// the list and said so.
+// Run allows everything that it lists, and nothing raised later. The person sees the list
+// and confirms it first.
 func (c *approvalsAllowAll) Run(ctx context.Context, terminal *console.Console) error {
 	asked := func(items []api.PendingApprovalView) error {
 		if len(items) == 0 || c.Yes {
@@ -45,7 +45,7 @@ func (c *approvalsAllowAll) Run(ctx context.Context, terminal *console.Console) 
 	return c.decide(ctx, terminal, api.ApprovalResolution{Behavior: api.BehaviorAllow, Justification: c.Justification}, asked)
 }
 
-// listed shows requests whole, printable, one under the other.
+// listed formats the requests completely, one below the other.
 func listed(items []api.PendingApprovalView) string {
 	var out strings.Builder
 	for i := range items {
@@ -72,15 +72,15 @@ func (c *approvalsDenyAll) Run(ctx context.Context, terminal *console.Console) e
 	}, func([]api.PendingApprovalView) error { return nil })
 }
 
-// allResult is what allow-all and deny-all print.
+// allResult is the JSON that allow-all and deny-all print.
 type allResult struct {
 	ResolvedRequests int `json:"resolved_requests"`
-	// Requests are those that were decided, as they were listed.
+	// Requests are the decided requests, as listed.
 	Requests         []api.PendingApprovalView `json:"requests"`
 	AffectedSessions int                       `json:"affected_sessions"`
 	Runs             []api.RunView             `json:"runs"`
-	// SkippedRuns were decided under the same key before and wait for something new
-	// since, which that call was not about.
+	// SkippedRuns were decided under the same key before. They now wait for something new,
+	// which that call did not cover.
 	SkippedRuns []string `json:"skipped_runs,omitempty"`
 	// FailedRuns could not be decided; the call may be repeated for them.
 	FailedRuns []failedRun `json:"failed_runs,omitempty"`
@@ -91,8 +91,8 @@ type failedRun struct {
 	Error string `json:"error"`
 }
 
-// decide sends one batch for each run, of what it has listed and asked about. A batch is all or none, and a batch
-// that fails leaves the others alone.
+// decide sends one batch per run, with the requests that the person has confirmed. Each
+// batch is atomic, and a failed batch does not affect the others.
 func (c *decisionForAll) decide(ctx context.Context, terminal *console.Console, resolution api.ApprovalResolution, asked func([]api.PendingApprovalView) error) error {
 	return c.Call(func(opened *client.Client) error {
 		open := approvalFilter{c.ofSession}
@@ -101,7 +101,7 @@ func (c *decisionForAll) decide(ctx context.Context, terminal *console.Console, 
 			return err
 		}
 		if c.SessionID != "" {
-			// The list has the requests of sub-agents, too.
+			// The list includes requests of sub-agents.
 			items = slices.DeleteFunc(items, func(item api.PendingApprovalView) bool { return item.SessionID != c.SessionID })
 		}
 		if c.DryRun {
@@ -119,8 +119,8 @@ func (c *decisionForAll) decide(ctx context.Context, terminal *console.Console, 
 	})
 }
 
-// decideRuns gives the decision to each run. It stops only when the service does not
-// answer or ctx ends.
+// decideRuns sends the decision to each run. It stops only if the service does not answer
+// or ctx ends.
 func (c *decisionForAll) decideRuns(ctx context.Context, opened *client.Client, items []api.PendingApprovalView, resolution api.ApprovalResolution) (*allResult, error) {
 	var order []string
 	requests := map[string][]api.PendingApprovalView{}
@@ -152,8 +152,8 @@ func (c *decisionForAll) decideRuns(ctx context.Context, opened *client.Client, 
 	return result, nil
 }
 
-// send decides the listed requests of one run, bound to what was listed. When somebody else has decided some of them
-// meanwhile it retries once with the rest; when all of them, it returns nil.
+// send decides the listed requests of one run, bound to their listed content. If some were
+// decided by others meanwhile, it retries once with the rest; if all were, it returns nil.
 // It returns the requests that it decided.
 func (c *decisionForAll) send(ctx context.Context, opened *client.Client, runID string, items []api.PendingApprovalView, resolution api.ApprovalResolution) (*api.RunView, []api.PendingApprovalView, error) {
 	params := client.ResolveApprovalsParams{}

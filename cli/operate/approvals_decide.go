@@ -15,7 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// decision holds what allow and deny have in common.
+// decision holds what allow and deny share.
 type decision struct {
 	console.Connection
 	console.Format
@@ -103,13 +103,14 @@ func (c *decision) decideOne(ctx context.Context, terminal *console.Console, ope
 	return c.finish(ctx, terminal, c.JSON, opened, requestID, what, run, decidedFields(item, resolution.UpdatedInput)...)
 }
 
-// exact reports whether the resolution can be about one request alone, whatever is raised meanwhile. A
-// run uses an id once. A denial allows nothing, so it may be about whatever has the id.
+// exact reports whether the resolution can only apply to one request, whatever is raised
+// meanwhile. A run uses an id once. A denial allows nothing, so it may apply to any request
+// with the id.
 func (c *decision) exact(resolution api.ApprovalResolution) bool {
 	return resolution.Behavior != api.BehaviorAllow || resolution.InputDigest != "" || c.RunID != ""
 }
 
-// seen finds the open request that is to be decided. One that only its id names is shown and asked about
+// seen finds the open request to decide. If only its id names it, seen shows it and asks
 // first.
 func (c *decision) seen(ctx context.Context, terminal *console.Console, opened *client.Client, resolution api.ApprovalResolution) (*api.PendingApprovalView, error) {
 	item, byID, err := c.approval(ctx, opened, resolution.RequestID)
@@ -120,8 +121,8 @@ func (c *decision) seen(ctx context.Context, terminal *console.Console, opened *
 		", or give --input-digest "+item.Request.InputDigest)
 }
 
-// splitIDs moves a session's id that stands before the request's to its flag. Of two words the first
-// is a session unless a request has that id or handle.
+// splitIDs moves a session's id that precedes the request's to its flag. The first of two
+// words is a session unless a request has that id or handle.
 func (c *decision) splitIDs(ctx context.Context, opened *client.Client) error {
 	if len(c.IDs) != 2 {
 		return nil
@@ -149,8 +150,8 @@ func (c *decision) splitIDs(ctx context.Context, opened *client.Client) error {
 	return nil
 }
 
-// decidedFields shows what a decision was about, nothing for nil: the tool, and the input as it
-// was asked for or as it was edited to.
+// decidedFields describes the decided request, nothing for nil: the tool, and the original
+// or edited input.
 func decidedFields(item *api.ApprovalRequest, updated api.JSON) []console.Field {
 	if item == nil {
 		return nil
@@ -162,10 +163,10 @@ func decidedFields(item *api.ApprovalRequest, updated api.JSON) []console.Field 
 	return fields
 }
 
-// send decides the request on its run, bound to the digest and the handle of what is shown, and
-// returns what it decided. When the request is not open, which notOpen says, and its run or
-// session is named, it sends the decision there all the same: the service recognizes the
-// repeat of a keyed call, or says what was decided.
+// send decides the request on its run, bound to the shown digest and handle, and returns
+// it. If the request is not open (notOpen) but its run or session was named, it sends the
+// decision anyway: the service recognizes the repeat of a keyed call, or says what was
+// decided.
 func (c *decision) send(ctx context.Context, opened *client.Client, item *api.PendingApprovalView, notOpen error, resolution api.ApprovalResolution) (*api.ApprovalRequest, *client.RunResult, error) {
 	name, runID := resolution.RequestID, c.RunID
 	var request *api.ApprovalRequest
@@ -179,7 +180,7 @@ func (c *decision) send(ctx context.Context, opened *client.Client, item *api.Pe
 		if request, err = c.raised(ctx, opened, name); err != nil {
 			return nil, nil, err
 		}
-		// What was raised a moment ago under this id, nobody has seen.
+		// A request raised just now under this id has not been seen by anybody.
 		if !c.exact(resolution) && (request == nil || !console.NamesHandle(name, request.Handle)) {
 			return nil, nil, c.whatBecame(ctx, opened, name, notOpen)
 		}
@@ -198,7 +199,8 @@ func (c *decision) send(ctx context.Context, opened *client.Client, item *api.Pe
 	return request, run, err
 }
 
-// whatBecame returns an error that says what was decided about a request that is not open, or notOpen.
+// whatBecame returns an error with the decision about a request that is not open, or
+// notOpen.
 func (c *decision) whatBecame(ctx context.Context, opened *client.Client, name string, notOpen error) error {
 	settled, err := c.settled(ctx, opened, api.RequestApproval, name)
 	if err != nil {
@@ -207,17 +209,17 @@ func (c *decision) whatBecame(ctx context.Context, opened *client.Client, name s
 	return fmt.Errorf("approval %s was %s", name, decidedText(settled.RecordedDecision, time.Now()))
 }
 
-// boundTo returns the decision about the request, which the service refuses when something else
-// is open by then. A digest that it carries already, of what the person saw, stays.
+// boundTo binds the decision to the request: the service refuses it if something else is
+// open by then. It keeps a digest already set, of what the person saw.
 func boundTo(resolution api.ApprovalResolution, request *api.ApprovalRequest) api.ApprovalResolution {
 	resolution.RequestID, resolution.Handle = request.ID, request.Handle
 	resolution.InputDigest = cmp.Or(resolution.InputDigest, request.InputDigest)
 	return resolution
 }
 
-// raised returns the newest approval of that id or handle in the events of the run or session
-// that is named, nil when there is none. The repeat of a keyed call must carry the digest that
-// the call carried, also after the request was settled.
+// raised returns the newest approval with that id or handle in the events of the named run
+// or session; nil if there is none. A repeated keyed call must carry the same digest, even
+// after the request was settled.
 func (p pendingRef) raised(ctx context.Context, c *client.Client, name string) (*api.ApprovalRequest, error) {
 	entries := c.AllSessionEvents(ctx, p.SessionID, client.EventListParams{})
 	if p.RunID != "" {
@@ -244,7 +246,7 @@ func (p pendingRef) raised(ctx context.Context, c *client.Client, name string) (
 	return newest, nil
 }
 
-// remembering are the flags of a decision that is to hold for later calls too.
+// remembering are the flags of a decision that also applies to later calls.
 type remembering struct {
 	Remember    string         `enum:",session,always" default:"" placeholder:"SCOPE" help:"Also write a rule: for this session, or always. Its text is shown first."`
 	RememberFor *time.Duration `name:"remember-for" placeholder:"DURATION" help:"How long the rule holds; 0 for ever (default 720h)."`
@@ -252,8 +254,8 @@ type remembering struct {
 	Yes         bool           `short:"y" help:"Write the rule without being asked."`
 }
 
-// remember shows the text of the rule that the decision would write, asks, and puts
-// it into the resolution. item is nil for a request that is not open, which notOpen says.
+// remember shows the rule that the decision would write, asks, and adds it to the
+// resolution. item is nil for a request that is not open (notOpen).
 func (c *decision) remember(terminal *console.Console, item *api.PendingApprovalView, notOpen error, resolution *api.ApprovalResolution) error {
 	if c.Remember == "" {
 		if c.RememberFor != nil {
@@ -265,9 +267,8 @@ func (c *decision) remember(terminal *console.Console, item *api.PendingApproval
 		return nil
 	}
 	resolution.Remember, resolution.RememberAs = api.Remember(c.Remember), api.RememberAs(c.RememberAs)
-	// Said in so many words: where the service lets no rule hold that long it refuses,
-	// and does not write another rule than the one that is shown.
-	// A rule of the session lasts as long as it.
+	// Send the shown expiry explicitly, so that a service with a shorter maximum refuses
+	// instead of writing another rule. A session rule lasts as long as its session.
 	if resolution.Remember != api.RememberSession {
 		resolution.RememberForMs = client.RememberFor(api.DefaultRuleAgeMs * time.Millisecond)
 	}
@@ -279,22 +280,22 @@ func (c *decision) remember(terminal *console.Console, item *api.PendingApproval
 	}
 	switch {
 	case item == nil && c.Yes && c.IdempotencyKey != "":
-		// A repeat of a call that succeeded: the service says what became of it.
+		// A repeat of a call that succeeded; the service reports the result.
 		return nil
 	case item == nil:
-		return notOpen // the rule for what is not open cannot be shown
+		return notOpen // the rule cannot be shown for a request that is not open
 	}
 	rule, err := runs.PreviewRule(item.Request, item.SessionID, runs.DecisionOf(*resolution), 0, terminal.Now().UnixMilli())
 	if err != nil {
 		return console.Usage("no such rule can be written: %v", err)
 	}
-	// What is decided is what was shown, should another run use the same id by then.
+	// Bind the decision to the shown request, in case another run reuses the id.
 	c.RunID, *resolution = item.RunID, boundTo(*resolution, &item.Request)
 	return confirm(terminal, c.Yes, "With the decision this rule is written:\n  "+console.Printable(rule.Text, false)+examplesText(rule.Examples), "Decide so, and write this rule? [y/N] ", "nothing was decided")
 }
 
-// writtenRule is the rule that a decision wrote, as the run shows it; "" when it
-// wrote none, or the run does not show it while something else is open.
+// writtenRule returns the rule that a decision wrote, as the run shows it; "" if it wrote
+// none, or if the run does not show it because something else is open.
 func writtenRule(run *api.RunView, requestID string) string {
 	if run.Resume == nil {
 		return ""

@@ -13,11 +13,11 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// maxSearched is how many decisions, the newest, are looked through for an id that is not open.
+// maxSearched is the number of newest decisions to search for an id that is not open.
 const maxSearched = 1000
 
-// settled finds a request that is not open any more: by its handle, else the newest that has the id,
-// in the session and run that were given. Errors: errNotOpen when there is none.
+// settled finds a settled request in the given session and run, by its handle or else the
+// newest with the id. Errors: errNotOpen if there is none.
 func (p pendingRef) settled(ctx context.Context, c *client.Client, kind api.RequestKind, requestID string) (*api.RequestView, error) {
 	view, err := c.GetRequest(ctx, requestID)
 	if err == nil && view.Kind == kind && view.RecordedDecision != nil {
@@ -41,7 +41,7 @@ func (p pendingRef) settled(ctx context.Context, c *client.Client, kind api.Requ
 	return nil, fmt.Errorf("%s %s %w, and none of the last decisions is about it", kind, requestID, errNotOpen)
 }
 
-// decidedText says who decided, when, and by what way.
+// decidedText says who decided, when, and how.
 func decidedText(recorded *api.RecordedDecision, now time.Time) string {
 	if recorded == nil {
 		return ""
@@ -52,14 +52,14 @@ func decidedText(recorded *api.RecordedDecision, now time.Time) string {
 // approvalOf returns the approval of a view.
 func approvalOf(view *api.RequestView) api.ApprovalRequest {
 	var request api.ApprovalRequest
-	_ = json.Unmarshal(view.Request, &request) // what cannot be read is shown empty
+	_ = json.Unmarshal(view.Request, &request) // an unreadable one is shown empty
 	return request
 }
 
 // questionOf returns the question of a view.
 func questionOf(view *api.RequestView) api.UserQuestionRequest {
 	var request api.UserQuestionRequest
-	_ = json.Unmarshal(view.Request, &request) // what cannot be read is shown empty
+	_ = json.Unmarshal(view.Request, &request) // an unreadable one is shown empty
 	return request
 }
 
@@ -68,11 +68,11 @@ func handleOf(view *api.RequestView) string {
 	var request struct {
 		Handle string `json:"handle"`
 	}
-	_ = json.Unmarshal(view.Request, &request) // what cannot be read has none
+	_ = json.Unmarshal(view.Request, &request) // an unreadable one has none
 	return request.Handle
 }
 
-// decidedTable shows what was decided, by whom.
+// decidedTable shows decisions and who made them.
 func decidedTable() table[api.RequestView] {
 	return table[api.RequestView]{
 		[]string{"REQUEST", "OUTCOME", "BY", "WHEN", "WAY", "SESSION", "RUN", "ABOUT"},
@@ -97,7 +97,7 @@ func decidedTable() table[api.RequestView] {
 	}
 }
 
-// approvalsList lists what is open, or what was decided.
+// approvalsList lists open or decided approvals.
 type approvalsList struct {
 	console.Connection
 	console.Format

@@ -15,8 +15,8 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// allowEdited allows one request with an input that the person edits first. What changes is shown
-// and asked about; the service checks it against the request's schema.
+// allowEdited allows a request with an input that the person edits first. It shows the
+// changes and asks; the service validates the input against the request's schema.
 func (c *approvalsAllow) allowEdited(ctx context.Context, terminal *console.Console) error {
 	return c.Call(func(opened *client.Client) error {
 		if err := c.splitIDs(ctx, opened); err != nil {
@@ -44,15 +44,15 @@ func (c *approvalsAllow) allowEdited(ctx context.Context, terminal *console.Cons
 	})
 }
 
-// editInput has the input edited until it is JSON, and returns it with its changes, printable, line
-// by line. It is a usage error when nothing was changed.
+// editInput lets the person edit the input until it is valid JSON. It returns the input
+// with its changed lines, printable. An unchanged input is a usage error.
 func editInput(ctx context.Context, terminal *console.Console, request *api.ApprovalRequest) (edited api.JSON, changes string, err error) {
 	before := console.Indented(request.Input) + "\n"
 	directory, err := os.MkdirTemp("", "holdpoint-edit-*")
 	if err != nil {
 		return nil, "", fmt.Errorf("make a file to edit: %w", err)
 	}
-	defer func() { _ = os.RemoveAll(directory) }() // it is a copy
+	defer func() { _ = os.RemoveAll(directory) }() // only a copy
 	path := filepath.Join(directory, "input.json")
 	if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
 		return nil, "", fmt.Errorf("make a file to edit: %w", err)
@@ -60,7 +60,7 @@ func editInput(ctx context.Context, terminal *console.Console, request *api.Appr
 	prompter := console.NewPrompter(terminal)
 	defer prompter.Close()
 	for {
-		// The variable may hold arguments, as in "code --wait".
+		// The variable may have arguments, as in "code --wait".
 		editor := exec.CommandContext(ctx, "/bin/sh", "-c", terminal.Editor+` "$1"`, "sh", path)
 		editor.Stdin, editor.Stdout, editor.Stderr = terminal.Stdin, terminal.Stderr, terminal.Stderr
 		if err := editor.Run(); err != nil {
@@ -84,8 +84,8 @@ func editInput(ctx context.Context, terminal *console.Console, request *api.Appr
 	}
 }
 
-// changedLines returns the lines that were taken out and put in, printable, with the lines before and
-// after them left out; "" when nothing was changed.
+// changedLines returns the removed and added lines, printable, without the unchanged lines
+// before and after them; "" if nothing changed.
 func changedLines(before, after string) string {
 	if before == after {
 		return ""

@@ -12,7 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// Effects is holdpoint effects.
+// Effects is the command holdpoint effects.
 type Effects struct {
 	List  list[api.EffectView, effectFilter] `cmd:"" help:"List what decisions owe, or owed, to other sessions."`
 	Retry effectsRetry                       `cmd:"" help:"Have effects tried again at once, also those that were given up."`
@@ -52,7 +52,7 @@ type effectsRetry struct {
 	EffectID  string `arg:"" optional:"" name:"effect-id" help:"The effect's id."`
 }
 
-// Run makes effects due at once.
+// Run makes effects due immediately.
 func (c *effectsRetry) Run(ctx context.Context, terminal *console.Console) error {
 	if c.AllFailed && c.EffectID != "" || !c.AllFailed && c.EffectID == "" {
 		return console.Usage("say which: SESSION EFFECT, or --all-failed")

@@ -12,8 +12,8 @@ import (
 	"github.com/holdpoint/holdpoint/cli/console"
 )
 
-// jsonArgument reads a JSON value from an argument or from the file that another
-// one names; nil when neither was given.
+// jsonArgument reads a JSON value from an argument, or from the file named by another one;
+// nil if neither was given.
 func jsonArgument(terminal *console.Console, name, text, path string) (api.JSON, error) {
 	value := api.JSON(text)
 	switch {
@@ -38,8 +38,8 @@ func jsonArgument(terminal *console.Console, name, text, path string) (api.JSON,
 	return value, nil
 }
 
-// confirm shows what is about to be written, which must be printable, and asks, unless yes is set. It prints refused
-// when the answer is not yes, and returns the exit code as an error.
+// confirm shows what is about to be written, which must be printable, and asks unless yes
+// is set. If the answer is not yes, it prints refused and returns an exit code as an error.
 func confirm(terminal *console.Console, yes bool, text, question, refused string) error {
 	terminal.Say("%s", text)
 	if yes {

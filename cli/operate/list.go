@@ -1,7 +1,7 @@
-// Package operate holds the commands by which people decide, answer, look, and repair:
+// Package operate holds the commands by which people decide, answer, inspect, and repair:
 // approvals, questions, rules, runs, sessions, mailbox and effects. Each kind of record
-// says what its lists and its description show; list and show do the rest. The package
-// knows package client and no store.
+// defines its table and its description; list and show do the rest. The package uses
+// package client and no store.
 package operate
 
 import (
@@ -13,10 +13,10 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// table says how records of a kind are shown, one a line.
+// table defines how records of a kind are listed, one per line.
 type table[T any] struct {
 	header []string
-	// row returns one cell for each heading; an empty one is shown as a dash.
+	// row returns one cell per heading; an empty one is shown as a dash.
 	row func(record *T, now time.Time) []string
 }
 
@@ -33,13 +33,13 @@ func (t table[T]) print(terminal *console.Console, asJSON bool, records []T) err
 	return terminal.Table(t.header, rows)
 }
 
-// filter is the flags and arguments by which a list command chooses records.
+// filter is the flags and arguments of a list command.
 type filter[T any] interface {
 	read(ctx context.Context, c *client.Client) ([]T, error)
 	table() table[T]
 }
 
-// list is the command that prints the records that a filter chooses.
+// list is a command that prints the records of a filter.
 type list[T any, F filter[T]] struct {
 	console.Connection
 	console.Format
@@ -62,8 +62,8 @@ type limited struct {
 	Limit int `default:"100" placeholder:"N" help:"At most this many (default ${default}); 0 for all."`
 }
 
-// collect reads pages until there are as many records as the limit says. It refuses a
-// negative limit.
+// collect reads pages until it has as many records as the limit. It refuses a negative
+// limit.
 func collect[T any](all iter.Seq2[T, error], limit int) ([]T, error) {
 	if limit < 0 {
 		return nil, console.Usage("--limit must not be negative")
@@ -81,14 +81,14 @@ func collect[T any](all iter.Seq2[T, error], limit int) ([]T, error) {
 	return records, nil
 }
 
-// reference is the flags and arguments by which a show command names one record.
+// reference is the flags and arguments that name one record in a show command.
 type reference[T any] interface {
 	find(ctx context.Context, c *client.Client) (*T, error)
 	// fields describes the record; empty ones are not shown.
 	fields(record *T, now time.Time) []console.Field
 }
 
-// show is the command that prints one record whole.
+// show is a command that prints one record.
 type show[T any, R reference[T]] struct {
 	console.Connection
 	console.Format

@@ -10,7 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// Mailbox is holdpoint mailbox.
+// Mailbox is the command holdpoint mailbox.
 type Mailbox struct {
 	List        mailboxList                              `cmd:"" help:"Read a session's messages in the place of its worker: each is leased for 30 s, and the third reading is the last."`
 	DeadLetters list[api.MessageView, deadLettersFilter] `cmd:"" name:"dead-letters" help:"List a session's messages that could not be delivered; changes nothing."`
@@ -18,7 +18,7 @@ type Mailbox struct {
 	Replay      mailboxReplay                            `cmd:"" help:"Put a dead letter back into the mailbox."`
 }
 
-// mailboxRef is the argument of every command on a mailbox.
+// mailboxRef is the argument of every mailbox command.
 type mailboxRef struct {
 	SessionID string `arg:"" name:"session-id" help:"The session whose mailbox it is."`
 }
@@ -35,7 +35,7 @@ type mailboxList struct {
 	mailboxRef
 }
 
-// Run reads the messages that are pending, as a worker does.
+// Run reads the pending messages, as a worker does.
 func (c *mailboxList) Run(ctx context.Context, terminal *console.Console) error {
 	return c.Call(func(opened *client.Client) error {
 		messages, err := opened.Mailbox(ctx, c.SessionID)
@@ -97,8 +97,8 @@ type mailboxReplay struct {
 	messageRef
 }
 
-// Run replays one dead letter. It fails when the message is a dead letter again,
-// because nobody is there to take it.
+// Run replays a dead letter. It fails if the message becomes a dead letter again, because
+// its recipient no longer exists.
 func (c *mailboxReplay) Run(ctx context.Context, terminal *console.Console) error {
 	return c.Call(func(opened *client.Client) error {
 		message, err := opened.ReplayMessage(ctx, c.SessionID, c.MessageID)

@@ -14,12 +14,12 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// ofSession is the flag of lists that can be narrowed to a session.
+// ofSession is the flag of lists that can be limited to a session.
 type ofSession struct {
 	SessionID string `name:"session-id" aliases:"session" placeholder:"ID" help:"Only those of this session."`
 }
 
-// pendingRef says where an open request is, when its id alone does not.
+// pendingRef locates an open request whose id alone is ambiguous.
 type pendingRef struct {
 	SessionID string `name:"session-id" aliases:"session" placeholder:"ID" help:"The session that the request is in."`
 	RunID     string `name:"run-id" placeholder:"ID" help:"The run that the request is in."`
@@ -31,10 +31,10 @@ type requestRef struct {
 	RequestID string `arg:"" name:"request-id" help:"The request's handle, as list prints it, or its id."`
 }
 
-// errNotOpen: no open request has the id.
+// errNotOpen means that no open request has the id.
 var errNotOpen = errors.New("is not open")
 
-// requirePair refuses a run and a session that do not belong together.
+// requirePair refuses a run that does not belong to the given session.
 func (p pendingRef) requirePair(ctx context.Context, c *client.Client) error {
 	if p.SessionID == "" || p.RunID == "" {
 		return nil
@@ -65,20 +65,20 @@ func (p pendingRef) question(ctx context.Context, c *client.Client, name string)
 	})
 }
 
-// place is what tells one open request from the others.
+// place identifies an open request.
 type place struct{ sessionID, runID, requestID, handle string }
 
 // candidates are the open requests that a name may mean.
 type candidates[View any] struct {
-	// last is the last one in the session and run that were given.
+	// last is the last one in the given session and run.
 	last            *View
 	here, elsewhere int
 }
 
-// findPending finds the only open request that a handle, its short form, or an id names, in the session
-// and the run that were given. A handle wins over ids. byID says that the id alone named the request.
-// Errors: errNotOpen when there is none; a usage error when there are several, or when the run is not
-// in the session.
+// findPending finds the only open request with a handle, short handle or id, in the given
+// session and run. A handle wins over ids. byID reports that only the id matched. Errors:
+// errNotOpen if there is none; a usage error if there are several, or if the run is not in
+// the session.
 func findPending[View any](
 	ctx context.Context, p pendingRef, c *client.Client, noun, name string,
 	open iter.Seq2[View, error], placeOf func(*View) place,
@@ -124,9 +124,9 @@ func findPending[View any](
 	}
 }
 
-// confirmBareID shows a request that its id alone names, and asks about it. An agent chooses the ids of
-// its requests and can put another request under an id after a person has read the list. Without a
-// terminal nobody sees what is shown, so it is a usage error there.
+// confirmBareID shows a request named only by its id, and asks. Agents choose ids, and
+// could put another request under an id after a person has read the list. Without a
+// terminal nobody sees it, so there it is a usage error.
 func confirmBareID(terminal *console.Console, shown, handle, question, otherwise string) error {
 	if console.IsTerminal(terminal.Stdin) {
 		return confirm(terminal, false, shown, question, "nothing was decided")
@@ -135,7 +135,7 @@ func confirmBareID(terminal *console.Console, shown, handle, question, otherwise
 	return console.Usage("an id can come to name another request, so nothing was decided; to decide about the one above, name it by its handle %s%s", console.ShortHandle(handle), otherwise)
 }
 
-// onRecord holds the flags of a decision that say why, and make it repeatable.
+// onRecord holds the flags of a decision for its reason and its idempotency key.
 type onRecord struct {
 	Justification  string `placeholder:"TEXT" help:"Why, for the record."`
 	IdempotencyKey string `name:"idempotency-key" placeholder:"KEY" help:"Makes the call one that may be repeated, also after it succeeded."`
@@ -147,11 +147,11 @@ type following struct {
 	PollIntervalMs int64 `name:"poll-interval-ms" default:"500" placeholder:"MS" help:"How often --wait looks (default ${default})."`
 }
 
-// maxOutage is how long --wait bears with a service that does not answer.
+// maxOutage is how long --wait tolerates a service that does not answer.
 const maxOutage = 15 * time.Second
 
-// follow returns the run. With --wait it first polls until the run waits again or is
-// over.
+// follow returns the run. With --wait it first polls until the run waits again or has
+// ended.
 func (f following) follow(ctx context.Context, c *client.Client, run *api.RunView) (*api.RunView, error) {
 	if !f.Wait {
 		return run, nil
@@ -183,8 +183,7 @@ func (f following) exitCode(run *api.RunView) error {
 	return nil
 }
 
-// finish follows the run of a decision, prints it, and returns the exit code as an
-// error.
+// finish follows the run of a decision, prints it, and returns the exit code as an error.
 func (f following) finish(ctx context.Context, terminal *console.Console, asJSON bool, c *client.Client, requestID, what string, run *client.RunResult, about ...console.Field) error {
 	followed, err := f.follow(ctx, c, &run.RunView)
 	if err != nil {
@@ -197,7 +196,7 @@ func (f following) finish(ctx context.Context, terminal *console.Console, asJSON
 	return f.exitCode(followed)
 }
 
-// printDecided prints the run after a decision, and what the decision was about.
+// printDecided prints the run after a decision, and the decided request.
 func printDecided(terminal *console.Console, asJSON bool, requestID, what string, run *client.RunResult, about []console.Field) error {
 	if asJSON {
 		return console.PrintJSON(terminal.Stdout, run.RunView)

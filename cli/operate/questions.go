@@ -14,7 +14,7 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// Questions is holdpoint questions.
+// Questions is the command holdpoint questions.
 type Questions struct {
 	List   list[api.PendingQuestionView, questionFilter] `cmd:"" help:"List open questions."`
 	Show   show[api.PendingQuestionView, questionRef]    `cmd:"" help:"Show one question whole."`
@@ -22,7 +22,7 @@ type Questions struct {
 	Cancel questionsCancel                               `cmd:"" help:"Cancel one question, and with it the run."`
 }
 
-// questionFilter lists the open questions in the order of session, run and request.
+// questionFilter lists the open questions, ordered by session, run and request.
 type questionFilter struct{ ofSession }
 
 func (f questionFilter) read(ctx context.Context, c *client.Client) ([]api.PendingQuestionView, error) {
@@ -42,7 +42,7 @@ func (questionFilter) table() table[api.PendingQuestionView] {
 	}
 }
 
-// askedBy names the agent that asks, and, of a parent clarification, its session.
+// askedBy returns the agent that asks and, for a parent clarification, its session.
 func askedBy(item *api.PendingQuestionView) string {
 	if item.RequesterSessionID == "" {
 		return item.AgentID
@@ -50,7 +50,7 @@ func askedBy(item *api.PendingQuestionView) string {
 	return item.RequesterAgentID + " (" + item.RequesterSessionID + ")"
 }
 
-// requester describes who asks a parent clarification, and in which context.
+// requester describes who asks a parent clarification, and its context.
 func requester(item *api.PendingQuestionView) []console.Field {
 	if item.RequesterSessionID == "" {
 		return nil
@@ -136,8 +136,8 @@ type questionsCancel struct {
 	IdempotencyKey string `name:"idempotency-key" placeholder:"KEY" help:"Makes the call one that may be repeated, also after it succeeded; needs --run-id."`
 }
 
-// Run cancels one question. With a key it does not look first whether the question
-// is open, so that a repeat of a call that succeeded is recognized.
+// Run cancels a question. With a key it does not first check that the question is open, so
+// that the repeat of a successful call is recognized.
 func (c *questionsCancel) Run(ctx context.Context, terminal *console.Console) error {
 	if c.IdempotencyKey != "" && c.RunID == "" {
 		return console.Usage("--idempotency-key needs --run-id")
@@ -178,7 +178,7 @@ type questionsAnswer struct {
 	onRecord
 }
 
-// Run answers one question request, always on its run.
+// Run answers a question, always on its run.
 func (c *questionsAnswer) Run(ctx context.Context, terminal *console.Console) error {
 	if err := c.check(); err != nil {
 		return err
@@ -193,7 +193,7 @@ func (c *questionsAnswer) Run(ctx context.Context, terminal *console.Console) er
 			}
 		case err == nil:
 		case errors.Is(err, errNotOpen) && c.RunID != "" && !c.Interactive:
-			// The service says what became of it, or recognizes the key.
+			// The service reports its outcome, or recognizes the key.
 			item = &api.PendingQuestionView{RunID: c.RunID, Request: api.UserQuestionRequest{ID: c.RequestID}}
 		default:
 			return err
@@ -216,7 +216,7 @@ func (c *questionsAnswer) Run(ctx context.Context, terminal *console.Console) er
 	})
 }
 
-// check requires exactly one of the ways to answer.
+// check requires exactly one way to answer.
 func (c *questionsAnswer) check() error {
 	given := 0
 	for _, way := range []bool{len(c.Option) > 0 || c.Answer != "", c.AnswersJSON != "", c.AnswersFile != "", c.ValueJSON != "", c.Interactive, c.Declined} {
@@ -256,7 +256,7 @@ func (c *questionsAnswer) resolution(terminal *console.Console, request *api.Use
 	if err != nil {
 		return resolution, err
 	}
-	// An unknown member would be an answer that is silently lost.
+	// Refuse unknown members: an answer would be lost silently.
 	if err := json.Unmarshal(text, &resolution.Answers, json.RejectUnknownMembers(true)); err != nil {
 		return resolution, console.Usage("the answers must be an array of {question_id, selected_option_ids, freeform_answer}: %w", err)
 	}
@@ -266,7 +266,7 @@ func (c *questionsAnswer) resolution(terminal *console.Console, request *api.Use
 	return resolution, nil
 }
 
-// oneAnswer is what --option and --answer say.
+// oneAnswer returns the answer of --option and --answer.
 func (c *questionsAnswer) oneAnswer(request *api.UserQuestionRequest) (api.UserQuestionAnswer, error) {
 	if len(request.Questions) != 1 {
 		return api.UserQuestionAnswer{}, console.Usage("--option and --answer are for a request with one question, and %s has %d", request.ID, len(request.Questions))

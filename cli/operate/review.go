@@ -10,13 +10,13 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// approvalsReview asks about what waits, one after the other.
+// approvalsReview asks about pending approvals one by one.
 type approvalsReview struct {
 	console.Connection
 	ofSession
 }
 
-// Run asks until nothing is left, or until the person quits.
+// Run asks until none is left or the person quits.
 func (c *approvalsReview) Run(ctx context.Context, terminal *console.Console) error {
 	return c.Call(func(opened *client.Client) error {
 		items, err := collect(opened.AllApprovals(ctx, client.PendingListParams{SessionID: c.SessionID}), 0)
@@ -43,8 +43,8 @@ func (c *approvalsReview) Run(ctx context.Context, terminal *console.Console) er
 	})
 }
 
-// review shows one request and does what the person says. A request that somebody else has decided
-// meanwhile is told, and left.
+// review shows a request and carries out the person's choice. It reports and skips a
+// request that was decided by somebody else meanwhile.
 func (c *approvalsReview) review(ctx context.Context, terminal *console.Console, opened *client.Client, prompter *console.Prompter, item *api.PendingApprovalView, left int) (decided, quit bool, err error) {
 	view, err := opened.GetRequest(ctx, item.Request.Handle)
 	if err != nil {

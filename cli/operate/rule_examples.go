@@ -7,8 +7,8 @@ import (
 	"github.com/holdpoint/holdpoint/cli/console"
 )
 
-// examplesText returns what follows the text of a rule that a person is asked about: calls that it
-// matches, and near ones that it does not, each on a line of its own.
+// examplesText returns examples for the text of a rule: calls that it matches, and similar
+// ones that it does not, one per line.
 func examplesText(examples api.RuleExamples) string {
 	if len(examples.Matching) == 0 {
 		return ""
@@ -25,7 +25,7 @@ func examplesText(examples api.RuleExamples) string {
 	return text.String()
 }
 
-// exampleLine returns a made-up call on one line.
+// exampleLine returns an example call on one line.
 func exampleLine(example api.RuleExample) string {
 	line := example.ToolName + " " + console.Compact(example.Input)
 	if example.ToolCallID != "" {

@@ -14,7 +14,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// Rules is holdpoint rules.
+// Rules is the command holdpoint rules.
 type Rules struct {
 	List    rulesList                   `cmd:"" help:"List standing rules."`
 	Show    show[api.RuleView, ruleRef] `cmd:"" help:"Show one rule whole."`
@@ -53,11 +53,11 @@ var ruleTable = table[api.RuleView]{
 	},
 }
 
-// shownRuleText is how much of a rule's text a table shows: where it holds, and until
-// when, stands at its end.
+// shownRuleText is the length of a rule's text in a table. It is long because the scope and
+// the expiry are at the end.
 const shownRuleText = 400
 
-// whyEnded says why a rule decides nothing any more; "" while it does.
+// whyEnded says why a rule no longer applies; "" while it does.
 func whyEnded(rule *api.RuleView, now time.Time) string {
 	switch {
 	case rule.RevokedAtMs != 0:
@@ -79,7 +79,7 @@ func (r ruleRef) find(ctx context.Context, c *client.Client) (*api.RuleView, err
 }
 
 func (ruleRef) fields(rule *api.RuleView, now time.Time) []console.Field {
-	match, _ := client.EncodeJSON(rule.Match) // it came as JSON
+	match, _ := client.EncodeJSON(rule.Match) // it was JSON
 	fields := []console.Field{
 		{"rule", rule.RuleID},
 		{"text", rule.Text},
@@ -141,7 +141,7 @@ type rulesExplain struct {
 	ToolName    string   `arg:"" name:"tool" help:"The name of the tool."`
 }
 
-// Run prints what would happen and why.
+// Run prints the result and its reason.
 func (c *rulesExplain) Run(ctx context.Context, terminal *console.Console) error {
 	input, err := jsonArgument(terminal, "--input", c.InputJSON, c.InputFile)
 	if err != nil {
@@ -263,8 +263,9 @@ func (c *rulesAdd) Run(ctx context.Context, terminal *console.Console) error {
 	})
 }
 
-// ruleBefore returns the text of a rule and its examples before it is written: it makes the decision
-// that the service would make, on nothing. The input is that behind the rule's digest, nil for none.
+// ruleBefore returns the text and the examples of a rule before it is written, by making
+// the service's decision locally. input is the value behind the rule's digest, nil for
+// none.
 func ruleBefore(command *runs.AddRule, input api.JSON, nowMs int64) (string, api.RuleExamples, error) {
 	if err := runs.Prepare(command, runs.NewID); err != nil {
 		return "", api.RuleExamples{}, err

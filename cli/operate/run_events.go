@@ -12,7 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// runEvents chooses the events of one run.
+// runEvents selects the events of a run.
 type runEvents struct {
 	runRef
 	limited
@@ -32,7 +32,7 @@ func (runEvents) table() table[api.RunEventEntry] {
 	}
 }
 
-// eventBody is what an event may carry.
+// eventBody has the members of events that are shown.
 type eventBody struct {
 	Type        string           `json:"type"`
 	RequestIDs  []string         `json:"request_ids"`
@@ -50,7 +50,7 @@ func (b *eventBody) resolutions() []api.Resolution {
 	return b.Resolutions
 }
 
-// eventText returns the type of an event, and what it says in one text.
+// eventText returns the type and a description of an event.
 func eventText(entry *api.RunEventEntry) (kind, what string) {
 	var body eventBody
 	if json.Unmarshal(entry.Event, &body) != nil {
@@ -82,13 +82,13 @@ func resolutionText(resolution *api.Resolution) string {
 	return text
 }
 
-// runRecord is a run with all that was decided on it.
+// runRecord is a run with its decisions.
 type runRecord struct {
 	api.RunView
 	Decisions []api.Resolution `json:"decisions"`
 }
 
-// decisionsOf returns what was decided on a run, in that order.
+// decisionsOf returns the decisions of a run, in order.
 func decisionsOf(ctx context.Context, c *client.Client, runID string) ([]api.Resolution, error) {
 	decisions := []api.Resolution{}
 	for entry, err := range c.AllRunEvents(ctx, runID, client.EventListParams{}) {
@@ -103,7 +103,7 @@ func decisionsOf(ctx context.Context, c *client.Client, runID string) ([]api.Res
 	return decisions, nil
 }
 
-// runsShow shows a run, and who decided on it.
+// runsShow shows a run and its decisions.
 type runsShow struct {
 	console.Connection
 	console.Format
@@ -137,7 +137,7 @@ func (c *runsShow) Run(ctx context.Context, terminal *console.Console) error {
 	})
 }
 
-// follow prints what comes after the snapshot, or after a cut.
+// follow prints the events after the snapshot, and continues after a lost connection.
 func (c *runsShow) follow(ctx context.Context, terminal *console.Console, opened *client.Client) error {
 	ctx, stop := console.UntilSignal(ctx)
 	defer stop()

@@ -10,7 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// Runs is holdpoint runs.
+// Runs is the command holdpoint runs.
 type Runs struct {
 	List   list[api.RunView, runFilter]       `cmd:"" help:"List runs, those that are not over first."`
 	Show   runsShow                           `cmd:"" help:"Show one run, and who decided on it."`
@@ -91,7 +91,7 @@ type runsCancel struct {
 	Reason string `placeholder:"TEXT" help:"Why, for the record."`
 }
 
-// Run cancels one run; one that is over stays as it is.
+// Run cancels a run. An ended run stays unchanged.
 func (c *runsCancel) Run(ctx context.Context, terminal *console.Console) error {
 	return c.Call(func(opened *client.Client) error {
 		run, err := opened.CancelRun(ctx, c.RunID, c.Reason)

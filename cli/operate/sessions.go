@@ -12,13 +12,13 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// Sessions is holdpoint sessions.
+// Sessions is the command holdpoint sessions.
 type Sessions struct {
 	List list[api.SessionSummaryView, sessionFilter] `cmd:"" help:"List sessions."`
 	Show show[api.SessionView, sessionRef]           `cmd:"" help:"Show one session and what waits in it."`
 }
 
-// sessionFilter lists sessions in the order of their ids.
+// sessionFilter lists sessions, ordered by id.
 type sessionFilter struct {
 	Status  string `placeholder:"STATUS" help:"Only those in this status."`
 	AgentID string `name:"agent-id" aliases:"agent" placeholder:"ID" help:"Only those of this agent."`

@@ -13,7 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// Webhooks is holdpoint webhooks.
+// Webhooks is the command holdpoint webhooks.
 type Webhooks struct {
 	Create     webhooksCreate                         `cmd:"" help:"Have events posted to a URL, and print the secret that they are signed with, once."`
 	List       webhooksList                           `cmd:"" help:"List webhooks."`
@@ -26,7 +26,7 @@ type Webhooks struct {
 	Replay     webhooksReplay                         `cmd:"" help:"Have deliveries that were given up made again."`
 }
 
-// webhookSettings are the flags that describe a webhook.
+// webhookSettings are the flags of a webhook's settings.
 type webhookSettings struct {
 	Description     *string   `placeholder:"TEXT" help:"What it is for."`
 	Events          *[]string `sep:"," placeholder:"TYPE" help:"Only events of these types, such as approval_resolved."`
@@ -66,7 +66,7 @@ type webhooksCreate struct {
 	URL string `arg:"" name:"url" help:"Where to post to."`
 }
 
-// Run prints the secret alone on stdout, so that a script can keep it.
+// Run prints only the secret on stdout, so that a script can store it.
 func (c *webhooksCreate) Run(ctx context.Context, terminal *console.Console) error {
 	return c.Call(func(opened *client.Client) error {
 		body := c.body()
@@ -209,7 +209,7 @@ type webhooksRotate struct {
 	WebhookID string        `arg:"" name:"webhook-id" help:"The webhook's id."`
 }
 
-// Run prints the new secret alone on stdout.
+// Run prints only the new secret on stdout.
 func (c *webhooksRotate) Run(ctx context.Context, terminal *console.Console) error {
 	return c.Call(func(opened *client.Client) error {
 		rotated, err := opened.RotateWebhook(ctx, c.WebhookID, api.RotateWebhookBody{GraceMs: new(c.Grace.Milliseconds())})
@@ -249,7 +249,7 @@ type webhooksTest struct {
 	WebhookID string `arg:"" name:"webhook-id" help:"The webhook's id."`
 }
 
-// Run posts a test event. It fails when that was not taken.
+// Run posts a test event. It fails if the endpoint did not accept it.
 func (c *webhooksTest) Run(ctx context.Context, terminal *console.Console) error {
 	return c.Call(func(opened *client.Client) error {
 		result, err := opened.TestWebhook(ctx, c.WebhookID)
@@ -271,7 +271,7 @@ func (c *webhooksTest) Run(ctx context.Context, terminal *console.Console) error
 	})
 }
 
-// deliveriesFilter lists what one webhook is owed.
+// deliveriesFilter lists the deliveries of a webhook.
 type deliveriesFilter struct {
 	WebhookID string `arg:"" name:"webhook-id" help:"The webhook's id."`
 	State     string `placeholder:"STATE" help:"Only those that are pending, done or failed."`
@@ -293,7 +293,7 @@ type webhooksReplay struct {
 	WebhookID string `arg:"" name:"webhook-id" help:"The webhook's id."`
 }
 
-// Run makes everything due again that was given up.
+// Run makes all dropped deliveries due again.
 func (c *webhooksReplay) Run(ctx context.Context, terminal *console.Console) error {
 	return c.Call(func(opened *client.Client) error {
 		var all api.WebhookReplay

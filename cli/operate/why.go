@@ -12,7 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// Why is holdpoint why.
+// Why is the command holdpoint why.
 type Why struct {
 	console.Connection
 	console.Format
@@ -44,8 +44,8 @@ func (c *Why) Run(ctx context.Context, terminal *console.Console) error {
 	})
 }
 
-// handle returns the handle that the name is, or is the end of. A short one is looked for among what is
-// open.
+// handle returns the handle that the name is, or is the end of. A short handle is searched
+// among the open requests.
 func (c *Why) handle(ctx context.Context, opened *client.Client) (string, error) {
 	approval, _, err := pendingRef{}.approval(ctx, opened, c.Name)
 	if err == nil {

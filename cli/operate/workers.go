@@ -11,12 +11,12 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// Workers is holdpoint workers.
+// Workers is the command holdpoint workers.
 type Workers struct {
 	List list[workerLease, workerFilter] `cmd:"" help:"List the workers that hold runs, with their leases."`
 }
 
-// workerLease is one lease with its holder.
+// workerLease is a lease with its holder.
 type workerLease struct {
 	WorkerID string `json:"worker_id"`
 	api.HeldLease
@@ -54,13 +54,13 @@ func (workerFilter) table() table[workerLease] {
 	}
 }
 
-// WhoAmI is holdpoint whoami.
+// WhoAmI is the command holdpoint whoami.
 type WhoAmI struct {
 	console.Connection
 	console.Format
 }
 
-// Run prints who the caller is to the service.
+// Run prints the caller's identity as the service sees it.
 func (c *WhoAmI) Run(ctx context.Context, terminal *console.Console) error {
 	return c.Call(func(opened *client.Client) error {
 		me, err := opened.Me(ctx)
