@@ -12,7 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// drain claims one run after the other until there is none.
+// drain claims runs one by one until there are none.
 func drain(t *testing.T, d *Dispatcher, agentIDs ...string) []string {
 	t.Helper()
 	var all []string
@@ -64,8 +64,8 @@ func TestFreshHintsDoNotOvertakeABacklog(t *testing.T) {
 	})
 }
 
-// Workers that never wait, because there is always a fresh hint, still get to an
-// old run that no hint told of.
+// Workers that never wait, because there is always a fresh hint, still find an old run without a
+// hint.
 func TestFreshHintsDoNotStarveAnUnnoticedRun(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := newFakeStore()
@@ -90,7 +90,7 @@ func TestBacklogOfOneAgentDoesNotHideAnother(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := newFakeStore()
 		d, _ := start(t, store, Options{ScanLimit: 2})
-		// Both wait; nobody tells them of what follows.
+		// Both wait, and get no hints for what follows.
 		b := claim(d, worker("b"))
 		c := claim(d, worker("c"))
 		synctest.Wait()
@@ -108,8 +108,7 @@ func TestBacklogOfOneAgentDoesNotHideAnother(t *testing.T) {
 	})
 }
 
-// A scan whose rows are older news than a hint must neither lose the run nor hand
-// it out twice.
+// If a scan's rows are older than a hint, the run must be neither lost nor handed out twice.
 func TestHintsThatArriveDuringAScan(t *testing.T) {
 	t.Parallel()
 	row := func(runID string, atMs int64) runs.Claimable {
@@ -144,7 +143,7 @@ func TestHintsThatArriveDuringAScan(t *testing.T) {
 	require.Equal(t, []string{"old"}, scan(func() {
 		offer(row("quick", 5))
 		for _, h := range d.takeHints(w) {
-			d.releaseHint(h) // claimed, worked on and over before the query answered
+			d.releaseHint(h) // claimed, run and finished before the query returned
 		}
 	}, row("old", 1), row("quick", 5)), "a run that was handed out meanwhile is not handed out again")
 
@@ -186,8 +185,7 @@ func TestHintDoesNotReachAWaiterBeforeTheFirstScan(t *testing.T) {
 	require.Equal(t, old, w.hints[0].Claimable)
 }
 
-// A claim that comes while a query is under way may ask for a run that the query
-// was too early for.
+// A claim that arrives during a query may want a run that the query was too early to see.
 func TestClaimDoesNotLeaveWithAnOlderScan(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := newFakeStore()

@@ -15,34 +15,33 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// commandTimeout bounds one command. It does not follow the client's context, because
-// a lease must be known to be taken or not before its run can be given back.
+// commandTimeout bounds a command. It is independent of the client's context: before a run can
+// be released, it must be known whether its lease was taken.
 const commandTimeout = 30 * time.Second
 
 // Request asks for runs to work on.
 type Request struct {
 	WorkerID string // required
-	// AgentIDs are the agents whose runs are asked for, at most api.MaxAgentsPerClaim; all
-	// when empty.
+	// AgentIDs limits the claim to the runs of these agents, at most api.MaxAgentsPerClaim;
+	// empty means all.
 	AgentIDs []string
-	// Scope bounds them. With a bounded one the agents must be named, too.
+	// Scope limits the claim further. A limited scope requires agents, too.
 	Scope runs.Scope
-	// Named says that the agents must be named, or be those of the scope.
+	// Named requires that AgentIDs, or the scope, name the agents.
 	Named   bool
 	MaxRuns int   // 1 to api.MaxRunsPerClaim; 1 when 0
 	LeaseMs int64 // api.MinLeaseMs to api.MaxLeaseMs; api.DefaultLeaseMs when 0
-	// Wait is how long to wait for a first run, at most api.MaxWaitMs; 0 does not wait.
+	// Wait is how long to wait for the first run, at most api.MaxWaitMs; 0 does not wait.
 	Wait time.Duration
 }
 
-// Claim returns up to MaxRuns runs with their leases, as soon as there is one, in
-// the order in which they became claimable; none when the wait ran out or the
-// dispatcher is shutting down. Claims for the same agents are served in the order
-// in which they came.
+// Claim returns up to MaxRuns runs with their leases, as soon as there is one, in the order in
+// which they became claimable. It returns none if the wait ran out or the dispatcher is shutting
+// down. Claims for the same agents are served in order of arrival.
 //
-// Errors: invalid_request; ctx's error, after which nothing is leased; the store's
-// error, when it is unknown whether there is a run. It skips a run that another claim
-// took, or that was failed because its attempts are used up.
+// Errors: invalid_request; ctx's error, after which nothing is leased; the store's error, when
+// it is unknown whether there is a run. It skips runs that another claim took, or that failed
+// because they had no attempts left.
 func (d *Dispatcher) Claim(ctx context.Context, request Request) ([]api.Claim, error) {
 	request, err := request.checked()
 	if err != nil {
@@ -74,8 +73,8 @@ func (d *Dispatcher) Claim(ctx context.Context, request Request) ([]api.Claim, e
 
 // ClaimRun claims one run by its id, if it is claimable.
 //
-// Errors: invalid_request, run_not_found, run_not_claimable; ctx's error, after
-// which nothing is leased; what the store returns.
+// Errors: invalid_request, run_not_found, run_not_claimable; ctx's error, after which nothing is
+// leased; the store's error.
 func (d *Dispatcher) ClaimRun(ctx context.Context, runID, workerID string, leaseMs int64, scope runs.Scope) (api.Claim, error) {
 	if err := ctx.Err(); err != nil {
 		return api.Claim{}, err
@@ -93,10 +92,9 @@ func (d *Dispatcher) ClaimRun(ctx context.Context, runID, workerID string, lease
 	return claim, nil
 }
 
-// GiveBack releases runs that were claimed for a client that has disconnected, so that
-// they are claimable before their leases lapse. It ignores the end of ctx, and returns
-// when the releases are done. A release that fails is logged; its run is claimable again
-// when the lease lapses.
+// GiveBack releases runs claimed for a client that has disconnected, so that they are claimable
+// before their leases lapse. It ignores the end of ctx and returns once the releases are done. A
+// failed release is logged; its run is claimable again when the lease lapses.
 func (d *Dispatcher) GiveBack(ctx context.Context, claims []api.Claim) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commandTimeout)
 	defer cancel()
@@ -120,13 +118,13 @@ func (d *Dispatcher) release(ctx context.Context, claim api.Claim) error {
 	_, err = d.store.Do(ctx, &runs.Release{RunID: claim.Run.RunID, Fence: fence})
 	switch refusal.CodeOf(err) {
 	case api.CodeLeaseLost, api.CodeRunStateConflict, api.CodeRunNotFound:
-		return nil // the lease has ended already
+		return nil // the lease has already ended
 	default:
 		return err
 	}
 }
 
-// next waits for the waiter's hints, and returns none when it must leave with nothing.
+// next waits for the waiter's hints. It returns none if the waiter must leave without a run.
 func (d *Dispatcher) next(ctx context.Context, w *waiter, wait time.Duration, timeout <-chan time.Time) ([]*hint, error) {
 	hints, goOn := d.enter(w, wait)
 	if !goOn {
@@ -146,8 +144,8 @@ func (d *Dispatcher) next(ctx context.Context, w *waiter, wait time.Duration, ti
 	}
 }
 
-// enter returns the hints that are queued already. Without any it enlists the waiter and
-// reports with goOn that it must wait for its signal.
+// enter returns the queued hints. Without any it enlists the waiter and returns goOn: the waiter
+// must wait for its signal.
 func (d *Dispatcher) enter(w *waiter, wait time.Duration) (hints []*hint, goOn bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -162,15 +160,15 @@ func (d *Dispatcher) enter(w *waiter, wait time.Duration) (hints []*hint, goOn b
 		return nil, false
 	}
 	w.enlist()
-	// A waiter that waits for longer sees the scan of a tick and needs none of its own;
-	// with many workers that would be a query for each claim.
+	// A waiter with a longer wait uses the scan of the next tick. With many workers, a scan of
+	// its own would be a query for each claim.
 	if w.impatient || wait <= d.options.ScanInterval || w.demand.more {
 		d.wantScan(w.demand)
 	}
 	return nil, true
 }
 
-// leaveWith returns what the waiter was signalled with.
+// leaveWith returns the hints or the error that the waiter was signalled with.
 func (d *Dispatcher) leaveWith(w *waiter) ([]*hint, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -193,8 +191,7 @@ func (d *Dispatcher) endPatience(w *waiter) {
 	}
 }
 
-// abandon removes the waiter and offers the hints that it was handed to others
-// (invariant 7).
+// abandon removes the waiter and offers its hints to others (invariant 7).
 func (d *Dispatcher) abandon(w *waiter) {
 	d.mu.Lock()
 	if w.waiting {
@@ -207,9 +204,9 @@ func (d *Dispatcher) abandon(w *waiter) {
 	d.putBack(hints)
 }
 
-// claimAll takes the leases of the hinted runs, all at once, so that they can land
-// in one batch. It returns those that it got, in the order of the hints; an error
-// only when it got none, or when ctx ended, and then nothing is leased.
+// claimAll claims the hinted runs concurrently, so that they can land in one batch. It returns
+// the claims in the order of the hints. It returns an error only if there are none, or if ctx
+// ended, and then nothing is leased.
 func (d *Dispatcher) claimAll(ctx context.Context, hints []*hint, request Request) ([]api.Claim, error) {
 	if err := ctx.Err(); err != nil {
 		d.putBack(hints)
@@ -255,9 +252,9 @@ func (d *Dispatcher) claimAll(ctx context.Context, hints []*hint, request Reques
 	return nil, firstErr
 }
 
-// runNotAvailable reports whether a claim was refused because the run is not claimable any more.
-// After any other failure the run may or may not be leased; a scan finds it, at once or
-// when the lease lapses.
+// runNotAvailable reports whether a claim was rejected because the run is no longer claimable.
+// After any other failure the run may be leased; a scan finds it, at once or when the lease
+// lapses.
 func runNotAvailable(err error) bool {
 	code := refusal.CodeOf(err)
 	return code == api.CodeRunNotClaimable || code == api.CodeRunNotFound
@@ -276,7 +273,7 @@ func (d *Dispatcher) claimOne(ctx context.Context, command *runs.ClaimRun) (api.
 	return *reply.Claim, nil
 }
 
-// errNoClaim is a defect of the store.
+// errNoClaim means a bug in the store.
 var errNoClaim = errors.New("the store answered a claim without a claim")
 
 func (d *Dispatcher) releaseHints(hints []*hint) {
@@ -287,8 +284,8 @@ func (d *Dispatcher) releaseHints(hints []*hint) {
 	}
 }
 
-// Faults returns what is wrong with the request by itself, by the pointers of a
-// api.ClaimRunsBody. It is the one place where the limits of a claim are checked.
+// Faults returns the request's faults, with the pointers of an api.ClaimRunsBody. It is the only
+// check of a claim's limits.
 func (r Request) Faults() []api.Fault {
 	var faults refusal.Faults
 	faults.ID("/worker_id", r.WorkerID)
@@ -311,8 +308,8 @@ func (r Request) Faults() []api.Fault {
 	return faults.List
 }
 
-// checked returns the request with its defaults and its agents sorted, or an
-// invalid_request that names the members at fault.
+// checked returns the request with its defaults and sorted agents, or an invalid_request that
+// names the invalid members.
 func (r Request) checked() (Request, error) {
 	if faults := r.Faults(); len(faults) > 0 {
 		return Request{}, refusal.Invalid(faults...)

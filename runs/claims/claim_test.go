@@ -29,13 +29,13 @@ func TestClaimThatDoesNotWaitSeesTheTruth(t *testing.T) {
 		d, _ := start(t, store, Options{})
 		require.Empty(t, claim(d, Request{WorkerID: "w"}).runIDs(t))
 
-		store.add("r1", "a", nowMs()) // as another replica would, without a hint here
+		store.add("r1", "a", nowMs()) // like another replica, without a hint here
 		p := claim(d, Request{WorkerID: "w"})
 		require.Equal(t, []string{"r1"}, p.runIDs(t))
 		require.Zero(t, p.after)
 		require.Equal(t, "1", p.claims[0].Lease.Fence)
 
-		// A hint for a run that is gone must not hide the one that is there.
+		// A hint for a deleted run must not hide the existing one.
 		store.announce("r2", "a")
 		store.set(func(s *fakeStore) { delete(s.runs, "r2") })
 		store.add("r3", "a", nowMs())
@@ -211,7 +211,7 @@ func TestSeveralRunsAreClaimedAtOnce(t *testing.T) {
 		request.MaxRuns = 5
 		p := claim(d, request)
 		for range 5 {
-			<-at // all are at the door before the first is answered
+			<-at // all reach the store before the first reply
 		}
 		close(together)
 		require.Equal(t, []string{"r0", "r1", "r3", "r4"}, p.runIDs(t))
@@ -281,13 +281,13 @@ func TestHintOfAClientThatIsGoneGoesToTheNext(t *testing.T) {
 		next := claim(d, worker("a"))
 		synctest.Wait()
 
-		store.announce("r1", "a") // the older waiter has it in hand and goes
+		store.announce("r1", "a") // the older waiter has the hint, and leaves
 		cancel()
 		d.abandon(w)
 		require.Equal(t, []string{"r1"}, next.runIDs(t))
 		require.Zero(t, next.after)
 
-		// The same when it is found out just before the door.
+		// The same if the waiter notices just before it calls the store.
 		h := d.newHint(store.add("r2", "a", nowMs()))
 		claims, err := d.claimAll(ctx, []*hint{h}, worker("a"))
 		require.ErrorIs(t, err, context.Canceled)
@@ -349,7 +349,7 @@ func TestFailuresOfTheStore(t *testing.T) {
 		require.ErrorIs(t, p.err, broken)
 		require.Equal(t, 3*time.Second, p.after)
 
-		// One that waits outlives the failure.
+		// A claim that waits survives the failure.
 		p = claim(d, worker("a"))
 		<-time.After(5 * time.Second)
 		store.set(func(s *fakeStore) { s.scanErr = nil })
@@ -357,7 +357,7 @@ func TestFailuresOfTheStore(t *testing.T) {
 		require.Equal(t, []string{"r1"}, p.runIDs(t))
 		require.LessOrEqual(t, p.after, 5*time.Second+DefaultScanInterval)
 
-		// A door that fails is told to the one who knocked, and the run is not lost.
+		// A failed command is reported to its caller, and the run is not lost.
 		store.set(func(s *fakeStore) { s.doErr = runs.ErrUnavailable })
 		store.announce("r2", "a")
 		p = claim(d, worker("a"))

@@ -8,12 +8,12 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// hint is a run that may be claimable. The demands that it fits share it. The
-// dispatcher's mutex guards it.
+// hint is a run that may be claimable, shared by the demands that match it. The dispatcher's
+// mutex guards it.
 type hint struct {
 	runs.Claimable
 	arrival uint64
-	// taken: a claimer got it.
+	// taken: a claimer has it.
 	taken bool
 }
 
@@ -21,8 +21,8 @@ func byAge(a, b *hint) int {
 	return cmp.Or(cmp.Compare(a.ClaimableAtMs, b.ClaimableAtMs), cmp.Compare(a.arrival, b.arrival))
 }
 
-// demand is what the claims for one set of agents within one scope share. The dispatcher's
-// mutex guards it.
+// demand is shared by the claims for the same agents and scope. The dispatcher's mutex guards
+// it.
 type demand struct {
 	key      string
 	agentIDs []string // sorted; empty for all agents
@@ -31,24 +31,23 @@ type demand struct {
 	queue   []*hint // invariant 1; may hold taken hints, which popHints skips
 	more    bool    // invariant 2
 	waiters []*waiter
-	// busy are those that claim what they found, and have room for more (invariant 8).
+	// busy are the claimers that are claiming runs and have room for more (invariant 8).
 	busy []*waiter
 
-	// claimers counts the claims in progress, waiting or not; used records any
-	// since the last tick. The demand is dropped when it has neither.
+	// claimers counts the claims in progress, waiting or not; used records any since the last
+	// tick. A demand without either is dropped.
 	claimers int
 	used     bool
 
 	scanWanted bool
 	scanning   bool
-	scansEnded int64 // those that did not fail
-	// arrived holds the hints since the current scan began; arrivedLost records that
-	// they were too many.
+	scansEnded int64 // only successful ones
+	// arrived holds the hints since the current scan began; arrivedLost records an overflow.
 	arrived     []*hint
 	arrivedLost bool
 }
 
-// reaches reports whether a run of one of its agents is within the demand's scope.
+// reaches reports whether the run is within the demand's scope. Its agent must match already.
 func (d *demand) reaches(run *runs.Claimable) bool {
 	return !d.scope.Bounded() || d.scope.Fits(run.SessionID, run.AgentID, run.Principal, run.HolderPrincipal)
 }
@@ -68,7 +67,7 @@ func (d *demand) popHints(n int) []*hint {
 	return hints
 }
 
-// noteArrival remembers a hint for the end of the scan that is under way.
+// noteArrival keeps a hint for the end of the current scan.
 func (d *demand) noteArrival(h *hint, limit int) {
 	switch {
 	case !d.scanning:
@@ -90,8 +89,7 @@ func (d *demand) queueHint(h *hint, limit int) {
 	}
 }
 
-// insert puts a hint in its place by age. A hint of the same run becoming
-// claimable once is not put in again.
+// insert inserts a hint by age. It skips a second hint for the same run and time.
 func insert(queue []*hint, h *hint) []*hint {
 	first, _ := slices.BinarySearchFunc(queue, h.ClaimableAtMs, func(other *hint, atMs int64) int {
 		return cmp.Compare(other.ClaimableAtMs, atMs)
@@ -108,14 +106,14 @@ func insert(queue []*hint, h *hint) []*hint {
 	return slices.Insert(queue, at, h)
 }
 
-// beginScan marks that a scan starts now: what arrives from now on is kept apart.
+// beginScan marks the start of a scan. Later arrivals are kept apart.
 func (d *demand) beginScan() {
 	d.scanWanted = false
 	d.scanning = true
 }
 
-// nextScan returns the number of the first scan that begins after this moment, or
-// a later one when the one under way fails.
+// nextScan returns the number of the next scan to begin, or a later one if the current scan
+// fails.
 func (d *demand) nextScan() int64 {
 	if d.scanning {
 		return d.scansEnded + 2
@@ -123,10 +121,10 @@ func (d *demand) nextScan() int64 {
 	return d.scansEnded + 1
 }
 
-// endScan replaces the queue with the rows that a scan found, oldest first
-// (invariant 4). truncated says that there may be more rows, all younger.
+// endScan replaces the queue with the rows that a scan found, oldest first (invariant 4).
+// truncated says that there may be more rows, all younger.
 func (d *demand) endScan(rows []*hint, truncated bool) {
-	// A row whose hint arrived and was taken meanwhile is stale.
+	// A row is stale if its hint arrived and was taken during the scan.
 	taken := map[string]int64{}
 	for _, h := range d.arrived {
 		if h.taken {
@@ -149,7 +147,7 @@ func (d *demand) endScan(rows []*hint, truncated bool) {
 	d.stopScan()
 }
 
-// failScan ends a scan that learned nothing: what was known stays.
+// failScan ends a failed scan; the queue stays as it was.
 func (d *demand) failScan() {
 	d.more = d.more || d.arrivedLost
 	d.stopScan()
@@ -161,19 +159,18 @@ func (d *demand) stopScan() {
 	d.arrivedLost = false
 }
 
-// waiter is one claim while it looks for a run. The dispatcher's mutex guards what
-// is not constant.
+// waiter is a claim while it looks for a run. The dispatcher's mutex guards its variable parts.
 type waiter struct {
-	number  uint64 // the order in which claims came
+	number  uint64 // the order in which claims arrived
 	demand  *demand
 	maxRuns int
 
 	// waiting: it is in its demand's list (invariant 7).
 	waiting bool
-	// impatient: its time is over, and it goes as soon as it may.
+	// impatient: its wait is over, and it leaves as soon as it may.
 	impatient bool
-	// leastScan is the scan of its demand that it must have seen the end of before
-	// it may leave with nothing (invariant 6).
+	// leastScan is the scan of its demand that must end before it may leave without a run
+	// (invariant 6).
 	leastScan int64
 	// hints and err are set before the signal.
 	hints  []*hint
@@ -183,27 +180,27 @@ type waiter struct {
 	workerID string
 	caller   string
 	leaseMs  int64
-	// taking is how many claims the store decides for it; then it is in no list. handed are
-	// those that were committed.
+	// taking counts the claims that the store is deciding for it; it is then in no list. handed
+	// are the committed ones.
 	taking int
 	handed []api.Claim
-	// refused are the hints of the others.
+	// refused are the hints of the rejected ones.
 	refused []*hint
-	// gone: it wants nothing any more.
+	// gone: it no longer wants a run.
 	gone bool
-	// room is how much more a waiter takes that is in the list of the busy ones; leaving says
-	// that it waits for nothing but the end of what is being taken for it.
+	// room is how many more runs a busy waiter takes. leaving: it waits only for the claims that
+	// are being decided.
 	room    int
 	leaving bool
 }
 
-// mayLeave reports whether it is certain that there is nothing for the waiter.
+// mayLeave reports whether there is certainly no run for the waiter.
 func (w *waiter) mayLeave() bool {
 	return w.impatient && w.demand.scansEnded >= w.leastScan && !w.demand.more
 }
 
-// enlist inserts a waiter into its demand's list by age: one whose hints were refused
-// goes back before those that came after it.
+// enlist inserts a waiter into its demand's list by age: after rejected hints it returns to its
+// old place.
 func (w *waiter) enlist() {
 	d := w.demand
 	at, _ := slices.BinarySearchFunc(d.waiters, w.number, func(other *waiter, number uint64) int {

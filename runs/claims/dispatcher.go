@@ -19,34 +19,34 @@ const (
 	DefaultHintLimit    = 4096
 )
 
-// scanTimeout bounds one query for claimable runs.
+// scanTimeout bounds a query for claimable runs.
 const scanTimeout = 10 * time.Second
 
-// Options set up a [Dispatcher]. A zero member takes its default.
+// Options configure a [Dispatcher]. Zero members have defaults.
 type Options struct {
-	// MaxAttempts is how many claims without progress a run gets before it is
-	// failed (docs/spec/v1.md#attempts); runs.DefaultMaxAttempts when 0.
+	// MaxAttempts is how many claims without progress a run gets before it fails
+	// (docs/spec/v1.md#attempts); runs.DefaultMaxAttempts if 0.
 	MaxAttempts int64
-	// ScanInterval is how long a claimable run may stay unseen when its hint was
-	// lost, while a claim waits for it.
+	// ScanInterval bounds how long a waiting claim can miss a claimable run whose hint was lost.
 	ScanInterval time.Duration
-	// ScanLimit is how many claimable runs one query asks for.
+	// ScanLimit is the maximum number of claimable runs per query.
 	ScanLimit int
-	// Opens reports whether this process can decrypt what is under a data key; nil claims runs whatever
-	// their key is. It must not wait. Other runs are left to other processes.
+	// Opens reports whether this process can decrypt values under a data key. It must not block.
+	// Runs with other keys are left to other processes. If nil, runs are claimed regardless of
+	// their key.
 	Opens func(dataKey string) bool
-	// HintLimit is how many hints are kept for each set of agents that is asked for.
+	// HintLimit bounds the hints kept for each set of agents.
 	HintLimit int
-	// Logger is slog.Default() when nil.
+	// Logger is slog.Default() if nil.
 	Logger *slog.Logger
 }
 
-// Store is what a dispatcher needs of a runs.Store.
+// Store is the part of a runs.Store that a dispatcher uses.
 type Store interface {
 	runs.Door
-	// Claimable is that of runs.Reader.
+	// Claimable is defined by runs.Reader.
 	Claimable(ctx context.Context, q runs.ClaimableQuery) ([]runs.Claimable, error)
-	// Subscribe is that of runs.Store.
+	// Subscribe is defined by runs.Store.
 	Subscribe(notify func(runs.Notice)) (unsubscribe func())
 }
 
@@ -56,34 +56,33 @@ type handingOver interface {
 	HandOver(to runs.Taker) (stop func())
 }
 
-// Dispatcher hands claimable runs to workers, first come, first served for each
-// agent. It is safe for concurrent use. [Dispatcher.Run] must be running for
-// [Dispatcher.Claim] to be answered.
+// Dispatcher hands claimable runs to workers, first come, first served per agent. It is safe for
+// concurrent use. [Dispatcher.Claim] needs a running [Dispatcher.Run].
 type Dispatcher struct {
 	store   Store
 	options Options
-	// scanWanted signals the scanner that some demand wants a scan.
+	// scanWanted signals the scanner that a demand wants a scan.
 	scanWanted chan struct{}
 
 	mu      sync.Mutex
 	closed  bool
 	demands map[string]*demand
-	// byAgent lists the demands that name an agent; everyAgent is the one for all
-	// agents, nil without claims for all.
+	// byAgent lists the demands that name an agent; everyAgent is the one for all agents, nil
+	// without such claims.
 	byAgent    map[string][]*demand
 	everyAgent *demand
-	// claiming holds the runs that are being claimed, each with the claimable_at_ms of
-	// its hint.
+	// claiming holds the runs that are being claimed, each with the claimable_at_ms of its hint.
 	claiming map[string]int64
-	// taking holds the claims that the store decides behind what makes their runs claimable.
+	// taking holds the claims that the store decides in the transactions that make their runs
+	// claimable.
 	taking map[*runs.ClaimRun]*taking
-	// givingBack are the releases of runs whose waiter had gone when they were handed over.
+	// givingBack tracks the releases of runs whose waiter had left before the handover.
 	givingBack sync.WaitGroup
 	waiters    uint64 // numbers the waiters
 	arrivals   uint64 // numbers the hints
 }
 
-// New returns a dispatcher that waits for [Dispatcher.Run].
+// New returns a dispatcher, to be started with [Dispatcher.Run].
 func New(store Store, options Options) *Dispatcher {
 	options.MaxAttempts = cmp.Or(options.MaxAttempts, runs.DefaultMaxAttempts)
 	options.ScanInterval = cmp.Or(options.ScanInterval, DefaultScanInterval)
@@ -97,9 +96,8 @@ func New(store Store, options Options) *Dispatcher {
 	}
 }
 
-// Run listens to the store's notices and scans, until ctx ends; then every waiting
-// claim is answered with nothing, as is every later one, and Run returns nil. It
-// starts no goroutine. It may be called once.
+// Run listens to the store's notices and scans until ctx ends. Then all waiting and later claims
+// return without a run, and Run returns nil. It starts no goroutine. Call it once.
 func (d *Dispatcher) Run(ctx context.Context) error {
 	defer d.givingBack.Wait()
 	defer d.close()
@@ -121,7 +119,7 @@ func (d *Dispatcher) Run(ctx context.Context) error {
 	}
 }
 
-// Held returns how many claims wait for a run.
+// Held returns the number of waiting claims.
 func (d *Dispatcher) Held() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -132,7 +130,7 @@ func (d *Dispatcher) Held() int {
 	return waiting
 }
 
-// notice records what was committed. It is called on the commit path.
+// notice handles a commit. It runs on the commit path.
 func (d *Dispatcher) notice(notice runs.Notice) {
 	if notice.SessionID != "" && len(notice.Claimable) == 0 {
 		return
@@ -149,7 +147,7 @@ func (d *Dispatcher) notice(notice runs.Notice) {
 	}
 }
 
-// offerHint hands a hint to the oldest waiter that it fits, or queues it (invariant 3).
+// offerHint hands a hint to the oldest matching waiter, or queues it (invariant 3).
 func (d *Dispatcher) offerHint(claimable runs.Claimable) {
 	if at, ok := d.claiming[claimable.RunID]; ok && at == claimable.ClaimableAtMs {
 		return
@@ -174,7 +172,7 @@ func (d *Dispatcher) offerHint(claimable runs.Claimable) {
 	}
 }
 
-// demandsFor returns the demands that cover a run.
+// demandsFor returns the demands that match a run.
 func (d *Dispatcher) demandsFor(run *runs.Claimable) []*demand {
 	demands := d.byAgent[run.AgentID]
 	if outside := func(one *demand) bool { return !one.reaches(run) }; slices.ContainsFunc(demands, outside) {
@@ -186,7 +184,7 @@ func (d *Dispatcher) demandsFor(run *runs.Claimable) []*demand {
 	return demands
 }
 
-// oldestWaiter returns the oldest waiter of demands that know of no other run, or nil.
+// oldestWaiter returns the oldest waiter of the demands that know of no other run, or nil.
 func oldestWaiter(demands []*demand) *waiter {
 	var oldest *waiter
 	for _, demand := range demands {
@@ -205,7 +203,7 @@ func (d *Dispatcher) newHint(claimable runs.Claimable) *hint {
 	return &hint{Claimable: claimable, arrival: d.arrivals}
 }
 
-// takeHints gives a waiter the oldest hints of its demand, none when there are none.
+// takeHints gives a waiter the oldest hints of its demand, if any.
 func (d *Dispatcher) takeHints(w *waiter) []*hint {
 	hints := w.demand.popHints(w.maxRuns)
 	for _, h := range hints {
@@ -214,7 +212,7 @@ func (d *Dispatcher) takeHints(w *waiter) []*hint {
 	return hints
 }
 
-// putBack offers hints again that a claimer took and did not use.
+// putBack offers the unused hints of a claimer again.
 func (d *Dispatcher) putBack(hints []*hint) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -233,9 +231,8 @@ func (d *Dispatcher) releaseHint(h *hint) {
 	}
 }
 
-// join returns a new waiter of the demand for these agents, which are sorted, within a scope, and
-// makes the demand when it is not there. There are agents when the scope is bounded. The caller
-// must call unjoin.
+// join returns a new waiter of the demand for these agents, which are sorted, within a scope. It
+// creates the demand if necessary. A limited scope requires agents. The caller must call unjoin.
 func (d *Dispatcher) join(agentIDs []string, scope runs.Scope, maxRuns int) *waiter {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -267,7 +264,7 @@ func (d *Dispatcher) unjoin(w *waiter) {
 	w.demand.claimers--
 }
 
-// dropDemand removes a demand without claimers.
+// dropDemand deletes a demand without claimers.
 func (d *Dispatcher) dropDemand(unused *demand) {
 	delete(d.demands, unused.key)
 	if d.everyAgent == unused {
@@ -281,7 +278,7 @@ func (d *Dispatcher) dropDemand(unused *demand) {
 	}
 }
 
-// close answers every waiter with nothing, and every later claim.
+// close answers every waiting and later claim without a run.
 func (d *Dispatcher) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -293,7 +290,7 @@ func (d *Dispatcher) close() {
 	}
 }
 
-// WaitingFor returns how many claims wait for a run like this one.
+// WaitingFor returns the number of waiting claims that match this run.
 func (d *Dispatcher) WaitingFor(run *runs.Claimable) int {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -21,19 +21,18 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// A dispatcher takes any store.
+// Every runs.Store can be a dispatcher's store.
 var _ Store = runs.Store(nil)
 
 // maxWait is the longest wait of a claim.
 const maxWait = api.MaxWaitMs * time.Millisecond
 
-// fakeStore is a store of claimable runs that carries out claims and releases.
+// fakeStore is a store of claimable runs that performs claims and releases.
 type fakeStore struct {
-	// beforeDo, when set, is called by Do before it decides, afterDo after it
-	// committed and before it answers.
+	// Do calls beforeDo before it decides, and afterDo between commit and reply, if set.
 	beforeDo func(runs.Command)
 	afterDo  func(runs.Command)
-	// afterScan is called by Claimable when it has read and has not answered.
+	// Claimable calls afterScan between its read and its reply.
 	afterScan func()
 
 	mu          sync.Mutex
@@ -61,7 +60,7 @@ func newFakeStore() *fakeStore {
 
 func nowMs() int64 { return time.Now().UnixMilli() }
 
-// add makes a run claimable without telling anybody.
+// add makes a run claimable without a notice.
 func (s *fakeStore) add(runID, agentID string, claimableAtMs int64) runs.Claimable {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +69,7 @@ func (s *fakeStore) add(runID, agentID string, claimableAtMs int64) runs.Claimab
 	return claimable
 }
 
-// announce makes a run claimable now and tells everybody.
+// announce makes a run claimable now and publishes a notice.
 func (s *fakeStore) announce(runID, agentID string) {
 	claimable := s.add(runID, agentID, nowMs())
 	s.publish(runs.Notice{SessionID: claimable.SessionID, Claimable: []runs.Claimable{claimable}})
@@ -199,8 +198,7 @@ func (s *fakeStore) set(change func(*fakeStore)) {
 	change(s)
 }
 
-// start runs a dispatcher until the test ends and returns it with a function that
-// stops it earlier.
+// start runs a dispatcher until the test ends. The returned function stops it earlier.
 func start(t testing.TB, store *fakeStore, options Options) (d *Dispatcher, stop func()) {
 	t.Helper()
 	options.Logger = slog.New(slog.DiscardHandler)
@@ -221,7 +219,7 @@ func start(t testing.TB, store *fakeStore, options Options) (d *Dispatcher, stop
 	return d, stop
 }
 
-// pending is a claim that goes on beside the test.
+// pending is a claim in progress.
 type pending struct {
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -253,7 +251,7 @@ func (p *pending) isDone() bool {
 	}
 }
 
-// runIDs returns what the claim got, after it ended without an error.
+// runIDs returns the claimed runs, after the claim ended without an error.
 func (p *pending) runIDs(t testing.TB) []string {
 	t.Helper()
 	<-p.done

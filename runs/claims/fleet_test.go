@@ -46,8 +46,8 @@ func TestThousandWaitersGetOneRunEach(t *testing.T) {
 	})
 }
 
-// Two replicas hear of every run, and some hints are lost; every run is handed out
-// once, and nobody who waits is left behind.
+// Two replicas hear of every run, and some hints are lost. Every run is handed out once, and no
+// waiting claim is forgotten.
 func TestTwoDispatchersOnOneStore(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := newFakeStore()
@@ -103,9 +103,8 @@ func TestTwoDispatchersOnOneStore(t *testing.T) {
 	})
 }
 
-// Real goroutines on the real clock: claimers that come and go, agents that
-// overlap, hints that get lost, several replicas. In the end every run is in the
-// hands of somebody who knows it.
+// Real goroutines on the real clock: claimers that come and go, overlapping agents, lost hints,
+// several replicas. In the end every run is held by a worker that knows it.
 func TestFleetThatComesAndGoes(t *testing.T) {
 	t.Parallel()
 	store := newFakeStore()
@@ -133,7 +132,7 @@ func TestFleetThatComesAndGoes(t *testing.T) {
 					asked = nil
 				}
 				claimCtx, leave := context.WithCancel(ctx)
-				if random.IntN(3) == 0 { // this client has gone before long
+				if random.IntN(3) == 0 { // this client disconnects soon
 					claimCtx, leave = context.WithTimeout(ctx, time.Duration(random.IntN(3000))*time.Microsecond)
 				}
 				claims, err := dispatchers[random.IntN(3)].Claim(claimCtx, Request{
@@ -175,8 +174,8 @@ func TestFleetThatComesAndGoes(t *testing.T) {
 	}
 }
 
-// BenchmarkClaim has 64 workers wait for runs that are announced one by one, and
-// tells how long it takes from the notice to the worker.
+// BenchmarkClaim has 64 workers wait for runs that are announced one by one, and measures the
+// time from the notice to the worker.
 func BenchmarkClaim(b *testing.B) {
 	store := newFakeStore()
 	d, _ := start(b, store, Options{})

@@ -10,7 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// wantScan asks for a scan of a demand that begins after this moment.
+// wantScan requests a scan of a demand that has not begun yet.
 func (d *Dispatcher) wantScan(wanting *demand) {
 	wanting.scanWanted = true
 	select {
@@ -19,7 +19,7 @@ func (d *Dispatcher) wantScan(wanting *demand) {
 	}
 }
 
-// tick makes every demand in use want a scan, and drops the others.
+// tick requests a scan for every demand in use, and drops the others.
 func (d *Dispatcher) tick() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -33,9 +33,9 @@ func (d *Dispatcher) tick() {
 	}
 }
 
-// scan looks up the claimable runs for all demands that want it, with one query.
-// A demand whose waiters a full query left with nothing, because of another's
-// backlog, wants the next one, in which the others as a rule are not.
+// scan finds the claimable runs for all demands that want it, with one query. If another
+// demand's backlog filled the query, demands whose waiters got nothing want the next one, which
+// usually excludes that backlog.
 func (d *Dispatcher) scan(ctx context.Context) {
 	demands := d.beginScan()
 	if len(demands) == 0 {
@@ -54,8 +54,8 @@ func (d *Dispatcher) scan(ctx context.Context) {
 	}
 }
 
-// byScope returns the demands of each scope: one query answers those, and shows none of them a
-// run that it may not know of, or only as many as fit beside what it may not have.
+// byScope groups the demands by scope. One query serves a group: it shows no runs outside of the
+// scope, and such runs do not use up its limit.
 func byScope(demands []*demand) [][]*demand {
 	groups := map[string][]*demand{}
 	for _, one := range demands {
@@ -71,7 +71,7 @@ func (d *Dispatcher) claimable(ctx context.Context, demands []*demand) ([]runs.C
 	return d.store.Claimable(ctx, runs.ClaimableQuery{AgentIDs: agentsOf(demands), Scope: demands[0].scope, Limit: d.options.ScanLimit})
 }
 
-// agentsOf returns the agents of all the demands, nil for all agents.
+// agentsOf returns the agents of the demands, nil for all agents.
 func agentsOf(demands []*demand) []string {
 	var agentIDs []string
 	for _, demand := range demands {
@@ -97,7 +97,7 @@ func (d *Dispatcher) beginScan() []*demand {
 	return demands
 }
 
-// endScan queues what the query for some demands found, and hands it out.
+// endScan queues and hands out the runs that a query found for some demands.
 func (d *Dispatcher) endScan(demands []*demand, claimable []runs.Claimable) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -126,8 +126,8 @@ func (d *Dispatcher) endScan(demands []*demand, claimable []runs.Claimable) {
 	d.handOut(demands)
 }
 
-// handOut gives the queued hints of some demands to their waiters, the oldest
-// waiter first, and wakes those that may leave with nothing.
+// handOut gives the queued hints of some demands to their waiters, oldest waiter first, and
+// wakes the waiters that may leave without a run.
 func (d *Dispatcher) handOut(demands []*demand) {
 	var waiters []*waiter
 	for _, demand := range demands {
@@ -146,8 +146,8 @@ func (d *Dispatcher) handOut(demands []*demand) {
 	}
 }
 
-// failScan answers the waiters whose time is over with the error. The others wait for
-// the next tick.
+// failScan returns the error to the waiters whose wait is over. The others wait for the next
+// tick.
 func (d *Dispatcher) failScan(demands []*demand, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -17,7 +17,7 @@ func TestAClaimIsHandedWhatItReaches(t *testing.T) {
 		store := newFakeStore()
 		d, _ := start(t, store, Options{ScanLimit: 3})
 		scope := runs.Scope{SessionPrefixes: []string{"session-ours"}}
-		// More runs of the same agent than one query shows are of others.
+		// Other scopes have more runs of the same agent than one query returns.
 		for i := range 20 {
 			store.add(string(rune('a'+i))+"theirs", "agent", nowMs()-1000)
 		}
@@ -25,7 +25,7 @@ func TestAClaimIsHandedWhatItReaches(t *testing.T) {
 		bound := Request{WorkerID: "w", AgentIDs: []string{"agent"}, Scope: scope, Wait: maxWait}
 		require.Equal(t, []string{"ours-1"}, claim(d, bound).runIDs(t))
 
-		// It waits, and is not woken by what it does not reach.
+		// It waits, and runs outside of its scope do not wake it.
 		waits := claim(d, bound)
 		synctest.Wait()
 		store.announce("theirs", "agent")
@@ -45,7 +45,7 @@ func TestAClaimIsHandedWhatItReaches(t *testing.T) {
 		d.Taken(taken[0], reply, nil)
 		require.Equal(t, []string{"ours-3"}, waits.runIDs(t))
 
-		// Without a scope all the others are there.
+		// Without a scope all the others are visible.
 		all := claim(d, Request{WorkerID: "w", AgentIDs: []string{"agent"}, MaxRuns: 3, Wait: time.Second})
 		require.Len(t, all.runIDs(t), 3)
 

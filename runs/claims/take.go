@@ -10,7 +10,7 @@ import (
 
 var _ runs.Claimant = (*Dispatcher)(nil)
 
-// taking is a claim that the store decides.
+// taking is a claim that the store is deciding.
 type taking struct {
 	w    *waiter
 	hint *hint
@@ -36,10 +36,10 @@ func (d *Dispatcher) Waiting() bool {
 	return false
 }
 
-// Take implements runs.Taker: each run goes to the waiter that its hint would go to. When each
-// worker that fits has one, those with room get more, who has fewest first. So of several
-// claims of one worker most go on waiting, for what the next transactions make claimable. When
-// nobody waits, those with room get more who are claiming what they found.
+// Take implements runs.Taker: each run goes to the waiter that its hint would go to. Once each
+// matching worker has a run, those with room get more, fewest first. So most of a worker's
+// claims continue to wait, for the runs of the next transactions. If no claim waits, busy
+// claimers with room get more.
 func (d *Dispatcher) Take(claimable []runs.Claimable) []*runs.ClaimRun {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -84,8 +84,8 @@ func (d *Dispatcher) Take(claimable []runs.Claimable) []*runs.ClaimRun {
 	return claims
 }
 
-// oldestOther returns the oldest waiter of a worker that was not served, or nil, of demands that
-// know of no other run.
+// oldestOther returns the oldest waiter of a worker that was not served, among the demands that
+// know of no other run, or nil.
 func oldestOther(demands []*demand, served []*waiter) *waiter {
 	var oldest *waiter
 	for _, demand := range demands {
@@ -105,8 +105,8 @@ func oldestOther(demands []*demand, served []*waiter) *waiter {
 	return oldest
 }
 
-// oldestBusy returns the oldest waiter that claims something and has room, or nil, of demands
-// whose backlog is known. What is in their queues goes to whoever asks next.
+// oldestBusy returns the oldest busy waiter with room, among the demands whose backlog is known,
+// or nil. Their queued runs go to the next claims.
 func oldestBusy(demands []*demand) *waiter {
 	var oldest *waiter
 	for _, demand := range demands {
@@ -122,7 +122,7 @@ func oldestBusy(demands []*demand) *waiter {
 	return oldest
 }
 
-// beginBusy lets a waiter be handed runs while it claims those that it found.
+// beginBusy allows handing runs to a waiter while it claims the ones it found.
 func (d *Dispatcher) beginBusy(w *waiter, found int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -131,7 +131,7 @@ func (d *Dispatcher) beginBusy(w *waiter, found int) {
 	}
 }
 
-// endBusy returns what a waiter was handed while it claimed.
+// endBusy returns the runs that were handed to a waiter while it was busy.
 func (d *Dispatcher) endBusy(w *waiter) []api.Claim {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -140,7 +140,7 @@ func (d *Dispatcher) endBusy(w *waiter) []api.Claim {
 	if w.taking > 0 {
 		w.leaving = true
 		d.mu.Unlock()
-		<-w.signal // the transaction comes to an end
+		<-w.signal // the transaction ends
 		d.mu.Lock()
 		w.leaving = false
 	}
@@ -149,7 +149,7 @@ func (d *Dispatcher) endBusy(w *waiter) []api.Claim {
 	return handed
 }
 
-// withRoom returns the waiter with the fewest claims that fits and takes one more, or nil.
+// withRoom returns the matching waiter with the fewest claims that has room, or nil.
 func withRoom(served []*waiter, demands []*demand) *waiter {
 	var least *waiter
 	for _, w := range served {
@@ -182,8 +182,8 @@ func (d *Dispatcher) Taken(claim *runs.ClaimRun, reply runs.Reply, err error) {
 	}
 }
 
-// endTaking wakes a waiter that was handed something, and lets one that was not wait on. What
-// nobody gets is offered again.
+// endTaking wakes a waiter that was handed runs, and lets any other continue to wait. Unused
+// runs are offered again.
 func (d *Dispatcher) endTaking(w *waiter) {
 	for _, h := range w.refused {
 		if !d.closed {
@@ -195,7 +195,7 @@ func (d *Dispatcher) endTaking(w *waiter) {
 	case w.leaving:
 		w.signal <- struct{}{}
 	case slices.Contains(w.demand.busy, w):
-		// It takes what it was handed when it has claimed what it found.
+		// A busy waiter collects its runs once it has claimed what it found.
 	case w.gone:
 		handed := w.handed
 		w.handed = nil
@@ -218,7 +218,7 @@ func (d *Dispatcher) endTaking(w *waiter) {
 	}
 }
 
-// takeHanded returns what a waiter was handed over.
+// takeHanded returns the runs handed to a waiter.
 func (d *Dispatcher) takeHanded(w *waiter) []api.Claim {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -227,7 +227,7 @@ func (d *Dispatcher) takeHanded(w *waiter) []api.Claim {
 	return handed
 }
 
-// unlessGone returns the claims, or gives them back when nobody wants them any more.
+// unlessGone returns the claims, or releases them if the client has left.
 func (d *Dispatcher) unlessGone(ctx context.Context, handed []api.Claim) ([]api.Claim, error) {
 	if err := ctx.Err(); err != nil {
 		d.GiveBack(ctx, handed)

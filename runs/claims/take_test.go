@@ -11,8 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// A claimer that takes the lease of what it found is handed more in the transactions meanwhile,
-// as much as it has room for.
+// A busy claimer is handed more runs by other transactions, up to its room.
 func TestABusyClaimerIsHandedMore(t *testing.T) {
 	t.Parallel()
 	for name, gone := range map[string]bool{"there": false, "disconnected": true} {
@@ -62,8 +61,8 @@ func TestABusyClaimerIsHandedMore(t *testing.T) {
 	}
 }
 
-// Of several claims of one worker one is handed what it has room for, and the others wait on for
-// the next transactions; other workers have their share.
+// One of a worker's claims is handed as many runs as it has room for, and the others wait for
+// the next transactions. Other workers get their share.
 func TestOneClaimOfAWorkerIsHandedAll(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		store := newFakeStore()

@@ -12,40 +12,39 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// maxQueueBytes bounds what is read of a session's queue.
+// maxQueueBytes bounds the part of a session's queue that is read.
 const maxQueueBytes = 4 << 20
 
-// Collector reads what one explanation is made of.
+// Collector reads the facts for an explanation.
 type Collector struct {
-	// Reader shows what the caller of the context may see.
+	// Reader shows only what the context's caller may see.
 	Reader runs.Reader
-	// Whole shows everything. What comes from it alone is not shown to the caller.
+	// Whole reads without restriction. Its results are never shown to the caller.
 	Whole runs.ValueReader
-	// NowMs is the clock that decides.
+	// NowMs is the deciding clock.
 	NowMs func(ctx context.Context) (int64, error)
-	// Waiting counts the claims that wait at this process for runs like one.
+	// Waiting counts the pending claims in this process that match a run.
 	Waiting func(run *runs.Claimable) int
-	// Directory knows the credentials.
+	// Directory lists the credentials.
 	Directory Directory
-	// ShowEffect returns an effect as the caller may see it.
+	// ShowEffect returns the caller's view of an effect.
 	ShowEffect func(effect *model.Effect) api.EffectView
 
-	// known are the deciders, once they were read.
+	// known caches the deciders.
 	known *deciders
 }
 
-// Directory knows who has a credential that works.
+// Directory lists the valid credentials.
 type Directory interface {
-	// Open reports whether the service asks nobody for a credential.
+	// Open reports whether the service requires no credentials.
 	Open(ctx context.Context) (bool, error)
-	// Deciders returns the identities that may decide. more says that others were not read.
+	// Deciders returns the identities that may decide. more says that the list is incomplete.
 	Deciders(ctx context.Context) (deciders []*auth.Identity, more bool, err error)
-	// Strangers reports whether an issuer lets people in that have no credential.
+	// Strangers reports whether an issuer can sign in people who have no credential yet.
 	Strangers() bool
 }
 
-// OfRequest returns the explanation of an approval or a question. Errors: request_not_found, and those
-// of the reader.
+// OfRequest explains an approval or a question. Errors: request_not_found, and the reader's.
 func (c *Collector) OfRequest(ctx context.Context, handle string, actor runs.Actor) (*api.RequestExplanation, error) {
 	found, err := c.Reader.DecisionByHandle(ctx, handle)
 	if err != nil {
@@ -71,7 +70,7 @@ func (c *Collector) OfRequest(ctx context.Context, handle string, actor runs.Act
 	return &explained, nil
 }
 
-// OfRun returns the explanation of a run. Errors: run_not_found, and those of the reader.
+// OfRun explains a run. Errors: run_not_found, and the reader's.
 func (c *Collector) OfRun(ctx context.Context, runID string, actor runs.Actor) (*api.RunExplanation, error) {
 	record, err := c.Reader.Run(ctx, runID)
 	if err != nil {
@@ -90,7 +89,7 @@ func (c *Collector) OfRun(ctx context.Context, runID string, actor runs.Actor) (
 	return &explained, nil
 }
 
-// run reads the facts about a run. left counts the other runs that may still be read.
+// run reads the facts about a run. left counts how many other runs may still be read.
 func (c *Collector) run(ctx context.Context, record *model.RunRecord, nowMs int64, actor runs.Actor, left *int) (*RunFacts, error) {
 	facts := &RunFacts{NowMs: nowMs, Record: record}
 	run := &record.Run
@@ -149,7 +148,7 @@ func (c *Collector) waiting(ctx context.Context, facts *RunFacts, actor runs.Act
 	return nil
 }
 
-// queue reads the runs before a run: the one in the session's slot, and those in the queue.
+// queue reads the runs ahead: the one in the session's slot, and the queued ones.
 func (c *Collector) queue(ctx context.Context, facts *RunFacts, actor runs.Actor, left *int) error {
 	run := &facts.Record.Run
 	head, err := c.Whole.SessionHead(ctx, run.SessionID)
@@ -185,7 +184,7 @@ func (c *Collector) queue(ctx context.Context, facts *RunFacts, actor runs.Actor
 		return nil
 	}
 	if len(ahead) > *left {
-		// The front, which holds up the others, and the nearest.
+		// Keep the first, which blocks the others, and the nearest ones.
 		ahead = append(ahead[:1:1], ahead[len(ahead)-*left+1:]...)
 	}
 	*left -= len(ahead)
@@ -200,8 +199,8 @@ func (c *Collector) queue(ctx context.Context, facts *RunFacts, actor runs.Actor
 	return nil
 }
 
-// front reads the facts about the run at the front. When that is itself queued, the caller may not see
-// the run in the slot, and the queue is not read again.
+// front reads the facts about the first run. If that one is queued, the caller may not see the
+// run in the slot, and the queue is not read again.
 func (c *Collector) front(ctx context.Context, record *model.RunRecord, nowMs int64, actor runs.Actor, left *int) (*RunFacts, error) {
 	if record.Run.Status == api.StatusQueued && record.Run.ClaimableAtMs == 0 {
 		return &RunFacts{NowMs: nowMs, Record: record, QueuedAhead: record.Run.QueuedAhead + 1}, nil

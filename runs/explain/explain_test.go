@@ -44,7 +44,7 @@ func facts(record *model.RunRecord, change ...func(*explain.RunFacts)) *explain.
 	return f
 }
 
-// TestRun holds the state and the text of each kind of wait.
+// TestRun checks the state and the text of each kind of wait.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	held := func(r *model.Run) {
@@ -142,7 +142,7 @@ func TestRun(t *testing.T) {
 	require.Equal(t, "first", chained.QueuedBehind.Explain.QueuedBehind.RunID)
 }
 
-// TestRequest holds the state and the text of requests.
+// TestRequest checks the state and the text of requests.
 func TestRequest(t *testing.T) {
 	t.Parallel()
 	due := func(in int64) func(*model.Request) {

@@ -11,7 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// deciders are what a [Directory] returned.
+// deciders is a [Directory]'s answer.
 type deciders struct {
 	identities []*auth.Identity
 	more       bool
@@ -53,8 +53,8 @@ func (c *Collector) people(ctx context.Context, run *model.Run, request *model.R
 	return people, nil
 }
 
-// you says whether an allow or an answer of a caller would be accepted. excluded is the refusal of a
-// requester.
+// you says whether an allow or an answer by this caller would be accepted. excluded is the error
+// for a requester.
 func you(caller *auth.Identity, excluded error) *api.ExplainedCaller {
 	for _, err := range []error{caller.Check(auth.Decide), excluded} {
 		if err != nil {

@@ -5,7 +5,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// RequestFacts are what [Request] explains a request by.
+// RequestFacts is the input of [Request].
 type RequestFacts struct {
 	NowMs   int64
 	Request *model.Request
@@ -13,23 +13,23 @@ type RequestFacts struct {
 	People  People
 }
 
-// People are those who may decide a request, as their credentials are now.
+// People says who may decide a request, according to the current credentials.
 type People struct {
-	// Anyone says that the service asks nobody for a credential.
+	// Anyone says that the service requires no credentials.
 	Anyone bool
-	// Excluded says that nobody may allow the request where callers do not show who they are.
+	// Excluded says that nobody may allow the request while callers are anonymous.
 	Excluded bool
 	// May are the principals, sorted.
 	May []string
-	// More says that there are credentials that were not read.
+	// More says that some credentials were not read.
 	More bool
-	// Strangers says that an issuer tells who people are: somebody without a credential may sign in.
+	// Strangers says that people without a credential may sign in through an issuer.
 	Strangers bool
 	// You is about the caller; nil for the service itself.
 	You *api.ExplainedCaller
 }
 
-// nobody reports whether it is certain that nobody may decide.
+// nobody reports whether certainly no one may decide.
 func (p *People) nobody() bool {
 	if p.Anyone {
 		return p.Excluded
@@ -82,7 +82,7 @@ func ruledOut(you *api.ExplainedCaller) *api.ExplainedCaller {
 	return &api.ExplainedCaller{Code: you.Code}
 }
 
-// What the deadline of a request does.
+// The effect of a request's deadline.
 const (
 	doesDeny      = "deny"
 	doesDecline   = "decline"

@@ -10,26 +10,26 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// RunFacts are what [Run] explains a run by.
+// RunFacts is the input of [Run].
 type RunFacts struct {
 	NowMs  int64
 	Record *model.RunRecord
-	// Requests are the facts about open approvals and questions, at most api.MaxExplainedRequests.
+	// Requests has the open approvals and questions, at most api.MaxExplainedRequests.
 	Requests []RequestFacts
-	// RequestsMore counts the others.
+	// RequestsMore counts the rest.
 	RequestsMore int64
 	// QueuedAhead counts the runs of the session that come first.
 	QueuedAhead int64
-	// Before is the next of them; nil when the caller may not see it.
+	// Before is the next of them; nil if the caller may not see it.
 	Before *RunFacts
 	// SessionEnded says that the run's session has ended.
 	SessionEnded bool
-	// WorkersWaiting counts the claims that wait at this process for such a run.
+	// WorkersWaiting counts the pending claims in this process that match the run.
 	WorkersWaiting int64
-	// Asked is the run in the parent's session that asks the question of this one; nil when it is not
-	// there or the caller may not see it.
+	// Asked is the run in the parent's session that asks this run's question; nil if it does not
+	// exist or the caller may not see it.
 	Asked *RunFacts
-	// Owed are its effects that are pending or were given up.
+	// Owed has its pending and failed effects.
 	Owed []api.EffectView
 }
 
@@ -72,7 +72,7 @@ func over(f *RunFacts, e *api.RunExplanation) {
 	e.Text = strings.ToUpper(status[:1]) + status[1:] + " " + ago(run.FinishedAtMs, f.NowMs) + "."
 }
 
-// claimable explains a run that every worker of its agent could have.
+// claimable explains a run that any worker of its agent can claim.
 func claimable(f *RunFacts, e *api.RunExplanation) {
 	run := &f.Record.Run
 	e.State, e.SinceMs, e.ClaimableSinceMs = api.ExplainNoWorker, run.ClaimableAtMs, run.ClaimableAtMs
@@ -95,7 +95,7 @@ func areWaiting(workers int64) string {
 	return fmt.Sprintf("%d workers are", workers)
 }
 
-// queued explains a run that nobody can claim and that waits for no person.
+// queued explains a run that cannot be claimed and does not wait for a person.
 func queued(f *RunFacts, e *api.RunExplanation) {
 	run := &f.Record.Run
 	e.SinceMs, e.QueuedAhead = run.SubmittedAtMs, f.QueuedAhead
@@ -123,7 +123,7 @@ func behind(f *RunFacts, e *api.RunExplanation) {
 	}
 	before := Run(f.Before)
 	e.QueuedBehind = &api.ExplainedRun{RunID: before.RunID, Status: before.Status, Explain: &before}
-	// The run at the front holds up all the others.
+	// The first run blocks all the others.
 	front := &before
 	for front.QueuedBehind != nil && front.QueuedBehind.Explain != nil {
 		front = front.QueuedBehind.Explain
@@ -136,7 +136,7 @@ func stuck(e *api.RunExplanation, finding doctor.Code, text string) {
 	e.Text = text + " Run holdpoint doctor."
 }
 
-// waiting explains a run that waits for people, here or in its parent's session.
+// waiting explains a run that waits for people, in its own or its parent's session.
 func waiting(f *RunFacts, e *api.RunExplanation) {
 	run := &f.Record.Run
 	e.RequestsMore, e.SinceMs = f.RequestsMore, run.UpdatedAtMs

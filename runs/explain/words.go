@@ -11,7 +11,7 @@ import (
 // maxNamed bounds the names in a text.
 const maxNamed = 3
 
-// span returns a length of time in its largest unit, such as "4 min".
+// span formats a duration in its largest unit, such as "4 min".
 func span(ms int64) string {
 	const second, minute, hour, day = 1_000, 60_000, 3_600_000, 86_400_000
 	switch {
@@ -27,10 +27,10 @@ func span(ms int64) string {
 	return fmt.Sprintf("%d days", ms/day)
 }
 
-// ago returns how long before now a moment was.
+// ago returns how long before now a time was.
 func ago(atMs, nowMs int64) string { return span(nowMs-atMs) + " ago" }
 
-// named reports whether a name says who somebody is.
+// named reports whether a principal's name identifies a person.
 func named(name string) bool {
 	return name != "" && name != auth.LocalPrincipal && name != api.ResolvedBySystem
 }
@@ -38,8 +38,8 @@ func named(name string) bool {
 // shortName returns a principal as people read it.
 func shortName(name string) string { return strings.TrimPrefix(name, "user:") }
 
-// names joins the first names of a list, and counts the others. uncounted says that there are still
-// others.
+// names joins the first names of a list and counts the others. uncounted says that there are
+// even more.
 func names(list []string, more int64, uncounted bool) string {
 	shown := make([]string, 0, maxNamed)
 	for _, name := range list[:min(len(list), maxNamed)] {
@@ -65,7 +65,7 @@ func plural(n int64, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// lowered returns a sentence as it continues another one.
+// lowered returns a sentence as the continuation of another.
 func lowered(text string) string {
 	if text == "" {
 		return text

@@ -8,9 +8,8 @@ import (
 	"time"
 )
 
-// backoff holds the items of a loop that failed lately, each until it may be tried again. An
-// item that fails pauses by itself, so that it does not delay the others. The zero value is
-// ready to use and safe for concurrent use.
+// backoff delays each failed item until its next try, without delaying the others. The zero
+// value is ready to use and safe for concurrent use.
 type backoff[Item comparable] struct {
 	mu     sync.Mutex
 	paused map[Item]pausedItem
@@ -21,15 +20,15 @@ type pausedItem struct {
 	until    time.Time
 }
 
-// forgetAfter is how long after its pause an item that was not tried again is forgotten:
-// another replica has handled it, or it is no longer due.
+// forgetAfter is how long after its delay an untried item is forgotten: another replica has
+// handled it, or it is no longer due.
 const forgetAfter = 2 * lastPause
 
-// active returns the items that must not be tried now.
+// active returns the delayed items.
 func (b *backoff[Item]) active() map[Item]bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	now, active := time.Now(), map[Item]bool{} //nolint:forbidigo // only says when to look again
+	now, active := time.Now(), map[Item]bool{} //nolint:forbidigo // only says when to check again
 	for item, paused := range b.paused {
 		switch {
 		case now.Before(paused.until):
@@ -41,7 +40,7 @@ func (b *backoff[Item]) active() map[Item]bool {
 	return active
 }
 
-// failed lengthens the pause of an item.
+// failed lengthens the delay of an item.
 func (b *backoff[Item]) failed(item Item) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -49,7 +48,7 @@ func (b *backoff[Item]) failed(item Item) {
 		b.paused = map[Item]pausedItem{}
 	}
 	failures := b.paused[item].failures + 1
-	until := time.Now().Add(pauseAfter(failures)) //nolint:forbidigo // only says when to look again
+	until := time.Now().Add(pauseAfter(failures)) //nolint:forbidigo // only says when to check again
 	b.paused[item] = pausedItem{failures, until}
 }
 
@@ -60,12 +59,12 @@ func (b *backoff[Item]) succeeded(item Item) {
 	delete(b.paused, item)
 }
 
-// pausedPoll bounds the sleep of a loop that has paused items: they are still due, so the next
-// deadline of the others is not known.
+// pausedPoll bounds the sleep of a loop with delayed items: they are still due, so the next
+// deadline of the others is unknown.
 const pausedPoll = 250 * time.Millisecond
 
-// recovered turns a panic of the surrounding function into its error, and logs the stack.
-// Defer it directly.
+// recovered turns a panic of the surrounding function into its error and logs the stack. Defer
+// it directly.
 func recovered(logger *slog.Logger, what string, err *error) {
 	if cause := recover(); cause != nil {
 		*err = fmt.Errorf("%s panicked: %v", what, cause)

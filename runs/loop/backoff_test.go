@@ -21,7 +21,7 @@ func TestRunThatFailsDelaysNoOther(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				store := newDueStore()
-				store.addDue(stuck) // more than a batch, and they come first
+				store.addDue(stuck) // more than a batch, and first in the order
 				for runID := range store.dueAtMs {
 					store.failing[runID] = errors.New("constraint refused")
 				}
@@ -51,7 +51,7 @@ func TestRunThatFailsDelaysNoOther(t *testing.T) {
 	}
 }
 
-// refusing is a store that refuses to record anything about the effects of one session.
+// refusing is a store that rejects all results for the effects of one session.
 type refusing struct {
 	*memory
 	sessionID string
@@ -84,7 +84,7 @@ func TestEffectThatCannotBeClaimedDelaysNoOther(t *testing.T) {
 	})
 }
 
-// lockedStore keeps the commands of some runs waiting, as a locked session does.
+// lockedStore blocks the commands of some runs, like a locked session.
 type lockedStore struct {
 	*dueStore
 	locked map[string]bool
@@ -105,7 +105,7 @@ func TestALockedSessionDelaysNoOtherDeadline(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				store := &lockedStore{newDueStore(), map[string]bool{}}
-				store.addDue(locked) // more than are carried out at once
+				store.addDue(locked) // more than the concurrency
 				for runID := range store.dueAtMs {
 					store.locked[runID] = true
 				}

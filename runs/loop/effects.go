@@ -26,56 +26,56 @@ const (
 	DefaultEffectsMaxSleep    = time.Second
 )
 
-// reviewTimeout bounds a review so that it ends before its lease.
+// reviewTimeout ends a review before its lease.
 const reviewTimeout = (model.EffectLeaseMs - 1_000) * time.Millisecond
 
-// errNoReview is the failure of a review without a hook.
+// errNoReview fails a review without a hook.
 var errNoReview = errors.New("no review hook is configured to show the approval to")
 
-// EffectsStore is what the effects loop needs of a runs.Store.
+// EffectsStore is the part of a runs.Store that the effects loop uses.
 type EffectsStore interface {
 	runs.Door
 	DueEffects(ctx context.Context, limit int) ([]runs.DueEffect, error)
 	Subscribe(notify func(runs.Notice)) (unsubscribe func())
 }
 
-// EffectsOptions set up an [Effects]. A zero member takes its default.
+// EffectsOptions configure an [Effects]. Zero members have defaults.
 type EffectsOptions struct {
-	// Batch is how many due effects one query returns at most.
+	// Batch is the maximum number of due effects per query.
 	Batch int
-	// Concurrency is how many effects are carried out at once.
+	// Concurrency is how many effects are performed at once.
 	Concurrency int
-	// MaxSleep bounds the time between two passes: an effect whose replica died is found
-	// within it, once its lease has lapsed.
+	// MaxSleep bounds the time between passes. An effect whose replica died is found within it,
+	// once its lease has lapsed.
 	MaxSleep time.Duration
 	// Review shows the payload of an api.EffectReviewApproval to a reviewer. It must be
 	// idempotent: it may be called again after it returned nil. Its context ends before the
-	// effect's lease does. After an error it is tried again later. When Review is nil such
-	// effects fail for good.
+	// effect's lease does. After an error it is retried. If Review is nil, such effects fail
+	// permanently.
 	Review func(ctx context.Context, payload api.JSON) error
-	// Logger is slog.Default() when nil.
+	// Logger is slog.Default() if nil.
 	Logger *slog.Logger
 }
 
-// Effects carries out the effects of committed decisions, the outbox: it claims each due
-// effect, sends the effect's command through the door or shows its payload to a hook, and
-// records the result. When the process dies in between, the lease of the effect lapses and any
-// replica tries again. Effects are idempotent, so a second try changes nothing that was done.
+// Effects performs the effects of committed decisions, the outbox. It claims each due effect,
+// sends its command through the door or its payload to a hook, and records the result. If the
+// process dies in between, the lease lapses and any replica retries. Effects are idempotent, so
+// a retry changes nothing that was done.
 type Effects struct {
 	store   EffectsStore
 	options EffectsOptions
 	backoff backoff[runs.DueEffect]
-	// slow has the effects whose sessions are locked, for example.
+	// slow has effects that take long, for example in locked sessions.
 	slow stragglers[runs.DueEffect]
-	// started is when workers could reach the service at the earliest.
+	// started is the earliest time at which workers could reach the service.
 	started time.Time
 }
 
-// EffectsResult says what one pass did.
+// EffectsResult is the result of a pass.
 type EffectsResult struct {
-	// Done is how many effects were carried out.
+	// Done counts the performed effects.
 	Done int
-	// Failed is how many failed. The last_error of each says why.
+	// Failed counts the failed ones. The last_error of each says why.
 	Failed int
 }
 
@@ -85,14 +85,14 @@ func NewEffects(store EffectsStore, options EffectsOptions) *Effects {
 	options.Concurrency = cmp.Or(options.Concurrency, DefaultEffectsConcurrency)
 	options.MaxSleep = cmp.Or(options.MaxSleep, DefaultEffectsMaxSleep)
 	options.Logger = cmp.Or(options.Logger, slog.Default())
-	return &Effects{store: store, options: options, started: time.Now()} //nolint:forbidigo // a span of this process, compared with none of the store
+	return &Effects{store: store, options: options, started: time.Now()} //nolint:forbidigo // a duration in this process, independent of the store's clock
 }
 
-// Run makes passes until ctx ends, and then returns nil: at once after a commit of this
-// process that owes an effect, and else every MaxSleep. It returns an error that wraps
-// runs.ErrClosed when the store was closed. An effect whose claim or result cannot be recorded
-// pauses by itself, up to lastPause, and an effect that takes long, because its session is locked, goes
-// on by itself: neither delays another effect.
+// Run makes passes until ctx ends, and then returns nil. A pass starts right after a commit of
+// this process that adds an effect, otherwise every MaxSleep. Run returns an error that wraps
+// runs.ErrClosed if the store was closed. An effect whose claim or result cannot be recorded is
+// delayed by up to lastPause; a slow effect, for example in a locked session, continues in the
+// background. Neither delays other effects.
 func (e *Effects) Run(ctx context.Context) error {
 	defer e.slow.wait()
 	var group errgroup.Group
@@ -119,15 +119,15 @@ func (e *Effects) Run(ctx context.Context) error {
 	return group.Wait()
 }
 
-// share is a part of the effects that has passes of its own.
+// share is a part of the effects with its own passes.
 type share struct {
 	mine func(runs.DueEffect) bool
-	// outside: a hook carries them out, so many at once and no more.
+	// outside: a hook performs them, with this concurrency of its own.
 	outside bool
 }
 
-// shares separates effects that a hook carries out, which may be slow, from the rest: a hook
-// that hangs must not delay what one session owes another.
+// shares separates effects performed by a hook, which may be slow, from the rest: a hook that
+// hangs must not delay effects between sessions.
 func (e *Effects) shares() []share {
 	if e.options.Review == nil {
 		return []share{{mine: func(due runs.DueEffect) bool { return carriedOut(due) != model.CarriedOutDelivered }}}
@@ -145,9 +145,9 @@ func carriedOut(due runs.DueEffect) model.CarriedOut {
 	return model.CarriedOutWhere(model.EffectKindOf(due.EffectID))
 }
 
-// RunOnce carries out due effects until none is left that it has not tried. An effect that
-// fails does not stop the others. It returns the first failure of the door itself, together
-// with what was done. A refusal by the domain is recorded with the effect and is not returned.
+// RunOnce performs due effects until it has tried all. A failed effect does not stop the others.
+// It returns the first failure of the door itself, together with the result so far. Rejections
+// by the domain are recorded with the effect and not returned.
 func (e *Effects) RunOnce(ctx context.Context) (EffectsResult, error) {
 	var result EffectsResult
 	var firstErr error
@@ -160,11 +160,11 @@ func (e *Effects) RunOnce(ctx context.Context) (EffectsResult, error) {
 	return result, firstErr
 }
 
-// each carries out effects, so many at once. It may return while some of them go on.
+// each performs effects concurrently. It may return while some continue.
 type each func(ctx context.Context, concurrency int, due []runs.DueEffect, do func(context.Context, runs.DueEffect) error) tally
 
-// pass is RunOnce for the effects of one share, without those that are paused. It returns the
-// first failure of the door for an effect, and the error that ended the pass, if one did.
+// pass is RunOnce for the effects of one share, without the delayed ones. It returns the first
+// failure of the door for an effect, and the error that ended the pass, if any.
 func (e *Effects) pass(ctx context.Context, of share, paused map[runs.DueEffect]bool, each each) (result EffectsResult, failure, err error) {
 	var done, failed atomic.Int64
 	defer func() { result = EffectsResult{Done: int(done.Load()), Failed: int(failed.Load())} }()
@@ -188,7 +188,7 @@ func (e *Effects) pass(ctx context.Context, of share, paused map[runs.DueEffect]
 			if len(due) < limit {
 				return result, failure, nil
 			}
-			limit *= 2 // what is untried may follow what failed and what is of another share
+			limit *= 2 // untried effects may come after failed ones and other shares
 			continue
 		}
 		ended := each(ctx, e.options.Concurrency, untried, func(ctx context.Context, effect runs.DueEffect) error {
@@ -222,13 +222,13 @@ func (e *Effects) pass(ctx context.Context, of share, paused map[runs.DueEffect]
 type effectOutcome int
 
 const (
-	effectSkipped effectOutcome = iota // another replica has claimed it or has carried it out
-	effectDone                         // carried out
-	effectFailed                       // refused or failed; its row says why
+	effectSkipped effectOutcome = iota // another replica has claimed or performed it
+	effectDone                         // performed
+	effectFailed                       // rejected or failed; its row says why
 )
 
-// carryOut claims one effect, carries it out, and records the result. The error is one of the
-// door and says nothing about the effect; its lease lapses then, unless the failure could be
+// carryOut claims an effect, performs it, and records the result. An error comes from the door
+// and says nothing about the effect. Its lease then lapses, unless the failure could be
 // recorded.
 func (e *Effects) carryOut(ctx context.Context, due runs.DueEffect) (effectOutcome, error) {
 	claimed, err := e.store.Do(ctx, &runs.ClaimEffect{SessionID: due.SessionID, EffectID: due.EffectID})
@@ -263,7 +263,7 @@ func (e *Effects) finish(ctx context.Context, effect *model.Effect, permanent bo
 	return how, nil
 }
 
-// lookAgain carries out an effect whose command says itself when it is done and when to look again.
+// lookAgain performs an effect whose command decides when it is done and when to check again.
 func (e *Effects) lookAgain(ctx context.Context, effect *model.Effect) (effectOutcome, error) {
 	command, err := runs.CommandOf(effect)
 	if err != nil {
@@ -279,14 +279,13 @@ func (e *Effects) lookAgain(ctx context.Context, effect *model.Effect) (effectOu
 	return effectDone, nil
 }
 
-// tryToPerform is perform, of which a panic is a failure that is tried again.
+// tryToPerform is perform, with panics as failures that are retried.
 func (e *Effects) tryToPerform(ctx context.Context, effect *model.Effect, nowMs int64) (permanent bool, failure error) {
 	defer recovered(e.options.Logger, "effect "+effect.EffectID, &failure)
 	return e.perform(ctx, effect, nowMs)
 }
 
-// perform carries a claimed effect out. It returns the failure, and whether trying again
-// cannot help.
+// perform performs a claimed effect. It returns the failure, and whether retrying is pointless.
 func (e *Effects) perform(ctx context.Context, effect *model.Effect, nowMs int64) (permanent bool, failure error) {
 	switch model.CarriedOutWhere(effect.Kind) {
 	case model.CarriedOutInside:
@@ -306,11 +305,11 @@ func (e *Effects) perform(ctx context.Context, effect *model.Effect, nowMs int64
 		return false, e.options.Review(ctx, effect.Payload)
 	case model.CarriedOutLater, model.CarriedOutDelivered, model.CarriedOutNowhere:
 	}
-	// A newer version may have written it and will carry it out.
+	// A newer version may have written it and will perform it.
 	return false, fmt.Errorf("this version does not know effects of kind %q", effect.Kind)
 }
 
-// repeat gives a command until nothing is left of its work.
+// repeat sends a command until its work is done.
 func (e *Effects) repeat(ctx context.Context, command runs.Command) error {
 	for {
 		reply, err := e.store.Do(ctx, command)
@@ -320,8 +319,8 @@ func (e *Effects) repeat(ctx context.Context, command runs.Command) error {
 	}
 }
 
-// command sends the effect's command through the door, or its replacement when the target
-// session refuses it for good.
+// command sends the effect's command through the door, or its replacement if the target session
+// rejects it permanently.
 func (e *Effects) command(ctx context.Context, effect *model.Effect, command runs.Command, nowMs int64) error {
 	err := e.repeat(ctx, command)
 	instead, unreadable := runs.CommandWhenRefused(effect, refusal.CodeOf(err), nowMs)

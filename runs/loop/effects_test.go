@@ -22,15 +22,14 @@ import (
 
 var _ EffectsStore = runs.Store(nil)
 
-// memory is a store whose rows are in memory: each session is one runs.State, with
-// everything in it.
+// memory is an in-memory store: each session is one runs.State with all of its rows.
 type memory struct {
 	mu       sync.Mutex
 	sessions map[string]*runs.State
 	sequence int
-	// failing is what a command of a type fails with before anything is decided.
+	// failing has the error that commands of a type fail with, before any decision.
 	failing map[string]error
-	done    []string // types of the commands that were decided
+	done    []string // types of the decided commands
 	asked   int      // queries for due effects
 	notify  map[int]func(runs.Notice)
 }
@@ -140,8 +139,7 @@ func (m *memory) run(sessionID, runID string) *model.Run {
 	return m.sessions[sessionID].Runs[runID]
 }
 
-// ask makes a child that is parked on a question to its parent, and returns what the
-// question became.
+// ask creates a child that is parked on a question to its parent, and returns the resulting run.
 func (m *memory) ask(t *testing.T) *api.WaitingOn {
 	t.Helper()
 	return m.askAs(t, "parent", "child", "asking")
@@ -327,7 +325,7 @@ func TestEffectsLoopAsksRarelyWhenNothingIsOwed(t *testing.T) {
 	})
 }
 
-// parts counts the parts of a drain that were done, and refuses those after the first few.
+// parts counts the completed parts of a drain, and rejects those after the first few.
 type parts struct {
 	*memory
 	done, allowed int

@@ -24,17 +24,16 @@ const (
 )
 
 const (
-	// maxSweeps bounds one pass, so that it remembers few runs and logs now and then. The
-	// next pass follows at once.
+	// maxSweeps bounds one pass, to limit its memory and to log from time to time. The next pass
+	// follows at once.
 	maxSweeps = 20 * partsOfBatch
-	// partsOfBatch is the number of parts of a full batch. Each sweep expires one part.
+	// partsOfBatch divides a full batch; each sweep expires one part.
 	partsOfBatch = 4
-	// expiryShortestSleep bounds how often the loop asks for the next deadline when commits
-	// wake it.
+	// expiryShortestSleep bounds how often commits make the loop query the next deadline.
 	expiryShortestSleep = 100 * time.Millisecond
 )
 
-// ExpiryStore is what the expiry loop needs of a runs.Store.
+// ExpiryStore is the part of a runs.Store that the expiry loop uses.
 type ExpiryStore interface {
 	runs.Door
 	Due(ctx context.Context, limit int) ([]runs.DueRun, error)
@@ -42,37 +41,36 @@ type ExpiryStore interface {
 	Subscribe(notify func(runs.Notice)) (unsubscribe func())
 }
 
-// ExpiryOptions set up an [Expiry]. A zero member takes its default.
+// ExpiryOptions configure an [Expiry]. Zero members have defaults.
 type ExpiryOptions struct {
-	// Batch is how many due runs one query returns at most.
+	// Batch is the maximum number of due runs per query.
 	Batch int
-	// Concurrency is how many commands are in flight at once. The committer puts them into
-	// batches.
+	// Concurrency is how many commands run at once. The committer batches them.
 	Concurrency int
-	// MaxSleep bounds the time between two passes.
+	// MaxSleep bounds the time between passes.
 	MaxSleep time.Duration
-	// Logger is slog.Default() when nil.
+	// Logger is slog.Default() if nil.
 	Logger *slog.Logger
 }
 
-// Expiry finds the runs with a request whose deadline is past and sends
-// runs.ExpireRequests for each through the door. A late answer is refused by the deadline
-// alone, also before this loop has expired the request.
+// Expiry finds the runs with an overdue request and sends runs.ExpireRequests for each through
+// the door. Late answers are rejected by the deadline alone, even before this loop has expired
+// the request.
 type Expiry struct {
 	store   ExpiryStore
 	options ExpiryOptions
 	backoff backoff[string] // by run id
-	// slow has the runs whose sessions are locked, for example.
+	// slow has runs that take long, for example in locked sessions.
 	slow stragglers[runs.DueRun]
 }
 
-// ExpiryResult says what one pass did.
+// ExpiryResult is the result of a pass.
 type ExpiryResult struct {
-	// Swept is how many runs were sent through the door without a failure. Another replica
-	// may have expired some of them first.
+	// Swept counts the runs sent through the door without a failure. Another replica may have
+	// expired some of them first.
 	Swept int
-	// Failed is how many runs failed. Run tries each of them again after a pause of its own,
-	// RunOnce in its next pass.
+	// Failed counts the failed runs. Run retries each after its own delay, RunOnce in its next
+	// pass.
 	Failed int
 	// Sleep is the time until the next known deadline, from 0 to MaxSleep.
 	Sleep time.Duration
@@ -87,11 +85,11 @@ func NewExpiry(store ExpiryStore, options ExpiryOptions) *Expiry {
 	return &Expiry{store: store, options: options}
 }
 
-// Run makes passes until ctx ends, and then returns nil. It sleeps until the next
-// deadline by the store's clock, MaxSleep at most, and looks again when a commit
-// may have set an earlier one. It returns an error that wraps runs.ErrClosed when
-// the store was closed. A run that fails pauses by itself, up to lastPause, and a run that takes long,
-// because its session is locked, goes on by itself: neither delays another run.
+// Run makes passes until ctx ends, and then returns nil. It sleeps until the next deadline by
+// the store's clock, MaxSleep at most, and checks again after a commit that may have set an
+// earlier one. It returns an error that wraps runs.ErrClosed if the store was closed. A failed
+// run is delayed by up to lastPause; a slow run, for example in a locked session, continues in
+// the background. Neither delays other runs.
 func (e *Expiry) Run(ctx context.Context) error {
 	defer e.slow.wait()
 	r := runner{
@@ -117,9 +115,9 @@ func (e *Expiry) Run(ctx context.Context) error {
 	return r.run(ctx)
 }
 
-// RunOnce expires until nothing is due that it has not tried. A run that fails does not stop
-// the pass: the first failure is returned at its end, together with what was done. Runs that
-// are gone or were expired by another replica are no failure.
+// RunOnce expires requests until it has tried all that are due. A failed run does not stop the
+// pass: the first failure is returned at its end, together with the result. Deleted runs, and
+// runs expired by another replica, are not failures.
 func (e *Expiry) RunOnce(ctx context.Context) (ExpiryResult, error) {
 	result, failure, err := e.pass(ctx, nil)
 	e.slow.wait()
@@ -129,8 +127,8 @@ func (e *Expiry) RunOnce(ctx context.Context) (ExpiryResult, error) {
 	return result, errors.Join(cmp.Or(failure, late.first), err)
 }
 
-// pass is RunOnce without the runs that are paused. It returns the first failure of a run, and
-// the error that ended the pass, if one did.
+// pass is RunOnce without the delayed runs. It returns the first failure of a run, and the error
+// that ended the pass, if any.
 func (e *Expiry) pass(ctx context.Context, paused map[string]bool) (result ExpiryResult, failure, err error) {
 	tried := maps.Clone(paused)
 	if tried == nil {
@@ -151,7 +149,8 @@ func (e *Expiry) pass(ctx context.Context, paused map[string]bool) (result Expir
 			return result, failure, err
 		}
 		if len(untried) == 0 {
-			// All that is due failed, or goes on. Asking for it again at once would be a busy loop.
+			// Everything due has failed or is still in progress. Asking again at once would be a
+			// busy loop.
 			result.Sleep = e.options.MaxSleep
 			return result, failure, nil
 		}
@@ -173,8 +172,8 @@ func (e *Expiry) pass(ctx context.Context, paused map[string]bool) (result Expir
 	return result, failure, nil
 }
 
-// untried returns due runs that were not tried. Those that failed, so many, are still due and
-// are returned first by the store, each perhaps for several requests: it looks past them.
+// untried returns due runs that were not tried. The failed ones are still due and come first in
+// the store's order, perhaps with several requests each; the query reads past them.
 func (e *Expiry) untried(ctx context.Context, tried map[string]bool, failed int) ([]runs.DueRun, error) {
 	seen := -1
 	for limit := e.options.Batch + failed; ; limit *= 2 {
@@ -190,8 +189,8 @@ func (e *Expiry) untried(ctx context.Context, tried map[string]bool, failed int)
 	}
 }
 
-// part picks a random part of the due runs when there are many: several replicas find the same
-// runs, and each would send all of them.
+// part picks a random part of many due runs. Several replicas find the same runs, and would
+// otherwise each send all of them.
 func (e *Expiry) part(due []runs.DueRun) []runs.DueRun {
 	size := max(e.options.Batch/partsOfBatch, 1)
 	if len(due) <= size {
@@ -201,8 +200,8 @@ func (e *Expiry) part(due []runs.DueRun) []runs.DueRun {
 	return due[from:min(from+size, len(due))]
 }
 
-// expire sends each run through the door. A run that is gone is not a failure. A run that was not tried
-// because the store was closed counts as failed.
+// expire sends each run through the door. A deleted run is not a failure. A run that was not
+// tried because the store was closed counts as failed.
 func (e *Expiry) expire(ctx context.Context, due []runs.DueRun) tally {
 	return e.slow.each(ctx, e.options.Concurrency, due, func(ctx context.Context, run runs.DueRun) error {
 		_, err := e.store.Do(ctx, &runs.ExpireRequests{SessionID: run.SessionID, RunID: run.RunID})
@@ -215,7 +214,7 @@ func (e *Expiry) expire(ctx context.Context, due []runs.DueRun) tally {
 	})
 }
 
-// sleepUntil returns how long nothing is due, MaxSleep at most.
+// sleepUntil returns the time until the deadline, MaxSleep at most.
 func (e *Expiry) sleepUntil(dueAtMs, nowMs int64) time.Duration {
 	maxMs := e.options.MaxSleep.Milliseconds()
 	if dueAtMs == 0 || dueAtMs-nowMs >= maxMs {

@@ -23,7 +23,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The loops take any store.
+// Every runs.Store can be a loop's store.
 var (
 	_ ExpiryStore    = runs.Store(nil)
 	_ RetentionStore = runs.Store(nil)
@@ -31,7 +31,7 @@ var (
 
 func nowMs() int64 { return time.Now().UnixMilli() }
 
-// logs is what a loop logged, safe to read while it goes on.
+// logs collects a loop's log, safe to read while the loop runs.
 type logs struct {
 	mu  sync.Mutex
 	buf bytes.Buffer
@@ -65,7 +65,7 @@ func goOn(t *testing.T, run func(context.Context) error) (stop func()) {
 
 // dueStore holds deadlines of runs.
 type dueStore struct {
-	// clockAheadMs is how far the store's clock is ahead of this process's.
+	// clockAheadMs is the lead of the store's clock over this process's.
 	clockAheadMs int64
 	takes        time.Duration // of one command
 

@@ -18,20 +18,19 @@ const (
 	DefaultRetentionBatch       = 1000
 )
 
-// maxRetentionBatches bounds one pass. The pass after one that reached the bound follows within
-// a second instead of after the interval.
+// maxRetentionBatches bounds one pass. After a pass that reached the bound, the next one follows
+// within a second instead of after the interval.
 const maxRetentionBatches = 100
 
-// The bounds of one pass over runs: so many transactions, for so many finished runs that are
-// found at a time.
+// The bounds of one pass over runs: transactions, and finished runs per query.
 const (
 	maxTrims     = 2000
 	finishedPage = 200
-	// wedgedPage is how many sessions one pass looks at for a slot that a finished run holds.
+	// wedgedPage is how many sessions one pass checks for a slot held by a finished run.
 	wedgedPage = 5000
 )
 
-// RetentionStore is what the retention loop needs of a runs.Store.
+// RetentionStore is the part of a runs.Store that the retention loop uses.
 type RetentionStore interface {
 	runs.Door
 	WedgedSessions(ctx context.Context, after string, limit int) (wedged []runs.DueRun, next string, err error)
@@ -42,44 +41,45 @@ type RetentionStore interface {
 	NowMs(ctx context.Context) (int64, error)
 }
 
-// RetentionOptions set up a [Retention]. A zero member takes its default.
+// RetentionOptions configure a [Retention]. Zero members have defaults.
 type RetentionOptions struct {
 	// Retention is how long an idempotency record is kept.
 	Retention time.Duration
-	// KeepRuns is how long a run is kept after it was over, with all that it has, and its
-	// session after its last run. For ever when 0.
+	// KeepRuns is how long a run is kept after its end, with all of its rows, and a session
+	// after its last run. 0 keeps them forever.
 	KeepRuns time.Duration
-	// KeepRules is how long a rule is kept after it was revoked or expired. For ever when 0.
+	// KeepRules is how long a rule is kept after it was revoked or expired. 0 keeps them
+	// forever.
 	KeepRules time.Duration
-	// Interval is the time between two passes.
+	// Interval is the time between passes.
 	Interval time.Duration
-	// Batch is how many rows one statement deletes at most, or events of a session one
-	// transaction, which bounds how long it holds its locks.
+	// Batch is the maximum number of rows that one statement deletes, or of a session's events
+	// per transaction. It bounds how long locks are held.
 	Batch int
-	// Logger is slog.Default() when nil.
+	// Logger is slog.Default() if nil.
 	Logger *slog.Logger
 }
 
-// Retention deletes what is no longer kept.
+// Retention deletes rows whose retention period has passed.
 type Retention struct {
 	store   RetentionStore
 	options RetentionOptions
-	// after is the finished run at which the search of the last pass ended. What must stay is
-	// stepped over once a round and not with each pass.
+	// after is the finished run at which the search of the last pass ended. So runs that must
+	// stay are skipped once per round, not in each pass.
 	after runs.FinishedRun
-	// looked is the last session that was looked at for a wedged slot.
+	// looked is the last session checked for a wedged slot.
 	looked string
 }
 
-// RetentionResult says what one pass did.
+// RetentionResult is the result of a pass.
 type RetentionResult struct {
-	// Deleted is how many records were deleted.
+	// Deleted counts the deleted records.
 	Deleted int
-	// Rules, Runs, Events and Sessions are how many of them were deleted.
+	// Rules, Runs, Events and Sessions count the deleted rows.
 	Rules, Runs, Events, Sessions int
-	// Mended is how many sessions have got back their slot from a run that was over.
+	// Mended counts the sessions whose slot was freed from a finished run.
 	Mended int
-	// More: the pass ended at its bound, and there may be more to delete.
+	// More: the pass reached its bound, and there may be more to delete.
 	More bool
 }
 
@@ -92,8 +92,8 @@ func NewRetention(store RetentionStore, options RetentionOptions) *Retention {
 	return &Retention{store: store, options: options}
 }
 
-// Run makes passes until ctx ends, and then returns nil. It returns an error that
-// wraps runs.ErrClosed when the store was closed.
+// Run makes passes until ctx ends, and then returns nil. It returns an error that wraps
+// runs.ErrClosed if the store was closed.
 func (r *Retention) Run(ctx context.Context) error {
 	loop := runner{name: "retention", logger: r.options.Logger}
 	loop.pass = func(ctx context.Context) (outcome, error) {
@@ -116,8 +116,8 @@ func (r *Retention) Run(ctx context.Context) error {
 	return loop.run(ctx)
 }
 
-// RunOnce deletes batch by batch until nothing is too old or the bound of a pass is
-// reached. It returns what it did also when it fails.
+// RunOnce deletes batch by batch until nothing is too old or the bound of a pass is reached.
+// With an error, it also returns what was deleted.
 func (r *Retention) RunOnce(ctx context.Context) (RetentionResult, error) {
 	var result RetentionResult
 	nowMs, err := r.store.NowMs(ctx)
@@ -147,7 +147,7 @@ func (r *Retention) RunOnce(ctx context.Context) (RetentionResult, error) {
 	return result, nil
 }
 
-// mend looks at the next sessions for one whose active run is over. runs.ExpireRequests frees its slot.
+// mend checks the next sessions for a finished run in the slot. runs.ExpireRequests frees it.
 func (r *Retention) mend(ctx context.Context, result *RetentionResult) error {
 	wedged, next, err := r.store.WedgedSessions(ctx, r.looked, wedgedPage)
 	if err != nil {
@@ -188,8 +188,8 @@ func (r *Retention) sweep(ctx context.Context, sweep func(context.Context, int64
 	return true, nil
 }
 
-// trim deletes what is old in the sessions of the next finished runs, in at most maxTrims
-// transactions. A session that fails is logged and harms no other.
+// trim deletes old events in the sessions of the next finished runs, in at most maxTrims
+// transactions. A failed session is logged and does not affect the others.
 func (r *Retention) trim(ctx context.Context, beforeMs int64, result *RetentionResult) error {
 	trims := 0
 	for trims < maxTrims {
@@ -225,7 +225,7 @@ func (r *Retention) trim(ctx context.Context, beforeMs int64, result *RetentionR
 		}
 		r.after = found[len(found)-1]
 	}
-	// When nothing of all that was found could go, the next ones can wait.
+	// If nothing found could be deleted, the next runs can wait.
 	result.More = result.More || result.Events > 0
 	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// recordStore holds the times at which idempotency records were made.
+// recordStore holds the creation times of idempotency records.
 type recordStore struct {
 	wedged  []runs.DueRun
 	mended  []string

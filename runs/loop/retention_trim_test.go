@@ -15,7 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// finishedStore holds finished runs, each with some events and a session of its own.
+// finishedStore holds finished runs, each with some events and its own session.
 type finishedStore struct {
 	recordStore
 	events  map[string]int
@@ -129,7 +129,7 @@ func TestOldRunsAreTrimmedInSmallBatches(t *testing.T) {
 	})
 }
 
-// However many runs must stay, a pass is bounded, and those behind them are reached.
+// A pass is bounded even if many runs must stay, and the runs after them are reached.
 func TestWhatMustStayDoesNotHideWhatIsBehindIt(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

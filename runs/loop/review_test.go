@@ -17,7 +17,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// hook is a review that a test has in its hands.
+// hook is a review controlled by a test.
 type hook struct {
 	mu       sync.Mutex
 	payloads []string
@@ -54,7 +54,7 @@ func (h *hook) calls() int {
 	return len(h.payloads)
 }
 
-// review owes the review of an approval that a run waits for, and returns its handle.
+// review adds the review of an approval that a run waits for, and returns its handle.
 func (m *memory) review(t *testing.T) string {
 	t.Helper()
 	m.must(t, &runs.CreateRun{
@@ -96,7 +96,7 @@ func TestReviewIsShownOnce(t *testing.T) {
 func TestFailingReviewBacksOffAndTellsWhy(t *testing.T) {
 	for name, failure := range map[string]error{
 		"any error": errors.New("503 from the reviewer"),
-		// It is the hook's, and no refusal of this domain.
+		// The error is the hook's, not a rejection by this domain.
 		"an error with a code": refusal.New(api.CodeIDConflict, "503 from the reviewer"),
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -122,8 +122,8 @@ func TestFailingReviewBacksOffAndTellsWhy(t *testing.T) {
 	}
 }
 
-// A reviewer that never answers loses its attempt before the lease lapses, and holds
-// up nothing else.
+// A reviewer that never answers loses its attempt before the lease lapses, and delays nothing
+// else.
 func TestHangingReviewHoldsUpNobody(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, h := newMemory(), &hook{hangs: true}
@@ -159,7 +159,7 @@ func TestReviewWithoutAHookIsGivenUp(t *testing.T) {
 		require.Equal(t, api.EffectFailed, effect.State)
 		require.Equal(t, "no review hook is configured to show the approval to", effect.LastError)
 
-		// An operator has it tried again once there is a hook.
+		// An operator retries it once there is a hook.
 		m.must(t, &runs.RetryEffect{SessionID: effect.SessionID, EffectID: effect.EffectID})
 		result, err = NewEffects(m, quiet(h.review)).RunOnce(t.Context())
 		require.NoError(t, err)
@@ -186,7 +186,7 @@ func TestEffectOfAnUnknownKindIsLeftToOthers(t *testing.T) {
 	})
 }
 
-// A share's effects may stand behind more of the other's than are asked for at once.
+// A share's effects may come after more effects of the other share than one query returns.
 func TestSharesDoNotHideEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, h := newMemory(), &hook{}
@@ -205,7 +205,7 @@ func TestSharesDoNotHideEachOther(t *testing.T) {
 	})
 }
 
-// asking makes a child that runs, if it is not there, and returns its run.
+// asking creates a running child if necessary, and returns its run.
 func (m *memory) asking(t *testing.T) string {
 	t.Helper()
 	if m.sessions["child"] == nil {

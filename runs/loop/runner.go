@@ -1,11 +1,11 @@
-// Package loop holds the background loops: they find what is due and send it through the
-// door, or delete what is no longer kept.
+// Package loop holds the background loops: they find what is due and send it through the door,
+// or delete rows whose retention period has passed.
 //
-// A loop decides nothing. Several replicas run the same loops at once, so what a loop finds may
-// be done by another replica before its command is decided; "nothing to do" is a normal reply.
-// Each loop has RunOnce, which makes one pass and returns what it did, and Run, which makes
-// passes until its context ends. Deadlines are compared with the store's clock; the timers here
-// only say when to look again.
+// A loop decides nothing. Several replicas run the same loops, so another replica may do the
+// work before a command is decided; "nothing to do" is a normal reply. Each loop has RunOnce,
+// which makes one pass and returns its result, and Run, which makes passes until its context
+// ends. Deadlines are compared with the store's clock; the timers here only say when to check
+// again.
 //
 // The package must not know SQL or HTTP.
 package loop
@@ -23,21 +23,21 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// The pause after a failed pass doubles with each failure in a row, from the first to the last.
+// The delay after a failed pass doubles with each failure in a row, from the first to the last.
 const (
 	firstPause = 500 * time.Millisecond
 	lastPause  = 30 * time.Second
 )
 
-// outcome is what a pass returns to its runner.
+// outcome is the result of a pass for its runner.
 type outcome struct {
-	// attrs describe what was done. A pass without attrs is not logged.
+	// attrs describe the result. A pass without attrs is not logged.
 	attrs []slog.Attr
 	// next is how long the loop may sleep unless a commit wakes it.
 	next time.Duration
 }
 
-// subscriber is what a loop that is woken by commits needs of a runs.Store.
+// subscriber is the part of a runs.Store for loops that commits wake.
 type subscriber interface {
 	Subscribe(notify func(runs.Notice)) (unsubscribe func())
 }
@@ -47,15 +47,15 @@ type runner struct {
 	name   string
 	logger *slog.Logger
 	pass   func(context.Context) (outcome, error)
-	// wakes says which commits of the store end a sleep early; nil for none. A sleep of
-	// shortest is never cut short: a busy service commits all the time.
+	// wakes says which commits of the store end a sleep early; nil for none. A sleep of shortest
+	// is never cut short, because a busy service commits all the time.
 	store    subscriber
 	wakes    func(runs.Notice) bool
 	shortest time.Duration
 }
 
 // run makes passes until ctx ends, and then returns nil. It returns an error that wraps
-// runs.ErrClosed when the store was closed. Any other failure is logged and followed by a pause.
+// runs.ErrClosed if the store was closed. Any other failure is logged and followed by a delay.
 func (r *runner) run(ctx context.Context) error {
 	wake := make(chan struct{}, 1)
 	if r.wakes != nil {
@@ -97,7 +97,7 @@ func (r *runner) run(ctx context.Context) error {
 	return nil
 }
 
-// tryPass makes a pass, of which a panic is an error.
+// tryPass makes a pass; a panic becomes an error.
 func (r *runner) tryPass(ctx context.Context) (done outcome, err error) {
 	defer recovered(r.logger, "a pass of loop "+r.name, &err)
 	return r.pass(ctx)
@@ -107,7 +107,7 @@ func pauseAfter(failures int) time.Duration {
 	return min(firstPause<<min(failures-1, 10), lastPause)
 }
 
-// logItemFailure logs how many items of a pass failed, with the first failure.
+// logItemFailure logs the number of failed items and the first failure.
 func logItemFailure(ctx context.Context, logger *slog.Logger, loop string, failed int, failure error) {
 	if failure == nil || ctx.Err() != nil {
 		return
@@ -130,14 +130,14 @@ func sleep(ctx context.Context, d time.Duration, wake <-chan struct{}) {
 	}
 }
 
-// doItem calls do, of which a panic is an error: no item may end the process.
+// doItem calls do; a panic becomes an error, so no item can end the process.
 func doItem[Item any](ctx context.Context, item Item, do func(context.Context, Item) error) (err error) {
 	defer recovered(slog.Default(), fmt.Sprintf("loop item %v", item), &err)
 	return do(ctx, item)
 }
 
-// forEach calls do with each item, so many at once, and returns once all have ended. A closed store
-// cancels the context of the calls that are left.
+// forEach calls do with each item, concurrently, and returns once all have ended. A closed store
+// cancels the context of the remaining calls.
 func forEach[Item any](ctx context.Context, concurrency int, items []Item, do func(context.Context, Item) error) tally {
 	var mu sync.Mutex
 	var ended tally

@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// patience is how long a pass waits for an item. A command about a session that another
-	// transaction has locked takes seconds, and the other items must not wait for it.
+	// patience is how long a pass waits for an item. A command on a locked session takes
+	// seconds, and must not delay the other items.
 	patience = 50 * time.Millisecond
-	// stragglersPerSlot bounds the items that go on after their pass, for each that a pass has at once.
-	// Beyond that, a pass waits.
+	// stragglersPerSlot bounds the background items per concurrent item of a pass. Beyond that,
+	// a pass waits.
 	stragglersPerSlot = 8
 )
 
-// stragglers carries out the items of a loop. A pass goes on without the items that take longer than
-// [patience], so that each delays only itself. The zero value is ready to use and safe for concurrent
-// use.
+// stragglers processes the items of a loop. An item that takes longer than [patience] continues
+// in the background, so it delays only itself. The zero value is ready to use and safe for
+// concurrent use.
 type stragglers[Item comparable] struct {
 	group   sync.WaitGroup
 	mu      sync.Mutex
@@ -30,7 +30,7 @@ type stragglers[Item comparable] struct {
 	late    tally
 }
 
-// tally counts items that have ended.
+// tally counts finished items.
 type tally struct {
 	done, failed int
 	// first is the first failure, or one that wraps runs.ErrClosed.
@@ -48,14 +48,14 @@ func (t *tally) add(err error) {
 	}
 }
 
-// items returns the items that go on after their pass.
+// items returns the background items.
 func (s *stragglers[Item]) items() map[Item]bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return maps.Clone(s.running)
 }
 
-// ended returns how the items ended that went on after their pass, once each.
+// ended returns the results of background items, once each.
 func (s *stragglers[Item]) ended() tally {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -67,7 +67,7 @@ func (s *stragglers[Item]) ended() tally {
 // wait waits for every item.
 func (s *stragglers[Item]) wait() { s.group.Wait() }
 
-// begin notes an item that goes on after its pass. It returns false when there are too many.
+// begin registers a background item. It returns false if there are too many.
 func (s *stragglers[Item]) begin(item Item, most int) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -88,21 +88,21 @@ func (s *stragglers[Item]) end(item Item, err error) {
 	s.late.add(err)
 }
 
-// Who an item is waited for by.
+// Who waits for an item.
 const (
 	withPass int32 = iota
 	afterPass
 	over
 )
 
-// each calls do with each item, so many at once, and returns once every call has ended or takes long.
-// The tally has the calls that have ended. A closed store cancels the context of the calls that are
-// left; an item that was not begun then has failed.
+// each calls do with each item, concurrently, and returns once every call has ended or takes
+// long. The tally has the ended calls. A closed store cancels the context of the remaining
+// calls; an item that has not begun has then failed.
 func (s *stragglers[Item]) each(ctx context.Context, concurrency int, items []Item, do func(context.Context, Item) error) tally {
 	ctx, cancel := context.WithCancel(ctx)
 	var mu sync.Mutex
 	var ended tally
-	var left atomic.Int64 // the calls that have not ended, and this one
+	var left atomic.Int64 // the unfinished calls, and this one
 	left.Store(int64(len(items)) + 1)
 	leave := func(calls int) {
 		if left.Add(-int64(calls)) == 0 {
@@ -161,7 +161,7 @@ func (s *stragglers[Item]) each(ctx context.Context, concurrency int, items []It
 	return ended
 }
 
-// forget takes back what begin has noted of an item that ended meanwhile.
+// forget undoes begin for an item that has ended meanwhile.
 func (s *stragglers[Item]) forget(item Item) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

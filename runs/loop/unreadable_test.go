@@ -90,8 +90,7 @@ func TestReviewThatPanicsIsAFailure(t *testing.T) {
 	require.Equal(t, 1, calls)
 }
 
-// panicking is a store that panics for one run, as the decision about a row that cannot be
-// read might.
+// panicking is a store that panics for one run, like a decision about an unreadable row.
 type panicking struct {
 	*dueStore
 	runID string

@@ -9,7 +9,7 @@ import (
 type Clarification struct {
 	Request   api.UserQuestionRequest `json:"request"`
 	WaitingOn api.WaitingOn           `json:"waiting_on"`
-	// Parked says that the child's run waits for the answer. When false, the run goes on and
+	// Parked says that the child's run waits for the answer. When false, the run continues and
 	// reads the answer from its session's mailbox.
 	Parked bool `json:"parked"`
 }
@@ -33,13 +33,13 @@ func (r *Request) Unparked() bool {
 	return r.Kind == KindClarification && !r.Clarification().Parked
 }
 
-// Approval returns the decoded body. A body that was stored without a digest of its input gets
-// it here. Call it only on a request of [KindApproval].
+// Approval returns the decoded body, with the digest of its input even if the stored body has
+// none. Call it only on a request of [KindApproval].
 func (r *Request) Approval() api.ApprovalRequest {
 	var approval api.ApprovalRequest
 	document.DecodeStored(r.Body, &approval)
 	if approval.InputDigest == "" {
-		// A stored input has a canonical form. Without a digest nobody can decide by one.
+		// Stored input is valid JSON, so Digest cannot fail.
 		approval.InputDigest, _ = document.Digest(approval.Input)
 	}
 	return approval
@@ -63,8 +63,8 @@ func (r *Request) Recorded() api.Resolution {
 	return resolution
 }
 
-// RecordedDecision returns what a refusal shows of a settled request, and nil while it is open
-// (docs/spec/v1.md#recorded-decision).
+// RecordedDecision returns the decision that an error shows for a settled request, and nil while
+// the request is open (docs/spec/v1.md#recorded-decision).
 func (r *Request) RecordedDecision() *api.RecordedDecision {
 	if r.Open() {
 		return nil
@@ -76,7 +76,7 @@ func (r *Request) RecordedDecision() *api.RecordedDecision {
 	}
 }
 
-// RequesterOf returns who asks a clarification; it is empty for runs of other kinds.
+// RequesterOf returns the requester of a clarification; it is empty for other kinds of runs.
 func (r *Run) RequesterOf() api.Requester {
 	var requester api.Requester
 	if r.Requester != nil {

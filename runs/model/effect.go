@@ -6,80 +6,81 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// KnownEffectState reports whether s is one of the states of effects.
+// KnownEffectState reports whether s is a state of effects.
 func KnownEffectState(s api.EffectState) bool {
 	return s == api.EffectPending || s == api.EffectDone || s == api.EffectFailed
 }
 
 // Leases, attempts and pauses of effects (docs/spec/v1.md#effects).
 const (
-	// EffectLeaseMs is how long a claimed effect is not due for others.
+	// EffectLeaseMs is how long a claimed effect is hidden from other claims.
 	EffectLeaseMs = 5_000
-	// MaxEffectAttempts bounds the attempts: the effect fails with the last one.
+	// MaxEffectAttempts bounds the attempts. When the last one fails, so does the effect.
 	MaxEffectAttempts = 20
-	// The pause after a failed attempt doubles from the first to the longest one, in ms.
+	// The delay after a failed attempt doubles from the first to the longest, in ms.
 	firstEffectPauseMs   = int64(1_000)
 	longestEffectPauseMs = int64(300_000)
 )
 
-// Effect is a row of the outbox: work outside the session of a decision
-// (docs/spec/v1.md#effects). It is written with the decision and carried out afterwards, at
-// least once, by any replica. The work is idempotent, so it takes place once.
+// Effect is a row of the outbox: work that a decision causes outside its session
+// (docs/spec/v1.md#effects). It is written with the decision, and any replica performs it
+// afterwards, at least once. The work is idempotent.
 type Effect struct {
-	// SessionID is the session of the decision. The row changes under its lock.
+	// SessionID is the session of the decision. Its lock guards the row.
 	SessionID string
-	// EffectID is made by [EffectID] from what was decided. It is unique among all effects, so
-	// that one decision writes one effect.
+	// EffectID is made by [EffectID] from the decided object. It is unique among all effects, so
+	// a decision writes an effect once.
 	EffectID string
-	// RunID is the run that the decision was about.
+	// RunID is the run of the decision.
 	RunID string
 	Kind  api.EffectKind
 	State api.EffectState
-	// TargetSessionID is the session in which the work is done.
+	// TargetSessionID is the session that the work changes.
 	TargetSessionID string
 	Payload         api.JSON
 	CreatedAtMs     int64
-	// DueAtMs is the next moment at which it may be attempted: the end of the current lease, or
-	// of the pause after a failure. 0 when it is done or failed.
+	// DueAtMs is when the next attempt may start: the end of the current lease, or of the delay
+	// after a failure. 0 when it is done or failed.
 	DueAtMs int64
-	// WebhookID is the endpoint that the effect posts to; empty for every other kind.
+	// WebhookID is the endpoint that receives the effect; empty for other kinds.
 	WebhookID string
-	// Attempts counts the claims. The newest number is the fence: an older attempt may not
-	// report a failure.
+	// Attempts counts the claims. The newest number is the fence: an older attempt cannot report
+	// a failure.
 	Attempts     int64
 	LastError    string // of the last failed attempt; empty once it is done
 	FinishedAtMs int64  // when it was done or failed; 0 before
 }
 
-// EffectID returns the id of an effect from its kind and the id of what was decided: a run, or
-// the handle of a request.
+// EffectID returns the id of an effect from its kind and the id of the decided run, or the
+// handle of the decided request.
 func EffectID(kind api.EffectKind, id string) string { return string(kind) + ":" + id }
 
-// EffectKindOf returns the kind in an id that was made by [EffectID].
+// EffectKindOf returns the kind in an id made by [EffectID].
 func EffectKindOf(effectID string) api.EffectKind {
 	kind, _, _ := strings.Cut(effectID, ":")
 	return api.EffectKind(kind)
 }
 
-// CarriedOut says where the effects of a kind are carried out.
+// CarriedOut says where effects of a kind are performed.
 type CarriedOut int
 
-// The places where effects are carried out.
+// The places where effects are performed.
 const (
-	// CarriedOutNowhere is the place of a kind that this program does not know.
+	// CarriedOutNowhere is the place of a kind that this version does not know.
 	CarriedOutNowhere CarriedOut = iota
-	// CarriedOutInside is the effect's target session: a command does the work.
+	// CarriedOutInside is the effect's target session, where a command does the work.
 	CarriedOutInside
-	// CarriedOutLater is the effect's own session, when it is due. A command of its own looks
-	// whether it is time, and says when to look again.
+	// CarriedOutLater is the effect's own session, at a later time. A command checks whether it
+	// is time, and otherwise sets the next check.
 	CarriedOutLater
-	// CarriedOutOutside is a system that is sent the effect's Payload. There is no command.
+	// CarriedOutOutside is an external system that receives the effect's Payload. There is no
+	// command.
 	CarriedOutOutside
-	// CarriedOutDelivered is a webhook, whose lane finds by itself what is owed to it.
+	// CarriedOutDelivered is a webhook. Its own worker finds the pending deliveries.
 	CarriedOutDelivered
 )
 
-// CarriedOutWhere returns where the effects of a kind are carried out.
+// CarriedOutWhere returns where effects of a kind are performed.
 func CarriedOutWhere(k api.EffectKind) CarriedOut {
 	switch k {
 	case api.EffectOpenClarification, api.EffectDeliverAnswer, api.EffectDrainSession:
@@ -94,7 +95,7 @@ func CarriedOutWhere(k api.EffectKind) CarriedOut {
 	return CarriedOutNowhere
 }
 
-// LeaseMs returns how long a claimed effect is not due for others.
+// LeaseMs returns how long a claimed effect is hidden from other claims, in ms.
 func (e *Effect) LeaseMs() int64 {
 	if e.WebhookID != "" {
 		return WebhookLeaseMs
@@ -102,7 +103,7 @@ func (e *Effect) LeaseMs() int64 {
 	return EffectLeaseMs
 }
 
-// MaxAttempts bounds the attempts: the effect fails with the last one.
+// MaxAttempts bounds the attempts. When the last one fails, so does the effect.
 func (e *Effect) MaxAttempts() int64 {
 	if e.WebhookID != "" {
 		return MaxWebhookAttempts
@@ -110,8 +111,8 @@ func (e *Effect) MaxAttempts() int64 {
 	return MaxEffectAttempts
 }
 
-// BackoffMs returns the pause after a failed attempt, in ms: 1 s, doubled with each attempt, at
-// most 5 min. Deliveries to webhooks have pauses of their own.
+// BackoffMs returns the delay after a failed attempt, in ms: 1 s, doubled with each attempt, at
+// most 5 min. Webhook deliveries have their own delays.
 func (e *Effect) BackoffMs() int64 {
 	if e.WebhookID != "" {
 		return e.webhookPauseMs()

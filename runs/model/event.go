@@ -10,17 +10,16 @@ import (
 	"github.com/holdpoint/holdpoint/audit/chain"
 )
 
-// AboutRequest reports whether an event of the type says that a request was raised, has a part
-// of its answer, or was settled. From these events a reader knows what is open.
-// parent_clarification_requested is not among them, because the question of a child is raised,
-// and shown, in the parent's session; the answer appears in the child's session too, for a
-// request that was never open there.
+// AboutRequest reports whether events of this type say that a request was raised, partly
+// answered or settled. Readers derive the open requests from them.
+// parent_clarification_requested is excluded: the child's question is raised in the parent's
+// session, and the child's session sees only the answer.
 func AboutRequest(t api.EventType) bool {
 	return t == api.EventWaitingForApproval || t == api.EventApprovalResolved || t == api.EventWaitingForUserQuestion ||
 		t == api.EventUserQuestionAnswered || t == api.EventUserQuestionResolved || t == api.EventParentClarificationResolved
 }
 
-// Event is one entry of a session's log, as it is stored.
+// Event is a stored entry of a session's log.
 type Event struct {
 	SessionID string
 	// EventID is the number in the session, from 1, without gaps.
@@ -31,20 +30,19 @@ type Event struct {
 	TimestampMs int64
 	// Body is the event as a JSON object, with its "type".
 	Body api.JSON
-	// Actor is who caused it: who decided, or whose credential the call was made with, or
-	// [api.ResolvedBySystem].
+	// Actor is the decider, the principal of the call, or [api.ResolvedBySystem].
 	Actor string
-	// BodyDigest and Prev are those of a [chain.Link]. BodyDigest is "" for an event that was
+	// BodyDigest and Prev belong to the event's [chain.Link]. BodyDigest is "" for events
 	// written before there was a chain.
 	BodyDigest string
 	Prev       string
 }
 
-// DigestOfBody returns the digest of the body as it is now: that of the body before when it was
-// redacted. It returns an error for a body that is no JSON object.
+// DigestOfBody returns the digest of the current body or, for a redacted event, of the original
+// one. It returns an error for a body that is not a JSON object.
 func (e *Event) DigestOfBody() (string, error) { return chain.BodyDigest(e.Body) }
 
-// Hash returns the hash of the event in the chain of its session, "" for one that is in none.
+// Hash returns the event's hash in its session's chain, or "" outside of a chain.
 func (e *Event) Hash() string {
 	if e.BodyDigest == "" {
 		return ""
@@ -56,8 +54,8 @@ func (e *Event) Hash() string {
 	return link.Hash()
 }
 
-// Output returns the output record of an output event. It returns an error when the body is
-// not that of one: the row was changed outside of the service.
+// Output returns the output record of an output event. It returns an error for any other body:
+// the row was changed outside of the service.
 func (e *Event) Output() (api.OutputEntry, error) {
 	record, err := OutputOf(e.Body)
 	return api.OutputEntry{EventID: strconv.FormatInt(e.EventID, 10), OutputRecord: record}, err

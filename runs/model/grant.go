@@ -5,10 +5,10 @@ import (
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// Redemption is the one time that the grant of an approval was redeemed.
+// Redemption records the one redemption of an approval's grant.
 type Redemption struct {
 	api.GrantRedemption
-	// KeyDigest is the digest of the idempotency key of the call, by which its repetition is known;
+	// KeyDigest is the digest of the call's idempotency key, by which a retry is recognized;
 	// empty without one.
 	KeyDigest string `json:"key_digest,omitempty"`
 }
@@ -23,13 +23,13 @@ func (r *Request) Redeemed() *Redemption {
 	return redemption
 }
 
-// Grant returns what anybody may see of the grant of an allowed approval, nil for every other
-// request. leaseExpiresAtMs is the end of its run's lease, 0 while nobody has one.
+// Grant returns the public part of an allowed approval's grant, nil for other requests.
+// leaseExpiresAtMs is the end of its run's lease, 0 without a lease.
 func (r *Request) Grant(leaseExpiresAtMs int64) *api.Grant {
 	if r.Kind != KindApproval || r.Outcome != api.OutcomeAllowed {
 		return nil
 	}
-	// Whoever verifies without the service must not believe it longer than the lease lasts.
+	// An offline verifier must not trust the grant after the lease ends.
 	const second = 1000
 	grant := &api.Grant{JTI: r.Handle, Exp: leaseExpiresAtMs / second}
 	if redeemed := r.Redeemed(); redeemed != nil {

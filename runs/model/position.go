@@ -5,31 +5,33 @@ import (
 	"strings"
 )
 
-// Position names an event of a session's log and the history before it. A number alone does not: a
-// session with the same id, or a restored database, gives the same numbers to other events.
+// Position names an event of a session's log together with its history. The number alone is
+// ambiguous: another session with the same id, or a restored database, has other events with the
+// same numbers.
 type Position struct {
 	// EventID is the number of the event, 0 before the first.
 	EventID int64
-	// Mark is the beginning of the event's hash. It is "" at 0 and where the event is in no chain.
+	// Mark is the start of the event's hash. It is "" at 0 and for events outside of a chain.
 	Mark string
 }
 
-// A mark is so many digits of a hash. Faces that have less room cut it to MinMark at least.
+// Lengths of marks, in digits of the hash. Short cursor formats cut a mark, at most down to
+// MinMark.
 const (
 	markDigits = 16
 	MinMark    = 7
 )
 
-// MarkOf returns the mark of a hash, "" for "".
+// MarkOf returns the mark of a hash, or "" for "".
 func MarkOf(hash string) string { return hash[:min(markDigits, len(hash))] }
 
-// Position returns the place of the newest event.
+// Position returns the position of the newest event.
 func (s *Session) Position() Position { return Position{s.LastEventID, MarkOf(s.LastEventHash)} }
 
-// Position returns the place of the event.
+// Position returns the event's position.
 func (e *Event) Position() Position { return Position{e.EventID, MarkOf(e.Hash())} }
 
-// String returns the position as text: the number, and the mark behind a point.
+// String returns the number and the mark, separated by a dot.
 func (p Position) String() string {
 	number := strconv.FormatInt(p.EventID, 10)
 	if p.Mark == "" {
@@ -38,7 +40,7 @@ func (p Position) String() string {
 	return number + "." + p.Mark
 }
 
-// ParsePosition reads the text of a position.
+// ParsePosition parses the result of [Position.String].
 func ParsePosition(text string) (Position, bool) {
 	number, mark, marked := strings.Cut(text, ".")
 	if strings.Trim(number, "0123456789") != "" || len(number) > 1 && number[0] == '0' {
@@ -51,15 +53,16 @@ func ParsePosition(text string) (Position, bool) {
 	return Position{eventID, mark}, true
 }
 
-// Known reports whether the position says which history it is of.
+// Known reports whether the position identifies its history.
 func (p Position) Known() bool { return p.EventID == 0 || p.Mark != "" }
 
-// Of reports whether the event may be the one with a hash. What is in no chain may be any.
+// Of reports whether the position can belong to an event with this hash. Without a mark or a
+// hash it always can.
 func (p Position) Of(hash string) bool {
 	return p.Mark == "" || hash == "" || strings.HasPrefix(hash, MarkOf(p.Mark))
 }
 
-// JoinsOn reports whether an event, if it is the next one, follows the position in the same history.
+// JoinsOn reports whether next, as the following event, continues the same history.
 func (p Position) JoinsOn(next *Event) bool {
 	return next.EventID != p.EventID+1 || next.BodyDigest == "" || p.Of(next.Prev)
 }

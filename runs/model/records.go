@@ -4,7 +4,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// SessionSummary is a session with what a list shows of it.
+// SessionSummary is a session as lists show it.
 type SessionSummary struct {
 	Session          Session
 	Status           api.Status
@@ -12,7 +12,7 @@ type SessionSummary struct {
 	PendingQuestions int
 }
 
-// PendingRequest is an open request with what its view shows of its run.
+// PendingRequest is an open request with the parts of its run that its view shows.
 type PendingRequest struct {
 	Request Request
 	AgentID string
@@ -21,37 +21,37 @@ type PendingRequest struct {
 	Requester api.JSON
 }
 
-// DecidedRequest is an approval or a question, mostly a settled one, with what its view shows of
-// its run.
+// DecidedRequest is an approval or a question, usually settled, with the parts of its run that
+// its view shows.
 type DecidedRequest struct {
 	PendingRequest
 	RunStatus api.Status
-	// LeaseExpiresAtMs is the run's; 0 while nobody has a lease.
+	// LeaseExpiresAtMs is the run's; 0 without a lease.
 	LeaseExpiresAtMs int64
 }
 
-// RunRecord is a run with the requests that its view needs, in the order of Request.Number: the
-// open ones, and the settled ones of its Resume.
+// RunRecord is a run with the requests of its view, in the order of Request.Number: the open
+// ones, and the settled ones of its Resume.
 type RunRecord struct {
 	Run      Run
 	Requests []Request
-	// Outputs has the newest output records within a budget of bytes, oldest first. Only the
-	// read of a single run fills it; elsewhere it is empty even when Run.OutputCount is not 0.
+	// Outputs has the newest output records within a byte limit, oldest first. Only the read of
+	// a single run fills it; elsewhere it is empty even if Run.OutputCount is not 0.
 	Outputs []api.OutputRecord
 }
 
-// SessionRecord is a session with what its view needs.
+// SessionRecord is a session with the rows of its view.
 type SessionRecord struct {
 	Session Session
 	// Active is the run that holds the slot, nil while the session is idle.
 	Active *RunRecord
-	// Besides are the open requests of waiting calls and parent clarifications, in the order of
-	// their run and request ids. At most MaxClarificationsShown are read.
+	// Besides has the open requests of waiting calls and parent clarifications, ordered by run
+	// and request id, at most MaxClarificationsShown.
 	Besides []PendingRequest
-	// QueuedRunIDs are in the order in which the runs will start.
+	// QueuedRunIDs has the queued runs in their starting order.
 	QueuedRunIDs []string
-	// Outputs has the newest output records of all runs of the session within a budget of
-	// bytes, oldest first. OutputsTruncated says that there are more.
+	// Outputs has the newest output records of the session's runs within a byte limit, oldest
+	// first. OutputsTruncated says that there are more.
 	Outputs          []api.OutputRecord
 	OutputsTruncated bool
 }

@@ -7,17 +7,17 @@ import (
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// redactedBody is what is left of the body of an event, besides its type.
+// redactedBody is the body of a redacted event.
 type redactedBody struct {
 	Type       api.EventType `json:"type"`
 	Redacted   bool          `json:"redacted"`
 	BodyDigest string        `json:"body_digest"`
-	// Output is what those read who read outputs.
+	// Output is the placeholder for readers of outputs.
 	Output *api.OutputRecord `json:"output,omitempty"`
 }
 
-// Redacted reports whether the body was taken out. A body that a worker made up to look like it is
-// none: it has another digest.
+// Redacted reports whether the body was redacted. A worker cannot fake this: the digest of its
+// body would differ.
 func (e *Event) Redacted() bool { return redacted(e.Body, e.BodyDigest) }
 
 func redacted(text []byte, digest string) bool {
@@ -25,7 +25,7 @@ func redacted(text []byte, digest string) bool {
 	return json.Unmarshal(text, &body) == nil && body.Redacted && body.BodyDigest == digest
 }
 
-// RedactedBody returns what stands in the place of the body.
+// RedactedBody returns the placeholder for the event's body.
 func (e *Event) RedactedBody() api.JSON {
 	body := redactedBody{Type: e.Type, Redacted: true, BodyDigest: e.BodyDigest}
 	if e.Type == api.EventOutput {
@@ -34,14 +34,14 @@ func (e *Event) RedactedBody() api.JSON {
 	return document.Encode(body)
 }
 
-// redactedText stands for a text that must be there.
+// redactedText replaces a required text.
 const redactedText = "redacted"
 
 var redactedInput = api.JSON(`{"redacted":true}`)
 
-// Redact takes out of a settled request what was asked and what was answered. What stays says that
-// it was asked, when, of which tool, and what became of it, and its callback, which is needed until
-// the delivery with the returned id is done; both are empty without a callback.
+// Redact removes the question and the answer from a settled request. What remains is the tool,
+// the times, the outcome, and the callback while its delivery is pending. Redact returns the id
+// of that delivery, "" without a callback.
 func (r *Request) Redact() (callbackEffectID string) {
 	switch r.Kind {
 	case KindApproval:
@@ -88,7 +88,7 @@ func redactQuestion(q api.UserQuestionRequest) api.UserQuestionRequest {
 	return after
 }
 
-// RequestIDs returns the requests that an event about requests names.
+// RequestIDs returns the ids of the requests named in a request event.
 func (e *Event) RequestIDs() map[string]bool {
 	var body struct {
 		RequestIDs []string `json:"request_ids"`

@@ -11,56 +11,52 @@ type RequestKind string
 const (
 	KindApproval RequestKind = "approval"
 	KindQuestion RequestKind = "question"
-	// KindClarification is a question to the parent's session. Nobody settles it in its own
-	// session: the answer is delivered from the parent's, or the run ends.
+	// KindClarification is a question to the parent's session. It is never settled in its own
+	// session: the answer comes from the parent's session, or the run ends.
 	KindClarification RequestKind = "clarification"
 )
 
-// Request is one approval, question or clarification that a run raised.
+// Request is an approval, question or clarification raised by a run.
 type Request struct {
 	SessionID string
 	RunID     string
 	RequestID string // unique in its run
 	Handle    string // unique among all requests (docs/spec/v1.md#handle)
-	// SuspensionID and SuspensionDigest tell a repeated suspend call from another one with the
-	// same suspension id.
+	// SuspensionID and SuspensionDigest distinguish a repeated suspend call from a different one
+	// with the same suspension id.
 	SuspensionID     string
 	SuspensionDigest string
-	// Number counts the requests of the run in the order in which they were raised, from 1.
+	// Number counts the run's requests in the order they were raised, from 1.
 	Number int64
 	Kind   RequestKind
-	// Body is the api.ApprovalRequest or api.UserQuestionRequest as it is shown, or a
-	// Clarification.
+	// Body is the visible api.ApprovalRequest or api.UserQuestionRequest, or a Clarification.
 	Body api.JSON
-	// DueAtMs is the deadline of an open request, 0 without one. It is cleared when the request
-	// is settled, so that the index on it has only what may still expire; the body keeps the
-	// deadline.
+	// DueAtMs is the deadline of an open request, 0 without one. It is cleared on settling, so
+	// the index has only requests that may still expire; the body keeps the deadline.
 	DueAtMs     int64
 	CreatedAtMs int64
 
 	// Outcome is empty while the request is open.
 	Outcome api.Outcome
-	// SettledNumber is the place in the order of the run's resolutions, from 1; 0 while it is
-	// open. Views of one kind may skip numbers.
+	// SettledNumber is the position among the run's resolutions, from 1; 0 while open. Views of
+	// one kind may skip numbers.
 	SettledNumber int64
-	// Resolution is the recorded api.Resolution; nil while it is open.
+	// Resolution is the recorded api.Resolution; nil while open.
 	Resolution  api.JSON
 	SettledAtMs int64
-	// ResolvedBy is that of the resolution, by which a list of decisions is filtered. It is empty
-	// while it is open.
+	// ResolvedBy copies the resolution's member, so lists can filter by it. Empty while open.
 	ResolvedBy string
-	// RuleID names the rule that settled it; empty when none did.
+	// RuleID is the rule that settled the request; empty if none did.
 	RuleID string
-	// PartialAnswers is a list of api.UserQuestionAnswer for some of the questions; nil when
-	// there are none, and once it is settled.
+	// PartialAnswers is a list of api.UserQuestionAnswer for some of the questions; nil without
+	// any, and once settled.
 	PartialAnswers api.JSON
-	// Sealed is a SealedValues: what Body, Resolution and PartialAnswers do not show, encrypted under
-	// the DataKey of the run. Nil without anything sensitive.
+	// Sealed is a SealedValues: the parts masked in Body, Resolution and PartialAnswers,
+	// encrypted with the run's DataKey. Nil without sensitive values.
 	Sealed api.JSON
-	// Redemption is a Redemption of the grant; nil until then, and for what is not an allowed
-	// approval.
+	// Redemption is the grant's Redemption; nil before it, and without a grant.
 	Redemption api.JSON
 }
 
-// Open reports whether the request is not settled.
+// Open reports whether the request is unsettled.
 func (r *Request) Open() bool { return r.Outcome == "" }

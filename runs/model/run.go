@@ -4,26 +4,26 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// LeaseEnd says how the lease of the newest fence ended. It is empty while the lease is
-// current, and when it lapsed: a lapsed lease still counts until another worker claims the run
-// (docs/spec/v1.md#lease-and-fence).
+// LeaseEnd says how the newest lease ended. It is empty for a current lease and for a lapsed
+// one, which still counts until another worker claims the run (docs/spec/v1.md#lease-and-fence).
 type LeaseEnd string
 
-// The ways in which a lease ends by a call and not by time.
+// The ways in which a call ends a lease.
 const (
 	LeaseReleased  LeaseEnd = "released"
 	LeaseSuspended LeaseEnd = "suspended"
 	LeaseCompleted LeaseEnd = "completed"
 	LeaseFailed    LeaseEnd = "failed"
-	// LeaseRevoked: the run was cancelled, interrupted or failed, not by its holder.
+	// LeaseRevoked: the run was cancelled, interrupted or failed by someone other than its
+	// holder.
 	LeaseRevoked LeaseEnd = "revoked"
 )
 
-// TakesSlot reports whether runs of a kind queue for their session's slot. The others wait from
-// the start, next to the queue.
+// TakesSlot reports whether runs of this kind queue for their session's slot. Other kinds wait
+// from the start, outside of the queue.
 func TakesSlot(kind api.RunKind) bool { return kind == api.KindInput }
 
-// Run is one execution, as it is stored.
+// Run is a stored run.
 type Run struct {
 	RunID       string
 	SessionID   string
@@ -35,10 +35,10 @@ type Run struct {
 	Metadata    api.JSON // an object, or nil
 	// Requester is an api.Requester; nil unless the run is a parent clarification.
 	Requester api.JSON
-	// Principal is whose credential the run was made with; empty when the service made it.
+	// Principal created the run; empty if the service did.
 	Principal string
-	// PayloadDigest is the digest of the call that created the run. It tells a repetition of
-	// that call from another one with the same run id.
+	// PayloadDigest is the digest of the call that created the run. It distinguishes a retry
+	// from another call with the same run id.
 	PayloadDigest string
 
 	SubmittedAtMs int64
@@ -50,8 +50,8 @@ type Run struct {
 	// start in the order of FirstEventID.
 	FirstEventID int64
 	LastEventID  int64
-	// QueuedAhead is how many queued runs of the session start before this one. It is computed
-	// when the row is read and is no column.
+	// QueuedAhead is how many queued runs of the session start first. It is computed on read,
+	// not stored.
 	QueuedAhead int64
 
 	// Attempt counts the claims since the last suspension; a released claim does not count.
@@ -59,61 +59,59 @@ type Run struct {
 	// StalledAttempts counts the claims since the last progress: a suspension, a checkpoint or
 	// an event of the worker (docs/spec/v1.md#attempts).
 	StalledAttempts int64
-	// FailedAttempts counts the attempts that a worker released because its handler failed, since the
-	// last suspension without a lease. LastError is the error of the newest one, or of the failure
-	// that an operator retried; empty for none.
+	// FailedAttempts counts the attempts that a worker released because its handler failed,
+	// since the last suspension without a lease. LastError is the error of the newest one, or of
+	// the failure that an operator retried; empty without one.
 	FailedAttempts int64
 	LastError      string
-	// Retries counts how often an operator retried the run after it had failed.
+	// Retries counts how often an operator retried the failed run.
 	Retries int64
 	// Fence is the number of the newest claim; 0 before the first.
 	Fence    int64
 	WorkerID string // of the newest claim
-	// HolderPrincipal is whose credential the newest claim was made with; empty when the service made it.
+	// HolderPrincipal made the newest claim; empty if the service did.
 	HolderPrincipal  string
 	LeaseExpiresAtMs int64 // 0 when no lease is held; in the past when it lapsed
 	LeaseEnd         LeaseEnd
-	// LastCallDigest identifies the call that ended the lease, so that the very same call is a
-	// no-op when it is repeated.
+	// LastCallDigest identifies the call that ended the lease. Repeating that call is a no-op.
 	LastCallDigest string
 	// Attached says that the holder keeps its lease while the run waits
 	// (docs/spec/v1.md#attached-waiting).
 	Attached bool
-	// ClaimableAtMs is the moment from which the run may be claimed; for a leased run that is
-	// the end of the lease. 0 means never: the run waits, is not the head of the queue, or is
-	// terminal.
+	// ClaimableAtMs is the time from which the run can be claimed; for a leased run, the end of
+	// the lease. 0 means never: the run waits, is not at the head of the queue, or is terminal.
 	ClaimableAtMs int64
 
 	// SuspensionID is the newest suspension; empty before the first.
 	SuspensionID string
-	// RaisedCount is how many requests were raised. It numbers them.
+	// RaisedCount counts the raised requests, and numbers them.
 	RaisedCount int64
-	// SettledCount is how many requests were settled. It numbers the resolutions.
+	// SettledCount counts the settled requests, and numbers the resolutions.
 	SettledCount int64
-	// ResumeAfter is a watermark: the Resume of the next claim has the resolutions with a
-	// higher SettledNumber.
+	// ResumeAfter is a watermark: the next claim's Resume has the resolutions with a higher
+	// SettledNumber.
 	ResumeAfter int64
 
-	// DataKey encrypts the sensitive values of the run's requests. It is itself encrypted, and is
-	// deleted when the run is over: then nobody can read them again. Empty without any.
+	// DataKey encrypts the sensitive values of the run's requests. It is encrypted itself, and
+	// is deleted when the run ends: the values are then unreadable. Empty without sensitive
+	// values.
 	DataKey string
-	// SecretsErased: the run is over, and had a DataKey.
+	// SecretsErased says that the run ended and its DataKey was deleted.
 	SecretsErased bool
 
-	// OutputCount is how many output records are among its events.
+	// OutputCount counts the output records among its events.
 	OutputCount int64
 	Error       string   // why it failed or was cancelled
 	Output      api.JSON // of a completed run; nil when it gave none
 
-	// Input and Checkpoint may be large. They are nil unless Needs.Payload asked for them.
-	// Checkpoint is written only when CheckpointSet is true; Input is written with the new run
-	// and never again.
+	// Input and Checkpoint may be large, and are nil unless Needs.Payload asked for them.
+	// Checkpoint is written only if CheckpointSet is true; Input only with a new run.
 	Input         api.JSON
 	Checkpoint    api.JSON
 	CheckpointSet bool
 }
 
-// Leased reports whether a lease is current at nowMs. It is false for a lapsed one.
+// Leased reports whether the lease is current at nowMs. It is false for a lapsed one.
 func (r *Run) Leased(nowMs int64) bool {
 	return r.LeaseExpiresAtMs > nowMs
 }

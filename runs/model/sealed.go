@@ -7,36 +7,37 @@ import (
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// Masked is what is shown instead of a sensitive value.
+// Masked replaces a sensitive value in views.
 var Masked = api.JSON(`{"sensitive":true}`)
 
-// SealedValues are what is stored of the sensitive values of a request, in [Request.Sealed]. Each is
-// encrypted under the data key of the run.
+// SealedValues holds the sensitive values of a request, stored in [Request.Sealed]. Each is
+// encrypted with the run's data key.
 type SealedValues struct {
 	// Callback is nil without one.
 	Callback *SealedCallback `json:"callback,omitempty"`
 	// Input is the whole input of an approval with sensitive paths.
 	Input string `json:"input,omitempty"`
-	// Decision is a SecretDecision: that of a settled request, or the partial answers so far.
+	// Decision is a SecretDecision: of a settled request, or with the partial answers so far.
 	Decision string `json:"decision,omitempty"`
 }
 
 // SealedCallback is the callback of a request.
 type SealedCallback struct {
-	// Origin tells callbacks to different hosts apart; nothing can be read from it.
+	// Origin distinguishes callbacks to different hosts without revealing them.
 	Origin string `json:"origin"`
-	// DataKey is its own, because what became of a run is posted after the key of the run was destroyed.
+	// DataKey is the callback's own, because the end of a run is posted after the run's key is
+	// destroyed.
 	DataKey string `json:"data_key"`
 	// Sealed is an api.Callback.
 	Sealed string `json:"sealed"`
 }
 
-// HasCallback reports whether what becomes of the request is to be posted.
+// HasCallback reports whether the request has a callback to post its outcome to.
 func (r *Request) HasCallback() bool {
-	return bytes.HasPrefix(r.Sealed, []byte(`{"callback":`)) // the first member, as SealedValues is written
+	return bytes.HasPrefix(r.Sealed, []byte(`{"callback":`)) // the first member that SealedValues writes
 }
 
-// SecretDecision has the members of a resolution that a masked one does not show, whole.
+// SecretDecision has the unmasked members of a resolution.
 type SecretDecision struct {
 	UpdatedInput   api.JSON                 `json:"updated_input,omitzero"`
 	Answers        []api.UserQuestionAnswer `json:"answers,omitempty"`
@@ -44,7 +45,7 @@ type SecretDecision struct {
 	RuntimePayload api.JSON                 `json:"runtime_payload,omitzero"`
 }
 
-// SealedValues returns the sealed values of the request; all are empty when it has none.
+// SealedValues returns the sealed values of the request; all are empty if it has none.
 func (r *Request) SealedValues() SealedValues {
 	var sealed SealedValues
 	if r.Sealed != nil {
@@ -53,7 +54,7 @@ func (r *Request) SealedValues() SealedValues {
 	return sealed
 }
 
-// Sensitive reports whether an answer to the question, or a part of it, is to be masked.
+// Sensitive reports whether any part of the answer to the question must be masked.
 func Sensitive(question *api.UserQuestionRequest) bool {
 	if question.Sensitive {
 		return true

@@ -7,8 +7,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// ClarificationAnswerOf returns the answer to a clarification as the child's worker gets it, in
-// its Resume and in its mailbox.
+// ClarificationAnswerOf returns the answer to a clarification as the child's worker receives it,
+// in its Resume and in its mailbox.
 func ClarificationAnswerOf(question api.UserQuestionRequest, resolution api.Resolution) api.ClarificationAnswer {
 	answer := labelAnswers(question, resolution)
 	return api.ClarificationAnswer{
@@ -18,7 +18,7 @@ func ClarificationAnswerOf(question api.UserQuestionRequest, resolution api.Reso
 	}
 }
 
-// SettledApproval returns a settled approval with its settled number, as an attached worker gets it.
+// SettledApproval returns a settled approval with its settled number, for an attached worker.
 // leaseExpiresAtMs is the end of its run's lease. Call it only on a settled request of
 // [KindApproval].
 func (r *Request) SettledApproval(leaseExpiresAtMs int64) api.SettledApproval {
@@ -27,10 +27,10 @@ func (r *Request) SettledApproval(leaseExpiresAtMs int64) api.SettledApproval {
 	return settled
 }
 
-// SettledDocument returns a settled request with its settled number, as an attached worker gets
-// it, but for the lease of a grant: an api.SettledApproval, or an api.SettledQuestion also for a
-// clarification. The numbers that a worker sees may have gaps, because an unparked clarification has
-// a number and is not shown.
+// SettledDocument returns a settled request with its settled number, for an attached worker,
+// without the lease of a grant. It is an api.SettledApproval or, for questions and
+// clarifications, an api.SettledQuestion. Numbers may have gaps: an unparked clarification has
+// one, but is not shown.
 func (r *Request) SettledDocument() api.JSON {
 	if r.Kind == KindApproval {
 		return document.Encode(r.SettledApproval(0))
@@ -54,7 +54,7 @@ func (r *Request) settledQuestion() api.SettledQuestion {
 	return api.SettledQuestion{Request: question, Resolution: labelAnswers(question, r.Recorded())}
 }
 
-// labelAnswers adds the labels that the person saw to an answer, and the summary for a model
+// labelAnswers adds the labels that the person saw, and the summary for a model
 // (docs/spec/v1.md#answers-and-summary).
 func labelAnswers(question api.UserQuestionRequest, resolution api.Resolution) api.AnswerForWorker {
 	answer := api.AnswerForWorker{

@@ -2,13 +2,13 @@ package model
 
 import "github.com/holdpoint/holdpoint/api"
 
-// agentStatuses are the statuses of sessions in the words of agents.
+// agentStatuses translates session statuses for agents.
 var agentStatuses = map[api.Status]api.AgentStatus{
 	api.SessionIdle: api.AgentIdle, api.SessionEnded: api.AgentCompleted, api.StatusRunning: api.AgentRunning,
 	api.StatusWaitingForApproval: api.AgentWaitingForApproval, api.StatusWaitingForUserQuestion: api.AgentWaitingForUserInput,
 }
 
-// snapshotOf returns the snapshot of a session, from its view.
+// snapshotOf returns the snapshot of a session from its view.
 func snapshotOf(view *api.SessionView) api.SessionSnapshot {
 	snapshot := api.SessionSnapshot{
 		Agent: api.SnapshotAgent{

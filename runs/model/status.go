@@ -2,7 +2,7 @@ package model
 
 import "github.com/holdpoint/holdpoint/api"
 
-// Terminal reports whether a run with this status is over. No status follows.
+// Terminal reports whether the status is final.
 func Terminal(s api.Status) bool {
 	return s == api.StatusCompleted || s == api.StatusFailed || s == api.StatusInterrupted || s == api.StatusCancelled
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// FenceText returns a fence as the wire shows it: decimal text, because a JSON number may be
-// read as a double.
+// FenceText returns a fence in its API form: decimal text, because clients may parse JSON
+// numbers as doubles.
 func FenceText(fence int64) string { return strconv.FormatInt(fence, 10) }
 
-// View returns the effect as /v1 shows it, without its payload.
+// View returns the effect's /v1 view, without its payload.
 func (e *Effect) View() api.EffectView {
 	return api.EffectView{
 		EffectID: e.EffectID, SessionID: e.SessionID, RunID: e.RunID, Kind: e.Kind, State: e.State,
@@ -22,7 +22,7 @@ func (e *Effect) View() api.EffectView {
 	}
 }
 
-// Entry returns the event as /v1 shows it, in lists and streams.
+// Entry returns the event's /v1 view, for lists and streams.
 func (e *Event) Entry() api.RunEventEntry {
 	entry := api.RunEventEntry{
 		ID: strconv.FormatInt(e.EventID, 10), TimestampMs: e.TimestampMs,
@@ -35,7 +35,7 @@ func (e *Event) Entry() api.RunEventEntry {
 	return entry
 }
 
-// View returns the message as /v1 shows it.
+// View returns the message's /v1 view.
 func (m *Message) View() api.MessageView {
 	return api.MessageView{
 		MessageID: m.MessageID, State: m.State, Subject: m.Subject, Payload: m.Payload,
@@ -44,7 +44,7 @@ func (m *Message) View() api.MessageView {
 	}
 }
 
-// View returns the run as /v1 shows it (docs/spec/v1.md#run-view).
+// View returns the run's /v1 view (docs/spec/v1.md#run-view).
 func (r *RunRecord) View() api.RunView {
 	run := &r.Run
 	view := api.RunView{
@@ -88,8 +88,8 @@ func (r *RunRecord) View() api.RunView {
 	return view
 }
 
-// Resume returns the resolutions with which the run continues, in the order of the decisions
-// (docs/spec/v1.md#resume), or nil when nothing was settled.
+// Resume returns the resolutions with which the run continues, in decision order
+// (docs/spec/v1.md#resume), or nil if nothing was settled.
 func (r *RunRecord) Resume() *api.Resume {
 	resume := &api.Resume{SuspensionID: r.Run.SuspensionID, Approvals: []api.SettledApproval{}, Questions: []api.SettledQuestion{}}
 	settled := r.settled()
@@ -110,8 +110,8 @@ func (r *RunRecord) Resume() *api.Resume {
 	return resume
 }
 
-// settled returns the settled requests of the Resume in the order of the decisions. An unparked
-// clarification is left out: its answer is in the mailbox.
+// settled returns the settled requests of the Resume in decision order. Unparked clarifications
+// are left out: their answers are in the mailbox.
 func (r *RunRecord) settled() []*Request {
 	var settled []*Request
 	for i := range r.Requests {
@@ -123,8 +123,8 @@ func (r *RunRecord) settled() []*Request {
 	return settled
 }
 
-// ClaimOf returns the claim that belongs to the newest lease, with the run as it is now. The
-// record must have been read with its payload.
+// ClaimOf returns the claim of the newest lease, with the run's current state. The record must
+// include its payload.
 func (r *RunRecord) ClaimOf() api.Claim {
 	view := r.View()
 	resume := ownResume(view.Resume)
@@ -137,11 +137,11 @@ func (r *RunRecord) ClaimOf() api.Claim {
 	}
 }
 
-// FirstFence is that of the claim with which a run is made.
+// FirstFence is the fence of the claim that creates a run.
 const FirstFence = 1
 
-// ownResume returns a Resume in which the lists and the grants are other ones: that of a claim gets the
-// grants of the holder, and that of its run does not.
+// ownResume copies a Resume's lists and grants, so that the holder's grants go into the claim
+// and not into its run.
 func ownResume(shown *api.Resume) *api.Resume {
 	if shown == nil {
 		return nil
@@ -157,14 +157,14 @@ func ownResume(shown *api.Resume) *api.Resume {
 	return &own
 }
 
-// FirstClaimOf returns the claim for a repeated call that created and claimed the run: with the
-// lease of that first claim, and the run as it is now. If another worker has claimed the run
-// since, the lease is shown as ended, and a call with its fence is lease_lost. The record must
-// have been read with its payload.
+// FirstClaimOf returns the claim for a repeated call that created and claimed the run: the lease
+// of that first claim, and the run's current state. If another worker has claimed the run since,
+// the lease is shown as ended, and calls with its fence fail with lease_lost. The record must
+// include its payload.
 func (r *RunRecord) FirstClaimOf(workerID string) api.Claim {
 	claim := r.ClaimOf()
 	if r.Run.Fence != FirstFence {
-		// The grants are for whoever has the lease now.
+		// Only the current holder gets the grants.
 		claim.Resume = claim.Resume.WithoutLease()
 		claim.Attempt = 1
 		claim.Lease = api.ClaimedLease{Fence: FenceText(FirstFence), WorkerID: workerID, ExpiresAtMs: r.Run.StartedAtMs}
@@ -172,7 +172,7 @@ func (r *RunRecord) FirstClaimOf(workerID string) api.Claim {
 	return claim
 }
 
-// View returns the session as /v1 shows it (docs/spec/v1.md#session-view).
+// View returns the session's /v1 view (docs/spec/v1.md#session-view).
 func (s *SessionRecord) View() api.SessionView {
 	session := &s.Session
 	view := api.SessionView{
@@ -217,7 +217,7 @@ func (s *SessionRecord) View() api.SessionView {
 	return view
 }
 
-// View returns the session as a list of /v1 shows it.
+// View returns the session as /v1 lists show it.
 func (s *SessionSummary) View() api.SessionSummaryView {
 	return api.SessionSummaryView{
 		SessionID: s.Session.SessionID, AgentID: s.Session.AgentID, ParentSessionID: s.Session.ParentSessionID,
@@ -232,8 +232,8 @@ func (p *PendingRequest) ApprovalView() api.PendingApprovalView {
 	return api.PendingApprovalView{SessionID: p.Request.SessionID, AgentID: p.AgentID, RunID: p.Request.RunID, Request: p.Request.Approval()}
 }
 
-// QuestionView returns an open question with the ids of its session, agent and run, and with
-// who asks when it is a clarification. Call it only on a request of [KindQuestion].
+// QuestionView returns an open question with the ids of its session, agent and run, and the
+// requester of a clarification. Call it only on a request of [KindQuestion].
 func (p *PendingRequest) QuestionView() api.PendingQuestionView {
 	view := api.PendingQuestionView{
 		SessionID: p.Request.SessionID, AgentID: p.AgentID, RunID: p.Request.RunID,
@@ -256,8 +256,8 @@ func (s *Session) status(active *RunRecord) api.Status {
 	}
 }
 
-// View returns the request as /v1 shows it. Call it only on a request of [KindApproval] or
-// [KindQuestion]. shorten, unless it is nil, may change what the view shows of an approval.
+// View returns the request's /v1 view. Call it only on a request of [KindApproval] or
+// [KindQuestion]. shorten, if not nil, may shorten a shown approval.
 func (d *DecidedRequest) View(shorten func(*api.ApprovalRequest)) api.RequestView {
 	request := &d.Request
 	view := api.RequestView{

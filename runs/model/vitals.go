@@ -2,31 +2,32 @@ package model
 
 import "github.com/holdpoint/holdpoint/api"
 
-// Vitals says how much waits in a database, and since when. Each count looks at so many rows as
-// its reader was told, and is that number when there are more.
+// Vitals counts pending work in a database, with its age. Each count stops at the reader's
+// limit.
 type Vitals struct {
 	NowMs   int64
 	Waits   []WaitTally
 	Effects []EffectTally
-	// Claimable are runs that a worker may claim; OldestMs is the moment from which the first one
-	// could be.
+	// Claimable counts runs that a worker can claim; OldestMs is when the first became
+	// claimable.
 	Claimable Tally
-	// Overdue are open requests past their deadline; OldestMs is the earliest deadline.
+	// Overdue counts open requests past their deadline; OldestMs is the earliest deadline.
 	Overdue Tally
-	// DeadLetters are messages that nobody acknowledged in time.
+	// DeadLetters counts messages that were not acknowledged in time.
 	DeadLetters Tally
-	// Rules are the standing rules in force.
+	// Rules counts the standing rules in force.
 	Rules Tally
 }
 
-// Backlog is how much a principal has waiting: the open requests of the runs that it holds or, while
-// nobody held them, made, and its queued runs. The principal is empty for what the service made.
+// Backlog counts a principal's queued runs and the open requests of its runs. A run belongs to
+// its holder, or to its creator before the first claim. The principal is empty for the service's
+// own.
 type Backlog struct {
 	Principal       string
 	Prompts, Queued int64
 }
 
-// Tally counts rows. OldestMs is a moment of the oldest, 0 when there is none.
+// Tally counts rows. OldestMs is the time of the oldest, 0 without any.
 type Tally struct{ Count, OldestMs int64 }
 
 // WaitTally counts the open requests of a kind that have waited for a while.
@@ -36,10 +37,10 @@ type WaitTally struct {
 	Tally
 }
 
-// WaitAge is a band of ages.
+// WaitAge is a range of ages.
 type WaitAge int64
 
-// The bands of ages, each from the end of the one before.
+// The ranges of ages; each starts at the end of the one before.
 const (
 	WaitUnderMinute WaitAge = iota
 	WaitUnderHour
@@ -49,8 +50,8 @@ const (
 	WaitAges
 )
 
-// EffectTally counts the effects of a kind that are owed, or that were given up. OldestMs is when
-// the oldest was written.
+// EffectTally counts the pending or failed effects of a kind. OldestMs is when the oldest was
+// written.
 type EffectTally struct {
 	Kind  api.EffectKind
 	State api.EffectState

@@ -8,50 +8,49 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// Walker reads every row of a database. The doctor checks them.
+// Walker reads every row of a database, for the doctor.
 type Walker interface {
-	// Walk calls visit with the rows of one session after the other, in the order of their ids.
-	// All rows are of one moment, and a bounded number is in memory. It changes nothing and
-	// blocks no writer. It returns the first error of visit, an error that wraps
-	// runs.ErrUnavailable when the database cannot be read, or the cause of the context's end.
+	// Walk calls visit with the rows of each session, ordered by id. All rows come from one
+	// snapshot, with a bounded number in memory. Walk is read-only and blocks no writer. It
+	// returns the first error of visit, an error that wraps runs.ErrUnavailable if the database
+	// cannot be read, or the cause of the context's end.
 	Walk(ctx context.Context, visit func(*SessionRows) error) error
 }
 
-// RowSequence yields rows one by one. An error comes last and with a nil row. Range over it at
-// most once, and only during the visit.
+// RowSequence yields rows one by one. An error comes last, with a nil row. Range over it at most
+// once, and only during the visit.
 type RowSequence[R any] = iter.Seq2[*R, error]
 
-// SessionRows are all rows with one session id. The sequences may be ranged over in any order
-// or not at all. An error that a sequence yields also ends the walk, whatever visit returns.
+// SessionRows has all rows with one session id. Range over the sequences in any order, or not at
+// all. An error from a sequence ends the walk, whatever visit returns.
 type SessionRows struct {
 	SessionID string
-	// Session is nil when there are rows of a session that does not exist. Only rules may be
-	// such rows: those of all sessions, and those of a session that is not created yet.
+	// Session is nil if the rows belong to a session that does not exist. Only rules may: rules
+	// for all sessions, and rules for a session that is not created yet.
 	Session *Session
-	// Runs are in no particular order, without Input, Checkpoint and QueuedAhead.
+	// Runs come in any order, without Input, Checkpoint and QueuedAhead.
 	Runs RowSequence[Run]
-	// Requests are in no particular order.
+	// Requests come in any order.
 	Requests RowSequence[Request]
-	// Events are in the order of EventID.
+	// Events come in the order of EventID.
 	Events RowSequence[Event]
-	// Records are in no particular order.
+	// Records come in any order.
 	Records RowSequence[IdempotencyRecord]
-	// Effects and Messages are in no particular order.
+	// Effects and Messages come in any order.
 	Effects  RowSequence[Effect]
 	Messages RowSequence[Message]
-	// Rules are in no particular order. Those of all sessions have the session id
-	// rules.AllSessions.
+	// Rules come in any order. Rules for all sessions have the session id rules.AllSessions.
 	Rules RowSequence[rules.Rule]
-	// Entries are all lines of the audit's own log in the order of EntryID, and then those that are
-	// not sealed. They come with the session id rules.AllSessions.
+	// Entries are all lines of the audit's own log by EntryID, then the unsealed ones. They come
+	// with the session id rules.AllSessions.
 	Entries RowSequence[journal.Entry]
 }
 
 // NextRow returns the next row of a table, or nil after the last one.
 type NextRow[R any] func() (*R, error)
 
-// RowStreams are the rows of all tables, each table sorted by the bytes of session_id, events
-// also by event_id. All of them must be of one moment.
+// RowStreams has the rows of all tables, each sorted by the bytes of session_id, events also by
+// event_id. All must come from one snapshot.
 type RowStreams struct {
 	Sessions NextRow[Session]
 	Runs     NextRow[Run]
@@ -61,12 +60,12 @@ type RowStreams struct {
 	Effects  NextRow[Effect]
 	Messages NextRow[Message]
 	Rules    NextRow[rules.Rule]
-	// Entries are those of [SessionRows], in their order.
+	// Entries have the order of [SessionRows.Entries].
 	Entries NextRow[journal.Entry]
 }
 
-// Visit merges the streams and calls visit once for each session id, also for ids of sessions
-// that do not exist. It returns the first error of a stream or of visit.
+// Visit merges the streams and calls visit once per session id, including ids of sessions that
+// do not exist. It returns the first error of a stream or of visit.
 func (s RowStreams) Visit(visit func(*SessionRows) error) error {
 	sessions := stream[Session]{next: s.Sessions, sessionOf: func(r *Session) string { return r.SessionID }}
 	runRows := stream[Run]{next: s.Runs, sessionOf: func(r *Run) string { return r.SessionID }}
@@ -118,7 +117,7 @@ func (s RowStreams) Visit(visit func(*SessionRows) error) error {
 	}
 }
 
-// stream is one table with its next row.
+// stream is a table and its next row.
 type stream[R any] struct {
 	next      NextRow[R]
 	sessionOf func(*R) string
@@ -127,7 +126,7 @@ type stream[R any] struct {
 	failed    error
 }
 
-// fill reads the next row into head, unless head is set or the table ended.
+// fill reads the next row into head unless head is set or the table has ended.
 func (s *stream[R]) fill() error {
 	if s.head == nil && !s.ended && s.failed == nil {
 		s.head, s.failed = s.next()
@@ -143,7 +142,7 @@ func (s *stream[R]) first() (string, bool) {
 	return s.sessionOf(s.head), true
 }
 
-// rowsOf yields the rows of one session that were not yielded before.
+// rowsOf yields the session's rows that were not yielded before.
 func (s *stream[R]) rowsOf(sessionID string) RowSequence[R] {
 	return func(yield func(*R, error) bool) {
 		for {
@@ -163,7 +162,7 @@ func (s *stream[R]) rowsOf(sessionID string) RowSequence[R] {
 	}
 }
 
-// skip reads over the rows of a session that visit did not range over.
+// skip reads over the session's rows that visit did not range over.
 func (s *stream[R]) skip(sessionID string) error {
 	for _, err := range s.rowsOf(sessionID) {
 		if err != nil {

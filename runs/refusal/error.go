@@ -10,19 +10,19 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// Error is the refusal of a call that the caller can correct or must accept
-// (docs/spec/v1.md#problems). Two Errors are equal to [errors.Is] when they have the same code.
+// Error rejects a call that the caller can correct or must accept (docs/spec/v1.md#problems).
+// [errors.Is] compares Errors by code.
 type Error struct {
 	Code   api.Code
 	Detail string
-	// Faults names every member at fault; set only with invalid_request.
+	// Faults names every invalid member; set only with invalid_request.
 	Faults []api.Fault
-	// Recorded is what was decided before; set only when the call names a request that is
-	// settled (docs/spec/v1.md#recorded-decision).
+	// Recorded is the earlier decision; set only if the call names a settled request
+	// (docs/spec/v1.md#recorded-decision).
 	Recorded *api.RecordedDecision
-	// Pending is the request that is open; set only with approval_changed.
+	// Pending is the open request; set only with approval_changed.
 	Pending *api.PendingApprovalRef
-	// FirstKeptEventID is the oldest event that is kept; set only with event_cursor_reset.
+	// FirstKeptEventID is the oldest kept event; set only with event_cursor_reset.
 	FirstKeptEventID string
 	// Redemption is the first redemption of a grant; set only with grant_redeemed.
 	Redemption *api.Redemption
@@ -31,14 +31,14 @@ type Error struct {
 // Error returns the code and the detail, for logs and tests.
 func (e *Error) Error() string { return string(e.Code) + ": " + e.Detail }
 
-// Is reports whether the target is an Error of the same code.
+// Is reports whether target is an Error with the same code.
 func (e *Error) Is(target error) bool {
 	var other *Error
 	return errors.As(target, &other) && other.Code == e.Code
 }
 
-// CodeOf returns the code of the first [Error] in the chain of err. It returns "" when there is
-// none: then the failure is the service's and not the caller's.
+// CodeOf returns the code of the first [Error] in the chain of err. It returns "" without one:
+// the failure is then the service's, not the caller's.
 func CodeOf(err error) api.Code {
 	var domain *Error
 	if errors.As(err, &domain) {
@@ -47,8 +47,7 @@ func CodeOf(err error) api.Code {
 	return ""
 }
 
-// New returns an [Error] with the given code and a detail that is formatted as by
-// [fmt.Sprintf].
+// New returns an [Error] with the given code. The detail is formatted as by [fmt.Sprintf].
 func New(code api.Code, format string, args ...any) *Error {
 	return &Error{Code: code, Detail: fmt.Sprintf(format, args...)}
 }
@@ -74,13 +73,13 @@ func Invalid(faults ...api.Fault) *Error {
 	return &Error{Code: api.CodeInvalidRequest, Detail: detail, Faults: faults}
 }
 
-// Bounds of what a fault repeats of the names in a body, so that a refusal stays small.
+// Limits on names from the body that a fault repeats, so that an error stays small.
 const (
 	maxShownPointer = 256
 	maxShownDetail  = 500
 )
 
-// shown returns a fault without long names: its pointer leads as far as it can within the bound.
+// shown shortens long names in a fault, and cuts its pointer at the limit.
 func shown(fault api.Fault) api.Fault {
 	if len(fault.Pointer) > maxShownPointer {
 		fault.Pointer = fault.Pointer[:max(strings.LastIndexByte(fault.Pointer[:maxShownPointer], '/'), 0)]
@@ -92,7 +91,7 @@ func shown(fault api.Fault) api.Fault {
 	return fault
 }
 
-// UnknownSession returns session_not_found for a call that names the session.
+// UnknownSession returns session_not_found.
 func UnknownSession(sessionID string) *Error {
 	return New(api.CodeSessionNotFound, "unknown session %s", sessionID)
 }
@@ -102,23 +101,23 @@ func UnknownEffect(sessionID, effectID string) *Error {
 	return New(api.CodeEffectNotFound, "unknown effect %s in session %s", effectID, sessionID)
 }
 
-// UnknownRun returns run_not_found for a call that names the run.
+// UnknownRun returns run_not_found.
 func UnknownRun(runID string) *Error {
 	return New(api.CodeRunNotFound, "unknown run %s", runID)
 }
 
-// UnknownRequest returns request_not_found for a call that names the request by its handle.
+// UnknownRequest returns request_not_found for a handle.
 func UnknownRequest(handle string) *Error {
 	return New(api.CodeRequestNotFound, "unknown request %s", handle)
 }
 
-// RunIDTaken returns id_conflict for a run id that was chosen for something else before.
+// RunIDTaken returns id_conflict for a run id that is already in use.
 func RunIDTaken(runID string) *Error {
 	return New(api.CodeIDConflict, "run %s exists with another payload", runID)
 }
 
-// EventsReset returns event_cursor_reset for a call that wants the events after one that the log, with
-// its last and its first kept event, does not continue.
+// EventsReset returns event_cursor_reset for a read after an event that this log does not
+// contain or no longer keeps.
 func EventsReset(after, last, firstKept int64) *Error {
 	refused := New(api.CodeEventCursorReset, "events after %d are not kept any more; the log begins at %d", after, firstKept)
 	if after > last {
@@ -130,13 +129,13 @@ func EventsReset(after, last, firstKept int64) *Error {
 	return refused
 }
 
-// With sets the recorded decision, which may be nil, and returns e itself. It changes e.
+// With sets the recorded decision, which may be nil, and returns e.
 func (e *Error) With(recorded *api.RecordedDecision) *Error {
 	e.Recorded = recorded
 	return e
 }
 
-// UnknownRule returns rule_not_found for a call that names the rule.
+// UnknownRule returns rule_not_found.
 func UnknownRule(ruleID string) *Error {
 	return New(api.CodeRuleNotFound, "unknown rule %s", ruleID)
 }

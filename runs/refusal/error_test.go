@@ -10,7 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// Names in a body may be as long as the body: a refusal does not repeat them.
+// Names in a body may be as long as the body. Errors must not repeat them whole.
 func TestARefusalIsSmall(t *testing.T) {
 	t.Parallel()
 	var faults Faults

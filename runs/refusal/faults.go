@@ -10,13 +10,13 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// Faults collects the faults of one body, so that a caller gets all of them in one reply, at most
-// api.MaxFaults. The zero value is empty. Every check adds at most one fault. A pointer is the JSON pointer (RFC
-// 6901) of a member in the caller's body; the checks do not escape it.
+// Faults collects the faults of a body, at most api.MaxFaults, so that a caller gets all of them
+// in one reply. The zero value is empty. Every check adds at most one fault. A pointer is the
+// JSON pointer (RFC 6901) of a member in the caller's body; the checks do not escape it.
 type Faults struct{ List []api.Fault }
 
-// Add adds a fault with a detail that is formatted as by [fmt.Sprintf]. Beyond api.MaxFaults it
-// adds nothing.
+// Add adds a fault with a detail formatted as by [fmt.Sprintf]. Beyond api.MaxFaults it is a
+// no-op.
 func (l *Faults) Add(pointer, format string, args ...any) {
 	if len(l.List) >= api.MaxFaults {
 		return
@@ -24,8 +24,8 @@ func (l *Faults) Add(pointer, format string, args ...any) {
 	l.List = append(l.List, api.Fault{Pointer: pointer, Detail: fmt.Sprintf(format, args...)})
 }
 
-// AddBeside adds the faults of another check of the same body, but for those of a value that has
-// a fault already, or of what is in such a value.
+// AddBeside merges the faults of another check of the same body. It skips faults at or below a
+// value that already has one.
 func (l *Faults) AddBeside(others ...api.Fault) {
 	known := make(map[string]bool, len(l.List))
 	for _, fault := range l.List {
@@ -38,7 +38,7 @@ func (l *Faults) AddBeside(others ...api.Fault) {
 	}
 }
 
-// within reports whether a pointer is one of the known ones, or leads on from one.
+// within reports whether a pointer equals a known one or lies below it.
 func within(known map[string]bool, pointer string) bool {
 	for end := len(pointer); end >= 0; end = strings.LastIndexByte(pointer[:end], '/') {
 		if known[pointer[:end]] {
@@ -48,7 +48,7 @@ func within(known map[string]bool, pointer string) bool {
 	return false
 }
 
-// Err returns invalid_request with all faults, or nil when there are none.
+// Err returns invalid_request with all faults, or nil without any.
 func (l *Faults) Err() error {
 	if len(l.List) == 0 {
 		return nil
@@ -56,7 +56,7 @@ func (l *Faults) Err() error {
 	return Invalid(l.List...)
 }
 
-// ID adds a fault unless id is a valid id; an empty one is a missing one. See [ValidID].
+// ID adds a fault unless id is valid; an empty id is reported as missing. See [ValidID].
 func (l *Faults) ID(pointer, id string) {
 	switch {
 	case id == "":
@@ -73,8 +73,8 @@ func (l *Faults) OptionalID(pointer, id string) {
 	}
 }
 
-// Text adds a fault when the text has more than limit bytes or is not a [ValidText]. An empty
-// text is valid.
+// Text adds a fault if the text has more than limit bytes or is not a [ValidText]. An empty text
+// is valid.
 func (l *Faults) Text(pointer, text string, limit int) {
 	switch {
 	case len(text) > limit:
@@ -84,7 +84,7 @@ func (l *Faults) Text(pointer, text string, limit int) {
 	}
 }
 
-// RequiredText is Text for a member that must be given and not be empty.
+// RequiredText is Text for a required, non-empty member.
 func (l *Faults) RequiredText(pointer, text string, limit int) {
 	if text == "" {
 		l.Add(pointer, "is required")
@@ -93,23 +93,23 @@ func (l *Faults) RequiredText(pointer, text string, limit int) {
 	l.Text(pointer, text, limit)
 }
 
-// Object adds a fault when value is there (not nil) and is not a JSON object.
+// Object adds a fault if value is neither nil nor a JSON object.
 func (l *Faults) Object(pointer string, value api.JSON) {
 	if value != nil && jsontext.Value(value).Kind() != '{' {
 		l.Add(pointer, "must be an object")
 	}
 }
 
-// Lease adds a fault when a lease length in ms is outside of MinLeaseMs to MaxLeaseMs. 0 stands
-// for the default and is valid.
+// Lease adds a fault if a lease length in ms is outside MinLeaseMs to MaxLeaseMs. 0 stands for
+// the default and is valid.
 func (l *Faults) Lease(pointer string, leaseMs int64) {
 	if leaseMs != 0 && (leaseMs < api.MinLeaseMs || leaseMs > api.MaxLeaseMs) {
 		l.Add(pointer, "must be between %d and %d", api.MinLeaseMs, api.MaxLeaseMs)
 	}
 }
 
-// ValidID reports whether id may be used as an id, or in a path: 1 to 200 characters of A-Z a-z
-// 0-9 . _ : - and neither "." nor ".." (docs/spec/v1.md#ids).
+// ValidID reports whether id is valid as an id and in a path: 1 to 200 characters of A-Z a-z 0-9
+// . _ : - but not "." or ".." (docs/spec/v1.md#ids).
 func ValidID(id string) bool {
 	if id == "" || len(id) > api.MaxIDLength || id == "." || id == ".." {
 		return false
@@ -127,7 +127,7 @@ func ValidID(id string) bool {
 }
 
 // ValidText reports whether text may be stored in a text column: valid UTF-8, at most limit
-// bytes, and no control characters but tab and line breaks.
+// bytes, and no control characters except tabs and line breaks.
 func ValidText(text string, limit int) bool {
 	return len(text) <= limit && utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool {
 		return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0x7f

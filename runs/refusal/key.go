@@ -7,10 +7,10 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// CheckIdempotencyKey returns the key without the white space around it
-// (docs/spec/v1.md#idempotency-key). It returns invalid_idempotency_key when the key is then
-// empty, has more than 256 bytes, is not UTF-8, or has control characters. A face checks before
-// whether the header has ASCII only.
+// CheckIdempotencyKey returns the key without surrounding white space
+// (docs/spec/v1.md#idempotency-key). It returns invalid_idempotency_key if the key is then
+// empty, has more than 256 bytes, is not UTF-8, or has control characters. The faces check that
+// the header is ASCII.
 func CheckIdempotencyKey(key string) (string, error) {
 	trimmed := strings.TrimSpace(key)
 	switch {

@@ -6,12 +6,13 @@ import (
 	"time"
 )
 
-// ErrTimeout is returned when the deadline of a wait passes before its condition holds. It is not a
-// failure: the caller replies with the present state.
+// ErrTimeout is returned if the deadline of a wait passes before its condition holds. It is not
+// a failure: the caller replies with the current state.
 var ErrTimeout = errors.New("wait ran out")
 
-// Until calls check at once, then after each signal of the watch, and at every poll interval because
-// a hint may be lost (never when poll is not positive). Take the watch before the call. Until returns
+// Until calls check at once, after each signal of the watch, and at every poll interval because
+// signals may be lost (never if poll is not positive). Take the watch before the call. Until
+// returns
 //
 //   - nil as soon as check reports done,
 //   - check's error as soon as it returns one,
@@ -19,7 +20,7 @@ var ErrTimeout = errors.New("wait ran out")
 //   - the cause of the cancellation when ctx was cancelled, which wraps
 //     [context.Canceled] unless the canceller gave another one.
 //
-// An error of check is not returned when ctx has ended: a read that the deadline cut off is a
+// An error of check is not returned after ctx has ended: a read that the deadline cut off is a
 // timeout.
 func Until(ctx context.Context, watch *Watch, poll time.Duration, check func(context.Context) (bool, error)) error {
 	var tick <-chan time.Time

@@ -1,10 +1,10 @@
 // Package watch signals commits of a session to the goroutines of this process that wait for
-// them. Notices of the store go into a [Hub], and every [Watch] of the session gets a signal.
+// them. The store's notices go into a [Hub], and every [Watch] of the session gets a signal.
 //
-// A signal carries nothing: the receiver reads the rows, so one signal may stand for many commits.
-// Take the watch first, then read, then wait for a signal and read again. A commit that the first
-// read did not see is published after the watch was taken, so no commit is missed. Notices of
-// other processes are hints and may be lost; [Until] therefore also reads at intervals.
+// A signal carries no data: the receiver reads the rows, so one signal may stand for many
+// commits. Take the watch first, then read, then wait for a signal and read again. A commit that
+// the first read did not see is published after the watch was taken, so no commit is missed.
+// Notices from other processes are hints and may be lost; [Until] therefore also polls.
 //
 // The package must not know SQL, HTTP, or what its users read.
 package watch
@@ -16,8 +16,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// shardCount is the number of locks over which sessions are spread, so that commits of different
-// sessions rarely wait for each other.
+// shardCount is the number of locks that sessions are spread over, to reduce contention between
+// sessions.
 const shardCount = 64
 
 // Hub signals the watches of a notice's session. It is safe for concurrent use and starts no
@@ -29,7 +29,7 @@ type Hub struct {
 
 type shard struct {
 	mu sync.Mutex
-	// sessions holds no empty list: the entry is removed with the session's last watch.
+	// sessions has no empty lists: the last watch of a session removes its entry.
 	sessions map[string][]*Watch
 }
 
@@ -42,9 +42,9 @@ func NewHub() *Hub {
 	return hub
 }
 
-// Publish signals every watch of the notice's session. A notice without a session means that hints
-// may have been lost, and signals all watches. Publish never blocks, so it may be called on the
-// commit path. It fits runs.Store.Subscribe.
+// Publish signals every watch of the notice's session. A notice without a session means that
+// hints may have been lost, and signals all watches. Publish never blocks, so the commit path
+// may call it. It fits runs.Store.Subscribe.
 func (h *Hub) Publish(notice runs.Notice) {
 	if notice.SessionID != "" {
 		s := h.shard(notice.SessionID)
@@ -92,14 +92,13 @@ type Watch struct {
 	hub       *Hub
 	sessionID string
 	c         chan struct{}
-	// index is the watch's place in its session's list, -1 once it is closed. The shard's lock
+	// index is the watch's position in its session's list, -1 once closed. The shard's lock
 	// guards it.
 	index int
 }
 
-// C returns the channel of the signals. It holds at most one: several notices may coalesce into one
-// signal. After any notice that follows the call of Session at least one signal comes. The channel
-// is never closed.
+// C returns the channel of signals. It holds at most one: notices may coalesce. At least one
+// signal follows every notice after the call of Session. The channel is never closed.
 func (w *Watch) C() <-chan struct{} { return w.c }
 
 // Close ends the watch and frees what the hub holds for it. Closing it again is a no-op.

@@ -17,7 +17,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// signals returns how many signals wait in the watch.
+// signals returns the number of pending signals.
 func signals(w *Watch) int {
 	n := 0
 	for {
@@ -30,7 +30,7 @@ func signals(w *Watch) int {
 	}
 }
 
-// held returns how many sessions and watches the hub holds.
+// held returns the number of sessions and watches in the hub.
 func held(h *Hub) (sessions, watches int) {
 	for i := range h.shards {
 		sessions += len(h.shards[i].sessions)
@@ -94,8 +94,8 @@ func TestCloseEndsSignalsAndFreesMemory(t *testing.T) {
 	require.Zero(t, watches)
 }
 
-// Every waiter subscribes, reads, and waits for what it has not read yet: none may
-// be left behind, however publishing and subscribing fall together.
+// Every waiter subscribes, reads, and waits for the rest. However publishing and subscribing
+// interleave, none may miss a commit.
 func TestNothingIsMissedUnderConcurrency(t *testing.T) {
 	t.Parallel()
 	hub := NewHub()
@@ -149,11 +149,10 @@ func TestUntil(t *testing.T) {
 	tests := []struct {
 		name string
 		poll time.Duration
-		// act happens while the wait goes on, after this time.
+		// act runs during the wait, after this delay.
 		actAfter time.Duration
 		act      func(hub *Hub, cancel context.CancelCauseFunc)
-		// check is told how often it was called, from 1, and for how long the wait
-		// has gone on.
+		// check gets the number of the call, from 1, and the time since the wait began.
 		check      func(ctx context.Context, call int, after time.Duration) (bool, error)
 		wantErr    error
 		wantCalls  int
