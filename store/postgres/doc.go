@@ -12,4 +12,15 @@
 // come from package columns, bulk writes (write.go) and lists (package read); values are
 // always parameters. A test prepares each of them against the migrated schema and looks
 // at the plans of those that are asked often.
+//
+// Triggers give a session a new version whenever another program changes its rows: an older
+// replica during an upgrade, or a person with psql. So a cached session is never trusted
+// after such a change. Triggers also give rules new versions and record the last 1,000
+// changes in rule_changes, with the version before each, so that a replica reloads only the
+// rules that changed. A replica that is further behind reloads all rules.
+//
+// Commits are announced to other replicas by NOTIFY after the commit, never in the deciding
+// transaction, where NOTIFY takes a lock over the whole database. Nothing is sent while no
+// other replica listens, nor about a run that a worker at this replica is about to claim:
+// others would only race for it.
 package postgres
