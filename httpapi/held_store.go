@@ -33,43 +33,23 @@ type heldStore struct {
 
 var _ runs.Store = heldStore{}
 
-// atTheDoor are the actions for which it is enough that the token worked when the call came in.
-var atTheDoor = []auth.Action{auth.Known, auth.Read, auth.Work, auth.Chat}
-
-// Do implements [runs.Door]. What settles, cancels, writes a rule or repairs is decided only if the
-// token works at that moment; that of a worker's call was read within half a second. Errors: forbidden,
-// invalid_token, those of what does not exist for what is outside of the caller's scope, and those of
-// the store.
+// Do implements [runs.Door]. A decision, cancellation, rule or repair is decided only if the token works at
+// that moment; that of a worker's call was read within half a second. Errors: forbidden, invalid_token, the
+// not-found errors for what is outside of the caller's scope, and those of the store.
 func (s heldStore) Do(ctx context.Context, command runs.Command) (runs.Reply, error) {
-	runs.UseSealer(command, s.sealer)
-	if trace := runs.TraceOf(ctx); trace.Traceparent != "" {
-		runs.UseTrace(command, trace.Traceparent)
-	}
 	caller := auth.From(ctx)
-	runs.UseCallbacks(command, s.callbackCheckFor(caller), ownerOf(caller))
-	if caller == nil {
-		return s.add(ctx, "", true, command, command)
+	call := &runs.Call{
+		Command: command, Caller: caller, Sealer: s.sealer, Traceparent: runs.TraceOf(ctx).Traceparent,
+		CheckCallback: s.callbackCheckFor(caller), CallbackOwner: ownerOf(caller),
 	}
-	if caller.Via == auth.ViaOpen && runs.ExcludesRequester(command) {
-		return runs.Reply{}, refusal.New(api.CodeRequesterExclusionNeedsAuth, "an approval with exclude_requester takes a service that asks for credentials")
+	spec := command.Spec()
+	if err := call.Permitted(&spec); err != nil {
+		return runs.Reply{}, err
 	}
-	again := false
-	for _, action := range runs.Demands(command) {
-		if err := caller.Check(action); err != nil {
-			return runs.Reply{}, err
-		}
-		again = again || !slices.Contains(atTheDoor, action)
+	if err := s.reachesParent(ctx, spec.ParentSessionID); err != nil {
+		return runs.Reply{}, err
 	}
-	switch c := command.(type) {
-	case *runs.CreateRun:
-		c.Principal, c.SessionPrefix = caller.Principal, runs.SessionPrefixFor(caller)
-	case *runs.CreateSession:
-		c.Principal, c.SessionPrefix = caller.Principal, runs.SessionPrefixFor(caller)
-		if err := s.reachesParent(ctx, c.ParentSessionID); err != nil {
-			return runs.Reply{}, err
-		}
-	}
-	return s.add(ctx, caller.Principal, caller.Via == auth.ViaOpen, command, runs.By(runs.Authorized(command, caller, again), caller))
+	return s.carryOut(ctx, call, &spec)
 }
 
 // callbackCheckFor returns what checks the callbacks that a caller names; nil where none are posted.
@@ -91,38 +71,48 @@ func ownerOf(caller *auth.Identity) string {
 	return caller.Principal
 }
 
-// add carries out a command, with known saying who calls, unless the caller may not store or leave open that
-// much more. The reserve of the disk is for decisions, cancellations and ends. Errors: storage_reserved, too_many_stored_bytes, too_many_prompts, too_many_queued_runs.
-func (s heldStore) add(ctx context.Context, principal string, open bool, command, known runs.Command) (runs.Reply, error) {
-	bytes, settles := runs.Stores(command)
-	if bytes > 0 && !settles && s.hasRoom != nil && !s.hasRoom() {
+// carryOut carries out a call unless the caller may not store that much more. The reserve of the disk is for
+// decisions, cancellations and ends. Errors: storage_reserved, too_many_stored_bytes, too_many_prompts,
+// too_many_queued_runs.
+func (s heldStore) carryOut(ctx context.Context, call *runs.Call, spec *runs.Spec) (runs.Reply, error) {
+	bytes := spec.Size.Stored()
+	if bytes > 0 && !spec.Settles && s.hasRoom != nil && !s.hasRoom() {
 		return runs.Reply{}, refusal.New(wire.CodeStorageReserved, "the disk of the database is nearly full: what is left is for decisions, cancellations and ends")
 	}
-	giveBack, err := s.stored.Take(principal, open, bytes, settles)
+	principal, open := sharesOf(call.Caller)
+	giveBack, err := s.stored.Take(principal, open, bytes, spec.Settles)
 	if err != nil {
 		return runs.Reply{}, err
 	}
-	reply, err := s.addOpen(ctx, principal, open, command, known)
+	reply, err := s.addOpen(ctx, call, spec.Adds)
 	if err == nil && (reply.Existing || reply.Replayed) || refusal.CodeOf(err) != "" {
 		giveBack()
 	}
 	return reply, err
 }
 
-// addOpen carries out a command unless the caller has too many open prompts or queued runs. Errors:
-// too_many_prompts, too_many_queued_runs.
-func (s heldStore) addOpen(ctx context.Context, principal string, open bool, command, known runs.Command) (runs.Reply, error) {
-	var adds wire.Waiting
-	if adds.Prompts, adds.Queued = runs.Adds(command); s.backlog == nil || adds == (wire.Waiting{}) {
-		return s.store.Do(ctx, known)
+// sharesOf returns whose quotas a call counts to. Callers without credentials, and the service itself, share.
+func sharesOf(caller *auth.Identity) (principal string, open bool) {
+	if caller == nil {
+		return "", true
 	}
-	done, err := s.backlog.Take(ctx, principal, open, adds)
+	return caller.Principal, caller.Via == auth.ViaOpen
+}
+
+// addOpen carries out a call unless the caller has too many open prompts or queued runs. Errors:
+// too_many_prompts, too_many_queued_runs.
+func (s heldStore) addOpen(ctx context.Context, call *runs.Call, adds runs.Adds) (runs.Reply, error) {
+	if s.backlog == nil || adds == (runs.Adds{}) {
+		return s.store.Do(ctx, call)
+	}
+	principal, open := sharesOf(call.Caller)
+	done, err := s.backlog.Take(ctx, principal, open, wire.Waiting{Prompts: adds.Prompts, Queued: adds.Queued})
 	if err != nil {
 		return runs.Reply{}, err
 	}
 	taken := wire.TakenUnknown
 	defer func() { done(taken) }()
-	reply, err := s.store.Do(ctx, known)
+	reply, err := s.store.Do(ctx, call)
 	switch {
 	case err == nil && (reply.Existing || reply.Replayed), refusal.CodeOf(err) != "":
 		taken = wire.TakenNothing

@@ -96,8 +96,7 @@ func testSecrets(t *testing.T, a *rig) {
 			command := &runs.AnswerQuestion{RunID: held.run, Partial: true, Resolution: runs.QuestionAnswer{
 				RequestID: "q", Answers: []api.UserQuestionAnswer{{QuestionID: id, FreeformAnswer: text}},
 			}}
-			runs.UseSealer(command, secretKeys(t))
-			_, err := a.store.Do(t.Context(), command)
+			_, err := a.store.Do(t.Context(), &runs.Call{Command: command, Sealer: secretKeys(t)})
 			return err
 		}
 		require.NoError(t, part("two", secret+"-2"))

@@ -22,12 +22,17 @@ type CancelAbandoned struct {
 	ServingForMs int64
 }
 
+// Spec implements Command.
+func (c *CancelAbandoned) Spec() Spec {
+	return Spec{Name: "CancelAbandoned", Size: oneRow}
+}
+
 // Needs implements Command.
 func (c *CancelAbandoned) Needs() Needs {
 	return Needs{SessionID: c.SessionID, EffectID: c.EffectID, RunID: c.RunID}
 }
 
-func (c *CancelAbandoned) prepare(IDSource) error { return nil }
+func (c *CancelAbandoned) prepare(*Call, IDSource) error { return nil }
 
 func (c *CancelAbandoned) decide(w *workingCopy) (Reply, error) {
 	effect, err := w.effect(c.EffectID)

@@ -16,10 +16,18 @@ type AmendSession struct {
 	Metadata  api.JSON // a JSON object
 }
 
+// Spec implements Command.
+func (c *AmendSession) Spec() Spec {
+	return Spec{
+		Name: "AmendSession", Actions: chats, Target: TargetNamed,
+		Size: Size{Rows: 1, Bytes: len(c.Metadata)},
+	}
+}
+
 // Needs implements Command.
 func (c *AmendSession) Needs() Needs { return Needs{SessionID: c.SessionID} }
 
-func (c *AmendSession) prepare(IDSource) error {
+func (c *AmendSession) prepare(*Call, IDSource) error {
 	var faults refusal.Faults
 	switch document.Kind(c.Metadata) {
 	case '{':

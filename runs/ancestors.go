@@ -14,17 +14,6 @@ import (
 // maxAncestors bounds the sessions above one that are read. Beyond it everybody is a requester.
 const maxAncestors = 64
 
-// ExcludesRequester reports whether a command raises an approval that its requesters may not allow.
-func ExcludesRequester(command Command) bool {
-	switch c := Given(command).(type) {
-	case *Suspend:
-		return excludesRequester(&c.Suspension)
-	case *CreateRun:
-		return c.Suspend != nil && excludesRequester(c.Suspend)
-	}
-	return false
-}
-
 // readAncestors reads what a decision lacked, for a command that was refused with err, and reports
 // whether that was the reason.
 func readAncestors(ctx context.Context, reader ValueReader, command Command, err error) (bool, error) {
@@ -36,16 +25,11 @@ func readAncestors(ctx context.Context, reader ValueReader, command Command, err
 	if err != nil {
 		return true, err
 	}
-	switch c := Given(command).(type) {
-	case *Suspend:
-		c.suspending.above = &names
-	case *CreateRun:
-		c.suspending.above = &names
-	case interface{ resolution() *resolution }:
-		c.resolution().checked.above = &names
-	default:
-		return true, fmt.Errorf("%T raises and allows nothing", command)
+	spec := command.Spec()
+	if spec.above == nil {
+		return true, fmt.Errorf("%s raises and allows nothing", spec.Name)
 	}
+	*spec.above = &names
 	return true, nil
 }
 

@@ -43,13 +43,20 @@ func (c *AnswerQuestion) resolution() *resolution {
 	}
 }
 
+// Spec implements Command.
+func (c *AnswerQuestion) Spec() Spec {
+	return Spec{
+		Name: "AnswerQuestion", Actions: decides, Target: TargetNamed, Actor: c.Actor.Name, Settles: true,
+		Size: Size{}.withAnswers(c.Resolution), values: c.resolution(), checked: &c.checkedValues, above: &c.above, runID: &c.RunID,
+	}
+}
+
 // Needs implements Command.
 func (c *AnswerQuestion) Needs() Needs { return c.resolution().needs() }
 
-func (c *AnswerQuestion) actedBy() string { return c.Actor.Name }
-
-func (c *AnswerQuestion) prepare(IDSource) error {
+func (c *AnswerQuestion) prepare(call *Call, _ IDSource) error {
 	c.Actor.prepare()
+	c.sealer = call.Sealer
 	c.Resolution.prepare()
 	var faults refusal.Faults
 	c.Resolution.check("/resolution", &faults)

@@ -41,6 +41,18 @@ type AppendEvents struct {
 	outputs []document.Object
 }
 
+// Spec implements Command.
+func (c *AppendEvents) Spec() Spec {
+	size := Size{Rows: len(c.Events), NewRows: len(c.Events)}
+	for _, event := range c.Events {
+		size.Bytes += len(event)
+	}
+	return Spec{
+		Name: "AppendEvents", Actions: works, Target: TargetNamed, Lease: Lease{c.RunID, c.Fence},
+		Size: size, AppendsOnly: true,
+	}
+}
+
 // Needs implements Command.
 func (c *AppendEvents) Needs() Needs { return Needs{RunID: c.RunID, Record: c.recordKey("")} }
 
@@ -76,7 +88,7 @@ func reserved(event api.EventType) bool {
 	return event == "snapshot" || event == "stream_gap"
 }
 
-func (c *AppendEvents) prepare(IDSource) error {
+func (c *AppendEvents) prepare(*Call, IDSource) error {
 	var faults refusal.Faults
 	if len(c.Events) == 0 {
 		faults.Add("/events", "must not be empty")

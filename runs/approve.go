@@ -38,13 +38,20 @@ func (c *ResolveApprovals) resolution() *resolution {
 	}
 }
 
+// Spec implements Command.
+func (c *ResolveApprovals) Spec() Spec {
+	return Spec{
+		Name: "ResolveApprovals", Actions: actionsOfDecisions(c.Resolutions), Target: TargetNamed, Actor: c.Actor.Name, Settles: true,
+		Size: Size{}.withDecisions(c.Resolutions), values: c.resolution(), checked: &c.checkedValues, above: &c.above, runID: &c.RunID,
+	}
+}
+
 // Needs implements Command.
 func (c *ResolveApprovals) Needs() Needs { return c.resolution().needs() }
 
-func (c *ResolveApprovals) actedBy() string { return c.Actor.Name }
-
-func (c *ResolveApprovals) prepare(newID IDSource) error {
+func (c *ResolveApprovals) prepare(call *Call, newID IDSource) error {
 	c.Actor.prepare()
+	c.sealer = call.Sealer
 	var faults refusal.Faults
 	if c.Resolutions == nil {
 		faults.Add("/resolutions", "is required")

@@ -19,12 +19,15 @@ type CancelRun struct {
 	Actor  Actor
 }
 
+// Spec implements Command.
+func (c *CancelRun) Spec() Spec {
+	return Spec{Name: "CancelRun", Actions: cancels, Target: TargetNamed, Actor: c.Actor.Name, Settles: true, Size: oneRow}
+}
+
 // Needs implements Command.
 func (c *CancelRun) Needs() Needs { return Needs{RunID: c.RunID} }
 
-func (c *CancelRun) actedBy() string { return c.Actor.Name }
-
-func (c *CancelRun) prepare(IDSource) error {
+func (c *CancelRun) prepare(*Call, IDSource) error {
 	c.Actor.prepare()
 	var faults refusal.Faults
 	faults.Text("/reason", c.Reason, api.MaxTextLength)

@@ -31,12 +31,18 @@ func (c *CancelQuestion) resolution() *resolution {
 	}
 }
 
+// Spec implements Command.
+func (c *CancelQuestion) Spec() Spec {
+	return Spec{
+		Name: "CancelQuestion", Actions: cancels, Target: TargetNamed, Actor: c.Actor.Name, Settles: true, Size: oneRow,
+		values: c.resolution(),
+	}
+}
+
 // Needs implements Command.
 func (c *CancelQuestion) Needs() Needs { return c.resolution().needs() }
 
-func (c *CancelQuestion) actedBy() string { return c.Actor.Name }
-
-func (c *CancelQuestion) prepare(IDSource) error {
+func (c *CancelQuestion) prepare(*Call, IDSource) error {
 	c.Actor.prepare()
 	var faults refusal.Faults
 	faults.Text("/justification", c.Justification, api.MaxTextLength)

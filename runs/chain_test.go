@@ -17,13 +17,13 @@ func TestEventsNameWhoCausedThem(t *testing.T) {
 	h := newHouse(t)
 	agent := &auth.Identity{Principal: "agent:builder", Role: api.RoleAgent, Via: auth.ViaOpen}
 	mara := &auth.Identity{Principal: "service:gateway", Role: api.RoleOperator, Via: auth.ViaOpen}
-	h.must(runs.By(&runs.CreateRun{RunID: "r", SessionID: "s", Input: api.JSON(`1`)}, agent))
+	h.must(&runs.Call{Command: &runs.CreateRun{RunID: "r", SessionID: "s", Input: api.JSON(`1`)}, Caller: agent})
 	h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w", Principal: "agent:other"})
-	h.must(runs.By(&runs.AppendEvents{RunID: "r", Fence: 1, Events: []api.JSON{api.JSON(`{"n":1, "type":"note"}`), api.JSON(`{"type":"output","content":"x"}`)}}, agent))
-	h.must(runs.By(suspend("r", 1, approval("a")), agent))
-	h.must(runs.By(runs.Authorized(&runs.ResolveApprovals{
+	h.must(&runs.Call{Command: &runs.AppendEvents{RunID: "r", Fence: 1, Events: []api.JSON{api.JSON(`{"n":1, "type":"note"}`), api.JSON(`{"type":"output","content":"x"}`)}}, Caller: agent})
+	h.must(&runs.Call{Command: suspend("r", 1, approval("a")), Caller: agent})
+	h.must(&runs.Call{Command: &runs.ResolveApprovals{
 		RunID: "r", Resolutions: []runs.ApprovalDecision{{RequestID: "a", Behavior: api.BehaviorAllow}}, Actor: runs.Actor{Name: "user:mara"},
-	}, mara, true), mara))
+	}, Caller: mara})
 	fence := h.claim("r")
 	h.must(&runs.Complete{RunID: "r", Fence: fence})
 	var acted []string

@@ -13,16 +13,6 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// ValueReader is the part of a [Reader] that CheckValues uses.
-type ValueReader interface {
-	// Run returns a run with its open requests. Errors: run_not_found.
-	Run(ctx context.Context, runID string) (*model.RunRecord, error)
-	// PendingRequests returns open requests of one kind; see [Reader].
-	PendingRequests(ctx context.Context, q RequestQuery) ([]model.PendingRequest, error)
-	// SessionHead returns the row of a session. Errors: session_not_found.
-	SessionHead(ctx context.Context, sessionID string) (*model.Session, error)
-}
-
 // CheckValues checks the values of a prepared command (edited inputs, typed answers) against
 // the schemas of the requests that it names, and stores the faults in the command. It runs
 // without a lock, on the caller's time, because the caller chooses how much work it is;
@@ -31,17 +21,15 @@ type ValueReader interface {
 // error here: Decide reports it at its place in the order of checks. Errors: those of the
 // reader except run_not_found, and the context's.
 func CheckValues(ctx context.Context, reader ValueReader, command Command) error {
-	var r *resolution
-	switch c := Given(command).(type) {
-	case *Suspend:
-		return sealSuspension(ctx, reader, c)
-	case interface{ resolution() *resolution }:
-		r = c.resolution()
-		if err := r.bring(); err != nil {
-			return err
-		}
-	default:
-		return nil
+	if values := command.Spec().values; values != nil {
+		return values.check(ctx, reader)
+	}
+	return nil
+}
+
+func (r *resolution) check(ctx context.Context, reader ValueReader) error {
+	if err := r.bring(); err != nil {
+		return err
 	}
 	values := r.values()
 	if len(values) == 0 {
@@ -110,8 +98,8 @@ func (r *resolution) bring() error {
 
 // readAllNamed makes CheckValues look at every request that the command names.
 func readAllNamed(command Command) {
-	if c, ok := Given(command).(interface{ resolution() *resolution }); ok {
-		c.resolution().checked.readAll = true
+	if checked := command.Spec().checked; checked != nil {
+		checked.readAll = true
 	}
 }
 

@@ -30,14 +30,17 @@ type ClaimRun struct {
 	Opens func(dataKey string) bool
 }
 
+// Spec implements Command.
+func (c *ClaimRun) Spec() Spec {
+	return Spec{Name: "ClaimRun", Actions: works, Unleased: true, Target: TargetNamed, Actor: c.Principal, Settles: true, Size: oneRow}
+}
+
 // Needs implements Command.
 func (c *ClaimRun) Needs() Needs {
 	return Needs{SessionID: c.SessionID, RunID: c.RunID, Payload: true, RunMessages: true}
 }
 
-func (c *ClaimRun) actedBy() string { return c.Principal }
-
-func (c *ClaimRun) prepare(IDSource) error {
+func (c *ClaimRun) prepare(*Call, IDSource) error {
 	var faults refusal.Faults
 	faults.ID("/worker_id", c.WorkerID)
 	faults.Lease("/lease_ms", c.LeaseMs)

@@ -37,7 +37,6 @@ type AskClarification struct {
 	ParentRefusal *refusal.Error
 
 	digest             string
-	traceparent        string
 	clarificationRunID string
 	suspensionID       string
 }
@@ -84,13 +83,21 @@ type askBody struct {
 	ParentChannelIDs    []string                `json:"parent_channel_ids,omitempty"`
 }
 
+// Spec implements Command.
+func (c *AskClarification) Spec() Spec {
+	return Spec{
+		Name: "AskClarification", Actions: works, Target: TargetNamed, Lease: Lease{c.RunID, c.Fence}, Adds: Adds{Prompts: 1},
+		Size: Size{Rows: 1, NewRows: 1, Bytes: len(c.Checkpoint) + questionBytes(c.Request.Questions)},
+	}
+}
+
 // Needs implements Command.
 func (c *AskClarification) Needs() Needs {
 	ids := validIDs(c.Request.ID)
 	return Needs{RunID: c.RunID, RequestIDs: ids, SessionRequestIDs: ids, CountMailbox: true}
 }
 
-func (c *AskClarification) prepare(newID IDSource) error {
+func (c *AskClarification) prepare(call *Call, newID IDSource) error {
 	document.AbsentNull(&c.Checkpoint)
 	var faults refusal.Faults
 	checkQuestionRequest(&c.Request, "/request", &faults)
@@ -129,13 +136,11 @@ func (c *AskClarification) prepare(newID IDSource) error {
 		c.Request, c.Park, c.Checkpoint,
 		c.RequesterProjectIDs, c.RequesterChannelIDs, c.ParentProjectIDs, c.ParentChannelIDs,
 	})
-	c.Request.Handle, c.Request.Traceparent = newID(PrefixHandle), c.traceparent
+	c.Request.Handle, c.Request.Traceparent = newID(PrefixHandle), call.Traceparent
 	c.clarificationRunID = newID(PrefixRun)
 	c.suspensionID = newID(PrefixSuspension)
 	return err
 }
-
-func (c *AskClarification) useTrace(traceparent string) { c.traceparent = traceparent }
 
 func (c *AskClarification) decide(w *workingCopy) (Reply, error) {
 	run, err := w.targetRun(c.RunID)
@@ -248,12 +253,17 @@ func (c *AskClarification) ask(w *workingCopy, run *model.Run) (api.WaitingOn, *
 	return on, effect
 }
 
+// Spec implements Command.
+func (c *OpenClarification) Spec() Spec {
+	return Spec{Name: "OpenClarification", Actions: works, Unleased: true, Target: TargetElsewhere, Settles: true, Size: oneRow}
+}
+
 // Needs implements Command.
 func (c *OpenClarification) Needs() Needs {
 	return Needs{SessionID: c.SessionID, ChosenRunID: c.RunID, CountClarifications: true}
 }
 
-func (c *OpenClarification) prepare(newID IDSource) error {
+func (c *OpenClarification) prepare(_ *Call, newID IDSource) error {
 	c.Request.Handle = ""
 	var err error
 	c.digest, err = digestOf(openClarificationPayload{c.RunID, c.Request, c.Requester})
@@ -301,6 +311,11 @@ func (c *OpenClarification) decide(w *workingCopy) (Reply, error) {
 	return Reply{Run: w.recordOf(run)}, nil
 }
 
+// Spec implements Command.
+func (c *DeliverAnswer) Spec() Spec {
+	return Spec{Name: "DeliverAnswer", Size: oneRow}
+}
+
 // Needs implements Command.
 func (c *DeliverAnswer) Needs() Needs {
 	return Needs{
@@ -309,7 +324,7 @@ func (c *DeliverAnswer) Needs() Needs {
 	}
 }
 
-func (c *DeliverAnswer) prepare(IDSource) error { return nil }
+func (c *DeliverAnswer) prepare(*Call, IDSource) error { return nil }
 
 func (c *DeliverAnswer) decide(w *workingCopy) (Reply, error) {
 	if w.session == nil {

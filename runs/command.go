@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
@@ -13,11 +12,13 @@ import (
 // Command is a change that a caller, a worker or a loop asks for. The types of this package are
 // the only commands, and all of them go through [Decide].
 type Command interface {
+	// Spec returns what the command says about itself. It may be called before and after [Prepare].
+	Spec() Spec
 	// Needs returns the rows that the decision needs. Call it after [Prepare].
 	Needs() Needs
 	// prepare checks what can be checked without rows, and fills in defaults and ids that the
 	// caller left out. It runs once, before any lock.
-	prepare(newID IDSource) error
+	prepare(call *Call, newID IDSource) error
 	// decide makes the decision on a working copy of the rows.
 	decide(w *workingCopy) (Reply, error)
 }
@@ -66,7 +67,7 @@ type Reply struct {
 // command is decided again, and the Change is empty.
 func Decide(state *State, command Command, nowMs int64) (Change, Reply, error) {
 	w := newWorkingCopy(state, nowMs)
-	w.actor, w.caller = actedBy(command), callerOf(command)
+	w.actor = command.Spec().Actor
 	reply, err := command.decide(w)
 	if errors.As(err, new(*RulesChangedError)) || errors.Is(err, ErrUnchecked) {
 		return Change{}, Reply{}, err
@@ -77,26 +78,10 @@ func Decide(state *State, command Command, nowMs int64) (Change, Reply, error) {
 	return w.change(), reply, err
 }
 
-// actedBy returns who is on record as having caused what a command does, "" when it does not say.
-func actedBy(command Command) string {
-	if acted, says := command.(interface{ actedBy() string }); says {
-		return acted.actedBy()
-	}
-	return ""
-}
-
-// callerOf returns who gave a command, nil for the service itself.
-func callerOf(command Command) *auth.Identity {
-	if given, says := command.(interface{ givenBy() *auth.Identity }); says {
-		return given.givenBy()
-	}
-	return nil
-}
-
 // Prepare checks a command by itself and fills in the ids that the caller left out. Call it
 // once, before [Decide]. It returns a [refusal.Error] when the command is at fault.
 func Prepare(command Command, newID IDSource) error {
-	return command.prepare(newID)
+	return command.prepare(&Call{Command: command}, newID)
 }
 
 // Actor is who gives a command and by which way; both are recorded with a decision

@@ -59,10 +59,6 @@ type CreateRun struct {
 	canonical   []byte
 	preview     string
 	suspending  raisedSuspension
-	sealer      Sealer
-	traceparent string
-	checkURL    func(url string) error
-	owner       string // of the callbacks
 }
 
 // createRunBody is what the fingerprint of the call is made from: the members as given, without
@@ -80,6 +76,23 @@ type createRunBody struct {
 	Claim        *api.ClaimOptions `json:"claim,omitempty"`
 	// Suspend is the canonical form of the suspension.
 	Suspend api.JSON `json:"suspend,omitzero"`
+}
+
+// Spec implements Command.
+func (c *CreateRun) Spec() Spec {
+	spec := Spec{
+		Name: "CreateRun", Actions: chats, Target: TargetNew, AgentID: c.AgentID,
+		Size:   Size{Rows: 1, NewRows: 1, Bytes: len(c.Input) + len(c.Metadata)}.with(c.Suspend),
+		raised: c.raised(), above: &c.suspending.above, countQueue: &c.countQueue,
+	}
+	switch {
+	case c.Suspend != nil:
+		spec.Adds.Prompts = int64(len(c.Suspend.Approvals) + len(c.Suspend.Questions))
+		spec.ExcludesRequester = excludesRequester(c.Suspend)
+	case c.Claim == nil:
+		spec.Adds.Queued = 1
+	}
+	return spec
 }
 
 // Needs implements Command.
@@ -102,7 +115,10 @@ func (c *CreateRun) recordKey() *model.RecordKey {
 	return recordKey(model.OperationCreateRun, CallerScope(c.Principal, c.Caller), c.Key)
 }
 
-func (c *CreateRun) prepare(newID IDSource) error {
+func (c *CreateRun) prepare(call *Call, newID IDSource) error {
+	if call.Caller != nil {
+		c.Principal, c.SessionPrefix = call.Caller.Principal, SessionPrefixFor(call.Caller)
+	}
 	c.leaveOutDefaults()
 	var faults refusal.Faults
 	faults.OptionalID("/session_id", c.SessionID)
@@ -131,7 +147,7 @@ func (c *CreateRun) prepare(newID IDSource) error {
 	}
 	if c.Suspend != nil {
 		checkSuspension(c.Suspend, "/suspend", &faults)
-		checkCallbacks(c.Suspend, "/suspend", c.checkURL, &faults)
+		checkCallbacks(c.Suspend, "/suspend", call.CheckCallback, &faults)
 	}
 	if err := cmp.Or(faults.Err(), prepareKey(&c.Key)); err != nil {
 		return err
@@ -158,11 +174,10 @@ func (c *CreateRun) prepare(newID IDSource) error {
 		return err
 	}
 	if c.Suspend != nil {
-		if c.suspending, err = prepareSuspension(c.Suspend, suspend, c.sealer, c.traceparent, newID); err != nil {
+		if c.suspending, err = prepareSuspension(c.Suspend, suspend, call, newID); err != nil {
 			return err
 		}
-		c.suspending.ownCallbacks(c.owner)
-		if err := c.seal(); err != nil {
+		if err := c.seal(call.Sealer); err != nil {
 			return err
 		}
 		c.Suspend.SuspensionID = cmp.Or(c.Suspend.SuspensionID, newID(PrefixSuspension))
@@ -177,23 +192,15 @@ func (c *CreateRun) prepare(newID IDSource) error {
 	return nil
 }
 
-func (c *CreateRun) useTrace(traceparent string) { c.traceparent = traceparent }
-
-func (c *CreateRun) useSealer(sealer Sealer) { c.sealer = sealer }
-
-func (c *CreateRun) useCallbacks(checkURL func(string) error, owner string) {
-	c.checkURL, c.owner = checkURL, owner
-}
-
 // seal seals what is sensitive under a new data key: nothing of the run is there yet.
-func (c *CreateRun) seal() error {
+func (c *CreateRun) seal(sealer Sealer) error {
 	if c.suspending.secrets == nil {
 		return nil
 	}
 	if sensitiveInputs(c.Suspend) || c.suspending.secrets.callbacks.any() {
-		c.canonical = document.Encode(c.sealer.Fingerprint(c.canonical))
+		c.canonical = document.Encode(sealer.Fingerprint(c.canonical))
 	}
-	return cannotSeal(c.suspending.seal(c.sealer.NewDataKey()))
+	return cannotSeal(c.suspending.seal(sealer.NewDataKey()))
 }
 
 // leaveOutDefaults makes a member that is given with its default equal to an absent one

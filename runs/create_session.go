@@ -23,10 +23,21 @@ type CreateSession struct {
 	Principal string
 }
 
+// Spec implements Command.
+func (c *CreateSession) Spec() Spec {
+	return Spec{
+		Name: "CreateSession", Actions: chats, Target: TargetNew, AgentID: c.AgentID, ParentSessionID: c.ParentSessionID,
+		Size: Size{Rows: 1, NewRows: 1, Bytes: len(c.Metadata)},
+	}
+}
+
 // Needs implements Command.
 func (c *CreateSession) Needs() Needs { return Needs{SessionID: c.SessionID} }
 
-func (c *CreateSession) prepare(newID IDSource) error {
+func (c *CreateSession) prepare(call *Call, newID IDSource) error {
+	if call.Caller != nil {
+		c.Principal, c.SessionPrefix = call.Caller.Principal, SessionPrefixFor(call.Caller)
+	}
 	document.AbsentNull(&c.Metadata)
 	var faults refusal.Faults
 	faults.OptionalID("/session_id", c.SessionID)

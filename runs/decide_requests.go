@@ -67,6 +67,19 @@ func (c *DecideRequests) resolution() *resolution {
 	return r
 }
 
+// Spec implements Command.
+func (c *DecideRequests) Spec() Spec {
+	spec := Spec{
+		Name: "DecideRequests", Actions: cancels, Target: TargetNamed, Actor: c.Actor.Name, Settles: true,
+		Size:   oneRow.withDecisions(c.Approvals).withAnswers(c.Answers...),
+		values: c.resolution(), checked: &c.checkedValues, above: &c.above, runID: &c.RunID,
+	}
+	if c.CancelRequestID == "" {
+		spec.Actions = actionsOfDecisions(c.Approvals)
+	}
+	return spec
+}
+
 // Needs implements Command.
 func (c *DecideRequests) Needs() Needs {
 	needs := c.resolution().needs()
@@ -74,10 +87,9 @@ func (c *DecideRequests) Needs() Needs {
 	return needs
 }
 
-func (c *DecideRequests) actedBy() string { return c.Actor.Name }
-
-func (c *DecideRequests) prepare(newID IDSource) error {
+func (c *DecideRequests) prepare(call *Call, newID IDSource) error {
 	c.Actor.prepare()
+	c.sealer = call.Sealer
 	var faults refusal.Faults
 	faults.Text("/cancel_reason", c.CancelReason, api.MaxTextLength)
 	c.Segment.check(&faults)

@@ -12,12 +12,17 @@ type DrainSession struct {
 	payload   drainPayload
 }
 
+// Spec implements Command.
+func (c *DrainSession) Spec() Spec {
+	return Spec{Name: "DrainSession", Size: Size{Rows: DrainChunk}}
+}
+
 // Needs implements Command.
 func (c *DrainSession) Needs() Needs {
 	return Needs{SessionID: c.SessionID, UnfinishedRuns: c.payload.Ended, UnfinishedBesides: !c.payload.Ended}
 }
 
-func (c *DrainSession) prepare(IDSource) error { return nil }
+func (c *DrainSession) prepare(*Call, IDSource) error { return nil }
 
 func (c *DrainSession) decide(w *workingCopy) (Reply, error) {
 	if w.session == nil {

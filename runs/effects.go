@@ -41,12 +41,17 @@ type RetryEffect struct {
 	EffectID  string
 }
 
+// Spec implements Command.
+func (c *ClaimEffect) Spec() Spec {
+	return Spec{Name: "ClaimEffect", Actions: works, Unleased: true, Target: TargetElsewhere, Settles: true, Size: oneRow}
+}
+
 // Needs implements Command.
 func (c *ClaimEffect) Needs() Needs {
 	return Needs{SessionID: c.SessionID, EffectID: c.EffectID}
 }
 
-func (c *ClaimEffect) prepare(IDSource) error { return nil }
+func (c *ClaimEffect) prepare(*Call, IDSource) error { return nil }
 
 func (c *ClaimEffect) decide(w *workingCopy) (Reply, error) {
 	effect, err := w.attemptEffect(c.EffectID)
@@ -57,12 +62,17 @@ func (c *ClaimEffect) decide(w *workingCopy) (Reply, error) {
 	return Reply{Effect: effect, NowMs: w.nowMs}, nil
 }
 
+// Spec implements Command.
+func (c *FinishEffect) Spec() Spec {
+	return Spec{Name: "FinishEffect", Actions: works, Unleased: true, Target: TargetElsewhere, Settles: true, Size: oneRow}
+}
+
 // Needs implements Command.
 func (c *FinishEffect) Needs() Needs {
 	return Needs{SessionID: c.SessionID, EffectID: c.EffectID}
 }
 
-func (c *FinishEffect) prepare(IDSource) error { return nil }
+func (c *FinishEffect) prepare(*Call, IDSource) error { return nil }
 
 func (c *FinishEffect) decide(w *workingCopy) (Reply, error) {
 	effect, err := w.effect(c.EffectID)
@@ -87,12 +97,17 @@ func (c *FinishEffect) decide(w *workingCopy) (Reply, error) {
 	return Reply{Effect: effect}, nil
 }
 
+// Spec implements Command.
+func (c *RetryEffect) Spec() Spec {
+	return Spec{Name: "RetryEffect", Actions: administers, Target: TargetNamed, Settles: true, Size: oneRow}
+}
+
 // Needs implements Command.
 func (c *RetryEffect) Needs() Needs {
 	return Needs{SessionID: c.SessionID, EffectID: c.EffectID}
 }
 
-func (c *RetryEffect) prepare(IDSource) error { return nil }
+func (c *RetryEffect) prepare(*Call, IDSource) error { return nil }
 
 func (c *RetryEffect) decide(w *workingCopy) (Reply, error) {
 	if w.session == nil {

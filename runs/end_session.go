@@ -19,14 +19,17 @@ type EndSession struct {
 	drainID string
 }
 
+// Spec implements Command.
+func (c *EndSession) Spec() Spec {
+	return Spec{Name: "EndSession", Actions: decides, Target: TargetNamed, Actor: c.Actor.Name, Settles: true, Size: Size{Rows: DrainChunk}}
+}
+
 // Needs implements Command.
 func (c *EndSession) Needs() Needs {
 	return Needs{SessionID: c.SessionID, UnfinishedRuns: true, Mailbox: true, SessionRules: true}
 }
 
-func (c *EndSession) actedBy() string { return c.Actor.Name }
-
-func (c *EndSession) prepare(newID IDSource) error {
+func (c *EndSession) prepare(_ *Call, newID IDSource) error {
 	c.Actor.prepare()
 	c.drainID = newID(PrefixDrain)
 	var faults refusal.Faults

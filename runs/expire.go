@@ -10,12 +10,17 @@ type ExpireRequests struct {
 	RunID     string
 }
 
+// Spec implements Command.
+func (c *ExpireRequests) Spec() Spec {
+	return Spec{Name: "ExpireRequests", Actions: reads, Target: TargetNamed, Settles: true, Size: oneRow}
+}
+
 // Needs implements Command.
 func (c *ExpireRequests) Needs() Needs {
 	return Needs{SessionID: c.SessionID, RunID: c.RunID}
 }
 
-func (c *ExpireRequests) prepare(IDSource) error { return nil }
+func (c *ExpireRequests) prepare(*Call, IDSource) error { return nil }
 
 func (c *ExpireRequests) decide(w *workingCopy) (Reply, error) {
 	w.freeSlot()

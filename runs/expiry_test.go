@@ -102,7 +102,7 @@ func TestTimeAllowsNothingForARequester(t *testing.T) {
 	t.Parallel()
 	requester := &auth.Identity{Principal: "agent:asks", Role: api.RoleAdmin, Via: auth.ViaToken}
 	for name, late := range map[string]runs.Command{
-		"the sweep": &runs.ExpireRequests{RunID: "r"}, "their allow": runs.By(allow("r", "a"), requester), "their rule": &runs.AddRule{
+		"the sweep": &runs.ExpireRequests{RunID: "r"}, "their allow": &runs.Call{Command: allow("r", "a"), Caller: requester}, "their rule": &runs.AddRule{
 			SessionID: "s", RuleID: "late", Match: api.RuleMatch{PatternKeys: []string{"k"}}, Actor: runs.Actor{Name: requester.Principal},
 		},
 	} {
@@ -111,7 +111,7 @@ func TestTimeAllowsNothingForARequester(t *testing.T) {
 		excluding, dueMs := approval("a"), h.nowMs+50
 		excluding.ExcludeRequester, excluding.ExpiresAtMs = true, &dueMs
 		h.must(hold("r", 1, excluding))
-		h.refused(api.CodeRequesterExcluded, runs.By(allow("r", "a"), requester))
+		h.refused(api.CodeRequesterExcluded, &runs.Call{Command: allow("r", "a"), Caller: requester})
 		h.nowMs = dueMs
 		_, _ = h.do(late)
 		if h.request("r", "a").Open() {

@@ -16,12 +16,17 @@ type FanOutDeliveries struct {
 	EffectID  string
 }
 
+// Spec implements Command.
+func (c *FanOutDeliveries) Spec() Spec {
+	return Spec{Name: "FanOutDeliveries", Size: oneRow}
+}
+
 // Needs implements Command.
 func (c *FanOutDeliveries) Needs() Needs {
 	return Needs{SessionID: c.SessionID, EffectID: c.EffectID}
 }
 
-func (c *FanOutDeliveries) prepare(IDSource) error { return nil }
+func (c *FanOutDeliveries) prepare(*Call, IDSource) error { return nil }
 
 func (c *FanOutDeliveries) decide(w *workingCopy) (Reply, error) {
 	effect, err := w.attemptEffect(c.EffectID)

@@ -42,10 +42,18 @@ type (
 	}
 )
 
+// Spec implements Command.
+func (c *Complete) Spec() Spec {
+	return Spec{
+		Name: "Complete", Actions: works, Target: TargetNamed, Lease: Lease{c.RunID, c.Fence}, Settles: true,
+		Size: Size{Rows: 1, NewRows: 1, Bytes: len(c.Output)},
+	}
+}
+
 // Needs implements Command.
 func (c *Complete) Needs() Needs { return Needs{RunID: c.RunID} }
 
-func (c *Complete) prepare(IDSource) error {
+func (c *Complete) prepare(*Call, IDSource) error {
 	document.AbsentNull(&c.Output)
 	var err error
 	c.digest, err = digestOf(completeBody{c.Output})
@@ -70,10 +78,18 @@ func (c *Complete) decide(w *workingCopy) (Reply, error) {
 	return Reply{Run: w.recordOf(run)}, nil
 }
 
+// Spec implements Command.
+func (c *Fail) Spec() Spec {
+	return Spec{
+		Name: "Fail", Actions: works, Target: TargetNamed, Lease: Lease{c.RunID, c.Fence}, Settles: true,
+		Size: Size{Rows: 1, NewRows: 1, Bytes: len(c.Error)},
+	}
+}
+
 // Needs implements Command.
 func (c *Fail) Needs() Needs { return Needs{RunID: c.RunID} }
 
-func (c *Fail) prepare(IDSource) error {
+func (c *Fail) prepare(*Call, IDSource) error {
 	var faults refusal.Faults
 	faults.RequiredText("/error", c.Error, api.MaxTextLength)
 	if err := faults.Err(); err != nil {

@@ -21,10 +21,18 @@ type Heartbeat struct {
 	SettledAfter *int64 // see api.Suspension
 }
 
+// Spec implements Command.
+func (c *Heartbeat) Spec() Spec {
+	return Spec{
+		Name: "Heartbeat", Actions: works, Target: TargetNamed, Lease: Lease{c.RunID, c.Fence},
+		Size: Size{Rows: 1, Bytes: len(c.Checkpoint)},
+	}
+}
+
 // Needs implements Command.
 func (c *Heartbeat) Needs() Needs { return Needs{RunID: c.RunID} }
 
-func (c *Heartbeat) prepare(IDSource) error {
+func (c *Heartbeat) prepare(*Call, IDSource) error {
 	document.AbsentNull(&c.Checkpoint)
 	var faults refusal.Faults
 	faults.Lease("/lease_ms", c.LeaseMs)

@@ -19,14 +19,20 @@ type InterruptSession struct {
 	drainID string
 }
 
+// Spec implements Command.
+func (c *InterruptSession) Spec() Spec {
+	return Spec{
+		Name: "InterruptSession", Actions: cancels, Target: TargetNamed, Actor: c.Actor.Name, Settles: true,
+		Size: Size{Rows: DrainChunk},
+	}
+}
+
 // Needs implements Command.
 func (c *InterruptSession) Needs() Needs {
 	return Needs{SessionID: c.SessionID, UnfinishedBesides: true}
 }
 
-func (c *InterruptSession) actedBy() string { return c.Actor.Name }
-
-func (c *InterruptSession) prepare(newID IDSource) error {
+func (c *InterruptSession) prepare(_ *Call, newID IDSource) error {
 	c.Actor.prepare()
 	c.drainID = newID(PrefixDrain)
 	var faults refusal.Faults

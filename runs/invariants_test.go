@@ -137,7 +137,7 @@ func (h *house) checkRequests(command runs.Command, before, after *runs.State) {
 			}
 			requireSame(h.t, *was, redeemed, "a settled request has changed")
 		case is.Outcome == api.OutcomeAllowed && is.RuleID == "":
-			require.True(h.t, allows(runs.Given(command), key.RequestID), "%T allowed %s", command, key.RequestID)
+			require.True(h.t, allows(runs.Unwrap(command), key.RequestID), "%T allowed %s", command, key.RequestID)
 		}
 	}
 }

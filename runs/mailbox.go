@@ -36,12 +36,17 @@ type ReplayMessage struct {
 	MessageID string
 }
 
+// Spec implements Command.
+func (c *ReadMailbox) Spec() Spec {
+	return Spec{Name: "ReadMailbox", Actions: works, Unleased: true, Target: TargetNamed, Settles: true, Size: oneRow}
+}
+
 // Needs implements Command.
 func (c *ReadMailbox) Needs() Needs {
 	return Needs{SessionID: c.SessionID, Mailbox: true, DeadLetters: c.DeadLetters}
 }
 
-func (c *ReadMailbox) prepare(IDSource) error { return nil }
+func (c *ReadMailbox) prepare(*Call, IDSource) error { return nil }
 
 func (c *ReadMailbox) decide(w *workingCopy) (Reply, error) {
 	if w.session == nil {
@@ -63,12 +68,17 @@ func (c *ReadMailbox) decide(w *workingCopy) (Reply, error) {
 	return reply, nil
 }
 
+// Spec implements Command.
+func (c *AcknowledgeMessage) Spec() Spec {
+	return Spec{Name: "AcknowledgeMessage", Actions: works, Unleased: true, Target: TargetNamed, Settles: true, Size: oneRow}
+}
+
 // Needs implements Command.
 func (c *AcknowledgeMessage) Needs() Needs {
 	return Needs{SessionID: c.SessionID, MessageID: c.MessageID}
 }
 
-func (c *AcknowledgeMessage) prepare(IDSource) error { return nil }
+func (c *AcknowledgeMessage) prepare(*Call, IDSource) error { return nil }
 
 func (c *AcknowledgeMessage) decide(w *workingCopy) (Reply, error) {
 	message, err := w.namedMessage(c.SessionID, c.MessageID)
@@ -82,12 +92,17 @@ func (c *AcknowledgeMessage) decide(w *workingCopy) (Reply, error) {
 	return Reply{Messages: []model.Message{*message}}, nil
 }
 
+// Spec implements Command.
+func (c *ReplayMessage) Spec() Spec {
+	return Spec{Name: "ReplayMessage", Actions: administers, Target: TargetNamed, Settles: true, Size: oneRow}
+}
+
 // Needs implements Command.
 func (c *ReplayMessage) Needs() Needs {
 	return Needs{SessionID: c.SessionID, MessageID: c.MessageID}
 }
 
-func (c *ReplayMessage) prepare(IDSource) error { return nil }
+func (c *ReplayMessage) prepare(*Call, IDSource) error { return nil }
 
 func (c *ReplayMessage) decide(w *workingCopy) (Reply, error) {
 	message, err := w.namedMessage(c.SessionID, c.MessageID)

@@ -46,21 +46,8 @@ func RulesChanged(err error) (RuleVersions, bool) {
 	return RuleVersions{}, false
 }
 
-// raising is a command that raises approvals.
-type raising interface {
-	// raised returns nil when the command raises no approvals.
-	raised() *raisedSuspension
-}
-
 // RaisesApprovals reports whether rules may decide something that a prepared command asks.
-func RaisesApprovals(command Command) bool { return raisedBy(command) != nil }
-
-func raisedBy(command Command) *raisedSuspension {
-	if command, ok := Given(command).(raising); ok {
-		return command.raised()
-	}
-	return nil
-}
+func RaisesApprovals(command Command) bool { return command.Spec().raised != nil }
 
 // MatchRules matches the approvals of a prepared command against rules, and stores the matches
 // in the command. It runs without a lock, on the caller's time, because the caller chooses the
@@ -68,7 +55,7 @@ func raisedBy(command Command) *raisedSuspension {
 // command (docs/spec/v1.md#glob). Call it again before the command is decided again. Errors:
 // the context's.
 func MatchRules(ctx context.Context, command Command, sets RuleSets) error {
-	s := raisedBy(command)
+	s := command.Spec().raised
 	if s == nil {
 		return nil
 	}
@@ -95,7 +82,7 @@ func MatchRules(ctx context.Context, command Command, sets RuleSets) error {
 // AskDespiteRules makes a prepared command one whose approvals no rule decides, because its
 // rules change faster than it can be matched against them.
 func AskDespiteRules(command Command) {
-	if s := raisedBy(command); s != nil {
+	if s := command.Spec().raised; s != nil {
 		s.matched = &matchedRules{undecided: true}
 	}
 }
@@ -105,7 +92,7 @@ func AskDespiteRules(command Command) {
 // transaction sees to both. It returns false for a command that rules may have nothing to do
 // with.
 func (r *Remembered) MeetRules(command Command) (versions RuleVersions, meets bool) {
-	s := raisedBy(command)
+	s := command.Spec().raised
 	if s == nil || s.matched != nil && s.matched.undecided {
 		return RuleVersions{}, false
 	}

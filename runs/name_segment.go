@@ -15,12 +15,17 @@ type NameSegment struct {
 	AfterEventID int64
 }
 
+// Spec implements Command.
+func (c *NameSegment) Spec() Spec {
+	return Spec{Name: "NameSegment", Actions: chats, Target: TargetNamed, Settles: true, Size: oneRow}
+}
+
 // Needs implements Command.
 func (c *NameSegment) Needs() Needs {
 	return Needs{RunID: c.RunID, SegmentID: c.Segment.SegmentID, CountNames: true}
 }
 
-func (c *NameSegment) prepare(IDSource) error {
+func (c *NameSegment) prepare(*Call, IDSource) error {
 	var faults refusal.Faults
 	c.Segment.check(&faults)
 	return faults.Err()

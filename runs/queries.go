@@ -1,6 +1,8 @@
 package runs
 
 import (
+	"context"
+
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
@@ -196,4 +198,14 @@ type SealedRequest struct {
 	SessionID, RunID, RequestID string
 	// Sealed is a [model.SealedValues] with a callback, nil for none.
 	Sealed api.JSON
+}
+
+// ValueReader is the part of a [Reader] that CheckValues uses.
+type ValueReader interface {
+	// Run returns a run with its open requests. Errors: run_not_found.
+	Run(ctx context.Context, runID string) (*model.RunRecord, error)
+	// PendingRequests returns open requests of one kind; see [Reader].
+	PendingRequests(ctx context.Context, q RequestQuery) ([]model.PendingRequest, error)
+	// SessionHead returns the row of a session. Errors: session_not_found.
+	SessionHead(ctx context.Context, sessionID string) (*model.Session, error)
 }

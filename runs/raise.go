@@ -173,3 +173,36 @@ func (w *workingCopy) oweReviews(run *model.Run, raised *api.Suspension, ids []s
 		})
 	}
 }
+
+// prepareSuspension makes the handles and digests of a checked suspension with that canonical form,
+// which is without what the service makes. The caller gives it an id when it has none.
+func prepareSuspension(s *api.Suspension, canonical []byte, call *Call, newID IDSource) (raisedSuspension, error) {
+	prepared := raisedSuspension{Suspension: s, inputDigests: make([]string, len(s.Approvals))}
+	var err error
+	if prepared.secrets, err = secretsOf(s, call.Sealer); err != nil {
+		return prepared, err
+	}
+	prepared.digest = suspensionDigest(s, canonical, call.Sealer)
+	if prepared.secrets != nil {
+		prepared.secrets.callbacks, prepared.secrets.owner = takeCallbacks(s), call.CallbackOwner
+	}
+	for i := range s.Questions {
+		s.Questions[i].Handle, s.Questions[i].Traceparent = newID(PrefixHandle), call.Traceparent
+	}
+	for i := range s.Approvals {
+		s.Approvals[i].Handle, s.Approvals[i].Traceparent = newID(PrefixHandle), call.Traceparent
+		s.Approvals[i].InputTruncated, s.Approvals[i].InputBytes = false, 0
+		s.Approvals[i].InputMembers = document.Members(s.Approvals[i].Input)
+		if len(s.Approvals[i].SensitivePaths) > 0 {
+			continue // its digest is made when it is sealed
+		}
+		if prepared.inputDigests[i], err = digestOf(s.Approvals[i].Input); err != nil {
+			return prepared, err
+		}
+		s.Approvals[i].InputDigest = prepared.inputDigests[i]
+	}
+	if prepared.secrets != nil {
+		return prepared, nil // they are made when everything is sealed
+	}
+	return prepared, prepared.makeForms()
+}

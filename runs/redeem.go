@@ -34,12 +34,20 @@ type RedeemGrant struct {
 	canonical []byte
 }
 
+// Spec implements Command.
+func (c *RedeemGrant) Spec() Spec {
+	return Spec{
+		Name: "RedeemGrant", Actions: works, Target: TargetNamed, Lease: Lease{c.RunID, c.Fence}, Unleased: c.WithoutLease,
+		Settles: true, Size: oneRow,
+	}
+}
+
 // Needs implements Command.
 func (c *RedeemGrant) Needs() Needs {
 	return Needs{RunID: c.RunID, RequestIDs: validIDs(c.RequestID), Record: c.recordKey("")}
 }
 
-func (c *RedeemGrant) prepare(IDSource) error {
+func (c *RedeemGrant) prepare(*Call, IDSource) error {
 	if c.IdempotencyKey == "" {
 		return nil
 	}

@@ -23,7 +23,7 @@ func TestRedeemGrant(t *testing.T) {
 		for _, apply := range change {
 			apply(command)
 		}
-		return runs.By(command, &auth.Identity{Principal: "agent:a"})
+		return &runs.Call{Command: command, Caller: &auth.Identity{Principal: "agent:a"}}
 	}
 	// Nothing but a recorded allow is a grant.
 	h.refused(api.CodeInvalidGrant, redeem("a"))
@@ -56,7 +56,7 @@ func TestRedeemGrant(t *testing.T) {
 	for name, other := range map[string]runs.Command{
 		"no key":      redeem("a"),
 		"another key": redeem("a", func(c *runs.RedeemGrant) { c.IdempotencyKey = "l" }),
-		"somebody":    runs.By(&runs.RedeemGrant{RunID: "r", RequestID: "a", Fence: 1, JTI: first.JTI, IdempotencyKey: "k"}, &auth.Identity{Principal: "agent:b"}),
+		"somebody":    &runs.Call{Command: &runs.RedeemGrant{RunID: "r", RequestID: "a", Fence: 1, JTI: first.JTI, IdempotencyKey: "k"}, Caller: &auth.Identity{Principal: "agent:b"}},
 	} {
 		require.Equal(t, first, h.refused(api.CodeGrantRedeemed, other).Redemption, name)
 	}
@@ -80,7 +80,7 @@ func TestRedeemGrant(t *testing.T) {
 	// Whoever found it has no use for it.
 	events = len(h.events["s"])
 	found := &runs.RedeemGrant{RunID: "r", RequestID: "b", Fence: 2, JTI: h.request("r", "b").Handle}
-	h.refused(api.CodeLeaseLost, runs.Authorized(found, agentNamed("agent:b"), false))
+	h.refused(api.CodeLeaseLost, &runs.Call{Command: found, Caller: agentNamed("agent:b")})
 	require.Len(t, h.events["s"], events)
 	h.must(redeem("b", second))
 	h.must(&runs.Complete{RunID: "r", Fence: 2})
@@ -110,9 +110,9 @@ func TestRedeemGrantOfACallback(t *testing.T) {
 		h.must(suspend("r", 1, approval("a"), approval("b")))
 		h.must(allow("r", "a", "b"))
 		return h, func(id string, fence, expiresAtMs int64) runs.Command {
-			return runs.By(&runs.RedeemGrant{
+			return &runs.Call{Command: &runs.RedeemGrant{
 				RunID: "r", RequestID: id, JTI: h.request("r", id).Handle, Fence: fence, WithoutLease: true, ExpiresAtMs: expiresAtMs,
-			}, &auth.Identity{Principal: "agent:a"})
+			}, Caller: &auth.Identity{Principal: "agent:a"}}
 		}
 	}
 	h, redeem := raised()

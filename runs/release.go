@@ -36,10 +36,18 @@ type Release struct {
 // MaxFailedAttempts bounds [Release.Attempt].
 const MaxFailedAttempts = 1_000_000
 
+// Spec implements Command.
+func (c *Release) Spec() Spec {
+	return Spec{
+		Name: "Release", Actions: works, Target: TargetNamed, Lease: Lease{c.RunID, c.Fence}, Settles: true,
+		Size: Size{Rows: 1, Bytes: len(c.Checkpoint) + len(c.LastError)},
+	}
+}
+
 // Needs implements Command.
 func (c *Release) Needs() Needs { return Needs{RunID: c.RunID, Record: c.recordKey("")} }
 
-func (c *Release) prepare(IDSource) error {
+func (c *Release) prepare(*Call, IDSource) error {
 	document.AbsentNull(&c.Checkpoint)
 	var faults refusal.Faults
 	body := map[string]any{"checkpoint": c.Checkpoint}

@@ -26,12 +26,15 @@ type RetryRun struct {
 	canonical []byte
 }
 
+// Spec implements Command.
+func (c *RetryRun) Spec() Spec {
+	return Spec{Name: "RetryRun", Actions: decides, Target: TargetNamed, Actor: c.Actor.Name, Settles: true, Size: oneRow}
+}
+
 // Needs implements Command.
 func (c *RetryRun) Needs() Needs { return Needs{RunID: c.RunID, Record: c.recordKey("")} }
 
-func (c *RetryRun) actedBy() string { return c.Actor.Name }
-
-func (c *RetryRun) prepare(IDSource) error {
+func (c *RetryRun) prepare(*Call, IDSource) error {
 	c.Actor.prepare()
 	if err := prepareKey(&c.Key); err != nil || c.Key == "" {
 		return err

@@ -11,10 +11,15 @@ type RewrapDataKey struct {
 	Rewrapped string
 }
 
+// Spec implements Command.
+func (c *RewrapDataKey) Spec() Spec {
+	return Spec{Name: "RewrapDataKey", Actions: administers, Target: TargetNamed, Settles: true, Size: oneRow}
+}
+
 // Needs implements Command.
 func (c *RewrapDataKey) Needs() Needs { return Needs{SessionID: c.SessionID, RunID: c.RunID} }
 
-func (c *RewrapDataKey) prepare(IDSource) error { return nil }
+func (c *RewrapDataKey) prepare(*Call, IDSource) error { return nil }
 
 func (c *RewrapDataKey) decide(w *workingCopy) (Reply, error) {
 	run := w.run(c.RunID)

@@ -65,6 +65,14 @@ type ruleBody struct {
 	ExpiresAfterMs *int64         `json:"expires_after_ms,omitempty"`
 }
 
+// Spec implements Command.
+func (c *AddRule) Spec() Spec {
+	return Spec{
+		Name: "AddRule", Actions: actionsOfRule(c.SessionID), Target: TargetRules,
+		Size: Size{Rows: 1, NewRows: 1, Bytes: len(c.Reason)}, Settles: c.Effect == api.RuleDeny,
+	}
+}
+
 // Needs implements Command.
 func (c *AddRule) Needs() Needs {
 	needs := Needs{SessionID: c.SessionID, ChangesRules: c.Effect != api.RuleAllow, CountRules: c.SessionID != rules.AllSessions || !(&rules.Rule{Match: c.Match}).Exact()}
@@ -74,7 +82,7 @@ func (c *AddRule) Needs() Needs {
 	return needs
 }
 
-func (c *AddRule) prepare(newID IDSource) error {
+func (c *AddRule) prepare(_ *Call, newID IDSource) error {
 	c.Actor.prepare()
 	c.Effect = cmp.Or(c.Effect, api.RuleAllow)
 	c.SessionID = cmp.Or(c.SessionID, rules.AllSessions)
@@ -166,12 +174,17 @@ func (c *AddRule) expiry(nowMs int64) (int64, error) {
 	return *c.ExpiresAtMs, faults.Err()
 }
 
+// Spec implements Command.
+func (c *RevokeRule) Spec() Spec {
+	return Spec{Name: "RevokeRule", Actions: actionsOfRule(c.SessionID), Target: TargetRule, Settles: true, Size: oneRow}
+}
+
 // Needs implements Command.
 func (c *RevokeRule) Needs() Needs {
 	return Needs{SessionID: cmp.Or(c.SessionID, rules.AllSessions), RuleID: c.RuleID, ChangesRules: true}
 }
 
-func (c *RevokeRule) prepare(IDSource) error {
+func (c *RevokeRule) prepare(*Call, IDSource) error {
 	c.Actor.prepare()
 	var faults refusal.Faults
 	if c.SessionID != rules.AllSessions {

@@ -14,35 +14,9 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// UseSealer gives a command, before it is prepared, what it encrypts sensitive values with. Without
-// one the command is refused with secrets_not_configured when it brings or meets something sensitive.
-func UseSealer(command Command, sealer Sealer) {
-	if c, ok := Given(command).(interface{ useSealer(Sealer) }); ok && sealer != nil {
-		c.useSealer(sealer)
-	}
-}
-
-// UseTrace tells a command, before it is prepared, in which trace it is. What it raises keeps that.
-func UseTrace(command Command, traceparent string) {
-	if c, able := Given(command).(interface{ useTrace(string) }); able {
-		c.useTrace(traceparent)
-	}
-}
-
-// UseCallbacks gives a command, before it is prepared, what tells whether a URL is one that callbacks
-// go to, and whose callbacks they are: owners share the slots for callbacks. Without checkURL a request
-// with a callback is refused.
-func UseCallbacks(command Command, checkURL func(url string) error, owner string) {
-	if c, ok := Given(command).(interface {
-		useCallbacks(checkURL func(string) error, owner string)
-	}); ok {
-		c.useCallbacks(checkURL, owner)
-	}
-}
-
-// sealSuspension seals what a prepared Suspend raises under the data key of its run, or a new one. It
+// check seals the sensitive values of a prepared Suspend under the data key of its run, or a new one. It
 // reads only when something is sensitive.
-func sealSuspension(ctx context.Context, reader ValueReader, c *Suspend) error {
+func (c *Suspend) check(ctx context.Context, reader ValueReader) error {
 	secrets := c.suspending.secrets
 	if secrets == nil || !refusal.ValidID(c.RunID) {
 		return nil

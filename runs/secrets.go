@@ -201,8 +201,6 @@ type sealedDecision struct {
 	faults       []api.Fault
 }
 
-func (v *checkedValues) useSealer(sealer Sealer) { v.sealer = sealer }
-
 // prepareKeyed makes the keyed form of what the fingerprint is made from. Which one is recorded is
 // known only when the request is.
 func (v *checkedValues) prepareKeyed(canonical []byte) {

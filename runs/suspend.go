@@ -26,11 +26,17 @@ type Suspend struct {
 	// are a setting of the service and not part of the call.
 	ReviewRequestIDs []string
 
-	suspending  raisedSuspension
-	sealer      Sealer
-	traceparent string
-	checkURL    func(url string) error
-	owner       string // of the callbacks
+	suspending raisedSuspension
+}
+
+// Spec implements Command.
+func (c *Suspend) Spec() Spec {
+	return Spec{
+		Name: "Suspend", Actions: works, Target: TargetNamed, Lease: Lease{c.RunID, c.Fence},
+		Adds: Adds{Prompts: int64(len(c.Approvals) + len(c.Questions))}, Size: oneRow.with(&c.Suspension),
+		ExcludesRequester: excludesRequester(&c.Suspension),
+		raised:            c.raised(), values: c, above: &c.suspending.above,
+	}
 }
 
 // Needs implements Command.
@@ -41,10 +47,10 @@ func (c *Suspend) Needs() Needs {
 	}
 }
 
-func (c *Suspend) prepare(newID IDSource) error {
+func (c *Suspend) prepare(call *Call, newID IDSource) error {
 	var faults refusal.Faults
 	checkSuspension(&c.Suspension, "", &faults)
-	checkCallbacks(&c.Suspension, "", c.checkURL, &faults)
+	checkCallbacks(&c.Suspension, "", call.CheckCallback, &faults)
 	if err := faults.Err(); err != nil {
 		return err
 	}
@@ -52,20 +58,11 @@ func (c *Suspend) prepare(newID IDSource) error {
 	if err != nil {
 		return err
 	}
-	c.suspending, err = prepareSuspension(&c.Suspension, canonical, c.sealer, c.traceparent, newID)
-	c.suspending.ownCallbacks(c.owner)
+	c.suspending, err = prepareSuspension(&c.Suspension, canonical, call, newID)
 	if err == nil && c.SuspensionID == "" {
 		c.SuspensionID = c.idFromCall()
 	}
 	return err
-}
-
-func (c *Suspend) useTrace(traceparent string) { c.traceparent = traceparent }
-
-func (c *Suspend) useSealer(sealer Sealer) { c.sealer = sealer }
-
-func (c *Suspend) useCallbacks(checkURL func(string) error, owner string) {
-	c.checkURL, c.owner = checkURL, owner
 }
 
 func (c *Suspend) raised() *raisedSuspension {

@@ -97,46 +97,6 @@ func makeForm(request any, form *document.Object) error {
 	return nil
 }
 
-// prepareSuspension makes the handles and digests of a checked suspension with that canonical form,
-// which is without what the service makes. The caller gives it an id when it has none.
-func prepareSuspension(s *api.Suspension, canonical []byte, sealer Sealer, traceparent string, newID IDSource) (raisedSuspension, error) {
-	prepared := raisedSuspension{Suspension: s, inputDigests: make([]string, len(s.Approvals))}
-	var err error
-	if prepared.secrets, err = secretsOf(s, sealer); err != nil {
-		return prepared, err
-	}
-	prepared.digest = suspensionDigest(s, canonical, sealer)
-	if prepared.secrets != nil {
-		prepared.secrets.callbacks = takeCallbacks(s)
-	}
-	for i := range s.Questions {
-		s.Questions[i].Handle, s.Questions[i].Traceparent = newID(PrefixHandle), traceparent
-	}
-	for i := range s.Approvals {
-		s.Approvals[i].Handle, s.Approvals[i].Traceparent = newID(PrefixHandle), traceparent
-		s.Approvals[i].InputTruncated, s.Approvals[i].InputBytes = false, 0
-		s.Approvals[i].InputMembers = document.Members(s.Approvals[i].Input)
-		if len(s.Approvals[i].SensitivePaths) > 0 {
-			continue // its digest is made when it is sealed
-		}
-		if prepared.inputDigests[i], err = digestOf(s.Approvals[i].Input); err != nil {
-			return prepared, err
-		}
-		s.Approvals[i].InputDigest = prepared.inputDigests[i]
-	}
-	if prepared.secrets != nil {
-		return prepared, nil // they are made when everything is sealed
-	}
-	return prepared, prepared.makeForms()
-}
-
-// ownCallbacks says whose the callbacks are.
-func (s *raisedSuspension) ownCallbacks(owner string) {
-	if s.secrets != nil {
-		s.secrets.owner = owner
-	}
-}
-
 // placeIn returns the pointer to an entry of a list.
 func placeIn(prefix, list string, at int) string { return fmt.Sprintf("%s/%s/%d", prefix, list, at) }
 

@@ -72,3 +72,22 @@ func (w *workingCopy) checkMailbox(bytes int) error {
 func Passes(code api.Code) bool {
 	return code == api.CodeQuestionsFull || code == api.CodeMailboxFull
 }
+
+// Lacked prepares a command that was refused with err to be decided again with the rows that its decision
+// lacked, and reports whether it must be: the bytes of the queue, or the run of a call. A Door never returns
+// such an error.
+func Lacked(command Command, err error) bool {
+	if err == nil {
+		return false
+	}
+	spec := command.Spec()
+	if onCall := new(onCallError); spec.runID != nil && errors.As(err, &onCall) {
+		*spec.runID = onCall.runID
+		return true
+	}
+	if spec.countQueue != nil && errors.Is(err, errCountQueue) {
+		*spec.countQueue = true
+		return true
+	}
+	return false
+}

@@ -19,12 +19,19 @@ type Withdraw struct {
 	Reason    string
 }
 
+// Spec implements Command.
+func (c *Withdraw) Spec() Spec {
+	return Spec{
+		Name: "Withdraw", Actions: works, Target: TargetNamed, Lease: Lease{c.RunID, c.Fence}, Settles: true, Size: oneRow,
+	}
+}
+
 // Needs implements Command.
 func (c *Withdraw) Needs() Needs {
 	return Needs{RunID: c.RunID, RequestIDs: validIDs(c.RequestID)}
 }
 
-func (c *Withdraw) prepare(IDSource) error {
+func (c *Withdraw) prepare(*Call, IDSource) error {
 	var faults refusal.Faults
 	faults.Text("/reason", c.Reason, api.MaxTextLength)
 	return faults.Err()

@@ -302,7 +302,7 @@ func (c *Committer) decideCommand(state *runs.State, command runs.Command, nowMs
 	defer func() {
 		if cause := recover(); cause != nil {
 			c.options.Logger.Error("decision panicked",
-				slog.String("command", fmt.Sprintf("%T", runs.Given(command))), slog.String("session_id", state.SessionID),
+				slog.String("command", command.Spec().Name), slog.String("session_id", state.SessionID),
 				slog.Any("cause", cause), slog.String("stack", string(debug.Stack())))
 			change, reply, err = runs.Change{}, runs.Reply{}, fmt.Errorf("%w: %v", ErrPanicked, cause)
 		}

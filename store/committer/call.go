@@ -12,7 +12,7 @@ type call struct {
 	command   runs.Command
 	needs     runs.Needs
 	sessionID string
-	size      size
+	size      runs.Size
 	// caller is who shares the lane with others.
 	caller string
 	state  atomic.Int32
@@ -56,14 +56,13 @@ func (c *call) abandoned() bool { return c.state.Load() == callAbandoned }
 func (c *call) settle() { c.state.Store(callSettled) }
 
 // large reports whether the call would hold up others.
-func (c *call) large() bool { return c.size.rows >= largeRows || c.size.bytes >= largeBytes }
+func (c *call) large() bool { return c.size.Rows >= largeRows || c.size.Bytes >= largeBytes }
 
 // inParts reports whether what the call writes may be written in parts: nearly all of it is events, and
 // it is decided from what its session has and from the caller's token, which are the same when the last part
 // is written. The unique key of an idempotency record keeps that from being there twice.
 func (c *call) inParts() bool {
-	_, appends := runs.Given(c.command).(*runs.AppendEvents)
-	return appends && !c.needs.Rules && c.large()
+	return c.command.Spec().AppendsOnly && !c.needs.Rules && c.large()
 }
 
 // answered reports whether the lane is done with the call.

@@ -226,10 +226,11 @@ func (c *Committer) do(ctx context.Context, command runs.Command) (runs.Reply, e
 	if err := ctx.Err(); err != nil {
 		return runs.Reply{}, err
 	}
-	if err := cpulimit.Do(ctx, sizeOf(command).prepared(), func() error { return runs.Prepare(command, c.options.NewID) }); err != nil {
+	size := command.Spec().Size
+	if err := cpulimit.Do(ctx, preparedBytes(size), func() error { return runs.Prepare(command, c.options.NewID) }); err != nil {
 		return runs.Reply{}, err
 	}
-	cpulimit.Charge(ctx, time.Duration(sizeOf(command).cost())*costOfRow)
+	cpulimit.Charge(ctx, time.Duration(cost(size))*costOfRow)
 	if err := c.webhooks.ensure(ctx); err != nil {
 		return runs.Reply{}, err
 	}
@@ -318,7 +319,7 @@ func (c *Committer) enqueue(ctx context.Context, command runs.Command) (*call, e
 	if err != nil {
 		return nil, err
 	}
-	waiting := &call{command: command, needs: needs, sessionID: sessionID, size: sizeOf(command), caller: cpulimit.Caller(ctx), enqueued: time.Now(), span: c.spanOf(ctx), done: make(chan struct{})}
+	waiting := &call{command: command, needs: needs, sessionID: sessionID, size: command.Spec().Size, caller: cpulimit.Caller(ctx), enqueued: time.Now(), span: c.spanOf(ctx), done: make(chan struct{})}
 	if c.spread != nil {
 		c.spread.stalled(c.busy(c.lanes[0]))
 	}

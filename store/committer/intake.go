@@ -1,13 +1,15 @@
 package committer
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/holdpoint/holdpoint/runs"
+)
 
 const (
 	// While several callers wait, each adds at most shareRows and shareBytes to a batch, one call at least:
 	// a batch of one caller's large calls would hold up the small ones of the others.
 	shareRows, shareBytes = 64, 128 << 10
-	// rowBytes is how many bytes take about as long to write as a row.
-	rowBytes = 2 << 10
 )
 
 // intake has the calls that a lane has taken from its channel and not begun. The next one is of the caller
@@ -25,11 +27,9 @@ type queue struct {
 	calls []*call
 	used  int
 	// size and taken are what the batch that is gathered has of it.
-	size  size
+	size  runs.Size
 	taken int
 }
-
-func (s size) cost() int { return s.rows + s.bytes/rowBytes }
 
 // push adds a call.
 func (i *intake) push(arriving *call) {
@@ -52,7 +52,7 @@ func (i *intake) push(arriving *call) {
 // begin begins a batch.
 func (i *intake) begin() {
 	for _, q := range i.waiting {
-		q.size, q.taken = size{}, 0
+		q.size, q.taken = runs.Size{}, 0
 	}
 }
 
@@ -70,15 +70,15 @@ func (i *intake) next() *queue {
 // hasShare reports whether the first call is within the share of its caller.
 func (q *queue) hasShare() bool {
 	first := q.calls[0].size
-	return q.taken == 0 || q.size.rows+first.rows <= shareRows && q.size.bytes+first.bytes <= shareBytes
+	return q.taken == 0 || q.size.Rows+first.Rows <= shareRows && q.size.Bytes+first.Bytes <= shareBytes
 }
 
 // pop takes the first call out of a queue.
 func (i *intake) pop(q *queue) {
 	first := q.calls[0]
 	i.level = max(i.level, q.used)
-	q.used += first.size.cost()
-	q.size.rows, q.size.bytes, q.taken = q.size.rows+first.size.rows, q.size.bytes+first.size.bytes, q.taken+1
+	q.used += cost(first.size)
+	q.size.Rows, q.size.Bytes, q.taken = q.size.Rows+first.size.Rows, q.size.Bytes+first.size.Bytes, q.taken+1
 	q.calls[0] = nil
 	q.calls = q.calls[1:]
 	i.calls--

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/runs"
 )
 
 // However much one caller sends, the calls of others are in the next batch, and a batch has no more than
@@ -12,7 +14,7 @@ func TestABatchHasAShareOfEachCaller(t *testing.T) {
 	t.Parallel()
 	var i intake
 	arrive := func(caller string, rows int) {
-		i.push(&call{caller: caller, size: size{rows: rows}})
+		i.push(&call{caller: caller, size: runs.Size{Rows: rows}})
 	}
 	batch := func() (callers []string) {
 		i.begin()

@@ -215,16 +215,16 @@ func (c *Committer) place(l *lane, batch *gathering, arriving *call) bool {
 type gathering struct {
 	options *Options
 	calls   []*call
-	size    size
+	size    runs.Size
 	// owed is how many rows each call counts for that webhooks may be owed by it: one for each.
 	owed int
 }
 
 // add returns false when the call does not fit. Into an empty batch each one fits.
 func (g *gathering) add(arriving *call) bool {
-	sum := size{rows: g.size.rows + arriving.size.rows + g.owed, bytes: g.size.bytes + arriving.size.bytes}
+	sum := runs.Size{Rows: g.size.Rows + arriving.size.Rows + g.owed, Bytes: g.size.Bytes + arriving.size.Bytes}
 	if len(g.calls) > 0 &&
-		(len(g.calls) >= g.options.MaxBatch || sum.rows > g.options.MaxBatchRows || sum.bytes > g.options.MaxBatchBytes) {
+		(len(g.calls) >= g.options.MaxBatch || sum.Rows > g.options.MaxBatchRows || sum.Bytes > g.options.MaxBatchBytes) {
 		return false
 	}
 	g.calls, g.size = append(g.calls, arriving), sum

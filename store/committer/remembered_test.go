@@ -194,6 +194,15 @@ func TestAClockOrARuleThatIsOffIsReadFor(t *testing.T) {
 	}
 }
 
+// decided creates a run as a decision does, for which the caller's token is checked again.
+type decided struct{ *runs.CreateRun }
+
+func (d decided) Spec() runs.Spec {
+	spec := d.CreateRun.Spec()
+	spec.Actions = []auth.Action{auth.Decide}
+	return spec
+}
+
 // A token is read once. Whoever decides by it then has it compared with what is there.
 func TestATokenIsRememberedUntilItIsAnother(t *testing.T) {
 	t.Parallel()
@@ -201,7 +210,7 @@ func TestATokenIsRememberedUntilItIsAnother(t *testing.T) {
 	m.token = &auth.Token{TokenID: "t", SecretHash: "h", ExpiresAtMs: 2_000}
 	caller := &auth.Identity{Principal: "user:ada", Role: api.RoleOperator, Via: auth.ViaToken, TokenID: "t", Credential: "h"}
 	start := func() error {
-		_, err := c.Do(t.Context(), runs.Authorized(&runs.CreateRun{SessionID: "s", SessionGiven: true, Input: api.JSON(`1`)}, caller, true))
+		_, err := c.Do(t.Context(), &runs.Call{Command: decided{&runs.CreateRun{SessionID: "s", SessionGiven: true, Input: api.JSON(`1`)}}, Caller: caller})
 		return err
 	}
 	m.onUnread = func(guard committer.Guard) error {

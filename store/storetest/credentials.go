@@ -54,7 +54,7 @@ func (o operator) allow(h *harness, store runs.Store, runID, requestID string) e
 		RunID: runID, Resolutions: []runs.ApprovalDecision{{RequestID: requestID, Behavior: api.BehaviorAllow}},
 		Actor: runs.Actor{Name: o.identity.Principal, Via: api.ViaAPI},
 	}
-	_, err := store.Do(h.ctx, runs.By(runs.Authorized(allow, o.identity, true), o.identity))
+	_, err := store.Do(h.ctx, &runs.Call{Command: allow, Caller: o.identity})
 	return err
 }
 

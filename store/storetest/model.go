@@ -62,7 +62,7 @@ func (m *Model) Do(command runs.Command, nowMs int64) (runs.Reply, error) {
 	change, reply, err := runs.Decide(state, command, nowMs)
 	for _, written := range sessionsOf(&change) {
 		if written != sessionID && written != rules.AllSessions {
-			m.spanning = append(m.spanning, fmt.Sprintf("%T about session %q writes to %q", runs.Given(command), sessionID, written))
+			m.spanning = append(m.spanning, fmt.Sprintf("%T about session %q writes to %q", runs.Unwrap(command), sessionID, written))
 		}
 	}
 	state.Apply(change)

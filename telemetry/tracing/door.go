@@ -2,8 +2,6 @@ package tracing
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"time"
 
 	"go.opentelemetry.io/otel/attribute"
@@ -19,7 +17,7 @@ var _ committer.Tracer = (*Tracing)(nil)
 
 // Command implements [committer.Tracer].
 func (t *Tracing) Command(ctx context.Context, command runs.Command) (context.Context, committer.CommandSpan) {
-	name := strings.TrimPrefix(fmt.Sprintf("%T", runs.Given(command)), "*runs.")
+	name := command.Spec().Name
 	ctx, span := t.tracer.Start(ctx, "command "+name, trace.WithAttributes(text("holdpoint.command", name)))
 	if !span.IsRecording() {
 		return ctx, nil

@@ -21,7 +21,7 @@ var storeys = [][]string{
 	// What is known before any row: identifiers, texts, checks of what a caller gives.
 	{"ids.go", "scope.go", "digests.go", "verdicts.go", "secrets.go", "rule_versions.go", "status.go", "decision.go", "remember.go", "suspension.go", "answer_check.go", "texts.go", "event_bodies.go", "brought_values.go", "requester_names.go", "callbacks.go", "grant_claims.go"},
 	// The rows of a decision, and how an engine is asked for them.
-	{"state.go", "writes.go", "needs.go", "queries.go", "notice.go", "store.go", "command.go", "remembered.go", "idempotency.go", "names.go", "owe_webhooks.go", "payloads.go", "working_copy.go"},
+	{"state.go", "writes.go", "needs.go", "queries.go", "notice.go", "store.go", "spec.go", "command.go", "call.go", "authority.go", "remembered.go", "idempotency.go", "names.go", "owe_webhooks.go", "payloads.go", "working_copy.go"},
 	// The moves: what a decision does to the working copy.
 	{
 		"queue.go", "lease.go", "settle.go", "raise.go", "messages.go", "outbox.go", "standing_rules.go", "rule_bounds.go", "waiting_bounds.go",
@@ -29,7 +29,7 @@ var storeys = [][]string{
 	},
 	nil, // commands
 	// What gives commands: a question of a child, and what a decision owes.
-	{"actor.go", "adds.go", "ancestors.go", "ask.go", "authority.go", "carry_out.go", "check_values.go", "seal_values.go", "demands.go", "match_rules.go", "count_queue.go", "handover.go", "stores.go"},
+	{"ancestors.go", "ask.go", "carry_out.go", "check_values.go", "seal_values.go", "match_rules.go", "handover.go"},
 }
 
 const commandStorey = 3

@@ -25,7 +25,7 @@ type troubled struct {
 }
 
 func (s *troubled) Do(ctx context.Context, command runs.Command) (runs.Reply, error) {
-	switch runs.Given(command).(type) {
+	switch runs.Unwrap(command).(type) {
 	case *runs.ResolveApprovals, *runs.AnswerQuestion:
 		if before := s.before.Swap(nil); before != nil {
 			if err := (*before)(); err != nil {
