@@ -74,9 +74,9 @@ func ObjectOf(value any) (Object, error) {
 	if err != nil {
 		return nil, fmt.Errorf("encode: %w", err)
 	}
-	members := canonical.Split(text)
-	if members == nil && string(text) != "{}" {
-		return nil, fmt.Errorf("encode %T: it is not an object", value)
+	members, err := canonical.Members(text)
+	if err != nil {
+		return nil, fmt.Errorf("encode %T: %w", value, err)
 	}
 	object := make(Object, len(members))
 	for i, m := range members {
