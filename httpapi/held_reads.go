@@ -273,105 +273,14 @@ func (s heldStore) Claimable(ctx context.Context, q runs.ClaimableQuery) ([]runs
 	return s.store.Claimable(ctx, q)
 }
 
-// Due implements [runs.Reader]. It is for loops: a caller has nothing that is due.
-func (s heldStore) Due(ctx context.Context, limit int) ([]runs.DueRun, error) {
-	if auth.From(ctx) != nil {
-		return nil, nil
-	}
-	return s.store.Due(ctx, limit)
-}
-
-// DueEffects implements [runs.Reader], as Due.
-func (s heldStore) DueEffects(ctx context.Context, limit int) ([]runs.DueEffect, error) {
-	if auth.From(ctx) != nil {
-		return nil, nil
-	}
-	return s.store.DueEffects(ctx, limit)
-}
-
-// DataKeys implements [runs.Reader]. No caller is shown any.
-func (s heldStore) DataKeys(ctx context.Context, after string, limit int) ([]runs.RunKey, error) {
-	if auth.From(ctx) != nil {
-		return nil, nil
-	}
-	return s.store.DataKeys(ctx, after, limit)
-}
-
-// NextDueAtMs implements [runs.Reader]. A caller learns of no deadline.
-func (s heldStore) NextDueAtMs(ctx context.Context) (dueAtMs, nowMs int64, err error) {
-	dueAtMs, nowMs, err = s.store.NextDueAtMs(ctx)
-	if auth.From(ctx) != nil {
-		dueAtMs = 0
-	}
-	return dueAtMs, nowMs, err
-}
-
-// Vitals implements [runs.Gauge]. It counts everything, and shows nothing.
-func (s heldStore) Vitals(ctx context.Context, limit int) (*model.Vitals, error) {
-	return s.store.Vitals(ctx, limit)
-}
-
-// Subscribe implements [runs.Store]. A notice names sessions and runs: who shows any of it reads
+// Subscribe implements [runs.Service]. A notice names sessions and runs: who shows any of it reads
 // it first.
 func (s heldStore) Subscribe(notify func(runs.Notice)) (unsubscribe func()) {
 	return s.store.Subscribe(notify)
 }
 
-// The methods of [runs.Keeper] maintain the store: no caller has any business with them but with
-// the time and whether the store is ready.
-
-// SweepIdempotency implements [runs.Keeper].
-func (s heldStore) SweepIdempotency(ctx context.Context, beforeMs int64, limit int) (int, error) {
-	if err := onlyService(ctx); err != nil {
-		return 0, err
-	}
-	return s.store.SweepIdempotency(ctx, beforeMs, limit)
-}
-
-// SweepRules implements [runs.Keeper].
-func (s heldStore) SweepRules(ctx context.Context, beforeMs int64, limit int) (int, error) {
-	if err := onlyService(ctx); err != nil {
-		return 0, err
-	}
-	return s.store.SweepRules(ctx, beforeMs, limit)
-}
-
-// FinishedRuns implements [runs.Keeper].
-func (s heldStore) FinishedRuns(ctx context.Context, beforeMs int64, after runs.FinishedRun, limit int) ([]runs.FinishedRun, error) {
-	if err := onlyService(ctx); err != nil {
-		return nil, err
-	}
-	return s.store.FinishedRuns(ctx, beforeMs, after, limit)
-}
-
-// TrimSession implements [runs.Keeper].
-func (s heldStore) TrimSession(ctx context.Context, sessionID string, beforeMs int64, limit int) (runs.Trimmed, error) {
-	if err := onlyService(ctx); err != nil {
-		return runs.Trimmed{}, err
-	}
-	return s.store.TrimSession(ctx, sessionID, beforeMs, limit)
-}
-
-// WedgedSessions implements [runs.Keeper].
-func (s heldStore) WedgedSessions(ctx context.Context, after string, limit int) ([]runs.DueRun, string, error) {
-	if err := onlyService(ctx); err != nil {
-		return nil, "", err
-	}
-	return s.store.WedgedSessions(ctx, after, limit)
-}
-
-func onlyService(ctx context.Context) error {
-	if auth.From(ctx) != nil {
-		return refusal.New(api.CodeForbidden, "no caller maintains the store")
-	}
-	return nil
-}
-
-// NowMs implements [runs.Keeper].
+// NowMs implements [runs.Service].
 func (s heldStore) NowMs(ctx context.Context) (int64, error) { return s.store.NowMs(ctx) }
 
-// Ready implements [runs.Keeper].
+// Ready implements [runs.Service].
 func (s heldStore) Ready(ctx context.Context) error { return s.store.Ready(ctx) }
-
-// Close implements [runs.Keeper].
-func (s heldStore) Close() error { return s.store.Close() }

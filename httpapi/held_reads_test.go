@@ -162,10 +162,9 @@ func TestEveryReadIsHeld(t *testing.T) {
 			n, err := held.CountEffects(ctx, runs.EffectQuery{})
 			return int(n), err
 		},
-		"DueEffects": func(ctx context.Context) (int, error) { list, err := held.DueEffects(ctx, 10); return len(list), err },
 	}
 	// Nothing is due here; what these return names no session to a caller, and data keys are shown to none.
-	loops := []string{"Owners", "Due", "NextDueAtMs", "DataKeys"}
+	loops := []string{"Owners"}
 	scopes := map[string]*auth.Identity{
 		"of sessions": {Role: api.RoleOperator, Principal: "user:x", TokenID: "t", SessionPrefixes: []string{"ours"}},
 		"its own":     {Role: api.RoleAgent, Principal: "agent:x", TokenID: "t"},

@@ -17,9 +17,9 @@ import (
 // decide), and each read to what its caller reaches: see held_reads.go. What has no caller is the
 // service's own.
 //
-// It embeds nothing, so that a method of [runs.Store] that is added must be held here, too.
+// It embeds nothing, so that a method of [runs.Service] that is added must be held here, too.
 type heldStore struct {
-	store  runs.Store
+	store  runs.Service
 	sealer runs.Sealer
 	// checkCallback is nil where callbacks are not posted.
 	checkCallback func(url string) error
@@ -31,7 +31,7 @@ type heldStore struct {
 	hasRoom func() bool
 }
 
-var _ runs.Store = heldStore{}
+var _ runs.Service = heldStore{}
 
 // Do implements [runs.Door]. A decision, cancellation, rule or repair is decided only if the token works at
 // that moment; that of a worker's call was read within half a second. Errors: forbidden, invalid_token, the

@@ -87,6 +87,12 @@ type Reader interface {
 
 	// Claimable returns the runs that a query selects.
 	Claimable(ctx context.Context, q ClaimableQuery) ([]Claimable, error)
+	// Effects returns effects of every state.
+	Effects(ctx context.Context, q EffectQuery) ([]model.Effect, error)
+}
+
+// Worklist is what background loops read. No caller sees any of it.
+type Worklist interface {
 	// Due returns runs with an open request past its deadline, earliest deadline first. It may
 	// return fewer than limit when a run has several.
 	Due(ctx context.Context, limit int) ([]DueRun, error)
@@ -94,8 +100,6 @@ type Reader interface {
 	// of (due_at_ms, session_id, effect_id). Its cost depends on the pending effects only, not on those that
 	// are done.
 	DueEffects(ctx context.Context, limit int) ([]DueEffect, error)
-	// Effects returns effects of every state.
-	Effects(ctx context.Context, q EffectQuery) ([]model.Effect, error)
 	// DataKeys returns the data keys of runs that have sensitive values, in the order of run_id, after
 	// a run.
 	DataKeys(ctx context.Context, after string, limit int) ([]RunKey, error)
@@ -169,27 +173,33 @@ type Keeper interface {
 	// whose active run is over, with that run. next is the last session that it looked at, "" behind the
 	// last of all. Only a fault or a person with the database leaves one: nothing in it would go on.
 	WedgedSessions(ctx context.Context, after string, limit int) (wedged []DueRun, next string, err error)
+	// Close finishes what is in flight and closes the database. Do returns ErrClosed from then
+	// on.
+	Close() error
+}
+
+// Service is what handlers of calls work with.
+type Service interface {
+	Door
+	Reader
 	// NowMs returns the present moment of the clock that decides: the database's on Postgres,
 	// the process's on SQLite.
 	NowMs(ctx context.Context) (int64, error)
 	// Ready returns nil when the database answers and has the schema of this program, else an
 	// error that says what is wrong.
 	Ready(ctx context.Context) error
-	// Close finishes what is in flight and closes the database. Do returns ErrClosed from then
-	// on.
-	Close() error
-}
-
-// Store is everything that an engine does.
-type Store interface {
-	Door
-	Reader
-	Keeper
-	Gauge
 	// Subscribe calls the function with the notice of each commit of this process, and with
 	// notices of other replicas where the engine receives them. The function is called on the
 	// commit path and must not block. It may be called once more while unsubscribe runs.
 	Subscribe(func(Notice)) (unsubscribe func())
+}
+
+// Store is everything that an engine does.
+type Store interface {
+	Service
+	Worklist
+	Keeper
+	Gauge
 }
 
 // Errors of a store that no call is at fault for.

@@ -36,7 +36,7 @@ func (r *Reader) Claimable(ctx context.Context, q runs.ClaimableQuery) ([]runs.C
 	return list(ctx, r.db, targets, sql, args...)
 }
 
-// Due implements runs.Reader. It looks at the limit's number of requests, so it may return
+// Due implements runs.Worklist. It looks at the limit's number of requests, so it may return
 // fewer runs when one of them has several that are due.
 func (r *Reader) Due(ctx context.Context, limit int) ([]runs.DueRun, error) {
 	targets := func(d *runs.DueRun) []any { return []any{&d.SessionID, &d.RunID} }
@@ -49,7 +49,7 @@ func (r *Reader) Due(ctx context.Context, limit int) ([]runs.DueRun, error) {
 	}), err
 }
 
-// DueEffects implements runs.Reader.
+// DueEffects implements runs.Worklist.
 func (r *Reader) DueEffects(ctx context.Context, limit int) ([]runs.DueEffect, error) {
 	targets := func(d *runs.DueEffect) []any { return []any{&d.SessionID, &d.EffectID} }
 	return list(ctx, r.db, targets, r.sql.DueEffects, r.now(max(limit, 0))...)
@@ -88,7 +88,7 @@ SELECT r.run_id, r.session_id, r.data_key FROM runs AS r
 WHERE r.data_key IS NOT NULL AND r.run_id > $1
 ORDER BY r.run_id LIMIT $2`
 
-// DataKeys implements runs.Reader.
+// DataKeys implements runs.Worklist.
 func (r *Reader) DataKeys(ctx context.Context, after string, limit int) ([]runs.RunKey, error) {
 	targets := func(k *runs.RunKey) []any { return []any{&k.RunID, &k.SessionID, &k.DataKey} }
 	return list(ctx, r.lists, targets, sqlDataKeys, after, max(limit, 0))
@@ -121,7 +121,7 @@ func (r *Reader) OwedCallbacks(ctx context.Context, limit int) ([]runs.SealedReq
 	return list(ctx, r.lists, sealedTargets, sqlOwedCallbacks, max(limit, 0))
 }
 
-// NextDueAtMs implements runs.Reader.
+// NextDueAtMs implements runs.Worklist.
 func (r *Reader) NextDueAtMs(ctx context.Context) (dueAtMs, nowMs int64, err error) {
 	targets := func(at *[2]int64) []any { return []any{&at[0], &at[1]} }
 	at, err := first(ctx, r.db, targets, errNoRow, r.sql.NextDue, r.now()...)

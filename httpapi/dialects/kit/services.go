@@ -19,7 +19,7 @@ type Mount func(router chi.Router, services Services)
 // Services are what a dialect works with. All members but MaxRuleAgeMs and
 // Access are set.
 type Services struct {
-	Store   runs.Store
+	Store   runs.Service
 	Watches *watch.Hub
 	Streams *stream.Hub
 	Logger  *slog.Logger
