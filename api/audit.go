@@ -20,6 +20,9 @@ const (
 	AuditWebhookDisabled  AuditEventType = "webhook_disabled"
 	AuditWebhookRewrapped AuditEventType = "webhook_rewrapped"
 	AuditWebhookRemoved   AuditEventType = "webhook_removed"
+	AuditAddressAdded     AuditEventType = "address_added"
+	AuditAddressVerified  AuditEventType = "address_verified"
+	AuditAddressRemoved   AuditEventType = "address_removed"
 	// AuditKeyAdded: a key signs for the first time.
 	AuditKeyAdded AuditEventType = "key_added"
 	// AuditEventsRedacted: bodies of events of a session were taken out.
@@ -52,6 +55,10 @@ type AuditEvent struct {
 	Text      string     `json:"text,omitempty"`
 	// Life is the hash of the first event of a session that was deleted.
 	Life string `json:"life,omitempty"`
+
+	// AddressID and Channel are of an address of the actor. The address itself is in no log.
+	AddressID string `json:"address_id,omitempty"`
+	Channel   string `json:"channel,omitempty"`
 
 	WebhookID string `json:"webhook_id,omitempty"`
 	// Host is that of a webhook's URL.

@@ -20,12 +20,18 @@ const (
 	EffectCancelAbandoned EffectKind = "cancel_abandoned"
 	// EffectDeliverWebhook posts an event to a webhook.
 	EffectDeliverWebhook EffectKind = "deliver_webhook"
+	// EffectAdvanceRequest tells people of a request that is open for a while. It is done in the session of the
+	// request.
+	EffectAdvanceRequest EffectKind = "advance_request"
+	// EffectNotify sends a message to a person.
+	EffectNotify EffectKind = "notify"
 )
 
 // EffectKinds returns all kinds.
 func EffectKinds() []EffectKind {
 	return []EffectKind{
 		EffectOpenClarification, EffectDeliverAnswer, EffectReviewApproval, EffectDrainSession, EffectCancelAbandoned, EffectDeliverWebhook,
+		EffectAdvanceRequest, EffectNotify,
 	}
 }
 

@@ -69,6 +69,12 @@ const (
 	CodeWebhookNotFound             Code = "webhook_not_found"
 	CodeEventNeeded                 Code = "event_needed"
 	CodeTooManyWebhooks             Code = "too_many_webhooks"
+	CodeAddressNotFound             Code = "address_not_found"
+	CodeTooManyAddresses            Code = "too_many_addresses"
+	CodeAddressCodeWrong            Code = "address_code_wrong"
+	CodeChannelNotFound             Code = "channel_not_found"
+	CodeChannelUnknown              Code = "channel_unknown"
+	CodeChannelUnavailable          Code = "channel_unavailable"
 )
 
 // Fault names one member of a body and what is wrong with it.

@@ -31,6 +31,10 @@ const (
 	EventCancelled     EventType = "cancelled"
 	// EventRunRetried: a failed run goes on.
 	EventRunRetried EventType = "run_retried"
+	// EventRequestNotified: people are told of a request.
+	EventRequestNotified EventType = "request_notified"
+	// EventNotificationFailed: a message to a person was given up.
+	EventNotificationFailed EventType = "notification_failed"
 )
 
 // RunEventEntry is an event of a session's log.

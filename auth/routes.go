@@ -19,6 +19,13 @@ var Routes = []Route{
 	{"GET", "/openapi.yaml", Known},
 	{"GET", "/openapi.json", Known},
 	{"GET", "/v1/me", Known},
+	// Those who decide are told, and nobody else can have a message sent.
+	{"GET", "/v1/me/addresses", Decide},
+	{"POST", "/v1/me/addresses", Decide},
+	{"POST", "/v1/me/addresses/{address_id}/verify", Decide},
+	{"DELETE", "/v1/me/addresses/{address_id}", Decide},
+	{"GET", "/v1/channels", Administer},
+	{"POST", "/v1/channels/{name}/test", Administer},
 	// Each call that comes over the connection is held to its own row.
 	{"GET", "/v1/calls", Known},
 	// The token is in the call, or there is nothing to sign in to.

@@ -47,6 +47,8 @@ type program struct {
 	Mailbox     operate.Mailbox     `cmd:"" help:"See and repair what a session was sent."`
 	Effects     operate.Effects     `cmd:"" help:"See and repair what decisions owe to other sessions."`
 	Webhooks    operate.Webhooks    `cmd:"" help:"Have events posted to other systems."`
+	Addresses   operate.Addresses   `cmd:"" help:"See and change where you are told of what you may decide."`
+	Channels    operate.Channels    `cmd:"" help:"See and test the channels by which people are told."`
 	Contexts    contexts.Contexts   `cmd:"" help:"Names for services, with who calls them and the token."`
 	Secrets     database.Secrets    `cmd:"" help:"Look after the keys of sensitive values."`
 	WhoAmI      operate.WhoAmI      `cmd:"" name:"whoami" help:"Show who you are to the service, and what you may reach."`

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/signal"
 	"regexp"
@@ -38,6 +39,8 @@ import (
 //	await-dead-letters SESSION N until N messages of the session are dead letters
 //	await-file FILE              until FILE is there
 //	await-lines FILE N           until FILE has that many lines
+//	await-text FILE REGEXP       until the text of FILE fits
+//	receiver FILE                writes what is posted to it to FILE, and makes channels.yaml for it
 //	await-stderr NAME REGEXP     until a process of start has said it
 //	exits CODE PROGRAM ARGS…     the program ends with exactly this code
 //	start NAME [<FILE] PROGRAM ARGS…   runs it beside the script, with input from FILE
@@ -90,6 +93,8 @@ func TestScripts(t *testing.T) {
 			"empty":              empty,
 			"sql":                execSQL,
 			"env-stdout":         envStdout,
+			"receiver":           receiver,
+			"await-text":         awaitText,
 			"certificates":       certificates,
 		},
 		RequireExplicitExec: true,
@@ -359,4 +364,32 @@ func envStdout(ts *testscript.TestScript, neg bool, args []string) {
 		ts.Fatalf("no match for %s in stdout", args[1])
 	}
 	ts.Setenv(args[0], found[1])
+}
+
+// receiver starts a server that writes what is posted to it to a file, and makes a file of channels that post to it.
+func receiver(ts *testscript.TestScript, neg bool, args []string) {
+	needs(ts, neg, args, 1, 1)
+	path := ts.MkAbs(args[0])
+	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		text, err := io.ReadAll(r.Body)
+		if err == nil {
+			err = os.WriteFile(path+".new", text, 0o600)
+		}
+		if err == nil {
+			_ = os.Rename(path+".new", path) // the script waits for it in vain then
+		}
+	}))
+	ts.Defer(server.Close)
+	text := "channels: {ops: {kind: http, url: '" + server.URL + "/{{path .Address}}', body: '{{.Text}}'}}\n"
+	ts.Check(os.WriteFile(ts.MkAbs("channels.yaml"), []byte(text), 0o600))
+}
+
+// awaitText waits until a file has a text that fits.
+func awaitText(ts *testscript.TestScript, neg bool, args []string) {
+	needs(ts, neg, args, 2, 2)
+	wanted := regexp.MustCompile(args[1])
+	await(ts, args[0], func(context.Context) (bool, error) {
+		text, err := os.ReadFile(ts.MkAbs(args[0]))
+		return err == nil && wanted.Match(text), err
+	})
 }

@@ -32,7 +32,10 @@ type operation struct {
 	unknown api.Code
 }
 
-const ticketsPath = "/v1/stream-tickets"
+const (
+	ticketsPath     = "/v1/stream-tickets"
+	channelTestPath = "/v1/channels/ops/test"
+)
 
 var operations = []operation{
 	{"POST", "/v1/sessions", `{}`, true, ""},
@@ -106,6 +109,12 @@ var operations = []operation{
 	{"POST", "/v1/webhooks/nobody/rotate", `{}`, true, api.CodeWebhookNotFound},
 	{"POST", "/v1/webhooks/nobody/test", `{}`, true, api.CodeWebhookNotFound},
 	{"POST", "/v1/webhooks/nobody/replay", `{}`, true, api.CodeWebhookNotFound},
+	{"GET", "/v1/me/addresses", "", false, ""},
+	{"POST", "/v1/me/addresses", `{"channel":"ops","address":"x"}`, false, ""},
+	{"POST", "/v1/me/addresses/nobody/verify", `{"code":"1"}`, false, api.CodeAddressNotFound},
+	{"DELETE", "/v1/me/addresses/nobody", "", false, api.CodeAddressNotFound},
+	{"GET", "/v1/channels", "", false, ""},
+	{"POST", channelTestPath, `{"address":"x"}`, false, ""},
 	{"POST", ticketsPath, `{"path":"/v1/stream"}`, false, ""},
 }
 
@@ -215,8 +224,8 @@ func testRefusals(t *testing.T, a *rig) {
 		} {
 			broken := serve(t, &brokenStore{Store: a.store, err: failing.err}, a.contract)
 			for _, o := range operations {
-				if o.path == ticketsPath {
-					continue // nobody looks at tickets where no credential is asked for
+				if o.path == ticketsPath || o.path == channelTestPath {
+					continue // nobody looks at tickets where no credential is asked for, and a test message reads nothing
 				}
 				got := broken.do(t, o.method, o.path, o.body).refused(failing.code)
 				require.NotContains(t, got.text, "secret")
@@ -230,7 +239,7 @@ func testRefusals(t *testing.T, a *rig) {
 				o.Keyring = newKeyring(&brokenStore{err: failing.err}, auth.Required)
 			})
 			require.NotContains(t, asking.get(t, "/v1/me", bearer(auth.NewSecret())).refused(failing.code).text, "secret")
-			for _, path := range []string{"/v1/login", "/v1/logout", ticketsPath} {
+			for _, path := range []string{"/v1/login", "/v1/logout", ticketsPath, channelTestPath} {
 				require.NotContains(t, asking.do(t, http.MethodPost, path, "", bearer(auth.NewSecret())).refused(failing.code).text, "secret")
 			}
 			notReady := broken.get(t, "/readyz").refused(wire.CodeServiceUnavailable)

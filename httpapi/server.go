@@ -20,6 +20,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/oidc"
 	"github.com/holdpoint/holdpoint/httpapi/stream"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
 	"github.com/holdpoint/holdpoint/runs/watch"
@@ -107,6 +108,8 @@ type Options struct {
 	Sealer runs.Sealer
 	// Webhooks are where events are posted to; nil for none.
 	Webhooks *Webhooks
+	// Notify tells people of what they may decide; nil where no addresses are kept.
+	Notify *notify.Service
 	// OIDC tells who people are; nil without an issuer.
 	OIDC *oidc.Provider
 	// ClientCertificates says that the listener verifies client certificates, by which agents may
@@ -158,6 +161,7 @@ type Server struct {
 	webhooks     *Webhooks
 	openAPIYAML  []byte
 	openAPIJSON  []byte
+	notify       *notify.Service
 	handler      http.Handler
 
 	draining    context.Context
@@ -209,6 +213,7 @@ func New(options Options) *Server {
 		webhooks:     options.Webhooks,
 		openAPIYAML:  options.OpenAPIYAML,
 		openAPIJSON:  options.OpenAPIJSON,
+		notify:       options.Notify,
 		draining:     draining, drain: drain, logger: logger,
 	}
 	if options.OIDC != nil {

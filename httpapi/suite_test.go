@@ -20,6 +20,7 @@ import (
 	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
 	"github.com/holdpoint/holdpoint/runs/loop"
@@ -40,6 +41,8 @@ type rig struct {
 	store    runs.Store
 	client   *http.Client
 	contract *contract
+	// channel is the one by which people are told.
+	channel *fakeChannel
 }
 
 // openers open a fresh store of each engine.
@@ -102,6 +105,10 @@ func serve(tb testing.TB, store runs.Store, contract *contract, change ...func(*
 	if kept, keeps := store.(webhookStore); keeps {
 		options.Webhooks = newWebhooks(tb, kept, options.Sealer)
 	}
+	channel := &fakeChannel{sent: map[string]*notify.Message{}}
+	if kept, keeps := store.(notify.Store); keeps {
+		options.Notify = newNotify(kept, store, channel)
+	}
 	for _, apply := range change {
 		apply(&options)
 	}
@@ -117,7 +124,7 @@ func serve(tb testing.TB, store runs.Store, contract *contract, change ...func(*
 		cancel()
 		require.NoError(tb, <-done)
 	})
-	a := &rig{server: server, handler: handler, store: store, contract: contract}
+	a := &rig{server: server, handler: handler, store: store, contract: contract, channel: channel}
 	a.client = &http.Client{Transport: &checkedTransport{next: transport, contract: contract, tb: tb}}
 	return a
 }
@@ -218,6 +225,7 @@ func TestAPI(t *testing.T) {
 					{"operations", testOperations},
 					{"tokens", testTokens},
 					{"webhooks", testWebhooks},
+					{"notifications", testNotifications},
 					{"keys", testKeys},
 					{"audit", testAudit},
 					{"redaction", testRedaction},

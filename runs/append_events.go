@@ -80,7 +80,8 @@ func reserved(event api.EventType) bool {
 		api.EventWaitingForApproval, api.EventApprovalResolved, api.EventGrantRedeemed,
 		api.EventWaitingForUserQuestion, api.EventUserQuestionResolved, api.EventUserQuestionAnswered,
 		api.EventParentClarificationRequested, api.EventParentClarificationResolved,
-		api.EventCompleted, api.EventFailed, api.EventInterrupted, api.EventCancelled, api.EventRunRetried:
+		api.EventCompleted, api.EventFailed, api.EventInterrupted, api.EventCancelled, api.EventRunRetried,
+		api.EventRequestNotified, api.EventNotificationFailed:
 		return true
 	case api.EventOutput:
 		return false

@@ -70,6 +70,21 @@ func CommandOf(e *model.Effect) (Command, error) {
 		}
 		_, err := WebhookEvent(e)
 		return nil, err
+	case api.EffectAdvanceRequest:
+		var payload advancePayload
+		if err := readPayload(e, e.Payload, &payload); err != nil {
+			return nil, err
+		}
+		if err := checkPayloadIDs(e, payload.RequestHandle, payload.RequestID); err != nil {
+			return nil, err
+		}
+		return &AdvanceRequest{
+			SessionID: e.SessionID, EffectID: e.EffectID, Attempt: e.Attempts, RunID: e.RunID,
+			RequestID: payload.RequestID, Handle: payload.RequestHandle, Step: payload.Step,
+		}, nil
+	case api.EffectNotify:
+		_, err := NoticeOf(e)
+		return nil, err
 	case api.EffectReviewApproval:
 	}
 	return nil, nil

@@ -72,6 +72,9 @@ func Decide(state *State, command Command, nowMs int64) (Change, Reply, error) {
 	if errors.As(err, new(*RulesChangedError)) || errors.Is(err, ErrUnchecked) {
 		return Change{}, Reply{}, err
 	}
+	if state.NotifyAfterMs > 0 && err == nil {
+		w.enqueueAdvances()
+	}
 	if w.owed != nil {
 		w.enqueueDeliveries()
 	}

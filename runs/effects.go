@@ -28,6 +28,8 @@ type FinishEffect struct {
 	Error     string
 	// Permanent says that a retry would fail, too.
 	Permanent bool
+	// RunID, for a message to a person, is the run whose log says that the message was given up.
+	RunID string
 	// RetryAfterMs is the shortest pause before the next attempt, when the other side asked for one.
 	RetryAfterMs int64
 }
@@ -69,7 +71,7 @@ func (c *FinishEffect) Spec() Spec {
 
 // Needs implements Command.
 func (c *FinishEffect) Needs() Needs {
-	return Needs{SessionID: c.SessionID, EffectID: c.EffectID}
+	return Needs{SessionID: c.SessionID, EffectID: c.EffectID, RunID: c.RunID}
 }
 
 func (c *FinishEffect) prepare(*Call, IDSource) error { return nil }
@@ -89,6 +91,9 @@ func (c *FinishEffect) decide(w *workingCopy) (Reply, error) {
 		w.endEffect(effect, api.EffectDone, "")
 	case c.Permanent || effect.Attempts >= effect.MaxAttempts():
 		w.endEffect(effect, api.EffectFailed, c.Error)
+		if effect.Kind == api.EffectNotify && effect.RunID == c.RunID {
+			w.noteUndelivered(effect)
+		}
 	default:
 		effect.LastError = previewText(c.Error)
 		effect.DueAtMs = w.nowMs + max(effect.BackoffMs(), min(c.RetryAfterMs, model.MaxRetryAfterMs))

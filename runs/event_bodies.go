@@ -76,3 +76,24 @@ type reasonEvent struct {
 	Type   api.EventType `json:"type"`
 	Reason string        `json:"reason,omitempty"`
 }
+
+// requestNotifiedEvent says who is told of a request.
+type requestNotifiedEvent struct {
+	Type      api.EventType    `json:"type"`
+	RequestID string           `json:"request_id"`
+	Step      int64            `json:"step"`
+	To        []notifiedPerson `json:"to"`
+}
+
+type notifiedPerson struct {
+	Who      string   `json:"who"`
+	Channels []string `json:"channels"`
+}
+
+// notificationFailedEvent says that a message was given up.
+type notificationFailedEvent struct {
+	Type      api.EventType `json:"type"`
+	RequestID string        `json:"request_id"`
+	Who       string        `json:"who"`
+	Channel   string        `json:"channel"`
+}

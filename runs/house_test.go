@@ -163,7 +163,9 @@ func (h *house) sessionOf(runID string) string {
 // engine loads them, and wants the same decision.
 func (h *house) decideOnLess(command runs.Command, needs runs.Needs, state *runs.State, change runs.Change, reply runs.Reply, err error) {
 	h.t.Helper()
-	lessChange, lessReply, lessErr := runs.Decide(lessOf(state, needs), command, h.nowMs)
+	less := lessOf(state, needs)
+	less.NotifyAfterMs = state.NotifyAfterMs
+	lessChange, lessReply, lessErr := runs.Decide(less, command, h.nowMs)
 	require.Equal(h.t, err, lessErr, "%T does not name all that it needs", command)
 	requireSame(h.t, withoutPayload(change), withoutPayload(lessChange), "the command does not name all that it needs")
 	if reply.Run != nil && lessReply.Run != nil {
@@ -352,6 +354,7 @@ func copyState(state *runs.State) *runs.State {
 		rule.Match.PatternKeys, rule.Match.Params = slices.Clone(rule.Match.PatternKeys), maps.Clone(rule.Match.Params)
 		copied.Rules[ruleID] = &rule
 	}
+	copied.NotifyAfterMs = state.NotifyAfterMs
 	return copied
 }
 

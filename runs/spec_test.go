@@ -25,6 +25,7 @@ type specWant struct {
 func allCommands() map[string]specWant {
 	suspension := api.Suspension{Approvals: []api.ApprovalRequest{{ID: "a", ToolName: "t", Input: api.JSON(`{}`)}}}
 	return map[string]specWant{
+		"AdvanceRequest":     {command: &runs.AdvanceRequest{}, noTarget: true},
 		"CancelAbandoned":    {command: &runs.CancelAbandoned{}, noTarget: true},
 		"DeliverAnswer":      {command: &runs.DeliverAnswer{}, noTarget: true},
 		"DrainSession":       {command: &runs.DrainSession{}, noTarget: true},

@@ -55,6 +55,9 @@ type State struct {
 	// Webhooks are those that events are owed to; nil for none. They are no rows of the session: an
 	// engine does not load them.
 	Webhooks *webhooks.Set
+	// NotifyAfterMs is how long a request is open before people are told of it; 0 for never. No engine
+	// loads it.
+	NotifyAfterMs int64
 }
 
 // RuleCount says how much there is of the rules that are in force, with the bytes of their matches,

@@ -11,12 +11,14 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/holdpoint/holdpoint/audit"
 	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/migrations"
+	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/committer"
@@ -42,6 +44,8 @@ type Options struct {
 	// NowMs replaces the clock of SQLite, in milliseconds since the epoch, for tests.
 	// Postgres decides by the database's clock and refuses it.
 	NowMs func() int64
+	// NotifyAfter is how long a request is open before people are told of it; never when 0.
+	NotifyAfter time.Duration
 	// Logger is told of failed transactions and lost connections. Nobody when nil.
 	Logger *slog.Logger
 	// Observer is told what the committer does. Nobody when nil.
@@ -112,6 +116,9 @@ type Store interface {
 	// DueDeliveries returns what a webhook is owed, DueCallbacks what callbacks are; see hooks.Endpoints.
 	DueDeliveries(ctx context.Context, webhookID string, limit int) ([]runs.DueEffect, error)
 	DueCallbacks(ctx context.Context, except []string, limit int) ([]runs.DueEffect, error)
+	notify.Store
+	// DueNotices returns the messages that a channel is to send.
+	DueNotices(ctx context.Context, channel string, limit int) ([]runs.DueEffect, error)
 	// RefreshWebhooks makes decisions from now on owe what the webhooks of now want.
 	RefreshWebhooks(ctx context.Context) error
 	// Lanes and Pools say what the committer and the connections are at.
@@ -133,7 +140,7 @@ func Open(ctx context.Context, url string, options Options) (Store, error) {
 	if at.path != "" {
 		opened, err := sqlite.Open(ctx, at.path, sqlite.Options{
 			NowMs: options.NowMs, Readers: options.Connections, KeepSchema: options.KeepSchema, Logger: options.Logger,
-			Committer: committer.Options{Observer: options.Observer, Tracer: options.Tracer},
+			Committer: committer.Options{Observer: options.Observer, Tracer: options.Tracer, NotifyAfter: options.NotifyAfter},
 		})
 		if err != nil {
 			return nil, err
@@ -146,7 +153,7 @@ func Open(ctx context.Context, url string, options Options) (Store, error) {
 	opened, err := postgres.Open(ctx, at.url, postgres.Options{
 		Migrate: !options.KeepSchema, ReadConnections: options.Connections,
 		Pooler: options.Pooler, ListenURL: options.ListenURL, Logger: options.Logger,
-		Committer: committer.Options{Observer: options.Observer, Tracer: options.Tracer}, StatementTracer: options.StatementTracer,
+		Committer: committer.Options{Observer: options.Observer, Tracer: options.Tracer, NotifyAfter: options.NotifyAfter}, StatementTracer: options.StatementTracer,
 	})
 	if err != nil {
 		return nil, err

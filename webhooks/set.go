@@ -96,7 +96,7 @@ func KindOf(event api.EventType) api.WebhookKind {
 		return api.WebhookClarification
 	case api.EventAccepted, api.EventQueued, api.EventStarted, api.EventCompleted, api.EventFailed, api.EventInterrupted, api.EventCancelled, api.EventRunRetried:
 		return api.WebhookRun
-	case api.EventOutput:
+	case api.EventOutput, api.EventRequestNotified, api.EventNotificationFailed:
 	}
 	return api.WebhookWorker
 }

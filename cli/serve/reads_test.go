@@ -28,6 +28,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/codex"
 	assembly "github.com/holdpoint/holdpoint/internal/service"
+	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/loop"
 	"github.com/holdpoint/holdpoint/runs/watch"
@@ -102,6 +103,7 @@ func startWhole(t *testing.T) *whole {
 	w.server = httpapi.New(httpapi.Options{
 		Store: store, Hub: hub, Keyring: keyring, Dialects: command.mounts(signatures), Hosts: []string{"*"}, Origins: []string{"https://page.example"},
 		Reviewed: codex.ChangesFiles, Webhooks: hooks, Signing: signatures, Checkpoints: store, Journal: store,
+		Notify:       notify.New(notify.Options{Store: store, Reader: store, NewID: runs.NewID, NowMs: nowMs}),
 		PollInterval: 5 * time.Millisecond, KeepAlive: 5 * time.Millisecond,
 	})
 	t.Cleanup(w.server.Drain)
@@ -253,7 +255,7 @@ func TestReadsWriteNothing(t *testing.T) {
 		for _, session := range sessions {
 			path := strings.NewReplacer("{session_id}", session, "{sessionId}", session, "{run_id}", "waits", "{handle}", handle, "{rule_id}", rule,
 				"{token_id}", token, "{webhook_id}", webhook, "{agent_id}", "default", "{request_id}", "q", "{approvalId}", handle,
-				"{requestId}", handle, "{relayId}", handle, "{message_id}", "m", "{effect_id}", "e", "*", "index").Replace(route)
+				"{requestId}", handle, "{relayId}", handle, "{message_id}", "m", "{effect_id}", "e", "{address_id}", "a", "{name}", "ops", "*", "index").Replace(route)
 			require.NotContains(t, path, "{", "a member of %s has no value here", route)
 			for _, query := range []string{"", "?session_id=s&status=pending&limit=5&fence=1"} {
 				for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodOptions} {

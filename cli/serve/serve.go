@@ -58,6 +58,8 @@ type Command struct {
 	RuleMaxAge           time.Duration `placeholder:"DURATION" help:"Refuse standing rules that are to hold longer than this; 0 for no cap (default 0)."`
 	ReviewHook           string        `from:"HOLDPOINT_REVIEW_HOOK" placeholder:"URL" help:"Post each file-change approval here, once, when it is raised ($$HOLDPOINT_REVIEW_HOOK)."`
 	SecretKeyFile        string        `from:"HOLDPOINT_SECRET_KEY_FILE" placeholder:"PATH" help:"Keys that encrypt sensitive values, one a line, [id:]base64 of 32 bytes: the first encrypts, all decrypt; made when it is not there, and read again when it changes ($$HOLDPOINT_SECRET_KEY_FILE, or the keys in $$HOLDPOINT_SECRET_KEY)."`
+	Channels             string        `from:"HOLDPOINT_CHANNELS" placeholder:"PATH" help:"A YAML file of channels, by which people are told of what they may decide: e-mail and HTTP ($$HOLDPOINT_CHANNELS)."`
+	NotifyAfter          time.Duration `default:"30s" from:"HOLDPOINT_NOTIFY_AFTER" placeholder:"DURATION" help:"With --channels: how long a request is open before people are told of it (default ${default}; $$HOLDPOINT_NOTIFY_AFTER)."`
 	WebhookAllow         []string      `sep:"," from:"HOLDPOINT_WEBHOOK_ALLOW" placeholder:"CIDR" help:"Let webhooks call addresses of these ranges though they are not public, also without TLS ($$HOLDPOINT_WEBHOOK_ALLOW)."`
 	CallbackAllow        []string      `sep:"," from:"HOLDPOINT_CALLBACK_ALLOW" placeholder:"CIDR" help:"Let callbacks of requests, which agents name, call addresses of these ranges though they are not public, also without TLS ($$HOLDPOINT_CALLBACK_ALLOW)."`
 	CallbackRoles        []string      `sep:"," default:"agent,operator,admin" enum:"agent,operator,admin,none" from:"HOLDPOINT_CALLBACK_ROLES" placeholder:"ROLE" help:"Who may name callbacks: agent, operator, admin, or none (default ${default}; $$HOLDPOINT_CALLBACK_ROLES)."`
@@ -98,6 +100,8 @@ func (c *Command) check() error {
 		return console.Usage("--keep-rules must be at least 1h")
 	case c.ShutdownTimeout <= 0:
 		return console.Usage("--shutdown-timeout must be positive")
+	case c.NotifyAfter < time.Second && (c.NotifyAfter != 0 || c.Channels != "") || c.NotifyAfter > 24*time.Hour:
+		return console.Usage("--notify-after must be 1s to 24h")
 	case c.RuleMaxAge < 0:
 		return console.Usage("--rule-max-age must not be negative")
 	case !refusal.ValidID(c.DefaultAgent):

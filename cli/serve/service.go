@@ -17,6 +17,7 @@ import (
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/cli/database"
 	"github.com/holdpoint/holdpoint/httpapi/oidc"
+	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store"
 	"github.com/holdpoint/holdpoint/telemetry"
@@ -32,8 +33,9 @@ type service struct {
 	files      *certificates                         // nil without --tls-cert
 	guard      egress.Guard                          // of webhooks
 	callbacks  egress.Guard
-	secretKeys *sealing.Keys  // nil without any
-	issuer     *oidc.Provider // nil without --oidc-issuer
+	channels   map[string]notify.Channel // nil without --channels
+	secretKeys *sealing.Keys             // nil without any
+	issuer     *oidc.Provider            // nil without --oidc-issuer
 	logLevel   *slog.LevelVar
 	logger     *slog.Logger
 	outage     *outage
@@ -110,6 +112,9 @@ func (c *Command) configure(terminal *console.Console) (*service, error) {
 	if s.callbacks.Allow, err = egress.ParseAllow(c.CallbackAllow); err != nil {
 		return nil, console.Usage("--callback-allow: %w", err)
 	}
+	if err = s.readChannels(); err != nil {
+		return nil, console.Usage("--channels: %w", err)
+	}
 	if s.secretKeys, err = database.ServiceKeys(terminal, c.SecretKeyFile); err != nil {
 		return nil, err
 	}
@@ -155,7 +160,7 @@ func (s *service) close() {
 // open opens the database and what is read from it, and reports whether the service asks for no
 // credentials. When it fails it leaves nothing open.
 func (s *service) open(ctx context.Context) (open bool, err error) {
-	options := store.Options{KeepSchema: s.Migrate == "off", Pooler: s.Pooled, ListenURL: s.DirectDatabase, Logger: s.logger, Observer: s.journal}
+	options := store.Options{KeepSchema: s.Migrate == "off", Pooler: s.Pooled, ListenURL: s.DirectDatabase, NotifyAfter: s.notifyAfter(), Logger: s.logger, Observer: s.journal}
 	if s.admin != nil {
 		options.Observer = telemetry.All{s.admin.metrics.Door, s.journal}
 	}

@@ -67,6 +67,12 @@ var codes = [...]CodeInfo{
 
 	{api.CodeWebhookNotFound, http.StatusNotFound, "webhooks"},
 	{api.CodeTooManyWebhooks, http.StatusConflict, "webhooks"},
+	{api.CodeAddressNotFound, http.StatusNotFound, "notifications"},
+	{api.CodeTooManyAddresses, http.StatusTooManyRequests, "notifications"},
+	{api.CodeAddressCodeWrong, http.StatusForbidden, "notifications"},
+	{api.CodeChannelNotFound, http.StatusNotFound, "notifications"},
+	{api.CodeChannelUnknown, http.StatusUnprocessableEntity, "notifications"},
+	{api.CodeChannelUnavailable, http.StatusBadGateway, "notifications"},
 
 	{CodeRateLimited, http.StatusTooManyRequests, "limits"},
 	{CodeTooManyCalls, http.StatusTooManyRequests, "limits"},

@@ -19,6 +19,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/oidc"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
 	"github.com/holdpoint/holdpoint/runs/loop"
@@ -58,6 +59,8 @@ type Options struct {
 	// WebhookGuard and CallbackGuard restrict which addresses are called.
 	WebhookGuard, CallbackGuard egress.Guard
 	CallbackRoles               []api.Role
+	// Channels send notifications to people; nil for none.
+	Channels map[string]notify.Channel
 	// Review receives file changes that wait for approval.
 	Review func(context.Context, api.JSON) error
 
@@ -75,6 +78,7 @@ type Service struct {
 	hub         *watch.Hub
 	checkpoints *audit.Checkpointer
 	deliverer   *deliver.Deliverer
+	people      *notify.Service
 	unsubscribe []func()
 }
 
@@ -87,6 +91,7 @@ func New(options Options) *Service {
 		claiming.Opens = options.SecretKeys.Opens
 	}
 	s.Claims = claims.New(options.Store, claiming)
+	s.people = s.notifications()
 	s.API = httpapi.New(s.faces(s.webhooks()))
 	s.unsubscribe = []func(){options.Store.Subscribe(s.hub.Publish), options.Store.Subscribe(s.checkpoints.Notice)}
 	return s
@@ -102,9 +107,13 @@ func (s *Service) Close() {
 // Loops returns the background loops. Each runs until its context ends.
 func (s *Service) Loops() []func(context.Context) error {
 	o := &s.options
+	effects := loop.EffectsOptions{Logger: o.Logger, Review: o.Review}
+	if o.Channels != nil {
+		effects.Recipients = s.people.Recipients
+	}
 	return []func(context.Context) error{
 		loop.NewExpiry(o.Store, loop.ExpiryOptions{Logger: o.Logger}).Run,
-		loop.NewEffects(o.Store, loop.EffectsOptions{Logger: o.Logger, Review: o.Review}).Run,
+		loop.NewEffects(o.Store, effects).Run,
 		loop.NewRetention(o.Store, loop.RetentionOptions{
 			Retention: o.IdempotencyRetention, KeepRuns: o.KeepRuns, KeepRules: o.KeepRules, Logger: o.Logger,
 		}).Run,
@@ -130,7 +139,7 @@ func (s *Service) faces(hooks *httpapi.Webhooks) httpapi.Options {
 	options := httpapi.Options{
 		Version: o.Version, Logger: o.Logger, LogRequests: o.LogRequests, Observer: o.Observer, Tracer: o.Tracer,
 		Store: o.Store, Checkpoints: o.Store, Journal: o.Store, Redactor: o.Store, Backlogs: o.Store,
-		Hub: s.hub, Claims: s.Claims, Webhooks: hooks, Pages: o.Pages, Dialects: o.Mounts,
+		Hub: s.hub, Claims: s.Claims, Webhooks: hooks, Notify: s.people, Pages: o.Pages, Dialects: o.Mounts,
 		OpenAPIYAML: o.OpenAPIYAML, OpenAPIJSON: o.OpenAPIJSON,
 		Keyring: o.Keyring, OIDC: o.OIDC, ClientCertificates: o.ClientCertificates, Hosts: o.Hosts, Origins: o.Origins,
 		Signing: o.Signing, Issuer: o.ExternalURL, Sealer: s.sealer(),
@@ -148,11 +157,15 @@ func (s *Service) webhooks() *httpapi.Webhooks {
 	manager := webhooks.NewManager(webhooks.Options{
 		Store: o.Store, CheckURL: o.WebhookGuard.CheckURL, NewID: runs.NewID, NowMs: nowMs, Sealer: s.sealer(),
 	})
-	s.deliverer = deliver.New(o.Store, deliver.Options{
+	delivering := deliver.Options{
 		Manager: manager, Client: egress.New(egress.Options{Guard: o.WebhookGuard}), CallbackClient: egress.New(egress.Options{Guard: o.CallbackGuard}), Logger: o.Logger,
 		ExternalURL: strings.TrimRight(o.ExternalURL, "/"), Observe: o.Delivered,
 		Callbacks: deliver.Callbacks{Sealer: s.sealer(), Sign: o.Signing.Sign, Issuer: httpapi.GrantIssuer(o.ExternalURL)},
-	})
+	}
+	if o.Channels != nil {
+		delivering.Notices = s.people
+	}
+	s.deliverer = deliver.New(o.Store, delivering)
 	return &httpapi.Webhooks{
 		Manager: manager, CheckCallback: o.CallbackGuard.CheckURL, CallbackRoles: o.CallbackRoles,
 		Changed: func(ctx context.Context) error {

@@ -20,6 +20,10 @@ type effectRow struct {
 		RunID string `json:"run_id"`
 		// RequestHandle is of the first request that is withdrawn.
 		RequestHandle string `json:"request_handle"`
+		// Principal, Channel and Step are of a message to a person.
+		Principal string `json:"principal"`
+		Channel   string `json:"channel"`
+		Step      int64  `json:"step"`
 		// EventID is of the event that is delivered to a webhook.
 		EventID int64 `json:"event_id"`
 		// Handle is of the request whose callback is posted to.
@@ -53,8 +57,10 @@ func (f *effectRow) id() string {
 		return model.EffectID(f.Kind, f.payload.Request.Handle)
 	case api.EffectDrainSession:
 		return model.EffectID(f.Kind, f.payload.ID)
-	case api.EffectCancelAbandoned:
+	case api.EffectCancelAbandoned, api.EffectAdvanceRequest:
 		return model.EffectID(f.Kind, f.payload.RequestHandle)
+	case api.EffectNotify:
+		return model.NoticeEffectID(f.payload.Channel, f.payload.RequestHandle, f.payload.Principal, f.payload.Step)
 	case api.EffectDeliverWebhook:
 		if f.WebhookID == api.CallbackWebhookID {
 			origin, _ := model.CallbackOrigin(f.EffectID)
@@ -128,7 +134,7 @@ func undecided(e *examiner, f *effectRow) string {
 		return unless(f.TargetSessionID == f.SessionID, "it drains another session, %q", f.TargetSessionID)
 	case api.EffectCancelAbandoned:
 		return unless(f.TargetSessionID == f.SessionID, "it is about another session, %q", f.TargetSessionID)
-	case api.EffectDeliverWebhook:
+	case api.EffectDeliverWebhook, api.EffectAdvanceRequest, api.EffectNotify:
 		return unless(f.TargetSessionID == f.SessionID, "it is about another session, %q", f.TargetSessionID)
 	case api.EffectReviewApproval:
 		return when(about == nil || about.kind != model.KindApproval || about.handle != f.payload.Request.Handle, "its run has no such approval")

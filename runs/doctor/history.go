@@ -35,7 +35,13 @@ func (h *history) advance(kind api.RunKind, event *model.Event) {
 	if h.first == 0 {
 		h.first = event.EventID
 	}
-	h.last, h.lastType = event.EventID, event.Type
+	h.last = event.EventID
+	if event.Type == api.EventRequestNotified || event.Type == api.EventNotificationFailed {
+		// They may stand anywhere in a run that is not over, and move nothing.
+		h.move = move{from: h.status, afterEnd: model.Terminal(h.status), illegal: h.status == ""}
+		return
+	}
+	h.lastType = event.Type
 	if event.Type == api.EventOutput {
 		h.outputs++
 	}
@@ -93,7 +99,7 @@ func follow(status api.Status, lastType, event api.EventType, end api.Status) (a
 			status = api.StatusRunning
 		}
 		return end, runs.CanMove(api.KindInput, status, end)
-	case api.EventGrantRedeemed, api.EventOutput:
+	case api.EventGrantRedeemed, api.EventOutput, api.EventRequestNotified, api.EventNotificationFailed:
 	}
 	// Events of other types are the worker's own. Those and grants need a lease.
 	return status, status == api.StatusRunning || model.Waiting(status)

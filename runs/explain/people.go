@@ -53,6 +53,19 @@ func (c *Collector) people(ctx context.Context, run *model.Run, request *model.R
 	return people, nil
 }
 
+// MayDecide returns the principals whose allow or answer to an open request would be accepted now, sorted.
+// A service that asks for no credentials has one: the principal of every caller.
+func (c *Collector) MayDecide(ctx context.Context, run *model.Run, request *model.Request) ([]string, error) {
+	people, err := c.people(ctx, run, request, runs.Actor{})
+	switch {
+	case err != nil:
+		return nil, err
+	case people.Anyone && !people.Excluded:
+		return []string{auth.LocalPrincipal}, nil
+	}
+	return people.May, nil
+}
+
 // you says whether an allow or an answer by this caller would be accepted. excluded is the error
 // for a requester.
 func you(caller *auth.Identity, excluded error) *api.ExplainedCaller {

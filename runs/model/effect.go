@@ -85,11 +85,11 @@ func CarriedOutWhere(k api.EffectKind) CarriedOut {
 	switch k {
 	case api.EffectOpenClarification, api.EffectDeliverAnswer, api.EffectDrainSession:
 		return CarriedOutInside
-	case api.EffectCancelAbandoned:
+	case api.EffectCancelAbandoned, api.EffectAdvanceRequest:
 		return CarriedOutLater
 	case api.EffectReviewApproval:
 		return CarriedOutOutside
-	case api.EffectDeliverWebhook:
+	case api.EffectDeliverWebhook, api.EffectNotify:
 		return CarriedOutDelivered
 	}
 	return CarriedOutNowhere

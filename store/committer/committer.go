@@ -54,6 +54,8 @@ type Options struct {
 	Rules runs.RuleReader
 	// Webhooks reads the webhooks that events are owed to. Default: there are none.
 	Webhooks WebhookReader
+	// NotifyAfter is how long a request is open before people are told of it. Default: never.
+	NotifyAfter time.Duration
 	// NewID makes the identifiers that a command leaves to the service. Default:
 	// runs.NewID.
 	NewID runs.IDSource

@@ -134,5 +134,8 @@ func (c *Committer) watchWebhooks() {
 
 var _ WebhookReader = webhooks.Store(nil)
 
-// withWebhooks lets decisions from a state owe events to the webhooks that are known.
-func (c *Committer) withWebhooks(state *runs.State) { state.Webhooks = c.webhooks.set() }
+// withWebhooks lets decisions from a state owe events to the webhooks that are known, and messages to people.
+func (c *Committer) withWebhooks(state *runs.State) {
+	state.Webhooks = c.webhooks.set()
+	state.NotifyAfterMs = c.options.NotifyAfter.Milliseconds()
+}

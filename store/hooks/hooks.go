@@ -38,6 +38,18 @@ type Statements struct {
 	// Orphans is of the limit $1: the same of what is owed to webhooks that are gone or disabled,
 	// in any order.
 	Orphans string
+	// DueNotices is of $1 webhook_id, limited to $2: the messages of a channel that may be sent now.
+	DueNotices string
+	// AddAddress is of $1 address_id, $2 principal, $3 channel, $4 address, $5 code_hash, $6 code_until_ms,
+	// $7 code_sent_at_ms, $8 created_at_ms, $9 how many addresses a person may have and $10 how long the next code
+	// takes. TryCode is of $1 address_id, $2 principal, $3 the present moment and $4 the tries, VerifyAddress of
+	// $1 address_id, $2 principal, $3 code_hash and $4 the present moment, RemoveAddress of $1 address_id and
+	// $2 principal.
+	AddAddress, TryCode, VerifyAddress, RemoveAddress string
+	// CountNotice is of $1 principal, $2 the present moment, $3 when counts have ended and $4 the limit.
+	CountNotice string
+	// AddressesOf follows the columns of addresses AS a: those of the principals in the list $1, the oldest first.
+	AddressesOf string
 }
 
 const selectAll = `

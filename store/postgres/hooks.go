@@ -23,10 +23,20 @@ WHERE f.webhook_id = 'callback' AND f.due_at_ms <= floor(extract(epoch FROM stat
 	AND substr(f.effect_id, 26, 16) NOT IN (SELECT k.half FROM unnest($1::text[]) AS k (half))
 ORDER BY f.due_at_ms, f.session_id, f.effect_id
 LIMIT $2::bigint`,
+	AddAddress: sqlAddAddress, TryCode: sqlTryCode, VerifyAddress: sqlVerifyAddress, RemoveAddress: sqlRemoveAddress, CountNotice: sqlCountNotice,
+	DueNotices: `
+SELECT f.session_id, f.effect_id
+FROM effects AS f
+WHERE f.webhook_id = $1::text AND f.webhook_id <> '' AND f.due_at_ms <= floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint
+ORDER BY f.due_at_ms, f.session_id, f.effect_id
+LIMIT $2::bigint`,
+	AddressesOf: `
+WHERE a.principal IN (SELECT k.principal FROM unnest($1::text[]) AS k (principal))
+ORDER BY a.created_at_ms, a.address_id`,
 	Orphans: `
 SELECT f.session_id, f.effect_id
 FROM effects AS f
 WHERE f.webhook_id <> '' AND f.due_at_ms <= floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint
-	AND f.webhook_id <> 'callback' AND f.webhook_id NOT IN (SELECT w.webhook_id FROM webhooks AS w WHERE w.disabled_at_ms = 0)
+	AND f.webhook_id <> 'callback' AND f.kind <> 'notify' AND f.webhook_id NOT IN (SELECT w.webhook_id FROM webhooks AS w WHERE w.disabled_at_ms = 0)
 LIMIT $1::bigint`,
 }

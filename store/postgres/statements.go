@@ -319,3 +319,29 @@ WHERE arrival_id = $1 AND entry_id IS NULL
 	AND NOT EXISTS (SELECT 1 FROM audit_entries AS newer WHERE newer.entry_id >= CAST($2 AS bigint))
 	AND (CAST($2 AS bigint) = 1 OR EXISTS (SELECT 1 FROM audit_entries AS before WHERE before.entry_id = CAST($2 AS bigint) - 1 AND before.hash = $3))`
 )
+
+// The statements about addresses and messages.
+const (
+	sqlAddAddress = `
+INSERT INTO addresses (address_id, principal, channel, address, verified_at_ms, code_hash, code_until_ms, code_tries, code_sent_at_ms, created_at_ms)
+SELECT CAST($1 AS text), CAST($2 AS text), CAST($3 AS text), CAST($4 AS text), 0, CAST($5 AS text), CAST($6 AS bigint), 0, CAST($7 AS bigint), CAST($8 AS bigint)
+WHERE (SELECT count(*) FROM addresses AS o WHERE o.principal = CAST($2 AS text) AND o.address_id <> CAST($1 AS text)) < CAST($9 AS bigint)
+ON CONFLICT (principal, channel, address) DO UPDATE SET
+	code_hash = excluded.code_hash, code_until_ms = excluded.code_until_ms, code_tries = 0, code_sent_at_ms = excluded.code_sent_at_ms
+WHERE addresses.verified_at_ms = 0 AND addresses.address_id = excluded.address_id
+	AND addresses.code_sent_at_ms <= excluded.code_sent_at_ms - CAST($10 AS bigint)`
+	sqlTryCode = `
+UPDATE addresses SET code_tries = code_tries + 1
+WHERE address_id = $1 AND principal = $2 AND verified_at_ms = 0 AND code_until_ms > $3 AND code_tries < $4`
+	sqlVerifyAddress = `
+UPDATE addresses SET verified_at_ms = $4, code_hash = ''
+WHERE address_id = $1 AND principal = $2 AND verified_at_ms = 0 AND code_hash = $3 AND code_hash <> '' AND code_until_ms > $4`
+	sqlRemoveAddress = `DELETE FROM addresses WHERE address_id = $1 AND principal = $2`
+	// A count that has ended begins anew. One message more than the limit is counted, and then no more.
+	sqlCountNotice = `
+INSERT INTO notice_counts (principal, since_ms, sent) VALUES (CAST($1 AS text), CAST($2 AS bigint), 1)
+ON CONFLICT (principal) DO UPDATE SET
+	sent = CASE WHEN notice_counts.since_ms <= CAST($3 AS bigint) THEN 1 ELSE notice_counts.sent + 1 END,
+	since_ms = CASE WHEN notice_counts.since_ms <= CAST($3 AS bigint) THEN excluded.since_ms ELSE notice_counts.since_ms END
+WHERE notice_counts.since_ms <= CAST($3 AS bigint) OR notice_counts.sent <= CAST($4 AS bigint)`
+)

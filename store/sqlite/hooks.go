@@ -23,10 +23,20 @@ WHERE f.webhook_id = 'callback' AND f.due_at_ms <= $3
 	AND substr(f.effect_id, 26, 16) NOT IN (SELECT one.value FROM json_each($1) AS one)
 ORDER BY f.due_at_ms, f.session_id, f.effect_id
 LIMIT $2`,
+	AddAddress: sqlAddAddress, TryCode: sqlTryCode, VerifyAddress: sqlVerifyAddress, RemoveAddress: sqlRemoveAddress, CountNotice: sqlCountNotice,
+	DueNotices: `
+SELECT f.session_id, f.effect_id
+FROM effects AS f INDEXED BY effects_due
+WHERE f.webhook_id = $1 AND f.webhook_id <> '' AND f.due_at_ms <= $3
+ORDER BY f.due_at_ms, f.session_id, f.effect_id
+LIMIT $2`,
+	AddressesOf: `
+WHERE a.principal IN (SELECT one.value FROM json_each($1) AS one)
+ORDER BY a.created_at_ms, a.address_id`,
 	Orphans: `
 SELECT f.session_id, f.effect_id
 FROM effects AS f INDEXED BY effects_due
 WHERE f.webhook_id <> '' AND f.due_at_ms <= $2
-	AND f.webhook_id <> 'callback' AND f.webhook_id NOT IN (SELECT w.webhook_id FROM webhooks AS w WHERE w.disabled_at_ms = 0)
+	AND f.webhook_id <> 'callback' AND f.kind <> 'notify' AND f.webhook_id NOT IN (SELECT w.webhook_id FROM webhooks AS w WHERE w.disabled_at_ms = 0)
 LIMIT $1`,
 }

@@ -39,12 +39,12 @@ var domain = []string{"api", "internal/canonical", "internal/cpulimit", "audit/c
 func with(names ...string) []string { return append(names, domain...) }
 
 // program are the packages that the command line puts together.
-var program = with("internal/service", "internal/multiplex", "internal/failpoint", "internal/cpulimit", "webhooks/egress", "webhooks/deliver", ".", "audit", "auth/signing", "auth/sealing", "runs", "runs/*", "migrations", "store", "store/*",
+var program = with("internal/service", "internal/multiplex", "internal/failpoint", "internal/cpulimit", "webhooks/egress", "webhooks/deliver", "notify", "notify/channels", ".", "audit", "auth/signing", "auth/sealing", "runs", "runs/*", "migrations", "store", "store/*",
 	"httpapi", "httpapi/*", "httpapi/dialects/*", "web", "web/docsite", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "telemetry", "telemetry/tracing", "telemetry/tracing/statements", "cli/*")
 
 // assembled are the packages that a service in a program is made of.
 func assembled(more ...string) []string {
-	return append(with("audit", "auth/signing", "auth/sealing", "webhooks/egress", "webhooks/deliver", "internal/multiplex", "internal/failpoint", "runs", "runs/*", "migrations", "store", "store/*",
+	return append(with("audit", "auth/signing", "auth/sealing", "webhooks/egress", "webhooks/deliver", "notify", "notify/channels", "internal/multiplex", "internal/failpoint", "runs", "runs/*", "migrations", "store", "store/*",
 		"httpapi", "httpapi/*", "httpapi/dialects/kit", "httpapi/dialects/codex", "web", "web/docsite", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp"), more...)
 }
 
@@ -62,6 +62,8 @@ var places = []place{
 	{name: "webhooks", ours: []string{"api", "internal/canonical", "audit/chain", "audit/journal", "auth", "runs/refusal"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "webhooks/egress", ours: []string{"api"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "webhooks/deliver", ours: with("internal/failpoint", "runs", "webhooks/egress"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "notify", ours: with("runs"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "notify/channels", ours: with("runs", "notify", "webhooks/egress"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "audit/journal", ours: []string{"api", "internal/canonical", "audit/chain"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "audit/chain", ours: []string{"internal/canonical"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	// The storeys of the domain, from the ground up.
@@ -79,18 +81,18 @@ var places = []place{
 	{name: "internal/cpulimit", ours: []string{"api", "internal/canonical", "audit/chain", "audit/journal", "auth", "runs/refusal", "runs/document"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "internal/multiplex", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "migrations", never: []string{pgx, sqlite, chi}},
-	{name: "store", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "migrations", "store/*"), never: []string{chi}},
+	{name: "store", ours: with("notify", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "migrations", "store/*"), never: []string{chi}},
 	{name: "store/committer", ours: with("internal/failpoint", "internal/cpulimit", "runs"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "store/columns", ours: domain, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "store/load", ours: with("internal/failpoint", "internal/cpulimit", "runs", "store/committer", "store/columns"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "store/read", ours: with("internal/cpulimit", "runs", "store/columns"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "store/retain", ours: with("internal/failpoint", "runs", "store/columns"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "store/postgres", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "migrations", "store/committer", "store/columns", "store/load", "store/read", "store/retain", "store/tokens", "store/hooks"), never: []string{sqlite, chi}},
-	{name: "store/sqlite", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "migrations", "store/committer", "store/columns", "store/load", "store/read", "store/retain", "store/tokens", "store/hooks"), never: []string{pgx, chi}},
+	{name: "store/postgres", ours: with("notify", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "migrations", "store/committer", "store/columns", "store/load", "store/read", "store/retain", "store/tokens", "store/hooks"), never: []string{sqlite, chi}},
+	{name: "store/sqlite", ours: with("notify", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "migrations", "store/committer", "store/columns", "store/load", "store/read", "store/retain", "store/tokens", "store/hooks"), never: []string{pgx, chi}},
 	{name: "store/tokens", ours: with("audit", "auth/signing", "auth/sealing", "internal/cpulimit", "runs", "store/columns", "store/read"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "store/hooks", ours: with("audit", "auth/signing", "auth/sealing", "internal/cpulimit", "runs", "store/columns", "store/read", "store/tokens"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "httpapi", ours: with("internal/multiplex", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/*", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
-	{name: "httpapi/dialects/dialecttest", ours: with("internal/multiplex", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "internal/testcache", "runs", "runs/*", "migrations", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/kit")}, // for tests
+	{name: "store/hooks", ours: with("notify", "audit", "auth/signing", "auth/sealing", "internal/cpulimit", "runs", "store/columns", "store/read", "store/tokens"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "httpapi", ours: with("notify", "internal/multiplex", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/*", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "httpapi/dialects/dialecttest", ours: with("notify", "internal/multiplex", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "internal/testcache", "runs", "runs/*", "migrations", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/kit")}, // for tests
 	{name: "httpapi/dialects/kit", ours: with("internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire", "httpapi/stream"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	// A dialect links no other dialect.
 	{name: "httpapi/dialects/*", ours: with("internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
@@ -120,7 +122,7 @@ var places = []place{
 	{name: "cli/contexts", ours: []string{"api", "internal/canonical", "internal/multiplex", "client", "runs/document", "runs/refusal", "cli/console"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "cli/watch", ours: []string{"api", "internal/canonical", "internal/multiplex", "client", "runs/document", "runs/refusal", "cli/console"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "cli/agent", ours: with("internal/multiplex", "client", "client/ask", "mcptools", "mcptools/tasks", "cli/console"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "cli/database", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "migrations", "store", "store/*", "internal/multiplex", "client", "cli/console"), never: []string{chi}},
+	{name: "cli/database", ours: with("notify", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "migrations", "store", "store/*", "internal/multiplex", "client", "cli/console"), never: []string{chi}},
 	{name: "cli/*", ours: program},
 	{name: "cli", ours: program},
 	{name: "cmd/*", ours: append([]string{"cli"}, program...)},
@@ -130,10 +132,10 @@ var places = []place{
 	{name: "store/storetest", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "internal/testcache", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*")},
 	{name: "store/*/*", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "internal/testcache", "runs", "migrations", "store/*"), never: []string{chi}},
 	{name: "bench/load", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "bench/churn", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "migrations", "store", "store/*"), never: []string{chi}},
-	{name: "bench/waits", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "internal/testcache", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "internal/multiplex", "client", "bench/load"), never: []string{chi}},
-	{name: "test/*", ours: with("webhooks/egress", "webhooks/deliver", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/service", "web", "web/docsite", "internal/service", "web", "web/docsite", "internal/cpulimit", "internal/testcache", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "internal/multiplex", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "telemetry/tracing", "telemetry/tracing/*", "cli", "cli/*")},
-	{name: "test/*/*", ours: with("webhooks/egress", "webhooks/deliver", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/service", "web", "web/docsite", "internal/service", "web", "web/docsite", "internal/cpulimit", "internal/testcache", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "internal/multiplex", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "telemetry/tracing", "telemetry/tracing/*", "cli", "cli/*", "test/*")},
+	{name: "bench/churn", ours: with("notify", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "migrations", "store", "store/*"), never: []string{chi}},
+	{name: "bench/waits", ours: with("notify", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "internal/testcache", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "internal/multiplex", "client", "bench/load"), never: []string{chi}},
+	{name: "test/*", ours: with("webhooks/egress", "webhooks/deliver", "notify", "notify/channels", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/service", "web", "web/docsite", "internal/service", "web", "web/docsite", "internal/cpulimit", "internal/testcache", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "internal/multiplex", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "telemetry/tracing", "telemetry/tracing/*", "cli", "cli/*")},
+	{name: "test/*/*", ours: with("webhooks/egress", "webhooks/deliver", "notify", "notify/channels", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/service", "web", "web/docsite", "internal/service", "web", "web/docsite", "internal/cpulimit", "internal/testcache", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "internal/multiplex", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "telemetry/tracing", "telemetry/tracing/*", "cli", "cli/*", "test/*")},
 }
 
 // forTests are packages of the module and of others that the program must not link.

@@ -28,9 +28,12 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/dialects/relay"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/timbal"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
+	"github.com/holdpoint/holdpoint/runs/explain"
 	"github.com/holdpoint/holdpoint/runs/loop"
+	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/watch"
 	"github.com/holdpoint/holdpoint/store"
 	"github.com/holdpoint/holdpoint/webhooks"
@@ -51,6 +54,10 @@ type Options struct {
 	Sealer runs.Sealer
 	// WebhookGuard says which addresses webhooks may call; the zero value those that are public.
 	WebhookGuard egress.Guard
+	// Channels are the ways in which people are told; Store.NotifyAfter says when.
+	Channels map[string]notify.Channel
+	// ExternalURL is for the links in messages.
+	ExternalURL string
 	// Logger gets what the service logs; nil discards it.
 	Logger *slog.Logger
 	// Tracer makes the spans of calls; nil for none.
@@ -102,9 +109,24 @@ func Start(tb testing.TB, database string, options Options) *Service {
 		Store: opened, Sealer: options.Sealer, CheckURL: options.WebhookGuard.CheckURL, NewID: runs.NewID,
 		NowMs: func() int64 { return time.Now().UnixMilli() },
 	})
+	directory := keyringDirectory{keyring}
+	people := notify.New(notify.Options{
+		Store: opened, Reader: opened, Channels: options.Channels, ExternalURL: options.ExternalURL, NewID: runs.NewID,
+		NowMs: func() int64 { return time.Now().UnixMilli() }, Logger: logger,
+		Deciders: func(ctx context.Context, run *model.Run, request *model.Request) ([]string, error) {
+			collector := explain.Collector{Reader: opened, Whole: opened, NowMs: opened.NowMs, Directory: directory}
+			return collector.MayDecide(ctx, run, request)
+		},
+		Reach: func(context.Context, string) (runs.Scope, error) { return runs.Scope{}, nil },
+	})
+	effects := loop.EffectsOptions{Logger: logger}
+	var notices deliver.Notices
+	if options.Channels != nil {
+		effects.Recipients, notices = people.Recipients, people
+	}
 	caller := egress.New(egress.Options{Guard: options.WebhookGuard})
 	deliverer := deliver.New(opened, deliver.Options{
-		Manager: manager, Client: caller, Logger: logger,
+		Manager: manager, Client: caller, Logger: logger, Notices: notices,
 		Callbacks: deliver.Callbacks{Sealer: options.Sealer, Sign: signatures.Sign, Issuer: httpapi.GrantIssuer("")},
 	})
 	api := httpapi.New(httpapi.Options{
@@ -120,6 +142,7 @@ func Start(tb testing.TB, database string, options Options) *Service {
 				return deliverer.Test(ctx, e, runs.NewID)
 			},
 		},
+		Notify:      people,
 		Checkpoints: opened, Journal: opened, Redactor: opened,
 		Signing: signatures, Keyring: keyring, Sealer: options.Sealer, LogRequests: options.Logger != nil, Tracer: options.Tracer,
 		Store: opened, Hub: hub, Claims: dispatcher, Logger: logger,
@@ -127,7 +150,7 @@ func Start(tb testing.TB, database string, options Options) *Service {
 	})
 	loops := []func(context.Context) error{
 		dispatcher.Run,
-		loop.NewEffects(opened, loop.EffectsOptions{Logger: logger}).Run,
+		loop.NewEffects(opened, effects).Run,
 		loop.NewRetention(opened, loop.RetentionOptions{Logger: logger}).Run,
 		deliverer.Run,
 	}
@@ -161,4 +184,15 @@ func (s *Service) Connect(options ...client.Option) *client.Client {
 	require.NoError(s.tb, err)
 	s.tb.Cleanup(c.Close)
 	return c
+}
+
+// keyringDirectory is a keyring that may be nil: then the service asks nobody for a credential.
+type keyringDirectory struct{ *auth.Keyring }
+
+// Open implements explain.Directory.
+func (d keyringDirectory) Open(ctx context.Context) (bool, error) {
+	if d.Keyring == nil {
+		return true, nil
+	}
+	return d.Keyring.Open(ctx)
 }

@@ -9,6 +9,7 @@ import (
 	"runtime/debug"
 	"time"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/internal/failpoint"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -116,6 +117,9 @@ func (d *Deliverer) finish(ctx context.Context, effect *model.Effect, made attem
 	finish := &runs.FinishEffect{
 		SessionID: effect.SessionID, EffectID: effect.EffectID, Attempt: effect.Attempts,
 		Permanent: made.permanent, RetryAfterMs: made.retryAfterMs,
+	}
+	if effect.Kind == api.EffectNotify {
+		finish.RunID = effect.RunID
 	}
 	attrs := []slog.Attr{
 		slog.String("webhook_id", effect.WebhookID), slog.String("session_id", effect.SessionID), slog.Int64("attempts", effect.Attempts),

@@ -33,6 +33,7 @@ type Store interface {
 	runs.Door
 	DueDeliveries(ctx context.Context, webhookID string, limit int) ([]runs.DueEffect, error)
 	DueCallbacks(ctx context.Context, except []string, limit int) ([]runs.DueEffect, error)
+	DueNotices(ctx context.Context, channel string, limit int) ([]runs.DueEffect, error)
 	DecisionByHandle(ctx context.Context, handle string) (*model.DecidedRequest, error)
 	Run(ctx context.Context, runID string) (*model.RunRecord, error)
 	EventsWithin(ctx context.Context, q runs.EventQuery) (events []model.Event, more bool, err error)
@@ -49,6 +50,8 @@ type Options struct {
 	// when it is empty.
 	ExternalURL string
 	Callbacks   Callbacks
+	// Notices sends messages to people; nil for none.
+	Notices Notices
 	// Observe is told of each attempt. Nobody is when nil.
 	Observe func(Outcome, time.Duration)
 	// Logger is slog.Default() when nil.
@@ -65,6 +68,8 @@ type Deliverer struct {
 	woken chan struct{}
 	// callbacks is the lane of the callbacks of requests.
 	callbacks *callbackLane
+	// notices are the lanes of channels, by name. They do not change.
+	notices map[string]*noticeLane
 }
 
 // New returns a deliverer that has not started.
@@ -75,7 +80,7 @@ func New(store Store, options Options) *Deliverer {
 		options.Observe = func(Outcome, time.Duration) {}
 	}
 	d := &Deliverer{store: store, options: options, lanes: map[string]*lane{}, woken: make(chan struct{}, 1)}
-	d.callbacks = newCallbackLane(d)
+	d.callbacks, d.notices = newCallbackLane(d), noticeLanes(d)
 	return d
 }
 
@@ -85,6 +90,9 @@ func (d *Deliverer) Run(ctx context.Context) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	running.Go(func() { d.callbacks.run(ctx) })
+	for _, lane := range d.notices {
+		running.Go(func() { lane.run(ctx) })
+	}
 	tick := time.NewTicker(pace)
 	defer tick.Stop()
 	orphans := time.NewTicker(orphanPace)
@@ -121,6 +129,12 @@ func (d *Deliverer) Run(ctx context.Context) error {
 // heard wakes the lanes of webhooks that a commit of this process owes something.
 func (d *Deliverer) heard(notice runs.Notice) {
 	for _, owed := range notice.Owed {
+		if channel, is := model.NoticeChannel(owed.EffectID); is {
+			if lane := d.notices[channel]; lane != nil {
+				lane.wake()
+			}
+			continue
+		}
 		rest, found := strings.CutPrefix(owed.EffectID, string(api.EffectDeliverWebhook)+":")
 		if !found {
 			continue

@@ -119,13 +119,18 @@ func WithAddress(ctx context.Context) (noting context.Context, address func() ne
 	}
 }
 
-// Post sends a body and returns the answer, whatever its status. It ends after [Timeout]. The text of
+// Post is Send by the method POST.
+func (c *Client) Post(ctx context.Context, address string, header http.Header, body []byte) (Answer, error) {
+	return c.Send(ctx, http.MethodPost, address, header, body)
+}
+
+// Send sends a body and returns the answer, whatever its status. It ends after [Timeout]. The text of
 // an error does not show the URL, whose path and query may be secrets. Errors wrap [ErrRefused] or
 // [ErrPlain] when the guard refused the address.
-func (c *Client) Post(ctx context.Context, address string, header http.Header, body []byte) (Answer, error) {
+func (c *Client) Send(ctx context.Context, method, address string, header http.Header, body []byte) (Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
 		return Answer{}, errors.New("the URL cannot be called")
 	}

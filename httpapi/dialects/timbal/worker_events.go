@@ -45,7 +45,7 @@ func ownType(eventType api.EventType) bool {
 	//exhaustive:ignore
 	switch eventType {
 	case api.EventAccepted, api.EventQueued, api.EventStarted, api.EventParentClarificationRequested, api.EventGrantRedeemed, api.EventRunRetried,
-		api.EventWaitingForApproval, api.EventWaitingForUserQuestion:
+		api.EventWaitingForApproval, api.EventWaitingForUserQuestion, api.EventRequestNotified, api.EventNotificationFailed:
 		return true
 	default:
 		return model.AboutRequest(eventType)

@@ -34,6 +34,24 @@ export interface components {
             session_id?: components["schemas"]["ID"];
             tool_name?: string;
         };
+        Address: {
+            /** @description It is shown to its owner alone. */
+            address: string;
+            address_id: components["schemas"]["ID"];
+            channel: string;
+            created_at_ms: components["schemas"]["TimeMs"];
+            /** @description When its code was given; absent before, and then it gets no messages. */
+            verified_at_ms?: components["schemas"]["TimeMs"];
+        };
+        AddressBody: {
+            /** @description What the channel takes: of e-mail the address of a mailbox. */
+            address: string;
+            /** @description The name of a channel of the service. */
+            channel: string;
+        };
+        AddressList: {
+            data: components["schemas"]["Address"][];
+        };
         /** @description What was recorded for a question, in the form that a worker hands to its model. */
         Answer: {
             answers: components["schemas"]["LabelledAnswer"][];
@@ -197,8 +215,10 @@ export interface components {
         };
         /** @description What happened. Members that do not apply are absent. */
         AuditEvent: {
+            address_id?: string;
             /** @description The token that the actor showed. */
             by_token_id?: string;
+            channel?: string;
             effect?: string;
             /** @description The events that were redacted. */
             event_ids?: string[];
@@ -222,7 +242,7 @@ export interface components {
             text?: string;
             token_id?: string;
             /** @enum {string} */
-            type: "token_created" | "token_rotated" | "token_revoked" | "signed_in" | "signed_out" | "rule_created" | "rule_revoked" | "webhook_created" | "webhook_changed" | "webhook_rotated" | "webhook_disabled" | "webhook_rewrapped" | "webhook_removed" | "key_added" | "events_redacted" | "session_deleted" | "audit_exported";
+            type: "token_created" | "token_rotated" | "token_revoked" | "signed_in" | "signed_out" | "rule_created" | "rule_revoked" | "webhook_created" | "webhook_changed" | "webhook_rotated" | "webhook_disabled" | "webhook_rewrapped" | "webhook_removed" | "address_added" | "address_verified" | "address_removed" | "key_added" | "events_redacted" | "session_deleted" | "audit_exported";
             /** @description By which way: as in `GET /v1/me`, `database` for the command line with `--database`, or, for a rule, as in a resolution. */
             via?: string;
             /** @description Whose credential it was, when the actor is somebody for whom it may act. */
@@ -248,6 +268,24 @@ export interface components {
         CancelQuestion: {
             idempotency_key?: components["schemas"]["IdempotencyKey"];
             justification?: string;
+        };
+        ChannelList: {
+            data: {
+                /** @description Messages that were given up. */
+                failed: number;
+                /** @enum {string} */
+                kind: "email" | "http";
+                /** @description Why one of them failed. */
+                last_error?: string;
+                name: string;
+                /** @description Messages that are not sent yet. */
+                pending: number;
+            }[];
+        };
+        ChannelTest: {
+            delivered: boolean;
+            /** @description Why it was not. */
+            error?: string;
         };
         /** @description What a worker is handed with a run. */
         Claim: {
@@ -404,10 +442,10 @@ export interface components {
             /** @description When it was done or given up. */
             finished_at_ms?: components["schemas"]["TimeMs"];
             /**
-             * @description `open_clarification` brings a question to the parent's session, `deliver_answer` its answer to the child's; `review_approval` shows an approval to the review hook; `drain_session` ends what was left of a session that was ended or interrupted; `cancel_abandoned` watches over a worker that may be gone; `deliver_webhook` posts an event to a webhook, or what became of a request to its callback.
+             * @description `open_clarification` brings a question to the parent's session, `deliver_answer` its answer to the child's; `review_approval` shows an approval to the review hook; `drain_session` ends what was left of a session that was ended or interrupted; `cancel_abandoned` watches over a worker that may be gone; `deliver_webhook` posts an event to a webhook, or what became of a request to its callback; `advance_request` tells people of a request that is open for a while; `notify` sends a message to a person.
              * @enum {string}
              */
-            kind: "open_clarification" | "deliver_answer" | "review_approval" | "drain_session" | "cancel_abandoned" | "deliver_webhook";
+            kind: "open_clarification" | "deliver_answer" | "review_approval" | "drain_session" | "cancel_abandoned" | "deliver_webhook" | "advance_request" | "notify";
             /** @description Of the last attempt that failed. */
             last_error?: string;
             /** @description The run of the decision. */
@@ -417,7 +455,7 @@ export interface components {
             state: components["schemas"]["EffectState"];
             /** @description The session in which it takes place. */
             target_session_id: components["schemas"]["ID"];
-            /** @description The webhook that it posts to, `callback` for the callback of a request; absent when it posts nowhere. */
+            /** @description The webhook that it posts to, `callback` for the callback of a request, `notify.` and the channel for a message to a person; absent when it posts nowhere. */
             webhook_id?: components["schemas"]["ID"];
         };
         EventsReply: {
@@ -697,11 +735,11 @@ export interface components {
              * @description The stable name of the error.
              * @enum {string}
              */
-            code: "bad_request" | "route_not_found" | "method_not_allowed" | "id_conflict" | "payload_too_large" | "unsupported_media_type" | "invalid_request" | "internal_error" | "service_unavailable" | "origin_not_allowed" | "host_not_allowed" | "unauthenticated" | "invalid_token" | "forbidden" | "requester_excluded" | "requester_exclusion_needs_auth" | "token_not_found" | "token_state_conflict" | "last_admin_token" | "sign_in_failed" | "no_issuer" | "issuer_unavailable" | "webhook_not_found" | "too_many_webhooks" | "rate_limited" | "too_many_calls" | "too_many_streams" | "too_many_bytes" | "too_many_prompts" | "too_many_queued_runs" | "too_many_stored_bytes" | "storage_reserved" | "session_not_found" | "session_busy" | "session_ended" | "no_parent_session" | "queue_full" | "questions_full" | "mailbox_full" | "run_not_found" | "request_not_found" | "run_state_conflict" | "event_needed" | "run_not_claimable" | "lease_lost" | "suspension_too_large" | "secrets_not_configured" | "approval_state_conflict" | "approval_batch_empty" | "approval_duplicate_resolution" | "approval_request_not_pending" | "approval_changed" | "invalid_grant" | "grant_mismatch" | "grant_expired" | "grant_redeemed" | "question_state_conflict" | "question_expired" | "question_resolution_conflict" | "question_request_mismatch" | "question_declined_with_answers" | "question_duplicate_answer" | "question_answer_missing" | "question_single_select_violation" | "question_duplicate_option" | "question_option_not_found" | "question_answer_empty" | "question_unknown_answer" | "rule_not_found" | "too_many_rules" | "message_not_found" | "effect_not_found" | "invalid_idempotency_key" | "idempotency_conflict" | "invalid_limit" | "invalid_filter" | "invalid_cursor" | "invalid_event_cursor" | "event_cursor_reset";
+            code: "bad_request" | "route_not_found" | "method_not_allowed" | "id_conflict" | "payload_too_large" | "unsupported_media_type" | "invalid_request" | "internal_error" | "service_unavailable" | "origin_not_allowed" | "host_not_allowed" | "unauthenticated" | "invalid_token" | "forbidden" | "requester_excluded" | "requester_exclusion_needs_auth" | "token_not_found" | "token_state_conflict" | "last_admin_token" | "sign_in_failed" | "no_issuer" | "issuer_unavailable" | "webhook_not_found" | "too_many_webhooks" | "address_not_found" | "too_many_addresses" | "address_code_wrong" | "channel_not_found" | "channel_unknown" | "channel_unavailable" | "rate_limited" | "too_many_calls" | "too_many_streams" | "too_many_bytes" | "too_many_prompts" | "too_many_queued_runs" | "too_many_stored_bytes" | "storage_reserved" | "session_not_found" | "session_busy" | "session_ended" | "no_parent_session" | "queue_full" | "questions_full" | "mailbox_full" | "run_not_found" | "request_not_found" | "run_state_conflict" | "event_needed" | "run_not_claimable" | "lease_lost" | "suspension_too_large" | "secrets_not_configured" | "approval_state_conflict" | "approval_batch_empty" | "approval_duplicate_resolution" | "approval_request_not_pending" | "approval_changed" | "invalid_grant" | "grant_mismatch" | "grant_expired" | "grant_redeemed" | "question_state_conflict" | "question_expired" | "question_resolution_conflict" | "question_request_mismatch" | "question_declined_with_answers" | "question_duplicate_answer" | "question_answer_missing" | "question_single_select_violation" | "question_duplicate_option" | "question_option_not_found" | "question_answer_empty" | "question_unknown_answer" | "rule_not_found" | "too_many_rules" | "message_not_found" | "effect_not_found" | "invalid_idempotency_key" | "idempotency_conflict" | "invalid_limit" | "invalid_filter" | "invalid_cursor" | "invalid_event_cursor" | "event_cursor_reset";
             /** @description One sentence about this occurrence. */
             detail: string;
             /** @enum {string} */
-            domain: "api" | "cors" | "auth" | "webhooks" | "limits" | "sessions" | "runs" | "approvals" | "grants" | "questions" | "rules" | "mailbox" | "effects" | "idempotency" | "pagination" | "events";
+            domain: "api" | "cors" | "auth" | "webhooks" | "notifications" | "limits" | "sessions" | "runs" | "approvals" | "grants" | "questions" | "rules" | "mailbox" | "effects" | "idempotency" | "pagination" | "events";
             /** @description The members at fault, for `invalid_request`. */
             errors?: components["schemas"]["Fault"][];
             /** @description The oldest event of the session that is kept, for `event_cursor_reset`. */
@@ -1008,7 +1046,7 @@ export interface components {
             agent_id: components["schemas"]["ID"];
             /** @description SHA-256 of the RFC 8785 form of `event` without its `type`. This and the two below are absent from events that were written before there was a chain. */
             body_digest?: string;
-            /** @description What happened. The service writes `accepted`, `queued {position}`, `started`, `waiting_for_approval {request_ids, requests}`, `approval_resolved {resolutions}`, `grant_redeemed {request_id, jti, tool_name, redeemed_at_ms, redeemed_by, fence}`, `waiting_for_user_question {request_ids, requests}`, `user_question_resolved {resolution}`, `user_question_answered {request_id, question_ids, answers, justification?, resolved_by, via, open}` (some of several questions have their answers; `open` have none), `parent_clarification_requested {request_id, parked, waiting_on}` (in the session that asks; its answer is a `user_question_resolved`), `parent_clarification_resolved {requester_agent_id, requester_session_id, request_id, declined, resolution}` (in the session that was asked), `output {output}`, `completed`, `failed {error}`, `interrupted {reason?}`, `cancelled {reason?}` and `run_retried` (a failed run goes on). Workers add types of their own, any but these and `snapshot` and `stream_gap`, which name frames of streams.
+            /** @description What happened. The service writes `accepted`, `queued {position}`, `started`, `waiting_for_approval {request_ids, requests}`, `approval_resolved {resolutions}`, `grant_redeemed {request_id, jti, tool_name, redeemed_at_ms, redeemed_by, fence}`, `waiting_for_user_question {request_ids, requests}`, `user_question_resolved {resolution}`, `user_question_answered {request_id, question_ids, answers, justification?, resolved_by, via, open}` (some of several questions have their answers; `open` have none), `parent_clarification_requested {request_id, parked, waiting_on}` (in the session that asks; its answer is a `user_question_resolved`), `parent_clarification_resolved {requester_agent_id, requester_session_id, request_id, declined, resolution}` (in the session that was asked), `output {output}`, `completed`, `failed {error}`, `interrupted {reason?}`, `cancelled {reason?}` `run_retried` (a failed run goes on), `request_notified {request_id, step, to: [{who, channels}]}` (people are told of a request) and `notification_failed {request_id, who, channel}` (a message was given up). Workers add types of their own, any but these and `snapshot` and `stream_gap`, which name frames of streams.
              *      */
             event: {
                 type: string;
@@ -1310,6 +1348,9 @@ export interface components {
             settled_after?: string;
             suspension_id?: components["schemas"]["ID"];
         };
+        TestChannelBody: {
+            address: string;
+        };
         /**
          * Format: int64
          * @description Milliseconds since the epoch.
@@ -1419,6 +1460,9 @@ export interface components {
             request_id: string;
             /** @description The answer to a question that has a `response_schema`. */
             value?: components["schemas"]["Any"];
+        };
+        VerifyAddressBody: {
+            code: string;
         };
         VersionReply: {
             /** @constant */

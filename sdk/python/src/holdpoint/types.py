@@ -35,6 +35,27 @@ class AddRule(TypedDict):
     tool_name: NotRequired[str]
 
 
+class Address(TypedDict):
+    # It is shown to its owner alone.
+    address: str
+    address_id: str
+    channel: str
+    created_at_ms: int
+    # When its code was given; absent before, and then it gets no messages.
+    verified_at_ms: NotRequired[int]
+
+
+class AddressBody(TypedDict):
+    # What the channel takes: of e-mail the address of a mailbox.
+    address: str
+    # The name of a channel of the service.
+    channel: str
+
+
+class AddressList(TypedDict):
+    data: list[Address]
+
+
 class Answer(TypedDict):
     # What was recorded for a question, in the form that a worker hands to its model.
     answers: list[LabelledAnswer]
@@ -190,8 +211,10 @@ class AuditEntry(TypedDict):
 
 class AuditEvent(TypedDict):
     # What happened. Members that do not apply are absent.
+    address_id: NotRequired[str]
     # The token that the actor showed.
     by_token_id: NotRequired[str]
+    channel: NotRequired[str]
     effect: NotRequired[str]
     # The events that were redacted.
     event_ids: NotRequired[list[str]]
@@ -212,7 +235,7 @@ class AuditEvent(TypedDict):
     # What a rule says, at most 1,000 bytes of it.
     text: NotRequired[str]
     token_id: NotRequired[str]
-    type: Literal['token_created', 'token_rotated', 'token_revoked', 'signed_in', 'signed_out', 'rule_created', 'rule_revoked', 'webhook_created', 'webhook_changed', 'webhook_rotated', 'webhook_disabled', 'webhook_rewrapped', 'webhook_removed', 'key_added', 'events_redacted', 'session_deleted', 'audit_exported']
+    type: Literal['token_created', 'token_rotated', 'token_revoked', 'signed_in', 'signed_out', 'rule_created', 'rule_revoked', 'webhook_created', 'webhook_changed', 'webhook_rotated', 'webhook_disabled', 'webhook_rewrapped', 'webhook_removed', 'address_added', 'address_verified', 'address_removed', 'key_added', 'events_redacted', 'session_deleted', 'audit_exported']
     # By which way: as in `GET /v1/me`, `database` for the command line with `--database`, or, for a rule, as in a resolution.
     via: NotRequired[str]
     # Whose credential it was, when the actor is somebody for whom it may act.
@@ -238,6 +261,27 @@ class Callback(TypedDict):
 class CancelQuestion(TypedDict):
     idempotency_key: NotRequired[str]
     justification: NotRequired[str]
+
+
+class ChannelListData(TypedDict):
+    # Messages that were given up.
+    failed: int
+    kind: Literal['email', 'http']
+    # Why one of them failed.
+    last_error: NotRequired[str]
+    name: str
+    # Messages that are not sent yet.
+    pending: int
+
+
+class ChannelList(TypedDict):
+    data: list[ChannelListData]
+
+
+class ChannelTest(TypedDict):
+    delivered: bool
+    # Why it was not.
+    error: NotRequired[str]
 
 
 class Claim(TypedDict):
@@ -399,8 +443,9 @@ class EffectView(TypedDict):
     # `open_clarification` brings a question to the parent's session, `deliver_answer` its answer to the child's;
     # `review_approval` shows an approval to the review hook; `drain_session` ends what was left of a session that was ended
     # or interrupted; `cancel_abandoned` watches over a worker that may be gone; `deliver_webhook` posts an event to a
-    # webhook, or what became of a request to its callback.
-    kind: Literal['open_clarification', 'deliver_answer', 'review_approval', 'drain_session', 'cancel_abandoned', 'deliver_webhook']
+    # webhook, or what became of a request to its callback; `advance_request` tells people of a request that is open for a
+    # while; `notify` sends a message to a person.
+    kind: Literal['open_clarification', 'deliver_answer', 'review_approval', 'drain_session', 'cancel_abandoned', 'deliver_webhook', 'advance_request', 'notify']
     # Of the last attempt that failed.
     last_error: NotRequired[str]
     # The run of the decision.
@@ -410,7 +455,8 @@ class EffectView(TypedDict):
     state: Literal['pending', 'done', 'failed']
     # The session in which it takes place.
     target_session_id: str
-    # The webhook that it posts to, `callback` for the callback of a request; absent when it posts nowhere.
+    # The webhook that it posts to, `callback` for the callback of a request, `notify.` and the channel for a message to a
+    # person; absent when it posts nowhere.
     webhook_id: NotRequired[str]
 
 
@@ -663,10 +709,10 @@ class PendingQuestionView(TypedDict):
 
 class Problem(TypedDict):
     # The stable name of the error.
-    code: Literal['bad_request', 'route_not_found', 'method_not_allowed', 'id_conflict', 'payload_too_large', 'unsupported_media_type', 'invalid_request', 'internal_error', 'service_unavailable', 'origin_not_allowed', 'host_not_allowed', 'unauthenticated', 'invalid_token', 'forbidden', 'requester_excluded', 'requester_exclusion_needs_auth', 'token_not_found', 'token_state_conflict', 'last_admin_token', 'sign_in_failed', 'no_issuer', 'issuer_unavailable', 'webhook_not_found', 'too_many_webhooks', 'rate_limited', 'too_many_calls', 'too_many_streams', 'too_many_bytes', 'too_many_prompts', 'too_many_queued_runs', 'too_many_stored_bytes', 'storage_reserved', 'session_not_found', 'session_busy', 'session_ended', 'no_parent_session', 'queue_full', 'questions_full', 'mailbox_full', 'run_not_found', 'request_not_found', 'run_state_conflict', 'event_needed', 'run_not_claimable', 'lease_lost', 'suspension_too_large', 'secrets_not_configured', 'approval_state_conflict', 'approval_batch_empty', 'approval_duplicate_resolution', 'approval_request_not_pending', 'approval_changed', 'invalid_grant', 'grant_mismatch', 'grant_expired', 'grant_redeemed', 'question_state_conflict', 'question_expired', 'question_resolution_conflict', 'question_request_mismatch', 'question_declined_with_answers', 'question_duplicate_answer', 'question_answer_missing', 'question_single_select_violation', 'question_duplicate_option', 'question_option_not_found', 'question_answer_empty', 'question_unknown_answer', 'rule_not_found', 'too_many_rules', 'message_not_found', 'effect_not_found', 'invalid_idempotency_key', 'idempotency_conflict', 'invalid_limit', 'invalid_filter', 'invalid_cursor', 'invalid_event_cursor', 'event_cursor_reset']
+    code: Literal['bad_request', 'route_not_found', 'method_not_allowed', 'id_conflict', 'payload_too_large', 'unsupported_media_type', 'invalid_request', 'internal_error', 'service_unavailable', 'origin_not_allowed', 'host_not_allowed', 'unauthenticated', 'invalid_token', 'forbidden', 'requester_excluded', 'requester_exclusion_needs_auth', 'token_not_found', 'token_state_conflict', 'last_admin_token', 'sign_in_failed', 'no_issuer', 'issuer_unavailable', 'webhook_not_found', 'too_many_webhooks', 'address_not_found', 'too_many_addresses', 'address_code_wrong', 'channel_not_found', 'channel_unknown', 'channel_unavailable', 'rate_limited', 'too_many_calls', 'too_many_streams', 'too_many_bytes', 'too_many_prompts', 'too_many_queued_runs', 'too_many_stored_bytes', 'storage_reserved', 'session_not_found', 'session_busy', 'session_ended', 'no_parent_session', 'queue_full', 'questions_full', 'mailbox_full', 'run_not_found', 'request_not_found', 'run_state_conflict', 'event_needed', 'run_not_claimable', 'lease_lost', 'suspension_too_large', 'secrets_not_configured', 'approval_state_conflict', 'approval_batch_empty', 'approval_duplicate_resolution', 'approval_request_not_pending', 'approval_changed', 'invalid_grant', 'grant_mismatch', 'grant_expired', 'grant_redeemed', 'question_state_conflict', 'question_expired', 'question_resolution_conflict', 'question_request_mismatch', 'question_declined_with_answers', 'question_duplicate_answer', 'question_answer_missing', 'question_single_select_violation', 'question_duplicate_option', 'question_option_not_found', 'question_answer_empty', 'question_unknown_answer', 'rule_not_found', 'too_many_rules', 'message_not_found', 'effect_not_found', 'invalid_idempotency_key', 'idempotency_conflict', 'invalid_limit', 'invalid_filter', 'invalid_cursor', 'invalid_event_cursor', 'event_cursor_reset']
     # One sentence about this occurrence.
     detail: str
-    domain: Literal['api', 'cors', 'auth', 'webhooks', 'limits', 'sessions', 'runs', 'approvals', 'grants', 'questions', 'rules', 'mailbox', 'effects', 'idempotency', 'pagination', 'events']
+    domain: Literal['api', 'cors', 'auth', 'webhooks', 'notifications', 'limits', 'sessions', 'runs', 'approvals', 'grants', 'questions', 'rules', 'mailbox', 'effects', 'idempotency', 'pagination', 'events']
     # The members at fault, for `invalid_request`.
     errors: NotRequired[list[Fault]]
     # The oldest event of the session that is kept, for `event_cursor_reset`.
@@ -999,8 +1045,10 @@ class RunEventEntryEvent(TypedDict):
     # questions have their answers; `open` have none), `parent_clarification_requested {request_id, parked, waiting_on}` (in
     # the session that asks; its answer is a `user_question_resolved`), `parent_clarification_resolved {requester_agent_id,
     # requester_session_id, request_id, declined, resolution}` (in the session that was asked), `output {output}`,
-    # `completed`, `failed {error}`, `interrupted {reason?}`, `cancelled {reason?}` and `run_retried` (a failed run goes on).
-    # Workers add types of their own, any but these and `snapshot` and `stream_gap`, which name frames of streams.
+    # `completed`, `failed {error}`, `interrupted {reason?}`, `cancelled {reason?}` `run_retried` (a failed run goes on),
+    # `request_notified {request_id, step, to: [{who, channels}]}` (people are told of a request) and `notification_failed
+    # {request_id, who, channel}` (a message was given up). Workers add types of their own, any but these and `snapshot` and
+    # `stream_gap`, which name frames of streams.
     type: str
 
 
@@ -1018,8 +1066,10 @@ class RunEventEntry(TypedDict):
     # questions have their answers; `open` have none), `parent_clarification_requested {request_id, parked, waiting_on}` (in
     # the session that asks; its answer is a `user_question_resolved`), `parent_clarification_resolved {requester_agent_id,
     # requester_session_id, request_id, declined, resolution}` (in the session that was asked), `output {output}`,
-    # `completed`, `failed {error}`, `interrupted {reason?}`, `cancelled {reason?}` and `run_retried` (a failed run goes on).
-    # Workers add types of their own, any but these and `snapshot` and `stream_gap`, which name frames of streams.
+    # `completed`, `failed {error}`, `interrupted {reason?}`, `cancelled {reason?}` `run_retried` (a failed run goes on),
+    # `request_notified {request_id, step, to: [{who, channels}]}` (people are told of a request) and `notification_failed
+    # {request_id, who, channel}` (a message was given up). Workers add types of their own, any but these and `snapshot` and
+    # `stream_gap`, which name frames of streams.
     event: RunEventEntryEvent
     # SHA-256 of the RFC 8785 form of `session_id`, `id`, `type`, `timestamp_ms`, `run_id`, `actor`, `body_digest` and `prev`.
     hash: NotRequired[str]
@@ -1312,6 +1362,10 @@ class Suspension(TypedDict):
     suspension_id: NotRequired[str]
 
 
+class TestChannelBody(TypedDict):
+    address: str
+
+
 class Token(TypedDict):
     # Empty for no bound.
     agent_ids: list[str]
@@ -1410,6 +1464,10 @@ class UserQuestionResolution(TypedDict):
     request_id: str
     # The answer to a question that has a `response_schema`.
     value: NotRequired[Any]
+
+
+class VerifyAddressBody(TypedDict):
+    code: str
 
 
 class VersionReply(TypedDict):

@@ -1,0 +1,166 @@
+package operate
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// Addresses is holdpoint addresses.
+type Addresses struct {
+	List   list[api.Address, addressFilter] `cmd:"" help:"List your addresses."`
+	Add    addressesAdd                     `cmd:"" help:"Add an address: a code is sent to it."`
+	Verify addressesVerify                  `cmd:"" help:"Verify an address by its code."`
+	Remove addressesRemove                  `cmd:"" help:"Delete an address."`
+}
+
+type addressFilter struct{}
+
+func (addressFilter) read(ctx context.Context, c *client.Client) ([]api.Address, error) {
+	found, err := c.ListAddresses(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return found.Data, nil
+}
+
+func (addressFilter) table() table[api.Address] {
+	return table[api.Address]{
+		[]string{"ADDRESS ID", "CHANNEL", "ADDRESS", "VERIFIED", "ADDED"},
+		func(a *api.Address, now time.Time) []string {
+			verified := "no"
+			if a.VerifiedAtMs != 0 {
+				verified = console.Ago(a.VerifiedAtMs, now)
+			}
+			return []string{a.AddressID, a.Channel, a.Address, verified, console.Ago(a.CreatedAtMs, now)}
+		},
+	}
+}
+
+func addressFields(a *api.Address, now time.Time) []console.Field {
+	verified := "no: type the code that was sent to it"
+	if a.VerifiedAtMs != 0 {
+		verified = console.Moment(a.VerifiedAtMs, now)
+	}
+	return []console.Field{{"address id", a.AddressID}, {"channel", a.Channel}, {"address", a.Address}, {"verified", verified}}
+}
+
+type addressesAdd struct {
+	console.Connection
+	console.Format
+	Channel string `arg:"" help:"The name of a channel."`
+	Address string `arg:"" help:"What the channel takes, such as ada@example.com."`
+}
+
+// Run adds an address.
+func (c *addressesAdd) Run(ctx context.Context, terminal *console.Console) error {
+	return c.Call(func(opened *client.Client) error {
+		added, err := opened.AddAddress(ctx, api.AddressBody{Channel: c.Channel, Address: c.Address})
+		if err != nil {
+			return err
+		}
+		return printRecord(terminal, c.JSON, added, addressFields)
+	})
+}
+
+type addressesVerify struct {
+	console.Connection
+	console.Format
+	AddressID string `arg:"" name:"address-id" help:"The address's id."`
+	Code      string `arg:"" help:"The code that was sent to it."`
+}
+
+// Run verifies an address.
+func (c *addressesVerify) Run(ctx context.Context, terminal *console.Console) error {
+	return c.Call(func(opened *client.Client) error {
+		verified, err := opened.VerifyAddress(ctx, c.AddressID, c.Code)
+		if err != nil {
+			return err
+		}
+		return printRecord(terminal, c.JSON, verified, addressFields)
+	})
+}
+
+type addressesRemove struct {
+	console.Connection
+	console.Format
+	AddressID string `arg:"" name:"address-id" help:"The address's id."`
+}
+
+// Run deletes an address.
+func (c *addressesRemove) Run(ctx context.Context, terminal *console.Console) error {
+	return c.Call(func(opened *client.Client) error {
+		if err := opened.RemoveAddress(ctx, c.AddressID); err != nil {
+			return err
+		}
+		if c.JSON {
+			return console.PrintJSON(terminal.Stdout, struct {
+				AddressID string `json:"address_id"`
+				Deleted   bool   `json:"deleted"`
+			}{c.AddressID, true})
+		}
+		terminal.Say("address %s is deleted", c.AddressID)
+		return nil
+	})
+}
+
+// Channels is holdpoint channels.
+type Channels struct {
+	List list[api.Channel, channelFilter] `cmd:"" help:"List the channels by which people are told."`
+	Test channelsTest                     `cmd:"" help:"Send a test message, once."`
+}
+
+type channelFilter struct{}
+
+func (channelFilter) read(ctx context.Context, c *client.Client) ([]api.Channel, error) {
+	found, err := c.ListChannels(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return found.Data, nil
+}
+
+func (channelFilter) table() table[api.Channel] {
+	return table[api.Channel]{
+		[]string{"CHANNEL", "KIND", "PENDING", "FAILED", "LAST ERROR"},
+		func(channel *api.Channel, _ time.Time) []string {
+			return []string{
+				channel.Name, string(channel.Kind), strconv.FormatInt(channel.Pending, 10), strconv.FormatInt(channel.Failed, 10), console.Cut(channel.LastError, 60),
+			}
+		},
+	}
+}
+
+type channelsTest struct {
+	console.Connection
+	console.Format
+	Channel string `arg:"" help:"The name of a channel."`
+	Address string `arg:"" help:"Where the test message goes."`
+}
+
+// Run sends a test message. It fails when that was not delivered.
+func (c *channelsTest) Run(ctx context.Context, terminal *console.Console) error {
+	return c.Call(func(opened *client.Client) error {
+		tested, err := opened.TestChannel(ctx, c.Channel, c.Address)
+		if err != nil {
+			return err
+		}
+		if c.JSON {
+			if err := console.PrintJSON(terminal.Stdout, tested); err != nil {
+				return err
+			}
+		}
+		if !tested.Delivered {
+			return fmt.Errorf("the test message was not delivered: %s", tested.Error)
+		}
+		if !c.JSON {
+			fmt.Fprintln(terminal.Stdout, "delivered")
+		}
+		return nil
+	})
+}

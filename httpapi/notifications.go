@@ -1,0 +1,124 @@
+package httpapi
+
+import (
+	"net/http"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/notify"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// notifications returns the service that keeps addresses and sends messages. Programs that embed the API may leave it
+// out; then there is no address and no channel, and the refusal has the code that says so.
+func (s *Server) notifications(missing api.Code) (*notify.Service, error) {
+	if s.notify == nil {
+		return nil, refusal.New(missing, "this service sends no notifications")
+	}
+	return s.notify, nil
+}
+
+// listAddresses answers with the addresses of the caller.
+func (s *Server) listAddresses(w http.ResponseWriter, r *http.Request) error {
+	if s.notify == nil {
+		return wire.Respond(w, r, http.StatusOK, api.AddressList{Data: []api.Address{}})
+	}
+	list, err := s.notify.List(r.Context(), auth.From(r.Context()).Principal)
+	if err != nil {
+		return err
+	}
+	return wire.Respond(w, r, http.StatusOK, list)
+}
+
+// addAddress adds an address of the caller and sends a code to it.
+func (s *Server) addAddress(w http.ResponseWriter, r *http.Request) error {
+	people, err := s.notifications(api.CodeChannelUnknown)
+	if err != nil {
+		return err
+	}
+	var body api.AddressBody
+	var faults refusal.Faults
+	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
+		return err
+	}
+	if err := faults.Err(); err != nil {
+		return err
+	}
+	added, err := people.Add(r.Context(), auth.From(r.Context()).Principal, &body)
+	if err != nil {
+		return err
+	}
+	return wire.Respond(w, r, http.StatusCreated, added)
+}
+
+// verifyAddress verifies an address of the caller by the code that was sent to it.
+func (s *Server) verifyAddress(w http.ResponseWriter, r *http.Request) error {
+	people, err := s.notifications(api.CodeAddressNotFound)
+	if err != nil {
+		return err
+	}
+	var body api.VerifyAddressBody
+	var faults refusal.Faults
+	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
+		return err
+	}
+	if err := faults.Err(); err != nil {
+		return err
+	}
+	verified, err := people.Verify(r.Context(), auth.From(r.Context()).Principal, wire.PathID(r, "address_id"), body.Code)
+	if err != nil {
+		return err
+	}
+	return wire.Respond(w, r, http.StatusOK, verified)
+}
+
+// removeAddress deletes an address of the caller.
+func (s *Server) removeAddress(w http.ResponseWriter, r *http.Request) error {
+	people, err := s.notifications(api.CodeAddressNotFound)
+	if err != nil {
+		return err
+	}
+	id := wire.PathID(r, "address_id")
+	if !refusal.ValidID(id) {
+		return refusal.New(api.CodeAddressNotFound, "you have no such address")
+	}
+	if err := people.Remove(r.Context(), auth.From(r.Context()).Principal, id); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+// listChannels answers with the channels and what they have not sent.
+func (s *Server) listChannels(w http.ResponseWriter, r *http.Request) error {
+	if s.notify == nil {
+		return wire.Respond(w, r, http.StatusOK, api.ChannelList{Data: []api.Channel{}})
+	}
+	list, err := s.notify.Views(r.Context())
+	if err != nil {
+		return err
+	}
+	return wire.Respond(w, r, http.StatusOK, list)
+}
+
+// testChannel sends a test message.
+func (s *Server) testChannel(w http.ResponseWriter, r *http.Request) error {
+	people, err := s.notifications(api.CodeChannelNotFound)
+	if err != nil {
+		return err
+	}
+	var body api.TestChannelBody
+	var faults refusal.Faults
+	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
+		return err
+	}
+	if err := faults.Err(); err != nil {
+		return err
+	}
+	tested, err := people.Test(r.Context(), wire.PathID(r, "name"), body.Address)
+	if err != nil {
+		return err
+	}
+	return wire.Respond(w, r, http.StatusOK, tested)
+}

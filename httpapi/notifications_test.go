@@ -1,0 +1,125 @@
+package httpapi_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/audit/journal"
+	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/notify"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
+
+// fakeChannel keeps the last message to each address.
+type fakeChannel struct {
+	mu   sync.Mutex
+	sent map[string]*notify.Message
+}
+
+func (c *fakeChannel) Kind() api.ChannelKind { return api.ChannelHTTP }
+func (c *fakeChannel) Summary() bool         { return false }
+
+func (c *fakeChannel) CheckAddress(address string) error {
+	if strings.Contains(address, " ") {
+		return errors.New("must have no spaces")
+	}
+	return nil
+}
+
+func (c *fakeChannel) Send(_ context.Context, address string, m *notify.Message) error {
+	if strings.HasPrefix(address, "unreachable") {
+		return errors.New("the receiver cannot be reached")
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sent[address] = m
+	return nil
+}
+
+func (c *fakeChannel) last(address string) *notify.Message {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.sent[address]
+}
+
+// newNotify makes what the routes of addresses need, with one channel, "ops".
+func newNotify(store notify.Store, reader runs.Store, channel notify.Channel) *notify.Service {
+	return notify.New(notify.Options{
+		Store: store, Reader: reader, Channels: map[string]notify.Channel{"ops": channel},
+		NewID: runs.NewID, NowMs: func() int64 { return time.Now().UnixMilli() },
+		Deciders: func(context.Context, *model.Run, *model.Request) ([]string, error) { return nil, nil },
+		Reach:    func(context.Context, string) (runs.Scope, error) { return runs.Scope{}, nil },
+	})
+}
+
+// testNotifications holds the routes of addresses and channels, where everybody has the same ones.
+func testNotifications(t *testing.T, a *rig) {
+	address := a.name("ada")
+	added := a.post(t, "/v1/me/addresses", `{"channel":"ops","address":"`+address+`"}`).want(http.StatusCreated)
+	require.Nil(t, added.at("verified_at_ms"))
+	a.post(t, "/v1/me/addresses", `{"channel":"ops","address":"`+address+`"}`).refused(api.CodeTooManyAddresses)
+	a.post(t, "/v1/me/addresses", `{"channel":"mail","address":"x"}`).refused(api.CodeChannelUnknown)
+	a.post(t, "/v1/me/addresses", `{"channel":"ops","address":"a b"}`, expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/address")
+	a.post(t, "/v1/me/addresses", `{"channel":"ops","address":"`+a.name("unreachable")+`"}`).refused(api.CodeChannelUnavailable)
+	id := added.textAt("address_id")
+	verify := "/v1/me/addresses/" + id + "/verify"
+	a.post(t, verify, `{"code":"wrong"}`).refused(api.CodeAddressCodeWrong)
+	code := regexp.MustCompile(`Code: (\d{6})`).FindStringSubmatch(a.channel.last(address).Text)[1]
+	require.NotNil(t, a.post(t, verify, `{"code":"`+code+`"}`).want(http.StatusOK).at("verified_at_ms"))
+	a.post(t, verify, `{"code":"again"}`).want(http.StatusOK)
+	a.post(t, "/v1/me/addresses", `{"channel":"ops","address":"`+address+`"}`).want(http.StatusCreated)
+	require.Contains(t, a.get(t, "/v1/me/addresses").want(http.StatusOK).text, address)
+	require.Equal(t, "ops", a.get(t, "/v1/channels").want(http.StatusOK).at("data", 0, "name"))
+	require.Equal(t, true, a.post(t, "/v1/channels/ops/test", `{"address":"x"}`).want(http.StatusOK).at("delivered"))
+	require.Equal(t, "the receiver cannot be reached", a.post(t, "/v1/channels/ops/test", `{"address":"unreachable"}`).want(http.StatusOK).at("error"))
+	a.post(t, "/v1/channels/ops/test", `{"address":"a b"}`, expecting(semantic)).refused(api.CodeInvalidRequest)
+	a.post(t, "/v1/channels/mail/test", `{"address":"x"}`).refused(api.CodeChannelNotFound)
+	a.do(t, http.MethodDelete, "/v1/me/addresses/"+id, "").want(http.StatusNoContent)
+	a.do(t, http.MethodDelete, "/v1/me/addresses/"+id, "").refused(api.CodeAddressNotFound)
+
+	// A program that embeds the API may leave notifications out.
+	without := serve(t, a.store, a.contract, func(o *httpapi.Options) { o.Notify = nil })
+	require.Empty(t, without.get(t, "/v1/me/addresses").want(http.StatusOK).list("data"))
+	require.Empty(t, without.get(t, "/v1/channels").want(http.StatusOK).list("data"))
+	without.post(t, "/v1/me/addresses", `{"channel":"ops","address":"x"}`).refused(api.CodeChannelUnknown)
+	without.post(t, verify, `{"code":"1"}`).refused(api.CodeAddressNotFound)
+	without.do(t, http.MethodDelete, "/v1/me/addresses/"+id, "").refused(api.CodeAddressNotFound)
+	without.post(t, "/v1/channels/ops/test", `{"address":"x"}`).refused(api.CodeChannelNotFound)
+}
+
+// AddAddress and those below implement notify.Store and what sends.
+func (s *brokenStore) AddAddress(context.Context, *notify.Address, *journal.Entry) (bool, error) {
+	return false, s.err
+}
+
+func (s *brokenStore) Addresses(context.Context, []string) ([]notify.Address, error) {
+	return nil, s.err
+}
+
+func (s *brokenStore) TryCode(context.Context, string, string, int64) (bool, error) {
+	return false, s.err
+}
+
+func (s *brokenStore) VerifyAddress(context.Context, string, string, string, int64, *journal.Entry) (bool, error) {
+	return false, s.err
+}
+
+func (s *brokenStore) RemoveAddress(context.Context, string, string, *journal.Entry) (bool, error) {
+	return false, s.err
+}
+
+func (s *brokenStore) CountNotice(context.Context, string, int64) (int64, error) { return 0, s.err }
+
+func (s *brokenStore) DueNotices(context.Context, string, int) ([]runs.DueEffect, error) {
+	return nil, s.err
+}

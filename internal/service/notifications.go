@@ -1,0 +1,50 @@
+package service
+
+import (
+	"context"
+	"strings"
+
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/notify"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/explain"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
+
+// notifications returns what tells people.
+func (s *Service) notifications() *notify.Service {
+	collector := explain.Collector{Reader: s.options.Store, Whole: s.options.Store, NowMs: s.options.Store.NowMs, Directory: directory{s.options.Keyring}}
+	return notify.New(notify.Options{
+		Store: s.options.Store, Reader: s.options.Store, Channels: s.options.Channels, ExternalURL: strings.TrimRight(s.options.ExternalURL, "/"),
+		NewID: runs.NewID, NowMs: nowMs, Logger: s.options.Logger,
+		Deciders: func(ctx context.Context, run *model.Run, request *model.Request) ([]string, error) {
+			one := collector
+			return one.MayDecide(ctx, run, request)
+		},
+		Reach: func(ctx context.Context, principal string) (runs.Scope, error) {
+			return reachOf(ctx, s.options.Keyring, principal)
+		},
+	})
+}
+
+// reachOf returns what a person reaches: everything, or what the first of the person's tokens does.
+func reachOf(ctx context.Context, keyring *auth.Keyring, principal string) (runs.Scope, error) {
+	deciders, _, err := keyring.Deciders(ctx)
+	reach, found := runs.Scope{}, false
+	for _, decider := range deciders {
+		if decider.Principal != principal {
+			continue
+		}
+		scope := runs.ScopeOf(decider)
+		if !scope.Bounded() {
+			return scope, err
+		}
+		if !found {
+			reach, found = scope, true
+		}
+	}
+	return reach, err
+}
+
+// directory says who has a credential that works.
+type directory struct{ *auth.Keyring }

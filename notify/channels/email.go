@@ -1,0 +1,140 @@
+package channels
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"net"
+	"net/mail"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	gomail "github.com/wneessen/go-mail"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/notify"
+)
+
+// smtpTimeout bounds a conversation with the mail server.
+const smtpTimeout = 15 * time.Second
+
+// email sends by an SMTP server that the operator names.
+type email struct {
+	host     string
+	options  []gomail.Option
+	from     string
+	domain   string
+	showMore bool
+}
+
+func (c *channel) email(folder string) (*email, error) {
+	if c.URL != "" || c.Body != "" || c.Method != "" || c.Headers != nil || c.SecretFiles != nil {
+		return nil, errors.New("url, method, headers, body and secret_files are of http channels")
+	}
+	at, err := url.Parse(c.SMTP)
+	if err != nil || at.Scheme != "smtp" && at.Scheme != "smtps" || at.Hostname() == "" || at.User != nil {
+		return nil, errors.New("smtp must be smtp://HOST:PORT or smtps://HOST:PORT")
+	}
+	from, err := mail.ParseAddress(c.From)
+	if err != nil {
+		return nil, errors.New("from must be an address")
+	}
+	_, domain, _ := strings.Cut(from.Address, "@")
+	made := &email{host: at.Hostname(), from: from.String(), domain: domain, showMore: c.Content == contentSummary}
+	made.options = []gomail.Option{gomail.WithTimeout(smtpTimeout), gomail.WithoutNoop()}
+	switch {
+	case at.Scheme == "smtps":
+		made.options = append(made.options, gomail.WithSSL(), gomail.WithPort(465))
+	case loopback(at.Hostname()):
+		made.options = append(made.options, gomail.WithTLSPolicy(gomail.TLSOpportunistic), gomail.WithPort(25))
+	default:
+		made.options = append(made.options, gomail.WithTLSPolicy(gomail.TLSMandatory), gomail.WithPort(587))
+	}
+	if at.Port() != "" {
+		port, err := strconv.Atoi(at.Port())
+		if err != nil {
+			return nil, errors.New("smtp has no such port")
+		}
+		made.options = append(made.options, gomail.WithPort(port))
+	}
+	if c.Username != "" {
+		password, err := secret(folder, c.PasswordFile)
+		if err != nil {
+			return nil, fmt.Errorf("password_file: %w", err)
+		}
+		made.options = append(made.options, gomail.WithSMTPAuth(gomail.SMTPAuthAutoDiscover), gomail.WithUsername(c.Username), gomail.WithPassword(password))
+	}
+	if _, err := gomail.NewClient(made.host, made.options...); err != nil {
+		return nil, errors.New("the mail server cannot be used with these settings")
+	}
+	return made, nil
+}
+
+func loopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && ip.IsLoopback()
+}
+
+// Kind implements notify.Channel.
+func (e *email) Kind() api.ChannelKind { return api.ChannelEmail }
+
+// Summary implements notify.Channel.
+func (e *email) Summary() bool { return e.showMore }
+
+// CheckAddress implements notify.Channel.
+func (e *email) CheckAddress(address string) error {
+	parsed, err := mail.ParseAddress(address)
+	if err != nil || parsed.Address != address || parsed.Name != "" || strings.ContainsAny(address, "\r\n \t\"<>") {
+		return errors.New("must be the address of a mailbox, such as ada@example.com")
+	}
+	return nil
+}
+
+// Send implements notify.Channel. Each try has the same Message-ID, so that a mailbox shows one message.
+func (e *email) Send(ctx context.Context, address string, m *notify.Message) error {
+	message := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
+	if err := errors.Join(message.From(e.from), message.To(address)); err != nil {
+		return fmt.Errorf("%w: the address cannot be used", notify.ErrPermanent)
+	}
+	message.Subject(m.Subject)
+	message.SetMessageIDWithValue(idOf(m.ID) + "@" + e.domain)
+	if m.Thread != "" {
+		message.SetGenHeader(gomail.HeaderReferences, "<"+idOf("session "+m.Thread)+"@"+e.domain+">")
+	}
+	message.SetGenHeader("Auto-Submitted", "auto-generated")
+	message.SetBodyString(gomail.TypeTextPlain, m.Text)
+	client, err := gomail.NewClient(e.host, e.options...)
+	if err != nil {
+		return errors.New("the mail server cannot be used with these settings")
+	}
+	ctx, cancel := context.WithTimeout(ctx, smtpTimeout)
+	defer cancel()
+	return mailFailure(client.DialAndSendWithContext(ctx, message))
+}
+
+func idOf(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:16])
+}
+
+// mailFailure returns a failure without what the server said, which often repeats the address.
+func mailFailure(err error) error {
+	var refused *gomail.SendError
+	var network net.Error
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &refused) && refused.ErrorCode() >= 500:
+		return fmt.Errorf("%w: the mail server answered %d", notify.ErrPermanent, refused.ErrorCode())
+	case errors.As(err, &refused) && refused.ErrorCode() >= 400:
+		return fmt.Errorf("the mail server answered %d", refused.ErrorCode())
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
+		return errors.New("the mail server did not answer in time")
+	}
+	return errors.New("the mail server cannot be reached, or refused the connection")
+}

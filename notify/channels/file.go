@@ -1,0 +1,119 @@
+package channels
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/notify"
+	"github.com/holdpoint/holdpoint/webhooks/egress"
+)
+
+// Limits of the file.
+const (
+	maxFileBytes = 1 << 20
+	maxChannels  = 32
+	maxSecret    = 64 << 10
+)
+
+// file is the YAML document.
+type file struct {
+	Channels map[string]channel `yaml:"channels"`
+}
+
+type channel struct {
+	Kind    api.ChannelKind `yaml:"kind"`
+	Content string          `yaml:"content"`
+
+	// Of e-mail.
+	SMTP         string `yaml:"smtp"`
+	From         string `yaml:"from"`
+	Username     string `yaml:"username"`
+	PasswordFile string `yaml:"password_file"`
+
+	// Of HTTP.
+	URL         string            `yaml:"url"`
+	Method      string            `yaml:"method"`
+	Headers     map[string]string `yaml:"headers"`
+	Body        string            `yaml:"body"`
+	SecretFiles map[string]string `yaml:"secret_files"`
+}
+
+// The values of content.
+const (
+	contentNone    = "none"
+	contentSummary = "summary"
+)
+
+var channelName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
+
+// Load reads the file of --channels. Paths in it are relative to its folder. client calls the addresses of HTTP
+// channels.
+func Load(path string, client *egress.Client) (map[string]notify.Channel, error) {
+	text, err := readBounded(path, maxFileBytes)
+	if err != nil {
+		return nil, err
+	}
+	var given file
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&given); err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(given.Channels) == 0 || len(given.Channels) > maxChannels {
+		return nil, fmt.Errorf("%s: channels must have 1 to %d entries", path, maxChannels)
+	}
+	made := make(map[string]notify.Channel, len(given.Channels))
+	for name, settings := range given.Channels {
+		if !channelName.MatchString(name) {
+			return nil, fmt.Errorf("%s: channel %q: a name has 1 to 32 characters of a-z 0-9 _ -", path, name)
+		}
+		if made[name], err = settings.make(filepath.Dir(path), client); err != nil {
+			return nil, fmt.Errorf("%s: channel %s: %w", path, name, err)
+		}
+	}
+	return made, nil
+}
+
+func (c *channel) make(folder string, client *egress.Client) (notify.Channel, error) {
+	if c.Content != "" && c.Content != contentNone && c.Content != contentSummary {
+		return nil, errors.New("content must be none or summary")
+	}
+	switch c.Kind {
+	case api.ChannelEmail:
+		return c.email(folder)
+	case api.ChannelHTTP:
+		return c.http(folder, client)
+	}
+	return nil, errors.New("kind must be email or http")
+}
+
+// secret reads a file without the line break at its end.
+func secret(folder, path string) (string, error) {
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(folder, path)
+	}
+	text, err := readBounded(path, maxSecret)
+	return strings.TrimRight(string(text), "\r\n"), err
+}
+
+func readBounded(path string, limit int64) ([]byte, error) {
+	opened, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer opened.Close()
+	text, err := io.ReadAll(io.LimitReader(opened, limit+1))
+	if err == nil && int64(len(text)) > limit {
+		err = fmt.Errorf("%s is longer than %d bytes", path, limit)
+	}
+	return text, err
+}

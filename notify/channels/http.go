@@ -1,0 +1,167 @@
+package channels
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"text/template"
+	"unicode"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/notify"
+	"github.com/holdpoint/holdpoint/webhooks/egress"
+)
+
+// maxTemplated bounds what a template makes.
+const maxTemplated = 64 << 10
+
+// httpChannel sends by an HTTP request. Templates make its URL, headers and body of named values alone.
+type httpChannel struct {
+	client    *egress.Client
+	method    string
+	url, body *template.Template
+	headers   map[string]*template.Template
+	secrets   map[string]string
+	showMore  bool
+}
+
+// values are what a template may name.
+type values struct {
+	ID, Kind, Subject, Text, Link, Tool, Agent, Deadline, Digest string
+	// Address is what the person gave.
+	Address string
+	// Secret has the contents of secret_files.
+	Secret map[string]string
+}
+
+var functions = template.FuncMap{
+	// json writes a text as JSON, with its quotation marks.
+	"json": func(text string) (string, error) {
+		written, err := json.Marshal(text)
+		return string(written), err
+	},
+	// path writes a text as one segment of a path.
+	"path": url.PathEscape,
+}
+
+func parsed(name, text string) (*template.Template, error) {
+	made, err := template.New(name).Funcs(functions).Option("missingkey=error").Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return made, nil
+}
+
+func (c *channel) http(folder string, client *egress.Client) (*httpChannel, error) {
+	if c.SMTP != "" || c.From != "" || c.Username != "" || c.PasswordFile != "" {
+		return nil, errors.New("smtp, from, username and password_file are of email channels")
+	}
+	made := &httpChannel{client: client, method: http.MethodPost, headers: map[string]*template.Template{}, secrets: map[string]string{}, showMore: c.Content == contentSummary}
+	if c.Method != "" {
+		made.method = c.Method
+	}
+	if !slices.Contains([]string{http.MethodPost, http.MethodPut}, made.method) {
+		return nil, errors.New("method must be POST or PUT")
+	}
+	for name, path := range c.SecretFiles {
+		var err error
+		if made.secrets[name], err = secret(folder, path); err != nil {
+			return nil, fmt.Errorf("secret_files: %s: %w", name, err)
+		}
+	}
+	var err error
+	if made.url, err = parsed("url", c.URL); err != nil {
+		return nil, err
+	}
+	if made.body, err = parsed("body", c.Body); err != nil {
+		return nil, err
+	}
+	for name, text := range c.Headers {
+		if made.headers[http.CanonicalHeaderKey(name)], err = parsed("headers."+name, text); err != nil {
+			return nil, err
+		}
+	}
+	// Show at the start what would fail with each message.
+	if _, _, _, err := made.request("address", &notify.Message{}); err != nil {
+		return nil, err
+	}
+	return made, nil
+}
+
+// Kind implements notify.Channel.
+func (c *httpChannel) Kind() api.ChannelKind { return api.ChannelHTTP }
+
+// Summary implements notify.Channel.
+func (c *httpChannel) Summary() bool { return c.showMore }
+
+// CheckAddress implements notify.Channel.
+func (c *httpChannel) CheckAddress(address string) error {
+	if strings.ContainsFunc(address, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }) {
+		return errors.New("must have no spaces and no control characters")
+	}
+	return nil
+}
+
+// Send implements notify.Channel. Each try has the same Idempotency-Key.
+func (c *httpChannel) Send(ctx context.Context, address string, m *notify.Message) error {
+	to, header, body, err := c.request(address, m)
+	if err != nil {
+		return fmt.Errorf("%w: the templates of the channel cannot be filled in", notify.ErrPermanent)
+	}
+	answer, err := c.client.Send(ctx, c.method, to, header, body)
+	switch {
+	case err != nil && ctx.Err() == nil && errors.Is(err, egress.ErrRefused), err != nil && errors.Is(err, egress.ErrPlain):
+		return errors.New("the address may not be called; see --webhook-allow")
+	case err != nil:
+		return errors.New("the receiver cannot be reached")
+	case answer.Status == http.StatusNotFound || answer.Status == http.StatusGone:
+		return fmt.Errorf("%w: status %d", notify.ErrPermanent, answer.Status)
+	case answer.Status < 200 || answer.Status > 299:
+		return fmt.Errorf("status %d", answer.Status)
+	}
+	return nil
+}
+
+func (c *httpChannel) request(address string, m *notify.Message) (to string, header http.Header, body []byte, err error) {
+	given := values{
+		ID: idOf(m.ID), Kind: m.Kind, Subject: m.Subject, Text: m.Text, Link: m.Link, Tool: m.Tool, Agent: m.Agent,
+		Deadline: m.Deadline, Digest: m.Digest, Address: address, Secret: c.secrets,
+	}
+	header = http.Header{"Idempotency-Key": {given.ID}, "User-Agent": {"holdpoint"}}
+	for name, made := range c.headers {
+		value, err := fill(made, &given)
+		if err != nil {
+			return "", nil, nil, err
+		}
+		// A text with line breaks would be a header of its own.
+		header.Set(name, strings.Join(strings.Fields(string(value)), " "))
+	}
+	where, err := fill(c.url, &given)
+	if err != nil {
+		return "", nil, nil, err
+	}
+	parsed, err := url.Parse(string(where))
+	if err != nil || parsed.Scheme != "https" && parsed.Scheme != "http" || parsed.Host == "" {
+		return "", nil, nil, errors.New("url must be an http or https URL")
+	}
+	body, err = fill(c.body, &given)
+	return string(where), header, body, err
+}
+
+func fill(made *template.Template, given *values) ([]byte, error) {
+	var out bytes.Buffer
+	if err := made.Execute(&out, given); err != nil {
+		return nil, err
+	}
+	if out.Len() > maxTemplated {
+		return nil, errors.New("a template makes more than 64 KiB")
+	}
+	return out.Bytes(), nil
+}

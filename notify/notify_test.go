@@ -1,0 +1,445 @@
+package notify_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/emersion/go-smtp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/notify/channels"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/doctor"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/store"
+	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
+	"github.com/holdpoint/holdpoint/test/inprocess"
+	"github.com/holdpoint/holdpoint/test/rig"
+	"github.com/holdpoint/holdpoint/webhooks/egress"
+)
+
+func TestMain(m *testing.M) { rig.Main(m) }
+
+// inbox has what came for people, over HTTP and SMTP.
+type inbox struct {
+	mu       sync.Mutex
+	messages []string
+	status   int // of HTTP
+	smtpCode int // of a refused recipient; 0 takes all
+	hangs    bool
+	done     chan struct{}
+}
+
+func (i *inbox) add(text string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.messages = append(i.messages, text)
+}
+
+func (i *inbox) all() []string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return slices.Clone(i.messages)
+}
+
+func (i *inbox) set(change func(*inbox)) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	change(i)
+}
+
+// about returns the messages with a text.
+func (i *inbox) about(text string) []string {
+	return slices.DeleteFunc(i.all(), func(message string) bool { return !strings.Contains(message, text) })
+}
+
+func (i *inbox) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	i.mu.Lock()
+	status, hangs := i.status, i.hangs
+	i.mu.Unlock()
+	if hangs {
+		<-i.done
+		return
+	}
+	if status != 0 {
+		w.WriteHeader(status)
+		return
+	}
+	i.add(r.Header.Get("Idempotency-Key") + "\n" + r.URL.Path + "\n" + string(text))
+}
+
+// NewSession implements smtp.Backend.
+func (i *inbox) NewSession(*smtp.Conn) (smtp.Session, error) { return &session{inbox: i}, nil }
+
+type session struct {
+	inbox *inbox
+	to    string
+}
+
+func (s *session) Reset()                               {}
+func (s *session) Logout() error                        { return nil }
+func (s *session) Mail(string, *smtp.MailOptions) error { return nil }
+func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
+	s.to = to
+	s.inbox.mu.Lock()
+	defer s.inbox.mu.Unlock()
+	if s.inbox.smtpCode != 0 {
+		return &smtp.SMTPError{Code: s.inbox.smtpCode, EnhancedCode: smtp.NoEnhancedCode, Message: "no such user " + to}
+	}
+	return nil
+}
+
+func (s *session) Data(r io.Reader) error {
+	text, err := io.ReadAll(r)
+	if err == nil {
+		s.inbox.add("To: " + s.to + "\n" + string(text))
+	}
+	return err
+}
+
+// service is a service with a channel of each kind.
+type service struct {
+	*inprocess.Service
+	client   *client.Client
+	database string
+	http     *inbox
+	mail     *inbox
+	log      *safeBuffer
+}
+
+type safeBuffer struct {
+	mu sync.Mutex
+	bytes.Buffer
+}
+
+func (b *safeBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.Buffer.Write(p)
+}
+
+func (b *safeBuffer) text() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.String()
+}
+
+func start(t *testing.T, database string, after time.Duration, closed bool) *service {
+	t.Helper()
+	s := &service{database: database, http: &inbox{done: make(chan struct{})}, mail: &inbox{done: make(chan struct{})}, log: &safeBuffer{}}
+	receiver := httptest.NewServer(s.http)
+	t.Cleanup(receiver.Close)
+	t.Cleanup(func() { close(s.http.done) })
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	server := smtp.NewServer(s.mail)
+	server.Domain = "localhost"
+	served := make(chan error, 1)
+	go func() { served <- server.Serve(listener) }()
+	t.Cleanup(func() {
+		require.NoError(t, server.Close())
+		if err := <-served; !errors.Is(err, smtp.ErrServerClosed) {
+			require.NoError(t, err)
+		}
+	})
+	file := filepath.Join(t.TempDir(), "channels.yaml")
+	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(file), "token"), []byte("s3cret-token\n"), 0o600))
+	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, `
+channels:
+  mail: {kind: email, smtp: "smtp://%s", from: "holdpoint <holdpoint@example.com>", content: summary}
+  ops:
+    kind: http
+    url: %s/{{path .Address}}
+    headers: {Authorization: "Bearer {{.Secret.token}}", Title: "{{.Subject}}"}
+    body: "{{.Subject}}\n{{.Text}}"
+    secret_files: {token: token}
+`, listener.Addr(), receiver.URL), 0o600))
+	loopback := egress.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+	caller := egress.New(egress.Options{Guard: loopback})
+	t.Cleanup(caller.Close)
+	loaded, err := channels.Load(file, caller)
+	require.NoError(t, err)
+	s.Service = inprocess.Start(t, database, inprocess.Options{
+		Channels: loaded, ExternalURL: "https://holdpoint.example", WebhookGuard: loopback, Closed: closed,
+		Store: store.Options{NotifyAfter: after}, Logger: slog.New(slog.NewTextHandler(s.log, nil)),
+	})
+	if !closed {
+		s.client = s.Connect()
+	}
+	return s
+}
+
+var codeLine = regexp.MustCompile(`Code: (\d{6})`)
+
+// verified adds an address of a caller and verifies it.
+func (s *service) verified(t *testing.T, c *client.Client, channel, address string, came *inbox) *api.Address {
+	t.Helper()
+	added, err := c.AddAddress(t.Context(), api.AddressBody{Channel: channel, Address: address})
+	require.NoError(t, err)
+	texts := came.about("Code: ")
+	code := codeLine.FindStringSubmatch(texts[len(texts)-1])[1]
+	done, err := c.VerifyAddress(t.Context(), added.AddressID, code)
+	require.NoError(t, err)
+	require.Positive(t, done.VerifiedAtMs)
+	return done
+}
+
+// raise makes a run that waits for approvals with those ids.
+func raise(t *testing.T, c *client.Client, session string, ids ...string) string {
+	t.Helper()
+	suspension := &api.Suspension{}
+	for _, id := range ids {
+		suspension.Approvals = append(suspension.Approvals, api.ApprovalRequest{
+			ID: id, ToolName: "deploy\r\nBcc: eve@example.com", ToolCallID: id, Input: api.JSON(`{"password":"hunter2"}`),
+		})
+	}
+	made, err := c.CreateRun(t.Context(), client.CreateRunParams{SessionID: session, AgentID: "coder", Input: "work", Suspend: suspension})
+	require.NoError(t, err)
+	return made.RunID
+}
+
+func (s *service) events(t *testing.T, runID string) (types []string) {
+	t.Helper()
+	events, _, err := s.Store.EventsWithin(t.Context(), runs.EventQuery{RunID: runID, Limit: 1000, MaxBytes: 1 << 20})
+	require.NoError(t, err)
+	for i := range events {
+		types = append(types, string(events[i].Type))
+	}
+	return types
+}
+
+// eventually waits for something: a minute without it is a hang.
+func eventually(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	require.Eventually(t, done, time.Minute, 10*time.Millisecond, what)
+}
+
+// healthy looks whether the rows keep the invariants.
+func (s *service) healthy(t *testing.T) {
+	t.Helper()
+	walker, is := s.Store.(model.Walker)
+	require.True(t, is)
+	summary, err := doctor.Examine(context.Background(), walker, func(f doctor.Finding) { t.Errorf("%+v", f) })
+	require.NoError(t, err)
+	require.True(t, summary.Healthy())
+}
+
+func onEngines(t *testing.T, test func(t *testing.T, database string)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		test(t, inprocess.Memory)
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		test(t, postgrestest.URL(t))
+	})
+}
+
+// A person with one address is told once of what waits, with its link and without its input.
+func TestAPersonIsTold(t *testing.T) {
+	t.Parallel()
+	onEngines(t, func(t *testing.T, database string) {
+		s := start(t, database, time.Second, false)
+		s.verified(t, s.client, "mail", "ada@example.com", s.mail)
+		runID := raise(t, s.client, "s", "a")
+		eventually(t, "the mail", func() bool { return len(s.mail.about("Agent coder")) > 0 })
+		mail := s.mail.about("Agent coder")[0]
+		require.Contains(t, mail, "To: ada@example.com")
+		require.Contains(t, mail, "https://holdpoint.example/?prompt=3Drequest_")
+		require.Contains(t, mail, "Auto-Submitted: auto-generated")
+		require.Contains(t, mail, "Input digest: ")
+		require.NotContains(t, mail, "hunter2")
+		require.NotContains(t, mail, "\nBcc:", "an agent chooses the tool's name")
+		require.Contains(t, s.events(t, runID), "request_notified")
+
+		// A settled request, and one that is settled before it is due, say nothing more.
+		quiet := raise(t, s.client, "quiet", "b")
+		_, err := s.client.ResolveRunApprovals(t.Context(), quiet, client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{{RequestID: "b", Behavior: api.BehaviorAllow}}})
+		require.NoError(t, err)
+		eventually(t, "what was to be told is done", func() bool {
+			pending, err := s.client.ListEffects(t.Context(), client.EffectListParams{State: api.EffectPending})
+			require.NoError(t, err)
+			return len(pending.Items) == 0
+		})
+		require.Len(t, s.mail.about("Agent coder"), 1)
+		require.NotContains(t, s.events(t, quiet), "request_notified")
+		require.NotContains(t, s.log.text(), "ada@example.com", "addresses are in no log")
+		require.NotContains(t, s.log.text(), "s3cret-token")
+		s.healthy(t)
+	})
+}
+
+// Who may not decide, and whose token was revoked, is told nothing.
+func TestOnlyThoseWhoMayDecideAreTold(t *testing.T) {
+	t.Parallel()
+	onEngines(t, func(t *testing.T, database string) {
+		s := start(t, database, time.Second, true)
+		as := func(name string, body api.CreateTokenBody) (tokenID string, c *client.Client) {
+			body.Name = name
+			made, _, err := s.Keyring.Create(t.Context(), &body, "user:test", "")
+			require.NoError(t, err)
+			return made.Token.TokenID, s.Connect(client.WithToken(made.Secret))
+		}
+		_, maker := as("maker", api.CreateTokenBody{Role: api.RoleAgent})
+		_, admin := as("root", api.CreateTokenBody{Role: api.RoleAdmin})
+		gone, left := as("gone", api.CreateTokenBody{Role: api.RoleOperator})
+		_, elsewhere := as("elsewhere", api.CreateTokenBody{Role: api.RoleOperator, SessionPrefixes: []string{"other-"}})
+		_, observer := as("observer", api.CreateTokenBody{Role: api.RoleObserver})
+		_, err := observer.AddAddress(t.Context(), api.AddressBody{Channel: "ops", Address: "observer"})
+		require.ErrorIs(t, err, client.ErrForbidden)
+		for name, c := range map[string]*client.Client{"root": admin, "gone": left, "elsewhere": elsewhere} {
+			s.verified(t, c, "ops", name, s.http)
+		}
+		// One that is not verified gets nothing.
+		_, err = admin.AddAddress(t.Context(), api.AddressBody{Channel: "mail", Address: "root@example.com"})
+		require.NoError(t, err)
+		require.NoError(t, s.Keyring.Revoke(t.Context(), gone, true))
+
+		raise(t, maker, "s", "a")
+		eventually(t, "the message", func() bool { return len(s.http.about("Agent coder")) > 0 })
+		raise(t, maker, "other-1", "b")
+		eventually(t, "the messages", func() bool { return len(s.http.about("Agent coder")) == 3 })
+		require.Len(t, slices.DeleteFunc(s.http.about("Agent coder"), func(m string) bool { return !strings.Contains(m, "/root\n") }), 2)
+		require.Len(t, slices.DeleteFunc(s.http.about("Agent coder"), func(m string) bool { return !strings.Contains(m, "/elsewhere\n") }), 1)
+		require.Len(t, s.mail.all(), 1, "the code alone")
+	})
+}
+
+// A hundred requests at once are five messages and one that counts the rest.
+func TestAFloodIsCounted(t *testing.T) {
+	t.Parallel()
+	onEngines(t, func(t *testing.T, database string) {
+		s := start(t, database, time.Second, false)
+		s.verified(t, s.client, "ops", "ada", s.http)
+		var ids []string
+		for n := range 100 {
+			ids = append(ids, fmt.Sprintf("a-%03d", n))
+		}
+		raise(t, s.client, "s", ids...)
+		eventually(t, "all messages are sent or counted", func() bool {
+			done, err := s.client.ListEffects(t.Context(), client.EffectListParams{State: api.EffectDone, WebhookID: model.NoticeWebhookID("ops"), PageParams: client.PageParams{Limit: 100}})
+			require.NoError(t, err)
+			return len(done.Items) == 100
+		})
+		single, counts := len(s.http.about("Agent coder")), len(s.http.about("requests are open."))
+		t.Logf("100 requests: %d messages about one, %d that count", single, counts)
+		require.LessOrEqual(t, single+counts, api.FloodMessages+1)
+		require.Positive(t, counts)
+		require.NotEmpty(t, s.http.about("100 requests are open."))
+	})
+}
+
+// A channel that hangs holds up no other, and what is given up is an event and can be sent again.
+func TestAChannelThatFails(t *testing.T) {
+	t.Parallel()
+	onEngines(t, func(t *testing.T, database string) {
+		s := start(t, database, time.Second, true)
+		made := func(name string) *client.Client {
+			token, _, err := s.Keyring.Create(t.Context(), &api.CreateTokenBody{Name: name, Role: api.RoleAdmin}, "user:test", "")
+			require.NoError(t, err)
+			return s.Connect(client.WithToken(token.Secret))
+		}
+		ada, ben := made("ada"), made("ben")
+		s.verified(t, ada, "ops", "ada", s.http)
+		s.verified(t, ben, "mail", "ben@example.com", s.mail)
+		s.http.set(func(i *inbox) { i.status = http.StatusGone })
+		runID := raise(t, ada, "s", "a")
+		eventually(t, "the failure is an event", func() bool { return slices.Contains(s.events(t, runID), "notification_failed") })
+		eventually(t, "the other is told", func() bool { return len(s.mail.about("Agent coder")) == 1 })
+		channels, err := ada.ListChannels(t.Context())
+		require.NoError(t, err)
+		require.Equal(t, api.Channel{Name: "ops", Kind: api.ChannelHTTP, Failed: 1, LastError: "given up: status 410"}, channels.Data[1])
+		s.http.set(func(i *inbox) { i.status = 0 })
+		failed, err := ada.ListEffects(t.Context(), client.EffectListParams{State: api.EffectFailed})
+		require.NoError(t, err)
+		require.Len(t, failed.Items, 1)
+		_, err = ada.RetryEffect(t.Context(), failed.Items[0].SessionID, failed.Items[0].EffectID)
+		require.NoError(t, err)
+		eventually(t, "it is sent again", func() bool { return len(s.http.about("Agent coder")) == 1 })
+
+		// A mailbox that is not there is final; what the server said of it is in no log.
+		s.mail.set(func(i *inbox) { i.smtpCode = 550 })
+		s.http.set(func(i *inbox) { i.hangs = true })
+		runID = raise(t, ada, "s2", "b")
+		eventually(t, "the failure is an event", func() bool { return slices.Contains(s.events(t, runID), "notification_failed") })
+		require.NotContains(t, s.log.text(), "ben@example.com")
+		// One that says "later" is tried again.
+		s.mail.set(func(i *inbox) { i.smtpCode = 451 })
+		raise(t, ada, "s3", "c")
+		eventually(t, "it is to be tried again", func() bool {
+			pending, err := ada.ListEffects(t.Context(), client.EffectListParams{State: api.EffectPending, WebhookID: model.NoticeWebhookID("mail")})
+			require.NoError(t, err)
+			return len(pending.Items) == 1 && pending.Items[0].LastError == "the mail server answered 451"
+		})
+		s.healthy(t)
+	})
+}
+
+// A code works five times and for its owner; nobody can have many sent.
+func TestCodesOfAddresses(t *testing.T) {
+	t.Parallel()
+	onEngines(t, func(t *testing.T, database string) {
+		s := start(t, database, time.Second, false)
+		added, err := s.client.AddAddress(t.Context(), api.AddressBody{Channel: "ops", Address: "ada"})
+		require.NoError(t, err)
+		_, err = s.client.AddAddress(t.Context(), api.AddressBody{Channel: "ops", Address: "ada"})
+		require.ErrorContains(t, err, string(api.CodeTooManyAddresses), "a code a minute")
+		require.Len(t, s.http.all(), 1)
+		code := codeLine.FindStringSubmatch(s.http.all()[0])[1]
+		for range api.AddressCodeTries {
+			_, err = s.client.VerifyAddress(t.Context(), added.AddressID, "wrong")
+			require.ErrorContains(t, err, string(api.CodeAddressCodeWrong))
+		}
+		_, err = s.client.VerifyAddress(t.Context(), added.AddressID, code)
+		require.ErrorContains(t, err, string(api.CodeAddressCodeWrong), "it was tried too often")
+		for n := 1; n < api.MaxAddresses; n++ {
+			_, err = s.client.AddAddress(t.Context(), api.AddressBody{Channel: "ops", Address: fmt.Sprint("ada-", n)})
+			require.NoError(t, err)
+		}
+		_, err = s.client.AddAddress(t.Context(), api.AddressBody{Channel: "ops", Address: "one more"})
+		require.ErrorIs(t, err, client.ErrInvalid)
+		_, err = s.client.AddAddress(t.Context(), api.AddressBody{Channel: "ops", Address: "one-more"})
+		require.ErrorContains(t, err, string(api.CodeTooManyAddresses))
+		_, err = s.client.AddAddress(t.Context(), api.AddressBody{Channel: "mail", Address: "ada@example.com\r\nBcc: eve@example.com"})
+		require.ErrorIs(t, err, client.ErrInvalid)
+		for _, bad := range []string{"ada", "Ada <ada@example.com>", "a@b.example, c@d.example"} {
+			_, err = s.client.AddAddress(t.Context(), api.AddressBody{Channel: "mail", Address: bad})
+			require.ErrorIs(t, err, client.ErrInvalid, bad)
+		}
+		_, err = s.client.AddAddress(t.Context(), api.AddressBody{Channel: "pigeon", Address: "ada"})
+		require.ErrorContains(t, err, string(api.CodeChannelUnknown))
+		require.NoError(t, s.client.RemoveAddress(t.Context(), added.AddressID))
+		require.ErrorIs(t, s.client.RemoveAddress(t.Context(), added.AddressID), client.ErrNotFound)
+		_, err = s.client.VerifyAddress(t.Context(), added.AddressID, code)
+		require.ErrorIs(t, err, client.ErrNotFound)
+		s.http.set(func(i *inbox) { i.status = http.StatusInternalServerError })
+		_, err = s.client.AddAddress(t.Context(), api.AddressBody{Channel: "ops", Address: "ben"})
+		require.ErrorContains(t, err, string(api.CodeChannelUnavailable))
+		tested, err := s.client.TestChannel(t.Context(), "ops", "ada")
+		require.NoError(t, err)
+		require.Equal(t, &api.ChannelTest{Error: "status 500"}, tested)
+	})
+}

@@ -1,0 +1,254 @@
+package notify
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// Channel sends messages. It is safe for concurrent use.
+type Channel interface {
+	Kind() api.ChannelKind
+	// Summary reports whether messages show more than the tool, the agent and the deadline.
+	Summary() bool
+	// CheckAddress returns why a text is not an address of the channel.
+	CheckAddress(address string) error
+	// Send sends one message. It ends within 20 s. The error shows no address and no secret; it wraps
+	// ErrPermanent when another try would fail, too.
+	Send(ctx context.Context, address string, m *Message) error
+}
+
+// ErrPermanent is wrapped by the failure of a message that no retry would help.
+var ErrPermanent = errors.New("given up")
+
+// Reader is what a [Service] needs of a runs.Reader.
+type Reader interface {
+	DecisionByHandle(ctx context.Context, handle string) (*model.DecidedRequest, error)
+	Run(ctx context.Context, runID string) (*model.RunRecord, error)
+	NowMs(ctx context.Context) (int64, error)
+	CountPendingRequests(ctx context.Context, q runs.RequestQuery) (int64, error)
+	CountEffects(ctx context.Context, q runs.EffectQuery) (int64, error)
+	Effects(ctx context.Context, q runs.EffectQuery) ([]model.Effect, error)
+}
+
+// Options set up a [Service]. All but Logger must be set.
+type Options struct {
+	Store    Store
+	Reader   Reader
+	Channels map[string]Channel
+	// Deciders returns the principals whose allow or answer to an open request would be accepted now.
+	Deciders func(ctx context.Context, run *model.Run, request *model.Request) ([]string, error)
+	// Reach returns what a person reaches, for counts.
+	Reach func(ctx context.Context, principal string) (runs.Scope, error)
+	// ExternalURL is where the service is reached, without a slash at the end; messages have no link when it is
+	// empty.
+	ExternalURL string
+	NewID       runs.IDSource
+	NowMs       func() int64
+	// Logger is slog.Default() when nil.
+	Logger *slog.Logger
+}
+
+// Service tells people of what they may decide. It is safe for concurrent use.
+type Service struct {
+	options  Options
+	channels map[string]Channel
+}
+
+// New returns a service.
+func New(options Options) *Service {
+	options.Logger = cmp.Or(options.Logger, slog.Default())
+	return &Service{options: options, channels: options.Channels}
+}
+
+func channelAttr(name string) slog.Attr { return slog.String("channel", name) }
+func errorAttr(err error) slog.Attr     { return slog.Any("error", err) }
+
+// Channels returns the names of the channels.
+func (s *Service) Channels() []string { return slices.Sorted(maps.Keys(s.channels)) }
+
+// Recipients returns who is to be told of a request: those who may decide it and have a verified address on a
+// channel of this service, each by the first of theirs.
+func (s *Service) Recipients(ctx context.Context, advance *runs.AdvanceRequest) ([]runs.Recipient, error) {
+	request, run, err := s.open(ctx, advance.Handle)
+	if err != nil || request == nil {
+		return nil, err
+	}
+	principals, err := s.options.Deciders(ctx, run, request)
+	if err != nil || len(principals) == 0 {
+		return nil, err
+	}
+	addresses, err := s.options.Store.Addresses(ctx, principals)
+	if err != nil {
+		return nil, err
+	}
+	told := map[string]bool{}
+	var to []runs.Recipient
+	for i := range addresses {
+		a := &addresses[i]
+		if a.VerifiedAtMs == 0 || told[a.Principal] || s.channels[a.Channel] == nil || len(to) == api.MaxRecipients {
+			continue
+		}
+		told[a.Principal] = true
+		to = append(to, runs.Recipient{Principal: a.Principal, Channel: a.Channel})
+	}
+	return to, nil
+}
+
+// open returns an open request that is not past its deadline, with its run; nil for any other.
+func (s *Service) open(ctx context.Context, handle string) (*model.Request, *model.Run, error) {
+	found, err := s.options.Reader.DecisionByHandle(ctx, handle)
+	switch {
+	case refusal.CodeOf(err) == api.CodeRequestNotFound:
+		return nil, nil, nil
+	case err != nil:
+		return nil, nil, err
+	case !found.Request.Open():
+		return nil, nil, nil
+	}
+	nowMs, err := s.options.Reader.NowMs(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if found.Request.DueAtMs != 0 && found.Request.DueAtMs <= nowMs {
+		return nil, nil, nil
+	}
+	record, err := s.options.Reader.Run(ctx, found.Request.RunID)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &found.Request, &record.Run, nil
+}
+
+// Send sends the message of an effect of kind api.EffectNotify. A message about a request that is settled, or to a
+// person who may not decide any more, is not sent, and that is no failure. permanent says that no retry helps.
+func (s *Service) Send(ctx context.Context, effect *model.Effect) (permanent bool, failure error) {
+	notice, err := runs.NoticeOf(effect)
+	if err != nil {
+		return true, err
+	}
+	channel := s.channels[notice.Channel]
+	if channel == nil {
+		return false, errors.New("this replica does not have the channel")
+	}
+	request, run, err := s.open(ctx, notice.RequestHandle)
+	if err != nil || request == nil {
+		return false, err
+	}
+	deciders, err := s.options.Deciders(ctx, run, request)
+	if err != nil || !slices.Contains(deciders, notice.Principal) {
+		return false, err
+	}
+	address, err := s.address(ctx, notice)
+	if err != nil {
+		return false, err
+	}
+	if address == "" {
+		return true, errors.New("the person has no verified address on this channel any more")
+	}
+	sent := int64(0)
+	if effect.Attempts == 1 {
+		if sent, err = s.options.Store.CountNotice(ctx, notice.Principal, s.options.NowMs()); err != nil || sent == 0 {
+			return false, err
+		}
+	}
+	message := s.message(effect.EffectID, request, run, channel.Summary())
+	if sent > api.FloodMessages {
+		open, err := s.countOpen(ctx, notice.Principal)
+		if err != nil {
+			return false, err
+		}
+		message = s.floodMessage(effect.EffectID, open)
+	}
+	err = channel.Send(ctx, address, message)
+	return errors.Is(err, ErrPermanent), err
+}
+
+// countOpen counts the open requests within a person's reach.
+func (s *Service) countOpen(ctx context.Context, principal string) (int64, error) {
+	var all int64
+	reach, err := s.options.Reach(ctx, principal)
+	if err != nil {
+		return 0, err
+	}
+	for _, kind := range []model.RequestKind{model.KindApproval, model.KindQuestion} {
+		count, err := s.options.Reader.CountPendingRequests(ctx, runs.RequestQuery{Kind: kind, Scope: reach})
+		if err != nil {
+			return 0, err
+		}
+		all += count
+	}
+	return all, nil
+}
+
+// address returns the first verified address that a person has on a channel, "" for none.
+func (s *Service) address(ctx context.Context, notice *runs.PersonNotice) (string, error) {
+	all, err := s.options.Store.Addresses(ctx, []string{notice.Principal})
+	if err != nil {
+		return "", err
+	}
+	for i := range all {
+		if all[i].Channel == notice.Channel && all[i].VerifiedAtMs != 0 {
+			return all[i].Address, nil
+		}
+	}
+	return "", nil
+}
+
+// Views returns the channels and what they have not sent.
+func (s *Service) Views(ctx context.Context) (api.ChannelList, error) {
+	list := api.ChannelList{Data: []api.Channel{}}
+	for _, name := range s.Channels() {
+		view := api.Channel{Name: name, Kind: s.channels[name].Kind()}
+		for state, count := range map[api.EffectState]*int64{api.EffectPending: &view.Pending, api.EffectFailed: &view.Failed} {
+			q := runs.EffectQuery{WebhookID: model.NoticeWebhookID(name), State: state, Limit: 20}
+			var err error
+			if *count, err = s.options.Reader.CountEffects(ctx, q); err != nil {
+				return list, err
+			}
+			effects, err := s.options.Reader.Effects(ctx, q)
+			if err != nil {
+				return list, err
+			}
+			for i := range effects {
+				view.LastError = cmp.Or(effects[i].LastError, view.LastError)
+			}
+		}
+		list.Data = append(list.Data, view)
+	}
+	return list, nil
+}
+
+// Test sends a test message. Errors: channel_not_found; invalid_request.
+func (s *Service) Test(ctx context.Context, name, address string) (api.ChannelTest, error) {
+	channel := s.channels[name]
+	if channel == nil {
+		return api.ChannelTest{}, refusal.New(api.CodeChannelNotFound, "there is no such channel")
+	}
+	if err := channel.CheckAddress(address); err != nil || len(address) > api.MaxAddressLength {
+		var faults refusal.Faults
+		faults.Add("/address", "is not an address of this channel")
+		return api.ChannelTest{}, faults.Err()
+	}
+	s.options.Logger.InfoContext(ctx, "channel is tested", channelAttr(name), slog.String("by", principalOf(ctx)))
+	if err := channel.Send(ctx, address, s.testMessage()); err != nil {
+		return api.ChannelTest{Error: err.Error()}, nil //nolint:nilerr // a failure is what the test was for
+	}
+	return api.ChannelTest{Delivered: true}, nil
+}
+
+func principalOf(ctx context.Context) string {
+	if caller := auth.From(ctx); caller != nil {
+		return caller.Principal
+	}
+	return ""
+}

@@ -1,0 +1,55 @@
+package runs
+
+import (
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
+
+// AdvanceRequest tells people of an open request (docs/notifications.md), and finishes the effect. Who they are
+// was read before. Give it after ClaimEffect.
+//
+// Reply: Effect and NowMs; Existing when another attempt is newer. Errors: effect_not_found.
+type AdvanceRequest struct {
+	SessionID string
+	EffectID  string
+	Attempt   int64 // Effect.Attempts, as ClaimEffect replied it
+	RunID     string
+	RequestID string
+	Handle    string
+	Step      int64
+	// To are at most api.MaxRecipients.
+	To []Recipient
+}
+
+// Spec implements Command.
+func (c *AdvanceRequest) Spec() Spec {
+	return Spec{Name: "AdvanceRequest", Size: Size{Rows: 1 + len(c.To)}}
+}
+
+// Needs implements Command.
+func (c *AdvanceRequest) Needs() Needs {
+	return Needs{SessionID: c.SessionID, EffectID: c.EffectID, RunID: c.RunID}
+}
+
+func (c *AdvanceRequest) prepare(*Call, IDSource) error { return nil }
+
+func (c *AdvanceRequest) decide(w *workingCopy) (Reply, error) {
+	effect, err := w.effect(c.EffectID)
+	if err != nil {
+		return Reply{}, err
+	}
+	reply := Reply{Effect: effect, NowMs: w.nowMs}
+	if effect.State != api.EffectPending || effect.Attempts != c.Attempt {
+		reply.Existing = true
+		return reply, nil
+	}
+	w.changes.UpdatedEffects = append(w.changes.UpdatedEffects, effect)
+	if run := w.run(c.RunID); run != nil {
+		w.expireDue(run)
+		if request := w.request(c.RunID, c.RequestID); request != nil && request.Open() && request.Handle == c.Handle && !model.Terminal(run.Status) {
+			w.notify(run, request, c.Step, c.To[:min(len(c.To), api.MaxRecipients)])
+		}
+	}
+	w.endEffect(effect, api.EffectDone, "")
+	return reply, nil
+}

@@ -1,0 +1,29 @@
+package model
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/holdpoint/holdpoint/api"
+)
+
+// noticePrefix begins the webhook_id of the messages of a channel. No webhook has it.
+const noticePrefix = "notify."
+
+// NoticeWebhookID returns the webhook_id of the messages of a channel.
+func NoticeWebhookID(channel string) string { return noticePrefix + channel }
+
+// NoticeEffectID returns the id of the message that tells a person of a request.
+func NoticeEffectID(channel, handle, principal string, step int64) string {
+	person := sha256.Sum256([]byte(principal))
+	return EffectID(api.EffectNotify, fmt.Sprintf("%s:%s:%d:%s", channel, handle, step, hex.EncodeToString(person[:8])))
+}
+
+// NoticeChannel returns the channel in an id that was made by [NoticeEffectID].
+func NoticeChannel(effectID string) (channel string, is bool) {
+	rest, is := strings.CutPrefix(effectID, EffectID(api.EffectNotify, ""))
+	channel, _, _ = strings.Cut(rest, ":")
+	return channel, is
+}

@@ -1,0 +1,82 @@
+package hooks
+
+import (
+	"context"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/audit/journal"
+	"github.com/holdpoint/holdpoint/notify"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/store/columns"
+	"github.com/holdpoint/holdpoint/store/read"
+)
+
+const (
+	addressColumns = `
+SELECT a.address_id, a.principal, a.channel, a.address, a.verified_at_ms, a.code_hash, a.code_until_ms, a.code_sent_at_ms, a.created_at_ms
+FROM addresses AS a`
+
+	sqlNoticeCount = `SELECT sent FROM notice_counts WHERE principal = $1`
+)
+
+var _ notify.Store = (*Endpoints)(nil)
+
+func addressTargets(a *notify.Address) []any {
+	return []any{&a.AddressID, &a.Principal, &a.Channel, &a.Address, &a.VerifiedAtMs, &a.CodeHash, &a.CodeUntilMs, &a.CodeSentAtMs, &a.CreatedAtMs}
+}
+
+// AddAddress implements notify.Store.
+func (k *Endpoints) AddAddress(ctx context.Context, a *notify.Address, entry *journal.Entry) (bool, error) {
+	return k.write(ctx, entry, k.statements.AddAddress, a.AddressID, a.Principal, a.Channel, a.Address, a.CodeHash, a.CodeUntilMs, a.CodeSentAtMs, a.CreatedAtMs,
+		api.MaxAddresses, api.AddressCodePauseMs)
+}
+
+// Addresses implements notify.Store.
+func (k *Endpoints) Addresses(ctx context.Context, principals []string) ([]notify.Address, error) {
+	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
+	defer cancel()
+	var found []notify.Address
+	err := k.db.Ask(ctx, read.Query{SQL: addressColumns + k.statements.AddressesOf, Args: []any{k.db.List(principals)}, Read: func(rows columns.Rows) error {
+		return columns.Each(rows, addressTargets, func(a *notify.Address) { found = append(found, *a) })
+	}})
+	return found, err
+}
+
+// TryCode implements notify.Store.
+func (k *Endpoints) TryCode(ctx context.Context, principal, addressID string, nowMs int64) (bool, error) {
+	return k.write(ctx, nil, k.statements.TryCode, addressID, principal, nowMs, int64(api.AddressCodeTries))
+}
+
+// VerifyAddress implements notify.Store.
+func (k *Endpoints) VerifyAddress(ctx context.Context, principal, addressID, codeHash string, nowMs int64, entry *journal.Entry) (bool, error) {
+	return k.write(ctx, entry, k.statements.VerifyAddress, addressID, principal, codeHash, nowMs)
+}
+
+// RemoveAddress implements notify.Store.
+func (k *Endpoints) RemoveAddress(ctx context.Context, principal, addressID string, entry *journal.Entry) (bool, error) {
+	return k.write(ctx, entry, k.statements.RemoveAddress, addressID, principal)
+}
+
+// CountNotice implements notify.Store.
+func (k *Endpoints) CountNotice(ctx context.Context, principal string, nowMs int64) (int64, error) {
+	counted, err := k.write(ctx, nil, k.statements.CountNotice, principal, nowMs, nowMs-api.FloodMs, int64(api.FloodMessages))
+	if err != nil || !counted {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
+	defer cancel()
+	var sent int64
+	err = k.db.Ask(ctx, read.Query{SQL: sqlNoticeCount, Args: []any{principal}, Read: func(rows columns.Rows) error {
+		return columns.Each(rows, func(n *int64) []any { return []any{n} }, func(n *int64) { sent = *n })
+	}})
+	return sent, err
+}
+
+// DueNotices returns messages of a channel that may be sent now, what is due the longest first, at most limit. They
+// do not wait for each other.
+func (k *Endpoints) DueNotices(ctx context.Context, channel string, limit int) ([]runs.DueEffect, error) {
+	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
+	defer cancel()
+	return k.due(ctx, k.statements.DueNotices, model.NoticeWebhookID(channel), limit)
+}
