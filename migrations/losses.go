@@ -37,7 +37,7 @@ func (m *Migrator) Losses(ctx context.Context) (step Migration, losses []Loss, e
 	if at < 0 {
 		return Migration{}, nil, fmt.Errorf("%w (it is at %d)", ErrSchemaAhead, current)
 	}
-	text, err := fs.ReadFile(files, path.Join(string(m.engine), path.Base(steps[at].Name)))
+	text, err := fs.ReadFile(m.sources, path.Base(steps[at].Name))
 	if err != nil {
 		return Migration{}, nil, fmt.Errorf("migrations: %w", err)
 	}

@@ -20,10 +20,7 @@ CREATE TABLE requests (a TEXT);
 DROP TABLE requests_before;
 DROP INDEX i;`))
 	for _, engine := range []Engine{Postgres, SQLite} {
-		tokens, err := fs.Glob(files, string(engine)+"/*_tokens.sql")
-		require.NoError(t, err)
-		require.Len(t, tokens, 1)
-		text, err := fs.ReadFile(files, tokens[0])
+		text, err := fs.ReadFile(files, string(engine)+"/00001_baseline.sql")
 		require.NoError(t, err)
 		require.Contains(t, lossesOf(string(text)), Loss{Table: "tokens"})
 	}

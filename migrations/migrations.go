@@ -38,6 +38,15 @@ var (
 	ErrSchemaAhead  = errors.New("the database schema is newer than this program")
 )
 
+// ErrSchemaUnreleased is returned by every method of a [Migrator] for a database from before the
+// first release. Its migrations had other numbers, so none of today's applies to it.
+var ErrSchemaUnreleased = errors.New("the database was made by a development version from before the first release, and cannot be upgraded: " +
+	"keep that version until its runs have ended, or export its audit log with it (holdpoint audit export) and start with a new database; see docs/upgrade.md")
+
+// Table holds the versions of the schema that are applied. It has a name of its own, so that an
+// embedding program can use goose in the same database. Package sqlite reads it too.
+const Table = "holdpoint_schema"
+
 // Migration is one step of the schema.
 type Migration struct {
 	Version int64
@@ -53,17 +62,23 @@ type Migrator struct {
 	provider *goose.Provider
 	db       *sql.DB
 	engine   Engine
+	sources  fs.FS
 }
 
 // New returns a migrator of a database. The handle stays the caller's to close;
 // on Postgres it must reach the server itself and not a transaction-pooling proxy,
 // because the lock is held by the connection. The logger may be nil.
 func New(db *sql.DB, engine Engine, logger *slog.Logger) (*Migrator, error) {
-	sources, err := fs.Sub(files, string(engine))
+	return newMigrator(db, engine, logger, files)
+}
+
+// newMigrator returns a migrator that takes the steps from a directory for each engine.
+func newMigrator(db *sql.DB, engine Engine, logger *slog.Logger, engines fs.FS) (*Migrator, error) {
+	sources, err := fs.Sub(engines, string(engine))
 	if err != nil {
 		return nil, fmt.Errorf("migrations of %s: %w", engine, err)
 	}
-	options := []goose.ProviderOption{goose.WithDisableGlobalRegistry(true)}
+	options := []goose.ProviderOption{goose.WithDisableGlobalRegistry(true), goose.WithTableName(Table)}
 	if logger != nil {
 		options = append(options, goose.WithSlog(logger))
 	} else {
@@ -83,7 +98,7 @@ func New(db *sql.DB, engine Engine, logger *slog.Logger) (*Migrator, error) {
 	if err != nil {
 		return nil, fmt.Errorf("migrations of %s: %w", engine, err)
 	}
-	return &Migrator{provider: provider, db: db, engine: engine}, nil
+	return &Migrator{provider: provider, db: db, engine: engine, sources: sources}, nil
 }
 
 // Up applies every pending step and returns those that it applied, oldest first.
@@ -91,6 +106,9 @@ func New(db *sql.DB, engine Engine, logger *slog.Logger) (*Migrator, error) {
 // cannot have within [LockTimeout], so that those who queue behind it go on, and tries again
 // until the context ends.
 func (m *Migrator) Up(ctx context.Context) ([]Migration, error) {
+	if _, err := m.begun(ctx); err != nil {
+		return nil, err
+	}
 	var results []*goose.MigrationResult
 	for {
 		result, err := m.provider.UpByOne(ctx)
@@ -109,6 +127,9 @@ func (m *Migrator) Up(ctx context.Context) ([]Migration, error) {
 // Down takes back the newest applied step, with all data that only it holds, and
 // returns it. The version is 0 when nothing was applied.
 func (m *Migrator) Down(ctx context.Context) (Migration, error) {
+	if _, err := m.begun(ctx); err != nil {
+		return Migration{}, err
+	}
 	result, err := m.provider.Down(ctx)
 	if errors.Is(err, goose.ErrNoNextVersion) {
 		return Migration{}, nil
@@ -146,16 +167,22 @@ func (m *Migrator) steps() []Migration {
 	return steps
 }
 
-// begun reports whether anything was ever applied.
+// begun reports whether anything was ever applied. It returns [ErrSchemaUnreleased] for a database
+// that has goose's default table and one of ours.
 func (m *Migrator) begun(ctx context.Context) (begun bool, err error) {
-	// goose would make its table, outside of the lock and in the way of a replica
-	// that is migrating.
-	question := "SELECT to_regclass('goose_db_version') IS NOT NULL"
+	// goose would create its table, outside of the lock and in the way of a replica that migrates.
+	question := "SELECT relname AS name FROM pg_class WHERE relkind = 'r' AND pg_table_is_visible(oid) AND relname"
 	if m.engine == SQLite {
-		question = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'goose_db_version')"
+		question = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name"
 	}
-	if err := m.db.QueryRowContext(ctx, question).Scan(&begun); err != nil {
+	question = "SELECT count(*) FILTER (WHERE t.name = '" + Table + "') > 0, count(*) FILTER (WHERE t.name <> '" + Table + "') = 2 " +
+		"FROM (" + question + " IN ('" + Table + "', 'goose_db_version', 'idempotency_records')) AS t"
+	var unreleased bool
+	if err := m.db.QueryRowContext(ctx, question).Scan(&begun, &unreleased); err != nil {
 		return false, fmt.Errorf("schema version: %w", err)
+	}
+	if unreleased && !begun {
+		return false, ErrSchemaUnreleased
 	}
 	return begun, nil
 }
@@ -180,7 +207,7 @@ func (m *Migrator) Versions(ctx context.Context) (current, newest int64, err err
 
 // Check returns nil when the database has the schema that this program knows, else
 // an error that wraps [ErrSchemaBehind] or [ErrSchemaAhead] and names the versions,
-// or the database's error.
+// [ErrSchemaUnreleased], or the database's error.
 func (m *Migrator) Check(ctx context.Context) error {
 	current, newest, err := m.Versions(ctx)
 	switch {

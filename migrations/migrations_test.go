@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"path/filepath"
-	"slices"
 	"sync"
 	"testing"
 
@@ -43,51 +42,6 @@ var engines = map[migrations.Engine]func(t *testing.T) func() *sql.DB{
 func closing(t *testing.T, db *sql.DB) *sql.DB {
 	t.Cleanup(func() { require.NoError(t, db.Close()) })
 	return db
-}
-
-func TestUpAndDownAndUpAgain(t *testing.T) {
-	t.Parallel()
-	for engine, open := range engines {
-		t.Run(string(engine), func(t *testing.T) {
-			t.Parallel()
-			ctx := context.Background()
-			m, err := migrations.New(open(t)(), engine, nil)
-			require.NoError(t, err)
-
-			current, newest, err := m.Versions(ctx)
-			require.NoError(t, err)
-			require.Zero(t, current)
-			require.Positive(t, newest)
-			require.ErrorIs(t, m.Check(ctx), migrations.ErrSchemaBehind)
-			known, err := m.Status(ctx)
-			require.NoError(t, err)
-
-			for range 2 {
-				applied, err := m.Up(ctx)
-				require.NoError(t, err)
-				require.Len(t, applied, len(known))
-				require.NoError(t, m.Check(ctx))
-				again, err := m.Up(ctx)
-				require.NoError(t, err)
-				require.Empty(t, again)
-
-				steps, err := m.Status(ctx)
-				require.NoError(t, err)
-				require.Len(t, steps, len(known))
-				require.False(t, steps[0].AppliedAt.IsZero())
-
-				for _, there := range slices.Backward(known) {
-					step, err := m.Down(ctx)
-					require.NoError(t, err)
-					require.Equal(t, there.Version, step.Version)
-				}
-				step, err := m.Down(ctx)
-				require.NoError(t, err)
-				require.Zero(t, step.Version)
-				require.ErrorIs(t, m.Check(ctx), migrations.ErrSchemaBehind)
-			}
-		})
-	}
 }
 
 func TestReplicasThatStartAtOnceDoNotTripOverEachOther(t *testing.T) {

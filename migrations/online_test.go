@@ -9,14 +9,13 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/pressly/goose/v3"
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/migrations"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 )
 
-// filled are tables of the first version with rows in them.
+// filled puts rows into the tables of the baseline.
 const filled = `
 INSERT INTO sessions (queued_count, last_event_id, created_at_ms, updated_at_ms, session_id, agent_id, active_run_id)
 	SELECT 0, 1, 1, 1, 's' || n, 'agent', 'r' || n FROM generate_series(1, 20000) AS n;
@@ -28,7 +27,7 @@ INSERT INTO runs (submitted_at_ms, updated_at_ms, first_event_id, last_event_id,
 INSERT INTO requests (number, created_at_ms, session_id, run_id, request_id, kind, handle, suspension_id, suspension_digest, body)
 	SELECT 1, 1, 's' || n, 'r' || n, 'q', 'approval', 'h' || n, '', '', '{}' FROM generate_series(1, 20000) AS n;`
 
-// decision is what a replica of the first version does to a session.
+// decision writes like a decision of a replica that knows only the baseline.
 func decision(ctx context.Context, conn *pgx.Conn) error {
 	return pgx.BeginFunc(ctx, conn, func(tx pgx.Tx) error {
 		for _, sql := range []string{
@@ -47,8 +46,8 @@ func decision(ctx context.Context, conn *pgx.Conn) error {
 	})
 }
 
-// A replica of the first version decides while another migrates to the newest, although a
-// long read holds a lock that the migration must wait for. The read goes on until the migration has
+// A replica of the baseline decides while another migrates to the newest step and to the example after
+// it, although a long read holds a lock that the migration must wait for. The read goes on until the migration has
 // given up and tried again several times: a decision that waited for the migration would never end.
 func TestReplicasDecideWhileOneMigrates(t *testing.T) {
 	t.Parallel()
@@ -58,7 +57,7 @@ func TestReplicasDecideWhileOneMigrates(t *testing.T) {
 	config, err := pgx.ParseConfig(url)
 	require.NoError(t, err)
 	db := closing(t, stdlib.OpenDB(*config))
-	first, err := goose.NewProvider(goose.DialectPostgres, db, migrations.FirstVersion(), goose.WithDisableGlobalRegistry(true))
+	first, err := migrations.NewOf(db, migrations.Postgres, baseline(t))
 	require.NoError(t, err)
 	_, err = first.Up(ctx)
 	require.NoError(t, err)
@@ -77,7 +76,7 @@ func TestReplicasDecideWhileOneMigrates(t *testing.T) {
 	_, err = read.Exec(ctx, "SELECT count(*) FROM sessions, runs, requests, effects, rules, idempotency_records, messages, events WHERE false")
 	require.NoError(t, err)
 
-	m, err := migrations.New(db, migrations.Postgres, nil)
+	m, err := migrations.NewOf(db, migrations.Postgres, withExample(t))
 	require.NoError(t, err)
 	var migrated atomic.Bool
 	var group sync.WaitGroup

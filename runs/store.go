@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/audit/journal"
@@ -228,7 +229,7 @@ type NotReadyError struct {
 }
 
 func (e *NotReadyError) Error() string {
-	if e.Err == nil {
+	if e.Err == nil || strings.Contains(e.Detail, e.Err.Error()) {
 		return e.Detail
 	}
 	return e.Detail + ": " + e.Err.Error()

@@ -131,7 +131,8 @@ type Store interface {
 // Open opens the database that a URL names. It returns an error that wraps ErrURL
 // when it names none, sqlite.ErrInUse when another process has the file,
 // migrations.ErrSchemaBehind or migrations.ErrSchemaAhead when the schema is not the
-// one that this program knows and was not to be changed, or the engine's own.
+// one that this program knows and was not to be changed, migrations.ErrSchemaUnreleased
+// when it is from before the first release, or the engine's own.
 func Open(ctx context.Context, url string, options Options) (Store, error) {
 	at, err := locate(url)
 	if err != nil {

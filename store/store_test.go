@@ -1,7 +1,9 @@
 package store_test
 
 import (
+	"database/sql"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,6 +14,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/store"
+	"github.com/holdpoint/holdpoint/store/postgres"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
@@ -86,6 +89,56 @@ func TestOpenAndMigrate(t *testing.T) {
 			_, err = opened.Session(t.Context(), "s")
 			require.Equal(t, api.CodeSessionNotFound, refusal.CodeOf(err))
 			require.NoError(t, opened.Close())
+		})
+	}
+}
+
+// A database from before the first release is refused by everything that opens one, with advice.
+func TestADatabaseFromBeforeTheFirstReleaseIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, create := range map[string]func(t *testing.T) (url string, db *sql.DB){
+		"sqlite": func(t *testing.T) (string, *sql.DB) {
+			path := filepath.Join(t.TempDir(), "holdpoint.db")
+			db, err := sql.Open("sqlite", path)
+			require.NoError(t, err)
+			return "sqlite:" + path, db
+		},
+		"postgres": func(t *testing.T) (string, *sql.DB) {
+			url := postgrestest.URL(t, postgrestest.Empty())
+			db, err := postgres.OpenDB(url)
+			require.NoError(t, err)
+			return url, db
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			url, db := create(t)
+			for _, statement := range []string{
+				"CREATE TABLE goose_db_version (version_id bigint NOT NULL, is_applied boolean NOT NULL)",
+				"INSERT INTO goose_db_version (version_id, is_applied) VALUES (0, true), (1, true), (51, true)",
+				"CREATE TABLE idempotency_records (run_id text NOT NULL)",
+			} {
+				_, err := db.ExecContext(t.Context(), statement)
+				require.NoError(t, err)
+			}
+			require.NoError(t, db.Close())
+			refused := func(err error) {
+				t.Helper()
+				require.ErrorIs(t, err, migrations.ErrSchemaUnreleased)
+				require.Equal(t, 1, strings.Count(err.Error(), "start with a new database"), err)
+			}
+			_, err := store.Open(t.Context(), url, store.Options{})
+			refused(err)
+			_, err = store.Open(t.Context(), url, store.Options{KeepSchema: true})
+			refused(err)
+			_, err = store.Inspect(t.Context(), url)
+			refused(err)
+			_, err = store.SchemaStatus(t.Context(), url)
+			refused(err)
+			refused(store.Migrate(t.Context(), url, func(m *migrations.Migrator) error {
+				_, err := m.Up(t.Context())
+				return err
+			}))
 		})
 	}
 }

@@ -299,13 +299,13 @@ func (s *Store) Pools() []committer.PoolState {
 }
 
 // Ready implements runs.Keeper. Its errors wrap migrations.ErrSchemaBehind,
-// migrations.ErrSchemaAhead or runs.ErrUnavailable.
+// migrations.ErrSchemaAhead, migrations.ErrSchemaUnreleased or runs.ErrUnavailable.
 func (s *Store) Ready(ctx context.Context) error {
 	if err := s.door.Stalled(); err != nil {
 		return err
 	}
 	err := s.migrator.Check(ctx)
-	if errors.Is(err, migrations.ErrSchemaBehind) || errors.Is(err, migrations.ErrSchemaAhead) {
+	if errors.Is(err, migrations.ErrSchemaBehind) || errors.Is(err, migrations.ErrSchemaAhead) || errors.Is(err, migrations.ErrSchemaUnreleased) {
 		return &runs.NotReadyError{Detail: err.Error(), Err: err}
 	}
 	if err != nil {

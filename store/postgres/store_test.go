@@ -210,7 +210,7 @@ func TestReadyTellsOfTheSchema(t *testing.T) {
 	require.ErrorIs(t, s.Ready(ctx), migrations.ErrSchemaBehind)
 	require.NoError(t, migrate(ctx, url, nil))
 	require.NoError(t, s.Ready(ctx))
-	_, err := s.reads.Exec(ctx, `INSERT INTO goose_db_version (version_id, is_applied) VALUES (99999, true)`)
+	_, err := s.reads.Exec(ctx, `INSERT INTO `+migrations.Table+` (version_id, is_applied) VALUES (99999, true)`)
 	require.NoError(t, err)
 	require.ErrorIs(t, s.Ready(ctx), migrations.ErrSchemaAhead)
 }

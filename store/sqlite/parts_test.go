@@ -13,7 +13,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/migrations"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/doctor"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -318,26 +317,4 @@ func TestNoTransactionIsLong(t *testing.T) {
 			t.Logf("at most %d frames of %d", most, total)
 		})
 	}
-}
-
-func TestAStepBackTakesOutWhatIsStaged(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "holdpoint.db")
-	s := openHeld(t, path)
-	stageHalf(t, s)
-	require.NoError(t, s.Close())
-	require.NoError(t, Migrate(t.Context(), path, func(m *migrations.Migrator) error {
-		for {
-			step, err := m.Down(t.Context())
-			if err != nil || step.Version == 46 {
-				return err
-			}
-		}
-	}))
-	s, err := Open(t.Context(), path, Options{})
-	require.NoError(t, err)
-	defer func() { require.NoError(t, s.Close()) }()
-	rows, lines := counts(t, s)
-	require.EqualValues(t, 3, rows)
-	require.Zero(t, lines)
 }

@@ -14,7 +14,7 @@ const (
 
 	sqlSessionOf = `SELECT r.session_id FROM runs AS r WHERE r.run_id = $1`
 
-	sqlSchemaVersion = `SELECT coalesce(max(version_id), 0) FROM goose_db_version`
+	sqlSchemaVersion = `SELECT coalesce(max(version_id), 0) FROM holdpoint_schema`
 
 	// What a decision from remembered rows rests on.
 	sqlDataVersion    = `PRAGMA data_version`

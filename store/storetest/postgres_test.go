@@ -146,7 +146,7 @@ func (d *postgresDatabase) Backup(ctx context.Context) (restore func() error, er
 	const each = `
 DO $$ DECLARE one text; BEGIN
 	%s
-	FOR one IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename NOT IN ('goose_db_version', 'test_clock') LOOP
+	FOR one IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename NOT IN ('holdpoint_schema', 'test_clock') LOOP
 		%s
 	END LOOP;
 END $$`

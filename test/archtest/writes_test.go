@@ -108,7 +108,7 @@ func TestSearchFindsWrites(t *testing.T) {
 		{"INSERT INTO ", "INSERT INTO", ""},
 		{"SELECT 1 FROM runs FOR UPDATE", "", ""},
 		{"SELECT 1 FROM runs FOR NO KEY UPDATE OF runs", "", ""},
-		{"UPDATE goose_db_version SET a = 1", "", ""},
+		{"UPDATE holdpoint_schema SET a = 1", "", ""},
 		{"update the documentation", "", ""},
 	} {
 		verb, table, _ := findWrite(test.text, known)

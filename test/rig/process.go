@@ -199,9 +199,15 @@ func (p *Process) Log() string {
 // Run runs another command of the program and returns its exit code and output.
 func Run(tb testing.TB, args ...string) (code int, stdout, stderr string) {
 	tb.Helper()
+	return RunProgram(tb, Program(tb), args...)
+}
+
+// RunProgram runs a command of a program at a path.
+func RunProgram(tb testing.TB, program string, args ...string) (code int, stdout, stderr string) {
+	tb.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 5*Patience)
 	defer cancel()
-	command := exec.CommandContext(ctx, Program(tb), args...)
+	command := exec.CommandContext(ctx, program, args...)
 	var out, errs bytes.Buffer
 	command.Stdout, command.Stderr = &out, &errs
 	err := command.Run()

@@ -4,8 +4,8 @@ package rolling
 
 import (
 	"bytes"
+	"encoding/json"
 	"io/fs"
-	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +22,9 @@ import (
 // earlier one.
 const previousVariable = "HOLDPOINT_PREVIOUS"
 
+// example is the step that stands in for a later one while there is only the baseline.
+const example = "migrations/testdata/next/postgres/example.sql"
+
 func git(t *testing.T, args ...string) string {
 	t.Helper()
 	command := exec.CommandContext(t.Context(), "git", append([]string{"-C", filepath.Join("..", "..")}, args...)...)
@@ -32,38 +35,70 @@ func git(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// previous builds the program of an earlier version, and returns it with its migrations.
-func previous(t *testing.T) (program string, steps map[string]bool) {
+// versions returns the programs of two successive versions, and how many steps of the schema are
+// between them: the last version and today's, or today's and one with the example's step.
+func versions(t *testing.T) (old, next string, steps int) {
+	t.Helper()
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	require.NoError(t, err)
+	today := stepsIn(t, root)
+	if os.Getenv(previousVariable) == "" && len(today) == 1 {
+		return rig.Program(t), withExample(t, root), 1
+	}
+	old, before := previous(t, slices.Max(today))
+	require.Less(t, len(before), len(today), "the version before has fewer steps")
+	return old, rig.Program(t), len(today) - len(before)
+}
+
+// withExample builds today's program with the example as its second step.
+func withExample(t *testing.T, root string) string {
+	t.Helper()
+	text, err := json.Marshal(map[string]map[string]string{"Replace": {
+		filepath.Join(root, "migrations", "postgres", "00002_example.sql"): filepath.Join(root, example),
+	}})
+	require.NoError(t, err)
+	overlay := filepath.Join(t.TempDir(), "overlay.json")
+	require.NoError(t, os.WriteFile(overlay, text, 0o600))
+	return build(t, root, "-overlay", overlay)
+}
+
+// previous builds the program of an earlier version, and returns it with its steps. The version is
+// the commit before the one that added a step; a step that was removed again does not count.
+func previous(t *testing.T, newest string) (program string, steps []string) {
 	t.Helper()
 	commit := os.Getenv(previousVariable)
 	if commit == "" {
-		// The commit that added the newest of today's steps: a step that was taken out again does not count.
-		last := slices.Max(slices.Collect(maps.Keys(stepsIn(t, filepath.Join("..", "..")))))
-		newest := strings.TrimSpace(git(t, "log", "--diff-filter=A", "--format=%H", "-1", "--", "migrations/postgres/"+last))
-		require.NotEmpty(t, newest, "the history of the repository is needed: a shallow clone has none")
-		commit = newest + "^"
+		added := strings.TrimSpace(git(t, "log", "--diff-filter=A", "--format=%H", "-1", "--", "migrations/postgres/"+newest))
+		require.NotEmpty(t, added, "the history of the repository is needed: a shallow clone has none")
+		commit = added + "^"
 	}
 	source := t.TempDir()
 	unpack := exec.CommandContext(t.Context(), "tar", "-x", "-C", source)
 	unpack.Stdin = strings.NewReader(git(t, "archive", commit))
 	out, err := unpack.CombinedOutput()
 	require.NoError(t, err, "%s", out)
-	program = filepath.Join(t.TempDir(), "holdpoint")
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./cmd/holdpoint")
-	build.Dir = source
-	out, err = build.CombinedOutput()
-	require.NoError(t, err, "%s", out)
-	return program, stepsIn(t, source)
+	return build(t, source), stepsIn(t, source)
 }
 
-func stepsIn(t *testing.T, source string) map[string]bool {
+// build builds the program from its source and returns its path.
+func build(t *testing.T, source string, flags ...string) string {
+	t.Helper()
+	program := filepath.Join(t.TempDir(), "holdpoint")
+	command := exec.CommandContext(t.Context(), "go", append(append([]string{"build", "-o", program}, flags...), "./cmd/holdpoint")...)
+	command.Dir = source
+	out, err := command.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	return program
+}
+
+// stepsIn returns the names of the steps in a source tree.
+func stepsIn(t *testing.T, source string) (steps []string) {
 	t.Helper()
 	files, err := fs.Glob(os.DirFS(source), "migrations/postgres/*.sql")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
-	steps := map[string]bool{}
 	for _, file := range files {
-		steps[filepath.Base(file)] = true
+		steps = append(steps, filepath.Base(file))
 	}
 	return steps
 }
@@ -75,8 +110,7 @@ const decisions = 40
 // one by one under load; then the new program takes its steps back, and the old ones serve again.
 func TestReplicasAreReplacedUnderLoadAndBack(t *testing.T) {
 	t.Parallel()
-	old, oldSteps := previous(t)
-	newSteps := stepsIn(t, filepath.Join("..", ".."))
+	old, next, steps := versions(t)
 	cluster := rig.NewCluster(t, rig.ClusterOptions{})
 	require.NoError(t, cluster.Start())
 	database, err := cluster.CreateDatabase("holdpoint")
@@ -86,7 +120,7 @@ func TestReplicasAreReplacedUnderLoadAndBack(t *testing.T) {
 	traffic := rig.StartTraffic(t, rig.TrafficOptions{Name: "forth", Services: urls})
 	traffic.AwaitAcknowledged(t, decisions)
 
-	code, stdout, stderr := rig.Run(t, "migrate", "up", "--database", database)
+	code, stdout, stderr := rig.RunProgram(t, next, "migrate", "up", "--database", database)
 	require.Zero(t, code, stderr)
 	require.Contains(t, stdout, "applied")
 	traffic.AwaitAcknowledged(t, decisions) // the old ones, on the new schema
@@ -96,25 +130,26 @@ func TestReplicasAreReplacedUnderLoadAndBack(t *testing.T) {
 		require.NoError(t, replica.Replace(program))
 		require.NoError(t, replica.AwaitReady())
 	}
-	replace(replicas[0], rig.Program(t))
+	replace(replicas[0], next)
 	traffic.AwaitAcknowledged(t, decisions) // one of each
-	replace(replicas[1], rig.Program(t))
+	replace(replicas[1], next)
 	traffic.AwaitAcknowledged(t, decisions)
 	require.NoError(t, traffic.Finish())
 	history := traffic.History()
 	history.RequireKept(t, replicas[1])
-	rig.RequireHealthy(t, database)
+	code, stdout, stderr = rig.RunProgram(t, next, "doctor", "--database", database)
+	require.Zero(t, code, "%s%s", stdout, stderr)
 
 	// Back.
-	code, _, stderr = rig.Run(t, "migrate", "down", "--yes", "--database", database)
+	code, _, stderr = rig.RunProgram(t, next, "migrate", "down", "--yes", "--database", database)
 	require.Equal(t, 1, code)
 	require.Contains(t, stderr, "stop them first")
 	for _, replica := range replicas {
 		replica.Stop()
 		<-replica.Ended()
 	}
-	for range len(newSteps) - len(oldSteps) {
-		code, stdout, stderr = rig.Run(t, "migrate", "down", "--yes", "--database", database)
+	for range steps {
+		code, stdout, stderr = rig.RunProgram(t, next, "migrate", "down", "--yes", "--database", database)
 		require.Zero(t, code, stderr)
 		require.Contains(t, stdout, "took back")
 	}

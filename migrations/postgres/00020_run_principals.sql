@@ -1,9 +1,0 @@
--- +goose Up
-
--- Whose credential a run was made with; NULL for those that were made before, and by the service.
-ALTER TABLE runs ADD COLUMN principal text COLLATE "C";
-
--- +goose Down
-
--- Agents then cancel any run, and a run id that somebody else has taken is answered with that run.
-ALTER TABLE runs DROP COLUMN principal;
