@@ -74,3 +74,19 @@ func TestScreenshots(t *testing.T) {
 		require.NoError(t, os.WriteFile(filepath.Join(directory, shot.name+".png"), picture, 0o644))
 	}
 }
+
+// shoot takes a picture of the page where HOLDPOINT_SCREENSHOTS names a directory, to look at.
+func (f *flows) shoot(t *testing.T, p *page, name string) {
+	t.Helper()
+	directory := os.Getenv("HOLDPOINT_SCREENSHOTS")
+	if directory == "" {
+		return
+	}
+	if f.phone {
+		name += "-phone"
+	}
+	p.frame()
+	picture, err := chromedp.Run(p.tab, chromedp.CaptureScreenshot())
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(filepath.Join(directory, name+".png"), picture, 0o600))
+}

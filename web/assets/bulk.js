@@ -1,6 +1,7 @@
 // Decisions about several prompts at once.
 
 import { html, useEffect, useLayoutEffect, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { AllowSeveral } from "./allow_several.js";
 import { canDecide } from "./approval.js";
 import { useFocus } from "./components.js";
 import { decide } from "./decide.js";
@@ -16,7 +17,7 @@ function Reason({ count, send, close }) {
     <button type="button" class="deny" onClick=${submit}>Deny selected (${count})</button><button type="button" class="quiet" onClick=${close}>Back</button></form>`;
 }
 
-function Bar({ chosen, denying, setDenying }) {
+function Bar({ chosen, denying, setDenying, ask }) {
   const names = chosen.map(one => one.handle).join();
   // It is about other prompts than before: nobody aimed at them yet.
   useLayoutEffect(() => { if (!ownSince("bulk")) shifted("bulk"); }, [names]);
@@ -34,9 +35,13 @@ function Bar({ chosen, denying, setDenying }) {
     void decide(list, decision);
   };
   const deny = (event, reason) => send(event, { behavior: "deny", ...(reason && { reason }) }, chosen);
+  const allow = event => {
+    if (chosen.length === 1) send(event, { behavior: "allow" }, chosen.filter(isSeen));
+    else if (steady("bulk", event)) ask(chosen.map(one => ({ one, digest: one.digest })));
+  };
   return html`<div class="bulk" role="group" aria-label="Selected">${denying
     ? html`<${Reason} count=${chosen.length} send=${deny} close=${() => setDenying(false)} />`
-    : html`<button class="allow" disabled=${!able || chosen.some(one => one.barred !== "") || unread === chosen.length} onClick=${event => send(event, { behavior: "allow" }, chosen.filter(isSeen))}>Allow selected (${chosen.length - unread})</button>
+    : html`<button class="allow" disabled=${!able || chosen.some(one => one.barred !== "") || unread === chosen.length} onClick=${allow}>Allow selected (${chosen.length - unread})</button>
       <button class="deny" disabled=${!able} onClick=${() => setDenying(true)}>Deny selected (${chosen.length})</button>
       <button class="quiet" onClick=${() => { inbox.selected.clear(); changed(); }}>Select none</button>
       ${barred > 0 && html`<span role="status">${barred} of these are your own requests. Someone else has to allow them.</span>`}
@@ -46,6 +51,8 @@ function Bar({ chosen, denying, setDenying }) {
 export function Bulk() {
   const chosen = [...inbox.selected].map(handle => inbox.prompts.get(handle)).filter(one => one && !one.resolution);
   const [denying, setDenying] = useState(false);
+  const [asked, ask] = useState(null);
   if (chosen.length === 0 && denying) queueMicrotask(() => setDenying(false));
-  return chosen.length > 0 && html`<${Bar} chosen=${chosen} denying=${denying} setDenying=${setDenying} />`;
+  return html`${chosen.length > 0 && html`<${Bar} chosen=${chosen} denying=${denying} setDenying=${setDenying} ask=${ask} />`}
+    ${asked && html`<${AllowSeveral} asked=${asked} close=${() => ask(null)} />`}`;
 }

@@ -4,7 +4,7 @@ import { html, useEffect, useMemo } from "./vendor/htm-preact-standalone-3.1.1.j
 import { allow, closes, draftOf, isOver, keepDraft } from "./approval.js";
 import { useFocus } from "./components.js";
 import { whole } from "./decide.js";
-import { Json, pretty, read, rough } from "./exact.js";
+import { Json, pretty, read } from "./exact.js";
 import { act } from "./guard.js";
 import { changed } from "./inbox.js";
 import { Changes } from "./json.js";
@@ -20,7 +20,7 @@ function parsed(one) {
   let node, wrong = [];
   try {
     node = read(text);
-    if (schema !== undefined) wrong = faults(schema, rough(node));
+    if (schema !== undefined) wrong = faults(schema, node);
   } catch (error) { wrong = ["Invalid JSON: " + error.message]; }
   return one.edited = { text, input, node, wrong };
 }

@@ -1,13 +1,15 @@
-// One question: choices, free text, or one value that a schema types.
+// One question: choices, free text, or a form that a schema describes.
 
 import { html } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { canDecide, draftOf, isOver, keepDraft } from "./approval.js";
 import { answer, cancelQuestion } from "./decide.js";
-import { Json, member, pretty, read, rough, textOf } from "./exact.js";
+import { Json } from "./exact.js";
+import { Field, Radios } from "./fields.js";
+import { filled, formOf } from "./form.js";
 import { act, decided, steady } from "./guard.js";
 import { asksOf, headingOf } from "./headings.js";
 import { marked, plain } from "./marks.js";
-import { faults } from "./schema.js";
+import { pointer } from "./schema.js";
 
 const kept = (text, fallback) => { try { return JSON.parse(text) ?? fallback; } catch { return fallback; } };
 
@@ -16,12 +18,8 @@ const atOnce = request => request.questions?.length === 1 && request.questions[0
 
 function Options({ one, asked, given, give }) {
   const id = `${one.handle}-${asked.id}`, chosen = given.selected_option_ids ?? [], options = asked.options ?? [];
-  const choose = option => {
-    const next = !asked.multi_select ? [option] : chosen.includes(option) ? chosen.filter(other => other !== option) : [...chosen, option];
-    give({ ...given, selected_option_ids: next });
-  };
-  const words = option => html`<span>${marked(option.label)}${option.description && html`<small id=${`${id}-${option.id}`}>${marked(option.description)}</small>`}
-    ${option.preview && html`<pre><code>${marked(option.preview)}</code></pre>`}</span>`;
+  const choose = option => give({ ...given, selected_option_ids: chosen.includes(option) ? chosen.filter(other => other !== option) : [...chosen, option] });
+  const preview = option => option.preview && html`<pre><code>${marked(option.preview)}</code></pre>`;
   if (atOnce(one.request)) {
     const [option] = options;
     const send = event => {
@@ -29,11 +27,16 @@ function Options({ one, asked, given, give }) {
       decided();
       void answer(one, { answers: [{ question_id: asked.id, selected_option_ids: [option.id] }] });
     };
-    return !isOver(one) && html`<div class="options"><button type="button" class="option" aria-label=${plain(option.label)} onClick=${send}>${words(option)}</button></div>`;
+    return !isOver(one) && html`<div class="options"><button type="button" class="option" aria-label=${plain(option.label)} onClick=${send}><span>${marked(option.label)}${option.description && html`<small>${marked(option.description)}</small>`}${preview(option)}</span></button></div>`;
   }
-  return options.length > 0 && html`<div class="options">${options.map((option, i) => html`<label class="choice option"><input type=${asked.multi_select ? "checkbox" : "radio"} name=${id} aria-label=${plain(option.label)}
+  if (options.length === 0) return null;
+  const same = option => options.filter(other => other.label === option.label && (other.description ?? "") === (option.description ?? "")).length > 1;
+  const labels = options.map(option => same(option) ? `${option.label} (${option.id})` : option.label);
+  if (!asked.multi_select) return html`<${Radios} name=${id} label=${plain(asked.header || asked.question)} chosen=${chosen[0]} over=${isOver(one)} give=${next => give({ ...given, selected_option_ids: next === undefined ? [] : [next] })}
+    options=${options.map((option, i) => ({ value: option.id, words: html`${marked(labels[i])}${preview(option)}`, named: plain(labels[i]), about: option.description, keyCap: i < 9 && i + 1 }))} />`;
+  return html`<div class="options">${options.map((option, i) => html`<label class="choice option"><input type="checkbox" name=${id} aria-label=${plain(labels[i])}
       aria-describedby=${option.description ? `${id}-${option.id}` : null} checked=${chosen.includes(option.id)} disabled=${isOver(one)} onChange=${() => choose(option.id)} />
-      ${words(option)}${i < 9 && html`<kbd aria-hidden="true">${i + 1}</kbd>`}</label>`)}</div>`;
+      <span>${marked(labels[i])}${option.description && html`<small id=${`${id}-${option.id}`}>${marked(option.description)}</small>`}${preview(option)}</span>${i < 9 && html`<kbd aria-hidden="true">${i + 1}</kbd>`}</label>`)}</div>`;
 }
 
 function Structured({ one, asked, given, give: keep }) {
@@ -44,68 +47,49 @@ function Structured({ one, asked, given, give: keep }) {
     ${asked.allow_freeform !== false && html`<label>Your answer<input type=${asked.sensitive ? "password" : "text"} autocomplete=${asked.sensitive ? "new-password" : "off"} readonly=${isOver(one)} value=${given.freeform_answer ?? ""} onInput=${e => give({ ...given, freeform_answer: e.target.value })} /></label>`}</div>`;
 }
 
-// Field gives its value as JSON text: a number is what was typed, not what a double makes of it.
-function Field({ name, node, text, give, secret, over }) {
-  const schema = rough(node);
-  const label = html`<span>${marked(schema.title || name)}</span>`;
-  const choices = member(node, "enum")?.items;
-  if (choices) return html`<label>${label}<select onChange=${e => give(e.target.value === "" ? undefined : pretty(choices[Number(e.target.value)], ""))}>
-    <option value="">Choose</option>${choices.map((one, i) => html`<option value=${String(i)} selected=${text === pretty(one, "")}>${plain(one.kind === "string" ? one.value : pretty(one, ""))}</option>`)}</select></label>`;
-  switch (schema.type) {
-    case "boolean": return html`<label class="choice"><input type="checkbox" checked=${text === "true"} onChange=${e => give(String(e.target.checked))} />${label}</label>`;
-    case "integer":
-    case "number": return html`<label>${label}<input type="number" step=${schema.type === "integer" ? "1" : "any"} min=${schema.minimum} max=${schema.maximum} readonly=${over} value=${text ?? ""}
-      onInput=${e => give(e.target.value === "" ? undefined : e.target.value)} /></label>`;
-    case "string": return html`<label>${label}<input type=${secret ? "password" : "text"} autocomplete=${secret ? "new-password" : "off"} readonly=${over} value=${text === undefined ? "" : kept(text, "")} onInput=${e => give(JSON.stringify(e.target.value))} /></label>`;
-  }
-  return html`<label>${label} (JSON)<textarea class="code" rows="4" readonly=${over} value=${text ?? ""} onInput=${e => give(e.target.value.trim() === "" ? undefined : e.target.value)}></textarea></label>`;
+// formFor is a request's form; it is worked out once for a schema.
+const forms = new WeakMap();
+function formFor({ response_schema: { node } }) {
+  const schema = node.kind === "object" ? node : { kind: "object", members: [] };
+  if (!forms.has(node)) forms.set(node, { schema, form: formOf(schema) });
+  return forms.get(node);
 }
 
-const single = ""; // the name of the one value where the schema has no properties
-const propertiesOf = node => textOf(node, "type") === "object" ? member(node, "properties")?.members : undefined;
-
-function Typed({ one, node, state, give }) {
-  const asks = asksOf(one.request);
-  const fields = (propertiesOf(node) ?? [[single, node]]).map(([name, of]) => html`<${Field} key=${name} secret=${one.request.sensitive} name=${name || "Your answer"} node=${of} text=${state[name]} over=${isOver(one)}
-    give=${next => { if (!isOver(one)) give({ ...state, [name]: next }); }} />`);
-  return html`<div role="group" aria-label=${plain(asks || headingOf(one))} class="question">${asks && html`<p class="asks">${marked(asks)}</p>`}${fields}</div>`;
+// missing names the fields that must still be filled in.
+function missing(form, faults) {
+  const names = new Map(), walk = (field, at) => { names.set(at, field.title || field.name); for (const one of field.fields ?? []) walk(one, pointer(at, one.name)); };
+  walk(form, "");
+  return faults.filter(one => one.missing).map(one => names.get(one.at) || "an answer");
 }
 
-function starting(node) {
-  const texts = {};
-  for (const [name, of] of propertiesOf(node) ?? [[single, node]]) {
-    const given = member(of, "default");
-    if (given) texts[name] = pretty(given, "");
-    else if (textOf(of, "type") === "boolean") texts[name] = "false";
-  }
-  return texts;
+function Typed({ one, form, state, faults, touched, give: keep }) {
+  const asks = asksOf(one.request), give = next => { if (!isOver(one)) keep(next); };
+  const fields = form.kind === "object" && !form.name ? form.fields : [form], shown = touched ? faults : [];
+  const under = field => field.name ? pointer("", field.name) : "";
+  const elsewhere = shown.filter(fault => !fault.missing && !fields.some(field => fault.at === under(field) || fault.at.startsWith(under(field) + "/")));
+  const needs = touched && missing(form, faults);
+  return html`<div role="group" aria-label=${plain(asks || headingOf(one))} class="question">${asks && html`<p class="asks">${marked(asks)}</p>`}
+    ${fields.map((field, i) => html`<${Field} key=${field.name} field=${field} raw=${field.name ? state?.[field.name] : state} id=${`${one.handle}-f${i}`} secret=${one.request.sensitive} over=${isOver(one)}
+      at=${under(field)} faults=${shown} give=${next => give(field.name ? { ...state, [field.name]: next } : next)} />`)}
+    ${elsewhere.length > 0 && html`<ul class="faults">${elsewhere.map(fault => html`<li>${marked(`${fault.at || "/"}: ${fault.text}`)}</li>`)}</ul>`}
+    ${needs?.length > 0 && html`<p class="quiet needs">Still needed: ${marked(needs.join(", "))}</p>`}</div>`;
 }
 
-// typedValue returns the answer's JSON text with what is wrong with it.
-function typedValue(node, state) {
-  const wrong = [], properties = propertiesOf(node);
-  const given = Object.entries(state).filter(([, text]) => text !== undefined);
-  for (const [name, text] of given) {
-    try { read(text); } catch (error) { wrong.push(`${name ? "/" + name : "/"}: Invalid JSON: ${error.message}`); }
-  }
-  if (!properties && state[single] === undefined) wrong.push("An answer is needed.");
-  const text = properties ? `{${given.map(([name, one]) => JSON.stringify(name) + ":" + one).join(",")}}` : state[single];
-  if (wrong.length === 0) wrong.push(...faults(rough(node), rough(read(text))));
-  return { text, wrong };
-}
-
-// worked is what was given so far: {typed, schema, state, answers, value, wrong, complete}.
+// worked is what was given so far: {typed, form, state, touched, answers, value, faults, complete}.
 function worked(one) {
-  const { request } = one, typed = request.response_schema !== undefined;
-  const schema = typed && (request.response_schema.node.kind === "object" ? request.response_schema.node : { kind: "object", members: [] });
-  const state = kept(draftOf(one, "answer", ""), typed ? starting(schema) : {});
-  const answers = typed ? [] : request.questions.map(asked => {
+  const { request } = one, typed = request.response_schema !== undefined, draft = draftOf(one, "answer", "");
+  if (typed) {
+    const { schema, form } = formFor(request);
+    const state = draft ? kept(draft, {}).filled : form.start;
+    const { text, faults } = filled(form, state, schema);
+    return { typed, form, state, touched: draft !== "", answers: [], value: text, faults, complete: faults.length === 0 };
+  }
+  const state = kept(draft, {});
+  const answers = request.questions.map(asked => {
     const given = state[asked.id] ?? {};
     return { question_id: asked.id, selected_option_ids: given.selected_option_ids, ...(given.freeform_answer?.trim() && { freeform_answer: given.freeform_answer.trim() }) };
   });
-  const { text: value, wrong } = typed ? typedValue(schema, state) : { wrong: [] };
-  const complete = typed ? wrong.length === 0 : answers.every(given => given.selected_option_ids?.length || given.freeform_answer);
-  return { typed, schema, state, answers, value, wrong, complete };
+  return { typed, state, answers, complete: answers.every(given => given.selected_option_ids?.length || given.freeform_answer) };
 }
 
 const keepAnswer = (one, state) => { if (!isOver(one)) { act(one.handle); keepDraft(one, "answer", JSON.stringify(state)); } };
@@ -129,17 +113,16 @@ export function chooseByKey(one, number) {
 }
 
 export function QuestionFields({ one }) {
-  const { typed, schema, state, answers, wrong } = worked(one);
+  const { typed, form, state, touched, answers, value, faults } = worked(one);
   const keep = next => keepAnswer(one, next);
-  one.typed = answers.map(given => given.freeform_answer ?? "").join("\n").trim();
+  one.typed = typed ? touched && value || "" : answers.map(given => given.freeform_answer ?? "").join("\n").trim();
   const send = event => {
     event.preventDefault();
     if (!canAnswer(one) || !canDecide(one) || !steady(one.handle, event)) return;
     decided();
     void sendAnswer(one);
   };
-  return html`<form class="form" id="answer" onSubmit=${send}>
-    ${typed ? html`<${Typed} one=${one} node=${schema} state=${state} give=${keep} />`
-      : one.request.questions.map(asked => html`<${Structured} one=${one} asked=${asked} given=${state[asked.id] ?? {}} give=${given => keep({ ...state, [asked.id]: given })} />`)}
-    ${typed && draftOf(one, "answer", "") && wrong.length > 0 && html`<ul class="faults">${wrong.map(fault => html`<li>${marked(fault)}</li>`)}</ul>`}</form>`;
+  return html`<form class="form" id="answer" novalidate onSubmit=${send}>
+    ${typed ? html`<${Typed} one=${one} form=${form} state=${state} touched=${touched} faults=${faults} give=${next => keep({ filled: next })} />`
+      : one.request.questions.map(asked => html`<${Structured} one=${one} asked=${asked} given=${state[asked.id] ?? {}} give=${given => keep({ ...state, [asked.id]: given })} />`)}</form>`;
 }

@@ -1,40 +1,120 @@
-// Says early what the service would refuse. It knows the common keywords of JSON Schema; the
-// service checks all of them.
+// Checks a value before it is sent. The service checks every keyword of JSON Schema; the page checks the common ones.
+// It does not run patterns: an agent's pattern could stall the page.
+
+import { member, pretty, read } from "./exact.js";
+import { compare, isMultiple, isWhole } from "./numbers.js";
 
 const kinds = {
-  object: v => v !== null && typeof v === "object" && !Array.isArray(v), array: Array.isArray, string: v => typeof v === "string",
-  number: v => typeof v === "number", integer: Number.isInteger, boolean: v => typeof v === "boolean", null: v => v === null,
+  object: v => v.kind === "object", array: v => v.kind === "array", string: v => v.kind === "string", number: v => v.kind === "number",
+  integer: v => v.kind === "number" && isWhole(v.text), boolean: v => v.kind === "word" && v.value !== null, null: v => v.kind === "word" && v.value === null,
 };
-const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+const deepest = 32;
+const mostSteps = 20000; // references may lead in circles; the service checks the rest
 
-// faults returns what of a value does not fit a schema, with JSON pointers.
-export function faults(schema, value, at = "") {
-  if (schema === false) return [`${at || "/"}: nothing is allowed here`];
-  if (schema === null || typeof schema !== "object") return [];
-  const found = [], add = text => found.push(`${at || "/"}: ${text}`);
-  const types = [schema.type ?? []].flat();
-  if (types.length && !types.some(type => kinds[type]?.(value))) return [`${at || "/"}: must be ${types.join(" or ")}`];
-  if (schema.enum && !schema.enum.some(one => same(one, value))) add("must be one of " + schema.enum.map(one => JSON.stringify(one)).join(", "));
-  if ("const" in schema && !same(schema.const, value)) add("must be " + JSON.stringify(schema.const));
-  if (typeof value === "number") {
-    if (value < schema.minimum) add(`must be at least ${schema.minimum}`);
-    if (value > schema.maximum) add(`must be at most ${schema.maximum}`);
+export const pointer = (at, name) => `${at}/${String(name).replaceAll("~", "~0").replaceAll("/", "~1")}`;
+
+// sorted returns a value with the members of its objects in one order.
+const sorted = node => node.kind === "object" ? { ...node, members: node.members.map(([name, one]) => [name, sorted(one)]).sort(([a], [b]) => a < b ? -1 : 1) }
+  : node.kind === "array" ? { ...node, items: node.items.map(sorted) } : node;
+
+// same reports whether two values are equal: 1 and 1.0 are.
+export function same(a, b) {
+  if (a.kind === "number" && b.kind === "number") return compare(a.text, b.text) === 0;
+  return a.kind === b.kind && pretty(sorted(a), "") === pretty(sorted(b), "");
+}
+
+// target returns the schema that a reference names, undefined when it is not in this document.
+export function target(root, ref) {
+  if (ref === "#") return root;
+  if (!ref.startsWith("#/")) return undefined;
+  let node = root;
+  try {
+    for (const step of ref.slice(2).split("/").map(part => decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~")))
+      node = node?.kind === "array" ? node.items[Number(step)] : member(node, step);
+  } catch { return undefined; }
+  return node;
+}
+
+export const formats = {
+  date: text => /^\d{4}-\d{2}-\d{2}$/.test(text) && !Number.isNaN(Date.parse(text)) && new Date(text).toISOString().startsWith(text),
+  "date-time": text => /^\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|[-+]\d{2}:\d{2})$/.test(text) && formats.date(text.slice(0, 10)) && !Number.isNaN(Date.parse(text.toUpperCase())),
+  email: text => /^[^\s@]+@[^\s@]+$/.test(text),
+  uri: text => /^[A-Za-z][A-Za-z0-9+.-]*:[^\s]+$/.test(text),
+  uuid: text => /^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$/.test(text),
+  ipv4: text => /^\d{1,3}(\.\d{1,3}){3}$/.test(text) && text.split(".").every(part => String(Number(part)) === part && Number(part) < 256),
+  ipv6: text => /^[0-9a-fA-F:.]+$/.test(text) && URL.canParse(`http://[${text}]/`),
+};
+export const formatNames = {
+  date: "a date, such as 2026-12-24", "date-time": "a date and time, such as 2026-12-24T18:00:00Z", email: "an email address", uri: "a URL with its scheme, such as https://example.com",
+  uuid: "a UUID", ipv4: "an IPv4 address", ipv6: "an IPv6 address",
+};
+
+const nodeOf = schema => schema?.kind && (schema.members || schema.items || "value" in schema || "text" in schema) ? schema : read(JSON.stringify(schema ?? null));
+
+// faults returns what of a value's tree does not fit a schema, as lines that begin with a JSON pointer.
+export const faults = (schema, value) => findFaults(nodeOf(schema), value).map(({ at, text }) => `${at || "/"}: ${text}`);
+
+// findFaults returns [{at, text, missing}]. Both schema and value are trees.
+export function findFaults(schema, value, within = { root: schema, left: mostSteps }, at = "", depth = 0) {
+  if (schema?.kind === "word" && schema.value === false) return [{ at, text: "nothing is allowed here" }];
+  if (schema?.kind !== "object" || depth > deepest || within.left-- <= 0) return [];
+  const found = [], add = text => found.push({ at, text });
+  const of = name => member(schema, name), bound = name => of(name)?.kind === "number" ? of(name).text : undefined;
+  const inner = (one, of = value, to = at) => findFaults(one, of, within, to, depth + 1);
+
+  if (of("$ref")?.kind === "string") found.push(...inner(target(within.root, of("$ref").value)));
+  for (const one of of("allOf")?.items ?? []) found.push(...inner(one));
+  for (const keyword of ["anyOf", "oneOf"]) found.push(...alternatives(of(keyword)?.items, keyword, inner, at));
+
+  const types = (of("type")?.items ?? [of("type")]).map(one => one?.value).filter(one => typeof one === "string");
+  if (types.length && !types.some(type => kinds[type]?.(value))) return [...found, { at, text: `must be ${types.join(" or ")}` }];
+  const choices = of("enum")?.items, fixed = of("const");
+  if (choices && !choices.some(one => same(one, value))) add("must be one of " + choices.map(one => pretty(one, "")).join(", "));
+  if (fixed && !same(fixed, value)) add("must be " + pretty(fixed, ""));
+
+  if (value.kind === "number") {
+    const text = value.text;
+    if (bound("minimum") && compare(text, bound("minimum")) < 0) add(`must be at least ${bound("minimum")}`);
+    if (bound("maximum") && compare(text, bound("maximum")) > 0) add(`must be at most ${bound("maximum")}`);
+    if (bound("exclusiveMinimum") && compare(text, bound("exclusiveMinimum")) <= 0) add(`must be more than ${bound("exclusiveMinimum")}`);
+    if (bound("exclusiveMaximum") && compare(text, bound("exclusiveMaximum")) >= 0) add(`must be less than ${bound("exclusiveMaximum")}`);
+    if (bound("multipleOf") && !isMultiple(text, bound("multipleOf"))) add(`must be a multiple of ${bound("multipleOf")}`);
   }
-  if (typeof value === "string") {
-    const length = [...value].length;
-    if (length < schema.minLength) add(`must have at least ${schema.minLength} characters`);
-    if (length > schema.maxLength) add(`must have at most ${schema.maxLength} characters`);
+  if (value.kind === "string") {
+    const length = [...value.value].length, format = of("format")?.value;
+    if (length < Number(bound("minLength"))) add(`must have at least ${bound("minLength")} characters`);
+    if (length > Number(bound("maxLength"))) add(`must have at most ${bound("maxLength")} characters`);
+    if (Object.hasOwn(formats, format) && !formats[format](value.value)) add(`must be ${formatNames[format]}`);
   }
-  if (Array.isArray(value)) {
-    if (value.length < schema.minItems) add(`must have at least ${schema.minItems} items`);
-    if (value.length > schema.maxItems) add(`must have at most ${schema.maxItems} items`);
-    if (schema.items !== undefined) value.forEach((one, i) => found.push(...faults(schema.items, one, `${at}/${i}`)));
-  } else if (kinds.object(value)) {
-    for (const name of schema.required ?? []) if (!Object.hasOwn(value, name)) add(`${name} is required`);
-    for (const [name, one] of Object.entries(value)) {
-      if (schema.properties && Object.hasOwn(schema.properties, name)) found.push(...faults(schema.properties[name], one, `${at}/${name}`));
-      else if (schema.additionalProperties === false && !schema.patternProperties) add(`${name} is not known`);
+  if (value.kind === "array") {
+    const { items } = value, before = of("prefixItems")?.items ?? [];
+    if (items.length < Number(bound("minItems"))) add(`must have at least ${bound("minItems")} ${bound("minItems") === "1" ? "item" : "items"}`);
+    if (items.length > Number(bound("maxItems"))) add(`must have at most ${bound("maxItems")} ${bound("maxItems") === "1" ? "item" : "items"}`);
+    if (of("uniqueItems")?.value === true && new Set(items.map(one => pretty(sorted(one), ""))).size < items.length) add("must not have an item twice");
+    items.forEach((one, i) => { const rule = before[i] ?? of("items"); if (rule) found.push(...inner(rule, one, pointer(at, i))); });
+  }
+  if (value.kind === "object") {
+    const properties = of("properties"), names = new Set(value.members.map(([name]) => name));
+    for (const { value: name } of of("required")?.items ?? []) if (!names.has(name)) found.push({ at: pointer(at, name), text: "is required", missing: true });
+    for (const [name, one] of value.members) {
+      const rule = member(properties, name), others = of("additionalProperties");
+      if (rule) found.push(...inner(rule, one, pointer(at, name)));
+      else if (others && !of("patternProperties")) {
+        if (others.value === false) found.push({ at: pointer(at, name), text: "is not known" });
+        else found.push(...inner(others, one, pointer(at, name)));
+      }
     }
   }
   return found;
+}
+
+// alternatives checks anyOf and oneOf. Of several that do not fit it tells the faults of the nearest one.
+function alternatives(list, keyword, inner, at) {
+  if (!list?.length) return [];
+  const results = list.map(one => inner(one)), fitting = results.filter(one => one.length === 0).length;
+  if (fitting === 1 || fitting > 1 && keyword === "anyOf") return [];
+  if (fitting > 1) return [{ at, text: "fits more than one of the alternatives" }];
+  const near = results.filter(one => one.some(fault => !(fault.at === at && /^must be (object|array|string|number|integer|boolean|null)/.test(fault.text)))).sort((a, b) => a.length - b.length);
+  if (near.length === 1) return near[0];
+  return [{ at, text: list.every(one => member(one, "const")) ? "must be one of the choices" : "does not fit any of the alternatives" }];
 }

@@ -1,0 +1,166 @@
+//go:build unix
+
+package inbox
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// formSchema is a form as MCP servers and models of Pydantic write it.
+const formSchema = `{"type":"object","required":["colour","tags","agreed"],"properties":{
+	"colour":{"type":"string","title":"Colour","description":"of the flag","oneOf":[{"const":"#f00","title":"Red"},{"const":"#0f0","title":"Green"}]},
+	"tags":{"type":"array","title":"Tags","minItems":1,"maxItems":2,"uniqueItems":true,"items":{"type":"string","enum":["urgent","later","never"]}},
+	"level":{"$ref":"#/$defs/Level"},
+	"note":{"anyOf":[{"type":"string"},{"type":"null"}],"default":null,"title":"Note"},
+	"due":{"type":"string","format":"date","title":"Due","description":"the last day"},
+	"agreed":{"type":"boolean","title":"Agreed"},
+	"urgent":{"type":"boolean","title":"Urgent","description":"wakes people up"},
+	"account":{"type":"integer","title":"Account","minimum":1},
+	"speed":{"title":"Speed","oneOf":[{"const":1,"title":"Slow","description":"by ship"},{"const":2,"title":"Fast","description":"by air"}]},
+	"address":{"title":"Address","type":"object","required":["city"],"properties":{"city":{"type":"string","title":"City"},"lines":{"title":"Lines","type":"array","items":{"type":"string"}}}}},
+	"$defs":{"Level":{"title":"Level","type":"string","enum":["low","high"]}}}`
+
+func (f *flows) askForm(t *testing.T, question, schema string) *client.CreatedRun {
+	t.Helper()
+	return f.ask(t, api.Suspension{Questions: []api.UserQuestionRequest{{ID: "q", ToolCallID: "c", Payload: api.JSON(`{"question":"` + question + `"}`), ResponseSchema: api.JSON(schema)}}})
+}
+
+func (f *flows) answered(t *testing.T, run *client.CreatedRun) string {
+	t.Helper()
+	view, err := f.client.GetRequest(t.Context(), run.PendingQuestions[0].Handle)
+	require.NoError(t, err)
+	require.NotNil(t, view.Resolution)
+	return string(view.Resolution.Value)
+}
+
+// forms fills in a form: what may be answered is seen and chosen, and what is left empty is absent.
+func (f *flows) forms(t *testing.T) {
+	p := f.open(t, "/")
+	run := f.askForm(t, "Fill in", formSchema)
+	item := p.prompt("Fill in")
+	for _, text := range []string{"of the flag", "the last day", "required, 1 to 2 choices", "a whole number, at least 1", "by ship", "one a line"} {
+		require.Contains(t, item.text(), text)
+	}
+	send := item.find("button", "Answer")
+	require.True(t, send.disabled())
+	require.Equal(t, "true", item.find("combobox", "Colour").call("function() { return this.required }", nil))
+	item.find("combobox", "Colour").choose("Green")
+	p.until("what is still needed", func() bool { return strings.Contains(item.text(), "Still needed: Tags") })
+	tags := item.find("group", "Tags")
+	for _, name := range []string{"urgent", "later", "never"} {
+		tags.find("checkbox", name).click()
+	}
+	p.until("three are too many", func() bool { return strings.Contains(item.text(), "must have at most 2 items") })
+	tags.find("checkbox", "urgent").click()
+	urgent := item.find("radiogroup", "Urgent")
+	urgent.find("radio", "No").click()
+	urgent.find("radio", "No").click() // takes it back
+	p.until("nothing is chosen", func() bool { return len(p.all(item, "button", "Clear")) == 0 })
+	item.find("radiogroup", "Speed").find("radio", "Fast").click()
+	item.find("spinbutton", "Account").write("9007199254740993")
+	item.find("group", "Address").find("textbox", "Lines").write("1 Main Street\n\nBack yard")
+	p.until("an address needs its city", func() bool { return strings.Contains(item.text(), "Still needed: City") && send.disabled() })
+	item.find("textbox", "City").write("Rome")
+	p.until("complete", func() bool { return !send.disabled() })
+	f.shoot(t, p, "form")
+	p.load("/")
+	item = p.prompt("Fill in")
+	item.find("checkbox", "Agreed").click()
+	item.find("button", "Answer").click()
+	item.status("Answered by you")
+	require.Equal(t, `{"colour":"#0f0","tags":["later","never"],"agreed":true,"account":9007199254740993,"speed":2,"address":{"city":"Rome","lines":["1 Main Street","Back yard"]}}`, f.answered(t, run))
+
+	// Settled while somebody fills it in: the text stays, and goes nowhere.
+	run = f.askForm(t, "Taken away", `{"type":"object","properties":{"why":{"type":"string","title":"Why"}}}`)
+	item = p.prompt("Taken away")
+	item.find("textbox", "Why").write("because")
+	_, err := f.client.CancelRun(t.Context(), run.RunID, "")
+	require.NoError(t, err)
+	item.status("Your answer was not sent")
+	why := item.find("textbox", "Why")
+	require.Equal(t, `"because"`, why.call("function() { return this.value }", nil))
+	require.Equal(t, "true", why.call("function() { return this.readOnly }", nil))
+
+	// A hostile form: marks of hidden characters, no markup, a pattern that would stall, a circle.
+	f.askForm(t, "Hostile form", `{"type":"object","properties":{"a":{"type":"string","title":"<b>bold\u202e","description":"`+strings.Repeat("long ", 400)+`"},"b":{"type":"string","title":"Slow","pattern":"^(a+)+$"},"c":{"$ref":"#/properties/c"},
+		"d":{"title":"Many","enum":["`+strings.Repeat("x", 300)+`","y"]}}}`)
+	item = p.prompt("Hostile form")
+	item.find("textbox", "Slow").write(strings.Repeat("a", 60) + "!")
+	p.until("it is shown", func() bool {
+		return strings.Contains(item.text(), "<b>bold") && strings.Contains(item.text(), "U+202E") && !item.find("button", "Answer").disabled()
+	})
+	require.Equal(t, "yes", p.eval(`document.documentElement.scrollWidth <= innerWidth ? "yes" : "wide"`))
+	f.shoot(t, p, "form-hostile")
+}
+
+func (f *flows) questions(t *testing.T) {
+	p := f.open(t, "/")
+	asked := f.ask(t, api.Suspension{Questions: []api.UserQuestionRequest{
+		{ID: "q1", ToolCallID: "c1", Questions: []api.UserQuestion{
+			{ID: "route", Header: "Route", Question: "Which route?", Options: []api.QuestionOption{{ID: "n", Label: "North", Description: "longer"}, {ID: "s", Label: "South"}}},
+			{ID: "extras", Header: "Extras", Question: "Which extras?", MultiSelect: true, Options: []api.QuestionOption{{ID: "a", Label: "Tea"}, {ID: "b", Label: "Cake"}}},
+		}},
+		{ID: "q2", ToolCallID: "c2", Payload: api.JSON(`{"question":"How many seats?"}`), ResponseSchema: api.JSON(
+			`{"type":"object","required":["seats"],"properties":{"seats":{"type":"integer","minimum":1,"title":"Seats"},"window":{"type":"boolean","title":"Window"},"class":{"title":"Class","enum":["first","second"]}}}`)},
+		{ID: "q3", ToolCallID: "c3", Questions: []api.UserQuestion{{ID: "why", Header: "Why", Question: "Why?"}}},
+	}})
+	item := p.prompt("Route")
+	route := item.find("group", "Which route?")
+	send := item.find("button", "Answer")
+	require.True(t, send.disabled(), "every question wants an answer")
+	route.find("radio", "South").click()
+	extras := item.find("group", "Which extras?")
+	extras.find("checkbox", "Tea").click()
+	extras.find("checkbox", "Cake").click()
+	extras.find("textbox", "Your answer").write("and milk")
+	p.until("complete", func() bool { return !send.disabled() })
+	send.click()
+	item.status("Answered by you")
+
+	typed := p.prompt("How many seats?")
+	typed.find("spinbutton", "Seats").write("0")
+	send = typed.find("button", "Answer")
+	p.until("0 is too few", func() bool { return send.disabled() && strings.Contains(typed.text(), "must be at least 1") })
+	typed.find("spinbutton", "Seats").write("2")
+	typed.find("radiogroup", "Window").find("radio", "Yes").click()
+	typed.find("combobox", "Class").choose("second")
+	p.until("complete", func() bool { return !send.disabled() })
+	send.click()
+	typed.status("Answered by you")
+
+	why := p.prompt("Why")
+	why.find("button", "Decline").click()
+	why.status("Declined by you")
+	var values []string
+	for _, question := range asked.PendingQuestions {
+		view, err := f.client.GetRequest(t.Context(), question.Handle)
+		require.NoError(t, err)
+		said := string(view.Resolution.Outcome) + string(view.Resolution.Value)
+		for _, answer := range view.Resolution.Answers {
+			said += fmt.Sprint(" ", answer.QuestionID, answer.SelectedOptionIDs, answer.FreeformAnswer)
+		}
+		values = append(values, said)
+	}
+	require.Contains(t, values[0], "route[s] extras[a b]and milk")
+	require.Contains(t, values[1], `"seats":2`)
+	require.Contains(t, values[1], `"window":true`)
+	require.Contains(t, values[1], `"class":"second"`)
+	require.Contains(t, values[2], "declined")
+
+	ends := f.ask(t, api.Suspension{Questions: []api.UserQuestionRequest{{ID: "q", ToolCallID: "c", Questions: []api.UserQuestion{{ID: "go", Header: "Go on", Question: "Go on?"}}}}})
+	item = p.prompt("Go on")
+	item.find("button", "Cancel question").click()
+	p.until("it asks", func() bool { return strings.Contains(item.text(), "This ends the run") })
+	item.find("button", "End the run").click()
+	item.status("Cancelled by you")
+	ended, err := f.client.GetRun(t.Context(), ends.RunID)
+	require.NoError(t, err)
+	require.Equal(t, api.StatusCancelled, ended.Status)
+}

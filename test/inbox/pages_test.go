@@ -1,0 +1,156 @@
+//go:build unix
+
+package inbox
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/store/storetest"
+	"github.com/holdpoint/holdpoint/test/rig"
+)
+
+func (f *flows) restart(t *testing.T) {
+	p := f.open(t, "/")
+	run := f.ask(t, one(approval("survives", `{"a":1}`)))
+	item := p.prompt("survives")
+	p.until("live", func() bool { return strings.Contains(p.shown(), "Live") })
+	f.service.Kill()
+	<-f.service.Ended()
+	p.until("reconnecting", func() bool { return strings.Contains(p.shown(), "Reconnecting…") })
+	item.find("button", "Allow").click()
+	item.status("Sending…")
+	require.NoError(t, f.service.Restart())
+	require.NoError(t, f.service.AwaitReady())
+	p.until("live again", func() bool { return strings.Contains(p.shown(), "Live") })
+	item.status("Allowed by you")
+	require.Equal(t, api.OutcomeAllowed, f.decision(t, run).Outcome)
+	f.ask(t, one(approval("afterwards", `1`)))
+	p.prompt("afterwards").find("button", "Allow").click()
+	p.prompt("afterwards").status("Allowed by you")
+}
+
+func (f *flows) pages(t *testing.T) {
+	p := f.open(t, "/history")
+	p.find("heading", "History")
+	p.until("a decision", func() bool {
+		return strings.Contains(p.shown(), "Denied by user:local in the inbox") && strings.Contains(p.shown(), "not on Fridays")
+	})
+	for _, link := range []struct {
+		name, shows string
+		follow      func(string)
+	}{
+		{"Rules", "Allow the tool lint", func(name string) { p.find("link", name).click() }},
+		{"Workers", "No worker holds a run.", p.menu},
+		{"Effects", "No pending deliveries.", p.menu},
+		{"Settings", "Your name", p.menu},
+	} {
+		link.follow(link.name)
+		p.until(link.name, func() bool {
+			return strings.Contains(p.shown(), link.shows) && strings.Contains(p.read("document.title"), link.name+" · holdpoint")
+		})
+	}
+	run := f.ask(t, one(approval("inspected", `1`)))
+	p.load("/runs/" + run.RunID)
+	p.until("the run", func() bool {
+		return strings.Contains(p.shown(), "waiting for approval") && strings.Contains(p.shown(), "waits for approval inspected")
+	})
+	p.find("link", run.SessionID).click()
+	p.until("the session", func() bool { return strings.Contains(p.shown(), "What was decided in this session") })
+	_, err := f.client.ResolveRunApprovals(t.Context(), run.RunID, rig.Decide(rig.Deny(run.PendingApprovals[0].ID)))
+	require.NoError(t, err)
+	_, err = f.client.CancelRun(t.Context(), run.RunID, "")
+	require.NoError(t, err)
+	far := int64(1) << 52
+	_, err = f.client.Redact(t.Context(), run.SessionID, api.RedactBody{BeforeMs: &far, Reason: "asked for"})
+	require.NoError(t, err)
+	p.load("/runs/" + run.RunID)
+	p.until("the run without its bodies", func() bool {
+		return strings.Contains(p.shown(), "approval resolved redacted") && strings.Contains(p.shown(), "waits for approval redacted")
+	})
+}
+
+// axe looks for what keeps people out, on every page, in both themes.
+func (f *flows) axe(t *testing.T) {
+	source, err := axeSource()
+	if err != nil {
+		rig.Missing(t, "npm: "+err.Error())
+	}
+	f.ask(t, api.Suspension{
+		Approvals: []api.ApprovalRequest{approval("for-axe", `{"command":"rm -rf build","cwd":"/src"}`)},
+		Questions: []api.UserQuestionRequest{{ID: "q", ToolCallID: "c", Questions: []api.UserQuestion{{ID: "x", Header: "For axe", Question: "Which?", Options: []api.QuestionOption{{ID: "a", Label: "A", Description: "one"}}}}}},
+	})
+	p := f.open(t, "/")
+	f.action(p.prompt("for-axe"), "Edit")
+	p.prompt("for-axe").find("textbox", "Input").write(`{"command":"ls"}`)
+	run := f.ask(t, one(approval("for-axe-too", `{"a":1}`)))
+	addresses := []string{"", "/settings"}
+	if storetest.Thorough {
+		addresses = []string{"", "/history", "/rules", "/workers", "/effects", "/settings", "/webhooks", "/runs/" + run.RunID, "/sessions/" + run.SessionID}
+	}
+	for _, address := range addresses {
+		if address != "" {
+			p.load(address)
+			p.until(address, func() bool {
+				return p.read(`document.querySelector("h1") ? "yes" : ""`) == "yes" && !strings.Contains(p.shown(), "Connecting")
+			})
+		}
+		p.eval("(() => {" + source + "\nglobalThis.axe = axe ?? globalThis.axe; return '' })()")
+		for _, theme := range []string{"light", "dark"} {
+			for _, width := range []int64{360, 1280} {
+				if address != "" && (theme == "dark") == (width == 360) {
+					continue
+				}
+				p.in(theme, width, 900)
+				found, err := chromedp.Run(p.tab, chromedp.Evaluate[string](`axe.run().then(result => result.violations.filter(one => one.impact === "serious" || one.impact === "critical")
+					.map(one => one.id + ": " + one.nodes.map(node => node.html.slice(0, 160) + " " + node.failureSummary).join("; ")).join("\n"))`, func(p *runtime.EvaluateParams) { p.AwaitPromise = new(true) }))
+				require.NoError(t, err)
+				require.Empty(t, found, "%s %s %d", address, theme, width)
+				require.Equal(t, "yes", p.eval(`document.documentElement.scrollWidth <= innerWidth ? "yes" : document.documentElement.scrollWidth + " wide"`), "%s at %d", address, width)
+			}
+		}
+	}
+}
+
+// many scrolls and filters a thousand prompts, of which the document has a few.
+func (f *flows) many(t *testing.T) {
+	const runs, each = 10, 100
+	for n := range runs {
+		var suspension api.Suspension
+		for i := range each {
+			request := approval("bulk", fmt.Sprintf(`{"n":%d}`, n*each+i))
+			request.ID = "b-" + strconv.Itoa(i)
+			suspension.Approvals = append(suspension.Approvals, request)
+		}
+		_, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: "bulk-" + strconv.Itoa(n), Input: "go", Suspend: &suspension})
+		require.NoError(t, err)
+	}
+	p := f.open(t, "/")
+	p.until("all of them", func() bool {
+		var count int
+		_, _ = fmt.Sscanf(p.read("document.title"), "(%d)", &count)
+		return count >= runs*each
+	})
+	items := `String(document.querySelectorAll(".list li").length)`
+	few := func() bool { count, _ := strconv.Atoi(p.eval(items)); return count > 2 && count < 60 }
+	require.True(t, few(), "%s items", p.eval(items))
+	p.until("the end of the list", func() bool {
+		p.eval(`(document.querySelector(".scroll-list").scrollTo(0, 1e7), "")`)
+		p.frame()
+		return p.read(`[...document.querySelectorAll("li")].some(one => one.ariaLabel === "Use bulk: 999") ? "yes" : ""`) == "yes"
+	})
+	require.True(t, few(), "%s items", p.eval(items))
+	f.searching(p).write(`"n":777`)
+	p.until("the one that was asked for", func() bool {
+		return p.read(items) == "1" && p.read(`document.querySelector(".list li").ariaLabel`) == "Use bulk: 777"
+	})
+	require.Contains(t, p.eval("location.search"), "q=")
+}

@@ -1,0 +1,79 @@
+//go:build unix
+
+package inbox
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/test/rig"
+)
+
+// several decides about several prompts at once. From two on a dialog lists what will be allowed.
+func (f *flows) several(t *testing.T) {
+	p := f.open(t, "/")
+	var asked []*client.CreatedRun
+	for n := range 5 {
+		request := approval("step-"+strconv.Itoa(n), `{"command":"make step-`+strconv.Itoa(n)+strings.Repeat("x", 100*n)+`"}`)
+		session := one(request)
+		run, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: "several-" + strconv.Itoa(n), Input: "go", Suspend: &session})
+		require.NoError(t, err)
+		asked = append(asked, run)
+	}
+	choose := func(n int) {
+		p.toList()
+		p.find("checkbox", fmt.Sprintf("Select step-%d in several-%d", n, n)).click()
+	}
+	for n := range 3 {
+		p.prompt("step-" + strconv.Itoa(n))
+		p.calm() // it is read
+		choose(n)
+	}
+	p.row("step-4")
+	p.prompt("step-3") // the next one is never opened
+	choose(4)
+	p.find("button", "Deny selected (4)")
+	p.find("button", "Allow selected (3)").click()
+	dialog := p.find("dialog", "Allow selected")
+	will := dialog.find("list", "Will be allowed")
+	require.Regexp(t, `(?s)make step-2.*make step-1.*make step-0`, will.text(), "the longest first")
+	require.Contains(t, dialog.find("list", "Left out").text(), "make step-4")
+	require.Contains(t, dialog.find("list", "Left out").text(), "not read")
+	f.shoot(t, p, "several")
+
+	// The world goes on: one is settled elsewhere, another one arrives.
+	_, err := f.client.ResolveRunApprovals(t.Context(), asked[1].RunID, rig.Decide(rig.Deny(asked[1].PendingApprovals[0].ID)))
+	require.NoError(t, err)
+	dialog.find("list", "Settled meanwhile")
+	f.ask(t, one(approval("late", `{"command":"late"}`)))
+	p.until("it has arrived", func() bool { return strings.HasPrefix(p.read("document.title"), "(5)") })
+	require.NotContains(t, dialog.text(), "late")
+	require.Equal(t, "yes", p.eval(`document.activeElement.closest("dialog") ? "yes" : document.activeElement.outerHTML`))
+	dialog.find("button", "Allow 2 calls").call("function() { globalThis.skip += 2000; this.focus(); return 0 }", nil)
+	p.pressNow("\r")
+	for _, n := range []int{0, 2} {
+		p.prompt("step-" + strconv.Itoa(n)).status("Allowed by you")
+		require.Equal(t, api.OutcomeAllowed, f.decision(t, asked[n]).Outcome)
+	}
+	require.Equal(t, api.OutcomeDenied, f.decision(t, asked[1]).Outcome)
+	require.Nil(t, f.decision(t, asked[3]))
+	require.Nil(t, f.decision(t, asked[4]))
+	require.Empty(t, p.all(nil, "dialog", "Allow selected"))
+
+	p.toList()
+	p.find("button", "Deny selected (1)").click()
+	p.find("textbox", "Reason (optional)").write("enough")
+	p.find("button", "Deny selected (1)").click()
+	p.prompt("step-4").status("Denied by you")
+	require.Equal(t, "enough", f.decision(t, asked[4]).Reason)
+	for _, tool := range []string{"step-3", "late"} {
+		p.prompt(tool).find("button", "Allow").click()
+		p.prompt(tool).status("Allowed by you")
+	}
+}

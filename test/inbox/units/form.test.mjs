@@ -1,0 +1,126 @@
+// Forms from JSON Schema, as agents write them.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+const assets = process.env.HOLDPOINT_ASSETS;
+const { read } = await import(assets + "/exact.js");
+const { filled, formOf } = await import(assets + "/form.js");
+const { compare, isMultiple, isWhole, typedNumber } = await import(assets + "/numbers.js");
+const { faults } = await import(assets + "/schema.js");
+
+const tree = schema => read(typeof schema === "string" ? schema : JSON.stringify(schema));
+const property = (schema, more = {}) => formOf(tree({ type: "object", properties: { x: schema }, ...more })).fields[0];
+// answers fills in the one member x.
+const answers = (schema, raw, more = {}) => {
+  const node = tree({ type: "object", properties: { x: schema }, ...more }), form = formOf(node);
+  const { text, faults } = filled(form, { ...form.start, ...(raw === undefined ? {} : { x: raw }) }, node);
+  return [text, ...faults.map(one => `${one.at}: ${one.text}`)];
+};
+const required = { required: ["x"] };
+
+test("every schema has the field that fits it", () => {
+  const level = { $defs: { Level: { title: "Level", type: "string", enum: ["low", "high"] } } };
+  for (const [name, schema, kind, labels, more] of [
+    ["enum", { enum: ["a", "b"] }, "choice", ["a", "b"]],
+    ["enum of numbers", { type: "integer", enum: [1, 2] }, "choice", ["1", "2"]],
+    ["enumNames of MCP", { type: "string", enum: ["r", "g"], enumNames: ["Red", "Green"] }, "choice", ["Red", "Green"]],
+    ["x-enumNames", { type: "integer", enum: [1, 2], "x-enumNames": ["One", "Two"] }, "choice", ["One", "Two"]],
+    ["titled oneOf", { type: "string", oneOf: [{ const: "#f00", title: "Red" }, { const: "#0f0", title: "Green" }] }, "choice", ["Red", "Green"]],
+    ["titled anyOf", { anyOf: [{ const: 1, title: "One" }, { const: 2 }] }, "choice", ["One", "2"]],
+    ["equal labels", { oneOf: [{ const: "a", title: "Same" }, { const: "b", title: "Same" }] }, "choice", ["Same (a)", "Same (b)"]],
+    ["a union of literals", { anyOf: [{ enum: ["a"] }, { const: "b" }, { type: "null" }] }, "choice", ["a", "b"]],
+    ["enum with null", { enum: ["a", null] }, "choice", ["a"]],
+    ["a reference", { $ref: "#/$defs/Level" }, "choice", ["low", "high"], level],
+    ["a reference in allOf", { allOf: [{ $ref: "#/$defs/Level" }], default: "low" }, "choice", ["low", "high"], level],
+    ["an optional reference", { anyOf: [{ $ref: "#/$defs/Level" }, { type: "null" }], default: null }, "choice", ["low", "high"], level],
+    ["several of an enum", { type: "array", items: { enum: ["a", "b"] }, uniqueItems: true }, "choices", ["a", "b"]],
+    ["several titled", { type: "array", items: { anyOf: [{ const: "a", title: "A!" }, { const: "b", title: "B!" }] } }, "choices", ["A!", "B!"]],
+    ["several of a reference", { type: "array", items: { $ref: "#/$defs/Level" } }, "choices", ["low", "high"], level],
+    ["optional several", { anyOf: [{ type: "array", items: { enum: ["a"] } }, { type: "null" }] }, "choices", ["a"]],
+    ["an optional text", { anyOf: [{ type: "string" }, { type: "null" }] }, "text"],
+    ["a text or null", { type: ["string", "null"] }, "text"],
+    ["nullable of OpenAPI", { type: "string", nullable: true }, "text"],
+    ["a type left out", { maxLength: 3 }, "text"],
+    ["an integer", { type: "integer" }, "number"], ["a number", { type: "number" }, "number"],
+    ["an optional boolean", { type: "boolean" }, "yesno"], ["a required boolean", { type: "boolean" }, "check", undefined, required],
+    ["a nullable required boolean", { type: ["boolean", "null"] }, "yesno", undefined, required],
+    ["lines", { type: "array", items: { type: "string" } }, "list"], ["numbers", { type: "array", items: { type: "integer" } }, "list"],
+    ["a fixed value", { const: "v1" }, "fixed"],
+    ["a group", { type: "object", properties: { a: { type: "string" } } }, "object"],
+    ["a list of objects", { type: "array", items: { type: "object" } }, "json"], ["a map", { type: "object", additionalProperties: { type: "string" } }, "json"],
+    ["a union", { anyOf: [{ type: "string" }, { type: "integer" }] }, "json"], ["anything", {}, "json"], ["true", true, "json"],
+    ["a tuple", { type: "array", prefixItems: [{ type: "string" }] }, "json"],
+    ["no such reference", { $ref: "#/$defs/None" }, "json"], ["a foreign reference", { $ref: "https://example.com/a.json" }, "json"],
+    ["itself", { $ref: "#/properties/x" }, "json"], ["itself or null", { anyOf: [{ $ref: "#/properties/x" }, { type: "null" }] }, "json"],
+    ["itself in allOf", { allOf: [{ $ref: "#/properties/x" }, { $ref: "#/properties/x" }] }, "json"],
+  ]) {
+    const field = property(schema, more);
+    assert.equal(field.kind, kind, name);
+    if (labels) assert.deepEqual(field.choices.map(one => one.label), labels, name);
+  }
+});
+
+test("titles, descriptions and limits are shown", () => {
+  const says = (schema, more) => { const { title, description, limits } = property(schema, more); return [title, description, ...limits]; };
+  assert.deepEqual(says({ type: "string", title: "Due", description: "the last day", format: "date" }), ["Due", "the last day"]);
+  assert.deepEqual(says({ $ref: "#/$defs/L", description: "how much" }, { $defs: { L: { title: "Level", description: "unused", enum: [1] } } }), ["Level", "how much"]);
+  assert.deepEqual(says({ type: "integer", minimum: 1, maximum: 5 }), ["x", "", "a whole number", "1 to 5"]);
+  assert.deepEqual(says({ type: "number", exclusiveMinimum: 0, multipleOf: 0.5 }), ["x", "", "more than 0", "a multiple of 0.5"]);
+  assert.deepEqual(says({ type: "string", minLength: 2, maxLength: 5, pattern: "^a" }), ["x", "", "2 to 5 characters", "pattern ^a"]);
+  assert.deepEqual(says({ type: "array", items: { enum: [1] }, minItems: 1 }), ["x", "", "at least 1 choice"]);
+  assert.deepEqual(says({ type: "array", items: { type: "string" }, maxItems: 3, uniqueItems: true }), ["x", "", "one a line", "at most 3 lines", "none twice"]);
+});
+
+test("an answer is what was filled in, and what is empty is absent", () => {
+  const optional = { anyOf: [{ type: "string" }, { type: "null" }], default: null }, tags = { type: "array", minItems: 1, maxItems: 2, items: { enum: ["a", "b", "c"] } };
+  const group = { type: "object", required: ["city"], properties: { city: { type: "string" }, zip: { type: "string", default: "0" } } };
+  for (const [schema, raw, more, ...wants] of [
+    [optional, undefined, {}, "{}"], [optional, "", required, '{"x":null}'], [optional, "a", {}, '{"x":"a"}'],
+    [{ type: "string" }, "", {}, "{}"], [{ type: "string" }, "", required, "{}", "/x: is required"],
+    [{ type: "string", nullable: true }, "", required, "{}", "/x: is required"],
+    [{ type: "string", default: "as it was" }, undefined, {}, '{"x":"as it was"}'], [{ type: "string", default: "as it was" }, "", {}, "{}"],
+    [{ type: "integer" }, "9007199254740993", {}, '{"x":9007199254740993}'], [{ type: "number" }, "1.10", {}, '{"x":1.10}'], [{ type: "number" }, "+.5", {}, '{"x":0.5}'],
+    [{ type: "number" }, "1,5", {}, '{"x":0}', "/x: must be a number, such as 1.5"], [{ type: "integer" }, "1.5", {}, '{"x":1.5}', "/x: must be integer"], [{ type: "integer" }, "1e3", {}, '{"x":1e3}'],
+    [{ type: "number" }, "1e400", {}, '{"x":1e400}'], [{ type: "number", exclusiveMaximum: 1 }, "1.0", {}, '{"x":1.0}', "/x: must be less than 1"],
+    [{ type: "boolean" }, undefined, {}, "{}"], [{ type: "boolean" }, "false", {}, '{"x":false}'], [{ type: "boolean" }, undefined, required, '{"x":false}'], [{ type: "boolean", default: true }, undefined, required, '{"x":true}'],
+    [{ enum: [1, "1"] }, "1", {}, '{"x":1}'], [{ enum: [1, 2], default: 2.0 }, undefined, {}, '{"x":2}'], [{ enum: ["a"] }, undefined, required, "{}", "/x: is required"],
+    [tags, ['"c"', '"a"'], {}, '{"x":["a","c"]}'], [tags, [], {}, "{}"], [tags, [], required, "{}", "/x: is required"], [{ type: "array", items: { enum: ["a"] } }, [], required, '{"x":[]}'], [tags, ['"a"', '"b"', '"c"'], {}, '{"x":["a","b","c"]}', "/x: must have at most 2 items"],
+    [{ type: "array", items: { type: "string" } }, " one \n\ntwo", {}, '{"x":["one","two"]}'], [{ type: "array", items: { type: "integer" } }, "1\nb", {}, '{"x":[1,0]}', "/x/1: must be a number, such as 1.5"],
+    [{ type: "array", items: { type: "integer", maximum: 3 }, default: [1, 2] }, undefined, {}, '{"x":[1,2]}'],
+    [{ const: "v1" }, undefined, required, '{"x":"v1"}'], [{ const: "v1" }, undefined, {}, "{}"],
+    [group, undefined, {}, "{}"], [group, { city: "Rome", zip: "0" }, {}, '{"x":{"city":"Rome","zip":"0"}}'], [group, undefined, required, '{"x":{"zip":"0"}}', "/x/city: is required"],
+    [{ type: "object" }, "{", {}, '{"x":{}', "/x: Invalid JSON: a member's name is missing at line 1, column 2"],
+    [{ type: "string", format: "date" }, "2026-02-30", {}, '{"x":"2026-02-30"}', "/x: must be a date, such as 2026-12-24"],
+  ]) assert.deepEqual(answers(schema, raw, more), wants, JSON.stringify([schema, raw, more]));
+});
+
+test("a form of one value, and one with nothing to fill in", () => {
+  const whole = (schema, raw) => { const node = tree(schema), form = formOf(node); const { text, faults } = filled(form, raw ?? form.start, node); return [form.kind, text, faults.length]; };
+  assert.deepEqual(whole({ type: "integer", minimum: 1 }, "2"), ["number", "2", 0]);
+  assert.deepEqual(whole({ type: "string" }), ["text", undefined, 1]);
+  assert.deepEqual(whole({ type: "boolean" }), ["check", "false", 0]);
+  assert.deepEqual(whole({ type: "object", properties: {} }), ["object", "{}", 0]);
+  assert.deepEqual(whole({ $ref: "#/$defs/A", $defs: { A: { type: "object", properties: { a: { type: "string" } } } } }, { a: "b" }), ["object", '{"a":"b"}', 0]);
+  assert.deepEqual(whole({ type: "object", properties: {}, required: ["b"] }, { b: "1" }), ["object", '{"b":1}', 0]);
+  assert.deepEqual(whole({ type: "object", properties: { "a/b": { type: "string", minLength: 2 } } }, { "a/b": "x" }), ["object", '{"a/b":"x"}', 1]);
+});
+
+test("formats are checked", () => {
+  const fits = (format, text) => faults({ type: "string", format }, { kind: "string", value: text }).length === 0;
+  for (const [format, good, bad] of [
+    ["date", "2024-02-29", "2023-02-29"], ["date-time", "2026-12-24T18:00:00Z", "2026-12-24 18:00"], ["date-time", "2026-12-24T18:00:00.5+01:00", "2026-12-24T25:00:00Z"], ["email", "a@b", "a b@c"], ["uri", "https://example.com", "example.com"],
+    ["uuid", "123e4567-e89b-12d3-a456-426614174000", "123"], ["ipv4", "10.0.0.1", "10.0.0.256"], ["ipv6", "::1", "1::2::3"], ["unheard", "anything", null]])
+    assert.deepEqual([fits(format, good), bad !== null && fits(format, bad)], [true, false], format);
+});
+
+test("numbers keep their digits", () => {
+  assert.deepEqual([compare("9007199254740993", "9007199254740992"), compare("1.0", "1"), compare("-2", "-1"), compare("1e400", "1e399"), compare("-0", "0"), compare("0.1", "0.01")], [1, 0, -1, 1, 0, 1]);
+  assert.deepEqual([isWhole("1.0"), isWhole("1e-1"), isWhole("10e-1"), isMultiple("0.3", "0.1"), isMultiple("1", "0.3"), isMultiple("1e999999999", "3")], [true, false, true, true, false, true]);
+  assert.deepEqual(["007", "-.5", "1.", "", "1e5", "0x1", "NaN", "--1", "1 2"].map(typedNumber), ["7", "-0.5", "1", undefined, "1e5", undefined, undefined, undefined, undefined]);
+});
+
+test("a schema that leads in circles ends", () => {
+  const circle = tree({ allOf: [{ $ref: "#" }, { $ref: "#" }], anyOf: [{ $ref: "#" }, { $ref: "#" }] });
+  assert.equal(formOf(circle).kind, "json");
+  assert.equal(Array.isArray(faults(circle, tree("{}"))), true);
+});

@@ -1,0 +1,232 @@
+// A form as JSON Schema describes it: which fields it has, where they start, and the JSON text of what was filled in.
+// It reads what MCP, Pydantic and OpenAPI write. Only what is truly nested is left to JSON.
+
+import { member, pretty, read, textOf } from "./exact.js";
+import { typedNumber } from "./numbers.js";
+import { findFaults, pointer, same, target } from "./schema.js";
+
+const mostSteps = 20000; // of following references, which may lead in circles
+const deepestReference = 16;
+const deepest = 2; // levels of objects that are groups of fields
+const longText = 200; // characters; longer texts get a field of several lines
+
+const object = members => ({ kind: "object", members });
+// under returns a schema with the members of another one that it does not have itself.
+function under(schema, other) {
+  if (other?.kind !== "object") return schema;
+  const members = schema.members.map(([name, one]) => {
+    const more = member(other, name);
+    if (name === "properties" && more?.kind === "object") return [name, under(one, more)];
+    if (name === "required" && more?.kind === "array") return [name, { ...one, items: [...one.items ?? [], ...more.items] }];
+    return [name, one];
+  });
+  return object([...members, ...other.members.filter(([name]) => !member(schema, name))]);
+}
+const less = (schema, ...names) => object(schema.members.filter(([name]) => !names.includes(name)));
+
+// resolved follows references, and merges what holds at the same time.
+function resolved(schema, within, hops = 0) {
+  for (; schema?.kind === "object" && hops < deepestReference && within.left-- > 0; hops++) {
+    const ref = textOf(schema, "$ref"), all = member(schema, "allOf");
+    if (ref !== undefined) schema = under(less(schema, "$ref"), target(within.root, ref));
+    else if (all?.items?.length) schema = all.items.reduce((sum, one) => under(sum, resolved(one, within, hops + 1)), less(schema, "allOf"));
+    else return schema;
+  }
+  return object([]);
+}
+
+const isNull = node => node?.kind === "word" && node.value === null;
+const meansNull = schema => textOf(schema, "type") === "null" || isNull(member(schema, "const")) || member(schema, "enum")?.items?.length === 1 && isNull(member(schema, "enum").items[0]);
+const labelOf = node => node.kind === "string" ? node.value : node.kind === "word" && node.value !== null ? (node.value ? "Yes" : "No") : pretty(node, "");
+const textsOf = (schema, ...names) => names.map(name => member(schema, name)?.items).find(Boolean)?.map(one => one.kind === "string" ? one.value : undefined) ?? [];
+
+function enumerated(schema) {
+  const names = textsOf(schema, "enumNames", "x-enumNames", "x-enum-varnames"), about = textsOf(schema, "x-enum-descriptions", "enumDescriptions");
+  return member(schema, "enum").items.map((node, i) => ({ node, label: names[i] ?? labelOf(node), description: about[i] ?? "" }));
+}
+
+// choicesOf returns the values that a schema lists, undefined when it lists none.
+function choicesOf(schema, within) {
+  if (member(schema, "enum")?.items) return enumerated(schema);
+  const list = (member(schema, "oneOf") ?? member(schema, "anyOf"))?.items?.map(one => resolved(one, within)).filter(one => !meansNull(one));
+  if (!list?.length) return undefined;
+  const found = [];
+  for (const one of list) {
+    const fixed = member(one, "const");
+    if (fixed) found.push({ node: fixed, label: textOf(one, "title") ?? labelOf(fixed), description: textOf(one, "description") ?? "" });
+    else if (member(one, "enum")?.items) found.push(...enumerated(one));
+    else return undefined;
+  }
+  return found;
+}
+
+// toldApart gives equal labels what differs: the value.
+function toldApart(choices) {
+  return choices.map(one => {
+    const twins = choices.filter(other => other.label === one.label).length > 1, text = pretty(one.node, "");
+    return { text, node: one.node, label: twins && one.label !== text ? `${one.label} (${labelOf(one.node)})` : one.label, description: one.description };
+  });
+}
+
+function typesOf(schema) {
+  const type = member(schema, "type"), types = (type?.items ?? [type]).map(one => one?.value).filter(one => typeof one === "string");
+  if (types.length) return types;
+  const has = (...names) => names.some(name => member(schema, name));
+  if (has("properties")) return ["object"];
+  if (has("items")) return ["array"];
+  if (has("minLength", "maxLength", "pattern", "format")) return ["string"];
+  return has("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf") ? ["number"] : [];
+}
+
+// withoutNull takes the null out of a schema that allows it, and says whether there was one.
+function withoutNull(schema, within, hops = 0) {
+  for (const keyword of ["anyOf", "oneOf"]) {
+    const list = member(schema, keyword)?.items?.map(one => resolved(one, within));
+    if (!list) continue;
+    const rest = list.filter(one => !meansNull(one)), nullable = rest.length < list.length;
+    if (rest.length === 1 && hops < deepestReference) {
+      const [inner, also] = withoutNull(under(less(schema, keyword), rest[0]), within, hops + 1);
+      return [inner, nullable || also];
+    }
+    if (nullable) return [schema, true];
+  }
+  const types = typesOf(schema);
+  return [schema, types.length > 1 && types.includes("null") || (member(schema, "enum")?.items ?? []).some(isNull)];
+}
+
+const plural = (n, what) => `${n} ${what}${n === "1" ? "" : "s"}`;
+function span(low, high, what) {
+  if (low && high) return low === high ? plural(low, what) : `${low} to ${plural(high, what)}`;
+  return low ? `at least ${plural(low, what)}` : high ? `at most ${plural(high, what)}` : "";
+}
+
+// limitsOf says what will be refused.
+function limitsOf(schema, kind, type) {
+  const of = name => { const one = member(schema, name); return one?.kind === "number" ? one.text : undefined; };
+  if (kind === "number") {
+    const [low, high] = [of("minimum"), of("maximum")];
+    return [type === "integer" && "a whole number", low && high ? `${low} to ${high}` : low ? `at least ${low}` : high && `at most ${high}`,
+      of("exclusiveMinimum") && `more than ${of("exclusiveMinimum")}`, of("exclusiveMaximum") && `less than ${of("exclusiveMaximum")}`, of("multipleOf") && `a multiple of ${of("multipleOf")}`].filter(Boolean);
+  }
+  if (kind === "choices") return [span(of("minItems") === "0" ? "" : of("minItems"), of("maxItems"), "choice")].filter(Boolean);
+  if (kind === "list") return ["one a line", span(of("minItems") === "0" ? "" : of("minItems"), of("maxItems"), "line"), member(schema, "uniqueItems")?.value === true && "none twice"].filter(Boolean);
+  if (kind === "text") {
+    const format = textOf(schema, "format"), named = { email: "an email address", uri: "a URL", uuid: "a UUID", ipv4: "an IPv4 address", ipv6: "an IPv6 address" }[format];
+    return [named, span(of("minLength") === "0" ? "" : of("minLength"), of("maxLength"), "character"), textOf(schema, "pattern") && `pattern ${textOf(schema, "pattern")}`].filter(Boolean);
+  }
+  return [];
+}
+
+// emptyList is an empty array where one is required and may be empty.
+const emptyList = ({ required, schema }) => required && !(Number(member(schema, "minItems")?.text) > 0) ? "[]" : undefined;
+
+const scalar = new Set(["string", "integer", "number"]);
+
+// fieldOf returns one field: {name, title, description, kind, type, required, nullable, limits, choices, fields, start}.
+// kind is choice, choices, check, yesno, number, text, list, object, fixed or json.
+function fieldOf(name, given, within, required, depth = 0) {
+  const [schema, nullable] = withoutNull(resolved(given, within), within);
+  const title = textOf(schema, "title") || name, description = textOf(schema, "description") ?? "";
+  const base = { name, title, description, required, nullable, preset: member(schema, "default"), schema };
+  const as = (kind, more = {}) => { const field = { ...base, kind, limits: limitsOf(schema, kind, more.type), ...more }; field.start = startOf(field); return field; };
+  const types = typesOf(schema).filter(type => type !== "null"), [type] = types;
+
+  const fixed = member(schema, "const");
+  if (fixed) return as("fixed", { text: pretty(fixed, ""), label: labelOf(fixed) });
+  const choices = choicesOf(schema, within);
+  if (choices && type !== "array" && type !== "object") return as("choice", { choices: toldApart(choices.filter(one => !isNull(one.node))) });
+  if (types.length !== 1) return as("json");
+  if (type === "boolean") return as(required && !nullable ? "check" : "yesno");
+  if (type === "integer" || type === "number") return as("number", { type });
+  if (type === "string") {
+    const preset = base.preset?.kind === "string" ? base.preset.value : "", format = textOf(schema, "format");
+    const long = Number(member(schema, "maxLength")?.text) > longText && !format || preset.includes("\n") || ["multiline", "textarea", "markdown"].includes(format);
+    return as("text", { format, long });
+  }
+  if (type === "array") return arrayOf(schema, within, as);
+  if (type !== "object" || depth > deepest || !member(schema, "properties")?.members) return as("json");
+  return as("object", { fields: fieldsOf(schema, within, depth) });
+}
+
+function arrayOf(schema, within, as) {
+  const given = member(schema, "items");
+  if (given?.kind !== "object" || member(schema, "prefixItems")) return as("json");
+  const items = resolved(given, within), choices = choicesOf(items, within), types = typesOf(items);
+  if (choices) return as("choices", { choices: toldApart(choices) });
+  const presets = as("json").preset?.items ?? [];
+  const lines = types.length === 1 && scalar.has(types[0]) && presets.every(one => one.kind === "number" || one.kind === "string" && !one.value.includes("\n") && one.value.trim() === one.value);
+  return lines ? as("list", { type: types[0] }) : as("json");
+}
+
+function fieldsOf(schema, within, depth) {
+  const required = new Set((member(schema, "required")?.items ?? []).map(one => one.value)), properties = member(schema, "properties").members;
+  const fields = properties.map(([name, one]) => fieldOf(name, one, within, required.has(name), depth + 1));
+  // What is required and not described is asked for as well.
+  for (const name of required) if (!properties.some(([one]) => one === name)) fields.push(fieldOf(name, object([]), within, true, depth + 1));
+  return fields;
+}
+
+export const single = ""; // the name of the one value where a schema has no properties
+
+// formOf returns the form of a schema's tree: a field of the kind "object", or one of another kind.
+export function formOf(schema) {
+  const form = fieldOf(single, schema, { root: schema, left: mostSteps }, true);
+  return form.kind === "object" && !form.nullable ? form : { ...form, required: true };
+}
+
+// startOf returns what a field shows before anybody has filled it in.
+function startOf(field, preset = field.preset) {
+  const there = preset && !isNull(preset) ? preset : undefined;
+  switch (field.kind) {
+    case "check": return there?.value === true ? "true" : "false";
+    case "yesno": return typeof there?.value === "boolean" ? String(there.value) : undefined;
+    case "choice": return there && field.choices.find(one => same(one.node, there))?.text;
+    case "choices": return (there?.items ?? []).map(node => field.choices.find(one => same(one.node, node))?.text).filter(Boolean);
+    case "number": return there?.kind === "number" ? there.text : "";
+    case "text": return there?.kind === "string" ? there.value : "";
+    case "list": return (there?.items ?? []).map(one => one.kind === "number" ? one.text : one.value).join("\n");
+    case "json": return there ? pretty(there) : "";
+    case "object": return Object.fromEntries(field.fields.map(one => [one.name, startOf(one, member(there, one.name) ?? one.preset)]));
+  }
+  return undefined;
+}
+
+// valueOf returns the JSON text of a field, undefined for one that was left empty. Faults of what was typed go to wrong.
+export function valueOf(field, raw, wrong = [], at = "") {
+  const empty = field.required && field.nullable ? "null" : undefined;
+  switch (field.kind) {
+    case "fixed": return field.required || field.preset ? field.text : undefined;
+    case "check": case "yesno": case "choice": return raw ?? empty;
+    case "choices": return raw?.length ? `[${field.choices.map(one => one.text).filter(text => raw.includes(text)).join(",")}]` : empty ?? emptyList(field);
+    case "number": return raw?.trim() ? numberOf(raw, wrong, at) : empty;
+    case "text": return raw ? JSON.stringify(raw) : empty;
+    case "list": {
+      const lines = (raw ?? "").split("\n").map(line => line.trim()).filter(Boolean);
+      if (lines.length === 0) return empty ?? emptyList(field);
+      return `[${lines.map((line, i) => field.type === "string" ? JSON.stringify(line) : numberOf(line, wrong, pointer(at, i))).join(",")}]`;
+    }
+    case "json": {
+      if (!raw?.trim()) return empty;
+      try { read(raw); } catch (error) { wrong.push({ at, text: `Invalid JSON: ${error.message}` }); }
+      return raw.trim();
+    }
+  }
+  // An object that may be absent is absent until something in it is filled in.
+  if (!field.required && !field.preset && JSON.stringify(raw ?? {}) === JSON.stringify(field.start)) return undefined;
+  const members = field.fields.map(one => [one.name, valueOf(one, raw?.[one.name], wrong, pointer(at, one.name))]).filter(([, text]) => text !== undefined);
+  return members.length === 0 && !field.required ? undefined : `{${members.map(([name, text]) => JSON.stringify(name) + ":" + text).join(",")}}`;
+}
+
+function numberOf(typed, wrong, at) {
+  const text = typedNumber(typed);
+  if (text === undefined) wrong.push({ at, text: "must be a number, such as 1.5" });
+  return text ?? "0";
+}
+
+// filled returns {text, faults} of a form: its answer as JSON text, and what the service would refuse.
+export function filled(form, raw, schema) {
+  const wrong = [], text = valueOf(form, raw, wrong);
+  if (wrong.length > 0) return { text, faults: wrong };
+  if (text === undefined) return { text, faults: [{ at: "", text: "is required", missing: true }] };
+  return { text, faults: findFaults(schema, read(text)) };
+}
