@@ -153,6 +153,6 @@ func (f *flows) expiry(t *testing.T) {
 	p.until("the deadline is told", func() bool { return strings.Contains(item.text(), "denies in ") })
 	f.action(item, "Edit")
 	item.find("textbox", "Input").write(`{"a":2}`)
-	item.status("Expired, ")
+	item.status("Expired at ")
 	require.Empty(t, p.all(item, "button", "Allow with changes"))
 }

@@ -218,7 +218,7 @@ func (f *flows) link(t *testing.T) {
 	item.find("button", "Allow").click()
 	item.status("Allowed by you")
 	later := f.open(t, "/?prompt="+handle)
-	later.linked(handle).status("Allowed by user:local in the inbox")
+	later.linked(handle).status("Allowed by someone without a name in the inbox")
 }
 
 // reason is the field for the reason of a denial; on a phone a button shows it.

@@ -70,6 +70,7 @@ func (f *flows) forms(t *testing.T) {
 	item.find("textbox", "City").write("Rome")
 	p.until("complete", func() bool { return !send.disabled() })
 	f.shoot(t, p, "form")
+	p.accessible("a form")
 	p.load("/")
 	item = p.prompt("Fill in")
 	item.find("checkbox", "Agreed").click()
@@ -98,6 +99,8 @@ func (f *flows) forms(t *testing.T) {
 	})
 	require.Equal(t, "yes", p.eval(`document.documentElement.scrollWidth <= innerWidth ? "yes" : "wide"`))
 	f.shoot(t, p, "form-hostile")
+	item.find("button", "Decline").click()
+	item.status("Declined by you")
 }
 
 func (f *flows) questions(t *testing.T) {

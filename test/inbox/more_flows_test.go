@@ -94,7 +94,7 @@ func (f *flows) sleep(t *testing.T) {
 	later := f.ask(t, one(approval("during-sleep", `1`)))
 	state(cdppage.SetWebLifecycleStateStateActive)
 	// A page that was frozen has no tree of roles and names any more, so this looks at its text.
-	p.until("what was settled", func() bool { return strings.Contains(p.shown(), "Denied by user:local by the API") })
+	p.until("what was settled", func() bool { return strings.Contains(p.shown(), "Denied by someone without a name by the API") })
 	p.row("during-sleep")
 	p.calm()
 	p.until("Allow", func() bool {

@@ -9,7 +9,7 @@ import { isMine, nowMs, subscribe } from "./inbox.js";
 import { marked } from "./marks.js";
 import { query, setQuery } from "./route.js";
 import { Tokens } from "./tokens.js";
-import { moment, settledWords, span, way } from "./words.js";
+import { moment, settledWords, span } from "./words.js";
 
 const run = id => html`<a href=${"/runs/" + encodeURIComponent(id)}><code>${id}</code></a>`;
 const session = id => html`<a href=${"/sessions/" + encodeURIComponent(id)}><code>${id}</code></a>`;
@@ -42,7 +42,7 @@ export function History() {
   return html`<h1>History</h1><div class="filters">${filter("Decided by", "actor")}${filter("Session", "session_id")}${filter("Agent", "agent_id")}
     <label>Outcome<select onChange=${e => setQuery({ outcome: e.target.value, cursor: "" })}>${["", "allowed", "denied", "answered", "declined", "cancelled", "expired"].map(one => html`<option value=${one} selected=${(params.get("outcome") ?? "") === one}>${one || "All"}</option>`)}</select></label></div>
     <${Failure} error=${error} />
-    ${data && html`<${Table} label="What was decided" heads=${["When", "What was decided", "About", "Session", "Run"]} empty="Nothing has been decided yet." rows=${data.items.map(view => html`<${Decided} view=${view} key=${view.request.handle} />`)} />
+    ${data && html`<${Table} label="Decisions" heads=${["When", "Decision", "About", "Session", "Run"]} empty="Nothing has been decided yet." rows=${data.items.map(view => html`<${Decided} view=${view} key=${view.request.handle} />`)} />
     ${data.pagination.has_more && html`<button onClick=${() => setQuery({ cursor: data.pagination.next_cursor })}>Older</button>`}`}`;
 }
 
@@ -72,7 +72,7 @@ function Facts({ facts }) {
 export function Run({ id }) {
   const { data, error, reload } = useRead(path("runs", id), 5000);
   return html`<h1><code>${marked(id)}</code></h1><${Failure} error=${error} />${data && html`
-    <${Facts} facts=${[["Status", data.status.replaceAll("_", " ")], ["Session", session(data.session_id)], ["Agent", data.agent_id], ["Submitted", moment(data.submitted_at_ms, nowMs())], ["Attempt", data.attempt], ["Worker", data.lease?.worker_id], ["Waits for", data.pending_approvals?.concat(data.pending_questions ?? []).map(one => html`<a href=${"/?prompt=" + encodeURIComponent(one.handle)}>${marked(one.tool_name ?? one.questions?.[0]?.header ?? "Question")}</a> `)], ["Error", data.error && marked(data.error)]]} />
+    <${Facts} facts=${[["Status", data.status.replaceAll("_", " ")], ["Session", session(data.session_id)], ["Agent", data.agent_id], ["Submitted", moment(data.submitted_at_ms, nowMs())], ["Attempt", data.attempt], ["Worker", data.lease?.worker_id], ["Waiting for", data.pending_approvals?.concat(data.pending_questions ?? []).map(one => html`<a href=${"/?prompt=" + encodeURIComponent(one.handle)}>${marked(one.tool_name ?? one.questions?.[0]?.header ?? "Question")}</a> `)], ["Error", data.error && marked(data.error)]]} />
     ${data.output !== undefined && html`<h2>Output</h2><${InputView} value=${data.output} />`}
     ${!data.finished_at_ms && html`<${Confirm} label="Cancel run" question="This ends the run and everything it waits for." does=${() => call("POST", path("runs", id, "cancel"), {}, { "Idempotency-Key": newKey() }).then(reload)} />`}
     <${Timeline} address=${path("runs", id, "events")} />`}`;
@@ -83,8 +83,8 @@ export function Session({ id }) {
   const runs = useRead("/v1/runs?limit=100&session_id=" + encodeURIComponent(id), 5000);
   const letters = useRead(path("sessions", id, "mailbox", "dead-letter"));
   return html`<h1><code>${marked(id)}</code></h1><${Failure} error=${error} />${data && html`
-    <${Facts} facts=${[["Status", data.status.replaceAll("_", " ")], ["Agent", data.agent_id], ["Parent", data.parent_session_id && session(data.parent_session_id)], ["Active run", data.active_run && run(data.active_run.run_id)], ["Queued", data.queued_run_ids.length || ""], ["Open prompts", data.pending_count || ""]]} />
-    <p><a href=${"/history?session_id=" + encodeURIComponent(id)}>What was decided in this session</a></p>
+    <${Facts} facts=${[["Status", data.status.replaceAll("_", " ")], ["Agent", data.agent_id], ["Parent", data.parent_session_id && session(data.parent_session_id)], ["Active run", data.active_run && run(data.active_run.run_id)], ["Queued", data.queued_run_ids.length || ""], ["Pending requests", data.pending_count || ""]]} />
+    <p><a href=${"/history?session_id=" + encodeURIComponent(id)}>Decisions in this session</a></p>
     <h2>Runs</h2><${Table} label="Runs" heads=${["Run", "Status", "Submitted"]} empty="It has no runs." rows=${(runs.data ?? []).map(one => html`<tr key=${one.run_id}><td>${run(one.run_id)}</td><td>${one.status.replaceAll("_", " ")}</td><td>${moment(one.submitted_at_ms, nowMs())}</td></tr>`)} />
     ${letters.data?.messages?.length > 0 && html`<h2>Dead letters</h2><pre class="json"><code>${marked(pretty(read(encode(letters.data.messages))))}</code></pre>`}
     <${Timeline} address=${path("sessions", id, "events")} />`}`;
@@ -93,16 +93,16 @@ export function Session({ id }) {
 export function Rules() {
   const { data, error, reload } = useRead("/v1/rules?page=true&limit=100" + (query().get("cursor") ? "&cursor=" + encodeURIComponent(query().get("cursor")) : ""));
   const revoke = id => call("DELETE", path("rules", id)).then(reload);
-  return html`<h1>Rules</h1><${Failure} error=${error} />${data && html`<${Table} label="Rules" heads=${["Rule", "Settled", "Written", ""]} empty="There are no standing rules." rows=${data.items.map(rule => {
+  return html`<h1>Rules</h1><${Failure} error=${error} />${data && html`<${Table} label="Rules" heads=${["Rule", "Decisions", "Created", ""]} empty="There are no standing rules." rows=${data.items.map(rule => {
     const over = rule.revoked_at_ms ? `revoked by ${rule.revoked_by}, ${moment(rule.revoked_at_ms, nowMs())}` : rule.expires_at_ms && rule.expires_at_ms <= nowMs() ? "expired" : "";
     return html`<tr key=${rule.rule_id} class=${over ? "over" : ""}><td>${marked(rule.text)}${over && html`<div class="quiet">${marked(over)}</div>`}</td><td>${rule.hits}</td><td>${marked(rule.created_by)}, ${moment(rule.created_at_ms, nowMs())}</td>
-      <td>${!over && html`<${Confirm} label="Revoke" question="What it has decided stays." does=${() => revoke(rule.rule_id)} />`}</td></tr>`;
-  })} />${data.pagination.has_more && html`<button onClick=${() => setQuery({ cursor: data.pagination.next_cursor })}>Newer</button>`}`}`;
+      <td>${!over && html`<${Confirm} label="Revoke" question="Its decisions stay." does=${() => revoke(rule.rule_id)} />`}</td></tr>`;
+  })} />${data.pagination.has_more && html`<button onClick=${() => setQuery({ cursor: data.pagination.next_cursor })}>Next page</button>`}`}`;
 }
 
 export function Workers() {
   const { data, error } = useRead("/v1/workers", 3000);
-  return html`<h1>Workers</h1><${Failure} error=${error} />${data && html`<${Table} label="Leases" heads=${["Worker", "Run", "Session", "Status", "Last heard", "Lease ends in"]} empty="No worker holds a run." rows=${data.workers.flatMap(worker => worker.leases.map(lease => html`<tr key=${lease.run_id}>
+  return html`<h1>Workers</h1><${Failure} error=${error} />${data && html`<${Table} label="Leases" heads=${["Worker", "Run", "Session", "Status", "Last heartbeat", "Lease expires in"]} empty="No active workers." rows=${data.workers.flatMap(worker => worker.leases.map(lease => html`<tr key=${lease.run_id}>
     <td><code>${marked(worker.worker_id)}</code></td><td>${run(lease.run_id)}</td><td>${session(lease.session_id)}</td><td>${lease.status.replaceAll("_", " ")}</td><td>${span(data.now_ms - lease.updated_at_ms)} ago</td><td>${span(lease.expires_at_ms - data.now_ms)}</td></tr>`))} />`}`;
 }
 
@@ -115,12 +115,12 @@ export function Effects() {
     <${Failure} error=${error} />${data && html`<${Table} label="Effects" heads=${["Effect", "State", "From", "To", "Attempts", ""]} empty="No pending deliveries." rows=${data.items.map(effect => html`<tr key=${effect.session_id + effect.effect_id}>
     <td>${effect.kind.replaceAll("_", " ")}${effect.last_error && html`<div class="quiet">${marked(effect.last_error)}</div>`}</td><td>${effect.state}</td><td>${session(effect.session_id)}</td><td>${session(effect.target_session_id)}</td><td>${effect.attempts}</td>
     <td>${effect.state !== "done" && html`<button onClick=${() => retry(effect)}>Try again</button>`}</td></tr>`)} />
-    ${data.pagination.has_more && html`<button onClick=${() => setQuery({ cursor: data.pagination.next_cursor })}>Newer</button>`}`}`;
+    ${data.pagination.has_more && html`<button onClick=${() => setQuery({ cursor: data.pagination.next_cursor })}>Next page</button>`}`}`;
 }
 
 function SignedIn() {
   const [problem, setProblem] = useState("");
-  return html`<p>Signed in as <strong>${marked(account.me.principal)}</strong>, ${account.me.role}. What you decide is recorded under this name.</p>
+  return html`<p>Signed in as <strong>${marked(account.me.principal)}</strong>, ${account.me.role}. Your decisions are recorded under this name.</p>
     <p><button onClick=${() => signOut().catch(error => setProblem(error.message))}>Sign out</button></p><${Failure} error=${problem} />`;
 }
 
@@ -136,12 +136,12 @@ export function Settings() {
   return html`<h1>Settings</h1><div class="form settings">
     ${account.me?.via === "session" && html`<${SignedIn} />`}
     ${(account.me === null || account.me.via === "open") && html`<label>Your name<input autocomplete="username" value=${settings.get("name")} maxlength="200" onInput=${e => settings.set("name", e.target.value)} /></label>
-    <p class="quiet">It is recorded with what you decide. Letters and signs of ASCII.</p>`}
+    <p class="quiet">Recorded with your decisions.</p>`}
     <label class="choice"><input type="checkbox" checked=${settings.get("notifications") === "on"} onChange=${notify} />Desktop notifications</label>
     <label class="choice"><input type="checkbox" checked=${settings.get("sound") === "on"} onChange=${e => settings.set("sound", e.target.checked ? "on" : "off")} />Sound</label>
     <label class="choice"><input type="checkbox" checked=${settings.get("compact") === "on"} onChange=${e => { settings.set("compact", e.target.checked ? "on" : "off"); tick(); }} />Compact</label>
     <label class="choice"><input type="checkbox" checked=${settings.get("advance", "on") === "on"} onChange=${e => { settings.set("advance", e.target.checked ? "on" : "off"); tick(); }} />On a phone, open the next request after a decision</label>
-    <p class="quiet">No notifications or sounds while you are looking at this page. What you decide here is recorded ${way("api:inbox")}.</p>
+    <p class="quiet">No notifications or sounds while you are looking at this page. Decisions made here are logged as "in the inbox".</p>
     <p><a href="/docs">Documents</a></p></div>
     ${account.me?.role === "admin" && html`<${Tokens} />`}`;
 }

@@ -9,7 +9,7 @@ import { moment } from "./words.js";
 
 const day = 24 * 3600_000;
 const roles = [["operator", "decides"], ["agent", "runs agents"], ["observer", "looks"], ["admin", "may do everything"]];
-const lifetimes = [["For ever", 0], ["1 day", day], ["30 days", 30 * day], ["1 year", 365 * day]];
+const lifetimes = [["Never", 0], ["In 1 day", day], ["In 30 days", 30 * day], ["In 1 year", 365 * day]];
 
 function MakeToken({ done }) {
   const [name, setName] = useState("");
@@ -26,9 +26,9 @@ function MakeToken({ done }) {
   return html`<form class="form" onSubmit=${submit}>
     <label>Name<input required maxlength="200" value=${name} onInput=${e => setName(e.target.value)} /></label>
     <label>Role<select onChange=${e => setRole(e.target.value)}>${roles.map(([value, does]) => html`<option value=${value} selected=${value === role}>${value}: ${does}</option>`)}</select></label>
-    <label>Works<select onChange=${e => setForMs(Number(e.target.value))}>${lifetimes.map(([label, ms]) => html`<option value=${String(ms)} selected=${ms === forMs}>${label}</option>`)}</select></label>
-    ${account.me?.via === "open" && html`<p class="quiet">With the first token the service asks everybody for one: make one for an admin first, and keep its secret.</p>`}
-    <${Failure} error=${problem} /><p><button>Make a token</button></p></form>`;
+    <label>Expires<select onChange=${e => setForMs(Number(e.target.value))}>${lifetimes.map(([label, ms]) => html`<option value=${String(ms)} selected=${ms === forMs}>${label}</option>`)}</select></label>
+    ${account.me?.via === "open" && html`<p class="quiet">Once a token exists, everyone needs one. Create an admin token first and save its secret.</p>`}
+    <${Failure} error=${problem} /><p><button>Create token</button></p></form>`;
 }
 
 function state(token) {
@@ -46,6 +46,6 @@ export function Tokens() {
   return html`<h2>Tokens</h2>${made ? html`<${Secret} label="The new token" secret=${made.secret} close=${() => setMade(null)}>This is the secret of <strong>${marked(made.token.name)}</strong>.<//>` : html`<${MakeToken} key=${form} done=${done} />`}
     <${Failure} error=${error} />${data && html`<${Table} label="Tokens" heads=${["Name", "Role", "Principal", "Last used", ""]} empty="There are no tokens." rows=${data.data.map(token => html`<tr key=${token.token_id} class=${token.revoked_at_ms || token.expires_at_ms && token.expires_at_ms <= nowMs() ? "over" : ""}>
       <td>${marked(token.name)}<div class="quiet">${state(token)}</div></td><td>${token.role}</td><td><code>${marked(token.principal)}</code></td><td>${token.last_used_at_ms ? moment(token.last_used_at_ms, nowMs()) : "never"}</td>
-      <td>${!token.revoked_at_ms && html`<${Confirm} label="Revoke" question="Whoever calls with it is refused at once." does=${() => call("DELETE", path("tokens", token.token_id)).then(reload)} />`}</td></tr>`)} />
+      <td>${!token.revoked_at_ms && html`<${Confirm} label="Revoke" question="Callers that use it are refused at once." does=${() => call("DELETE", path("tokens", token.token_id)).then(reload)} />`}</td></tr>`)} />
       ${data.next_cursor && html`<button onClick=${() => setCursor(data.next_cursor)}>More</button>`}`}`;
 }

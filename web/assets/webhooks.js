@@ -7,7 +7,7 @@ import { nowMs } from "./inbox.js";
 import { marked } from "./marks.js";
 import { moment } from "./words.js";
 
-const kinds = [["approval", "approvals"], ["question", "questions"], ["clarification", "questions to a parent"], ["run", "what becomes of runs"], ["worker", "output and what workers append"]];
+const kinds = [["approval", "approvals"], ["question", "questions"], ["clarification", "questions to a parent"], ["run", "run status changes"], ["worker", "output and worker events"]];
 const why = { gone: "its endpoint answered that it is gone", disabled: "an admin disabled it" };
 
 function MakeWebhook({ done }) {
@@ -26,7 +26,7 @@ function MakeWebhook({ done }) {
     <label>URL<input type="url" required maxlength="2048" placeholder="https://example.com/hooks" value=${url} onInput=${e => setURL(e.target.value)} /></label>
     <label>Description<input maxlength="200" value=${description} onInput=${e => setDescription(e.target.value)} /></label>
     <fieldset class="choices"><legend>Events about</legend>${kinds.map(([kind, does]) => html`<label key=${kind}><input type="checkbox" checked=${chosen.includes(kind)} onChange=${e => toggle(kind, e.target.checked)} />${does}</label>`)}</fieldset>
-    <${Failure} error=${problem} /><p><button>Make a webhook</button></p></form>`;
+    <${Failure} error=${problem} /><p><button>Create webhook</button></p></form>`;
 }
 
 // Owed shows what was given up of one webhook, or of the callbacks of requests, and the last error.
@@ -46,15 +46,15 @@ function Line({ hook, reload }) {
   const [told, tell] = useState("");
   const change = body => call("POST", path("webhooks", hook.webhook_id), body).then(reload);
   const test = () => call("POST", path("webhooks", hook.webhook_id, "test")).then(
-    result => tell(result.delivered ? `The test event was taken, ${result.duration_ms} ms` : `The test event failed: ${result.error}`), error => tell(error.message));
+    result => tell(result.delivered ? `The test event was delivered, ${result.duration_ms} ms` : `The test event failed: ${result.error}`), error => tell(error.message));
   const filters = [hook.kinds.join(", "), hook.events.join(", "), hook.agent_ids.length > 0 && "agents " + hook.agent_ids.join(", "), hook.session_prefixes.length > 0 && "sessions " + hook.session_prefixes.map(one => one + "…").join(", ")].filter(Boolean).join("; ");
-  return html`<tr class=${hook.enabled ? "" : "over"}><td>${marked(hook.url)}<div class="quiet">${hook.description && html`${marked(hook.description)}. `}${marked(filters || "everything but what workers append")}</div></td>
+  return html`<tr class=${hook.enabled ? "" : "over"}><td>${marked(hook.url)}<div class="quiet">${hook.description && html`${marked(hook.description)}. `}${marked(filters || "everything except worker events")}</div></td>
     <td>${hook.enabled ? "enabled" : html`disabled ${moment(hook.disabled_at_ms, nowMs())}<div class="quiet">${why[hook.disabled_reason] ?? hook.disabled_reason}</div>`}</td>
     <td><${Owed} id=${hook.webhook_id} changed=${reload} /></td>
     <td><p class="buttons"><button onClick=${test}>Test</button>${hook.enabled
-      ? html`<${Confirm} label="Disable" question="What it is owed is given up." does=${() => change({ enabled: false })} />`
+      ? html`<${Confirm} label="Disable" question="Pending deliveries are dropped." does=${() => change({ enabled: false })} />`
       : html`<button onClick=${() => change({ enabled: true }).catch(error => tell(error.message))}>Enable</button>`}
-      <${Confirm} label="Delete" question="It is gone for good, and what it is owed is given up." does=${() => call("DELETE", path("webhooks", hook.webhook_id)).then(reload)} /></p>
+      <${Confirm} label="Delete" question="Deleting is permanent. Pending deliveries are dropped." does=${() => call("DELETE", path("webhooks", hook.webhook_id)).then(reload)} /></p>
       <p class="quiet" role="status">${marked(told)}</p></td></tr>`;
 }
 
@@ -65,6 +65,6 @@ export function Webhooks() {
   const done = fresh => { setMade(fresh); setForm(form + 1); reload(); };
   if (account.me && account.me.role !== "admin") return html`<h1>Webhooks</h1><p class="empty">Webhooks are for admins.</p>`;
   return html`<h1>Webhooks</h1>${made ? html`<${Secret} label="The new webhook" secret=${made.secret} close=${() => setMade(null)}>Deliveries to <strong>${marked(made.webhook.url)}</strong> are signed with this secret.<//>` : html`<${MakeWebhook} key=${form} done=${done} />`}
-    <${Failure} error=${error} />${data && html`<h2>Endpoints</h2><${Table} label="Webhooks" heads=${["Webhook", "State", "Owed", ""]} empty="There are no webhooks." rows=${data.data.map(hook => html`<${Line} key=${hook.webhook_id} hook=${hook} reload=${reload} />`)} />
-    <h2>Callbacks of requests</h2><${Owed} id="callback" changed=${reload} />`}`;
+    <${Failure} error=${error} />${data && html`<h2>Endpoints</h2><${Table} label="Webhooks" heads=${["Webhook", "State", "Deliveries", ""]} empty="There are no webhooks." rows=${data.data.map(hook => html`<${Line} key=${hook.webhook_id} hook=${hook} reload=${reload} />`)} />
+    <h2>Request callbacks</h2><${Owed} id="callback" changed=${reload} />`}`;
 }

@@ -32,7 +32,6 @@ export function way(via) {
     case "api:cli": return "in the terminal";
     case "api:inbox": return "in the inbox";
     case "clock": return "by the clock";
-    case "worker": return "by its worker";
     case "run_ended": return "when the run ended";
     case "cancel": return "when the run was cancelled";
     case "interrupt": return "when the session was interrupted";
@@ -44,17 +43,20 @@ export function way(via) {
 
 const outcomes = { allowed: "Allowed", denied: "Denied", answered: "Answered", declined: "Declined", cancelled: "Cancelled", expired: "Expired" };
 
+// person is how the page calls who decided.
+export const person = by => by === "user:local" || !by ? "someone without a name" : by.replace(/^user:/, "");
+
 // settledWords says what became of a request: by whom, by which way, when.
 export function settledWords(kind, resolution, nowMs, mine) {
   const at = moment(resolution.resolved_at_ms, nowMs);
-  if (resolution.outcome === "expired") return kind === "approval" ? `Expired, ${at}: denied` : `Expired, ${at}`;
+  if (resolution.outcome === "expired") return `Expired ${/,/.test(at) ? "on" : "at"} ${at}${kind === "approval" ? " and was denied" : ""}`;
   if (resolution.outcome === "gone") return `No longer here, ${at}`;
   let word = outcomes[resolution.outcome] ?? resolution.outcome;
   if (resolution.outcome === "allowed" && resolution.updated_input !== undefined) word = "Allowed with changes";
-  if (resolution.outcome === "cancelled" && resolution.via === "worker") word = "Withdrawn";
+  if (resolution.outcome === "cancelled" && resolution.via === "worker") return `Withdrawn by the agent, ${at}`;
   if (mine) return `${word} by you, ${at}`;
   if (resolution.via.startsWith("rule:")) return `${word} by a rule, ${at}`;
-  return `${word} by ${resolution.resolved_by} ${way(resolution.via)}, ${at}`;
+  return `${word} by ${person(resolution.resolved_by)} ${way(resolution.via)}, ${at}`;
 }
 
 export function deadlineWords(kind, ms, nowMs) {
