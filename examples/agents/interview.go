@@ -42,7 +42,7 @@ func (a *Interview) Handle(ctx context.Context, task *client.Task) error {
 	if asked == nil {
 		return task.Complete(ctx, map[string]any{"written": nil, "why": "the person would rather not say"})
 	}
-	// The name holds the run's id: whoever writes it twice writes the same.
+	// The name holds the run's id, so a repeated write produces the same file.
 	path := filepath.Join(a.Directory, task.RunID()+".yaml")
 	if err := os.WriteFile(path, []byte(asked.yaml()), 0o600); err != nil {
 		return err

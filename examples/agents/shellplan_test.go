@@ -56,7 +56,7 @@ func TestAPlanWhole(t *testing.T) {
 	require.Contains(t, done[4].Output, "exit status")
 	require.FileExists(t, filepath.Join(directory, "build", "a"))
 
-	// Whoever watches sees the tool at work, each call once.
+	// Followers of the stream see each tool call once.
 	events, err := c.ListRunEvents(t.Context(), runID, client.EventListParams{})
 	require.NoError(t, err)
 	calls := map[string]int{}
@@ -205,7 +205,7 @@ func TestRisky(t *testing.T) {
 		require.False(t, agents.Risky(command), "%q", command)
 	}
 	for _, command := range []string{
-		// What is no command that only looks.
+		// Commands that are not read-only.
 		"", " ", "rm x", "mkdir x", "touch x", "sudo ls", "env ls", "xargs ls", "sh", "date -s 2020-01-01", "tail -f x", "find . -delete",
 		"/bin/ls", "./ls", "LS", "lsof", "ls.", "-ls", "exec ls", "command ls", "builtin echo", "eval ls", ". x", "source x", "time ls", "!ls",
 		// More than one command.

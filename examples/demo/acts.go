@@ -151,7 +151,7 @@ func (d *Demo) checkSteps(ctx context.Context, view *api.RunView) error {
 		}
 		var request api.ApprovalRequest
 		if err := json.Unmarshal(decided.Request, &request); err != nil {
-			return fmt.Errorf("read what was asked: %w", err)
+			return fmt.Errorf("read the pending request: %w", err)
 		}
 		allowed[text(request.Input, "command")] = decided.Resolution.Outcome == api.OutcomeAllowed
 	}

@@ -281,7 +281,7 @@ export class Holdpoint {
     return (await this.#post<doc.RunView>(at("/v1/runs", runId, "requests", requestId, "withdraw"), body, options)).value;
   }
 
-  /** Adds events to the session's log and returns the id of the last. They are added once, also when the call is repeated because its reply was lost. */
+  /** Adds events to the session's log and returns the id of the last. They are added once, even if the call is repeated because its reply was lost. */
   async appendEvents(runId: string, fence: string, events: { type: string; [member: string]: unknown }[], options: KeyedOptions = {}): Promise<string> {
     const reply = await this.#keyed<{ last_event_id: string }>(at("/v1/runs", runId, "events"), { fence, events }, options);
     return reply.value.last_event_id;
@@ -447,7 +447,7 @@ export class Holdpoint {
     const kind: Snapshots<doc.SessionView> = {
       path: at("/v1/sessions", sessionId, "stream"), numbered: true,
       endsWith: (session) => session.status === "ended",
-      isFinal: () => false, // the end of a session is no event
+      isFinal: () => false, // the end of a session is not an event
       isComplete: async (after) => {
         const session = await this.getSession(sessionId, options);
         return session.status === "ended" && session.last_event_id === numberOf(after);

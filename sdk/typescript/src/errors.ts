@@ -17,7 +17,7 @@ import type { Fault, PendingApprovalRef, Problem, RecordedDecision, Redemption }
  *   `pendingApproval` is what is open now.
  * - `cursor_reset`: some of the events after the given one are not kept any more;
  *   `firstKeptEventId` is the oldest that is.
- * - `invalid_grant`: it is no grant that the service signed, or one of another request.
+ * - `invalid_grant`: the service did not sign the grant, or it is for another request.
  * - `grant_mismatch`: the grant is for another tool or input. `grant_expired`: its lease has run out.
  * - `grant_redeemed`: it was redeemed before; `redemption` says when and by whom.
  * - `unauthorized`, `forbidden`, `rate_limited`: 401, 403, 429.

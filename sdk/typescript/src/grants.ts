@@ -43,7 +43,7 @@ const refused = (kind: "invalid_grant" | "grant_mismatch" | "grant_expired", mes
 /** The header has three members and no more, so nothing in it can ask for another way to verify. */
 async function payloadOf(keys: KeySet, grant: string): Promise<string> {
   const parts = grant.split(".");
-  if (grant.length > maxGrantLength || parts.length !== 3) throw refused("invalid_grant", "it is no compact JWS");
+  if (grant.length > maxGrantLength || parts.length !== 3) throw refused("invalid_grant", "it is not a compact JWS");
   const [header, payload, signature] = parts.map(decoded) as [Bytes, Bytes, Bytes];
   const { alg, kid, typ, ...more } = objectOf(header);
   if (alg !== "EdDSA" || typ !== purpose || typeof kid !== "string" || Object.keys(more).length > 0) {
@@ -74,7 +74,7 @@ function decoded(text: string): Bytes {
   } catch {
     // It is refused below.
   }
-  throw refused("invalid_grant", "it is no compact JWS");
+  throw refused("invalid_grant", "it is not a compact JWS");
 }
 
 function objectOf(text: Bytes | string): Record<string, unknown> {

@@ -78,7 +78,7 @@ export class Transport {
     try {
       url = new URL(options.baseUrl);
     } catch (cause) {
-      throw invalid(`baseUrl ${JSON.stringify(options.baseUrl)} is no URL`, { cause });
+      throw invalid(`baseUrl ${JSON.stringify(options.baseUrl)} is not a URL`, { cause });
     }
     if (url.protocol !== "http:" && url.protocol !== "https:") throw invalid("baseUrl must begin with http:// or https://");
     if (url.username || url.password) throw invalid("baseUrl must not hold credentials");
@@ -240,7 +240,7 @@ export class Attempt {
     if (this.#caller?.aborted) return this.#caller.reason;
     if (thrown instanceof HoldpointError) return thrown;
     if (this.#timedOut) return new UnavailableError(`${where}: no reply in time`, { cause: thrown });
-    if (thrown instanceof SyntaxError) return new Error(`${where}: the reply is no JSON`, { cause: thrown });
+    if (thrown instanceof SyntaxError) return new Error(`${where}: the reply is not JSON`, { cause: thrown });
     const cause = (thrown as { cause?: { code?: string } } | undefined)?.cause;
     const reason = cause instanceof Error ? cause.message : thrown instanceof Error ? thrown.message : String(thrown);
     const notSent = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"].includes(cause?.code ?? "");
@@ -257,7 +257,7 @@ export function problem(response: Response, text: string): ProblemError {
     const parsed = decodeJSON(text);
     if (typeof parsed === "object" && parsed !== null && "code" in parsed) document = parsed;
   } catch {
-    // It is no document of the service.
+    // The body is not a document of the service.
   }
   return new ProblemError(response.status, document, Number(seconds ?? 0) * 1000);
 }
@@ -266,7 +266,7 @@ export function problem(response: Response, text: string): ProblemError {
 export function at(base: string, ...segments: string[]): string {
   for (const segment of segments) {
     if (typeof segment !== "string" || segment === "" || segment === "." || segment === "..") {
-      throw invalid(`${JSON.stringify(segment)} is no id (under ${base})`);
+      throw invalid(`${JSON.stringify(segment)} is not an id (under ${base})`);
     }
   }
   return [base, ...segments.map(encodeURIComponent)].join("/");

@@ -43,7 +43,7 @@ export async function* stream<Snapshot>(
   options: StreamOptions,
 ): AsyncGenerator<StreamItem<Snapshot>, void> {
   let after = options.after ?? "";
-  if (after !== "" && !isSequence(after)) throw invalid(`${JSON.stringify(after)} is no id of an event`);
+  if (after !== "" && !isSequence(after)) throw invalid(`${JSON.stringify(after)} is not an event id`);
   const call: Call = { method: "GET", path: kind.path, repeat: "always", signal: options.signal };
   const pauses = transport.pauses();
   let opened = false;
@@ -60,13 +60,13 @@ export async function* stream<Snapshot>(
         pauses.reset();
         if ((first && resumed && frame.id === "") || (!first && !kind.numbered && frame.name === "stream_gap")) {
           const { reason } = decodeJSON(frame.data) as { reason?: string };
-          if (frame.name !== "stream_gap" || !reason) throw new FrameError(`${JSON.stringify(frame.name)} is no stream_gap`);
+          if (frame.name !== "stream_gap" || !reason) throw new FrameError(`${JSON.stringify(frame.name)} is not a stream_gap`);
           after = "";
           resumed = false;
           first = true;
           yield { type: "gap", reason };
         } else if (!kind.numbered && frame.name === "keepalive") {
-          continue; // it has the service's clock, and is no event
+          continue; // it carries the service's clock and is not an event
         } else if (kind.numbered !== isSequence(frame.id)) {
           throw new FrameError(`${JSON.stringify(frame.name)} with the id ${JSON.stringify(frame.id)}`);
         } else if (first && !resumed) {
@@ -98,7 +98,7 @@ export async function* stream<Snapshot>(
   }
 }
 
-/** What came is no stream of this service. */
+/** The response is not a stream of this service. */
 class FrameError extends Error {}
 
 /** The id of an event, or of a frame of a stream, which says after a point to which history its number belongs. */

@@ -286,7 +286,7 @@ export class Task {
     await this.endWith((client, run, fence, lease) => client.failRun(run, fence, failureText(message), options.signal ? this.#with(options) : lease));
   }
 
-  /** Appends events to the session's log, once, also when the call is repeated because its reply was lost. */
+  /** Appends events to the session's log, once, even if the call is repeated because its reply was lost. */
   async emit(...events: { type: string; [member: string]: unknown }[]): Promise<void> {
     if (events.length > 0) await this.#calling(() => this.#client.appendEvents(this.runId, this.fence, events, this.#with({})));
   }

@@ -169,7 +169,7 @@ export class Worker {
     const stopped = task.interrupted || isKind(why, "worker_stopped") || isKind(outcome.thrown, "worker_stopped");
     if (isKind(why, "cancelled")) return;
     if (isKind(why, "lease_lost")) return this.#options.onError(why);
-    // The run is ended also when the handler's own signal was aborted.
+    // The run is ended even if the handler's own signal was aborted.
     if (!outcome.failed) return await task.endWith((c, run, fence, options) => c.completeRun(run, fence, outcome.output, options));
     if (stopped) return await task.release();
     if (suspended) {

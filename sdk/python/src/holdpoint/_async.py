@@ -291,7 +291,7 @@ class AsyncHoldpoint:
     async def append_events(
         self, run_id: str, fence: str, events: Sequence[Mapping[str, Any]], *, idempotency_key: str | None = None,
     ) -> str:
-        """Adds events to the session's log and returns the id of the last. They are added once, also when the call is repeated
+        """Adds events to the session's log and returns the id of the last. They are added once, even if the call is repeated
         because its reply was lost."""
         reply = await self._keyed(at("/v1/runs", run_id, "events"), {"fence": fence, "events": list(events)}, idempotency_key)
         return cast(str, reply.value["last_event_id"])
@@ -479,7 +479,7 @@ class AsyncHoldpoint:
             return bool(session["status"] == "ended" and session["last_event_id"] == number_of(last))
 
         path = at("/v1/sessions", session_id, "stream")
-        # The end of a session is no event.
+        # The end of a session is not an event.
         kind = Kind(path, True, lambda session: bool(session["status"] == "ended"), lambda _entry, _name: False, is_complete)
         return stream(self.transport, kind, after)
 

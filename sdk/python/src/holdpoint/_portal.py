@@ -29,7 +29,7 @@ class Portal:
         """Makes a call and waits for it. When the wait is interrupted the call is cancelled."""
         if threading.current_thread() is self._thread:
             work.close()
-            raise RuntimeError("called in the thread of the client itself, where it would wait for ever")
+            raise RuntimeError("called in the thread of the client itself, where it would wait forever")
         future = self.submit(work)
         try:
             return future.result()

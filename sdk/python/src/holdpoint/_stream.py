@@ -48,7 +48,7 @@ class Kind:
 
 
 class FrameError(HoldpointError):
-    """What came is no stream of this service."""
+    """The response is not a stream of this service."""
 
     def __init__(self, message: str) -> None:
         super().__init__([], message)
@@ -64,13 +64,13 @@ class _Frame:
         try:
             return decode_json(self.data)
         except ValueError as failure:
-            raise FrameError(f"the data of {self.name!r} is no JSON") from failure
+            raise FrameError(f"the data of {self.name!r} is not JSON") from failure
 
 
 async def stream(transport: Transport, kind: Kind, after: str) -> AsyncGenerator[StreamItem[Any], None]:
     """Connects until the stream is complete. The first connection is tried as often as the policy says, a later one without an end."""
     if after and not _is_sequence(after):
-        raise invalid(f"{after!r} is no id of an event")
+        raise invalid(f"{after!r} is not an event id")
     pauses = transport.pauses()
     opened = False
     attempt = 1
@@ -87,11 +87,11 @@ async def stream(transport: Transport, kind: Kind, after: str) -> AsyncGenerator
                     if (first and resumed and not frame.id) or (not first and not kind.numbered and frame.name == "stream_gap"):
                         reason = frame.document().get("reason")
                         if frame.name != "stream_gap" or not reason:
-                            raise FrameError(f"{frame.name!r} is no stream_gap")
+                            raise FrameError(f"{frame.name!r} is not a stream_gap")
                         after, resumed, first = "", False, True
                         yield StreamItem("gap", reason=reason)
                     elif not kind.numbered and frame.name == "keepalive":
-                        pass  # it has the service's clock, and is no event
+                        pass  # it carries the service's clock and is not an event
                     elif kind.numbered != _is_sequence(frame.id):
                         raise FrameError(f"{frame.name!r} with the id {frame.id!r}")
                     elif first and not resumed:

@@ -134,7 +134,7 @@ class Holdpoint:
         return self._portal.call(self._async.withdraw(run_id, request_id, fence, reason=reason))
 
     def append_events(self, run_id: str, fence: str, events: Sequence[Mapping[str, Any]], *, idempotency_key: str | None=None) -> str:
-        """Adds events to the session's log and returns the id of the last. They are added once, also when the call is repeated
+        """Adds events to the session's log and returns the id of the last. They are added once, even if the call is repeated
         because its reply was lost."""
         return self._portal.call(self._async.append_events(run_id, fence, events, idempotency_key=idempotency_key))
 
@@ -433,7 +433,7 @@ class Task:
         self._portal.call(self._async.fail(message))
 
     def emit(self, *events: Mapping[str, Any]) -> None:
-        """Appends events, each with a type, to the session's log, once, also when the call is repeated because its reply was lost."""
+        """Appends events, each with a type, to the session's log, once, even if the call is repeated because its reply was lost."""
         self._portal.call(self._async.emit(*events))
 
     def output(self, content: str) -> None:

@@ -63,7 +63,7 @@ class Worker:
         retry_seconds: float = 1.0,
         on_error: Callable[[BaseException], None] = log_error,
     ) -> None:
-        """The options are those of AsyncWorker."""
+        """Takes the same options as AsyncWorker."""
         self._client = client
         self._concurrency = concurrency
         self._worker = AsyncWorker(

@@ -251,7 +251,7 @@ class AsyncTask:
         await self.end_with(self._client.fail_run(self.run_id, self.fence, failure_text(message)))
 
     async def emit(self, *events: Mapping[str, Any]) -> None:
-        """Appends events, each with a type, to the session's log, once, also when the call is repeated because its reply was lost."""
+        """Appends events, each with a type, to the session's log, once, even if the call is repeated because its reply was lost."""
         if events:
             await self._calling(self._client.append_events(self.run_id, self.fence, events))
 

@@ -238,7 +238,7 @@ def at(base: str, *segments: str) -> str:
     """Joins a base and segments to a path, and refuses what would name another route."""
     for segment in segments:
         if not isinstance(segment, str) or segment in ("", ".", ".."):
-            raise invalid(f"{segment!r} is no id (under {base})")
+            raise invalid(f"{segment!r} is not an id (under {base})")
     return "/".join([base, *(quote(segment, safe="") for segment in segments)])
 
 

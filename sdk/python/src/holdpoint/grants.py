@@ -53,7 +53,7 @@ def input_digest(value: Any) -> str:
 def verify_grant(keys: doc.KeySet, grant: str, tool: str, value: Any) -> GrantClaims:
     """Checks without the service that a grant, the text in the resolution of an allowed approval, allows a tool to run with an
     input, and returns what else it says. It does not say whether the grant was redeemed, or its lease lost since: redeem_grant
-    does. Whoever verifies grants alone and must not do a thing twice keeps the jti of what was done. The keys are those of
+    does. To run each grant once without the service, keep the jti of every grant that ran. The keys are those of
     keys(); read them again when a key is not known, as replicas get new ones.
 
     Raises a HoldpointError of the kind invalid_grant (no grant that the service signed), grant_mismatch (for another tool or
@@ -80,7 +80,7 @@ def _payload(keys: doc.KeySet, grant: str) -> bytes:
     refusal: Any = importlib.import_module("cryptography.exceptions").InvalidSignature
     parts = grant.split(".")
     if len(grant) > MAX_GRANT_LENGTH or len(parts) != 3:
-        raise _invalid_grant("it is no compact JWS")
+        raise _invalid_grant("it is not a compact JWS")
     header, payload, signature = map(_decoded, parts)
     said = _object(header)
     if said.keys() != {"alg", "kid", "typ"} or said["alg"] != "EdDSA" or said["typ"] != PURPOSE:
@@ -104,7 +104,7 @@ def _decoded(text: str) -> bytes:
     except ValueError:
         raw = b""
     if base64.urlsafe_b64encode(raw).decode().rstrip("=") != text:
-        raise _invalid_grant("it is no compact JWS")
+        raise _invalid_grant("it is not a compact JWS")
     return raw
 
 
@@ -146,12 +146,12 @@ def _canonical(value: Any) -> str:
         return _canonical(as_decoded(value))
     if isinstance(value, Mapping):
         if not all(isinstance(name, str) for name in value):
-            raise TypeError("a member's name is no text")
+            raise TypeError("a member's name is not text")
         names: list[str] = sorted(value, key=_utf16)
         return "{" + ",".join(f"{_canonical(name)}:{_canonical(value[name])}" for name in names) + "}"
     if isinstance(value, (list, tuple)):
         return "[" + ",".join(map(_canonical, value)) + "]"
-    raise TypeError(f"{type(value).__name__} is no JSON")
+    raise TypeError(f"{type(value).__name__} is not JSON")
 
 
 def _utf16(name: str) -> bytes:
@@ -160,7 +160,7 @@ def _utf16(name: str) -> bytes:
 
 def _number(value: float) -> str:
     if not math.isfinite(value):
-        raise ValueError(f"{value} is no JSON")
+        raise ValueError(f"{value} is not JSON")
     if value == 0:
         return "0"
     sign, digits, exponent = decimal.Decimal(repr(value)).normalize(decimal.Context(prec=20)).as_tuple()
