@@ -145,7 +145,7 @@ export interface components {
             sensitive_paths?: string[];
             tool_call_id: string;
             tool_name: string;
-            /** @description Where in a trace the request was raised (W3C Trace Context): that of the service, or the header `traceparent` of the call. Absent when the call was in none. Made by the service; ignored in a request. */
+            /** @description The trace in which the request was raised (W3C Trace Context): the service's own span, or the call's `traceparent` header. Absent if there was none. Set by the service; ignored in a request. */
             traceparent?: string;
         };
         ApprovalResolution: {
@@ -171,7 +171,7 @@ export interface components {
             remember_as?: "exact" | "command" | "tool";
             /**
              * Format: int64
-             * @description How long the rule holds, 0 for ever. When absent: as long as the session, or 30 days for all sessions.
+             * @description How long the rule lasts, in ms; 0 for no expiry. If absent: as long as the session, or 30 days for all sessions.
              */
             remember_for_ms?: number;
             request_id: string;
@@ -405,15 +405,15 @@ export interface components {
              * @description Counts from now.
              */
             expires_after_ms?: number;
-            /** @description Not beside expires_after_ms. */
+            /** @description Not together with expires_after_ms. */
             expires_at_ms?: components["schemas"]["TimeMs"];
             groups?: string[];
-            /** @description `X-Actor` is recorded as who decided, and the principal beside it. */
+            /** @description `X-Actor` is recorded as the person who decided, together with the principal. */
             may_act_for?: boolean;
             /** @description An operator may write rules of all sessions. */
             may_always?: boolean;
             name: string;
-            /** @description `agent:` or `user:` and the name when absent; required beside a name of other characters. */
+            /** @description `agent:` or `user:` and the name when absent; required if the name has other characters. */
             principal?: components["schemas"]["Principal"];
             role: components["schemas"]["Role"];
             /** @description The token reaches only sessions whose id begins with one of these, of 100 characters at most. Refused for an admin. */
@@ -436,7 +436,7 @@ export interface components {
         EffectView: {
             attempts: number;
             created_at_ms: components["schemas"]["TimeMs"];
-            /** @description When it may be tried (again); absent when nothing is owed any more. */
+            /** @description When the next attempt is due; absent if the effect is not pending. */
             due_at_ms?: components["schemas"]["TimeMs"];
             effect_id: components["schemas"]["ID"];
             /** @description When it was done or given up. */
@@ -473,7 +473,7 @@ export interface components {
             pattern_keys?: string[];
             /**
              * Format: int64
-             * @description How long the rules that `remember` shows would hold; 0 is for ever, 30 days without it.
+             * @description How long the rules that `remember` shows would last, in ms; 0 for no expiry, 30 days if absent.
              */
             remember_for_ms?: number;
             /** @description Without it only the rules for all sessions are asked. */
@@ -499,7 +499,7 @@ export interface components {
             status: components["schemas"]["RunStatus"];
         };
         Explanation: {
-            /** @description `ask` also when no rule applies. */
+            /** @description `ask` if no rule applies, too. */
             decision: components["schemas"]["RuleEffect"];
             /** @description The text of the rule that an allow with `remember` would write for this call. */
             remember?: {
@@ -535,7 +535,7 @@ export interface components {
              * @description The end of the run's lease in seconds since the epoch; absent while nobody has one.
              */
             exp?: number;
-            /** @description That of the claim under which it was redeemed. */
+            /** @description The fence of the claim under which it was redeemed. */
             fence?: string;
             /** @description The handle of the approval, in every claim the same. */
             jti: string;
@@ -577,7 +577,7 @@ export interface components {
         IdempotencyKey: string;
         /** @description What is open in all sessions, the oldest first. */
         InboxView: {
-            /** @description How many approvals are open in all, also when `more` is true. */
+            /** @description How many approvals are open in all, even if `more` is true. */
             approvals_count: number;
             /** @description True when others are open, which the lists have. */
             more?: boolean;
@@ -836,7 +836,7 @@ export interface components {
         };
         /** @description The one time that a grant was redeemed; in a problem with `grant_redeemed` the first. */
         Redemption: {
-            /** @description That of the claim under which it was redeemed. */
+            /** @description The fence of the claim under which it was redeemed. */
             fence: string;
             jti: string;
             redeemed_at_ms: components["schemas"]["TimeMs"];
@@ -911,7 +911,7 @@ export interface components {
             /** @description Of a parent clarification: who asks. The members below are the same. */
             requester_agent_id?: components["schemas"]["ID"];
             requester_channel_ids?: string[];
-            /** @description Only in `GET /v1/requests/{handle}` of an open approval: an allow by whoever calls would be refused with `requester_excluded`. It may deny. */
+            /** @description Only in `GET /v1/requests/{handle}` of an open approval: an allow by this caller would be refused with `requester_excluded`. The caller may deny. */
             requester_excluded?: {
                 /** @description Why, for a person. */
                 detail: string;
@@ -1080,7 +1080,7 @@ export interface components {
             };
             /** @description The moment of the explanation by the service's clock. */
             now_ms: components["schemas"]["TimeMs"];
-            /** @description Effects of the run that are pending or were given up. */
+            /** @description The run's pending and failed effects. */
             owed?: components["schemas"]["EffectView"][];
             /** @description How many runs of the session come first. */
             queued_ahead?: number;
@@ -1333,7 +1333,7 @@ export interface components {
         Suspension: {
             approvals?: components["schemas"]["ApprovalRequest"][];
             /**
-             * @description Beside `hold`: the run is cancelled once its worker has been silent for its lease and as long again.
+             * @description With `hold`: the run is cancelled once its worker has been silent for twice its lease.
              * @default false
              */
             cancel_when_abandoned?: boolean;
@@ -1446,7 +1446,7 @@ export interface components {
             /** @description All answers are stored encrypted, shown as `{"sensitive": true}`, and in clear only in the Resume of the worker that holds the run. Not for a question to a parent. */
             sensitive?: boolean;
             tool_call_id?: string;
-            /** @description Where in a trace the request was raised (W3C Trace Context): that of the service, or the header `traceparent` of the call. Absent when the call was in none. Made by the service; ignored in a request. */
+            /** @description The trace in which the request was raised (W3C Trace Context): the service's own span, or the call's `traceparent` header. Absent if there was none. Set by the service; ignored in a request. */
             traceparent?: string;
         };
         UserQuestionResolution: {

@@ -146,8 +146,8 @@ class ApprovalRequest(TypedDict):
     sensitive_paths: NotRequired[list[str]]
     tool_call_id: str
     tool_name: str
-    # Where in a trace the request was raised (W3C Trace Context): that of the service, or the header `traceparent` of the
-    # call. Absent when the call was in none. Made by the service; ignored in a request.
+    # The trace in which the request was raised (W3C Trace Context): the service's own span, or the call's `traceparent`
+    # header. Absent if there was none. Set by the service; ignored in a request.
     traceparent: NotRequired[str]
 
 
@@ -167,7 +167,7 @@ class ApprovalResolution(TypedDict):
     # What the rule is about. `exact`: the tool with exactly this input. `command`: the tool with this command, whatever its
     # description and time limit. `tool`: every call of the tool, with `remember: session` alone. Needs `remember`.
     remember_as: NotRequired[Literal['exact', 'command', 'tool']]
-    # How long the rule holds, 0 for ever. When absent: as long as the session, or 30 days for all sessions.
+    # How long the rule lasts, in ms; 0 for no expiry. If absent: as long as the session, or 30 days for all sessions.
     remember_for_ms: NotRequired[int]
     request_id: str
     # Replaces the whole input of the tool call. Kept on a deny, without effect.
@@ -406,15 +406,15 @@ class CreateToken(TypedDict):
     agent_ids: NotRequired[list[str] | None]
     # Counts from now.
     expires_after_ms: NotRequired[int]
-    # Not beside expires_after_ms.
+    # Not together with expires_after_ms.
     expires_at_ms: NotRequired[int]
     groups: NotRequired[list[str]]
-    # `X-Actor` is recorded as who decided, and the principal beside it.
+    # `X-Actor` is recorded as the person who decided, together with the principal.
     may_act_for: NotRequired[bool]
     # An operator may write rules of all sessions.
     may_always: NotRequired[bool]
     name: str
-    # `agent:` or `user:` and the name when absent; required beside a name of other characters.
+    # `agent:` or `user:` and the name when absent; required if the name has other characters.
     principal: NotRequired[str]
     role: Literal['observer', 'agent', 'operator', 'admin']
     # The token reaches only sessions whose id begins with one of these, of 100 characters at most. Refused for an admin.
@@ -435,7 +435,7 @@ class EffectView(TypedDict):
     # Something that a decision in one session owes to another.
     attempts: int
     created_at_ms: int
-    # When it may be tried (again); absent when nothing is owed any more.
+    # When the next attempt is due; absent if the effect is not pending.
     due_at_ms: NotRequired[int]
     effect_id: str
     # When it was done or given up.
@@ -470,7 +470,7 @@ class ExplainRules(TypedDict):
     effect: NotRequired[Literal['allow', 'deny']]
     input: Any
     pattern_keys: NotRequired[list[str]]
-    # How long the rules that `remember` shows would hold; 0 is for ever, 30 days without it.
+    # How long the rules that `remember` shows would last, in ms; 0 for no expiry, 30 days if absent.
     remember_for_ms: NotRequired[int]
     # Without it only the rules for all sessions are asked.
     session_id: NotRequired[str]
@@ -511,7 +511,7 @@ class ExplanationRules(TypedDict):
 
 
 class Explanation(TypedDict):
-    # `ask` also when no rule applies.
+    # `ask` if no rule applies, too.
     decision: Literal['allow', 'ask', 'deny']
     # The text of the rule that an allow with `remember` would write for this call.
     remember: NotRequired[ExplanationRemember]
@@ -561,7 +561,7 @@ class HeldLease(TypedDict):
 
 class InboxView(TypedDict):
     # What is open in all sessions, the oldest first.
-    # How many approvals are open in all, also when `more` is true.
+    # How many approvals are open in all, even if `more` is true.
     approvals_count: int
     # True when others are open, which the lists have.
     more: NotRequired[bool]
@@ -810,7 +810,7 @@ class RedeemGrant(TypedDict):
 
 class Redemption(TypedDict):
     # The one time that a grant was redeemed; in a problem with `grant_redeemed` the first.
-    # That of the claim under which it was redeemed.
+    # The fence of the claim under which it was redeemed.
     fence: str
     jti: str
     redeemed_at_ms: int
@@ -876,8 +876,8 @@ class RequestExplanation(TypedDict):
 
 
 class RequestViewRequesterExcluded(TypedDict):
-    # Only in `GET /v1/requests/{handle}` of an open approval: an allow by whoever calls would be refused with
-    # `requester_excluded`. It may deny.
+    # Only in `GET /v1/requests/{handle}` of an open approval: an allow by this caller would be refused with
+    # `requester_excluded`. The caller may deny.
     # Why, for a person.
     detail: str
 
@@ -899,8 +899,8 @@ class RequestView(TypedDict):
     # Of a parent clarification: who asks. The members below are the same.
     requester_agent_id: NotRequired[str]
     requester_channel_ids: NotRequired[list[str]]
-    # Only in `GET /v1/requests/{handle}` of an open approval: an allow by whoever calls would be refused with
-    # `requester_excluded`. It may deny.
+    # Only in `GET /v1/requests/{handle}` of an open approval: an allow by this caller would be refused with
+    # `requester_excluded`. The caller may deny.
     requester_excluded: NotRequired[RequestViewRequesterExcluded]
     requester_project_ids: NotRequired[list[str]]
     requester_run_id: NotRequired[str]
@@ -915,7 +915,7 @@ class RequestView(TypedDict):
 class Grant(TypedDict):
     # The end of the run's lease in seconds since the epoch; absent while nobody has one.
     exp: NotRequired[int]
-    # That of the claim under which it was redeemed.
+    # The fence of the claim under which it was redeemed.
     fence: NotRequired[str]
     # The handle of the approval, in every claim the same.
     jti: str
@@ -1111,7 +1111,7 @@ class RunExplanation(TypedDict):
     held_by: NotRequired[RunExplanationHeldBy]
     # The moment of the explanation by the service's clock.
     now_ms: int
-    # Effects of the run that are pending or were given up.
+    # The run's pending and failed effects.
     owed: NotRequired[list[EffectView]]
     # How many runs of the session come first.
     queued_ahead: NotRequired[int]
@@ -1350,7 +1350,7 @@ class SuspendReply(TypedDict):
 class Suspension(TypedDict):
     # What to wait for; at least one request.
     approvals: NotRequired[list[ApprovalRequest]]
-    # Beside `hold`: the run is cancelled once its worker has been silent for its lease and as long again.
+    # With `hold`: the run is cancelled once its worker has been silent for twice its lease.
     cancel_when_abandoned: NotRequired[bool]
     checkpoint: NotRequired[Any]
     # The worker keeps its lease and waits in place.
@@ -1451,8 +1451,8 @@ class UserQuestionRequest(TypedDict):
     # holds the run. Not for a question to a parent.
     sensitive: NotRequired[bool]
     tool_call_id: NotRequired[str]
-    # Where in a trace the request was raised (W3C Trace Context): that of the service, or the header `traceparent` of the
-    # call. Absent when the call was in none. Made by the service; ignored in a request.
+    # The trace in which the request was raised (W3C Trace Context): the service's own span, or the call's `traceparent`
+    # header. Absent if there was none. Set by the service; ignored in a request.
     traceparent: NotRequired[str]
 
 
