@@ -1,17 +1,17 @@
 package api
 
-// AuditEventType names what a line of the audit's own log reports.
+// AuditEventType is the type of an entry in the audit log.
 type AuditEventType string
 
-// The types.
+// Types of audit entries.
 const (
 	AuditTokenCreated AuditEventType = "token_created"
 	AuditTokenRotated AuditEventType = "token_rotated"
 	AuditTokenRevoked AuditEventType = "token_revoked"
 	AuditSignedIn     AuditEventType = "signed_in"
 	AuditSignedOut    AuditEventType = "signed_out"
-	// AuditRuleCreated and AuditRuleRevoked are of every rule but those that a decision remembers
-	// for its session, which the decision's event tells.
+	// AuditRuleCreated and AuditRuleRevoked are not written for rules that a decision remembers for
+	// its session. The decision's own event records those.
 	AuditRuleCreated      AuditEventType = "rule_created"
 	AuditRuleRevoked      AuditEventType = "rule_revoked"
 	AuditWebhookCreated   AuditEventType = "webhook_created"
@@ -23,24 +23,24 @@ const (
 	AuditAddressAdded     AuditEventType = "address_added"
 	AuditAddressVerified  AuditEventType = "address_verified"
 	AuditAddressRemoved   AuditEventType = "address_removed"
-	// AuditKeyAdded: a key signs for the first time.
+	// AuditKeyAdded: a key signed for the first time.
 	AuditKeyAdded AuditEventType = "key_added"
-	// AuditEventsRedacted: bodies of events of a session were taken out.
+	// AuditEventsRedacted: event bodies of a session were removed.
 	AuditEventsRedacted AuditEventType = "events_redacted"
-	// AuditSessionDeleted: retention has deleted a session, whose id may be used again.
+	// AuditSessionDeleted: retention deleted a session. Its id can be used again.
 	AuditSessionDeleted AuditEventType = "session_deleted"
-	// AuditExported: an export of the audit was begun.
+	// AuditExported: an audit export was started.
 	AuditExported AuditEventType = "audit_exported"
 )
 
-// AuditEvent is what a line of the audit's own log says. Members that do not apply are empty.
+// AuditEvent is the content of an audit entry. Members that do not apply are empty.
 type AuditEvent struct {
 	Type AuditEventType `json:"type"`
-	// Via is by which way: as in [Me], ViaDatabase, or for a rule as in a resolution.
+	// Via is how the actor signed in, as in [Me]; ViaDatabase; or, for a rule, as in a resolution.
 	Via string `json:"via,omitempty"`
-	// ViaPrincipal is whose credential it was, when the actor is somebody for whom it may act.
+	// ViaPrincipal is the principal of the credential when it acted for Actor.
 	ViaPrincipal string `json:"via_principal,omitempty"`
-	// ByTokenID is the token that the actor showed.
+	// ByTokenID is the token that the actor used.
 	ByTokenID string `json:"by_token_id,omitempty"`
 
 	TokenID   string `json:"token_id,omitempty"`
@@ -53,7 +53,7 @@ type AuditEvent struct {
 	SessionID string     `json:"session_id,omitempty"`
 	Effect    RuleEffect `json:"effect,omitempty"`
 	Text      string     `json:"text,omitempty"`
-	// Life is the hash of the first event of a session that was deleted.
+	// Life is the hash of the first event of the deleted session.
 	Life string `json:"life,omitempty"`
 
 	// AddressID and Channel are of an address of the actor. The address itself is in no log.
@@ -61,63 +61,65 @@ type AuditEvent struct {
 	Channel   string `json:"channel,omitempty"`
 
 	WebhookID string `json:"webhook_id,omitempty"`
-	// Host is that of a webhook's URL.
+	// Host is the host of the webhook's URL.
 	Host   string `json:"host,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// EventIDs are the events that were redacted.
+	// EventIDs are the redacted events.
 	EventIDs []string `json:"event_ids,omitempty"`
 
 	KeyID   string `json:"key_id,omitempty"`
 	SinceMs int64  `json:"since_ms,omitzero"`
 }
 
-// ViaDatabase is how somebody acts who has the database itself.
+// ViaDatabase is the via of changes made with direct access to the database.
 const ViaDatabase = "database"
 
-// AuditEntry is a line of the audit's own log.
+// AuditEntry is an entry of the audit log.
 type AuditEntry struct {
-	// ID is the line's number, in decimal text, from 1 without gaps.
+	// ID is the entry's number as decimal text, from 1 without gaps.
 	ID          string `json:"id"`
 	TimestampMs int64  `json:"timestamp_ms"`
-	// Actor is who did it: a principal, or "system".
+	// Actor is a principal, or "system".
 	Actor string `json:"actor"`
 	// Event is an [AuditEvent].
 	Event JSON `json:"event"`
-	// BodyDigest, Prev and Hash are those of a [RunEventEntry], without a session and a run.
+	// BodyDigest, Prev and Hash chain the entries, as in a [RunEventEntry] but without a session
+	// and a run.
 	BodyDigest string `json:"body_digest"`
 	Prev       string `json:"prev"`
 	Hash       string `json:"hash"`
 }
 
-// AuditList is a page of the audit's own log, oldest first.
+// AuditList is a page of the audit log, oldest first.
 type AuditList struct {
 	Data       []AuditEntry `json:"data"`
 	NextCursor *string      `json:"next_cursor"` // nil on the last page
 }
 
-// DefaultAuditPage is the page of GET /v1/audit without a limit; MaxPageLimit bounds it.
+// DefaultAuditPage is the page size of GET /v1/audit without a limit. MaxPageLimit is the maximum.
 const DefaultAuditPage = 50
 
-// MaxRedactions bounds the events that one call redacts.
+// MaxRedactions is the maximum number of events that one call redacts.
 const MaxRedactions = 200
 
-// RedactBody takes out the bodies of events, of those in EventIDs or of those before BeforeMs.
+// RedactBody removes the bodies of events: those in EventIDs, or those before BeforeMs.
 type RedactBody struct {
 	_ struct{} `body:"closed"`
-	// EventIDs are 1 to MaxRedactions numbers of events, in decimal text.
+	// EventIDs are 1 to MaxRedactions event ids, as decimal text.
 	EventIDs []string `json:"event_ids,omitzero"`
-	// BeforeMs takes the events before the first one at or after that moment, MaxRedactions of them
-	// in a call; AfterEventID leaves out those up to one.
+	// BeforeMs selects the events before the first one at or after that time, at most MaxRedactions
+	// per call. AfterEventID skips the events up to that id.
 	BeforeMs     *int64 `json:"before_ms,omitzero"`
 	AfterEventID string `json:"after_event_id,omitempty"`
-	// Reason is on record, at most MaxTextLength bytes.
+	// Reason is recorded. At most MaxTextLength bytes.
 	Reason string `json:"reason" body:"required"`
 }
 
-// RedactReply says what a call has reached. A repeated call has the same answer.
+// RedactReply reports what a call redacted. A repeated call returns the same reply.
 type RedactReply struct {
-	// Redacted is how many of the call's events have no body any more.
+	// Redacted counts the events of the call that no longer have a body.
 	Redacted int64 `json:"redacted"`
-	// NextAfterEventID goes on with a call with BeforeMs; nil when all are taken out.
+	// NextAfterEventID is the after_event_id of the next call with BeforeMs; nil when there are no
+	// more.
 	NextAfterEventID *string `json:"next_after_event_id"`
 }

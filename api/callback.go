@@ -1,29 +1,29 @@
 package api
 
-// Callback is where what becomes of a request is posted to, for those who run no worker
-// (docs/webhooks.md#callbacks). It is kept encrypted and never shown again.
+// Callback is the endpoint that receives the outcome of a request, for callers that run no worker
+// (docs/webhooks.md#callbacks). It is stored encrypted and never shown again.
 type Callback struct {
 	_ struct{} `body:"closed"`
-	// URL is as that of a webhook, at most MaxWebhookURL bytes.
+	// URL follows the rules for webhook URLs, at most MaxWebhookURL bytes.
 	URL string `json:"url" body:"required"`
-	// Token is sent as the bearer token, and signs what is posted: MinCallbackToken to MaxCallbackToken
-	// visible ASCII characters.
+	// Token is sent as the bearer token and signs the delivery: MinCallbackToken to
+	// MaxCallbackToken visible ASCII characters.
 	Token string `json:"token" body:"required"`
 }
 
-// CallbackWebhookID is the webhook_id of the deliveries to callbacks. No webhook has it.
+// CallbackWebhookID is the webhook_id of callback deliveries. No webhook has this id.
 const CallbackWebhookID = "callback"
 
 // Limits of callbacks.
 const (
 	MinCallbackToken = 16
 	MaxCallbackToken = 256
-	// MaxCallbackGrantMs is how long the grant that is posted holds: 15 minutes.
+	// MaxCallbackGrantMs is the lifetime of the grant in a callback: 15 minutes.
 	MaxCallbackGrantMs = 900_000
 )
 
-// SettledRequest is what is posted to a callback: the request with what was recorded. Both are left out
-// when they are too long (Truncated), and are to be read at URL.
+// SettledRequest is the body of a callback: the request and its resolution. When they are too long,
+// both are omitted (Truncated); read them at URL.
 type SettledRequest struct {
 	SessionID string      `json:"session_id"`
 	AgentID   string      `json:"agent_id"`
@@ -31,7 +31,8 @@ type SettledRequest struct {
 	RequestID string      `json:"request_id"`
 	Handle    string      `json:"handle"`
 	Kind      RequestKind `json:"kind"`
-	// Request is an [ApprovalRequest] or a [UserQuestionRequest], by Kind. What is sensitive is masked.
+	// Request is an [ApprovalRequest] or a [UserQuestionRequest], by Kind. Sensitive values are
+	// masked.
 	Request    JSON        `json:"request,omitzero"`
 	Resolution *Resolution `json:"resolution,omitempty"`
 	Truncated  bool        `json:"truncated,omitzero"`

@@ -1,7 +1,7 @@
 package api
 
-// Requester identifies who asks a parent clarification, and in which context. Unknown
-// members are omitted.
+// Requester identifies the session and run that ask a parent clarification. Unknown members are
+// omitted.
 type Requester struct {
 	RequesterAgentID    string   `json:"requester_agent_id,omitempty"`
 	RequesterSessionID  string   `json:"requester_session_id,omitempty"`
@@ -13,27 +13,27 @@ type Requester struct {
 	ParentChannelIDs    []string `json:"parent_channel_ids,omitempty"`
 }
 
-// WaitingOn names the clarification that a parked child waits for: the run in the
-// parent's session and the request on it.
+// WaitingOn names the clarification that a parked child waits for: a run in the parent's session
+// and the request on it.
 type WaitingOn struct {
 	SessionID string `json:"session_id"`
 	RunID     string `json:"run_id"`
 	RequestID string `json:"request_id"`
 }
 
-// ClarificationAnswer is the answer of the parent's session as the child gets it: in
-// its Resume when it was parked, otherwise as the payload of a message in its mailbox.
+// ClarificationAnswer is the parent session's answer as the child receives it: in its Resume when
+// it was parked, otherwise as the payload of a mailbox message.
 type ClarificationAnswer struct {
 	RequestID string `json:"request_id"`
 	Declined  bool   `json:"declined"`
-	// Summary is the answers as one text.
+	// Summary is all answers as one text.
 	Summary       string           `json:"summary"`
 	Answers       []LabelledAnswer `json:"answers"`
 	Value         JSON             `json:"value,omitzero"` // of a typed question
 	Justification *string          `json:"justification"`
-	// RuntimePayload is what a dialect adds for the worker's runtime.
+	// RuntimePayload is added by a dialect for the worker's runtime.
 	RuntimePayload JSON `json:"runtime_payload,omitzero"`
-	// Traceparent is that of the question; see ApprovalRequest.
+	// Traceparent is the question's traceparent; see ApprovalRequest.
 	Traceparent string `json:"traceparent,omitempty"`
 }
 
@@ -41,13 +41,12 @@ type ClarificationAnswer struct {
 type AskParentBody struct {
 	Fence   *string             `json:"fence,omitzero" body:"required"`
 	Request UserQuestionRequest `json:"request" body:"required"`
-	// Park ends the lease and lets the run wait for the answer. Otherwise the run goes on,
-	// and the answer is delivered to the mailbox of its session.
+	// Park ends the lease; the run waits for the answer. Without it the run continues, and the
+	// answer is delivered to the session's mailbox.
 	Park bool `json:"park,omitzero"`
-	// Checkpoint is stored with Park, and refused without.
+	// Checkpoint is stored with Park and refused without it.
 	Checkpoint JSON `json:"checkpoint,omitzero"`
-	// The ids of both contexts are shown to the person who answers, at most MaxContextIDs
-	// each.
+	// The ids of both contexts are shown to the person who answers, at most MaxContextIDs each.
 	RequesterProjectIDs []string `json:"requester_project_ids,omitempty"`
 	RequesterChannelIDs []string `json:"requester_channel_ids,omitempty"`
 	ParentProjectIDs    []string `json:"parent_project_ids,omitempty"`
@@ -56,42 +55,42 @@ type AskParentBody struct {
 
 // AskParentReply is the reply to an [AskParentBody].
 type AskParentReply struct {
-	// Clarification is the run in the parent's session that waits for the answer.
+	// Clarification is the waiting run in the parent's session.
 	Clarification RunView `json:"clarification"`
-	// Run is the run that asks. With Park it has no lease, unless the same question was
-	// asked, and answered, before.
+	// Run is the run that asks. With Park it has no lease, unless the same question was already
+	// answered.
 	Run RunView `json:"run"`
 }
 
-// MessageState says where a message of a mailbox is.
+// MessageState is the state of a mailbox message.
 type MessageState string
 
-// The states of messages.
+// States of messages.
 const (
 	// MessagePending: readable, or leased by a reader that has not acknowledged it.
 	MessagePending MessageState = "pending"
-	// MessageDeadLetter: given up after three deliveries without an acknowledgement, or
-	// not deliverable.
+	// MessageDeadLetter: cannot be delivered, or was delivered three times without an
+	// acknowledgement.
 	MessageDeadLetter   MessageState = "dead_letter"
 	MessageAcknowledged MessageState = "acknowledged"
 )
 
-// MessageView is a message of a session's mailbox.
+// MessageView is a message in a session's mailbox.
 type MessageView struct {
 	MessageID string       `json:"message_id"`
 	State     MessageState `json:"state"`
-	// Subject is "clarification_answer", whose Payload is a ClarificationAnswer.
+	// Subject is "clarification_answer"; Payload is then a ClarificationAnswer.
 	Subject       string `json:"subject"`
 	Payload       JSON   `json:"payload"`
 	FromSessionID string `json:"from_session_id"`
 	CreatedAtMs   int64  `json:"created_at_ms"`
-	// DeliveryAttempts counts the readings that leased the message.
+	// DeliveryAttempts counts the reads that leased the message.
 	DeliveryAttempts int64 `json:"delivery_attempts"`
-	// LastError says why a dead letter is one.
+	// LastError says why the message is a dead letter.
 	LastError string `json:"last_error,omitempty"`
 }
 
-// AcknowledgedReply is the reply to the acknowledgement of a message.
+// AcknowledgedReply is the reply when a message is acknowledged.
 type AcknowledgedReply struct {
 	Acknowledged bool   `json:"acknowledged"` // always true
 	MessageID    string `json:"message_id"`

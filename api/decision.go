@@ -1,9 +1,9 @@
 package api
 
-// RequestKind says what a request asks for, on the wire.
+// RequestKind is the kind of a request on the wire.
 type RequestKind string
 
-// The kinds of requests.
+// Kinds of requests.
 const (
 	RequestApproval RequestKind = "approval"
 	RequestQuestion RequestKind = "question"
@@ -20,32 +20,33 @@ type RequestView struct {
 	Requester
 	// Request is an [ApprovalRequest] or a [UserQuestionRequest], by Kind.
 	Request JSON `json:"request"`
-	// RecordedDecision and Resolution are nil while it is open.
+	// RecordedDecision and Resolution are nil while the request is open.
 	RecordedDecision *RecordedDecision `json:"recorded_decision,omitempty"`
 	Resolution       *Resolution       `json:"resolution,omitempty"`
-	// RequesterExcluded is set for whoever asks and may not allow it. Lists and streams do not have it.
+	// RequesterExcluded is set when the caller asked for this approval and may not allow it. Lists
+	// and streams do not have it.
 	RequesterExcluded *RequesterExcluded `json:"requester_excluded,omitempty"`
 }
 
-// RequesterExcluded says that an open approval excludes its requesters, and that the caller is one: its
-// allow would be refused with [CodeRequesterExcluded]. It may deny.
+// RequesterExcluded says that the caller is one of the approval's excluded requesters: its allow
+// fails with [CodeRequesterExcluded]. It may deny.
 type RequesterExcluded struct {
 	Detail string `json:"detail"` // why, for a person
 }
 
-// RequestRun is what a request's view shows of its run.
+// RequestRun is the part of a run that a request's view shows.
 type RequestRun struct {
 	RunID  string  `json:"run_id"`
 	Kind   RunKind `json:"kind"`
 	Status Status  `json:"status"`
 }
 
-// WorkersView is who holds which runs, at one moment of the service's clock.
+// WorkersView lists the workers that hold runs, at one moment of the service's clock.
 type WorkersView struct {
 	NowMs int64 `json:"now_ms"`
-	// Workers are sorted by their ids.
+	// Workers are sorted by id.
 	Workers []WorkerView `json:"workers"`
-	// More: MaxLeasesShown leases are shown, and there are others.
+	// More is set when there are more than MaxLeasesShown leases.
 	More bool `json:"more,omitzero"`
 }
 
@@ -55,19 +56,19 @@ type WorkerView struct {
 	Leases   []HeldLease `json:"leases"` // by run_id
 }
 
-// HeldLease is a lease in force, and the run that is held. The fence belongs to its holder alone
-// and is never shown.
+// HeldLease is an active lease and its run. The fence is never shown: only the holder knows it.
 type HeldLease struct {
 	RunID     string `json:"run_id"`
 	SessionID string `json:"session_id"`
 	AgentID   string `json:"agent_id"`
 	Status    Status `json:"status"`
 	Attempt   int64  `json:"attempt,omitzero"`
-	// HolderPrincipal is whose credential the run was claimed with.
+	// HolderPrincipal is the principal that claimed the run.
 	HolderPrincipal string `json:"holder_principal,omitempty"`
-	// StartedAtMs is when the run was claimed for the first time.
+	// StartedAtMs is the time of the first claim.
 	StartedAtMs int64 `json:"started_at_ms,omitzero"`
-	// UpdatedAtMs is when the run last changed: a heartbeat, an event, or a decision about it.
+	// UpdatedAtMs is the time of the run's last change: a heartbeat, an event, or a decision about
+	// it.
 	UpdatedAtMs int64 `json:"updated_at_ms"`
 	ExpiresAtMs int64 `json:"expires_at_ms"`
 }

@@ -1,22 +1,22 @@
 package api
 
-// EffectKind says what an effect does. An effect is what a decision in one session
-// causes in another, or later; it is stored with the decision and carried out after the commit.
+// EffectKind is the kind of an effect. An effect is follow-up work of a decision, in another
+// session or at a later time. It is stored with the decision and carried out after the commit.
 type EffectKind string
 
-// The kinds of effects.
+// Kinds of effects.
 const (
 	// EffectOpenClarification creates the clarification's run in the parent's session.
 	EffectOpenClarification EffectKind = "open_clarification"
 	// EffectDeliverAnswer delivers the answer to the child.
 	EffectDeliverAnswer EffectKind = "deliver_answer"
-	// EffectReviewApproval announces an approval to its automatic reviewer.
+	// EffectReviewApproval notifies the automatic reviewer of an approval.
 	EffectReviewApproval EffectKind = "review_approval"
-	// EffectDrainSession cancels or declines what a session that was ended or interrupted
-	// still had beyond the first part.
+	// EffectDrainSession cancels or declines the remaining requests and runs of a session that was
+	// ended or interrupted. The call itself handles only the first part.
 	EffectDrainSession EffectKind = "drain_session"
-	// EffectCancelAbandoned cancels a run whose worker is gone. It is done in the session of the
-	// run, and is due when the worker could have been silent for too long.
+	// EffectCancelAbandoned cancels a run whose worker is gone. It belongs to the run's session and
+	// becomes due after the longest silence that the worker is allowed.
 	EffectCancelAbandoned EffectKind = "cancel_abandoned"
 	// EffectDeliverWebhook posts an event to a webhook.
 	EffectDeliverWebhook EffectKind = "deliver_webhook"
@@ -35,28 +35,28 @@ func EffectKinds() []EffectKind {
 	}
 }
 
-// EffectState says how far an effect is.
+// EffectState is the state of an effect.
 type EffectState string
 
-// The states of effects.
+// States of effects.
 const (
 	EffectPending EffectState = "pending"
 	EffectDone    EffectState = "done"
-	// EffectFailed: given up after its last attempt, or because it can never succeed. An
-	// operator may retry it.
+	// EffectFailed: the last attempt failed, or the effect can never succeed. An operator may retry
+	// it.
 	EffectFailed EffectState = "failed"
 )
 
 // EffectView is an effect on the wire.
 type EffectView struct {
 	EffectID string `json:"effect_id"`
-	// SessionID and RunID are those of the decision.
+	// SessionID and RunID identify the run of the decision.
 	SessionID       string      `json:"session_id"`
 	RunID           string      `json:"run_id"`
 	Kind            EffectKind  `json:"kind"`
 	State           EffectState `json:"state"`
 	TargetSessionID string      `json:"target_session_id"`
-	// WebhookID is where the effect posts to; empty when it posts nowhere.
+	// WebhookID is the webhook that the effect posts to; empty for other effects.
 	WebhookID    string `json:"webhook_id,omitempty"`
 	CreatedAtMs  int64  `json:"created_at_ms"`
 	DueAtMs      int64  `json:"due_at_ms,omitzero"` // of the next attempt

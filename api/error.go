@@ -1,10 +1,10 @@
 package api
 
-// Code is the stable name of an error. Each code belongs to one domain and one HTTP
-// status; package httpapi/wire holds the table.
+// Code is the stable code of an error. Each code belongs to one domain and one HTTP status; package
+// httpapi/wire holds the table.
 type Code string
 
-// The codes that the domain returns. Package httpapi/wire adds those of HTTP itself.
+// Codes that the domain returns. Package httpapi/wire adds the codes of HTTP itself.
 const (
 	CodeBadRequest                  Code = "bad_request"
 	CodeInvalidRequest              Code = "invalid_request"
@@ -77,20 +77,20 @@ const (
 	CodeChannelUnavailable          Code = "channel_unavailable"
 )
 
-// Fault names one member of a body and what is wrong with it.
+// Fault names one invalid member of a body.
 type Fault struct {
 	// Pointer is the RFC 6901 JSON pointer of the member; empty for the whole body.
 	Pointer string `json:"pointer"`
-	// Detail is for people.
+	// Detail says what is wrong, for people.
 	Detail string `json:"detail"`
 }
 
 // Problem is an error on the wire: an RFC 9457 problem document with the media type
 // application/problem+json.
 type Problem struct {
-	// Type is "urn:holdpoint:problem:" and the code.
+	// Type is "urn:holdpoint:problem:" followed by the code.
 	Type string `json:"type"`
-	// Title is the same for each status.
+	// Title depends on the status alone.
 	Title  string `json:"title"`
 	Status int    `json:"status"`
 	// Detail is for people and may change; Code and Domain are stable.
@@ -99,14 +99,14 @@ type Problem struct {
 	Domain string `json:"domain"`
 	// Errors is set for invalid_request.
 	Errors []Fault `json:"errors,omitempty"`
-	// RecordedDecision is set when the call was late: it is what was decided before.
+	// RecordedDecision is set when the call was too late. It is the earlier decision.
 	RecordedDecision *RecordedDecision `json:"recorded_decision,omitempty"`
-	// PendingApproval is set for approval_changed: it is the request that is open now.
+	// PendingApproval is set for approval_changed. It is the approval that is open now.
 	PendingApproval *PendingApprovalRef `json:"pending_approval,omitempty"`
-	// FirstKeptEventID is set for event_cursor_reset: it is the id of the oldest event of the
-	// session that is kept.
+	// FirstKeptEventID is set for event_cursor_reset. It is the id of the session's oldest
+	// remaining event.
 	FirstKeptEventID string `json:"first_kept_event_id,omitempty"`
-	// Redemption is set for grant_redeemed: it is the first one.
+	// Redemption is set for grant_redeemed. It is the first redemption.
 	Redemption *Redemption `json:"redemption,omitempty"`
 }
 

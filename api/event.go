@@ -1,10 +1,9 @@
 package api
 
-// EventType names what an event of a session's log reports. Workers append types of
-// their own besides these.
+// EventType is the type of an event in a session's log. Workers also append types of their own.
 type EventType string
 
-// The types that the service itself writes; a worker may append output as well.
+// Types that the service writes. Workers may also append output.
 const (
 	EventAccepted               EventType = "accepted"
 	EventQueued                 EventType = "queued"
@@ -13,23 +12,23 @@ const (
 	EventApprovalResolved       EventType = "approval_resolved"
 	EventWaitingForUserQuestion EventType = "waiting_for_user_question"
 	EventUserQuestionResolved   EventType = "user_question_resolved"
-	// EventUserQuestionAnswered: one of several questions of a request has its answer,
-	// and the request waits for the others.
+	// EventUserQuestionAnswered: one of a request's questions was answered. The request waits for
+	// the others.
 	EventUserQuestionAnswered EventType = "user_question_answered"
-	// EventParentClarificationRequested stands in the child's log, where
-	// user_question_resolved reports the answer.
+	// EventParentClarificationRequested is written to the child's log, where user_question_resolved
+	// reports the answer.
 	EventParentClarificationRequested EventType = "parent_clarification_requested"
-	// EventParentClarificationResolved stands in the parent's log, in place of
+	// EventParentClarificationResolved is written to the parent's log in place of
 	// user_question_resolved.
 	EventParentClarificationResolved EventType = "parent_clarification_resolved"
-	// EventGrantRedeemed: a worker is about to do what was approved.
+	// EventGrantRedeemed: a worker is about to run the approved call.
 	EventGrantRedeemed EventType = "grant_redeemed"
 	EventOutput        EventType = "output"
 	EventCompleted     EventType = "completed"
 	EventFailed        EventType = "failed"
 	EventInterrupted   EventType = "interrupted"
 	EventCancelled     EventType = "cancelled"
-	// EventRunRetried: a failed run goes on.
+	// EventRunRetried: a failed run was retried.
 	EventRunRetried EventType = "run_retried"
 	// EventRequestNotified: people are told of a request.
 	EventRequestNotified EventType = "request_notified"
@@ -37,9 +36,9 @@ const (
 	EventNotificationFailed EventType = "notification_failed"
 )
 
-// RunEventEntry is an event of a session's log.
+// RunEventEntry is an event in a session's log.
 type RunEventEntry struct {
-	// ID is the event's number in its session's log, in decimal text, from 1 without gaps.
+	// ID is the event's number in its session's log, as decimal text, from 1 without gaps.
 	ID          string `json:"id"`
 	TimestampMs int64  `json:"timestamp_ms"`
 	RunID       string `json:"run_id"`
@@ -47,11 +46,10 @@ type RunEventEntry struct {
 	AgentID     string `json:"agent_id"`
 	// Event is an object with a "type".
 	Event JSON `json:"event"`
-	// Actor is who caused the event: a principal, or who decided, or "system".
+	// Actor is a principal, the name of the person who decided, or "system".
 	Actor string `json:"actor,omitempty"`
-	// BodyDigest, Prev and Hash tie the events of a session together; see docs/audit.md. They are
-	// absent from events that were written before there was a chain; Prev is "" in the first
-	// event of one.
+	// BodyDigest, Prev and Hash chain the events of a session; see docs/audit.md. Events from
+	// before the chain was introduced do not have them. Prev is "" in the first event of a chain.
 	BodyDigest string  `json:"body_digest,omitempty"`
 	Prev       *string `json:"prev,omitzero"`
 	Hash       string  `json:"hash,omitempty"`
@@ -68,6 +66,6 @@ type AppendEventsBody struct {
 
 // AppendEventsReply is the reply to an [AppendEventsBody].
 type AppendEventsReply struct {
-	// LastEventID is the id of the last event that was appended.
+	// LastEventID is the id of the last appended event.
 	LastEventID string `json:"last_event_id"`
 }

@@ -3,31 +3,31 @@ package api
 // ExplainState is why a run or a request is waiting.
 type ExplainState string
 
-// The states of explanations.
+// States of explanations.
 const (
 	// ExplainSettled: the request is decided.
 	ExplainSettled ExplainState = "settled"
-	// ExplainOver: the run is over.
+	// ExplainOver: the run has ended.
 	ExplainOver ExplainState = "over"
 	// ExplainWaitingForPeople: a person has to decide.
 	ExplainWaitingForPeople ExplainState = "waiting_for_people"
-	// ExplainNobodyCanDecide: a person has to decide, and nobody may.
+	// ExplainNobodyCanDecide: a person has to decide, but no credential allows it.
 	ExplainNobodyCanDecide ExplainState = "nobody_can_decide"
-	// ExplainWaitingForParent: the session above has to answer a question of the run.
+	// ExplainWaitingForParent: the parent session has to answer a question of the run.
 	ExplainWaitingForParent ExplainState = "waiting_for_parent"
-	// ExplainQueuedBehindRun: another run of the session comes first.
+	// ExplainQueuedBehindRun: another run of the session is ahead in the queue.
 	ExplainQueuedBehindRun ExplainState = "queued_behind_run"
-	// ExplainNoWorker: the run can be claimed, and no worker has claimed it.
+	// ExplainNoWorker: the run is claimable, but no worker has claimed it.
 	ExplainNoWorker ExplainState = "no_worker"
-	// ExplainDelayed: the run failed, and can be claimed again after a pause.
+	// ExplainDelayed: the run failed and becomes claimable again after a delay.
 	ExplainDelayed ExplainState = "delayed"
-	// ExplainHeld: a worker has the run.
+	// ExplainHeld: a worker holds the run.
 	ExplainHeld ExplainState = "held"
-	// ExplainStuck: the rows contradict each other, and nothing goes on by itself.
+	// ExplainStuck: the rows contradict each other, and the run cannot continue by itself.
 	ExplainStuck ExplainState = "stuck"
 )
 
-// ExplainStates returns all states of explanations.
+// ExplainStates returns all states.
 func ExplainStates() []ExplainState {
 	return []ExplainState{
 		ExplainSettled, ExplainOver, ExplainWaitingForPeople, ExplainNobodyCanDecide, ExplainWaitingForParent,
@@ -37,12 +37,12 @@ func ExplainStates() []ExplainState {
 
 // Limits of explanations.
 const (
-	// MaxMayDecide bounds the names in RequestExplanation.MayDecide.
+	// MaxMayDecide is the maximum number of names in RequestExplanation.MayDecide.
 	MaxMayDecide = 50
-	// MaxExplainChain bounds the runs of one explanation: those ahead in a queue, and those that are
-	// asked, together.
+	// MaxExplainChain is the maximum number of runs in one explanation: runs ahead in a queue and
+	// runs that are asked, together.
 	MaxExplainChain = 20
-	// MaxExplainedRequests bounds the requests in a RunExplanation, and the effects.
+	// MaxExplainedRequests is the maximum number of requests in a RunExplanation, and of effects.
 	MaxExplainedRequests = 20
 )
 
@@ -54,18 +54,18 @@ type RequestExplanation struct {
 	Handle    string       `json:"handle"`
 	Kind      RequestKind  `json:"kind"`
 	State     ExplainState `json:"state"`
-	// SinceMs is when the state began.
+	// SinceMs is the time when the state began.
 	SinceMs int64 `json:"since_ms"`
-	// NowMs is the moment of the explanation, by the service's clock.
+	// NowMs is the time of the explanation by the service's clock.
 	NowMs int64 `json:"now_ms"`
 	// Text is the explanation in English.
 	Text string `json:"text"`
-	// MayDecide are the principals with a credential that works whose allow or answer would be accepted,
-	// sorted, at most MaxMayDecide. It is empty for a request that is settled, and with Anyone.
+	// MayDecide are the principals with a valid credential whose allow or answer would be accepted,
+	// sorted, at most MaxMayDecide. It is empty for a settled request and with Anyone.
 	MayDecide []string `json:"may_decide"`
-	// MayDecideMore counts the others.
+	// MayDecideMore counts the principals beyond MaxMayDecide.
 	MayDecideMore int64 `json:"may_decide_more,omitzero"`
-	// Anyone says that the service asks nobody for a credential.
+	// Anyone is set when the service requires no credential.
 	Anyone bool `json:"anyone,omitzero"`
 	// You says whether the caller may decide.
 	You *ExplainedCaller `json:"you,omitempty"`
@@ -76,7 +76,7 @@ type RequestExplanation struct {
 // ExplainedCaller says whether the caller's allow or answer would be accepted now.
 type ExplainedCaller struct {
 	MayDecide bool `json:"may_decide"`
-	// Code is why the caller may not decide; empty when MayDecide.
+	// Code says why the caller may not decide; empty with MayDecide.
 	Code Code `json:"code,omitempty"`
 }
 
@@ -100,26 +100,26 @@ type RunExplanation struct {
 	Text      string       `json:"text"`
 	// Requests are the open approvals and questions, at most MaxExplainedRequests.
 	Requests []RequestExplanation `json:"requests,omitempty"`
-	// RequestsMore counts the others.
+	// RequestsMore counts the requests beyond MaxExplainedRequests.
 	RequestsMore int64 `json:"requests_more,omitzero"`
-	// QueuedAhead counts the runs of the session that come first.
+	// QueuedAhead counts the runs of the session that are ahead in the queue.
 	QueuedAhead int64 `json:"queued_ahead,omitzero"`
-	// QueuedBehind is the run before this one. It is absent when the caller may not see it.
+	// QueuedBehind is the run directly ahead. It is absent when the caller may not see it.
 	QueuedBehind *ExplainedRun `json:"queued_behind,omitempty"`
-	// ClaimableSinceMs is since when a worker could claim the run.
+	// ClaimableSinceMs is the time since which the run is claimable.
 	ClaimableSinceMs int64 `json:"claimable_since_ms,omitzero"`
-	// WorkersWaiting counts the claims that wait at this replica for runs of this kind. It is there for
-	// a run that can be claimed.
+	// WorkersWaiting counts the waiting claims at this replica that accept runs of this kind. Set
+	// for a claimable run.
 	WorkersWaiting *int64 `json:"workers_waiting,omitempty"`
-	// ClaimableAtMs is when a delayed run can be claimed.
+	// ClaimableAtMs is the time when a delayed run becomes claimable.
 	ClaimableAtMs int64 `json:"claimable_at_ms,omitzero"`
-	// HeldBy is the worker with the lease.
+	// HeldBy is the worker that holds the lease.
 	HeldBy *ExplainedHolder `json:"held_by,omitempty"`
-	// WaitingOn is the question that the run waits for in its parent's session.
+	// WaitingOn is the question in the parent's session that the run waits for.
 	WaitingOn *ExplainedParent `json:"waiting_on,omitempty"`
-	// Owed are effects of the run that are pending or were given up, at most MaxExplainedRequests.
+	// Owed are the run's pending and failed effects, at most MaxExplainedRequests.
 	Owed []EffectView `json:"owed,omitempty"`
-	// Finding is the code of holdpoint doctor for a run that is stuck.
+	// Finding is the holdpoint doctor code for a run that is stuck.
 	Finding string `json:"finding,omitempty"`
 }
 
@@ -134,7 +134,7 @@ type ExplainedRun struct {
 type ExplainedHolder struct {
 	WorkerID    string `json:"worker_id"`
 	LeaseLeftMs int64  `json:"lease_left_ms"`
-	// LastHeartbeatMs is when the run last changed, by a heartbeat or otherwise.
+	// LastHeartbeatMs is the time of the run's last change, by a heartbeat or otherwise.
 	LastHeartbeatMs int64 `json:"last_heartbeat_ms"`
 }
 
@@ -143,6 +143,7 @@ type ExplainedParent struct {
 	SessionID string `json:"session_id"`
 	RunID     string `json:"run_id"`
 	RequestID string `json:"request_id"`
-	// Explain is absent when the question has not arrived there, or the caller may not see the session.
+	// Explain is absent when the question has not arrived there yet, or the caller may not see that
+	// session.
 	Explain *RunExplanation `json:"explain,omitempty"`
 }

@@ -1,11 +1,10 @@
 package api
 
-// JSON is one JSON value as its text. It is carried byte for byte and never decoded into
-// Go numbers, so nothing in it is rounded. A nil JSON means that the member was absent;
-// "null" is a value.
+// JSON is the text of one JSON value. It is passed through byte for byte and never decoded into Go
+// numbers, so nothing is rounded. A nil JSON is an absent member; "null" is a value.
 type JSON []byte
 
-// MarshalJSON returns the text as it is; null for an absent value.
+// MarshalJSON returns the text unchanged; null for an absent value.
 func (j JSON) MarshalJSON() ([]byte, error) {
 	if j == nil {
 		return []byte("null"), nil

@@ -1,7 +1,7 @@
 package api
 
-// KeySet is the reply of GET /v1/keys: a JWKS (RFC 7517), the newest key first. With it
-// whoever has something that the service signed verifies it without the service.
+// KeySet is the reply of GET /v1/keys: a JWKS (RFC 7517), newest key first. It is enough to verify
+// the service's signatures offline.
 type KeySet struct {
 	Keys []PublicKey `json:"keys"`
 }

@@ -1,78 +1,79 @@
 package api
 
-// Limits of leases, in milliseconds. A lease length of 0 in a command stands for
-// DefaultLeaseMs.
+// Limits of leases, in milliseconds. A lease length of 0 in a command means DefaultLeaseMs.
 const (
 	MinLeaseMs     = 1_000
 	MaxLeaseMs     = 3_600_000
 	DefaultLeaseMs = 30_000
 )
 
-// Limits of texts, in bytes. A longer one is an invalid_request that names the member.
+// Limits of texts, in bytes. A longer text is an invalid_request that names the member.
 const (
-	// MaxTextLength bounds free text: reasons, descriptions, questions, answers.
+	// MaxTextLength is the maximum length of free text: reasons, descriptions, questions, answers.
 	MaxTextLength = 16 << 10
-	// MaxIDLength bounds every identifier.
+	// MaxIDLength is the maximum length of every identifier.
 	MaxIDLength             = 200
 	MaxIdempotencyKeyLength = 256
 	MaxToolCallIDLength     = 256
-	// MaxNameLength bounds names that are no identifiers, such as a tool's.
+	// MaxNameLength is the maximum length of names that are not identifiers, such as tool names.
 	MaxNameLength = 200
-	// MaxActorLength bounds the X-Actor header, MaxViaLength the X-Via header.
+	// MaxActorLength is the maximum length of the X-Actor header, MaxViaLength of the X-Via header.
 	MaxActorLength      = 200
 	MaxViaLength        = 32
 	MaxPatternKeyLength = 1_024
-	// MaxGlobLength bounds a glob in the params of a rule.
+	// MaxGlobLength is the maximum length of a glob in a rule's params.
 	MaxGlobLength = 4_096
-	// MaxGlobText bounds the text that a glob is matched against. For a longer one an allow
+	// MaxGlobText is the maximum length of a text matched by a glob. For a longer text, an allow
 	// does not apply, and a deny or an ask does.
 	MaxGlobText = 64 << 10
 )
 
 // Limits of JSON values.
 const (
-	// MaxMetadataBytes bounds the metadata of a session that grows by amendments. The
-	// metadata of a new session is bounded by the size of its request body.
+	// MaxMetadataBytes is the maximum size of session metadata after amendments. For a new session
+	// only the request body's size limits its metadata.
 	MaxMetadataBytes = 64 << 10
-	// MaxSchemaBytes bounds a JSON Schema that a worker sends.
+	// MaxSchemaBytes is the maximum size of a JSON Schema from a worker.
 	MaxSchemaBytes = 64 << 10
-	// MaxFaults bounds the faults that an invalid_request lists.
+	// MaxFaults is the maximum number of faults in an invalid_request.
 	MaxFaults = 100
-	// MaxJSONDepth bounds how deeply arrays and objects nest.
+	// MaxJSONDepth is the maximum nesting depth of arrays and objects.
 	MaxJSONDepth = 64
 )
 
 // Limits of counts. A longer array is an invalid_request that names the member.
 const (
 	MaxRequestsPerSuspension = 100
-	// MaxOpenRequests bounds the open requests of one run.
+	// MaxOpenRequests is the maximum number of open requests of one run.
 	MaxOpenRequests = 1_000
-	// MaxOpenRequestBytes bounds the bodies of the open requests of one run together; one more
-	// is CodeSuspensionTooLarge.
+	// MaxOpenRequestBytes is the maximum total size of a run's open requests. Exceeding it is
+	// CodeSuspensionTooLarge.
 	MaxOpenRequestBytes    = 8 << 20
 	MaxQuestionsPerRequest = 16
 	MaxOptionsPerQuestion  = 64
 	MaxPatternKeys         = 64
-	// MaxSensitivePaths bounds the sensitive_paths of an approval.
+	// MaxSensitivePaths is the maximum length of an approval's sensitive_paths.
 	MaxSensitivePaths = 32
 	MaxEventsPerCall  = 1_000
-	// MaxContextIDs bounds each list of project and channel ids of a clarification.
+	// MaxContextIDs is the maximum length of each list of project and channel ids of a
+	// clarification.
 	MaxContextIDs          = 64
 	MaxResolutionsPerBatch = 1_000
-	// MaxRunsPerClaim and MaxAgentsPerClaim bound one claim for several runs.
+	// MaxRunsPerClaim and MaxAgentsPerClaim limit a claim for several runs.
 	MaxRunsPerClaim   = 100
 	MaxAgentsPerClaim = 100
-	// MaxQueuedRuns bounds the queued runs of one session.
+	// MaxQueuedRuns is the maximum number of queued runs of one session.
 	MaxQueuedRuns = 1_000
-	// MaxQueuedBytes bounds their inputs and metadata. With MaxClarificationBytes and the
-	// MaxOpenRequestBytes of the run that holds the slot a session has at most 64 MiB that wait.
+	// MaxQueuedBytes is the maximum total size of their inputs and metadata. Together with
+	// MaxClarificationBytes and the MaxOpenRequestBytes of the active run, one session has at most
+	// 64 MiB of pending data.
 	MaxQueuedBytes = 32 << 20
-	// MaxOpenClarifications and MaxClarificationBytes bound what other sessions ask one session
-	// and is not answered; one more is CodeQuestionsFull.
+	// MaxOpenClarifications and MaxClarificationBytes limit the unanswered questions that other
+	// sessions ask one session. Exceeding either is CodeQuestionsFull.
 	MaxOpenClarifications = 1_000
 	MaxClarificationBytes = 24 << 20
-	// MaxMessages and MaxMessageBytes bound the messages of one session that are not
-	// acknowledged; one more is CodeMailboxFull.
+	// MaxMessages and MaxMessageBytes limit the unacknowledged messages of one session. Exceeding
+	// either is CodeMailboxFull.
 	MaxMessages     = 10_000
 	MaxMessageBytes = 16 << 20
 )
@@ -81,54 +82,55 @@ const (
 const (
 	// MaxExpiresAfterMs is a hundred years.
 	MaxExpiresAfterMs = 100 * 365 * 24 * 3_600_000
-	// MaxWaitMs bounds how long a reply is held, by Prefer: wait and by wait_ms.
+	// MaxWaitMs is the longest time a reply is held, by Prefer: wait and by wait_ms.
 	MaxWaitMs = 60_000
 )
 
 // Limits and defaults of rules.
 const (
-	// DefaultRuleAgeMs is how long a rule of all sessions holds when its maker gives no expiry: 30
+	// DefaultRuleAgeMs is the lifetime of a rule for all sessions that has no expiry of its own: 30
 	// days.
 	DefaultRuleAgeMs = 30 * 24 * 3_600_000
-	// MaxRuleParams bounds the params of one rule.
+	// MaxRuleParams is the maximum number of params of one rule.
 	MaxRuleParams = 64
-	// MaxRulesOfAllSessions and MaxRulesOfSession bound the rules in force that are not about
-	// one exact input: those that hold in all sessions, and those of each session.
+	// MaxRulesOfAllSessions and MaxRulesOfSession limit the active rules for all sessions and for
+	// each session. Rules for one exact input do not count.
 	MaxRulesOfAllSessions = 10_000
 	MaxRulesOfSession     = 1_000
-	// MaxRuleBytesOfAllSessions and MaxRuleBytesOfSession bound their matches, texts and reasons
-	// together, in bytes.
+	// MaxRuleBytesOfAllSessions and MaxRuleBytesOfSession limit the total size of their matches,
+	// texts and reasons, in bytes.
 	MaxRuleBytesOfAllSessions = 32 << 20
 	MaxRuleBytesOfSession     = 4 << 20
-	// MaxExactRulesOfSession and MaxExactRuleBytesOfSession bound those of one session that are
-	// about one exact input. Those of all sessions are looked up one by one and have no bound.
+	// MaxExactRulesOfSession and MaxExactRuleBytesOfSession limit a session's rules for one exact
+	// input. Exact rules for all sessions have no limit, because they are looked up one by one.
 	MaxExactRulesOfSession     = 1_000
 	MaxExactRuleBytesOfSession = 4 << 20
-	// MaxRuleUses bounds the max_uses of one rule.
+	// MaxRuleUses is the maximum max_uses of one rule.
 	MaxRuleUses = 1_000_000
 )
 
 // Limits of lists and views.
 const (
-	// MaxPageLimit bounds ?limit= of lists in pages; DefaultPageLimit is the page size
-	// without it.
+	// MaxPageLimit is the maximum ?limit= of paged lists; DefaultPageLimit is the page size without
+	// it.
 	MaxPageLimit     = 100
 	DefaultPageLimit = 50
-	// MaxUnpaged bounds a list that is asked for without ?page= and ?limit=.
+	// MaxUnpaged is the maximum length of a list without ?page= and ?limit=.
 	MaxUnpaged = 1_000
-	// MaxSummaryInputBytes bounds the input of an approval in a summary.
+	// MaxSummaryInputBytes is the maximum size of an approval's input in a summary.
 	MaxSummaryInputBytes = 4 << 10
-	// MaxLeasesShown bounds the leases of a [WorkersView].
+	// MaxLeasesShown is the maximum number of leases in a [WorkersView].
 	MaxLeasesShown = 1_000
-	// MaxEventsPerList bounds ?limit= of events.
+	// MaxEventsPerList is the maximum ?limit= of events.
 	MaxEventsPerList = 1_000
-	// MaxReplyBytes bounds the rows of a page or view. A page has one row at least.
+	// MaxReplyBytes is the maximum size of the rows in a page or view. A page always has at least
+	// one row.
 	MaxReplyBytes = 4 << 20
-	// MaxOutputsPerList bounds ?limit= of output records.
+	// MaxOutputsPerList is the maximum ?limit= of output records.
 	MaxOutputsPerList = 1_000
-	// MaxOutputsShown bounds the output records in a view; their list has all of them.
+	// MaxOutputsShown is the maximum number of output records in a view. The list has all of them.
 	MaxOutputsShown = 100
-	// MaxClarificationsShown bounds the clarifications in a session's view; the lists of
-	// questions have all of them.
+	// MaxClarificationsShown is the maximum number of clarifications in a session's view. The
+	// question lists have all of them.
 	MaxClarificationsShown = 100
 )

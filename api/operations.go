@@ -1,6 +1,6 @@
 package api
 
-// StatusReply is the reply of /livez and /readyz when they succeed.
+// StatusReply is the reply of /livez and /readyz on success.
 type StatusReply struct {
 	// Status is "live" or "ready".
 	Status string `json:"status"`

@@ -2,11 +2,11 @@ package api
 
 import "time"
 
-// Outcome is what became of a request. It is written once and never overwritten;
-// expired is never shown as denied.
+// Outcome is the outcome of a request. It is written once and never overwritten. An expired request
+// is never shown as denied.
 type Outcome string
 
-// The outcomes of requests.
+// Outcomes of requests.
 const (
 	OutcomeAllowed   Outcome = "allowed"
 	OutcomeDenied    Outcome = "denied"
@@ -16,7 +16,7 @@ const (
 	OutcomeExpired   Outcome = "expired"
 )
 
-// Behavior is the decision about an approval, on the wire.
+// Behavior is the decision about an approval.
 type Behavior string
 
 // The two behaviors.
@@ -25,10 +25,9 @@ const (
 	BehaviorDeny  Behavior = "deny"
 )
 
-// The ways by which a resolution comes about (Resolution.Via). A dialect adds its own
-// name.
+// Values of Resolution.Via. A dialect adds its own name.
 const (
-	// ViaAPI is followed by a colon and the X-Via of the call when that says which program it was.
+	// ViaAPI is followed by a colon and the call's X-Via when that names the program.
 	ViaAPI       = "api"
 	ViaClock     = "clock"
 	ViaWorker    = "worker"
@@ -40,27 +39,27 @@ const (
 	ViaRule = "rule:"
 )
 
-// ResolvedBySystem is the resolved_by of a request that no person settled.
+// ResolvedBySystem is the resolved_by of a request that was not settled by a person.
 const ResolvedBySystem = "system"
 
-// ApprovalResolution is a decision about one approval, as a caller gives it.
+// ApprovalResolution is a caller's decision about one approval.
 type ApprovalResolution struct {
 	_         struct{} `body:"closed"`
 	RequestID string   `json:"request_id" body:"required"`
 	Behavior  Behavior `json:"behavior"   body:"required"`
-	// UpdatedInput replaces the input whole. It is recorded on a deny and has no effect
-	// there.
+	// UpdatedInput replaces the whole input. On a deny it is recorded but has no effect.
 	UpdatedInput  JSON   `json:"updated_input,omitzero"`
 	Justification string `json:"justification,omitempty"`
 	Reason        string `json:"reason,omitempty"`
-	// Remember also writes a rule. It holds for RememberForMs (0: no expiry); when that
-	// is absent as long as the session, or DefaultRuleAgeMs for all sessions.
+	// Remember also creates a rule. It is valid for RememberForMs (0: no expiry). Without
+	// RememberForMs it is valid for the session's lifetime, or for DefaultRuleAgeMs when it covers
+	// all sessions.
 	Remember      Remember `json:"remember,omitempty"`
 	RememberForMs *int64   `json:"remember_for_ms,omitempty"`
-	// RememberAs says what the rule is about: RememberExact when empty.
+	// RememberAs selects the calls that the rule matches. Empty means RememberExact.
 	RememberAs RememberAs `json:"remember_as,omitempty"`
-	// InputDigest and Handle are those of the request that was decided about. When one is given
-	// and the open request has another, the whole batch is refused with approval_changed.
+	// InputDigest and Handle identify the request that the caller saw. When one is given and the
+	// open request differs, the whole batch is refused with approval_changed.
 	InputDigest string `json:"input_digest,omitempty"`
 	Handle      string `json:"handle,omitempty"`
 }
@@ -68,12 +67,12 @@ type ApprovalResolution struct {
 // ResolveApprovalsBody decides open approvals of one run, all or none.
 type ResolveApprovalsBody struct {
 	IdempotencyKey *string `json:"idempotency_key,omitzero"`
-	// Resolutions are 1 to MaxResolutionsPerBatch. An empty array is approval_batch_empty; a
-	// nil slice is sent as one.
+	// Resolutions are 1 to MaxResolutionsPerBatch. An empty array is approval_batch_empty. A nil
+	// slice is sent as an empty array.
 	Resolutions []ApprovalResolution `json:"resolutions" body:"required"`
 }
 
-// UserQuestionResolution is an answer to one question request, as a caller gives it.
+// UserQuestionResolution is a caller's answer to one question request.
 type UserQuestionResolution struct {
 	_             struct{}             `body:"closed"`
 	RequestID     string               `json:"request_id" body:"required"`
@@ -89,8 +88,8 @@ type UserQuestionAnswer struct {
 	QuestionID        string   `json:"question_id" body:"required"`
 	SelectedOptionIDs []string `json:"selected_option_ids,omitempty"`
 	FreeformAnswer    string   `json:"freeform_answer,omitempty"`
-	// Sensitive stands for an answer that is not shown. The service sets it and ignores what a
-	// caller sends.
+	// Sensitive marks an answer that is not shown. The service sets it and ignores a value from the
+	// caller.
 	Sensitive bool `json:"sensitive,omitzero"`
 }
 
@@ -106,12 +105,12 @@ type CancelQuestionBody struct {
 	Justification  string  `json:"justification,omitempty"`
 }
 
-// Resolution is what was recorded for a request: the resolution as it was given, and
-// by whom, when and by what way.
+// Resolution is the recorded resolution of a request: the caller's resolution, by whom, when and
+// how it was made.
 type Resolution struct {
 	RequestID string  `json:"request_id"`
 	Outcome   Outcome `json:"outcome"`
-	// Behavior is set for approvals only; deny for an expired or cancelled one.
+	// Behavior is set for approvals only. It is deny for an expired or cancelled one.
 	Behavior     Behavior             `json:"behavior,omitempty"`
 	UpdatedInput JSON                 `json:"updated_input,omitzero"`
 	Answers      []UserQuestionAnswer `json:"answers,omitempty"`
@@ -123,29 +122,29 @@ type Resolution struct {
 	ResolvedBy    string `json:"resolved_by"`
 	ResolvedAtMs  int64  `json:"resolved_at_ms"`
 	Via           string `json:"via"`
-	// ViaPrincipal is whose credential it was, when that acted for ResolvedBy.
+	// ViaPrincipal is the principal of the credential when it acted for ResolvedBy.
 	ViaPrincipal string `json:"via_principal,omitempty"`
-	// Rule made the decision, or was written with it.
+	// Rule is the rule that made the decision, or that was created with it.
 	Rule *AppliedRule `json:"rule,omitempty"`
-	// RuntimePayload is what a dialect adds for the worker's runtime.
+	// RuntimePayload is added by a dialect for the worker's runtime.
 	RuntimePayload JSON `json:"runtime_payload,omitzero"`
-	// Grant is set in views of an allowed approval, and never recorded.
+	// Grant is set in views of an allowed approval. It is never stored.
 	Grant *Grant `json:"grant,omitempty"`
 }
 
-// RecordedDecision is the decision that a late call is refused with.
+// RecordedDecision is the earlier decision that a late call's error contains.
 type RecordedDecision struct {
 	RequestID    string  `json:"request_id"`
 	Outcome      Outcome `json:"outcome"`
 	ResolvedBy   string  `json:"resolved_by"`
 	ResolvedAtMs int64   `json:"resolved_at_ms"`
 	Via          string  `json:"via"`
-	// ViaPrincipal is whose credential it was, when that acted for ResolvedBy.
+	// ViaPrincipal is the principal of the credential when it acted for ResolvedBy.
 	ViaPrincipal string `json:"via_principal,omitempty"`
 }
 
-// String says who decided, when, and by what way: "a1 was allowed by user:mara at
-// 2025-06-15T15:06:40Z, via api:inbox".
+// String says who decided, when and how: "a1 was allowed by user:mara at 2025-06-15T15:06:40Z, via
+// api:inbox".
 func (d *RecordedDecision) String() string {
 	text := d.RequestID + " was " + string(d.Outcome)
 	if d.ResolvedBy != "" {

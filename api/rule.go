@@ -1,62 +1,60 @@
 package api
 
-// RuleEffect says what a rule does about a call that it applies to. Deny goes before
-// ask, and ask before allow.
+// RuleEffect is what a rule does with a matching call. Deny overrides ask, and ask overrides allow.
 type RuleEffect string
 
-// The effects of rules.
+// Effects of rules.
 const (
 	RuleAllow RuleEffect = "allow"
-	// RuleAsk asks a person, whatever other rules allow.
+	// RuleAsk asks a person even if other rules allow the call.
 	RuleAsk  RuleEffect = "ask"
 	RuleDeny RuleEffect = "deny"
 )
 
-// Remember is the scope of the rule that a decision about an approval also writes.
+// Remember is the scope of the rule that a decision creates.
 type Remember string
 
-// The scopes in which a decision is remembered.
+// Scopes of remembered decisions.
 const (
 	RememberSession Remember = "session"
 	RememberAlways  Remember = "always"
 )
 
-// RememberAs says to which calls the rule applies that a decision about an approval writes.
+// RememberAs selects the calls that a rule created by a decision matches.
 type RememberAs string
 
-// What a remembered decision is about.
+// Values of RememberAs.
 const (
-	// RememberExact is the tool with exactly the same input, and the default.
+	// RememberExact matches the tool with exactly the same input. It is the default.
 	RememberExact RememberAs = "exact"
-	// RememberCommand is the tool with the same command, whatever the description and time limit.
+	// RememberCommand matches the tool with the same command, with any description and time limit.
 	RememberCommand RememberAs = "command"
-	// RememberTool is every call of the tool, in one session.
+	// RememberTool matches every call of the tool, in one session.
 	RememberTool RememberAs = "tool"
 )
 
-// RuleMatch says which calls a rule applies to: everything that it gives must hold. An
-// empty one is refused.
+// RuleMatch selects the calls that a rule applies to: all given members must match. An empty match
+// is refused.
 type RuleMatch struct {
 	_ struct{} `body:"closed"`
-	// PatternKeys, at most MaxPatternKeys: an allow covers these keys, and a request whose
-	// every key is covered, by one rule or by several together, is allowed. A deny or an
-	// ask applies to a request that has any of them.
+	// PatternKeys, at most MaxPatternKeys: an allow covers these keys. A request is allowed when
+	// every one of its keys is covered, by one rule or by several together. A deny or an ask
+	// applies to a request that has any of the keys.
 	PatternKeys []string `json:"pattern_keys,omitempty"`
 	// InputDigest is "sha256:" and the hexadecimal SHA-256 of the RFC 8785 form of the
 	// input. It needs a tool name.
 	InputDigest string `json:"input_digest,omitempty"`
-	// Params are globs for members of the input by name, at most MaxRuleParams. It needs a
-	// tool name. A missing member matches nothing; a value that is not text is matched in
-	// its compact JSON form.
+	// Params are globs for members of the input by name, at most MaxRuleParams. It needs a tool
+	// name. A missing member matches nothing. A value that is not a string is matched as compact
+	// JSON.
 	Params map[string]string `json:"params,omitempty"`
-	// ToolCallID names the one call that is meant. It needs a session.
+	// ToolCallID matches one call. It needs a session.
 	ToolCallID string `json:"tool_call_id,omitempty"`
-	// AnyInput matches every call of the tool. It needs a tool name and stands alone.
+	// AnyInput matches every call of the tool. It needs a tool name and excludes the other members.
 	AnyInput bool `json:"any_input,omitzero"`
 }
 
-// AppliedRule is how a resolution names the rule that made it, or that was written with
-// it.
+// AppliedRule names in a resolution the rule that made it, or that was created with it.
 type AppliedRule struct {
 	RuleID string `json:"rule_id"`
 	Text   string `json:"text"`
@@ -84,23 +82,24 @@ type RuleView struct {
 	Text            string     `json:"text"` // what the rule does, in plain words
 }
 
-// AddRuleBody describes a rule.
+// AddRuleBody describes a new rule.
 type AddRuleBody struct {
 	_              struct{} `body:"closed"`
 	IdempotencyKey *string  `json:"idempotency_key,omitzero"`
 	RuleID         *string  `json:"rule_id,omitzero"` // made by the service when absent
-	// SessionID binds the rule to a session, which need not exist yet; the rule holds in
-	// all sessions when it is absent.
+	// SessionID limits the rule to a session, which need not exist yet. Without it the rule applies
+	// to all sessions.
 	SessionID *string    `json:"session_id,omitzero"`
 	AgentID   *string    `json:"agent_id,omitzero"`
 	ToolName  *string    `json:"tool_name,omitzero"`
 	Effect    RuleEffect `json:"effect,omitempty"` // RuleAllow when empty
 	Match     RuleMatch  `json:"match" body:"required"`
-	// Reason reaches the worker with what the rule decides.
+	// Reason is passed to the worker with the rule's decisions.
 	Reason string `json:"reason,omitempty"`
-	// MaxUses ends the rule after 1 to MaxRuleUses decisions; it needs a session.
+	// MaxUses ends the rule after 1 to MaxRuleUses decisions. It needs a session.
 	MaxUses *int64 `json:"max_uses,omitzero"`
-	// At most one of the next two is given; DefaultRuleAgeMs holds without either.
+	// At most one of ExpiresAtMs and ExpiresAfterMs is given. Without either, DefaultRuleAgeMs
+	// applies.
 	ExpiresAtMs *int64 `json:"expires_at_ms,omitzero"`
 	// ExpiresAfterMs counts from now; 0: no expiry.
 	ExpiresAfterMs *int64 `json:"expires_after_ms,omitzero"`
@@ -114,49 +113,50 @@ type ExplainRulesBody struct {
 	ToolCallID  string   `json:"tool_call_id,omitempty"`
 	Input       JSON     `json:"input" body:"required"` // nil is sent as null
 	PatternKeys []string `json:"pattern_keys,omitempty"`
-	// Effect and RememberForMs are those of the decision whose rules [RememberTexts] shows:
-	// RuleAllow when empty, or RuleDeny; and for how long, as in [ApprovalResolution].
+	// Effect (RuleAllow when empty, or RuleDeny) and RememberForMs (as in [ApprovalResolution])
+	// describe the decision whose rules [RememberTexts] shows.
 	Effect        RuleEffect `json:"effect,omitempty"`
 	RememberForMs *int64     `json:"remember_for_ms,omitzero"`
 }
 
-// Explanation says what rules would do about a call.
+// Explanation says what the rules would do with a call.
 type Explanation struct {
-	// Decision is what would happen; RuleAsk also when no rule applies.
+	// Decision is the result. It is RuleAsk when no rule applies.
 	Decision RuleEffect      `json:"decision"`
 	Rules    []ExplainedRule `json:"rules"`
 }
 
-// ExplainedRule says of one rule whether it applies. One that applies may still be
-// overruled by another: deny goes before ask, and ask before allow.
+// ExplainedRule says whether one rule applies. Another rule may still override it: deny overrides
+// ask, and ask overrides allow.
 type ExplainedRule struct {
 	RuleID  string     `json:"rule_id"`
 	Text    string     `json:"text"`
 	Effect  RuleEffect `json:"effect"`
 	Applies bool       `json:"applies"`
-	// WhyNot is for people, and empty for a rule that applies.
+	// WhyNot is for people. It is empty for a rule that applies.
 	WhyNot string `json:"why_not,omitempty"`
 }
 
 // RuleExplanation is the reply to an [ExplainRulesBody].
 type RuleExplanation struct {
 	Explanation
-	// Remember has the texts of the rules that the decision with remember would write.
+	// Remember has the texts of the rules that the decision would create with remember.
 	Remember RememberTexts `json:"remember"`
 }
 
-// RememberTexts are the texts of the rules that a decision would write, by the scope
-// of its remember; empty where no such rule can be written.
+// RememberTexts are the texts of the rules that a decision would create, by the scope of remember.
+// A text is empty when no such rule can be created.
 type RememberTexts struct {
 	Session string `json:"session,omitempty"`
 	Always  string `json:"always,omitempty"`
-	// Examples are of either rule: they match the same calls. Nil when neither can be written.
+	// Examples apply to both rules, because they match the same calls. Nil when neither rule can be
+	// created.
 	Examples *RuleExamples `json:"examples,omitempty"`
-	// Choices are all rules that the decision may write, by its remember_as.
+	// Choices are all rules that the decision may create, by remember_as.
 	Choices []RememberChoice `json:"choices,omitempty"`
 }
 
-// RememberChoice has the texts of the rules that a decision with a remember_as would write.
+// RememberChoice has the texts of the rules that a decision with this remember_as would create.
 type RememberChoice struct {
 	As       RememberAs    `json:"as"`
 	Session  string        `json:"session,omitempty"`
@@ -164,19 +164,19 @@ type RememberChoice struct {
 	Examples *RuleExamples `json:"examples,omitempty"`
 }
 
-// RuleExamples are calls that a rule matches, and near ones that it does not: at most three of each,
-// and none of a rule for one input that is unknown or large.
+// RuleExamples are calls that a rule matches and similar calls that it does not, at most three of
+// each. There are none for a rule about one input that is unknown or large.
 type RuleExamples struct {
 	Matching    []RuleExample `json:"matching"`
 	NotMatching []RuleExample `json:"not_matching"`
 }
 
-// RuleExample is a made-up call.
+// RuleExample is an invented call.
 type RuleExample struct {
 	ToolName    string   `json:"tool_name"`
 	ToolCallID  string   `json:"tool_call_id,omitempty"`
 	Input       JSON     `json:"input"`
 	PatternKeys []string `json:"pattern_keys,omitempty"`
-	// WhyNot is for people, and empty for a call that the rule matches.
+	// WhyNot is for people. It is empty for a call that the rule matches.
 	WhyNot string `json:"why_not,omitempty"`
 }

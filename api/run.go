@@ -1,17 +1,17 @@
 package api
 
-// OutputRecord is a piece of output of a worker.
+// OutputRecord is a piece of a worker's output.
 type OutputRecord struct {
 	SessionID   string `json:"session_id"`
 	RunID       string `json:"run_id"`
 	Content     string `json:"content"`
 	Parts       []JSON `json:"parts,omitzero"`
 	CreatedAtMs int64  `json:"created_at_ms"`
-	// Redacted: the content was taken out.
+	// Redacted: the content was removed.
 	Redacted bool `json:"redacted,omitzero"`
 }
 
-// OutputEntry is an output record with its number in the session's log, as decimal text.
+// OutputEntry is an output record with its number in the session's log as decimal text.
 type OutputEntry struct {
 	EventID string `json:"event_id"`
 	OutputRecord
@@ -20,11 +20,11 @@ type OutputEntry struct {
 // OutputPage is one page of the output records of a run, oldest first.
 type OutputPage struct {
 	Items []OutputEntry `json:"items"`
-	// NextAfter is the after of the next page; null on the last.
+	// NextAfter is the after parameter of the next page; null on the last one.
 	NextAfter *string `json:"next_after"`
 }
 
-// RunRequestSummary identifies who asked for a run, and how its input begins.
+// RunRequestSummary identifies the requester of a run and the beginning of its input.
 type RunRequestSummary struct {
 	SourcePlugin  string `json:"source_plugin"`
 	SourceKind    string `json:"source_kind"`
@@ -33,18 +33,17 @@ type RunRequestSummary struct {
 	QuestionCount int64  `json:"question_count,omitzero"` // of a parent clarification
 }
 
-// Defaults of the members of [RunRequestSummary] for a run that came in by the API.
+// Defaults of the members of [RunRequestSummary] for a run created through the API.
 const (
 	DefaultSourcePlugin = "daemon"
 	DefaultSourceKind   = "api"
 	DefaultActorID      = "api-user"
 )
 
-// LeaseView is a lease as everybody may see it. The fence belongs to its holder alone
-// and is never shown.
+// LeaseView is a lease as all callers see it. The fence is never shown: only the holder knows it.
 type LeaseView struct {
 	WorkerID string `json:"worker_id"`
-	// HolderPrincipal is whose credential the run was claimed with.
+	// HolderPrincipal is the principal that claimed the run.
 	HolderPrincipal string `json:"holder_principal,omitempty"`
 	ExpiresAtMs     int64  `json:"expires_at_ms"`
 }
@@ -71,32 +70,33 @@ type RunView struct {
 	PendingQuestions   []UserQuestionRequest `json:"pending_questions,omitempty"`
 	WaitingOn          *WaitingOn            `json:"waiting_on,omitempty"` // of a parked run
 	Resume             *Resume               `json:"resume,omitempty"`
-	// Outputs has the newest MaxOutputsShown, within MaxReplyBytes, of a run that is asked
-	// for by itself. In lists and in the replies of writes it is empty.
+	// Outputs has the newest MaxOutputsShown records, within MaxReplyBytes, when the run itself is
+	// read. In lists and in replies to writes it is empty.
 	Outputs []OutputRecord `json:"outputs"`
-	// OutputsCount is how many there are; OutputsTruncated says that Outputs has not all.
+	// OutputsCount counts all records. OutputsTruncated is set when Outputs does not have all of
+	// them.
 	OutputsCount     int64  `json:"outputs_count"`
 	OutputsTruncated bool   `json:"outputs_truncated,omitzero"`
 	Output           JSON   `json:"output,omitzero"`  // of a completed run
 	Error            string `json:"error,omitempty"`  // of a failed run
 	Attempt          int64  `json:"attempt,omitzero"` // claims since the last suspension
-	// FailedAttempts counts the failed attempts of the handler that were retried, LastError is the
-	// error of the newest one, or of the failure that was retried by hand.
+	// FailedAttempts counts the handler's failed attempts that were retried. LastError is the
+	// newest error, or the error of the failure that a person retried.
 	FailedAttempts int64      `json:"failed_attempts,omitzero"`
 	LastError      string     `json:"last_error,omitempty"`
 	Lease          *LeaseView `json:"lease,omitempty"`
 }
 
-// SessionRunBody makes a run in the session that the path names.
+// SessionRunBody creates a run in the session that the path names.
 type SessionRunBody struct {
 	IdempotencyKey *string `json:"idempotency_key,omitzero"`
-	// RunID makes the call idempotent by itself; made by the service when absent.
+	// RunID makes the call idempotent. The service generates one when it is absent.
 	RunID *string `json:"run_id,omitzero"`
 	Kind  RunKind `json:"kind,omitempty"` // KindInput when empty
-	// Input is any value, null too, which the worker gets as it is. Either it or Content is
+	// Input is any value, including null. The worker receives it unchanged. Input or Content is
 	// required; a nil Input is sent as null.
 	Input JSON `json:"input"`
-	// Content is another name of Input, for bodies that other programs write; never set both.
+	// Content is an alias of Input for bodies that other programs write. Never set both.
 	Content JSON    `json:"content,omitzero"`
 	AgentID *string `json:"agent_id,omitzero"` // the session's when absent
 	// Metadata is an object.
@@ -106,7 +106,7 @@ type SessionRunBody struct {
 	ActorID      string `json:"actor_id,omitempty"`      // DefaultActorID when empty
 }
 
-// CreateRunBody makes a run, and its session when that does not exist.
+// CreateRunBody creates a run, and its session when that does not exist.
 type CreateRunBody struct {
 	SessionRunBody
 	SessionID *string `json:"session_id,omitzero"` // made by the service when absent

@@ -12,17 +12,17 @@ type SessionView struct {
 	ParentSessionID string `json:"parent_session_id,omitempty"`
 	Metadata        JSON   `json:"metadata,omitzero"`
 	Principal       string `json:"principal,omitempty"` // whose credential it was made with
-	// Status is SessionIdle, SessionEnded, or that of the active run.
+	// Status is SessionIdle, SessionEnded, or the status of the active run.
 	Status           Status                `json:"status"`
 	ActiveRun        *ActiveRunRef         `json:"active_run"`
 	QueuedRunIDs     []string              `json:"queued_run_ids"` // in the order of the queue
 	PendingApprovals []ApprovalRequest     `json:"pending_approvals"`
 	PendingQuestions []PendingQuestionView `json:"pending_questions"` // at most MaxClarificationsShown of clarifications
 	PendingCount     int                   `json:"pending_count"`
-	// Outputs has the newest MaxOutputsShown of all runs, within MaxReplyBytes, of a session
-	// that is asked for by itself. In the replies of writes it is empty.
+	// Outputs has the newest MaxOutputsShown records of all runs, within MaxReplyBytes, when the
+	// session itself is read. In replies to writes it is empty.
 	Outputs []OutputRecord `json:"outputs"`
-	// OutputsCount is how many are kept, of all runs, also in the replies of writes.
+	// OutputsCount counts the records of all runs, in replies to writes as well.
 	OutputsCount     int64  `json:"outputs_count"`
 	OutputsTruncated bool   `json:"outputs_truncated,omitzero"` // Outputs has not all
 	LastEventID      string `json:"last_event_id"`              // decimal text; "0" before the first
@@ -44,13 +44,13 @@ type SessionSummaryView struct {
 	UpdatedAtMs      int64  `json:"updated_at_ms"`
 }
 
-// CreateSessionBody makes a session, or finds the one that has the id. The body may be
+// CreateSessionBody creates a session, or returns the existing one with that id. The body may be
 // absent.
 type CreateSessionBody struct {
 	IdempotencyKey *string `json:"idempotency_key,omitzero"`
 	SessionID      *string `json:"session_id,omitzero"` // made by the service when absent
 	AgentID        *string `json:"agent_id,omitzero"`
-	// ParentSessionID names the session that clarifications of this one go to.
+	// ParentSessionID is the session that answers this session's clarifications.
 	ParentSessionID *string `json:"parent_session_id,omitzero"`
 	// Metadata is an object.
 	Metadata JSON `json:"metadata,omitzero"`
@@ -61,6 +61,6 @@ type InterruptReply struct {
 	// Interrupted is false when there was nothing to interrupt.
 	Interrupted bool        `json:"interrupted"`
 	Session     SessionView `json:"session"`
-	// Snapshot is that of Session.
+	// Snapshot repeats members of Session.
 	Snapshot SessionSnapshot `json:"snapshot"`
 }

@@ -1,11 +1,11 @@
 package api
 
-// SessionSnapshot is a session as an agent with its open prompts, for clients that know sessions
-// as running agents. It repeats members of [SessionView]; a member that the service does not know
-// is null, 0 or empty.
+// SessionSnapshot is a session as an agent with its open prompts, for clients that model sessions
+// as running agents. It repeats members of [SessionView]. Members that the service does not know
+// are null, 0 or empty.
 type SessionSnapshot struct {
 	Agent  SnapshotAgent `json:"agent"`
-	Status Status        `json:"status"` // that of the SessionView
+	Status Status        `json:"status"` // the status of the SessionView
 	// ActiveRunID is null without an active run.
 	ActiveRunID          *string               `json:"active_run_id"`
 	QueuedRunIDs         []string              `json:"queued_run_ids"`
@@ -33,10 +33,10 @@ type SnapshotConversation struct {
 	ThreadID  string `json:"thread_id"` // the session's id
 }
 
-// AgentStatus is the status of a session in the words of agents.
+// AgentStatus is the status of a session as an agent's status.
 type AgentStatus string
 
-// The statuses of agents.
+// Statuses of agents.
 const (
 	AgentIdle                AgentStatus = "idle"
 	AgentRunning             AgentStatus = "running"

@@ -1,24 +1,24 @@
 package api
 
-// RunKind says what made a run. A resume never rewrites it.
+// RunKind says how a run was created. A resume never changes it.
 type RunKind string
 
-// The kinds of runs.
+// Kinds of runs.
 const (
-	// KindInput is a run made by a caller's input.
+	// KindInput is a run created by a caller's input.
 	KindInput RunKind = "input"
-	// KindCall is one call of an agent that waits for a person. It waits from the start next to
-	// its session's queue and takes no slot, so calls of one session are open at the same time.
+	// KindCall is one call of an agent that waits for a person. It does not join the session's
+	// queue and takes no slot, so several calls of one session can be open at the same time.
 	KindCall RunKind = "call"
-	// KindParentClarification is a question of a child's run. It waits from the start, is
-	// never claimed, and takes no slot of its session.
+	// KindParentClarification is a question of a child's run. It waits from the start, is never
+	// claimed, and takes no slot in its session.
 	KindParentClarification RunKind = "parent_clarification"
 )
 
-// Status is where a run stands.
+// Status is the status of a run.
 type Status string
 
-// The statuses of a run. The last four are terminal.
+// Statuses of a run. The last four are terminal.
 const (
 	StatusQueued                 Status = "queued"
 	StatusRunning                Status = "running"
@@ -36,7 +36,7 @@ var Statuses = []Status{
 	StatusCompleted, StatusFailed, StatusInterrupted, StatusCancelled,
 }
 
-// Statuses that a session has besides those of its active run.
+// Statuses of a session without an active run.
 const (
 	SessionIdle  Status = "idle"
 	SessionEnded Status = "ended"

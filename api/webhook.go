@@ -1,9 +1,9 @@
 package api
 
-// WebhookFormat says what the body of a delivery looks like.
+// WebhookFormat is the format of a delivery's body.
 type WebhookFormat string
 
-// The formats of deliveries.
+// Formats of deliveries.
 const (
 	// WebhookStandard is {"type", "timestamp", "data"}, as Standard Webhooks proposes.
 	WebhookStandard WebhookFormat = "standard"
@@ -11,10 +11,10 @@ const (
 	WebhookCloudEvents WebhookFormat = "cloudevents"
 )
 
-// WebhookKind groups the types of events for the filter of a webhook.
+// WebhookKind groups event types for a webhook's filter.
 type WebhookKind string
 
-// The kinds of events. A type that a worker chose is of kind WebhookWorker, and so is output.
+// Kinds of events. Types that workers choose, and output, are of kind WebhookWorker.
 const (
 	WebhookApproval      WebhookKind = "approval"
 	WebhookQuestion      WebhookKind = "question"
@@ -23,35 +23,36 @@ const (
 	WebhookWorker        WebhookKind = "worker"
 )
 
-// Webhook is an endpoint on the wire, without its secret.
+// Webhook is a webhook without its secret.
 type Webhook struct {
 	WebhookID   string `json:"webhook_id"`
 	URL         string `json:"url"`
 	Description string `json:"description"`
-	// The filters: an event is delivered when it passes each; an empty one passes everything,
-	// but without events and kinds nothing of kind WebhookWorker.
+	// The filters. An event is delivered when it passes all of them; an empty filter passes
+	// everything. With neither events nor kinds, events of kind WebhookWorker are not delivered.
 	Events          []EventType   `json:"events"`
 	Kinds           []WebhookKind `json:"kinds"`
 	AgentIDs        []string      `json:"agent_ids"`
 	SessionPrefixes []string      `json:"session_prefixes"`
 	Format          WebhookFormat `json:"format"`
-	// MaxConcurrency is how many deliveries each replica sends it at once.
+	// MaxConcurrency is the maximum number of concurrent deliveries from each replica.
 	MaxConcurrency int64 `json:"max_concurrency"`
 	Enabled        bool  `json:"enabled"`
-	// DisabledReason is "gone" when the endpoint answered 410, "disabled" when an admin did it.
+	// DisabledReason is "gone" after the endpoint answered 410, and "disabled" after an admin
+	// disabled it.
 	DisabledReason string `json:"disabled_reason,omitempty"`
 	DisabledAtMs   int64  `json:"disabled_at_ms,omitzero"`
-	// PreviousUntilMs is how long deliveries are signed with the secret before the last rotation,
-	// too; 0 when they are not.
+	// PreviousUntilMs is the time until which deliveries are also signed with the secret from
+	// before the last rotation; 0 when they are not.
 	PreviousUntilMs int64  `json:"previous_until_ms,omitzero"`
 	CreatedAtMs     int64  `json:"created_at_ms"`
 	CreatedBy       string `json:"created_by"`
 	UpdatedAtMs     int64  `json:"updated_at_ms"`
 }
 
-// WebhookBody describes a webhook, or what changes of it: a member that is absent stays as it is. A
-// list that is given replaces the one before; an empty list is no filter. A member that is not
-// described is refused: a filter with a typing error in it would let everything pass.
+// WebhookBody describes a webhook, or changes to one: an absent member keeps its value. A list
+// replaces the previous list; an empty list is no filter. Unknown members are refused, because a
+// misspelt filter would let everything pass.
 type WebhookBody struct {
 	_ struct{} `body:"closed"`
 
@@ -66,55 +67,55 @@ type WebhookBody struct {
 	Enabled         *bool          `json:"enabled,omitzero"`
 }
 
-// WebhookSecret is the reply that shows the secret of a webhook, once: "whsec_" and base64.
+// WebhookSecret is the reply that contains a webhook's secret, once: "whsec_" and base64.
 type WebhookSecret struct {
 	Webhook Webhook `json:"webhook"`
 	Secret  string  `json:"secret"`
 }
 
-// WebhookList has all webhooks, the oldest first.
+// WebhookList has all webhooks, oldest first.
 type WebhookList struct {
 	Data []Webhook `json:"data"`
 }
 
-// RotateWebhookBody asks for a new secret. Deliveries are signed with the present one, too, for
-// GraceMs more: 0 to MaxTokenGraceMs, DefaultWebhookGraceMs when absent.
+// RotateWebhookBody requests a new secret. For GraceMs, deliveries are signed with the old one as
+// well: 0 to MaxTokenGraceMs, DefaultWebhookGraceMs when absent.
 type RotateWebhookBody struct {
 	GraceMs *int64 `json:"grace_ms,omitzero"`
 }
 
-// WebhookTest says what an endpoint answered to a test event. Nothing of its body is kept.
+// WebhookTest is the endpoint's response to a test event. Its body is not kept.
 type WebhookTest struct {
 	Delivered  bool   `json:"delivered"`
 	MessageID  string `json:"message_id"`
-	Status     int64  `json:"status,omitzero"` // 0: there was no answer
+	Status     int64  `json:"status,omitzero"` // 0: no response
 	Error      string `json:"error,omitempty"`
 	DurationMs int64  `json:"duration_ms"`
 }
 
-// WebhookReplay says how many deliveries that were given up are due again.
+// WebhookReplay counts the failed deliveries that are due again.
 type WebhookReplay struct {
 	Replayed int64 `json:"replayed"`
-	// More says that there are others: call again.
+	// More is set when there are more: call again.
 	More bool `json:"more"`
 }
 
 // Limits of webhooks.
 const (
-	// MaxWebhooks bounds the webhooks of a service.
+	// MaxWebhooks is the maximum number of webhooks of a service.
 	MaxWebhooks = 32
-	// MaxWebhookURL is in bytes.
+	// MaxWebhookURL is the maximum length of a URL, in bytes.
 	MaxWebhookURL = 2048
-	// MaxWebhookFilter bounds each list of a filter.
+	// MaxWebhookFilter is the maximum length of each filter list.
 	MaxWebhookFilter = 64
-	// DefaultWebhookConcurrency and MaxWebhookConcurrency bound the deliveries at once.
+	// DefaultWebhookConcurrency and MaxWebhookConcurrency limit concurrent deliveries.
 	DefaultWebhookConcurrency = 4
 	MaxWebhookConcurrency     = 32
-	// DefaultWebhookGraceMs is a day.
+	// DefaultWebhookGraceMs is one day.
 	DefaultWebhookGraceMs = 86_400_000
-	// MaxWebhookBody is the longest body of a delivery, in bytes: an event that would be longer is
-	// replaced by its digest and where to read it.
+	// MaxWebhookBody is the maximum length of a delivery's body, in bytes. A longer event is
+	// replaced by its digest and its URL.
 	MaxWebhookBody = 256 << 10
-	// MaxWebhookReplay is how many deliveries one call makes due again.
+	// MaxWebhookReplay is the maximum number of deliveries that one call makes due again.
 	MaxWebhookReplay = 1000
 )

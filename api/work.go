@@ -1,6 +1,6 @@
 package api
 
-// ClaimOptions take a run's lease together with its creation.
+// ClaimOptions claim a run when it is created.
 type ClaimOptions struct {
 	WorkerID string `json:"worker_id" body:"required"`
 	LeaseMs  int64  `json:"lease_ms,omitzero"` // MinLeaseMs to MaxLeaseMs; DefaultLeaseMs when 0
@@ -12,26 +12,26 @@ type ClaimRunBody struct {
 	LeaseMs  *int64 `json:"lease_ms,omitzero"` // MinLeaseMs to MaxLeaseMs; DefaultLeaseMs when absent
 }
 
-// ClaimRunsBody claims runs that may go on.
+// ClaimRunsBody claims runs that are ready.
 type ClaimRunsBody struct {
 	WorkerID string `json:"worker_id" body:"required"`
-	// AgentIDs are the agents whose runs are wanted, at most MaxAgentsPerClaim; all when
-	// empty.
+	// AgentIDs limit the claim to runs of these agents, at most MaxAgentsPerClaim. Empty means all
+	// agents.
 	AgentIDs []string `json:"agent_ids,omitempty"`
 	MaxRuns  *int64   `json:"max_runs,omitzero"` // 1 to MaxRunsPerClaim; 1 when absent
 	LeaseMs  *int64   `json:"lease_ms,omitzero"` // MinLeaseMs to MaxLeaseMs; DefaultLeaseMs when absent
-	// WaitMs is how long the reply is held while there is nothing to claim, 0 to MaxWaitMs.
+	// WaitMs is the longest time the reply is held while no run is claimable, 0 to MaxWaitMs.
 	WaitMs int64 `json:"wait_ms,omitzero"`
 }
 
 // ClaimsReply is the reply to a [ClaimRunsBody].
 type ClaimsReply struct {
-	// Claims are the oldest claimable runs, in the order in which they became claimable;
-	// empty when the wait ran out.
+	// Claims are the oldest claimable runs, in the order in which they became claimable. Empty when
+	// the wait timed out.
 	Claims []Claim `json:"claims"`
 }
 
-// Claim is a run with its lease, as the worker that claimed it gets it.
+// Claim is a run with its lease, as its worker receives it.
 type Claim struct {
 	Run        RunView `json:"run"`
 	Input      JSON    `json:"input"`
@@ -44,8 +44,7 @@ type Claim struct {
 
 // ClaimedLease is a lease as its holder sees it.
 type ClaimedLease struct {
-	// Fence is the decimal text of the run's claim number; every later call of the holder
-	// shows it.
+	// Fence is the run's claim number as decimal text. Every later call of the holder sends it.
 	Fence       string `json:"fence"`
 	WorkerID    string `json:"worker_id"`
 	ExpiresAtMs int64  `json:"expires_at_ms"`
@@ -63,7 +62,7 @@ type HeartbeatBody struct {
 // HeartbeatReply is the reply to a [HeartbeatBody].
 type HeartbeatReply struct {
 	ExpiresAtMs int64 `json:"expires_at_ms"`
-	// CancelRequested: the run was cancelled or interrupted; stop working on it.
+	// CancelRequested: the run was cancelled or interrupted. Stop working on it.
 	CancelRequested bool `json:"cancel_requested"`
 }
 
@@ -85,18 +84,17 @@ type FailBody struct {
 	Error string  `json:"error" body:"required"` // at most MaxTextLength bytes
 }
 
-// ReleaseBody gives a run back unfinished. The body may be absent when the query has the
-// fence.
+// ReleaseBody releases an unfinished run. The body may be absent when the query has the fence.
 type ReleaseBody struct {
 	Fence        *string `json:"fence,omitzero"`
 	Checkpoint   JSON    `json:"checkpoint,omitzero"`            // not stored when absent
 	SettledAfter *int64  `json:"settled_after,omitempty,string"` // see Suspension
-	// LastError is why the handler failed, when the run is to be retried.
+	// LastError says why the handler failed, when the run is to be retried.
 	LastError string `json:"last_error,omitempty"`
-	// Attempt is how many attempts have failed, this one included; one more than before when
-	// absent. It needs LastError.
+	// Attempt is the number of failed attempts, including this one. When absent, the previous
+	// number plus one. It needs LastError.
 	Attempt *int64 `json:"attempt,omitzero"`
-	// DelayMs is how long nobody can claim the run, 0 to MaxLeaseMs.
+	// DelayMs is how long the run is not claimable, 0 to MaxLeaseMs.
 	DelayMs *int64 `json:"delay_ms,omitzero"`
 }
 
@@ -105,13 +103,12 @@ type RetryRunBody struct {
 	IdempotencyKey *string `json:"idempotency_key,omitzero"`
 }
 
-// Resume is what a run goes on with: everything that was settled since it was suspended.
+// Resume contains everything that was settled since the run was suspended.
 type Resume struct {
 	SuspensionID string            `json:"suspension_id"`
 	Approvals    []SettledApproval `json:"approvals"`
 	Questions    []SettledQuestion `json:"questions"`
-	// Clarification is the answer of the parent's session, when the run was parked for
-	// one.
+	// Clarification is the parent session's answer, when the run was parked for one.
 	Clarification *ClarificationAnswer `json:"clarification,omitempty"`
 }
 
@@ -119,8 +116,8 @@ type Resume struct {
 type SettledApproval struct {
 	Request    ApprovalRequest `json:"request"`
 	Resolution Resolution      `json:"resolution"`
-	// SettledNumber is its place in the order of the run's decisions, from 1, in decimal
-	// text. Only an attached worker gets it, for settled_after.
+	// SettledNumber is the position in the order of the run's decisions, from 1, as decimal text.
+	// Only an attached worker receives it, for settled_after.
 	SettledNumber int64 `json:"settled_number,omitzero,string"`
 }
 
@@ -131,8 +128,8 @@ type SettledQuestion struct {
 	SettledNumber int64               `json:"settled_number,omitzero,string"` // see SettledApproval
 }
 
-// AnswerForWorker is the answer to a question in the form that a worker hands to its
-// model: labelled, and summed up in a text.
+// AnswerForWorker is the answer to a question in the form that a worker passes to its model:
+// labelled, with a text summary.
 type AnswerForWorker struct {
 	RequestID     string           `json:"request_id"`
 	Outcome       Outcome          `json:"outcome"`
@@ -145,9 +142,9 @@ type AnswerForWorker struct {
 	ResolvedBy    string           `json:"resolved_by"`
 	ResolvedAtMs  int64            `json:"resolved_at_ms"`
 	Via           string           `json:"via"`
-	// ViaPrincipal is whose credential it was, when that acted for ResolvedBy.
+	// ViaPrincipal is the principal of the credential when it acted for ResolvedBy.
 	ViaPrincipal string `json:"via_principal,omitempty"`
-	// RuntimePayload is what a dialect adds for the worker's runtime.
+	// RuntimePayload is added by a dialect for the worker's runtime.
 	RuntimePayload JSON `json:"runtime_payload,omitzero"`
 }
 
@@ -160,18 +157,18 @@ type LabelledAnswer struct {
 	SelectedOptionIDs []string         `json:"selected_option_ids"`
 	SelectedOptions   []QuestionOption `json:"selected_options"`
 	FreeformAnswer    string           `json:"freeform_answer,omitempty"`
-	// Sensitive stands for an answer that is not shown here.
+	// Sensitive marks an answer that is not shown here.
 	Sensitive bool `json:"sensitive,omitzero"`
 }
 
 // Settled is the reply of an attached wait.
 type Settled struct {
-	// After is the settled_number to ask after the next time, in decimal text.
+	// After is the settled_number to send as after in the next call, as decimal text.
 	After string `json:"after"`
 	// Settled holds SettledApproval and SettledQuestion documents in the order of the
 	// decisions.
 	Settled []JSON `json:"settled"`
-	// Open counts the requests that the run still waits for.
+	// Open counts the run's open requests.
 	Open            int  `json:"open"`
 	CancelRequested bool `json:"cancel_requested"`
 }

@@ -18,23 +18,25 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// checkpointPurpose is that for which a checkpoint is signed.
+// checkpointPurpose is the signing purpose of checkpoints.
 const checkpointPurpose = "holdpoint-audit-checkpoint+jws"
 
 const (
-	// headsPerCheckpoint bounds a checkpoint: what moved besides is in the next one.
+	// headsPerCheckpoint is the maximum number of heads in a checkpoint. The rest go into the next
+	// one.
 	headsPerCheckpoint = 1000
-	// linesPerRound and roundInterval say when what moved is signed: after so many events of this
-	// process, looked at every lookInterval, or after so long.
+	// A round signs the sessions that changed. It starts after linesPerRound events of this
+	// process, checked every lookInterval, or after roundInterval.
 	linesPerRound = 1000
 	roundInterval = 10 * time.Minute
 	lookInterval  = 10 * time.Second
-	// overlap is how long before the last round a decision may have been made that was committed
-	// after it.
+	// overlap is how much earlier than the last round a scan starts, because a decision may be
+	// committed later than its timestamp.
 	overlap = time.Minute
-	// maxMoved bounds the sessions that a process remembers to have moved. Beyond it, all are read.
+	// maxMoved is the maximum number of changed sessions that a process keeps track of. Beyond it,
+	// a scan reads all sessions.
 	maxMoved = 100_000
-	// maxTries bounds how often a checkpoint is signed anew because another replica was faster.
+	// maxTries is how often a checkpoint is signed again because another replica took its number.
 	maxTries = 5
 )
 
@@ -43,55 +45,56 @@ type Head struct {
 	SessionID string
 	EventID   int64
 	Hash      string
-	// Life is the hash of the session's first event, which tells it from an earlier session with its id.
+	// Life is the hash of the session's first event. It distinguishes the session from an earlier
+	// one with the same id.
 	Life string
 }
 
-// Checkpoint is one that was signed.
+// Checkpoint is a signed checkpoint.
 type Checkpoint struct {
-	// Number counts them, from 1.
+	// Number counts checkpoints from 1.
 	Number int64
-	// CompleteMs is the moment up to which everything that moved is signed by this checkpoint and
-	// those before it; 0 when that is not known.
+	// CompleteMs is the time up to which this and the earlier checkpoints cover every change; 0
+	// when unknown.
 	CompleteMs int64
 	// Signed is a compact JWS over {at_ms, number, heads, prev}.
 	Signed string
 }
 
-// Checkpoints is what a [Checkpointer] works on: an engine.
+// Checkpoints is the store of a [Checkpointer]. Every engine implements it.
 type Checkpoints interface {
 	CheckpointRows
 	journal.Rows
-	// NowMs is that of [runs.Keeper].
+	// NowMs is NowMs of [runs.Keeper].
 	NowMs(ctx context.Context) (int64, error)
 }
 
-// CheckpointRows keeps checkpoints. Every engine implements it. Its errors wrap runs.ErrUnavailable or
-// runs.ErrClosed, or are the context's.
+// CheckpointRows stores checkpoints. Every engine implements it. Its errors wrap
+// runs.ErrUnavailable or runs.ErrClosed, or are the context's.
 type CheckpointRows interface {
-	// AddCheckpoint writes one, and reports false when there is one with its number.
+	// AddCheckpoint inserts a checkpoint. It returns false when its number is taken.
 	AddCheckpoint(ctx context.Context, checkpoint Checkpoint) (bool, error)
-	// LastCheckpoint returns the newest one, and the latest CompleteMs of all; zeros without any.
+	// LastCheckpoint returns the newest checkpoint and the greatest CompleteMs; zeros without any.
 	LastCheckpoint(ctx context.Context) (last Checkpoint, completeMs int64, err error)
-	// CheckpointsAfter returns those with a greater number, oldest first, at most limit.
+	// CheckpointsAfter returns checkpoints with a greater number, oldest first, at most limit.
 	CheckpointsAfter(ctx context.Context, number int64, limit int) ([]Checkpoint, error)
-	// HeadsOf returns the heads of those of the sessions that have one.
+	// HeadsOf returns the heads of the sessions. Sessions without events are omitted.
 	HeadsOf(ctx context.Context, sessionIDs []string) ([]Head, error)
-	// HeadsSince returns the heads of sessions that changed at or after a moment, in the order of
-	// their ids after one, at most limit.
+	// HeadsSince returns the heads of sessions that changed at or after a time, ordered by id from
+	// after on, at most limit.
 	HeadsSince(ctx context.Context, sinceMs int64, after string, limit int) ([]Head, error)
 }
 
-// checkpoint is the payload of one.
+// checkpoint is the payload of a signed checkpoint.
 type checkpoint struct {
 	AtMs   int64                 `json:"at_ms"`
 	Number int64                 `json:"number"`
 	Heads  map[string]signedHead `json:"heads"`
-	// Prev is the hexadecimal SHA-256 of the JWS before, "" in the first one.
+	// Prev is the hexadecimal SHA-256 of the previous JWS, "" in the first one.
 	Prev string `json:"prev"`
 }
 
-// signedHead is a head in a checkpoint, by the name of its chain.
+// signedHead is a head in a checkpoint, with the name of its chain.
 type signedHead struct {
 	ID   string `json:"id"`
 	Hash string `json:"hash"`
@@ -104,33 +107,33 @@ func chainOf(sessionID string) string { return sessionChain + sessionID }
 
 const (
 	sessionChain = "session/"
-	// logChain is the name of the audit's own log.
+	// logChain is the name of the audit log's chain.
 	logChain = "audit"
 )
 
-// Checkpointer signs the heads of what moved. Several replicas may do so at once: each number is
-// given to one of them. What a process that died has not signed is found by the others, or at the
-// next start.
+// Checkpointer signs the heads of changed sessions. Several replicas may do so at once: each number
+// is taken by one of them. Changes that a crashed process did not sign are found by the others, or
+// at the next start.
 type Checkpointer struct {
 	kept   Checkpoints
 	signer Signer
 	logger *slog.Logger
 
 	mu    sync.Mutex
-	moved map[string]bool // nil when there were too many
+	moved map[string]bool // nil when there are more than maxMoved
 	lines int
 
-	scannedMs int64 // 0 before the first time
-	// signedEntry is the newest line of the audit's own log that was signed, 0 before the first time.
+	scannedMs int64 // 0 before the first scan
+	// signedEntry is the newest signed entry of the audit log, 0 before the first.
 	signedEntry int64
 }
 
-// NewCheckpointer returns a checkpointer, which must be told of commits with Notice.
+// NewCheckpointer returns a checkpointer. Report commits to it with Notice.
 func NewCheckpointer(kept Checkpoints, signer Signer, logger *slog.Logger) *Checkpointer {
 	return &Checkpointer{kept: kept, signer: signer, logger: logger, moved: map[string]bool{}}
 }
 
-// Notice counts what a commit of this process wrote. It does not block.
+// Notice counts the events of a commit by this process. It does not block.
 func (c *Checkpointer) Notice(notice runs.Notice) {
 	if len(notice.Events) == 0 {
 		return
@@ -147,7 +150,7 @@ func (c *Checkpointer) Notice(notice runs.Notice) {
 	}
 }
 
-// Run seals the audit's own log and signs until the context ends. It returns nil.
+// Run seals the audit log and signs checkpoints until the context ends. It returns nil.
 func (c *Checkpointer) Run(ctx context.Context) error {
 	ticker := time.NewTicker(lookInterval)
 	defer ticker.Stop()
@@ -163,8 +166,8 @@ func (c *Checkpointer) Run(ctx context.Context) error {
 	}
 }
 
-// Look seals the audit's own log, and signs what is due. Errors: those of [Checkpoints] and of the signer. What was not signed is
-// due again.
+// Look seals the audit log and signs whatever is due. After an error the rest stays due. Errors:
+// errors of [Checkpoints] and of the signer.
 func (c *Checkpointer) Look(ctx context.Context) error {
 	nowMs, err := c.kept.NowMs(ctx)
 	if err == nil {
@@ -197,8 +200,8 @@ func (c *Checkpointer) Look(ctx context.Context) error {
 	return nil
 }
 
-// scan signs every session that changed since everything was signed for the last time, unless
-// another replica has done so lately.
+// scan signs every session that changed since the last complete round, unless another replica did
+// so recently.
 func (c *Checkpointer) scan(ctx context.Context, nowMs int64) error {
 	_, completeMs, err := c.kept.LastCheckpoint(ctx)
 	if err != nil {
@@ -238,7 +241,7 @@ func (c *Checkpointer) scan(ctx context.Context, nowMs int64) error {
 	return err
 }
 
-// logHead returns the newest line of the audit's own log, nil when it is signed.
+// logHead returns the newest entry of the audit log, nil when it is already signed.
 func (c *Checkpointer) logHead(ctx context.Context) (*journal.Entry, error) {
 	last, err := c.kept.LastEntry(ctx)
 	if err != nil || last.EntryID == c.signedEntry {
@@ -247,7 +250,7 @@ func (c *Checkpointer) logHead(ctx context.Context) (*journal.Entry, error) {
 	return &last, nil
 }
 
-// forget begins to count anew.
+// forget resets the counts.
 func (c *Checkpointer) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -265,7 +268,7 @@ func (c *Checkpointer) remember(ids []string, lines int) {
 	}
 }
 
-// add signs and writes one checkpoint. The head of the audit's own log is nil when it is not in it.
+// add signs and inserts one checkpoint. logHead is nil when the audit log's head is not part of it.
 func (c *Checkpointer) add(ctx context.Context, atMs, completeMs int64, heads []Head, log *journal.Entry) error {
 	payload := checkpoint{AtMs: atMs, Heads: make(map[string]signedHead, len(heads))}
 	for _, head := range heads {
@@ -299,7 +302,7 @@ func (c *Checkpointer) add(ctx context.Context, atMs, completeMs int64, heads []
 	return fmt.Errorf("%w: other replicas sign faster", runs.ErrUnavailable)
 }
 
-// hashOf returns the hash of a signed checkpoint, "" for none.
+// hashOf returns the hash of a signed checkpoint, "" for an empty one.
 func hashOf(signed string) string {
 	if signed == "" {
 		return ""

@@ -1,5 +1,5 @@
-// Package audit writes the log of sessions to a file that shows by itself, to whoever has the
-// service's public keys, whether it was changed afterwards, and checks such files (docs/audit.md).
+// Package audit exports the logs of sessions to a file, and verifies such files with the service's
+// public keys alone: a later change to the file is detected (docs/audit.md).
 //
 // It must not know HTTP or SQL.
 package audit

@@ -22,27 +22,27 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// The bounds of what is in memory at a time.
+// Limits on the data held in memory.
 const (
 	sessionPage = 100
 	eventPage   = 500
-	// Each is at most about 300 kB.
+	// A checkpoint is at most about 300 kB.
 	checkpointPage = 20
 )
 
-// Source is what an export reads.
+// Source is the store that an export reads.
 type Source interface {
 	SessionHead(ctx context.Context, sessionID string) (*model.Session, error)
 	Sessions(ctx context.Context, q runs.SessionQuery) ([]model.SessionSummary, error)
 	EventsWithin(ctx context.Context, q runs.EventQuery) (events []model.Event, more bool, err error)
 }
 
-// Sources is what an export is made from.
+// Sources are the inputs of an export.
 type Sources struct {
 	Log Source
-	// Entries are the audit's own log; nil for none.
+	// Entries is the audit log; nil for none.
 	Entries journal.Rows
-	// Checkpoints are those of the log; nil for none.
+	// Checkpoints are the log's checkpoints; nil for none.
 	Checkpoints CheckpointRows
 }
 
@@ -51,24 +51,24 @@ type Signer interface {
 	Sign(purpose string, payload []byte) (string, error)
 }
 
-// export is what is written of one.
+// export is the state of one export.
 type export struct {
 	to      io.Writer
 	digest  hash.Hash
 	trailer trailer
-	// all is that of more than one session.
+	// all is the digest of all sessions together.
 	all bool
-	// nowMs is when it began.
+	// nowMs is the time when the export began.
 	nowMs int64
 }
 
-// Export writes the audit's own log, unless the scope is one session, and the events of the scope,
-// session by session in the order of their ids and each from its oldest event on, between a signed first and a signed last line. It holds one page of events
-// in memory, and is as of no single moment: what happens meanwhile may or may not be in it. nowMs is
-// the present moment.
+// Export writes the audit log (unless the scope is one session) and the events of the scope,
+// between a signed first line and a signed last line. Sessions are ordered by id, and their events
+// from the oldest. It holds one page of events in memory. It is not a snapshot of one moment:
+// concurrent changes may or may not be included. nowMs is the current time.
 //
-// Errors: session_not_found, before anything is written; those of the source and the writer, after
-// which what was written has no last line.
+// Errors: session_not_found, before anything is written; errors of the source and the writer, after
+// which the output has no last line.
 func Export(ctx context.Context, to io.Writer, sources Sources, signer Signer, scope Scope, nowMs int64) error {
 	source := sources.Log
 	var only *model.Session
@@ -81,7 +81,7 @@ func Export(ctx context.Context, to io.Writer, sources Sources, signer Signer, s
 			return err
 		}
 	}
-	// Of what is signed later the events may not be there.
+	// Later checkpoints may name events that are not in the export.
 	last, err := sources.last(ctx)
 	if err != nil {
 		return err
@@ -123,7 +123,7 @@ func Export(ctx context.Context, to io.Writer, sources Sources, signer Signer, s
 	return e.sign(signer, trailerPurpose, e.trailer, func(signed string) line { return line{Trailer: signed} })
 }
 
-// log writes the lines of the audit's own log from the first one at or after a moment on.
+// log writes the entries of the audit log, starting with the first one at or after a time.
 func (e *export) log(ctx context.Context, rows journal.Rows, sinceMs int64) error {
 	if err := journal.Seal(ctx, rows); err != nil {
 		return err
@@ -166,14 +166,14 @@ func (e *export) log(ctx context.Context, rows journal.Rows, sinceMs int64) erro
 	return e.write(line{End: &endLine{LastID: strconv.FormatInt(last.EntryID, 10), LastHash: last.Hash}})
 }
 
-// chain writes the events of one session, if there are any in the scope.
+// chain writes the events of one session, if any are in the scope.
 func (e *export) chain(ctx context.Context, source Source, session *model.Session, sinceMs int64) error {
 	begun, young, sessionID, life := false, false, session.SessionID, session.Life
 	end := endLine{SessionID: sessionID}
 	for after, more := int64(0), true; more; {
 		events, another, err := source.EventsWithin(ctx, runs.EventQuery{SessionID: sessionID, After: after, Limit: eventPage, MaxBytes: api.MaxReplyBytes})
 		if after == 0 && e.all && refusal.CodeOf(err) == api.CodeSessionNotFound {
-			return nil // it was deleted since it was listed
+			return nil // deleted since it was listed
 		}
 		if err != nil {
 			return err
@@ -218,8 +218,8 @@ func (s *Sources) last(ctx context.Context) (int64, error) {
 	return last.Number, err
 }
 
-// checkpoints writes those up to a number: of one session those that name it, since a moment those
-// that were made then and later.
+// checkpoints writes the checkpoints up to a number: for one session those that name it, with a
+// start time those made then or later.
 func (e *export) checkpoints(ctx context.Context, kept CheckpointRows, scope Scope, last int64) error {
 	named := []byte(strconv.Quote(chainOf(scope.SessionID)) + ":")
 	begun := false
@@ -249,7 +249,7 @@ func (e *export) checkpoints(ctx context.Context, kept CheckpointRows, scope Sco
 	return nil
 }
 
-// payloadOf returns what is signed, without a look at the signature.
+// payloadOf returns the payload of a JWS without verifying it.
 func payloadOf(signed string) (payload []byte, atMs int64) {
 	_, rest, _ := strings.Cut(signed, ".")
 	text, _, _ := strings.Cut(rest, ".")
@@ -260,11 +260,11 @@ func payloadOf(signed string) (payload []byte, atMs int64) {
 	var dated struct {
 		AtMs int64 `json:"at_ms"`
 	}
-	_ = json.Unmarshal(payload, &dated) // what cannot be read is exported, and found by whoever verifies it
+	_ = json.Unmarshal(payload, &dated) // an unreadable checkpoint is exported, and verification reports it
 	return payload, dated.AtMs
 }
 
-// write writes one line, which counts in the last one.
+// write writes one line and counts it for the last line.
 func (e *export) write(document any) error {
 	text, err := json.Marshal(document, jsontext.AllowDuplicateNames(true))
 	if err != nil {
@@ -272,7 +272,7 @@ func (e *export) write(document any) error {
 	}
 	text = append(text, '\n')
 	e.trailer.Lines++
-	e.digest.Write(text) // it returns no error
+	e.digest.Write(text) // a hash returns no error
 	_, err = e.to.Write(text)
 	return err
 }

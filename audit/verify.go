@@ -18,10 +18,10 @@ import (
 	"github.com/holdpoint/holdpoint/auth/signing"
 )
 
-// MaxLineBytes bounds one line of an export.
+// MaxLineBytes is the maximum length of one line of an export.
 const MaxLineBytes = 64 << 20
 
-// BrokenError says where an export is not what the service wrote.
+// BrokenError says where an export differs from what the service wrote.
 type BrokenError struct {
 	Line   int64 // from 1
 	Detail string
@@ -30,25 +30,25 @@ type BrokenError struct {
 // Error implements error.
 func (b *BrokenError) Error() string { return fmt.Sprintf("line %d: %s", b.Line, b.Detail) }
 
-// Report says what an export holds that was found whole.
+// Report describes a verified export.
 type Report struct {
 	Scope
 	AtMs           int64
 	Chains, Events int64
-	// Entries are the lines of the audit's own log.
+	// Entries counts the entries of the audit log.
 	Entries int64
-	// Redacted are those whose bodies were taken out. Their digests are still there.
+	// Redacted counts the events whose bodies were removed. Their digests remain.
 	Redacted int64
-	// Unchained are the events that no hash covers, because they were written before there was a
-	// chain. That they are as they were exported is known, and no more.
+	// Unchained counts the events from before the chain was introduced. The export's signature
+	// proves only that they were not changed after the export.
 	Unchained int64
-	// Checkpoints is how many the export has, and Signed how many events it has that one of them
-	// names. Absent counts what they name of sessions that are not in the export: they were deleted
-	// since (docs/retention.md), or not exported. Another session may have the same id.
+	// Checkpoints counts the checkpoints of the export, and Signed the events that one of them
+	// names. Absent counts named events of sessions that are not in the export, because they were
+	// deleted (docs/retention.md) or not exported. Another session may have the same id.
 	Checkpoints, Signed, Absent int64
 }
 
-// verifier is where the verification of an export is at.
+// verifier is the state of a verification.
 type verifier struct {
 	keys   *signing.Public
 	report Report
@@ -57,23 +57,23 @@ type verifier struct {
 	closed bool // the last line was read
 	signed signedHeads
 
-	// begun says that a chain was read.
+	// begun is set after the first chain line.
 	begun    bool
 	open     bool // within a chain
 	session  string
 	lastID   int64
-	lastHash string // "" behind an event that is in no chain
+	lastHash string // "" after an event that is not in a chain
 	life     string // of the chain
-	// deleted are the sessions whose deletion the audit's own log tells of.
+	// deleted are the sessions whose deletion is in the audit log.
 	deleted map[sessionLife]bool
 }
 
-// Verify reads an export and checks it with the public keys alone: that it is whole, that every event
-// fits its digest and its hash, that each joins on to the one before it, that the service signed
-// all of it, and that it has what the checkpoints in it name. One line is in memory at a time, and
-// headsAtOnce heads: with more of them the file is read several times.
+// Verify verifies an export with the public keys alone: the export is complete, every event matches
+// its digest and hash and follows the previous one, the service signed all of it, and it contains
+// every event that its checkpoints name. It holds one line and headsAtOnce heads in memory. With
+// more heads it reads the file several times.
 //
-// Errors: a [*BrokenError] with the first line that is not as it was exported; that of the reader.
+// Errors: a [*BrokenError] with the first line that was changed; the reader's error.
 func Verify(from io.ReadSeeker, keys *signing.Public) (Report, error) {
 	v := &verifier{keys: keys, digest: sha256.New()}
 	lines := bufio.NewReaderSize(from, 64<<10)
@@ -107,7 +107,7 @@ func Verify(from io.ReadSeeker, keys *signing.Public) (Report, error) {
 	return v.report, v.compareHeads(from)
 }
 
-// readLine returns a line with its end, at most a little more than MaxLineBytes of it.
+// readLine returns a line with its newline, cut slightly above MaxLineBytes.
 func readLine(lines *bufio.Reader) ([]byte, error) {
 	var text []byte
 	for {
@@ -123,7 +123,7 @@ func (v *verifier) broken(format string, args ...any) error {
 	return &BrokenError{Line: v.number, Detail: fmt.Sprintf(format, args...)}
 }
 
-// chainCalled returns how people are told of a chain.
+// chainCalled returns a chain's name for error messages.
 func chainCalled(sessionID string) string {
 	if sessionID == "" {
 		return "the audit's own log"
@@ -146,7 +146,7 @@ func (v *verifier) line(text []byte) error {
 	if l.Trailer != "" {
 		return v.readTrailer(&l)
 	}
-	v.digest.Write(text) // it returns no error
+	v.digest.Write(text) // a hash returns no error
 	switch {
 	case l.Chain != nil:
 		return v.beginChain(l.Chain)
@@ -173,7 +173,7 @@ func (v *verifier) readHeader(l *line, text []byte) error {
 		return v.broken("it is of another version of this program")
 	}
 	v.report.Scope = h.Scope
-	v.digest.Write(text) // it returns no error
+	v.digest.Write(text) // a hash returns no error
 	return nil
 }
 
@@ -233,7 +233,7 @@ func (v *verifier) endChain(e *endLine) error {
 	return nil
 }
 
-// misplacedError is an event before which another one should stand.
+// misplacedError reports an event whose predecessor is missing.
 type misplacedError struct {
 	session string
 	wanted  int64
@@ -241,7 +241,7 @@ type misplacedError struct {
 
 func (m *misplacedError) Error() string { return "misplaced" }
 
-// explain reads the rest of the file to tell whether the event that should stand there comes later.
+// explain reads the rest of the file to tell whether the missing event comes later.
 func (m *misplacedError) explain(lines *bufio.Reader) string {
 	wanted := strconv.FormatInt(m.wanted, 10)
 	for {
@@ -259,7 +259,7 @@ func (m *misplacedError) explain(lines *bufio.Reader) string {
 	}
 }
 
-// event checks an event and its place.
+// event checks an event and its position.
 func (v *verifier) event(text []byte) error {
 	var e eventLine
 	if err := json.Unmarshal(text, &e); err != nil {
@@ -287,7 +287,7 @@ func (v *verifier) event(text []byte) error {
 	v.report.Events++
 	if e.Hash == "" && e.BodyDigest == "" && e.Prev == nil {
 		if v.lastHash != "" {
-			// A program that knows no chain wrote it while replicas were exchanged.
+			// An older version without chains wrote it during a rolling upgrade.
 			v.lastHash = ""
 		}
 		v.report.Unchained++
@@ -299,7 +299,7 @@ func (v *verifier) event(text []byte) error {
 	return v.join(&e)
 }
 
-// noteDeleted keeps which session a line of the audit's own log says was deleted.
+// noteDeleted records a session that an entry of the audit log reports as deleted.
 func (v *verifier) noteDeleted(e *eventLine) {
 	var event api.AuditEvent
 	if json.Unmarshal(e.Event, &event) != nil || event.Type != api.AuditSessionDeleted {
@@ -311,7 +311,7 @@ func (v *verifier) noteDeleted(e *eventLine) {
 	v.deleted[sessionLife{event.SessionID, event.Life}] = true
 }
 
-// join checks that an event fits its own hashes and joins on to the one before it.
+// join checks that an event matches its hashes and follows the previous event.
 func (v *verifier) join(e *eventLine) error {
 	var typed struct {
 		Type       string `json:"type"`

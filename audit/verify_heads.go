@@ -13,32 +13,33 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// headsAtOnce bounds how many heads of checkpoints are compared in one reading of the file.
+// headsAtOnce is the maximum number of checkpoint heads compared in one pass over the file.
 const headsAtOnce = 500_000
 
-// signedHeads is what is known of the checkpoints of an export.
+// signedHeads is the state of the checkpoint verification.
 type signedHeads struct {
 	number int64  // of the last checkpoint
 	hash   string // of it
 	heads  int64
 }
 
-// sessionLife names a session among all that had its id. The life is "" in checkpoints that know none.
+// sessionLife distinguishes the sessions that had the same id. The life is "" in checkpoints
+// without lives.
 type sessionLife struct{ session, life string }
 
-// headPlace names an event.
+// headPlace identifies an event.
 type headPlace struct {
 	sessionLife
 	id int64
 }
 
-// headAt is what a checkpoint says of an event.
+// headAt is a checkpoint's statement about an event.
 type headAt struct {
 	hash       string
 	checkpoint int64
 }
 
-// readCheckpoint checks the signature of a checkpoint and its place among the others.
+// readCheckpoint checks a checkpoint's signature and its position among the others.
 func (v *verifier) readCheckpoint(text string) error {
 	if v.open {
 		return v.broken("lines of %s are missing before it", chainCalled(v.session))
@@ -55,7 +56,7 @@ func (v *verifier) readCheckpoint(text string) error {
 	follows := c.Number == s.number+1
 	switch {
 	case v.report.Checkpoints == 0:
-		// With since_ms, or of one session, the first ones may be left out.
+		// With since_ms, or for one session, the first checkpoints may be missing.
 		if !follows && v.report.SessionID == "" && v.report.SinceMs == 0 {
 			return v.broken("it is checkpoint %d, and checkpoint 1 is missing before it", c.Number)
 		}
@@ -72,8 +73,8 @@ func (v *verifier) readCheckpoint(text string) error {
 	return nil
 }
 
-// compareHeads checks that the export has the events that its checkpoints name. Everything else was
-// found right.
+// compareHeads checks that the export contains the events that its checkpoints name. Everything
+// else was verified before.
 func (v *verifier) compareHeads(file io.ReadSeeker) error {
 	for from := int64(0); from < v.signed.heads; from += headsAtOnce {
 		heads, newest, err := v.collectHeads(file, from)
@@ -87,7 +88,8 @@ func (v *verifier) compareHeads(file io.ReadSeeker) error {
 	return nil
 }
 
-// collectHeads reads up to headsAtOnce heads from the from-th on, and the greatest id of each session.
+// collectHeads reads up to headsAtOnce heads, starting with number from, and the greatest id of
+// each session.
 func (v *verifier) collectHeads(file io.ReadSeeker, from int64) (heads map[headPlace]headAt, newest map[sessionLife]newestHead, err error) {
 	heads, newest = map[headPlace]headAt{}, map[sessionLife]newestHead{}
 	seen := int64(0)
@@ -135,16 +137,16 @@ func (v *verifier) collectHeads(file io.ReadSeeker, from int64) (heads map[headP
 	return heads, newest, err
 }
 
-// newestHead is the newest event of a session that a checkpoint names.
+// newestHead is a session's newest event that a checkpoint names.
 type newestHead struct{ id, checkpoint int64 }
 
-// compare reads the events again.
+// compare reads the events and compares them with the heads.
 func (v *verifier) compare(file io.ReadSeeker, heads map[headPlace]headAt, newest map[sessionLife]newestHead) error {
 	lives := map[string][]string{}
 	for one := range newest {
 		lives[one.session] = append(lives[one.session], one.life)
 	}
-	var life string // of the chain that is read
+	var life string // of the current chain
 	return eachLine(file, func(number int64, text []byte) error {
 		var l struct {
 			Chain     *chainLine `json:"chain"`
@@ -193,8 +195,8 @@ func (v *verifier) compare(file io.ReadSeeker, heads map[headPlace]headAt, newes
 	})
 }
 
-// compareLives checks that earlier sessions with the id of a chain, which checkpoints name, were deleted: the
-// audit's own log must say so. An export of one session does not have that log.
+// compareLives checks that the audit log records the deletion of earlier sessions with a chain's id
+// that checkpoints name. An export of one session has no audit log.
 func (v *verifier) compareLives(number int64, c *chainLine, lives []string, newest map[sessionLife]newestHead) error {
 	if v.report.SessionID != "" || c.Life == "" || c.Young {
 		return nil
@@ -209,7 +211,7 @@ func (v *verifier) compareLives(number int64, c *chainLine, lives []string, newe
 	return nil
 }
 
-// countAbsent counts what checkpoints name of sessions that were not found.
+// countAbsent counts the heads whose sessions are not in the export.
 func (v *verifier) countAbsent(number int64, heads map[headPlace]headAt, newest map[sessionLife]newestHead) error {
 	if log, absent := newest[sessionLife{}]; absent && v.report.SessionID == "" {
 		return &BrokenError{number, fmt.Sprintf("the audit's own log, of which checkpoint %d names event %d, is missing before it", log.checkpoint, log.id)}
@@ -222,7 +224,7 @@ func (v *verifier) countAbsent(number int64, heads map[headPlace]headAt, newest 
 	return nil
 }
 
-// eachLine reads the file from its beginning.
+// eachLine reads the file from the beginning.
 func eachLine(file io.ReadSeeker, take func(number int64, text []byte) error) error {
 	if _, err := file.Seek(0, io.SeekStart); err != nil {
 		return err

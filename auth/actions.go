@@ -7,36 +7,35 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// Action is something that a role may or may not do. Every route is a row of [Routes] with the
-// action that it takes to call it.
+// Action is something that a role may or may not do. Every route in [Routes] requires one.
 type Action string
 
-// The actions. The zero value is none, and no role may do it.
+// The actions. No role may do the zero value.
 const (
 	// Public needs no credential.
 	Public Action = "public"
-	// Known needs a credential, whichever.
+	// Known needs any credential.
 	Known Action = "known"
 	// Read sees sessions, runs, events, streams, lists, rules and effects.
 	Read Action = "read"
-	// Work makes sessions and runs, claims them, and does what a worker does.
+	// Work creates sessions and runs, claims them, and makes the other calls of a worker.
 	Work Action = "work"
-	// Chat starts a run by the call of a chat client, and decides by the same call: the
-	// decision in it takes Decide besides.
+	// Chat starts a run by a chat client's call. A decision in the same call also needs Decide.
 	Chat Action = "chat"
 	// Decide approves, denies, answers and declines, and ends sessions.
 	Decide Action = "decide"
-	// Cancel cancels runs and questions, and interrupts: an agent what it made.
+	// Cancel cancels runs and questions, and interrupts. An agent may cancel only its own.
 	Cancel Action = "cancel"
-	// WriteRule writes and revokes the rules of one session.
+	// WriteRule creates and revokes rules of one session.
 	WriteRule Action = "rules of a session"
-	// WriteRuleForAll writes and revokes the rules of all sessions; see [Identity.May].
+	// WriteRuleForAll creates and revokes rules for all sessions; see [Identity.May].
 	WriteRuleForAll Action = "rules of all sessions"
-	// Administer repairs effects and dead letters, manages tokens and webhooks, and exports the audit.
+	// Administer repairs effects and dead letters, manages tokens and webhooks, and exports the
+	// audit log.
 	Administer Action = "administer"
 )
 
-// Meaning says in words what an action is.
+// Meaning describes an action in words.
 func Meaning(action Action) string { return meanings[action] }
 
 var meanings = map[Action]string{
@@ -58,7 +57,7 @@ var Actions = []Action{Known, Read, Work, Chat, Cancel, Decide, WriteRule, Write
 // Roles lists the roles, in the order of docs/security.md.
 var Roles = []api.Role{api.RoleObserver, api.RoleAgent, api.RoleOperator, api.RoleAdmin}
 
-// may is the table of who may do what. What is not in it is refused.
+// may is the permission table. Actions that are not in it are refused.
 var may = map[Action][]api.Role{
 	Public:          Roles,
 	Known:           Roles,
@@ -72,11 +71,11 @@ var may = map[Action][]api.Role{
 	Administer:      {api.RoleAdmin},
 }
 
-// RoleMay reports whether the table lets a role do something. See [Identity.May] for what a
-// token narrows.
+// RoleMay reports whether the table allows a role an action. See [Identity.May] for the limits of a
+// token.
 func RoleMay(role api.Role, action Action) bool { return slices.Contains(may[action], role) }
 
-// RolesFor returns the roles that may do something as a person reads them: "operator or admin".
+// RolesFor returns the roles that may do an action as text: "operator or admin".
 func RolesFor(action Action) string {
 	names := make([]string, len(may[action]))
 	for i, role := range may[action] {

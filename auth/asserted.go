@@ -15,45 +15,46 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Who vouches for an [Assertion]. It is the created_by of its token, and no principal.
+// Values of Assertion.By. It is the created_by of the assertion's token and not a principal.
 const (
 	ByIssuer      = "oidc"
 	ByCertificate = "certificate"
 )
 
 const (
-	// MaxIssuedSignInMs is how long a browser stays signed in whose groups an issuer has told, however
-	// much it calls: then the issuer is asked again.
+	// MaxIssuedSignInMs is the longest time a browser stays signed in through an issuer with
+	// groups. Calls do not extend it: the issuer has to confirm the groups again.
 	MaxIssuedSignInMs = 24 * 60 * minuteMs
-	// assertedKey is put before what remembers an assertion, where secrets of tokens are remembered too.
+	// assertedKey is the prefix of assertions in the keyring's cache, which also holds hashes of
+	// secrets.
 	assertedKey = "asserted "
-	// maxRevocations bounds how often one identity may have been revoked.
+	// maxRevocations is the maximum number of times one identity can be revoked.
 	maxRevocations = 1_000
 )
 
-// Assertion says who somebody is by the word of an issuer or of a certificate, which was checked.
-// Each identity has a token without a secret, that an admin can list and revoke; what was asserted
-// before the revocation does not work again.
+// Assertion is an identity that an issuer or a client certificate proved. Each identity has a token
+// without a secret, so an admin can list and revoke it. An assertion from before the revocation is
+// refused.
 type Assertion struct {
 	// By is [ByIssuer] or [ByCertificate].
 	By string
-	// Subject tells whom By means.
+	// Subject identifies the user or client to By.
 	Subject   string
 	Name      string
 	Principal string
 	Role      api.Role
 	Groups    []string
-	// IssuedAtMs is when it was made, and it works until ExpiresAtMs.
+	// IssuedAtMs is when the assertion was made. It is valid until ExpiresAtMs.
 	IssuedAtMs  int64
 	ExpiresAtMs int64
 }
 
-// key is the same for the same identity with the same rights.
+// key is equal for assertions of the same identity with the same rights.
 func (a *Assertion) key() string {
 	groups := slices.Sorted(slices.Values(a.Groups))
 	text, err := json.Marshal([]any{a.By, a.Subject, a.Principal, string(a.Role), groups})
 	if err != nil {
-		return "" // only texts that are not UTF-8 have no JSON, and those are refused before
+		return "" // JSON encoding fails only for invalid UTF-8, which is refused earlier
 	}
 	return hashText(string(text))
 }
@@ -63,15 +64,15 @@ func hashText(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// assertedBy is what a remembered token of an assertion works by.
+// assertedBy is the assertion behind a cached token.
 type assertedBy struct {
-	// key is that by which it is remembered.
+	// key is the token's key in the cache.
 	key     string
 	by      string
 	untilMs int64
 }
 
-// via returns how such an identity was shown.
+// via returns the Via of the identity.
 func (a *assertedBy) via() string {
 	if a.by == ByIssuer {
 		return ViaIssuer
@@ -79,14 +80,14 @@ func (a *assertedBy) via() string {
 	return ViaCertificate
 }
 
-// token returns the token of an assertion, and makes it for the first one. Errors: invalid_token for
-// one that was made before the last revocation; those of [Tokens].
+// token returns the assertion's token and creates it on first use. Errors: invalid_token for an
+// assertion from before the last revocation; errors of [Tokens].
 func (k *Keyring) token(ctx context.Context, a *Assertion) (*Token, error) {
 	key := a.key()
 	for range maxRevocations {
 		token := &Token{
 			TokenID: k.newID(PrefixToken), Name: a.Name, Role: a.Role, Principal: a.Principal, Groups: a.Groups,
-			// Nobody knows its secret.
+			// The secret is thrown away, so the token cannot be used by itself.
 			SecretHash: HashOf(NewSecret()), CreatedAtMs: k.nowMs(), CreatedBy: a.By, Key: key, Fingerprint: key,
 		}
 		kept, err := k.tokens.AddToken(ctx, token, token.created(nil))
@@ -104,7 +105,7 @@ func (k *Keyring) token(ctx context.Context, a *Assertion) (*Token, error) {
 	return nil, k.refuseAssertion(ctx, a.By, "revoked too often")
 }
 
-// EnterAssertion is Enter for an assertion that was checked.
+// EnterAssertion is Enter for a verified assertion.
 func (k *Keyring) EnterAssertion(ctx context.Context, a *Assertion) (identity *Identity, during context.Context, leave func(), err error) {
 	nowMs := k.nowMs()
 	if nowMs >= a.ExpiresAtMs {
@@ -127,7 +128,7 @@ func (k *Keyring) EnterAssertion(ctx context.Context, a *Assertion) (identity *I
 	return identityOf(known, token), during, leave, nil
 }
 
-// tokenAgain reads the token of an assertion that was seen before, so that each call writes nothing.
+// tokenAgain reads the token of a known assertion, so that later calls write nothing.
 func (k *Keyring) tokenAgain(ctx context.Context, a *Assertion, by *assertedBy) (*Token, error) {
 	k.mu.Lock()
 	seen := k.remembered[by.key]
@@ -146,7 +147,7 @@ func (k *Keyring) tokenAgain(ctx context.Context, a *Assertion, by *assertedBy) 
 	return by.of([]Token{*made}), nil
 }
 
-// of returns a token as it is remembered for the assertion.
+// of returns the assertion's token among those read, ready for the cache.
 func (a *assertedBy) of(read []Token) *Token {
 	if len(read) == 0 {
 		return nil
@@ -156,13 +157,13 @@ func (a *assertedBy) of(read []Token) *Token {
 	return &token
 }
 
-// findAsserted finds the token of an assertion by what it is remembered by, at whatever replica.
+// findAsserted finds an assertion's token by its cache key, on any replica.
 func (k *Keyring) findAsserted(ctx context.Context, key, tokenID string) (*remembered, *Token, error) {
 	by := &assertedBy{key: key}
 	who, rest, _ := strings.Cut(strings.TrimPrefix(key, assertedKey), " ")
 	until, _, _ := strings.Cut(rest, " ")
 	by.by = who
-	by.untilMs, _ = strconv.ParseInt(until, 10, 64) // 0 has expired
+	by.untilMs, _ = strconv.ParseInt(until, 10, 64) // 0 means expired
 	nowMs := k.nowMs()
 	read, err := k.tokens.TokensByID(ctx, []string{tokenID})
 	if err != nil {
@@ -175,8 +176,8 @@ func (k *Keyring) findAsserted(ctx context.Context, key, tokenID string) (*remem
 	return known, token, nil
 }
 
-// SignInByIssuer makes a cookie for a browser that an issuer has told who it is. Errors:
-// invalid_token; those of [Tokens].
+// SignInByIssuer creates a cookie for a browser whose user an issuer authenticated. Errors:
+// invalid_token; errors of [Tokens].
 func (k *Keyring) SignInByIssuer(ctx context.Context, a *Assertion) (cookie string, identity *Identity, err error) {
 	token, err := k.token(ctx, a)
 	if err != nil {
@@ -190,7 +191,7 @@ func (k *Keyring) refuseAssertion(ctx context.Context, by, reason string) error 
 	return Invalid()
 }
 
-// vouched reports whether a token belongs to an [Assertion]: it has no secret that anybody knows.
+// vouched reports whether a token belongs to an [Assertion] and so has no usable secret.
 func (t *Token) vouched() bool { return t.CreatedBy == ByIssuer || t.CreatedBy == ByCertificate }
 
 // errVouched refuses a secret for such a token.

@@ -10,10 +10,11 @@ import (
 
 var certificateName = regexp.MustCompile(`^[A-Za-z0-9._:@-]{1,200}$`)
 
-// OfCertificate returns the agent that a verified client certificate names: by its one URI when that
-// is a SPIFFE id, with a colon for each slash ("spiffe://example.org/team/coder" is
-// agent:example.org:team:coder), and otherwise by its common name ("coder" is agent:coder). It works
-// as long as the certificate does. Errors: invalid_token for one that names nobody.
+// OfCertificate returns the agent that a verified client certificate names. A single URI that is a
+// SPIFFE id is used with colons for slashes ("spiffe://example.org/team/coder" is
+// agent:example.org:team:coder); otherwise the common name is used ("coder" is agent:coder). The
+// assertion expires with the certificate. Errors: invalid_token when the certificate names no
+// agent.
 func OfCertificate(certificate *x509.Certificate) (*Assertion, error) {
 	name, subject := certificate.Subject.CommonName, "CN="+certificate.Subject.CommonName
 	for _, uri := range certificate.URIs {

@@ -6,11 +6,11 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// maxDeciders bounds the tokens that are read for a list of those who may decide.
+// maxDeciders is the maximum number of tokens that Deciders reads.
 const maxDeciders = 1_000
 
-// Deciders returns an identity for each active token that may decide, of the oldest tokens. more says that
-// there are tokens that were not read. Errors: those of [Tokens].
+// Deciders returns an identity for each active token that may decide, oldest tokens first. more is
+// set when not all tokens were read. Errors: errors of [Tokens].
 func (k *Keyring) Deciders(ctx context.Context) (deciders []*Identity, more bool, err error) {
 	if k == nil {
 		return nil, false, nil
@@ -28,5 +28,5 @@ func (k *Keyring) Deciders(ctx context.Context) (deciders []*Identity, more bool
 	return deciders, more, nil
 }
 
-// Strangers reports whether an issuer lets in people who have no token yet.
+// Strangers reports whether an issuer admits people who have no token yet.
 func (k *Keyring) Strangers() bool { return k.issuer }

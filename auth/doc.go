@@ -1,6 +1,6 @@
-// Package auth says who may do what: principals, tokens and their secrets, roles, and the one
-// table of routes and actions that every face is held to (docs/security.md).
+// Package auth decides who may do what: principals, tokens and their secrets, roles, and the one
+// table of routes and actions that every API enforces (docs/security.md).
 //
-// It must not know HTTP, a database, or any row but that of a token: the engines keep tokens
-// for it, and httpapi/wire tells it which credential a request carries.
+// It must not import HTTP or database code, and knows no row except a token's: the engines store
+// tokens for it, and httpapi/wire passes it the credential of a request.
 package auth

@@ -5,8 +5,8 @@ import (
 	"github.com/holdpoint/holdpoint/audit/journal"
 )
 
-// EntryBy returns a line of the audit's own log about something that an identity did, or the service
-// itself when it is nil.
+// EntryBy returns an audit entry for a change by an identity, or by the service itself when the
+// identity is nil.
 func EntryBy(identity *Identity, nowMs int64, event api.AuditEvent) *journal.Entry {
 	if identity == nil {
 		return journal.New(nowMs, api.ResolvedBySystem, event)
@@ -15,8 +15,8 @@ func EntryBy(identity *Identity, nowMs int64, event api.AuditEvent) *journal.Ent
 	return journal.New(nowMs, identity.Principal, event)
 }
 
-// created returns the line about a token that is made: by an identity, or, where it is nil, by
-// whatever vouches for whom it stands.
+// created returns the audit entry for a new token. With a nil identity, the actor is the token's
+// issuer or certificate check.
 func (t *Token) created(by *Identity) *journal.Entry {
 	event := api.AuditEvent{Type: api.AuditTokenCreated, TokenID: t.TokenID, Name: t.Name, Role: t.Role, Principal: t.Principal}
 	entry := EntryBy(by, t.CreatedAtMs, event)

@@ -8,50 +8,51 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// The ways by which an identity was shown.
+// Values of Identity.Via.
 const (
 	ViaToken = "token"
-	// ViaSession is that of a browser that is signed in.
+	// ViaSession is a signed-in browser.
 	ViaSession = "session"
-	// ViaIssuer is that of an ID token, ViaCertificate that of a client's certificate.
+	// ViaIssuer is an ID token, ViaCertificate a client certificate.
 	ViaIssuer      = "oidc"
 	ViaCertificate = "certificate"
-	// ViaOpen is that of every call where the service asks for no credential.
+	// ViaOpen is every call while the service requires no credential.
 	ViaOpen = "open"
 )
 
-// LocalPrincipal is who calls where the service asks for no credential.
+// LocalPrincipal is the caller while the service requires no credential.
 const LocalPrincipal = "user:local"
 
-// Identity is who makes a call, proven by its credential.
+// Identity is an authenticated caller.
 type Identity struct {
 	Principal string
 	Role      api.Role
 	Groups    []string
 	Via       string
 	TokenID   string // "" when Via is ViaOpen
-	// Credential is the hash of the secret that was shown, "" when Via is not ViaToken.
+	// Credential is the hash of the caller's secret; "" when Via is not ViaToken.
 	Credential string
-	// SessionPrefixes and AgentIDs bound what the identity reaches; empty for no bound.
+	// SessionPrefixes and AgentIDs limit which sessions and agents the identity reaches. Empty
+	// means no limit.
 	SessionPrefixes []string
 	AgentIDs        []string
-	// MayActFor has the name in X-Actor recorded as who decided.
+	// MayActFor records the name in X-Actor as the person who decided.
 	MayActFor   bool
 	MayAlways   bool
 	ExpiresAtMs int64 // 0: never
 
-	// remembered is by what a keyring remembers the credential, "" when Via is ViaOpen.
-	remembered string
+	// cacheKey is the credential's key in the keyring's cache; "" when Via is ViaOpen.
+	cacheKey string
 }
 
-// Local returns the identity of every call where the service asks for no credential: it may do
-// everything, and the name in X-Actor counts.
+// Local returns the identity of every call while the service requires no credential: it may do
+// everything, and X-Actor counts.
 func Local() *Identity {
 	return &Identity{Principal: LocalPrincipal, Role: api.RoleAdmin, Via: ViaOpen, MayActFor: true}
 }
 
-// May reports whether the identity may do something. An operator writes a rule of all sessions
-// only with a token that says so and is bound to no sessions or agents.
+// May reports whether the identity may do something. An operator may write rules for all sessions
+// only with a token that allows it and is not limited to sessions or agents.
 func (i *Identity) May(action Action) bool {
 	if action == WriteRuleForAll && i.Role != api.RoleAdmin && (!i.MayAlways || len(i.SessionPrefixes)+len(i.AgentIDs) > 0) {
 		return false
@@ -59,7 +60,7 @@ func (i *Identity) May(action Action) bool {
 	return RoleMay(i.Role, action)
 }
 
-// Check returns forbidden, which names the roles that would do, or nil.
+// Check returns forbidden, which names the roles that are allowed, or nil.
 func (i *Identity) Check(action Action) error {
 	switch {
 	case i.May(action):
@@ -71,7 +72,7 @@ func (i *Identity) Check(action Action) error {
 	return refusal.New(api.CodeForbidden, "the role %s may not do this (%s): it takes the role %s", i.Role, action, RolesFor(action))
 }
 
-// Me returns the identity as it is shown to itself.
+// Me returns the identity as the API shows it to the caller.
 func (i *Identity) Me() api.Me {
 	return api.Me{
 		Principal: i.Principal, Role: i.Role, Groups: append([]string{}, i.Groups...), Via: i.Via, TokenID: i.TokenID,
@@ -79,7 +80,7 @@ func (i *Identity) Me() api.Me {
 	}
 }
 
-// CommandLine returns the identity of somebody who has the database itself.
+// CommandLine returns the identity of an operator with direct access to the database.
 func CommandLine() *Identity {
 	return &Identity{Principal: "service:command-line", Role: api.RoleAdmin, Via: api.ViaDatabase}
 }
@@ -91,7 +92,7 @@ func ValidPrincipal(text string) bool {
 	return found && (kind == "user" || kind == "agent" || kind == "service") && validName(name)
 }
 
-// validName reports whether a text is of the alphabet of ids and "@".
+// validName reports whether a name has only characters of ids and "@".
 func validName(name string) bool {
 	return name != "" && len(name) <= api.MaxIDLength && !strings.ContainsFunc(name, func(r rune) bool {
 		return r != '@' && !refusal.ValidID("_"+string(r))
@@ -100,12 +101,12 @@ func validName(name string) bool {
 
 type identityKey struct{}
 
-// With returns a context that carries an identity.
+// With returns a context that carries the identity.
 func With(ctx context.Context, identity *Identity) context.Context {
 	return context.WithValue(ctx, identityKey{}, identity)
 }
 
-// From returns the identity that a context carries, nil when there is none.
+// From returns the context's identity, or nil.
 func From(ctx context.Context) *Identity {
 	identity, _ := ctx.Value(identityKey{}).(*Identity)
 	return identity

@@ -14,48 +14,48 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Mode says when the service asks for a credential.
+// Mode says when the service requires a credential.
 type Mode int
 
 // The modes.
 const (
-	// Auto asks for one as soon as a token was ever made.
+	// Auto requires a credential as soon as a token was ever created.
 	Auto Mode = iota
-	// Required always asks for one.
+	// Required always requires a credential.
 	Required
-	// None never does.
+	// None never requires a credential.
 	None
 )
 
 const (
-	// freshFor is how long what was read of a token is believed, in milliseconds. A token that is
-	// revoked at another replica works no longer than this.
+	// freshFor is how long a cached token is trusted, in milliseconds. A token that another replica
+	// revoked works no longer than this.
 	freshFor = 500
-	// watchInterval is how often the tokens of open calls are read again, to end the calls of those
-	// that were revoked or have expired.
+	// watchInterval is the interval for re-reading the tokens of open calls. Calls whose token was
+	// revoked or has expired are ended.
 	watchInterval = time.Second
-	// maxRemembered bounds the tokens that are remembered.
+	// maxRemembered is the maximum number of cached tokens.
 	maxRemembered = 10_000
-	// minuteMs is the unit of last_used_at_ms.
+	// minuteMs is the resolution of last_used_at_ms.
 	minuteMs = 60_000
 )
 
-// Options are what a [Keyring] is made of. Tokens, NowMs and NewID must be set.
+// Options configure a [Keyring]. Tokens, NowMs and NewID are required.
 type Options struct {
 	Tokens Tokens
 	Mode   Mode
-	// NowMs is the clock, in milliseconds since the epoch.
+	// NowMs returns the current time in milliseconds since the epoch.
 	NowMs func() int64
-	// NewID makes the ids of tokens.
+	// NewID generates the ids of tokens.
 	NewID func(prefix string) string
-	// Issuer says that an OpenID Connect issuer tells who people are: then a credential is always
-	// asked for in mode Auto, and the last admin's token may be revoked.
+	// Issuer is set when an OpenID Connect issuer authenticates people. Mode Auto then always
+	// requires a credential, and the last admin's token may be revoked.
 	Issuer bool
-	// Logger is told why credentials were refused. Nobody when nil.
+	// Logger receives the reasons for refused credentials. Nil disables it.
 	Logger *slog.Logger
 }
 
-// Keyring knows who a secret belongs to, and manages tokens. It is safe for concurrent use.
+// Keyring authenticates secrets and manages tokens. It is safe for concurrent use.
 type Keyring struct {
 	tokens Tokens
 	mode   Mode
@@ -65,29 +65,29 @@ type Keyring struct {
 	issuer bool
 
 	reads singleflight.Group
-	// closed is set once a token is known to exist: from then on mode Auto asks.
+	// closed is set once a token is known to exist. From then on mode Auto requires a credential.
 	closed      atomic.Bool
 	openUntilMs atomic.Int64
 
 	mu         sync.Mutex
-	remembered map[string]*remembered // by the hash of the secret, or signInKey and that of a cookie
+	remembered map[string]*remembered // by the hash of the secret, or by signInKey and the hash of the cookie
 }
 
-// remembered is what is known of one secret. The lock of the keyring guards all but tokenID, hash,
+// remembered is a cached credential. The keyring's lock guards everything except tokenID, hash,
 // asserted, valid and end, which do not change.
 type remembered struct {
 	tokenID  string
 	hash     string
 	asserted *assertedBy // nil for secrets and cookies
-	// token is replaced, never written to.
+	// token is replaced, never modified.
 	token *Token
-	// readAtMs is the moment before the token was read.
+	// readAtMs is a time before the token was read.
 	readAtMs int64
-	// valid ends when the secret no longer works.
+	// valid ends when the secret stops working.
 	valid context.Context //nolint:containedctx // it is what the contexts of calls end with
 	end   context.CancelFunc
-	calls int // that are open
-	// usedAtMs is the minute of the last use, writtenAtMs the one that was written.
+	calls int // open calls
+	// usedAtMs is the minute of the last use; writtenAtMs is the minute last written.
 	usedAtMs, writtenAtMs int64
 }
 
@@ -107,21 +107,21 @@ func NewKeyring(options Options) *Keyring {
 	}
 }
 
-// ErrRevoked is the cause of the end of a call's context when its token was revoked or has
-// expired meanwhile.
+// ErrRevoked is the cause of a call's cancelled context when its token was revoked or expired
+// during the call.
 var ErrRevoked = errors.New("the token of this call was revoked or has expired")
 
-// Invalid is the refusal of a credential that does not work, whatever the reason.
+// Invalid is the error for a credential that does not work, whatever the reason.
 func Invalid() error {
 	return refusal.New(api.CodeInvalidToken, "the token does not work: it is malformed, unknown, expired or revoked")
 }
 
-// Missing is the refusal of a call without a credential that can be read.
+// Missing is the error for a call without a readable credential.
 func Missing() error {
 	return refusal.New(api.CodeUnauthenticated, "this takes a credential: Authorization: Bearer and a token (holdpoint tokens create)")
 }
 
-// Open reports whether the service asks for no credential now. Errors: those of [Tokens].
+// Open reports whether the service requires no credential now. Errors: errors of [Tokens].
 func (k *Keyring) Open(ctx context.Context) (bool, error) {
 	switch {
 	case k.mode == None:
@@ -142,12 +142,12 @@ func (k *Keyring) Open(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	k.openUntilMs.Store(before + freshFor)
-	// A token may have been made while this was read.
+	// A token may have been created during the read.
 	return !k.closed.Load(), nil
 }
 
-// Authenticate returns who a secret belongs to. Errors: invalid_token, one text for every
-// reason, which the log tells; those of [Tokens].
+// Authenticate returns the identity of a secret. Errors: invalid_token, with the same text for
+// every reason (the log has the reason); errors of [Tokens].
 func (k *Keyring) Authenticate(ctx context.Context, secret string) (*Identity, error) {
 	known, token, err := k.find(ctx, secret)
 	if err != nil {
@@ -156,8 +156,8 @@ func (k *Keyring) Authenticate(ctx context.Context, secret string) (*Identity, e
 	return identityOf(known, token), nil
 }
 
-// Enter is Authenticate for a call that may last: the context ends, with cause [ErrRevoked],
-// soon after the secret stops working. Call leave when the call is over.
+// Enter is Authenticate for a long call: the returned context ends, with cause [ErrRevoked], soon
+// after the secret stops working. Call leave when the call is over.
 func (k *Keyring) Enter(ctx context.Context, secret string) (identity *Identity, during context.Context, leave func(), err error) {
 	known, token, err := k.find(ctx, secret)
 	if err != nil {
@@ -167,17 +167,17 @@ func (k *Keyring) Enter(ctx context.Context, secret string) (identity *Identity,
 	return identityOf(known, token), during, leave, nil
 }
 
-// identityOf returns who calls with a secret.
+// identityOf returns the identity of a cached credential.
 func identityOf(known *remembered, token *Token) *Identity {
 	identity := token.Identity()
-	identity.remembered = known.hash
+	identity.cacheKey = known.hash
 	if identity.Via == ViaToken {
 		identity.Credential = known.hash
 	}
 	return identity
 }
 
-// enter counts a call and returns the context that it has.
+// enter counts a call and returns its context.
 func (k *Keyring) enter(ctx context.Context, known *remembered) (during context.Context, leave func()) {
 	k.mu.Lock()
 	known.calls++
@@ -193,7 +193,7 @@ func (k *Keyring) enter(ctx context.Context, known *remembered) (during context.
 	}
 }
 
-// find returns what is known of a secret that works, and its token.
+// find returns the cache entry and token of a valid secret.
 func (k *Keyring) find(ctx context.Context, secret string) (*remembered, *Token, error) {
 	if !WellFormed(secret) {
 		return nil, nil, k.refuse(ctx, "malformed", HintOf(secret))
@@ -201,7 +201,7 @@ func (k *Keyring) find(ctx context.Context, secret string) (*remembered, *Token,
 	return k.findHash(ctx, HashOf(secret), HintOf(secret))
 }
 
-// findHash is find by the hash of a secret. The hint is for the log.
+// findHash is find by the secret's hash. The hint is for the log.
 func (k *Keyring) findHash(ctx context.Context, hash, hint string) (*remembered, *Token, error) {
 	nowMs := k.nowMs()
 	known, token := k.recall(hash, nowMs)
@@ -227,7 +227,7 @@ func (k *Keyring) findHash(ctx context.Context, hash, hint string) (*remembered,
 	return known, token, nil
 }
 
-// recall returns what is known of a secret, nil when that is too old, and notes its use.
+// recall returns a cached credential and notes its use; nil when the entry is too old.
 func (k *Keyring) recall(hash string, nowMs int64) (*remembered, *Token) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -244,7 +244,7 @@ func (k *Keyring) refuse(ctx context.Context, reason, hint string) error {
 	return Invalid()
 }
 
-// remember keeps what was read of a secret at a moment. Calls that are open keep their context.
+// remember caches a token that was read at a moment. Open calls keep their context.
 func (k *Keyring) remember(hash string, token *Token, readAtMs int64) (*remembered, *Token) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -264,7 +264,7 @@ func (k *Keyring) remember(hash string, token *Token, readAtMs int64) (*remember
 	return known, known.token
 }
 
-// dropIdle forgets what has no open call. The lock is held.
+// dropIdle evicts entries without open calls. The caller holds the lock.
 func (k *Keyring) dropIdle() {
 	for hash, known := range k.remembered {
 		if known.calls == 0 {
@@ -284,8 +284,7 @@ func (k *Keyring) forget(hash string) {
 	}
 }
 
-// shared runs a read once for all who ask at the same time. The read goes on when one of
-// them leaves.
+// shared runs one read for all concurrent callers. The read continues when a caller gives up.
 func shared[T any](ctx context.Context, group *singleflight.Group, key string, read func(context.Context) (T, error)) (T, error) {
 	done := group.DoChan(key, func() (any, error) { return read(context.WithoutCancel(ctx)) })
 	var none T

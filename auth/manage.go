@@ -7,9 +7,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Create makes a token. With a key, the same call of the same principal finds the token that it
-// made before, without its secret. Errors: invalid_request, idempotency_conflict; those of
-// [Tokens].
+// Create creates a token. A repeated call with the same key and principal returns the existing
+// token without its secret. Errors: invalid_request, idempotency_conflict; errors of [Tokens].
 func (k *Keyring) Create(ctx context.Context, body *api.CreateTokenBody, createdBy, key string) (reply api.TokenSecret, replayed bool, err error) {
 	token, err := newToken(body, k.nowMs())
 	if err != nil {
@@ -36,7 +35,7 @@ func (k *Keyring) Create(ctx context.Context, body *api.CreateTokenBody, created
 	return api.TokenSecret{Token: kept.View(), SecretShown: true}, true, nil
 }
 
-// Token returns a token. Errors: token_not_found; those of [Tokens].
+// Token returns a token. Errors: token_not_found; errors of [Tokens].
 func (k *Keyring) Token(ctx context.Context, tokenID string) (*Token, error) {
 	if !refusal.ValidID(tokenID) {
 		return nil, UnknownToken()
@@ -47,15 +46,15 @@ func (k *Keyring) Token(ctx context.Context, tokenID string) (*Token, error) {
 // UnknownToken returns token_not_found.
 func UnknownToken() error { return refusal.New(api.CodeTokenNotFound, "there is no such token") }
 
-// List returns a page of tokens; q.NowMs is set here.
+// List returns a page of tokens. It sets q.NowMs.
 func (k *Keyring) List(ctx context.Context, q TokenQuery) ([]Token, error) {
 	q.NowMs = k.nowMs()
 	return k.tokens.ListTokens(ctx, q)
 }
 
-// Rotate gives a token another secret; the present one works for graceMs more, and the one
-// before it no longer. Errors: invalid_request, token_not_found, token_state_conflict for a
-// token that is not active; those of [Tokens].
+// Rotate gives a token a new secret. The current one stays valid for graceMs; the one before it
+// stops working. Errors: invalid_request, token_not_found, token_state_conflict for an inactive
+// token; errors of [Tokens].
 func (k *Keyring) Rotate(ctx context.Context, tokenID string, graceMs int64) (api.TokenSecret, error) {
 	if graceMs < 0 || graceMs > api.MaxTokenGraceMs {
 		return api.TokenSecret{}, refusal.Invalid(api.Fault{Pointer: "/grace_ms", Detail: "must be between 0 and 604800000"})
@@ -87,8 +86,9 @@ func (k *Keyring) Rotate(ctx context.Context, tokenID string, graceMs int64) (ap
 	return api.TokenSecret{Token: token.View(), Secret: secret}, nil
 }
 
-// Revoke ends a token; one that is revoked already stays so. With keepAdmin, and without an issuer,
-// the last active token of role admin is refused. Errors: token_not_found, last_admin_token; those of [Tokens].
+// Revoke revokes a token. Revoking a revoked token has no effect. With keepAdmin and without an
+// issuer, the last active admin token is refused. Errors: token_not_found, last_admin_token; errors
+// of [Tokens].
 func (k *Keyring) Revoke(ctx context.Context, tokenID string, keepAdmin bool) error {
 	if !refusal.ValidID(tokenID) {
 		return UnknownToken()

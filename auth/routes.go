@@ -1,17 +1,17 @@
 package auth
 
-// Route is one row of the table: the action that it takes to call a route.
+// Route is one row of the table: the action that a route requires.
 type Route struct {
-	// Method is the method in upper case; GET stands for HEAD, too.
+	// Method is in upper case; GET includes HEAD.
 	Method string
-	// Path is the pattern as it is registered.
+	// Path is the registered pattern.
 	Path   string
 	Action Action
 }
 
-// Routes is the one table of who may call what, over /v1 and all dialects. A route that is not
-// in it is refused for everybody. What a call does besides (a rule that is written with a
-// decision, a decision in a call that starts a run) is held to [RoleMay] where it is done.
+// Routes is the one table of permissions for /v1 and all dialects. A route that is not in it is
+// refused for every caller. Where a call does more (a rule created with a decision, a decision in a
+// call that starts a run), the handler also checks [RoleMay].
 var Routes = []Route{
 	{"GET", "/livez", Public},
 	{"GET", "/readyz", Public},
@@ -26,11 +26,11 @@ var Routes = []Route{
 	{"DELETE", "/v1/me/addresses/{address_id}", Decide},
 	{"GET", "/v1/channels", Administer},
 	{"POST", "/v1/channels/{name}/test", Administer},
-	// Each call that comes over the connection is held to its own row.
+	// Each call over the connection is checked against its own row.
 	{"GET", "/v1/calls", Known},
-	// The token is in the call, or there is nothing to sign in to.
+	// The token is in the body, or there is nothing to sign in to.
 	{"POST", "/v1/login", Public},
-	// Whoever holds something that was signed may verify it.
+	// Anyone with a signature may verify it.
 	{"GET", "/v1/keys", Public},
 	{"POST", "/v1/logout", Known},
 	{"POST", "/v1/stream-tickets", Known},
@@ -53,7 +53,7 @@ var Routes = []Route{
 	{"POST", "/v1/sessions/{session_id}/approval-runs", Decide},
 	{"GET", "/v1/sessions/{session_id}/questions", Read},
 	{"POST", "/v1/sessions/{session_id}/questions", Decide},
-	// A read of the mailbox leases what it returns.
+	// Reading the mailbox leases the returned messages.
 	{"GET", "/v1/sessions/{session_id}/mailbox", Work},
 	{"GET", "/v1/sessions/{session_id}/mailbox/dead-letter", Administer},
 	{"POST", "/v1/sessions/{session_id}/mailbox/{message_id}/ack", Work},
@@ -117,10 +117,10 @@ var Routes = []Route{
 	{"POST", "/v1/webhooks/{webhook_id}/test", Administer},
 	{"POST", "/v1/webhooks/{webhook_id}/replay", Administer},
 
-	// What its tools do are calls of /v1.
+	// Its tools make calls of /v1, which are checked.
 	{"POST", "/mcp", Known},
 
-	// The documents say nothing about what is stored.
+	// The documents contain nothing that is stored.
 	{"GET", "/docs", Public},
 	{"GET", "/docs/*", Public},
 
@@ -172,8 +172,8 @@ var actions = func() map[[2]string]Action {
 	return table
 }()
 
-// ActionOf returns what it takes to call a route; "", which nobody may do, for one that is not
-// in the table.
+// ActionOf returns the action that a route requires. A route that is not in the table gets "",
+// which no role may do.
 func ActionOf(method, path string) Action {
 	if method == "HEAD" {
 		method = "GET"

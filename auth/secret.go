@@ -9,9 +9,9 @@ import (
 	"strings"
 )
 
-// A secret is SecretPrefix, 43 characters of base 62 for 256 random bits, and 6 for the CRC-32
-// (IEEE) of all that stands before. So a scanner finds one in a text, and a typing error is
-// told from a revoked token without a look at the database.
+// A secret is SecretPrefix, 43 base62 characters for 256 random bits, and 6 for the CRC-32 (IEEE)
+// of everything before. Secret scanners can find it in a text, and a typing error is detected
+// without a database look-up.
 const (
 	SecretPrefix   = "holdpoint_"
 	randomLength   = 43
@@ -22,7 +22,7 @@ const (
 
 const base62Digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// NewSecret returns a fresh secret. It never fails: without randomness the process ends.
+// NewSecret returns a new secret. It never fails: without randomness the process ends.
 func NewSecret() string {
 	var random [32]byte
 	_, _ = rand.Read(random[:]) // never fails, as its documentation says
@@ -30,7 +30,7 @@ func NewSecret() string {
 	return body + checksum(body)
 }
 
-// WellFormed reports whether a text has the form of a secret and its checksum.
+// WellFormed reports whether a text has the form of a secret and a correct checksum.
 func WellFormed(secret string) bool {
 	if len(secret) != secretLength || !strings.HasPrefix(secret, SecretPrefix) {
 		return false
@@ -44,15 +44,15 @@ func WellFormed(secret string) bool {
 	return secret[secretLength-checksumLength:] == checksum(body)
 }
 
-// HashOf returns what is stored of a secret: its SHA-256 in hexadecimal. A secret is found by
-// it, so how long a look-up takes tells nothing about the secret.
+// HashOf returns the hexadecimal SHA-256 of a secret, which is what the database stores. Look-ups
+// use the hash, so their timing reveals nothing about the secret.
 func HashOf(secret string) string {
 	sum := sha256.Sum256([]byte(secret))
 	return hex.EncodeToString(sum[:])
 }
 
-// HintOf returns the first characters of the random part, by which people and logs tell
-// secrets apart; "" for what does not begin as a secret.
+// HintOf returns the first characters of the random part, which identify the secret to people and
+// in logs; "" for a text that does not begin like a secret.
 func HintOf(secret string) string {
 	random, found := strings.CutPrefix(secret, SecretPrefix)
 	if !found || len(random) < hintLength {
@@ -71,7 +71,7 @@ func checksum(body string) string {
 	return base62(big.NewInt(int64(crc32.ChecksumIEEE([]byte(body)))), checksumLength)
 }
 
-// base62 writes a number with leading zeros.
+// base62 formats a number in base 62 with leading zeros.
 func base62(number *big.Int, length int) string {
 	digits := make([]byte, length)
 	base, digit := big.NewInt(int64(len(base62Digits))), new(big.Int)

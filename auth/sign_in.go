@@ -10,55 +10,54 @@ import (
 )
 
 const (
-	// SignInLifetimeMs is how long a browser that calls nothing stays signed in.
+	// SignInLifetimeMs is how long a browser without calls stays signed in.
 	SignInLifetimeMs = 12 * 60 * minuteMs
-	// MaxSignIns bounds the browsers that are signed in with one token. The one that has called
-	// nothing for the longest time is signed out for a new one.
+	// MaxSignIns is the maximum number of browsers signed in with one token. A new one replaces the
+	// one that was idle the longest.
 	MaxSignIns = 100
-	// renewAfterMs is how much of the lifetime must have passed before a call makes it whole.
+	// renewAfterMs is the age after which a call extends the sign-in to its full lifetime.
 	renewAfterMs = 10 * minuteMs
-	// signInKey is put before the hash of a cookie where secrets of tokens are remembered too: a
-	// cookie is no token, and a token no cookie.
+	// signInKey is the prefix of cookies in the keyring's cache, so that a cookie never works as a
+	// token, nor a token as a cookie.
 	signInKey = "sign-in "
 )
 
-// SignIn is a browser that is signed in. Nobody can make its cookie from it.
+// SignIn is a signed-in browser. Its cookie cannot be derived from it.
 type SignIn struct {
-	// CookieHash is that of the cookie's value.
+	// CookieHash is the hash of the cookie's value.
 	CookieHash  string
 	TokenID     string
 	CreatedAtMs int64
 	ExpiresAtMs int64
 }
 
-// SignIns keeps the browsers that are signed in. Every engine implements it, with the errors of
-// [Tokens].
+// SignIns stores the signed-in browsers. Every engine implements it, with the errors of [Tokens].
 type SignIns interface {
-	// AddSignIn writes one that is new, and deletes those that have expired by its creation and
-	// the oldest beyond [MaxSignIns] of its token.
+	// AddSignIn inserts a sign-in. It deletes those that expired before its creation, and the
+	// oldest beyond [MaxSignIns] of its token.
 	AddSignIn(ctx context.Context, in *SignIn, entry *journal.Entry) error
-	// SignInsByHash returns those that are there, each with its token.
+	// SignInsByHash returns the existing sign-ins, each with its token.
 	SignInsByHash(ctx context.Context, cookieHashes []string) ([]SignedIn, error)
-	// RenewSignIn writes when one expires, never an earlier time.
+	// RenewSignIn sets a later expiry. An earlier one is ignored.
 	RenewSignIn(ctx context.Context, cookieHash string, expiresAtMs int64) error
-	// EndSignIn deletes one, if it is there.
+	// EndSignIn deletes a sign-in if it exists.
 	EndSignIn(ctx context.Context, cookieHash string, entry *journal.Entry) error
 }
 
-// SignedIn is a browser that is signed in, and the token that it is signed in with.
+// SignedIn is a signed-in browser and its token.
 type SignedIn struct {
 	SignIn
 	Token Token
 }
 
-// credential returns the token as it is remembered for a cookie.
+// credential returns the token as it is cached for a cookie.
 func (s *SignedIn) credential() *Token {
 	token := s.Token
 	token.signIn = &s.SignIn
 	return &token
 }
 
-// SignIn makes a cookie for a browser that has shown the secret of a token. Errors: as
+// SignIn creates a cookie for a browser that presented a token's secret. Errors: as
 // [Keyring.Authenticate].
 func (k *Keyring) SignIn(ctx context.Context, secret string) (cookie string, identity *Identity, err error) {
 	_, token, err := k.find(ctx, secret)
@@ -68,7 +67,7 @@ func (k *Keyring) SignIn(ctx context.Context, secret string) (cookie string, ide
 	return k.addSignIn(ctx, token)
 }
 
-// addSignIn makes a cookie for a token.
+// addSignIn creates a cookie for a token.
 func (k *Keyring) addSignIn(ctx context.Context, token *Token) (cookie string, identity *Identity, err error) {
 	nowMs := k.nowMs()
 	cookie = NewSecret()
@@ -81,8 +80,8 @@ func (k *Keyring) addSignIn(ctx context.Context, token *Token) (cookie string, i
 	return cookie, identity, nil
 }
 
-// EnterSignIn is Enter for a cookie. With renewed the browser must be sent its cookie again, so
-// that it keeps it as long as the service does.
+// EnterSignIn is Enter for a cookie. When renewed is set, send the cookie again so that the browser
+// keeps it for the extended lifetime.
 func (k *Keyring) EnterSignIn(ctx context.Context, cookie string) (identity *Identity, renewed bool, during context.Context, leave func(), err error) {
 	known, token, err := k.findSignIn(ctx, cookie)
 	if err != nil {
@@ -108,7 +107,7 @@ func (k *Keyring) EnterSignIn(ctx context.Context, cookie string) (identity *Ide
 	return identityOf(known, token), renewed, during, leave, nil
 }
 
-// SignOut ends a sign-in and the calls that go on with it. One that is not there is no error.
+// SignOut ends a sign-in and its open calls. An unknown sign-in is not an error.
 func (k *Keyring) SignOut(ctx context.Context, cookie string) error {
 	hash := HashOf(cookie)
 	if err := k.tokens.EndSignIn(ctx, hash, EntryBy(From(ctx), k.nowMs(), api.AuditEvent{Type: api.AuditSignedOut})); err != nil {
@@ -126,7 +125,7 @@ func (k *Keyring) findSignIn(ctx context.Context, cookie string) (*remembered, *
 	return k.findCookie(ctx, HashOf(cookie))
 }
 
-// findCookie is findSignIn by the hash of the cookie.
+// findCookie is findSignIn by the cookie's hash.
 func (k *Keyring) findCookie(ctx context.Context, hash string) (*remembered, *Token, error) {
 	nowMs := k.nowMs()
 	known, token := k.recall(signInKey+hash, nowMs)
@@ -155,7 +154,7 @@ func (k *Keyring) refuseSignIn(ctx context.Context, reason string) error {
 	return SignedOut()
 }
 
-// SignedOut is the refusal of a cookie that does not work, whatever the reason.
+// SignedOut is the error for a cookie that does not work, whatever the reason.
 func SignedOut() error {
 	return refusal.New(api.CodeInvalidToken, "the browser is signed out: the sign-in has ended, or its token was revoked or has expired")
 }

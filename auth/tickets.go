@@ -9,42 +9,42 @@ import (
 )
 
 const (
-	// TicketLifetimeMs is how long a ticket may be used.
+	// TicketLifetimeMs is how long a ticket is valid.
 	TicketLifetimeMs = minuteMs
-	// MaxTickets bounds the tickets of one token that are not used yet. The oldest makes room.
+	// MaxTickets is the maximum number of unused tickets of one token. A new one replaces the
+	// oldest.
 	MaxTickets = 1_000
 )
 
-// Ticket opens one stream once, for a page that cannot send a header. Nobody can make its secret
+// Ticket opens one stream once, for a page that cannot send a header. Its secret cannot be derived
 // from it.
 type Ticket struct {
-	// TicketHash is that of the secret.
+	// TicketHash is the hash of the secret.
 	TicketHash string
 	TokenID    string
-	// Credential is by what a [Keyring] remembers the credential that the ticket was made with; the
-	// stream ends with it.
+	// Credential is the [Keyring] cache key of the credential that created the ticket. The stream
+	// ends with that credential.
 	Credential string
-	// Path is that of the stream, with the members of its query that name a thing.
+	// Path is the stream's path with the query members that identify a resource.
 	Path        string
 	CreatedAtMs int64
 	ExpiresAtMs int64
 }
 
-// Tickets keeps tickets that are not used yet. Every engine implements it, with the errors of
-// [Tokens].
+// Tickets stores unused tickets. Every engine implements it, with the errors of [Tokens].
 type Tickets interface {
-	// AddTicket writes one that is new, and deletes those that have expired by its creation and the
-	// oldest beyond [MaxTickets] of its token.
+	// AddTicket inserts a ticket. It deletes those that expired before its creation, and the oldest
+	// beyond [MaxTickets] of its token.
 	AddTicket(ctx context.Context, ticket *Ticket) error
-	// TicketByHash returns the one that is there; nil when there is none.
+	// TicketByHash returns a ticket, or nil.
 	TicketByHash(ctx context.Context, ticketHash string) (*Ticket, error)
-	// SpendTicket deletes one. It reports whether it was there: of those who spend it at the same time
-	// one alone finds it.
+	// SpendTicket deletes a ticket and reports whether it existed. Of several concurrent calls,
+	// exactly one gets true.
 	SpendTicket(ctx context.Context, ticketHash string) (bool, error)
 }
 
-// Ticket makes a ticket for a stream and whoever calls. Where no credential is asked for it is
-// written nowhere, because nobody looks at it. Errors: those of [Tokens].
+// Ticket creates a ticket for a stream and the caller. While the service requires no credential the
+// ticket is not stored, because it is never checked. Errors: errors of [Tokens].
 func (k *Keyring) Ticket(ctx context.Context, identity *Identity, path string) (api.StreamTicket, error) {
 	secret, nowMs := NewSecret(), k.nowMs()
 	made := api.StreamTicket{Ticket: secret, ExpiresAtMs: nowMs + TicketLifetimeMs}
@@ -52,13 +52,13 @@ func (k *Keyring) Ticket(ctx context.Context, identity *Identity, path string) (
 		return made, nil
 	}
 	return made, k.tokens.AddTicket(ctx, &Ticket{
-		TicketHash: HashOf(secret), TokenID: identity.TokenID, Credential: identity.remembered, Path: path,
+		TicketHash: HashOf(secret), TokenID: identity.TokenID, Credential: identity.cacheKey, Path: path,
 		CreatedAtMs: nowMs, ExpiresAtMs: made.ExpiresAtMs,
 	})
 }
 
-// EnterTicket is Enter for the ticket of a stream, which it spends. One that is shown for another
-// path is refused and not spent.
+// EnterTicket is Enter for a stream's ticket, which it spends. A ticket for another path is refused
+// and not spent.
 func (k *Keyring) EnterTicket(ctx context.Context, secret, path string) (identity *Identity, during context.Context, leave func(), err error) {
 	if !WellFormed(secret) {
 		return nil, nil, nil, k.refuseTicket(ctx, "malformed")
@@ -90,7 +90,7 @@ func (k *Keyring) EnterTicket(ctx context.Context, secret, path string) (identit
 	return identityOf(known, token), during, leave, nil
 }
 
-// findCredential finds what is remembered by a key, at this replica or by reading it again.
+// findCredential finds a credential by its cache key, in the cache or in the database.
 func (k *Keyring) findCredential(ctx context.Context, key, tokenID string) (*remembered, *Token, error) {
 	if hash, signedIn := strings.CutPrefix(key, signInKey); signedIn {
 		return k.findCookie(ctx, hash)
@@ -101,7 +101,7 @@ func (k *Keyring) findCredential(ctx context.Context, key, tokenID string) (*rem
 	return k.findHash(ctx, key, "")
 }
 
-// refuseTicket logs the reason, and nothing of the ticket.
+// refuseTicket logs the reason, without any part of the ticket.
 func (k *Keyring) refuseTicket(ctx context.Context, reason string) error {
 	k.logger.LogAttrs(context.WithoutCancel(ctx), slog.LevelInfo, "ticket refused", slog.String("reason", reason))
 	return Invalid()

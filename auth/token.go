@@ -15,10 +15,10 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// PrefixToken begins the ids of tokens.
+// PrefixToken is the prefix of token ids.
 const PrefixToken = "token"
 
-// Token is a token as it is kept. Nobody can make its secret from it.
+// Token is a stored token. Its secret cannot be derived from it.
 type Token struct {
 	TokenID         string
 	Name            string
@@ -31,7 +31,7 @@ type Token struct {
 	MayAlways       bool
 	Hint            string
 	SecretHash      string
-	// PreviousHash is that of the secret before the last rotation, which works until
+	// PreviousHash is the hash of the secret before the last rotation, which works until
 	// PreviousUntilMs.
 	PreviousHash    string
 	PreviousUntilMs int64
@@ -40,59 +40,58 @@ type Token struct {
 	ExpiresAtMs     int64 // 0: never
 	RevokedAtMs     int64 // 0: not revoked
 	LastUsedAtMs    int64 // 0: never
-	// Key is the idempotency key that it was made with, "" for none; CreatedBy and Key are
-	// given to one token. Fingerprint is that of the call.
+	// Key is the idempotency key of the creation, "" for none. CreatedBy and Key together are
+	// unique. Fingerprint identifies the body of the call.
 	Key         string
 	Fingerprint string
 
-	// signIn is the browser that is signed in with the token, and asserted the assertion that it
-	// stands for, where it is remembered for that.
+	// signIn and asserted are set in the cache: the signed-in browser, or the assertion behind the
+	// token.
 	signIn   *SignIn
 	asserted *assertedBy
 }
 
-// TokenQuery asks for a page of tokens in the order of (created_at_ms, token_id).
+// TokenQuery selects a page of tokens in the order of (created_at_ms, token_id).
 type TokenQuery struct {
-	// State selects those that are in it at NowMs; "" for all.
+	// State selects tokens in that state at NowMs; "" for all.
 	State api.TokenState
 	NowMs int64
-	// AfterMs and AfterID are the last row seen; zero for the beginning.
+	// AfterMs and AfterID identify the last row of the previous page; zero for the first page.
 	AfterMs int64
 	AfterID string
 	Limit   int
 }
 
-// Tokens keeps tokens. Every engine implements it. Its errors wrap runs.ErrUnavailable or
+// Tokens stores tokens. Every engine implements it. Its errors wrap runs.ErrUnavailable or
 // runs.ErrClosed, or are the context's.
 type Tokens interface {
 	SignIns
 	Tickets
-	// AddToken writes a new token and returns it. A token of the same CreatedBy and Key is
-	// returned instead, whatever else it says.
+	// AddToken inserts a token and returns it. When a token with the same CreatedBy and Key exists,
+	// it returns that one, even if other fields differ.
 	AddToken(ctx context.Context, token *Token, entry *journal.Entry) (*Token, error)
 	// Token returns a token by its id. Errors: token_not_found.
 	Token(ctx context.Context, tokenID string) (*Token, error)
-	// TokenByHash returns the token whose secret has the hash, the present or the previous one,
-	// whatever its state; nil when there is none.
+	// TokenByHash returns the token whose current or previous secret has the hash, in any state;
+	// nil when there is none.
 	TokenByHash(ctx context.Context, hash string) (*Token, error)
-	// TokensByID returns those of the tokens that are there.
+	// TokensByID returns the existing tokens.
 	TokensByID(ctx context.Context, tokenIDs []string) ([]Token, error)
 	// ListTokens returns a page.
 	ListTokens(ctx context.Context, q TokenQuery) ([]Token, error)
-	// AnyToken reports whether a token was ever made: none is ever deleted.
+	// AnyToken reports whether a token was ever created. Tokens are never deleted.
 	AnyToken(ctx context.Context) (bool, error)
-	// RotateToken gives an active token another secret; the one that it has works until
-	// previousUntilMs. The browsers that are signed in with it are signed out. It reports whether
-	// the token was active.
+	// RotateToken gives an active token a new secret. The current one works until previousUntilMs.
+	// Browsers signed in with the token are signed out. It reports whether the token was active.
 	RotateToken(ctx context.Context, tokenID, hash, hint string, previousUntilMs, nowMs int64, entry *journal.Entry) (bool, error)
-	// RevokeToken ends a token that is not revoked. With keepAdmin it leaves the last active
-	// token of role admin alone. It reports whether it changed the token.
+	// RevokeToken revokes an active token. With keepAdmin it does not revoke the last active admin
+	// token. It reports whether it changed the token.
 	RevokeToken(ctx context.Context, tokenID string, keepAdmin bool, nowMs int64, entry *journal.Entry) (bool, error)
-	// TouchToken writes when a token was last used, never an earlier time.
+	// TouchToken sets when a token was last used. An earlier time is ignored.
 	TouchToken(ctx context.Context, tokenID string, usedAtMs int64) error
 }
 
-// StateAt returns the state of the token at a moment.
+// StateAt returns the token's state at a time.
 func (t *Token) StateAt(nowMs int64) api.TokenState {
 	switch {
 	case t.RevokedAtMs != 0:
@@ -103,7 +102,7 @@ func (t *Token) StateAt(nowMs int64) api.TokenState {
 	return api.TokenActive
 }
 
-// AcceptsAt reports whether a secret with that hash works at a moment.
+// AcceptsAt reports whether a secret with that hash works at a time.
 func (t *Token) AcceptsAt(hash string, nowMs int64) bool {
 	if t.signIn != nil {
 		return t.StateAt(nowMs) == api.TokenActive && signInKey+t.signIn.CookieHash == hash && nowMs < t.signIn.ExpiresAtMs
@@ -114,19 +113,20 @@ func (t *Token) AcceptsAt(hash string, nowMs int64) bool {
 	return t.StateAt(nowMs) == api.TokenActive && (t.SecretHash == hash || t.PreviousHash == hash && nowMs < t.PreviousUntilMs)
 }
 
-// Turns reports whether what the token accepts is another after a moment and no later than another.
+// Turns reports whether the set of secrets that the token accepts changes after afterMs and by
+// untilMs.
 func (t *Token) Turns(afterMs, untilMs int64) bool {
 	between := func(atMs int64) bool { return atMs > afterMs && atMs <= untilMs }
 	return between(t.ExpiresAtMs) || between(t.PreviousUntilMs)
 }
 
-// Accepts reports whether what an [Identity] was proven with still works at a moment: the secret with
-// the hash, or with "" whatever was made with the token.
+// Accepts reports whether the credential of an [Identity] still works at a time: the secret with
+// that hash, or, with "", any sign-in or assertion of the token.
 func (t *Token) Accepts(credential string, nowMs int64) bool {
 	return t.StateAt(nowMs) == api.TokenActive && (credential == "" || t.AcceptsAt(credential, nowMs))
 }
 
-// Identity returns who calls with the token.
+// Identity returns the identity of callers that use the token.
 func (t *Token) Identity() *Identity {
 	identity := &Identity{
 		Principal: t.Principal, Role: t.Role, Groups: t.Groups, Via: ViaToken, TokenID: t.TokenID,
@@ -145,7 +145,7 @@ func (t *Token) Identity() *Identity {
 	return identity
 }
 
-// View returns the token as it is shown.
+// View returns the token as the API shows it.
 func (t *Token) View() api.TokenView {
 	return api.TokenView{
 		TokenID: t.TokenID, Name: t.Name, Role: t.Role, Principal: t.Principal, Groups: append([]string{}, t.Groups...),
@@ -155,8 +155,8 @@ func (t *Token) View() api.TokenView {
 	}
 }
 
-// newToken returns the token that a body describes, without its id and secret. Errors:
-// invalid_request with every fault.
+// newToken returns the token that a body describes, without id and secret. Errors: invalid_request
+// with every fault.
 func newToken(body *api.CreateTokenBody, nowMs int64) (*Token, error) {
 	var faults refusal.Faults
 	namable := checkTokenName(&faults, body.Name)
@@ -207,11 +207,11 @@ func newToken(body *api.CreateTokenBody, nowMs int64) (*Token, error) {
 	return t, faults.Err()
 }
 
-// maxExpiryMs keeps a relative expiry, added to the present moment, an integer of JSON.
+// maxExpiryMs keeps the sum of a relative expiry and the current time an exact JSON integer.
 const maxExpiryMs = 1 << 52
 
-// checkTokenName adds the faults of a name, which tables show in one line, and reports whether there
-// were none.
+// checkTokenName adds the faults of a name, which tables show in one line, and reports whether it
+// is valid.
 func checkTokenName(faults *refusal.Faults, name string) bool {
 	before := len(faults.List)
 	faults.RequiredText("/name", name, api.MaxNameLength)
@@ -221,7 +221,7 @@ func checkTokenName(faults *refusal.Faults, name string) bool {
 	return len(faults.List) == before
 }
 
-// checkBound adds the faults of the prefixes or ids that bound what a token reaches.
+// checkBound adds the faults of a token's session prefixes or agent ids.
 func checkBound(faults *refusal.Faults, pointer string, list []string, role api.Role, limit int) {
 	switch {
 	case list == nil:
@@ -251,11 +251,11 @@ func checkTexts(faults *refusal.Faults, pointer string, list []string, limit int
 	}
 }
 
-// fingerprint tells calls that make tokens apart.
+// fingerprint identifies the body of a call that creates a token.
 func fingerprint(body *api.CreateTokenBody) string {
 	text, err := json.Marshal(body, json.Deterministic(true))
 	if err != nil {
-		return "" // only texts that are not UTF-8 have no JSON, and decoding refuses those
+		return "" // JSON encoding fails only for invalid UTF-8, which decoding refuses
 	}
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Run ends the calls of tokens that were revoked, were rotated or have expired, at this replica
-// or another, and writes when tokens were last used, until the context ends. It returns nil.
+// Run ends the calls of tokens that were revoked, rotated or have expired, at any replica, and
+// stores when tokens were last used, until the context ends. It returns nil.
 func (k *Keyring) Run(ctx context.Context) error {
 	ticker := time.NewTicker(watchInterval)
 	defer ticker.Stop()
@@ -25,7 +25,7 @@ func (k *Keyring) Run(ctx context.Context) error {
 	}
 }
 
-// Look reads the tokens of open calls again, once.
+// Look re-reads the tokens of open calls once.
 func (k *Keyring) Look(ctx context.Context) {
 	nowMs := k.nowMs()
 	byID, signedIn := map[string][]*remembered{}, map[string]*remembered{}
@@ -62,7 +62,7 @@ func (k *Keyring) Look(ctx context.Context) {
 	}
 }
 
-// lookAtSignIns is Look for those by the hash of their cookie.
+// lookAtSignIns is Look for sign-ins, by the hash of their cookie.
 func (k *Keyring) lookAtSignIns(ctx context.Context, signedIn map[string]*remembered, nowMs int64) {
 	if len(signedIn) == 0 {
 		return
@@ -89,7 +89,7 @@ func (k *Keyring) unread(ctx context.Context, err error) {
 	}
 }
 
-// forgetThis ends the calls of what is known of a secret, also when it was replaced.
+// forgetThis ends the calls of a cached credential, even if the entry was replaced.
 func (k *Keyring) forgetThis(known *remembered) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -99,7 +99,7 @@ func (k *Keyring) forgetThis(known *remembered) {
 	}
 }
 
-// forgetToken ends the calls of all secrets of a token that no longer work.
+// forgetToken ends the calls of a token's secrets that no longer work.
 func (k *Keyring) forgetToken(tokenID string, works func(hash string) bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -111,8 +111,8 @@ func (k *Keyring) forgetToken(tokenID string, works func(hash string) bool) {
 	}
 }
 
-// writeUses writes the minutes of last use that are not written yet. What fails is written with
-// the next minute.
+// writeUses stores the last uses that are not stored yet. After an error they are retried a minute
+// later.
 func (k *Keyring) writeUses(ctx context.Context) {
 	used := map[string]int64{}
 	k.mu.Lock()
@@ -134,14 +134,14 @@ func (k *Keyring) writeUses(ctx context.Context) {
 	}
 }
 
-// Remembered returns how many secrets and cookies are remembered.
+// Remembered returns the number of cached secrets and cookies.
 func (k *Keyring) Remembered() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return len(k.remembered)
 }
 
-// Calls returns how many calls with a token are under way.
+// Calls returns the number of open calls with a token.
 func (k *Keyring) Calls() int {
 	k.mu.Lock()
 	defer k.mu.Unlock()

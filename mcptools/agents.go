@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// defaultWait is below the minute after which many clients give a tool call up.
+	// defaultWait is below one minute, after which many clients give up a tool call.
 	defaultWait = 45
 	// maxWait is a day, in seconds.
 	maxWait         = 24 * 3600
 	withdrawTimeout = 5 * time.Second
 )
 
-// waitFor is a number of seconds; negative for as long as it takes.
+// waitFor is a number of seconds. Negative means without a limit.
 type waitFor int64
 
 func (w waitFor) duration() time.Duration { return time.Duration(w) * time.Second }
@@ -81,17 +81,17 @@ const (
 }`
 )
 
-// decision is what the tools of agents answer.
+// decision is the result of the tools for agents.
 type decision struct {
-	// Status is an outcome, or "pending", or how the run was ended without one.
+	// Status is an outcome, "pending", or the final status of a run that ended without one.
 	Status    string `json:"status"`
 	RunID     string `json:"run_id"`
 	RequestID string `json:"request_id,omitempty"`
-	// Input is what may be done, of an allowed call alone.
+	// Input is the input that may run. Set only for an allowed call.
 	Input   api.JSON `json:"input,omitzero"`
 	Edited  bool     `json:"edited,omitzero"`
 	Answers []string `json:"answers,omitempty"`
-	// Message says it in words.
+	// Message explains the status.
 	Message string `json:"message,omitempty"`
 }
 
@@ -121,7 +121,7 @@ func statusOf(decided *ask.Answer) string {
 	return string(decided.Outcome)
 }
 
-// answers returns labels of the chosen options and what was written.
+// answers returns the labels of the chosen options and any free text.
 func answers(decided *ask.Answer) []string {
 	labels := map[string]string{}
 	for _, question := range decided.Question.Questions {
@@ -158,7 +158,7 @@ type questionArguments struct {
 	waitArgument
 }
 
-// optionArgument is a choice: a label, or an object with one.
+// optionArgument is an option: a label, or an object with one.
 type optionArgument struct {
 	Label       string `json:"label"`
 	Description string `json:"description"`
@@ -193,7 +193,7 @@ const (
 	checkDecision    = "check_decision"
 )
 
-// addAgents offers what an agent may do.
+// addAgents adds the tools for agents.
 func (t *tools) addAgents(server *mcp.Server) {
 	for _, tool := range []string{permissionPrompt, requestApproval, askUser, checkDecision} {
 		t.waits.Register(tool, t.reader(tool))
@@ -221,7 +221,8 @@ func (t *tools) addAgents(server *mcp.Server) {
 	}, checkSchema, func(arguments checkArguments) putting { return putting{runID: arguments.RunID} })
 }
 
-// addAsking offers a tool that waits for a person. handle says what it raises or looks at.
+// addAsking adds a tool that waits for a person. handle returns the call to raise or the run to
+// look at.
 func addAsking[In interface{ wait() (waitFor, error) }](t *tools, server *mcp.Server, tool *mcp.Tool, schema string, handle func(In) putting) {
 	tool.InputSchema = jsontext.Value(schema)
 	server.AddTool(tool, func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {

@@ -14,12 +14,12 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// maxFormBytes bounds what a form shows. A request that does not fit whole is decided elsewhere:
-// nobody is to decide about what is not shown.
+// maxFormBytes is the maximum size of a form. A request that does not fit is decided elsewhere,
+// because nobody may decide about hidden content.
 const maxFormBytes = 16 << 10
 
-// Forms returns what the person at a client may be asked about the open requests of a run: nothing
-// where the client cannot ask, or the caller's role may not decide.
+// Forms returns the forms for a run's open requests. It returns none when the client cannot show
+// forms or the caller's role may not decide.
 func (w *Waits) Forms(ctx context.Context, run *api.RunView, capabilities *mcp.ClientCapabilities) mcp.InputRequestMap {
 	if !asksPeople(capabilities) || w.options.MayDecide == nil || !waits(run) || !w.options.MayDecide(ctx) {
 		return nil
@@ -38,7 +38,7 @@ func (w *Waits) Forms(ctx context.Context, run *api.RunView, capabilities *mcp.C
 	return forms
 }
 
-// asksPeople reports whether a client shows forms. One that names no mode does.
+// asksPeople reports whether a client shows forms. A client that names no mode does.
 func asksPeople(capabilities *mcp.ClientCapabilities) bool {
 	return capabilities != nil && capabilities.Elicitation != nil &&
 		(capabilities.Elicitation.Form != nil || capabilities.Elicitation.URL == nil)
@@ -52,8 +52,8 @@ const approvalFormSchema = `{
   }
 }`
 
-// approvalForm returns nil for an approval that cannot be shown whole, and for one that excludes its
-// requester: that is who the client calls as.
+// approvalForm returns the form of an approval. It returns nil for one that cannot be shown whole,
+// and for one that excludes its requester, because the client calls as the requester.
 func approvalForm(agent string, request *api.ApprovalRequest) *mcp.ElicitParams {
 	if request.InputTruncated || request.ExcludeRequester || len(request.SensitivePaths) > 0 {
 		return nil
@@ -72,8 +72,7 @@ func approvalForm(agent string, request *api.ApprovalRequest) *mcp.ElicitParams 
 	return form(message.String(), approvalFormSchema)
 }
 
-// visible returns a text with everything written out that a person would not see, so that what
-// is decided is what is shown.
+// visible escapes the characters of a text that a person would not see.
 func visible(text string) string {
 	var shown strings.Builder
 	for _, r := range text {
@@ -86,7 +85,7 @@ func visible(text string) string {
 	return shown.String()
 }
 
-// approvalOf returns the decision that was made with the form of an approval, if one was.
+// approvalOf returns the decision from an approval's form, if there is one.
 func approvalOf(request *api.ApprovalRequest, given *mcp.ElicitResult) (api.ApprovalResolution, bool) {
 	if given == nil || given.Action != "accept" {
 		return api.ApprovalResolution{}, false
@@ -99,8 +98,8 @@ func approvalOf(request *api.ApprovalRequest, given *mcp.ElicitResult) (api.Appr
 	}, behavior == api.BehaviorAllow || behavior == api.BehaviorDeny
 }
 
-// questionForm returns nil for a question that a form cannot put: several at once, a secret, and
-// a value that is more than an object of plain members.
+// questionForm returns the form of a question. It returns nil for several questions at once, a
+// sensitive answer, or a value that is not an object of plain members.
 func questionForm(agent string, request *api.UserQuestionRequest) *mcp.ElicitParams {
 	if request.Sensitive {
 		return nil
@@ -116,7 +115,7 @@ func questionForm(agent string, request *api.UserQuestionRequest) *mcp.ElicitPar
 	labels := labelsOf(&question)
 	slices.Sort(labels)
 	if len(labels) != len(slices.Compact(labels)) {
-		return nil // which one was meant could not be told
+		return nil // the choice would be ambiguous
 	}
 	choices := map[string]any{"type": "string", "enum": labelsOf(&question)}
 	switch {
@@ -163,7 +162,7 @@ func labelsOf(question *api.UserQuestion) []string {
 	return labels
 }
 
-// answerOf returns the answer that was given with the form of a question, if one was.
+// answerOf returns the answer from a question's form, if there is one.
 func answerOf(request *api.UserQuestionRequest, given *mcp.ElicitResult) (api.UserQuestionResolution, bool) {
 	if given == nil || given.Action != "accept" {
 		return api.UserQuestionResolution{}, false

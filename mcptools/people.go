@@ -68,11 +68,11 @@ type pendingArguments struct {
 	Limit     int     `json:"limit"`
 }
 
-// pending is the answer of list_pending.
+// pending is the result of list_pending.
 type pending struct {
 	Approvals []api.PendingApprovalView `json:"approvals"`
 	Questions []api.PendingQuestionView `json:"questions"`
-	// More: there are more than limit of a kind.
+	// More is set when a kind has more than limit requests.
 	More bool `json:"more"`
 }
 
@@ -103,17 +103,18 @@ type cancelArguments struct {
 	Reason    string `json:"reason"`
 }
 
-// settled is the answer of the tools that decide.
+// settled is the result of the tools that decide.
 type settled struct {
 	Decided bool       `json:"decided"`
 	RunID   string     `json:"run_id"`
 	Status  api.Status `json:"status,omitempty"`
-	// RuleText is what remember would write; the decision takes it as rule_text.
+	// RuleText is the rule that remember would create. The deciding call sends it back as
+	// rule_text.
 	RuleText string `json:"rule_text,omitempty"`
 	Message  string `json:"message,omitempty"`
 }
 
-// addPeople offers what a person decides with.
+// addPeople adds the tools for people.
 func (t *tools) addPeople(server *mcp.Server) {
 	add(server, &mcp.Tool{
 		Name: "list_pending", Title: "What waits for a person",
@@ -184,8 +185,8 @@ func (t *tools) listPending(ctx context.Context, arguments pendingArguments) (an
 	}, nil
 }
 
-// resolve records a decision. One that also writes a rule takes two calls, because the
-// person must have seen the rule's text.
+// resolve records a decision. One that also creates a rule takes two calls, because the person must
+// have seen the rule's text.
 func (t *tools) resolve(ctx context.Context, arguments resolveArguments) (any, error) {
 	if arguments.InputDigest == "" {
 		return nil, errors.New("input_digest is missing: list_pending has it")
@@ -209,8 +210,7 @@ func (t *tools) resolve(ctx context.Context, arguments resolveArguments) (any, e
 	return settledOf(run, err)
 }
 
-// withoutEnd cuts the moment at which a rule ends from its text: it moves on while the
-// person reads.
+// withoutEnd removes a rule's expiry from its text, because it changes while the person reads.
 func withoutEnd(text string) string {
 	if at := strings.LastIndex(text, ", until "); at >= 0 {
 		return text[:at]
@@ -218,7 +218,7 @@ func withoutEnd(text string) string {
 	return text
 }
 
-// ruleText returns the text of the rule that a decision would write.
+// ruleText returns the text of the rule that a decision would create.
 func (t *tools) ruleText(ctx context.Context, arguments resolveArguments) (string, error) {
 	run, err := t.Client.GetRun(ctx, arguments.RunID)
 	if err != nil {

@@ -21,24 +21,24 @@ const permissionSchema = `{
   }
 }`
 
-// permissionArguments may have members of later versions of an agent.
+// permissionArguments ignores unknown members, which later versions of an agent may send.
 type permissionArguments struct {
 	ToolName  string   `json:"tool_name"`
 	Input     api.JSON `json:"input"`
 	ToolUseID string   `json:"tool_use_id"`
 }
 
-// Permission is what a coding agent reads from its permission prompt tool.
+// Permission is the reply format of a coding agent's permission prompt tool.
 type Permission struct {
 	Behavior     api.Behavior `json:"behavior"`
 	UpdatedInput api.JSON     `json:"updatedInput,omitzero"`
 	Message      string       `json:"message,omitempty"`
-	// Told is the answer to a question in words, for an agent that takes no answer in its input.
+	// Told is the answer to a question as text, for an agent that accepts no answer in its input.
 	Told string `json:"-"`
 }
 
-// addPermissionPrompt offers the tool that a coding agent is told to ask instead of the
-// person at its terminal. Its only answers are allow and deny: whatever goes wrong denies.
+// addPermissionPrompt adds the tool that a coding agent calls in place of its own terminal prompt.
+// It answers only allow or deny; every error is a deny.
 func (t *tools) addPermissionPrompt(server *mcp.Server) {
 	server.AddTool(&mcp.Tool{
 		Name: permissionPrompt, Title: "Permission prompt",
@@ -53,7 +53,7 @@ func (t *tools) addPermissionPrompt(server *mcp.Server) {
 	})
 }
 
-// permitted is the answer as text alone: that is what coding agents read.
+// permitted returns the answer as text only, which is what coding agents read.
 func permitted(answer Permission) (*mcp.CallToolResult, error) {
 	text, err := json.Marshal(answer)
 	if err != nil {
@@ -82,8 +82,8 @@ func (t *tools) permit(ctx context.Context, request *mcp.CallToolRequest, argume
 	return t.put(ctx, request, putting{wait: -1, call: &call})
 }
 
-// PermissionOf returns what a coding agent is told. Only an allowed call allows, and a question tool
-// only with its answer.
+// PermissionOf returns the reply for a coding agent. Only an allowed call allows, and a question
+// tool only with its answer.
 func PermissionOf(decided *ask.Answer, err error) Permission {
 	if err != nil {
 		return Permission{Behavior: api.BehaviorDeny, Message: "holdpoint could not get a decision, so nothing was allowed: " + explain(err)}
@@ -102,7 +102,7 @@ func PermissionOf(decided *ask.Answer, err error) Permission {
 	return Permission{Behavior: api.BehaviorDeny, Message: sentence(decided)}
 }
 
-// sentence says in words why a call may not run.
+// sentence explains why a call may not run.
 func sentence(decided *ask.Answer) string {
 	by := ""
 	if name := decided.Resolution.ResolvedBy; name != "" {

@@ -13,23 +13,23 @@ import (
 	"github.com/holdpoint/holdpoint/mcptools/tasks"
 )
 
-// asked is what the state of a call carries to its next round.
+// asked is the data that a call's state carries to the next round.
 type asked struct {
 	RunID string `json:"run_id"`
 }
 
-// putting is how a call is put before people.
+// putting describes how a call waits for people.
 type putting struct {
-	// wait is for how long the call waits; negative for as long as it takes, 0 only looks.
+	// wait is how long the call waits. Negative means without a limit; 0 only looks.
 	wait waitFor
-	// call is what is raised; nil for a look at the run runID.
+	// call is the call to raise; nil to look at the run runID.
 	call  *ask.Call
 	runID string
 }
 
-// put puts a call before people, and answers with what was decided or with the way in which this
-// client waits for it: a task where it knows tasks, a form for the person at it where that person
-// may decide, else a call that is held.
+// put raises a call and returns its decision, or starts the wait that suits the client: a task
+// where the client supports tasks, a form where the person at the client may decide, otherwise a
+// held call.
 func (t *tools) put(ctx context.Context, request *mcp.CallToolRequest, p putting) (*mcp.CallToolResult, error) {
 	tool := request.Params.Name
 	runID, dismissed, err := t.resume(ctx, request)
@@ -48,7 +48,7 @@ func (t *tools) put(ctx context.Context, request *mcp.CallToolRequest, p putting
 		default:
 			if raised, err = t.raise(ctx, request, *p.call); err != nil {
 				if ctx.Err() != nil && raised.runID != "" {
-					err = errors.Join(err, t.withdraw(ctx, raised.runID)) // it may be raised all the same
+					err = errors.Join(err, t.withdraw(ctx, raised.runID)) // the call may have been raised despite the error
 				}
 				raised.release()
 				return show(tool, nil, err), nil
@@ -62,8 +62,8 @@ func (t *tools) put(ctx context.Context, request *mcp.CallToolRequest, p putting
 	}
 }
 
-// answer answers a call that is raised. It reports whether its decision is another call's, so that
-// it must be raised again.
+// answer answers a raised call. It reports whether the decision belongs to an earlier call, so that
+// this one must be raised again.
 func (t *tools) answer(ctx context.Context, request *mcp.CallToolRequest, p putting, raised *raisedCall, dismissed bool) (result *mcp.CallToolResult, again bool, err error) {
 	tool := request.Params.Name
 	awaiting, stop := ctx, func() {}
@@ -71,7 +71,7 @@ func (t *tools) answer(ctx context.Context, request *mcp.CallToolRequest, p putt
 		reading, err := t.waits.readers[tool](ctx, raised.runID)
 		switch {
 		case err != nil:
-			// The call is held, through an outage too.
+			// The call is held, even through an outage.
 		case reading.Result != nil:
 			return reading.Result, reading.Spent, nil
 		case over(reading.Run.Status):
@@ -102,8 +102,8 @@ func (t *tools) answer(ctx context.Context, request *mcp.CallToolRequest, p putt
 	return show(tool, decided, err), err == nil && decided.Again(), nil
 }
 
-// inputRequired is the result of a call that asks the person at the client. That of the SDK has a
-// content of null besides.
+// inputRequired is the result of a call that asks the person at the client. The SDK's own type also
+// has a null content.
 type inputRequired struct {
 	mcp.ResultBase
 	ResultType    string              `json:"resultType"`
@@ -121,7 +121,7 @@ func withoutContent(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// refusedError is why a decision of the person at the client was not recorded.
+// refusedError says why the client's decision was not recorded.
 type refusedError struct {
 	runID string
 	cause error
@@ -131,8 +131,8 @@ func (r *refusedError) Error() string {
 	return fmt.Sprintf("nothing was decided: %s. It waits for others: call check_decision with the run_id %s", explain(r.cause), r.runID)
 }
 
-// resume takes up the call that a requestState is from: what the person at the client said to it
-// is recorded. It returns no run without a state, and reports whether the form was dismissed.
+// resume continues the call of a requestState and records the client's decision. Without a state it
+// returns no run. It reports whether the form was dismissed.
 func (t *tools) resume(ctx context.Context, request *mcp.CallToolRequest) (runID string, dismissed bool, err error) {
 	if t.Signer == nil {
 		return "", false, nil
@@ -159,8 +159,8 @@ func (t *tools) resume(ctx context.Context, request *mcp.CallToolRequest) (runID
 	return carried.RunID, dismissed, nil
 }
 
-// dialog shows forms to the person at a client of an earlier revision while its call is held. The
-// context that it returns ends when a decision is refused, with why as its cause.
+// dialog shows forms while the call is held, for clients of an earlier revision. When a decision is
+// refused, the returned context ends with the reason as its cause.
 func (t *tools) dialog(ctx context.Context, session *mcp.ServerSession, run *api.RunView, forms mcp.InputRequestMap) (awaiting context.Context, stop func()) {
 	asking, end := context.WithCancel(ctx)
 	awaiting, refuse := context.WithCancelCause(ctx)
@@ -170,7 +170,7 @@ func (t *tools) dialog(ctx context.Context, session *mcp.ServerSession, run *api
 			form, _ := request.(*mcp.ElicitParams)
 			answer, err := session.Elicit(asking, form)
 			if err != nil {
-				return // others may decide
+				return // others can still decide
 			}
 			if err := t.waits.Decide(asking, run, map[string]*mcp.ElicitResult{id: answer}); err != nil && asking.Err() == nil {
 				refuse(&refusedError{run.RunID, err})
@@ -184,17 +184,17 @@ func (t *tools) dialog(ctx context.Context, session *mcp.ServerSession, run *api
 	}
 }
 
-// raisedCall is a call that is before people.
+// raisedCall is a call that was raised.
 type raisedCall struct {
 	runID string
-	// await waits for the decision of a call that is held; nil for one that stays open by itself.
+	// await waits for the decision of a held call; nil for a call that stays open by itself.
 	await   func(context.Context) (*ask.Answer, error)
 	release func()
 }
 
-// raise puts a call before people, or finds the one with its key. What a permission prompt asks is
-// held while this process waits for it: when that ends, the prompt is withdrawn. A model comes back
-// to the other tools, and a client to a task or a form.
+// raise raises a call, or finds the existing one with its key. A permission prompt is held by this
+// process and withdrawn when the process ends. Calls of the other tools stay open: a model asks
+// again, and a client polls its task or form.
 func (t *tools) raise(ctx context.Context, request *mcp.CallToolRequest, call ask.Call) (*raisedCall, error) {
 	if call.SessionID == "" && call.Key != "" {
 		call.Key = t.Principal + "\x00" + call.Key
@@ -214,8 +214,8 @@ func (t *tools) raise(ctx context.Context, request *mcp.CallToolRequest, call as
 	return &raisedCall{runID: held.RunID, await: held.Await, release: held.Release}, err
 }
 
-// withdraw takes back what a call asked that its client has cancelled. What was asked by one whose
-// connection is gone stays, for the one that asks again.
+// withdraw withdraws the requests of a call that its client cancelled. When only the connection was
+// lost they stay open, so that the client can ask again.
 func (t *tools) withdraw(ctx context.Context, runID string) error {
 	if t.Leaving != nil && t.Leaving() {
 		return nil
@@ -225,7 +225,7 @@ func (t *tools) withdraw(ctx context.Context, runID string) error {
 	return t.asker.Withdraw(withdrawing, runID, "the agent has cancelled the call")
 }
 
-// show returns what a tool answers.
+// show returns a tool's result.
 func show(tool string, decided *ask.Answer, err error) *mcp.CallToolResult {
 	var shown *mcp.CallToolResult
 	var failed error
@@ -243,7 +243,7 @@ func show(tool string, decided *ask.Answer, err error) *mcp.CallToolResult {
 	return shown
 }
 
-// reader reads the runs of a tool of agents.
+// reader returns the Reader of a tool for agents.
 func (t *tools) reader(tool string) Reader {
 	return func(ctx context.Context, runID string) (Reading, error) {
 		decided, err := t.asker.Await(ctx, runID, 0)

@@ -17,49 +17,49 @@ import (
 	"github.com/holdpoint/holdpoint/mcptools/tasks"
 )
 
-// For says whom a server's tools are for. An agent must not be offered the tools of
-// people: it would decide its own calls.
+// For is the audience of a server's tools. Do not offer an agent the tools for people: it could
+// decide its own calls.
 type For string
 
-// The audiences. Both is for trying things out.
+// The audiences. Both is for experiments.
 const (
 	ForAgents For = "agents"
 	ForPeople For = "people"
 	ForBoth   For = "both"
 )
 
-// Options are what a server is made from.
+// Options configure a server.
 type Options struct {
 	Client *client.Client
 	For    For
-	// AgentID names the agent to the people who decide.
+	// AgentID is the agent's name for the people who decide.
 	AgentID string
-	// SessionID is the session of all calls. When it is empty each has one of its own, and
-	// permission_prompt denies: the ids of two agents' calls could be the same.
+	// SessionID is the session of all calls. When empty, each call gets its own session, and
+	// permission_prompt denies, because call ids of two agents could collide.
 	SessionID string
-	// Principal is who calls: keys without a session are that one's, and so is what is signed.
+	// Principal is the caller. Keys without a session, and signatures, are bound to it.
 	Principal string
-	// ExpiresAfter is how long there is to decide; as long as it takes when 0.
+	// ExpiresAfter is the time limit for a decision; 0 for none.
 	ExpiresAfter time.Duration
-	// ExcludeRequester has every approval be allowed by somebody else than who asks.
+	// ExcludeRequester means that only someone other than the requester may allow an approval.
 	ExcludeRequester bool
-	// Patience is that of [ask.Asker].
+	// Patience is the Patience of [ask.Asker].
 	Patience time.Duration
-	// Version is the program's.
+	// Version is the version of the program.
 	Version string
-	// Leaving reports whether the process ends or the connection is gone. Then calls that
-	// are cut short stay open, so that asking again finds them; otherwise the client has
-	// cancelled them, and they are withdrawn.
+	// Leaving reports whether the process ends or the connection is lost. Interrupted calls then
+	// stay open so that they can be asked again. Otherwise the client cancelled them, and they are
+	// withdrawn.
 	Leaving func() bool
-	// Signer signs ids of tasks and the states of calls. Without one a call is held until it is
-	// decided or its patience ends, whatever else the client could do.
+	// Signer signs task ids and call states. Without one, a call is held until it is decided or
+	// Patience ends.
 	Signer Signer
-	// MayDecide reports whether the person at the client may decide what the client asks for;
-	// never when it is nil. The door checks each decision besides.
+	// MayDecide reports whether the person at the client may decide the client's own requests; nil
+	// means never. The service checks each decision as well.
 	MayDecide func(ctx context.Context) bool
-	// NowMs is the clock; it must be set with a Signer.
+	// NowMs is the clock. It is required with a Signer.
 	NowMs func() int64
-	// Extend adds tools that wait like those of this package; nil for none.
+	// Extend adds tools that wait in the same ways; nil for none.
 	Extend func(server *mcp.Server, waits *Waits)
 }
 
@@ -72,14 +72,14 @@ func NewServer(options Options) *mcp.Server {
 	}
 	server := mcp.NewServer(&mcp.Implementation{Name: "holdpoint", Title: "holdpoint", Version: options.Version}, &mcp.ServerOptions{
 		Capabilities: capabilities, Instructions: instructions(options.For),
-		// What is offered depends on who calls: nobody on the way may keep it for others.
+		// The list depends on the caller, so shared caches must not keep it.
 		SetCacheable: func(_ context.Context, _ mcp.Request, result *mcp.Cacheable) { result.CacheScope = "private" },
 	})
 	t := &tools{Options: options, asker: ask.Asker{Client: options.Client, AgentID: options.AgentID, Patience: options.Patience}}
 	t.waits = &Waits{options: &t.Options, readers: map[string]Reader{}}
 	if parks {
 		if err := tasks.Serve(server, t.waits); err != nil {
-			panic(err) // the SDK has methods of these names by now
+			panic(err) // the SDK now has methods of these names
 		}
 		server.AddReceivingMiddleware(withoutContent)
 	}
@@ -109,8 +109,8 @@ type tools struct {
 	waits *Waits
 }
 
-// add offers one tool. Its arguments are decoded into In: a member that the schema does not
-// name is refused, so that a misspelt one is never lost.
+// add adds one tool. Its arguments are decoded into In. Members that the schema does not name are
+// refused, so a misspelt member is not ignored silently.
 func add[In any](server *mcp.Server, tool *mcp.Tool, schema string, handle func(context.Context, In) (any, error)) {
 	tool.InputSchema = jsontext.Value(schema)
 	server.AddTool(tool, func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -126,7 +126,7 @@ func add[In any](server *mcp.Server, tool *mcp.Tool, schema string, handle func(
 	})
 }
 
-// decode reads a tool's arguments. Absent ones count as {}.
+// decode decodes a tool's arguments. Absent arguments count as {}.
 func decode(text []byte, into any) error {
 	if len(text) == 0 {
 		text = []byte("{}")
@@ -137,7 +137,7 @@ func decode(text []byte, into any) error {
 	return nil
 }
 
-// success is a document, as text and as structured content.
+// success returns a document as text and as structured content.
 func success(document any) (*mcp.CallToolResult, error) {
 	text, err := json.Marshal(document)
 	if err != nil {
@@ -149,12 +149,12 @@ func success(document any) (*mcp.CallToolResult, error) {
 	}, nil
 }
 
-// failure tells the model what went wrong.
+// failure returns an error as a tool result.
 func failure(err error) *mcp.CallToolResult {
 	return &mcp.CallToolResult{IsError: true, Content: []mcp.Content{&mcp.TextContent{Text: explain(err)}}}
 }
 
-// explain returns an error with what was refused in it, and what had been decided before.
+// explain returns an error's text with its faults and the earlier decision.
 func explain(err error) string {
 	text := err.Error()
 	var refused *client.Error
@@ -175,7 +175,7 @@ func explain(err error) string {
 	return text
 }
 
-// pointer returns nil for the zero value.
+// pointer returns a pointer to the value, nil for the zero value.
 func pointer[T comparable](value T) *T {
 	var zero T
 	if value == zero {
@@ -184,7 +184,7 @@ func pointer[T comparable](value T) *T {
 	return &value
 }
 
-// why joins what a person wrote with a decision.
+// why joins the texts that a person wrote with a decision.
 func why(resolution api.Resolution) string {
 	if resolution.Justification != "" && resolution.Reason != "" && resolution.Justification != resolution.Reason {
 		return resolution.Reason + "; " + resolution.Justification

@@ -9,14 +9,13 @@ import (
 	"strings"
 )
 
-// KeySigner is a [Signer] for processes that share a secret key and no service.
+// KeySigner is a [Signer] for processes that share a secret key.
 type KeySigner struct{ key []byte }
 
-// NewKeySigner returns a signer with a key, which must be secret.
+// NewKeySigner returns a signer. Keep the key secret.
 func NewKeySigner(key []byte) *KeySigner { return &KeySigner{key} }
 
-// ErrUnsigned is wrapped by the error of a [Signer] for a text that it did not sign, or for
-// something else.
+// ErrUnsigned is wrapped by a [Signer]'s error for a text that it did not sign for this purpose.
 var ErrUnsigned = errors.New("the signature does not hold")
 
 var spelling = base64.RawURLEncoding.Strict()
@@ -42,7 +41,7 @@ func (k *KeySigner) Verify(_ context.Context, purpose, text string) ([]byte, err
 
 func (k *KeySigner) sum(purpose string, payload []byte) []byte {
 	sum := hmac.New(sha256.New, k.key)
-	_, _ = sum.Write([]byte(purpose + "\x00")) // a hash takes everything
+	_, _ = sum.Write([]byte(purpose + "\x00")) // a hash returns no error
 	_, _ = sum.Write(payload)
 	return sum.Sum(nil)
 }

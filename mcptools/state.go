@@ -15,10 +15,10 @@ import (
 	"github.com/holdpoint/holdpoint/internal/canonical"
 )
 
-// stateHolds is how long the state of a call may be presented again.
+// stateHolds is how long a call's state is valid.
 const stateHolds = 7 * 24 * time.Hour
 
-// state is what a requestState says.
+// state is the payload of a requestState.
 type state struct {
 	// Call is the digest of the tool and its arguments.
 	Call        string         `json:"call"`
@@ -27,8 +27,8 @@ type state struct {
 	Value       jsontext.Value `json:"value"`
 }
 
-// State returns a requestState that carries a value to the next round of a call. It holds for the
-// same principal, tool and arguments, for seven days.
+// State returns a requestState that carries a value to the next round of a call. It is valid for
+// seven days, for the same principal, tool and arguments.
 func (w *Waits) State(call *mcp.CallToolRequest, value any) (string, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -43,9 +43,9 @@ func (w *Waits) State(call *mcp.CallToolRequest, value any) (string, error) {
 	return w.options.Signer.Sign(purposeState, text)
 }
 
-// ReadState reads the value of the requestState of a call, and reports whether it has one. Errors:
-// invalid params for a state that was not made for this principal and this call, or is too old;
-// those of the signer.
+// ReadState reads the value of a call's requestState and reports whether it has one. Errors:
+// invalid params for a state of another principal or call, or one that has expired; errors of the
+// signer.
 func (w *Waits) ReadState(ctx context.Context, call *mcp.CallToolRequest, value any) (bool, error) {
 	if call.Params.RequestState == "" {
 		return false, nil
@@ -69,11 +69,11 @@ func badState(message string) error {
 	return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: message}
 }
 
-// digestOf tells the calls of a client apart, however their arguments are written.
+// digestOf returns the digest of a call's tool and canonical arguments.
 func digestOf(call *mcp.CallToolRequest) string {
 	arguments, err := canonical.Text(call.Params.Arguments)
 	if err != nil {
-		arguments = call.Params.Arguments // digested as it is
+		arguments = call.Params.Arguments // not canonical: digested unchanged
 	}
 	sum := sha256.Sum256([]byte(call.Params.Name + "\x00" + string(arguments)))
 	return hex.EncodeToString(sum[:])

@@ -14,8 +14,8 @@ import (
 	"github.com/holdpoint/holdpoint/client/ask"
 )
 
-// The tools by which coding agents ask the person at them, and show a plan. Each name is the one
-// in the agent's own hooks.
+// Tools with which coding agents ask the user or show a plan. Each name is the one in the agent's
+// own hooks.
 var (
 	questionTools = map[string]bool{
 		"AskUserQuestion":    true, // Claude Code
@@ -29,7 +29,7 @@ var (
 	}
 )
 
-// toolQuestions is the input of a question tool. Single is how some agents ask one question.
+// toolQuestions is the input of a question tool. Some agents ask one question as Single.
 type toolQuestions struct {
 	Questions []toolQuestion `json:"questions"`
 	Single    string         `json:"question"`
@@ -48,19 +48,19 @@ type toolQuestion struct {
 	} `json:"options"`
 }
 
-// questionOf is the metadata of a question: the tool call that it is from.
+// questionOf is the metadata of a question: its tool call.
 type questionOf struct {
 	ToolName  string   `json:"tool_name"`
 	ToolInput api.JSON `json:"tool_input"`
 }
 
-// errNoQuestion is why a question tool's input is put before nobody: an allow would answer it with
-// nothing.
+// errNoQuestion: the question tool's input has no question. It is not raised, because an allow
+// would answer nothing.
 var errNoQuestion = errors.New("the input of the question tool holds no question")
 
-// CallOf returns what a person is asked about a tool call of a coding agent: a question where the
-// tool asks one, else the approval, which shows a plan as text. planText is the plan where the
-// input only names it. Errors: a question that cannot be read.
+// CallOf returns the request for a coding agent's tool call: a question for a question tool,
+// otherwise the approval, which shows a plan as text. planText is the plan when the input only
+// names it. Errors: a question that cannot be read.
 func CallOf(call ask.Call, planText string) (ask.Call, error) {
 	request := call.Approval
 	if planTools[request.ToolName] {
@@ -86,7 +86,7 @@ func CallOf(call ask.Call, planText string) (ask.Call, error) {
 	return call, nil
 }
 
-// AsksQuestion reports whether a tool asks the person at the agent.
+// AsksQuestion reports whether a tool asks the agent's user.
 func AsksQuestion(toolName string) bool { return questionTools[toolName] }
 
 // ShowsPlan reports whether a tool shows a plan.
@@ -108,7 +108,7 @@ func planOf(input api.JSON, otherwise string) string {
 	return ""
 }
 
-// withPlan returns a description that shows a plan, as much of it as fits.
+// withPlan appends a plan to a description, as much of it as fits.
 func withPlan(description, plan string) string {
 	plan = strings.ToValidUTF8(plan, "\ufffd")
 	if plan == "" {
@@ -167,8 +167,8 @@ func optionID(i int) string { return "o" + strconv.Itoa(i+1) }
 // answered is one question with its answer.
 type answered struct{ question, answer string }
 
-// answersOf returns the answers in the order of the questions: labels of the chosen options and
-// what was written, with commas between them, which is how agents note several.
+// answersOf returns the answers in the order of the questions: chosen labels and free text,
+// separated by commas, as agents write several answers.
 func answersOf(decided *ask.Answer) []answered {
 	var list []answered
 	for _, question := range decided.Question.Questions {
@@ -193,7 +193,7 @@ func answersOf(decided *ask.Answer) []answered {
 	return list
 }
 
-// withAnswers returns the input of a question tool with the answers, by the text of each question.
+// withAnswers returns a question tool's input with the answers, keyed by each question's text.
 func withAnswers(question *api.UserQuestionRequest, given []answered) (api.JSON, error) {
 	var of questionOf
 	var members map[string]jsontext.Value
@@ -220,7 +220,7 @@ func withAnswers(question *api.UserQuestionRequest, given []answered) (api.JSON,
 	return json.Marshal(members, json.Deterministic(true))
 }
 
-// told returns answers in words, for agents that take none from a hook.
+// told returns answers as text, for agents that accept none from a hook.
 func told(by string, given []answered) string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "The question was answered by %s. Do not ask it again.", by)

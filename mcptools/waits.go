@@ -16,54 +16,53 @@ import (
 	"github.com/holdpoint/holdpoint/mcptools/tasks"
 )
 
-// Signer signs what clients carry between two calls. Whichever replica gets the next call must
-// verify what this one signed; what was signed for one purpose holds for no other.
+// Signer signs the data that clients carry between two calls. Every replica must be able to verify
+// it. A signature for one purpose is invalid for any other.
 type Signer interface {
 	Sign(purpose string, payload []byte) (string, error)
-	// Verify returns the payload. Errors: [ErrUnsigned]; others when it could not be found out.
+	// Verify returns the payload. Errors: [ErrUnsigned]; others when verification was not possible.
 	Verify(ctx context.Context, purpose, text string) ([]byte, error)
 }
 
-// The purposes of what is signed.
+// Signing purposes.
 const (
 	purposeTask  = "holdpoint-mcp-task"
 	purposeState = "holdpoint-mcp-state"
 )
 
-// Waits are the runs behind the calls of tools: what the client of a call is told while its run
-// waits, and how it takes part. They are the [tasks.Keeper] of a server.
+// Waits manages the runs behind tool calls: what the client sees while its run waits, and how it
+// takes part. It is the [tasks.Keeper] of a server.
 type Waits struct {
 	options *Options
 	readers map[string]Reader
 }
 
-// Reading is how a run stands.
+// Reading is the state of a run.
 type Reading struct {
 	Run *api.RunView
-	// Result is what the call returns; nil while there is none, and for a run that was ended
-	// without one.
+	// Result is the call's result; nil while there is none, and for a run that ended without one.
 	Result *mcp.CallToolResult
-	// Message says in words why there is no result, of a run that is over.
+	// Message says why a finished run has no result.
 	Message string
-	// Spent: the decision had been read before.
+	// Spent: the decision was already read.
 	Spent bool
 }
 
-// Reader reads the runs of one tool, and takes them on where they need it. It does not wait.
+// Reader reads the runs of one tool, and moves them on where needed. It does not wait.
 type Reader func(ctx context.Context, runID string) (Reading, error)
 
-// Register says how the runs of a tool are read.
+// Register sets the Reader for a tool's runs.
 func (w *Waits) Register(tool string, read Reader) { w.readers[tool] = read }
 
-// handle is what a task's id says.
+// handle is the payload of a task's id.
 type handle struct {
 	Tool  string `json:"tool"`
 	RunID string `json:"run_id"`
-	// Principal is whose task it is.
+	// Principal is the owner of the task.
 	Principal string `json:"principal"`
 }
 
-// Park returns the error by which the handler of a tool answers with a task for a run.
+// Park returns an error with which a tool's handler answers with a task for a run.
 func (w *Waits) Park(ctx context.Context, call *mcp.CallToolRequest, tool string, reading Reading) error {
 	text, err := json.Marshal(handle{Tool: tool, RunID: reading.Run.RunID, Principal: w.options.Principal})
 	if err != nil {
@@ -76,7 +75,7 @@ func (w *Waits) Park(ctx context.Context, call *mcp.CallToolRequest, tool string
 	return tasks.Created(w.task(ctx, taskID, reading, call.ClientCapabilities()))
 }
 
-// open returns what the id of a task says. Errors: [tasks.ErrUnknown], also for the task of
+// open returns the payload of a task's id. Errors: [tasks.ErrUnknown], including for a task of
 // another principal.
 func (w *Waits) open(ctx context.Context, taskID string) (handle, error) {
 	text, err := w.options.Signer.Verify(ctx, purposeTask, taskID)
@@ -106,7 +105,7 @@ func (w *Waits) Get(ctx context.Context, taskID string, capabilities *mcp.Client
 	return w.task(ctx, taskID, reading, capabilities), nil
 }
 
-// unknown returns an error as a [tasks.Keeper] does.
+// unknown converts an error to one of [tasks.Keeper].
 func unknown(err error) error {
 	if errors.Is(err, client.ErrNotFound) {
 		return fmt.Errorf("%w: %w", tasks.ErrUnknown, err)
@@ -114,15 +113,15 @@ func unknown(err error) error {
 	return errors.New(explain(err))
 }
 
-// Poll intervals. A client that parks for days need not ask every second.
+// Poll intervals. A client that waits for days need not poll every second.
 const (
 	firstPollMs = 1_000
 	lastPollMs  = 10_000
-	// pollShare is the part of a wait that one more interval may add to it.
+	// pollShare is the fraction of the past wait by which one more interval may extend it.
 	pollShare = 60
 )
 
-// task shows a run as a task.
+// task returns a run as a task.
 func (w *Waits) task(ctx context.Context, taskID string, reading Reading, capabilities *mcp.ClientCapabilities) *tasks.Task {
 	run := reading.Run
 	shown := &tasks.Task{
@@ -150,8 +149,8 @@ func waits(run *api.RunView) bool {
 	return run.Status == api.StatusWaitingForApproval || run.Status == api.StatusWaitingForUserQuestion
 }
 
-// Update implements [tasks.Keeper]. Only a form that was filled in and accepted decides; one that
-// was declined leaves its request to others.
+// Update implements [tasks.Keeper]. Only an accepted form decides. A declined form leaves its
+// request to others.
 func (w *Waits) Update(ctx context.Context, taskID string, capabilities *mcp.ClientCapabilities, responses map[string]jsontext.Value) error {
 	said, err := w.open(ctx, taskID)
 	if err != nil {
@@ -188,8 +187,8 @@ func (w *Waits) Cancel(ctx context.Context, taskID string) error {
 	return unknown(err)
 }
 
-// Decide records what the person at the client said to the open requests of a run. One that was
-// decided meanwhile stays as it was decided. Errors: those of the client.
+// Decide records the client's decisions about a run's open requests. A request that was decided
+// meanwhile keeps its decision. Errors: errors of the client.
 func (w *Waits) Decide(ctx context.Context, run *api.RunView, given map[string]*mcp.ElicitResult) error {
 	var approved []api.ApprovalResolution
 	for _, request := range run.PendingApprovals {

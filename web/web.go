@@ -1,8 +1,8 @@
-// Package web is the inbox as people see it: the pages that the program serves to a browser, and
-// everything they are made of, embedded. It is written by hand and built by nothing: modules, one
-// style sheet, and htm with Preact (assets/vendor).
+// Package web serves the inbox: the embedded pages for the browser with their scripts and styles.
+// They are written by hand without a build step: modules, one style sheet, and htm with Preact
+// (assets/vendor).
 //
-// It serves files. It must not know what is in them, the store, or the API: the pages are a client
+// It serves files. It must not know their contents, the store, or the API: the pages are a client
 // of /v1 like any other.
 package web
 
@@ -22,21 +22,21 @@ import (
 //go:embed assets
 var files embed.FS
 
-// assetsPath is below which the parts of the pages are served.
+// assetsPath is the prefix of the pages' assets.
 const assetsPath = "/assets/"
 
-// contentSecurityPolicy allows the pages what they are made of, and nothing else: no inline script
-// or style, no other host, no HTML that is made of text.
+// contentSecurityPolicy allows only the pages' own files: no inline script or style, no other host,
+// no HTML made from strings.
 const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// pages are the first segments of the addresses of pages; true for those with one more.
+// pages are the first segments of page addresses; true for those with a second segment.
 var pages = map[string]bool{
 	"runs": true, "sessions": true,
 	"rules": false, "history": false, "workers": false, "effects": false, "settings": false, "webhooks": false, "login": false,
 }
 
-// file is one embedded file as it is served.
+// file is an embedded file with its headers.
 type file struct {
 	contentType, etag string
 	text              []byte
@@ -80,8 +80,8 @@ func contentType(name string) string {
 	return "application/octet-stream"
 }
 
-// IsPage reports whether a request is for a page. An address that another contract has too is a
-// page when HTML is preferred, and "/" always.
+// IsPage reports whether a request is for a page. "/" always is. An address that the API has as
+// well is a page when HTML is preferred.
 func (s *Site) IsPage(r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
@@ -94,8 +94,8 @@ func (s *Site) IsPage(r *http.Request) bool {
 	return known && below == more && (!more || rest != "" && !strings.Contains(rest, "/")) && prefersHTML(r.Header.Get("Accept"))
 }
 
-// prefersHTML reports whether HTML stands in an Accept header before JSON and before what takes
-// everything, as it does in what browsers send for a page.
+// prefersHTML reports whether an Accept header lists HTML before JSON and before */*, as browsers
+// do when they open a page.
 func prefersHTML(accept string) bool {
 	for one := range strings.SplitSeq(accept, ",") {
 		kind, _, _ := strings.Cut(one, ";")
@@ -109,7 +109,7 @@ func prefersHTML(accept string) bool {
 	return false
 }
 
-// Wrap returns a handler that serves the pages and their parts, and hands on the rest.
+// Wrap returns a handler that serves the pages and their assets and passes other requests on.
 func (s *Site) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -131,7 +131,7 @@ func (s *Site) serve(w http.ResponseWriter, r *http.Request, found file) {
 	header := w.Header()
 	header.Set("Content-Type", found.contentType)
 	header.Set("ETag", found.etag)
-	// A browser asks each time and is told when nothing has changed: a new program is seen at once.
+	// Browsers revalidate each time, so that a new version is visible at once.
 	header.Set("Cache-Control", "no-cache")
 	header.Set("Content-Security-Policy", contentSecurityPolicy)
 	header.Set("Cross-Origin-Opener-Policy", "same-origin")

@@ -1,8 +1,8 @@
-// Package chain computes the hashes that tie the lines of a log together: each line has the digest
-// of its body, and a hash over itself and the hash of the line before. Whoever has the lines can
-// compute all of it without the service (docs/audit.md).
+// Package chain computes the hashes that link the entries of a log: each entry has the digest of
+// its body, and a hash over itself and the previous entry's hash. Anyone with the entries can
+// recompute all of them without the service (docs/audit.md).
 //
-// It must not know what a log is about, where it is kept, or who signs it.
+// It must not know the meaning of a log, where it is stored, or who signs it.
 package chain
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/holdpoint/holdpoint/internal/canonical"
 )
 
-// Link is what the hash of a line covers.
+// Link is the input of an entry's hash.
 type Link struct {
 	SessionID   string
 	ID          string // decimal
@@ -27,13 +27,13 @@ type Link struct {
 	RunID       string
 	Actor       string
 	BodyDigest  string
-	// Prev is the hash of the line before, "" for the first line of the chain.
+	// Prev is the hash of the previous entry, "" for the first one.
 	Prev string
 }
 
 // Hash returns the SHA-256, in lower-case hexadecimal, of the RFC 8785 form of the object with the
-// members session_id, id, type, timestamp_ms, run_id, actor, body_digest and prev. Bytes that are no
-// UTF-8 count as U+FFFD.
+// members session_id, id, type, timestamp_ms, run_id, actor, body_digest and prev. Invalid UTF-8
+// counts as U+FFFD.
 func (l *Link) Hash() string {
 	text := make([]byte, 0, 512)
 	text = appendText(append(text, `{"actor":`...), l.Actor)
@@ -47,10 +47,10 @@ func (l *Link) Hash() string {
 	return sum(append(text, '}'))
 }
 
-// appendText appends the JSON text of a string, as RFC 8785 writes it.
+// appendText appends the RFC 8785 form of a string.
 func appendText(text []byte, value string) []byte {
 	quoted, err := jsontext.AppendQuote(text, value)
-	if err != nil { // not UTF-8; what is appended has U+FFFD for it
+	if err != nil { // not UTF-8: Canonical fails, and U+FFFD is used
 		quoted, _ = jsontext.AppendQuote(text, string(bytes.ToValidUTF8([]byte(value), []byte("\uFFFD"))))
 	}
 	return quoted
@@ -63,11 +63,11 @@ func sum(text []byte) string {
 	return string(digits[:])
 }
 
-// digestOfNothing is the digest of a body that has a type alone.
+// digestOfNothing is the digest of a body that has only a type.
 var digestOfNothing = sum([]byte("{}"))
 
 // BodyDigest returns the SHA-256, in lower-case hexadecimal, of the RFC 8785 form of a body without
-// its member "type". It returns an error when the body is no JSON object that has such a form.
+// its member "type". It returns an error when the body is not a JSON object with a canonical form.
 func BodyDigest(body []byte) (string, error) {
 	members, err := canonical.Members(body)
 	if err != nil {
@@ -88,7 +88,7 @@ func BodyDigest(body []byte) (string, error) {
 func DigestOfCanonical(body []byte) string { return sum(body) }
 
 // OwnBodyDigest is [BodyDigest] for a body that begins with its type, as the service writes them.
-// The type must be one that JSON writes without escapes.
+// The type must not need escapes in JSON.
 func OwnBodyDigest(eventType string, body []byte) (string, error) {
 	rest, found := bytes.CutPrefix(body, []byte(`{"type":"`))
 	if found && len(rest) > len(eventType) && string(rest[:len(eventType)]) == eventType && rest[len(eventType)] == '"' {

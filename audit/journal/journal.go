@@ -1,7 +1,7 @@
-// Package journal is the audit's own log: what was changed about who may decide that is no event of a
-// session, such as tokens, sign-ins and rules of all sessions (docs/audit.md). A line is written in
-// the transaction of its change, without a number, so that nothing happens without it and nobody
-// waits for others; [Seal] numbers the lines and ties them together afterwards.
+// Package journal is the audit log: changes to who may decide that are not events of a session,
+// such as tokens, sign-ins and rules for all sessions (docs/audit.md). An entry is written without
+// a number in the transaction of its change, so no change goes unrecorded and transactions do not
+// wait for each other. [Seal] numbers and chains the entries afterwards.
 //
 // It must not know SQL, HTTP, or who signs the log.
 package journal
@@ -19,32 +19,32 @@ import (
 	"github.com/holdpoint/holdpoint/audit/chain"
 )
 
-// maxText is how many bytes of a text that somebody chose are kept in a line, which bounds it.
+// maxText is how many bytes of a caller's text an entry keeps, which bounds its size.
 const maxText = 1000
 
-// Entry is a line of the log, as it is stored.
+// Entry is a stored entry of the log.
 type Entry struct {
-	// ArrivalID is made by the database. It grows, with gaps.
+	// ArrivalID is assigned by the database. It grows, with gaps.
 	ArrivalID int64
-	// EntryID is the number in the log, from 1 without gaps; 0 for a line that is not sealed.
+	// EntryID is the entry's number, from 1 without gaps; 0 before it is sealed.
 	EntryID     int64
 	TimestampMs int64
 	Type        api.AuditEventType
 	Actor       string
-	// Body is the [api.AuditEvent].
+	// Body is an [api.AuditEvent].
 	Body       api.JSON
 	BodyDigest string
-	// Prev and Hash are "" for a line that is not sealed.
+	// Prev and Hash are "" before the entry is sealed.
 	Prev string
 	Hash string
 }
 
-// New returns a line that is not sealed. Long texts are cut.
+// New returns an unsealed entry. Long texts are truncated.
 func New(timestampMs int64, actor string, event api.AuditEvent) *Entry {
 	event.Text, event.Reason, event.Host = cut(event.Text), cut(event.Reason), cut(event.Host)
 	body, err := json.Marshal(event, jsontext.AllowInvalidUTF8(true))
 	if err != nil {
-		panic(err) // texts and numbers have a JSON form, and one without escapes of the type
+		panic(err) // strings and numbers always encode, and the type needs no escapes
 	}
 	digest, err := chain.OwnBodyDigest(string(event.Type), body)
 	if err != nil {
@@ -53,7 +53,7 @@ func New(timestampMs int64, actor string, event api.AuditEvent) *Entry {
 	return &Entry{TimestampMs: timestampMs, Type: event.Type, Actor: cmp.Or(actor, api.ResolvedBySystem), Body: body, BodyDigest: digest}
 }
 
-// cut returns the beginning of a long text.
+// cut truncates a long text.
 func cut(text string) string {
 	if len(text) <= maxText {
 		return text
@@ -65,11 +65,11 @@ func cut(text string) string {
 	return text + "…"
 }
 
-// DigestOfBody returns the digest of the body as it is now. It returns an error for a body that is no
+// DigestOfBody returns the digest of the current body. It returns an error for a body that is not a
 // JSON object.
 func (e *Entry) DigestOfBody() (string, error) { return chain.BodyDigest(e.Body) }
 
-// HashOf returns what the hash of the line must be.
+// HashOf returns the expected hash of the entry.
 func (e *Entry) HashOf() string {
 	link := chain.Link{
 		ID: strconv.FormatInt(e.EntryID, 10), Type: string(e.Type), TimestampMs: e.TimestampMs,
@@ -78,13 +78,13 @@ func (e *Entry) HashOf() string {
 	return link.Hash()
 }
 
-// follow puts a line behind another one, or at the beginning when that is zero.
+// follow links an entry to the previous one. A zero previous entry makes it the first.
 func (e *Entry) follow(last *Entry) {
 	e.EntryID, e.Prev = last.EntryID+1, last.Hash
 	e.Hash = e.HashOf()
 }
 
-// View returns the line as /v1 shows it.
+// View returns the entry as /v1 shows it.
 func (e *Entry) View() api.AuditEntry {
 	return api.AuditEntry{
 		ID: strconv.FormatInt(e.EntryID, 10), TimestampMs: e.TimestampMs, Actor: e.Actor,
@@ -92,31 +92,30 @@ func (e *Entry) View() api.AuditEntry {
 	}
 }
 
-// Rows keeps the log. Every engine implements it. Its errors wrap runs.ErrUnavailable or
+// Rows stores the log. Every engine implements it. Its errors wrap runs.ErrUnavailable or
 // runs.ErrClosed, or are the context's.
 type Rows interface {
-	// AddEntry writes a line about something that changes no other row.
+	// AddEntry inserts an entry for a change that has no other row.
 	AddEntry(ctx context.Context, entry *Entry) error
-	// PendingEntries returns lines that are not sealed, in the order of ArrivalID, at most limit.
+	// PendingEntries returns unsealed entries in the order of ArrivalID, at most limit.
 	PendingEntries(ctx context.Context, limit int) ([]Entry, error)
-	// LastEntry returns the newest sealed line, a zero one without any.
+	// LastEntry returns the newest sealed entry, or a zero entry.
 	LastEntry(ctx context.Context) (Entry, error)
-	// SealEntries writes the numbers and hashes of lines that follow each other, in one
-	// transaction. It leaves a line that is sealed, and one of which the line before it is not
-	// the newest.
+	// SealEntries stores the numbers and hashes of consecutive entries in one transaction. It skips
+	// entries that are already sealed, or whose predecessor is not the newest entry.
 	SealEntries(ctx context.Context, entries []Entry) error
-	// EntriesAfter returns sealed lines with a greater number, oldest first, at most limit.
+	// EntriesAfter returns sealed entries with a greater number, oldest first, at most limit.
 	EntriesAfter(ctx context.Context, entryID int64, limit int) ([]Entry, error)
 }
 
 const (
 	sealPage = 200
-	// maxRounds bounds one call of Seal. What is left is sealed by the next one.
+	// maxRounds limits one call of Seal. The next call seals the rest.
 	maxRounds = 100
 )
 
-// Seal numbers all lines that were written until now and ties them together. Several replicas may do
-// so at once. Errors: those of [Rows].
+// Seal numbers and chains all entries written so far. Several replicas may call it at once. Errors:
+// errors of [Rows].
 func Seal(ctx context.Context, rows Rows) error {
 	for range maxRounds {
 		pending, err := rows.PendingEntries(ctx, sealPage)

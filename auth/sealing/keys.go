@@ -24,22 +24,22 @@ import (
 // KeyBytes is the length of a key and of a data key.
 const KeyBytes = 32
 
-// MaxKeys bounds the keys that are configured at once.
+// MaxKeys is the maximum number of configured keys.
 const MaxKeys = 32
 
-// version begins every wrapped data key.
+// version is the prefix of every wrapped data key.
 const version = "v1"
 
-// Keys are the operator's keys. The first one encrypts, all of them decrypt. They are safe for
+// Keys are the operator's keys. The first one encrypts; all of them decrypt. They are safe for
 // concurrent use.
 type Keys struct {
 	set atomic.Pointer[keySet]
-	// source returns the text that the keys are read from; nil when it cannot change.
+	// source returns the text of the keys; nil when it cannot change.
 	source func() (string, error)
-	mu     sync.Mutex // one reading at a time
+	mu     sync.Mutex // one read at a time
 }
 
-// keySet never changes.
+// keySet is immutable.
 type keySet struct {
 	first string
 	byID  map[string]*key
@@ -52,9 +52,9 @@ type key struct {
 
 var keyID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// Parse reads keys, one a line, each "[id:]base64 of 32 bytes"; empty lines and those that begin with
-// # are skipped. A key without an id has the first 8 hexadecimal digits of its SHA-256. An error names
-// the line and never shows a part of a key.
+// Parse reads keys, one a line, each "[id:]base64 of 32 bytes". Empty lines and lines that begin
+// with # are skipped. A key without an id gets the first 8 hexadecimal digits of its SHA-256.
+// Errors name the line and never show a part of a key.
 func Parse(text string) (*Keys, error) {
 	set, err := readSet(text)
 	if err != nil {
@@ -65,8 +65,8 @@ func Parse(text string) (*Keys, error) {
 	return keys, nil
 }
 
-// Read is [Parse] for the text of a source. A key that is not known is looked for there again, see
-// [Keys.Reload].
+// Read is [Parse] for the text of a source. The source is read again when an unknown key is needed;
+// see [Keys.Reload].
 func Read(source func() (string, error)) (*Keys, error) {
 	text, err := source()
 	if err != nil {
@@ -80,8 +80,8 @@ func Read(source func() (string, error)) (*Keys, error) {
 	return keys, nil
 }
 
-// Load is [Read] for a file. A file that is not there is made, with one new key and mode 0600; of
-// several processes that make it at once, all get the same key.
+// Load is [Read] for a file. A missing file is created with one new key and mode 0600. When several
+// processes create it at once, all of them get the same key.
 func Load(path string) (*Keys, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		if err := make0600(path); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -94,12 +94,12 @@ func Load(path string) (*Keys, error) {
 	})
 }
 
-// make0600 makes a file with a new key. It appears whole or not at all; one that is there is left,
-// and the error wraps [fs.ErrExist].
+// make0600 creates a file with a new key atomically. An existing file is kept, and the error wraps
+// [fs.ErrExist].
 func make0600(path string) (err error) {
 	var secret [KeyBytes]byte
 	_, _ = rand.Read(secret[:]) // never fails, as its documentation says
-	// Its mode is 0600.
+	// CreateTemp uses mode 0600.
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*")
 	if err != nil {
 		return err
@@ -114,8 +114,8 @@ func make0600(path string) (err error) {
 	return os.Link(file.Name(), path)
 }
 
-// Reload reads the source again: its keys are added, and its first key encrypts from then on. A key
-// that the source has no more goes on decrypting until the process ends. After an error nothing has
+// Reload reads the source again and adds its keys; its first key encrypts from then on. A key that
+// was removed from the source still decrypts until the process ends. After an error nothing has
 // changed. Without a source Reload does nothing.
 func (k *Keys) Reload() error {
 	if k.source == nil {
@@ -140,11 +140,11 @@ func (k *Keys) Reload() error {
 	return nil
 }
 
-// Opens reports whether a data key can be unwrapped with the keys that were read so far, by the id of
-// its key. It reads nothing.
+// Opens reports whether a data key can be unwrapped with the loaded keys, by the id of its key. It
+// does not read the source.
 func (k *Keys) Opens(wrapped string) bool { return k.set.Load().byID[KeyIDOf(wrapped)] != nil }
 
-// keyOf returns a key, for which the source is read again when it is not known.
+// keyOf returns a key. An unknown key causes a reload of the source.
 func (k *Keys) keyOf(id string) *key {
 	if known := k.set.Load().byID[id]; known != nil {
 		return known
@@ -197,7 +197,7 @@ func readSet(text string) (*keySet, error) {
 	return keys, nil
 }
 
-// decode takes the alphabets of base64 and of base64url, with and without padding.
+// decode accepts base64 and base64url, with and without padding.
 func decode(text string) ([]byte, error) {
 	text = strings.TrimRight(strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimSpace(text)), "=")
 	secret, err := base64.RawStdEncoding.Strict().DecodeString(text)
@@ -210,7 +210,7 @@ func decode(text string) ([]byte, error) {
 // First returns the id of the key that encrypts.
 func (k *Keys) First() string { return k.set.Load().first }
 
-// KeyIDOf returns the id of the key that a data key is wrapped with; "" for what is none.
+// KeyIDOf returns the id of the key that a data key is wrapped with; "" for an invalid one.
 func KeyIDOf(wrapped string) string {
 	parts := strings.Split(wrapped, ".")
 	if len(parts) != 3 || parts[0] != version {
@@ -219,7 +219,7 @@ func KeyIDOf(wrapped string) string {
 	return parts[1]
 }
 
-// NewDataKey returns a fresh data key, wrapped with the first key.
+// NewDataKey returns a new data key, wrapped with the first key.
 func (k *Keys) NewDataKey() string {
 	var fresh [KeyBytes]byte
 	_, _ = rand.Read(fresh[:]) // never fails, as its documentation says
@@ -231,11 +231,11 @@ func (k *Keys) wrapped(dataKey []byte) string {
 	return version + "." + set.first + "." + encrypt(set.byID[set.first].wrap, dataKey, version+"."+set.first)
 }
 
-// ErrUnreadable says that a text was not made with the key that it names, was changed, or belongs to
+// ErrUnreadable: a text was not sealed with the key that it names, was changed, or belongs to
 // another place.
 var ErrUnreadable = errors.New("a sealed value cannot be read with its key")
 
-// UnknownKeyError says that a data key is wrapped with a key that is not configured.
+// UnknownKeyError: a data key is wrapped with a key that is not configured.
 type UnknownKeyError struct{ KeyID string }
 
 func (e *UnknownKeyError) Error() string {
@@ -255,8 +255,8 @@ func (k *Keys) unwrap(wrapped string) ([]byte, error) {
 	return decrypt(key.wrap, sealed, version+"."+id)
 }
 
-// Rewrap returns the same data key wrapped with the first key, or the text itself when that wraps it
-// already. Errors: [UnknownKeyError], [ErrUnreadable].
+// Rewrap returns the same data key wrapped with the first key. A data key that already is wrapped
+// with it is returned unchanged. Errors: [UnknownKeyError], [ErrUnreadable].
 func (k *Keys) Rewrap(wrapped string) (string, error) {
 	dataKey, err := k.unwrap(wrapped)
 	if err != nil || KeyIDOf(wrapped) == k.First() {
@@ -265,8 +265,8 @@ func (k *Keys) Rewrap(wrapped string) (string, error) {
 	return k.wrapped(dataKey), nil
 }
 
-// Seal encrypts a value under a wrapped data key. The place says where the value belongs, and must be
-// the same for [Keys.Open]. Errors: [UnknownKeyError], [ErrUnreadable].
+// Seal encrypts a value under a wrapped data key. The place binds the value to its location and
+// must be the same for [Keys.Open]. Errors: [UnknownKeyError], [ErrUnreadable].
 func (k *Keys) Seal(wrapped, place string, plain []byte) (string, error) {
 	dataKey, err := k.unwrap(wrapped)
 	if err != nil {
@@ -294,8 +294,8 @@ func (k *Keys) Digest(wrapped string, text []byte) (string, error) {
 	return mac(derive(dataKey, "holdpoint digest"), text), nil
 }
 
-// Fingerprint returns the hexadecimal HMAC-SHA-256 of a text with the first key: a repeated call is
-// known by it before anybody knows which run it is about.
+// Fingerprint returns the hexadecimal HMAC-SHA-256 of a text with the first key. It identifies a
+// repeated call before its run is known.
 func (k *Keys) Fingerprint(text []byte) string {
 	set := k.set.Load()
 	return mac(set.byID[set.first].fingerprint, text)
@@ -307,7 +307,7 @@ func mac(key, text []byte) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// derive returns a key for one purpose, so that no key serves two.
+// derive returns a key for one purpose, so that no key serves two purposes.
 func derive(secret []byte, purpose string) []byte {
 	derived, err := hkdf.Expand(sha256.New, secret, purpose, KeyBytes)
 	if err != nil {

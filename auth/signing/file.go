@@ -17,13 +17,13 @@ import (
 
 const (
 	pemPrivate = "PRIVATE KEY"
-	// maxFileBytes bounds a file of keys.
+	// maxFileBytes is the maximum size of a key file.
 	maxFileBytes = 1 << 20
 )
 
-// Load returns the private keys of a file: PEM, each in PKCS #8, as "openssl genpkey -algorithm
-// ed25519" writes them. A file that is not there is made, with one new key and mode 0600; of
-// several processes that make it at once, all get the same key.
+// Load returns the private keys in a file: PEM, each in PKCS #8, as "openssl genpkey -algorithm
+// ed25519" writes them. A missing file is created with one new key and mode 0600. When several
+// processes create it at once, all of them get the same key.
 func Load(path string) ([]ed25519.PrivateKey, error) {
 	keys, err := read(path)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -65,8 +65,8 @@ func read(path string) ([]ed25519.PrivateKey, error) {
 	return keys, nil
 }
 
-// make0600 makes a file with a new key. It appears whole or not at all; one that is there is left,
-// and the error wraps [fs.ErrExist].
+// make0600 creates a file with a new key atomically. An existing file is kept, and the error wraps
+// [fs.ErrExist].
 func make0600(path string) (err error) {
 	key, err := Generate()
 	if err != nil {
@@ -76,7 +76,7 @@ func make0600(path string) (err error) {
 	if err != nil {
 		return err
 	}
-	// Its mode is 0600.
+	// CreateTemp uses mode 0600.
 	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*")
 	if err != nil {
 		return err

@@ -1,10 +1,9 @@
-// Package signing signs what others are to believe without asking the service (checkpoints of
-// the audit, grants), and verifies what it or another replica signed. A signature is a compact
-// JWS by an Ed25519 key. A replica signs with its own key, or with one that several share; the
-// public half of each key that was ever used stands in the database, so that every replica knows
-// all of them, also those that are no longer used.
+// Package signing signs data that others verify without asking the service (checkpoints of the
+// audit log, grants), and verifies signatures of this or another replica. A signature is a compact
+// JWS by an Ed25519 key. Replicas have their own keys or share one. The public half of every key
+// that was ever used is in the database, so every replica knows them all.
 //
-// It must not know HTTP, SQL, or what is signed.
+// It must not know HTTP, SQL, or the meaning of the signed data.
 package signing
 
 import (
@@ -27,21 +26,22 @@ import (
 )
 
 const (
-	// MaxKeys bounds the public keys that are shown and believed; beyond it the oldest are left out.
+	// MaxKeys is the maximum number of public keys shown and trusted. Beyond it the oldest are left
+	// out.
 	MaxKeys = 1000
-	// freshForMs is how long the public keys that were read are taken for all that there are.
+	// freshForMs is how long the public keys from the last read are considered complete.
 	freshForMs = 1000
-	// maxTextBytes bounds a text that is to be verified.
+	// maxTextBytes is the maximum length of a text to verify.
 	maxTextBytes = 1 << 20
 )
 
-// ErrInvalid is wrapped by the error of a text that is no signature of a known key for that purpose.
+// ErrInvalid is wrapped by the error for a text that is not signed by a known key for that purpose.
 var ErrInvalid = errors.New("the signature does not hold")
 
 // errUnknownKey is an [ErrInvalid].
 var errUnknownKey = fmt.Errorf("%w: its key", ErrInvalid)
 
-// PublicKey is the public half of a key, as it is kept.
+// PublicKey is the stored public half of a key.
 type PublicKey struct {
 	// KeyID is the RFC 7638 thumbprint of the key.
 	KeyID string
@@ -50,20 +50,20 @@ type PublicKey struct {
 	CreatedAtMs int64
 }
 
-// Keeper keeps public keys. Every engine implements it. Its errors wrap runs.ErrUnavailable or
+// Keeper stores public keys. Every engine implements it. Its errors wrap runs.ErrUnavailable or
 // runs.ErrClosed, or are the context's.
 type Keeper interface {
-	// AddSigningKeys writes those that are not there yet, each with its line of the audit's own log.
+	// AddSigningKeys inserts the keys that are new, each with its audit entry.
 	AddSigningKeys(ctx context.Context, keys []PublicKey, entries []*journal.Entry) error
-	// SigningKeys returns the newest ones, at most limit.
+	// SigningKeys returns the newest keys, at most limit.
 	SigningKeys(ctx context.Context, limit int) ([]PublicKey, error)
 }
 
 // Keys signs with one key and verifies with all. It is safe for concurrent use.
 type Keys struct {
-	starts  sync.Map // by purpose, what each JWS begins with: the header and the dot
+	starts  sync.Map // by purpose, the beginning of each JWS: the header and the dot
 	private ed25519.PrivateKey
-	own     []PublicKey // the first is that of private
+	own     []PublicKey // own[0] belongs to private
 	keeper  Keeper
 	nowMs   func() int64
 	reads   singleflight.Group
@@ -73,9 +73,8 @@ type Keys struct {
 	readAtMs int64
 }
 
-// New returns keys that sign with the first of the private ones; the others were used before and
-// are verified with. A keeper that is nil knows of no other keys than these. There must be one
-// private key at least; see [Generate] and [Load].
+// New returns keys that sign with the first private key; the others only verify. With a nil keeper
+// no other keys are known. At least one private key is required; see [Generate] and [Load].
 func New(private []ed25519.PrivateKey, keeper Keeper, nowMs func() int64) (*Keys, error) {
 	if len(private) == 0 {
 		return nil, errors.New("there is no private key to sign with")
@@ -93,7 +92,7 @@ func New(private []ed25519.PrivateKey, keeper Keeper, nowMs func() int64) (*Keys
 	return k, err
 }
 
-// joseHeader is the header of a JWS. The order of its members is that of jose's signers.
+// joseHeader is the header of a JWS. Its members have the same order as jose's signers write.
 type joseHeader struct {
 	Alg string `json:"alg"`
 	Kid string `json:"kid"`
@@ -115,8 +114,8 @@ func publicOf(private ed25519.PrivateKey, nowMs int64) (PublicKey, error) {
 	return PublicKey{KeyID: keyID, X: base64.RawURLEncoding.EncodeToString(public), CreatedAtMs: nowMs}, err
 }
 
-// Publish writes the public halves of the own keys to the keeper. Nothing may be signed before.
-// Errors: those of [Keeper].
+// Publish stores the public halves of the own keys with the keeper. Call it before signing. Errors:
+// errors of [Keeper].
 func (k *Keys) Publish(ctx context.Context) error {
 	if k.keeper == nil {
 		return nil
@@ -131,8 +130,8 @@ func (k *Keys) Publish(ctx context.Context) error {
 // KeyID returns the id of the key that signs.
 func (k *Keys) KeyID() string { return k.own[0].KeyID }
 
-// Sign returns the compact JWS of a payload. The purpose is its "typ": what was signed for one
-// purpose is refused for every other.
+// Sign returns the compact JWS of a payload. The purpose is its "typ": a signature for one purpose
+// is refused for every other.
 func (k *Keys) Sign(purpose string, payload []byte) (string, error) {
 	start, known := k.starts.Load(purpose)
 	if !known {
@@ -149,9 +148,9 @@ func (k *Keys) Sign(purpose string, payload []byte) (string, error) {
 	return string(base64.RawURLEncoding.AppendEncode(append(text, '.'), signature)), nil
 }
 
-// Verify returns the payload of a compact JWS that this service signed for a purpose, at whatever
-// replica. Keys are read again for one that is not known: a replica may have made it, and signed with it,
-// since they were read. Errors: [ErrInvalid]; those of [Keeper]; the context's.
+// Verify returns the payload of a compact JWS that any replica of this service signed for a
+// purpose. An unknown key causes another read of the keys, because a replica may have added it
+// since. Errors: [ErrInvalid]; errors of [Keeper]; the context's.
 func (k *Keys) Verify(ctx context.Context, purpose, text string) ([]byte, error) {
 	k.mu.Lock()
 	known := k.known
@@ -164,7 +163,8 @@ func (k *Keys) Verify(ctx context.Context, purpose, text string) ([]byte, error)
 		return nil, err
 	}
 	payload, err = known.Verify(purpose, text)
-	// All callers share a read. One that was under way may have missed the key; the one after it has not.
+	// Concurrent callers share a read. A read that was already under way may have missed the key,
+	// so read twice.
 	for again := 0; again < 2 && errors.Is(err, errUnknownKey); again++ {
 		if known, err = k.read(ctx); err != nil {
 			return nil, err
@@ -174,7 +174,7 @@ func (k *Keys) Verify(ctx context.Context, purpose, text string) ([]byte, error)
 	return payload, err
 }
 
-// Public returns the public keys, the newest first. Errors: those of [Keeper].
+// Public returns the public keys, newest first. Errors: errors of [Keeper].
 func (k *Keys) Public(ctx context.Context) (api.KeySet, error) {
 	known, err := k.all(ctx)
 	if err != nil {
@@ -183,7 +183,7 @@ func (k *Keys) Public(ctx context.Context) (api.KeySet, error) {
 	return known.set, nil
 }
 
-// all returns the keys of all replicas as they were at most freshForMs ago.
+// all returns the keys of all replicas, at most freshForMs old.
 func (k *Keys) all(ctx context.Context) (*Public, error) {
 	nowMs := k.nowMs()
 	k.mu.Lock()
@@ -195,7 +195,7 @@ func (k *Keys) all(ctx context.Context) (*Public, error) {
 	return k.read(ctx)
 }
 
-// read reads the keys of all replicas. Callers at one time share a read.
+// read reads the keys of all replicas. Concurrent callers share a read.
 func (k *Keys) read(ctx context.Context) (*Public, error) {
 	reading := k.reads.DoChan("", func() (any, error) {
 		nowMs := k.nowMs()
@@ -223,13 +223,13 @@ func (k *Keys) read(ctx context.Context) (*Public, error) {
 	}
 }
 
-// Public is a set of public keys: all that it takes to verify, without the service.
+// Public is a set of public keys: enough to verify without the service.
 type Public struct {
 	set  api.KeySet
 	byID map[string]ed25519.PublicKey
 }
 
-// publicKeys keeps the first of several with one id.
+// publicKeys keeps the first of several keys with one id.
 func publicKeys(keys []PublicKey) (*Public, error) {
 	set := api.KeySet{Keys: []api.PublicKey{}}
 	seen := map[string]bool{}
@@ -242,8 +242,8 @@ func publicKeys(keys []PublicKey) (*Public, error) {
 	return NewPublic(set)
 }
 
-// NewPublic returns the keys of a JWKS. Those that are not Ed25519 are left out. It returns an
-// error for a key whose id is not its RFC 7638 thumbprint.
+// NewPublic returns the keys of a JWKS. Keys that are not Ed25519 are ignored. A key whose id is
+// not its RFC 7638 thumbprint is an error.
 func NewPublic(set api.KeySet) (*Public, error) {
 	public := &Public{set: set, byID: map[string]ed25519.PublicKey{}}
 	for i, key := range set.Keys {
@@ -270,7 +270,7 @@ func NewPublic(set api.KeySet) (*Public, error) {
 func (p *Public) Set() api.KeySet { return p.set }
 
 // Verify returns the payload of a compact JWS that one of the keys signed for a purpose. Errors:
-// [ErrInvalid], with what is wrong.
+// [ErrInvalid], with the reason.
 func (p *Public) Verify(purpose, text string) ([]byte, error) {
 	if len(text) > maxTextBytes || !isCompact(text) {
 		return nil, fmt.Errorf("%w: it is no compact JWS", ErrInvalid)
@@ -294,8 +294,8 @@ func (p *Public) Verify(purpose, text string) ([]byte, error) {
 	return payload, nil
 }
 
-// isCompact reports whether a text has three parts in the one base64url form that each has: a
-// signature must not have two spellings.
+// isCompact reports whether a text has three parts in canonical base64url, so that a signature
+// cannot have two spellings.
 func isCompact(text string) bool {
 	parts := strings.Split(text, ".")
 	for _, part := range parts {

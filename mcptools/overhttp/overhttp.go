@@ -1,8 +1,8 @@
-// Package overhttp serves the tools of package mcptools at /mcp, by the streamable HTTP
-// transport of the Model Context Protocol without sessions: any replica answers any call.
+// Package overhttp serves the tools of package mcptools at /mcp, by the stateless streamable HTTP
+// transport of the Model Context Protocol: any replica can answer any call.
 //
-// A call to a tool becomes calls of /v1 in this process, with the credential of its caller. So
-// whoever may not do something there may not do it here. It must not know a store.
+// A tool call becomes calls of /v1 in this process with the caller's credential, so it has exactly
+// the caller's permissions. It must not know a store.
 package overhttp
 
 import (
@@ -28,28 +28,29 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// path is the one route.
+// path is the only route.
 const path = "/mcp"
 
-// maxCalls bounds the calls that are held at once by one process. A caller may have as many as are free, so
-// the calls of one leave half of them to the others.
+// maxCalls is the maximum number of held calls of one process. A caller gets as many as are free,
+// so one caller leaves half of the slots to the others.
 const maxCalls = 1_000
 
-// Options are what the route is made from.
+// Options configure the route.
 type Options struct {
-	// Version is the program's.
+	// Version is the version of the program.
 	Version string
-	// Signing signs what clients carry from one replica to the next, and NowMs is the clock of
-	// that; without them calls are held, and no more.
+	// Signing signs the states that clients carry between replicas, and NowMs is the clock for
+	// their expiry. Without them every call is held.
 	Signing *signing.Keys
 	NowMs   func() int64
 	// Extend adds tools; nil for none.
 	Extend func(server *mcp.Server, waits *mcptools.Waits)
-	// Streams answers with event streams, for added tools that notify while they work.
+	// Streams enables event streams as responses, for added tools that send notifications while
+	// they work.
 	Streams bool
 }
 
-// New returns what adds the route to the router of /v1.
+// New returns a mount that adds the route to the /v1 router.
 func New(options Options) kit.Mount {
 	return func(router chi.Router, services kit.Services) {
 		e := &endpoint{Options: options, router: router, services: services, slots: newSlots(maxCalls)}
@@ -64,8 +65,8 @@ type endpoint struct {
 	slots    *slots
 }
 
-// serve answers one message. A tool that waits is cut short when the caller goes away, or the
-// service does; what it asked stays open.
+// serve answers one message. A waiting tool ends when the caller disconnects or the service drains;
+// its requests stay open.
 func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) error {
 	options, err := e.optionsOf(r)
 	if err != nil {
@@ -90,14 +91,14 @@ func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) error {
 	server := mcptools.NewServer(options)
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, &mcp.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: !e.Streams, MaxRequestBodyBytes: e.services.MaxBodyBytes, PropagateRequestCancellation: true,
-		// The service checks Host and Origin of every call, by what it was started with.
+		// wire.Guard already checks Host and Origin of every call.
 		DisableLocalhostProtection: true,
 	})
 	tasks.CheckName(handler, e.services.MaxBodyBytes).ServeHTTP(w, r.WithContext(ctx))
 	return nil
 }
 
-// clientOptions hand on who asks.
+// clientOptions pass the caller's identity on.
 func (e *endpoint) clientOptions(ctx context.Context, r *http.Request) []client.Option {
 	options := []client.Option{
 		client.WithHTTPClient(&http.Client{Transport: &inProcess{ctx: ctx, handler: e.router, authorization: r.Header["Authorization"]}}),
@@ -109,14 +110,14 @@ func (e *endpoint) clientOptions(ctx context.Context, r *http.Request) []client.
 	return options
 }
 
-// audiences are what a role may be offered, its default first.
+// audiences are the tool sets that each role may use, its default first.
 var audiences = map[api.Role][]mcptools.For{
 	api.RoleAgent:    {mcptools.ForAgents},
 	api.RoleOperator: {mcptools.ForPeople},
 	api.RoleAdmin:    {mcptools.ForAgents, mcptools.ForPeople, mcptools.ForBoth},
 }
 
-// optionsOf reads the query. Errors: forbidden for an audience that the role is not offered;
+// optionsOf reads the query. Errors: forbidden for an audience that the role may not use;
 // bad_request.
 func (e *endpoint) optionsOf(r *http.Request) (mcptools.Options, error) {
 	identity := auth.From(r.Context())
@@ -146,7 +147,7 @@ func (e *endpoint) optionsOf(r *http.Request) (mcptools.Options, error) {
 	case !slices.Contains(offered, options.For):
 		return options, refusal.New(api.CodeForbidden, "the role %s is not offered the tools of %s", identity.Role, options.For)
 	}
-	// A misspelt one must not let an agent allow what it asked.
+	// A misspelt value must not let an agent allow its own request.
 	switch excluded := query["exclude_requester"]; {
 	case len(excluded) == 0:
 	case len(excluded) == 1 && (excluded[0] == "true" || excluded[0] == "false"):
@@ -165,7 +166,7 @@ func (e *endpoint) optionsOf(r *http.Request) (mcptools.Options, error) {
 	return options, nil
 }
 
-// signer says what is not signed as the tools know it.
+// signer translates signing errors into errors of mcptools.
 type signer struct{ *signing.Keys }
 
 func (s signer) Verify(ctx context.Context, purpose, text string) ([]byte, error) {
@@ -176,16 +177,16 @@ func (s signer) Verify(ctx context.Context, purpose, text string) ([]byte, error
 	return payload, err
 }
 
-// inProcess carries a call of the client to the router, within the call of the caller.
+// inProcess is a transport that passes the client's calls to the router, as part of the outer call.
 type inProcess struct {
-	ctx           context.Context //nolint:containedctx // that of the call that all others belong to
+	ctx           context.Context //nolint:containedctx // the outer call's context
 	handler       http.Handler
 	authorization []string
 }
 
-// RoundTrip answers a call once it is answered whole.
+// RoundTrip returns the complete response.
 func (p *inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
-	// The router would go on where it stands in the outer call.
+	// chi would continue with the outer call's route otherwise.
 	ctx, cancel := context.WithCancel(context.WithValue(p.ctx, chi.RouteCtxKey, (*chi.Context)(nil)))
 	defer cancel()
 	defer context.AfterFunc(r.Context(), cancel)()
@@ -207,7 +208,7 @@ func (p *inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
 	}, nil
 }
 
-// answer keeps a reply.
+// answer records a response.
 type answer struct {
 	header http.Header
 	status int

@@ -9,7 +9,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// slots bound the calls that are under way. Each caller may have as many as are free.
+// slots limit the calls in progress. Each caller gets as many as are free.
 type slots struct {
 	mu   sync.Mutex
 	free int
@@ -18,8 +18,8 @@ type slots struct {
 
 func newSlots(total int) *slots { return &slots{free: total, of: map[string]int{}} }
 
-// take takes a slot for a caller. Errors: too_many_calls when the caller has as many as are free,
-// service_unavailable when none is.
+// take takes a slot for a caller. Errors: too_many_calls when the caller holds as many as are free,
+// service_unavailable when none is free.
 func (s *slots) take(caller string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -43,8 +43,8 @@ func (s *slots) giveBack(caller string) {
 	}
 }
 
-// callerOf returns who shares the slots with others: the principal, or the agent where callers do not show
-// who they are.
+// callerOf returns the key that a caller's slots are counted under: the principal, or the agent
+// when the service requires no credential.
 func callerOf(r *http.Request, agentID string) string {
 	if identity := auth.From(r.Context()); identity != nil && identity.Via != auth.ViaOpen {
 		return identity.Principal

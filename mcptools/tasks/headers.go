@@ -11,15 +11,15 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// nameHeader is by what load balancers route the calls of one task. The SDK checks the other
-// headers of a call, and this one for the methods that it knows.
+// nameHeader routes all calls of one task to the same backend in load balancers. The SDK checks the
+// other headers, and this one only for the methods that it knows.
 const (
 	methodHeader = "Mcp-Method"
 	nameHeader   = "Mcp-Name"
 )
 
-// CheckName refuses calls of the extension whose Mcp-Name header is not the id of the task in the
-// body. Bodies of more than maxBodyBytes are refused by next.
+// CheckName refuses calls of the extension whose Mcp-Name header differs from the task id in the
+// body. next refuses bodies of more than maxBodyBytes.
 func CheckName(next http.Handler, maxBodyBytes int64) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !slices.Contains([]string{methodGet, methodUpdate, methodCancel}, r.Header.Get(methodHeader)) {
@@ -40,7 +40,7 @@ func CheckName(next http.Handler, maxBodyBytes int64) http.Handler {
 			} `json:"params"`
 		}
 		if err != nil || json.Unmarshal(start, &call) != nil || call.Method != r.Header.Get(methodHeader) || call.Params.TaskID == r.Header.Get(nameHeader) {
-			next.ServeHTTP(w, r) // which refuses what is malformed
+			next.ServeHTTP(w, r) // next refuses the malformed body
 			return
 		}
 		answer, err := json.Marshal(map[string]any{

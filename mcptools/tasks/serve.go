@@ -11,44 +11,44 @@ import (
 )
 
 const (
-	// Extension is the name of the extension in capabilities.
+	// Extension is the extension's name in capabilities.
 	Extension = "io.modelcontextprotocol/tasks"
-	// Revision is the revision of the protocol from which on a call may become a task.
+	// Revision is the first protocol revision in which a call may become a task.
 	Revision = "2026-07-28"
 )
 
-// The methods of the extension.
+// Methods of the extension.
 const (
 	methodGet    = "tasks/get"
 	methodUpdate = "tasks/update"
 	methodCancel = "tasks/cancel"
 )
 
-// ErrUnknown is wrapped by the error of a [Keeper] that has no such task for this caller.
+// ErrUnknown is wrapped by a [Keeper]'s error when the caller has no such task.
 var ErrUnknown = errors.New("no such task")
 
-// Keeper keeps tasks. Its errors that are no [jsonrpc.Error] and do not wrap [ErrUnknown] are
-// internal errors to the client, with their text.
+// Keeper stores tasks. An error that is not a [jsonrpc.Error] and does not wrap [ErrUnknown] is
+// reported to the client as an internal error, with its text.
 type Keeper interface {
-	// Get returns the task as a client of the given capabilities is shown it.
+	// Get returns the task as a client with these capabilities sees it.
 	Get(ctx context.Context, taskID string, capabilities *mcp.ClientCapabilities) (*Task, error)
-	// Update takes what a client of the given capabilities says to input requests. What is not
-	// asked, or not any more, is ignored.
+	// Update accepts a client's responses to input requests. Responses to requests that are not
+	// open are ignored.
 	Update(ctx context.Context, taskID string, capabilities *mcp.ClientCapabilities, responses map[string]jsontext.Value) error
-	// Cancel gives a task up. One that is over stays as it is.
+	// Cancel cancels a task. A finished task stays unchanged.
 	Cancel(ctx context.Context, taskID string) error
 }
 
-// Created returns the error by which the handler of a tool answers with a task. The task must be
+// Created returns an error with which a tool's handler answers with a task. The task must be
 // durable, and the client must have [Declared] the extension.
 func Created(task *Task) error { return &taskError{task} }
 
 type taskError struct{ task *Task }
 
-// Error is seen by nobody where [Serve] was called.
+// Error is not shown when [Serve] was called.
 func (a *taskError) Error() string { return "the call became the task " + a.task.ID }
 
-// Declared reports whether the client takes a task for the result of this call.
+// Declared reports whether the client accepts a task as the result of this call.
 func Declared(call *mcp.CallToolRequest) bool {
 	return call.ProtocolVersion() >= Revision && declared(call.ClientCapabilities())
 }
@@ -61,8 +61,7 @@ func declared(capabilities *mcp.ClientCapabilities) bool {
 	return has
 }
 
-// Required returns the error of a call that cannot be answered without a task, to a client that
-// takes none.
+// Required returns the error for a client without task support whose call needs a task.
 func Required() error {
 	return &jsonrpc.Error{
 		Code: mcp.CodeMissingRequiredClientCapabilities, Message: "the client must declare the extension " + Extension,
@@ -70,7 +69,7 @@ func Required() error {
 	}
 }
 
-// Offer puts the extension among the capabilities of a server.
+// Offer adds the extension to a server's capabilities.
 func Offer(capabilities *mcp.ServerCapabilities) {
 	capabilities.AddExtension(Extension, map[string]any{})
 }
@@ -86,8 +85,8 @@ type updated struct {
 	InputResponses map[string]jsontext.Value `json:"inputResponses"`
 }
 
-// Serve has a server answer the methods of the extension, and turns what [Created] returned into
-// results. Over HTTP it needs [CheckName], too.
+// Serve makes a server answer the extension's methods and turns [Created] errors into results. Over
+// HTTP it also needs [CheckName].
 func Serve(server *mcp.Server, keeper Keeper) error {
 	err := errors.Join(
 		mcp.AddReceivingCustomMethod(server, methodGet, func(ctx context.Context, _ *mcp.ServerSession, params *named) (*detailed, error) {
@@ -127,7 +126,7 @@ func acknowledge(err error) (*acknowledged, error) {
 	return &acknowledged{ResultType: resultComplete}, nil
 }
 
-// refusal returns an error as the protocol has it.
+// refusal converts an error to a protocol error.
 func refusal(err error) error {
 	var known *jsonrpc.Error
 	switch {
@@ -146,8 +145,8 @@ func capabilitiesOf(ctx context.Context) *mcp.ClientCapabilities {
 	return capabilities
 }
 
-// receive refuses the methods of the extension to clients that have not declared it, and returns
-// the tasks that handlers made.
+// receive refuses the extension's methods for clients that have not declared it, and returns the
+// tasks that handlers created.
 func receive(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
 		if method == methodGet || method == methodUpdate || method == methodCancel {

@@ -7,7 +7,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Status is how far a task is.
+// Status is the status of a task.
 type Status string
 
 // The statuses. The last three are final.
@@ -19,21 +19,21 @@ const (
 	StatusCancelled     Status = "cancelled"
 )
 
-// Task is what a client is shown of a task.
+// Task is a task as the client sees it.
 type Task struct {
 	ID     string
 	Status Status
-	// Message says the status in words.
+	// Message explains the status.
 	Message     string
 	CreatedAtMs int64
 	UpdatedAtMs int64
-	// PollIntervalMs is how long the client should wait before it asks again.
+	// PollIntervalMs is how long the client should wait between polls.
 	PollIntervalMs int64
-	// InputRequests are what the client is asked, of a task with StatusInputRequired.
+	// InputRequests are the open input requests of a task with StatusInputRequired.
 	InputRequests mcp.InputRequestMap
-	// Result is what the call would have returned, of a task with StatusCompleted.
+	// Result is the call's result, for a task with StatusCompleted.
 	Result *mcp.CallToolResult
-	// Error is the error of the protocol that ended a task with StatusFailed.
+	// Error is the protocol error of a task with StatusFailed.
 	Error *jsonrpc.Error
 }
 
@@ -43,7 +43,7 @@ const (
 	resultComplete = "complete"
 )
 
-// header are the members that a task has in every reply.
+// header has the members that a task has in every reply.
 type header struct {
 	ResultType     string `json:"resultType"`
 	TaskID         string `json:"taskId"`
@@ -51,7 +51,7 @@ type header struct {
 	StatusMessage  string `json:"statusMessage,omitempty"`
 	CreatedAt      string `json:"createdAt"`
 	LastUpdatedAt  string `json:"lastUpdatedAt"`
-	TTLMs          *int64 `json:"ttlMs"` // null: a task is kept as long as its run is
+	TTLMs          *int64 `json:"ttlMs"` // null: a task lives as long as its run
 	PollIntervalMs int64  `json:"pollIntervalMs,omitempty"`
 }
 

@@ -12,8 +12,8 @@ import (
 // move is a line of a state diagram, "FROM --> TO : WHY".
 var move = regexp.MustCompile(`^(\[\*\]|\w+) --> (\[\*\]|\w+)(?: : (.+))?$`)
 
-// stateTable returns the moves of a state diagram of Mermaid as a table: the site draws nothing, and
-// whoever reads it aloud gets more from a table. It returns false for any other block.
+// stateTable returns the transitions of a Mermaid state diagram as a table, because the site draws
+// no diagrams and screen readers read tables better. It returns false for any other block.
 func stateTable(block *ast.FencedCodeBlock, source []byte) ([]byte, bool) {
 	if string(block.Language(source)) != "mermaid" {
 		return nil, false
@@ -35,7 +35,7 @@ func stateTable(block *ast.FencedCodeBlock, source []byte) ([]byte, bool) {
 	return out.Bytes(), true
 }
 
-// state shows a state, or an end of the diagram by a name.
+// state returns a state's name, or the given name for the diagram's start or end.
 func state(name, end string) string {
 	if name == "[*]" {
 		return end

@@ -18,10 +18,10 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// repository is where files are that the program does not have.
+// repository is the URL for files that are not embedded.
 const repository = "https://github.com/holdpoint/holdpoint/blob/main/"
 
-// markdown renders documents. Raw HTML in them is shown as text, and comments are left out.
+// markdown renders documents. Raw HTML is shown as text, and comments are omitted.
 var markdown = goldmark.New(
 	goldmark.WithExtensions(extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)), extension.Strikethrough),
 	goldmark.WithParserOptions(parser.WithAutoHeadingID()),
@@ -40,7 +40,7 @@ type document struct {
 	root   ast.Node
 }
 
-// parse reads Markdown. rewrite turns the target of each link and image into an address.
+// parse reads Markdown. rewrite maps the target of each link and image to an address.
 func parse(source []byte, rewrite func(target string) string) document {
 	d := document{source: source, root: markdown.Parser().Parse(text.NewReader(source), parser.WithContext(parser.NewContext(parser.WithIDs(anchors{}))))}
 	d.walk(func(node ast.Node) {
@@ -65,11 +65,11 @@ func (d document) walk(visit func(ast.Node)) {
 
 func (d document) html() string {
 	var out bytes.Buffer
-	_ = markdown.Renderer().Render(&out, d.source, d.root) // a buffer takes everything
+	_ = markdown.Renderer().Render(&out, d.source, d.root) // a buffer returns no error
 	return out.String()
 }
 
-// headings returns the title and the headings below it.
+// headings returns the title and the other headings.
 func (d document) headings() (title string, below []heading) {
 	d.walk(func(node ast.Node) {
 		at, isHeading := node.(*ast.Heading)
@@ -111,7 +111,7 @@ func (d document) plain(node ast.Node) string {
 			}
 		}
 		return ast.WalkContinue, nil
-	}) // it returns no error
+	}) // visit returns no error
 	return strings.Join(strings.Fields(out.String()), " ")
 }
 
@@ -121,8 +121,8 @@ func anchorIn(node ast.Node) string {
 	return string(text)
 }
 
-// rewriter returns what turns the targets of links in a document into addresses of the site, or of
-// the repository.
+// rewriter returns a function that maps a document's link targets to addresses of the site or the
+// repository.
 func (s *Site) rewriter(name string) func(string) string {
 	return func(target string) string {
 		if schemed.MatchString(target) || strings.HasPrefix(target, "#") || strings.HasPrefix(target, "/") {
@@ -148,8 +148,8 @@ var (
 	linkText = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 )
 
-// anchors makes the anchors of headings as GitHub does: lower case, letters, digits, hyphens and
-// underscores stay, spaces become hyphens, everything else goes; the second of a kind is numbered.
+// anchors generates heading anchors as GitHub does: lower case; letters, digits, hyphens and
+// underscores stay, spaces become hyphens, the rest is dropped. Duplicates are numbered.
 type anchors map[string]int
 
 // Generate returns the anchor of a heading.
@@ -171,14 +171,14 @@ func (a anchors) Generate(value []byte, _ ast.NodeKind) []byte {
 	return []byte(anchor)
 }
 
-// Put takes note of an anchor that a document gives itself.
+// Put reserves an anchor that a document defines itself.
 func (a anchors) Put(value []byte) { a[string(value)]++ }
 
-// nodes renders what differs from plain HTML: what can be wider than a phone scrolls by itself and
-// with the keyboard, headings link themselves, and HTML is text.
+// nodes renders what differs from plain HTML: wide content scrolls by itself and with the keyboard,
+// headings link to themselves, and HTML is text.
 type nodes struct{}
 
-// RegisterFuncs names the functions by kind.
+// RegisterFuncs registers the render functions.
 func (n nodes) RegisterFuncs(register renderer.NodeRendererFuncRegisterer) {
 	register.Register(ast.KindHTMLBlock, n.htmlBlock)
 	register.Register(ast.KindRawHTML, n.rawHTML)

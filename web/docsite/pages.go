@@ -8,11 +8,10 @@ import (
 	"github.com/yuin/goldmark/ast"
 )
 
-// index is the document that is the first page. Its headings and the links in its lists are the
-// navigation.
+// index is the first page. Its headings and the links in its lists form the navigation.
 const index = "docs/index.md"
 
-// section is a part of the navigation.
+// section is a section of the navigation.
 type section struct {
 	Name  string
 	Links []link
@@ -20,14 +19,14 @@ type section struct {
 
 type link struct{ Address, Text string }
 
-// page is what the layout shows.
+// page is the data of the layout.
 type page struct {
 	Title, Address string
 	Body           template.HTML
 	Contents       []section
 	Headings       []heading
 	Before, After  *link
-	// Source is the address of the document as Markdown, for programs.
+	// Source is the address of the Markdown document, for programs.
 	Source string
 }
 
@@ -47,7 +46,7 @@ func (s *Site) readContents() []section {
 				sections = append(sections, section{Name: d.plain(node)})
 			}
 		case *ast.Link:
-			// The first link of an item is its page; others are in passing.
+			// Only the first link of an item is its page.
 			item := node.Parent()
 			if len(sections) == 0 || item == nil || item.FirstChild() != node || item.Parent() == nil || item.Parent().Kind() != ast.KindListItem {
 				return
@@ -59,7 +58,7 @@ func (s *Site) readContents() []section {
 	return sections
 }
 
-// show puts a page into the layout.
+// show renders a page with the layout.
 func (s *Site) show(p page) []byte {
 	p.Contents = s.contents()
 	all := []link{{Address: Root, Text: "Documents"}}
@@ -79,7 +78,7 @@ func (s *Site) show(p page) []byte {
 	}
 	var out bytes.Buffer
 	if err := s.layout().Execute(&out, p); err != nil {
-		panic(err) // the layout has the members of page
+		panic(err) // page has every member that the layout uses
 	}
 	return out.Bytes()
 }
@@ -104,7 +103,7 @@ func upTo(level int, all []heading) []heading {
 	return some
 }
 
-// sourcePage shows a file as it is.
+// sourcePage renders a file as source text.
 func (s *Site) sourcePage(name string) []byte {
 	body := `<h1>` + template.HTMLEscapeString(path.Base(name)) + `</h1><p><code>` + template.HTMLEscapeString(name) + `</code></p>` +
 		`<pre tabindex="0"><code>` + template.HTMLEscapeString(string(mustRead(s.documents, name))) + `</code></pre>`

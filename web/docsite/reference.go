@@ -9,20 +9,20 @@ import (
 	"strings"
 )
 
-// referenceRoot is the address of the reference of the API. Each tag of the description has a page
-// below it, and all schemas have one together.
+// referenceRoot is the address of the API reference. Each tag has a page below it, and all schemas
+// share one.
 const referenceRoot = Root + "/api"
 
 const schemasPage = referenceRoot + "/schemas"
 
-// object is a JSON object of the description.
+// object is a JSON object of the OpenAPI description.
 type object = map[string]any
 
-// reference is the description of the API, as far as its pages show it.
+// reference is the OpenAPI description, prepared for its pages.
 type reference struct {
 	whole object
 	tags  []tag
-	// titles are those of the pages by address, and files what they answer with.
+	// titles are the page titles by address; files are the rendered pages.
 	titles map[string]string
 	files  map[string]*file
 }
@@ -35,17 +35,17 @@ type tag struct {
 type operation struct {
 	ID, Method, Path, Summary string
 	whole                     object
-	// shared are the parameters of all methods of the path.
+	// shared are the parameters that all methods of the path have.
 	shared []any
 }
 
-// methods are in the order in which they are shown.
+// methods are in display order.
 var methods = []string{"get", "post", "put", "patch", "delete"}
 
 func newReference(api []byte) *reference {
 	r := &reference{files: map[string]*file{}, titles: map[string]string{referenceRoot: "API reference", schemasPage: "Schemas"}}
 	if err := json.Unmarshal(api, &r.whole); err != nil {
-		panic(err) // the description is a part of the program
+		panic(err) // the description is embedded
 	}
 	for _, one := range list(r.whole["tags"]) {
 		described, _ := one.(object)
@@ -79,7 +79,7 @@ func (s *Site) readReference() *reference {
 	return r
 }
 
-// add puts an operation to its first tag.
+// add adds an operation to its first tag.
 func (r *reference) add(o operation) {
 	name := "other"
 	if tags := list(o.whole["tags"]); len(tags) > 0 {
@@ -95,7 +95,7 @@ func (r *reference) add(o operation) {
 
 func pageOf(tagName string) string { return referenceRoot + "/" + tagName }
 
-// entries are what the search finds of the reference.
+// entries returns the reference's search entries.
 func (r *reference) entries() []entry {
 	var entries []entry
 	for _, t := range r.tags {
@@ -125,11 +125,11 @@ func (s *Site) referencePage(address string) []byte {
 	default:
 		p.Headings = out.tag(strings.TrimPrefix(address, referenceRoot+"/"))
 	}
-	p.Body = template.HTML(out.String()) //nolint:gosec // everything is escaped where it is written
+	p.Body = template.HTML(out.String()) //nolint:gosec // all text is escaped when it is written
 	return s.show(p)
 }
 
-// builder writes HTML. Its line escapes every argument.
+// builder writes HTML. line escapes every argument.
 type builder struct {
 	strings.Builder
 	reference *reference
@@ -143,7 +143,7 @@ func (b *builder) line(format string, arguments ...string) {
 	fmt.Fprintf(b, format+"\n", escaped...)
 }
 
-// markdown writes a description of the API, which is Markdown.
+// markdown writes a Markdown description.
 func (b *builder) markdown(source any) {
 	if described := textOf(source); described != "" {
 		b.WriteString(parse([]byte(described), func(target string) string { return target }).html())
@@ -209,7 +209,7 @@ func (b *builder) operation(o operation) {
 	b.line("</dl></section>")
 }
 
-// required is a mark that line leaves as it is.
+// required returns a mark that line does not escape.
 func required(is bool) string {
 	if is {
 		return " *"
@@ -217,7 +217,7 @@ func required(is bool) string {
 	return ""
 }
 
-// content writes the types and the first examples of a body.
+// content writes the media types and first examples of a body.
 func (b *builder) content(of object) {
 	content, _ := of["content"].(object)
 	for _, media := range slices.Sorted(maps.Keys(content)) {
@@ -271,8 +271,8 @@ type member struct {
 	schema   object
 }
 
-// membersOf returns the members of a schema, the required ones first, and below each those of an
-// object that stands in it.
+// membersOf returns a schema's members, required ones first, each followed by the members of a
+// nested object.
 func membersOf(schema object, prefix string) []member {
 	properties, _ := schema["properties"].(object)
 	must := list(schema["required"])
@@ -298,7 +298,7 @@ func membersOf(schema object, prefix string) []member {
 	return rows
 }
 
-// typeOf writes what a value may be.
+// typeOf writes the type of a value.
 func (b *builder) typeOf(of any) {
 	schema, _ := of.(object)
 	if reference := textOf(schema["$ref"]); reference != "" {
@@ -335,7 +335,7 @@ func (b *builder) typeOf(of any) {
 	}
 }
 
-// follow returns an object, or that which its $ref names.
+// follow returns an object, or the object that its $ref names.
 func (b *builder) follow(of any) object {
 	at, _ := of.(object)
 	if reference, isReference := at["$ref"].(string); isReference {

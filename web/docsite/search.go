@@ -7,7 +7,7 @@ import (
 	"github.com/yuin/goldmark/ast"
 )
 
-// entry is what the search finds: a heading of a page with the text below it.
+// entry is a search result: a heading with the text below it.
 type entry struct {
 	Address string `json:"address"`
 	Page    string `json:"page"`
@@ -26,7 +26,7 @@ func (s *Site) searchIndex() []byte {
 	entries = append(entries, s.reference().entries()...)
 	text, err := json.Marshal(entries)
 	if err != nil {
-		panic(err) // texts have a JSON form
+		panic(err) // strings always encode
 	}
 	return text
 }

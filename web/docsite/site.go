@@ -1,8 +1,8 @@
-// Package docsite serves the documents of the repository as a site at /docs: Markdown as pages
-// with navigation and a search, the reference of the API, and the files that the documents link.
-// Each is made when it is first asked for and kept; everything comes from the program itself.
+// Package docsite serves the repository's documents as a site at /docs: Markdown as pages with
+// navigation and search, the API reference, and files that the documents link to. Pages are
+// rendered on first request and cached. Everything is embedded in the program.
 //
-// It must not know the store, or what the service does: documents are files.
+// It must not know the store or the service: documents are files.
 package docsite
 
 import (
@@ -20,20 +20,20 @@ import (
 	"time"
 )
 
-// Root is the address of the first page; all others are below it.
+// Root is the address of the first page. All others are below it.
 const Root = "/docs"
 
-// contentSecurityPolicy allows the pages what they are made of, and nothing else.
+// contentSecurityPolicy allows only the site's own scripts, styles and images.
 const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
 	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
 
-// packedFrom is the size in bytes above which a text is sent compressed to whoever accepts it.
+// packedFrom is the minimum size in bytes for compression.
 const packedFrom = 1 << 10
 
 //go:embed assets
 var assets embed.FS
 
-// Site is the whole site.
+// Site is the documentation site.
 type Site struct {
 	documents fs.FS
 	api       []byte
@@ -43,7 +43,7 @@ type Site struct {
 	layout    func() layout
 }
 
-// file is what one address answers with.
+// file is the response of one address.
 type file struct {
 	contentType string
 	make        func() []byte
@@ -53,8 +53,8 @@ type file struct {
 	etag        string
 }
 
-// New returns the site of documents, which are named as in the repository and whose first page is
-// docs/index.md, and of the description of the API in OpenAPI's JSON. Nothing is read yet but names.
+// New returns a site for documents, named as in the repository with docs/index.md as the first
+// page, and for the OpenAPI description as JSON. It reads only the names.
 func New(documents fs.FS, api []byte) *Site {
 	s := &Site{documents: documents, api: api, files: map[string]*file{}}
 	s.contents = sync.OnceValue(s.readContents)
@@ -70,7 +70,7 @@ func New(documents fs.FS, api []byte) *Site {
 	return s
 }
 
-// namesOf returns the names of all files, in order.
+// namesOf returns the sorted names of all files.
 func namesOf(documents fs.FS) []string {
 	var names []string
 	err := fs.WalkDir(documents, ".", func(name string, entry fs.DirEntry, err error) error {
@@ -80,12 +80,12 @@ func namesOf(documents fs.FS) []string {
 		return err
 	})
 	if err != nil {
-		panic(err) // they are a part of the program
+		panic(err) // the files are embedded
 	}
 	return names
 }
 
-// find returns what is at an address, nil for nothing.
+// find returns the file at an address, or nil.
 func (s *Site) find(address string) *file {
 	if found := s.files[address]; found != nil {
 		return found
@@ -102,7 +102,7 @@ func (s *Site) addDocument(name string) {
 	case ".md":
 		s.files[address] = &file{contentType: htmlType, make: func() []byte { return s.markdownPage(name) }}
 		if address != Root {
-			// What programs read rather than people.
+			// The Markdown source, for programs.
 			s.files[address+".md"] = &file{contentType: "text/markdown; charset=utf-8", make: func() []byte { return mustRead(s.documents, name) }}
 		}
 	case ".png":
@@ -112,8 +112,9 @@ func (s *Site) addDocument(name string) {
 	}
 }
 
-// addressOf returns where a file of the repository is served: docs/rules.md at /docs/rules,
-// sdk/python/README.md at /docs/sdk/python, examples/langgraph/bridge.mjs below /docs by its name.
+// addressOf returns the address of a repository file: docs/rules.md is at /docs/rules,
+// sdk/python/README.md at /docs/sdk/python, and examples/langgraph/bridge.mjs below /docs by its
+// name.
 func addressOf(name string) string {
 	name = strings.TrimPrefix(name, "docs/")
 	if base, isPage := strings.CutSuffix(name, ".md"); isPage {
@@ -134,13 +135,13 @@ func contentType(name string) string {
 	return mime.TypeByExtension(path.Ext(name))
 }
 
-// IsPage reports whether a request is for a page of the site, which links of other sites may open.
+// IsPage reports whether a request is for a page, which other sites may link to.
 func IsPage(r *http.Request) bool {
 	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && (r.URL.Path == Root || strings.HasPrefix(r.URL.Path, Root+"/"))
 }
 
-// Serve answers a GET or HEAD below /docs. It returns false, with nothing written, when there is
-// nothing at the address and the caller is no browser.
+// Serve answers a GET or HEAD below /docs. It returns false without writing when the address does
+// not exist and the caller is not a browser.
 func (s *Site) Serve(w http.ResponseWriter, r *http.Request) bool {
 	if found := s.find(r.URL.Path); found != nil {
 		found.serve(w, r, http.StatusOK)
@@ -167,7 +168,7 @@ func (f *file) prepare() {
 	}
 	var packed bytes.Buffer
 	writer := gzip.NewWriter(&packed)
-	_, _ = writer.Write(f.text) // a buffer takes everything
+	_, _ = writer.Write(f.text) // a buffer returns no error
 	_ = writer.Close()
 	f.packed = packed.Bytes()
 }
@@ -176,7 +177,7 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request, status int) {
 	f.once.Do(f.prepare)
 	header := w.Header()
 	header.Set("Content-Type", f.contentType)
-	// A browser asks each time and is told when nothing has changed: a new program is seen at once.
+	// Browsers revalidate each time, so that a new version is visible at once.
 	header.Set("Cache-Control", "no-cache")
 	header.Set("Content-Security-Policy", contentSecurityPolicy)
 	header.Set("Cross-Origin-Opener-Policy", "same-origin")
@@ -192,7 +193,7 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request, status int) {
 	if status != http.StatusOK {
 		w.WriteHeader(status)
 		if r.Method != http.MethodHead {
-			_, _ = w.Write(text) // a failed write means that the reader has gone
+			_, _ = w.Write(text) // a failed write means that the client disconnected
 		}
 		return
 	}
@@ -200,7 +201,7 @@ func (f *file) serve(w http.ResponseWriter, r *http.Request, status int) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(text))
 }
 
-// acceptsGzip reports whether gzip is named, and not with a weight of nothing.
+// acceptsGzip reports whether gzip is accepted with a nonzero weight.
 func acceptsGzip(lines []string) bool {
 	for item := range strings.SplitSeq(strings.Join(lines, ","), ",") {
 		coding, weight, _ := strings.Cut(strings.ToLower(item), ";")
@@ -211,7 +212,7 @@ func acceptsGzip(lines []string) bool {
 	return false
 }
 
-// mustRead reads a file of the program, which is there as long as its name is.
+// mustRead reads an embedded file, which exists.
 func mustRead(from fs.FS, name string) []byte {
 	text, err := fs.ReadFile(from, name)
 	if err != nil {
