@@ -13,11 +13,11 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// exportBufferBytes is how much of an export is written to the connection at a time.
+// exportBufferBytes is the size of the buffer between an export and the connection.
 const exportBufferBytes = 64 << 10
 
-// exportAudit writes an export of the audit. What fails once it has begun ends the connection: the
-// file is cut off then, and its verification says so.
+// exportAudit writes an export of the audit log. A failure after the first line ends the
+// connection, and verification then reports a cut-off file.
 func (s *Server) exportAudit(w http.ResponseWriter, r *http.Request) error {
 	if s.signing == nil {
 		return refusal.New(wire.CodeServiceUnavailable, "this service signs nothing")
@@ -56,11 +56,11 @@ func (s *Server) exportAudit(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// auditCursor is the kind of the cursors of GET /v1/audit.
+// auditCursor is the kind of cursor for GET /v1/audit.
 var auditCursor = listName{cursor: "u", keys: 1}
 
-// listAudit answers with a page of the audit's own log, the oldest line first. What was written until
-// now is sealed before.
+// listAudit answers with a page of the audit log, oldest first. It first seals the entries written
+// so far.
 func (s *Server) listAudit(w http.ResponseWriter, r *http.Request) error {
 	if s.journal == nil {
 		return refusal.New(wire.CodeServiceUnavailable, "this service keeps no log of the audit's own")
@@ -103,7 +103,8 @@ func (s *Server) listAudit(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, page)
 }
 
-// exportReply writes the headers with the first line, so that what is refused before is a problem.
+// exportReply sends the headers with the first line, so that an earlier error can still be a
+// problem document.
 type exportReply struct {
 	http.ResponseWriter
 

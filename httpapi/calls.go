@@ -14,16 +14,16 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// MaxConnections bounds the connections of one process that carry calls, and MaxConnectionsOfPrincipal those of
-// them that one principal has.
+// MaxConnections is the maximum number of connections for calls in one process,
+// MaxConnectionsOfPrincipal the maximum for one principal.
 const (
 	MaxConnections            = 1000
 	MaxConnectionsOfPrincipal = 250
 )
 
-// connections are those that carry calls.
+// connections tracks the connections for calls.
 type connections struct {
-	// ended waits for all.
+	// ended waits for all connections.
 	ended sync.WaitGroup
 
 	mu    sync.Mutex
@@ -31,11 +31,11 @@ type connections struct {
 	of    map[string]int // by principal
 }
 
-// enter counts one of a principal in, unless there are too many.
+// enter counts a principal's connection, unless there are too many.
 func (c *connections) enter(principal string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	// Without credentials there is one principal.
+	// Without credentials all callers are one principal.
 	if own := c.of[principal]; own >= MaxConnectionsOfPrincipal && principal != auth.LocalPrincipal {
 		return refusal.New(wire.CodeTooManyCalls, "%s has %d connections that carry calls at this replica, as many as it may: make each call by a request", principal, own)
 	}
@@ -67,7 +67,7 @@ func (c *connections) number() int {
 	return c.count
 }
 
-// openCalls answers calls that come over one WebSocket, each as if it were a request by itself
+// openCalls answers calls over one WebSocket, each like a separate request
 // (docs/spec/v1.md#many-calls-over-one-connection).
 func (s *Server) openCalls(w http.ResponseWriter, r *http.Request) error {
 	principal := auth.From(r.Context()).Principal
@@ -90,7 +90,7 @@ func (s *Server) openCalls(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// refuseCall answers a call that may not be made over a connection.
+// refuseCall answers a call that is not allowed over a connection.
 func refuseCall(w http.ResponseWriter, r *http.Request, tooMany bool, message string) {
 	if tooMany {
 		wire.WriteProblem(w, r, refusal.New(wire.CodeTooManyCalls, "the connection has %d calls under way, as many as it may", multiplex.MaxCalls))
@@ -99,7 +99,7 @@ func refuseCall(w http.ResponseWriter, r *http.Request, tooMany bool, message st
 	wire.WriteProblem(w, r, refusal.New(api.CodeBadRequest, "%s", message))
 }
 
-// noStreams refuses calls whose reply has no end.
+// noStreams refuses calls with an endless reply.
 func noStreams(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if strings.HasSuffix(r.URL.Path, "/stream") && wire.IsStream(r.URL.Path) {
@@ -110,7 +110,7 @@ func noStreams(next http.Handler) http.Handler {
 	})
 }
 
-// advertise tells clients that the service takes many calls over one connection.
+// advertise tells clients that the service accepts many calls over one connection.
 func advertise(next http.Handler) http.Handler {
 	value := []string{multiplex.Path}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -121,8 +121,8 @@ func advertise(next http.Handler) http.Handler {
 	})
 }
 
-// WaitConnections waits until every connection that carries calls has ended, which they do soon after
-// [Server.Drain]. It returns the error of ctx when that ends before.
+// WaitConnections waits until every connection for calls has ended, which happens soon after
+// [Server.Drain]. It returns the error of ctx when that ends first.
 func (s *Server) WaitConnections(ctx context.Context) error {
 	ended := make(chan struct{})
 	go func() {

@@ -14,8 +14,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// claimRuns hands out runs that may go on. It is held while there are none, as long as
-// the worker wants and the server does not drain.
+// claimRuns claims runs for a worker. While there are none it holds the call, as long as the worker
+// wants and the server does not drain.
 func (s *Server) claimRuns(w http.ResponseWriter, r *http.Request) error {
 	var body api.ClaimRunsBody
 	var faults refusal.Faults
@@ -49,14 +49,14 @@ func (s *Server) claimRuns(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, api.ClaimsReply{Claims: claimed})
 }
 
-// isAgent reports whether the caller of a context is one, and so claims for agents that it names.
+// isAgent reports whether the caller is an agent, which may claim only for agents that it names.
 func isAgent(ctx context.Context) bool {
 	caller := auth.From(ctx)
 	return caller != nil && caller.Role == api.RoleAgent
 }
 
-// claimWait returns a wait_ms as a duration, at most as long as this server holds a
-// reply. One that is out of range stays out of range, without an overflow.
+// claimWait returns a wait_ms as a duration, at most the longest hold of this server. An invalid
+// value stays invalid, without an overflow.
 func (s *Server) claimWait(waitMs int64) time.Duration {
 	if waitMs < 0 || waitMs > api.MaxWaitMs {
 		return -1

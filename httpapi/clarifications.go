@@ -9,8 +9,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// askParent lets a child's run ask its parent's session, and answers once the question
-// is open there.
+// askParent asks the parent's session for a child's run, and answers once the question is open
+// there.
 func (s *Server) askParent(w http.ResponseWriter, r *http.Request) error {
 	var body api.AskParentBody
 	var faults refusal.Faults
@@ -26,8 +26,8 @@ func (s *Server) askParent(w http.ResponseWriter, r *http.Request) error {
 	if err := allFaults(r.Context(), &faults, command); err != nil {
 		return err
 	}
-	// runs.Ask looks the run up first, and the faults of the body come before that. They
-	// are looked for in a copy, because a command is prepared once.
+	// Report faults of the body before runs.Ask looks the run up. Check a copy, because a command
+	// is prepared only once.
 	checked := *command
 	if err := bodyFaults(r.Context(), &checked); err != nil {
 		return err

@@ -9,14 +9,14 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// target is what a decision is about: the run of the path, or the run that the domain
-// finds in the session of the path. One of the two is set.
+// target is the run of a decision: the run in the path, or the run that the domain finds in the
+// path's session. One of the two is set.
 type target struct{ sessionID, runID string }
 
-// decision reads a person's decision about a target and gives it to the store.
+// decision reads a person's decision about a target and applies it.
 type decision func(w http.ResponseWriter, r *http.Request, at target) (runs.Reply, error)
 
-// onRun serves a decision about a run and answers 202 with the run.
+// onRun handles a decision about a run and answers 202 with the run.
 func (s *Server) onRun(decide decision) wire.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		runID := wire.PathID(r, "run_id")
@@ -28,8 +28,7 @@ func (s *Server) onRun(decide decision) wire.HandlerFunc {
 	}
 }
 
-// onActiveRun serves a decision about a session's active run and answers 202 with the
-// run.
+// onActiveRun handles a decision about a session's active run and answers 202 with the run.
 func (s *Server) onActiveRun(decide decision) wire.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		reply, err := decide(w, r, target{sessionID: wire.PathID(r, "session_id")})
@@ -40,8 +39,8 @@ func (s *Server) onActiveRun(decide decision) wire.HandlerFunc {
 	}
 }
 
-// inSession serves a decision about a run of a session and answers 200 with the session,
-// held as long as the caller prefers.
+// inSession handles a decision about a session's run and answers 200 with the session, held as long
+// as the caller prefers.
 func (s *Server) inSession(decide decision) wire.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		sessionID := wire.PathID(r, "session_id")
@@ -53,8 +52,8 @@ func (s *Server) inSession(decide decision) wire.HandlerFunc {
 	}
 }
 
-// decide gives a command about a target to the store, under the key and the actor of the
-// request, which it writes into the command.
+// decide sends a command about a target to the store. It sets the command's key and actor from the
+// request.
 func (s *Server) decide(r *http.Request, at target, keyInBody *string, command runs.Command, key *string, actor *runs.Actor) (runs.Reply, error) {
 	var err error
 	if *key, *actor, err = credentials(r, keyInBody, command); err != nil {
@@ -97,8 +96,7 @@ func (s *Server) answerQuestion(w http.ResponseWriter, r *http.Request, at targe
 	return s.decide(r, at, body.IdempotencyKey, command, &command.Key, &command.Actor)
 }
 
-// cancelQuestion cancels an open question and with it the run, and answers 200 with the
-// run.
+// cancelQuestion cancels an open question and its run, and answers 200 with the run.
 func (s *Server) cancelQuestion(w http.ResponseWriter, r *http.Request) error {
 	var body api.CancelQuestionBody
 	var faults refusal.Faults

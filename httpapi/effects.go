@@ -9,8 +9,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// retryEffect makes an effect due at once, also one that was given up. The body may be
-// absent.
+// retryEffect makes an effect due at once, even one that has failed. The body may be absent.
 func (s *Server) retryEffect(w http.ResponseWriter, r *http.Request) error {
 	if err := s.decodeNothing(w, r); err != nil {
 		return err

@@ -63,8 +63,8 @@ func (s *Server) eventsWithin(r *http.Request, q runs.EventQuery) (events []mode
 	return s.store.EventsWithin(r.Context(), q)
 }
 
-// requireJoins returns event_cursor_reset unless the log can be continued after the id of a frame of a
-// stream, which says more than the number of an event.
+// requireJoins returns event_cursor_reset unless the log continues after the event of a stream
+// frame's id, which identifies the event more exactly than its number.
 func (s *Server) requireJoins(ctx context.Context, q runs.EventQuery, after model.Position) error {
 	if q.RunID != "" {
 		record, err := s.store.Run(ctx, q.RunID)
@@ -84,7 +84,7 @@ func (s *Server) requireJoins(ctx context.Context, q runs.EventQuery, after mode
 	return err
 }
 
-// listEvents answers with events. A page that ends before the newest names the next one.
+// listEvents answers with events. A page that ends before the newest event names the next page.
 func (s *Server) listEvents(w http.ResponseWriter, r *http.Request, q runs.EventQuery) error {
 	events, more, err := s.eventsWithin(r, q)
 	if err != nil {
@@ -102,7 +102,7 @@ func (s *Server) listEvents(w http.ResponseWriter, r *http.Request, q runs.Event
 	return wire.Respond(w, r, http.StatusOK, entries)
 }
 
-// listOutputs answers with output records of a run, oldest first.
+// listOutputs answers with a run's output records, oldest first.
 func (s *Server) listOutputs(w http.ResponseWriter, r *http.Request) error {
 	runID := wire.PathID(r, "run_id")
 	if !refusal.ValidID(runID) {

@@ -10,7 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// explainRequest says what an approval or a question waits for.
+// explainRequest explains what an approval or a question waits for.
 func (s *Server) explainRequest(w http.ResponseWriter, r *http.Request) error {
 	handle := wire.PathID(r, "handle")
 	if !refusal.ValidID(handle) {
@@ -27,7 +27,7 @@ func (s *Server) explainRequest(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, explained)
 }
 
-// explainRun says what a run waits for.
+// explainRun explains what a run waits for.
 func (s *Server) explainRun(w http.ResponseWriter, r *http.Request) error {
 	runID := wire.PathID(r, "run_id")
 	if !refusal.ValidID(runID) {
@@ -51,7 +51,7 @@ func (s *Server) explanations(ctx context.Context) *explain.Collector {
 	}
 }
 
-// directory is the keyring of the service, which has none where nobody is asked for a credential.
+// directory is the service's keyring, which is nil when no credential is required.
 type directory struct{ keyring *auth.Keyring }
 
 // Open implements [explain.Directory].

@@ -18,11 +18,11 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// defaultIssuer is the "iss" of grants when the service does not know what it is called.
+// defaultIssuer is the "iss" of grants without an external URL.
 const defaultIssuer = "holdpoint"
 
-// signGrants puts the JWS into the grants of a Resume, which may be nil, for the holder of a lease.
-// Those that were redeemed stay as they are.
+// signGrants sets the JWS of the grants in a Resume, which may be nil, for the lease's holder.
+// Redeemed grants are unchanged.
 func (s *Server) signGrants(resume *api.Resume, runID, agentID, fence string) error {
 	if resume == nil {
 		return nil
@@ -44,7 +44,7 @@ func (s *Server) signGrant(settled *api.SettledApproval, runID, agentID, fence s
 	if err != nil {
 		return err
 	}
-	claims.Iss, claims.Iat = s.grantIssuer, min(time.Now().Unix(), grant.Exp) //nolint:forbidigo // it says when it was signed; nothing is decided by it
+	claims.Iss, claims.Iat = s.grantIssuer, min(time.Now().Unix(), grant.Exp) //nolint:forbidigo // iat is informative; nothing is decided by it
 	payload, err := json.Marshal(claims)
 	if err != nil {
 		return err
@@ -57,7 +57,7 @@ func (s *Server) signGrant(settled *api.SettledApproval, runID, agentID, fence s
 	return nil
 }
 
-// redeemGrant records that the holder of a lease is about to do what was approved.
+// redeemGrant records that the lease's holder is about to run the approved call.
 func (s *Server) redeemGrant(w http.ResponseWriter, r *http.Request) error {
 	var body api.RedeemGrantBody
 	var faults refusal.Faults
@@ -97,7 +97,7 @@ func (s *Server) redeemGrant(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, reply.Redemption)
 }
 
-// verifyGrant returns what a grant says. Errors: invalid_grant; those of [signing.Keeper].
+// verifyGrant returns a grant's claims. Errors: invalid_grant; errors of [signing.Keeper].
 func (s *Server) verifyGrant(r *http.Request, text string) (*api.GrantClaims, error) {
 	if s.signing == nil {
 		return nil, refusal.New(wire.CodeServiceUnavailable, "this service signs nothing")
@@ -123,12 +123,12 @@ func errInvalidGrant(why string) error {
 	return refusal.New(api.CodeInvalidGrant, "it is no grant of this service: %s", wire.Shown(why))
 }
 
-// GrantIssuer returns the "iss" of grants, from where the service is reached.
+// GrantIssuer returns the "iss" of grants for an external URL.
 func GrantIssuer(externalURL string) string {
 	return cmp.Or(strings.TrimSuffix(externalURL, "/"), defaultIssuer)
 }
 
-// signRecord puts the JWS into the grants of the Resume of a run for the holder of its newest lease.
+// signRecord signs the grants in a run's Resume for the holder of its newest lease.
 func (s *Server) signRecord(resume *api.Resume, run *model.Run) error {
 	return s.signGrants(resume, run.RunID, run.AgentID, model.FenceText(run.Fence))
 }

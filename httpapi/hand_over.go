@@ -10,9 +10,9 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// handOver puts what is sensitive in clear into the claims of a worker, and grants whole. Everywhere
-// else both stay masked. For a claim that has something sensitive the run is read again, and
-// one that has another fence by then, or is over, stays as it is.
+// handOver puts sensitive values in clear, and complete grants, into a worker's claims. Everywhere
+// else they stay masked. A claim with sensitive values is read again; it stays masked when its run
+// has another fence by then, or is over.
 func (s *Server) handOver(ctx context.Context, claims ...api.Claim) error {
 	for i := range claims {
 		claim := &claims[i]
@@ -39,8 +39,8 @@ func (s *Server) handOver(ctx context.Context, claims ...api.Claim) error {
 	return nil
 }
 
-// handOverEach hands over each claim by itself. A claim that cannot be handed over is given back, and
-// the others reach their caller. It returns an error when it hands over none.
+// handOverEach hands over each claim separately. It releases a claim that fails and returns the
+// others. It returns an error when all of them fail.
 func (s *Server) handOverEach(ctx context.Context, claimed []api.Claim) ([]api.Claim, error) {
 	handed, failed := make([]api.Claim, 0, len(claimed)), error(nil)
 	for i := range claimed {
@@ -59,7 +59,7 @@ func (s *Server) handOverEach(ctx context.Context, claimed []api.Claim) ([]api.C
 	return handed, failed
 }
 
-// openResume returns the Resume of a run for the holder of its lease.
+// openResume returns a run's Resume for the lease's holder.
 func (s *Server) openResume(record *model.RunRecord) (*api.Resume, error) {
 	opened, err := runs.OpenRecord(s.sealer, record)
 	if err != nil {

@@ -12,11 +12,11 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// scopeOf returns what the caller of a context reaches.
+// scopeOf returns the scope of the context's caller.
 func scopeOf(ctx context.Context) runs.Scope { return runs.ScopeOf(auth.From(ctx)) }
 
-// reachesRun returns run_not_found for a run outside of the caller's scope. It reads the run's row
-// alone, so that a run that the caller may not know of costs what an unknown one does.
+// reachesRun returns run_not_found for a run outside of the caller's scope. It reads only the run's
+// row, so a hidden run takes as long as an unknown one.
 func (s heldStore) reachesRun(ctx context.Context, runID string) error {
 	scope := scopeOf(ctx)
 	if !scope.Bounded() {
@@ -91,7 +91,7 @@ func (s heldStore) SettledAfter(ctx context.Context, runID string, after int64) 
 	return s.store.SettledAfter(ctx, runID, after)
 }
 
-// Owners implements [runs.Reader]. No caller is shown whose the runs of others are.
+// Owners implements [runs.Reader]. Callers do not see the owners of other runs.
 func (s heldStore) Owners(ctx context.Context, runIDs []string) (map[string]runs.Owners, error) {
 	if auth.From(ctx) != nil {
 		return nil, nil
@@ -190,7 +190,7 @@ func (s heldStore) reachesRequest(ctx context.Context, request *model.Request) e
 	return err
 }
 
-// Rule implements [runs.Reader]. With a bounded scope there are no rules of all sessions.
+// Rule implements [runs.Reader]. A limited scope does not include rules for all sessions.
 func (s heldStore) Rule(ctx context.Context, ruleID string) (*rules.Record, error) {
 	record, err := s.store.Rule(ctx, ruleID)
 	if err != nil {
@@ -209,8 +209,8 @@ func (s heldStore) Rule(ctx context.Context, ruleID string) (*rules.Record, erro
 	return record, nil
 }
 
-// reachesRulesOf returns session_not_found unless the rules of a session are within a bounded
-// scope. The session need not exist where nothing but its id counts.
+// reachesRulesOf returns session_not_found unless a limited scope includes the rules of a session.
+// The session need not exist when the scope depends only on its id.
 func (s heldStore) reachesRulesOf(ctx context.Context, scope *runs.Scope, sessionID string) error {
 	if sessionID == rules.AllSessions || !scope.FitsID(sessionID) {
 		return refusal.UnknownSession(sessionID)
@@ -234,8 +234,8 @@ func (s heldStore) CountRules(ctx context.Context, q runs.RuleQuery) (int64, err
 	return s.store.CountRules(ctx, q)
 }
 
-// RulesFor implements [runs.Reader]. For a session within the scope the rules of all sessions are
-// among them: they decide in it. For another there are none.
+// RulesFor implements [runs.Reader]. For a session in the scope it includes the rules for all
+// sessions, because they apply there. For another session there are none.
 func (s heldStore) RulesFor(ctx context.Context, sessionID string, limit int, budget *runs.Budget) ([]rules.Rule, int64, error) {
 	if scope := scopeOf(ctx); scope.Bounded() {
 		err := s.reachesRulesOf(ctx, &scope, sessionID)
@@ -273,8 +273,8 @@ func (s heldStore) Claimable(ctx context.Context, q runs.ClaimableQuery) ([]runs
 	return s.store.Claimable(ctx, q)
 }
 
-// Subscribe implements [runs.Service]. A notice names sessions and runs: who shows any of it reads
-// it first.
+// Subscribe implements [runs.Service]. A notice names sessions and runs of all scopes, so subscribers must read
+// them through this store before they show anything.
 func (s heldStore) Subscribe(notify func(runs.Notice)) (unsubscribe func()) {
 	return s.store.Subscribe(notify)
 }

@@ -12,22 +12,23 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// heldStore is the store that every face works with. It holds each command to what its caller may
-// do, whatever the route was (a decision may write a rule, and a call that starts a run may
-// decide), and each read to what its caller reaches: see held_reads.go. What has no caller is the
-// service's own.
+// heldStore is the authorized store behind every API. It checks each command against the caller's
+// permissions, whatever the route was (a decision may create a rule, and a call that starts a run
+// may decide), and each read against the caller's scope: see held_reads.go. Without a caller in the
+// context it acts for the service itself.
 //
 // It embeds nothing, so that a method of [runs.Service] that is added must be held here, too.
 type heldStore struct {
 	store  runs.Service
 	sealer runs.Sealer
-	// checkCallback is nil where callbacks are not posted.
+	// checkCallback is nil when callbacks are disabled.
 	checkCallback func(url string) error
-	callbackRoles []api.Role // that may name callbacks; nil for all
-	// backlog is nil where nothing bounds what waits.
+	callbackRoles []api.Role // roles that may name callbacks; nil for all
+	// backlog is nil without limits on pending work.
 	backlog *wire.Backlog
 	stored  *wire.Stored
-	// hasRoom reports whether the disk has more than its reserve; nil if the engine does not know.
+	// hasRoom reports whether the disk has more free space than its reserve; nil if the engine does
+	// not know.
 	hasRoom func() bool
 }
 
@@ -52,7 +53,8 @@ func (s heldStore) Do(ctx context.Context, command runs.Command) (runs.Reply, er
 	return s.carryOut(ctx, call, &spec)
 }
 
-// callbackCheckFor returns what checks the callbacks that a caller names; nil where none are posted.
+// callbackCheckFor returns the check for callback URLs of a caller; nil when callbacks are
+// disabled.
 func (s heldStore) callbackCheckFor(caller *auth.Identity) func(url string) error {
 	if s.checkCallback == nil || s.callbackRoles == nil || caller == nil || slices.Contains(s.callbackRoles, caller.Role) {
 		return s.checkCallback
@@ -62,8 +64,8 @@ func (s heldStore) callbackCheckFor(caller *auth.Identity) func(url string) erro
 	}
 }
 
-// ownerOf returns the principal that shares the slots for callbacks with others, "" where callers do not
-// show who they are.
+// ownerOf returns the principal that a callback's slots are counted under; "" when no credential is
+// required.
 func ownerOf(caller *auth.Identity) string {
 	if caller == nil || caller.Via == auth.ViaOpen {
 		return ""
@@ -122,9 +124,8 @@ func (s heldStore) addOpen(ctx context.Context, call *runs.Call, adds runs.Adds)
 	return reply, err
 }
 
-// reachesParent returns session_not_found unless the caller of a bounded scope reaches the session
-// that a new one names as its parent: questions are asked in it. What decides about it never
-// changes.
+// reachesParent returns session_not_found unless a new session's parent is in the caller's scope,
+// because its questions are asked there. The result for a session never changes.
 func (s heldStore) reachesParent(ctx context.Context, sessionID string) error {
 	scope := scopeOf(ctx)
 	if sessionID == "" || !scope.Bounded() || !refusal.ValidID(sessionID) {
@@ -134,8 +135,9 @@ func (s heldStore) reachesParent(ctx context.Context, sessionID string) error {
 	return err
 }
 
-// asking is the store of [runs.Ask]: who may ask is checked with the command, and the parent of
-// its session when that was made. Both may be out of reach for whoever holds a run in it.
+// asking is the store of [runs.Ask]. The caller's permission is checked with the command, and the
+// parent was checked when the session was created. Both may be outside of the scope of a caller
+// that holds a run there.
 type asking struct {
 	runs.Door
 	runs.Reader

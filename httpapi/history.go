@@ -15,7 +15,7 @@ import (
 
 var decisionList = listName{cursor: "d", keys: 2, order: "resolved_at_ms_desc,handle_desc"}
 
-// listDecisions lists what was settled, the newest first. It always answers with a page.
+// listDecisions lists settled requests, newest first, always as a page.
 func (s *Server) listDecisions(w http.ResponseWriter, r *http.Request) error {
 	p, err := pagingOf(r, decisionList)
 	if err != nil {
@@ -78,8 +78,8 @@ func (s *Server) getRequest(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, view)
 }
 
-// requesterExcluded tells a caller why its allow of an open approval would be refused, nil when it
-// would not.
+// requesterExcluded tells a caller why its allow of an open approval would be refused; nil when it
+// would not be.
 func (s *Server) requesterExcluded(r *http.Request, request *model.Request) (*api.RequesterExcluded, error) {
 	actor, err := wire.Actor(r)
 	if err != nil {
@@ -93,10 +93,10 @@ func (s *Server) requesterExcluded(r *http.Request, request *model.Request) (*ap
 	case refused.Code == api.CodeRequesterExcluded:
 		return &api.RequesterExcluded{Detail: refused.Detail}, nil
 	}
-	return nil, nil // it was settled meanwhile, and its run is gone
+	return nil, nil // settled meanwhile, and its run is gone
 }
 
-// listWorkers shows who holds which runs.
+// listWorkers shows which workers hold which runs.
 func (s *Server) listWorkers(w http.ResponseWriter, r *http.Request) error {
 	leased, nowMs, err := s.store.LeasedRuns(r.Context(), runs.Scope{}, api.MaxLeasesShown+1)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// showKeys answers with the public keys of what the service signs. Whoever has something that was
-// signed may read them, without a credential.
+// showKeys answers with the public signing keys. It needs no credential, so that anyone can verify
+// a signature.
 func (s *Server) showKeys(w http.ResponseWriter, r *http.Request) error {
 	if s.signing == nil {
 		return refusal.New(wire.CodeServiceUnavailable, "this service signs nothing")

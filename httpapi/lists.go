@@ -16,8 +16,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// The lists of /v1. The order of requests keeps the label of the contract that it comes
-// from; within a session the run id goes before the request id.
+// The lists of /v1. The order of requests has the label of the contract that it comes from. Within
+// a session, run id precedes request id.
 var (
 	sessionList      = listName{cursor: "s", keys: 1, order: "session_id_asc"}
 	runList          = listName{cursor: "r", keys: 2, order: "submitted_at_ms_asc,run_id_asc"}
@@ -46,8 +46,7 @@ func (s *Server) listSessions(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// listRuns lists runs by the time they came in. With a limit and nothing else it returns
-// the last ones.
+// listRuns lists runs by creation time. With only a limit it returns the newest ones.
 func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
 	priority, err := queryFlag("priority_active", queryOf(r).Get("priority_active"))
 	if err != nil {
@@ -108,7 +107,7 @@ func runPosition(after []string, priority bool) (*runs.RunPosition, error) {
 	return position, err
 }
 
-// timeAndID reads the cursor of a list that is sorted by time and id.
+// timeAndID reads the cursor of a list sorted by time and id.
 func timeAndID(after []string) (atMs int64, id string, err error) {
 	atMs, ok := parseDecimal(after[0])
 	if !ok {
@@ -117,8 +116,8 @@ func timeAndID(after []string) (atMs int64, id string, err error) {
 	return atMs, after[1], nil
 }
 
-// listApprovals and listQuestions serve the list of a session as well as that of all,
-// which may be filtered by one.
+// listApprovals and listQuestions serve the lists of one session and of all sessions, which may be
+// filtered by session.
 func (s *Server) listApprovals(w http.ResponseWriter, r *http.Request) error {
 	return listPending(s, w, r, model.KindApproval, func(pending *model.PendingRequest, summary bool) api.PendingApprovalView {
 		view := pending.ApprovalView()
@@ -145,7 +144,7 @@ func listPending[View any](s *Server, w http.ResponseWriter, r *http.Request, ki
 		return err
 	}
 	q := runs.RequestQuery{Kind: kind, SessionID: cmp.Or(wire.PathID(r, "session_id"), p.query.Get("session_id")), Limit: p.fetch(), Budget: p.budget}
-	// The filter also finds the requests of sub-agents. Below the path of a session are its own alone.
+	// The filter includes requests of sub-agents. The path of a session lists only its own.
 	q.Below = wire.PathID(r, "session_id") == ""
 	if p.after != nil {
 		q.After = &runs.RequestPosition{SessionID: p.after[0], RunID: p.after[1], RequestID: p.after[2]}
@@ -168,9 +167,9 @@ func listPending[View any](s *Server, w http.ResponseWriter, r *http.Request, ki
 	})
 }
 
-// pending reads open requests. One whose deadline is past is open until the sweep, which is a moment
-// late, has expired it. It is left out, and not expired here: a GET decides nothing, and owes nobody
-// anything. openAtMs is set when something may have been left out.
+// pending reads open requests. A request past its deadline stays open until the sweep expires it a
+// moment later. It is omitted but not expired here, because a GET changes nothing. openAtMs is set
+// when something may have been omitted.
 func (s *Server) pending(ctx context.Context, q runs.RequestQuery) (rows []model.PendingRequest, openAtMs int64, err error) {
 	budget := *q.Budget
 	rows, err = s.store.PendingRequests(ctx, q)
@@ -191,7 +190,7 @@ func (s *Server) pending(ctx context.Context, q runs.RequestQuery) (rows []model
 	return rows, nowMs, err
 }
 
-// listRules lists standing rules, also revoked and expired ones.
+// listRules lists rules, including revoked and expired ones.
 func (s *Server) listRules(w http.ResponseWriter, r *http.Request) error {
 	p, err := pagingOf(r, ruleList)
 	if err != nil {
@@ -212,11 +211,12 @@ func (s *Server) listRules(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// hiddenReason stands for the reason of a failure. An agent chooses the address of its callbacks, and
-// could find out by the reason which names, addresses and ports there are in the network of the service.
+// hiddenReason replaces the reason of a failed delivery. An agent chooses its callback address, and
+// the reason would reveal names, addresses and ports of the service's network.
 const hiddenReason = "the attempt failed; an admin is shown why"
 
-// effectViewFor returns how effects are shown to a caller: with the reason of a failure to admins alone.
+// effectViewFor returns the function that shows effects to a caller. Only admins see the reason of
+// a failure.
 func effectViewFor(caller *auth.Identity) func(*model.Effect) api.EffectView {
 	if caller == nil || caller.May(auth.Administer) {
 		return (*model.Effect).View
@@ -230,7 +230,7 @@ func effectViewFor(caller *auth.Identity) func(*model.Effect) api.EffectView {
 	}
 }
 
-// listEffects lists what decisions caused, or are to cause, in other sessions.
+// listEffects lists effects: the follow-up work of decisions.
 func (s *Server) listEffects(w http.ResponseWriter, r *http.Request) error {
 	p, err := pagingOf(r, effectList)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// readMailbox shows the messages that no reader has leased, and leases them.
+// readMailbox leases the available messages and shows them.
 func (s *Server) readMailbox(w http.ResponseWriter, r *http.Request) error {
 	if err := checkSite(r); err != nil {
 		return err
@@ -37,9 +37,9 @@ func (s *Server) respondMessages(w http.ResponseWriter, r *http.Request, deadLet
 	return wire.Respond(w, r, http.StatusOK, views)
 }
 
-// checkSite refuses a read that a web page of another origin of this site, as that of
-// another port is, made without an Origin, as that of an image is. wire.Guard lets such
-// requests pass, because the page cannot read the reply; but this read leases messages.
+// checkSite refuses a browser's read from another origin of the same site (for example another
+// port) without an Origin header, like that of an image. wire.Guard allows such requests because
+// the page cannot read the reply, but this read leases messages.
 func checkSite(r *http.Request) error {
 	if r.Header.Get("Origin") == "" && r.Header.Get("Sec-Fetch-Site") == "same-site" {
 		return refusal.New(wire.CodeOriginNotAllowed, "a web page of another origin may not read a mailbox")
@@ -65,8 +65,8 @@ func (s *Server) replayMessage(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusAccepted, reply.Messages[0].View())
 }
 
-// doOnMessage gives a command about one message to the store. The body may be absent, and
-// nothing is read from one.
+// doOnMessage sends a command about one message to the store. The body may be absent and is not
+// read.
 func (s *Server) doOnMessage(w http.ResponseWriter, r *http.Request, sessionID, messageID string, command runs.Command) (runs.Reply, error) {
 	if err := s.decodeNothing(w, r); err != nil {
 		return runs.Reply{}, err

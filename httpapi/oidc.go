@@ -9,7 +9,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// issuer returns who tells the service who people are. Errors: no_issuer.
+// issuer returns the OpenID Connect issuer. Errors: no_issuer.
 func (s *Server) issuer() (*oidc.Provider, error) {
 	if s.oidc == nil {
 		return nil, refusal.New(api.CodeNoIssuer, "this service has no OpenID Connect issuer: sign in with a token")
@@ -17,7 +17,7 @@ func (s *Server) issuer() (*oidc.Provider, error) {
 	return s.oidc, nil
 }
 
-// showIssuer tells a page whether people sign in by an issuer.
+// showIssuer tells a page whether people can sign in with an issuer.
 func (s *Server) showIssuer(w http.ResponseWriter, r *http.Request) error {
 	if s.oidc == nil {
 		return wire.Respond(w, r, http.StatusOK, api.Issuer{})

@@ -15,24 +15,24 @@ import (
 const (
 	pathLive  = "/livez"
 	pathReady = "/readyz"
-	// pathVersion shows nothing of what callers brought.
+	// pathVersion shows no data of callers.
 	pathVersion = "/version"
 )
 
-// readyTimeout bounds the question whether the database answers.
+// readyTimeout limits the readiness check of the database.
 const readyTimeout = 1500 * time.Millisecond
 
-// isProbe reports whether health checks call a path, by whatever host name.
+// isProbe reports whether a path is for health checks, which use any host name.
 func isProbe(path string) bool { return path == pathLive || path == pathReady }
 
-// live says that the process answers. It does not ask the database: one that is away is
-// no reason to kill the process.
+// live reports that the process answers. It does not check the database: an outage is no reason to
+// kill the process.
 func (s *Server) live(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, api.StatusReply{Status: "live"})
 }
 
-// ready says whether requests should be sent here: the database answers, its
-// schema is the one that this program knows, and the server does not drain.
+// ready reports whether the service can handle requests: the database answers, its schema has this
+// program's version, and the server does not drain.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	if s.draining.Err() != nil {
 		return runs.ErrClosed
@@ -45,7 +45,7 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, api.StatusReply{Status: "ready"})
 }
 
-// notReadyError shows why the service is not ready, and keeps the cause for the log.
+// notReadyError says why the service is not ready. The cause is only logged.
 type notReadyError struct{ cause error }
 
 func (e *notReadyError) Error() string { return "not ready: " + e.cause.Error() }

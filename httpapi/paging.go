@@ -17,22 +17,22 @@ import (
 
 // listName identifies a list and its order.
 type listName struct {
-	cursor string // the kind of its cursors, which no other list accepts
-	keys   int    // of a cursor
-	order  string // as the envelope names it
+	cursor string // the kind of its cursors; other lists refuse it
+	keys   int    // number of keys in a cursor
+	order  string // its name in the envelope
 }
 
-// paging is what a caller wants of a list: a page in an envelope, an array of at most
-// limit rows, or an array of everything.
+// paging is the requested form of a list: a page in an envelope, an array of at most limit rows, or
+// an array of all rows.
 type paging struct {
 	listName
 	query    url.Values
 	envelope bool
 	limited  bool
 	limit    int
-	after    []string // the keys of the last row seen; nil for the beginning
+	after    []string // the keys of the previous page's last row; nil for the first page
 	budget   *runs.Budget
-	// last: the rows are the last of the list, so nothing follows them.
+	// last: the caller wants the last rows, so nothing follows them.
 	last bool
 }
 
@@ -63,16 +63,15 @@ func pagingOf(r *http.Request, name listName) (paging, error) {
 	return p, nil
 }
 
-// fetch returns how many rows to read: one more than are shown, to see whether there is
-// more.
+// fetch returns the number of rows to read: one more than shown, to detect another page.
 func (p *paging) fetch() int { return p.limit + 1 }
 
-// writeCursor returns a cursor of a row's keys. "/" is in no key.
+// writeCursor returns a cursor of a row's keys. Keys do not contain "/".
 func writeCursor(kind string, keys []string) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(kind + "/" + strings.Join(keys, "/")))
 }
 
-// readCursor returns the keys in a cursor, or nil when it is none of this list.
+// readCursor returns the keys of a cursor, or nil when it does not belong to this list.
 func readCursor(cursor string, name listName) []string {
 	text, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
 	if err != nil {
@@ -90,19 +89,19 @@ func readCursor(cursor string, name listName) []string {
 	return parts[1:]
 }
 
-// list says how the rows of a list are read and shown.
+// list describes how a list is read and shown.
 type list[Query, Row, View any] struct {
-	// filterIDs are the filters that must be ids. No row matches one that is not.
+	// filterIDs are the filters that must be ids. An invalid id matches nothing.
 	filterIDs []string
 	rows      func(context.Context, Query) ([]Row, error)
-	// count counts the whole list; it is called for envelopes only.
+	// count counts the whole list. It is called only for envelopes.
 	count func(context.Context, Query) (int64, error)
 	view  func(*Row) View
-	// keys are those of a cursor after a row.
+	// keys returns the cursor keys of a row.
 	keys func(*Row) []string
 }
 
-// serveList answers with the rows that a query finds.
+// serveList answers with a query's rows.
 func serveList[Query, Row, View any](w http.ResponseWriter, r *http.Request, p *paging, q Query, l list[Query, Row, View]) error {
 	var rows []Row
 	var total int64
@@ -149,8 +148,8 @@ func nextURL(r *http.Request, p *paging, cursor string) string {
 	return r.URL.EscapedPath() + "?" + query.Encode()
 }
 
-// firstURL returns the URL of the first of the pages that have all of the list. No page goes
-// backwards from the last rows.
+// firstURL returns the URL of the first page of the whole list, because no page leads backwards
+// from the last rows.
 func firstURL(r *http.Request, p *paging) string {
 	query := url.Values{}
 	maps.Copy(query, p.query)
@@ -158,7 +157,7 @@ func firstURL(r *http.Request, p *paging) string {
 	return r.URL.EscapedPath() + "?" + query.Encode()
 }
 
-// possible reports whether every filter that is given can match something.
+// possible reports whether every given filter can match something.
 func possible(filters []string) bool {
 	for _, filter := range filters {
 		if filter != "" && !refusal.ValidID(filter) {

@@ -13,7 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// redactEvents takes out the bodies of events of a session.
+// redactEvents removes the bodies of a session's events.
 func (s *Server) redactEvents(w http.ResponseWriter, r *http.Request) error {
 	if s.redactor == nil {
 		return refusal.New(wire.CodeServiceUnavailable, "this service redacts nothing")
@@ -86,8 +86,8 @@ func checkRedact(body *api.RedactBody, faults *refusal.Faults) (ids []int64, aft
 	return ids, after
 }
 
-// eventsBefore returns the next events after one and before the first one at or after a moment, and
-// the last of them when there are more.
+// eventsBefore returns the next events after an id and before the first event at or after a time.
+// When there are more, it also returns the last id.
 func (s *Server) eventsBefore(r *http.Request, sessionID string, after, beforeMs int64) (ids []int64, next *string, err error) {
 	for {
 		events, more, err := s.store.EventsWithin(r.Context(), runs.EventQuery{

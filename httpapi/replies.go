@@ -16,7 +16,7 @@ import (
 
 var replayed = []string{"true"}
 
-// run returns a run as it is now.
+// run returns a run's current state.
 func (s *Server) run(ctx context.Context, runID string) (*model.RunRecord, error) {
 	if !refusal.ValidID(runID) {
 		return nil, refusal.UnknownRun(wire.Shown(runID))
@@ -24,7 +24,7 @@ func (s *Server) run(ctx context.Context, runID string) (*model.RunRecord, error
 	return s.store.Run(ctx, runID)
 }
 
-// session returns a session as it is now.
+// session returns a session's current state.
 func (s *Server) session(ctx context.Context, sessionID string) (*model.SessionRecord, error) {
 	if !refusal.ValidID(sessionID) {
 		return nil, refusal.UnknownSession(wire.Shown(sessionID))
@@ -32,9 +32,9 @@ func (s *Server) session(ctx context.Context, sessionID string) (*model.SessionR
 	return s.store.Session(ctx, sessionID)
 }
 
-// runOf returns the run that a command's reply is about; runID names it when the reply
-// has none: a replayed call is answered with the run as it is now. Output records are left out:
-// their size has nothing to do with the call.
+// runOf returns the run in a command's reply. A replayed call's reply has no run; then it reads the
+// current state of runID. Output records are omitted, because their size has nothing to do with the
+// call.
 func (s *Server) runOf(ctx context.Context, reply *runs.Reply, runID string) (*model.RunRecord, error) {
 	if reply.Run != nil {
 		return reply.Run, nil
@@ -47,7 +47,7 @@ func (s *Server) runOf(ctx context.Context, reply *runs.Reply, runID string) (*m
 	return record, nil
 }
 
-// respondRun answers with the run of a reply, see runOf.
+// respondRun answers with the run of a reply; see runOf.
 func (s *Server) respondRun(w http.ResponseWriter, r *http.Request, status int, reply *runs.Reply, runID string) error {
 	record, err := s.runOf(r.Context(), reply, runID)
 	if err != nil {
@@ -60,7 +60,7 @@ func (s *Server) respondRun(w http.ResponseWriter, r *http.Request, status int, 
 	return wire.Respond(w, r, status, record.View())
 }
 
-// respondSession answers 200 with a session as it is after a write, without its outputs.
+// respondSession answers 200 with a session after a write, without its outputs.
 func (s *Server) respondSession(w http.ResponseWriter, r *http.Request, sessionID string) error {
 	record, err := s.session(r.Context(), sessionID)
 	if err != nil {
@@ -70,13 +70,13 @@ func (s *Server) respondSession(w http.ResponseWriter, r *http.Request, sessionI
 	return wire.Respond(w, r, http.StatusOK, record.View())
 }
 
-// withoutOutputs leaves the outputs out of the reply of a write.
+// withoutOutputs removes the outputs from a write's reply.
 func withoutOutputs(record *model.SessionRecord) {
 	record.OutputsTruncated = record.OutputsTruncated || len(record.Outputs) > 0
 	record.Outputs = nil
 }
 
-// locate sets the Location of what was made.
+// locate sets the Location of a created resource.
 func locate(w http.ResponseWriter, path, id string) {
 	w.Header()["Location"] = []string{path + id}
 }
@@ -87,24 +87,23 @@ func markReplayed(w http.ResponseWriter, isReplay bool) {
 	}
 }
 
-// idFromKey makes the id of a row from an idempotency key. The row itself then records
-// the call: the same key of the same scope finds it.
+// idFromKey derives a row's id from an idempotency key. The row then records the call: the same key
+// of the same scope finds it.
 func idFromKey(prefix, scope, key string) string {
 	sum := sha256.Sum256([]byte(scope + "\x00" + key))
 	return prefix + "_key_" + hex.EncodeToString(sum[:16])
 }
 
-// keyReused reports whether the id that a command made from a key belongs to a row of
-// another payload.
+// keyReused reports whether an id derived from a key belongs to a row with another payload.
 func keyReused(byKey bool, err error) bool { return byKey && refusal.CodeOf(err) == api.CodeIDConflict }
 
-// errKeyReused is the refusal of a key that made an id which is in use.
+// errKeyReused refuses a key whose derived id is in use.
 func errKeyReused() error {
 	return refusal.New(api.CodeIdempotencyConflict, "run operation idempotency key was reused with a different request payload")
 }
 
-// createdStatus returns 201 for a creation, also one that the same key made before, and
-// 200 when the id that the caller chose was found.
+// createdStatus returns 201 for a creation, including an earlier one with the same key, and 200
+// when the caller's own id already exists.
 func createdStatus(existing, byKey bool) int {
 	if existing && !byKey {
 		return http.StatusOK

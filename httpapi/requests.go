@@ -15,7 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// decodeNothing reads a body that may be absent and has no members.
+// decodeNothing reads an optional body without members.
 func (s *Server) decodeNothing(w http.ResponseWriter, r *http.Request) error {
 	var faults refusal.Faults
 	if err := s.bodies.DecodeOptional(w, r, &struct{}{}, &faults); err != nil {
@@ -24,7 +24,7 @@ func (s *Server) decodeNothing(w http.ResponseWriter, r *http.Request) error {
 	return faults.Err()
 }
 
-// reason reads an optional api.ReasonBody and who gives the command that is made of it.
+// reason reads an optional api.ReasonBody and the actor of the command.
 func (s *Server) reason(w http.ResponseWriter, r *http.Request, command func(reason string, actor runs.Actor) runs.Command) (runs.Command, error) {
 	var body api.ReasonBody
 	var faults refusal.Faults
@@ -38,9 +38,8 @@ func (s *Server) reason(w http.ResponseWriter, r *http.Request, command func(rea
 	return command(body.Reason, actor), err
 }
 
-// allFaults returns invalid_request with the faults that were found in a body and those that the
-// command made of it is by itself, or nil when none were found. The command is prepared only to
-// be refused.
+// allFaults returns invalid_request with the faults found in a body and the faults of its command,
+// or nil without any. The command is prepared only for its faults.
 func allFaults(ctx context.Context, faults *refusal.Faults, command runs.Command) error {
 	if len(faults.List) == 0 {
 		return nil
@@ -52,9 +51,8 @@ func allFaults(ctx context.Context, faults *refusal.Faults, command runs.Command
 	return faults.Err()
 }
 
-// credentials reads who is asking and under which key. A bad key is reported after
-// whatever is wrong with the body (docs/spec/v1.md#order-of-checks), so the command,
-// without its key, is checked first.
+// credentials reads the actor and the idempotency key. A bad key is reported after all faults of
+// the body (docs/spec/v1.md#order-of-checks), so the command is first checked without its key.
 func credentials(r *http.Request, inBody *string, command runs.Command) (string, runs.Actor, error) {
 	key, err := wire.IdempotencyKey(r.Header, inBody)
 	if err != nil {
@@ -64,8 +62,8 @@ func credentials(r *http.Request, inBody *string, command runs.Command) (string,
 	return key, actor, err
 }
 
-// doInSession gives a command about an existing session to the store. An id that no
-// session can have is refused here, after the faults of the body.
+// doInSession sends a command about an existing session to the store. An invalid session id is
+// refused after the body's faults.
 func (s *Server) doInSession(r *http.Request, sessionID string, command runs.Command) (runs.Reply, error) {
 	if !refusal.ValidID(sessionID) {
 		return runs.Reply{}, cmp.Or[error](bodyFaults(r.Context(), command), refusal.UnknownSession(wire.Shown(sessionID)))
@@ -73,7 +71,7 @@ func (s *Server) doInSession(r *http.Request, sessionID string, command runs.Com
 	return s.store.Do(r.Context(), command)
 }
 
-// doOnRun gives a command about an existing run to the store, as doInSession does.
+// doOnRun sends a command about an existing run to the store, like doInSession.
 func (s *Server) doOnRun(r *http.Request, runID string, command runs.Command) (runs.Reply, error) {
 	if err := checkRunID(r.Context(), runID, command); err != nil {
 		return runs.Reply{}, err
@@ -81,7 +79,7 @@ func (s *Server) doOnRun(r *http.Request, runID string, command runs.Command) (r
 	return s.store.Do(r.Context(), command)
 }
 
-// checkRunID refuses an id that no run can have, after the faults of the body.
+// checkRunID refuses an invalid run id, after the body's faults.
 func checkRunID(ctx context.Context, runID string, command runs.Command) error {
 	if refusal.ValidID(runID) {
 		return nil
@@ -89,10 +87,10 @@ func checkRunID(ctx context.Context, runID string, command runs.Command) error {
 	return cmp.Or[error](bodyFaults(ctx, command), refusal.UnknownRun(wire.Shown(runID)))
 }
 
-// bodyFaults returns the invalid_request that a command is by itself, or nil. A command
-// is prepared once, so it must not be given to the store afterwards.
+// bodyFaults returns the invalid_request of a command, or nil. It prepares the command, and a
+// command is prepared only once, so do not send it to the store.
 func bodyFaults(ctx context.Context, command runs.Command) error {
-	// A body may take long, and schemas longer.
+	// Large bodies and especially schemas take long to check.
 	err := cpulimit.Do(ctx, cpulimit.Bytes, func() error { return runs.Prepare(command, runs.NewID) })
 	if code := refusal.CodeOf(err); code == "" || code == api.CodeInvalidRequest {
 		return err
@@ -100,9 +98,8 @@ func bodyFaults(ctx context.Context, command runs.Command) error {
 	return nil
 }
 
-// optionalID returns an optional id of a body, "" when it is absent. It adds a fault for
-// one that is given and empty, because for the domain an empty id means that the service
-// makes one.
+// optionalID returns an optional id of a body, "" when absent. A given empty id is a fault, because
+// for the domain an empty id means a generated one.
 func optionalID(faults *refusal.Faults, pointer string, given *string) string {
 	if given == nil {
 		return ""
@@ -113,10 +110,10 @@ func optionalID(faults *refusal.Faults, pointer string, given *string) string {
 	return *given
 }
 
-// requiredFence returns the fence of a body, which is decimal text, 0 when there is none.
+// requiredFence returns the fence of a body as a number, 0 when it is missing.
 func requiredFence(faults *refusal.Faults, given *string) int64 {
 	if given == nil {
-		return 0 // a fault of the body already
+		return 0 // already a fault of the body
 	}
 	fence, ok := parseDecimal(*given)
 	if !ok {
@@ -125,9 +122,9 @@ func requiredFence(faults *refusal.Faults, given *string) int64 {
 	return fence
 }
 
-// optionalNumber returns what a command takes for an optional number of a body. The 0 of
-// a command stands for the default; an explicit 0 is out of range, and becomes -1, which
-// the domain refuses together with its limits.
+// optionalNumber converts an optional number of a body to a command's number, where 0 means the
+// default. An explicit 0 is out of range and becomes -1, which the domain refuses together with its
+// limits.
 func optionalNumber(given *int64) int64 {
 	switch {
 	case given == nil:
@@ -138,8 +135,7 @@ func optionalNumber(given *int64) int64 {
 	return *given
 }
 
-// parseDecimal reads a number that the service writes as decimal text. It accepts
-// that form only: no sign, no space, no leading zero.
+// parseDecimal parses a number in the service's own decimal form: no sign, space or leading zero.
 func parseDecimal(text string) (int64, bool) {
 	if text == "" || len(text) > 1 && text[0] == '0' || text[0] == '+' || text[0] == '-' {
 		return 0, false
@@ -148,8 +144,7 @@ func parseDecimal(text string) (int64, bool) {
 	return number, err == nil
 }
 
-// queryOf returns the parameters of the request line, without those that cannot be
-// read.
+// queryOf returns the readable parameters of the request line.
 func queryOf(r *http.Request) url.Values {
 	if r.URL.RawQuery == "" {
 		return nil
@@ -157,12 +152,12 @@ func queryOf(r *http.Request) url.Values {
 	return r.URL.Query()
 }
 
-// badQuery is the error of a query parameter that cannot be read.
+// badQuery is the error of an unreadable query parameter.
 func badQuery(name, expected string) error {
 	return refusal.New(api.CodeBadRequest, "the query parameter %s must be %s", name, expected)
 }
 
-// queryFlag reads a query parameter that is true, false or absent.
+// queryFlag parses a query parameter that is true, false or absent.
 func queryFlag(name, value string) (bool, error) {
 	switch value {
 	case "", "false":

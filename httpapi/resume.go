@@ -15,10 +15,9 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// awaitResume returns the decisions to a worker that stayed attached
-// (docs/spec/v1.md#attached-waiting). With a preferred wait it is held until something
-// was settled after the worker's cursor, nothing is open any more, or the run was
-// cancelled or interrupted.
+// awaitResume returns decisions to an attached worker (docs/spec/v1.md#attached-waiting). With a
+// preferred wait the call is held until a request was settled after the worker's cursor, nothing is
+// open any more, or the run was cancelled or interrupted.
 func (s *Server) awaitResume(w http.ResponseWriter, r *http.Request) error {
 	query := queryOf(r)
 	fence, ok := parseDecimal(query.Get("fence"))
@@ -42,7 +41,7 @@ func (s *Server) awaitResume(w http.ResponseWriter, r *http.Request) error {
 	defer changes.Close()
 
 	var settled api.Settled
-	// A read that fails because the wait is over must keep the result of the one before.
+	// A read that fails because the wait is over must keep the previous result.
 	read := func(ctx context.Context) (bool, error) {
 		current, done, err := s.settledAfter(ctx, record.Run.RunID, fence, after)
 		if err == nil {
@@ -60,12 +59,11 @@ func (s *Server) awaitResume(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, settled)
 }
 
-// settledAfter returns what was settled after a number, and whether the reply should be
-// sent. The open requests are read first: a request that is settled between the two reads
-// is then in the list and not counted as open, so no reply says that nothing is open while
-// a decision is missing from it. A clarification that the run does not wait for goes to
-// the mailbox; it is neither shown nor counted, though it has its number like every
-// decision.
+// settledAfter returns the requests settled after a number, and whether to send the reply. Open
+// requests are read first: a request that is settled between the two reads is then in the list and
+// not counted as open, so a reply never says that nothing is open while a decision is missing.
+// Clarifications that the run does not wait for go to the mailbox. They are neither shown nor
+// counted, though they have a number like every decision.
 func (s *Server) settledAfter(ctx context.Context, runID string, fence, after int64) (api.Settled, bool, error) {
 	record, err := s.store.Run(ctx, runID)
 	if err != nil {
@@ -107,7 +105,7 @@ func (s *Server) settledAfter(ctx context.Context, runID string, fence, after in
 	return settled, len(settled.Settled) > 0 || settled.Open == 0 || settled.CancelRequested, nil
 }
 
-// settledDocument returns a settled request as the holder of the run's lease gets it.
+// settledDocument returns a settled request for the lease's holder.
 func (s *Server) settledDocument(run *model.Run, request *model.Request) (api.JSON, error) {
 	if request.Kind != model.KindApproval {
 		return request.SettledDocument(), nil
@@ -119,14 +117,14 @@ func (s *Server) settledDocument(run *model.Run, request *model.Request) (api.JS
 	return document.Encode(settled), nil
 }
 
-// awaited reports whether the run waits for the outcome of the request.
+// awaited reports whether the run waits for the request.
 func awaited(request *model.Request) bool {
 	return request.Kind != model.KindClarification || request.Clarification().Parked
 }
 
-// mayResume checks that the caller holds the newest claim of the run
-// (docs/spec/v1.md#lease-and-fence). As in a heartbeat, the holder of a run that was
-// cancelled or interrupted is not refused: the reply has cancel_requested.
+// mayResume checks that the caller holds the run's newest claim (docs/spec/v1.md#lease-and-fence).
+// As for a heartbeat, a cancelled or interrupted run is not an error: the reply has
+// cancel_requested.
 func mayResume(run *model.Run, fence int64) error {
 	ended := run.Status == api.StatusCancelled || run.Status == api.StatusInterrupted
 	switch {

@@ -13,15 +13,15 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// route is one path of openapi.yaml with one of its methods.
+// route is a path of openapi.yaml with one of its methods.
 type route struct {
 	method  string
 	path    string
 	handler wire.HandlerFunc
 }
 
-// The methods of routes. A get is served for HEAD as well; getOnly is not: a stream has no
-// end and no headers that say anything, and a read of a mailbox leases what it returns.
+// Methods of routes. A get also serves HEAD. getOnly does not: a stream never ends and has no
+// useful headers, and reading a mailbox leases messages.
 const (
 	get     = "GET and HEAD"
 	getOnly = http.MethodGet
@@ -29,8 +29,7 @@ const (
 	del     = http.MethodDelete
 )
 
-// routes lists every route but those of the dialects. Its paths are those of openapi.yaml,
-// name by name.
+// routes lists every route except those of the dialects, with the paths of openapi.yaml.
 func (s *Server) routes() []route {
 	return []route{
 		{post, "/v1/sessions", s.createSession},
@@ -152,7 +151,7 @@ func (s *Server) Routes() *chi.Mux {
 	return router
 }
 
-// notePlace keeps where each call goes, also of those that panic.
+// notePlace records where each call goes, even one that panics.
 func notePlace(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
@@ -164,7 +163,7 @@ func notePlace(next http.Handler) http.Handler {
 	})
 }
 
-// isForeign reports whether a path is none of /v1 and of the routes beside it.
+// isForeign reports whether a path belongs to a dialect.
 func (s *Server) isForeign(path string) bool {
 	return path != "/v1" && !strings.HasPrefix(path, "/v1/") && !slices.ContainsFunc(s.routes(), func(r route) bool { return r.path == path })
 }
@@ -173,7 +172,7 @@ func routeNotFound(_ http.ResponseWriter, r *http.Request) error {
 	return refusal.New(wire.CodeRouteNotFound, "there is nothing at %s", wire.Shown(r.URL.Path))
 }
 
-// methodNotAllowed answers with the methods that the path has.
+// methodNotAllowed answers with the allowed methods of the path.
 func methodNotAllowed(router *chi.Mux) wire.HandlerFunc {
 	methods := []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodDelete}
 	return func(w http.ResponseWriter, r *http.Request) error {

@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// maxJudgedRules bounds the rules that one explanation looks at.
+	// maxJudgedRules is the maximum number of rules that one explanation evaluates.
 	maxJudgedRules = 100_000
-	// maxJudgedBytes bounds their rows. All that may be in force and is not exact is within it.
+	// maxJudgedBytes limits their total size. All active rules that are not exact fit.
 	maxJudgedBytes = 64 << 20
-	// maxIdleRules bounds the rules in its reply that do not apply.
+	// maxIdleRules is the maximum number of rules in the reply that do not apply.
 	maxIdleRules = 1_000
 )
 
-// rule returns the rule that a path names.
+// rule returns the rule named in the path.
 func (s *Server) rule(r *http.Request) (*rules.Record, error) {
 	ruleID := wire.PathID(r, "rule_id")
 	if !refusal.ValidID(ruleID) {
@@ -40,7 +40,7 @@ func (s *Server) getRule(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, record.View())
 }
 
-// addRule writes a rule. A key stands in for the rule id that a caller may choose.
+// addRule creates a rule. An idempotency key can replace the rule id that a caller may choose.
 func (s *Server) addRule(w http.ResponseWriter, r *http.Request) error {
 	var body api.AddRuleBody
 	var faults refusal.Faults
@@ -66,7 +66,7 @@ func (s *Server) addRule(w http.ResponseWriter, r *http.Request) error {
 	command.Actor = actor
 	byKey := key != "" && command.RuleID == ""
 	if byKey {
-		// No session and no principal has a slash in its name, so none is taken for another.
+		// Neither session ids nor principals contain a slash, so the scopes are distinct.
 		principal := auth.From(r.Context()).Principal
 		scope := command.SessionID + "/" + principal
 		if command.SessionID == "" {
@@ -95,8 +95,8 @@ func (s *Server) addRule(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, status, record.View())
 }
 
-// revokeRule ends a rule. It looks the rule up first to know which session to lock; a rule
-// never changes its session.
+// revokeRule revokes a rule. It reads the rule first to know which session to lock. A rule never
+// changes its session.
 func (s *Server) revokeRule(w http.ResponseWriter, r *http.Request) error {
 	actor, err := wire.Actor(r)
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *Server) revokeRule(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// explainRules says what would happen to a call, and why.
+// explainRules says what the rules would do with a call, and why.
 func (s *Server) explainRules(w http.ResponseWriter, r *http.Request) error {
 	var body api.ExplainRulesBody
 	var faults refusal.Faults
@@ -133,7 +133,7 @@ func (s *Server) explainRules(w http.ResponseWriter, r *http.Request) error {
 	rules.CheckPatternKeys("/pattern_keys", call.PatternKeys, &faults)
 	faults.OptionalID("/session_id", call.SessionID)
 	decision := runs.ApprovalDecision{Behavior: api.BehaviorAllow, RememberForMs: body.RememberForMs}
-	switch body.Effect { //nolint:exhaustive // no decision writes a rule that asks
+	switch body.Effect { //nolint:exhaustive // a decision never creates a rule with ask
 	case "", api.RuleAllow:
 	case api.RuleDeny:
 		decision.Behavior = api.BehaviorDeny
@@ -155,15 +155,15 @@ func (s *Server) explainRules(w http.ResponseWriter, r *http.Request) error {
 		return refusal.New(wire.CodeServiceUnavailable, "more than %d rules are in force, or they have more than %d bytes, and an answer from some of them could be wrong", maxJudgedRules, maxJudgedBytes)
 	}
 	var answer api.RuleExplanation
-	// The caller chooses the input, and rules may be many.
+	// The caller chooses the input, and there may be many rules.
 	if err := cpulimit.Do(r.Context(), cpulimit.Bytes, func() error {
 		answer.Explanation = rules.Explain(standing, call, nowMs)
 		return nil
 	}); err != nil {
 		return err
 	}
-	// The text of a rule about one exact input has that input, which may be of a session that the
-	// caller does not reach.
+	// The text of an exact rule contains its input, which may belong to a session outside of the
+	// caller's scope.
 	elsewhere := map[string]bool{}
 	if scope := runs.ScopeOf(auth.From(r.Context())); scope.Bounded() {
 		for _, rule := range standing {
@@ -196,8 +196,8 @@ func (s *Server) explainRules(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, answer)
 }
 
-// previewRule returns the text of the rule that a decision about the call would write, and examples
-// of what it matches; "" and nil when no such rule can be written.
+// previewRule returns the text of the rule that a decision about the call would create, with
+// examples; "" and nil when no such rule can be created.
 func (s *Server) previewRule(call *rules.Call, decision runs.ApprovalDecision, remember api.Remember, nowMs int64) (string, *api.RuleExamples) {
 	decision.Remember = remember
 	preview, err := runs.PreviewRule(

@@ -12,7 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// createRunCommand returns the command of a body, without its session.
+// createRunCommand returns the command for a body, without its session.
 func createRunCommand(body *api.SessionRunBody, faults *refusal.Faults) *runs.CreateRun {
 	switch {
 	case body.Input == nil:
@@ -27,7 +27,7 @@ func createRunCommand(body *api.SessionRunBody, faults *refusal.Faults) *runs.Cr
 	}
 }
 
-// doCreateRun gives the command to the store, unless the wire found faults in the body.
+// doCreateRun sends the command to the store, unless the body has faults.
 func (s *Server) doCreateRun(r *http.Request, body *api.SessionRunBody, command *runs.CreateRun, faults *refusal.Faults) (runs.Reply, error) {
 	if err := allFaults(r.Context(), faults, command); err != nil {
 		return runs.Reply{}, err
@@ -66,8 +66,8 @@ func (s *Server) createRun(w http.ResponseWriter, r *http.Request) error {
 	return s.respondRun(w, r, acceptedStatus(&reply), &reply, "")
 }
 
-// doCreateSessionRun reads a body and makes a run in the session of the path. inline
-// refuses to queue it.
+// doCreateSessionRun reads a body and creates a run in the path's session. inline refuses to queue
+// it.
 func (s *Server) doCreateSessionRun(w http.ResponseWriter, r *http.Request, sessionID string, inline bool) (runs.Reply, error) {
 	var body api.SessionRunBody
 	var faults refusal.Faults
@@ -87,9 +87,8 @@ func (s *Server) createSessionRun(w http.ResponseWriter, r *http.Request) error 
 	return s.respondRun(w, r, acceptedStatus(&reply), &reply, "")
 }
 
-// keepsLease reports whether a run that was claimed and suspended at once goes on under the
-// lease of that claim, because standing rules settled everything. After a repeated call
-// it looks at the run as it is now.
+// keepsLease reports whether a run that was claimed and suspended in one call keeps its lease,
+// because rules settled every request. For a repeated call it looks at the current state.
 func (s *Server) keepsLease(ctx context.Context, reply *runs.Reply) (bool, error) {
 	if reply.Run != nil {
 		return reply.Claim != nil, nil
@@ -102,7 +101,7 @@ func (s *Server) keepsLease(ctx context.Context, reply *runs.Reply) (bool, error
 	return run.Status == api.StatusRunning && run.Fence == model.FirstFence && run.LeaseEnd == "", nil
 }
 
-// respondClaimed answers a creation whose caller works on the run itself.
+// respondClaimed answers a creation that claimed the run.
 func (s *Server) respondClaimed(w http.ResponseWriter, r *http.Request, reply *runs.Reply, workerID string) error {
 	claim := reply.Claim
 	if claim == nil {
@@ -110,7 +109,7 @@ func (s *Server) respondClaimed(w http.ResponseWriter, r *http.Request, reply *r
 		if err != nil {
 			return err
 		}
-		// Whoever knows the key need not be who holds the lease.
+		// A caller with the same key may not be the lease's holder.
 		if err := runs.CheckHolder(&record.Run, model.FirstFence, auth.From(r.Context())); err != nil {
 			return err
 		}
@@ -129,8 +128,8 @@ func (s *Server) respondClaimed(w http.ResponseWriter, r *http.Request, reply *r
 	return wire.Respond(w, r, status, handed[0])
 }
 
-// acceptedStatus returns 202 for a new run, also when the key was used before, and 200
-// when a run with the id that the caller chose was found.
+// acceptedStatus returns 202 for a new run, including a repeated call with its key, and 200 when
+// the caller's own run id already exists.
 func acceptedStatus(reply *runs.Reply) int {
 	if reply.Existing {
 		return http.StatusOK
@@ -138,7 +137,7 @@ func acceptedStatus(reply *runs.Reply) int {
 	return http.StatusAccepted
 }
 
-// inputSession makes a run and holds the reply until it waits or ends.
+// inputSession creates a run and holds the reply until it waits or ends.
 func (s *Server) inputSession(w http.ResponseWriter, r *http.Request) error {
 	sessionID := wire.PathID(r, "session_id")
 	reply, err := s.doCreateSessionRun(w, r, sessionID, true)
@@ -153,8 +152,8 @@ func (s *Server) inputSession(w http.ResponseWriter, r *http.Request) error {
 	return s.respondHeldSession(w, r, &reply, sessionID, wait)
 }
 
-// getRun shows a run. With a preferred wait the reply is held while the run is not
-// what ?until= names.
+// getRun shows a run. With a preferred wait the reply is held until the run is in a state that
+// ?until= names.
 func (s *Server) getRun(w http.ResponseWriter, r *http.Request) error {
 	done, err := untilOf(r)
 	if err != nil {
@@ -163,7 +162,7 @@ func (s *Server) getRun(w http.ResponseWriter, r *http.Request) error {
 	runID := wire.RunOf(wire.PathID(r, "run_id"))
 	record, err := s.run(r.Context(), runID)
 	if refusal.CodeOf(err) == api.CodeRunNotFound {
-		// A client of another face may have chosen it for a part of a run.
+		// It may be a client's name for a part of a run, through a dialect.
 		var named *model.IdempotencyRecord
 		if named, err = s.store.Named(r.Context(), runID); err == nil {
 			record, err = s.run(r.Context(), named.RunID)

@@ -26,117 +26,118 @@ import (
 	"github.com/holdpoint/holdpoint/runs/watch"
 )
 
-// Limits bound what one request may ask for. A limit that is 0 has its default.
+// Limits are limits for one request. 0 means the default.
 type Limits struct {
-	// MaxBodyBytes bounds a request body; 1 MiB by default.
+	// MaxBodyBytes is the maximum size of a request body; default 1 MiB.
 	MaxBodyBytes int64
-	// MaxWait bounds how long a reply is held, whatever the caller asks for; 60 s by
-	// default, which is also the most the contract allows.
+	// MaxWait is the longest time a reply is held; default 60 s, which is also the maximum of the
+	// API.
 	MaxWait time.Duration
-	// InputWait is how long POST /v1/sessions/{session_id}/input is held when the
-	// caller says nothing; 30 s by default.
+	// InputWait is how long POST /v1/sessions/{session_id}/input is held without a preference;
+	// default 30 s.
 	InputWait time.Duration
-	// MaxStreams bounds the streams that are open at once; 20,000 by default.
+	// MaxStreams is the maximum number of open streams; default 20,000.
 	MaxStreams int
-	// Quota bounds what one principal may use of the process; see [wire.Quota] for its defaults.
-	// A service that asks for no credentials applies only the limits that are set: rate and calls to each
-	// connection, the others to all callers together.
+	// Quota limits one principal's use of the process; see [wire.Quota] for its defaults. A service
+	// that requires no credentials applies only the limits that are set: rate and calls for each
+	// connection, the others for all callers together.
 	Quota wire.Quota
-	// Patience is how long a call beyond a quota waits before it is refused: wire.DefaultPatience if 0, no
-	// wait if negative.
+	// Patience is how long a call beyond a quota waits before it is refused: 0 means
+	// wire.DefaultPatience, negative means no wait.
 	Patience time.Duration
 }
 
-// The defaults of [Limits] and [Options].
+// Defaults of [Limits] and [Options].
 const (
 	DefaultMaxWait      = 60 * time.Second
 	DefaultInputWait    = 30 * time.Second
 	DefaultPollInterval = time.Second
-	// ReservedBytes is how much of the database's disk is reserved for decisions, cancellations and ends.
+	// ReservedBytes is the part of the database's disk that is reserved for decisions,
+	// cancellations and ends.
 	ReservedBytes = 64 << 20
-	// DefaultStreamWriteTimeout is that of Options.StreamWriteTimeout.
+	// DefaultStreamWriteTimeout is the default of Options.StreamWriteTimeout.
 	DefaultStreamWriteTimeout = 10 * time.Second
 )
 
-// Options are what a [Server] is made of. Store, Hub and Claims must be set.
+// Options configure a [Server]. Store, Hub and Claims are required.
 type Options struct {
 	Store  runs.Store
 	Hub    *watch.Hub
 	Claims *claims.Dispatcher
 	// Version is shown at /version; "dev" when empty.
 	Version string
-	// Logger gets a line for each request that the service failed to handle, and at
-	// debug level one for every request. Nil discards them.
+	// Logger receives a line for each request that failed in the service, and every request at
+	// debug level. Nil discards them.
 	Logger *slog.Logger
 	Limits Limits
-	// Hosts are the names, besides localhost and IP addresses, under which the service may be
-	// called; "*" allows all. Origins are the web origins, besides its own, whose
-	// pages may call it and read the replies; "*" allows all, without credentials. See
-	// wire.Guard.
+	// Hosts are the host names that callers may use, in addition to localhost and IP addresses; "*"
+	// allows all. Origins are the web origins, in addition to the service's own, whose pages may
+	// call it and read the replies; "*" allows all, without credentials. See wire.Guard.
 	Hosts   []string
 	Origins []string
-	// PollInterval is how often a held reply, and what streams of a session share, looks
-	// again although no notice came; 1 s by default.
+	// PollInterval is how often held replies and session streams poll without a notice; default 1
+	// s.
 	PollInterval time.Duration
-	// KeepAlive is the silence after which a stream is sent a comment; 5 s by default.
+	// KeepAlive is the silence after which a stream gets a comment; default 5 s.
 	KeepAlive time.Duration
-	// StreamWriteTimeout is how long the reader of a stream may take nothing before it
-	// loses its connection; 10 s by default.
+	// StreamWriteTimeout is how long a stream's reader may block before its connection is closed;
+	// default 10 s.
 	StreamWriteTimeout time.Duration
-	// MaxRuleAge caps how long a standing rule may hold; 0 for no cap.
+	// MaxRuleAge is the longest lifetime of a rule; 0 for no maximum.
 	MaxRuleAge time.Duration
-	// Pages serves what people see, nil for nothing; see package web.
+	// Pages serves the web pages; nil for none. See package web.
 	Pages Pages
-	// Reviewed reports whether an approval is posted to the review hook when it is raised. Nil
-	// means none is.
+	// Reviewed reports whether a new approval is posted to the review hook. Nil means none is.
 	Reviewed func(*api.ApprovalRequest) bool
-	// Keyring knows who calls. Nil asks nobody for a credential: everybody may do everything.
+	// Keyring authenticates callers. With nil no credential is required, and every caller may do
+	// everything.
 	Keyring *auth.Keyring
-	// Backlogs counts what waits, for the limits of open prompts and queued runs. Nil for no such limits.
+	// Backlogs counts pending work for the limits of open prompts and queued runs. Nil for no
+	// limits.
 	Backlogs wire.BacklogReader
-	// Signing signs; nil makes a key that nobody else knows, for programs that embed the service.
+	// Signing signs grants and exports. Nil generates a temporary key, for programs that embed the
+	// service.
 	Signing *signing.Keys
-	// Issuer is the "iss" of grants, the URL of the service; "holdpoint" when empty.
+	// Issuer is the "iss" of grants, the service's URL; "holdpoint" when empty.
 	Issuer string
-	// Checkpoints are exported with the audit; nil for none.
+	// Checkpoints are included in audit exports; nil for none.
 	Checkpoints audit.CheckpointRows
-	// Redactor takes out bodies of events; nil for none.
+	// Redactor removes event bodies; nil disables it.
 	Redactor runs.Redactor
-	// Journal is the audit's own log; nil for none.
+	// Journal is the audit log; nil for none.
 	Journal journal.Rows
-	// Sealer encrypts what is sensitive. Without one nothing may be.
+	// Sealer encrypts sensitive values. Without one they are refused.
 	Sealer runs.Sealer
-	// Webhooks are where events are posted to; nil for none.
+	// Webhooks serves the webhook routes; nil disables webhooks.
 	Webhooks *Webhooks
 	// Notify tells people of what they may decide; nil where no addresses are kept.
 	Notify *notify.Service
-	// OIDC tells who people are; nil without an issuer.
+	// OIDC is the OpenID Connect issuer; nil for none.
 	OIDC *oidc.Provider
-	// ClientCertificates says that the listener verifies client certificates, by which agents may
-	// call.
+	// ClientCertificates says that the listener verifies client certificates, which agents may use
+	// as credentials.
 	ClientCertificates bool
-	// Observer is told of each call; nil for nobody.
+	// Observer receives each call; nil for none.
 	Observer wire.Observer
-	// Tracer makes the spans of calls; nil for none.
+	// Tracer creates the spans of calls; nil for none.
 	Tracer wire.Tracer
 	// LogRequests logs each call at level INFO instead of DEBUG.
 	LogRequests bool
-	// OpenAPIYAML and OpenAPIJSON describe the API, at /openapi.yaml and /openapi.json; nil for nothing there.
+	// OpenAPIYAML and OpenAPIJSON are served at /openapi.yaml and /openapi.json; nil for nothing.
 	OpenAPIYAML, OpenAPIJSON []byte
-	// Dialects are the foreign wire contracts that are served beside /v1.
+	// Dialects are the foreign wire contracts to serve as well.
 	Dialects []kit.Mount
 }
 
 // Pages serves web pages in front of the API.
 type Pages interface {
-	// Wrap returns a handler that serves the pages and hands on the rest.
+	// Wrap returns a handler that serves the pages and passes other requests on.
 	Wrap(api http.Handler) http.Handler
-	// IsPage reports whether a request is for a page, which links of other sites may open.
+	// IsPage reports whether a request is for a page, which other sites may link to.
 	IsPage(r *http.Request) bool
 }
 
-// Server is the native API. It holds no state of its own besides whether it is
-// draining, and the feeds of the streams that are open.
+// Server is the native API. Its only state is whether it drains, and the feeds of open streams.
 type Server struct {
 	store        heldStore
 	hub          *watch.Hub
@@ -185,9 +186,9 @@ func New(options Options) *Server {
 		}
 	}
 	if options.Backlogs != nil {
-		held.backlog = wire.NewBacklog(options.Limits.Quota, options.Backlogs, time.Now) //nolint:forbidigo // how old a count is goes by the clock of this process
+		held.backlog = wire.NewBacklog(options.Limits.Quota, options.Backlogs, time.Now) //nolint:forbidigo // the age of a count is by this process's clock
 	}
-	held.stored = wire.NewStored(options.Limits.Quota, time.Now) //nolint:forbidigo // budgets refill by the clock of this process
+	held.stored = wire.NewStored(options.Limits.Quota, time.Now) //nolint:forbidigo // budgets refill by this process's clock
 	if disk, known := options.Store.(runs.Disk); known {
 		held.hasRoom = func() bool { return disk.FreeBytes() >= ReservedBytes }
 	}
@@ -219,7 +220,7 @@ func New(options Options) *Server {
 	if options.OIDC != nil {
 		server.access.Identify = options.OIDC.Identify
 	}
-	server.access.Quotas = wire.NewQuotas(options.Limits.Quota, server.limits.MaxBodyBytes, cmp.Or(options.Limits.Patience, wire.DefaultPatience), time.Now) //nolint:forbidigo // calls are counted by the clock of this process
+	server.access.Quotas = wire.NewQuotas(options.Limits.Quota, server.limits.MaxBodyBytes, cmp.Or(options.Limits.Patience, wire.DefaultPatience), time.Now) //nolint:forbidigo // calls are counted by this process's clock
 	server.bodies = &wire.Bodies{MaxBytes: server.limits.MaxBodyBytes}
 	server.streams = stream.NewHub(stream.Options{
 		Store: options.Store, Scope: scopeOf, Watches: options.Hub, Done: draining.Done(), Logger: logger,
@@ -247,36 +248,35 @@ func New(options Options) *Server {
 	return server
 }
 
-// Handler returns the whole API, ready to be served.
+// Handler returns the whole API.
 func (s *Server) Handler() http.Handler { return advertise(s.handler) }
 
-// Webhooks returns those of the options.
+// Webhooks returns the webhooks of the options.
 func (s *Server) Webhooks() *Webhooks { return s.webhooks }
 
-// Streams returns how many streams are open.
+// Streams returns the number of open streams.
 func (s *Server) Streams() int { return s.streams.Open() }
 
-// Connections returns how many connections carry calls.
+// Connections returns the number of connections for calls.
 func (s *Server) Connections() int { return s.connections.number() }
 
-// QuotaUse returns how much the busiest callers use of their quotas.
+// QuotaUse returns the quota use of the busiest callers.
 func (s *Server) QuotaUse() wire.QuotaUse { return s.access.Quotas.Use() }
 
 // StoredUse returns the largest share of a daily budget of stored bytes that one principal has used.
 func (s *Server) StoredUse() float64 { return s.store.stored.Use() }
 
-// BacklogUse returns how much the principals that have most waiting have.
+// BacklogUse returns the largest backlogs.
 func (s *Server) BacklogUse() wire.Waiting { return s.store.backlog.Use() }
 
-// Drain answers every held request at once with what there is, ends every stream, and
-// makes /readyz say that the service goes away. Requests that are not held go on as before, so
-// http.Server.Shutdown finishes soon after; hand Drain to RegisterOnShutdown.
-// Calling it again does nothing.
+// Drain answers every held request at once, ends every stream, and makes /readyz fail. Other
+// requests continue, so http.Server.Shutdown finishes soon after. Pass it to RegisterOnShutdown. A
+// second call has no effect.
 func (s *Server) Drain() { s.drain() }
 
-// hold calls check until it is done, at most for wait, and returns early when the
-// server drains. Running out of time is no error: the caller answers with what the
-// last check saw. The watch must have been taken before the first read.
+// hold calls check until it is done, at most for wait, and returns early when the server drains. A
+// timeout is not an error: the caller answers with the last result. The watch must have been
+// created before the first read.
 func (s *Server) hold(ctx context.Context, changes *watch.Watch, wait time.Duration, check func(context.Context) (bool, error)) error {
 	if err := wire.Hold(ctx); err != nil {
 		return err
@@ -290,8 +290,7 @@ func (s *Server) hold(ctx context.Context, changes *watch.Watch, wait time.Durat
 	return err
 }
 
-// held returns a context that ends with the given one, after the wait, or when the
-// server drains.
+// held returns a context that also ends after the wait and when the server drains.
 func (s *Server) held(ctx context.Context, wait time.Duration) (context.Context, context.CancelFunc) {
 	held, cancel := context.WithTimeout(ctx, wait)
 	stop := context.AfterFunc(s.draining, cancel)

@@ -12,8 +12,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// createSession makes a session, 201, or finds it, 200. A key stands in for the id
-// that a caller may choose: the same key of the same caller makes the same session.
+// createSession creates a session (201) or finds it (200). An idempotency key can replace the id
+// that a caller may choose: the same key of the same caller finds the same session.
 func (s *Server) createSession(w http.ResponseWriter, r *http.Request) error {
 	var body api.CreateSessionBody
 	var faults refusal.Faults
@@ -59,10 +59,10 @@ func (s *Server) createSession(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, createdStatus(reply.Existing, byKey), record.View())
 }
 
-// madeBy reports whether a call would make the session as it was made.
+// madeBy reports whether the session's data equals that of a call.
 func madeBy(session *model.Session, call *runs.CreateSession) bool {
 	canonical := func(metadata api.JSON) string {
-		text, _ := document.Canonical(metadata) // what was accepted has a canonical form
+		text, _ := document.Canonical(metadata) // stored metadata always has a canonical form
 		return string(text)
 	}
 	return cmp.Or(call.AgentID, model.DefaultAgentID) == session.AgentID && call.ParentSessionID == session.ParentSessionID &&

@@ -8,8 +8,8 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 )
 
-// signIn gives a browser that shows a token a cookie instead, or on a loopback address a secret. Where
-// no credential is asked for there is nothing to sign in to.
+// signIn exchanges a token for a cookie or, on a loopback address, for a secret. Without required
+// credentials there is nothing to sign in to.
 func (s *Server) signIn(w http.ResponseWriter, r *http.Request) error {
 	cookie, identity, err := s.access.SignIn(w, r)
 	if err != nil {
@@ -24,7 +24,7 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, reply)
 }
 
-// signOut ends the sign-in of a browser. A call with a token ends nothing.
+// signOut ends a browser's sign-in. It has no effect on a token.
 func (s *Server) signOut(w http.ResponseWriter, r *http.Request) error {
 	if identity := auth.From(r.Context()); identity.Via == auth.ViaSession {
 		keyring, err := s.keyring()

@@ -19,15 +19,15 @@ import (
 // LastEventIDHeader is the header with which a browser resumes a stream.
 const LastEventIDHeader = "Last-Event-ID"
 
-// resumption is the event after which a caller wants to go on.
+// resumption is the event after which a stream resumes.
 type resumption struct {
 	at model.Position
-	// given is false when the caller has nothing yet, and wants a snapshot.
+	// given is false when the caller has no events yet and needs a snapshot.
 	given bool
 }
 
-// resumptionOf reads ?cursor= and Last-Event-ID, of which the one with the larger number counts. A
-// cursor must be the id of a frame. A header that is none is ignored, because a page cannot keep its
+// resumptionOf reads ?cursor= and Last-Event-ID and returns the one with the larger number. A
+// cursor must be the id of a frame. An invalid header is ignored, because a page cannot keep its
 // browser from sending it.
 func resumptionOf(r *http.Request) (resumption, error) {
 	var from resumption
@@ -47,8 +47,8 @@ func resumptionOf(r *http.Request) (resumption, error) {
 	return from, nil
 }
 
-// gapAfter returns why the log of a session, as of its head, cannot be continued after a position: "" when
-// it can. A number alone says nothing about the events before it, so the position must have a mark.
+// gapAfter returns why a session's log cannot be continued after a position; "" when it can. The
+// position needs a mark, because the number alone does not identify the event.
 func (s *Server) gapAfter(ctx context.Context, head *model.Session, at model.Position) (reason string, err error) {
 	switch {
 	case at.EventID > head.LastEventID:
@@ -65,7 +65,8 @@ func (s *Server) gapAfter(ctx context.Context, head *model.Session, at model.Pos
 	}
 	var next []model.Event
 	err = s.streams.OnOwnStack(ctx, func() (err error) {
-		// The next event has the hash of this one. The first event is returned whatever its size.
+		// The next event contains the hash of this one. The first event is returned whatever its
+		// size.
 		next, _, err = s.store.EventsWithin(ctx, runs.EventQuery{SessionID: head.SessionID, Kept: true, After: at.EventID, Limit: 1, MaxBytes: 1})
 		return err
 	})
@@ -90,9 +91,9 @@ func (s *Server) streamSession(w http.ResponseWriter, r *http.Request) error {
 	return s.serveStream(w, r, sessionID, func() (opening, stream.From, error) { return s.openSession(r.Context(), sessionID, wanted) })
 }
 
-// serveStream answers with a stream of a session's feed. open is called once the feed is
-// joined, so that nothing is missed between its read and the feed. What fails after it
-// ends the stream: the reader comes back with the last id that it has.
+// serveStream answers with a stream of a session's feed. It calls open after it has joined the
+// feed, so that no event is missed between open's read and the feed. A later failure ends the
+// stream, and the reader resumes after its last id.
 func (s *Server) serveStream(w http.ResponseWriter, r *http.Request, sessionID string, open func() (opening, stream.From, error)) error {
 	subscription, err := s.streams.Join(sessionID)
 	if err != nil {
@@ -110,16 +111,15 @@ func (s *Server) serveStream(w http.ResponseWriter, r *http.Request, sessionID s
 	return nil
 }
 
-// opening is what a stream begins with.
+// opening is the beginning of a stream.
 type opening struct {
 	gap string // the reason of a gap, empty for none
-	// snapshot is its frame, nil when the caller goes on after an event that it knows. Other
-	// streams may share it.
+	// snapshot is its frame, nil when the caller resumes after a known event. Streams may share it.
 	snapshot []byte
 }
 
-// openSession returns how a session's stream begins and what comes after that. The
-// subscription must have been taken before.
+// openSession returns the beginning of a session's stream and where it continues. The subscription
+// must already exist.
 func (s *Server) openSession(ctx context.Context, sessionID string, wanted resumption) (opening, stream.From, error) {
 	var begin opening
 	if wanted.given {
@@ -137,7 +137,7 @@ func (s *Server) openSession(ctx context.Context, sessionID string, wanted resum
 		}
 	}
 	var shared singleflight.Result
-	// The snapshot is shared by all who open a stream of the session.
+	// All concurrent streams of the session share the snapshot.
 	if err := s.store.reachesSession(ctx, sessionID); err != nil {
 		return opening{}, stream.From{}, err
 	}
@@ -155,16 +155,16 @@ func (s *Server) openSession(ctx context.Context, sessionID string, wanted resum
 	return begin, stream.From{Cursor: newest.EventID, Mark: newest.Mark, Closed: snapshot.ended, End: newest.EventID}, nil
 }
 
-// sessionSnapshot is a session as of its newest event. All streams that are opened while
-// it is read share it; what came after it is read from the log.
+// sessionSnapshot is a session as of its newest event. All streams opened during its read share it.
+// Later events come from the log.
 type sessionSnapshot struct {
 	frame  []byte
 	newest model.Position
 	ended  bool
 }
 
-// snapshotOf ignores the end of the context and its caller, because other streams wait for it
-// too. A panic is its error: it has a goroutine of its own.
+// snapshotOf ignores the context's end and caller, because other streams wait for it as well. It
+// returns a panic as an error, because it runs in its own goroutine.
 func (s *Server) snapshotOf(ctx context.Context, sessionID string) (snapshot *sessionSnapshot, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -194,7 +194,7 @@ func (s *Server) streamRun(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	// The first read only finds the feed to join; the snapshot is read after that.
+	// The first read only finds the feed to join. The snapshot is read after that.
 	var sessionID string
 	err = s.streams.OnOwnStack(r.Context(), func() error {
 		record, err := s.store.Run(r.Context(), runID)
@@ -215,8 +215,8 @@ func (s *Server) streamRun(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// openRun is openSession for one run. The ids are the session's, and so a cursor is
-// ahead only when the session's log does not reach to it.
+// openRun is openSession for one run. The ids are the session's, so a cursor is ahead only when the
+// session's log does not reach it.
 func (s *Server) openRun(r *http.Request, runID string, wanted resumption) (opening, stream.From, error) {
 	record, err := s.store.Run(r.Context(), runID)
 	if err != nil {
@@ -234,7 +234,7 @@ func (s *Server) openRun(r *http.Request, runID string, wanted resumption) (open
 		if err != nil {
 			return opening{}, stream.From{}, err
 		}
-		// Events before the run's are no loss when they go.
+		// Deleted events from before the run are not missed.
 		if wanted.at.EventID >= session.FirstKeptEventID-1 || run.FirstEventID < session.FirstKeptEventID {
 			begin.gap, err = s.gapAfter(r.Context(), session, wanted.at)
 		}
@@ -250,7 +250,7 @@ func (s *Server) openRun(r *http.Request, runID string, wanted resumption) (open
 	return begin, from, err
 }
 
-// positionOf returns the place of a run's newest event.
+// positionOf returns the position of a run's newest event.
 func (s *Server) positionOf(ctx context.Context, run *model.Run) (model.Position, error) {
 	events, _, err := s.store.EventsWithin(ctx, runs.EventQuery{RunID: run.RunID, Kept: true, After: run.LastEventID - 1, Limit: 1, MaxBytes: 1})
 	if err != nil || len(events) == 0 || events[0].EventID != run.LastEventID {
@@ -259,8 +259,8 @@ func (s *Server) positionOf(ctx context.Context, run *model.Run) (model.Position
 	return events[0].Position(), nil
 }
 
-// streamInbox streams what is open in all sessions. Nothing is numbered across sessions, so
-// every stream begins with a snapshot; of a cursor only the form is checked.
+// streamInbox streams the open requests of all sessions. Events have no numbers across sessions, so
+// every stream begins with a snapshot, and only the cursor's form is checked.
 func (s *Server) streamInbox(w http.ResponseWriter, r *http.Request) error {
 	if _, err := resumptionOf(r); err != nil {
 		return err

@@ -12,8 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// createStreamTicket makes a ticket for one connection to a stream. It is in this reply and nowhere
-// else.
+// createStreamTicket creates a ticket for one connection to a stream. Only this reply contains it.
 func (s *Server) createStreamTicket(w http.ResponseWriter, r *http.Request) error {
 	keyring, err := s.keyring()
 	if err != nil {
@@ -39,7 +38,7 @@ func (s *Server) createStreamTicket(w http.ResponseWriter, r *http.Request) erro
 	return wire.Respond(w, r, http.StatusCreated, ticket)
 }
 
-// ticketPath returns what a ticket for a path is bound to, "" when the path is none of a stream.
+// ticketPath returns what a ticket for a path is bound to, "" when the path is not a stream.
 func ticketPath(path string) string {
 	if len(path) > api.MaxTicketPath {
 		return ""

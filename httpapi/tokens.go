@@ -10,11 +10,11 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// tokenCursor is the kind of the cursors of GET /v1/tokens.
+// tokenCursor is the kind of cursor for GET /v1/tokens.
 var tokenCursor = listName{cursor: "t", keys: 2}
 
-// keyring returns what manages tokens. Errors: service_unavailable when the service was started
-// without a place for them, as programs may that embed it.
+// keyring returns the manager of tokens. Errors: service_unavailable in an embedded service without
+// tokens.
 func (s *Server) keyring() (*auth.Keyring, error) {
 	if s.access.Keyring == nil {
 		return nil, refusal.New(wire.CodeServiceUnavailable, "this service keeps no tokens")
@@ -22,7 +22,7 @@ func (s *Server) keyring() (*auth.Keyring, error) {
 	return s.access.Keyring, nil
 }
 
-// createToken makes a token. Its secret is in this reply and nowhere else.
+// createToken creates a token. Only this reply contains its secret.
 func (s *Server) createToken(w http.ResponseWriter, r *http.Request) error {
 	keyring, err := s.keyring()
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *Server) createToken(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusCreated, reply)
 }
 
-// listTokens answers with a page, the oldest first.
+// listTokens answers with a page of tokens, oldest first.
 func (s *Server) listTokens(w http.ResponseWriter, r *http.Request) error {
 	keyring, err := s.keyring()
 	if err != nil {
@@ -108,7 +108,7 @@ func (s *Server) getToken(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, token.View())
 }
 
-// rotateToken gives a token another secret, which is in this reply and nowhere else.
+// rotateToken gives a token a new secret, which only this reply contains.
 func (s *Server) rotateToken(w http.ResponseWriter, r *http.Request) error {
 	keyring, err := s.keyring()
 	if err != nil {
@@ -141,8 +141,8 @@ func (s *Server) revokeToken(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// showMe answers with who the caller is to the service. Where no credential is asked for, that
-// is the name in X-Actor.
+// showMe answers with the caller's identity. When no credential is required, that is the name in
+// X-Actor.
 func (s *Server) showMe(w http.ResponseWriter, r *http.Request) error {
 	identity := auth.From(r.Context())
 	me := identity.Me()

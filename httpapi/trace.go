@@ -10,7 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// linkResume links the call that hands decisions to a worker to the calls that asked for them.
+// linkResume links a worker's call that receives decisions to the calls that raised the requests.
 func linkResume(ctx context.Context, resume *api.Resume) {
 	link := linker(ctx)
 	if link == nil || resume == nil {
@@ -27,7 +27,7 @@ func linkResume(ctx context.Context, resume *api.Resume) {
 	}
 }
 
-// linkSettled is linkResume for a worker that stayed attached.
+// linkSettled is linkResume for an attached worker.
 func linkSettled(ctx context.Context, requests []model.Request) {
 	link := linker(ctx)
 	if link == nil {
@@ -36,16 +36,16 @@ func linkSettled(ctx context.Context, requests []model.Request) {
 	for i := range requests {
 		var asked struct {
 			traced
-			// Request is what was asked of the parent's session.
+			// Request is the question for the parent's session.
 			Request traced `json:"request"`
 		}
-		_ = json.Unmarshal(requests[i].Body, &asked) // one that cannot be read links nothing
+		_ = json.Unmarshal(requests[i].Body, &asked) // an unreadable request has no link
 		link(asked.Traceparent)
 		link(asked.Request.Traceparent)
 	}
 }
 
-// linkMessages is linkResume for the answers of a parent's session that come by the mailbox.
+// linkMessages is linkResume for answers of the parent's session that arrive by mailbox.
 func linkMessages(ctx context.Context, messages []model.Message) {
 	link := linker(ctx)
 	if link == nil {
@@ -62,7 +62,8 @@ type traced struct {
 	Traceparent string `json:"traceparent"`
 }
 
-// linker links the span of a call to others, each once. It is nil where nothing is traced.
+// linker returns a function that links a call's span to others, each once. It is nil without
+// tracing.
 func linker(ctx context.Context) func(traceparent string) {
 	link := runs.TraceOf(ctx).Link
 	if link == nil {

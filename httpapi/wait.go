@@ -10,12 +10,12 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// settledDown reports whether a run waits for a person or is terminal, which is what a
-// session-scoped call is held for.
+// settledDown reports whether a run waits for a person or is terminal, which ends the hold of a
+// session-scoped call.
 func settledDown(run *model.Run) bool { return model.Waiting(run.Status) || model.Terminal(run.Status) }
 
-// holdRun holds the reply until the run is as the caller wants it, and returns the
-// run as it was last seen. The record is what is known so far.
+// holdRun holds the reply until the run is in the wanted state, and returns the last state. The
+// record is the known state.
 func (s *Server) holdRun(ctx context.Context, record *model.RunRecord, wait time.Duration, done func(*model.Run) bool) (*model.RunRecord, error) {
 	if wait <= 0 || done(&record.Run) {
 		return record, nil
@@ -33,8 +33,8 @@ func (s *Server) holdRun(ctx context.Context, record *model.RunRecord, wait time
 	return record, err
 }
 
-// respondHeldSession answers 200 with the session, once the run of the reply has settled
-// down or the wait is over.
+// respondHeldSession answers 200 with the session once the reply's run has settled down or the wait
+// is over.
 func (s *Server) respondHeldSession(w http.ResponseWriter, r *http.Request, reply *runs.Reply, sessionID string, wait time.Duration) error {
 	markReplayed(w, reply.Replayed)
 	if wait > 0 {
@@ -49,8 +49,7 @@ func (s *Server) respondHeldSession(w http.ResponseWriter, r *http.Request, repl
 	return s.respondSession(w, r, sessionID)
 }
 
-// preferredWait returns the wait that the caller prefers and confirms it, or 0 without a
-// preference.
+// preferredWait returns the caller's preferred wait and confirms it, or 0.
 func (s *Server) preferredWait(w http.ResponseWriter, r *http.Request) time.Duration {
 	wait, given := wire.PreferWait(r.Header, s.limits.MaxWait)
 	if given {

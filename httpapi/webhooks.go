@@ -12,22 +12,23 @@ import (
 	"github.com/holdpoint/holdpoint/webhooks"
 )
 
-// Webhooks is what the routes of webhooks need.
+// Webhooks are the dependencies of the webhook routes.
 type Webhooks struct {
 	Manager *webhooks.Manager
-	// CheckCallback returns why a request's callback must not name a URL; the Manager's check when nil.
+	// CheckCallback returns why a callback URL is not allowed. Nil means the Manager's check.
 	CheckCallback func(url string) error
-	// CallbackRoles may name callbacks; every role when nil. Without credentials a caller is an admin.
+	// CallbackRoles may name callbacks; nil means every role. Without credentials a caller is an
+	// admin.
 	CallbackRoles []api.Role
-	// Changed is called after each change, before it is answered: from then on decisions owe what the
-	// webhooks of now want.
+	// Changed is called after each change and before its reply, so that later decisions use the new
+	// webhooks.
 	Changed func(ctx context.Context) error
 	// Test posts a test event.
 	Test func(ctx context.Context, e *webhooks.Endpoint) (api.WebhookTest, error)
 }
 
-// webhookManager returns what manages webhooks. Errors: service_unavailable when the service was
-// started without, as programs may that embed it.
+// webhookManager returns the manager of webhooks. Errors: service_unavailable in an embedded
+// service without webhooks.
 func (s *Server) webhookManager() (*webhooks.Manager, error) {
 	if s.webhooks == nil {
 		return nil, refusal.New(wire.CodeServiceUnavailable, "this service keeps no webhooks")
@@ -35,7 +36,7 @@ func (s *Server) webhookManager() (*webhooks.Manager, error) {
 	return s.webhooks.Manager, nil
 }
 
-// changed answers with a webhook once its change counts.
+// changedWebhook answers with a webhook once its change is in effect.
 func (s *Server) changedWebhook(w http.ResponseWriter, r *http.Request, status int, reply any) error {
 	if err := s.webhooks.Changed(r.Context()); err != nil {
 		return err
@@ -43,7 +44,7 @@ func (s *Server) changedWebhook(w http.ResponseWriter, r *http.Request, status i
 	return wire.Respond(w, r, status, reply)
 }
 
-// createWebhook makes a webhook. Its secret is in this reply and nowhere else.
+// createWebhook creates a webhook. Only this reply contains its secret.
 func (s *Server) createWebhook(w http.ResponseWriter, r *http.Request) error {
 	manager, err := s.webhookManager()
 	if err != nil {
@@ -70,7 +71,7 @@ func (s *Server) webhookBody(w http.ResponseWriter, r *http.Request) (*api.Webho
 	return &body, faults.Err()
 }
 
-// listWebhooks answers with all of them: there are at most api.MaxWebhooks.
+// listWebhooks answers with all webhooks, at most api.MaxWebhooks.
 func (s *Server) listWebhooks(w http.ResponseWriter, r *http.Request) error {
 	manager, err := s.webhookManager()
 	if err != nil {
@@ -87,7 +88,7 @@ func (s *Server) listWebhooks(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, reply)
 }
 
-// webhook returns the webhook that a call names. Errors: webhook_not_found.
+// webhook returns the webhook named in the path. Errors: webhook_not_found.
 func (s *Server) webhook(r *http.Request) (*webhooks.Endpoint, error) {
 	manager, err := s.webhookManager()
 	if err != nil {
@@ -135,7 +136,7 @@ func (s *Server) removeWebhook(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// rotateWebhook gives a webhook another secret, which is in this reply and nowhere else.
+// rotateWebhook gives a webhook a new secret, which only this reply contains.
 func (s *Server) rotateWebhook(w http.ResponseWriter, r *http.Request) error {
 	manager, err := s.webhookManager()
 	if err != nil {
@@ -160,7 +161,7 @@ func (s *Server) rotateWebhook(w http.ResponseWriter, r *http.Request) error {
 	return s.changedWebhook(w, r, http.StatusOK, api.WebhookSecret{Webhook: rotated.View(manager.NowMs()), Secret: secret})
 }
 
-// testWebhook posts a test event and answers with what came of it.
+// testWebhook posts a test event and answers with the result.
 func (s *Server) testWebhook(w http.ResponseWriter, r *http.Request) error {
 	if err := s.decodeNothing(w, r); err != nil {
 		return err
@@ -176,7 +177,7 @@ func (s *Server) testWebhook(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, result)
 }
 
-// replayWebhook makes what was given up due again, the oldest first.
+// replayWebhook makes failed deliveries due again, oldest first.
 func (s *Server) replayWebhook(w http.ResponseWriter, r *http.Request) error {
 	if err := s.decodeNothing(w, r); err != nil {
 		return err

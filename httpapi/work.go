@@ -13,8 +13,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// leaseCall makes the command of a lease's holder from a body. It adds what only the wire
-// can find wrong to the faults.
+// leaseCall converts a body to the command of a lease's holder. It adds faults that only the wire
+// format can have.
 type leaseCall[Body any] func(r *http.Request, runID string, body *Body, faults *refusal.Faults) runs.Command
 
 // bodyPresence says whether a body may be absent.
@@ -25,7 +25,7 @@ const (
 	bodyOptional bodyPresence = true
 )
 
-// doOnLease reads the body of a lease's holder and gives its command to the store.
+// doOnLease reads a body of a lease's holder and sends its command to the store.
 func doOnLease[Body any](s *Server, w http.ResponseWriter, r *http.Request, presence bodyPresence, call leaseCall[Body]) (runs.Reply, error) {
 	var body Body
 	var faults refusal.Faults
@@ -44,7 +44,7 @@ func doOnLease[Body any](s *Server, w http.ResponseWriter, r *http.Request, pres
 	return s.doOnRun(r, runID, command)
 }
 
-// onLease serves a call of a lease's holder and answers 200 with the run.
+// onLease handles a call of a lease's holder and answers 200 with the run.
 func onLease[Body any](s *Server, presence bodyPresence, call leaseCall[Body]) wire.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		reply, err := doOnLease(s, w, r, presence, call)
@@ -121,7 +121,7 @@ func (s *Server) appendEvents(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusAccepted, api.AppendEventsReply{LastEventID: strconv.FormatInt(reply.LastEventID, 10)})
 }
 
-// toReview returns the approvals of a suspension that the review hook is shown.
+// toReview returns the approvals of a suspension that are posted to the review hook.
 func (s *Server) toReview(suspension *api.Suspension) []string {
 	if s.reviewed == nil || suspension == nil {
 		return nil
@@ -135,7 +135,7 @@ func (s *Server) toReview(suspension *api.Suspension) []string {
 	return ids
 }
 
-// suspend raises requests. A key stands in for the suspension id that a worker may
+// suspend raises requests. An idempotency key can replace the suspension id that a worker may
 // choose: the same key on the same run is the same suspension.
 func (s *Server) suspend(w http.ResponseWriter, r *http.Request) error {
 	var body api.SuspendBody
@@ -169,8 +169,8 @@ func (s *Server) suspend(w http.ResponseWriter, r *http.Request) error {
 	}
 	markReplayed(w, reply.Existing)
 	answer := api.SuspendReply{Run: record.View()}
-	// When standing rules settled everything that the call raised, the worker goes on under the
-	// same lease. A run that a person's decision resumed is for whoever claims it next.
+	// When rules settled every request of the call, the worker keeps its lease. A run that a
+	// person's decision resumed is claimable by any worker.
 	if record.Run.LeaseEnd == "" && record.Run.Fence == command.Fence && !openIn(record, command.SuspensionID) {
 		if answer.Resume, err = s.openResume(record); err != nil {
 			return err
@@ -182,16 +182,16 @@ func (s *Server) suspend(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, answer)
 }
 
-// openIn reports whether a request of that suspension is open.
+// openIn reports whether a request of the suspension is open.
 func openIn(record *model.RunRecord, suspensionID string) bool {
 	return slices.ContainsFunc(record.Requests, func(request model.Request) bool {
 		return request.SuspensionID == suspensionID && request.Open()
 	})
 }
 
-// hasSuspension reports whether a run shows a request of that suspension. It tells the
-// two reasons of an id_conflict apart when the suspension's id was made from a key: the
-// key was used before, or a request id was.
+// hasSuspension reports whether a run has a request of the suspension. It distinguishes the two
+// reasons of an id_conflict when the suspension's id was derived from a key: the key was used
+// before, or a request id was.
 func (s *Server) hasSuspension(ctx context.Context, runID, suspensionID string) bool {
 	record, err := s.store.Run(ctx, runID)
 	return err == nil && slices.ContainsFunc(record.Requests, func(request model.Request) bool {

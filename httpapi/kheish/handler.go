@@ -7,14 +7,14 @@ import (
 	"strings"
 )
 
-// Prefix is what stands before /v1 in the address that a client of Kheish is given.
+// Prefix precedes /v1 in the address configured in a Kheish client.
 const Prefix = "/kheish"
 
 // shaper writes the reply to a call whose path begins with /v1.
 type shaper func(next http.Handler, w http.ResponseWriter, r *http.Request)
 
-// Wrap returns a handler that serves the paths below [Prefix] by those of next without it. When draining is
-// closed, held calls are answered with what there is.
+// Wrap returns a handler that serves paths below [Prefix] with the same paths of next. When
+// draining is closed, held calls are answered at once.
 func Wrap(next http.Handler, draining <-chan struct{}) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path, found := strings.CutPrefix(r.URL.Path, Prefix+"/v1/")
@@ -29,7 +29,7 @@ func Wrap(next http.Handler, draining <-chan struct{}) http.Handler {
 	})
 }
 
-// shaperOf returns what shapes the reply of a route of /v1.
+// shaperOf returns the shaper for a route of /v1.
 func shaperOf(draining <-chan struct{}, method string, path []string) shaper {
 	switch views := path[0] == "sessions" || path[0] == "runs"; {
 	case method == http.MethodPost && views && len(path) == 3 && path[2] == "questions":
@@ -66,7 +66,7 @@ func shaperOf(draining <-chan struct{}, method string, path []string) shaper {
 
 func asItIs(next http.Handler, w http.ResponseWriter, r *http.Request) { next.ServeHTTP(w, r) }
 
-// prefixing keeps what the replies of /v1 link to below [Prefix].
+// prefixing keeps links in replies of /v1 below [Prefix].
 type prefixing struct {
 	http.ResponseWriter
 	begun bool
@@ -103,7 +103,7 @@ func (p *prefixing) begin() {
 	}
 }
 
-// kept is a reply that was kept instead of sent.
+// kept is a recorded reply.
 type kept struct {
 	header http.Header
 	status int
@@ -126,7 +126,7 @@ func (k *kept) Write(text []byte) (int, error) {
 	return k.body.Write(text)
 }
 
-// ask returns the reply to a call. The replies of /v1 are bounded, and so is what is kept.
+// ask records the reply to a call. Replies of /v1 are limited in size.
 func ask(next http.Handler, r *http.Request) *kept {
 	reply := &kept{header: http.Header{}}
 	next.ServeHTTP(reply, r)
@@ -134,7 +134,7 @@ func ask(next http.Handler, r *http.Request) *kept {
 	return reply
 }
 
-// askFor returns the reply to a GET by the caller of a request.
+// askFor records the reply to a GET on behalf of a request's caller.
 func askFor(next http.Handler, r *http.Request, path string, query url.Values) *kept {
 	inner := r.Clone(r.Context())
 	inner.Method, inner.Body = http.MethodGet, http.NoBody
@@ -147,7 +147,7 @@ func askFor(next http.Handler, r *http.Request, path string, query url.Values) *
 	return ask(next, inner)
 }
 
-// send sends a reply that was kept, with another body.
+// send sends a recorded reply with another body.
 func (k *kept) send(w http.ResponseWriter, body []byte) {
 	header := w.Header()
 	for name, values := range k.header {
@@ -155,7 +155,7 @@ func (k *kept) send(w http.ResponseWriter, body []byte) {
 	}
 	header.Del("Content-Length")
 	w.WriteHeader(k.status)
-	_, _ = w.Write(body) // a client that has gone reads nothing
+	_, _ = w.Write(body) // the client may have disconnected
 }
 
 func (k *kept) ok() bool { return k.status >= 200 && k.status < 300 }

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// maxEventBytes bounds the events of one reply, which /v1 has in pages.
+// maxEventBytes limits the events of one reply, which /v1 returns in pages.
 const maxEventBytes = 16 << 20
 
-// capabilities is what the service does of what Kheish's clients ask for.
+// capabilities lists the features that Kheish's clients ask for.
 const capabilities = `{"control_plane_version":"v1","api_revision":1,"approvals":true,"sidechains":false,"mailboxes":false,
 "session_events":true,"restart_restore":true,"live_events":true,"session_run_idempotency":true,"problem_details":true,
 "openapi":true,"cursor_pagination":true,"paginated_lists":true,"domain_errors":true,"sse_replay":true,"typed_sse_heartbeat":true}`
@@ -20,7 +20,7 @@ const capabilities = `{"control_plane_version":"v1","api_revision":1,"approvals"
 // runtime says that the service runs no models.
 const runtime = `{"provider":null,"model":null,"routes":[],"permission_mode":"default","system_prompt":{},"debug_level":"off"}`
 
-// showDocument shows a document to whoever may see the sessions.
+// showDocument sends a fixed document to callers who may see sessions.
 func showDocument(document string) shaper {
 	return func(next http.Handler, w http.ResponseWriter, r *http.Request) {
 		reply := askFor(next, r, "/v1/sessions", url.Values{"limit": {"1"}})
@@ -33,7 +33,7 @@ func showDocument(document string) shaper {
 	}
 }
 
-// runEvents are the types of events that the clients know; any other ends their reading.
+// runEvents are the event types that the clients know. They stop reading at any other.
 var runEvents = map[string]bool{
 	"accepted": true, "queued": true, "started": true, "waiting_for_approval": true, "approval_resolved": true,
 	"waiting_for_user_question": true, "user_question_resolved": true, "parent_clarification_resolved": true,
@@ -46,10 +46,10 @@ const (
 	statusQuestion = "waiting_for_user_question"
 )
 
-// agentStatuses are the statuses of sessions that the clients know by another name.
+// agentStatuses are the session statuses that the clients know by another name.
 var agentStatuses = map[string]string{statusQuestion: "waiting_for_user_input", "ended": "completed"}
 
-// decode reads a document of /v1 and keeps its numbers as they are written.
+// decode decodes a document of /v1 without changing its numbers.
 func decode(text []byte) (any, bool) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
@@ -62,17 +62,17 @@ func encode(value any) []byte {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
 	encoder.SetEscapeHTML(false)
-	_ = encoder.Encode(value) // what was decoded can be encoded
+	_ = encoder.Encode(value) // a decoded value always encodes
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n"))
 }
 
-// shapeViews sends what /v1 replies, with the views in it as the clients read them.
+// shapeViews sends the reply of /v1 with its views in the clients' shape.
 func shapeViews(next http.Handler, w http.ResponseWriter, r *http.Request) { ask(next, r).sendShown(w) }
 
-// shownMarks are what a reply has in it that is shown in another way than on /v1.
+// shownMarks occur only in replies that have to be changed.
 var shownMarks = [][]byte{[]byte(`"parts"`), []byte(`"response_schema"`), []byte(`"waiting_for_user_question"`)}
 
-// sendShown sends a reply with the views in it as the clients read them.
+// sendShown sends a reply with its views in the clients' shape.
 func (k *kept) sendShown(w http.ResponseWriter) {
 	body := k.body.Bytes()
 	marked := func(mark []byte) bool { return bytes.Contains(body, mark) }
@@ -85,7 +85,7 @@ func (k *kept) sendShown(w http.ResponseWriter) {
 	k.send(w, body)
 }
 
-// shownMembers are the members of a view, of a list and of an event that have views or questions in them.
+// shownMembers are the members of views, lists and events that contain views or questions.
 var shownMembers = []string{"items", "session", "run", "snapshot", "pending_questions", "request", "requests", "event"}
 
 // show changes a view, or a list of views, into what the clients read:
@@ -121,7 +121,7 @@ func show(value any) {
 	}
 }
 
-// waitsForApprovals reports whether a view has open approvals: a list of them, or their count.
+// waitsForApprovals reports whether a view has open approvals, as a list or a count.
 func waitsForApprovals(view map[string]any) bool {
 	switch pending := view["pending_approvals"].(type) {
 	case []any:
@@ -132,7 +132,7 @@ func waitsForApprovals(view map[string]any) bool {
 	return false
 }
 
-// shapeSessions gives the sessions of a list the statuses that the clients know.
+// shapeSessions translates the statuses in a list of sessions.
 func shapeSessions(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	reply := askWaitingFirst(next, r, "session_id")
 	body := reply.body.Bytes()
@@ -151,8 +151,8 @@ func shapeSessions(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	reply.send(w, body)
 }
 
-// events returns all events of a list of /v1 that the clients know, and the reply that says why
-// there are none, or that has the link to what is left out.
+// events returns all events of a list of /v1 that the clients know, and the recorded reply: an
+// error, or the one with the link to further pages.
 func events(next http.Handler, r *http.Request) ([]any, *kept) {
 	query := r.URL.Query()
 	known := []any{}
@@ -161,7 +161,7 @@ func events(next http.Handler, r *http.Request) ([]any, *kept) {
 		list, decoded := decode(reply.body.Bytes())
 		entries, isList := list.([]any)
 		if reply.status == http.StatusGone && !r.URL.Query().Has("after") && query.Has("after") {
-			// The log was shortened meanwhile. What is kept is read from its beginning.
+			// The log was trimmed meanwhile. Read it from its beginning.
 			query.Del("after")
 			known, size = known[:0], 0
 			continue
@@ -194,8 +194,8 @@ func knownEvent(entry map[string]any) bool {
 	return runEvents[name]
 }
 
-// wholeEvent reports whether an event has what the clients must find in one of its type. What was
-// redacted tells them nothing, but for how a run failed, which its view shows as well.
+// wholeEvent reports whether an event has every member that the clients require for its type.
+// Redacted events do not, but the failure of a run is also in its view.
 func wholeEvent(entry map[string]any) bool {
 	event, _ := entry["event"].(map[string]any)
 	if event["redacted"] != true {

@@ -12,7 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 )
 
-// shapeStream writes the stream of a session or a run in the events that the clients know.
+// shapeStream rewrites the stream of a session or a run to the clients' events.
 func shapeStream(scope string) shaper {
 	return func(next http.Handler, w http.ResponseWriter, r *http.Request) {
 		r = r.WithContext(wire.SharesCaller(r.Context()))
@@ -30,8 +30,8 @@ func shapeStream(scope string) shaper {
 	}
 }
 
-// streamWriter rewrites the frames of /v1. What is said about a run between two flushes is one
-// run_updated with the run as it is by then.
+// streamWriter rewrites the frames of /v1. All events about a run between two flushes become one
+// run_updated with the run's current state.
 type streamWriter struct {
 	http.ResponseWriter
 	next    http.Handler
@@ -40,8 +40,8 @@ type streamWriter struct {
 
 	status  int
 	partial []byte
-	// updated are the runs that events were about, in their order, and newest the id of the
-	// newest of these events.
+	// updated are the runs that events were about, in order. newest is the id of the newest of
+	// these events.
 	updated []string
 	newest  string
 }
@@ -73,13 +73,13 @@ func (s *streamWriter) Write(text []byte) (int, error) {
 	}
 }
 
-// FlushError is what http.ResponseController flushes by.
+// FlushError is called by http.ResponseController.
 func (s *streamWriter) FlushError() error {
 	for _, runID := range s.updated {
 		reply := askFor(s.next, s.request, "/v1/runs/"+url.PathEscape(runID), nil)
 		view, ok := decode(reply.body.Bytes())
 		if !reply.ok() || !ok {
-			continue // it is not kept any more
+			continue // deleted meanwhile
 		}
 		show(view)
 		if _, err := s.ResponseWriter.Write(event(s.newest, "run_updated", map[string]any{"run": view})); err != nil {
@@ -90,7 +90,7 @@ func (s *streamWriter) FlushError() error {
 	return http.NewResponseController(s.ResponseWriter).Flush()
 }
 
-// frame returns what a frame of /v1 is to the clients, nil for nothing.
+// frame translates a frame of /v1; nil drops it.
 func (s *streamWriter) frame(frame []byte) []byte {
 	var id, name string
 	var data []byte
@@ -144,14 +144,14 @@ func (s *streamWriter) frame(frame []byte) []byte {
 	return nil
 }
 
-// The ids of these clients are decimal numbers of 64 bits. The upper half tells one log from another: the
-// original has the epoch of its process there, and here stands the beginning of the mark of a position of /v1.
+// The clients' ids are 64-bit decimal numbers. The upper half identifies the log: Kheish uses the
+// epoch of its process, this package the beginning of a position's mark.
 const (
 	eventBits  = 32
-	markDigits = 7 // of 4 bits
+	markDigits = 7 // of 4 bits each
 )
 
-// numberOf returns the id of a frame of /v1 as such a number.
+// numberOf converts the id of a /v1 frame to such a number.
 func numberOf(id string) string {
 	number, mark, marked := strings.Cut(id, ".")
 	eventID, err := strconv.ParseUint(number, 10, eventBits)
@@ -165,7 +165,7 @@ func numberOf(id string) string {
 	return strconv.FormatUint(epoch<<eventBits|eventID, 10)
 }
 
-// positionOf returns such a number as an id of /v1.
+// positionOf converts such a number to an id of /v1.
 func positionOf(id string) string {
 	number, err := strconv.ParseUint(id, 10, 64)
 	if err != nil || number>>eventBits == 0 {
@@ -174,7 +174,7 @@ func positionOf(id string) string {
 	return fmt.Sprintf("%d.%0*x", number&(1<<eventBits-1), markDigits, number>>eventBits)
 }
 
-// event returns a frame of one event; without an id when that is empty.
+// event returns a frame with one event, without an id when it is empty.
 func event(id, name string, members map[string]any) []byte {
 	body := map[string]any{"type": name}
 	for member, value := range members {

@@ -9,11 +9,11 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 )
 
-// typedQuestionID is the id of the one question that a request for a typed value is shown with.
+// typedQuestionID is the id of the question that represents a typed request.
 const typedQuestionID = "value"
 
-// showTyped gives a request for a typed value a question, because the clients show nothing else.
-// The choices are those of its payload, else the values of the enum of its schema.
+// showTyped adds a question to a typed request, because the clients show only questions. Its
+// choices come from the payload, otherwise from the enum of the schema.
 func showTyped(request map[string]any) {
 	schema, typed := request["response_schema"].(map[string]any)
 	if asked, _ := request["questions"].([]any); !typed || len(asked) > 0 {
@@ -37,8 +37,8 @@ func showTyped(request map[string]any) {
 	}}
 }
 
-// optionsOf returns the choices of a typed question. The id of a text is the text itself, unless another
-// value has that JSON form; the id of any other value is its JSON form.
+// optionsOf returns the choices of a typed question. The id of a string is the string itself,
+// unless it is also the JSON form of another value. The id of any other value is its JSON form.
 func optionsOf(values []any) []any {
 	options, forms := make([]any, 0, len(values)), map[string]bool{}
 	for _, value := range values {
@@ -68,7 +68,7 @@ func optionsOf(values []any) []any {
 	return options
 }
 
-// firstText returns the first value that is a text and not empty.
+// firstText returns the first nonempty string.
 func firstText(values ...any) string {
 	for _, value := range values {
 		if text, _ := value.(string); text != "" {
@@ -78,10 +78,10 @@ func firstText(values ...any) string {
 	return ""
 }
 
-// answerTyped sends an answer as it is, and where the question wants a typed value, as the values that the
-// answer can stand for, one after the other, until one is taken. What the service refuses changes nothing.
+// answerTyped sends an answer unchanged. When a typed question refuses it, answerTyped sends each
+// value that the answer can stand for until one is accepted. A refused call changes nothing.
 func answerTyped(next http.Handler, w http.ResponseWriter, r *http.Request) {
-	// The service bounds what it reads of the body.
+	// The service limits the body's size.
 	var text bytes.Buffer
 	r.Body = io.NopCloser(io.TeeReader(r.Body, &text))
 	reply := ask(next, r)
@@ -97,7 +97,7 @@ func answerTyped(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	reply.sendShown(w)
 }
 
-// wantsValue reports whether an answer was refused as one is that should be a value, or another value.
+// wantsValue reports whether an answer was refused because a value, or another value, is required.
 func wantsValue(reply *kept) bool {
 	if reply.ok() {
 		return false
@@ -105,11 +105,11 @@ func wantsValue(reply *kept) bool {
 	document, _ := decode(reply.body.Bytes())
 	problem, _ := document.(map[string]any)
 	code := problem["code"]
-	// A repeat with a key conflicts unless it is made of the value that was taken.
+	// A repeat with a key conflicts unless its body has the value that was accepted.
 	return code == "question_answer_empty" || code == "idempotency_conflict" || code == "invalid_request"
 }
 
-// typedBodies returns the bodies that give an answer to the one question of showTyped as a value.
+// typedBodies returns bodies that send the answer to showTyped's question as a value.
 func typedBodies(text []byte) [][]byte {
 	document, _ := decode(wire.WithoutMark(text))
 	body, _ := document.(map[string]any)
@@ -131,8 +131,8 @@ func typedBodies(text []byte) [][]byte {
 	return bodies
 }
 
-// valuesOf returns the values that an answer can stand for. A selected option is the value of its id; text is
-// text before it is JSON.
+// valuesOf returns the values that an answer can stand for. A selected option is the value of its
+// id. A text is tried as a string before JSON.
 func valuesOf(answer map[string]any) []any {
 	selected, _ := answer["selected_option_ids"].([]any)
 	freeform, _ := answer["freeform_answer"].(string)
@@ -160,7 +160,7 @@ func valuesOf(answer map[string]any) []any {
 	}
 	values = append(values, list)
 	if !plain {
-		// Texts that look like JSON.
+		// Strings that look like JSON.
 		if len(selected) == 1 {
 			values = append(values, selected[0])
 		}
@@ -169,7 +169,7 @@ func valuesOf(answer map[string]any) []any {
 	return values
 }
 
-// decodeWhole reads a text that is one JSON value and nothing else.
+// decodeWhole decodes a text that is exactly one JSON value.
 func decodeWhole(text string) (any, bool) {
 	if !json.Valid([]byte(text)) {
 		return nil, false

@@ -9,10 +9,10 @@ import (
 	"time"
 )
 
-// maxWaitingBytes bounds what is read from /v1 to put waiting sessions and runs first in a list.
+// maxWaitingBytes limits the reads from /v1 that put waiting sessions and runs first in a list.
 const maxWaitingBytes = 16 << 20
 
-// itemsOf returns the items of a list, which may be in an envelope.
+// itemsOf returns the items of a list, with or without an envelope.
 func itemsOf(list any) []any {
 	if page, ok := list.(map[string]any); ok {
 		list = page["items"]
@@ -21,9 +21,9 @@ func itemsOf(list any) []any {
 	return items
 }
 
-// askWaitingFirst returns the reply to a list of sessions or runs, with the waiting ones first. The
-// clients read a list without pages once and look for nothing behind its end, so all that waits is in
-// it, however long the list of /v1 is. A list that is asked for in pages, or by status, stays as it is.
+// askWaitingFirst returns a list of sessions or runs with the waiting ones first. The clients read
+// an unpaged list once and ignore the rest, so every waiting item must be in it. Paged lists and
+// lists by status are unchanged.
 func askWaitingFirst(next http.Handler, r *http.Request, key string) *kept {
 	reply := ask(next, r)
 	query := r.URL.Query()
@@ -56,7 +56,7 @@ func askWaitingFirst(next http.Handler, r *http.Request, key string) *kept {
 	return reply
 }
 
-// rank sorts waiting approvals before waiting questions, and both before the rest.
+// rank sorts waiting approvals before waiting questions, and both before other items.
 func rank(one any) int {
 	item, _ := one.(map[string]any)
 	switch {
@@ -68,7 +68,7 @@ func rank(one any) int {
 	return 2
 }
 
-// withStatus returns what a list has with a status, or the reply that says why it could not be read.
+// withStatus returns the items with a status, or the error reply.
 func withStatus(next http.Handler, r *http.Request, query url.Values, status string) (found []any, refused *kept) {
 	parameters := maps.Clone(query)
 	parameters.Set("status", status)
@@ -96,15 +96,15 @@ func shapeRuns(next http.Handler, w http.ResponseWriter, r *http.Request) {
 	askWaitingFirst(next, r, "run_id").sendShown(w)
 }
 
-// maxTries bounds how often a run is read again while the service says that it cannot answer now.
+// maxTries is how often a run is read again while the service is temporarily unavailable.
 const maxTries = 15
 
-// retryAfter is the time between two tries.
+// retryAfter is the time between tries.
 const retryAfter = time.Second
 
-// shapeRun shows one run. The clients read it again and again until it is over, and give up at the first
-// 503. So it is held while the database does not answer, or while the caller has used up its quota, but not
-// when the service shuts down.
+// shapeRun shows one run. The clients poll until it is over and give up at the first 503, so the
+// call is held while the database is unavailable or the caller's quota is used up, but not during a
+// shutdown.
 func shapeRun(draining <-chan struct{}) shaper {
 	return func(next http.Handler, w http.ResponseWriter, r *http.Request) {
 		reply := ask(next, r)

@@ -13,20 +13,19 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// maxSkew is how far the clock of the issuer may be ahead. A token that was issued later than that would
-// outlive its revocation.
+// maxSkew is how far the issuer's clock may be ahead. A token issued later would outlive its
+// revocation.
 const maxSkew = time.Minute
 
-// claims are those of an ID token that was verified.
+// claims are the claims of a verified ID token.
 type claims struct {
 	*oidc.IDToken
 	groups          []string
 	authorizedParty string
 }
 
-// checkHeader refuses a token whose header says that it is something else than an ID token: an issuer
-// signs access tokens (at+jwt) and logout tokens (logout+jwt) with the same keys, and for the same
-// audience.
+// checkHeader refuses a token whose header names another type. Issuers sign access tokens (at+jwt)
+// and logout tokens (logout+jwt) with the same keys and for the same audience.
 func checkHeader(raw string) error {
 	first, _, _ := strings.Cut(raw, ".")
 	text, err := base64.RawURLEncoding.DecodeString(first)
@@ -45,7 +44,7 @@ func checkHeader(raw string) error {
 	return nil
 }
 
-// claimsOf reads and checks the claims that the library does not.
+// claimsOf reads the claims and checks those that the library does not check.
 func claimsOf(token *oidc.IDToken, now time.Time) (*claims, error) {
 	c := &claims{IDToken: token}
 	var more struct {
@@ -84,10 +83,10 @@ func claimsOf(token *oidc.IDToken, now time.Time) (*claims, error) {
 	return c, nil
 }
 
-// otherTypes are what Keycloak says in the claim typ of tokens that are not ID tokens.
+// otherTypes are Keycloak's typ claims of tokens that are not ID tokens.
 var otherTypes = []string{"bearer", "refresh", "offline", "logout"}
 
-// foreign reports whether the token was made for another program.
+// foreign reports whether the token was issued to another client.
 func (c *claims) foreign(clientID string) bool {
 	return c.authorizedParty != "" && c.authorizedParty != clientID
 }

@@ -1,5 +1,5 @@
-// Package oidc tells who somebody is by an OpenID Connect issuer: it signs browsers in by the
-// authorization code flow, and reads the ID tokens that machines send.
+// Package oidc authenticates people and machines with an OpenID Connect issuer: it signs browsers
+// in with the authorization code flow, and verifies the ID tokens of machines.
 //
-// It must not know a database, or what a role may do: package auth keeps the identities.
+// It must not know a database or the permissions of a role: package auth stores the identities.
 package oidc

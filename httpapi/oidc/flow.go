@@ -25,33 +25,34 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// The paths of the flow. A browser comes back to CallbackPath.
+// Paths of the flow. The issuer redirects to CallbackPath.
 const (
 	StartPath    = "/v1/oidc/start"
 	CallbackPath = "/v1/oidc/callback"
 )
 
-// The cookie that holds a flow in the browser that began it.
+// Cookies that hold a flow in the browser that started it.
 const (
-	// The browser takes this one from the host itself alone, so another host of the domain cannot plant
-	// it: a person would be signed in as the user who began the flow.
+	// Browsers accept a __Host- cookie only from the host itself. Otherwise another host of the
+	// domain could plant one, and a person would be signed in as the user who started that flow.
 	secureFlowCookie   = "__Host-holdpoint-oidc"
 	loopbackFlowCookie = "holdpoint-oidc"
 	flowCookiePath     = "/v1/oidc"
 	flowLifetime       = 10 * time.Minute
 )
 
-// maxReturnTo bounds the path that a browser goes on to, in bytes.
+// maxReturnTo is the maximum length of the path to return to, in bytes.
 const maxReturnTo = 2048
 
-// flow is what a browser brings back of the sign-in that it began. Of the state it brings the hash alone: on a
-// loopback address the cookie goes to every port.
+// flow is a started sign-in, stored in the browser. It has only the hash of the state, because on a
+// loopback address the cookie is sent to every port.
 type flow struct {
 	stateHash, nonce, verifier, returnTo string
 	begunMs                              int64
 }
 
-// pageState is a state that a page of the service chose, to know its own sign-in when it comes back.
+// pageState matches a state chosen by a page of the service, which recognizes its own sign-in by
+// it.
 var pageState = regexp.MustCompile(`^[0-9A-Za-z_-]{43,128}$`)
 
 func hashed(state string) string {
@@ -59,8 +60,8 @@ func hashed(state string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-// Start sends a browser to the issuer. Errors: bad_request for a return_to that is no path of the
-// service; issuer_unavailable.
+// Start redirects a browser to the issuer. Errors: bad_request for a return_to that is not a path
+// of the service; issuer_unavailable.
 func (p *Provider) Start(w http.ResponseWriter, r *http.Request) error {
 	returnTo, err := returnPath(r.URL.Query()["return_to"])
 	if err != nil {
@@ -82,8 +83,8 @@ func (p *Provider) Start(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// Callback ends the flow that the browser began, and returns who it is and the path to go on to.
-// Errors: sign_in_failed; forbidden and issuer_unavailable, as [Provider.Identify].
+// Callback completes the browser's flow and returns the identity and the path to return to. Errors:
+// sign_in_failed; forbidden and issuer_unavailable, as [Provider.Identify].
 func (p *Provider) Callback(w http.ResponseWriter, r *http.Request) (who *auth.Assertion, returnTo string, err error) {
 	query := r.URL.Query()
 	f, found := p.flowOf(r)
@@ -110,7 +111,7 @@ func (p *Provider) Callback(w http.ResponseWriter, r *http.Request) (who *auth.A
 	case errors.As(err, &refused) && refused.Response.StatusCode < http.StatusInternalServerError:
 		return nil, "", failed("the issuer %s did not take the code: %.200q", p.Name(), refused.ErrorCode)
 	case err != nil:
-		return nil, "", p.away(r.Context(), "token", errors.New("the code was not exchanged")) // the library's text may have the answer
+		return nil, "", p.away(r.Context(), "token", errors.New("the code was not exchanged")) // the library's error may contain the response
 	}
 	raw, _ := tokens.Extra("id_token").(string)
 	if raw == "" {
@@ -138,7 +139,7 @@ func failed(format string, args ...any) error {
 	return refusal.New(api.CodeSignInFailed, format, args...)
 }
 
-// config is the flow as the library knows it.
+// config returns the configuration of the flow.
 func (p *Provider) config(known *discovered, r *http.Request) *oauth2.Config {
 	external := p.options.ExternalURL
 	if external == "" {
@@ -153,7 +154,7 @@ func (p *Provider) config(known *discovered, r *http.Request) *oauth2.Config {
 	}
 }
 
-// secure reports whether the browser keeps cookies for TLS.
+// secure reports whether cookies can be Secure.
 func (p *Provider) secure(r *http.Request) bool {
 	if p.options.ExternalURL != "" {
 		return strings.HasPrefix(p.options.ExternalURL, "https:")
@@ -164,7 +165,7 @@ func (p *Provider) secure(r *http.Request) bool {
 func (p *Provider) setFlow(w http.ResponseWriter, r *http.Request, value string, maxAge int) {
 	cookie := &http.Cookie{
 		Name: loopbackFlowCookie, Value: value, Path: flowCookiePath, MaxAge: maxAge,
-		// The issuer's page leads back: a strict cookie would not be sent.
+		// The redirect comes from the issuer, which a Strict cookie would not survive.
 		HttpOnly: true, Secure: p.secure(r), SameSite: http.SameSiteLaxMode,
 	}
 	if cookie.Secure {
@@ -192,7 +193,7 @@ func (p *Provider) flowOf(r *http.Request) (f flow, found bool) {
 	if err != nil || bad != nil || age < 0 || age > flowLifetime.Milliseconds() || parts[0] == "" || parts[1] == "" || parts[2] == "" {
 		return flow{}, false
 	}
-	returnTo, err := returnPath([]string{string(path)}) // a cookie may be anybody's
+	returnTo, err := returnPath([]string{string(path)}) // the cookie may be forged
 	return flow{parts[0], parts[1], parts[2], returnTo, begunMs}, err == nil
 }
 
@@ -200,9 +201,8 @@ func (f *flow) text() string {
 	return strings.Join([]string{f.stateHash, f.nonce, f.verifier, strconv.FormatInt(f.begunMs, 10), base64.RawURLEncoding.EncodeToString([]byte(f.returnTo))}, ".")
 }
 
-// returnPath returns the path that a browser goes on to, "/" without one. Errors: bad_request for
-// what is no path of the service: a browser reads "//host", "/\host" and a tab in between as another
-// host.
+// returnPath returns the path to return to, "/" without one. Errors: bad_request when it is not a
+// path of the service. Browsers treat "//host", "/\host" and a tab in between as another host.
 func returnPath(given []string) (string, error) {
 	if len(given) == 0 || len(given) == 1 && given[0] == "" {
 		return "/", nil
@@ -217,16 +217,16 @@ func returnPath(given []string) (string, error) {
 	return path, nil
 }
 
-// onward leads to a path by itself. A redirect would not do: it counts as the issuer's, and the
-// browser sends no strict cookie with it.
+// onward goes to a path from a page of the service. After a redirect from the issuer, the browser
+// would not send a Strict cookie.
 const onward = `<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta http-equiv="refresh" content="0;url=%[1]s"><title>Signed in · holdpoint</title>
 <p>Signed in. <a href="%[1]s">Go on</a></p>
 </html>
 `
 
-// onwardKeeping keeps the sign-in for the pages of this origin, in the tab that began it. Another page may have led
-// the browser here, to have a person work as somebody else.
+// onwardKeeping stores the sign-in for this origin's pages, but only in the tab that started it.
+// Otherwise another site could sign a person in as a different user.
 const onwardKeeping = `<!doctype html>
 <html lang="en"><meta charset="utf-8"><title>Signed in · holdpoint</title>
 <p>This sign-in was not begun in this tab. <a href="/login">Sign in</a></p>
@@ -242,12 +242,13 @@ if (sessionStorage.getItem("signingIn") === state) {
 </html>
 `
 
-// Onward answers with a page that goes on to a path of the service. It keeps a sign-in that is in no cookie.
+// Onward answers with a page that goes to a path of the service. The page stores a sign-in that is
+// not in a cookie.
 func Onward(w http.ResponseWriter, r *http.Request, returnTo, session string) error {
 	header, policy := w.Header(), "default-src 'none'; frame-ancestors 'none'"
 	text := fmt.Sprintf(onward, html.EscapeString(returnTo))
 	if session != "" {
-		values, err := json.Marshal([]string{session, r.URL.Query().Get("state"), returnTo}) // escapes what would end the script
+		values, err := json.Marshal([]string{session, r.URL.Query().Get("state"), returnTo}) // escapes a text that would end the script
 		if err != nil {
 			return err
 		}
@@ -263,6 +264,6 @@ func Onward(w http.ResponseWriter, r *http.Request, returnTo, session string) er
 	header.Set("Cache-Control", "no-store")
 	w.WriteHeader(http.StatusOK)
 	_, err := io.WriteString(w, text)
-	_ = err // a browser that has gone reads nothing
+	_ = err // the browser may have disconnected
 	return nil
 }

@@ -15,26 +15,26 @@ import (
 	"github.com/holdpoint/holdpoint/auth"
 )
 
-// Options are what a [Provider] is made of. Issuer, ClientID and Roles must be set.
+// Options configure a [Provider]. Issuer, ClientID and Roles are required.
 type Options struct {
-	// Issuer is the URL of the issuer, as its documents say it.
+	// Issuer is the issuer's URL, exactly as its metadata has it.
 	Issuer string
-	// ClientID is who the service is to the issuer, and what the audience of an ID token must have.
+	// ClientID is the service's client id, and the required audience of ID tokens.
 	ClientID     string
 	ClientSecret string
-	// Roles are those of the groups, as "group=role".
+	// Roles map groups to roles: "group=role".
 	Roles []string
-	// ExternalURL is where browsers reach the service; by what they call when empty.
+	// ExternalURL is the public base URL; empty: taken from the Host header.
 	ExternalURL string
-	// Now is the clock of the process.
+	// Now is the process's clock.
 	Now    func() time.Time
 	Logger *slog.Logger
 }
 
-// strength orders the roles, the strongest last.
+// strength orders the roles, strongest last.
 var strength = []api.Role{api.RoleObserver, api.RoleAgent, api.RoleOperator, api.RoleAdmin}
 
-// rolesOf reads "group=role" texts.
+// rolesOf parses "group=role" texts.
 func rolesOf(texts []string) (map[string]api.Role, error) {
 	if len(texts) == 0 {
 		return nil, errors.New("no group has a role: nobody could sign in")
@@ -50,7 +50,7 @@ func rolesOf(texts []string) (map[string]api.Role, error) {
 	return roles, nil
 }
 
-// checkURL refuses a URL that is not https, or http on this machine.
+// checkURL refuses a URL that is not https, or http on a loopback address.
 func checkURL(what, text string) (*url.URL, error) {
 	at, err := url.Parse(text)
 	switch {
@@ -62,7 +62,7 @@ func checkURL(what, text string) (*url.URL, error) {
 	return at, nil
 }
 
-// checkAddress is checkURL for what an issuer says of itself, which may have a query.
+// checkAddress is checkURL for URLs in the issuer's metadata, which may have a query.
 func checkAddress(what, text string) error {
 	bare, _, _ := strings.Cut(text, "?")
 	_, err := checkURL(what, bare)
@@ -74,7 +74,8 @@ func isLoopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// assertion returns who the claims of an ID token mean, nil for nobody who has a role here.
+// assertion returns the identity in an ID token's claims, or nil when none of its groups has a
+// role.
 func (p *Provider) assertion(c *claims) (*auth.Assertion, error) {
 	role := api.Role("")
 	var groups []string
@@ -103,12 +104,12 @@ func (p *Provider) assertion(c *claims) (*auth.Assertion, error) {
 	}, nil
 }
 
-// subjectPrefix keeps the subjects of an issuer apart from the names of tokens, and from the local user
-// of a service that asks for no credential: a user who can choose a subject is none of these.
+// subjectPrefix separates an issuer's subjects from token names and from the local user of a
+// service without credentials. A user who can choose a subject cannot impersonate them.
 const subjectPrefix = "oidc:"
 
-// subjectName returns a subject in the alphabet of principals: every other byte, and a colon, is a
-// colon and two hexadecimal digits. So no two subjects have one name.
+// subjectName encodes a subject in the alphabet of principals: a colon and every byte outside of it
+// become a colon and two hexadecimal digits, so names are unique.
 func subjectName(subject string) string {
 	var name strings.Builder
 	for _, c := range []byte(subject) {
@@ -122,7 +123,7 @@ func subjectName(subject string) string {
 	return name.String()
 }
 
-// defaultClient asks the issuer.
+// defaultClient is the HTTP client for calls to the issuer.
 func defaultClient(transport http.RoundTripper) *http.Client {
 	return &http.Client{Timeout: askTimeout, Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error {
 		return errors.New("the issuer must not redirect")

@@ -23,43 +23,43 @@ import (
 )
 
 const (
-	// askTimeout bounds one question to the issuer, and maxAnswer its answer.
+	// askTimeout limits the duration of a call to the issuer, maxAnswer the size of its response.
 	askTimeout = 5 * time.Second
 	maxAnswer  = 1 << 20
-	// again is how long nobody asks an issuer that did not answer.
+	// again is how long the issuer is not called after it was unavailable.
 	again = 2 * time.Second
-	// keysEvery is how often its keys are read at most, so that made-up ID tokens do not make
-	// the service call it.
+	// keysEvery is the minimum time between two reads of the keys, so that forged ID tokens do not
+	// cause calls to the issuer.
 	keysEvery = time.Second
 )
 
-// algorithms are those of signatures that are taken: with a public key, and never none.
+// algorithms are the accepted signature algorithms: public-key ones only, never none.
 var algorithms = []string{
 	oidc.RS256, oidc.RS384, oidc.RS512, oidc.PS256, oidc.PS384, oidc.PS512, oidc.ES256, oidc.ES384, oidc.ES512, oidc.EdDSA,
 }
 
-// Provider knows one issuer. It is safe for concurrent use.
+// Provider is a client of one issuer. It is safe for concurrent use.
 type Provider struct {
 	options Options
 	roles   map[string]api.Role
 	client  *http.Client
 
 	mu sync.Mutex
-	// known is what the issuer has said of itself, nil until it has.
+	// known is the issuer's metadata, nil before discovery.
 	known *discovered
-	// failedAt is when it last did not answer.
+	// failedAt is the time of the last failed call.
 	failedAt time.Time
 }
 
-// discovered is what is known of an issuer that has answered.
+// discovered is the metadata and the keys of a reachable issuer.
 type discovered struct {
 	endpoint oauth2.Endpoint
 	scopes   []string
 	verifier *oidc.IDTokenVerifier
 }
 
-// New returns a provider. It asks the issuer nothing yet: a service starts, and those who are signed
-// in go on, while the issuer is away.
+// New returns a provider. It does not call the issuer yet, so the service starts and signed-in
+// users continue while the issuer is unavailable.
 func New(options Options) (*Provider, error) {
 	if _, err := checkURL("the issuer", options.Issuer); err != nil {
 		return nil, err
@@ -89,16 +89,16 @@ func New(options Options) (*Provider, error) {
 	return p, nil
 }
 
-// Name is the issuer as people know it: its host.
+// Name is the issuer's host.
 func (p *Provider) Name() string {
 	at, err := checkURL("", p.options.Issuer)
 	if err != nil {
-		return "" // New has checked it
+		return "" // New parsed it
 	}
 	return at.Host
 }
 
-// bounded keeps answers of the issuer within maxAnswer.
+// bounded limits the issuer's responses to maxAnswer.
 type bounded struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -113,13 +113,13 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 	return answer, err
 }
 
-// away is the refusal of what takes an answer of the issuer.
+// away returns issuer_unavailable and logs the cause.
 func (p *Provider) away(ctx context.Context, what string, err error) error {
 	p.options.Logger.LogAttrs(context.WithoutCancel(ctx), slog.LevelWarn, "the issuer does not answer", slog.String("what", what), slog.String("error", err.Error()))
 	return refusal.New(api.CodeIssuerUnavailable, "the issuer %s does not answer: try again", p.Name())
 }
 
-// discover returns what the issuer says of itself, and asks it once. Errors: issuer_unavailable.
+// discover returns the issuer's metadata and reads it once. Errors: issuer_unavailable.
 func (p *Provider) discover(ctx context.Context) (*discovered, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -165,7 +165,7 @@ func (p *Provider) discover(ctx context.Context) (*discovered, error) {
 	return p.known, nil
 }
 
-// seldom lets few requests through.
+// seldom limits the rate of requests.
 type seldom struct {
 	next  http.RoundTripper
 	limit *rate.Limiter
@@ -182,7 +182,7 @@ func (s *seldom) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.next.RoundTrip(r)
 }
 
-// keySet tells a signature that is wrong from keys that could not be read.
+// keySet distinguishes a wrong signature from keys that could not be read.
 type keySet struct{ oidc.KeySet }
 
 type unreadKeysKey struct{}
@@ -190,15 +190,15 @@ type unreadKeysKey struct{}
 // VerifySignature implements [oidc.KeySet].
 func (k *keySet) VerifySignature(ctx context.Context, jwt string) ([]byte, error) {
 	payload, err := k.KeySet.VerifySignature(ctx, jwt)
-	// The library has no type for it.
+	// The library has no error type for it.
 	if unread, _ := ctx.Value(unreadKeysKey{}).(*error); unread != nil && err != nil && strings.HasPrefix(err.Error(), "fetching keys") {
 		*unread = err
 	}
 	return payload, err
 }
 
-// verify checks the kind, signature, issuer, audience and time of an ID token. Errors: invalid_token,
-// issuer_unavailable.
+// verify checks the type, signature, issuer, audience and lifetime of an ID token. Errors:
+// invalid_token, issuer_unavailable.
 func (p *Provider) verify(ctx context.Context, raw string) (*claims, error) {
 	known, err := p.discover(ctx)
 	if err != nil {
@@ -222,14 +222,13 @@ func (p *Provider) verify(ctx context.Context, raw string) (*claims, error) {
 	return c, nil
 }
 
-// refused logs why an ID token does not work. The text of the library has nothing of the token's
-// signature.
+// refused logs why an ID token was refused. The library's error does not contain the signature.
 func (p *Provider) refused(ctx context.Context, reason error) error {
 	p.options.Logger.LogAttrs(context.WithoutCancel(ctx), slog.LevelInfo, "ID token refused", slog.String("reason", reason.Error()))
 	return auth.Invalid()
 }
 
-// Identify returns who an ID token means. Errors: invalid_token; forbidden for somebody none of whose
+// Identify returns the identity in an ID token. Errors: invalid_token; forbidden when none of the
 // groups has a role; issuer_unavailable.
 func (p *Provider) Identify(ctx context.Context, raw string) (*auth.Assertion, error) {
 	c, err := p.verify(ctx, raw)
@@ -254,5 +253,5 @@ func (p *Provider) identify(ctx context.Context, c *claims) (*auth.Assertion, er
 	return made, nil
 }
 
-// same compares two secrets.
+// same compares two secrets in constant time.
 func same(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }

@@ -14,8 +14,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/watch"
 )
 
-// What a feed keeps for its followers at most, and what is read at once. One event is kept and
-// read whatever its size.
+// Limits on the events that a feed keeps and that one read returns. One event is kept and read
+// whatever its size.
 const (
 	windowFrames = 256
 	windowBytes  = 512 << 10
@@ -23,11 +23,11 @@ const (
 	readBytes    = windowBytes
 )
 
-// feed reads the log of one session as it grows.
+// feed reads new events from the log of one session.
 type feed struct {
 	hub       *Hub
 	sessionID string
-	// users is how many subscriptions there are; the hub's lock guards it.
+	// users counts the subscriptions. The hub's lock guards it.
 	users int
 	watch *watch.Watch
 
@@ -38,11 +38,11 @@ type feed struct {
 	mu sync.Mutex
 	// positioned is false until the feed has found the end of the log.
 	positioned bool
-	// at is the place of the newest event that was read.
+	// at is the position of the newest event that was read.
 	at model.Position
-	// window holds the newest events; its head is the id of the newest that was read.
+	// window holds the newest events. Its head is the id of the newest one.
 	window window[frame]
-	// ended says that the session has ended and the window's head is its last event.
+	// ended says that the session has ended, and that the window's head is its last event.
 	ended bool
 }
 
@@ -53,8 +53,7 @@ func newFeed(hub *Hub, sessionID string) *feed {
 	}
 }
 
-// start makes the feed read from now on. A stream of a session that does not exist
-// never starts one.
+// start makes the feed read from now on. A stream of an unknown session never calls it.
 func (f *feed) start() {
 	f.starting.Do(func() {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -63,8 +62,7 @@ func (f *feed) start() {
 	})
 }
 
-// stop ends the feed and waits until it reads no more. It must come after the last
-// start.
+// stop ends the feed and waits for its reader. Call it after the last start.
 func (f *feed) stop() {
 	f.watch.Close()
 	if f.cancel != nil {
@@ -89,7 +87,7 @@ func (f *feed) run(ctx context.Context) {
 			return
 		}
 		if err != nil {
-			// The next read begins where this one stopped.
+			// The next read starts where this one stopped.
 			f.hub.logger.LogAttrs(ctx, slog.LevelWarn, "read events for streams",
 				slog.String("session_id", f.sessionID), slog.String("error", err.Error()))
 		}
@@ -111,9 +109,9 @@ func (f *feed) isPositioned() bool {
 	return f.positioned
 }
 
-// advance reads what is new, and reports whether the session has ended. After a hint it
-// reads the events alone. It checks the session besides when there were none, or when a
-// run has ended: the end of a session is no event.
+// advance reads new events and reports whether the session has ended. After a hint it reads only
+// events. It also checks the session when there were none or a run has ended, because the end of a
+// session is not an event.
 func (f *feed) advance(ctx context.Context, checkSession bool) (ended bool, err error) {
 	if !checkSession {
 		count, runEnded, err := f.read(ctx)
@@ -126,8 +124,8 @@ func (f *feed) advance(ctx context.Context, checkSession bool) (ended bool, err 
 	}
 	session, err := f.hub.store.SessionHead(ctx, f.sessionID)
 	if refusal.CodeOf(err) == api.CodeSessionNotFound || err == nil && !f.precedes(session) {
-		// It was deleted, and may have begun anew, or the database has another history. The readers come
-		// back and are told.
+		// The session was deleted and possibly created again, or the database was restored. The
+		// readers reconnect and get a gap.
 		f.end()
 		return true, nil
 	}
@@ -146,10 +144,10 @@ func (f *feed) advance(ctx context.Context, checkSession bool) (ended bool, err 
 	return true, nil
 }
 
-// errOtherHistory says that what was read does not follow the events that the feed knows.
+// errOtherHistory: the events do not follow the ones that the feed knows.
 var errOtherHistory = errors.New("the log of the session has another history")
 
-// ends ends the feed when its log has another history.
+// ends ends the feed after errOtherHistory.
 func (f *feed) ends(err error) (ended bool, _ error) {
 	if errors.Is(err, errOtherHistory) {
 		f.end()
@@ -158,14 +156,14 @@ func (f *feed) ends(err error) (ended bool, _ error) {
 	return false, err
 }
 
-// precedes reports whether the newest event that was read may be of the log that a session has.
+// precedes reports whether the newest known event may belong to the session's current log.
 func (f *feed) precedes(session *model.Session) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return session.LastEventID > f.at.EventID || session.LastEventID == f.at.EventID && f.at.Of(session.LastEventHash)
 }
 
-// end ends the streams of all followers, once they have what is in the window.
+// end ends the streams of all followers after the events in the window.
 func (f *feed) end() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -173,9 +171,8 @@ func (f *feed) end() {
 	f.window.wake()
 }
 
-// behind reports whether there are events to read up to the newest. The first time,
-// the feed begins there. When a poll finds nothing new the session is quiet, and the
-// window is dropped.
+// behind reports whether there are unread events up to newest. The first call sets the start of the
+// feed. When a poll finds nothing new the window is dropped.
 func (f *feed) behind(newest model.Position, polled bool) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -191,8 +188,8 @@ func (f *feed) behind(newest model.Position, polled bool) bool {
 	return false
 }
 
-// read reads up to the end of the log. It returns how many events there were, and
-// whether one of them ended a run.
+// read reads to the end of the log. It returns the number of events and whether one of them ended a
+// run.
 func (f *feed) read(ctx context.Context) (count int, runEnded bool, err error) {
 	for {
 		events, more, err := f.hub.store.EventsWithin(ctx, runs.EventQuery{
@@ -218,7 +215,7 @@ func (f *feed) read(ctx context.Context) (count int, runEnded bool, err error) {
 			f.at = frames[len(frames)-1].at
 		}
 		if len(events) > 0 && events[0].EventID > f.window.head+1 {
-			// What is missing was deleted: the followers look for it and find that out.
+			// The missing events were deleted. Followers detect that when they read them.
 			f.window.head = events[0].EventID - 1
 			f.window.drop()
 		}
@@ -236,17 +233,16 @@ func (f *feed) newest() int64 {
 	return f.window.head
 }
 
-// feedView is what a follower sees of a feed.
+// feedView is a feed as a follower sees it.
 type feedView struct {
-	// frames are those after the follower's cursor.
+	// frames follow the follower's cursor.
 	frames []frame
-	// missing says that there are events after the cursor, up to base, that the feed no
-	// longer has.
+	// missing says that the feed no longer has the events after the cursor up to base.
 	missing bool
 	base    int64
-	// ended says that frames are the last.
+	// ended says that these are the last frames.
 	ended bool
-	// changed is closed when there is something else to see.
+	// changed is closed when there are new frames.
 	changed <-chan struct{}
 }
 

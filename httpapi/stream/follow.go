@@ -9,37 +9,34 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// From says which events a stream has.
+// From selects the events of a stream.
 type From struct {
-	// RunID names the only run whose events are wanted; empty for all of the session.
+	// RunID limits the stream to one run; empty for the whole session.
 	RunID string
-	// Cursor is the number of the last event that the reader knows, and Mark the mark of its place, "" when
-	// that is not known.
+	// Cursor is the number of the last event that the reader has. Mark is the mark of its position,
+	// "" when unknown.
 	Cursor int64
 	Mark   string
-	// Closed says that no event follows the one at End, because the run or the session
-	// is over.
+	// Closed says that the event at End is the last one, because the run or the session is over.
 	Closed bool
 	End    int64
 }
 
-// What a follower that is behind the window reads at once. Each such follower holds so much
-// until its reader has taken it.
+// Limits of one read by a follower that is behind the window. The follower keeps the result until
+// its reader has received it.
 const (
 	slowBatch = 32
 	slowBytes = 256 << 10
 )
 
-// Follow writes every event after the cursor, in order and each once, until the run
-// or session is over, ctx ends, the hub is done, or the reader accepts no more. A read
-// that fails is logged and ends the stream too: the reader continues from the last event
-// that it has.
+// Follow writes every event after the cursor, in order and exactly once, until the run or session
+// is over, ctx ends, the hub is done, or the reader stops. A failed read is logged and also ends
+// the stream: the reader reconnects with its last event id.
 func (s *Subscription) Follow(ctx context.Context, out Out, from From) {
 	s.serve(ctx, &frameWriter{out}, from)
 }
 
-// Deliver is Follow for a face with frames of its own: it hands over the events
-// themselves.
+// Deliver is Follow for a dialect with its own frames: it passes the events to a sink.
 func (s *Subscription) Deliver(ctx context.Context, from From, sink Sink) {
 	s.serve(ctx, &sinkWriter{sink: sink}, from)
 }
@@ -81,7 +78,7 @@ func (f *sessionFollower) pass(ctx context.Context) (changed <-chan struct{}, wr
 		return nil, wrote, ended, err
 	}
 	if len(seen.frames) > 0 && !f.at().JoinsOn(seen.frames[0].event) {
-		return nil, false, true, nil // the reader comes back with its last id and is told
+		return nil, false, true, nil // the reader reconnects and gets a gap
 	}
 	for i := range seen.frames {
 		one := &seen.frames[i]
@@ -103,8 +100,8 @@ func (f *sessionFollower) pass(ctx context.Context) (changed <-chan struct{}, wr
 	return seen.changed, wrote, ended || seen.ended, err
 }
 
-// catchUp writes the next events after the cursor from the store. The log is known to
-// reach to end at least: when there are no more before it, the cursor is there.
+// catchUp writes the next events after the cursor from the store. The log is known to reach at
+// least to end. When there are no more events before it, the cursor moves there.
 func (f *sessionFollower) catchUp(ctx context.Context, end int64) (wrote, ended bool, err error) {
 	query := runs.EventQuery{RunID: f.from.RunID, Kept: true, After: f.from.Cursor, Limit: slowBatch, MaxBytes: slowBytes}
 	if query.RunID == "" {
@@ -123,7 +120,7 @@ func (f *sessionFollower) catchUp(ctx context.Context, end int64) (wrote, ended 
 		return false, true, nil
 	}
 	if lost, err := f.lost(ctx, events, end); lost || err != nil {
-		// The reader comes back with its last id and is told.
+		// The reader reconnects and gets a gap.
 		return false, true, err
 	}
 	for i := range events {
@@ -146,8 +143,8 @@ func (f *sessionFollower) catchUp(ctx context.Context, end int64) (wrote, ended 
 	return wrote, ended, err
 }
 
-// lost reports whether some of the wanted events after the cursor are not kept any more. The
-// events are those that were found there, in a log that reached to end.
+// lost reports whether wanted events after the cursor were deleted. The events were read from a log
+// that reached to end.
 func (f *sessionFollower) lost(ctx context.Context, events []model.Event, end int64) (bool, error) {
 	if f.from.RunID == "" {
 		if len(events) == 0 {
@@ -155,8 +152,8 @@ func (f *sessionFollower) lost(ctx context.Context, events []model.Event, end in
 		}
 		return events[0].EventID > f.from.Cursor+1, nil
 	}
-	// The numbers of a run's events have gaps. It is read after the events, so that it knows of
-	// all that went before they were read.
+	// A run's event numbers have gaps. Read the session after the events, so that it reflects every
+	// deletion before that read.
 	var session *model.Session
 	err := f.hub.OnOwnStack(ctx, func() (err error) {
 		session, err = f.hub.store.SessionHead(ctx, f.feed.sessionID)
@@ -169,7 +166,7 @@ func (f *sessionFollower) at() model.Position {
 	return model.Position{EventID: f.from.Cursor, Mark: f.from.Mark}
 }
 
-// endsAt reports whether the stream of a run ends with an event.
+// endsAt reports whether an event ends the stream of a run.
 func (f *sessionFollower) endsAt(event *model.Event) bool {
 	return f.from.RunID != "" && endsRun(event)
 }

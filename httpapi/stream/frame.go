@@ -10,34 +10,33 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// Names of the frames that are no events of the log.
+// Names of frames that are not events of the log.
 const (
 	NameSnapshot = "snapshot"
 	NameGap      = "stream_gap"
-	// NameKeepAlive is in the inbox alone, where it has the service's clock.
+	// NameKeepAlive is for the inbox only. It carries the service's clock.
 	NameKeepAlive = "keepalive"
 )
 
-// GapAhead is the reason of a gap: the caller named an event that there is not yet.
+// GapAhead is the reason of a gap when the caller's cursor is ahead of the log.
 const GapAhead = "ahead"
 
-// GapReset is the reason of a gap: events after the one that the caller named are not kept any
-// more, or the log does not have that event any more but another one with its number.
+// GapReset is the reason of a gap when events after the caller's cursor were deleted, or the log
+// has a different event at the cursor.
 const GapReset = "reset"
 
-// Retry is the first line of a stream: how many milliseconds a browser waits before
-// it connects again.
+// Retry is the first line of a stream: the reconnection delay of browsers in milliseconds.
 const Retry = "retry: 1000\n\n"
 
 const keepAliveComment = ": keepalive\n"
 
 var keepAlive = []byte(keepAliveComment + "\n")
 
-// Stored documents were checked when they came in (see wire.Respond). Without
-// options for white space a document is one line.
+// Stored documents were checked on the way in (see wire.Respond). Without white space options a
+// document is one line.
 var encoding = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
-// frame is an event as all followers write it.
+// frame is an event, encoded once for all followers.
 type frame struct {
 	event *model.Event
 	text  []byte
@@ -50,8 +49,7 @@ func (f frame) position() int64 { return f.event.EventID }
 // weight implements item.
 func (f frame) weight() (events, bytes int) { return 1, len(f.text) + len(f.event.Body) }
 
-// endsRun reports whether the run has no event after this one. Such an event has the
-// name of the status that the run ends in.
+// endsRun reports whether this is the run's last event. It has the name of the run's final status.
 func endsRun(event *model.Event) bool { return model.Terminal(api.Status(event.Type)) }
 
 func newFrame(event *model.Event) (frame, error) {
@@ -63,21 +61,19 @@ func newFrame(event *model.Event) (frame, error) {
 	return frame{event: event, text: text, at: at}, nil
 }
 
-// AppendSnapshot appends the frame that says how things stand at an event.
+// AppendSnapshot appends the frame with the state at an event.
 func AppendSnapshot(text []byte, at model.Position, view any) ([]byte, error) {
 	return appendFrame(text, at.String(), NameSnapshot, view)
 }
 
-// AppendGap appends the frame that says why what follows does not join on to what
-// the caller saw before. It has no id.
+// AppendGap appends the frame that tells the caller that events are missing. It has no id.
 func AppendGap(text []byte, reason string) ([]byte, error) {
 	return appendFrame(text, "", NameGap, struct {
 		Reason string `json:"reason"`
 	}{reason})
 }
 
-// appendFrame takes a name without line breaks: the types of events are made of the
-// characters of ids.
+// appendFrame appends a frame. The name has no line breaks: event types have the alphabet of ids.
 func appendFrame(text []byte, id, name string, data any) ([]byte, error) {
 	document, err := json.Marshal(data, encoding)
 	if err != nil {

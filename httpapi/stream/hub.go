@@ -1,24 +1,22 @@
-// Package stream lets many callers follow the log of a session while it grows, and the
-// inbox: the requests of all sessions. Each session that somebody follows has one feed in
-// this process: it reads new events once, encodes each once, and all followers write the
-// same bytes.
+// Package stream lets many callers follow the log of a session while it grows, and the inbox: the
+// requests of all sessions. Each followed session has one feed in this process. It reads and
+// encodes each new event once, and all followers write the same bytes.
 //
-// A feed keeps the newest frames only. A follower that is further behind, because it
-// resumes or because it is slow, reads what it lacks from the store by itself, up to where
-// the window begins. So a follower costs its own time and never the feed's, and the
-// memory of a feed is bounded.
+// A feed keeps only the newest frames. A follower that is further behind, because it resumes or is
+// slow, reads the missing events from the store itself, up to the beginning of the window. So it
+// does not slow the feed down, and a feed's memory is limited.
 //
-// The inbox has one reader too. It subscribes to notices of commits about requests, of
-// this process and of others, and publishes the events of those sessions' logs. It does
-// not re-read what is open and compare: that costs 12 ms with 1,000 requests open, where
-// a notice of this process costs a microsecond and one of another process 0.1 ms, and it
-// would not see a request that is raised and settled between two reads, nor one beyond
-// the bound of a snapshot. Notices may be lost, so it polls what is open, seldom, and
-// sends all followers a new snapshot when that differs from what they were shown.
+// The inbox also has one reader. It subscribes to notices of commits about requests, of this
+// process and of others, and publishes the events of those sessions' logs. It does not re-read and
+// compare the open requests: that takes 12 ms with 1,000 open requests, where a notice of this
+// process costs a microsecond and one of another process 0.1 ms. It would also miss a request that
+// is raised and settled between two reads, and one beyond the limit of a snapshot. Notices can be
+// lost, so the inbox also polls the open requests at long intervals, and sends all followers a new
+// snapshot when they differ.
 //
-// The package knows the log and the frames of server-sent events (docs/streams.md), and
-// by what events a request is raised and settled. It knows nothing of SQL. Who follows the
-// inbox is shown what its scope has; whoever joins a session has read it before.
+// The package knows the log, the frames of server-sent events (docs/streams.md), and the events
+// that raise and settle a request. It knows nothing of SQL. Followers of the inbox see only their
+// scope. Access to a session must be checked before a caller joins it.
 package stream
 
 import (
@@ -35,23 +33,23 @@ import (
 	"github.com/holdpoint/holdpoint/runs/watch"
 )
 
-// The defaults of [Options].
+// Defaults of [Options].
 const (
 	DefaultMaxStreams   = 20_000
 	DefaultPollInterval = time.Second
 	DefaultKeepAlive    = 5 * time.Second
 )
 
-// How many polls a second all feeds together make for hints that were lost: with many
-// feeds each polls less often. There are fewer where the store hears of all commits: then
-// a hint is lost only when a process dies before it sends it.
+// How many polls per second all feeds share, to find commits whose hint was lost. With many feeds
+// each one polls less often. Fewer polls are needed where the store hears of all commits: a hint is
+// then lost only when a process dies before sending it.
 const (
 	pollsPerSecond        = 100
 	pollsPerSecondUnheard = 500
 )
 
-// hearing is a [Store] that says whether it hears of all commits at once, those of other
-// processes too. One that does not implement it does not.
+// hearing is implemented by a [Store] that may hear of all commits at once, including those of
+// other processes.
 type hearing interface{ Hears() bool }
 
 // Store is what a feed reads. See [runs.Reader].
@@ -65,28 +63,27 @@ type Store interface {
 	Subscribe(func(runs.Notice)) (unsubscribe func())
 }
 
-// Options are what a [Hub] is made of. Store and Watches must be set.
+// Options configure a [Hub]. Store and Watches are required.
 type Options struct {
 	Store   Store
 	Watches *watch.Hub
-	// Scope returns what the follower of a context reaches in the inbox. Nil for everything.
+	// Scope returns the scope of an inbox follower. Nil means everything.
 	Scope func(context.Context) runs.Scope
 	// Done ends every stream when it is closed. Nil never does.
 	Done <-chan struct{}
-	// Logger gets the reads that failed. Nil discards.
+	// Logger receives failed reads. Nil discards them.
 	Logger *slog.Logger
-	// MaxStreams bounds the streams of this process.
+	// MaxStreams is the maximum number of streams in this process.
 	MaxStreams int
-	// PollInterval is how often a feed polls for events although no hint came; less often
-	// with more than 100 feeds, or 500 where the store does not hear of all commits.
+	// PollInterval is how often a feed polls without a hint. With more than 100 feeds, or 500 where
+	// the store hears of all commits, feeds poll less often.
 	PollInterval time.Duration
-	// KeepAlive is how long a follower is sent nothing before it is sent a comment, which
-	// comes at most a twentieth later.
+	// KeepAlive is the silence after which a follower is sent a comment, at most a twentieth later.
 	KeepAlive time.Duration
 }
 
-// Hub holds the feeds of a process. It is safe for concurrent use, and has no
-// goroutine while nobody follows anything.
+// Hub holds the feeds of a process. It is safe for concurrent use. Without followers it has no
+// goroutine.
 type Hub struct {
 	store        Store
 	watches      *watch.Hub
@@ -96,12 +93,12 @@ type Hub struct {
 	maxStreams   int
 	pollInterval time.Duration
 	idle         idleTimer
-	polls        int // a second, of all feeds
+	polls        int // per second, all feeds together
 	ownStacks    chan struct{}
 
 	mu      sync.Mutex
 	feeds   map[string]*feed
-	inbox   *inbox // nil while nobody follows it
+	inbox   *inbox // nil without followers
 	streams int
 }
 
@@ -129,17 +126,15 @@ func NewHub(options Options) *Hub {
 	}
 }
 
-// Subscription is one caller's place at the feed of a session.
+// Subscription is a caller's subscription to a session's feed.
 type Subscription struct {
 	hub  *Hub
 	feed *feed
 }
 
-// Join takes a place at the feed of a session, which need not exist. What is
-// committed from now on reaches the subscription, so a snapshot that is read after
-// Join misses nothing. The caller must close it. Errors: service_unavailable when
-// there are as many streams as there may be; [runs.ErrClosed] when the service is
-// shutting down.
+// Join subscribes to the feed of a session, which need not exist. The subscription receives every
+// later commit, so a snapshot that is read after Join misses nothing. The caller must close it.
+// Errors: service_unavailable at the maximum number of streams; [runs.ErrClosed] during shutdown.
 func (h *Hub) Join(sessionID string) (*Subscription, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -155,7 +150,7 @@ func (h *Hub) Join(sessionID string) (*Subscription, error) {
 	return &Subscription{hub: h, feed: f}, nil
 }
 
-// enter counts one more stream, unless there may be none. The lock is held.
+// enter counts one more stream, or refuses it. The caller holds the lock.
 func (h *Hub) enter() error {
 	select {
 	case <-h.done:
@@ -172,16 +167,15 @@ func (h *Hub) enter() error {
 	return nil
 }
 
-// Close gives the place up, and ends the feed when it was the last. It must be
-// called once.
+// Close ends the subscription, and the feed with its last subscription. Call it once.
 func (s *Subscription) Close() {
 	if last := s.hub.leave(&s.feed.users, func() { delete(s.hub.feeds, s.feed.sessionID) }); last {
 		s.feed.stop()
 	}
 }
 
-// leave counts one stream and one user of its reader less. It reports whether the user
-// was the last; then it has called forget, and a later stream starts a new reader.
+// leave uncounts one stream and one user of a reader. It reports whether this was the last user. In
+// that case it has called forget, and a later stream starts a new reader.
 func (h *Hub) leave(users *int, forget func()) (last bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -195,7 +189,7 @@ func (h *Hub) leave(users *int, forget func()) (last bool) {
 	return true
 }
 
-// Open returns how many streams are open.
+// Open returns the number of open streams.
 func (h *Hub) Open() int {
 	h.mu.Lock()
 	defer h.mu.Unlock()

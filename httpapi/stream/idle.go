@@ -5,12 +5,12 @@ import (
 	"time"
 )
 
-// idleSlots is how many ticks a round of the timer has: the idle time itself is 20 of
-// them, one is the tick that is already under way, and one is the slot that fires now.
+// idleSlots is the number of ticks in a round of the timer: 20 for the idle time, one for the tick
+// that has already begun, and one for the slot that fires now.
 const idleSlots = 22
 
-// idleTimer wakes followers to which nothing was sent for a while. It is one timer for
-// all: those who begin to wait within one tick share a channel.
+// idleTimer wakes followers that were idle for a while. All followers share it: those that begin to
+// wait within one tick share a channel.
 type idleTimer struct {
 	tick time.Duration
 

@@ -12,27 +12,26 @@ import (
 )
 
 const (
-	// inboxEvents and inboxBytes bound what the inbox keeps for followers that are
-	// behind.
+	// inboxEvents and inboxBytes limit the events that the inbox keeps for slow followers.
 	inboxEvents = 8192
 	inboxBytes  = 8 << 20
-	// quietPolls is after how many polls without an event the window is dropped.
+	// quietPolls is the number of polls without an event after which the window is dropped.
 	quietPolls = 10
-	// inboxPause is how long the inbox lets notices and followers gather after it read
-	// something. At rest it reads at once.
+	// inboxPause is how long the inbox collects notices and followers after a read. An idle inbox
+	// reads at once.
 	inboxPause = time.Millisecond
-	// confirmAfter is after how long a difference without a notice is taken for a notice
-	// that was lost, and not for one that is in flight.
+	// confirmAfter is how long a difference must last before its notice is considered lost and not
+	// merely in flight.
 	confirmAfter = 100 * time.Millisecond
-	// gapPause is the least time between two gaps that all followers have.
+	// gapPause is the minimum time between two gaps for all followers.
 	gapPause = 250 * time.Millisecond
 )
 
-// inbox reads what happens to the requests of all sessions. It reads once for all its
-// followers, and ends with the last of them.
+// inbox reads events about the requests of all sessions. One inbox serves all followers and ends
+// with the last of them.
 type inbox struct {
 	hub *Hub
-	// users is how many subscriptions there are; the hub's lock guards it.
+	// users counts the subscriptions. The hub's lock guards it.
 	users int
 
 	notices     *noticeQueue
@@ -40,15 +39,15 @@ type inbox struct {
 	cancel      context.CancelFunc
 	stopped     chan struct{}
 
-	// log and shown belong to the goroutine that reads.
+	// log and shown belong to the reading goroutine.
 	log   *inboxLog
 	shown shownState
-	// gapDue says that all followers must have a gap; gapAllowed fires when they may have
-	// one, and is nil when they may now.
+	// gapDue says that all followers need a gap. gapAllowed fires when they may get one; nil means
+	// now.
 	gapDue     bool
 	gapAllowed <-chan time.Time
-	// quiet counts the polls since there was an event. unconfirmed says that the last one
-	// found a difference that may be in flight.
+	// quiet counts the polls since the last event. unconfirmed says that the last poll found a
+	// difference that may be in flight.
 	quiet       int
 	unconfirmed bool
 
@@ -57,10 +56,9 @@ type inbox struct {
 	mu sync.Mutex
 	// window holds the newest batches, numbered from 1.
 	window window[*batch]
-	// gapAt is the number of the last gap that all followers had. It is numbered as
-	// batches are.
+	// gapAt is the number of the last gap for all followers, in the numbering of batches.
 	gapAt int64
-	// requested is the snapshot that followers wait for, nil when none waits.
+	// requested is the snapshot that followers wait for, or nil.
 	requested *snapshotCall
 }
 
@@ -122,17 +120,16 @@ func (in *inbox) report(ctx context.Context, err error) {
 	in.hub.logger.LogAttrs(ctx, slog.LevelWarn, "read the inbox for streams", slog.String("error", err.Error()))
 }
 
-// process publishes the events of the notices, and then reads the snapshot that was
-// requested: what was read before a snapshot is published before it. It returns how long
-// to pause.
+// process publishes the events of the notices and then reads the requested snapshot, so events read
+// before a snapshot are also published before it. It returns how long to pause.
 func (in *inbox) process(ctx context.Context) (pause time.Duration, err error) {
 	notices, lost := in.notices.drain()
 	if lost {
-		// The database may have lost events, and have given their ids to others.
+		// The database may have lost events and reused their ids.
 		in.log.forget()
 	}
 	if in.gapDue = in.gapDue || lost; in.gapDue {
-		// The snapshot after the gap has what the notices were about.
+		// The snapshot after the gap includes the changes in the notices.
 		in.gapAll()
 		notices = nil
 	}
@@ -162,8 +159,7 @@ func (in *inbox) process(ctx context.Context) (pause time.Duration, err error) {
 	return inboxPause, err
 }
 
-// gapAll sends all followers a gap, unless they had one just now: then it is due when
-// gapAllowed fires.
+// gapAll sends all followers a gap. When they just had one, it waits for gapAllowed.
 func (in *inbox) gapAll() {
 	if in.gapAllowed != nil {
 		return
@@ -178,7 +174,7 @@ func (in *inbox) gapAll() {
 	in.window.wake()
 }
 
-// poll finds what no notice was about, and returns when to poll again.
+// poll looks for changes without a notice and returns when to poll again.
 func (in *inbox) poll(ctx context.Context) (again time.Duration) {
 	if in.quiet++; in.quiet == quietPolls {
 		in.mu.Lock()
@@ -196,7 +192,7 @@ func (in *inbox) poll(ctx context.Context) (again time.Duration) {
 	if err != nil && ctx.Err() == nil {
 		in.report(ctx, err)
 	}
-	// Among many changes some are always in flight, so it confirms once.
+	// Among many changes some are always in flight, so confirm only once.
 	if in.unconfirmed = found.unconfirmed && !in.unconfirmed; in.unconfirmed {
 		return min(confirmAfter, in.hub.pollInterval)
 	}
@@ -204,7 +200,7 @@ func (in *inbox) poll(ctx context.Context) (again time.Duration) {
 	return max(in.hub.pollInterval, found.pause)
 }
 
-// publish adds events to what followers see.
+// publish adds events to the followers' window.
 func (in *inbox) publish(events []*model.Event) {
 	if len(events) == 0 {
 		return
@@ -218,11 +214,11 @@ func (in *inbox) publish(events []*model.Event) {
 	in.window.add(newBatch(in.window.head+1, events))
 }
 
-// inboxView is what a follower sees of the inbox.
+// inboxView is the inbox as a follower sees it.
 type inboxView struct {
 	batches []*batch
 	head    int64
-	// gap is why the batches after the follower's cursor are gone; empty when they are not.
+	// gap says why the batches after the follower's cursor are gone; empty when they are not.
 	gap     string
 	changed <-chan struct{}
 }
@@ -239,7 +235,7 @@ func (in *inbox) after(cursor int64) inboxView {
 	return inboxView{batches: in.window.after(cursor), head: in.window.head, changed: in.window.changed}
 }
 
-// requestSnapshot returns the snapshot that is read next.
+// requestSnapshot returns the next snapshot to be read.
 func (in *inbox) requestSnapshot() *snapshotCall {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -250,8 +246,8 @@ func (in *inbox) requestSnapshot() *snapshotCall {
 	return in.requested
 }
 
-// requestedSnapshot returns the snapshot that followers wait for, if any. Later ones may
-// join until it is answered: what is committed after it was read is published after it.
+// requestedSnapshot returns the snapshot that followers wait for, if any. More followers may join
+// until it is answered, because commits after its read are published after it.
 func (in *inbox) requestedSnapshot() *snapshotCall {
 	in.mu.Lock()
 	defer in.mu.Unlock()

@@ -13,35 +13,33 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// maxShown bounds how many requests a shownState remembers.
+// maxShown is the maximum number of requests in a shownState.
 const maxShown = 4 * snapshotRequests
 
 var seed = maphash.MakeSeed()
 
-// requestKey is a hash of what names a request: a short form that is good enough to
-// compare sets by.
+// requestKey is a hash of a request's identity, for comparing sets.
 func requestKey(sessionID, runID, requestID string) uint64 {
 	return maphash.Comparable(seed, [3]string{sessionID, runID, requestID})
 }
 
-// shownState is what is open as far as followers were shown: a snapshot with all events
-// after it. It detects that notices were lost, by comparing that with what is open now.
-// When more is open than a snapshot shows, it detects only a change without any event. It
-// holds hashes, at most 4,000, and no request.
+// shownState is the set of open requests as followers know it: a snapshot and all later events.
+// Comparing it with the open requests in the database detects lost notices. When more requests are
+// open than a snapshot shows, it detects only a change without any event. It stores hashes only, at
+// most 4,000.
 type shownState struct {
 	extent shownExtent
-	// open is what is open: of shownAll as followers were shown, of shownPart as the last
-	// check saw.
+	// open is the set of open requests: with shownAll as the followers know it, with shownPart as
+	// the last check read it.
 	open map[uint64]struct{}
-	// differences are those that the last check found: true for a request that is open and
-	// was not shown, false for one that was shown and is not open. One is real when the
-	// next check finds it again.
+	// differences of the last check: true for an open request that was not shown, false for a shown
+	// request that is not open. A difference is real when the next check finds it again.
 	differences map[uint64]bool
-	// eventless says, of shownPart, that there was no event since the last check.
+	// eventless says, for shownPart, that no event came since the last check.
 	eventless bool
 }
 
-// shownExtent is how much of what is open followers were shown.
+// shownExtent is how many of the open requests the followers know.
 type shownExtent int
 
 const (
@@ -50,8 +48,7 @@ const (
 	shownAll
 )
 
-// snapshot notes the first snapshot after a gap. Later ones are for followers that join,
-// and say nothing of what the others were shown.
+// snapshot records the first snapshot after a gap. Later ones are for new followers only.
 func (t *shownState) snapshot(snapshot *InboxSnapshot) {
 	switch {
 	case snapshot.More:
@@ -67,7 +64,7 @@ func (t *shownState) snapshot(snapshot *InboxSnapshot) {
 	}
 }
 
-// requestEvent is what the events about requests have in common.
+// requestEvent has the common members of events about requests.
 type requestEvent struct {
 	RequestIDs  []string         `json:"request_ids"`
 	Resolutions []settledRequest `json:"resolutions"`
@@ -78,7 +75,7 @@ type settledRequest struct {
 	RequestID string `json:"request_id"`
 }
 
-// event notes an event that was published.
+// event records a published event.
 func (t *shownState) event(event *model.Event) {
 	t.eventless = false
 	if t.extent != shownAll || event.Type == api.EventUserQuestionAnswered {
@@ -99,17 +96,17 @@ func (t *shownState) event(event *model.Event) {
 	}
 }
 
-// checked is what a check found.
+// checked is the result of a check.
 type checked struct {
 	// missed says that followers were not shown everything.
 	missed bool
-	// unconfirmed says that there are differences, which may be in flight.
+	// unconfirmed says that there are differences, possibly in flight.
 	unconfirmed bool
-	// pause is the least time before the next check, by what this one read.
+	// pause is the minimum time before the next check, depending on how much this one read.
 	pause time.Duration
 }
 
-// check compares what was shown with what is open.
+// check compares the shown requests with the open ones.
 func (t *shownState) check(ctx context.Context, store Store) (checked, error) {
 	if t.extent == shownNothing {
 		return checked{}, nil
@@ -118,7 +115,7 @@ func (t *shownState) check(ctx context.Context, store Store) (checked, error) {
 	for _, kind := range []model.RequestKind{model.KindApproval, model.KindQuestion} {
 		there, err := eachOpen(ctx, store, kind, runs.Scope{}, func(one *model.PendingRequest) {
 			open[requestKey(one.Request.SessionID, one.Request.RunID, one.Request.RequestID)] = struct{}{}
-			// A request a millisecond: less than a hundredth of the time goes into it.
+			// One millisecond per request keeps checks below one percent of the time.
 			found.pause += time.Millisecond + time.Duration(len(one.Request.Body))*time.Microsecond/4
 		})
 		if err != nil {
@@ -131,7 +128,7 @@ func (t *shownState) check(ctx context.Context, store Store) (checked, error) {
 		found.missed = t.eventless && !maps.Equal(open, t.open)
 		*t = shownState{extent: shownPart, open: open, eventless: t.extent == shownPart}
 	case t.extent == shownPart:
-		// All that is open can be shown again.
+		// Everything open fits into a snapshot again.
 		found.missed = true
 	default:
 		found.missed, found.unconfirmed = t.compare(open)
@@ -139,7 +136,7 @@ func (t *shownState) check(ctx context.Context, store Store) (checked, error) {
 	return found, nil
 }
 
-// compare remembers the differences that it finds for the next one.
+// compare keeps the differences for the next check.
 func (t *shownState) compare(open map[uint64]struct{}) (missed, unconfirmed bool) {
 	differences := map[uint64]bool{}
 	for key := range open {

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// clockAge is after how long the store's clock is read again: a machine that sleeps stops the
-// monotonic clock of the process.
+// clockAge is the age at which the store's clock is read again. A sleeping machine stops the
+// process's monotonic clock.
 const clockAge = 5 * time.Second
 
-// storeClock shows the store's clock between the times at which it was read.
+// storeClock extrapolates the store's clock between reads.
 type storeClock struct {
 	mu     sync.Mutex
 	readMs int64
@@ -20,10 +20,10 @@ type storeClock struct {
 func (c *storeClock) set(nowMs int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.readMs, c.readAt = nowMs, time.Now() //nolint:forbidigo // measures the time since, by the clock of this process
+	c.readMs, c.readAt = nowMs, time.Now() //nolint:forbidigo // measures the time since, with the process's clock
 }
 
-// nowMs returns the present moment, 0 before the first read.
+// nowMs returns the current time, 0 before the first read.
 func (c *storeClock) nowMs() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -33,7 +33,7 @@ func (c *storeClock) nowMs() int64 {
 	return c.readMs + time.Since(c.readAt).Milliseconds() //nolint:forbidigo // as above
 }
 
-// refresh reads the store's clock when that is due.
+// refresh reads the store's clock when it is due.
 func (c *storeClock) refresh(ctx context.Context, store Store) error {
 	c.mu.Lock()
 	due := time.Since(c.readAt) >= clockAge //nolint:forbidigo // as above

@@ -9,45 +9,42 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// The reasons of gaps in the inbox.
+// Reasons of gaps in the inbox.
 const (
-	// GapMissed says that this process may not have heard of everything.
+	// GapMissed: this process may have missed changes.
 	GapMissed = "missed"
-	// GapSlow says that the reader was too far behind.
+	// GapSlow: the reader was too far behind.
 	GapSlow = "slow"
 )
 
-// InboxSink receives what the inbox's stream is made of. An error says that the reader
-// accepts no more, and ends the stream; no method may block for ever. What is made of the
-// arguments must be flushed before a method returns; they are shared, and nobody may
-// change them.
+// InboxSink receives the inbox's stream. An error says that the reader stopped, and ends the
+// stream. Methods must not block forever, and must flush their output before they return. The
+// arguments are shared: do not modify them.
 type InboxSink interface {
 	// Snapshot is called first, and again after each Gap.
 	Snapshot(snapshot *InboxSnapshot) error
-	// Gap says why what follows does not join on to what came before: GapMissed or
-	// GapSlow. A snapshot is next.
+	// Gap says why events are missing here: GapMissed or GapSlow. A snapshot follows.
 	Gap(reason string) error
-	// Events receives events about requests (see model.AboutRequest), at least one, in
-	// order within a session. Some may have been shown before, by the snapshot or as
-	// events: then all that came after them in their session come again as well, in the
-	// same call, so that whoever has applied a call's events in order is never left with
-	// a request that is settled.
+	// Events receives at least one event about requests (see model.AboutRequest), in order within a
+	// session. Some may be repeated from the snapshot or earlier events. Then all later events of
+	// their session are repeated in the same call, so a reader that applies a call's events in
+	// order never ends up with a settled request.
 	Events(events []*model.Event) error
-	// KeepAlive is called when nothing was sent for the time of [Options].KeepAlive.
+	// KeepAlive is called after [Options].KeepAlive without output.
 	KeepAlive() error
 }
 
-// InboxSubscription is one caller's place at the inbox.
+// InboxSubscription is a caller's subscription to the inbox.
 type InboxSubscription struct {
 	hub   *Hub
 	inbox *inbox
 	scope runs.Scope
-	// first is the snapshot that Open has waited for.
+	// first is the snapshot that Open waited for.
 	first *snapshotCall
 }
 
-// JoinInbox takes a place at the inbox: the requests of all sessions that the caller of the
-// context reaches. The caller must close it. Errors: as [Hub.Join].
+// JoinInbox subscribes to the inbox: the requests of all sessions in the caller's scope. The caller
+// must close the subscription. Errors: as [Hub.Join].
 func (h *Hub) JoinInbox(ctx context.Context) (*InboxSubscription, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -61,17 +58,15 @@ func (h *Hub) JoinInbox(ctx context.Context) (*InboxSubscription, error) {
 	return &InboxSubscription{hub: h, inbox: h.inbox, scope: h.scope(ctx)}, nil
 }
 
-// Close gives the place up, and ends the reading when it was the last. It must be
-// called once.
+// Close ends the subscription, and the inbox with its last subscription. Call it once.
 func (s *InboxSubscription) Close() {
 	if last := s.hub.leave(&s.inbox.users, func() { s.hub.inbox = nil }); last {
 		s.inbox.stop()
 	}
 }
 
-// Open waits until the first snapshot has been read, for callers that answer with its
-// error. It is called once, before Deliver or Follow, or not at all. Errors: that of ctx;
-// [runs.ErrClosed]; those of the store.
+// Open waits for the first snapshot, for callers that answer with its error. Call it at most once,
+// before Deliver or Follow. Errors: ctx's; [runs.ErrClosed]; errors of the store.
 func (s *InboxSubscription) Open(ctx context.Context) error {
 	s.first = s.inbox.requestSnapshot()
 	select {
@@ -84,14 +79,13 @@ func (s *InboxSubscription) Open(ctx context.Context) error {
 	}
 }
 
-// Deliver hands over a snapshot of what is open and then what happens, until ctx ends,
-// the hub is done, or the sink accepts no more. While the database is away it hands over
-// nothing but keep-alives.
+// Deliver passes a snapshot and then the events to a sink until ctx ends, the hub is done, or the
+// sink stops. While the database is unavailable it only sends keep-alives.
 func (s *InboxSubscription) Deliver(ctx context.Context, sink InboxSink) {
 	s.serve(ctx, &inboxSinkWriter{sink})
 }
 
-// Follow is Deliver for the frames of /v1; summary cuts the inputs of approvals.
+// Follow is Deliver with the frames of /v1. summary truncates the inputs of approvals.
 func (s *InboxSubscription) Follow(ctx context.Context, out Out, summary bool) {
 	s.serve(ctx, &inboxFrameWriter{frameWriter: frameWriter{out}, inbox: s.inbox, summary: summary})
 }
@@ -112,7 +106,7 @@ type inboxFollower struct {
 	inboxRecipient
 	inbox *inbox
 	scope runs.Scope
-	// awaited is the snapshot that it waits for, nil when it has one.
+	// awaited is the snapshot that the follower waits for, nil when it has one.
 	awaited *snapshotCall
 	cursor  int64
 }
@@ -155,8 +149,7 @@ func (f *inboxFollower) pass(ctx context.Context) (changed <-chan struct{}, wrot
 	return seen.changed, true, false, f.batches(batches)
 }
 
-// inboxRecipient is an Out or an InboxSink as a follower sees it. All its errors but
-// those of encoding are errStopped.
+// inboxRecipient is an Out or an InboxSink. All its errors except encoding errors are errStopped.
 type inboxRecipient interface {
 	snapshot(snapshot *InboxSnapshot) error
 	gap(reason string) error

@@ -14,30 +14,30 @@ import (
 )
 
 const (
-	// inboxSessions is of how many sessions the inbox knows which events it has published.
+	// inboxSessions is the maximum number of sessions whose published events the inbox tracks.
 	inboxSessions = 10_000
-	// inboxReads is how many sessions are read at once.
+	// inboxReads is the number of concurrent reads.
 	inboxReads = 4
-	// inboxReadBytes is how much one session may have that was not published, and how much is
-	// gathered before it is published. So a read holds five times as much at most, and one event
-	// more of each session.
+	// inboxReadBytes limits the unpublished events of one session, and the events collected before
+	// they are published. So a read holds at most five times as much, plus one event for each
+	// session.
 	inboxReadBytes = 4 << 20
 )
 
-// errFarBehind says that a session has more than is published at once.
+// errFarBehind: a session has more unpublished events than one read may return.
 var errFarBehind = errors.New("the log of a session is far ahead of what was published")
 
-// inboxLog reads the sessions' logs for the inbox. Each read goes on to the end of a
-// session's log, and all of it is published at once: so a follower that was shown how a
-// request was raised was also shown how it was settled, if it was by then.
+// inboxLog reads the sessions' logs for the inbox. Each read continues to the end of a session's
+// log and is published at once. So a follower that sees a request raised also sees it settled, if
+// it was settled by then.
 type inboxLog struct {
 	store Store
-	// published holds the events of a session that were read without a gap. A session that
-	// was evicted is published again, from the first event of a notice on.
+	// published is the range of each session's events that was read without a gap. An evicted
+	// session is published again from the first event of a notice.
 	published *lru.Cache[string, span]
 }
 
-// span is a part of the log of a session's life, from first to last.
+// span is a range of events in the log of one session's life.
 type span struct {
 	first, last int64
 	life        string
@@ -51,12 +51,11 @@ func newInboxLog(store Store) *inboxLog {
 	return &inboxLog{store: store, published: published}
 }
 
-// forget makes all that comes next be published, also under the ids of what was published before.
+// forget publishes all later events, even if their ids were published before.
 func (l *inboxLog) forget() { l.published.Purge() }
 
-// read returns the events about requests that notices are about, in order within each
-// session, and the notices for which there was no room. Errors: errFarBehind; those of the
-// store.
+// read returns the events about requests for the notices, in order within each session, and the
+// notices that did not fit. Errors: errFarBehind; errors of the store.
 func (l *inboxLog) read(ctx context.Context, notices []runs.Notice) (events []*model.Event, rest []runs.Notice, err error) {
 	found := make([][]*model.Event, len(notices))
 	var gathered atomic.Int64
@@ -94,7 +93,7 @@ func (l *inboxLog) read(ctx context.Context, notices []runs.Notice) (events []*m
 	return slices.Concat(found...), rest, nil
 }
 
-// session reads what comes after a part of the log. What workers wrote is not read.
+// session reads the events after a span. It skips the events of workers.
 func (l *inboxLog) session(ctx context.Context, notice *runs.Notice, done span) (found []*model.Event, err error) {
 	query := runs.EventQuery{
 		SessionID: notice.SessionID, AboutRequests: true, Kept: true, After: done.last, Limit: readEvents, MaxBytes: inboxReadBytes,

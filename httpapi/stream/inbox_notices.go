@@ -7,17 +7,16 @@ import (
 )
 
 const (
-	// maxNotices bounds the sessions whose notices wait to be read.
+	// maxNotices is the maximum number of sessions in the queue.
 	maxNotices = 4096
-	// maxNoticeBytes bounds what their events hold. The events of those beyond it are read from the
-	// store.
+	// maxNoticeBytes limits the events in queued notices. Further events are read from the store.
 	maxNoticeBytes = 8 << 20
 )
 
-// noticeQueue gathers notices about requests, one for each session, while earlier ones
-// are read. Beyond its bound it drops all and says so.
+// noticeQueue collects notices about requests, one for each session, while earlier ones are
+// processed. Beyond its limits it drops everything and reports that.
 type noticeQueue struct {
-	// ready has a signal when there is something to drain, or a snapshot is requested.
+	// ready is signalled when there are notices or a requested snapshot.
 	ready chan struct{}
 
 	mu      sync.Mutex
@@ -31,7 +30,7 @@ func newNoticeQueue() *noticeQueue {
 	return &noticeQueue{ready: make(chan struct{}, 1), waiting: map[string]int{}}
 }
 
-// add is called on the commit path: it never blocks.
+// add runs on the commit path and never blocks.
 func (q *noticeQueue) add(notice runs.Notice) {
 	if notice.SessionID != "" && !notice.Prompts {
 		return
@@ -60,7 +59,7 @@ func (q *noticeQueue) add(notice runs.Notice) {
 	q.signal()
 }
 
-// joined has the events only when they are without a gap.
+// joined merges two notices. It keeps the events only when there is no gap between them.
 func joined(a, b runs.Notice) runs.Notice {
 	events := a.Events
 	switch {
@@ -82,7 +81,7 @@ func (q *noticeQueue) signal() {
 	}
 }
 
-// drain returns the notices and empties the queue. lost says that there were others.
+// drain returns the notices and empties the queue. lost says that notices were dropped.
 func (q *noticeQueue) drain() (notices []runs.Notice, lost bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

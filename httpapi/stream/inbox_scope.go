@@ -9,13 +9,13 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// snapshotWithin returns what a snapshot has within the follower's scope. Where the snapshot does
-// not have all that is open, what is missing may be the follower's: it reads its own.
+// snapshotWithin returns the part of a snapshot in the follower's scope. When the snapshot is
+// incomplete, the missing requests may be in the scope, so the follower reads its own.
 func (f *inboxFollower) snapshotWithin(ctx context.Context, all *InboxSnapshot) (*InboxSnapshot, error) {
 	if !f.scope.Bounded() {
 		return all, nil
 	}
-	if all.More || f.scope.OwnedBy != "" { // a snapshot does not say whose the runs are
+	if all.More || f.scope.OwnedBy != "" { // a snapshot does not have the owners of runs
 		return readOpen(ctx, f.inbox.hub.store, f.scope)
 	}
 	snapshot := newSnapshot()
@@ -35,7 +35,7 @@ func (f *inboxFollower) snapshotWithin(ctx context.Context, all *InboxSnapshot) 
 	return snapshot, nil
 }
 
-// batchesWithin returns what batches have within the follower's scope.
+// batchesWithin returns the part of batches in the follower's scope.
 func (f *inboxFollower) batchesWithin(ctx context.Context, all []*batch) ([]*batch, error) {
 	if !f.scope.Bounded() {
 		return all, nil
@@ -63,13 +63,13 @@ func (f *inboxFollower) batchesWithin(ctx context.Context, all []*batch) ([]*bat
 	return batches, nil
 }
 
-// batchOwners are the owners of the runs of a batch, read once for all followers who need them.
+// batchOwners are the owners of a batch's runs, read once for all followers that need them.
 type batchOwners struct {
 	mu    sync.Mutex
 	known map[string]runs.Owners
 }
 
-// read returns the owners. An error is that of this read: the next follower reads again.
+// read returns the owners. After an error the next follower reads again.
 func (o *batchOwners) read(ctx context.Context, store Store, events []*model.Event) (map[string]runs.Owners, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

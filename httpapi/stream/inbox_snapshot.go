@@ -12,29 +12,28 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// What a snapshot of the inbox has at most, of each kind. It is read in pages.
+// Limits of an inbox snapshot for each kind. It is read in pages.
 const (
 	snapshotRequests = 1000
 	snapshotBytes    = 4 << 20
 	snapshotPage     = 100
 )
 
-// InboxSnapshot is what is open in all sessions.
+// InboxSnapshot is every open request of all sessions.
 type InboxSnapshot struct {
-	// Pending holds open approvals and questions, the oldest first: at most 1,000 of
-	// each.
+	// Pending holds open approvals and questions, oldest first, at most 1,000 of each.
 	Pending []model.PendingRequest
-	// More says that there are others, which are not shown.
+	// More says that further requests are open.
 	More bool
-	// ApprovalsCount and QuestionsCount count all that is open.
+	// ApprovalsCount and QuestionsCount count all open requests.
 	ApprovalsCount, QuestionsCount int64
-	// NowMs is when it was read, by the store's clock.
+	// NowMs is the time of the read by the store's clock.
 	NowMs int64
 
 	frame, summary func() ([]byte, error)
 }
 
-// newSnapshot returns an empty snapshot, which each of its forms encodes once.
+// newSnapshot returns an empty snapshot. Each of its forms is encoded once.
 func newSnapshot() *InboxSnapshot {
 	snapshot := &InboxSnapshot{}
 	snapshot.frame = sync.OnceValues(func() ([]byte, error) { return snapshot.encode(false) })
@@ -42,7 +41,7 @@ func newSnapshot() *InboxSnapshot {
 	return snapshot
 }
 
-// readOpen reads what is open within a scope.
+// readOpen reads the open requests in a scope.
 func readOpen(ctx context.Context, store Store, scope runs.Scope) (*InboxSnapshot, error) {
 	snapshot := newSnapshot()
 	for kind, count := range map[model.RequestKind]*int64{
@@ -73,8 +72,8 @@ func readOpen(ctx context.Context, store Store, scope runs.Scope) (*InboxSnapsho
 	return snapshot, nil
 }
 
-// eachOpen visits the open requests of a kind up to the bounds of a snapshot, and
-// reports whether there are more.
+// eachOpen visits the open requests of a kind up to a snapshot's limits, and reports whether there
+// are more.
 func eachOpen(ctx context.Context, store Store, kind model.RequestKind, scope runs.Scope, visit func(*model.PendingRequest)) (more bool, err error) {
 	budget := &runs.Budget{MaxBytes: snapshotBytes}
 	query := runs.RequestQuery{Kind: kind, Scope: scope, Limit: snapshotPage, Budget: budget}
@@ -125,8 +124,8 @@ func (s *InboxSnapshot) encode(summary bool) ([]byte, error) {
 	return appendFrame(nil, "", NameSnapshot, view)
 }
 
-// snapshotCall is a snapshot that followers wait for together. When it is done, it has a
-// snapshot or an error.
+// snapshotCall is a snapshot that followers wait for together. When done, it has a snapshot or an
+// error.
 type snapshotCall struct {
 	done     chan struct{}
 	snapshot *InboxSnapshot
@@ -135,12 +134,12 @@ type snapshotCall struct {
 	at int64
 }
 
-// batch is what was read at once.
+// batch is the result of one read.
 type batch struct {
 	number    int64
 	published []*model.Event
 	bytes     int
-	// frames and summaries are the events as the frames of /v1, the latter with inputs cut.
+	// frames and summaries are the events as frames of /v1; summaries truncate inputs.
 	frames, summaries func() ([]byte, error)
 	owners            batchOwners
 }
@@ -161,7 +160,7 @@ func (b *batch) position() int64 { return b.number }
 // weight implements item.
 func (b *batch) weight() (events, bytes int) { return len(b.published), b.bytes }
 
-// encode makes the frames of /v1, which have no ids: nothing is numbered across
+// encode returns the frames of /v1. They have no ids, because events have no numbers across
 // sessions.
 func (b *batch) encode(summary bool) (text []byte, err error) {
 	for _, event := range b.published {

@@ -4,16 +4,16 @@ import "context"
 
 // follower writes one stream.
 type follower interface {
-	// pass writes what there is to see. The channel is closed when there is more; it is nil
-	// when there may be more already. ended says that the stream is complete.
+	// pass writes everything available. The channel is closed when there is more; nil means there
+	// may be more already. ended says that the stream is complete.
 	pass(ctx context.Context) (changed <-chan struct{}, wrote, ended bool, err error)
-	// keepAlive writes that nothing has happened.
+	// keepAlive writes a keep-alive.
 	keepAlive() error
 }
 
-// follow lets a follower write until its stream is complete, ctx ends, the hub is done,
-// or writing fails. Its frame and those above it are small: a follower that waits has
-// them on its stack, and stacks come in powers of two.
+// follow runs a follower until its stream is complete, ctx ends, the hub is done, or writing fails.
+// Keep its frame and its callers' frames small: a waiting follower keeps them on its stack, and
+// stack sizes are powers of two.
 func (h *Hub) follow(ctx context.Context, f follower) error {
 	idle := h.idle.after()
 	for {

@@ -7,25 +7,24 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// Out is where a stream is written to. Nothing need arrive before Flush. Both return an
-// error when the reader accepts no more; they must not block for ever.
+// Out is the output of a stream. Data may be buffered until Flush. Both methods return an error
+// when the reader stopped, and must not block forever.
 type Out interface {
 	io.Writer
 	Flush() error
 }
 
-// Sink receives what a session's stream is made of, for faces with frames of their own.
-// An error says that the reader accepts no more, and ends the stream; no method may
-// block for ever.
+// Sink receives a session's stream, for dialects with their own frames. An error says that the
+// reader stopped, and ends the stream. Methods must not block forever.
 type Sink interface {
-	// Events receives what happened next, in order, at least one event. They are shared:
-	// nobody may change them. What is made of them must be flushed before it returns.
+	// Events receives the next events in order, at least one. They are shared: do not modify them.
+	// Flush the output before returning.
 	Events(events []*model.Event) error
-	// KeepAlive is called when nothing was sent for the time of [Options].KeepAlive.
+	// KeepAlive is called after [Options].KeepAlive without output.
 	KeepAlive() error
 }
 
-// errStopped ends a stream whose reader has gone, or is too slow.
+// errStopped ends a stream whose reader disconnected or is too slow.
 var errStopped = errors.New("the reader accepts no more")
 
 // stopped returns errStopped for any error.
@@ -36,10 +35,9 @@ func stopped(err error) error {
 	return nil
 }
 
-// recipient is an Out or a Sink as a follower sees it. All its errors but those of
-// encoding are errStopped.
+// recipient is an Out or a Sink. All its errors except encoding errors are errStopped.
 type recipient interface {
-	// event writes an event. Its frame is nil when nobody has encoded it yet.
+	// event writes an event. text is its encoded frame, nil when it is not encoded yet.
 	event(event *model.Event, text []byte) error
 	flush() error
 	keepAlive() error
@@ -64,7 +62,7 @@ func (f *frameWriter) flush() error { return stopped(f.out.Flush()) }
 
 func (f *frameWriter) keepAlive() error { return f.writeFrame(keepAlive, nil) }
 
-// writeFrame writes and flushes one frame, unless encoding it failed.
+// writeFrame writes and flushes one frame, unless encoding failed.
 func (f *frameWriter) writeFrame(text []byte, err error) error {
 	if err != nil {
 		return err
@@ -75,7 +73,7 @@ func (f *frameWriter) writeFrame(text []byte, err error) error {
 	return f.flush()
 }
 
-// sinkWriter gathers events until they are flushed to a sink.
+// sinkWriter collects events and flushes them to a sink.
 type sinkWriter struct {
 	sink   Sink
 	events []*model.Event

@@ -7,14 +7,12 @@ import (
 	"runtime/debug"
 )
 
-// maxOwnStacks bounds the calls of OnOwnStack that run at once. A database does not
-// answer more at once.
+// maxOwnStacks is the maximum number of concurrent OnOwnStack calls. A database handles no more.
 const maxOwnStacks = 32
 
-// OnOwnStack calls a function on a goroutine of its own, waits for it, and returns its
-// error. A read from a database grows the stack, and a stream would keep a stack that
-// has grown for as long as it waits. A panic comes through. It returns the error of ctx when
-// that ends before the call may begin.
+// OnOwnStack calls a function on its own goroutine, waits for it, and returns its error. A database
+// read grows the stack, and a stream would keep the grown stack while it waits. Panics are passed
+// on. It returns the error of ctx when that ends before the call starts.
 func (h *Hub) OnOwnStack(ctx context.Context, call func() error) error {
 	select {
 	case h.ownStacks <- struct{}{}:
@@ -44,8 +42,8 @@ func (h *Hub) OnOwnStack(ctx context.Context, call func() error) error {
 	return got.err
 }
 
-// guard calls a function of a goroutine that serves many streams. A panic of it becomes its
-// error, because it would end the process.
+// guard turns a panic of a function into an error, because a panic in a goroutine that serves many
+// streams would end the process.
 func (h *Hub) guard(what string, call func() error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {

@@ -5,24 +5,24 @@ import (
 	"slices"
 )
 
-// item is an element of a window: it has a number, which grows, and a weight.
+// item is an element of a window, with an increasing number and a weight.
 type item interface {
 	position() int64
-	// weight returns how many events the item is, and about how many bytes it holds.
+	// weight returns the number of events in the item and its approximate size in bytes.
 	weight() (events, bytes int)
 }
 
-// window keeps the newest items for followers that are a little behind, within bounds.
-// Its owner's lock is held in all methods.
+// window keeps the newest items for followers that are a little behind, within limits. The owner's
+// lock is held in all methods.
 type window[T item] struct {
 	maxEvents, maxBytes int
 
-	// items are those after base up to head. Elements are never written to again:
-	// followers hold parts of the slice.
+	// items are the items after base up to head. Elements are never modified: followers hold parts
+	// of the slice.
 	items         []T
 	events, bytes int
 	base, head    int64
-	// changed is closed, and replaced, when followers have something to look at.
+	// changed is closed and replaced when there is something new.
 	changed chan struct{}
 }
 
@@ -30,7 +30,7 @@ func newWindow[T item](maxEvents, maxBytes int) window[T] {
 	return window[T]{maxEvents: maxEvents, maxBytes: maxBytes, changed: make(chan struct{})}
 }
 
-// add appends items, drops the older ones beyond the bounds, and wakes the followers.
+// add appends items, drops old ones beyond the limits, and wakes the followers.
 func (w *window[T]) add(items ...T) {
 	if len(items) == 0 {
 		return
@@ -47,8 +47,8 @@ func (w *window[T]) add(items ...T) {
 	w.wake()
 }
 
-// trim drops items until half the bounds are left, so that it is not called for each
-// item. It copies the rest, because the old array would keep what was dropped.
+// trim drops items until half of the limits are left, so it does not run for each item. It copies
+// the rest, because the old array would keep the dropped items alive.
 func (w *window[T]) trim() {
 	first, last := 0, len(w.items)-1
 	for first < last && (w.events > w.maxEvents/2 || w.bytes > w.maxBytes/2) {
@@ -71,7 +71,7 @@ func (w *window[T]) after(position int64) []T {
 	return w.items[at:]
 }
 
-// wake makes all followers look again.
+// wake wakes all followers.
 func (w *window[T]) wake() {
 	close(w.changed)
 	w.changed = make(chan struct{})

@@ -8,8 +8,8 @@ import (
 
 var noBuffering = []string{"no"}
 
-// Writer is the [Out] of a reply over HTTP. It gives the reader some time for
-// everything between two flushes, and then takes the connection away.
+// Writer is the [Out] of an HTTP response. The reader gets a limited time for the data between two
+// flushes; then the connection is closed.
 type Writer struct {
 	w        http.ResponseWriter
 	control  *http.ResponseController
@@ -18,16 +18,16 @@ type Writer struct {
 	timed bool
 }
 
-// Begin answers 200 with the headers of a stream of events and returns what its
-// frames are written to. Patience is how long the reader may take nothing.
+// Begin sends the 200 headers of an event stream and returns its Writer. patience is how long the
+// reader may block.
 func Begin(w http.ResponseWriter, contentType string, patience time.Duration) *Writer {
 	header := w.Header()
 	header["Content-Type"] = []string{contentType}
-	// A proxy such as nginx would hold the frames back.
+	// Otherwise a proxy such as nginx would buffer the frames.
 	header["X-Accel-Buffering"] = noBuffering
 	w.WriteHeader(http.StatusOK)
 	out := &Writer{w: w, control: http.NewResponseController(w), patience: patience}
-	// The bound on how long a request may take to arrive says nothing about a stream.
+	// The read deadline is for the request, not for the stream.
 	_ = out.control.SetReadDeadline(time.Time{})
 	return out
 }
@@ -53,5 +53,5 @@ func (o *Writer) Flush() error {
 }
 
 func (o *Writer) deadline() time.Time {
-	return time.Now().Add(o.patience) //nolint:forbidigo // a deadline of a connection is by the clock of this process
+	return time.Now().Add(o.patience) //nolint:forbidigo // connection deadlines use the process's clock
 }

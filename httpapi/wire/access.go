@@ -12,32 +12,31 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Access holds every call of every face to the table of package auth: it finds out who is
-// asking, whether the role may call the route, and whether the caller keeps within its quota. A nil
-// one asks for no credential and has no quotas.
+// Access authorizes every call with the table of package auth: it authenticates the caller, checks
+// its role for the route, and applies its quota. A nil Access requires no credential and has no
+// quotas.
 type Access struct {
 	Keyring *auth.Keyring
 	Quotas  *Quotas
-	// Identify returns who an ID token means; nil where no issuer is known. Errors: invalid_token,
+	// Identify returns the identity in an ID token; nil without an issuer. Errors: invalid_token,
 	// forbidden, issuer_unavailable.
 	Identify func(ctx context.Context, idToken string) (*auth.Assertion, error)
-	// Certificates says that who calls without another credential is an agent by a client
-	// certificate, which the listener has verified.
+	// Certificates accepts a verified client certificate as an agent's credential when the call has
+	// no other.
 	Certificates bool
 }
 
-// challenge tells what a call needs that has no credential, and refusedToken what was wrong
-// with the one that it has.
+// challenge is sent when a credential is missing, refusedToken when it is invalid.
 var (
 	challenge    = []string{`Bearer realm="holdpoint"`}
 	refusedToken = []string{`Bearer realm="holdpoint", error="invalid_token"`}
 	actorIgnored = []string{`299 holdpoint "X-Actor was ignored: this token may not act for others"`}
 )
 
-// Guard returns a handler that calls next for those who may call the route, with their
-// identity in the context of the request (see [auth.From]). The others get an error:
-// unauthenticated, invalid_token, forbidden, those of [Quotas], or that of the database. When the token of a
-// call is revoked while the call goes on, its context ends.
+// Guard returns a handler that calls next for callers who may call the route, with their identity
+// in the request's context (see [auth.From]). Other callers get an error: unauthenticated,
+// invalid_token, forbidden, an error of [Quotas], or one of the database. When the call's token is
+// revoked, its context ends.
 func (a *Access) Guard(method, path string, next HandlerFunc) HandlerFunc {
 	action := auth.ActionOf(method, path)
 	if action == "" {
@@ -91,7 +90,7 @@ func (a *Access) Guard(method, path string, next HandlerFunc) HandlerFunc {
 	}
 }
 
-// enterStream is enter for a stream, which a ticket opens too.
+// enterStream is enter for a stream, which also accepts a ticket.
 func (a *Access) enterStream(w http.ResponseWriter, r *http.Request) (identity *auth.Identity, during context.Context, leave func(), err error) {
 	ticket, given := ticketOf(r)
 	if !given {
@@ -105,12 +104,12 @@ func (a *Access) enterStream(w http.ResponseWriter, r *http.Request) (identity *
 	return identity, during, leave, invalid(w, err)
 }
 
-// mayBeIDToken reports whether a secret has the three parts of a compact JWS, as ID tokens have and the
-// secrets of tokens have not.
+// mayBeIDToken reports whether a secret has the three parts of a compact JWS, like an ID token and
+// unlike a token's secret.
 func mayBeIDToken(secret string) bool { return strings.Count(secret, ".") == 2 }
 
-// enter finds out who calls: by the header, or without one by the cookie, or without both by a
-// client certificate.
+// enter authenticates the caller: by the header, otherwise by the cookie, otherwise by a client
+// certificate.
 func (a *Access) enter(w http.ResponseWriter, r *http.Request) (identity *auth.Identity, during context.Context, leave func(), err error) {
 	signedIn, byCookie := SignedIn(r), len(r.Header["Authorization"]) == 0
 	if signedIn == "" {
@@ -136,7 +135,7 @@ func (a *Access) enter(w http.ResponseWriter, r *http.Request) (identity *auth.I
 		identity, during, leave, err = a.Keyring.Enter(r.Context(), secret)
 		return identity, during, leave, invalid(w, err)
 	}
-	// A browser adds a cookie by itself, a header only for a page that knows its value.
+	// Browsers send a cookie by themselves, but a header only for a page that knows its value.
 	if byCookie {
 		if err := checkSameOrigin(r); err != nil {
 			return nil, nil, nil, err
@@ -149,8 +148,8 @@ func (a *Access) enter(w http.ResponseWriter, r *http.Request) (identity *auth.I
 	return identity, during, leave, invalid(w, err)
 }
 
-// SignIn makes a cookie for a browser that shows a token; "" where no credential is asked for.
-// Errors: unauthenticated, invalid_token, those of the caller's quota, that of the database.
+// SignIn creates a cookie for a browser that presents a token; "" when no credential is required.
+// Errors: unauthenticated, invalid_token, errors of the caller's quota and of the database.
 func (a *Access) SignIn(w http.ResponseWriter, r *http.Request) (cookie string, identity *auth.Identity, err error) {
 	open, err := a.open(r.Context())
 	if err != nil {
@@ -177,7 +176,8 @@ func (a *Access) SignIn(w http.ResponseWriter, r *http.Request) (cookie string, 
 	return cookie, identity, invalid(w, err)
 }
 
-// take counts a call that is no part of another one of the same caller.
+// take counts a call against the quotas. A call inside another call of the same caller does not
+// count.
 func (a *Access) take(w http.ResponseWriter, r *http.Request, u use) (*taken, error) {
 	if a == nil || auth.From(r.Context()) != nil {
 		return nil, nil
@@ -192,7 +192,7 @@ func (a *Access) open(ctx context.Context) (bool, error) {
 	return a.Keyring.Open(ctx)
 }
 
-// invalid adds the challenge to the refusal of a credential.
+// invalid adds the challenge to a credential error.
 func invalid(w http.ResponseWriter, err error) error {
 	if refusal.CodeOf(err) == api.CodeInvalidToken {
 		w.Header()["Www-Authenticate"] = refusedToken
@@ -200,10 +200,10 @@ func invalid(w http.ResponseWriter, err error) error {
 	return err
 }
 
-// bearer returns the token of a request, "" when it has none that can be read.
+// bearer returns the request's bearer token, "" without a readable one.
 func bearer(header http.Header) string { return credential(header, "Bearer") }
 
-// credential returns the credential of a scheme, "" when there is none that can be read.
+// credential returns the credential of a scheme, "" without a readable one.
 func credential(header http.Header, of string) string {
 	values := header["Authorization"]
 	if len(values) != 1 {

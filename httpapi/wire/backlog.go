@@ -10,20 +10,20 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// BacklogReader counts what waits.
+// BacklogReader counts open prompts and queued runs.
 type BacklogReader interface {
-	// Backlogs returns what each principal has waiting, in no order; none for those who have nothing.
+	// Backlogs returns the backlog of each principal that has one, in any order.
 	Backlogs(ctx context.Context) ([]model.Backlog, error)
 }
 
-// Backlog bounds what each principal has waiting: its open prompts and its queued runs. What is in
-// the database is counted now and then, and what this process has added since is added to it, calls under way
-// included: it admits nothing beyond a limit. Of each limit it admits a share at most before it
-// counts anew, so several processes exceed it by no more than one share each. When nothing can be
-// counted, what would need it is refused. A nil Backlog bounds nothing.
+// Backlog limits each principal's open prompts and queued runs. It counts the database from time to
+// time and adds everything that this process added since, including calls in progress, so this
+// process never exceeds a limit. Between two counts it admits at most a share of each limit, so
+// several processes exceed it by at most one share each. When counting fails, calls that need a
+// count are refused. A nil Backlog has no limits.
 //
-// A count takes as long as there are rows. Whoever has waited for patience is judged by what is
-// known: a share is admitted also before the first count has come to its end.
+// The duration of a count depends on the number of rows. A caller that has waited for patience is
+// judged by the latest known numbers. A share is also admitted before the first count is complete.
 type Backlog struct {
 	known, open Quota
 	reader      BacklogReader
@@ -32,52 +32,53 @@ type Backlog struct {
 
 	mu       sync.Mutex
 	callers  map[string]*waits
-	begun    int64     // counts that were begun
-	counted  int64     // the newest count that came to its end, by its number
-	under    *counting // nil when nobody counts
-	lookedAt time.Time // when the newest count began
+	begun    int64     // number of started counts
+	counted  int64     // number of the newest complete count
+	under    *counting // nil while no count is running
+	lookedAt time.Time // start of the newest count
 	took     time.Duration
 }
 
-// counting is a count that is under way. Its error is there when it is done.
+// counting is a running count. Its error is set when it is done.
 type counting struct {
 	number int64
 	done   chan struct{}
 	err    error
 }
 
-// Waiting is how much something adds to what waits.
+// Waiting is a number of prompts and queued runs.
 type Waiting struct{ Prompts, Queued int64 }
 
-// Taken says what became of what was to be added.
+// Taken is the result of a call that wanted to add to the backlog.
 type Taken int
 
-// What became of it.
+// Results.
 const (
-	// TakenNothing added nothing, TakenAll added all of it, and of TakenUnknown it is not known.
+	// TakenNothing added nothing, TakenAll added everything; with TakenUnknown the result is
+	// unknown.
 	TakenNothing Taken = iota
 	TakenAll
 	TakenUnknown
 )
 
 const (
-	// shares is in how many parts a limit is admitted before the next count.
+	// shares is the number of parts of a limit. One part is admitted between two counts.
 	shares = 16
-	// recountAfter is how old a count must be for another one on behalf of somebody at the limit.
+	// recountAfter is the minimum age of a count before a caller at the limit causes another.
 	recountAfter = time.Second
-	// restOfCounts is how many times as long as it took a count must be old, too.
+	// restOfCounts times the duration of the last count is another minimum age.
 	restOfCounts = 20
-	// defaultPatience is how long a caller waits for a count that it can do without.
+	// defaultPatience is how long a caller waits for an optional count.
 	defaultPatience = 100 * time.Millisecond
-	// unknownFor is longer than anything of which it is not known whether it takes effect may take.
+	// unknownFor is longer than any call with an unknown result can still take effect.
 	unknownFor = time.Minute
 )
 
-// waits is what a principal has waiting. The members are pairs: prompts, and queued runs.
+// waits is a principal's backlog. The members are pairs: prompts and queued runs.
 type waits struct {
 	counted [2]int64
-	// added is what was committed since the count began, before what had been when the count that is
-	// under way began, pending what is under way, and unknown what may have been committed.
+	// added was committed since the last count began. before is the value of added when the running
+	// count began. pending is in progress. unknown may have been committed.
 	added, before, pending, unknown [2]int64
 	unknownAt                       time.Time
 	unknownBefore                   bool
@@ -90,7 +91,7 @@ func (w *waits) idle() bool {
 	return w.counted == none && w.added == none && w.pending == none && w.unknown == none
 }
 
-// NewBacklog returns a backlog with the limits of a quota. The clock is that of the process.
+// NewBacklog returns a backlog with the limits of a quota. now is the process's clock.
 func NewBacklog(quota Quota, reader BacklogReader, now func() time.Time) *Backlog {
 	return &Backlog{
 		known: quota.orDefault(), open: quota.ofAll(), reader: reader, now: now,
@@ -98,9 +99,9 @@ func NewBacklog(quota Quota, reader BacklogReader, now func() time.Time) *Backlo
 	}
 }
 
-// Take adds to what a principal has waiting, and returns what must be called when it is known what
-// became of it. Where no credential is asked for, all callers are bounded together. Errors:
-// too_many_prompts, too_many_queued_runs, and those of the reader.
+// Take adds to a principal's backlog. Call the returned function with the result. Callers without
+// credentials share one backlog. Errors: too_many_prompts, too_many_queued_runs, and errors of the
+// reader.
 func (b *Backlog) Take(ctx context.Context, principal string, open bool, adds Waiting) (done func(Taken), err error) {
 	if b == nil {
 		return func(Taken) {}, nil
@@ -147,8 +148,8 @@ func (b *Backlog) Take(ctx context.Context, principal string, open bool, adds Wa
 	}
 }
 
-// admit admits or refuses, or does neither when a count is needed that began after the one of the
-// given number. An impatient caller does without, as far as that may be.
+// admit admits or refuses a call. It does neither when a count is needed that starts after the
+// given one. An impatient caller does without a count where possible.
 func (b *Backlog) admit(key, principal string, limits, wanted [2]int64, asked int64, impatient bool) (done func(Taken), err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -199,7 +200,7 @@ func (*waits) add(to *[2]int64, wanted [2]int64, times int64) {
 	}
 }
 
-// count returns the count that is under way, or begins one.
+// count returns the running count, or starts one.
 func (b *Backlog) count(ctx context.Context) *counting {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -213,7 +214,7 @@ func (b *Backlog) count(ctx context.Context) *counting {
 		w.before = w.added
 		w.unknownBefore = at.Sub(w.unknownAt) > unknownFor
 	}
-	// Others wait for it when its caller does not any more.
+	// Others wait for the count even when its caller gives up.
 	ctx = context.WithoutCancel(ctx)
 	go func() {
 		defer close(c.done)
@@ -230,7 +231,7 @@ func (b *Backlog) count(ctx context.Context) *counting {
 	return c
 }
 
-// read keeps a panic of the reader from the process.
+// read turns a panic of the reader into an error.
 func (b *Backlog) read(ctx context.Context) (found []model.Backlog, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -240,7 +241,7 @@ func (b *Backlog) read(ctx context.Context) (found []model.Backlog, err error) {
 	return b.reader.Backlogs(ctx)
 }
 
-// take puts what was counted in the place of what was known when the count began.
+// take replaces the numbers from before the count with the counted ones.
 func (b *Backlog) take(found []model.Backlog) {
 	for _, w := range b.callers {
 		w.counted = [2]int64{}
@@ -270,7 +271,7 @@ func (b *Backlog) take(found []model.Backlog) {
 	}
 }
 
-// Use says how much the busiest principals have waiting, as far as this process knows.
+// Use returns the largest backlogs that this process knows of.
 func (b *Backlog) Use() (most Waiting) {
 	if b == nil {
 		return most

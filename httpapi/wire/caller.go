@@ -12,19 +12,19 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// ActorHeader names who is asking, and ViaHeader by which program. The former counts for those
-// alone who may act for others; the latter is not verified.
+// ActorHeader names the person behind a call, and ViaHeader the program. ActorHeader counts only
+// for credentials that may act for others. ViaHeader is not verified.
 const (
 	ActorHeader = "X-Actor"
 	ViaHeader   = "X-Via"
 )
 
-// Actor returns who gives a command and by which way: the principal of the credential, or the
-// name in X-Actor when the credential may act for others, and then the principal beside it;
-// [api.ViaAPI] without an X-Via header, which is put behind it and a colon.
+// Actor returns who gives a command and how. The name is the principal of the credential, or
+// X-Actor when the credential may act for others; the principal is then recorded as well. The via
+// is [api.ViaAPI], followed by a colon and X-Via if present.
 //
-// Errors: bad_request when X-Actor counts and is not 1 to 200 bytes of printable text, or X-Via
-// not 1 to 32 of the characters of ids.
+// Errors: bad_request when X-Actor counts and is not 1 to 200 bytes of printable text, or when
+// X-Via is not 1 to 32 characters of the alphabet of ids.
 func Actor(r *http.Request) (runs.Actor, error) {
 	identity := auth.From(r.Context())
 	if identity == nil {

@@ -6,7 +6,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// The codes that only HTTP has; package api holds those of the domain.
+// Codes of HTTP itself. Package api has the domain's codes.
 const (
 	CodeOriginNotAllowed     api.Code = "origin_not_allowed"
 	CodeHostNotAllowed       api.Code = "host_not_allowed"
@@ -17,7 +17,7 @@ const (
 	CodeInternalError        api.Code = "internal_error"
 	CodeServiceUnavailable   api.Code = "service_unavailable"
 
-	// The codes of a [Quota].
+	// Codes of a [Quota].
 	CodeRateLimited    api.Code = "rate_limited"
 	CodeTooManyCalls   api.Code = "too_many_calls"
 	CodeTooManyStreams api.Code = "too_many_streams"
@@ -30,15 +30,15 @@ const (
 	CodeStorageReserved    api.Code = "storage_reserved"
 )
 
-// CodeInfo says how a code is shown.
+// CodeInfo is a code with its status and domain.
 type CodeInfo struct {
 	Code   api.Code
 	Status int
 	Domain string
 }
 
-// codes is the one table from code to status and domain, ordered by domain. openapi.yaml
-// holds the same codes in the same order.
+// codes is the table of all codes, ordered by domain. openapi.yaml has the same codes in the same
+// order.
 var codes = [...]CodeInfo{
 	{api.CodeBadRequest, http.StatusBadRequest, "api"},
 	{CodeRouteNotFound, http.StatusNotFound, "api"},
@@ -140,11 +140,10 @@ var codes = [...]CodeInfo{
 	{api.CodeEventCursorReset, http.StatusGone, "events"},
 }
 
-// Codes returns every code that the service answers with, and how it is shown.
+// Codes returns every code of the service.
 func Codes() []CodeInfo { return append([]CodeInfo(nil), codes[:]...) }
 
-// infoOf returns the line of a code, and internal_error for a code that is not in the
-// table.
+// infoOf returns a code's row, or internal_error for an unknown code.
 func infoOf(code api.Code) (CodeInfo, bool) {
 	for _, info := range codes {
 		if info.Code == code {

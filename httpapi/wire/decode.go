@@ -19,28 +19,25 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// DefaultMaxBodyBytes bounds a request body where nothing else is configured.
+// DefaultMaxBodyBytes is the default maximum size of a request body.
 const DefaultMaxBodyBytes = 1 << 20
 
-// Bodies reads the bodies of requests. It keeps the shape of each type that it has read, so one
-// serves for all requests.
+// Bodies decodes request bodies. It caches the shapes of the types, so use one for all requests.
 type Bodies struct {
-	// MaxBytes bounds a body.
+	// MaxBytes is the maximum size of a body.
 	MaxBytes int64
 	shapes   sync.Map // reflect.Type to *document.Shape
 }
 
-// Decode reads a body that must be there into a value, in this order: media type, size,
-// JSON, schema (docs/spec/v1.md#order-of-checks). Members that the value does not have are
-// ignored, unless its type is closed; null reads as absent for every member but those of type
-// [api.JSON], which hold "null" for the domain to judge.
+// Decode decodes a required body, checking in this order: media type, size, JSON, schema
+// (docs/spec/v1.md#order-of-checks). Unknown members are ignored unless the type is closed. null is
+// read as absent, except for members of type [api.JSON], which hold "null" for the domain to judge.
 //
-// What does not fit the schema is added to faults, and what is wrong stays at its zero value in
-// the value: a caller of the API gets these faults together with those that the handler and the
-// domain find.
+// Schema violations are added to faults, and the affected members keep their zero values, so that a
+// caller gets them together with the faults that the handler and the domain find.
 //
-// Errors: unsupported_media_type, payload_too_large and bad_request, and that of the request's context
-// if it ends while a large body waits for its turn ([cpulimit.Do]).
+// Errors: unsupported_media_type, payload_too_large and bad_request, and the request context's when
+// it ends while a large body waits for [cpulimit.Do].
 func (b *Bodies) Decode(w http.ResponseWriter, r *http.Request, into any, faults *refusal.Faults) error {
 	if err := checkMediaType(r.Header); err != nil {
 		return err
@@ -48,8 +45,8 @@ func (b *Bodies) Decode(w http.ResponseWriter, r *http.Request, into any, faults
 	return read(w, r, b.MaxBytes, false, b.decoder(into, faults))
 }
 
-// DecodeOptional is [Bodies.Decode] for a body that may be absent; then the value stays
-// as it is, and the media type does not matter.
+// DecodeOptional is [Bodies.Decode] for a body that may be absent. The value is then unchanged, and
+// the media type does not matter.
 func (b *Bodies) DecodeOptional(w http.ResponseWriter, r *http.Request, into any, faults *refusal.Faults) error {
 	if r.ContentLength == 0 {
 		return nil
@@ -62,7 +59,7 @@ func (b *Bodies) DecodeOptional(w http.ResponseWriter, r *http.Request, into any
 	return read(w, r, b.MaxBytes, true, b.decoder(into, faults))
 }
 
-// decoder returns what decodes a text into a value.
+// decoder returns a function that decodes a text into a value.
 func (b *Bodies) decoder(into any, faults *refusal.Faults) func([]byte) error {
 	return func(text []byte) error {
 		of := reflect.TypeOf(into)
@@ -78,8 +75,8 @@ func (b *Bodies) decoder(into any, faults *refusal.Faults) func([]byte) error {
 	}
 }
 
-// Decode is [Bodies.Decode] for a face that judges the members itself: it looks at no required
-// members, ignores a byte order mark, and its first fault is the error.
+// Decode is [Bodies.Decode] for dialects that check members themselves: it does not check for
+// required members, ignores a byte order mark, and returns its first fault as an error.
 func Decode(w http.ResponseWriter, r *http.Request, maxBytes int64, into any) error {
 	if err := checkMediaType(r.Header); err != nil {
 		return err
@@ -93,7 +90,7 @@ func Decode(w http.ResponseWriter, r *http.Request, maxBytes int64, into any) er
 	})
 }
 
-// read reads a body whole and hands its text to decode, which must not keep it.
+// read reads a whole body and passes it to decode, which must not keep it.
 func read(w http.ResponseWriter, r *http.Request, maxBytes int64, optional bool, decode func(text []byte) error) error {
 	if r.ContentLength > maxBytes {
 		return tooLarge(maxBytes)
@@ -122,10 +119,10 @@ func read(w http.ResponseWriter, r *http.Request, maxBytes int64, optional bool,
 	return cpulimit.Do(r.Context(), len(text), func() error { return decode(text) })
 }
 
-// WithoutMark returns a JSON text without the byte order mark that some systems put before UTF-8.
+// WithoutMark removes a UTF-8 byte order mark from a JSON text.
 func WithoutMark(text []byte) []byte { return bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")) }
 
-// unmarshal decodes a text that was checked whole, so names given twice need no second look.
+// unmarshal decodes a text that was already checked for duplicate names.
 func unmarshal(text []byte, into any) error {
 	if err := json.Unmarshal(text, into, jsontext.AllowDuplicateNames(true)); err != nil {
 		return schemaError(err)
@@ -156,8 +153,8 @@ func checkMediaType(header http.Header) error {
 	return refusal.New(CodeUnsupportedMediaType, "the Content-Type must be application/json")
 }
 
-// schemaError turns a failure of decoding well-formed JSON into an invalid_request
-// that names the member.
+// schemaError turns an error from decoding well-formed JSON into an invalid_request that names the
+// member.
 func schemaError(err error) error {
 	var semantic *json.SemanticError
 	if !errors.As(err, &semantic) {

@@ -13,26 +13,27 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// AnyOrigin among Guard.Origins lets the pages of every origin call, without credentials.
+// AnyOrigin in Guard.Origins lets pages of every origin call, without credentials.
 const AnyOrigin = "*"
 
-// Guard keeps web pages from calling a local service. A page can send requests to any
-// address, but it cannot choose the Host that its browser sends, nor hide its Origin.
+// Guard keeps web pages of other origins from calling a local service. A page can send requests to
+// any address, but it cannot choose its browser's Host header or hide its Origin.
 type Guard struct {
-	// Hosts are the names, without a port, by which the service may be called besides
-	// localhost and IP addresses. "*" allows every name.
+	// Hosts are the accepted host names without a port, in addition to localhost and IP addresses.
+	// "*" accepts every name.
 	Hosts []string
-	// Origins are the web origins ("https://inbox.example") whose pages may call and read
-	// the replies, besides pages of the service itself. See [AnyOrigin].
+	// Origins are the web origins ("https://inbox.example") whose pages may call and read the
+	// replies, in addition to the service's own. See [AnyOrigin].
 	Origins []string
 	// AnySite are paths that pages of every site may load without an Origin.
 	AnySite []string
-	// Page reports whether a request is for a web page, which a link of another site may open;
-	// nil when there are none.
+	// Page reports whether a request is for a web page, which other sites may link to; nil when
+	// there are none.
 	Page func(*http.Request) bool
 }
 
-// opens reports whether a browser opens a page by itself, which no script of another site can read.
+// opens reports whether a browser navigates to a page, whose content no script of another site can
+// read.
 func (g *Guard) opens(r *http.Request) bool {
 	return g.Page != nil && r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document" && g.Page(r)
 }
@@ -66,7 +67,7 @@ func (g *Guard) hostAllowed(hostPort string) bool {
 		}
 	}
 	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
-	// A page reaches the service by DNS rebinding under a name of its own, never under an address.
+	// DNS rebinding reaches the service under a domain name, never under an IP address.
 	if _, err := netip.ParseAddr(host); err == nil || strings.EqualFold(host, "localhost") {
 		return true
 	}
@@ -75,31 +76,31 @@ func (g *Guard) hostAllowed(hostPort string) bool {
 	})
 }
 
-// names reports whether an origin is allowed by its name.
+// names reports whether an origin is listed by name.
 func (g *Guard) names(origin string) bool {
 	return slices.ContainsFunc(g.Origins, func(allowed string) bool { return allowed != AnyOrigin && strings.EqualFold(allowed, origin) })
 }
 
-// shares reports whether the pages of an origin may call and read the replies.
+// shares reports whether pages of an origin may call and read the replies.
 func (g *Guard) shares(origin string) bool {
 	return g.names(origin) || slices.Contains(g.Origins, AnyOrigin)
 }
 
-// reads reports whether the method of a call changes nothing.
+// reads reports whether the method is read-only.
 func reads(r *http.Request) bool {
 	return r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodOptions
 }
 
-// ownOrigin reports whether an origin is the service's own, as it was called. A service that ends TLS
-// itself has no page with http; behind a proxy, it cannot tell how its pages are loaded.
+// ownOrigin reports whether an origin is the service's own for this request. A service that
+// terminates TLS has no http pages. Behind a proxy it cannot know the scheme of its pages.
 func ownOrigin(origin string, r *http.Request) bool {
 	parsed, err := url.Parse(origin)
 	own := err == nil && (parsed.Scheme == "https" || parsed.Scheme == "http" && r.TLS == nil)
 	return own && strings.EqualFold(parsed.Host, r.Host)
 }
 
-// What a page of an allowed origin may send and read. They are the methods and headers of
-// openapi.yaml, and what the browser or a proxy that authenticates needs beside them.
+// Methods and headers that pages of allowed origins may use: those of openapi.yaml, and headers
+// added by browsers and authenticating proxies.
 var (
 	sharedMethods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodDelete}
 	sentHeaders   = []string{
@@ -109,12 +110,12 @@ var (
 	readHeaders = []string{
 		"Idempotency-Replayed", "Link", "Location", "Preference-Applied", "RateLimit", "RateLimit-Policy", "Retry-After",
 		"WWW-Authenticate", "Warning", RequestIDHeader,
-		// Of the dialects: the run that a reply shows, and what a call without an id decided.
+		// Of the dialects: the run of a reply, and the request that a call without an id decided.
 		"X-Run-Id", "X-Approval-Id", "X-Clarify-Id",
 	}
 )
 
-// preflightSeconds is how long a browser may remember the answer to a preflight.
+// preflightSeconds is how long browsers may cache a preflight's result.
 const preflightSeconds = 600
 
 var (
@@ -122,8 +123,8 @@ var (
 	crossOrigin    = []string{"cross-origin"}
 )
 
-// share returns a handler that sets the CORS headers of a reply and its
-// Cross-Origin-Resource-Policy. It hands preflights to next too.
+// share sets the CORS headers and Cross-Origin-Resource-Policy of a reply. It passes preflights to
+// next, too.
 func (g *Guard) share(next http.Handler) http.Handler {
 	options := cors.Options{
 		AllowedMethods: sharedMethods, AllowedHeaders: sentHeaders, ExposedHeaders: readHeaders,

@@ -10,15 +10,15 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// ReplayedHeader is set to "true" on the answer to a call that was seen before.
+// ReplayedHeader is "true" in the reply to a repeated call.
 const ReplayedHeader = "Idempotency-Replayed"
 
-// IdempotencyKey returns the key of a call, trimmed and checked, or "" without one. It
-// reads the Idempotency-Key header, where the key is a structured-field string (RFC 8941)
-// or stands without quotes, and the body, where nil means that the member was absent.
+// IdempotencyKey returns a call's key, trimmed and validated, or "". It reads the Idempotency-Key
+// header, where the key is a structured-field string (RFC 8941) or unquoted, and the body's member,
+// which is nil when absent.
 //
-// Errors: invalid_idempotency_key when a key is empty, too long, holds control
-// characters, is not ASCII in the header, or when header and body differ.
+// Errors: invalid_idempotency_key when a key is empty, too long, has control characters, is not
+// ASCII in the header, or differs between header and body.
 func IdempotencyKey(header http.Header, inBody *string) (string, error) {
 	values := header["Idempotency-Key"]
 	if len(values) == 0 && inBody == nil {

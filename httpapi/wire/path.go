@@ -7,11 +7,11 @@ import (
 	"unicode/utf8"
 )
 
-// PathID returns an id from the path of the request, unescaped once, or "" when the route has
-// none of that name. It may be no valid id; its lookup then answers that it is unknown.
+// PathID returns an id from the request's path, unescaped once, or "" when the route has no such
+// parameter. It may not be a valid id; its look-up then fails as unknown.
 func PathID(r *http.Request, name string) string {
 	value := r.PathValue(name)
-	// The router matches RawPath where the request has one, and else the unescaped Path.
+	// The router matches RawPath if the request has one, otherwise the unescaped Path.
 	if r.URL.RawPath == "" || !strings.Contains(value, "%") {
 		return value
 	}
@@ -22,18 +22,16 @@ func PathID(r *http.Request, name string) string {
 	return plain
 }
 
-// PartMark separates the id of a run from that which a face gives to a part of it. No run
-// has it in its id.
+// PartMark separates a run's id from a dialect's id for a part of it. Run ids do not contain it.
 const PartMark = "~"
 
-// RunOf returns the run that an id names, also one of a part.
+// RunOf returns the id of the run that an id names, even for a part of it.
 func RunOf(id string) string {
 	runID, _, _ := strings.Cut(id, PartMark)
 	return runID
 }
 
-// Shown returns a text from a request line in a form that a detail may show: at
-// most 200 bytes, valid UTF-8.
+// Shown makes a text from a request line safe to show: at most 200 bytes of valid UTF-8.
 func Shown(text string) string {
 	const limit = 200
 	if len(text) > limit {

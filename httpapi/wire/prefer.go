@@ -7,10 +7,9 @@ import (
 	"time"
 )
 
-// PreferWait returns how long the reply may be held: the wait of the Prefer header (RFC
-// 7240), in seconds, at most limit. given is false without a wait and when it cannot be
-// read, because a preference is never an error. The header is no structured field: its
-// names match in any case and may have spaces around "=".
+// PreferWait returns how long the reply may be held: the wait of the Prefer header (RFC 7240), in
+// seconds, at most limit. given is false without a readable wait, because a preference never causes
+// an error. Names match in any case and may have spaces around "=".
 func PreferWait(header http.Header, limit time.Duration) (wait time.Duration, given bool) {
 	for _, line := range header["Prefer"] {
 		for preference := range strings.SplitSeq(line, ",") {
@@ -29,7 +28,7 @@ func PreferWait(header http.Header, limit time.Duration) (wait time.Duration, gi
 	return 0, false
 }
 
-// WaitApplied confirms to the caller which wait is applied.
+// WaitApplied confirms the applied wait to the caller.
 func WaitApplied(w http.ResponseWriter, wait time.Duration) {
 	w.Header()["Preference-Applied"] = []string{"wait=" + strconv.Itoa(int(wait/time.Second))}
 }

@@ -14,19 +14,18 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// ProblemType is the beginning of every problem's type; the code follows it.
+// ProblemType is the prefix of every problem's type, before the code.
 const ProblemType = "urn:holdpoint:problem:"
 
-// ProblemOf returns the problem that an error is shown as. A [refusal.Error] is shown
-// whole. Any other error is a failure of the service: its text stays out of the problem,
-// because it may hold what a caller must not know, and goes to the log.
+// ProblemOf returns the problem document of an error. A [refusal.Error] is shown in full. Any other
+// error is an internal failure: its text may contain secrets, so it is only logged.
 func ProblemOf(err error) api.Problem {
 	var domain *refusal.Error
 	if errors.As(err, &domain) {
 		if info, known := infoOf(domain.Code); known {
 			detail := domain.Detail
 			if domain.Recorded != nil {
-				// Many clients show nothing else of a problem.
+				// Many clients show only the detail.
 				detail += "; " + domain.Recorded.String()
 			}
 			problem := newProblem(info, detail, domain.Faults, domain.Recorded)
@@ -51,7 +50,7 @@ func plainProblem(code api.Code, detail string) api.Problem {
 	return newProblem(info, detail, nil, nil)
 }
 
-// maxDetail bounds the detail of a problem, which may repeat what a caller sent.
+// maxDetail is the maximum length of a detail, which may repeat a caller's text.
 const maxDetail = 2_000
 
 func newProblem(info CodeInfo, detail string, faults []api.Fault, recorded *api.RecordedDecision) api.Problem {
@@ -64,13 +63,12 @@ func newProblem(info CodeInfo, detail string, faults []api.Fault, recorded *api.
 	}
 }
 
-// TryLater reports whether the same request may succeed soon, so that its reply says
-// Retry-After.
+// TryLater reports whether the same request may succeed soon, so that the reply has Retry-After.
 func TryLater(status int) bool {
 	return status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests
 }
 
-// laterError is a refusal whose reply says how long to wait.
+// laterError is an error whose reply has a Retry-After.
 type laterError struct {
 	error
 	after time.Duration
@@ -78,8 +76,8 @@ type laterError struct {
 
 func (e *laterError) Unwrap() error { return e.error }
 
-// WriteProblem answers with the problem of an error. The error itself is kept for
-// the log line of the request (see [Shell]).
+// WriteProblem answers with an error's problem document and keeps the error for the request's log
+// line (see [Shell]).
 func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 	problem := ProblemOf(err)
 	foreign := false
@@ -101,18 +99,18 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 	writeJSON(w, r, problem.Status, problemType, problem)
 }
 
-// errorBeside is a problem for clients of other contracts, which look for its text in a
-// member called error.
+// errorBeside is a problem with an additional member error, for clients of other contracts that
+// read it.
 type errorBeside struct {
 	api.Problem
 	Error string `json:"error"`
 }
 
-// HandlerFunc is a handler that returns its error instead of writing it.
+// HandlerFunc is a handler that returns its error.
 type HandlerFunc func(w http.ResponseWriter, r *http.Request) error
 
-// ServeHTTP answers with the problem of the error, if there is one. A handler
-// that has answered must return nil.
+// ServeHTTP calls f and answers with the problem of its error, if any. A handler that has already
+// answered must return nil.
 func (f HandlerFunc) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err := f(w, r); err != nil {
 		WriteProblem(w, r, err)

@@ -14,31 +14,31 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Quota is what one principal may use of one process. A member that is 0 has its default, and one
-// below 0 no limit.
+// Quota limits one principal's use of one process. 0 means the default; a negative value means no
+// limit.
 type Quota struct {
-	// Rate is how many calls a second it may make for long, and Burst how many at once. A call that is
+	// Rate is the sustained number of calls per second, Burst the number at once. A call that takes
 	// more work than [CallCost] counts as several.
 	Rate  int64
 	Burst int64
-	// Calls bounds those that are not answered yet and not held, Held those that are held until something
-	// happens, and Streams its streams.
+	// Calls limits calls in progress that are not held, Held limits held calls, and Streams limits
+	// streams.
 	Calls   int64
 	Held    int64
 	Streams int64
-	// Bytes bounds the bodies of all its calls that are not answered yet. A body that does not say
-	// how long it is counts as the longest.
+	// Bytes limits the bodies of all calls in progress. A body of unknown length counts as the
+	// longest allowed.
 	Bytes int64
-	// Prompts bounds what it asks for and nobody has decided, and Queued its runs that nobody has
-	// taken. Both are counted over the whole database; see [Backlog].
+	// Prompts limits open prompts, and Queued limits queued runs. Both are counted over the whole
+	// database; see [Backlog].
 	Prompts int64
 	Queued  int64
-	// Stored bounds the bytes that its calls add to the database in a day; see [Stored].
+	// Stored limits the bytes that calls add to the database in a day; see [Stored].
 	Stored int64
 }
 
-// DefaultQuota is what a caller with a credential may use: a share of a small machine that leaves most of
-// it to others.
+// DefaultQuota is the quota of a caller with a credential: a share of a small machine that leaves
+// most of it to others.
 var DefaultQuota = Quota{
 	Rate: 100, Burst: 500, Calls: 64, Held: 1_000, Streams: 10_000, Bytes: 256 << 20, Prompts: 100_000, Queued: 100_000, Stored: 10 << 30,
 }
@@ -52,11 +52,12 @@ const (
 	// DefaultPatience is how long a call beyond the rate waits for its turn, and how long the refusal of
 	// one takes: refusals without a pause cost as much as calls.
 	DefaultPatience = time.Second
-	// maxPaused limits the paused refusals of one principal. Further ones are answered at once.
+	// maxPaused is the maximum number of delayed refusals for one principal. Further ones are
+	// answered at once.
 	maxPaused = 1024
 )
 
-// orDefault returns the quota of those who show a credential.
+// orDefault fills in the defaults for callers with a credential.
 func (q Quota) orDefault() Quota {
 	for _, one := range []struct {
 		value   *int64
@@ -79,14 +80,14 @@ func (q Quota) orDefault() Quota {
 	return q
 }
 
-// ofAll returns the quota that all callers share when the service asks for no credentials. Limits that the
-// operator did not set do not apply.
+// ofAll returns the quota that all callers share when no credential is required. Only limits that
+// the operator set apply.
 func (q Quota) ofAll() Quota {
 	q.Rate, q.Burst, q.Calls, q.Held = -1, -1, -1, -1
 	return q.orNone()
 }
 
-// ofConnection returns the quota of one connection when the service asks for no credentials.
+// ofConnection returns the quota of one connection when no credential is required.
 func (q Quota) ofConnection() Quota {
 	q.Streams, q.Bytes, q.Prompts, q.Queued, q.Stored = -1, -1, -1, -1, -1
 	return q.orNone()
@@ -104,31 +105,30 @@ func (q Quota) orNone() Quota {
 	return q
 }
 
-// Quotas hold every principal to its quota, each by itself. Only callers whose credential was found
-// good are remembered, and no longer than they use something. The zero value is not ready; see
-// [NewQuotas].
+// Quotas apply the quota to every principal separately. They track only authenticated callers, and
+// only while these use something. Use [NewQuotas].
 type Quotas struct {
 	known, all, connection Quota
 	maxBody                int64
 	now                    func() time.Time
-	// patience is [DefaultPatience] in a service, and pause waits.
+	// patience is [DefaultPatience] in a service; pause waits.
 	patience time.Duration
 	pause    func(context.Context, time.Duration)
 
 	mu      sync.Mutex
 	callers map[string]*caller
-	// sweepAt is how many callers there are when the idle ones are forgotten.
+	// sweepAt is the number of callers at which idle ones are removed.
 	sweepAt int
 }
 
-// caller is what a principal uses now. The lock of the quotas guards it.
+// caller is a principal's current use. The lock of the quotas guards it.
 type caller struct {
-	bucket                      *rate.Limiter // nil without a limit of the rate
+	bucket                      *rate.Limiter // nil without a rate limit
 	quota                       Quota
 	calls, held, streams, bytes int64
-	// paused are the refused calls whose answers wait.
+	// paused counts the refused calls whose answers are delayed.
 	paused int64
-	// owes is work that was not charged yet, less than a call.
+	// owes is uncharged work, less than one call.
 	owes time.Duration
 }
 
@@ -136,11 +136,11 @@ func (c *caller) idle() bool {
 	return c.calls == 0 && c.held == 0 && c.streams == 0 && c.bytes == 0 && c.paused == 0
 }
 
-// minSweep is the least number of callers at which the idle ones are looked for.
+// minSweep is the minimum number of callers before idle ones are removed.
 const minSweep = 1024
 
-// NewQuotas returns quotas, a body of maxBody bytes being the longest. The clock is that of the
-// process. With a patience of 0 or less nothing waits: a call beyond the rate is refused at once.
+// NewQuotas returns quotas. maxBody is the longest allowed body. now is the process's clock. With a
+// patience of 0 or less, a call beyond the rate is refused at once.
 func NewQuotas(quota Quota, maxBody int64, patience time.Duration, now func() time.Time) *Quotas {
 	return &Quotas{
 		known: quota.orDefault(), all: quota.ofAll(), connection: quota.ofConnection(), maxBody: maxBody, now: now,
@@ -157,27 +157,27 @@ func sleep(ctx context.Context, pause time.Duration) {
 	}
 }
 
-// use is what one call takes of a quota.
+// use is the part of a quota that one call needs.
 type use struct {
 	principal string
-	// open says that no credential was asked for.
+	// open says that no credential is required.
 	open, stream bool
 	bytes        int64
 }
 
-// taken is the share of the quotas that one call holds; nil holds nothing.
+// taken is the part of the quotas that a call holds; nil holds nothing.
 type taken struct {
 	quotas *Quotas
 	use    use
-	// own counts the caller, or its connection when the service asks for no credentials. Then all counts
-	// every caller together; otherwise it is nil.
+	// own counts the caller, or its connection when no credential is required. all then counts all
+	// callers together; otherwise it is nil.
 	own, all *caller
 	name     string
 	held     bool
 }
 
-// take counts a call until done. A call beyond the rate waits for its turn. It writes the RateLimit headers of
-// a caller whose rate is limited. Errors: rate_limited, too_many_calls, too_many_streams,
+// take counts a call until done. A call beyond the rate waits for its turn. It writes the RateLimit
+// headers of a rate-limited caller. Errors: rate_limited, too_many_calls, too_many_streams,
 // too_many_bytes.
 func (q *Quotas) take(w http.ResponseWriter, r *http.Request, u use) (*taken, error) {
 	if q == nil {
@@ -202,8 +202,8 @@ func (q *Quotas) take(w http.ResponseWriter, r *http.Request, u use) (*taken, er
 	return t, err
 }
 
-// admit counts a call, or refuses it with a taken whose pause ends with unpause, or nil without a pause. It
-// returns how long the call, or its refusal, waits.
+// admit counts a call, or refuses it. A delayed refusal returns a taken whose pause ends with
+// unpause; otherwise taken is nil. It also returns how long the call, or its refusal, has to wait.
 func (q *Quotas) admit(w http.ResponseWriter, connection string, u use) (*taken, time.Duration, error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -239,7 +239,7 @@ func (q *Quotas) admit(w http.ResponseWriter, connection string, u use) (*taken,
 	return t, wait, nil
 }
 
-// paused notes that a refusal is paused, unless too many are. The lock is held.
+// paused counts a delayed refusal, unless there are too many. The caller holds the lock.
 func (t *taken) paused(pause time.Duration, err error) (*taken, time.Duration, error) {
 	if pause <= 0 || t.own.paused >= maxPaused {
 		return nil, 0, err
@@ -254,7 +254,7 @@ func (t *taken) unpause() {
 	t.own.paused--
 }
 
-// room returns why the call is one too many. The lock is held.
+// room returns an error when the call exceeds a limit. The caller holds the lock.
 func (t *taken) room() error {
 	u, c, all := t.use, t.own, t.own
 	if t.all != nil {
@@ -271,7 +271,7 @@ func (t *taken) room() error {
 	return nil
 }
 
-// count counts the call in or out. The lock is held.
+// count adds or removes the call. The caller holds the lock.
 func (t *taken) count(by int64) {
 	for _, c := range []*caller{t.own, t.all} {
 		switch {
@@ -288,7 +288,7 @@ func (t *taken) count(by int64) {
 	}
 }
 
-// done counts the call out.
+// done removes the call.
 func (t *taken) done() {
 	if t == nil {
 		return
@@ -298,7 +298,7 @@ func (t *taken) done() {
 	t.count(-1)
 }
 
-// charge takes from the rate what work costs beyond the call itself.
+// charge takes additional work of the call from the rate.
 func (t *taken) charge(cost time.Duration) {
 	t.quotas.mu.Lock()
 	defer t.quotas.mu.Unlock()
@@ -323,8 +323,8 @@ func (t *taken) within(ctx context.Context) context.Context {
 	return cpulimit.With(context.WithValue(ctx, takenKey{}, t), t.name, t.charge)
 }
 
-// Hold says that a call is held from now on until something happens. It counts with the held calls of its
-// caller, and no longer with those that are worked on. Errors: too_many_calls.
+// Hold marks a call as held from now on. It counts against Held and no longer against Calls.
+// Errors: too_many_calls.
 func Hold(ctx context.Context) error {
 	t, counted := ctx.Value(takenKey{}).(*taken)
 	if !counted {
@@ -345,7 +345,7 @@ func Hold(ctx context.Context) error {
 	return nil
 }
 
-// callerOf returns what is known of a caller. The lock is held.
+// callerOf returns a caller's state. The caller holds the lock.
 func (q *Quotas) callerOf(key string, quota *Quota) *caller {
 	if c := q.callers[key]; c != nil {
 		return c
@@ -361,7 +361,8 @@ func (q *Quotas) callerOf(key string, quota *Quota) *caller {
 	return c
 }
 
-// forgetIdle forgets those who use nothing and whose bucket is full: they would begin with the same.
+// forgetIdle removes callers that use nothing and have a full bucket. They start again in the same
+// state.
 func (q *Quotas) forgetIdle() {
 	now := q.now()
 	for key, c := range q.callers {
@@ -372,8 +373,8 @@ func (q *Quotas) forgetIdle() {
 	q.sweepAt = max(minSweep, 2*len(q.callers))
 }
 
-// writeRate writes the headers of draft-ietf-httpapi-ratelimit-headers, and when refused how long
-// to wait.
+// writeRate writes the headers of draft-ietf-httpapi-ratelimit-headers and, for a refused call, the
+// time to wait.
 func (c *caller) writeRate(w http.ResponseWriter, now time.Time, passed bool) {
 	burst, tokens := float64(c.bucket.Burst()), math.Max(c.bucket.TokensAt(now), 0)
 	perSecond := float64(c.bucket.Limit())
@@ -385,15 +386,15 @@ func (c *caller) writeRate(w http.ResponseWriter, now time.Time, passed bool) {
 	}
 }
 
-// QuotaUse says how much callers use.
+// QuotaUse reports the use of quotas.
 type QuotaUse struct {
-	// Callers are those who are remembered.
+	// Callers counts the tracked callers.
 	Callers int
-	// Calls, Held, Streams and Bytes are the largest of one caller.
+	// Calls, Held, Streams and Bytes are each the largest value of one caller.
 	Calls, Held, Streams, Bytes int64
 }
 
-// Use returns how much the busiest callers use now.
+// Use returns the current use of the busiest callers.
 func (q *Quotas) Use() QuotaUse {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -15,18 +15,17 @@ import (
 	"github.com/holdpoint/holdpoint/internal/failpoint"
 )
 
-// Header values are shared slices: setting one costs no allocation.
+// Header values are shared slices, so setting one does not allocate.
 var (
 	jsonType    = []string{"application/json"}
 	problemType = []string{"application/problem+json"}
 )
 
-// encoding writes documents of the domain. Stored ones were checked when they came in, so
-// duplicate names are not looked for again; text from the request line that is not UTF-8
-// is shown with replacement characters.
+// encoding writes domain documents. Stored documents were checked on the way in, so duplicate names
+// are not checked again. Invalid UTF-8 from a request line is written as replacement characters.
 var encoding = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
-// maxPooledBuffer keeps the buffer of one large reply out of the pool.
+// maxPooledBuffer is the maximum size of a buffer that is returned to the pool.
 const maxPooledBuffer = 64 << 10
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
@@ -43,8 +42,8 @@ func putBuffer(buffer *bytes.Buffer) {
 	}
 }
 
-// Respond answers with a value as JSON. It encodes before it writes, so that a value that
-// cannot be encoded becomes a problem and not half a reply.
+// Respond answers with a value as JSON. It encodes before it writes, so that an encoding error
+// becomes a problem document and not half a reply.
 func Respond(w http.ResponseWriter, r *http.Request, status int, value any) error {
 	writeJSON(w, r, status, jsonType, value)
 	return nil
@@ -55,20 +54,20 @@ func writeJSON(w http.ResponseWriter, r *http.Request, status int, mediaType []s
 	defer putBuffer(buffer)
 	if err := encode(r, buffer, value); err != nil {
 		if mediaType[0] == problemType[0] {
-			// A Problem holds texts only, so that this cannot happen.
+			// A problem has only strings, so this cannot happen.
 			http.Error(w, http.StatusText(status), status)
 			return
 		}
 		WriteProblem(w, r, errors.Join(errEncode, err))
 		return
 	}
-	// A reply on a terminal ends its line.
+	// Ends the line on a terminal.
 	buffer.WriteByte('\n')
 	WriteBytes(w, r, status, mediaType, buffer.Bytes())
 }
 
-// encode encodes a value. What gets long waits for a turn ([cpulimit.Begin]); the error is that of the
-// call's context when it ends before.
+// encode encodes a value. A long one waits for a CPU slot ([cpulimit.Begin]) and returns the
+// context's error when that ends first.
 func encode(r *http.Request, buffer *bytes.Buffer, value any) error {
 	w := turnWriter{ctx: r.Context(), buffer: buffer}
 	defer w.endTurn()
@@ -99,17 +98,17 @@ func (w *turnWriter) endTurn() {
 
 var errEncode = errors.New("encode the reply")
 
-// WriteBytes answers with a finished body.
+// WriteBytes answers with an encoded body.
 func WriteBytes(w http.ResponseWriter, r *http.Request, status int, mediaType []string, body []byte) {
 	header := w.Header()
 	header["Content-Type"] = mediaType
-	// net/http counts short bodies by itself.
+	// net/http counts short bodies itself.
 	if len(body) > 2048 || r.Method == http.MethodHead {
 		header["Content-Length"] = []string{strconv.Itoa(len(body))}
 	}
 	failpoint.Hit("http.reply")
 	w.WriteHeader(status)
-	// A failed write means that the client has disconnected.
+	// A failed write means that the client disconnected.
 	_, _ = w.Write(body)
 	failpoint.Hit("http.written")
 }

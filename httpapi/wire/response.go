@@ -10,50 +10,49 @@ import (
 const (
 	// replyPatience is how long a client may take for a replyChunk.
 	replyPatience = 30 * time.Second
-	// replyChunk is how much of a reply is written under one deadline.
+	// replyChunk is the part of a reply that is written under one deadline.
 	replyChunk = 256 << 10
 )
 
-// response remembers what was answered, for the log, and gives the client some time for each
-// part of it. Without a deadline a client that reads nothing would keep its reply for ever. A
-// handler that sets deadlines, as those of streams do, keeps its own.
+// response records the answer for the log and sets a deadline for each part of it. Without a
+// deadline, a client that does not read would keep its reply in memory forever. Handlers that set
+// their own deadlines, such as streams, keep them.
 type response struct {
 	http.ResponseWriter
 	requestID string
 	foreign   func(path string) bool
 	patience  time.Duration
-	// ownDeadlines says that the handler sets them.
+	// ownDeadlines says that the handler sets its own deadlines.
 	ownDeadlines bool
 	status       int
 	cause        error
-	// code is that of the problem that was answered, and at the place of the call (see Note).
+	// code is the code of the problem in the reply; at is the place of the call (see Note).
 	code api.Code
 	at   Place
-	// principal is who makes the call, empty where nobody was asked.
+	// principal is the caller, empty when no credential is required.
 	principal string
-	// begun is when the call came.
+	// begun is the time of arrival.
 	begun time.Time
 }
 
-// Place is where a call went: the pattern of its route, and the session and the run that its path
-// names. Its members are empty where there are none.
+// Place is a call's route pattern, and the session and run in its path. Empty members do not apply.
 type Place struct{ Route, SessionID, RunID string }
 
-// Note keeps the place of the call that w answers, for the log and the metrics.
+// Note records the place of the call that w answers, for logs and metrics.
 func Note(w http.ResponseWriter, at Place) {
 	if answer := responseOf(w); answer != nil {
 		answer.at = at
 	}
 }
 
-// notePrincipal keeps who makes the call that w answers, for the log.
+// notePrincipal records the caller of the call that w answers, for the log.
 func notePrincipal(w http.ResponseWriter, principal string) {
 	if answer := responseOf(w); answer != nil {
 		answer.principal = principal
 	}
 }
 
-// responseOf returns the response under a writer, nil when there is none.
+// responseOf returns the response under a writer, or nil.
 func responseOf(w http.ResponseWriter) *response {
 	for {
 		if answer, ok := w.(*response); ok {
@@ -85,8 +84,8 @@ func (r *response) Write(body []byte) (int, error) {
 	written := 0
 	for {
 		chunk := body[written:min(written+replyChunk, len(body))]
-		// A connection without deadlines, as in tests, takes none.
-		_ = control.SetWriteDeadline(time.Now().Add(r.patience)) //nolint:forbidigo // a deadline of a connection is by the clock of this process
+		// Connections without deadlines, as in tests, return an error.
+		_ = control.SetWriteDeadline(time.Now().Add(r.patience)) //nolint:forbidigo // connection deadlines use the process's clock
 		n, err := r.ResponseWriter.Write(chunk)
 		written += n
 		if err != nil || written >= len(body) {
@@ -101,5 +100,5 @@ func (r *response) SetWriteDeadline(deadline time.Time) error {
 	return http.NewResponseController(r.ResponseWriter).SetWriteDeadline(deadline)
 }
 
-// Unwrap lets http.ResponseController reach what is below.
+// Unwrap lets http.ResponseController reach the wrapped writer.
 func (r *response) Unwrap() http.ResponseWriter { return r.ResponseWriter }

@@ -19,8 +19,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// RequestIDHeader carries the id by which a request is found in the log. A caller
-// may choose it.
+// RequestIDHeader is the id of a request in the log. A caller may choose it.
 const RequestIDHeader = "X-Request-Id"
 
 var (
@@ -28,54 +27,53 @@ var (
 	noStore = []string{"no-store"}
 )
 
-// filters are the query parameters of /v1 that narrow a list. A test compares them with openapi.yaml.
+// filters are the query parameters of /v1 that filter a list. A test compares them with
+// openapi.yaml.
 var filters = map[string]bool{
 	"session_id": true, "agent_id": true, "actor": true, "status": true, "kind": true, "state": true,
 	"outcome": true, "webhook_id": true, "since_ms": true,
 }
 
-// Shell is what every request passes through, once: its id, the guard, answers to
-// preflights, the headers that every reply has, the log, and the place where a panic
-// becomes a problem.
+// Shell wraps every request: request id, guard, preflights, common headers, log, and recovery from
+// panics.
 type Shell struct {
 	Logger *slog.Logger
 	Guard  Guard
-	// Open reports whether a path is answered whatever the Host, Origin and Sec-Fetch-Site,
-	// as the paths of health checks are, which call by an address of their own.
+	// Open reports whether a path is answered with any Host, Origin and Sec-Fetch-Site, like health
+	// checks, which use an address of their own.
 	Open func(path string) bool
-	// Patience is how long a client may take for each replyChunk of a reply that sets no
-	// deadlines of its own; then it loses its connection. NewShell sets it.
+	// Patience is how long a client may take for each replyChunk of a reply without its own
+	// deadlines. After that the connection is closed. NewShell sets it.
 	Patience time.Duration
-	// Foreign reports whether a path belongs to another contract than /v1, whose clients
-	// look for the text of an error in a member called error. Nil means none does.
+	// Foreign reports whether a path belongs to a contract other than /v1, whose clients read the
+	// error text from a member error. Nil means none does.
 	Foreign func(path string) bool
-	// Observer is told of each call; nil for nobody.
+	// Observer receives each call; nil for none.
 	Observer Observer
-	// Tracer makes the spans of calls; nil for none.
+	// Tracer creates the spans of calls; nil for none.
 	Tracer Tracer
 	// LogRequests logs each call at level INFO instead of DEBUG.
 	LogRequests bool
-	// Now is the clock of this process, by which calls are measured. NewShell sets it.
+	// Now is the process's clock, which times calls. NewShell sets it.
 	Now func() time.Time
 
 	prefix string
 	count  atomic.Uint64
 }
 
-// Observer is told of calls, for metrics. It is called by several goroutines at once.
+// Observer receives calls, for metrics. Its methods are called concurrently.
 type Observer interface {
 	Began()
-	// Ended is told of each call that Began was told of: the pattern of its route, empty for none,
-	// its status, the code of the problem that it was answered with, empty for none, and how long
-	// it took.
+	// Ended is called after Began with the route pattern (may be empty), the status, the problem's
+	// code (may be empty), and the duration.
 	Ended(method, route string, status int, code api.Code, took time.Duration)
 }
 
-// Tracer makes spans of calls.
+// Tracer creates spans of calls.
 type Tracer interface {
-	// Call begins the span of a call. The context has a [runs.CallTrace]; end is told the pattern of
-	// the route, the session and the run that the path names, the id of the call, the code of the
-	// problem that it was answered with, each empty for none, and the status.
+	// Call starts the span of a call. The returned context has a [runs.CallTrace]. end takes the
+	// route pattern, the session and run in the path, the call's id and the problem's code, each of
+	// which may be empty, and the status.
 	Call(r *http.Request) (ctx context.Context, end func(route, sessionID, runID, requestID, code string, status int))
 }
 
@@ -84,12 +82,12 @@ func NewShell(logger *slog.Logger, guard Guard, open func(path string) bool) *Sh
 	var random [4]byte
 	_, _ = rand.Read(random[:]) // never fails, as its documentation says
 	return &Shell{
-		Now:    time.Now, //nolint:forbidigo // calls are measured by the clock of this process
+		Now:    time.Now, //nolint:forbidigo // calls are timed with the process's clock
 		Logger: logger, Guard: guard, Open: open, Patience: replyPatience, prefix: hex.EncodeToString(random[:]) + "-",
 	}
 }
 
-// Wrap puts the shell around a handler.
+// Wrap wraps a handler in the shell.
 func (s *Shell) Wrap(next http.Handler) http.Handler {
 	guarded := s.Guard.share(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.Open == nil || !s.Open(r.URL.Path) {
@@ -110,7 +108,7 @@ func (s *Shell) Wrap(next http.Handler) http.Handler {
 	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		answer := &response{ResponseWriter: w, requestID: s.requestID(r), patience: s.Patience, foreign: s.Foreign}
-		// The deadline of the reply before on this connection says nothing about this one.
+		// Removes the deadline of the previous reply on this connection.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 		header := w.Header()
 		header[RequestIDHeader] = []string{answer.requestID}
@@ -135,10 +133,10 @@ func (s *Shell) Wrap(next http.Handler) http.Handler {
 	})
 }
 
-// checkQuery returns bad_request for a query of which a part cannot be read. Package url leaves such
-// parts out, and a list without its filter would show everything. On /v1 that holds for a parameter
-// that is given twice with different values as well, of which one would be left out, and for a filter
-// that is empty: a script whose variable is unset would otherwise get everything, and decide it.
+// checkQuery returns bad_request for a query with an unreadable part. net/url drops such parts, and
+// a list without its filter would show everything. On /v1 it also refuses a parameter given twice
+// with different values, and an empty filter: a script with an unset variable would otherwise list
+// everything, and decide it.
 func checkQuery(at *url.URL) error {
 	if at.RawQuery == "" {
 		return nil
@@ -147,7 +145,7 @@ func checkQuery(at *url.URL) error {
 	if err != nil {
 		return refusal.New(api.CodeBadRequest, "the query cannot be read, write %%25 for a percent sign and %%3B for a semicolon: %s", Shown(err.Error()))
 	}
-	// A sign-in that an issuer answers so ends with a page for the browser.
+	// The issuer's callback shows a page for the browser instead.
 	if !strings.HasPrefix(at.Path, "/v1/") || strings.HasPrefix(at.Path, "/v1/oidc/") {
 		return nil
 	}
@@ -171,17 +169,15 @@ func (s *Shell) requestID(r *http.Request) string {
 	return s.prefix + strconv.FormatUint(s.count.Add(1), 10)
 }
 
-// observed tells the observer of a call that was answered. A call whose handler gave up its
-// connection has no status.
+// observed passes an answered call to the observer. A hijacked connection has no status.
 func (s *Shell) observed(answer *response, r *http.Request) {
 	s.Observer.Ended(r.Method, answer.at.Route, answer.status, answer.code, s.Now().Sub(answer.begun))
 }
 
-// finish logs the request and turns a panic into a problem, when nothing has been
-// written yet.
+// finish logs the request, and turns a panic into a problem if nothing was written yet.
 func (s *Shell) finish(answer *response, r *http.Request) {
 	if panicked := recover(); panicked != nil {
-		if panicked == http.ErrAbortHandler { //nolint:errorlint // the sentinel itself is what net/http looks for
+		if panicked == http.ErrAbortHandler { //nolint:errorlint // net/http compares with the sentinel itself
 			panic(panicked)
 		}
 		cause := &panicError{value: panicked, stack: debug.Stack()}
@@ -200,7 +196,7 @@ func (s *Shell) log(answer *response, r *http.Request) {
 	if s.LogRequests {
 		level = slog.LevelInfo
 	}
-	// A client that disconnected is no failure of the service.
+	// A disconnected client is not a failure of the service.
 	if answer.status >= http.StatusInternalServerError && r.Context().Err() == nil {
 		level = slog.LevelError
 	}

@@ -11,14 +11,15 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// signedInCookie is the cookie of a browser that is signed in. A browser takes it over TLS alone, and for one host.
+// signedInCookie is the cookie of a signed-in browser. Browsers accept it only over TLS and for one
+// host.
 const signedInCookie = "__Host-holdpoint"
 
-// sessionScheme is the scheme of Authorization by which a page on a loopback address shows that it is signed in.
-// A browser sends a cookie to every port of an address, so that any program of the machine could read it there.
+// sessionScheme is the Authorization scheme of a signed-in page on a loopback address. A cookie
+// would be sent to every port of the address, where any program on the machine could read it.
 const sessionScheme = "Session"
 
-// SignedIn returns the secret by which a browser shows that it is signed in, "" when it shows none.
+// SignedIn returns the sign-in secret of a browser's request, "" without one.
 func SignedIn(r *http.Request) string {
 	if len(r.Header["Authorization"]) > 0 {
 		return credential(r.Header, sessionScheme)
@@ -32,9 +33,9 @@ func SignedIn(r *http.Request) string {
 	return ""
 }
 
-// SetSignedIn hands a browser what it calls with: a cookie, or on a loopback address a secret for the page to keep,
-// which is returned. Errors: origin_not_allowed to a page that was loaded without TLS from other than a loopback
-// address: its browser would not keep the cookie.
+// SetSignedIn sends a browser its sign-in: as a cookie or, on a loopback address, as a secret for
+// the page to keep, which is returned. Errors: origin_not_allowed for a page loaded without TLS
+// from another address, because the browser would drop the cookie.
 func SetSignedIn(w http.ResponseWriter, r *http.Request, value string) (kept string, err error) {
 	if byLoopback(r) {
 		return value, nil
@@ -47,7 +48,7 @@ func SetSignedIn(w http.ResponseWriter, r *http.Request, value string) (kept str
 	return "", nil
 }
 
-// ClearSignedIn takes the cookie from a browser.
+// ClearSignedIn deletes the browser's cookie.
 func ClearSignedIn(w http.ResponseWriter, r *http.Request) {
 	if len(r.CookiesNamed(signedInCookie)) > 0 && !byLoopback(r) {
 		setCookie(w, "", -1)
@@ -61,7 +62,7 @@ func setCookie(w http.ResponseWriter, value string, maxAge int) {
 	})
 }
 
-// Secured reports whether a browser that opens a page reaches the service over TLS.
+// Secured reports whether a browser's page reaches the service over TLS.
 func Secured(r *http.Request) bool { return r.TLS != nil || !byLoopback(r) }
 
 // byLoopback reports whether the service was called by a name or address of this machine.
@@ -74,13 +75,14 @@ func byLoopback(r *http.Request) bool {
 	return err == nil && address.IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
-// checkSameOrigin refuses a change that a browser makes with its cookie for another page than one
-// of the service. Errors: origin_not_allowed.
+// checkSameOrigin refuses a change with a cookie from another origin's page. Errors:
+// origin_not_allowed.
 func checkSameOrigin(r *http.Request) error {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return nil
 	}
-	// No page chooses either. A proxy may have rewritten the host that the origin is compared with.
+	// Pages cannot set either header. A proxy may have rewritten the Host that the origin is
+	// compared with.
 	if site := r.Header["Sec-Fetch-Site"]; len(site) > 0 {
 		if len(site) == 1 && site[0] == "same-origin" {
 			return nil

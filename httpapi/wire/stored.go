@@ -32,9 +32,9 @@ func NewStored(quota Quota, now func() time.Time) *Stored {
 	return &Stored{known: quota.orDefault().Stored, open: quota.ofAll().Stored, now: now, budgets: map[string]*budget{}, sweepAt: minSweep}
 }
 
-// Take takes bytes from the budget of a principal. Call giveBack if they were not stored. A call that settles
-// something is never refused: it may leave a debt. Callers without credentials (open) share one budget.
-// Errors: too_many_stored_bytes.
+// Take takes bytes from a principal's budget. Call giveBack if they were not stored. A call that
+// settles something is never refused; it may leave a debt. Callers without credentials (open) share
+// one budget. Errors: too_many_stored_bytes.
 func (s *Stored) Take(principal string, open bool, bytes int64, settles bool) (giveBack func(), err error) {
 	limit, key := int64(-1), principal
 	if s != nil {
@@ -50,7 +50,7 @@ func (s *Stored) Take(principal string, open bool, bytes int64, settles bool) (g
 	defer s.mu.Unlock()
 	b, now := s.budgetOf(key, float64(limit)), s.now()
 	b.refill(now)
-	// A call that is larger than the budget passes when the budget is full, and leaves a debt.
+	// A call larger than the budget passes when the budget is full, and leaves a debt.
 	if missing := min(float64(bytes), b.limit) - b.left; missing > 0 && !settles {
 		return nil, &laterError{
 			refusal.New(CodeTooManyStoredBytes, "the calls of %s may add %d bytes to the database in a day at this replica, and have added them: decide, cancel or end what is open, or wait", principal, limit),
@@ -71,7 +71,7 @@ func (b *budget) refill(now time.Time) {
 	b.at = now
 }
 
-// budgetOf returns the budget of a principal. A new one is full. The lock is held.
+// budgetOf returns a principal's budget. A new one is full. The caller holds the lock.
 func (s *Stored) budgetOf(key string, limit float64) *budget {
 	if b := s.budgets[key]; b != nil {
 		return b
@@ -90,7 +90,7 @@ func (s *Stored) budgetOf(key string, limit float64) *budget {
 	return b
 }
 
-// Use returns the largest share of a budget that one principal has used: 0 to 1, more with a debt.
+// Use returns the largest used share of a principal's budget: 0 to 1, or more with a debt.
 func (s *Stored) Use() (share float64) {
 	if s == nil {
 		return 0

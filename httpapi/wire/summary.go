@@ -11,7 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// WantsSummary reads ?fields=summary. Errors: bad_request for other fields.
+// WantsSummary reads ?fields=summary. Errors: bad_request for other values.
 func WantsSummary(query url.Values) (bool, error) {
 	switch fields := query.Get("fields"); {
 	case fields == "summary":
@@ -22,7 +22,7 @@ func WantsSummary(query url.Values) (bool, error) {
 	return false, nil
 }
 
-// Summarize cuts the input of an approval to what a list needs (docs/spec/v1.md#summary).
+// Summarize truncates the input of an approval for lists (docs/spec/v1.md#summary).
 func Summarize(approval *api.ApprovalRequest) {
 	if len(approval.Input) <= api.MaxSummaryInputBytes {
 		return
@@ -46,8 +46,8 @@ type waitingBody struct {
 	Others     jsontext.Value        `json:",unknown"`
 }
 
-// SummarizeEvent cuts the inputs of the approvals that an event raises. It returns others as
-// they are.
+// SummarizeEvent truncates the inputs of approvals that an event raises. It returns other events
+// unchanged.
 func SummarizeEvent(entry api.RunEventEntry, eventType api.EventType) api.RunEventEntry {
 	if eventType != api.EventWaitingForApproval || len(entry.Event) <= api.MaxSummaryInputBytes {
 		return entry

@@ -11,22 +11,22 @@ import (
 	"github.com/holdpoint/holdpoint/auth"
 )
 
-// ticketMember is the member of a query that has a ticket, and cursorMember the other one that a
-// page chooses anew for each connection.
+// ticketMember is the query member of a ticket. cursorMember is the other one that a page chooses
+// for each connection.
 const (
 	ticketMember = "ticket"
 	cursorMember = "cursor"
 )
 
-// StreamRoutes are the routes that a ticket opens: what a browser calls by EventSource or WebSocket,
-// which send no header.
+// StreamRoutes are the routes that accept a ticket: those that a browser calls by EventSource or
+// WebSocket, which cannot send headers.
 var StreamRoutes = []string{
 	"/v1/stream", "/v1/sessions/{session_id}/stream", "/v1/runs/{run_id}/stream",
 	"/api/approval/stream", "/api/clarify/stream", "/api/stream",
 }
 
-// TicketPath returns what a ticket is bound to: a path and the members of its query but those that
-// a page chooses for each connection, in the order of their names.
+// TicketPath returns what a ticket is bound to: a path and its query members sorted by name,
+// without those that a page chooses for each connection.
 func TicketPath(at *url.URL) string {
 	query := at.Query()
 	query.Del(ticketMember)
@@ -37,7 +37,7 @@ func TicketPath(at *url.URL) string {
 	return at.Path + "?" + query.Encode()
 }
 
-// IsStream reports whether a path is of one of [StreamRoutes].
+// IsStream reports whether a path belongs to [StreamRoutes].
 func IsStream(path string) bool {
 	parts := strings.Split(path, "/")
 	return slices.ContainsFunc(StreamRoutes, func(pattern string) bool {
@@ -48,8 +48,8 @@ func IsStream(path string) bool {
 	})
 }
 
-// ticketOf returns the ticket of a call to a stream, which a header goes before. Two are none that
-// works.
+// ticketOf returns the ticket of a stream's call. A header takes precedence. Two tickets count as
+// an invalid one.
 func ticketOf(r *http.Request) (ticket string, given bool) {
 	if r.URL.RawQuery == "" || len(r.Header["Authorization"]) > 0 {
 		return "", false
@@ -61,17 +61,17 @@ func ticketOf(r *http.Request) (ticket string, given bool) {
 	return strings.Join(tickets, ""), len(tickets) > 0
 }
 
-// entered is who makes a call, for the calls that the service makes on its behalf.
+// entered is an authenticated caller, for calls that the service makes on its behalf.
 type entered struct {
 	mu       sync.Mutex
 	identity *auth.Identity
-	during   context.Context //nolint:containedctx // it ends with the credential
+	during   context.Context //nolint:containedctx // ends with the credential
 }
 
 type enteredKey struct{}
 
-// SharesCaller returns a context in which whoever opens a stream by a ticket is also the caller of
-// what is asked for that stream, while the credential behind the ticket works.
+// SharesCaller returns a context in which the caller authenticated by a stream's ticket is also the
+// caller of the service's own calls for that stream, until the credential ends.
 func SharesCaller(ctx context.Context) context.Context {
 	return context.WithValue(ctx, enteredKey{}, &entered{})
 }

@@ -1,5 +1,5 @@
-// Package oidctest is an OpenID Connect issuer for tests, in their process: discovery, authorization
-// with PKCE, tokens and keys that rotate. It lets in whoever it is told, and lies as it is told.
+// Package oidctest is an in-process OpenID Connect issuer for tests: discovery, authorization with
+// PKCE, tokens and key rotation. It authenticates configured users and can return invalid tokens.
 package oidctest
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// The client that the issuer knows.
+// The registered client.
 const (
 	ClientID     = "holdpoint"
 	ClientSecret = "the client's secret"
@@ -31,9 +31,9 @@ const (
 // Issuer is an issuer on a loopback address.
 type Issuer struct {
 	URL string
-	// Down has every call fail with 503.
+	// Down makes every call fail with 503.
 	Down atomic.Bool
-	// KeyReads counts how often the keys were read.
+	// KeyReads counts the reads of the keys.
 	KeyReads atomic.Int64
 
 	tb     testing.TB
@@ -48,10 +48,10 @@ type Issuer struct {
 	kind   string
 }
 
-// grant is what a code stands for.
+// grant is the authorization behind a code.
 type grant struct{ challenge, nonce, redirect string }
 
-// Start runs an issuer until the end of the test.
+// Start runs an issuer for the duration of the test.
 func Start(tb testing.TB) *Issuer {
 	tb.Helper()
 	i := &Issuer{tb: tb, codes: map[string]grant{}}
@@ -73,7 +73,7 @@ func Start(tb testing.TB) *Issuer {
 	return i
 }
 
-// Is sets who signs in next, by the claims of the ID token.
+// Is sets the user who signs in next.
 func (i *Issuer) Is(subject string, groups ...string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -87,14 +87,14 @@ func (i *Issuer) Lies(change func(claims map[string]any)) {
 	i.change = change
 }
 
-// Types sets the typ in the header of the tokens from now on.
+// Types sets the typ header of later tokens.
 func (i *Issuer) Types(kind string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.kind = kind
 }
 
-// Rotate makes another key, and forgets the ones before.
+// Rotate replaces the signing key.
 func (i *Issuer) Rotate() {
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	require.NoError(i.tb, err)
@@ -104,16 +104,16 @@ func (i *Issuer) Rotate() {
 	i.keys = []jose.JSONWebKey{{Key: key, KeyID: "key-" + strconv.Itoa(i.number), Algorithm: string(jose.RS256), Use: "sig"}}
 }
 
-// IDToken returns an ID token for whoever signs in, with claims changed.
+// IDToken returns an ID token for the current user, with changed claims.
 func (i *Issuer) IDToken(change map[string]any) string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.sign(change)
 }
 
-// sign is IDToken with the lock held.
+// sign is IDToken for callers that hold the lock.
 func (i *Issuer) sign(change map[string]any) string {
-	now := time.Now().Unix() //nolint:forbidigo // an issuer has a clock of its own
+	now := time.Now().Unix() //nolint:forbidigo // the issuer has its own clock
 	claims := map[string]any{"iss": i.URL, "aud": ClientID, "iat": now, "exp": now + 3600}
 	maps.Copy(claims, i.who)
 	maps.Copy(claims, change)
