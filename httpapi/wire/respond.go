@@ -74,7 +74,7 @@ func encode(r *http.Request, buffer *bytes.Buffer, value any) error {
 	return json.MarshalWrite(&w, value, encoding)
 }
 
-// turnWriter writes to a buffer, and waits for a turn before that gets long.
+// turnWriter writes to a buffer and waits for a CPU slot before it gets long.
 type turnWriter struct {
 	ctx    context.Context
 	buffer *bytes.Buffer

@@ -94,7 +94,7 @@ func (r *response) Write(body []byte) (int, error) {
 	}
 }
 
-// SetWriteDeadline is called by [http.ResponseController].
+// SetWriteDeadline implements the method that [http.ResponseController] calls.
 func (r *response) SetWriteDeadline(deadline time.Time) error {
 	r.ownDeadlines = true
 	return http.NewResponseController(r.ResponseWriter).SetWriteDeadline(deadline)

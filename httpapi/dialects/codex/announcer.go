@@ -11,7 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// The types of the frames of a socket (docs/spec/codex.md#websocket-events).
+// Types of a socket's frames (docs/spec/codex.md#websocket-events).
 const (
 	typeApproval          = "approval"
 	typeApprovalResolved  = "approval_resolved"
@@ -37,8 +37,7 @@ type (
 	}
 )
 
-// Sizes of the caches of an announcer, and for how long it believes whether a session is
-// a system one.
+// Cache sizes of an announcer, and how long it caches whether a session is a system session.
 const (
 	maxAnnouncements = 256
 	maxHandles       = 8_192
@@ -47,8 +46,7 @@ const (
 	readTimeout      = 10 * time.Second
 )
 
-// announcer turns events into frames, once for all sockets. All that it caches can be
-// read again.
+// announcer converts events to frames, once for all sockets. Its caches can be rebuilt.
 type announcer struct {
 	services kit.Services
 
@@ -58,14 +56,14 @@ type announcer struct {
 }
 
 type (
-	// eventKey has the digest too: a database that has lost events gives their ids to others.
+	// eventKey includes the digest, because a database that lost events reuses their ids.
 	eventKey struct {
 		sessionID  string
 		eventID    int64
 		bodyDigest string
 	}
 	requestKey struct{ runID, requestID string }
-	// handleAndKind is what the log does not say of a request that is settled.
+	// handleAndKind is the part of a settled request that the log does not contain.
 	handleAndKind struct {
 		handle string
 		kind   model.RequestKind
@@ -76,7 +74,7 @@ type (
 	}
 )
 
-// announcement holds the frames of an event, which the first socket makes.
+// announcement holds the frames of an event. The first socket creates them.
 type announcement struct {
 	once   sync.Once
 	frames [][]byte
@@ -98,8 +96,8 @@ func newCache[K comparable, V any](size int) *lru.Cache[K, V] {
 	return cache
 }
 
-// frames returns the messages about an event, which the sockets share. What failed is
-// tried again by the next caller.
+// frames returns the messages about an event. Sockets share them. After an error the next caller
+// retries.
 func (a *announcer) frames(event *model.Event) ([][]byte, error) {
 	key, made := eventKey{event.SessionID, event.EventID, event.BodyDigest}, &announcement{}
 	if known, found, _ := a.announcements.PeekOrAdd(key, made); found {
@@ -148,14 +146,14 @@ func (a *announcer) translate(event *model.Event) ([][]byte, error) {
 			add(typeApprovalResolved, approvalResolved{request.handle, settledApproval(resolution)})
 		case model.KindQuestion:
 			add(typeToolInputResolved, toolInputResolved{request.handle, settledAs(resolution)})
-		case model.KindClarification: // it is shown as the question in the parent's session
+		case model.KindClarification: // shown as the question in the parent's session
 		}
 	}
 	return frames, nil
 }
 
-// handleOf returns the handle of a settled request. One that was raised before this
-// process listened is read from its run.
+// handleOf returns the handle of a settled request. A request raised before this process listened
+// is read from its run.
 func (a *announcer) handleOf(key requestKey) (handleAndKind, error) {
 	if known, found := a.handles.Get(key); found {
 		a.handles.Remove(key) // a request is settled once
@@ -170,7 +168,7 @@ func (a *announcer) handleOf(key requestKey) (handleAndKind, error) {
 	if found := findRequest(record.Requests, key.requestID); found.handle != "" {
 		return found, nil
 	}
-	// The run has gone on to another suspension since.
+	// The run has been suspended again since.
 	_, requests, err := a.services.Store.SettledAfter(ctx, key.runID, 0)
 	return findRequest(requests, key.requestID), err
 }
@@ -184,9 +182,9 @@ func findRequest(requests []model.Request, requestID string) handleAndKind {
 	return handleAndKind{}
 }
 
-// isSystem reports whether a session is announced to its exact subscribers alone.
+// isSystem reports whether a session is announced only to its exact subscribers.
 func (a *announcer) isSystem(sessionID string) (bool, error) {
-	now := time.Now() //nolint:forbidigo // how old a thing in memory is, is by the clock of this process
+	now := time.Now() //nolint:forbidigo // the age of a cache entry is by this process's clock
 	if flag, found := a.systems.Get(sessionID); found && now.Before(flag.until) {
 		return flag.system, nil
 	}
@@ -200,7 +198,7 @@ func (a *announcer) isSystem(sessionID string) (bool, error) {
 	return isSystem(session), nil
 }
 
-// readContext bounds a read whose result several sockets share.
+// readContext limits a read whose result several sockets share.
 func (a *announcer) readContext() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(a.services.Draining, readTimeout)
 }

@@ -9,11 +9,11 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// resolution translates an accept or a decline of a question into that of the domain.
+// resolution converts an accept or a decline of a question to the domain's resolution.
 //
-// An answer is a list of texts. A text that is the label or the id of an option chooses
-// it; all others together are the free text of the answer, each on a line of its own.
-// Answers to unknown questions are handed to the runtime and not recorded.
+// An answer is a list of texts. A text that is the label or the id of an option selects it. All
+// other texts together are the free text, one per line. Answers to unknown questions are passed to
+// the runtime but not recorded.
 //
 // Errors: issues that name the question (docs/spec/codex.md#answers).
 func (d *toolInputDecision) resolution(asked *api.UserQuestionRequest) (runs.QuestionAnswer, error) {
@@ -46,7 +46,7 @@ func (d *toolInputDecision) resolution(asked *api.UserQuestionRequest) (runs.Que
 	return resolution, nil
 }
 
-// missing names the questions to which there is no answer.
+// missing lists the questions without an answer.
 func (d *toolInputDecision) missing(asked *api.UserQuestionRequest) []issue {
 	var issues []issue
 	for _, question := range questionsOf(asked) {
@@ -61,8 +61,8 @@ func (d *toolInputDecision) missing(asked *api.UserQuestionRequest) []issue {
 	return issues
 }
 
-// answerTo translates the answer to one question. Two options where one may be chosen are
-// left to the door, which refuses them.
+// answerTo converts the answer to one question. The door refuses two options where only one is
+// allowed.
 func answerTo(question *api.UserQuestion, given []string) api.UserQuestionAnswer {
 	answer := api.UserQuestionAnswer{QuestionID: question.ID}
 	var free []string
@@ -91,7 +91,7 @@ func (d *toolInputDecision) unfit(asked *api.UserQuestionRequest, resolution *ru
 	}
 	if refused.Code == api.CodeInvalidRequest {
 		return invalid(issuesOf(refused, func(path []any) []any {
-			// The path in the command is /resolution/value/…; the rest is inside the value.
+			// The path in the command is /resolution/value/…; the rest is inside of the value.
 			if d.response != nil && len(path) > 2 {
 				return append(at, path[2:]...)
 			}

@@ -8,7 +8,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// PendingApproval is an open approval as the wire shows it (docs/spec/codex.md#approval).
+// PendingApproval is an open approval in this dialect (docs/spec/codex.md#approval).
 type PendingApproval struct {
 	ApprovalID string   `json:"approvalId"`
 	Method     string   `json:"method"`
@@ -19,9 +19,10 @@ type PendingApproval struct {
 	Details    api.JSON `json:"details"`
 	CreatedAt  string   `json:"createdAt"`
 	Status     string   `json:"status"`
-	// ToolName is not of the original.
+	// ToolName is an extension of the original contract.
 	ToolName string `json:"toolName"`
-	// RequestedBy is the session that asks, if it is below the listed one. It is not part of the original.
+	// RequestedBy is the requesting session if it is below the listed one. It is an extension of
+	// the original contract.
 	RequestedBy string `json:"requestedBy,omitempty"`
 }
 
@@ -38,7 +39,7 @@ func pendingApproval(sessionID, runID string, approval *api.ApprovalRequest) Pen
 	}
 }
 
-// approvalMethod is that of the metadata, else the tool's name where it is a method
+// approvalMethod returns the method in the metadata, otherwise the tool's name if it is a method
 // (docs/spec/codex.md#method).
 func approvalMethod(approval *api.ApprovalRequest) string {
 	if method := kit.Text(kit.Get(approval.Metadata, "method")); method != "" {
@@ -50,7 +51,7 @@ func approvalMethod(approval *api.ApprovalRequest) string {
 	return methodCommand
 }
 
-// isMethod reports whether a tool's name is one of the runtime's methods.
+// isMethod reports whether a tool's name is a method of the runtime.
 func isMethod(toolName string) bool {
 	switch toolName {
 	case methodCommand, methodFileChange, methodExecCommand, methodApplyPatch:
@@ -59,9 +60,9 @@ func isMethod(toolName string) bool {
 	return false
 }
 
-// inputShown returns the input as an object. Unless the tool is the method itself, or a
-// shell with nothing but a command, its command is the tool's name and the whole input:
-// people must see what they approve (docs/spec/codex.md#details).
+// inputShown returns the input as an object. Its command is the tool's name with the whole input,
+// unless the tool is the method itself or a shell with only a command: people must see what they
+// approve (docs/spec/codex.md#details).
 func inputShown(method string, approval *api.ApprovalRequest) kit.Object {
 	var shown kit.Object
 	switch document.Kind(approval.Input) {
@@ -89,12 +90,12 @@ func inputShown(method string, approval *api.ApprovalRequest) kit.Object {
 	return kit.Join(kit.Object{kit.MemberOf("command", line)}, shown)
 }
 
-// inPlaceOfInput are members by which clients show the command. What a worker writes
-// beside the input adds none of them.
+// inPlaceOfInput are the members with which clients show the command. A worker's metadata must not
+// add them.
 var inPlaceOfInput = map[string]bool{"command": true, "commandActions": true, "parsedCmd": true}
 
-// approvalDetails are the ids, the input, the reason, and what the metadata adds to them.
-// Of a name that several have, the first counts.
+// approvalDetails returns the ids, the input, the reason, and the additional metadata. When several
+// have the same name, the first counts.
 func approvalDetails(at *place, shown kit.Object, approval *api.ApprovalRequest) api.JSON {
 	var beside kit.Object
 	if text := cmp.Or(approval.Reason, approval.Description); text != "" {
@@ -108,12 +109,12 @@ func approvalDetails(at *place, shown kit.Object, approval *api.ApprovalRequest)
 	return kit.Join(at.details(), shown, beside).JSON()
 }
 
-// approvalSummary is the line that names what is asked for.
+// approvalSummary returns a one-line summary of the request.
 func approvalSummary(method string, shown kit.Object, approval *api.ApprovalRequest) string {
 	command := kit.CommandText(shown.Get("command"))
 	reason := cmp.Or(kit.Text(shown.Get("reason")), approval.Reason, approval.Description)
 	if approval.ToolName != method {
-		reason = command // the tool's name and its input
+		reason = command // the tool's name with its input
 	}
 	switch method {
 	case methodFileChange:
@@ -134,11 +135,11 @@ func afterColon(text string) string {
 	return ": " + text
 }
 
-// place is where a request stands in a conversation of the runtime.
+// place is the position of a request in a conversation of the runtime.
 type place struct{ threadID, turnID, itemID string }
 
-// placeOf returns the place that the metadata names. A session is a thread, a run is a
-// turn and a tool call is an item where it names none.
+// placeOf returns the position in the metadata. By default a session is a thread, a run a turn and
+// a tool call an item.
 func placeOf(sessionID, runID, toolCallID string, metadata api.JSON) place {
 	return place{
 		threadID: sessionID,
@@ -147,7 +148,7 @@ func placeOf(sessionID, runID, toolCallID string, metadata api.JSON) place {
 	}
 }
 
-// details begins the parameters that the runtime would have sent.
+// details returns the ids of the parameters that the runtime would have sent.
 func (p *place) details() kit.Object {
 	return kit.Object{
 		kit.MemberOf("threadId", p.threadID),

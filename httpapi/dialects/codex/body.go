@@ -12,9 +12,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// decode reads a body that must be an object. A member that is absent stays nil, and one
-// that is null is "null". Errors: an issue for no body at all, and those of
-// [wire.Decode].
+// decode reads a body that must be an object. An absent member is nil, and a null member is "null".
+// Errors: an issue for a missing body, and errors of [wire.Decode].
 func (f *face) decode(w http.ResponseWriter, r *http.Request, into any) error {
 	if r.ContentLength == 0 && len(r.Header["Content-Type"]) == 0 {
 		return invalid(mistyped("", nil))
@@ -22,7 +21,7 @@ func (f *face) decode(w http.ResponseWriter, r *http.Request, into any) error {
 	return wire.Decode(w, r, f.MaxBodyBytes, into)
 }
 
-// choose reads a member that must be one of some texts. It returns issues when it is not.
+// choose reads a member with a fixed set of texts. It returns issues for any other value.
 func choose(value api.JSON, name string, options ...string) (chosen string, issues []issue) {
 	expected := "'" + strings.Join(options, "' | '") + "'"
 	if document.Kind(value) != '"' {
@@ -39,7 +38,7 @@ func choose(value api.JSON, name string, options ...string) (chosen string, issu
 	}}
 }
 
-// mistyped is the issue of a value of another type than what is expected at a path.
+// mistyped returns the issue of a value with the wrong type.
 func mistyped(expected string, value api.JSON, path ...any) issue {
 	if path == nil {
 		path = []any{}
@@ -50,7 +49,7 @@ func mistyped(expected string, value api.JSON, path ...any) issue {
 	return issue{"invalid_type", path, "Expected " + expected + ", received " + typeName(value)}
 }
 
-// typeName names the type of a value.
+// typeName returns the name of a value's type.
 func typeName(value api.JSON) string {
 	switch document.Kind(value) {
 	case 'n':

@@ -11,8 +11,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// approvalReply is the body of the replies to a decision about an approval, besides
-// refusals of what was sent.
+// approvalReply is the body of the replies to a decision about an approval, except for validation
+// errors.
 type approvalReply struct {
 	Status     string `json:"status"`
 	ApprovalID string `json:"approvalId"`
@@ -24,7 +24,7 @@ type approvalBody struct {
 	Scope    api.JSON `json:"scope"`
 }
 
-// approvalDecision is a decision as somebody sent it.
+// approvalDecision is a caller's decision.
 type approvalDecision struct{ decision, scope string }
 
 func (b *approvalBody) check() (approvalDecision, error) {
@@ -42,8 +42,8 @@ func (b *approvalBody) check() (approvalDecision, error) {
 	return given, nil
 }
 
-// decideApproval decides about an approval (docs/spec/codex.md#approval-decision). A
-// decision that comes too late gets 404, whatever came first.
+// decideApproval decides an approval (docs/spec/codex.md#approval-decision). A late decision gets
+// 404, whatever the earlier one was.
 func (f *face) decideApproval(w http.ResponseWriter, r *http.Request) error {
 	var body approvalBody
 	if err := f.decode(w, r, &body); err != nil {
@@ -75,7 +75,7 @@ func (f *face) decideApproval(w http.ResponseWriter, r *http.Request) error {
 	return &kit.Error{Status: http.StatusInternalServerError, Cause: err, Body: approvalReply{Status: statusError, ApprovalID: approvalID}}
 }
 
-// command is what a decision does, together with what the runtime is handed about it.
+// command returns the command of a decision, with the payload for the runtime.
 func (d approvalDecision) command(request *model.Request, actor runs.Actor, maxRuleAgeMs int64) runs.Command {
 	approval := request.Approval()
 	payload := decisionPayload(approvalMethod(&approval), d.decision, d.scope)
@@ -103,8 +103,8 @@ func (d approvalDecision) command(request *model.Request, actor runs.Actor, maxR
 	}
 }
 
-// issuesOf says why the door refused a decision. Once the body is checked, only the rule
-// that the decision would write can be at fault.
+// issuesOf returns why the door refused a decision. The body is already checked, so only the rule
+// that the decision would create can be invalid.
 func (d approvalDecision) issuesOf(err error) []issue {
 	at := "decision"
 	if d.scope == scopeSession {

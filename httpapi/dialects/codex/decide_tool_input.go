@@ -12,8 +12,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// toolInputReply is the body of the replies to a decision about a tool input, besides
-// refusals of what was sent.
+// toolInputReply is the body of the replies to a decision about a tool input, except for validation
+// errors.
 type toolInputReply struct {
 	Status    string `json:"status"`
 	RequestID string `json:"requestId"`
@@ -23,16 +23,16 @@ type toolInputReply struct {
 type toolInputBody struct {
 	Decision api.JSON `json:"decision"`
 	Answers  api.JSON `json:"answers"`
-	// Response is nil when the member is absent; null is a response.
+	// Response is nil when the member is absent; null is a value.
 	Response api.JSON `json:"response"`
 }
 
-// toolInputDecision is a decision as somebody sent it.
+// toolInputDecision is a caller's decision.
 type toolInputDecision struct {
 	decision string
-	// answers are the texts by question, nil when there was no such member.
+	// answers are the texts by question; nil when the member is absent.
 	answers map[string][]string
-	// given is the member itself, for the runtime.
+	// given is the original member, for the runtime.
 	given    api.JSON
 	response api.JSON
 }
@@ -79,8 +79,8 @@ func readAnswers(value api.JSON) (map[string][]string, []issue) {
 	return answers, issues
 }
 
-// decideToolInput answers a question (docs/spec/codex.md#tool-input-decision). A decision
-// that comes too late gets 404, as do the same answers that somebody else gave before.
+// decideToolInput answers a question (docs/spec/codex.md#tool-input-decision). A late decision gets
+// 404, even if the same answers were given before.
 func (f *face) decideToolInput(w http.ResponseWriter, r *http.Request) error {
 	var body toolInputBody
 	if err := f.decode(w, r, &body); err != nil {
@@ -114,8 +114,8 @@ func (f *face) decideToolInput(w http.ResponseWriter, r *http.Request) error {
 	return &kit.Error{Status: http.StatusInternalServerError, Cause: err, Body: toolInputReply{Status: statusError, RequestID: requestID}}
 }
 
-// answerRequest gives a decision to the door. Recorded is false when somebody else gave
-// the same before, which is too late here.
+// answerRequest sends a decision to the door. recorded is false when the same decision was made
+// before, which counts as late here.
 func (f *face) answerRequest(r *http.Request, request *model.Request, given *toolInputDecision, actor runs.Actor) (recorded bool, err error) {
 	if given.decision == cancel {
 		_, err := f.Store.Do(r.Context(), &runs.DecideRequests{
@@ -144,7 +144,7 @@ type (
 	}
 )
 
-// payload is what the runtime is handed (docs/spec/codex.md#runtime-payload).
+// payload returns the payload for the runtime (docs/spec/codex.md#runtime-payload).
 func (d *toolInputDecision) payload() api.JSON {
 	switch {
 	case d.response != nil:

@@ -29,14 +29,13 @@ type systemSession struct {
 	Message   string `json:"message"`
 }
 
-// isSystem reports whether a session is reserved for the machinery of its owner.
+// isSystem reports whether a session is reserved for its owner's own use.
 func isSystem(session *model.Session) bool {
 	return document.Kind(kit.Get(session.Metadata, "system")) == 't'
 }
 
-// visibleSession returns the session of the path, nil when there is none, which is no
-// error here. Errors: 410 for one that has ended, 403 for a system session
-// (docs/spec/codex.md#deleted-and-system-sessions).
+// visibleSession returns the path's session, nil (and no error) when it does not exist. Errors: 410
+// for an ended session, 403 for a system session (docs/spec/codex.md#deleted-and-system-sessions).
 func (f *face) visibleSession(r *http.Request) (*model.Session, error) {
 	sessionID := wire.PathID(r, "sessionId")
 	if !refusal.ValidID(sessionID) {
@@ -61,8 +60,8 @@ func (f *face) visibleSession(r *http.Request) (*model.Session, error) {
 	return session, nil
 }
 
-// openOf returns the open requests of the session of the path and of the sessions below it, oldest
-// first. System sessions below stay hidden.
+// openOf returns the open requests of the path's session and of the sessions below it, oldest
+// first, without those of system sessions below.
 func (f *face) openOf(r *http.Request, kind model.RequestKind) ([]*model.Request, error) {
 	session, err := f.visibleSession(r)
 	if session == nil || err != nil {
@@ -84,7 +83,7 @@ func (f *face) openOf(r *http.Request, kind model.RequestKind) ([]*model.Request
 	return slices.DeleteFunc(open, func(request *model.Request) bool { return hidden[request.SessionID] }), nil
 }
 
-// requestedBy returns the session of a request, "" when it is the one of the path.
+// requestedBy returns the session of a request, "" when it is the path's session.
 func requestedBy(r *http.Request, request *model.Request) string {
 	if request.SessionID == wire.PathID(r, "sessionId") {
 		return ""

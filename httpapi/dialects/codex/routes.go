@@ -6,7 +6,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 )
 
-// Via is how a decision that was made here is recorded.
+// Via is the recorded via of decisions made through this dialect.
 const Via = "codex"
 
 // face serves the routes.

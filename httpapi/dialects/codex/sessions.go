@@ -15,8 +15,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// sessionSummary is a session as the list of chats shows it (docs/spec/codex.md#sessions).
-// Its times are in seconds.
+// sessionSummary is a session in the list of chats (docs/spec/codex.md#sessions). Its times are in
+// seconds.
 type sessionSummary struct {
 	SessionID      string  `json:"sessionId"`
 	Title          string  `json:"title"`
@@ -52,8 +52,8 @@ type sessionList struct {
 	Archived   bool             `json:"archived"`
 }
 
-// listSessions lists the sessions that may be shown. The first page begins with those that
-// wait for somebody, which would otherwise stand behind all older ones.
+// listSessions lists the visible sessions. The first page starts with sessions that wait for a
+// person, which would otherwise come after all older ones.
 func (f *face) listSessions(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	limit, err := strconv.Atoi(cmp.Or(query.Get("limit"), strconv.Itoa(defaultSessions)))
@@ -98,7 +98,7 @@ func (f *face) listSessions(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, list)
 }
 
-// waitingSessions returns sessions with open requests, those with the newest first.
+// waitingSessions returns sessions with open requests, newest request first.
 func (f *face) waitingSessions(ctx context.Context, limit int) ([]sessionSummary, error) {
 	newest := map[string]int64{}
 	for _, kind := range []model.RequestKind{model.KindApproval, model.KindQuestion} {
@@ -134,7 +134,7 @@ func (f *face) waitingSessions(ctx context.Context, limit int) ([]sessionSummary
 	return waiting, nil
 }
 
-// showSession answers with a session and its transcript, which is how clients read it.
+// showSession answers with a session and its transcript, the form that clients read.
 func (f *face) showSession(w http.ResponseWriter, r *http.Request) error {
 	session, err := f.visibleSession(r)
 	if err != nil {
@@ -159,8 +159,8 @@ type unknownSession struct {
 	SessionID string `json:"sessionId"`
 }
 
-// showCapabilities says what of the original there is: approvals and tool input, and none
-// of the calls that steer a runtime (docs/spec/codex.md#what-is-not-here).
+// showCapabilities lists the supported features of the original: approvals and tool input, and no
+// calls that control a runtime (docs/spec/codex.md#what-is-not-here).
 func (f *face) showCapabilities(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, capabilities)
 }
@@ -168,8 +168,8 @@ func (f *face) showCapabilities(w http.ResponseWriter, r *http.Request) error {
 var capabilities = api.JSON(`{"status":"ok","runtime":{"initialized":true,"capabilitiesLastUpdatedAt":null},` +
 	`"methods":{},"details":{},"features":{"toolUserInput":true}}`)
 
-// showNone answers the lists of what this service has none of, so that a client that reads
-// them before it shows anything goes on.
+// showNone answers lists of unsupported resources with an empty list, so that clients that read
+// them first continue.
 func (f *face) showNone(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, nothing)
 }

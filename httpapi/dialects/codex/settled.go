@@ -7,20 +7,20 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 )
 
-// scopeNote is recorded as the justification of a decision on which the scope session has
-// no effect, so that the scope can be shown again.
+// scopeNote is recorded as the justification of a decision on which the scope session has no
+// effect, so that the scope can be shown again.
 const scopeNote = "scope: " + scopeSession
 
-// settled is what became of a request in the words of this dialect.
+// settled is the outcome of a request in this dialect.
 type settled struct {
 	Status   string `json:"status"`
 	Decision string `json:"decision,omitempty"`
-	// Scope is given for approvals only.
+	// Scope is set for approvals only.
 	Scope string `json:"scope,omitempty"`
 }
 
-// settledAs translates what was recorded, on any face. What nobody decided, because its
-// deadline passed or its run or session ended, has expired.
+// settledAs converts a resolution made through any API. A request without a decision (its deadline
+// passed, or its run or session ended) is expired.
 func settledAs(resolution *api.Resolution) settled {
 	switch resolution.Via {
 	case api.ViaClock, api.ViaWorker, api.ViaRunEnded, api.ViaCancel, api.ViaInterrupt, api.ViaEnd:
@@ -33,7 +33,7 @@ func settledAs(resolution *api.Resolution) settled {
 	case api.OutcomeDenied, api.OutcomeDeclined:
 		result.Decision = decline
 	case api.OutcomeCancelled:
-		// A cancel takes along whatever else is open on its run, without a payload.
+		// A cancel also settles the run's other open requests, without a payload.
 		if resolution.Via == Via && resolution.RuntimePayload == nil {
 			return settled{Status: statusExpired}
 		}
@@ -44,8 +44,8 @@ func settledAs(resolution *api.Resolution) settled {
 	return result
 }
 
-// settledApproval is settledAs with the scope. A decision that a rule made, or with which
-// one was written, holds beyond its turn.
+// settledApproval is settledAs with the scope. A decision made by a rule, or remembered as one,
+// lasts beyond its turn.
 func settledApproval(resolution *api.Resolution) settled {
 	result := settledAs(resolution)
 	if result.Status == statusExpired {
@@ -59,13 +59,12 @@ func settledApproval(resolution *api.Resolution) settled {
 	return result
 }
 
-// runtimeDecision is what the runtime is handed about an approval
-// (docs/spec/codex.md#runtime-payload).
+// runtimeDecision is the runtime's payload for an approval (docs/spec/codex.md#runtime-payload).
 type runtimeDecision struct {
 	Decision string `json:"decision"`
 }
 
-// decisionPayload words a decision for the runtime, by the protocol of the method.
+// decisionPayload returns a decision in the method's protocol.
 func decisionPayload(method, decision, scope string) api.JSON {
 	words := map[string]string{accept: "accept", decline: "decline", cancel: "cancel"}
 	forSession := "acceptForSession"

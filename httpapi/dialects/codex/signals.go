@@ -7,8 +7,8 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// signal is a request as the runtime would have made it (docs/spec/codex.md#signals).
-// Clients that automate decisions listen for these.
+// signal is a request as the runtime would have sent it (docs/spec/codex.md#signals). Clients that
+// automate decisions listen for signals.
 type signal struct {
 	Source     string        `json:"source"`
 	SignalType string        `json:"signalType"`
@@ -39,7 +39,7 @@ var (
 	acronymEnd      = regexp.MustCompile(`([A-Z]+)([A-Z][a-z])`)
 )
 
-// signalName writes item/fileChange/requestApproval as item.file_change.request_approval.
+// signalName converts item/fileChange/requestApproval to item.file_change.request_approval.
 func signalName(method string) string {
 	var parts []string
 	for part := range strings.SplitSeq(method, "/") {

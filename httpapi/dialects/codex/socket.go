@@ -21,14 +21,14 @@ import (
 )
 
 const (
-	// maxCommandBytes bounds a message of a client; a larger one ends the socket with
-	// status 1009.
+	// maxCommandBytes is the maximum size of a client's message. A larger one closes the socket
+	// with status 1009.
 	maxCommandBytes = 4 << 10
-	// maxSeen bounds the sessions of which a socket knows the last event that it sent.
+	// maxSeen is the maximum number of sessions whose last sent event a socket tracks.
 	maxSeen = 32
 )
 
-// ready and reply are the messages of a socket that are about no thread's request.
+// ready and reply are messages that are not about a request.
 type (
 	ready struct {
 		Type     string  `json:"type"`
@@ -45,7 +45,7 @@ var (
 	invalidCommand = kit.Encode(reply{Type: "error", Message: "invalid websocket command"})
 )
 
-// serveSocket announces what is raised and settled (docs/spec/codex.md#websocket).
+// serveSocket announces raised and settled requests (docs/spec/codex.md#websocket).
 func (f *face) serveSocket(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	if query.Has("threadId") && query.Get("threadId") == "" {
@@ -56,8 +56,8 @@ func (f *face) serveSocket(w http.ResponseWriter, r *http.Request) error {
 		return unavailable(err)
 	}
 	defer inbox.Close()
-	// What happens after this reaches the socket, so that nothing is missed by whoever
-	// reads the lists once it is ready.
+	// From here on every change reaches the socket, so a client that reads the lists after ready
+	// misses nothing.
 	if err := inbox.Open(r.Context()); err != nil {
 		return unavailable(err)
 	}
@@ -89,8 +89,7 @@ func unavailable(err error) error {
 	return err
 }
 
-// upgrade makes the request a socket. The guard of the service has checked the Origin
-// already, against the same list as that of every other request.
+// upgrade upgrades the request to a WebSocket. wire.Guard has already checked the Origin.
 func upgrade(w http.ResponseWriter, r *http.Request) (*websocket.Conn, error) {
 	shake := &handshake{ResponseWriter: w}
 	conn, err := websocket.Accept(shake, r, &websocket.AcceptOptions{InsecureSkipVerify: true})
@@ -102,8 +101,7 @@ func upgrade(w http.ResponseWriter, r *http.Request) (*websocket.Conn, error) {
 	return conn, nil
 }
 
-// handshake keeps the plain text with which the library refuses a request, for a reply
-// in the words of the contract.
+// handshake captures the library's plain-text error, for a reply in this contract's format.
 type handshake struct {
 	http.ResponseWriter
 	refused int
@@ -123,24 +121,22 @@ func (h *handshake) Write(text []byte) (int, error) { return h.why.Write(text) }
 // Unwrap lets the library reach the connection.
 func (h *handshake) Unwrap() http.ResponseWriter { return h.ResponseWriter }
 
-// socket is one client. It is the sink of its inbox; its commands are read concurrently.
-// Every write has a deadline, so a slow reader loses the socket; the inbox bounds what is
-// buffered for it meanwhile.
+// socket is one client. It is the sink of its inbox subscription; another goroutine reads its
+// commands. Every write has a deadline, so a slow reader loses the socket. The inbox limits what is
+// buffered for it in the meantime.
 type socket struct {
 	face *face
 	conn *websocket.Conn
 	// ctx ends with the socket.
 	ctx  context.Context //nolint:containedctx // the sink's methods have none of their own
 	stop context.CancelFunc
-	// filter is the only thread whose events are wanted; nil for all that are not the
-	// system's.
+	// filter is the thread whose events are wanted; nil for all except those of system sessions.
 	filter atomic.Pointer[string]
-	// goroutines are those that read commands and wait for pongs.
+	// goroutines read commands and wait for pongs.
 	goroutines sync.WaitGroup
 	// pinged says that a ping waits for its pong.
 	pinged atomic.Bool
-	// seen is the last event that was sent of a session, because the inbox may deliver one
-	// again.
+	// seen is the last sent event of each session, because the inbox may deliver an event twice.
 	seen map[string]int64
 	// ending and why are the status and reason with which the service closes the socket.
 	ending websocket.StatusCode
@@ -149,17 +145,16 @@ type socket struct {
 
 var errEnding = errors.New("the socket ends")
 
-// Snapshot is no part of the contract: after ready, a client reads the lists.
+// Snapshot does nothing: in this contract, clients read the lists after ready.
 func (s *socket) Snapshot(*stream.InboxSnapshot) error { return nil }
 
-// Gap ends the socket: the contract has no other way to have its client read the lists
-// again.
+// Gap closes the socket. The contract has no other way to make a client read the lists again.
 func (s *socket) Gap(string) error {
 	s.ending, s.why = websocket.StatusServiceRestart, "events were missed; reconnect and read the lists"
 	return errEnding
 }
 
-// Events sends what the client wants of some events.
+// Events sends the events that the client wants.
 func (s *socket) Events(events []*model.Event) error {
 	for _, event := range events {
 		wanted, err := s.wants(event)
@@ -194,7 +189,7 @@ func (s *socket) wants(event *model.Event) (bool, error) {
 	return !system, err
 }
 
-// sentBefore reports whether the event was sent before.
+// sentBefore reports whether the event was already sent.
 func (s *socket) sentBefore(event *model.Event) bool {
 	if event.EventID <= s.seen[event.SessionID] {
 		return true
@@ -208,7 +203,7 @@ func (s *socket) sentBefore(event *model.Event) bool {
 	return false
 }
 
-// fail ends the socket because of a failure of the service.
+// fail closes the socket after a failure of the service.
 func (s *socket) fail(err error) error {
 	s.ending, s.why = websocket.StatusTryAgainLater, "the service could not read what happened; reconnect and read the lists"
 	if s.face.Draining.Err() == nil && s.ctx.Err() == nil {
@@ -217,10 +212,9 @@ func (s *socket) fail(err error) error {
 	return errEnding
 }
 
-// KeepAlive pings the client, and waits neither for the pong nor for anything else. A
-// client whose handlers are busy answers late, and there is no replay: as long as its
-// system takes what is sent, it keeps the socket. What it does not take in time ends the
-// socket in write, and the next ping is sent once this one is answered.
+// KeepAlive pings the client without waiting for the pong. A client with busy handlers answers late
+// and keeps the socket while its system accepts data, because there is no replay. Data that it does
+// not accept in time fails in write. The next ping follows the pong.
 func (s *socket) KeepAlive() error {
 	if s.pinged.Swap(true) {
 		return nil
@@ -239,8 +233,8 @@ func (s *socket) write(text []byte) error {
 	return s.conn.Write(ctx, websocket.MessageText, text)
 }
 
-// listen carries out commands until the client goes. It ends with the connection and
-// takes no context, which would end the connection without a close frame.
+// listen carries out commands until the client disconnects. It takes no context, because that would
+// end the connection without a close frame.
 func (s *socket) listen() {
 	defer s.stop()
 	for {
@@ -274,12 +268,12 @@ func (s *socket) carryOut(kind websocket.MessageType, message []byte) []byte {
 	return invalidCommand
 }
 
-// close ends the connection, with a close frame unless the client has gone, and waits
-// for the goroutines of the socket.
+// close ends the connection, with a close frame unless the client disconnected, and waits for the
+// socket's goroutines.
 func (s *socket) close() {
 	switch {
 	case s.ctx.Err() != nil:
-		// The client has gone, or does not answer.
+		// The client disconnected or does not answer.
 		s.ending = 0
 	case s.face.Draining.Err() != nil:
 		s.ending, s.why = websocket.StatusGoingAway, "the service is shutting down; reconnect"

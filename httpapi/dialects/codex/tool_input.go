@@ -9,7 +9,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// PendingToolInput is an open question as the wire shows it (docs/spec/codex.md#tool-input).
+// PendingToolInput is an open question in this dialect (docs/spec/codex.md#tool-input).
 type PendingToolInput struct {
 	RequestID string     `json:"requestId"`
 	Method    string     `json:"method"`
@@ -30,7 +30,7 @@ type Question struct {
 	ID       string `json:"id"`
 	Header   string `json:"header"`
 	Question string `json:"question"`
-	// Options is nil when any text will do.
+	// Options is nil when any text is allowed.
 	Options  *[]Option `json:"options"`
 	IsOther  bool      `json:"isOther"`
 	IsSecret bool      `json:"isSecret"`
@@ -42,7 +42,7 @@ type Option struct {
 	Description string `json:"description"`
 }
 
-// pendingToolInput shows a question of a run, whatever worker raised it.
+// pendingToolInput shows a run's question from any kind of worker.
 func pendingToolInput(sessionID, runID string, request *api.UserQuestionRequest) PendingToolInput {
 	at := placeOf(sessionID, runID, request.ToolCallID, request.Metadata)
 	questions := questionsOf(request)
@@ -63,8 +63,7 @@ func toolInputSummary(count int) string {
 	return "Tool input required (" + strconv.Itoa(count) + " " + noun + ")"
 }
 
-// questionsOf returns what a person is asked: the questions of the request, or the one
-// that stands for the value that it wants.
+// questionsOf returns the request's questions, or the one that represents its typed value.
 func questionsOf(request *api.UserQuestionRequest) []Question {
 	if request.ResponseSchema != nil {
 		wanted := typedQuestionOf(request)
@@ -92,8 +91,8 @@ func (q *Question) offer(options []Option) {
 	}
 }
 
-// flagged reports whether a worker set a flag of a question in the metadata of its
-// request: {"questions": {"<question id>": {"<flag>": true}}}, or {"<flag>": true} for all.
+// flagged reports whether a worker set a question's flag in the request's metadata: {"questions":
+// {"<question id>": {"<flag>": true}}}, or {"<flag>": true} for all.
 func flagged(metadata api.JSON, questionID, flag string) bool {
 	value := kit.Get(metadata, "questions", questionID, flag)
 	if value == nil {
@@ -102,18 +101,18 @@ func flagged(metadata api.JSON, questionID, flag string) bool {
 	return document.Kind(value) == 't'
 }
 
-// secret reports whether the answer to a question must not be shown while it is typed: it is sensitive, or
-// the worker says so in the metadata.
+// secret reports whether the answer must be hidden while it is typed: it is sensitive, or the
+// metadata says so.
 func secret(request *api.UserQuestionRequest, questionID string, sensitive bool) bool {
 	return request.Sensitive || sensitive || flagged(request.Metadata, questionID, "isSecret")
 }
 
-// toolInputDetails are the ids, the questions, and what the metadata adds to them. Of a
-// name that several have, the first counts.
+// toolInputDetails returns the ids, the questions, and the additional metadata. When several have
+// the same name, the first counts.
 func toolInputDetails(at *place, request *api.UserQuestionRequest, questions []Question) api.JSON {
 	details := append(at.details(), kit.MemberOf("questions", questions))
 	if request.ResponseSchema != nil {
-		// For clients that can show more than one line of text.
+		// For clients that show more than one line of text.
 		if request.Kind != "" {
 			details = append(details, kit.MemberOf("kind", request.Kind))
 		}

@@ -18,8 +18,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Entry is one item of a transcript (docs/spec/codex.md#transcript). It is the request first, and what
-// became of it afterwards, under the same message id.
+// Entry is an item of a transcript (docs/spec/codex.md#transcript). It is first the request and
+// later its outcome, with the same message id.
 type Entry struct {
 	MessageID   string `json:"messageId"`
 	TurnID      string `json:"turnId"`
@@ -46,14 +46,14 @@ const (
 )
 
 const (
-	// maxEntries is how many entries a transcript shows: the newest.
+	// maxEntries is the maximum number of entries in a transcript: the newest are shown.
 	maxEntries = 5_000
-	// readEvents is how many events are read at once.
+	// readEvents is the page size of reads.
 	readEvents = 1_000
 )
 
-// showTranscript reads the log of a session as a list of what was asked and what became
-// of it. The texts of answers are not in it, because they may be secret.
+// showTranscript shows a session's log as a list of requests and outcomes. Answers are not
+// included, because they may be secret.
 func (f *face) showTranscript(w http.ResponseWriter, r *http.Request) error {
 	session, err := f.visibleSession(r)
 	if err != nil {
@@ -66,7 +66,7 @@ func (f *face) showTranscript(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, sessionPage[Entry]{list})
 }
 
-// transcriptOf reads the transcript of a session; it is empty for nil.
+// transcriptOf reads a session's transcript. It is empty for nil.
 func (f *face) transcriptOf(ctx context.Context, session *model.Session) ([]Entry, error) {
 	list := newTranscript()
 	for after, more := int64(0), session != nil; more; {
@@ -76,7 +76,7 @@ func (f *face) transcriptOf(ctx context.Context, session *model.Session) ([]Entr
 			SessionID: session.SessionID, AboutRequests: true, After: after, Limit: readEvents, MaxBytes: api.MaxReplyBytes,
 		})
 		if refusal.CodeOf(err) == api.CodeEventCursorReset {
-			// The log was shortened meanwhile. What is kept is read from its beginning.
+			// The log was trimmed meanwhile. Read it from its beginning.
 			list, after, more = newTranscript(), 0, true
 			continue
 		}
@@ -91,7 +91,7 @@ func (f *face) transcriptOf(ctx context.Context, session *model.Session) ([]Entr
 		}
 	}
 	for _, runID := range list.undecided() {
-		// What became of its requests is still known, and that is all that is shown of it.
+		// The outcomes of its requests are still stored, and nothing else of them is shown.
 		_, settled, err := f.Store.SettledAfter(ctx, runID, 0)
 		if refusal.CodeOf(err) == api.CodeRunNotFound {
 			continue
@@ -110,10 +110,10 @@ func (f *face) transcriptOf(ctx context.Context, session *model.Session) ([]Entr
 // transcript folds events into entries.
 type transcript struct {
 	entries []entry
-	// first is the number of the first entry that is still kept.
+	// first is the number of the first remaining entry.
 	first int
 	at    map[requestKey]int
-	// redacted are runs of which a decision has been taken out of the log.
+	// redacted are runs with a redacted decision in the log.
 	redacted map[string]bool
 }
 
@@ -154,7 +154,7 @@ func (t *transcript) open(added entry) {
 	if len(t.entries) < 2*maxEntries {
 		return
 	}
-	// The older half goes at once, so that what stays is not moved for each entry.
+	// Drop half of the entries at once, so that the rest is not moved for each new entry.
 	for i := range t.entries[:maxEntries] {
 		delete(t.at, t.entries[i].key)
 	}
@@ -162,8 +162,8 @@ func (t *transcript) open(added entry) {
 	t.entries = append(t.entries[:0], t.entries[maxEntries:]...)
 }
 
-// settle updates the entry of a request. A request without one is older than what is
-// kept, or not shown by this dialect.
+// settle updates a request's entry. A request without an entry is too old, or not shown in this
+// dialect.
 func (t *transcript) settle(runID string, resolution *api.Resolution) {
 	number, found := t.at[requestKey{runID, resolution.RequestID}]
 	if !found {
@@ -182,7 +182,7 @@ func (t *transcript) settle(runID string, resolution *api.Resolution) {
 	entry.Details = indented(kit.Encode(toolInputResolved{entry.handle, result}))
 }
 
-// indented returns JSON in the form of JSON.stringify(value, null, 2).
+// indented returns JSON in the format of JSON.stringify(value, null, 2).
 func indented(value api.JSON) string {
 	text := jsontext.Value(value)
 	if err := text.Indent(jsontext.WithIndent("  "), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)); err != nil {
@@ -198,11 +198,11 @@ func (s *settled) content(what string) string {
 	return what + " resolved (" + s.Decision + ")"
 }
 
-// kept returns the entries that are shown.
+// kept returns the visible entries.
 func (t *transcript) kept() []entry { return t.entries[max(0, len(t.entries)-maxEntries):] }
 
-// undecided returns those of the redacted runs of which an entry is shown as if it was open. There may be
-// very many others.
+// undecided returns the redacted runs with an entry that still looks open. There may be many other
+// redacted runs.
 func (t *transcript) undecided() []string {
 	runIDs := map[string]bool{}
 	for _, one := range t.kept() {
@@ -248,7 +248,7 @@ func toolInputEntry(event *model.Event, question *api.UserQuestionRequest) entry
 	}
 }
 
-// requestDetails are the parameters of the runtime with what this service adds to them.
+// requestDetails returns the runtime's parameters with this service's additions.
 func requestDetails(method, createdAt string, parameters api.JSON, questions []Question) api.JSON {
 	head := kit.Object{kit.MemberOf("method", method), kit.MemberOf("createdAt", createdAt)}
 	var tail kit.Object

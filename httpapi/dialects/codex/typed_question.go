@@ -10,25 +10,25 @@ import (
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// typedQuestionID is the id of the question that stands for a typed one, unless its
-// payload has an id.
+// typedQuestionID is the id of the question that represents a typed request without an id in its
+// payload.
 const typedQuestionID = "value"
 
-// typedQuestion is a question for one value of a JSON Schema, as a person reads it.
+// typedQuestion is a question for one value of a JSON Schema, in a form for people.
 type typedQuestion struct {
 	id, header, question string
 	choices              []choice
 	schema               api.JSON
 }
 
-// choice is a value that may be chosen by its label.
+// choice is a value with a label.
 type choice struct {
 	label, description string
 	value              api.JSON
 }
 
-// typedQuestionOf reads a typed question from its payload, its schema and its kind. The
-// choices are those of the payload, else the values of the schema's enum.
+// typedQuestionOf reads a typed question from its payload, schema and kind. The choices come from
+// the payload, otherwise from the schema's enum.
 func typedQuestionOf(request *api.UserQuestionRequest) typedQuestion {
 	payload, schema := request.Payload, request.ResponseSchema
 	asked := typedQuestion{
@@ -52,8 +52,8 @@ func typedQuestionOf(request *api.UserQuestionRequest) typedQuestion {
 	return asked
 }
 
-// choiceOf reads one option of a payload: a value, or {label, description?, value?}. One
-// without a label is left out.
+// choiceOf reads an option of a payload: a value, or {label, description?, value?}. An option
+// without a label is ignored.
 func choiceOf(option api.JSON) (choice, bool) {
 	if document.Kind(option) != '{' {
 		return choice{label: kit.Label(option), value: option}, true
@@ -78,9 +78,9 @@ func (t *typedQuestion) shown(request *api.UserQuestionRequest) Question {
 	return shown
 }
 
-// value returns the value that texts stand for: a choice with that label, or what the
-// type of the schema makes of the text. ok is false when they are not one value.
-// Whether it fits the schema is for the domain to say.
+// value converts texts to a value: the choice with that label, or the text converted to the
+// schema's type. ok is false when the texts are not one value. The domain checks the value against
+// the schema.
 func (t *typedQuestion) value(given []string) (value api.JSON, ok bool) {
 	choices := t.byLabel()
 	if types := typesOf(t.schema); len(given) == 1 {
@@ -105,8 +105,8 @@ func (t *typedQuestion) value(given []string) (value api.JSON, ok bool) {
 	return kit.Encode(list), true
 }
 
-// byLabel returns the values of the choices by label. The first of several with one label
-// counts. Callers choose how many texts they send, so none is searched for in the list.
+// byLabel returns the choices' values by label; the first of several with one label counts. A map
+// is used because callers control the number of look-ups.
 func (t *typedQuestion) byLabel() map[string]api.JSON {
 	values := make(map[string]api.JSON, len(t.choices))
 	for _, found := range t.choices {
@@ -117,7 +117,7 @@ func (t *typedQuestion) byLabel() map[string]api.JSON {
 	return values
 }
 
-// typesOf returns the types that a schema names.
+// typesOf returns the types in a schema.
 func typesOf(schema api.JSON) map[string]bool {
 	types := map[string]bool{}
 	named := kit.Get(schema, "type")
@@ -130,8 +130,8 @@ func typesOf(schema api.JSON) map[string]bool {
 	return types
 }
 
-// convert returns a text as a value of one of the types. One that none of them reads
-// stays a text, which the domain refuses if it must.
+// convert converts a text to a value of one of the types. If none fits it stays a string, which the
+// domain may refuse.
 func convert(given string, types map[string]bool) api.JSON {
 	if value := readable(given, types); value != nil {
 		return value
@@ -139,8 +139,8 @@ func convert(given string, types map[string]bool) api.JSON {
 	return kit.Encode(given)
 }
 
-// readable returns the JSON that a text is, when it is of one of the types other than
-// string. Where a string will do as well, a text that could be a number is a text.
+// readable parses a text as JSON of one of the types other than string. When a string is allowed, a
+// text that could be a number stays a string.
 func readable(given string, types map[string]bool) api.JSON {
 	value := api.JSON(bytes.TrimSpace([]byte(given)))
 	if types["string"] || document.Check(value) != nil {

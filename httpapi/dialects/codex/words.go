@@ -12,8 +12,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// The methods by which the runtime asks for approvals and answers. The last two approval
-// methods are of the protocol before the present one, and decided in its words.
+// Methods with which the runtime requests approvals and answers. The last two approval methods
+// belong to the previous protocol and use its words for decisions.
 const (
 	methodCommand     = "item/commandExecution/requestApproval"
 	methodFileChange  = "item/fileChange/requestApproval"
@@ -23,19 +23,19 @@ const (
 	methodToolInput = "item/tool/requestUserInput"
 )
 
-// legacy reports whether a method is one of the protocol before the present one.
+// legacy reports whether a method belongs to the previous protocol.
 func legacy(method string) bool { return method == methodExecCommand || method == methodApplyPatch }
 
-// ChangesFiles reports whether an approval is about changes of files, which the review hook is
-// shown (docs/spec/codex.md#review-hook).
+// ChangesFiles reports whether an approval is about file changes, which are posted to the review
+// hook (docs/spec/codex.md#review-hook).
 func ChangesFiles(approval *api.ApprovalRequest) bool { return changesFiles(approvalMethod(approval)) }
 
-// changesFiles reports whether a method asks about changes of files, which are reviewed.
+// changesFiles reports whether a method is about file changes, which are reviewed.
 func changesFiles(method string) bool {
 	return method == methodFileChange || method == methodApplyPatch
 }
 
-// The decisions, and the scopes of a decision about an approval.
+// Decisions, and scopes of a decision about an approval.
 const (
 	accept  = "accept"
 	decline = "decline"
@@ -45,14 +45,14 @@ const (
 	scopeSession = "session"
 )
 
-// The statuses of requests.
+// Statuses of requests.
 const (
 	statusPending  = "pending"
 	statusResolved = "resolved"
 	statusExpired  = "expired"
 )
 
-// The statuses in the bodies of replies.
+// Statuses in reply bodies.
 const (
 	statusOK       = "ok"
 	statusError    = "error"
@@ -60,7 +60,7 @@ const (
 	statusDeleted  = "deleted"
 )
 
-// The codes of refusals (docs/spec/codex.md#errors).
+// Codes of errors (docs/spec/codex.md#errors).
 const (
 	codeInvalidRequest = "invalid_request"
 	codeRequestFailed  = "request_failed"
@@ -76,7 +76,7 @@ const (
 	textSystem   = "system-owned sessions are reserved for orchestrator workers"
 )
 
-// failure is the body of a refusal.
+// failure is the body of an error.
 type failure struct {
 	Status  string  `json:"status"`
 	Code    string  `json:"code"`
@@ -84,10 +84,10 @@ type failure struct {
 	Issues  []issue `json:"issues,omitempty"`
 }
 
-// issue is one member that does not fit, in the form of zod, which clients know.
+// issue is an invalid member in zod's format, which the clients know.
 type issue struct {
 	Code string `json:"code"`
-	// Path is where the member is: names, and numbers in arrays.
+	// Path is the path of the member: names, and numbers in arrays.
 	Path    []any  `json:"path"`
 	Message string `json:"message"`
 }
@@ -100,8 +100,7 @@ func failed(status int, message string) *kit.Error {
 	return &kit.Error{Status: status, Body: failure{statusError, codeRequestFailed, message, nil}}
 }
 
-// refusalOf returns the reply to an error. The text of a failure of the service stays
-// out of it.
+// refusalOf returns the reply to an error. The text of an internal failure is not included.
 func refusalOf(err error) *kit.Error {
 	refused := kit.RefusalOf(err)
 	if refused != nil && refused.Code == api.CodeInvalidRequest {
@@ -115,8 +114,8 @@ func refusalOf(err error) *kit.Error {
 	}
 }
 
-// issuesOf returns the faults of a refusal as issues. Rename, unless it is nil, turns the
-// path in the domain's command into that in the body of this contract.
+// issuesOf returns a refusal's faults as issues. rename, unless nil, maps a path in the domain's
+// command to a path in this contract's body.
 func issuesOf(refused *refusal.Error, rename func([]any) []any) []issue {
 	var issues []issue
 	for _, fault := range refused.Faults {
@@ -132,7 +131,7 @@ func issuesOf(refused *refusal.Error, rename func([]any) []any) []issue {
 	return issues
 }
 
-// pathOf reads an RFC 6901 pointer.
+// pathOf parses an RFC 6901 pointer.
 func pathOf(pointer string) []any {
 	path := []any{}
 	if pointer == "" {
@@ -148,7 +147,7 @@ func pathOf(pointer string) []any {
 	return path
 }
 
-// isoTime writes a moment in UTC, with milliseconds.
+// isoTime formats a time in UTC with milliseconds.
 func isoTime(atMs int64) string {
 	return time.UnixMilli(atMs).UTC().Format("2006-01-02T15:04:05.000Z")
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 )
 
-// TestBrowsers checks, on every route of a dialect, what pages of an allowed origin may
-// do and those of others may not.
+// TestBrowsers checks on every route of a dialect that pages of an allowed origin may call it and
+// other pages may not.
 func TestBrowsers(t *testing.T, mount kit.Mount) {
 	t.Helper()
 	const inbox = "https://inbox.example"
@@ -41,7 +41,7 @@ func TestBrowsers(t *testing.T, mount kit.Mount) {
 			require.Equal(t, "origin_not_allowed", crossSite.At("code"), "%s %s", method, path)
 		}
 		if method == http.MethodPost {
-			// A body that no route takes, so that no stream begins.
+			// An invalid body, so that no stream starts.
 			called := s.Do(t, method, path, "[", Header("Sec-Fetch-Site", "cross-site"), Header("Origin", inbox))
 			require.NotEqual(t, http.StatusForbidden, called.Status, called.Text)
 			require.Equal(t, inbox, called.Header.Get("Access-Control-Allow-Origin"))

@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Option changes a request.
+// Option modifies a request.
 type Option func(*http.Request)
 
 // Header sets a header.
@@ -19,7 +19,7 @@ func Header(name, value string) Option {
 	return func(r *http.Request) { r.Header.Set(name, value) }
 }
 
-// Send sends a request with a JSON body, "" for none, and returns the response unread.
+// Send sends a request with a JSON body ("" for none) and returns the unread response.
 func (s *Service) Send(ctx context.Context, client *http.Client, method, path, body string, options ...Option) (*http.Response, error) {
 	var reader io.Reader
 	if body != "" {
@@ -38,8 +38,8 @@ func (s *Service) Send(ctx context.Context, client *http.Client, method, path, b
 	return client.Do(request)
 }
 
-// Reply is a reply that was read whole. Body is its JSON as a tree, nil for other text;
-// Text is without the last line end.
+// Reply is a complete response. Body is its decoded JSON, nil for other text. Text has no final
+// newline.
 type Reply struct {
 	T      *testing.T
 	Status int
@@ -48,7 +48,7 @@ type Reply struct {
 	Body   any
 }
 
-// Do sends a request and reads the reply.
+// Do sends a request and returns the reply.
 func (s *Service) Do(t *testing.T, method, path, body string, options ...Option) *Reply {
 	t.Helper()
 	reply, err := s.Try(t, method, path, body, options...)
@@ -56,7 +56,7 @@ func (s *Service) Do(t *testing.T, method, path, body string, options ...Option)
 	return reply
 }
 
-// Try is Do for goroutines of a test: it returns the error.
+// Try is Do for goroutines of a test: it returns an error.
 func (s *Service) Try(t *testing.T, method, path, body string, options ...Option) (*Reply, error) {
 	t.Helper()
 	response, err := s.Send(t.Context(), s.Client, method, path, body, options...)
@@ -96,7 +96,7 @@ func (r *Reply) Want(status int) *Reply {
 	return r
 }
 
-// Into checks that a call succeeded, and decodes its body unless value is nil.
+// Into checks for success and decodes the body unless value is nil.
 func (r *Reply) Into(value any) {
 	r.T.Helper()
 	require.Less(r.T, r.Status, 300, "%s", r.Text)
@@ -105,10 +105,10 @@ func (r *Reply) Into(value any) {
 	}
 }
 
-// At returns what stands at a path of names and indexes, nil when nothing does.
+// At returns the value at a path of names and indexes, or nil.
 func (r *Reply) At(path ...any) any { return At(r.Body, path...) }
 
-// At returns what stands in a tree at a path of names and indexes, nil when nothing does.
+// At returns the value at a path of names and indexes, or nil.
 func At(value any, path ...any) any {
 	for _, step := range path {
 		switch step := step.(type) {
@@ -126,7 +126,7 @@ func At(value any, path ...any) any {
 	return value
 }
 
-// TextAt returns the text at a path, which must be there.
+// TextAt returns the string at a path, which must exist.
 func (r *Reply) TextAt(path ...any) string {
 	r.T.Helper()
 	found, ok := r.At(path...).(string)
@@ -134,7 +134,7 @@ func (r *Reply) TextAt(path ...any) string {
 	return found
 }
 
-// Count returns the length of the array at a path, which must be there.
+// Count returns the length of the array at a path, which must exist.
 func (r *Reply) Count(path ...any) int {
 	r.T.Helper()
 	list, ok := r.At(path...).([]any)

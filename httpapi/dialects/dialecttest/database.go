@@ -13,14 +13,14 @@ import (
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
-// Database is an empty database of a test.
+// Database is a test's empty database.
 type Database struct {
 	engine, address string
 	// reopened says that the database must outlive a store.
 	reopened bool
 }
 
-// OnEngines runs a test on an empty database of each engine, in parallel.
+// OnEngines runs a test in parallel on an empty database of each engine.
 func OnEngines(t *testing.T, test func(t *testing.T, database *Database)) {
 	t.Helper()
 	for engine, address := range map[string]func(testing.TB) string{
@@ -34,8 +34,8 @@ func OnEngines(t *testing.T, test func(t *testing.T, database *Database)) {
 	}
 }
 
-// Reopen opens the database, which keeps what is committed from now on for a later Open
-// or Reopen. The caller closes the store.
+// Reopen opens the database and keeps its data for a later Open or Reopen. The caller closes the
+// store.
 func (d *Database) Reopen(tb testing.TB) runs.Store {
 	tb.Helper()
 	d.reopened = true
@@ -55,8 +55,8 @@ func (d *Database) open(tb testing.TB) runs.Store {
 	return store
 }
 
-// Open opens the database until the end of the test. SQLite is in memory then, unless
-// Reopen was called before.
+// Open opens the database for the rest of the test. SQLite is in memory unless Reopen was called
+// before.
 func (d *Database) Open(tb testing.TB) runs.Store {
 	tb.Helper()
 	if d.engine == "sqlite" && !d.reopened {
@@ -65,8 +65,8 @@ func (d *Database) Open(tb testing.TB) runs.Store {
 	return closed(tb, d.open(tb))
 }
 
-// Replicas opens the database for two replicas until the end of the test. On SQLite, which
-// one process has, they share a store.
+// Replicas opens the database twice for the rest of the test. On SQLite, which supports one
+// process, both are the same store.
 func (d *Database) Replicas(tb testing.TB) (first, second runs.Store) {
 	tb.Helper()
 	first = d.Open(tb)
@@ -76,7 +76,7 @@ func (d *Database) Replicas(tb testing.TB) (first, second runs.Store) {
 	return first, d.Open(tb)
 }
 
-// SQLite opens an empty database in memory until the end of the test.
+// SQLite opens an empty in-memory database for the rest of the test.
 func SQLite(tb testing.TB) runs.Store {
 	tb.Helper()
 	store, err := sqlite.Open(context.Background(), sqlite.Memory, sqlite.Options{})

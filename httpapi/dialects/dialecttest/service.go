@@ -20,13 +20,13 @@ import (
 	"github.com/holdpoint/holdpoint/runs/watch"
 )
 
-// Service is a whole service with a dialect in it, over HTTP.
+// Service is a complete service with a dialect, over HTTP.
 type Service struct {
 	Server *httptest.Server
 	API    *httpapi.Server
 	Store  runs.Store
 	Client *http.Client
-	// Stop drains the service and leaves the store open. The end of the test calls it too.
+	// Stop drains the service and leaves the store open. The end of the test calls it as well.
 	Stop func()
 }
 
@@ -60,7 +60,7 @@ func Serve(tb testing.TB, store runs.Store, mount kit.Mount, change ...func(*htt
 	return s
 }
 
-// RunLoops settles what expires and carries out effects, until the service stops.
+// RunLoops expires requests and carries out effects until the service stops.
 func (s *Service) RunLoops(tb testing.TB) {
 	tb.Helper()
 	silent := slog.New(slog.DiscardHandler)

@@ -12,15 +12,15 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// Shortening is a store whose pages of events have one event each. It deletes what is over of a
-// session right before the second page of its log is read.
+// Shortening is a store that returns events one per page and deletes a session's finished runs
+// before the second page is read.
 type Shortening struct {
 	runs.Store
 	tb   testing.TB
 	once sync.Once
 }
 
-// NewShortening returns a store that will shorten one log.
+// NewShortening returns a store that trims one log.
 func NewShortening(tb testing.TB, store runs.Store) *Shortening {
 	tb.Helper()
 	return &Shortening{Store: store, tb: tb}

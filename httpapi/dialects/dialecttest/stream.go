@@ -16,23 +16,23 @@ import (
 // patience is how long a stream may be silent before the test fails.
 const patience = time.Minute
 
-// Frame is one frame of a stream, or a comment. Text holds its lines.
+// Frame is a frame of a stream, or a comment. Text is its lines.
 type Frame struct {
 	ID, Event, Data, Comment string
 	Text                     string
 }
 
-// Stream is a reply of server-sent events that is being read.
+// Stream is an open stream of server-sent events.
 type Stream struct {
 	T        *testing.T
 	Response *http.Response
-	// Leave ends the request.
+	// Leave cancels the request.
 	Leave context.CancelFunc
 
 	lines *bufio.Reader
 }
 
-// Follow opens a stream on a connection of its own. It ends with the test.
+// Follow opens a stream on its own connection for the rest of the test.
 func (s *Service) Follow(t *testing.T, method, path, body string, options ...Option) *Stream {
 	t.Helper()
 	ctx, leave := context.WithCancel(t.Context())
@@ -53,8 +53,7 @@ func (s *Service) Follow(t *testing.T, method, path, body string, options ...Opt
 	return &Stream{T: t, Response: response, Leave: leave, lines: bufio.NewReader(response.Body)}
 }
 
-// Read returns the next frame or comment, or why the stream ended. A stream that hangs
-// is left.
+// Read returns the next frame or comment, or why the stream ended. A hanging stream is cancelled.
 func (s *Stream) Read() (Frame, error) {
 	watchdog := time.AfterFunc(patience, s.Leave)
 	defer watchdog.Stop()
@@ -86,7 +85,7 @@ func (s *Stream) Read() (Frame, error) {
 	}
 }
 
-// Next returns the next frame or comment, which must come.
+// Next returns the next frame or comment and fails the test without one.
 func (s *Stream) Next() Frame {
 	s.T.Helper()
 	frame, err := s.Read()
@@ -94,7 +93,7 @@ func (s *Stream) Next() Frame {
 	return frame
 }
 
-// Frame returns the next frame that is no comment, and must come soon.
+// Frame returns the next frame that is not a comment, and fails the test without one.
 func (s *Stream) Frame() Frame {
 	s.T.Helper()
 	for range 100 {
@@ -106,8 +105,7 @@ func (s *Stream) Frame() Frame {
 	return Frame{}
 }
 
-// Ends checks that nothing but comments come before the stream ends, and that it is not
-// cut.
+// Ends checks that only comments precede the end of the stream and that it ends cleanly.
 func (s *Stream) Ends() {
 	s.T.Helper()
 	for {

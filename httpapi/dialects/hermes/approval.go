@@ -8,16 +8,16 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// pendingApproval is an approval as the wire shows it (docs/spec/hermes.md#approval).
+// pendingApproval is an approval in this dialect (docs/spec/hermes.md#approval).
 type pendingApproval struct {
 	ApprovalID  string `json:"approval_id"`
 	Command     string `json:"command"`
 	Description string `json:"description"`
-	// PatternKey is null when there are no keys.
+	// PatternKey is null without keys.
 	PatternKey  *string  `json:"pattern_key"`
 	PatternKeys []string `json:"pattern_keys"`
-	// RequestedBy is the session that asks, if it is below the session that the client follows. It is
-	// not part of the original; clients of the original read it in the description.
+	// RequestedBy is the requesting session if it is below the one that the client follows. It is
+	// an extension of the original contract; clients of the original see it in the description.
 	RequestedBy string `json:"requested_by,omitempty"`
 }
 
@@ -38,7 +38,7 @@ func approvalOf(request *model.Request, sessionID string) *pendingApproval {
 	return shown
 }
 
-// askedBy marks a text with the session below that asks.
+// askedBy adds the requesting session below to a text.
 func askedBy(sessionID, text string) string {
 	return strings.TrimSuffix("Asked by session "+sessionID+": "+text, ": ")
 }

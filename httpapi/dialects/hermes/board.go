@@ -11,8 +11,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// boards are the sessions that somebody follows in this process. What waits in one is
-// read and encoded once for all who follow it and reach the same of it.
+// boards are the sessions that are followed in this process. Each queue of a session is read and
+// encoded once for all followers with the same scope.
 type boards struct {
 	mu   sync.Mutex
 	open map[boardKey]*board
@@ -23,23 +23,23 @@ type boardKey struct{ sessionID, scope string }
 // board holds the queues of one session.
 type board struct {
 	boardKey
-	// users counts the streams; the lock of all boards guards it.
+	// users counts the streams. The lock of boards guards it.
 	users  int
 	queues [queueCount]struct {
 		mu      sync.Mutex
 		current *state
-		// below is how many of them were requests of sessions below at lookedAt; involved says that
-		// there are such requests, or were.
+		// below counts the open requests of sessions below at lookedAt. involved says that there
+		// are or were such requests.
 		below    int64
 		lookedAt time.Time
 		involved bool
 	}
 }
 
-// state is one queue as it stood after some event of the session's log, or later.
+// state is a queue as it was after some event of the session's log, or later.
 type state struct {
 	eventID int64
-	data    []byte // that of a frame
+	data    []byte // data of a frame
 }
 
 // join returns the board of a session. The caller must leave it.
@@ -69,8 +69,8 @@ func (b *boards) leave(shared *board) {
 	}
 }
 
-// after returns a queue as it stands after an event that was committed before the call.
-// The first caller for an event reads; the others wait for its result.
+// after returns a queue as of an event committed before the call, or later. The first caller for an
+// event reads it; the others wait for the result.
 func (b *board) after(ctx context.Context, f *face, q *queue, eventID int64) (*state, error) {
 	shared := &b.queues[q.index]
 	shared.mu.Lock()
@@ -81,9 +81,9 @@ func (b *board) after(ctx context.Context, f *face, q *queue, eventID int64) (*s
 	return b.read(ctx, f, q, eventID)
 }
 
-// again returns a queue as it stood less than an age ago, if requests of the sessions below are in it or
-// were: they are not in the log that streams follow. Else it returns nil: the session's own events tell
-// what changes, each at its place.
+// again returns a queue that was read less than an age ago when it has, or had, requests of
+// sessions below, whose changes are not in the followed log. Otherwise it returns nil: the
+// session's own events report every change.
 func (b *board) again(ctx context.Context, f *face, q *queue, age time.Duration) (*state, error) {
 	shared := &b.queues[q.index]
 	shared.mu.Lock()
@@ -110,8 +110,8 @@ func (b *board) again(ctx context.Context, f *face, q *queue, age time.Duration)
 	return b.read(ctx, f, q, eventID)
 }
 
-// openBelow returns how many requests of the sessions below are open, or -1 when those of the session
-// itself changed meanwhile.
+// openBelow counts the open requests of the sessions below. It returns -1 when the session's own
+// requests changed meanwhile.
 func (f *face) openBelow(ctx context.Context, kind model.RequestKind, sessionID string) (int64, error) {
 	count := func(below bool) (int64, error) {
 		return f.Store.CountPendingRequests(ctx, runs.RequestQuery{Kind: kind, SessionID: sessionID, Below: below})
@@ -130,7 +130,7 @@ func (f *face) openBelow(ctx context.Context, kind model.RequestKind, sessionID 
 	return all - own, nil
 }
 
-// read reads a queue, whose lock the caller holds.
+// read reads a queue. The caller holds the queue's lock.
 func (b *board) read(ctx context.Context, f *face, q *queue, eventID int64) (*state, error) {
 	head, count, err := q.read(f, ctx, b.sessionID)
 	if err != nil {

@@ -17,16 +17,16 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Limits of what a caller sends, in bytes.
+// Limits of a request, in bytes.
 const (
-	// MaxBodyBytes bounds a body.
+	// MaxBodyBytes is the maximum size of a body.
 	MaxBodyBytes = 20 << 20
-	// MaxResponseBytes bounds one answer, which is stored and sent to every stream.
+	// MaxResponseBytes is the maximum size of one answer, which is stored and sent to every stream.
 	MaxResponseBytes = wire.DefaultMaxBodyBytes
 )
 
-// approvalBody and clarifyBody are what is read of a body. The contract takes any value
-// for any member; a member that is absent is nil.
+// approvalBody and clarifyBody are the members read from a body. The contract allows any value for
+// any member. An absent member is nil.
 type approvalBody struct {
 	SessionID  api.JSON `json:"session_id"`
 	Choice     api.JSON `json:"choice"`
@@ -43,9 +43,9 @@ type clarifyBody struct {
 	ClarifyID api.JSON `json:"clarify_id"`
 }
 
-// readBody reads a body of any media type. One that is no JSON object, or that has an
-// error anywhere, reads as {}; of a member that is given twice the last counts. Errors:
-// payload_too_large, bad_request.
+// readBody reads a body of any media type. A body that is not a JSON object, or is invalid
+// anywhere, reads as {}. The last of duplicate members counts. Errors: payload_too_large,
+// bad_request.
 func readBody(w http.ResponseWriter, r *http.Request, into any) error {
 	if r.ContentLength > MaxBodyBytes {
 		return errTooLarge
@@ -60,14 +60,14 @@ func readBody(w http.ResponseWriter, r *http.Request, into any) error {
 	}
 	body := wire.WithoutMark(text.Bytes())
 	if jsontext.Value(body).IsValid(jsontext.AllowDuplicateNames(true)) {
-		// What does not fit is no object, and has no members.
+		// A body that does not decode is not an object and has no members.
 		_ = json.Unmarshal(body, into, jsontext.AllowDuplicateNames(true))
 	}
 	return nil
 }
 
-// given reports whether the contract takes a value for given: it is not absent, null,
-// false, zero, or empty.
+// given reports whether the contract treats a value as given: not absent, null, false, zero, or
+// empty.
 func given(value api.JSON) bool {
 	switch document.Kind(value) {
 	case 't':
@@ -76,7 +76,7 @@ func given(value api.JSON) bool {
 		return kit.Text(value) != ""
 	case '0':
 		number, err := strconv.ParseFloat(string(value), 64)
-		return err != nil || number != 0 // a number that no float holds is not zero
+		return err != nil || number != 0 // a number that overflows a float is not zero
 	case '{', '[':
 		return len(kit.Compact(value)) > len("{}")
 	default:
@@ -84,8 +84,7 @@ func given(value api.JSON) bool {
 	}
 }
 
-// idOf returns an id as a caller gave it, "" when none was given, and [noID] for a value
-// that is no text.
+// idOf returns a caller's id, "" for none, and [noID] for a value that is not a string.
 func idOf(value api.JSON) string {
 	switch {
 	case !given(value):
@@ -97,11 +96,11 @@ func idOf(value api.JSON) string {
 	}
 }
 
-// noID is no valid id, so nothing is found under it.
+// noID is an invalid id, which matches nothing.
 const noID = "\x00"
 
-// response returns the answer of a body, trimmed: the first of its response, answer and
-// choice that is not null. True is written "True".
+// response returns the body's answer, trimmed: the first of response, answer and choice that is not
+// null. true becomes "True".
 func (b *clarifyBody) response() string {
 	value := b.Response
 	for _, alias := range []api.JSON{b.Answer, b.Choice} {

@@ -1,8 +1,8 @@
 // Package hermes serves the approval and clarification routes of the Hermes WebUI
-// (docs/spec/hermes.md): two streams of a session that show what waits for its user,
-// two snapshots of the same, and two calls that decide about it.
+// (docs/spec/hermes.md): two streams with a session's pending requests, two snapshots of the same
+// data, and two calls that decide.
 //
-// What is pending is read from the store, and a reply of a person is a command to the
-// door. The package keeps nothing but what the streams of one session share while
-// somebody follows them. It must not know how anything is stored, or another dialect.
+// Pending requests are read from the store, and a person's reply is a command to the door. The
+// package's only state is shared by the streams of one session while it is followed. It must not
+// know the storage or another dialect.
 package hermes

@@ -12,9 +12,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// gzipFrom is the size in bytes above which a reply is compressed, when the caller
-// accepts it. The middleware of chi and of klauspost/compress read neither "*" nor q=0
-// as this contract does, and compress without a Content-Length.
+// gzipFrom is the minimum size in bytes for compression. The middlewares of chi and
+// klauspost/compress do not support "*" and q=0 as this contract requires, and omit Content-Length.
 const gzipFrom = 1 << 10
 
 var (
@@ -23,8 +22,8 @@ var (
 	gzipped  = []string{"gzip"}
 )
 
-// pretty is the form of every reply (docs/spec/hermes.md#conventions). What comes from
-// stored documents was checked when it came in.
+// pretty is the format of every reply (docs/spec/hermes.md#conventions). Stored documents were
+// checked on the way in.
 var pretty = json.JoinOptions(jsontext.WithIndent("  "), jsontext.AllowInvalidUTF8(true))
 
 // gzipWriters are reused, because each has large buffers.
@@ -39,7 +38,7 @@ func respondPretty(w http.ResponseWriter, r *http.Request, status int, value any
 	header := w.Header()
 	header["Content-Type"], header["Cache-Control"] = jsonType, noStore
 	if len(text) > gzipFrom {
-		header["Vary"] = append(header["Vary"], "Accept-Encoding") // the shell says that replies vary by Origin
+		header["Vary"] = append(header["Vary"], "Accept-Encoding") // the shell already adds Origin
 		if acceptsGzip(r.Header) {
 			header["Content-Encoding"] = gzipped
 			text = compressed(text)
@@ -47,7 +46,7 @@ func respondPretty(w http.ResponseWriter, r *http.Request, status int, value any
 	}
 	header["Content-Length"] = []string{strconv.Itoa(len(text))}
 	w.WriteHeader(status)
-	_, _ = w.Write(text) // a failed write means that the client has gone
+	_, _ = w.Write(text) // a failed write means that the client disconnected
 	return nil
 }
 
@@ -56,7 +55,7 @@ func compressed(text []byte) []byte {
 	writer, _ := gzipWriters.Get().(*gzip.Writer)
 	defer gzipWriters.Put(writer)
 	writer.Reset(&out)
-	_, _ = writer.Write(text) // a buffer takes everything
+	_, _ = writer.Write(text) // a buffer returns no error
 	_ = writer.Close()
 	return out.Bytes()
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// pendingClarification is a question as the wire shows it
-// (docs/spec/hermes.md#clarification). Its times are seconds with a fraction.
+// pendingClarification is a question in this dialect (docs/spec/hermes.md#clarification). Its times
+// are seconds with a fraction.
 type pendingClarification struct {
 	ClarifyID      string   `json:"clarify_id"`
 	Question       string   `json:"question"`
@@ -23,12 +23,11 @@ type pendingClarification struct {
 	RequestedAt    api.JSON `json:"requested_at"`
 	TimeoutSeconds int64    `json:"timeout_seconds"`
 	ExpiresAt      api.JSON `json:"expires_at"`
-	// RequestedBy is as in pendingApproval; the question begins with it, too.
+	// RequestedBy is as in pendingApproval. The question's text also begins with it.
 	RequestedBy string `json:"requested_by,omitempty"`
 }
 
-// openQuestion is one question that has no answer: a typed one, or one of the
-// structured ones of a request.
+// openQuestion is an unanswered question: a typed one, or a structured one of a request.
 type openQuestion struct {
 	clarifyID string
 	request   *model.Request
@@ -37,8 +36,8 @@ type openQuestion struct {
 	structured *api.UserQuestion
 }
 
-// questionsOf returns the questions of an open request that have no answer. The id of
-// each is the handle; where the request has several, the question's id follows it.
+// questionsOf returns an open request's unanswered questions. The id of a question is the handle,
+// followed by the question's id when the request has several.
 func questionsOf(request *model.Request) []openQuestion {
 	body := request.Question()
 	if body.ResponseSchema != nil {
@@ -63,8 +62,8 @@ func questionsOf(request *model.Request) []openQuestion {
 	return open
 }
 
-// oldestQuestions returns the questions without an answer of the oldest open request of a
-// session and the sessions below it.
+// oldestQuestions returns the unanswered questions of the oldest open request in a session and the
+// sessions below it.
 func (f *face) oldestQuestions(ctx context.Context, sessionID string) ([]openQuestion, error) {
 	oldest, err := f.OldestRequest(ctx, model.KindQuestion, sessionID, "")
 	if err != nil || oldest == nil {
@@ -83,26 +82,26 @@ func (q *openQuestion) view(sessionID string) *pendingClarification {
 		shown.RequestedBy, shown.Question = q.request.SessionID, askedBy(q.request.SessionID, shown.Question)
 	}
 	if dueAtMs := q.body.ExpiresAtMs; dueAtMs != nil {
-		// Rounded down, but never to 0, which would say that there is no limit. ExpiresAt is
-		// exactly that much later, because clients compute one from the other.
+		// Rounded down, but never to 0, which would mean no limit. ExpiresAt is exactly that much
+		// later, because clients compute one from the other.
 		shown.TimeoutSeconds = max((*dueAtMs-q.request.CreatedAtMs)/1000, 1)
 		shown.ExpiresAt = seconds(q.request.CreatedAtMs + shown.TimeoutSeconds*1000)
 	}
 	return shown
 }
 
-// seconds writes milliseconds as seconds, exactly, with a fraction even when it is 0.
+// seconds formats milliseconds as seconds, exactly, always with a fraction.
 func seconds(ms int64) api.JSON {
 	fraction := strings.TrimRight(strconv.FormatInt(1000+ms%1000, 10)[1:], "0")
 	return api.JSON(strconv.FormatInt(ms/1000, 10) + "." + cmp.Or(fraction, "0"))
 }
 
-// sensitive reports whether the answer is shown to nobody but the worker.
+// sensitive reports whether only the worker may see the answer.
 func (q *openQuestion) sensitive() bool {
 	return q.body.Sensitive || q.structured != nil && q.structured.Sensitive
 }
 
-// text returns what a person is asked.
+// text returns the question's text.
 func (q *openQuestion) text() string {
 	if q.structured != nil {
 		return cmp.Or(q.structured.Question, q.structured.Header)
@@ -116,8 +115,8 @@ func (q *openQuestion) text() string {
 	return q.body.Kind
 }
 
-// choices returns the labels that are offered, never nil: those of the options, else
-// the values of the schema's enum, else the options of the payload.
+// choices returns the labels to choose from, never nil: of the options, otherwise of the schema's
+// enum, otherwise of the payload's options.
 func (q *openQuestion) choices() []string {
 	choices := []string{}
 	if q.structured != nil {
@@ -137,29 +136,28 @@ func (q *openQuestion) choices() []string {
 	return choices
 }
 
-// payloadOption is an option that a worker gives in the payload of a typed question.
-// The value is nil when the label stands for itself.
+// payloadOption is an option in a typed question's payload. value is nil when the label is the
+// value.
 type payloadOption struct {
 	label, id string
 	value     api.JSON
 }
 
-// payloadOptions returns the options of a payload. What does not look like an option is
-// left out.
+// payloadOptions returns a payload's options. Anything else is ignored.
 func (q *openQuestion) payloadOptions() []payloadOption {
 	var options []payloadOption
 	for _, given := range kit.Elements(kit.Get(q.body.Payload, "options")) {
 		if option := payloadOptionOf(given); option.label != "" {
 			options = append(options, option)
 		} else if kind := document.Kind(given); kind != '{' && kind != '[' && kind != 'n' {
-			options = append(options, option) // an empty text
+			options = append(options, option) // an empty string
 		}
 	}
 	return options
 }
 
-// payloadOptionOf reads an option: a plain value, or an object with a label, an id and
-// a value, of which the label and one of the others may be absent.
+// payloadOptionOf reads an option: a plain value, or an object with a label, an id and a value, of
+// which the label and one other may be absent.
 func payloadOptionOf(given api.JSON) payloadOption {
 	switch document.Kind(given) {
 	case '{':

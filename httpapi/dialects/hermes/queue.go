@@ -8,20 +8,19 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// queue is one of the two kinds of requests that wait in a session.
+// queue is one of the two kinds of pending requests of a session.
 type queue struct {
-	// event names the frames of a change on the stream.
+	// event is the name of the stream's frames.
 	event string
-	index int // its place in a board
+	index int // its index in a board
 	kind  model.RequestKind
-	// read returns the head of the queue as the wire shows it, nil when the queue is
-	// empty, and its length.
+	// read returns the head of the queue (nil when empty) and its length.
 	read func(f *face, ctx context.Context, sessionID string) (head any, count int, err error)
 	// changes reports whether events of a type may change the queue.
 	changes func(event api.EventType) bool
 }
 
-// queueCount is how many queues there are.
+// queueCount is the number of queues.
 const queueCount = 2
 
 var (
@@ -34,8 +33,8 @@ var (
 	}}
 )
 
-// changesBoth: a suspension may raise both kinds and is reported once, and the end of
-// a run settles all that is open.
+// changesBoth: a suspension is one event and may raise both kinds, and the end of a run settles
+// everything open.
 func changesBoth(event api.EventType) bool {
 	return event == api.EventWaitingForApproval || event == api.EventWaitingForUserQuestion || model.Terminal(api.Status(event))
 }
@@ -51,7 +50,7 @@ func (f *face) headApproval(ctx context.Context, sessionID string) (head any, co
 	if err != nil || oldest == nil {
 		return nil, 0, err
 	}
-	// It may be settled by the time the others are counted.
+	// It may have been settled before the count.
 	count, err = f.CountOpen(ctx, model.KindApproval, sessionID)
 	return approvalOf(oldest, sessionID), max(count, 1), err
 }
@@ -61,7 +60,7 @@ func (f *face) headClarification(ctx context.Context, sessionID string) (head an
 	if err != nil || len(questions) == 0 {
 		return nil, 0, err
 	}
-	// It may be answered by the time the others are counted.
+	// It may have been answered before the count.
 	count, err = f.CountOpenQuestions(ctx, sessionID)
 	return questions[0].view(sessionID), max(count, len(questions)), err
 }

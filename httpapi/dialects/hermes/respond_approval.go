@@ -15,12 +15,12 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// approvalCall is what a caller wants decided.
+// approvalCall is a call to decide an approval.
 type approvalCall struct {
 	sessionID, choice string
-	// approvalID and runID are empty when none was given.
+	// approvalID and runID are empty when not given.
 	approvalID, runID string
-	// yolo says that the caller asked for the setting by that name.
+	// yolo says that the caller used that name of the setting.
 	yolo bool
 }
 
@@ -46,8 +46,8 @@ func callOf(w http.ResponseWriter, r *http.Request) (*approvalCall, error) {
 	return call, nil
 }
 
-// respondApproval decides about one approval, or about all of the session. The order of
-// its checks is part of the contract (docs/spec/hermes.md#approval-respond).
+// respondApproval decides one approval, or all of a session. The order of its checks is part of the
+// contract (docs/spec/hermes.md#approval-respond).
 func (f *face) respondApproval(w http.ResponseWriter, r *http.Request) error {
 	call, err := callOf(w, r)
 	if err != nil {
@@ -104,12 +104,11 @@ func (f *face) answerLate(w http.ResponseWriter, r *http.Request, call *approval
 	return call.undecided(err)
 }
 
-// maxDrains is how often a drain begins again because somebody else decided about one of
-// the approvals meanwhile.
+// maxDrains is how often a drain is retried after another caller decided one of the approvals.
 const maxDrains = 20
 
-// drain allows every open approval of the chosen one's run once, in one decision. A run
-// is the only one of its session that can have open approvals.
+// drain allows every open approval of the chosen one's run once, in one decision. Only one run of a
+// session can have open approvals.
 func (f *face) drain(w http.ResponseWriter, r *http.Request, call *approvalCall, chosen *model.Request, actor runs.Actor) error {
 	var failed error
 	for range maxDrains {
@@ -138,8 +137,7 @@ func (f *face) drain(w http.ResponseWriter, r *http.Request, call *approvalCall,
 	return f.answerLate(w, r, call, failed)
 }
 
-// yoloEnabled is what replies say about the setting: it is never on. Nil when the caller
-// did not ask.
+// yoloEnabled is the setting in replies: it is never on. Nil when the caller did not ask.
 func (c *approvalCall) yoloEnabled() *bool {
 	if !c.yolo {
 		return nil
@@ -151,7 +149,7 @@ func (c *approvalCall) chosen() chosen {
 	return chosen{OK: true, Choice: c.choice, YoloEnabled: c.yoloEnabled()}
 }
 
-// unavailable refuses a choice for a run that waits for none.
+// unavailable refuses a choice for a run without an open approval.
 func (c *approvalCall) unavailable() error {
 	return &kit.Error{Status: http.StatusConflict, Body: notRelayed{
 		Choice: c.choice, Code: codeRunUnavailable, Error: textRunEnded, YoloEnabled: c.yoloEnabled(),
@@ -166,13 +164,13 @@ func (c *approvalCall) undecided(err error) error {
 			Choice: c.choice, Relayed: true, Code: codeRelayFailed, Error: wire.ProblemOf(err).Detail, YoloEnabled: c.yoloEnabled(),
 		}}
 	case refusal.CodeOf(err) == api.CodeInvalidRequest:
-		// The rule that the choice stands for would hold longer than rules may.
+		// The rule for this choice would exceed the longest allowed lifetime.
 		return refuse(http.StatusUnprocessableEntity, "The choice "+c.choice+" is not possible here: "+faultsOf(err))
 	}
 	return err
 }
 
-// validChoice reports whether a choice that was given, or none, is one that exists.
+// validChoice reports whether a choice is valid. An absent one is.
 func validChoice(given api.JSON, choice string) bool {
 	if given != nil && document.Kind(given) != '"' {
 		return false
@@ -184,9 +182,9 @@ func validChoice(given api.JSON, choice string) bool {
 	return false
 }
 
-// chosenApproval returns the open approval that a call is about, or nil: the one with
-// the id, else the oldest, and with a run only one of that run. It is chosen once: should
-// somebody else settle it first, the next one is never decided in its place.
+// chosenApproval returns the open approval that a call is about, or nil: the one with the id,
+// otherwise the oldest, limited to the run if given. If another caller settles it first, the next
+// one is never decided in its place.
 func (f *face) chosenApproval(ctx context.Context, call *approvalCall) (*model.Request, error) {
 	if call.approvalID != "" {
 		request, err := f.OpenInSession(ctx, model.KindApproval, call.sessionID, call.approvalID)
@@ -198,7 +196,7 @@ func (f *face) chosenApproval(ctx context.Context, call *approvalCall) (*model.R
 	return f.OldestRequest(ctx, model.KindApproval, call.sessionID, call.runID)
 }
 
-// resolutionOf keeps the scopes apart: only session and always write a rule
+// resolutionOf separates the scopes: only session and always create a rule
 // (docs/spec/hermes.md#scope-of-a-choice).
 func resolutionOf(approval *model.Request, choice string) runs.ApprovalDecision {
 	resolution := runs.ApprovalDecision{RequestID: approval.RequestID, Behavior: api.BehaviorAllow}
@@ -214,14 +212,14 @@ func resolutionOf(approval *model.Request, choice string) runs.ApprovalDecision 
 	return resolution
 }
 
-// endedUndecided reports whether an approval was settled by the end of its run, and by
-// no choice and no deadline.
+// endedUndecided reports whether an approval was settled by the end of its run, not by a choice or
+// its deadline.
 func endedUndecided(recorded *api.RecordedDecision) bool {
 	return recorded == nil || recorded.Outcome == api.OutcomeCancelled || recorded.Via == api.ViaRunEnded
 }
 
-// answerStale answers a choice about what is no longer open. It is cleared only when
-// nothing else is open; what is open is never touched.
+// answerStale answers a choice about an approval that is no longer open. The caller may clear it
+// only when nothing else is open. Open approvals are never touched.
 func (f *face) answerStale(w http.ResponseWriter, r *http.Request, call *approvalCall) error {
 	open, err := f.CountOpen(r.Context(), model.KindApproval, call.sessionID)
 	if err != nil {

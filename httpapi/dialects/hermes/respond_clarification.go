@@ -61,8 +61,8 @@ func (f *face) respondClarification(w http.ResponseWriter, r *http.Request) erro
 	return f.Answer(w, r, http.StatusOK, answered{OK: true, Response: response})
 }
 
-// chosenQuestion returns the open question that an answer is for, or nil: the one with
-// the id, else the oldest.
+// chosenQuestion returns the open question that an answer is for, or nil: the one with the id,
+// otherwise the oldest.
 func (f *face) chosenQuestion(ctx context.Context, sessionID, clarifyID string) (*openQuestion, error) {
 	var questions []openQuestion
 	var err error
@@ -83,8 +83,8 @@ func (f *face) chosenQuestion(ctx context.Context, sessionID, clarifyID string) 
 	return nil, err
 }
 
-// answerQuestion gives a text as the answer to a question. Errors: errStale, and those
-// of [runs.AnswerQuestion].
+// answerQuestion answers a question with a text. Errors: errStale, and errors of
+// [runs.AnswerQuestion].
 func (f *face) answerQuestion(ctx context.Context, question *openQuestion, text string, actor runs.Actor) error {
 	if question.structured != nil {
 		answer, err := answerTo(question.structured, text)
@@ -93,8 +93,8 @@ func (f *face) answerQuestion(ctx context.Context, question *openQuestion, text 
 		}
 		return f.settle(ctx, question, actor, runs.QuestionAnswer{Answers: []api.UserQuestionAnswer{answer}})
 	}
-	// A value that the schema refuses changes nothing, so all readings of the text are
-	// tried. The error of the last is the caller's.
+	// A value that the schema refuses changes nothing, so every reading of the text is tried. The
+	// last error is returned.
 	var err error
 	for _, value := range question.readings(text) {
 		err = f.settle(ctx, question, actor, runs.QuestionAnswer{Value: value})
@@ -112,14 +112,14 @@ func (f *face) settle(ctx context.Context, question *openQuestion, actor runs.Ac
 		Partial: len(question.body.Questions) > 1 && question.structured != nil, Actor: actor,
 	})
 	if err == nil && reply.Existing {
-		return errStale // somebody gave a parent clarification the same answer before
+		return errStale // a parent clarification already has the same answer
 	}
 	return err
 }
 
-// answerTo reads a text as an answer to a structured question: labels or ids of options
-// select them, anything else is free text, which is taken also where none was asked for. Errors: a
-// list of labels that can be read in several ways.
+// answerTo reads a text as an answer to a structured question: labels or ids of options select
+// them, anything else is free text, which is accepted even if the question does not ask for it.
+// Errors: an ambiguous list of labels.
 func answerTo(question *api.UserQuestion, text string) (api.UserQuestionAnswer, error) {
 	answer := api.UserQuestionAnswer{QuestionID: question.ID}
 	if id, matches := kit.OptionOf(question, text, strings.TrimSpace); matches > 0 {
@@ -140,9 +140,8 @@ func answerTo(question *api.UserQuestion, text string) (api.UserQuestionAnswer, 
 	return answer, nil
 }
 
-// readings returns the values that a text can stand for as an answer to a typed
-// question: that of the option with the label or id, the text itself, and what it is as
-// JSON.
+// readings returns the values that a text can stand for in a typed question: the option with that
+// label or id, the string itself, and its JSON value.
 func (q *openQuestion) readings(text string) []api.JSON {
 	var values []api.JSON
 	for _, option := range q.payloadOptions() {

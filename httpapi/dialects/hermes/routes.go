@@ -9,14 +9,14 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 )
 
-// Via is how a decision that was made here is recorded.
+// Via is the recorded via of decisions made through this dialect.
 const Via = "hermes"
 
 // face serves the routes.
 type face struct {
 	kit.Face
 	boards boards
-	// unknownSessions counts the streams of sessions that do not exist.
+	// unknownSessions counts the streams of unknown sessions.
 	unknownSessions atomic.Int64
 }
 
@@ -33,8 +33,8 @@ func Mount(router chi.Router, services kit.Services) {
 	})
 }
 
-// sessionOf returns the first session_id of the query that is not empty, "" when there
-// is none: an empty parameter counts as absent.
+// sessionOf returns the first nonempty session_id of the query, or "": an empty parameter counts as
+// absent.
 func sessionOf(r *http.Request) string {
 	for _, id := range r.URL.Query()["session_id"] {
 		if id != "" {

@@ -18,8 +18,8 @@ import (
 
 const eventStream = "text/event-stream; charset=utf-8"
 
-// stream answers with the stream of a queue (docs/spec/hermes.md#streams). Every frame
-// is the whole state, so a slow reader is sent the newest one and misses nothing.
+// stream answers with the stream of a queue (docs/spec/hermes.md#streams). Every frame is the whole
+// state, so a slow reader gets the newest one and misses nothing.
 func (f *face) stream(q *queue) wire.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) error {
 		sessionID := sessionOf(r)
@@ -53,7 +53,7 @@ func (f *face) stream(q *queue) wire.HandlerFunc {
 	}
 }
 
-// errReaderGone ends a stream whose reader takes no more.
+// errReaderGone ends a stream whose reader stopped.
 var errReaderGone = errors.New("the reader takes no more")
 
 // subscriber is one stream. It is a [stream.Sink].
@@ -62,26 +62,26 @@ type subscriber struct {
 	queue *queue
 	board *board
 	out   *stream.Writer
-	// ctx is that of the request, for the reads that a sink makes.
+	// ctx is the request's context, for reads in the sink.
 	ctx context.Context //nolint:containedctx // it lives as long as the request
-	// shown is what the reader saw last; written is when anything was written last.
+	// shown is the state last sent; written is the time of the last write.
 	shown   *state
 	written time.Time
-	// failed is the first failure, of reading or of writing.
+	// failed is the first read or write error.
 	failed error
 }
 
-// position is where a session stands: its newest event, and its queue after that. An
-// unknown session may be created later.
+// position is a session's newest event and its queue after that event. An unknown session may be
+// created later.
 type position struct {
 	known, ended bool
 	eventID      int64
-	mark         string // of the event's place
+	mark         string // of the event's position
 	state        *state
 }
 
-// look reads the position. What happens afterwards is in the log behind its event. An id
-// that no session has, or can have, shows an empty queue.
+// look reads the position. Later changes are in the log after its event. An unknown or invalid
+// session id has an empty queue.
 func (s *subscriber) look(ctx context.Context) (position, error) {
 	s.ctx = ctx
 	var at position
@@ -99,8 +99,8 @@ func (s *subscriber) look(ctx context.Context) (position, error) {
 	return at, err
 }
 
-// follow writes the stream until the reader or the service goes away. The stream of a
-// session that has ended stays open, because its client would only connect again.
+// follow writes the stream until the reader disconnects or the service drains. The stream of an
+// ended session stays open, because its client would only reconnect.
 func (s *subscriber) follow(ctx context.Context, subscription *stream.Subscription, at position) error {
 	for !s.cancelled(ctx) {
 		switch {
@@ -124,7 +124,7 @@ func (s *subscriber) follow(ctx context.Context, subscription *stream.Subscripti
 			return err
 		}
 		if at.known && !next.ended {
-			return nil // the log could not be read, which the hub has reported
+			return nil // the hub has logged the failed read
 		}
 		at = next
 		if err := s.update(at.state); err != nil {
@@ -138,8 +138,8 @@ func (s *subscriber) cancelled(ctx context.Context) bool {
 	return ctx.Err() != nil || s.face.Draining.Err() != nil
 }
 
-// idle sends comments while there is no log to follow. With a watch it returns as soon
-// as the session exists.
+// idle sends comments while there is no log to follow. With a watch it returns as soon as the
+// session exists.
 func (s *subscriber) idle(ctx context.Context, changes *watch.Watch) error {
 	comment := time.NewTicker(s.face.KeepAlive)
 	defer comment.Stop()
@@ -172,7 +172,7 @@ func (s *subscriber) idle(ctx context.Context, changes *watch.Watch) error {
 	}
 }
 
-// pollsPerSecond bounds the reads of all streams of unknown sessions together.
+// pollsPerSecond limits the reads of all streams of unknown sessions together.
 const pollsPerSecond = 500
 
 func (f *face) pollAfter(unknownSessions int64) time.Duration {
@@ -187,8 +187,8 @@ func (s *subscriber) sessionExists(ctx context.Context) (bool, error) {
 	return err == nil, err
 }
 
-// Events implements [stream.Sink]: it shows the queue after the last event that may
-// have changed it.
+// Events implements [stream.Sink]. It shows the queue after the last event that may have changed
+// it.
 func (s *subscriber) Events(events []*model.Event) error {
 	newest := int64(0)
 	for _, event := range events {
@@ -207,8 +207,8 @@ func (s *subscriber) Events(events []*model.Event) error {
 	return s.update(next)
 }
 
-// KeepAlive implements [stream.Sink]. It looks for requests of the sessions below, which are
-// not in the log that the stream follows.
+// KeepAlive implements [stream.Sink]. It checks for requests of sessions below, which are not in
+// the followed log.
 func (s *subscriber) KeepAlive() error {
 	next, err := s.board.again(s.ctx, s.face, s.queue, s.face.KeepAlive)
 	if err != nil {
@@ -222,8 +222,8 @@ func (s *subscriber) KeepAlive() error {
 	return s.flush(err)
 }
 
-// commentIfDue sends a comment when events that show nothing here have kept the hub from
-// noticing the silence.
+// commentIfDue sends a comment when the reader got nothing for a while, although the hub delivered
+// events.
 func (s *subscriber) commentIfDue() error {
 	const part = 5
 	if now().Sub(s.written) < s.face.KeepAlive/part {
@@ -232,7 +232,7 @@ func (s *subscriber) commentIfDue() error {
 	return s.KeepAlive()
 }
 
-// update shows a queue that is not as the reader saw it last.
+// update sends the queue if it has changed.
 func (s *subscriber) update(next *state) error {
 	if bytes.Equal(next.data, s.shown.data) {
 		return s.commentIfDue()
@@ -259,5 +259,5 @@ func (s *subscriber) flush(err error) error {
 }
 
 func now() time.Time {
-	return time.Now() //nolint:forbidigo // silence on a connection is by the clock of this process
+	return time.Now() //nolint:forbidigo // silence on a connection is by this process's clock
 }

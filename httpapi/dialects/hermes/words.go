@@ -9,13 +9,13 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// The headers that name the request which a call without an id has decided.
+// Headers that name the request decided by a call without an id.
 const (
 	ApprovalIDHeader = "X-Approval-Id"
 	ClarifyIDHeader  = "X-Clarify-Id"
 )
 
-// The choices of docs/spec/hermes.md#choice.
+// Choices (docs/spec/hermes.md#choice).
 const (
 	choiceOnce    = "once"
 	choiceSession = "session"
@@ -48,9 +48,9 @@ type (
 		OK           bool   `json:"ok"`
 		Choice       string `json:"choice"`
 		StaleCleared bool   `json:"stale_cleared,omitzero"`
-		// YoloEnabled is there when the caller asked for it.
+		// YoloEnabled is set when the caller asked for it.
 		YoloEnabled *bool `json:"yolo_enabled,omitempty"`
-		// ResolvedCount is how many approvals a drain has decided.
+		// ResolvedCount is the number of approvals that a drain decided.
 		ResolvedCount int `json:"resolved_count,omitzero"`
 	}
 	// notRelayed is the reply to a choice that did not reach the run.
@@ -60,7 +60,7 @@ type (
 		Relayed bool   `json:"relayed"`
 		Code    string `json:"code"`
 		Error   string `json:"error"`
-		// YoloEnabled is there when the caller asked for it.
+		// YoloEnabled is set when the caller asked for it.
 		YoloEnabled *bool `json:"yolo_enabled,omitempty"`
 	}
 	// answered is the reply to an answer.
@@ -76,7 +76,7 @@ type (
 	}
 )
 
-// errStale refuses an answer to a question that is settled, or that does not exist.
+// errStale refuses an answer to a settled or unknown question.
 var errStale = &kit.Error{Status: http.StatusConflict, Body: stale{Error: textStale, Stale: true}}
 
 // errTooLarge refuses a body above [MaxBodyBytes].
@@ -87,8 +87,9 @@ func refuse(status int, text string) error {
 	return &kit.Error{Status: status, Body: failure{text}}
 }
 
-// refusalOf gives an error its status on /v1. A missing or invalid credential is 403: clients take
-// a 401 as the end of their own sign-in and ask for a password that this service does not have.
+// refusalOf returns an error with its status from /v1. A missing or invalid credential is 403,
+// because clients treat a 401 as the end of their own sign-in and ask for a password that this
+// service does not have.
 func refusalOf(err error) *kit.Error {
 	reply := kit.Refusal(err, func(detail string) any { return failure{detail} })
 	if reply.Status == http.StatusUnauthorized {
@@ -97,8 +98,8 @@ func refusalOf(err error) *kit.Error {
 	return reply
 }
 
-// faultsOf says what does not fit, without the pointers into a command that the caller
-// never wrote.
+// faultsOf describes the faults without pointers, which refer to a command that the caller never
+// saw.
 func faultsOf(err error) string {
 	refused := kit.RefusalOf(err)
 	if refused == nil || len(refused.Faults) == 0 {

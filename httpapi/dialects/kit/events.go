@@ -7,36 +7,33 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// KeepAlive is the comment that a stream is sent after a silence.
+// KeepAlive is the comment sent after a silence.
 const KeepAlive = ": keepalive\n\n"
 
-// AppendFrame appends a server-sent frame of two lines: a field, such as "event: relay",
-// and the data, which must be on one line.
+// AppendFrame appends a server-sent frame of two lines: a field, such as "event: relay", and the
+// data, which must be one line.
 func AppendFrame(text []byte, field string, data []byte) []byte {
 	text = append(append(text, field...), "\ndata: "...)
 	return append(append(text, data...), "\n\n"...)
 }
 
-// Change is what an event of the log says about requests. At most one group of members
-// is set.
+// Change is what an event says about requests. At most one group of members is set.
 type Change struct {
 	// Approvals and Questions were raised.
 	Approvals []api.ApprovalRequest
 	Questions []api.UserQuestionRequest
-	// Resolutions are of requests that were settled; each names its request within the
-	// run.
+	// Resolutions are the resolutions of settled requests. Each names its request within the run.
 	Resolutions []api.Resolution
-	// RequestID names a request some of whose questions, QuestionIDs, were answered by
-	// way of Via; the request stays open.
+	// RequestID names an open request whose questions QuestionIDs were answered through Via.
 	RequestID   string
 	QuestionIDs []string
 	Via         string
-	// Redacted: something was decided, and what it was has been taken out of the log. The run is over, so
-	// that nothing of it is open.
+	// Redacted: a decision was redacted from the log. The run is over, so none of its requests is
+	// open.
 	Redacted bool
 }
 
-// Decided reports whether something was settled, or answered in part.
+// Decided reports whether a request was settled or partly answered.
 func (c *Change) Decided() bool { return c.Resolutions != nil || c.RequestID != "" }
 
 type (
@@ -52,9 +49,9 @@ type (
 	}
 )
 
-// ChangeOf reads an event. Most events say nothing about requests; theirs is empty.
+// ChangeOf reads an event. Events that are not about requests have an empty Change.
 func ChangeOf(event *model.Event) (Change, error) {
-	switch event.Type { //nolint:exhaustive // workers append types of their own, and most say nothing about a request
+	switch event.Type { //nolint:exhaustive // most events are not about requests
 	case api.EventWaitingForApproval:
 		var body raisedBody[api.ApprovalRequest]
 		err := DecodeEvent(event, &body)
@@ -80,7 +77,7 @@ func ChangeOf(event *model.Event) (Change, error) {
 	return Change{}, nil
 }
 
-// DecodeEvent reads the body of an event. Errors name the event.
+// DecodeEvent decodes the body of an event. Errors name the event.
 func DecodeEvent(event *model.Event, into any) error {
 	if err := Decode(event.Body, into); err != nil {
 		return fmt.Errorf("read event %d of session %s: %w", event.EventID, event.SessionID, err)

@@ -14,33 +14,33 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// Face is a dialect as it is mounted. Dialects embed it.
+// Face is a mounted dialect. Dialects embed it.
 type Face struct {
 	Services
-	// Via names the dialect in what is recorded and in the log.
+	// Via names the dialect in records and logs.
 	Via string
-	// Refuse returns the reply to an error that is no [*Error].
+	// Refuse returns the reply to an error that is not an [*Error].
 	Refuse func(error) *Error
-	// Respond writes a reply as JSON; nil for [wire.Respond].
+	// Respond writes a reply as JSON. Nil means [wire.Respond].
 	Respond func(w http.ResponseWriter, r *http.Request, status int, body any) error
 }
 
-// Route is one line of a dialect's table of routes.
+// Route is a row of a dialect's route table.
 type Route struct {
 	Methods []string
 	Path    string
 	Handle  wire.HandlerFunc
 }
 
-// The methods of routes. A stream has no HEAD, because it has no end.
+// Methods of routes. A stream has no HEAD, because it never ends.
 var (
 	GetAndHead = []string{http.MethodGet, http.MethodHead}
 	GetOnly    = []string{http.MethodGet}
 	PostOnly   = []string{http.MethodPost}
 )
 
-// Routes adds a table of routes. An error of a handler is answered in the words of the
-// dialect, and logged when its status is 500 or more and the client is still there.
+// Routes adds a route table. Errors of handlers are answered in the dialect's format, and logged
+// when the status is 500 or more and the client is still connected.
 func (f *Face) Routes(router chi.Router, routes []Route) {
 	for _, route := range routes {
 		for _, method := range route.Methods {
@@ -69,7 +69,7 @@ func (f *Face) handler(handle wire.HandlerFunc) http.Handler {
 	})
 }
 
-// Answer replies with a body in the form of the dialect.
+// Answer replies with a body in the dialect's format.
 func (f *Face) Answer(w http.ResponseWriter, r *http.Request, status int, body any) error {
 	if f.Respond != nil {
 		return f.Respond(w, r, status, body)
@@ -77,22 +77,19 @@ func (f *Face) Answer(w http.ResponseWriter, r *http.Request, status int, body a
 	return wire.Respond(w, r, status, body)
 }
 
-// Actor returns who makes the call. Errors: bad_request for an X-Actor header that is
-// no name.
+// Actor returns the caller. Errors: bad_request for an invalid X-Actor header.
 func (f *Face) Actor(r *http.Request) (runs.Actor, error) {
 	actor, err := wire.Actor(r)
 	actor.Via = f.Via
 	return actor, err
 }
 
-// NewSessionID returns an id for a session that is made for the caller of a context, within the session
-// prefixes of its token.
+// NewSessionID generates a session id within the caller's session prefixes.
 func NewSessionID(ctx context.Context) string {
 	return runs.SessionPrefixFor(auth.From(ctx)) + runs.NewID(runs.PrefixSession)
 }
 
-// Report logs a failure of the service, unless the client has gone, whose leaving may
-// be the cause.
+// Report logs a failure of the service, unless the client has disconnected, which may be the cause.
 func (f *Face) Report(r *http.Request, err error) {
 	if r.Context().Err() == nil {
 		f.Logger.LogAttrs(context.WithoutCancel(r.Context()), slog.LevelError, "dialect request failed", slog.String("dialect", f.Via),
@@ -100,17 +97,17 @@ func (f *Face) Report(r *http.Request, err error) {
 	}
 }
 
-// Error is a reply other than a success, as it stands on the wire.
+// Error is a reply other than a success.
 type Error struct {
 	Status int
 	Body   any
 	// RetryAfter tells the client to try again in a second.
 	RetryAfter bool
-	// Cause is the failure of the service behind it, for the log; nil for a refusal.
+	// Cause is the underlying failure of the service, for the log; nil for a refusal.
 	Cause error
 }
 
-// Error implements error. The text is for logs and tests.
+// Error implements error, for logs and tests.
 func (e *Error) Error() string {
 	if e.Cause != nil {
 		return e.Cause.Error()
@@ -121,8 +118,8 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
-// Refusal returns the reply to an error with the status that it has on /v1, in a body
-// that is made of its detail. A 429 or 503 tells the client to try again.
+// Refusal returns the reply to an error with its status from /v1 and a body made of its detail. A
+// 429 or 503 tells the client to retry.
 func Refusal(err error, body func(detail string) any) *Error {
 	problem := wire.ProblemOf(err)
 	return &Error{

@@ -12,8 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// encoding is for documents that were checked when they came in: they are not checked
-// again.
+// encoding is for documents that were checked on the way in and are not checked again.
 var encoding = json.JoinOptions(jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 
 // Member is one member of a JSON object.
@@ -22,7 +21,7 @@ type Member struct {
 	Value api.JSON
 }
 
-// MemberOf returns a member with a value as JSON. An [api.JSON] stays as it is.
+// MemberOf returns a member with the value encoded as JSON. An [api.JSON] stays unchanged.
 func MemberOf(name string, value any) Member {
 	if text, ok := value.(api.JSON); ok {
 		return Member{name, text}
@@ -30,11 +29,11 @@ func MemberOf(name string, value any) Member {
 	return Member{name, Encode(value)}
 }
 
-// Object is a JSON object whose members keep their order.
+// Object is a JSON object that keeps the order of its members.
 type Object []Member
 
-// Members yields the members of an object in their order, and nothing for a value that
-// is no object. The value must have been checked to be JSON.
+// Members yields an object's members in order, and nothing for other values. The value must be
+// valid JSON.
 func Members(value api.JSON) iter.Seq2[string, api.JSON] {
 	return func(yield func(string, api.JSON) bool) {
 		if document.Kind(value) != '{' {
@@ -49,7 +48,7 @@ func Members(value api.JSON) iter.Seq2[string, api.JSON] {
 			if err != nil {
 				return
 			}
-			name := token.String() // a token is good only until the next read
+			name := token.String() // a token is valid only until the next read
 			member, err := decoder.ReadValue()
 			if err != nil || !yield(name, api.JSON(member.Clone())) {
 				return
@@ -58,7 +57,7 @@ func Members(value api.JSON) iter.Seq2[string, api.JSON] {
 	}
 }
 
-// ObjectOf returns the members of an object, nil for a value that is no object.
+// ObjectOf returns an object's members, nil for other values.
 func ObjectOf(value api.JSON) Object {
 	var object Object
 	for name, member := range Members(value) {
@@ -67,7 +66,7 @@ func ObjectOf(value api.JSON) Object {
 	return object
 }
 
-// Get returns the value of a member, nil when there is none.
+// Get returns a member's value, or nil.
 func (o Object) Get(name string) api.JSON {
 	for i := range o {
 		if o[i].Name == name {
@@ -77,8 +76,8 @@ func (o Object) Get(name string) api.JSON {
 	return nil
 }
 
-// JSON returns the object as JSON without white space. Texts are written in their
-// shortest form, unless options say otherwise.
+// JSON encodes the object without white space. Strings are in their shortest form unless options
+// say otherwise.
 func (o Object) JSON(options ...jsontext.Options) api.JSON {
 	var text bytes.Buffer
 	encoder := jsontext.NewEncoder(&text, append(options, encoding)...)
@@ -95,8 +94,7 @@ func (o Object) JSON(options ...jsontext.Options) api.JSON {
 	return bytes.TrimSuffix(text.Bytes(), []byte("\n"))
 }
 
-// Join returns the members of several objects in their order. Of a name that stands in
-// several, the first counts.
+// Join joins objects. Of several members with one name, the first counts.
 func Join(objects ...Object) Object {
 	joined, seen := Object{}, map[string]bool{}
 	for _, object := range objects {
@@ -110,7 +108,7 @@ func Join(objects ...Object) Object {
 	return joined
 }
 
-// Get returns what stands in a value at a path of names, nil when nothing does.
+// Get returns the value at a path of names, or nil.
 func Get(value api.JSON, path ...string) api.JSON {
 	for _, step := range path {
 		var found api.JSON
@@ -125,7 +123,7 @@ func Get(value api.JSON, path ...string) api.JSON {
 	return value
 }
 
-// Elements returns the elements of an array, nil for any other value.
+// Elements returns an array's elements, nil for other values.
 func Elements(value api.JSON) []api.JSON {
 	var list []api.JSON
 	if document.Kind(value) != '[' || json.Unmarshal(value, &list, encoding) != nil {
@@ -134,7 +132,7 @@ func Elements(value api.JSON) []api.JSON {
 	return list
 }
 
-// Text returns a value that is a text, "" for any other.
+// Text returns a string value, "" for other values.
 func Text(value api.JSON) string {
 	var plain string
 	if document.Kind(value) != '"' || json.Unmarshal(value, &plain, encoding) != nil {
@@ -143,7 +141,7 @@ func Text(value api.JSON) string {
 	return plain
 }
 
-// Texts returns the elements of an array of texts. Ok is false for any other value.
+// Texts returns an array's strings. ok is false for other values.
 func Texts(value api.JSON) (list []string, ok bool) {
 	if document.Kind(value) != '[' {
 		return nil, false
@@ -158,7 +156,7 @@ func Texts(value api.JSON) (list []string, ok bool) {
 	return list, true
 }
 
-// Label returns a value as people read it: a text as it is, anything else on one line.
+// Label returns a value for people: a string unchanged, anything else as JSON on one line.
 func Label(value api.JSON) string {
 	if document.Kind(value) == '"' {
 		return Text(value)
@@ -175,18 +173,18 @@ func Compact(value api.JSON) string {
 	return string(short)
 }
 
-// Encode returns the JSON of a document of a dialect. It panics for a value that has
-// none, which no document of texts, numbers and checked JSON is.
+// Encode encodes a dialect's document. It panics for a value without a JSON form, which strings,
+// numbers and valid JSON always have.
 func Encode(value any) api.JSON {
 	text, err := json.Marshal(value, encoding)
 	must(err)
 	return text
 }
 
-// Decode reads a document that was checked when it came in.
+// Decode decodes a document that was checked on the way in.
 func Decode(text api.JSON, into any) error { return json.Unmarshal(text, into, encoding) }
 
-// OrNull returns a text that is null on the wire when it is empty.
+// OrNull returns a pointer to a text, nil (null on the wire) when it is empty.
 func OrNull(text string) *string {
 	if text == "" {
 		return nil

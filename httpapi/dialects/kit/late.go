@@ -7,22 +7,22 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Late says why a decision found nothing to decide.
+// Late says why a decision was too late.
 type Late int
 
-// The reasons. A dialect has words of its own for each.
+// The reasons. Each dialect has its own words for them.
 const (
-	// NotLate is any other error, and none.
+	// NotLate is any other error, or none.
 	NotLate Late = iota
-	// Settled: the request has its resolution, or its deadline has passed.
+	// Settled: the request has a resolution, or its deadline has passed.
 	Settled
 	// RunOver: the run is terminal, or no longer waits for the request.
 	RunOver
-	// NoRequest: there is no such request.
+	// NoRequest: the request does not exist.
 	NoRequest
-	// NoRun: there is no such run.
+	// NoRun: the run does not exist.
 	NoRun
-	// SessionOver: the session has ended, or there is none.
+	// SessionOver: the session has ended or does not exist.
 	SessionOver
 )
 
@@ -44,8 +44,7 @@ func LateOf(err error) Late {
 	return NotLate
 }
 
-// Unfit reports whether the door refused a decision because of its content: the request
-// stays open.
+// Unfit reports whether the door refused a decision because of its content. The request stays open.
 func Unfit(err error) bool {
 	switch refusal.CodeOf(err) {
 	case api.CodeInvalidRequest, api.CodeQuestionAnswerMissing, api.CodeQuestionAnswerEmpty, api.CodeQuestionSingleSelect,
@@ -56,7 +55,7 @@ func Unfit(err error) bool {
 	return false
 }
 
-// Denied reports whether the door refused a call because of who made it.
+// Denied reports whether the door refused a call because of its caller.
 func Denied(err error) bool {
 	switch refusal.CodeOf(err) {
 	case api.CodeInvalidToken, api.CodeForbidden, api.CodeRequesterExcluded:
@@ -65,7 +64,7 @@ func Denied(err error) bool {
 	return false
 }
 
-// RefusalOf returns the domain's refusal that an error is, or nil.
+// RefusalOf returns the domain's refusal in an error, or nil.
 func RefusalOf(err error) *refusal.Error {
 	var refused *refusal.Error
 	_ = errors.As(err, &refused)

@@ -7,22 +7,22 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// maxListedItems bounds the texts between the commas of a list of options.
+// maxListedItems is the maximum number of items in a comma-separated list of options.
 const maxListedItems = 256
 
-// OptionsOf returns the options that a list with commas names by their labels or ids, each once, and nil
-// when a part of it names none. Labels may hold commas themselves: when the list can be read as
-// different options, it is ambiguous, and names none.
+// OptionsOf returns the options in a comma-separated list of labels or ids, each once, and nil when
+// an item matches none. Labels may contain commas: a list that can be read as different options is
+// ambiguous and returns none.
 func OptionsOf(question *api.UserQuestion, text string) (ids []string, ambiguous bool) {
 	items := strings.Split(text, ",")
 	if len(items) > maxListedItems {
 		return nil, false
 	}
-	longest := 0 // label, in items
+	longest := 0 // of a label, in items
 	for _, option := range question.Options {
 		longest = max(longest, strings.Count(option.Label, ",")+1, strings.Count(option.ID, ",")+1)
 	}
-	// readings[n] is one reading of the first n items; several says that there are others.
+	// readings[n] is one reading of the first n items; several says that there is another.
 	readings := make([][]string, len(items)+1)
 	several := make([]bool, len(items)+1)
 	readings[0] = []string{}

@@ -11,11 +11,11 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// pageSize is how many open requests are read at once.
+// pageSize is the page size of reads.
 const pageSize = 500
 
-// The functions below read the open requests of a session and of the sessions below it, as far as the
-// caller reaches them. An id that no session can have has none.
+// The functions below read the open requests of a session and of the sessions below it, within the
+// caller's scope. An invalid session id has none.
 
 // OpenRequests returns the open requests of a kind, oldest first.
 func (s *Services) OpenRequests(ctx context.Context, kind model.RequestKind, sessionID string) ([]*model.Request, error) {
@@ -30,7 +30,7 @@ func (s *Services) OpenRequests(ctx context.Context, kind model.RequestKind, ses
 	return open, nil
 }
 
-// EachOpen visits the open requests of a kind, in no order that means anything.
+// EachOpen visits the open requests of a kind in any order.
 func (s *Services) EachOpen(ctx context.Context, kind model.RequestKind, sessionID string, visit func(*model.Request)) error {
 	if !refusal.ValidID(sessionID) {
 		return nil
@@ -53,8 +53,7 @@ func (s *Services) EachOpen(ctx context.Context, kind model.RequestKind, session
 	}
 }
 
-// OldestRequest returns the open request of a kind that was raised first, of one run when that is
-// named. It returns nil when there is none.
+// OldestRequest returns the oldest open request of a kind, or nil. A run limits it to that run.
 func (s *Services) OldestRequest(ctx context.Context, kind model.RequestKind, sessionID, runID string) (*model.Request, error) {
 	if !refusal.ValidID(sessionID) || runID != "" && !refusal.ValidID(runID) {
 		return nil, nil
@@ -66,7 +65,7 @@ func (s *Services) OldestRequest(ctx context.Context, kind model.RequestKind, se
 	return &found[0].Request, nil
 }
 
-// CountOpen returns how many requests of a kind are open.
+// CountOpen counts the open requests of a kind.
 func (s *Services) CountOpen(ctx context.Context, kind model.RequestKind, sessionID string) (int, error) {
 	if !refusal.ValidID(sessionID) {
 		return 0, nil
@@ -75,7 +74,7 @@ func (s *Services) CountOpen(ctx context.Context, kind model.RequestKind, sessio
 	return int(count), err
 }
 
-// CountOpenQuestions returns how many questions have no answer. A request may ask several.
+// CountOpenQuestions counts the unanswered questions. A request may have several.
 func (s *Services) CountOpenQuestions(ctx context.Context, sessionID string) (int, error) {
 	if !refusal.ValidID(sessionID) {
 		return 0, nil
@@ -84,8 +83,8 @@ func (s *Services) CountOpenQuestions(ctx context.Context, sessionID string) (in
 	return int(count), err
 }
 
-// FindRequest returns the request that has a handle, open or settled. It returns nil
-// when there is none, or when the text can be no handle.
+// FindRequest returns the request with a handle, open or settled. It returns nil for an unknown or
+// invalid handle.
 func (s *Services) FindRequest(ctx context.Context, handle string) (*model.Request, error) {
 	if !refusal.ValidID(handle) {
 		return nil, nil
@@ -100,8 +99,8 @@ func (s *Services) FindRequest(ctx context.Context, handle string) (*model.Reque
 	return &found.Request, nil
 }
 
-// OpenRequest returns the open request of a kind that has a handle, or nil. It may be
-// settled by the time it is decided about: the door has the last word.
+// OpenRequest returns the open request of a kind with a handle, or nil. It may be settled before it
+// is decided: the door has the last word.
 func (s *Services) OpenRequest(ctx context.Context, kind model.RequestKind, handle string) (*model.Request, error) {
 	request, err := s.FindRequest(ctx, handle)
 	if request == nil || request.Kind != kind || !request.Open() {
@@ -110,8 +109,8 @@ func (s *Services) OpenRequest(ctx context.Context, kind model.RequestKind, hand
 	return request, nil
 }
 
-// OpenInSession returns the open request of a kind that has a handle, if it is of a session or of one
-// below it, or nil.
+// OpenInSession returns the open request of a kind with a handle if it belongs to a session or to
+// one below it, or nil.
 func (s *Services) OpenInSession(ctx context.Context, kind model.RequestKind, sessionID, handle string) (*model.Request, error) {
 	request, err := s.OpenRequest(ctx, kind, handle)
 	if request == nil || request.SessionID == sessionID {
@@ -124,10 +123,9 @@ func (s *Services) OpenInSession(ctx context.Context, kind model.RequestKind, se
 	return request, nil
 }
 
-// OptionOf returns the id of the option that a text names: by its label, which is what
-// people see, or else by its id. Clean, unless it is nil, is applied to each label.
-// Matches is 0 when the text names no option, and more than 1 when several options
-// have the label; the id is then that of the first.
+// OptionOf returns the id of the option with a label or, failing that, an id. clean, unless nil, is
+// applied to each label. matches is 0 for no match, and more than 1 when several options have the
+// label; the id is then the first one's.
 func OptionOf(question *api.UserQuestion, text string, clean func(string) string) (id string, matches int) {
 	for _, option := range question.Options {
 		label := option.Label

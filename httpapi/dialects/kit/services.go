@@ -16,29 +16,26 @@ import (
 // Mount adds a dialect's routes to a router.
 type Mount func(router chi.Router, services Services)
 
-// Services are what a dialect works with. All members but MaxRuleAgeMs and
-// Access are set.
+// Services are the dependencies of a dialect. All members except MaxRuleAgeMs and Access are set.
 type Services struct {
 	Store   runs.Service
 	Watches *watch.Hub
 	Streams *stream.Hub
 	Logger  *slog.Logger
-	// Draining ends when the service shuts down: held replies are then answered with
-	// what there is, and streams end.
+	// Draining ends when the service shuts down. Held replies are then answered at once, and
+	// streams end.
 	Draining context.Context //nolint:containedctx // it lives as long as the service
-	// PollInterval is how often a held reply or a stream of the dialect's own looks
-	// again although no hint came.
+	// PollInterval is how often a dialect's held replies and streams poll without a notice.
 	PollInterval time.Duration
-	// KeepAlive is the silence after which a stream is sent a comment.
+	// KeepAlive is the silence after which a stream gets a comment.
 	KeepAlive time.Duration
-	// StreamWriteTimeout is how long the reader of a stream may take nothing before it
-	// loses its connection.
+	// StreamWriteTimeout is how long a stream's reader may block before its connection is closed.
 	StreamWriteTimeout time.Duration
-	// Access says who may call a route; nil for everybody.
+	// Access authorizes calls; nil allows every caller.
 	Access *wire.Access
-	// MaxBodyBytes bounds a request body.
+	// MaxBodyBytes is the maximum size of a request body.
 	MaxBodyBytes int64
-	// MaxRuleAgeMs caps how long a rule may hold that is written with a decision, in
-	// milliseconds; 0 for no cap.
+	// MaxRuleAgeMs is the longest lifetime of a rule created with a decision, in milliseconds; 0
+	// for no maximum.
 	MaxRuleAgeMs int64
 }

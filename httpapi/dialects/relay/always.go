@@ -10,19 +10,18 @@ import (
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// tooBroad are programs from whose name no rule is derived: they delete, they run what
-// they are given, or they change the user. A rule for all that begins with their name
-// would allow everything.
+// tooBroad are programs that no prefix rule is derived from: they delete, run their arguments, or
+// change the user. A rule for every call that begins with their name would allow everything.
 var tooBroad = wordSet(
-	// shells and what runs a command line
+	// shells and programs that run a command line
 	"sh bash dash ash zsh fish csh tcsh ksh mksh pwsh powershell cmd cmd.exe busybox toybox eval exec source . command builtin",
 	"env nohup nice ionice time timeout watch xargs parallel setsid stdbuf script screen tmux at batch crontab find make",
-	// what deletes and overwrites
+	// programs that delete and overwrite
 	"rm rmdir unlink shred srm del erase rd trash truncate dd mkfs fdisk parted wipefs mv cp install ln tee format",
-	// what changes the user or the machine
+	// programs that change the user or the machine
 	"sudo su doas pkexec runuser chroot nsenter unshare ssh scp sftp rsync telnet nc ncat socat docker podman kubectl",
 	"chmod chown chgrp setfacl mount umount kill killall pkill reboot shutdown halt poweroff systemctl service",
-	// what runs a program that is given to it as text
+	// programs that run code given as text
 	"python python2 python3 perl ruby node deno bun php lua awk gawk sed osascript psql mysql sqlite3 curl wget npx uvx",
 )
 
@@ -36,10 +35,10 @@ func wordSet(lines ...string) map[string]bool {
 	return set
 }
 
-// allowAlways returns the decision that an answer with "always" makes, and the text of
-// the rule that it would write at nowMs: for the exact call, also when the request has
-// pattern keys, or, where the setting says so, for all calls that begin alike
-// (docs/spec/relay.md#always). The text is empty when the call can have no rule.
+// allowAlways returns the decision of an answer with "always", and the text of the rule that it
+// would create at nowMs. The rule is for the exact call, even if the request has pattern keys, or,
+// with AlwaysPrefix, for all calls with the same beginning (docs/spec/relay.md#always). The text is
+// empty when no rule is possible.
 func (f *face) allowAlways(approval *api.ApprovalRequest, sessionID string, nowMs int64) (decision runs.ApprovalDecision, text string) {
 	decision = runs.ApprovalDecision{RequestID: approval.ID, Behavior: api.BehaviorAllow, Remember: api.RememberSession}
 	var matches []*api.RuleMatch
@@ -76,7 +75,7 @@ func prefixGlobs(input api.JSON) map[string]string {
 		}
 		text := kit.Text(value)
 		first, _, several := strings.Cut(text, " ")
-		// The words behind the first are matched by ** and do not stand in the glob.
+		// The words after the first are matched by ** and are not part of the glob.
 		if first == "" || strings.ContainsAny(first, "*?") || several && broadWord(first) {
 			return nil
 		}
@@ -90,8 +89,8 @@ func prefixGlobs(input api.JSON) map[string]string {
 	return globs
 }
 
-// broadWord reports whether a first word says nothing about what follows. A program is
-// known by its name, wherever it is installed.
+// broadWord reports whether a first word says nothing about the rest. A program is recognized by
+// its name, in any directory.
 func broadWord(word string) bool {
 	name := strings.ToLower(path.Base(strings.Trim(word, `"'\`)))
 	return tooBroad[name] || strings.ContainsAny(word, "=$`;|&<>(){}\n\t\\\"'")

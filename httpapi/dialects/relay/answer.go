@@ -17,7 +17,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// answerRelay decides about one relay. The order of its checks is part of the contract
+// answerRelay decides a relay. The order of its checks is part of the contract
 // (docs/spec/relay.md#answer-a-relay).
 func (f *face) answerRelay(w http.ResponseWriter, r *http.Request) error {
 	body, err := f.readObject(w, r)
@@ -44,7 +44,7 @@ func (f *face) answerRelay(w http.ResponseWriter, r *http.Request) error {
 	}{true})
 }
 
-// recordAnswer decides about a relay of a chat. Errors: errUnknownSession, errUnknownRelay.
+// recordAnswer decides a relay of a chat. Errors: errUnknownSession, errUnknownRelay.
 func (f *face) recordAnswer(ctx context.Context, sessionID, relayID string, response api.JSON, actor runs.Actor) error {
 	chat, err := f.answerableChat(ctx, sessionID)
 	if err != nil {
@@ -62,7 +62,7 @@ func (f *face) recordAnswer(ctx context.Context, sessionID, relayID string, resp
 	switch late {
 	case kit.NotLate:
 	case kit.NoRequest, kit.Settled:
-		// For this protocol the end of the run ends the session, and that goes first.
+		// In this protocol the end of the run ends the session, and this check comes first.
 		over, err := f.runIsOver(ctx, sessionID, chat.RunID)
 		switch {
 		case err != nil:
@@ -77,7 +77,7 @@ func (f *face) recordAnswer(ctx context.Context, sessionID, relayID string, resp
 	return err
 }
 
-// decideRelay gives the answer to the door. Anything without a truthy "approved" denies.
+// decideRelay sends the answer to the door. Anything without a truthy "approved" denies.
 func (f *face) decideRelay(ctx context.Context, relay *model.Request, response api.JSON, actor runs.Actor) error {
 	approved := kit.Get(response, "approved")
 	if kind := document.Kind(approved); kind != 't' && kind != 'f' {
@@ -87,7 +87,7 @@ func (f *face) decideRelay(ctx context.Context, relay *model.Request, response a
 	resolution := runs.ApprovalDecision{RequestID: relay.RequestID, Behavior: api.BehaviorDeny}
 	if truthy(approved) {
 		resolution.Behavior = api.BehaviorAllow
-		// Only true itself writes a rule, because nobody is asked about what it allows.
+		// Only true itself creates a rule, because the person does not confirm what it allows.
 		if document.Kind(kit.Get(response, "always")) == 't' {
 			approval := relay.Approval()
 			resolution, _ = f.allowAlways(&approval, relay.SessionID, 0)
@@ -101,8 +101,8 @@ func (f *face) decideRelay(ctx context.Context, relay *model.Request, response a
 	return err
 }
 
-// recordable makes a reason valid: without control characters, and no longer than may
-// be recorded. A denial must not fail because of its reason.
+// recordable makes a reason valid: without control characters and short enough. A denial must not
+// fail because of its reason.
 func recordable(reason string) string {
 	reason = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\n' && r != '\t' && r != '\r' {

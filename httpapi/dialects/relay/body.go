@@ -13,9 +13,9 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// readObject reads a body of any media type. JSON that is no object has no members.
-// Errors: errInvalidJSON, payload_too_large, and invalid_request for what nests too
-// deep or cannot be carried whole.
+// readObject reads a body of any media type. JSON that is not an object has no members. Errors:
+// errInvalidJSON, payload_too_large, and invalid_request for JSON that nests too deeply or cannot
+// be stored unchanged.
 func (f *face) readObject(w http.ResponseWriter, r *http.Request) (kit.Object, error) {
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, f.MaxBodyBytes))
 	if err != nil {
@@ -35,8 +35,8 @@ func (f *face) readObject(w http.ResponseWriter, r *http.Request) (kit.Object, e
 	return kit.ObjectOf(text), nil
 }
 
-// truthy reports whether JavaScript takes a value for true, as clients of the protocol
-// do. A value that is absent is false.
+// truthy reports whether a value is truthy in JavaScript, like the protocol's clients. An absent
+// value is false.
 func truthy(value api.JSON) bool {
 	switch document.Kind(value) {
 	case 't', '{', '[':

@@ -13,16 +13,16 @@ import (
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// Who created a chat's run, in its summary.
+// The creator in the summary of a chat's run.
 const (
 	sourcePlugin = "relay"
 	sourceKind   = "chat"
 )
 
-// closeTimeout bounds how long it may take to record that a client has left.
+// closeTimeout limits how long recording a client's disconnect may take.
 const closeTimeout = 10 * time.Second
 
-// chat is what a body asks for.
+// chat is the content of a body.
 type chat struct {
 	sessionID string
 	state     chatState
@@ -31,8 +31,7 @@ type chat struct {
 	actor     runs.Actor
 }
 
-// startChat starts a run in a session of its own and streams it
-// (docs/spec/relay.md#start-a-chat).
+// startChat starts a run in its own session and streams it (docs/spec/relay.md#start-a-chat).
 func (f *face) startChat(w http.ResponseWriter, r *http.Request) error {
 	body, err := f.readObject(w, r)
 	if err != nil {
@@ -45,7 +44,7 @@ func (f *face) startChat(w http.ResponseWriter, r *http.Request) error {
 	if err := wire.Hold(r.Context()); err != nil {
 		return err
 	}
-	// Joining comes first, so that no run is created where its stream would be refused.
+	// Join first, so that no run is created whose stream would be refused.
 	subscription, err := f.Streams.Join(chat.sessionID)
 	if err != nil {
 		return err
@@ -64,8 +63,7 @@ func (f *face) startChat(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// readChat reads the body of a chat. The members that are not the dialect's own become
-// the run's input.
+// readChat reads a chat's body. Members that the dialect does not use become the run's input.
 func (f *face) readChat(r *http.Request, body kit.Object) (*chat, error) {
 	if !truthy(body.Get("model")) || !truthy(body.Get("messages")) {
 		return nil, errChatIncomplete
@@ -96,8 +94,8 @@ func (f *face) readChat(r *http.Request, body kit.Object) (*chat, error) {
 	return c, nil
 }
 
-// createChat creates the session, its rules, and then the run. When it fails half-way
-// there is no run, so the session and its rules have no effect.
+// createChat creates the session, its rules, and then the run. If it fails before the run exists,
+// the session and its rules have no effect.
 func (f *face) createChat(ctx context.Context, c *chat) error {
 	commands := []runs.Command{&runs.CreateSession{SessionID: c.sessionID, AgentID: f.agentID, Metadata: c.state.metadata()}}
 	for _, rule := range c.rules {
@@ -115,10 +113,10 @@ func (f *face) createChat(ctx context.Context, c *chat) error {
 	return nil
 }
 
-// closeIfLeft records that the client has left, so that its relays are gone on every
-// replica; the run goes on, and other faces may still decide. A stream that the service
-// ended, by draining, failing to read or dying, leaves the relays answerable: a late
-// answer from the person who was asked is better than none.
+// closeIfLeft records that the client disconnected, so that its relays are gone on every replica.
+// The run continues, and people may still decide through other APIs. When the service ended the
+// stream (drain, failed read, crash), the relays stay answerable: a late answer from the person who
+// was asked is better than none.
 func (f *face) closeIfLeft(request context.Context, s *chatStream) {
 	left := s.readerGone || request.Err() != nil
 	if s.chat.state.Detached || s.runOver || !left || f.Draining.Err() != nil {

@@ -12,11 +12,12 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// maxEndedChats bounds the chats that are remembered because their streams ended with their runs.
+// maxEndedChats is the maximum number of remembered chats whose streams ended with their runs.
 const maxEndedChats = 10_000
 
-// followedChats knows the chats whose clients learn from a stream of this process what becomes of their
-// relays: the stream is open, or it ended with its run, which is remembered for the newest chats.
+// followedChats tracks the chats whose clients learn the outcome of their relays from a stream of
+// this process: the stream is open, or it ended with its run. The latter is remembered for the
+// newest chats.
 type followedChats struct {
 	mu    sync.Mutex
 	open  map[string]bool
@@ -31,7 +32,8 @@ func newFollowedChats() *followedChats {
 	return &followedChats{open: map[string]bool{}, ended: ended}
 }
 
-// begin notes that the stream of a chat is open until end is called, with whether it has told how the run ended.
+// begin records an open stream of a chat until end is called. told says whether the stream reported
+// the end of the run.
 func (c *followedChats) begin(sessionID string) (end func(told bool)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -52,15 +54,16 @@ func (c *followedChats) has(sessionID string) bool {
 	return c.open[sessionID] || c.ended.Contains(sessionID)
 }
 
-// tooLate is the reply to an answer that was not recorded, because another face had settled the relay.
+// tooLate is the reply to an answer that was not recorded, because the relay was settled through
+// another API.
 type tooLate struct {
 	Success    bool           `json:"success"`
 	Resolution api.Resolution `json:"resolution"`
 }
 
-// refuseAnswer returns the refusal of an answer, unless the client has lost its stream and the relay was
-// settled elsewhere. Then nothing tells the client so but this reply, and its prompt stays until an
-// answer is a 200: it gets one that says success false and what was recorded.
+// refuseAnswer refuses an answer. If the client has lost its stream and the relay was settled
+// elsewhere, only this reply can tell it, and its prompt stays until an answer is a 200. Such a
+// client gets a 200 with success false and the recorded decision.
 func (f *face) refuseAnswer(w http.ResponseWriter, r *http.Request, sessionID, relayID string, refused error) error {
 	resolution, err := f.settledElsewhere(r.Context(), sessionID, relayID)
 	switch {
@@ -72,8 +75,8 @@ func (f *face) refuseAnswer(w http.ResponseWriter, r *http.Request, sessionID, r
 	return wire.Respond(w, r, http.StatusOK, tooLate{Resolution: *resolution})
 }
 
-// settledElsewhere returns what became of a relay by other means than an answer here, when its client was
-// not told by a stream of this process; nil for any other relay.
+// settledElsewhere returns the outcome of a relay that was settled in another way and not reported
+// on a stream of this process; nil for other relays.
 func (f *face) settledElsewhere(ctx context.Context, sessionID, relayID string) (*api.Resolution, error) {
 	if f.followed.has(sessionID) {
 		return nil, nil

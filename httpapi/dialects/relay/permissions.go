@@ -12,25 +12,25 @@ import (
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// MaxPermissions bounds the entries of a chat's permissions, all lists together.
+// MaxPermissions is the maximum number of a chat's permissions, all lists together.
 const MaxPermissions = 100
 
-// permissions are the rules that a chat brings along (docs/spec/relay.md#permissions).
+// permissions are the rules in a chat's body (docs/spec/relay.md#permissions).
 type permissions struct {
 	Allowlist []toolPermission `json:"allowlist"`
 	AllowOnce []toolPermission `json:"allowOnce"`
 	Deny      []denial         `json:"deny"`
 }
 
-// anyCall may end the name of a tool where it stands for any of its calls.
+// anyCall may follow the name of a tool to match any call.
 const anyCall = ":*"
 
-// toolPermission is an object, or the name of a tool, which means any of its calls.
+// toolPermission is an object, or the name of a tool, which matches any call.
 type toolPermission struct {
 	Tool string `json:"tool"`
-	// Params are globs by name; none means any.
+	// Params are globs by name; none matches any call.
 	Params map[string]*string `json:"params"`
-	// maxUses is 0 for any number.
+	// maxUses is 0 for no limit.
 	maxUses int64
 }
 
@@ -45,7 +45,7 @@ func (p *toolPermission) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*object)(p))
 }
 
-// denial is an object about one call, or the name of a tool, none of whose calls may run.
+// denial is an object about one call, or the name of a tool, which denies all of its calls.
 type denial struct {
 	ToolCallID string `json:"toolCallId"`
 	Reason     string `json:"reason"`
@@ -62,9 +62,9 @@ func (d *denial) UnmarshalJSON(text []byte) error {
 	return json.Unmarshal(text, (*object)(d))
 }
 
-// rulesOf returns the commands that write a chat's permissions as rules of its
-// session, checked as far as they can be before the session exists. Without permissions
-// there are none, and every call is asked about. Errors: a 400 that names the entry.
+// rulesOf returns the commands that create a chat's permissions as rules of its session, validated
+// as far as possible before the session exists. Without permissions there are none, and every call
+// is asked about. Errors: a 400 that names the entry.
 func (f *face) rulesOf(given api.JSON, sessionID string, actor runs.Actor) ([]*runs.AddRule, error) {
 	if given == nil || document.Kind(given) == 'n' {
 		return nil, nil
@@ -88,7 +88,7 @@ func (f *face) rulesOf(given api.JSON, sessionID string, actor runs.Actor) ([]*r
 		}
 		rule.RuleID, rule.SessionID, rule.Actor = runs.NewID(runs.PrefixRule), sessionID, actor
 		rule.MaxAgeMs = f.MaxRuleAgeMs
-		checked := rule // the door prepares the command again, and must be given it unprepared
+		checked := rule // a command is prepared only once, and the door does that
 		if err := runs.Prepare(&checked, runs.NewID); err != nil {
 			return refuse("%s: %s", at, wire.ProblemOf(err).Detail)
 		}

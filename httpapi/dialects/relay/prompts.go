@@ -10,8 +10,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// raiseApprovals adds a relay for each approval of a suspension, but not for those that
-// standing rules settled when they were raised.
+// raiseApprovals adds a relay for each approval of a suspension, except those that rules settled at
+// once.
 func (s *chatStream) raiseApprovals(event, next *model.Event, approvals []api.ApprovalRequest) error {
 	ruled, err := s.settledByRules(event, next)
 	if err != nil {
@@ -31,14 +31,14 @@ func (s *chatStream) raiseApprovals(event, next *model.Event, approvals []api.Ap
 		s.add("relay", append(prompt.origin.members(),
 			kit.MemberOf("kind", "permission"), kit.MemberOf("id", prompt.handle),
 			kit.MemberOf("toolCallId", approval.ToolCallID), kit.MemberOf("tool", approval.ToolName),
-			// The rule that "always" would write is shown before it is chosen.
+			// The person sees the rule of "always" before choosing it.
 			kit.MemberOf("params", approval.Input), kit.MemberOf("always", always)))
 	}
 	return nil
 }
 
-// settledByRules returns the ids of the requests that rules settled when they were
-// raised. The next event of the log says so; it was committed together with this one.
+// settledByRules returns the ids of requests that rules settled when they were raised. The next
+// event of the log says so; both were committed together.
 func (s *chatStream) settledByRules(event, next *model.Event) (map[string]bool, error) {
 	if next == nil {
 		events, _, err := s.face.Store.EventsWithin(s.ctx, runs.EventQuery{SessionID: event.SessionID, Kept: true, After: event.EventID, Limit: 1})
@@ -60,8 +60,8 @@ func (s *chatStream) settledByRules(event, next *model.Event) (map[string]bool, 
 	return ruled, err
 }
 
-// raiseQuestions adds a frame for each question. The protocol has none, so its clients
-// skip them; they show why the run waits.
+// raiseQuestions adds a frame for each question. The protocol has no questions, so its clients skip
+// the frames, which explain why the run waits.
 func (s *chatStream) raiseQuestions(event *model.Event, questions []api.UserQuestionRequest) {
 	for i := range questions {
 		question := &questions[i]
@@ -73,8 +73,8 @@ func (s *chatStream) raiseQuestions(event *model.Event, questions []api.UserQues
 	}
 }
 
-// settlePrompt adds what became of a prompt, with all that was recorded. The result of a
-// call that may not run follows at once, whoever denied it and in whatever way.
+// settlePrompt adds the outcome of a prompt with everything that was recorded. The result of a
+// denied call follows at once, however it was denied.
 func (s *chatStream) settlePrompt(event *model.Event, resolution *api.Resolution) {
 	key := requestKey{event.RunID, resolution.RequestID}
 	prompt := s.prompts[key]
@@ -84,8 +84,8 @@ func (s *chatStream) settlePrompt(event *model.Event, resolution *api.Resolution
 	delete(s.prompts, key)
 	name, members := "question_resolved", prompt.origin.members()
 	if prompt.approval != nil {
-		// Clients have an event of this name for their own decisions. It names its relay by
-		// relayId and, by "approved": true, grants the tool from then on, which nothing here may.
+		// Clients use an event of this name for their own decisions. It names its relay by relayId,
+		// and "approved": true would grant the tool from then on.
 		name, members = "relay_resolved", append(members, kit.MemberOf("relayId", prompt.handle))
 	}
 	if prompt.shown {
@@ -106,8 +106,7 @@ func (s *chatStream) settlePrompt(event *model.Event, resolution *api.Resolution
 		kit.MemberOf("output", deniedOutput{"denied", denialReason(resolution)})))
 }
 
-// deniedOutput is the result of a call that may not run, without a reason when nobody
-// gave one.
+// deniedOutput is the result of a denied call, with the reason if one was given.
 type deniedOutput struct {
 	Status string `json:"status"`
 	Reason string `json:"reason,omitempty"`

@@ -10,16 +10,16 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// Via is how a decision that was made here is recorded.
+// Via is the recorded via of decisions made through this dialect.
 const Via = "relay"
 
 // Options are the settings of the dialect.
 type Options struct {
-	// DefaultAgentID is the agent of every chat, because the protocol names none;
-	// model.DefaultAgentID when it is empty.
+	// DefaultAgentID is the agent of every chat, because the protocol names none. Empty means
+	// model.DefaultAgentID.
 	DefaultAgentID string
-	// AlwaysPrefix has an answer with "always" write a broad rule, for every call whose
-	// texts begin with the same words. Otherwise the rule is for the exact call
+	// AlwaysPrefix makes an answer with "always" create a broad rule, for every call whose texts
+	// begin with the same words. Otherwise the rule is for the exact call
 	// (docs/spec/relay.md#always).
 	AlwaysPrefix bool
 	// Models are the names that GET /models lists; the first is the default.
@@ -35,7 +35,7 @@ type face struct {
 	followed     *followedChats
 }
 
-// New returns the dialect, to be mounted beside /v1.
+// New returns the dialect, to be mounted next to /v1.
 func New(options Options) kit.Mount {
 	return func(router chi.Router, services kit.Services) {
 		f := newFace(services, options)
@@ -47,12 +47,12 @@ func New(options Options) kit.Mount {
 	}
 }
 
-// models is the reply to GET /models. The service runs no models: it knows those that the
-// operator names.
+// models is the reply to GET /models. The service runs no models: it lists the names that the
+// operator configured.
 type models struct {
 	Models  []string `json:"models"`
 	Default *string  `json:"default"`
-	// DefaultModel is the same, by the name that the gateway's page reads.
+	// DefaultModel is the same name, as the gateway's page reads it.
 	DefaultModel *string `json:"defaultModel,omitempty"`
 }
 

@@ -11,14 +11,14 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// chatState is what the dialect keeps of a chat, in the metadata of its session, so that
-// every replica knows it.
+// chatState is the dialect's data about a chat, in its session's metadata, so that every replica
+// has it.
 type chatState struct {
 	// RunID names the chat's only run.
 	RunID string `json:"run_id"`
-	// Detached: the relays stay answerable when the client leaves the stream.
+	// Detached: relays stay answerable after the client disconnects.
 	Detached bool `json:"detached"`
-	// ClosedAtMs is when the client left the stream; 0 while it has not.
+	// ClosedAtMs is when the client disconnected; 0 before that.
 	ClosedAtMs int64 `json:"closed_at_ms,omitzero"`
 }
 
@@ -28,8 +28,7 @@ type sessionMetadata struct {
 
 func (c *chatState) metadata() api.JSON { return kit.Encode(sessionMetadata{c}) }
 
-// chatStateOf returns the state of a chat, nil for a session that this dialect did not
-// create.
+// chatStateOf returns a chat's state, nil for a session of another kind.
 func chatStateOf(session *model.Session) *chatState {
 	var found sessionMetadata
 	if session.Metadata == nil || json.Unmarshal(session.Metadata, &found) != nil || found.Relay == nil || found.Relay.RunID == "" {
@@ -38,8 +37,8 @@ func chatStateOf(session *model.Session) *chatState {
 	return found.Relay
 }
 
-// answerableChat returns the state of a chat whose relays can be answered as far as its
-// session tells. Its run may be terminal. Errors: errUnknownSession.
+// answerableChat returns the state of a chat whose session still accepts answers. Its run may be
+// terminal. Errors: errUnknownSession.
 func (f *face) answerableChat(ctx context.Context, sessionID string) (*chatState, error) {
 	if !refusal.ValidID(sessionID) {
 		return nil, errUnknownSession
@@ -58,7 +57,7 @@ func (f *face) answerableChat(ctx context.Context, sessionID string) (*chatState
 	return state, nil
 }
 
-// runIsOver reports whether the run of a chat is terminal, or was never created.
+// runIsOver reports whether the chat's run is terminal or was never created.
 func (f *face) runIsOver(ctx context.Context, sessionID, runID string) (bool, error) {
 	if !refusal.ValidID(runID) {
 		return true, nil

@@ -11,16 +11,16 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// Why a stream ends by itself.
+// Reasons for the end of a stream.
 var (
 	errReaderGone = errors.New("the client takes no more")
 	errRunOver    = errors.New("the run is over")
 )
 
-// requestKey names a request, or a tool call, among those of a session.
+// requestKey identifies a request or a tool call in a session.
 type requestKey struct{ runID, id string }
 
-// openPrompt is a request that was raised and is not settled.
+// openPrompt is a request that was raised but not settled.
 type openPrompt struct {
 	origin origin
 	handle string
@@ -30,10 +30,10 @@ type openPrompt struct {
 	shown bool
 }
 
-// chatStream writes what happens in the session of one chat as frames
-// (docs/spec/relay.md#frames). It is the sink of the subscription; one goroutine uses it.
+// chatStream writes the events of one chat's session as frames (docs/spec/relay.md#frames). It is
+// the subscription's sink; one goroutine uses it.
 type chatStream struct {
-	ctx  context.Context //nolint:containedctx // that of the request, for the reads that a sink makes
+	ctx  context.Context //nolint:containedctx // the request's context, for reads in the sink
 	face *face
 	chat *chat
 	out  *stream.Writer
@@ -43,7 +43,7 @@ type chatStream struct {
 	prompts   map[requestKey]*openPrompt
 	// deniedCalls are the tool calls whose result was sent with the denial.
 	deniedCalls map[requestKey]bool
-	// textBlocks are the texts that agents are writing, by run id.
+	// textBlocks are the unfinished texts of agents, by run id.
 	textBlocks map[string]textBlock
 
 	runOver, readerGone bool
@@ -68,8 +68,8 @@ func (s *chatStream) KeepAlive() error {
 	return s.flush()
 }
 
-// Events implements [stream.Sink]. It returns an error also when the run is over:
-// nothing else of the session belongs on this stream.
+// Events implements [stream.Sink]. It also returns an error when the run is over: nothing else of
+// the session belongs on this stream.
 func (s *chatStream) Events(events []*model.Event) error {
 	for i, event := range events {
 		var next *model.Event
@@ -114,13 +114,13 @@ func (s *chatStream) add(name string, members kit.Object) {
 	s.unwritten = kit.AppendFrame(s.unwritten, "event: "+name, data)
 }
 
-// translate adds the frames of one event. The next event is nil when it is not known.
+// translate adds the frames of one event. The next event is nil when it is unknown.
 func (s *chatStream) translate(event, next *model.Event) error {
 	change, err := kit.ChangeOf(event)
 	if err != nil {
 		return err
 	}
-	// Questions of children come from runs of their own in this session.
+	// A child's question has its own run in this session.
 	if event.RunID != s.chat.state.RunID && !s.aboutQuestion(event.Type) {
 		return nil
 	}
@@ -147,7 +147,7 @@ func (s *chatStream) translate(event, next *model.Event) error {
 	case api.EventCompleted, api.EventFailed, api.EventInterrupted, api.EventCancelled:
 		s.endRun(event)
 		return nil
-	case api.EventOutput: // a worker's, as all are that have no case here
+	case api.EventOutput: // written by workers, like all types without a case here
 	}
 	s.workerEvent(event)
 	return nil
@@ -157,13 +157,13 @@ func (s *chatStream) aboutQuestion(name api.EventType) bool {
 	return name == api.EventWaitingForUserQuestion || name == api.EventUserQuestionResolved || name == api.EventParentClarificationResolved
 }
 
-// endRun adds how the run ended, and why when it did not complete.
+// endRun adds the end of the run, with the reason when it did not complete.
 func (s *chatStream) endRun(event *model.Event) {
 	var body struct {
 		Error  string `json:"error"`
 		Reason string `json:"reason"`
 	}
-	_ = kit.Decode(event.Body, &body) // a body that does not fit has no reason
+	_ = kit.Decode(event.Body, &body) // an invalid body has no reason
 	message := body.Error
 	if event.Type == api.EventInterrupted || event.Type == api.EventCancelled {
 		message = "the run was " + string(event.Type)
@@ -181,13 +181,13 @@ func (s *chatStream) endRun(event *model.Event) {
 	s.runOver = true
 }
 
-// logFailure logs a failure of the service that no reply shows.
+// logFailure logs a failure of the service that no reply can show.
 func (s *chatStream) logFailure(ctx context.Context, message string, err error) {
 	s.face.Logger.LogAttrs(ctx, slog.LevelError, "relay", slog.String("failed", message),
 		slog.String("session_id", s.chat.sessionID), slog.String("error", err.Error()))
 }
 
-// logSkipped logs what was left out of the stream.
+// logSkipped logs an event that was left out of the stream.
 func (s *chatStream) logSkipped(reason string, event *model.Event) {
 	s.face.Logger.LogAttrs(s.ctx, slog.LevelDebug, "relay", slog.String("skipped", reason),
 		slog.String("session_id", event.SessionID), slog.Int64("event_id", event.EventID), slog.String("type", string(event.Type)))

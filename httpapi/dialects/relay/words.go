@@ -7,7 +7,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 )
 
-// The errors of docs/spec/relay.md#errors.
+// Errors (docs/spec/relay.md#errors).
 var (
 	errInvalidJSON     = refuse("Invalid JSON body")
 	errChatIncomplete  = refuse("model and messages are required")
@@ -25,8 +25,8 @@ func refuse(format string, args ...any) *kit.Error {
 	return &kit.Error{Status: http.StatusBadRequest, Body: failure{fmt.Sprintf(format, args...)}}
 }
 
-// refusalOf gives an error its status on /v1. A call that does not fit is 400 instead of
-// 422, because clients know no other.
+// refusalOf returns an error with its status from /v1. An invalid call is 400 instead of 422,
+// because clients know no other.
 func refusalOf(err error) *kit.Error {
 	reply := kit.Refusal(err, func(detail string) any { return failure{detail} })
 	if reply.Status == http.StatusUnprocessableEntity {

@@ -9,8 +9,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// origin says whose frame it is. A worker that runs agents inside of its run names them
-// in its events, and in the metadata of its requests.
+// origin is the agent behind a frame. A worker that runs agents inside its run names them in its
+// events and in its requests' metadata.
 type origin struct {
 	runID, agentID string
 	parentID       string // empty for the agent of the chat
@@ -24,19 +24,19 @@ func (o origin) members() kit.Object {
 	return members
 }
 
-// runOrigin is the origin of what the run itself does.
+// runOrigin is the origin of the run's own frames.
 func runOrigin(event *model.Event) origin {
 	return origin{runID: event.RunID, agentID: event.AgentID}
 }
 
-// requestOrigin is the origin of a request, as its metadata names it.
+// requestOrigin is the origin of a request, from its metadata.
 func requestOrigin(event *model.Event, metadata api.JSON) origin {
 	named := runOrigin(event)
 	named.override(kit.ObjectOf(metadata))
 	return named
 }
 
-// Names under which a worker may give a member, the frame's own name first.
+// Names that a worker may use for a member, the frame's own name first.
 var (
 	runIDNames        = []string{"runId", "run_id"}
 	agentIDNames      = []string{"agentId", "agent_id"}
@@ -51,8 +51,7 @@ var (
 	messageNames      = []string{"message", "error"}
 )
 
-// override sets what an object says of its origin, and returns the names that it said
-// it under.
+// override applies an object's members to the origin and returns the names that it used.
 func (o *origin) override(members kit.Object) (used []string) {
 	for _, part := range []struct {
 		names []string
@@ -71,7 +70,7 @@ func (o *origin) override(members kit.Object) (used []string) {
 // frameMember is a member that a frame must have.
 type frameMember struct {
 	names []string
-	// missing is its value when the worker gives none.
+	// missing is the default value.
 	missing api.JSON
 }
 
@@ -81,8 +80,8 @@ var (
 	zero      = api.JSON("0")
 )
 
-// workerFrames are the members of a worker's frames (docs/spec/relay.md#worker-events),
-// besides the id of a text, which is made where it is missing.
+// workerFrames are the members of a worker's frames (docs/spec/relay.md#worker-events), except the
+// id of a text, which is generated if missing.
 var workerFrames = map[api.EventType][]frameMember{
 	"text":        {{contentNames, emptyText}},
 	"reasoning":   {{contentNames, emptyText}},
@@ -92,15 +91,13 @@ var workerFrames = map[api.EventType][]frameMember{
 	"error":       {{messageNames, emptyText}},
 }
 
-// reserved are the frames that only the service sends: a worker must not be able to
-// show a prompt that is none.
+// reserved are the frames that only the service sends, so that a worker cannot fake a prompt.
 var reserved = map[api.EventType]bool{
 	"connected": true, "relay": true, "relay_resolved": true, "question": true, "question_resolved": true,
 }
 
-// workerEvent passes an event of the worker on under its name, with its members
-// completed. Names that the protocol does not have go through too; its clients skip
-// them.
+// workerEvent passes a worker's event on under its name, with missing members added. Clients skip
+// names that the protocol does not have.
 func (s *chatStream) workerEvent(event *model.Event) {
 	given := kit.ObjectOf(event.Body)
 	name := event.Type
@@ -109,8 +106,8 @@ func (s *chatStream) workerEvent(event *model.Event) {
 	}
 	from := runOrigin(event)
 	used := append(from.override(given), "type")
-	// Only the worker knows where an agent inside of the run begins and ends; of the run
-	// itself the service knows better.
+	// Only the worker knows when an agent inside the run begins and ends. For the run itself the
+	// service knows.
 	if reserved[name] || from.parentID == "" && (name == "harness_start" || name == "harness_end") {
 		s.logSkipped("a frame that is the service's own", event)
 		return
@@ -139,15 +136,15 @@ func (s *chatStream) workerEvent(event *model.Event) {
 	s.add(string(name), kit.Join(frame, rest))
 }
 
-// resultWasSent reports whether the result of a call was sent when it was denied. It
-// says so once: the worker may use the id again.
+// resultWasSent reports whether a call's result was sent with its denial. It returns true only
+// once, because the worker may reuse the id.
 func (s *chatStream) resultWasSent(call requestKey) bool {
 	denied := s.deniedCalls[call]
 	delete(s.deniedCalls, call)
 	return denied
 }
 
-// firstOf returns the first member of some names that is there, and its name.
+// firstOf returns the first existing member of several names, and its name.
 func firstOf(given kit.Object, names []string, missing api.JSON) (value api.JSON, name string) {
 	for _, name := range names {
 		if value := given.Get(name); value != nil {
@@ -157,14 +154,14 @@ func firstOf(given kit.Object, names []string, missing api.JSON) (value api.JSON
 	return missing, ""
 }
 
-// textBlock is a text that comes in several frames, which clients put together by id.
+// textBlock is a text in several frames, which clients join by id.
 type textBlock struct {
 	kind api.EventType
 	id   string
 }
 
-// textBlockID returns the id of a text that came without one: that of the frame before
-// it, when nothing else came from this agent in between.
+// textBlockID returns the id for a text without one: the id of the previous frame if this agent
+// sent nothing else in between.
 func (s *chatStream) textBlockID(from origin, kind api.EventType, event *model.Event) string {
 	if s.textBlocks[from.runID].kind != kind {
 		s.textBlocks[from.runID] = textBlock{kind: kind, id: eventName(event)}
@@ -174,7 +171,7 @@ func (s *chatStream) textBlockID(from origin, kind api.EventType, event *model.E
 
 func (s *chatStream) endTextBlock(from origin) { delete(s.textBlocks, from.runID) }
 
-// eventName is an id for what came without one. Every replica makes the same.
+// eventName is an id for an event's content without one. It is the same on every replica.
 func eventName(event *model.Event) string {
 	return event.RunID + "/" + strconv.FormatInt(event.EventID, 10)
 }

@@ -15,19 +15,19 @@ import (
 // call is the body of POST /stream and POST /run (docs/spec/timbal.md#start and
 // docs/spec/timbal.md#resume).
 type call struct {
-	// params are the members that are the runnable's, as an object.
+	// params are the members for the runnable, as an object.
 	params api.JSON
-	// runID is the id that the caller wants the run to have; empty for any.
+	// runID is the id that the caller chose for the run; empty for none.
 	runID string
-	// parentID is the run that this one goes on from.
+	// parentID is the run that this one continues.
 	parentID string
-	// resumes says that there is a resume map; it may be empty.
+	// resumes says that there is a resume map, which may be empty.
 	resumes bool
 	resume  kit.Object
 }
 
-// readCall reads a body. A member that is null counts as absent. Where there is a
-// context, the parent is that of the context, or none.
+// readCall reads a body. A null member counts as absent. When there is a context, only its parent
+// counts.
 func (f *face) readCall(w http.ResponseWriter, r *http.Request) (*call, error) {
 	var text api.JSON
 	if err := wire.Decode(w, r, f.MaxBodyBytes, &text); err != nil {
@@ -83,7 +83,7 @@ func (c *call) readResume(resume api.JSON) error {
 	return nil
 }
 
-// readText reads an optional text. Errors: 422 for any other value.
+// readText reads an optional string. Errors: 422 for any other value.
 func readText(name string, value api.JSON, into *string) error {
 	if value == nil || document.Kind(value) == 'n' {
 		return nil
@@ -94,5 +94,5 @@ func readText(name string, value api.JSON, into *string) error {
 	return nil
 }
 
-// encodeRaw returns an object whose texts stay as they were written.
+// encodeRaw encodes an object without changing its strings.
 func encodeRaw(object kit.Object) api.JSON { return object.JSON(jsontext.PreserveRawStrings(true)) }

@@ -12,20 +12,20 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// conversation is what a start goes on from (docs/spec/timbal.md#conversation).
+// conversation is what a start continues (docs/spec/timbal.md#conversation).
 type conversation struct {
-	// sessionID is that of the parent, or a new one.
+	// sessionID is the parent's session, or a new one.
 	sessionID string
-	// found is the run that the parent_id names, empty for none.
+	// found is the run that parent_id names, empty for none.
 	found string
 	// parent is nil when the start begins a conversation.
 	parent *model.RunRecord
-	// paused is the run of the session that waits for somebody, nil for none.
+	// paused is the session's run that waits for a person, nil for none.
 	paused *model.RunRecord
 }
 
-// conversationOf finds the run that a parent_id names. One that is unknown, or that is of
-// another agent, leaves the start a session of its own.
+// conversationOf finds the run that a parent_id names. With an unknown parent, or one of another
+// agent, the start gets its own session.
 func (f *face) conversationOf(ctx context.Context, parentID, agentID string) (*conversation, error) {
 	from := &conversation{sessionID: kit.NewSessionID(ctx)}
 	if parentID == "" {
@@ -63,11 +63,11 @@ func waits(status api.Status) bool {
 	return status == api.StatusWaitingForApproval || status == api.StatusWaitingForUserQuestion
 }
 
-// warningPaused says that a message did not start anything.
+// warningPaused: the message did not start anything.
 const warningPaused = "the run waits for what is shown here; the message was not taken, so send it again afterwards"
 
-// showPaused returns the resumption that shows what a paused run waits for. Errors: 422 for a
-// context.id that is no id.
+// showPaused returns the resumption that shows what a paused run waits for. Errors: 422 for an
+// invalid context.id.
 func (c *conversation) showPaused(given *call, key string, actor runs.Actor) (*resumption, error) {
 	again := *given
 	again.resume = nil
@@ -78,20 +78,20 @@ func (c *conversation) showPaused(given *call, key string, actor runs.Actor) (*r
 	}, err
 }
 
-// Bounds of the history of an input.
+// Limits of an input's history.
 const (
 	maxHistoryBytes = 1 << 20
 	maxHistoryRuns  = 100
 )
 
-// The members that a start adds to its input.
+// Members that a start adds to its input.
 const (
 	memberHistory   = "history"
 	memberTruncated = "history_truncated"
 )
 
-// withHistory adds the inputs and outputs of the conversation to the parameters of a start,
-// the newest that fit. Parameters that have a history keep theirs.
+// withHistory adds the conversation's inputs and outputs to a start's parameters, the newest that
+// fit. Existing history is kept.
 func (f *face) withHistory(ctx context.Context, params api.JSON, from *conversation) (api.JSON, error) {
 	if from.parent == nil || kit.Get(params, memberHistory) != nil {
 		return params, nil
@@ -114,9 +114,9 @@ func (f *face) withHistory(ctx context.Context, params api.JSON, from *conversat
 	return encodeRaw(input), nil
 }
 
-// historyOf returns an entry for each finished run of a conversation up to the given one,
-// oldest first. A run that goes on from another has what was before it in its input;
-// before any other stand the older runs of its session.
+// historyOf returns an entry for each finished run of a conversation up to the given one, oldest
+// first. A run that continues another has the earlier history in its input. For other runs it is
+// the older runs of the session.
 func (f *face) historyOf(ctx context.Context, last *model.RunRecord) ([]api.JSON, error) {
 	var older []model.RunRecord
 	var entries []api.JSON
@@ -165,8 +165,8 @@ func historyEntry(run *model.Run) api.JSON {
 	return encodeRaw(entry)
 }
 
-// addedHistory returns the history that a start has added to a run's input. Its newest
-// entry is that of the parent, as no caller's own is but by chance.
+// addedHistory returns the history that a start added to a run's input. It is recognized by its
+// newest entry, which is the parent's.
 func addedHistory(run *model.Run) (entries []api.JSON, ok bool) {
 	if run.Request.SourcePlugin != Via || run.ParentRunID == "" || document.Kind(run.Input) != '{' {
 		return nil, false
@@ -178,7 +178,7 @@ func addedHistory(run *model.Run) (entries []api.JSON, ok bool) {
 	return entries, true
 }
 
-// withoutHistory returns the input of a run as its caller gave it.
+// withoutHistory returns a run's input as its caller sent it.
 func withoutHistory(run *model.Run) api.JSON {
 	if _, ok := addedHistory(run); !ok {
 		return run.Input

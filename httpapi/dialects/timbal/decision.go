@@ -11,14 +11,14 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// decision is what a resume asks for: one command for all that it settles, and the
-// answers to some questions of a request that has more. The latter settle nothing and
-// come after it.
+// decision is the content of a resume: one command for everything that it settles, and partial
+// answers to requests with more questions. The latter settle nothing and are sent after the
+// command.
 type decision struct {
 	entries []*resumeEntry
 	command *runs.DecideRequests
 	parts   []*runs.AnswerQuestion
-	// approvals and answers tell which entry a member of the command is made of.
+	// approvals and answers map the command's members to their entries.
 	approvals []*resumeEntry
 	answers   []*resumeEntry
 	// invalid is why the run ends with an error instead (docs/spec/timbal.md#refused-value).
@@ -28,8 +28,8 @@ type decision struct {
 // empty reports whether nothing is decided.
 func (d *decision) empty() bool { return d.command == nil && len(d.parts) == 0 }
 
-// decide makes a decision of the entries. Values whose expires_at is not after nowMs are
-// left out: their requests stay open and are shown again.
+// decide builds a decision from the entries. Values that expired by nowMs are dropped: their
+// requests stay open and are shown again.
 func decide(runID string, all []*resumeEntry, key string, actor runs.Actor, maxRuleAgeMs, nowMs int64) *decision {
 	d := &decision{entries: all}
 	for _, entry := range all {
@@ -61,8 +61,7 @@ func decide(runID string, all []*resumeEntry, key string, actor runs.Actor, maxR
 	return d
 }
 
-// add adds the entries about one request, which are several when it has several
-// questions.
+// add adds the entries about one request, of which there are several when it has several questions.
 func (d *decision) add(command *runs.DecideRequests, about []*resumeEntry, nowMs int64) {
 	first := about[0]
 	if first.approval != nil {
@@ -96,8 +95,8 @@ func (d *decision) addApproval(command *runs.DecideRequests, entry *resumeEntry,
 		d.invalid = errors.Join(d.invalid, err)
 		return
 	}
-	// One that is settled is kept, so that a replay of the call has the same fingerprint
-	// whenever it comes.
+	// Keep the value of a settled request, so that a replay of the call always has the same
+	// fingerprint.
 	if g.expiresAtMs != 0 && g.expiresAtMs <= nowMs && entry.request.Open() {
 		return
 	}
@@ -105,9 +104,9 @@ func (d *decision) addApproval(command *runs.DecideRequests, entry *resumeEntry,
 	d.approvals = append(d.approvals, entry)
 }
 
-// answersTo returns the answers to a structured request: those that are given and, when
-// nothing is missing then, the partial ones. Those of a settled request are what was
-// recorded, so that a replay of the call that settled it has the same fingerprint.
+// answersTo returns the answers to a structured request: the given ones and, when that completes
+// it, the earlier partial ones. For a settled request the recorded answers are used, so that a
+// replay of the call that settled it has the same fingerprint.
 func answersTo(about []*resumeEntry) (answers []api.UserQuestionAnswer, whole bool) {
 	request, question := about[0].request, about[0].question
 	known := question.PartialAnswers
@@ -137,15 +136,15 @@ func answersTo(about []*resumeEntry) (answers []api.UserQuestionAnswer, whole bo
 		}
 		clash = clash || isGiven && isKept
 	}
-	// A question that has an answer is refused another by the door, as a part.
+	// The door refuses a second answer to a question if it is sent as a partial answer.
 	if len(all) < len(question.Questions) || clash {
 		return own, false
 	}
 	return all, true
 }
 
-// expectedInLog lists what the log tells once the decision is made: requests, and
-// questions of requests that have more.
+// expectedInLog lists what the log will contain after the decision: requests, and questions of
+// requests with more.
 func (d *decision) expectedInLog() map[[2]string]bool {
 	expected := map[[2]string]bool{}
 	for _, list := range [][]*resumeEntry{d.approvals, d.answers} {
@@ -161,8 +160,8 @@ func (d *decision) expectedInLog() map[[2]string]bool {
 	return expected
 }
 
-// removeSeen takes what an event tells off the list of what is expected, and reports
-// whether nothing is left.
+// removeSeen removes an event's content from the expected list, and reports whether the list is
+// empty.
 func removeSeen(expected map[[2]string]bool, event *model.Event) bool {
 	change, err := kit.ChangeOf(event)
 	if err != nil || !change.Decided() {
@@ -174,7 +173,7 @@ func removeSeen(expected map[[2]string]bool, event *model.Event) bool {
 	for i := range change.Resolutions {
 		resolution := &change.Resolutions[i]
 		delete(expected, [2]string{resolution.RequestID})
-		// The last part of an answer settles the request.
+		// The last partial answer settles the request.
 		for _, answer := range resolution.Answers {
 			delete(expected, [2]string{resolution.RequestID, answer.QuestionID})
 		}

@@ -9,24 +9,22 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// history is what the log of a run says up to an event: what is open, and how the run
-// ended.
+// history is the state of a run's log at an event: what is open, and how the run ended.
 type history struct {
 	// lastEventID is 0 before the first event; lastEventMs is its time.
 	lastEventID, lastEventMs int64
 	// open are the waits in the order in which they were raised.
 	open []*wait
-	// settled holds the ids of the requests that were settled.
+	// settled holds the ids of settled requests.
 	settled map[string]bool
 	// end is the event that ended the run.
 	end *model.Event
-	// stopped is the request by which the run was cancelled: the first that was settled
-	// without a decision right before the end. settledAt is the event by which something was
-	// settled last.
+	// stopped is the request by which the run was cancelled: the first one settled without a
+	// decision right before the end. settledAt is the last event that settled something.
 	stopped   *stoppage
 	settledAt int64
-	// decided is the last event of the newest decision that was made here, decidedBefore
-	// that of the one before. A decision about several requests is several events.
+	// decided is the last event of the newest decision made through this dialect; decidedBefore is
+	// that of the decision before. A decision about several requests is several events.
 	decided, decidedBefore int64
 	decidedAtMs            int64
 }
@@ -39,8 +37,8 @@ type stoppage struct {
 
 func newHistory() history { return history{settled: map[string]bool{}} }
 
-// answered reports whether a request was settled, or, when a question is named, whether
-// that one has its answer.
+// answered reports whether a request is settled or, with a question id, whether that question is
+// answered.
 func (h *history) answered(requestID, questionID string) bool {
 	for _, w := range h.open {
 		if w.requestID() == requestID {
@@ -50,8 +48,8 @@ func (h *history) answered(requestID, questionID string) bool {
 	return h.settled[requestID]
 }
 
-// apply folds the next event of the run. Events that are not about requests, but for the last, may
-// be left out: what was decided at once has numbers without a gap.
+// apply folds the run's next event. Events that are not about requests may be skipped, except the
+// last one: the events of one decision have consecutive numbers.
 func (h *history) apply(event *model.Event) error {
 	h.lastEventID, h.lastEventMs = event.EventID, event.TimestampMs
 	change, err := kit.ChangeOf(event)
@@ -63,7 +61,7 @@ func (h *history) apply(event *model.Event) error {
 		return nil
 	}
 	if change.Redacted {
-		h.open = nil // which of them it settled is not known any more, and nobody can answer one
+		h.open = nil // the redacted event settled one of them, and the run is over
 	}
 	for i := range change.Approvals {
 		h.open = append(h.open, &wait{approval: &change.Approvals[i]})
@@ -118,8 +116,8 @@ func (h *history) applyDecision(event *model.Event, change *kit.Change) {
 	h.decided, h.decidedAtMs = event.EventID, event.TimestampMs
 }
 
-// noteStop keeps the request by which a run is cancelled, should its end come next. A
-// request that is withdrawn ends no run, and neither does an approval that expires.
+// noteStop records the request that may have cancelled the run, if the run's end comes next.
+// Withdrawing a request does not end a run, and neither does an expired approval.
 func (h *history) noteStop(w *wait, resolution *api.Resolution) {
 	byRun := resolution.Outcome == api.OutcomeCancelled && resolution.Via != api.ViaWorker ||
 		resolution.Outcome == api.OutcomeExpired && w.approval == nil
@@ -134,7 +132,7 @@ func (h *history) noteStop(w *wait, resolution *api.Resolution) {
 	}
 }
 
-// reasonOf is why a request was settled as it was.
+// reasonOf is why a request was settled without a decision.
 func reasonOf(resolution *api.Resolution) string {
 	if resolution.Reason != "" {
 		return resolution.Reason
@@ -142,9 +140,8 @@ func reasonOf(resolution *api.Resolution) string {
 	return resolution.Justification
 }
 
-// settledWhenRaised reports whether a change only tells that requests were settled in the
-// moment in which they were raised, by a rule or because their deadline had passed:
-// nobody was ever asked.
+// settledWhenRaised reports whether a change only reports requests that were settled when they were
+// raised, by a rule or because their deadline had passed. No person was asked.
 func (h *history) settledWhenRaised(change *kit.Change) bool {
 	for i := range change.Resolutions {
 		resolution := &change.Resolutions[i]

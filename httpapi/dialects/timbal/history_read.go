@@ -9,14 +9,14 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// What is read from the store at once: so many events, and so many bytes or one event.
+// Page size of reads, in events and bytes. A single event may be larger.
 const (
 	pageSize  = 500
 	pageBytes = 1 << 20
 )
 
-// requestEvents returns the events of a run about requests, oldest first. The others are not read:
-// a worker may have written any number of them.
+// requestEvents returns a run's events about requests, oldest first. It does not read the others,
+// which may be very many.
 func (f *face) requestEvents(ctx context.Context, runID string) iter.Seq2[*model.Event, error] {
 	return func(yield func(*model.Event, error) bool) {
 		query := runs.EventQuery{RunID: runID, AboutRequests: true, Kept: true, Limit: pageSize, MaxBytes: pageBytes}
@@ -37,7 +37,7 @@ func (f *face) requestEvents(ctx context.Context, runID string) iter.Seq2[*model
 	}
 }
 
-// historyAt folds the log of a run up to an event.
+// historyAt folds a run's log up to an event.
 func (f *face) historyAt(ctx context.Context, runID string, at int64) (*history, error) {
 	newest, _, err := f.Store.EventsWithin(ctx, runs.EventQuery{RunID: runID, Kept: true, After: at - 1, Limit: 1})
 	if err != nil {
@@ -61,7 +61,7 @@ func (f *face) historyAt(ctx context.Context, runID string, at int64) (*history,
 	return &h, err
 }
 
-// historyAtEnd folds the whole log of a run.
+// historyAtEnd folds a run's whole log.
 func (f *face) historyAtEnd(ctx context.Context, runID string) (*history, error) {
 	run, _, err := f.Store.SettledAfter(ctx, runID, math.MaxInt64)
 	if err != nil {
@@ -70,8 +70,7 @@ func (f *face) historyAtEnd(ctx context.Context, runID string) (*history, error)
 	return f.historyAt(ctx, runID, run.LastEventID)
 }
 
-// historyUntil folds the log of a run up to the first event that reports a request and is the
-// last.
+// historyUntil folds a run's log up to the first event about requests for which last returns true.
 func (f *face) historyUntil(ctx context.Context, runID string, last func(*model.Event) bool) (*history, error) {
 	h := newHistory()
 	for event, err := range f.requestEvents(ctx, runID) {

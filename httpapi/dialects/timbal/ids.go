@@ -27,7 +27,7 @@ type segmentID struct {
 	runID string
 	// after is the event after which the segment begins, 0 for the whole run.
 	after int64
-	// name is nil unless a client has chosen the id; how is then how its resume went.
+	// name is nil unless a client chose the id. how is then the result of its resume.
 	name *name
 	how  string
 	// suffix distinguishes resumes that decided nothing.
@@ -40,7 +40,7 @@ const segmentMark = wire.PartMark
 // suffixLength is the number of hexadecimal digits of a suffix.
 const suffixLength = 8
 
-// refusedPrefix begins the suffix of a refused resume. It is no hexadecimal digit.
+// refusedPrefix begins the suffix of a refused resume. It is not a hexadecimal digit.
 const refusedPrefix = "x"
 
 func (s segmentID) String() string {
@@ -56,7 +56,7 @@ func (s segmentID) String() string {
 	}
 }
 
-// refused reports whether what was shown under the id is not in the log.
+// refused reports whether the id's segment is not in the log.
 func (s segmentID) refused() bool {
 	return s.how == namedRefused || strings.HasPrefix(s.suffix, refusedPrefix)
 }
@@ -67,7 +67,7 @@ func newSuffix() string {
 	return hex.EncodeToString(random[:])
 }
 
-// splitID reads an id as one that begins after an event.
+// splitID parses an id of a segment that begins after an event.
 func splitID(id string) (segmentID, bool) {
 	runID, rest, marked := strings.Cut(id, segmentMark)
 	if !marked || !refusal.ValidID(runID) {
@@ -86,8 +86,8 @@ func isSuffix(suffix string) bool {
 	return err == nil && len(digits) == suffixLength/2
 }
 
-// find returns the run that an id names, and where the segment begins
-// (docs/spec/timbal.md#run-ids). Errors: run_not_found.
+// find returns the run of an id and the beginning of its segment (docs/spec/timbal.md#run-ids).
+// Errors: run_not_found.
 func (f *face) find(ctx context.Context, id string) (segmentID, *model.RunRecord, error) {
 	if refusal.ValidID(id) {
 		record, err := f.Store.Run(ctx, id)
@@ -110,7 +110,7 @@ func (f *face) find(ctx context.Context, id string) (segmentID, *model.RunRecord
 	return split, record, nil
 }
 
-// findNamed is find for an id that a client has chosen for its resume.
+// findNamed is find for an id that a client chose for its resume.
 func (f *face) findNamed(ctx context.Context, id string) (segmentID, *model.RunRecord, error) {
 	named, err := f.Store.Named(ctx, id)
 	if err != nil {

@@ -12,25 +12,25 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// How a resume that its client has named went (docs/spec/timbal.md#names).
+// Results of a resume with a client-chosen id (docs/spec/timbal.md#names).
 const (
-	// namedDecided: the segment begins with what was decided.
+	// namedDecided: the segment begins with a decision.
 	namedDecided = "decided"
 	// namedShown: nothing was decided.
 	namedShown = "shown"
-	// namedRefused: what was shown is not in the log.
+	// namedRefused: the segment is not in the log.
 	namedRefused = "refused"
 )
 
-// name is what a client calls its resume: the id in its context.
+// name is the id that a client chose for its resume, in its context.
 type name struct {
 	id string
-	// digest is that of the call: the same call again is answered with the same segment.
+	// digest is the digest of the call: the same call again gets the same segment.
 	digest   string
 	parentID string
 }
 
-// as returns the name for a resume that went so.
+// as returns the name of a resume with that result.
 func (n *name) as(how string) *runs.SegmentName {
 	if n == nil {
 		return nil
@@ -38,7 +38,7 @@ func (n *name) as(how string) *runs.SegmentName {
 	return &runs.SegmentName{SegmentID: n.id, Call: strings.Join([]string{how, n.digest, n.parentID}, " ")}
 }
 
-// nameOf reads the record of a name. ok is false for that of a run.
+// nameOf reads a name's record. ok is false for the record of a run.
 func nameOf(record *model.IdempotencyRecord) (found name, how string, ok bool) {
 	parts := strings.Split(record.Fingerprint, " ")
 	if record.EventID == 0 || len(parts) != 3 {
@@ -47,8 +47,8 @@ func nameOf(record *model.IdempotencyRecord) (found name, how string, ok bool) {
 	return name{id: record.IdempotencyKey, digest: parts[1], parentID: parts[2]}, parts[0], true
 }
 
-// newName returns the name that a call gives to what follows it, nil for none. Its digest is
-// made once the map is read; see name.describe.
+// newName returns the name in a call, nil for none. Its digest is computed after the map is read;
+// see name.describe.
 func newName(given *call) (*name, error) {
 	if given.runID == "" {
 		return nil, nil
@@ -59,8 +59,8 @@ func newName(given *call) (*name, error) {
 	return &name{id: given.runID, parentID: given.parentID}, nil
 }
 
-// describe makes the digest of a call about a run. Of what is sensitive, and of ids that name
-// nothing, the values are left out: a digest that is stored tells a short secret.
+// describe computes the digest of a call about a run. Sensitive values, and values of unknown ids,
+// are left out: a stored digest would reveal a short secret.
 func (n *name) describe(given *call, runID string, all []*resumeEntry) error {
 	values := map[string]api.JSON{}
 	for _, entry := range all {
@@ -80,7 +80,7 @@ func (n *name) describe(given *call, runID string, all []*resumeEntry) error {
 	return nil
 }
 
-// sensitive reports whether the value is shown to nobody but the worker.
+// sensitive reports whether only the worker may see the value.
 func (a *resumeEntry) sensitive() bool {
 	return a.approval != nil && len(a.approval.SensitivePaths) > 0 || a.question != nil && model.Sensitive(a.question)
 }
@@ -89,8 +89,8 @@ func badContextID() error {
 	return unprocessable("context.id must have 1 to %d characters of A-Z a-z 0-9 . _ : -", api.MaxIDLength)
 }
 
-// repeated returns the segment that the same call has begun before, nil for none. Errors: 409
-// when the id is in use. A call that was refused decides again.
+// repeated returns the segment of an earlier identical call, nil for none. Errors: 409 when the id
+// is in use. A call that was refused is decided again.
 func (f *face) repeated(ctx context.Context, r *resumption) (*segment, error) {
 	record, err := f.Store.Named(ctx, r.name.id)
 	if refusal.CodeOf(err) == api.CodeRunNotFound {
@@ -116,7 +116,7 @@ func (f *face) repeated(ctx context.Context, r *resumption) (*segment, error) {
 	return f.beginNamed(ctx, r, segmentID{runID: record.RunID, after: record.EventID, name: &known, how: how})
 }
 
-// beginNamed returns the segment of a name that was given.
+// beginNamed returns the segment of an existing name.
 func (f *face) beginNamed(ctx context.Context, r *resumption, id segmentID) (*segment, error) {
 	s, err := f.segmentAfter(ctx, id, r.record)
 	if err != nil {
@@ -127,7 +127,7 @@ func (f *face) beginNamed(ctx context.Context, r *resumption, id segmentID) (*se
 	return s, nil
 }
 
-// decidedSegment returns the segment that begins with a decision that has the name of its call.
+// decidedSegment returns the segment that begins with the decision of a named call.
 func (f *face) decidedSegment(ctx context.Context, r *resumption) (*segment, error) {
 	record, err := f.Store.Named(ctx, r.name.id)
 	if err != nil {
@@ -136,9 +136,9 @@ func (f *face) decidedSegment(ctx context.Context, r *resumption) (*segment, err
 	return f.beginNamed(ctx, r, segmentID{runID: record.RunID, after: record.EventID, name: r.name, how: namedDecided})
 }
 
-// giveName names what of the run follows an event, 0 for its newest. Without a name, and when the
-// run has as many as it may have, it returns an id that the service has made. Errors: 409 when
-// the id was taken in the meantime.
+// giveName names the segment after an event; 0 is the newest. Without a name, or when the run has
+// the maximum number of names, it returns a generated id. Errors: 409 when the id was taken
+// meanwhile.
 func (f *face) giveName(ctx context.Context, r *resumption, after int64, how string) (segmentID, error) {
 	id := segmentID{runID: r.record.Run.RunID, after: after}
 	switch how {
@@ -171,8 +171,8 @@ func (f *face) giveName(ctx context.Context, r *resumption, after int64, how str
 	return named, nil
 }
 
-// idInUse refuses an id that a run, or what followed a resume, has. An id is used once, also when
-// the run is terminal.
+// idInUse refuses an id of a run or an earlier resume. An id can be used only once, even if its run
+// is terminal.
 func (f *face) idInUse(ctx context.Context, id string) error {
 	record, err := f.Store.Run(ctx, id)
 	if refusal.CodeOf(err) == api.CodeRunNotFound {

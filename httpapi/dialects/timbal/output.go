@@ -10,7 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// readLog folds the log up to its end, or until enough reports true.
+// readLog folds the log to its end, or until enough returns true.
 func (f *face) readLog(ctx context.Context, s *segment, enough func() bool) error {
 	for !s.ended && !enough() {
 		events, more, err := f.Store.EventsWithin(ctx, runs.EventQuery{
@@ -32,9 +32,9 @@ func (f *face) readLog(ctx context.Context, s *segment, enough func() bool) erro
 	return f.finish(ctx, s)
 }
 
-// readAhead is readLog for a reader that is handed the events as they come: it reads on
-// only while it is not clear whether all that was raised together has been seen. A
-// suspension is committed as a whole, so the rest of it is there.
+// readAhead is readLog for a reader that receives events as they come. It reads ahead only to find
+// out whether it has seen everything raised together. A suspension is committed as a whole, so the
+// rest of it is already there.
 func (f *face) readAhead(ctx context.Context, s *segment) error {
 	return f.readLog(ctx, s, func() bool { return !s.raising })
 }
@@ -52,7 +52,7 @@ func (f *face) sameSuspension(ctx context.Context, handle, other string) (bool, 
 	return one.Request.SuspensionID == another.Request.SuspensionID, nil
 }
 
-// finish adds the OUTPUT to a segment that has ended.
+// finish adds the OUTPUT to an ended segment.
 func (f *face) finish(ctx context.Context, s *segment) error {
 	if !s.ended || s.finished {
 		return nil
@@ -103,8 +103,8 @@ func (s *segment) interrupted() (status, api.JSON) {
 	return statusOf(codeCancelled, reasonInterrupted, reason), kit.Encode(stopOutput{Status: reasonInterrupted, Reason: textOrNull(reason)})
 }
 
-// cancelled returns the status and output of a run that was cancelled. One that waited for
-// nothing was interrupted, as clients know it.
+// cancelled returns the status and output of a cancelled run. For clients, a run that waited for
+// nothing was interrupted.
 func (s *segment) cancelled() (status, api.JSON) {
 	if s.log.stopped == nil {
 		return s.interrupted()
@@ -117,7 +117,7 @@ func cancelledBy(stopped *stoppage) (status, api.JSON) {
 	return made, kit.Encode(stopOutput{ApprovalID: stopped.approvalID, Status: reasonCancelled, Reason: textOrNull(stopped.reason)})
 }
 
-// reason is that of the event by which the run ended, "" for none.
+// reason returns the reason in the event that ended the run, "" for none.
 func (s *segment) reason() string {
 	var body struct {
 		Reason string `json:"reason"`

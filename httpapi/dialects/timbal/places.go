@@ -9,33 +9,33 @@ import (
 )
 
 const (
-	// placedSegments is of how many segments a process knows places.
+	// placedSegments is the maximum number of segments with cached places.
 	placedSegments = 2_000
-	// placesOfSegment is how many of each. When there are more, every second one is forgotten.
+	// placesOfSegment is the maximum number of places of a segment. Beyond it, every second one is
+	// dropped.
 	placesOfSegment = 256
 )
 
-// place is how far a segment was folded: the number of its last frame, and the last event before
-// it. A segment that has paused or ended has none.
+// place is a position in a segment: the number of its last frame, and the last event before it. A
+// segment that has paused or ended has none.
 type place struct{ seq, eventID int64 }
 
-// outline is a segment that was read before, so that whoever reads it page by page has each page
-// folded once.
+// outline is a cached segment, so that reading it page by page does not fold earlier pages again.
 type outline struct {
 	parentID    string
 	startedAtMs int64
 	places      []place // by seq
 }
 
-// outlines are those of the segments that this process was asked for last. They only save work:
-// the same log always makes the same frames.
+// outlines caches the recently requested segments. It only saves work: the same log always gives
+// the same frames.
 type outlines struct {
 	mu    sync.Mutex
 	cache *lru.Cache[outlineKey, *outline]
 }
 
-// outlineKey names a segment. A run that is made after another with its id was deleted is told
-// apart by its time.
+// outlineKey identifies a segment. The time distinguishes runs that had the same id, of which the
+// earlier was deleted.
 type outlineKey struct {
 	segmentID     string
 	submittedAtMs int64
@@ -53,8 +53,8 @@ func newOutlines() *outlines {
 	return &outlines{cache: cache}
 }
 
-// before returns the last place of a segment that is not after a frame, with the members of its
-// outline.
+// before returns the last cached place of a segment at or before a frame, with the outline's
+// members.
 func (o *outlines) before(key outlineKey, seq int64) (known outline, at place, ok bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -70,7 +70,7 @@ func (o *outlines) before(key outlineKey, seq int64) (known outline, at place, o
 	return outline{}, place{}, false
 }
 
-// note remembers how far a segment was folded.
+// note caches the position of a segment.
 func (o *outlines) note(key outlineKey, s *segment) {
 	if s.raising || s.ended || s.log.lastEventID == 0 {
 		return

@@ -14,13 +14,13 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// resumption is a resume that is under way.
+// resumption is a resume in progress.
 type resumption struct {
 	given  *call
 	parent segmentID
 	record *model.RunRecord
 	key    string
-	// name is nil unless the client has chosen the id of what follows.
+	// name is nil unless the client chose the id of the next segment.
 	name  *name
 	actor runs.Actor
 	// replayed says that the call was seen before under its key.
@@ -29,7 +29,7 @@ type resumption struct {
 	warnings []string
 }
 
-// openResume finds the run that a resume is about. Errors: 404 when there is none.
+// openResume finds the run of a resume. Errors: 404 when it does not exist.
 func (f *face) openResume(ctx context.Context, given *call, key string, actor runs.Actor) (*resumption, error) {
 	if given.parentID == "" {
 		return nil, unprocessable("resume needs a parent_id")
@@ -57,7 +57,7 @@ func detailOf(err error) string {
 	return err.Error()
 }
 
-// resume decides what the map answers, and returns the segment that begins with it.
+// resume applies the answers in the map and returns the segment that begins with them.
 func (f *face) resume(ctx context.Context, r *resumption) (*segment, error) {
 	all, warnings, err := f.readResume(ctx, r.record, r.given.resume)
 	if err != nil {
@@ -116,7 +116,7 @@ func (f *face) resume(ctx context.Context, r *resumption) (*segment, error) {
 		case kit.Unfit(refused):
 			d.noteFaults(r.notes, refused)
 		default:
-			// The rest is decided already, so the late answer is only warned about.
+			// Everything else is already decided, so the late answer is only a warning.
 			r.warnings = append(r.warnings, detailOf(refused))
 		}
 	}
@@ -139,9 +139,8 @@ func (f *face) resume(ctx context.Context, r *resumption) (*segment, error) {
 	return r.segment(log, id), nil
 }
 
-// keyByName makes the name of a call its key where it has none. Answers to some of a request's
-// questions are decided one by one and named afterwards, so that a call that comes again
-// must find what it has decided.
+// keyByName makes a call's name its key if it has none. Partial answers are decided one by one and
+// named afterwards, so a repeated call must find its earlier decisions.
 func (r *resumption) keyByName(d *decision) {
 	if r.name == nil || r.key != "" {
 		return
@@ -152,8 +151,8 @@ func (r *resumption) keyByName(d *decision) {
 	}
 }
 
-// answerPart gives answers to some of a request's questions. Such a call takes no key;
-// one that comes again under a key finds its own answers and is done.
+// answerPart records partial answers. Such a command has no key. A repeated call with a key finds
+// its own answers and succeeds.
 func (f *face) answerPart(ctx context.Context, r *resumption, part *runs.AnswerQuestion) (done bool, refused, err error) {
 	_, err = f.Store.Do(ctx, part)
 	if err == nil {
@@ -186,7 +185,7 @@ func (f *face) answerPart(ctx context.Context, r *resumption, part *runs.AnswerQ
 	return false, err, nil
 }
 
-// hasAnswers reports whether all of the answers were recorded.
+// hasAnswers reports whether all answers were recorded.
 func hasAnswers(recorded, answers []api.UserQuestionAnswer) bool {
 	for _, answer := range answers {
 		if !slices.ContainsFunc(recorded, func(known api.UserQuestionAnswer) bool {
@@ -208,8 +207,8 @@ func (r *resumption) segment(log *history, id segmentID) *segment {
 	return s
 }
 
-// showOpen returns the segment of a resume that decided nothing: what is open is shown
-// again, or what happens next.
+// showOpen returns the segment of a resume that decided nothing: it shows the open requests again,
+// or the next events.
 func (f *face) showOpen(ctx context.Context, r *resumption) (*segment, error) {
 	if r.name != nil {
 		id, err := f.giveName(ctx, r, 0, namedShown)

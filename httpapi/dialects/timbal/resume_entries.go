@@ -10,30 +10,30 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// resumeEntry is an entry of a resume map together with what it answers.
+// resumeEntry is an entry of a resume map with the request that it answers.
 type resumeEntry struct {
 	id    string
 	value api.JSON
 
 	request *model.Request
-	// approval or question is the request as it is shown.
+	// approval or question is the shown request.
 	approval *api.ApprovalRequest
 	question *api.UserQuestionRequest
-	// one is the structured question that is answered, questionID its id; nil for an
-	// approval, a typed question, and a cancel.
+	// one is the structured question that is answered, questionID its id; nil for an approval, a
+	// typed question, and a cancel.
 	structured *api.UserQuestion
 	questionID string
-	// cancels says that the entry cancels the run.
+	// cancelsRun says that the entry cancels the run.
 	cancelsRun bool
 	reason     string
 }
 
-// readResume finds what the entries of a resume map answer. What is no request of the
-// run is ignored with a warning (docs/spec/timbal.md#partial-resume).
+// readResume finds the requests of a resume map's entries. Entries for other ids are ignored with a
+// warning (docs/spec/timbal.md#partial-resume).
 func (f *face) readResume(ctx context.Context, record *model.RunRecord, resume kit.Object) (all []*resumeEntry, warnings []string, err error) {
 	for _, e := range resume {
 		entry := &resumeEntry{id: e.Name, value: e.Value}
-		// A cancel that does not fit is refused whatever it is about.
+		// An invalid cancel is refused, whatever it is about.
 		if entry.reason, entry.cancelsRun, err = readCancel(e.Value); err != nil {
 			return nil, nil, err
 		}
@@ -50,7 +50,7 @@ func (f *face) readResume(ctx context.Context, record *model.RunRecord, resume k
 	return all, warnings, nil
 }
 
-// requestOf returns the request of a run by its handle, nil when there is none.
+// requestOf returns a run's request by its handle, or nil.
 func (f *face) requestOf(ctx context.Context, record *model.RunRecord, handle string) (*model.Request, error) {
 	for i := range record.Requests {
 		if record.Requests[i].Handle == handle {
@@ -64,7 +64,7 @@ func (f *face) requestOf(ctx context.Context, record *model.RunRecord, handle st
 	return request, nil
 }
 
-// shownID is the id under which the wait is shown that the entry answers.
+// shownID is the shown id of the entry's wait.
 func (a *resumeEntry) shownID() string {
 	if a.question != nil && len(a.question.Questions) > 1 {
 		return a.request.Handle + ":" + a.questionID
@@ -72,7 +72,7 @@ func (a *resumeEntry) shownID() string {
 	return a.request.Handle
 }
 
-// understood fills in what an id names, and reports whether it is one that is shown.
+// resolveID finds the entry's question by its id, and reports whether it is a shown one.
 func (a *resumeEntry) resolveID(questionID string) bool {
 	if a.request == nil || a.request.Kind == model.KindClarification {
 		return false
@@ -99,8 +99,8 @@ func (a *resumeEntry) resolveID(questionID string) bool {
 	return false
 }
 
-// dropKnown leaves out what was answered before the parent began, with a warning: clients send
-// such answers again.
+// dropKnown drops answers from before the parent began, with a warning. Clients send such answers
+// again.
 func (f *face) dropKnown(ctx context.Context, id segmentID, all []*resumeEntry, warnings []string) ([]*resumeEntry, []string, error) {
 	if id.after == 0 {
 		return all, warnings, nil

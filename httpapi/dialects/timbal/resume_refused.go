@@ -12,14 +12,14 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// isLate reports whether the door refused because something was settled before.
+// isLate reports whether the door refused because something was already settled.
 func isLate(err error) bool {
 	late := kit.LateOf(err)
 	return late == kit.Settled || late == kit.RunOver
 }
 
-// resumeRefused returns the segment of a resume that the door refused as a whole. An error
-// that has no segment on this wire is returned.
+// resumeRefused returns the segment of a resume that the door refused as a whole. An error without
+// a segment in this contract is returned.
 func (f *face) resumeRefused(ctx context.Context, r *resumption, d *decision, err error) (*segment, error) {
 	switch {
 	case isLate(err):
@@ -37,8 +37,8 @@ func (f *face) resumeRefused(ctx context.Context, r *resumption, d *decision, er
 	}
 }
 
-// resumeLate shows what is recorded (docs/spec/timbal.md#late-resume): of several entries
-// the first that was settled before counts.
+// resumeLate shows the recorded decision (docs/spec/timbal.md#late-resume). Of several entries, the
+// first that was already settled counts.
 func (f *face) resumeLate(ctx context.Context, r *resumption, d *decision) (*segment, error) {
 	for _, entry := range d.entries {
 		found, err := f.Store.RequestByHandle(ctx, entry.request.Handle)
@@ -77,7 +77,7 @@ func answeredPart(answers []api.UserQuestionAnswer, questionID string) bool {
 	return false
 }
 
-// claimedOutput is for a decision that somebody else made first.
+// claimedOutput is the output when another caller decided first.
 func (a *resumeEntry) claimedOutput() (status, api.JSON) {
 	made := statusOf(codeCancelled, reasonClaimed, messageClaimed)
 	if a.approval != nil {
@@ -86,12 +86,12 @@ func (a *resumeEntry) claimedOutput() (status, api.JSON) {
 	return made, kit.Encode(stopOutput{SuspensionID: a.id, Status: reasonClaimed})
 }
 
-// resumeFailed returns the segment of a resume with a value that is no decision.
+// resumeFailed returns the segment of a resume with an invalid value.
 func (f *face) resumeFailed(ctx context.Context, r *resumption, text string) (*segment, error) {
 	return f.refusedSegment(ctx, r, &outputEvent{Status: statusOf(codeError, "", text), Error: &text})
 }
 
-// refusedSegment returns a segment of nothing but its START and OUTPUT.
+// refusedSegment returns a segment with only its START and OUTPUT.
 func (f *face) refusedSegment(ctx context.Context, r *resumption, output *outputEvent) (*segment, error) {
 	record, err := f.Store.ClaimedRun(ctx, r.record.Run.RunID)
 	if err != nil {
@@ -114,8 +114,8 @@ func (f *face) refusedSegment(ctx context.Context, r *resumption, output *output
 	return s, nil
 }
 
-// wrongApproval returns what is wrong with decisions about approvals, in the words of
-// this wire; "" when it is something else that is wrong.
+// wrongApproval explains what is wrong with decisions about approvals; "" when the error is about
+// something else.
 func (d *decision) wrongApproval(err error) string {
 	var lines []string
 	for _, fault := range kit.RefusalOf(err).Faults {
@@ -127,7 +127,7 @@ func (d *decision) wrongApproval(err error) string {
 	return strings.Join(lines, "; ")
 }
 
-// noteFaults collects what is wrong with answers, by the wait that is shown again.
+// noteFaults collects the faults of answers by the wait that is shown again.
 func (d *decision) noteFaults(notes map[string]string, err error) {
 	for _, fault := range kit.RefusalOf(err).Faults {
 		if entry, rest := entryAt(fault.Pointer, "/answers/", d.answers); entry != nil && notes[entry.shownID()] == "" {

@@ -18,7 +18,7 @@ import (
 // (docs/spec/timbal.md#cancel-value).
 const cancelType = "timbal.cancel"
 
-// readCancel reads the tagged object. Errors: 422 when its reason is no text.
+// readCancel reads the tagged object. Errors: 422 when its reason is not a string.
 func readCancel(value api.JSON) (reason string, cancels bool, err error) {
 	if kit.Text(kit.Get(value, "type")) != cancelType {
 		return "", false, nil
@@ -38,7 +38,7 @@ type approvalValue struct {
 	override kit.Object
 	// expiresAtMs is 0 when the decision does not expire.
 	expiresAtMs int64
-	// audit is the value as it was given, when it says more than a decision can.
+	// audit is the original value, when it has more than a decision can record.
 	audit api.JSON
 }
 
@@ -90,8 +90,7 @@ func readApprovalValue(value api.JSON) (approvalValue, error) {
 	return read, nil
 }
 
-// resolution returns the decision as the domain takes it. What replaces the input is
-// checked behind the door.
+// resolution returns the domain's decision. The door checks the replaced input.
 func (g *approvalValue) resolution(request *api.ApprovalRequest) (runs.ApprovalDecision, error) {
 	resolution := runs.ApprovalDecision{
 		RequestID: request.ID, Behavior: api.BehaviorDeny, Reason: g.reason, Justification: g.comment, RuntimePayload: g.audit,
@@ -110,8 +109,8 @@ func (g *approvalValue) resolution(request *api.ApprovalRequest) (runs.ApprovalD
 	return resolution, nil
 }
 
-// merged puts members over those of an object, one level deep. It takes time linear in
-// the members of both: a caller chooses how many there are.
+// merged merges members over an object's, one level deep, in linear time, because the caller
+// chooses how many there are.
 func merged(input api.JSON, override kit.Object) api.JSON {
 	members := kit.ObjectOf(input)
 	at := make(map[string]int, len(members))
@@ -129,10 +128,9 @@ func merged(input api.JSON, override kit.Object) api.JSON {
 }
 
 // answerTo reads a resume value as the answer to a structured question
-// (docs/spec/timbal.md#interaction-value): a label, or else an option's id, selects; a
-// list of them, bare or under "selected", selects several; any other text is free text,
-// and so is the JSON of what is no text. Null, "" and an empty list are empty answers,
-// which the door refuses.
+// (docs/spec/timbal.md#interaction-value). A label or, failing that, an option's id selects; a list
+// of them, bare or under "selected", selects several; any other value is free text, as a string or
+// as JSON. Null, "" and an empty list are empty answers, which the door refuses.
 func answerTo(question *api.UserQuestion, value api.JSON) api.UserQuestionAnswer {
 	answer := api.UserQuestionAnswer{QuestionID: question.ID}
 	texts, isList := selected(value)
@@ -148,7 +146,7 @@ func answerTo(question *api.UserQuestion, value api.JSON) api.UserQuestionAnswer
 	}
 	var free []string
 	for _, text := range texts {
-		// A label that several options have names none of them.
+		// A label of several options selects none.
 		if id, matches := kit.OptionOf(question, text, nil); matches == 1 {
 			answer.SelectedOptionIDs = append(answer.SelectedOptionIDs, id)
 		} else {
@@ -159,8 +157,7 @@ func answerTo(question *api.UserQuestion, value api.JSON) api.UserQuestionAnswer
 	return answer
 }
 
-// selected returns the texts of a list, or of an object that has nothing but one under
-// "selected".
+// selected returns the texts of a list, or of an object with only a list under "selected".
 func selected(value api.JSON) (texts []string, isList bool) {
 	if members := kit.ObjectOf(value); len(members) == 1 && members[0].Name == "selected" {
 		value = members[0].Value
@@ -171,8 +168,8 @@ func selected(value api.JSON) (texts []string, isList bool) {
 	return texts, true
 }
 
-// faultOf returns what is wrong with an answer by itself, "" for nothing. It decides
-// nothing: it says to which of several answers a refusal belongs.
+// faultOf returns what is wrong with an answer by itself, "" for nothing. It only assigns a refusal
+// to one of several answers.
 func faultOf(question *api.UserQuestion, answer *api.UserQuestionAnswer) api.Code {
 	chosen := slices.Sorted(slices.Values(answer.SelectedOptionIDs))
 	switch {
@@ -187,8 +184,8 @@ func faultOf(question *api.UserQuestion, answer *api.UserQuestionAnswer) api.Cod
 	}
 }
 
-// byNumber orders what a decision is about as it was raised, so that the same decision
-// looks the same however its members are ordered.
+// byNumber orders a decision's entries as their requests were raised, so that equal decisions have
+// equal commands.
 func byNumber(a, b *resumeEntry) int {
 	return cmp.Or(cmp.Compare(a.request.Number, b.request.Number), strings.Compare(a.questionID, b.questionID))
 }

@@ -12,13 +12,13 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Via is how a decision that was made here is recorded.
+// Via is the recorded via of decisions made through this dialect.
 const Via = "timbal"
 
 // Options are the settings of the dialect.
 type Options struct {
-	// DefaultAgentID is the agent of a run that is started without an agent in the path;
-	// "default" when empty.
+	// DefaultAgentID is the agent of a run started without an agent in the path; "default" when
+	// empty.
 	DefaultAgentID string
 }
 
@@ -29,8 +29,8 @@ type face struct {
 	outlines *outlines
 }
 
-// New returns the dialect, to be mounted beside /v1. Every route is also below
-// /agents/{agent_id}; the agent matters only to what starts a run.
+// New returns the dialect, to be mounted next to /v1. Every route also exists below
+// /agents/{agent_id}. Only calls that start a run use the agent.
 func New(options Options) kit.Mount {
 	return func(router chi.Router, services kit.Services) {
 		f := &face{
@@ -55,8 +55,7 @@ func (f *face) healthcheck(w http.ResponseWriter, _ *http.Request) error {
 	return nil
 }
 
-// agentOf returns the agent that the path names, or the default. Errors: 422 for an id
-// that no agent can have.
+// agentOf returns the path's agent, or the default. Errors: 422 for an invalid id.
 func (f *face) agentOf(r *http.Request) (string, error) {
 	agentID := wire.PathID(r, "agent_id")
 	if agentID == "" {

@@ -34,7 +34,7 @@ type eventList struct {
 	Expired    bool            `json:"expired"`
 }
 
-// events lists what a stream showed or shows, and may be held until there is more.
+// events lists a stream's events. The call may be held until there are more.
 func (f *face) events(w http.ResponseWriter, r *http.Request) error {
 	query := r.URL.Query()
 	after, err := queryNumber(query, "after", 0, 0, 1<<53)
@@ -97,8 +97,8 @@ func (f *face) events(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, list)
 }
 
-// isShortened reports whether the first events of a run are not kept any more: the rest follows
-// soon. Only a run that is over loses any.
+// isShortened reports whether the first events of a run were deleted: the rest follows soon. Only
+// finished runs lose events.
 func (f *face) isShortened(ctx context.Context, run *model.Run) (bool, error) {
 	if !model.Terminal(run.Status) {
 		return false, nil
@@ -110,8 +110,7 @@ func (f *face) isShortened(ctx context.Context, run *model.Run) (bool, error) {
 	return run.FirstEventID < session.FirstKeptEventID, nil
 }
 
-// segmentFrom returns a segment of a run with its frames from after one on, and perhaps earlier
-// ones.
+// segmentFrom returns a segment with its frames after a number, and possibly earlier ones.
 func (f *face) segmentFrom(ctx context.Context, id segmentID, record *model.RunRecord, after int64) (*segment, error) {
 	if known, at, ok := f.outlines.before(keyOf(id, record), after); ok {
 		log, err := f.historyAt(ctx, id.runID, at.eventID)
@@ -132,9 +131,8 @@ func (f *face) segmentFrom(ctx context.Context, id segmentID, record *model.RunR
 	return s, err
 }
 
-// segmentAfter folds the log up to where a segment begins, and leaves it to the caller to begin
-// it. Its parent is not in the log, unless its client has named it; the resume before it is
-// shown, which it nearly always is.
+// segmentAfter folds the log up to the beginning of a segment. The caller begins it. The log has no
+// parent unless the client named it, so the previous resume is shown, which it nearly always is.
 func (f *face) segmentAfter(ctx context.Context, id segmentID, record *model.RunRecord) (*segment, error) {
 	log, err := f.historyAt(ctx, id.runID, id.after)
 	if err != nil {
@@ -151,7 +149,7 @@ func (f *face) segmentAfter(ctx context.Context, id segmentID, record *model.Run
 	return s, nil
 }
 
-// queryNumber reads a number of the query and clamps it to its bounds. Errors: 422.
+// queryNumber reads a number of the query and clamps it to its limits. Errors: 422.
 func queryNumber(query url.Values, name string, otherwise, least, most int64) (int64, error) {
 	if !query.Has(name) {
 		return otherwise, nil
@@ -167,7 +165,7 @@ type notFoundBody struct {
 	Error string `json:"error"`
 }
 
-// cancel ends a run, running or waiting (docs/spec/timbal.md#cancel-a-run).
+// cancel cancels a running or waiting run (docs/spec/timbal.md#cancel-a-run).
 func (f *face) cancel(w http.ResponseWriter, r *http.Request) error {
 	actor, err := f.Actor(r)
 	if err != nil {

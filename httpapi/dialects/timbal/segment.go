@@ -15,12 +15,11 @@ type frame struct {
 	data api.JSON
 }
 
-// segment is what a client takes for a run, folded from the log: from START to the
-// OUTPUT of the next pause or of the end. The same log always makes the same frames
-// with the same numbers.
+// segment is a client's run, folded from the log: from START to the OUTPUT of the next pause or the
+// end. The same log always gives the same frames with the same numbers.
 //
-// A pause is the end of a segment. All that is raised together is shown before it, and
-// nothing that was settled in the moment in which it was raised.
+// A pause ends a segment. All requests raised together are shown before it, except those settled
+// when they were raised.
 type segment struct {
 	id       segmentID
 	parentID string
@@ -28,16 +27,15 @@ type segment struct {
 	log      history
 	// startedAtMs is when the segment began.
 	startedAtMs int64
-	// raising says that requests were raised, and that the next events may belong to
-	// the same suspension. question is the handle of one of its questions, while only
-	// questions have come.
+	// raising says that requests were raised and that the next events may belong to the same
+	// suspension. question is the handle of one of its questions while only questions have come.
 	raising  bool
 	question string
-	// ended says that nothing follows but the OUTPUT, which is not made here; see
-	// face.finish. Then finished says that it has been.
+	// ended says that only the OUTPUT follows, which face.finish adds; finished says that it was
+	// added.
 	ended, finished bool
-	// notes are what was wrong with answers, by wait; warnings are about the resume as
-	// a whole. They are not in the log, and so they are shown once.
+	// notes are the faults of answers, by wait; warnings are about the whole resume. They are not
+	// in the log, so they are shown only once.
 	notes    map[string]string
 	warnings []string
 
@@ -45,8 +43,8 @@ type segment struct {
 	frames []frame
 }
 
-// begin shows the START. The history is that up to the event after which the segment
-// begins; what is open there is all that it shows.
+// begin adds the START. The history reaches to the event after which the segment begins. Only what
+// is open there is used.
 func (s *segment) begin() {
 	s.startedAtMs = s.log.lastEventMs
 	s.add(s.header(typeStart))
@@ -62,8 +60,8 @@ func (s *segment) header(eventType string) header {
 	}
 }
 
-// pathOf is the path of an agent's run. Clients take a path with a dot for that of
-// something inside of a run, and would wait for the end of the run for ever.
+// pathOf is the path of an agent's run. Clients would take a path with a dot for something inside a
+// run, and wait forever for the end of the run.
 func pathOf(agentID string) string { return strings.ReplaceAll(agentID, ".", "_") }
 
 func (s *segment) add(event any) { s.addDocument(kit.Encode(event)) }
@@ -73,14 +71,14 @@ func (s *segment) addDocument(data api.JSON) {
 	s.frames = append(s.frames, frame{s.seq, data})
 }
 
-// takeFrames returns the frames that were made since the last call.
+// takeFrames returns the new frames since the last call.
 func (s *segment) takeFrames() []frame {
 	frames := s.frames
 	s.frames = nil
 	return frames
 }
 
-// pause shows what is open, and ends the segment.
+// pause shows the open requests and ends the segment.
 func (s *segment) pause() {
 	s.raising, s.ended = false, true
 	if s.log.end != nil {
@@ -96,8 +94,7 @@ type suspensions interface {
 	sameSuspension(ctx context.Context, handle, other string) (bool, error)
 }
 
-// apply folds the next event of the run. Events that it knows are ignored, and so is
-// everything after the end.
+// apply folds the run's next event. Known events, and events after the end, are ignored.
 func (s *segment) apply(ctx context.Context, event *model.Event, of suspensions) error {
 	if s.ended || event.EventID <= s.log.lastEventID {
 		return nil
@@ -135,8 +132,8 @@ func (s *segment) apply(ctx context.Context, event *model.Event, of suspensions)
 	return nil
 }
 
-// endRaising is called when the log was read to its end, or when the next event is not
-// part of the suspension: all of it has been seen.
+// endRaising is called at the end of the log, or when the next event does not belong to the
+// suspension: all of it has been seen.
 func (s *segment) endRaising() {
 	if !s.raising {
 		return
@@ -147,9 +144,8 @@ func (s *segment) endRaising() {
 	}
 }
 
-// raisedTogether reports whether an event was committed together with the one that
-// raised the requests (see [runs.Suspend]): questions come before approvals, and then
-// what was settled in the same moment.
+// raisedTogether reports whether an event was committed with the one that raised the requests (see
+// [runs.Suspend]): questions come before approvals, and then requests settled at once.
 func (s *segment) raisedTogether(ctx context.Context, event *model.Event, of suspensions) (bool, error) {
 	change, err := kit.ChangeOf(event)
 	if err != nil {

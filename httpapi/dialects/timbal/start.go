@@ -9,8 +9,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// start makes a run, and returns its first segment. The session is new, or that of the run
-// which it goes on from.
+// start creates a run and returns its first segment. Its session is the parent's, or a new one.
 func (f *face) start(ctx context.Context, given *call, from *conversation, agentID, key string, actor runs.Actor) (s *segment, record *model.RunRecord, replayed bool, err error) {
 	if given.runID != "" && !refusal.ValidID(given.runID) {
 		return nil, nil, false, badContextID()
@@ -23,7 +22,7 @@ func (f *face) start(ctx context.Context, given *call, from *conversation, agent
 		SessionID: from.sessionID, RunID: given.runID, Input: input, CallersInput: given.params, AgentID: agentID,
 		Inline: from.paused != nil, SourcePlugin: Via, ActorID: actor.Name, Key: key, Caller: actor.Name,
 	}
-	// What /v1 shows as the parent is a run that it knows, where there is one.
+	// /v1 shows a parent only if it is an existing run.
 	if from.found != "" {
 		command.ParentRunID = from.found
 	} else if refusal.ValidID(given.parentID) {
@@ -34,7 +33,7 @@ func (f *face) start(ctx context.Context, given *call, from *conversation, agent
 	reply, err := f.Store.Do(ctx, command)
 	switch {
 	case refusal.CodeOf(err) == api.CodeIDConflict && from.paused != nil:
-		return nil, nil, false, err // the same message may have been shown the pause
+		return nil, nil, false, err // the same message may already have been answered with the pause
 	case refusal.CodeOf(err) == api.CodeIDConflict, err == nil && reply.Existing && !reply.Replayed:
 		return nil, nil, false, f.idInUse(ctx, given.runID)
 	case err != nil:
@@ -49,7 +48,7 @@ func (f *face) start(ctx context.Context, given *call, from *conversation, agent
 	return segmentOf(segmentID{runID: record.Run.RunID}, record), record, reply.Replayed, nil
 }
 
-// segmentOf returns the segment of a whole run, from its beginning.
+// segmentOf returns the segment of a whole run.
 func segmentOf(id segmentID, record *model.RunRecord) *segment {
 	s := &segment{id: id, parentID: record.Run.ParentRunID, agentID: record.Run.AgentID, log: newHistory()}
 	s.begin()

@@ -16,10 +16,10 @@ import (
 	"github.com/holdpoint/holdpoint/runs/watch"
 )
 
-// RunIDHeader carries the id of the segment that a reply shows.
+// RunIDHeader is the id of the reply's segment.
 const RunIDHeader = "X-Run-Id"
 
-// stream starts a run, or goes on with one, and shows it until it waits or ends.
+// stream starts or resumes a run and shows it until it waits or ends.
 func (f *face) stream(w http.ResponseWriter, r *http.Request) error {
 	return f.serveSegment(w, r, f.Streams.Join, func(s *segment, place *stream.Subscription) error {
 		f.streamSegment(w, r, s, place)
@@ -27,8 +27,8 @@ func (f *face) stream(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// run is stream for a caller who wants the last event only. The reply is held without a
-// limit; a caller that disconnects does not stop the run.
+// run is stream for callers who want only the last event. The reply is held without a limit. A
+// disconnect does not stop the run.
 func (f *face) run(w http.ResponseWriter, r *http.Request) error {
 	none := func(string) (*stream.Subscription, error) { return nil, nil }
 	return f.serveSegment(w, r, none, func(s *segment, _ *stream.Subscription) error {
@@ -36,8 +36,8 @@ func (f *face) run(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// serveSegment reads the call and makes the segment that is shown. The session is joined
-// before anything is decided in it, so that no run is created that could not be shown.
+// serveSegment reads the call and returns the segment to show. It joins the session first, so that
+// no run is created that could not be shown.
 func (f *face) serveSegment(w http.ResponseWriter, r *http.Request, join func(string) (*stream.Subscription, error),
 	show func(*segment, *stream.Subscription) error,
 ) error {
@@ -120,8 +120,8 @@ func (f *face) serveSegment(w http.ResponseWriter, r *http.Request, join func(st
 	return show(s, place)
 }
 
-// streamSegment writes the segment as it grows. A failure ends the stream; the run goes
-// on, and /runs/{run_id}/events has the rest.
+// streamSegment writes the segment as it grows. A failure ends the stream; the run continues, and
+// /runs/{run_id}/events has the rest.
 func (f *face) streamSegment(w http.ResponseWriter, r *http.Request, s *segment, place *stream.Subscription) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
@@ -138,13 +138,13 @@ func (f *face) streamSegment(w http.ResponseWriter, r *http.Request, s *segment,
 // errFinished ends a stream whose segment has ended.
 var errFinished = errors.New("the segment has ended")
 
-// sink writes the frames of a segment as the events of the session come.
+// sink writes a segment's frames as the session's events arrive.
 type sink struct {
 	face    *face
-	ctx     context.Context //nolint:containedctx // it lives as long as the one call that it is for
+	ctx     context.Context //nolint:containedctx // lives as long as its one call
 	segment *segment
 	out     *stream.Writer
-	// err is a failure of the service, as opposed to the reader's leaving.
+	// err is a failure of the service, not a disconnect.
 	err error
 }
 
@@ -189,7 +189,7 @@ func (k *sink) flush() error {
 	return k.out.Flush()
 }
 
-// respondLast answers with the last event, once there is one.
+// respondLast answers with the last event once it exists.
 func (f *face) respondLast(w http.ResponseWriter, r *http.Request, s *segment) error {
 	var last frame
 	keep := func() bool {
@@ -198,7 +198,7 @@ func (f *face) respondLast(w http.ResponseWriter, r *http.Request, s *segment) e
 		}
 		return s.finished
 	}
-	// The bound on how long a request may take to arrive says nothing about its answer.
+	// The read deadline is for the request, not for its answer.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	if err := f.awaitSegment(r.Context(), s, 0, keep); err != nil {
 		return err
@@ -209,8 +209,8 @@ func (f *face) respondLast(w http.ResponseWriter, r *http.Request, s *segment) e
 	return wire.Respond(w, r, http.StatusOK, last.data)
 }
 
-// awaitSegment reads the log as it grows until enough reports true, for at most wait (0
-// for no limit), or until the service drains. Running out of time is no error.
+// awaitSegment reads the log as it grows until enough returns true, for at most wait (0 for no
+// limit), or until the service drains. A timeout is not an error.
 func (f *face) awaitSegment(ctx context.Context, s *segment, wait time.Duration, enough func() bool) error {
 	record, err := f.Store.Run(ctx, s.id.runID)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 type wait struct {
 	approval *api.ApprovalRequest
 	question *api.UserQuestionRequest
-	// answered holds the questions that have an answer while others have none.
+	// answered holds the answered questions while others are open.
 	answered map[string]bool
 }
 
@@ -29,8 +29,8 @@ func (w *wait) handle() string {
 	return w.question.Handle
 }
 
-// asked returns the structured question that is shown: the first without an answer. It
-// is nil for a typed one.
+// nextQuestion returns the structured question to show: the first without an answer. It is nil for
+// a typed question.
 func (w *wait) nextQuestion() *api.UserQuestion {
 	for i := range w.question.Questions {
 		if question := &w.question.Questions[i]; !w.answered[question.ID] {
@@ -40,8 +40,8 @@ func (w *wait) nextQuestion() *api.UserQuestion {
 	return nil
 }
 
-// id is the approval id or interaction id. A request of several questions is shown one
-// question at a time, and the id says which.
+// shownID is the approval id or interaction id. A request with several questions shows one at a
+// time, and the id says which.
 func (w *wait) shownID() string {
 	if w.approval == nil && len(w.question.Questions) > 1 {
 		if asked := w.nextQuestion(); asked != nil {
@@ -51,14 +51,13 @@ func (w *wait) shownID() string {
 	return w.handle()
 }
 
-// splitWaitID separates the handle from the question. The service makes handles and
-// puts no colon into them.
+// splitWaitID separates the handle from the question. Handles contain no colon.
 func splitWaitID(id string) (handle, questionID string) {
 	handle, questionID, _ = strings.Cut(id, ":")
 	return handle, questionID
 }
 
-// kind and payload are those of an interaction (docs/spec/timbal.md#interaction).
+// kind and payload are the kind and payload of an interaction (docs/spec/timbal.md#interaction).
 func (w *wait) kind() string {
 	switch {
 	case len(w.question.Questions) > 0:
@@ -89,7 +88,7 @@ func (w *wait) payload() api.JSON {
 	return kit.Encode(payload)
 }
 
-// name is that of what asks: the tool, or the kind of the interaction.
+// name is the tool's name, or the kind of the interaction.
 func (w *wait) name() string {
 	if w.approval != nil {
 		return w.approval.ToolName
@@ -97,8 +96,7 @@ func (w *wait) name() string {
 	return w.kind()
 }
 
-// event is how the wait is shown. The note, when there is one, is what was wrong with
-// the answer before.
+// event shows the wait. The note, if any, says what was wrong with the previous answer.
 func (w *wait) event(s *segment, note string) any {
 	head := s.header(typeApproval)
 	head.Path += "." + w.name()
@@ -120,7 +118,7 @@ func (w *wait) event(s *segment, note string) any {
 		Payload: w.payload(), ResponseSchema: w.question.ResponseSchema,
 	}
 	if string(event.ResponseSchema) == "true" {
-		event.ResponseSchema = nil // it takes any value
+		event.ResponseSchema = nil // it accepts any value
 	}
 	if note != "" {
 		event.Metadata = kit.Encode(map[string]string{"error": note})
@@ -128,7 +126,7 @@ func (w *wait) event(s *segment, note string) any {
 	return event
 }
 
-// paused returns the status and output of a run that waits for this first.
+// paused returns the status and output of a run that waits for this request first.
 func (w *wait) paused() (status, api.JSON) {
 	if w.approval != nil {
 		return statusOf(codeCancelled, reasonApprovalRequired, messageApprovalRequired),

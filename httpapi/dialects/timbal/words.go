@@ -8,8 +8,8 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 )
 
-// The types of the service's own events (docs/spec/timbal.md#events). What workers append
-// is passed through beside them.
+// Types of the service's own events (docs/spec/timbal.md#events). Workers' events are passed
+// through as well.
 const (
 	typeStart       = "START"
 	typeDelta       = "DELTA"
@@ -40,20 +40,19 @@ const (
 	messageClaimed          = "Approval was already claimed by another resume run."
 )
 
-// runnableTool is the type of whatever asks: the service knows no other.
+// runnableTool is the type of every requester: the service knows no other.
 const runnableTool = "Tool"
 
 // Kinds of interactions.
 const (
-	// kindAskUser is that of a structured question.
+	// kindAskUser is the kind of a structured question.
 	kindAskUser = "ask_user"
-	// kindInput is that of a typed question whose worker gives none.
+	// kindInput is the kind of a typed question without one of its own.
 	kindInput = "input"
 )
 
-// Every member is always there, null when it has no value. Only the metadata of an
-// INTERACTION is absent unless it says what was wrong with the answer before
-// (docs/spec/timbal.md#refused-value).
+// Every member is always present, null without a value. Only the metadata of an INTERACTION is
+// absent unless it describes the fault of the previous answer (docs/spec/timbal.md#refused-value).
 type (
 	header struct {
 		Type         string  `json:"type"`
@@ -110,8 +109,8 @@ type (
 	}
 )
 
-// stopOutput is the output of an OUTPUT whose run was paused or stopped. A member that
-// is nil is absent; the request is named by one of the ids, or not at all.
+// stopOutput is the OUTPUT of a paused or stopped run. A nil member is absent. At most one id names
+// the request.
 type stopOutput struct {
 	ApprovalID   string   `json:"approval_id,omitempty"`
 	SuspensionID string   `json:"suspension_id,omitempty"`
@@ -124,7 +123,7 @@ type stopOutput struct {
 
 var emptyObject = api.JSON("{}")
 
-// orEmpty is a document that is an empty object when it is absent.
+// orEmpty returns an empty object for an absent document.
 func orEmpty(document api.JSON) api.JSON {
 	if document == nil {
 		return emptyObject
@@ -139,7 +138,7 @@ func statusOf(code, reason, message string) status {
 	return status{code, kit.OrNull(reason), kit.OrNull(message)}
 }
 
-// detailBody is the body of every refusal.
+// detailBody is the body of every error.
 type detailBody struct {
 	Detail string `json:"detail"`
 }
@@ -152,7 +151,7 @@ func unprocessable(format string, args ...any) error {
 	return refuse(http.StatusUnprocessableEntity, format, args...)
 }
 
-// refusalOf gives an error its status on /v1.
+// refusalOf returns an error with its status from /v1.
 func refusalOf(err error) *kit.Error {
 	return kit.Refusal(err, func(detail string) any { return detailBody{detail} })
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// addWorkerEvent shows what a worker appended (docs/spec/timbal.md#worker-events): a
-// delta as DELTA, anything else under its type in upper case, with all its members. What
-// the service itself writes about a run is not shown.
+// addWorkerEvent shows a worker's event (docs/spec/timbal.md#worker-events): a delta as DELTA,
+// anything else under its type in upper case, with all its members. The service's own events about
+// a run are not shown.
 func (s *segment) addWorkerEvent(event *model.Event) {
 	if event.Type == api.EventOutput {
 		s.addText(event)
@@ -28,8 +28,8 @@ func (s *segment) addWorkerEvent(event *model.Event) {
 	case typeDelta:
 		members = withItem(event, members)
 	case typeStart, typeOutput, typeApproval, typeInteraction:
-		// A worker's event must not be taken for one of the service's: a prompt that is
-		// none, or an end.
+		// A worker must not be able to fake one of the service's events, such as a prompt or the
+		// end.
 		custom := kit.Encode(struct {
 			ID   string   `json:"id"`
 			Type string   `json:"type"`
@@ -40,7 +40,7 @@ func (s *segment) addWorkerEvent(event *model.Event) {
 	s.addDocument(s.withHeader(name, members))
 }
 
-// ownType reports whether the service writes events of that type.
+// ownType reports whether the service itself writes events of that type.
 func ownType(eventType api.EventType) bool {
 	//exhaustive:ignore
 	switch eventType {
@@ -52,8 +52,7 @@ func ownType(eventType api.EventType) bool {
 	}
 }
 
-// addText shows a piece of output. It is not called OUTPUT, because that is how a
-// stream ends.
+// addText shows a piece of output. It is not called OUTPUT, because that ends a stream.
 func (s *segment) addText(event *model.Event) {
 	var body struct {
 		Output api.OutputRecord `json:"output"`
@@ -78,8 +77,8 @@ type textDeltaItem struct {
 	TextDelta string `json:"text_delta"`
 }
 
-// withItem gives a delta of text the item in which clients look for it, when the worker
-// has given none, and an empty one to a delta that was redacted.
+// withItem adds the item in which clients look for a delta's text, if the worker gave none. A
+// redacted delta gets an empty one.
 func withItem(event *model.Event, members kit.Object) kit.Object {
 	text, found := "", false
 	for _, member := range members {
@@ -96,8 +95,8 @@ func withItem(event *model.Event, members kit.Object) kit.Object {
 	return append(members, kit.MemberOf("item", textDeltaItem{eventID(event), "text_delta", text}))
 }
 
-// withHeader puts the members that all events have before a worker's. Of those a worker
-// may name the path and the calls only.
+// withHeader adds the members of all events before a worker's members. The worker may override only
+// the path and the calls.
 func (s *segment) withHeader(name string, members kit.Object) api.JSON {
 	head := s.header(name)
 	var own kit.Object
