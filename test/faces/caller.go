@@ -10,26 +10,26 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Service is a running service with all its faces.
+// Service is a running service with all its APIs.
 type Service struct {
 	URL  string
 	HTTP *http.Client
 }
 
-// Reply is what a call was answered with. Body has no line break at its end.
+// Reply is a reply to a call. Body has no final newline.
 type Reply struct {
 	Status int
 	Body   string
 	Header http.Header
 }
 
-// Option changes a request before it is sent.
+// Option modifies a request.
 type Option func(*http.Request)
 
-// As says who is asking.
+// As sets the caller's name.
 func As(name string) Option { return func(r *http.Request) { r.Header.Set("X-Actor", name) } }
 
-// Call sends a request and reads the whole reply; body is JSON text, or "" for none.
+// Call sends a request and returns the reply. body is JSON text, or "" for none.
 func (s *Service) Call(ctx context.Context, method, path, body string, options ...Option) (Reply, error) {
 	response, err := s.open(ctx, method, path, body, options...)
 	if err != nil {
@@ -40,17 +40,17 @@ func (s *Service) Call(ctx context.Context, method, path, body string, options .
 	return Reply{response.StatusCode, strings.TrimSuffix(string(text), "\n"), response.Header}, err
 }
 
-// Get is Call for what only reads.
+// Get sends a GET.
 func (s *Service) Get(ctx context.Context, path string) (Reply, error) {
 	return s.Call(ctx, http.MethodGet, path, "")
 }
 
-// Post is Call for what does something.
+// Post sends a POST.
 func (s *Service) Post(ctx context.Context, path, body string, options ...Option) (Reply, error) {
 	return s.Call(ctx, http.MethodPost, path, body, options...)
 }
 
-// open sends a request and returns its reply with the body still to be read.
+// open sends a request and returns its response with the body unread.
 func (s *Service) open(ctx context.Context, method, path, body string, options ...Option) (*http.Response, error) {
 	var reader io.Reader
 	if body != "" {
@@ -69,7 +69,7 @@ func (s *Service) open(ctx context.Context, method, path, body string, options .
 	return s.HTTP.Do(request)
 }
 
-// Into reads the body of a success. An error names the reply that was none.
+// Into decodes the body of a success. For other replies, the error has the reply.
 func (r Reply) Into(value any) error {
 	if r.Status >= http.StatusMultipleChoices {
 		return fmt.Errorf("refused: %d %s", r.Status, r.Body)
@@ -86,7 +86,7 @@ func (s *Service) read(ctx context.Context, path string, into any) error {
 	return reply.Into(into)
 }
 
-// write posts a body and reads the document that answers it.
+// write posts a body and decodes the reply.
 func (s *Service) write(ctx context.Context, path, body string, into any) error {
 	reply, err := s.Post(ctx, path, body)
 	if err != nil {
@@ -95,7 +95,7 @@ func (s *Service) write(ctx context.Context, path, body string, into any) error 
 	return reply.Into(into)
 }
 
-// encode writes a value that has a JSON form.
+// encode encodes a value.
 func encode(value any) string {
 	text, err := json.Marshal(value, json.Deterministic(true))
 	if err != nil {

@@ -18,29 +18,29 @@ import (
 type Frame struct {
 	Event string
 	Data  string
-	// ID is that of a relay or a question.
+	// ID is the id of a relay or a question.
 	ID string
-	// Request is what a question asks.
+	// Request is the question's request.
 	Request jsontext.Value
-	// Resolution is what was recorded, when the frame tells that a prompt is settled.
+	// Resolution is the recorded resolution in a frame that reports a settled prompt.
 	Resolution jsontext.Value
 }
 
-// Chat is a chat whose stream is read as it comes. Its session is the one that every
-// face can show: a relay exists in sessions of chats only.
+// Chat is a chat whose stream is read as it arrives. Every face can show its session, because
+// relays exist only in sessions of chats.
 type Chat struct {
 	SessionID string
 	leave     context.CancelFunc
 	done      chan struct{}
 
 	mu     sync.Mutex
-	more   chan struct{} // closed when a frame came
+	more   chan struct{} // closed on a new frame
 	frames []Frame
 	ended  bool
 }
 
-// StartChat starts a chat that outlives its stream, and returns when it is connected.
-// It lives until Close.
+// StartChat starts a chat whose relays stay answerable without its stream, and returns when it is
+// connected. Call Close in the end.
 func (s *Service) StartChat(ctx context.Context) (*Chat, error) {
 	ctx, leave := context.WithCancel(context.WithoutCancel(ctx))
 	response, err := s.open(ctx, http.MethodPost, "/chat", `{"model":"none","messages":[{"role":"user","content":"go"}],"detached":true}`)
@@ -69,7 +69,7 @@ func (s *Service) StartChat(ctx context.Context) (*Chat, error) {
 	return c, err
 }
 
-// Close leaves the stream and waits until it is gone.
+// Close closes the stream and waits for its end.
 func (c *Chat) Close() {
 	c.leave()
 	<-c.done
@@ -118,7 +118,7 @@ func (c *Chat) take(frame Frame) {
 	c.more = make(chan struct{})
 }
 
-// Await returns the first frame of the chat that fits, once it is there.
+// Await waits for a frame that fits and returns the first one.
 func (c *Chat) Await(ctx context.Context, fits func(Frame) bool) (Frame, error) {
 	for number := 0; ; number++ {
 		frame, err := c.frame(ctx, number)
@@ -128,7 +128,7 @@ func (c *Chat) Await(ctx context.Context, fits func(Frame) bool) (Frame, error) 
 	}
 }
 
-// frame returns a frame by its number, from 0, once it is there.
+// frame waits for a frame and returns it, numbered from 0.
 func (c *Chat) frame(ctx context.Context, number int) (Frame, error) {
 	for {
 		c.mu.Lock()
@@ -149,15 +149,14 @@ func (c *Chat) frame(ctx context.Context, number int) (Frame, error) {
 	}
 }
 
-// Frames returns what has come by now.
+// Frames returns the frames so far.
 func (c *Chat) Frames() []Frame {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([]Frame(nil), c.frames...)
 }
 
-// Stream reads what the chat tells from its beginning. Closing it leaves the chat as it
-// is.
+// Stream reads the chat from its beginning. Closing it does not affect the chat.
 func (c *Chat) Stream(ctx context.Context) *Stream {
 	number := 0
 	return &Stream{close: func() {}, Next: func() (event, data string, err error) {
@@ -167,8 +166,7 @@ func (c *Chat) Stream(ctx context.Context) *Stream {
 	}}
 }
 
-// Open returns the handles of the relays and questions that were told and not taken
-// back.
+// Open returns the handles of the relays and questions that were shown and not settled.
 func (c *Chat) Open() []string {
 	var open []string
 	for _, frame := range c.Frames() {

@@ -5,7 +5,7 @@ import (
 	"net/http"
 )
 
-// Codex is the face of approvals and tool inputs by their ids.
+// Codex is the codex dialect: approvals and tool inputs by id.
 type Codex struct{}
 
 // Name implements Face.
@@ -56,7 +56,7 @@ func codexAnswers(about Prompt, texts []string) map[string]any {
 	return answers
 }
 
-// Open implements Face: both lists. A session that has ended has none.
+// Open implements Face with both lists. An ended session has none.
 func (Codex) Open(ctx context.Context, s *Service, about Prompt) ([]string, error) {
 	var open []string
 	for _, list := range []string{"approvals", "tool-input"} {

@@ -1,6 +1,5 @@
-// Package faces speaks every wire contract that the service has, each as a client of
-// it would: it asks what is open, decides, and hands back the reply as it came. Its
-// tests hold what no face can promise alone: that all of them look at the same waits,
-// that the first committed decision wins on all of them, and what the others are told.
-// It knows a service by its address only, so a service in another process will do.
+// Package faces is a client for each API ("face") of the service: it lists open prompts, decides,
+// and returns the raw reply. Its tests cover what involves all faces: they show the same prompts,
+// the first committed decision wins on all of them, and the others get the right reply. It knows
+// only a service's address, so the service may run in another process.
 package faces

@@ -5,35 +5,34 @@ import (
 	"slices"
 )
 
-// Kind is what a prompt asks for, as far as faces tell that apart.
+// Kind is the kind of a prompt, as far as faces distinguish kinds.
 type Kind string
 
-// The kinds of prompts.
+// Kinds of prompts.
 const (
 	Approval Kind = "approval"
-	// Choice is one structured question, Several two of them in one request.
+	// Choice is one structured question, Several are two in one request.
 	Choice  Kind = "choice"
 	Several Kind = "several"
-	// Typed is a question for one value of a JSON Schema.
+	// Typed is a question for one value that a JSON Schema describes.
 	Typed Kind = "typed"
-	// Clarification is a Choice that the session of a child asks.
+	// Clarification is a Choice asked by a child's session.
 	Clarification Kind = "clarification"
 )
 
-// Prompt is a request of a run, wherever it is shown.
+// Prompt is a request of a run, on any face.
 type Prompt struct {
 	Kind                                Kind
 	SessionID, RunID, RequestID, Handle string
-	// Input is that of an approval, as JSON; the run of a clarification has the question
-	// for its input.
+	// Input is an approval's input, as JSON. For a clarification the question is the input of its
+	// run.
 	Input string
 }
 
-// Verb is a decision in the words of no face (the vocabulary table of the contracts).
+// Verb is a decision, independent of the faces' words (the vocabulary table).
 type Verb string
 
-// The verbs. The first five are about approvals, Stop about anything, the rest about
-// questions.
+// The verbs. The first five are for approvals, Stop for everything, the rest for questions.
 const (
 	AllowOnce    Verb = "allow once"
 	AllowSession Verb = "allow for the session"
@@ -45,41 +44,41 @@ const (
 	Decline      Verb = "decline"
 )
 
-// Decision is what somebody decides about a prompt.
+// Decision is a decision about a prompt.
 type Decision struct {
 	Verb Verb
-	// Reason is given with a Deny and a Stop, where the face takes one.
+	// Reason is the reason of a Deny or a Stop, on faces with reasons.
 	Reason string
-	// Edit holds members of the input that an AllowEdited changes.
+	// Edit holds the input members that an AllowEdited changes.
 	Edit map[string]any
-	// Answers are texts, one for each question of the prompt.
+	// Answers are texts, one for each question.
 	Answers []string
 }
 
-// Face is one wire contract, spoken by a client.
+// Face is a client of one API.
 type Face interface {
 	Name() string
-	// Verbs are what can be said here about a kind of prompt.
+	// Verbs returns the decisions that this face offers for a kind of prompt.
 	Verbs(kind Kind) []Verb
-	// Decide says it, and returns the last reply. Errors: none but those of the network.
+	// Decide makes a decision and returns the last reply. Errors: network errors only.
 	Decide(ctx context.Context, s *Service, about Prompt, what Decision, options ...Option) (Reply, error)
-	// Took reports whether a reply says that a decision was taken.
+	// Took reports whether a reply means that the decision was recorded.
 	Took(reply Reply) bool
-	// Open returns the handles that are shown as open where a prompt is shown. A face
-	// that shows one at a time returns that one.
+	// Open returns the handles of the prompts that are shown as open next to a prompt. A face that
+	// shows one at a time returns only that one.
 	Open(ctx context.Context, s *Service, about Prompt) ([]string, error)
 }
 
-// All returns every face at which somebody can decide. /v1 is two of them, because it
-// has two ways: by the run and by the session.
+// All returns every face that can decide. /v1 appears twice, because decisions go by run or by
+// session.
 func All() []Face {
 	return []Face{Native{}, Native{BySession: true}, Hermes{}, Codex{}, Timbal{}, Relay{}}
 }
 
-// Can reports whether a face has words for a decision about a kind of prompt.
+// Can reports whether a face offers a decision for a kind of prompt.
 func Can(face Face, kind Kind, verb Verb) bool { return slices.Contains(face.Verbs(kind), verb) }
 
-// questions returns the ids of the questions that a kind of prompt asks.
+// questions returns the question ids of a kind of prompt.
 func (k Kind) questions() []string {
 	switch k {
 	case Several:
@@ -91,5 +90,5 @@ func (k Kind) questions() []string {
 	return nil
 }
 
-// options are the labels of the question "way", by the ids of its options.
+// options are the labels of the question "way", with their option ids.
 var options = map[string]string{"Left": "left", "Right": "right"}

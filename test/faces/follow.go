@@ -13,20 +13,20 @@ import (
 	"github.com/coder/websocket"
 )
 
-// Stream is a stream of any face, read one message at a time.
+// Stream is a stream of any face, read message by message.
 type Stream struct {
-	// Next returns the next message: the name of an event, where it has one, and its data.
+	// Next returns the next message: its event name, if any, and its data.
 	Next  func() (event, data string, err error)
 	close func()
 }
 
-// Close leaves the stream.
+// Close closes the stream.
 func (s *Stream) Close() { s.close() }
 
 var handlePattern = regexp.MustCompile(`request_[0-9a-z]{20,}`)
 
-// See reads until a message names a prompt, and returns its handle. Messages that do not have the
-// given texts are passed over: the inbox tells of other sessions, too.
+// See reads until a message contains a prompt and the given texts, and returns its handle. Other
+// messages are skipped, because the inbox includes other sessions.
 func (s *Stream) See(texts ...string) (string, error) {
 	for {
 		_, data, err := s.Next()
@@ -42,12 +42,12 @@ func (s *Stream) See(texts ...string) (string, error) {
 	}
 }
 
-// Follow opens a stream of server-sent events. It returns when the headers are there.
+// Follow opens a stream of server-sent events and returns after the headers.
 func (s *Service) Follow(ctx context.Context, path string) (*Stream, error) {
 	return s.follow(ctx, http.MethodGet, path, "")
 }
 
-// FollowRun resumes a run with nothing to say, to see what it does next.
+// FollowRun resumes a run without answers, to follow what it does next.
 func (s *Service) FollowRun(ctx context.Context, runID string) (*Stream, error) {
 	return s.follow(ctx, http.MethodPost, "/stream", encode(map[string]any{"parent_id": runID, "resume": map[string]any{}}))
 }
@@ -89,7 +89,7 @@ func (s *Service) follow(ctx context.Context, method, path, body string) (*Strea
 	}}, nil
 }
 
-// Socket opens the WebSocket of codex for a session, and returns when it is ready.
+// Socket opens codex's WebSocket for a session and returns when it is ready.
 func (s *Service) Socket(ctx context.Context, sessionID string) (*Stream, error) {
 	connection, response, err := websocket.Dial(ctx, s.URL+"/api/stream?threadId="+sessionID, &websocket.DialOptions{HTTPClient: s.HTTP})
 	if response != nil && response.Body != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Hermes is the face of the approval and clarify routes.
+// Hermes is the hermes dialect: approval and clarify routes.
 type Hermes struct{}
 
 // Name implements Face.
@@ -20,7 +20,7 @@ func (Hermes) Verbs(kind Kind) []Verb {
 	return []Verb{Answer}
 }
 
-// Choices are the words for the verbs about approvals.
+// Choices are the words for decisions about approvals.
 var Choices = map[Verb]string{AllowOnce: "once", AllowSession: "session", AllowAlways: "always", Deny: "deny"}
 
 // Took implements Face.
@@ -28,8 +28,7 @@ func (Hermes) Took(reply Reply) bool {
 	return reply.Status == http.StatusOK && strings.Contains(reply.Body, `"ok": true`) && !strings.Contains(reply.Body, "stale_cleared")
 }
 
-// Decide implements Face. Questions are answered one after the other here, until one
-// is refused.
+// Decide implements Face. Questions are answered one by one until one is refused.
 func (h Hermes) Decide(ctx context.Context, s *Service, about Prompt, what Decision, options ...Option) (Reply, error) {
 	if about.Kind == Approval {
 		return s.Post(ctx, "/api/approval/respond", encode(map[string]any{
@@ -49,7 +48,7 @@ func (h Hermes) Decide(ctx context.Context, s *Service, about Prompt, what Decis
 	return reply, nil
 }
 
-// ids are those of the questions of a prompt.
+// ids returns the ids of a prompt's questions.
 func (Hermes) ids(about Prompt) []string {
 	if about.Kind != Several {
 		return []string{about.Handle}
@@ -61,7 +60,7 @@ func (Hermes) ids(about Prompt) []string {
 	return ids
 }
 
-// Open implements Face: the heads of both queues.
+// Open implements Face with the heads of both queues.
 func (Hermes) Open(ctx context.Context, s *Service, about Prompt) ([]string, error) {
 	var open []string
 	for _, queue := range []string{"approval", "clarify"} {

@@ -12,37 +12,36 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// fate is how things stand for somebody who comes too late.
+// fate is the state that a late caller finds.
 type fate struct {
 	prompt   Prompt
 	recorded Resolution
-	// status is that of the prompt's run, agentID its agent's.
+	// status is the status of the prompt's run, agentID the run's agent.
 	status, agentID string
-	// sibling says that the run waits for another prompt of that kind.
+	// sibling says that the run waits for another prompt of the same kind.
 	sibling bool
-	// chatOver says that the run of the chat has ended.
+	// chatOver says that the chat's run has ended.
 	chatOver bool
-	// dueAtMs is the deadline that the prompt had.
+	// dueAtMs is the prompt's deadline.
 	dueAtMs int64
 }
 
 func (f *fate) over() bool { return f.status != "running" && !strings.HasPrefix(f.status, "waiting") }
 
-// requireLost checks the whole reply of a call that came too late against the race
-// table of the contracts.
+// requireLost checks the whole reply to a late call against the race table.
 func requireLost(t *testing.T, face Face, what Decision, f *fate, got Reply) {
 	t.Helper()
 	status, body := lost(face, what, f)
 	if face.Name() == "timbal" {
 		if f.prompt.Kind == Several && strings.Contains(got.Body, f.prompt.Handle+":way") {
-			// The other one was answering one question after the other: the first was taken.
+			// The winner answered question by question: the first one is already answered.
 			body = strings.Replace(body, ":notes", ":way", 1)
 		}
 		require.Equal(t, "text/event-stream", got.Header.Get("Content-Type"))
 		body = timbalLost(t, f, body, got)
 	}
 	if face.Name() == "relay" && got.Status == http.StatusOK {
-		// The client follows no stream: nothing but this reply tells it who decided.
+		// The client follows no stream, so this reply has to tell it who decided.
 		require.Contains(t, got.Body, fmt.Sprintf(`{"success":false,"resolution":{"request_id":%q,"outcome":%q,`, f.recorded.RequestID, f.recorded.Outcome))
 		require.Contains(t, got.Body, fmt.Sprintf(`"resolved_by":%q,"resolved_at_ms":%d,"via":%q`, f.recorded.ResolvedBy, f.recorded.ResolvedAtMs, f.recorded.Via))
 		return
@@ -76,7 +75,7 @@ func lost(face Face, what Decision, f *fate) (status int, body string) {
 	panic("a face without a column in the race table")
 }
 
-// nativeLostApproval is the reply of /v1 to a late decision about an approval
+// nativeLostApproval is /v1's reply to a late decision about an approval
 // (docs/spec/v1.md#late-decisions).
 func nativeLostApproval(face Native, f *fate) (status int, body string) {
 	switch {
@@ -91,7 +90,7 @@ func nativeLostApproval(face Native, f *fate) (status int, body string) {
 	return f.problem(http.StatusConflict, "approvals", "approval_state_conflict", "run %s is not waiting for approval", f.prompt.RunID)
 }
 
-// nativeLostQuestion is the reply of /v1 to a late answer (docs/spec/v1.md#late-decisions).
+// nativeLostQuestion is /v1's reply to a late answer (docs/spec/v1.md#late-decisions).
 func nativeLostQuestion(what Decision, f *fate) (status int, body string) {
 	id, recorded := f.prompt.RequestID, &f.recorded
 	switch {
@@ -120,8 +119,8 @@ func nativeLostQuestion(what Decision, f *fate) (status int, body string) {
 		"run %s is not waiting for user input: request %s was %s", f.prompt.RunID, id, recorded.Outcome)
 }
 
-// reason is why a request was settled; where it has both, the justification goes
-// first or last.
+// reason is why a request was settled. When it has two texts, the justification comes first or
+// last.
 func (f *fate) reason(justificationFirst bool) string {
 	justification := ""
 	if f.recorded.Justification != nil {
@@ -133,7 +132,7 @@ func (f *fate) reason(justificationFirst bool) string {
 	return cmp.Or(f.recorded.Reason, justification)
 }
 
-// problem is the document of a refusal, with the decision that is recorded.
+// problem is the problem document with the recorded decision.
 func (f *fate) problem(status int, domain, code, format string, args ...any) (int, string) {
 	return status, fmt.Sprintf(`{"type":"urn:holdpoint:problem:%s","title":%q,"status":%d,"detail":%q,"code":%q,"domain":%q,`+
 		`"recorded_decision":{"request_id":%q,"outcome":%q,"resolved_by":%q,"resolved_at_ms":%d,"via":%q}}`,
@@ -141,7 +140,7 @@ func (f *fate) problem(status int, domain, code, format string, args ...any) (in
 		f.recorded.RequestID, f.recorded.Outcome, f.recorded.ResolvedBy, f.recorded.ResolvedAtMs, f.recorded.Via)
 }
 
-// decided says who decided, when, and by what way.
+// decided says who decided, when and how.
 func (f *fate) decided() string {
 	return fmt.Sprintf("%s was %s by %s at %s, via %s", f.recorded.RequestID, f.recorded.Outcome, f.recorded.ResolvedBy,
 		time.UnixMilli(f.recorded.ResolvedAtMs).UTC().Format(time.RFC3339), f.recorded.Via)
@@ -159,7 +158,7 @@ func hermesLost(what Decision, f *fate) (status int, body string) {
 	}
 }
 
-// timbalLostOutput is the status and the output of the OUTPUT event that a late decision gets.
+// timbalLostOutput is the status and output of the OUTPUT event for a late decision.
 func timbalLostOutput(what Decision, f *fate) string {
 	id := f.prompt.Handle
 	if f.prompt.Kind == Several && what.Verb == Answer {
@@ -190,8 +189,7 @@ var (
 	askedAt       = regexp.MustCompile(`"created_at_ms":\d+`)
 )
 
-// timbalLost puts the rest of the stream around a status and an output: a START and an
-// OUTPUT of a run that is in no log.
+// timbalLost is the stream of a late decision: a START and an OUTPUT of a run that is in no log.
 func timbalLost(t *testing.T, f *fate, output string, got Reply) string {
 	t.Helper()
 	runID := got.Header.Get(RunIDHeader)
@@ -201,7 +199,7 @@ func timbalLost(t *testing.T, f *fate, output string, got Reply) string {
 	require.Equal(t, times[1], times[2])
 	input := `{"model":"none","messages":[{"role":"user","content":"go"}]}`
 	if f.prompt.Kind == Clarification {
-		// It was asked in one session before it was shown in the other.
+		// It was asked in one session before the other session showed it.
 		input = askedAt.ReplaceAllString(f.prompt.Input, askedAt.FindString(got.Body))
 	}
 	header := func(name string) string {

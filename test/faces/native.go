@@ -10,7 +10,7 @@ import (
 
 // Native is /v1.
 type Native struct {
-	// BySession decides by the route of the session instead of that of the run.
+	// BySession decides through the session's routes instead of the run's.
 	BySession bool
 }
 
@@ -22,7 +22,7 @@ func (n Native) Name() string {
 	return "v1 by run"
 }
 
-// Verbs implements Face. /v1 stops a run by its question; by an approval it has none.
+// Verbs implements Face. /v1 can stop a run through its question but not through an approval.
 func (n Native) Verbs(kind Kind) []Verb {
 	switch {
 	case kind == Approval:
@@ -62,7 +62,7 @@ func nativeApproval(about Prompt, what Decision) map[string]any {
 	case AllowAlways:
 		given["remember"] = "always"
 	case AllowEdited:
-		// What is edited replaces the whole input here.
+		// Here an edit replaces the whole input.
 		given["updated_input"] = edited(about.Input, what.Edit)
 	case Deny:
 		given["behavior"], given["reason"] = "deny", what.Reason
@@ -112,7 +112,7 @@ func optionsOf(questionID string) map[string]string {
 	return nil
 }
 
-// Open implements Face: by the session's view, or by the run's.
+// Open implements Face with the view of the session or the run.
 func (n Native) Open(ctx context.Context, s *Service, about Prompt) ([]string, error) {
 	var view struct {
 		PendingApprovals []handled        `json:"pending_approvals"`
@@ -127,7 +127,7 @@ func (n Native) Open(ctx context.Context, s *Service, about Prompt) ([]string, e
 	}
 	open := handles(view.PendingApprovals)
 	for _, text := range view.PendingQuestions {
-		// A session shows a question with its context, a run the bare one.
+		// A session shows questions with context, a run only the questions.
 		var shown struct {
 			handled
 			Request handled `json:"request"`

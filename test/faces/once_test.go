@@ -13,8 +13,8 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// rounds are how often each two faces race. What the race detector looks for shows in
-// few of them, and so does what is particular to a kind of question.
+// rounds is the number of races for each pair of faces. A few are enough for the race detector and
+// for rare kinds of questions.
 func (s *inProcess) rounds(kind Kind) int {
 	switch {
 	case kind != Approval && kind != Choice:
@@ -28,9 +28,8 @@ func (s *inProcess) rounds(kind Kind) int {
 	}
 }
 
-// testAtOnce lets every two faces decide in the same moment, each about the same
-// prompt, again and again: one is taken, and the other is told what the race table
-// says.
+// testAtOnce makes each pair of faces decide the same prompt at once, many times. One decision is
+// recorded, and the other gets the reply of the race table.
 func testAtOnce(t *testing.T, s *inProcess) {
 	for _, kind := range []Kind{Approval, Choice, Several, Typed, Clarification} {
 		for i, one := range All() {
@@ -71,7 +70,7 @@ func testAtOnce(t *testing.T, s *inProcess) {
 	}
 }
 
-// said is what one of two said, and what it was told.
+// said is one side's decision and its reply.
 type said struct {
 	name  string
 	face  Face
@@ -80,7 +79,7 @@ type said struct {
 	err   error
 }
 
-// together lets two decide at once, and returns who was taken and who was not.
+// together makes two decisions at once and returns the recorded one and the other.
 func (r *race) together(ctx context.Context, t *testing.T, one, other said) (won, lost said) {
 	t.Helper()
 	both := []*said{&one, &other}
@@ -104,7 +103,7 @@ func (r *race) together(ctx context.Context, t *testing.T, one, other said) (won
 	return other, one
 }
 
-// plain are the verbs with which a run goes on, taken in turn.
+// plain returns a decision after which the run continues, a different one each round.
 func plain(face Face, kind Kind, round int) Verb {
 	var verbs []Verb
 	for _, verb := range face.Verbs(kind) {
@@ -115,7 +114,7 @@ func plain(face Face, kind Kind, round int) Verb {
 	return verbs[round%len(verbs)]
 }
 
-// round is one race of two, in a run that goes on afterwards.
+// round is one race after which the run continues.
 func (r *race) round(t *testing.T, round int, one, other Face) {
 	t.Helper()
 	ctx := rig.Soon(t)
@@ -136,7 +135,7 @@ func (r *race) round(t *testing.T, round int, one, other Face) {
 	requireLost(t, lost.face, lost.what, &fate{prompt: r.prompt, recorded: recorded, status: "running", agentID: "default"}, lost.reply)
 }
 
-// roundOfChild is one race of two about what a child asks.
+// roundOfChild is one race about a child's question.
 func (r *race) roundOfChild(t *testing.T, round int, one, other Face) {
 	t.Helper()
 	ctx := rig.Soon(t)
@@ -156,7 +155,7 @@ func (r *race) roundOfChild(t *testing.T, round int, one, other Face) {
 	require.Equal(t, f.recorded.Answers, asLogged(*claim.Resume.Clarification).Answers)
 }
 
-// stopping is one race of two of which one stops the run, should it win.
+// stopping is one race in which one side stops the run if it wins.
 func (r *race) stopping(t *testing.T, one, other Face) {
 	t.Helper()
 	ctx := rig.Soon(t)
@@ -172,7 +171,7 @@ func (r *race) stopping(t *testing.T, one, other Face) {
 	f := r.fate(t)
 	require.Equal(t, outcomes[won.what.Verb], f.recorded.Outcome)
 	if lost.face.Name() == "hermes" && r.kind == Approval && lost.reply.Status == 409 {
-		// It was looked up while the run still waited.
+		// The look-up happened while the run still waited.
 		require.Equal(t, "{\n  \"ok\": false,\n  \"choice\": \"once\",\n  \"relayed\": false,\n  \"code\": \"gateway_run_unavailable\",\n"+
 			"  \"error\": \"The run has ended; there is nothing left to approve.\"\n}", lost.reply.Body)
 		require.Equal(t, Stop, won.what.Verb)
@@ -181,12 +180,12 @@ func (r *race) stopping(t *testing.T, one, other Face) {
 	requireLost(t, lost.face, lost.what, f, lost.reply)
 }
 
-// crowd is how many decide about one prompt at once.
+// crowd is the number of concurrent decisions about one prompt.
 const crowd = 100
 
-// testCrowd lets very many decide about the same prompt in the same moment, over all faces: one
-// is taken, all others get the reply of the race table, no click lands on the prompt behind it,
-// and the worker is handed it once.
+// testCrowd makes very many decisions about one prompt at once, on all faces. One is recorded, all
+// others get the reply of the race table, no click decides the next prompt, and the worker receives
+// the decision once.
 func testCrowd(t *testing.T, s *inProcess) {
 	for _, kind := range []Kind{Approval, Choice, Typed, Clarification} {
 		for _, among := range []bool{false, true} {
@@ -203,7 +202,7 @@ func testCrowd(t *testing.T, s *inProcess) {
 					all[i].face = faces[i%len(faces)]
 					all[i].what = decisionOf(kind, plain(all[i].face, kind, i))
 					if kind == Clarification {
-						all[i].what = decisionOf(kind, Answer) // the same from all
+						all[i].what = decisionOf(kind, Answer) // all give the same answer
 					}
 				}
 				r.atOnce(t, all, func(ctx context.Context, who *said) (Reply, error) {
@@ -249,7 +248,7 @@ func testCrowd(t *testing.T, s *inProcess) {
 	})
 }
 
-// atOnce lets all decide at once, each under a name of its own.
+// atOnce makes all decisions at once, each under a different name.
 func (r *race) atOnce(t *testing.T, all []said, decide func(context.Context, *said) (Reply, error)) {
 	t.Helper()
 	ctx := rig.Soon(t)
@@ -275,9 +274,8 @@ func (r *race) atOnce(t *testing.T, all []said, decide func(context.Context, *sa
 	}
 }
 
-// requireOneTaken checks that one of many who decided at once was taken, whose decision is
-// recorded, and what all others were told. The very answer to a clarification that is recorded
-// may be given again, but not in the words of all faces.
+// requireOneTaken checks that one of many concurrent decisions was recorded, and all other replies.
+// Repeating the recorded answer to a clarification succeeds on some faces.
 func (r *race) requireOneTaken(t *testing.T, all []said) {
 	t.Helper()
 	f := r.fate(t)
@@ -299,7 +297,7 @@ func (r *race) requireOneTaken(t *testing.T, all []said) {
 	require.Equal(t, 1, winners)
 }
 
-// outcomes are what the verbs are recorded as.
+// outcomes are the recorded outcomes of the verbs.
 var outcomes = map[Verb]string{
 	AllowOnce: "allowed", AllowSession: "allowed", AllowAlways: "allowed", AllowEdited: "allowed",
 	Deny: "denied", Stop: "cancelled", Answer: "answered", Decline: "declined",

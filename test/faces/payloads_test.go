@@ -10,12 +10,12 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// testPayloads sends what only one face has words for, and shows that the worker is
-// handed it: in its claim, while it waits in place, and as a child that has asked.
+// testPayloads sends data that only one face accepts, and checks that the worker receives it: in
+// its claim, while attached, and as a child that asked.
 func testPayloads(t *testing.T, s *inProcess) {
 	for name, one := range map[string]struct {
 		asked Asked
-		// send is the path and the body, made of the prompt.
+		// send returns the path and body for a prompt.
 		send func(Prompt) (path, body string)
 		want string
 	}{
@@ -54,7 +54,7 @@ func testPayloads(t *testing.T, s *inProcess) {
 				require.NoError(t, err)
 				path, body := one.send(r.prompt)
 				if path == "/stream" {
-					// All of it would be the rest of the run.
+					// Reading to the end would take the rest of the run.
 					got, err := Timbal{}.Resume(rig.Soon(t), s.Service, r.RunID, map[string]any{r.prompt.Handle: jsontext.Value(body)})
 					require.NoError(t, err)
 					require.True(t, Timbal{}.Took(got), "%s", got.Body)
@@ -70,7 +70,7 @@ func testPayloads(t *testing.T, s *inProcess) {
 					return
 				}
 				require.Equal(t, []Resolution{recorded}, r.taken(rig.Soon(t), t))
-				// It is told to who watches, too, by the one face that shows it all.
+				// The one face that shows payloads also sends it to followers.
 				frame, err := r.Chat.Await(rig.Soon(t), func(f Frame) bool { return f.ID == r.prompt.Handle && f.Resolution != nil })
 				require.NoError(t, err)
 				require.Contains(t, string(frame.Resolution), `"runtime_payload":`+one.want)

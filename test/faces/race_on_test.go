@@ -2,5 +2,5 @@
 
 package faces
 
-// underRace tells whether the race detector is at work.
+// underRace is set under the race detector.
 const underRace = true

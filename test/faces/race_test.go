@@ -12,21 +12,21 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// race is one prompt about which many decide.
+// race is a prompt with several competing decisions.
 type race struct {
 	*Scene
 	s      *inProcess
 	kind   Kind
 	prompt Prompt
-	// sibling is another prompt that is open; nil for none.
+	// sibling is another open prompt; nil for none.
 	sibling *Prompt
 	child   *Child
 	dueAtMs int64
-	// handed is what the worker was given when the prompt was raised.
+	// handed is the worker's Resume when the prompt was raised.
 	handed *Resume
 }
 
-// post makes a call that must be taken.
+// post makes a call that must succeed.
 func (r *race) post(t *testing.T, path string, body any) {
 	t.Helper()
 	reply, err := r.Post(rig.Soon(t), path, encode(body))
@@ -34,7 +34,7 @@ func (r *race) post(t *testing.T, path string, body any) {
 	require.Less(t, reply.Status, 300, "%s", reply.Body)
 }
 
-// decisionOf is what a winner decides, and otherDecision what everybody after it does.
+// decisionOf returns the winner's decision, and otherDecision that of everyone after it.
 func decisionOf(kind Kind, verb Verb) Decision {
 	return Decision{Verb: verb, Reason: "because", Edit: map[string]any{"attempt": 2}, Answers: texts(kind, "Left", "none", "postgres")}
 }
@@ -56,14 +56,13 @@ func texts(kind Kind, way, notes, value string) []string {
 	return nil
 }
 
-// testRaceTable lets each win against all others: whatever came first stands, and
-// everybody else is told what the race table of the contracts says, with every
-// decision that they can make.
+// testRaceTable lets each face win against all others: the first decision stands, and every other
+// decision that a face can make gets the reply of the race table.
 func testRaceTable(t *testing.T, s *inProcess) {
 	for _, kind := range []Kind{Approval, Choice, Several, Typed, Clarification} {
 		for i, first := range winners(kind) {
-			// Under the race detector each is asked of one engine, more of the one that runs in
-			// another process, which the detector does not slow down.
+			// Under the race detector run each case on one engine only, mostly on Postgres: it runs
+			// in another process, which the detector does not slow down.
 			if underRace && (s.engine == "sqlite") != (i%3 == 0) {
 				continue
 			}
@@ -97,8 +96,7 @@ func testRaceTable(t *testing.T, s *inProcess) {
 	}
 }
 
-// race raises a prompt, together with another one when it is among others, and sees it
-// on every face.
+// race raises a prompt, with a sibling if among is set, and checks that every face shows it.
 func (s *inProcess) race(t *testing.T, kind Kind, first winner, among bool) *race {
 	t.Helper()
 	r := &race{Scene: s.begin(t), s: s, kind: kind}
@@ -122,7 +120,7 @@ func (s *inProcess) race(t *testing.T, kind Kind, first winner, among bool) *rac
 		r.prompt, r.child, err = r.Ask(rig.Soon(t), asked)
 		require.NoError(t, err)
 		all = all[1:]
-		// What is older goes first, as far as a millisecond tells.
+		// The siblings are ordered by time, so wait for another millisecond.
 		nowMs, err := s.store.NowMs(rig.Soon(t))
 		require.NoError(t, err)
 		s.passed(t, nowMs+1)
@@ -144,8 +142,7 @@ func (s *inProcess) race(t *testing.T, kind Kind, first winner, among bool) *rac
 	return r
 }
 
-// requireShown checks that every face shows a prompt as open. Hermes shows one at a
-// time, the oldest.
+// requireShown checks that every face shows a prompt as open. Hermes shows only the oldest.
 func (r *race) requireShown(t *testing.T, prompt Prompt) {
 	t.Helper()
 	_, err := r.Chat.Await(rig.Soon(t), func(f Frame) bool { return f.ID == prompt.Handle })
@@ -161,7 +158,7 @@ func (r *race) requireShown(t *testing.T, prompt Prompt) {
 	}
 }
 
-// requireGone checks that no face shows a prompt as open any more.
+// requireGone checks that no face shows a prompt as open.
 func (r *race) requireGone(t *testing.T, prompt Prompt) {
 	t.Helper()
 	for _, face := range All() {
@@ -175,7 +172,7 @@ func (r *race) requireGone(t *testing.T, prompt Prompt) {
 	require.Eventually(t, func() bool { return !slices.Contains(r.Chat.Open(), prompt.Handle) }, rig.Patience, pause)
 }
 
-// fate reads how things stand.
+// fate reads the current state.
 func (r *race) fate(t *testing.T) *fate {
 	t.Helper()
 	recorded, err := r.Recorded(rig.Soon(t), r.prompt.RunID, r.prompt.RequestID)
@@ -195,7 +192,7 @@ func (r *race) fate(t *testing.T) *fate {
 	return f
 }
 
-// requireLosers lets everybody decide otherwise, by all the words they have or by one.
+// requireLosers makes late decisions on every face, all possible ones or one.
 func (r *race) requireLosers(t *testing.T, all bool) {
 	t.Helper()
 	before := r.fate(t)
@@ -212,7 +209,7 @@ func (r *race) requireLosers(t *testing.T, all bool) {
 			got, err := face.Decide(rig.Soon(t), r.Service, r.prompt, what, As("loser"))
 			require.NoError(t, err)
 			if _, native := face.(Native); native && r.repeats(what, before) {
-				// The one answer that may come twice.
+				// This is the one answer that may be repeated.
 				require.True(t, face.Took(got), "%s", got.Body)
 				continue
 			}
@@ -229,14 +226,13 @@ func (r *race) requireLosers(t *testing.T, all bool) {
 	}
 }
 
-// repeats reports whether a decision is the very same as the one that was recorded
-// about a clarification.
+// repeats reports whether a decision equals the recorded one about a clarification.
 func (r *race) repeats(what Decision, f *fate) bool {
 	return r.kind == Clarification && what.Verb == Decline && f.recorded.Outcome == "declined" && f.recorded.Justification == nil
 }
 
-// handOver checks that the worker is handed the decision once, and that everybody is
-// told the same, by the words for a run that is over, once it is.
+// handOver checks that the worker receives the decision once. Later callers get the same reply, or
+// after the run's end the one for a run that is over.
 func (r *race) handOver(t *testing.T) {
 	t.Helper()
 	f := r.fate(t)
@@ -273,7 +269,7 @@ func (r *race) handOver(t *testing.T) {
 	r.requireLosers(t, false)
 }
 
-// taken is what the worker is handed about the prompt, in the form of the log.
+// taken returns what the worker receives about the prompt, in the form of the log.
 func (r *race) taken(ctx context.Context, t *testing.T) []Resolution {
 	t.Helper()
 	resume := r.handed
@@ -302,8 +298,7 @@ func (r *race) taken(ctx context.Context, t *testing.T) []Resolution {
 	return found
 }
 
-// asLogged leaves out what a worker is given beside what was recorded, and the words
-// of the questions.
+// asLogged removes what a worker receives in addition to the record, and the question texts.
 func asLogged(resolution Resolution) Resolution {
 	resolution.Summary = ""
 	if len(resolution.Answers) == 0 {

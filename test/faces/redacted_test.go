@@ -12,27 +12,26 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// secret begins what is taken out of the logs.
+// secret is the prefix of the texts to be redacted.
 const secret = "hunter2-to-be-taken-out"
 
-// pastScene is a session that a parent's session answered, whose run is over, with what every face
-// showed of it.
+// pastScene is a finished run with a child's answered question, and what every face showed of it.
 type pastScene struct {
 	s               *inProcess
 	session, parent string
-	// taken is what is taken out of the logs, of this scene alone: lists show the others.
+	// taken is the text to redact in this scene only, because lists show other scenes.
 	taken         string
 	runID, asksID string
 	handles       []string
 	// eventIDs are the events of both sessions, by session.
 	eventIDs map[string][]string
-	// segments are the ids under which timbal's clients know the parts of the run.
+	// segments are the ids of the run's segments in timbal.
 	segments []string
 }
 
-// testRedacted takes events out of the logs, every other one first, so that a wait is left without its
-// question or without its answer: no read of any face fails, none shows a prompt that nobody can
-// answer, and none shows anything once all is gone.
+// testRedacted redacts events, every second one first, so that some requests lose their question
+// and others their answer. No read fails on any face, none shows a prompt that cannot be answered,
+// and none shows redacted text in the end.
 func testRedacted(t *testing.T, s *inProcess) {
 	for first := range 2 {
 		t.Run(fmt.Sprint(first), func(t *testing.T) {
@@ -58,8 +57,8 @@ func testRedacted(t *testing.T, s *inProcess) {
 	}
 }
 
-// past makes a run that asks for an approval and a question, and asks its parent's session, says something,
-// and is over.
+// past creates a finished run with an approval, a question, a question to its parent's session, and
+// some output.
 func (s *inProcess) past(t *testing.T, id string) *pastScene {
 	t.Helper()
 	ctx, taken := rig.Soon(t), secret+"-"+id
@@ -136,7 +135,7 @@ func (s *inProcess) past(t *testing.T, id string) *pastScene {
 	return p
 }
 
-// look reads what every face shows, and returns how often the text was seen.
+// look reads everything on every face and counts how often the text was seen.
 func (p *pastScene) look(t *testing.T) (seen int) {
 	t.Helper()
 	ctx := rig.Soon(t)
@@ -149,7 +148,7 @@ func (p *pastScene) look(t *testing.T) (seen int) {
 	}
 	for _, base := range []string{"", "/kheish"} {
 		for _, run := range []string{p.runID, p.asksID} {
-			// The stream of a run that is over ends by itself.
+			// The stream of a finished run ends by itself.
 			paths = append(paths, base+"/v1/runs/"+run, base+"/v1/runs/"+run+"/events", base+"/v1/runs/"+run+"/stream?cursor=0")
 		}
 		for _, session := range []string{p.session, p.parent} {
@@ -175,7 +174,7 @@ func (p *pastScene) look(t *testing.T) (seen int) {
 		require.NotEmpty(t, got.Body, path)
 		seen += strings.Count(got.Body, p.taken)
 	}
-	// The streams of sessions, from the beginning, up to the last event.
+	// The sessions' streams, from the beginning to the last event.
 	for session, ids := range p.eventIDs {
 		last := ids[len(ids)-1]
 		stream, err := p.s.Follow(ctx, "/v1/sessions/"+session+"/stream?cursor=0")
@@ -194,7 +193,7 @@ func (p *pastScene) look(t *testing.T) (seen int) {
 	return seen
 }
 
-// requireNothingOpen checks that no face shows a prompt of a run that is over as one that waits.
+// requireNothingOpen checks that no face shows a finished run's prompt as open.
 func (p *pastScene) requireNothingOpen(t *testing.T) {
 	t.Helper()
 	ctx := rig.Soon(t)
@@ -211,7 +210,7 @@ func (p *pastScene) requireNothingOpen(t *testing.T) {
 			require.Contains(t, entry.Content, "resolved (accept)")
 		}
 	}
-	// The part of the run behind the last decision, as timbal's clients read it.
+	// The segment after the last decision, as timbal's clients read it.
 	var list struct {
 		Events []struct {
 			Data TimbalEvent `json:"data"`

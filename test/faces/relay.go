@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Relay is the face of chats with relays.
+// Relay is the relay dialect: chats with relays.
 type Relay struct{}
 
 // Name implements Face.
 func (Relay) Name() string { return "relay" }
 
-// Verbs implements Face. It has no questions.
+// Verbs implements Face. Relay has no questions.
 func (Relay) Verbs(kind Kind) []Verb {
 	if kind == Approval {
 		return []Verb{AllowOnce, AllowSession, Deny}
@@ -26,8 +26,7 @@ func (Relay) Took(reply Reply) bool {
 	return reply.Status == http.StatusOK && !strings.Contains(reply.Body, `"success":false`)
 }
 
-// Decide implements Face. What it has no words for is sent as an approval, which finds
-// no relay.
+// Decide implements Face. Unsupported decisions are sent as an approval, which finds no relay.
 func (Relay) Decide(ctx context.Context, s *Service, about Prompt, what Decision, options ...Option) (Reply, error) {
 	response := map[string]any{"approved": true}
 	switch what.Verb {
@@ -40,7 +39,7 @@ func (Relay) Decide(ctx context.Context, s *Service, about Prompt, what Decision
 	return s.Post(ctx, "/chat/relay/"+about.Handle, encode(map[string]any{"sessionId": about.SessionID, "response": response}), options...)
 }
 
-// Open implements Face. What is open is told by the stream alone; see Chat.Open.
+// Open implements Face. Only the stream shows what is open; see Chat.Open.
 func (Relay) Open(context.Context, *Service, Prompt) ([]string, error) {
 	return nil, errors.ErrUnsupported
 }

@@ -9,17 +9,16 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Scene is a chat together with the worker of its run. Prompts that the worker raises
-// show on every face.
+// Scene is a chat with the worker of its run. Every face shows the prompts that the worker raises.
 type Scene struct {
 	*Service
 	Chat             *Chat
 	SessionID, RunID string
-	// Fence is that of the worker's newest lease.
+	// Fence is the fence of the worker's newest lease.
 	Fence string
 }
 
-// Claim is what a worker was handed.
+// Claim is a worker's claim.
 type Claim struct {
 	Lease struct {
 		Fence string `json:"fence"`
@@ -27,14 +26,14 @@ type Claim struct {
 	Resume *Resume `json:"resume"`
 }
 
-// Resume is what a run goes on with.
+// Resume is the decisions that a run continues with.
 type Resume struct {
 	Approvals     []Settled   `json:"approvals"`
 	Questions     []Settled   `json:"questions"`
 	Clarification *Resolution `json:"clarification"`
 }
 
-// Settled is a request and what was recorded.
+// Settled is a request with its resolution.
 type Settled struct {
 	Request struct {
 		ID     string `json:"id"`
@@ -43,7 +42,7 @@ type Settled struct {
 	Resolution Resolution `json:"resolution"`
 }
 
-// Resolution is what was recorded about a request.
+// Resolution is the recorded resolution of a request.
 type Resolution struct {
 	RequestID    string           `json:"request_id"`
 	Outcome      string           `json:"outcome"`
@@ -53,7 +52,7 @@ type Resolution struct {
 	Declined     bool             `json:"declined"`
 	Value        jsontext.Value   `json:"value"`
 	Summary      string           `json:"summary"`
-	// Justification is null where there is none.
+	// Justification is null when there is none.
 	Justification  *string        `json:"justification"`
 	Reason         string         `json:"reason"`
 	ResolvedBy     string         `json:"resolved_by"`
@@ -63,7 +62,7 @@ type Resolution struct {
 	RuntimePayload jsontext.Value `json:"runtime_payload"`
 }
 
-// AppliedRule is the rule that made a decision, or that was written with it.
+// AppliedRule is the rule that made a decision, or that was created with it.
 type AppliedRule struct {
 	RuleID string `json:"rule_id"`
 	Text   string `json:"text"`
@@ -76,7 +75,7 @@ type RecordedAnswer struct {
 	FreeformAnswer    string   `json:"freeform_answer"`
 }
 
-// Begin starts a chat and takes its run.
+// Begin starts a chat and claims its run.
 func (s *Service) Begin(ctx context.Context) (*Scene, error) {
 	chat, err := s.StartChat(ctx)
 	if err != nil {
@@ -108,27 +107,27 @@ func (s *Scene) Take(ctx context.Context) (*Claim, error) {
 	return claim, err
 }
 
-// TakeRun claims a run by its id.
+// TakeRun claims a run by id.
 func (s *Service) TakeRun(ctx context.Context, runID string) (*Claim, error) {
 	claim := &Claim{}
 	err := s.write(ctx, "/v1/runs/"+runID+"/claim", `{"worker_id":"worker","lease_ms":600000}`, claim)
 	return claim, err
 }
 
-// Complete ends the run as its worker.
+// Complete completes the run.
 func (s *Scene) Complete(ctx context.Context) error {
 	return s.write(ctx, "/v1/runs/"+s.RunID+"/complete", encode(map[string]any{"fence": s.Fence, "output": "done"}), &struct{}{})
 }
 
-// Asked is a request before it is raised.
+// Asked is a request to raise.
 type Asked struct {
 	Kind Kind
 	ID   string
-	// With holds further members, such as a deadline or pattern keys.
+	// With holds additional members, such as a deadline or pattern keys.
 	With map[string]any
 }
 
-// input is that of an approval, which no other has.
+// input returns a unique input for an approval.
 func (a Asked) input(sessionID string) map[string]any {
 	return map[string]any{"command": "deploy " + sessionID + " " + a.ID, "attempt": 1}
 }
@@ -175,8 +174,8 @@ func (s *Scene) Suspension(hold bool, asked ...Asked) map[string]any {
 	return body
 }
 
-// Raise suspends the run, and returns the prompts in the order in which they are
-// asked. The resume is there when rules settled everything.
+// Raise suspends the run and returns the prompts in the same order. The Resume is set when rules
+// settled all of them.
 func (s *Scene) Raise(ctx context.Context, hold bool, asked ...Asked) ([]Prompt, *Resume, error) {
 	var reply struct {
 		Run    runView `json:"run"`
@@ -198,7 +197,7 @@ func (s *Scene) Raise(ctx context.Context, hold bool, asked ...Asked) ([]Prompt,
 		if known[one.ID] != "" {
 			continue
 		}
-		// A rule has settled it among others, and the view shows open ones only.
+		// Rules settled some of them, and the view shows only open ones.
 		if err := s.readHandles(ctx, known); err != nil {
 			return nil, nil, err
 		}
@@ -213,7 +212,7 @@ func (s *Scene) Raise(ctx context.Context, hold bool, asked ...Asked) ([]Prompt,
 	return prompts, reply.Resume, nil
 }
 
-// readHandles adds the handles of all requests that the run's log tells of.
+// readHandles adds the handles of all requests in the run's log.
 func (s *Scene) readHandles(ctx context.Context, known map[string]string) error {
 	var log []struct {
 		Event struct {
@@ -245,13 +244,13 @@ type request struct {
 	Handle string `json:"handle"`
 }
 
-// Child is a run in a session below that of a scene, which asks its parent.
+// Child is a run in a session below the scene's, which asks its parent.
 type Child struct {
 	*Service
 	RunID string
 }
 
-// Ask makes a child and lets it wait for a clarification of the scene's session.
+// Ask creates a child that waits for a clarification by the scene's session.
 func (s *Scene) Ask(ctx context.Context, asked Asked) (Prompt, *Child, error) {
 	child := &Child{Service: s.Service}
 	var session struct {
@@ -282,7 +281,7 @@ func (s *Scene) Ask(ctx context.Context, asked Asked) (Prompt, *Child, error) {
 	if err != nil {
 		return Prompt{}, nil, err
 	}
-	// The question travels to its parent by an effect.
+	// An effect delivers the question to its parent.
 	var shown handled
 	asks, err := s.Chat.Await(ctx, func(f Frame) bool {
 		var asks request
@@ -311,7 +310,7 @@ func (c *Child) Take(ctx context.Context) (*Claim, error) {
 	return c.TakeRun(ctx, c.RunID)
 }
 
-// Recorded returns what a run's log says was recorded for a request, in its order.
+// Recorded returns a request's resolutions in a run's log, in order.
 func (s *Service) Recorded(ctx context.Context, runID, requestID string) ([]Resolution, error) {
 	var log []struct {
 		Event struct {

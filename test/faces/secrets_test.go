@@ -27,7 +27,7 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// Secrets of every kind. None of them may be seen by anybody but the worker that holds the run.
+// Secrets of every kind. Only the worker that holds the run may see them.
 const (
 	secretAnswer   = "hunter2-correct-horse"
 	secretTyped    = "4711-battery-staple"
@@ -36,7 +36,7 @@ const (
 	secretPassword = "password-of-the-database"
 )
 
-// transcript keeps all that is written to it.
+// transcript records everything that is written to it.
 type transcript struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -54,7 +54,7 @@ func (l *transcript) String() string {
 	return l.text.String()
 }
 
-// recording calls with a token, and keeps every reply, also what streams say.
+// recording is a client with a token that records every reply, including streams.
 type recording struct {
 	next    http.RoundTripper
 	token   string
@@ -76,8 +76,8 @@ func (r *recording) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, nil
 }
 
-// Every face shows, takes and streams sensitive values, and neither a reply, a log line, a span nor the
-// database has one of them, nor a token, nor a digest by which one could be guessed.
+// Sensitive values are shown, decided and streamed on every face. No reply, log line, span or
+// database row contains one of them, a token, or a digest that would allow guessing a value.
 func TestSecretsAreShownToTheWorkerAlone(t *testing.T) {
 	t.Parallel()
 	for _, engine := range []string{"sqlite", "postgres"} {
@@ -145,7 +145,7 @@ func TestSecretsAreShownToTheWorkerAlone(t *testing.T) {
 	}
 }
 
-// passSecrets lets a worker ask for secrets and a face give them, with every stream open.
+// passSecrets lets a worker ask for secrets that a face answers, with every stream open.
 func passSecrets(t *testing.T, shown, worker *Service, face Face) {
 	t.Helper()
 	ctx := rig.Soon(t)
@@ -191,7 +191,7 @@ func passSecrets(t *testing.T, shown, worker *Service, face Face) {
 		got, err := by.Decide(ctx, shown, prompt, what)
 		require.NoError(t, err)
 		require.True(t, by.Took(got), "%s: %d %s", by.Name(), got.Status, got.Body)
-		// Too late, with another one.
+		// A late answer with another secret.
 		_, err = by.Decide(ctx, shown, prompt, what)
 		require.NoError(t, err)
 	}

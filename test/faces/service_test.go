@@ -13,17 +13,17 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// pause is between two looks at what no stream reports.
+// pause is the interval for polling states that no stream reports.
 const pause = time.Millisecond
 
-// inProcess is a service in this process, whose clock and rows can be read.
+// inProcess is a service in this process, so its clock and rows can be read.
 type inProcess struct {
 	*Service
 	engine string
 	store  runs.Store
 }
 
-// start starts a service with all faces, in which nothing but a test notices deadlines.
+// start starts a service with all faces. Deadlines are only swept when a test does it.
 func start(t *testing.T, engine string) *inProcess {
 	t.Helper()
 	database := inprocess.Memory
@@ -38,7 +38,7 @@ func start(t *testing.T, engine string) *inProcess {
 	}
 }
 
-// TestFaces runs every case against one service on each engine.
+// TestFaces runs every case against one service for each engine.
 func TestFaces(t *testing.T) {
 	t.Parallel()
 	for _, engine := range []string{"sqlite", "postgres"} {
@@ -68,7 +68,7 @@ func TestFaces(t *testing.T) {
 	}
 }
 
-// begin starts a scene that ends with the test.
+// begin starts a scene for the duration of the test.
 func (s *inProcess) begin(t *testing.T) *Scene {
 	t.Helper()
 	scene, err := s.Begin(rig.Soon(t))
@@ -77,7 +77,7 @@ func (s *inProcess) begin(t *testing.T) *Scene {
 	return scene
 }
 
-// passed waits until the clock that decides has passed a moment.
+// passed waits until the deciding clock has passed a time.
 func (s *inProcess) passed(t *testing.T, momentMs int64) {
 	t.Helper()
 	rig.Await(t, func() bool {

@@ -11,7 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// testShown holds what is shown where, and who may answer what.
+// testShown checks what each face shows, and which prompts it can answer.
 func testShown(t *testing.T, s *inProcess) {
 	for name, test := range map[string]func(*testing.T, *inProcess){
 		"a run of any face shows on every other":    testRunOfAnyFace,
@@ -29,7 +29,7 @@ func testShown(t *testing.T, s *inProcess) {
 	}
 }
 
-// startedBy are the ways to start a run that is no chat.
+// startedBy are the ways to start a run that is not a chat.
 var startedBy = map[string]func(ctx context.Context, s *Service) (Reply, error){
 	"v1": func(ctx context.Context, s *Service) (Reply, error) {
 		return s.Post(ctx, "/v1/runs", `{"input":"go","agent_id":"default"}`)
@@ -72,7 +72,7 @@ func testRunOfAnyFace(t *testing.T, s *inProcess) {
 					got, err := face.Decide(rig.Soon(t), s.Service, prompts[0], decisionOf(kind, face.Verbs(kind)[0]))
 					require.NoError(t, err)
 					if face.Name() == "relay" {
-						// There are relays in chats only.
+						// Relays exist only in chats.
 						require.Equal(t, Reply{http.StatusNotFound, `{"error":"Session not found"}`, got.Header}, got)
 						_, err = Native{}.Decide(rig.Soon(t), s.Service, prompts[0], decisionOf(kind, AllowOnce))
 						require.NoError(t, err)
@@ -105,7 +105,7 @@ func testRelayOfItsChat(t *testing.T, s *inProcess) {
 	got, err := Relay{}.Decide(rig.Soon(t), s.Service, crossed, Decision{Verb: AllowOnce})
 	require.NoError(t, err)
 	require.Equal(t, Reply{http.StatusNotFound, `{"error":"Relay not found"}`, got.Header}, got)
-	// Hermes binds an id to its session in the same way.
+	// Hermes also binds an id to its session.
 	crossed.SessionID = other.SessionID
 	got, err = Hermes{}.Decide(rig.Soon(t), s.Service, Prompt{Kind: Approval, SessionID: one.SessionID, Handle: prompts[other]}, Decision{Verb: AllowOnce})
 	require.NoError(t, err)
@@ -125,7 +125,7 @@ func testQuestionIsNoRelay(t *testing.T, s *inProcess) {
 		got, err := Relay{}.Decide(rig.Soon(t), s.Service, prompts[0], Decision{Verb: AllowOnce})
 		require.NoError(t, err)
 		require.Equal(t, Reply{http.StatusNotFound, `{"error":"Relay not found"}`, got.Header}, got)
-		// And an approval's routes know no question, nor the other way round.
+		// The approval routes know no questions, and the question routes no approvals.
 		wrong := prompts[0]
 		wrong.Kind = Approval
 		got, err = Codex{}.Decide(rig.Soon(t), s.Service, wrong, Decision{Verb: AllowOnce})
@@ -141,8 +141,8 @@ func testQuestionIsNoRelay(t *testing.T, s *inProcess) {
 	}
 }
 
-// An id that the run does not have, or that was answered before the parent began, is
-// ignored, and the run pauses again.
+// An id that the run does not have, or that was answered before the parent began, is ignored, and
+// the run pauses again.
 func testTimbalIDOfItsRun(t *testing.T, s *inProcess) {
 	scene, other := s.begin(t), s.begin(t)
 	prompts, _, err := scene.Raise(rig.Soon(t), false, Asked{Kind: Approval, ID: "first"}, Asked{Kind: Approval, ID: "second"})
@@ -185,8 +185,8 @@ func testTimbalIDOfItsRun(t *testing.T, s *inProcess) {
 	require.Equal(t, []string{strange[0].Handle}, open)
 }
 
-// A request of several questions may be answered by several people on several faces;
-// no answer is given twice, and the run goes on once, with all of them.
+// Several people may answer a request's questions on several faces. No question is answered twice,
+// and the run continues once, with all answers.
 func testAnswersInParts(t *testing.T, s *inProcess) {
 	scene := s.begin(t)
 	prompts, _, err := scene.Raise(rig.Soon(t), false, Asked{Kind: Several, ID: "first"})
@@ -207,7 +207,7 @@ func testAnswersInParts(t *testing.T, s *inProcess) {
 		require.NoError(t, err)
 		require.Equal(t, []string{prompt.Handle}, open, face.Name())
 	}
-	// The same question again, here and there.
+	// The same question again, on this face and others.
 	got, err = s.Post(rig.Soon(t), "/api/clarify/respond", way)
 	require.NoError(t, err)
 	require.Equal(t, http.StatusConflict, got.Status)
@@ -215,7 +215,7 @@ func testAnswersInParts(t *testing.T, s *inProcess) {
 	got, err = Timbal{}.Resume(rig.Soon(t), s.Service, scene.RunID, map[string]any{prompt.Handle + ":way": "Right"})
 	require.NoError(t, err)
 	require.Contains(t, got.Body, `"suspension_id":"`+prompt.Handle+`:way","status":"approval_already_claimed"`)
-	// The other one on another face.
+	// The other question on another face.
 	got, err = Timbal{}.Resume(rig.Soon(t), s.Service, scene.RunID, map[string]any{prompt.Handle + ":notes": "none"}, As("bob"))
 	require.NoError(t, err)
 	require.True(t, Timbal{}.Took(got), "%s", got.Body)
@@ -230,12 +230,12 @@ func testAnswersInParts(t *testing.T, s *inProcess) {
 	require.Equal(t, "Which way?: Left\nAnything else?: none", claim.Resume.Questions[0].Resolution.Summary)
 }
 
-// A part decides nothing. Whoever answers the whole request decides it, also what was
-// answered in part; the part stays in the log.
+// A partial answer decides nothing. An answer to the whole request overrides it; the partial answer
+// stays in the log.
 func testWholeBeforeParts(t *testing.T, s *inProcess) {
 	for _, face := range All() {
 		if !Can(face, Several, Answer) || face.Name() == "hermes" || face.Name() == "timbal" {
-			continue // these two show what is left, and take a part for what it is
+			continue // these show only the remaining questions and send a partial answer
 		}
 		scene := s.begin(t)
 		prompts, _, err := scene.Raise(rig.Soon(t), false, Asked{Kind: Several, ID: "first"})

@@ -11,10 +11,10 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Timbal is the face that pauses and resumes over a stream.
+// Timbal is the timbal dialect: pauses and resumes over a stream.
 type Timbal struct{}
 
-// RunIDHeader names the run that a stream shows.
+// RunIDHeader names the run of a stream.
 const RunIDHeader = "X-Run-Id"
 
 // Name implements Face.
@@ -28,8 +28,7 @@ func (Timbal) Verbs(kind Kind) []Verb {
 	return []Verb{Answer, Stop}
 }
 
-// Took implements Face: a resume that decided something is a part of the run's log.
-// One that did not has a mark in its id.
+// Took implements Face. The id of a resume that was not recorded has a suffix.
 func (Timbal) Took(reply Reply) bool {
 	return reply.Status == http.StatusOK && !marked(reply.Header.Get(RunIDHeader))
 }
@@ -39,13 +38,13 @@ func marked(runID string) bool {
 	return at >= 0 && strings.Contains(runID[at:], ".")
 }
 
-// Decide implements Face. The reply is what the stream shows: all of it when nothing
-// was decided, else its first frame, because it then goes on with the run.
+// Decide implements Face. The reply is the whole stream when nothing was decided, otherwise its
+// first frame, because the stream then follows the run.
 func (t Timbal) Decide(ctx context.Context, s *Service, about Prompt, what Decision, options ...Option) (Reply, error) {
 	return t.Resume(ctx, s, about.RunID, t.Values(about, what), options...)
 }
 
-// Values is the resume map for a decision.
+// Values returns the resume map of a decision.
 func (Timbal) Values(about Prompt, what Decision) map[string]any {
 	var value any
 	switch what.Verb {
@@ -71,7 +70,7 @@ func (Timbal) Values(about Prompt, what Decision) map[string]any {
 	return map[string]any{about.Handle: value}
 }
 
-// Resume goes on from a run with values by ids; see Decide.
+// Resume resumes a run with values by id; see Decide.
 func (Timbal) Resume(ctx context.Context, s *Service, parentID string, values map[string]any, options ...Option) (Reply, error) {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
@@ -96,8 +95,8 @@ func (Timbal) Resume(ctx context.Context, s *Service, parentID string, values ma
 	}
 }
 
-// Start starts a run for an agent and leaves its stream, which does not stop it. The
-// header of the reply names the run.
+// Start starts an agent's run and closes its stream, which does not stop the run. The reply's
+// header names the run.
 func (t Timbal) Start(ctx context.Context, s *Service, agentID, body string) (Reply, error) {
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
@@ -108,8 +107,8 @@ func (t Timbal) Start(ctx context.Context, s *Service, agentID, body string) (Re
 	return Reply{Status: response.StatusCode, Header: response.Header}, response.Body.Close()
 }
 
-// Open implements Face: a resume with nothing to say shows what is open. It is left at
-// once, and read from the run's log, which tells when there is nothing more to come.
+// Open implements Face: a resume without answers shows what is open. Its stream is closed at once;
+// the run's log says when there is nothing more to read.
 func (t Timbal) Open(ctx context.Context, s *Service, about Prompt) ([]string, error) {
 	_, events, err := t.Attach(ctx, s, about.RunID)
 	var open []string
@@ -122,7 +121,7 @@ func (t Timbal) Open(ctx context.Context, s *Service, about Prompt) ([]string, e
 	return open, err
 }
 
-// TimbalEvent is what is read of an event.
+// TimbalEvent has the event members that tests use.
 type TimbalEvent struct {
 	Type          string `json:"type"`
 	ApprovalID    string `json:"approval_id"`
@@ -133,8 +132,7 @@ type TimbalEvent struct {
 	} `json:"status"`
 }
 
-// Attach resumes with nothing to say and leaves; it returns the id that the resume got
-// and what it shows by now.
+// Attach resumes without answers and disconnects. It returns the resume's id and the events so far.
 func (Timbal) Attach(ctx context.Context, s *Service, parentID string) (runID string, events []TimbalEvent, err error) {
 	leaving, leave := context.WithCancel(ctx)
 	defer leave()
@@ -158,7 +156,7 @@ func (Timbal) Attach(ctx context.Context, s *Service, parentID string) (runID st
 	return runID, events, nil
 }
 
-// TimbalFrames reads the events of a stream that has ended.
+// TimbalFrames parses the events of a complete stream.
 func TimbalFrames(body string) ([]TimbalEvent, error) {
 	var events []TimbalEvent
 	for line := range strings.SplitSeq(body, "\n") {

@@ -9,23 +9,23 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// winner is somebody, or something, that settles a prompt first.
+// winner is a caller or an event that settles a prompt first.
 type winner struct {
 	name string
-	// face and verb are those of a person; face is nil for what is none.
+	// face and verb are a person's; face is nil for other winners.
 	face Face
 	verb Verb
-	// with are members of the request without which it cannot win.
+	// with are additional request members that the winner needs.
 	with func(t *testing.T, r *race) map[string]any
-	// before is done before the prompt is raised, and win afterwards.
+	// before runs before the prompt is raised, win after it.
 	before, win func(t *testing.T, r *race)
 	// hold: the worker stays attached.
 	hold bool
-	// ends: the run is over with it, so that nothing else can be open.
+	// ends: the run ends, so no other prompt can be open.
 	ends bool
 }
 
-// winners are all who can settle a prompt of a kind.
+// winners returns everything that can settle a prompt of a kind.
 func winners(kind Kind) []winner {
 	var all []winner
 	for _, face := range All() {
@@ -45,7 +45,7 @@ func winners(kind Kind) []winner {
 	)
 	for _, face := range All() {
 		if len(face.Verbs(kind)) > 0 {
-			// The first who comes is told, although nobody has noticed before.
+			// The first late caller gets the right reply even if no sweep has run.
 			all = append(all, winner{name: "the clock, unnoticed before " + face.Name(), face: nil, with: soonDue, win: due(face), ends: kind != Approval})
 		}
 	}
@@ -78,26 +78,26 @@ func winners(kind Kind) []winner {
 	return all
 }
 
-// soonDue gives a prompt a deadline that comes before long.
+// soonDue sets a deadline in the near future.
 func soonDue(t *testing.T, r *race) map[string]any {
 	t.Helper()
 	nowMs, err := r.s.store.NowMs(rig.Soon(t))
 	require.NoError(t, err)
 	r.dueAtMs = nowMs + 20
 	if r.kind == Clarification {
-		r.dueAtMs += 80 // it is raised by an effect
+		r.dueAtMs += 80 // raised later, by an effect
 	}
 	return map[string]any{"expires_at_ms": r.dueAtMs}
 }
 
-// expire lets the deadline pass and the sweep find it.
+// expire waits for the deadline and runs the sweep.
 func expire(t *testing.T, r *race) {
 	r.s.passed(t, r.dueAtMs)
 	_, err := r.s.store.Do(rig.Soon(t), &runs.ExpireRequests{SessionID: r.SessionID, RunID: r.prompt.RunID})
 	require.NoError(t, err)
 }
 
-// due lets the deadline pass, and a face be the first to come.
+// due waits for the deadline and makes a late call before any sweep.
 func due(face Face) func(*testing.T, *race) {
 	return func(t *testing.T, r *race) {
 		r.s.passed(t, r.dueAtMs)

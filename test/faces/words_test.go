@@ -14,19 +14,19 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// ways are how a decision of a face is recorded (Resolution.via).
+// ways are the recorded Resolution.via of the faces.
 var ways = map[string]string{
 	"v1 by run": "api", "v1 by session": "api", "hermes": "hermes", "codex": "codex", "timbal": "timbal", "relay": "relay",
 }
 
-// codexWords are the vocabulary table's column of codex: what a decision reads there,
-// on whatever face it was made.
+// codexWords is the codex column of the vocabulary table: what codex shows for a decision on any
+// face.
 var codexWords = map[Verb]string{
 	AllowOnce: "accept turn", AllowSession: "accept session", AllowAlways: "accept session", AllowEdited: "accept turn",
 	Deny: "decline turn", Stop: "cancel turn", Answer: "accept", Decline: "decline",
 }
 
-// reasons tells which faces take a reason for a verb.
+// reasons reports whether a face accepts a reason with a verb.
 func reasons(face Face, kind Kind, verb Verb) bool {
 	switch verb {
 	case Deny:
@@ -38,7 +38,7 @@ func reasons(face Face, kind Kind, verb Verb) bool {
 	return false
 }
 
-// spoken is one decision, drawn.
+// spoken is a randomly generated decision.
 type spoken struct {
 	kind  Kind
 	face  Face
@@ -68,9 +68,8 @@ func draw(t *rapid.T) spoken {
 	return one
 }
 
-// testVocabulary makes decisions on any face, and reads each back on every other: it
-// says the same there, in the words that the face has, and what a face has no words
-// for is not lost on the way to the worker.
+// testVocabulary decides on each face and reads the decision on every other. It means the same
+// there, as far as the face has words for it, and the worker receives all of it.
 func testVocabulary(t *testing.T, s *inProcess) {
 	examples := 0
 	rapid.Check(t, func(rt *rapid.T) {
@@ -95,12 +94,12 @@ func testVocabulary(t *testing.T, s *inProcess) {
 	})
 }
 
-// reading is a decision that was made and is read back.
+// reading is a decision that is read back.
 type reading struct {
 	*rapid.T
 	*Scene
 	spoken
-	ctx      context.Context //nolint:containedctx // it lives as long as one check
+	ctx      context.Context //nolint:containedctx // lives as long as one check
 	prompt   Prompt
 	sibling  *Prompt
 	child    *Child
@@ -133,7 +132,7 @@ func (r *reading) speak() {
 	require.True(r, r.face.Took(reply), "%d %s", reply.Status, reply.Body)
 }
 
-// readRecord reads the log of /v1, which has words for everything.
+// readRecord reads /v1's log, which contains everything.
 func (r *reading) readRecord() {
 	all, err := r.Recorded(r.ctx, r.prompt.RunID, r.prompt.RequestID)
 	require.NoError(r, err)
@@ -190,8 +189,8 @@ func (r *reading) readRecord() {
 	require.Equal(r, want, r.recorded.Answers)
 }
 
-// readRule holds the three scopes apart: once writes nothing, and what is remembered
-// names its rule, which holds exactly as far as was said.
+// readRule checks the three scopes: once creates no rule, and a remembered decision names its rule,
+// which has exactly the stated scope.
 func (r *reading) readRule() {
 	if r.kind != Approval {
 		return
@@ -235,7 +234,7 @@ func (r *reading) readRule() {
 	}
 }
 
-// explained is what would happen to the call if it came again.
+// explained returns what the rules would do if the call came again.
 func (r *reading) explained(sessionID string) string {
 	var explanation struct {
 		Decision string `json:"decision"`
@@ -293,7 +292,7 @@ func (r *reading) readRelay() {
 	if r.kind != Approval || r.recorded.Behavior == "allow" {
 		return
 	}
-	// The result of a call that may not run is told at once.
+	// The result of a denied call is sent at once.
 	result, err := r.Chat.Await(r.ctx, func(f Frame) bool { return f.Event == "tool_result" && f.ID == "call-first" })
 	require.NoError(r, err)
 	output := map[string]any{"status": "denied"}
@@ -340,7 +339,7 @@ func (r *reading) readTimbal() {
 	}
 }
 
-// readWorker reads what the worker is handed: all that was recorded.
+// readWorker checks that the worker receives everything that was recorded.
 func (r *reading) readWorker() {
 	if r.child != nil {
 		claim, err := r.child.Take(r.ctx)

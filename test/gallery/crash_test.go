@@ -14,9 +14,8 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// crashes are what happens around a kill -9 of the service. Each is handed the
-// service that will die and returns what is checked of the one that is started on
-// the same database afterwards.
+// crashes are scenarios around a kill -9 of the service. Each receives the service to be killed and
+// returns the check for the one started afterwards on the same database.
 var crashes = []struct {
 	name  string
 	crash func(*testing.T, *process) (afterwards func(*testing.T, *process))
@@ -28,9 +27,9 @@ var crashes = []struct {
 	{"while decisions are on their way", crashDuringDecisions},
 }
 
-// The decision was consumed, the process died before the run went on, and after the
-// restart the decision was gone. Here the service is killed at each of these steps,
-// and the run resumes with that decision.
+// The bug: the decision was consumed, the process died before the run continued, and the decision
+// was lost. This test kills the service at each of these steps, and the run resumes with its
+// decision.
 func TestGallery04KilledBetweenDecisionAndRun(t *testing.T) {
 	t.Parallel()
 	for _, engine := range rig.Engines {
@@ -73,8 +72,8 @@ func crashBeforeClaim(t *testing.T, p *process) func(*testing.T, *process) {
 	return func(t *testing.T, p *process) { requireHandedOver(t, p, "1") }
 }
 
-// requireHandedOver claims the run and checks that it was allowed and is handed over
-// for the first time with that fence.
+// requireHandedOver claims the run and checks that it was allowed, and handed over for the first
+// time with this fence.
 func requireHandedOver(t *testing.T, p *process, fence string) {
 	t.Helper()
 	taken := mustClaim(t, p.client, "run")
@@ -93,7 +92,7 @@ func crashUnderLease(t *testing.T, p *process) func(*testing.T, *process) {
 	first, err := p.client.ClaimRun(rig.Soon(t), "run", api.ClaimOptions{WorkerID: "first", LeaseMs: 1_000})
 	require.NoError(t, err)
 	return func(t *testing.T, p *process) {
-		// The worker died with the service: another one is handed the same decision.
+		// The worker died with the service: another one receives the same decision.
 		second := mustClaim(t, p.client, "run")
 		for _, claim := range []*api.Claim{first, second} {
 			claim.Resume.Approvals[0].Resolution.Grant = nil // each lease has its own
@@ -117,7 +116,7 @@ func crashWhileAttached(t *testing.T, p *process) func(*testing.T, *process) {
 	_, err = p.client.ResolveRunApprovals(rig.Soon(t), "run", decide("second", api.BehaviorDeny))
 	require.NoError(t, err)
 	return func(t *testing.T, p *process) {
-		// The worker lives on and goes on where it was.
+		// The worker survives and continues where it was.
 		settled, err := p.client.AwaitSettled(rig.Soon(t), "run", held.Lease.Fence, "0", rig.Patience/2)
 		require.NoError(t, err)
 		require.Len(t, settled.Settled, 1)
@@ -134,9 +133,8 @@ func crashWhileAttached(t *testing.T, p *process) func(*testing.T, *process) {
 	}
 }
 
-// crashDuringDecisions kills the service while many decisions are on their way. What
-// was acknowledged is in force; what was not is so once or not at all, and giving it
-// again makes it so.
+// crashDuringDecisions kills the service during many decisions. Acknowledged decisions are in
+// force. Others were recorded once or not at all, and repeating them succeeds.
 func crashDuringDecisions(t *testing.T, p *process) func(*testing.T, *process) {
 	const decisions = 60
 	runID := func(i int) string { return fmt.Sprintf("run-%02d", i) }
@@ -180,9 +178,8 @@ func crashDuringDecisions(t *testing.T, p *process) func(*testing.T, *process) {
 	}
 }
 
-// The same key on two runs collided, so allow-all stopped half-way. Here one key
-// works over many runs, also over one that an earlier attempt had reached, and the
-// call can be made again.
+// The bug: one key on two runs collided, so allow-all stopped half-way. Here one key works for many
+// runs, including one that an earlier attempt had reached, and the call can be repeated.
 func TestGallery16AllowAllWithOneKey(t *testing.T) {
 	onServices(t, func(t *testing.T, s *service) {
 		const waiting = 12
@@ -192,7 +189,7 @@ func TestGallery16AllowAllWithOneKey(t *testing.T) {
 			runIDs = append(runIDs, fmt.Sprintf("run-%02d", i))
 			waitingRun(t, s.at(i), runIDs[i], rig.Approvals("first", "second"))
 		}
-		// An earlier attempt was cut off after this run.
+		// An earlier attempt was interrupted after this run.
 		reached := decide("first", api.BehaviorAllow)
 		reached.Resolutions = append(reached.Resolutions, api.ApprovalResolution{RequestID: "second", Behavior: api.BehaviorAllow})
 		reached.IdempotencyKey = "friday:" + runIDs[3]
@@ -213,7 +210,7 @@ func TestGallery16AllowAllWithOneKey(t *testing.T) {
 			again := reached
 			again.IdempotencyKey = "friday:" + runID
 			if i != 3 {
-				// The command says which requests it has shown.
+				// The command names the requests that it has shown.
 				run, err := s.at(i).GetRun(rig.Soon(t), runID)
 				require.NoError(t, err)
 				again.Resolutions = slices.Clone(reached.Resolutions)
@@ -231,8 +228,7 @@ func TestGallery16AllowAllWithOneKey(t *testing.T) {
 			complete(t, s.at(i), taken)
 		}
 
-		// The service itself keeps the keys of sessions apart: one key may be used on a
-		// run of each.
+		// The service scopes keys by session: the same key works on a run of each.
 		for i := range 3 {
 			runID := fmt.Sprintf("bare-%d", i)
 			waitingRun(t, s.at(i), runID, rig.Approvals("deploy"))

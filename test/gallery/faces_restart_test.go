@@ -10,10 +10,9 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// TestGallery07and08ReconnectOnEveryFace is lines 7 and 8 on the faces that replay
-// nothing: what they show after a reconnect, to this process or to one that was
-// started after a kill -9, is all that is open and nothing that is settled. What was
-// shown before can be decided afterwards, by the same id.
+// TestGallery07and08ReconnectOnEveryFace is lines 7 and 8 on the faces without replay. After a
+// reconnect, to this process or to one started after a kill -9, they show everything open and
+// nothing settled. Prompts shown before can still be decided by the same id.
 func TestGallery07and08ReconnectOnEveryFace(t *testing.T) {
 	t.Parallel()
 	rig.Databases(t, func(t *testing.T, url string) {
@@ -55,7 +54,7 @@ func TestGallery07and08ReconnectOnEveryFace(t *testing.T) {
 	})
 }
 
-// requireReconnected opens everything anew that shows what is open.
+// requireReconnected reopens everything that shows open prompts.
 func requireReconnected(t *testing.T, s *faces.Service, held *faces.Scene, approvals, questions []faces.Prompt) {
 	t.Helper()
 	about := faces.Prompt{SessionID: held.SessionID, RunID: held.RunID}
@@ -69,7 +68,7 @@ func requireReconnected(t *testing.T, s *faces.Service, held *faces.Scene, appro
 	all := append(handles(approvals), handles(questions)...)
 	for _, face := range faces.All() {
 		if face.Name() == "relay" {
-			continue // its stream is gone for good, and its relays are decided
+			continue // its stream has ended, and its relays are decided
 		}
 		want := all
 		if face.Name() == "hermes" {
@@ -106,7 +105,7 @@ func requireReconnected(t *testing.T, s *faces.Service, held *faces.Scene, appro
 	}
 }
 
-// handlesIn returns the handles that a message shows.
+// handlesIn returns the handles in a message.
 func handlesIn(data string) []string {
 	var all []string
 	for _, part := range strings.Split(data, `"`) {

@@ -11,7 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// remembering are the faces that can say "do not ask again", and how.
+// remembering are the faces that can remember a decision, with their verbs.
 func remembering() map[faces.Face][]faces.Verb {
 	all := map[faces.Face][]faces.Verb{}
 	for _, face := range faces.All() {
@@ -24,7 +24,7 @@ func remembering() map[faces.Face][]faces.Verb {
 	return all
 }
 
-// command is a call of a shell.
+// command is a shell call.
 func command(id, line string, with map[string]any) faces.Asked {
 	members := map[string]any{"input": map[string]any{"command": line}}
 	for name, value := range with {
@@ -33,9 +33,9 @@ func command(id, line string, with map[string]any) faces.Asked {
 	return faces.Asked{Kind: faces.Approval, ID: id, With: members}
 }
 
-// "Allow always" on a compound command stored "rm *". Here what is remembered is the
-// exact call, whatever face it was said on, and its text says so; only keys that the
-// request offered make it wider, where the face means those.
+// The bug: "Allow always" on a compound command stored "rm *". Here the exact call is remembered on
+// every face, and the rule's text says so. Only keys offered by the request make it wider, on faces
+// that mean those.
 func TestGallery15RememberedCompoundCommand(t *testing.T) {
 	onServices(t, func(t *testing.T, s *service) {
 		for face, verbs := range remembering() {
@@ -68,8 +68,8 @@ func TestGallery15RememberedCompoundCommand(t *testing.T) {
 	})
 }
 
-// Line 20 on every face, and with a rule: a call that comes again with other arguments
-// is a new request, also when the first was allowed for good, or with an edit.
+// Line 20 on every face, with rules: the same call with other arguments is a new request, even if
+// the first was allowed forever or with an edit.
 func TestGallery20OtherArgumentsOnEveryFace(t *testing.T) {
 	onServices(t, func(t *testing.T, s *service) {
 		pay := func(id string, amount int) faces.Asked {
@@ -98,7 +98,7 @@ func TestGallery20OtherArgumentsOnEveryFace(t *testing.T) {
 					require.Empty(t, updated)
 				}
 
-				// Under its id it is refused, under another it waits.
+				// The same id is refused; another id waits.
 				_, _, err = held.Raise(rig.Soon(t), false, pay("first", amount+2))
 				require.ErrorContains(t, err, "id_conflict", "%s, %s", face.Name(), verb)
 				for i, other := range []int{amount + 1, amount * 1_000} {

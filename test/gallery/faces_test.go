@@ -13,7 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// faces returns a client of all faces of one of the replicas, counted round.
+// faces returns a client of all faces of replica i modulo their number.
 func (s *service) faces(t *testing.T, i int) *faces.Service {
 	t.Helper()
 	return facesAt(t, s.replicas[i%len(s.replicas)].URL)
@@ -26,7 +26,7 @@ func facesAt(t *testing.T, url string) *faces.Service {
 	return &faces.Service{URL: url, HTTP: &http.Client{Transport: transport}}
 }
 
-// scene starts a chat, whose prompts show on every face, and is its worker.
+// scene starts a chat whose prompts every face shows, and acts as its worker.
 func scene(t *testing.T, s *faces.Service) *faces.Scene {
 	t.Helper()
 	begun, err := s.Begin(rig.Soon(t))
@@ -43,7 +43,7 @@ func raise(t *testing.T, s *faces.Scene, asked ...faces.Asked) []faces.Prompt {
 	return prompts
 }
 
-// say decides and checks whether it was taken.
+// say decides and checks whether the decision was recorded.
 func say(t *testing.T, s *faces.Service, face faces.Face, about faces.Prompt, what faces.Decision, taken bool) faces.Reply {
 	t.Helper()
 	reply, err := face.Decide(rig.Soon(t), s, about, what)
@@ -52,7 +52,7 @@ func say(t *testing.T, s *faces.Service, face faces.Face, about faces.Prompt, wh
 	return reply
 }
 
-// took takes the run again and returns what was decided.
+// took claims the run again and returns the decisions.
 func took(t *testing.T, s *faces.Scene) map[string]string {
 	t.Helper()
 	claim, err := s.Take(rig.Soon(t))
@@ -67,7 +67,7 @@ func took(t *testing.T, s *faces.Scene) map[string]string {
 	return decided
 }
 
-// open returns what the run's view says is open, by handle.
+// open returns the open handles in the run's view.
 func open(t *testing.T, s *faces.Scene) []string {
 	t.Helper()
 	handles, err := faces.Native{}.Open(rig.Soon(t), s.Service, faces.Prompt{RunID: s.RunID})
@@ -86,7 +86,7 @@ func lastEvent(t *testing.T, s *faces.Scene) string {
 	return session.LastEventID
 }
 
-// answerers are the faces that have words for an answer.
+// answerers are the faces that can answer questions.
 func answerers() []faces.Face {
 	var all []faces.Face
 	for _, face := range faces.All() {
@@ -99,8 +99,8 @@ func answerers() []faces.Face {
 
 var allow = faces.Decision{Verb: faces.AllowOnce}
 
-// Line 5 on every stream that there is, and at a replica other than the one at which
-// the prompt was raised: what is seen is there to be decided.
+// Line 5 on every stream, and on a replica other than the one that raised the prompt: a prompt that
+// is seen can be decided.
 func TestGallery05WhoSeesAPromptOnAnyFaceCanDecideItThere(t *testing.T) {
 	path := func(format string) func(context.Context, *faces.Service, *faces.Scene) (*faces.Stream, error) {
 		return func(ctx context.Context, s *faces.Service, of *faces.Scene) (*faces.Stream, error) {
@@ -170,8 +170,8 @@ func TestGallery05WhoSeesAPromptOnAnyFaceCanDecideItThere(t *testing.T) {
 	})
 }
 
-// Line 6 on every face: two calls that are the same in everything are shown as two, and
-// a decision about the one is none about the other.
+// Line 6 on every face: two identical calls are two prompts, and a decision about one is not a
+// decision about the other.
 func TestGallery06IdenticalCallsOnEveryFace(t *testing.T) {
 	onServices(t, func(t *testing.T, s *service) {
 		twin := func(id string) faces.Asked {
@@ -201,7 +201,7 @@ func TestGallery06IdenticalCallsOnEveryFace(t *testing.T) {
 			}
 			say(t, at, face, right, faces.Decision{Verb: faces.Deny}, true)
 			require.Equal(t, []string{left.Handle}, open(t, held), face.Name())
-			// The same click again is not one on the twin.
+			// Repeating the click does not decide the twin.
 			say(t, at, face, right, faces.Decision{Verb: faces.Deny}, false)
 			require.Equal(t, []string{left.Handle}, open(t, held), face.Name())
 			say(t, at, face, left, allow, true)
@@ -210,8 +210,7 @@ func TestGallery06IdenticalCallsOnEveryFace(t *testing.T) {
 	})
 }
 
-// Line 9 on every face: each has its own words for an id that nobody knows, and none of
-// them says that something was decided.
+// Line 9 on every face: each has its own reply to an unknown id, and none reports a decision.
 func TestGallery09UnknownIDsOnEveryFace(t *testing.T) {
 	onServices(t, func(t *testing.T, s *service) {
 		held := scene(t, s.faces(t, 0))
@@ -228,7 +227,7 @@ func TestGallery09UnknownIDsOnEveryFace(t *testing.T) {
 				for _, verb := range face.Verbs(kind) {
 					what := faces.Decision{Verb: verb, Edit: map[string]any{}, Answers: []string{"Left"}}
 					say(t, s.faces(t, 1), face, unknown, what, false)
-					if face.Name() != "codex" { // its ids stand alone
+					if face.Name() != "codex" { // its ids do not depend on the session
 						got, err := face.Decide(rig.Soon(t), s.faces(t, 1), elsewhere, what)
 						require.NoError(t, err)
 						require.False(t, face.Took(got), "%s: %s", face.Name(), got.Body)
@@ -272,8 +271,8 @@ func TestGallery09UnknownIDsOnEveryFace(t *testing.T) {
 	})
 }
 
-// Line 11 on every face that has answers: an empty one is refused, the question stays
-// open, and it can be answered afterwards.
+// Line 11 on every face with answers: an empty answer is refused, and the question stays open and
+// can be answered.
 func TestGallery11EmptyAnswersOnEveryFace(t *testing.T) {
 	onServices(t, func(t *testing.T, s *service) {
 		for _, kind := range []faces.Kind{faces.Choice, faces.Typed} {
@@ -306,7 +305,7 @@ type emptyCall struct {
 	says       string
 }
 
-// emptyCalls are the ways of a face to say nothing.
+// emptyCalls are a face's ways to send an empty answer.
 func emptyCalls(face faces.Face, about faces.Prompt) []emptyCall {
 	var calls []emptyCall
 	switch face.Name() {
@@ -333,9 +332,9 @@ func emptyCalls(face faces.Face, about faces.Prompt) []emptyCall {
 	return calls
 }
 
-// Line 14 on every face: a second click queued up and answered the next question. Here a second
-// click, with the id of what it was for, answers nothing else, whatever has become open since; /v1
-// says what was decided.
+// Line 14 on every face. The bug: a second click was queued and answered the next question. Here a
+// second click with the id of the first prompt answers nothing else, whatever has been raised
+// since; /v1 returns the decision.
 func TestGallery14SecondClickOnEveryFace(t *testing.T) {
 	onServices(t, func(t *testing.T, s *service) {
 		for _, kind := range []faces.Kind{faces.Approval, faces.Choice, faces.Several, faces.Typed} {

@@ -30,7 +30,7 @@ type replica struct {
 	client *client.Client
 }
 
-// shape is a service that a test runs against.
+// shape is a configuration of a service.
 type shape struct {
 	rig.Engine
 	replicas int
@@ -38,14 +38,14 @@ type shape struct {
 
 var services = []shape{{rig.Engines[0], 2}, {rig.Engines[1], 1}}
 
-// onServices runs a test on two replicas on Postgres and on one process on SQLite. At the end of
-// each the doctor examines all rows.
+// onServices runs a test on two Postgres replicas and on one SQLite process. At the end of each the
+// doctor checks all rows.
 func onServices(t *testing.T, test func(*testing.T, *service)) {
 	t.Helper()
 	on(t, services, test)
 }
 
-// overReplicas is [onServices] on two replicas alone. Races in one process are shown by
+// overReplicas is [onServices] with two replicas only. Races in one process are covered by
 // store/storetest on the engines and by test/faces on all faces.
 func overReplicas(t *testing.T, test func(*testing.T, *service)) {
 	t.Helper()
@@ -63,8 +63,8 @@ func on(t *testing.T, shapes []shape, test func(*testing.T, *service)) {
 	}
 }
 
-// startService starts replicas on a database. They end with the test, after the doctor has found
-// nothing.
+// startService starts replicas on a database for the duration of the test. At the end the doctor
+// must find nothing.
 func startService(t *testing.T, database string, replicas int, options store.Options) *service {
 	t.Helper()
 	s := &service{}
@@ -80,7 +80,7 @@ func startService(t *testing.T, database string, replicas int, options store.Opt
 	return s
 }
 
-// at returns a client of one of the replicas, counted round.
+// at returns a client of replica i modulo their number.
 func (s *service) at(i int) *client.Client {
 	return s.replicas[i%len(s.replicas)].client
 }
@@ -93,8 +93,8 @@ func decide(id string, behavior api.Behavior) client.ResolveApprovalsParams {
 	return rig.Decide(api.ApprovalResolution{RequestID: id, Behavior: behavior})
 }
 
-// waitingRun makes a run that waits from its first moment, by an agent of its own
-// name, so that a worker can ask for this run alone.
+// waitingRun creates a run that waits from the start. It has its own agent, so that a worker can
+// claim it alone.
 func waitingRun(t *testing.T, c *client.Client, runID string, suspension *api.Suspension) {
 	t.Helper()
 	_, err := c.CreateRun(rig.Soon(t), client.CreateRunParams{
@@ -103,7 +103,7 @@ func waitingRun(t *testing.T, c *client.Client, runID string, suspension *api.Su
 	require.NoError(t, err)
 }
 
-// startedRun makes a run whose lease the caller has.
+// startedRun creates a run and claims it.
 func startedRun(t *testing.T, c *client.Client, runID string) *api.Claim {
 	t.Helper()
 	created, err := c.CreateRun(rig.Soon(t), client.CreateRunParams{
@@ -115,7 +115,7 @@ func startedRun(t *testing.T, c *client.Client, runID string) *api.Claim {
 	return created.Claim
 }
 
-// claim waits for a run of that agent and takes it.
+// claim waits for a run of the agent and claims it.
 func claim(ctx context.Context, c *client.Client, agentID string) (*api.Claim, error) {
 	taken, err := c.ClaimRuns(ctx, client.ClaimRunsParams{
 		WorkerID: "worker", AgentIDs: []string{agentID}, WaitMs: rig.Patience.Milliseconds() / 2,
@@ -136,7 +136,7 @@ func mustClaim(t *testing.T, c *client.Client, agentID string) *api.Claim {
 	return taken
 }
 
-// requireNotClaimable shows that no replica gives the run of an agent away.
+// requireNotClaimable checks that no replica returns a run of the agent.
 func (s *service) requireNotClaimable(t *testing.T, agentID string) {
 	t.Helper()
 	for _, r := range s.replicas {
@@ -161,7 +161,7 @@ func refusal(t *testing.T, err error) *client.Error {
 	return refused
 }
 
-// requireRefused checks the code of a refusal.
+// requireRefused checks an error's code.
 func requireRefused(t *testing.T, err error, code api.Code) *client.Error {
 	t.Helper()
 	refused := refusal(t, err)
@@ -169,8 +169,7 @@ func requireRefused(t *testing.T, err error, code api.Code) *client.Error {
 	return refused
 }
 
-// onlyResolution returns what was recorded for a request, and checks that it was
-// recorded once.
+// onlyResolution returns a request's resolution and checks that there is exactly one.
 func onlyResolution(t *testing.T, c *client.Client, runID, requestID string) api.Resolution {
 	t.Helper()
 	log, err := rig.ReadLog(rig.Soon(t), c, runID)
@@ -180,7 +179,7 @@ func onlyResolution(t *testing.T, c *client.Client, runID, requestID string) api
 	return recorded[0]
 }
 
-// reply is an answer to a call that the client would not make.
+// reply is a reply to a call that the client cannot make.
 type reply struct {
 	status int
 	code   api.Code
@@ -188,7 +187,7 @@ type reply struct {
 	text   string
 }
 
-// pointers are the members that the refusal names.
+// pointers returns the pointers of the faults.
 func (r reply) pointers() []string {
 	named := make([]string, len(r.faults))
 	for i, fault := range r.faults {
@@ -197,7 +196,7 @@ func (r reply) pointers() []string {
 	return named
 }
 
-// post sends a body as it stands.
+// post sends a raw body.
 func (r *replica) post(t *testing.T, path, body string) reply {
 	t.Helper()
 	request, err := http.NewRequestWithContext(rig.Soon(t), http.MethodPost, r.URL+path, strings.NewReader(body))
@@ -224,11 +223,11 @@ func (r *replica) post(t *testing.T, path, body string) reply {
 // stopped reports whether a call ended because its test stopped it.
 func stopped(err error) bool { return errors.Is(err, context.Canceled) }
 
-// isExpired reports whether a call was refused because the deadline was past.
+// isExpired reports whether a call was refused after the deadline.
 func isExpired(err error) bool { return errors.Is(err, client.ErrExpired) }
 
-// isNotWaiting reports whether a decision came before its request, which the caller
-// may send again.
+// isNotWaiting reports whether a decision was refused because its request does not exist yet. It
+// can be repeated.
 func isNotWaiting(err error) bool {
 	return errors.Is(err, client.ErrNotWaiting) && !errors.Is(err, client.ErrAlreadyDecided)
 }

@@ -17,17 +17,16 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// pages is what a walk through a list saw.
+// pages is the result of reading a list page by page.
 type pages struct {
 	seen map[string]int
-	// ties counts the pages that begin with the key that the page before ended with.
+	// ties counts the pages whose first key equals the last key of the previous page.
 	ties int
 	// read counts the pages.
 	read int
 }
 
-// walkPages reads a list in pages of seven. The key is what the rows are sorted by
-// before their own id.
+// walkPages reads a list in pages of seven. key returns the sort key before the row's own id.
 func walkPages[T any](list func(client.PageParams) (*client.Page[T], error), idAndKey func(*T) (id, key string)) (*pages, error) {
 	p := &pages{seen: map[string]int{}}
 	at, lastKey := client.PageParams{Limit: 7}, ""
@@ -52,8 +51,7 @@ func walkPages[T any](list func(client.PageParams) (*client.Page[T], error), idA
 	}
 }
 
-// requireWhole checks that the rows that were there throughout were all seen, and
-// that nothing was seen twice.
+// requireWhole checks that every row that existed throughout was seen, and none twice.
 func (p *pages) requireWhole(t *testing.T, throughout []string) {
 	t.Helper()
 	for _, id := range throughout {
@@ -65,8 +63,8 @@ func (p *pages) requireWhole(t *testing.T, throughout []string) {
 	require.Positive(t, p.ties, "no page ended between equal keys")
 }
 
-// bustle makes rows come and go until the walk is over. What makes them is handed a
-// growing number and a context that ends with the walk.
+// bustle calls comeAndGo with a growing number until the walk is over. Its context ends with the
+// walk.
 func bustle(walk func() error, comeAndGo func(walking context.Context, n int) error) (times int64, err error) {
 	walking, walked := context.WithCancel(context.Background())
 	var count atomic.Int64
@@ -89,10 +87,9 @@ func bustle(walk func() error, comeAndGo func(walking context.Context, n int) er
 	return count.Load(), err
 }
 
-// Paging with a cursor lost rows with equal sort keys. Here thousands of runs come in
-// within a few milliseconds, or by a clock that stands still within the same one, and
-// rows come and go while pages of seven are read: nothing is lost, nothing comes
-// twice.
+// The bug: paging with a cursor lost rows with equal sort keys. Here thousands of runs are created
+// within a few milliseconds, or in one millisecond with a stopped clock, and rows come and go
+// during a walk in pages of seven: none is lost, and none appears twice.
 func TestGallery17PagingThroughEqualKeys(t *testing.T) {
 	t.Parallel()
 	rows := 3_000
@@ -118,8 +115,8 @@ func TestGallery17PagingThroughEqualKeys(t *testing.T) {
 }
 
 func pageRuns(t *testing.T, s *service, rows int) {
-	// Every tenth run is of the agent whose list is read in small pages. Half of those
-	// go while they are read.
+	// Every tenth run belongs to the agent whose list is read in small pages. Half of those are
+	// cancelled meanwhile.
 	var throughout, going []string
 	runID := func(i int) string { return fmt.Sprintf("run-%05d", i*7919%rows) }
 	agentOf := func(i int) string {
@@ -135,7 +132,7 @@ func pageRuns(t *testing.T, s *service, rows int) {
 			going = append(going, runID(i))
 		}
 	}
-	// With the race detector SQLite, which is Go here, takes its time for so many rows.
+	// Under the race detector SQLite, which is Go code, is slow with so many rows.
 	ctx, cancel := context.WithTimeout(t.Context(), 4*rig.Patience)
 	defer cancel()
 	require.NoError(t, rig.Concurrently(ctx, rows, func(ctx context.Context, i int) error {
@@ -166,7 +163,7 @@ func pageRuns(t *testing.T, s *service, rows int) {
 	require.GreaterOrEqual(t, small.read, len(throughout)/7)
 	small.requireWhole(t, throughout)
 
-	// All of them, in the largest pages: in their order, and each once.
+	// All of them in the largest pages: in order, each once.
 	seen, last := 0, api.RunView{}
 	for run, err := range s.at(1).AllRuns(ctx, client.RunListParams{AgentID: "many"}) {
 		require.NoError(t, err)
@@ -178,8 +175,7 @@ func pageRuns(t *testing.T, s *service, rows int) {
 	require.Equal(t, rows-rows/10, seen)
 }
 
-// pageApprovals reads the open approvals of one run, whose rows have the same session
-// and run before their own id.
+// pageApprovals reads one run's open approvals, whose sort keys differ only in their own id.
 func pageApprovals(t *testing.T, s *service) {
 	held := startedRun(t, s.at(0), "paged")
 	raise := func(ctx context.Context, format string, numbers []int) error {

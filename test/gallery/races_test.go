@@ -16,9 +16,9 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// Two resumes of one wait arrived together, and both ran everything downstream. Here one of a
-// hundred callers of two replicas wins, the others get its decision, and of the workers that
-// wait at both replicas one is handed one resume.
+// The bug: two resumes of one wait arrived together, and both ran everything downstream. Here one
+// of a hundred callers on two replicas wins, the others get its decision, and only one of the
+// workers waiting on both replicas receives the resume.
 func TestGallery01TwoResumesOfOneWait(t *testing.T) {
 	overReplicas(t, func(t *testing.T, s *service) {
 		const callers = 100
@@ -64,7 +64,7 @@ func TestGallery01TwoResumesOfOneWait(t *testing.T) {
 			require.Equal(t, actor(winner), recorded.ResolvedBy)
 			require.Equal(t, behaviorOf(winner), recorded.Behavior)
 			require.Len(t, handed.Resume.Approvals, 1)
-			handed.Resume.Approvals[0].Resolution.Grant = nil // it is not recorded
+			handed.Resume.Approvals[0].Resolution.Grant = nil // not recorded
 			require.Equal(t, recorded, handed.Resume.Approvals[0].Resolution)
 			require.Equal(t, "1", handed.Lease.Fence, "the run was claimed before")
 			s.requireNotClaimable(t, runID)
@@ -81,14 +81,14 @@ func behaviorOf(i int) api.Behavior {
 	return api.BehaviorDeny
 }
 
-// waiters are workers that wait for one agent's run, some at every replica.
+// waiters are workers on every replica that wait for one agent's run.
 type waiters struct {
 	handed chan *api.Claim
 	stop   func() []*api.Claim
 }
 
-// workersFor lets workers wait. Whoever is handed a run does not ask again. stop
-// ends those that still wait and returns what nobody has read of handed.
+// workersFor starts waiting workers. A worker that receives a run does not claim again. stop ends
+// the others and returns the unread claims.
 func (s *service) workersFor(t *testing.T, agentID string) waiters {
 	t.Helper()
 	ctx, cancel := context.WithCancel(rig.Soon(t))
@@ -117,7 +117,7 @@ func (s *service) workersFor(t *testing.T, agentID string) waiters {
 	return w
 }
 
-// highest keeps the largest of the numbers that many goroutines raise it to.
+// highest keeps the maximum of concurrently stored numbers.
 type highest struct{ value atomic.Int64 }
 
 func (h *highest) raise(to int64) {
@@ -129,9 +129,9 @@ func (h *highest) raise(to int64) {
 	}
 }
 
-// The timer of an answered pause fired later and wiped the answer. Here answers and deadlines
-// meet in the same millisecond at two replicas, over and over: the recorded decision is the one
-// that the answerer got, once, and later sweeps do not change it.
+// The bug: the timer of an answered pause fired later and overwrote the answer. Here answers and
+// deadlines meet in the same millisecond on two replicas, over and over: the recorded decision is
+// the one in the answerer's reply, recorded once, and later sweeps do not change it.
 func TestGallery02AnswerAgainstExpiry(t *testing.T) {
 	overReplicas(t, func(t *testing.T, s *service) {
 		const racers, racesEach = 12, 25
@@ -140,14 +140,14 @@ func TestGallery02AnswerAgainstExpiry(t *testing.T) {
 		var longest highest
 		for i := range racers {
 			racing.Go(func() error {
-				// The deadline is moved to where the answer comes just in time, or just not.
+				// The deadline is adjusted until answers arrive about when it passes.
 				deadlineMs := int64(4)
 				for n := range racesEach {
 					r := race{runID: fmt.Sprintf("run-%d-%d", i, n), question: n%2 == 0}
 					if err := r.run(rig.Soon(t), s.at(i+n), s.at(i+n+1), deadlineMs); err != nil {
 						return fmt.Errorf("%s: %w", r.runID, err)
 					}
-					// By shares, so that it gets there on a busy machine too.
+					// By fractions, so that it also converges on a busy machine.
 					if r.answered {
 						deadlineMs = max(1, deadlineMs*3/4)
 					} else {
@@ -162,8 +162,7 @@ func TestGallery02AnswerAgainstExpiry(t *testing.T) {
 		require.NoError(t, racing.Wait())
 		close(races)
 
-		// Deadlines are swept in their order: when this one has been swept, those of all
-		// the races are long past.
+		// Deadlines are swept in order: after this one, all deadlines of the races have been swept.
 		afterMs := longest.value.Load() + 200
 		last := rig.Approval("last")
 		last.ExpiresAfterMs = &afterMs
@@ -187,7 +186,7 @@ func TestGallery02AnswerAgainstExpiry(t *testing.T) {
 				require.Equal(t, api.OutcomeExpired, recorded.Outcome, r.runID)
 				require.Equal(t, api.ViaClock, recorded.Via)
 			}
-			// A later answer changes nothing and is told the same.
+			// A later answer changes nothing and gets the same reply.
 			err = r.answer(rig.Soon(t), s.at(1))
 			require.ErrorIs(t, err, client.ErrAlreadyDecided)
 			require.Equal(t, recorded.Outcome, refusal(t, err).Recorded.Outcome)
@@ -198,7 +197,7 @@ func TestGallery02AnswerAgainstExpiry(t *testing.T) {
 	})
 }
 
-// race is one request whose answer and deadline meet.
+// race is a request whose answer and deadline coincide.
 type race struct {
 	runID    string
 	question bool
@@ -237,9 +236,8 @@ func (r *race) answer(ctx context.Context, c *client.Client) error {
 	return err
 }
 
-// An answer that was sent just as the wait was being registered was missed, and the
-// run hung for good. Here it is sent the moment the suspension is acknowledged, or
-// even before, to another replica.
+// The bug: an answer sent while the wait was being registered was missed, and the run hung forever.
+// Here it is sent as soon as the suspension is acknowledged, or even before, to another replica.
 func TestGallery03AnswerAsTheWaitIsRegistered(t *testing.T) {
 	onServices(t, func(t *testing.T, s *service) {
 		const workers, least, most = 16, 200, 3000
@@ -268,22 +266,21 @@ func TestGallery03AnswerAsTheWaitIsRegistered(t *testing.T) {
 	})
 }
 
-// quickWay is how an answer meets a suspension.
+// quickWay says when the answer is sent relative to a suspension.
 type quickWay int
 
 const (
 	// afterSuspend answers once the suspend call is acknowledged.
 	afterSuspend quickWay = iota
-	// afterHold does so while the worker stays attached.
+	// afterHold is afterSuspend with an attached worker.
 	afterHold
-	// duringSuspend answers while the suspend call is on its way, and again until it is
-	// taken.
+	// duringSuspend answers during the suspend call, and repeats until it succeeds.
 	duringSuspend
 )
 
 var quickWays = []quickWay{afterSuspend, afterHold, duringSuspend}
 
-// quickAnswer takes a run from its start to its end with one answer on the way.
+// quickAnswer runs a run from start to end with one answer.
 func (s *service) quickAnswer(ctx context.Context, i int, runID string, way quickWay) error {
 	working, answering := s.at(i), s.at(i+1)
 	created, err := working.CreateRun(ctx, client.CreateRunParams{

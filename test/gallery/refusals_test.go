@@ -14,12 +14,12 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// wayOut is one way in which an approval gets no allow.
+// wayOut is a way in which an approval is not allowed.
 type wayOut struct {
 	name string
-	// walk goes that way with the run of that id and its one approval, "deploy".
+	// walk does that to the run and its one approval, "deploy".
 	walk func(t *testing.T, s *service, runID string)
-	// outcome is what is then on record; empty while the approval is open.
+	// outcome is the recorded outcome; empty while the approval is open.
 	outcome api.Outcome
 }
 
@@ -71,9 +71,9 @@ var waysOut = []wayOut{
 	}, api.OutcomeCancelled},
 }
 
-// A permission callback timed out after a minute, and the tool ran anyway. Here
-// nothing but a recorded allow is ever an allow: every other way leaves the request
-// waiting, expired, denied or cancelled.
+// The bug: a permission callback timed out after a minute, and the tool ran anyway. Here only a
+// recorded allow is an allow: every other way leaves the request pending, expired, denied or
+// cancelled.
 func TestGallery10NothingButAnAllowAllows(t *testing.T) {
 	onServices(t, func(t *testing.T, s *service) {
 		for i, way := range waysOut {
@@ -102,7 +102,7 @@ func TestGallery10NothingButAnAllowAllows(t *testing.T) {
 	})
 }
 
-// attach makes a run whose worker waits in place for "deploy", and returns its fence.
+// attach creates a run whose worker waits attached for "deploy", and returns its fence.
 func attach(t *testing.T, s *service, runID string) string {
 	t.Helper()
 	held := startedRun(t, s.at(0), runID)
@@ -136,7 +136,7 @@ func breakOff(t *testing.T, s *service, runID string) {
 	require.NoError(t, connection.Close())
 }
 
-// mumble sends what resembles an allow.
+// mumble sends bodies similar to an allow.
 func mumble(t *testing.T, s *service, runID string) {
 	waitingRun(t, s.at(0), runID, rig.Approvals("deploy"))
 	for _, behavior := range []string{`"Allow"`, `"ALLOW"`, `"allow "`, `"allowed"`, `"yes"`, `"approve"`, `""`, `true`, `1`, `null`, `["allow"]`} {
@@ -147,7 +147,7 @@ func mumble(t *testing.T, s *service, runID string) {
 	}
 }
 
-// lapse lets a wait run out that is longer than the lease.
+// lapse lets an attached wait outlast the lease.
 func lapse(t *testing.T, s *service, runID string) {
 	fence := attach(t, s, runID)
 	_, err := s.at(0).Heartbeat(rig.Soon(t), runID, client.HeartbeatParams{Fence: fence, LeaseMs: 1_000})
@@ -158,8 +158,8 @@ func lapse(t *testing.T, s *service, runID string) {
 	require.Equal(t, 1, settled.Open)
 }
 
-// A question answered itself with empty answers. Here an empty answer is refused, by
-// both routes, and the question stays open.
+// The bug: a question answered itself with empty answers. Here an empty answer is refused on both
+// routes, and the question stays open.
 func TestGallery11EmptyAnswers(t *testing.T) {
 	onServices(t, func(t *testing.T, s *service) {
 		typed := api.UserQuestionRequest{ID: "typed", ResponseSchema: api.JSON(`{"type":["string","null"]}`)}
@@ -199,8 +199,8 @@ func TestGallery11EmptyAnswers(t *testing.T) {
 	})
 }
 
-// A misspelt member of a body was ignored, and the answer vanished. Here a body
-// without a member that it needs is refused, and the refusal names the member.
+// The bug: a misspelt member of a body was ignored, and the answer was lost. Here a body without a
+// required member is refused, and the error names the member.
 func TestGallery12MisspeltMembers(t *testing.T) {
 	onServices(t, func(t *testing.T, s *service) {
 		waitingRun(t, s.at(0), "approve", rig.Approvals("deploy"))
@@ -233,7 +233,7 @@ func TestGallery12MisspeltMembers(t *testing.T) {
 		}
 		got := s.replicas[0].post(t, "/v1/runs/answer/questions", `{"resolution":{"request_id":"ask","answer":[{"question_id":"way"}]}}`)
 		require.Equal(t, []string{"/resolution/answer"}, got.pointers())
-		// Here the body is whole and its answers lack one: the text names the question.
+		// This body is complete but lacks one of the answers: the error text names the question.
 		got = s.replicas[0].post(t, "/v1/runs/answer/questions", `{"resolution":{"request_id":"ask","answers":[]}}`)
 		require.Equal(t, api.CodeQuestionAnswerMissing, got.code)
 		require.Contains(t, got.text, "way")

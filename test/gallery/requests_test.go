@@ -11,9 +11,9 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// Parallel waits shared an id, and an approval went to the wrong tool. Here two
-// identical calls in one suspension are two requests, decided separately, and so are
-// requests of the same id in two runs.
+// The bug: parallel waits shared an id, and an approval went to the wrong tool. Here two identical
+// calls in one suspension are two requests that are decided separately, and so are requests with
+// the same id in two runs.
 func TestGallery06IdenticalParallelCalls(t *testing.T) {
 	onServices(t, func(t *testing.T, s *service) {
 		twin := func(id string) api.ApprovalRequest {
@@ -49,7 +49,7 @@ func TestGallery06IdenticalParallelCalls(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, []string{"left", "right"}, run.PendingApprovalIDs, "the other run was not meant")
 
-		// An id is used once in a run: in one suspension, and ever after.
+		// An id can be used once in a run: in one suspension, and ever after.
 		_, err = s.at(0).Suspend(rig.Soon(t), "one", held.Lease.Fence, *asking(twin("same"), twin("same")))
 		require.Equal(t, "/approvals/1/id", requireRefused(t, err, api.CodeInvalidRequest).Faults[0].Pointer)
 		_, err = s.at(0).Suspend(rig.Soon(t), "one", held.Lease.Fence, *asking(twin("left")))
@@ -69,8 +69,8 @@ func outcomes(resume *api.Resume) map[string]api.Outcome {
 	return found
 }
 
-// A reply to an id that nobody knew got a "200 true". Here every such call is
-// refused with a code, and nothing is changed by it.
+// The bug: a reply to an unknown id got "200 true". Here every such call is refused with a code and
+// changes nothing.
 func TestGallery09UnknownIDs(t *testing.T) {
 	onServices(t, func(t *testing.T, s *service) {
 		waitingRun(t, s.at(0), "run", &api.Suspension{
@@ -175,10 +175,10 @@ func TestGallery09UnknownIDs(t *testing.T) {
 	})
 }
 
-// failure drops the result of a call that must fail.
+// failure returns only the error of a call that must fail.
 func failure[Result any](_ Result, err error) error { return err }
 
-// lastEvents returns the newest event of the sessions of runs.
+// lastEvents returns the newest event of each run's session.
 func (s *service) lastEvents(t *testing.T, runIDs ...string) map[string]string {
 	t.Helper()
 	last := map[string]string{}
@@ -190,9 +190,8 @@ func (s *service) lastEvents(t *testing.T, runIDs ...string) map[string]string {
 	return last
 }
 
-// Approval given for one set of arguments was used for another. Here the worker is
-// handed the very input that was decided on, and a call that is raised again with
-// other arguments is a new request.
+// The bug: approval for one set of arguments was used for another. Here the worker receives exactly
+// the input that was decided, and a call raised again with other arguments is a new request.
 func TestGallery20ApprovalOfOtherArguments(t *testing.T) {
 	onServices(t, func(t *testing.T, s *service) {
 		call := func(id, input string) api.ApprovalRequest {
@@ -217,7 +216,7 @@ func TestGallery20ApprovalOfOtherArguments(t *testing.T) {
 		require.Equal(t, small, string(held.Resume.Approvals[0].Request.Input))
 		require.Nil(t, held.Resume.Approvals[0].Resolution.UpdatedInput)
 
-		// Other arguments under the same id are refused, and under another id they wait.
+		// Other arguments under the same id are refused; under another id they wait.
 		_, err = s.at(1).Suspend(rig.Soon(t), "run", held.Lease.Fence, *asking(call("pay", large)))
 		requireRefused(t, err, api.CodeIDConflict)
 		again := *asking(call("pay-again", large))
@@ -232,7 +231,7 @@ func TestGallery20ApprovalOfOtherArguments(t *testing.T) {
 		requireRefused(t, err, api.CodeIDConflict)
 		s.requireNotClaimable(t, "run")
 
-		// What the approver edits is beside what was asked, and both are handed over.
+		// The approver's edit is stored next to the original input, and both are handed over.
 		_, err = s.at(0).ResolveRunApprovals(rig.Soon(t), "run", client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{
 			{RequestID: "pay-again", Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(small)},
 		}})

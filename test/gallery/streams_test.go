@@ -16,7 +16,7 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// inbox is what somebody who follows a stream shows: the prompts that are open.
+// inbox is what a follower of a stream shows: the open prompts.
 type inbox struct {
 	open map[string]bool
 	last string
@@ -57,7 +57,7 @@ func (b *inbox) show(pending []api.ApprovalRequest) {
 
 func (b *inbox) shown() []string { return slices.Sorted(maps.Keys(b.open)) }
 
-// following reads a stream one step at a time. It ends with the test.
+// following reads a stream step by step, for the duration of the test.
 type following struct {
 	t    *testing.T
 	next func() (client.StreamEvent, error, bool)
@@ -79,8 +79,8 @@ func (f *following) see(into *inbox) client.StreamEvent {
 	return seen
 }
 
-// A prompt was announced before it was stored, and the quick approver got "not
-// found". Here whoever sees a prompt on a stream decides it at once, at any replica.
+// The bug: a prompt was announced before it was stored, and a quick approver got "not found". Here
+// each prompt is decided as soon as it is seen on a stream, on any replica.
 func TestGallery05WhoSeesAPromptCanDecideIt(t *testing.T) {
 	onServices(t, func(t *testing.T, s *service) {
 		for round := range 30 {
@@ -112,9 +112,9 @@ func TestGallery05WhoSeesAPromptCanDecideIt(t *testing.T) {
 	})
 }
 
-// A resolved prompt was shown again after a reconnect with Last-Event-ID. Here the
-// stream is cut after every single event, and whoever goes on from there ends up with
-// what is open, on the stream of the session and on that of the run.
+// The bug: a resolved prompt was shown again after a reconnect with Last-Event-ID. Here the stream
+// is cut after every single event, and a reader that resumes there ends up with exactly the open
+// prompts, on the session's stream and on the run's.
 func TestGallery07ReconnectShowsNoSettledPrompt(t *testing.T) {
 	onServices(t, func(t *testing.T, s *service) {
 		held := startedRun(t, s.at(0), "run")
@@ -166,9 +166,9 @@ func TestGallery07ReconnectShowsNoSettledPrompt(t *testing.T) {
 	})
 }
 
-// A reload of the page lost the pending prompt, and the run was stuck until the
-// process restarted. Here every snapshot after a reconnect or a kill -9 holds every
-// open prompt, and a stream that was open goes on by itself.
+// The bug: a page reload lost the pending prompt, and the run was stuck until the process
+// restarted. Here every snapshot after a reconnect or a kill -9 contains every open prompt, and
+// open streams resume by themselves.
 func TestGallery08SnapshotHoldsEveryOpenPrompt(t *testing.T) {
 	t.Parallel()
 	rig.Databases(t, func(t *testing.T, url string) {
@@ -209,7 +209,7 @@ func TestGallery08SnapshotHoldsEveryOpenPrompt(t *testing.T) {
 	})
 }
 
-// requireShown opens both streams anew and checks what their snapshots show.
+// requireShown reopens both streams and checks their snapshots.
 func requireShown(t *testing.T, c *client.Client, want []string) {
 	t.Helper()
 	for _, stream := range []iter.Seq2[client.StreamEvent, error]{

@@ -34,8 +34,7 @@ var values = []string{
 	`"{\"a\":1}"`, `"2024-01-02T03:04:05Z"`, `["1",1,1.5,"1.5"]`,
 }
 
-// anyJSON generates what an approver may send: numbers are those that are carried
-// exactly.
+// anyJSON generates an approver's values. Numbers are those that are carried exactly.
 func anyJSON() *rapid.Generator[any] {
 	scalar := rapid.OneOf(
 		rapid.Just[any](nil),
@@ -58,8 +57,8 @@ func anyJSON() *rapid.Generator[any] {
 	return value(3)
 }
 
-// Edited arguments came back as strings. Here updated input keeps every type, and so
-// does a typed answer: the worker gets the canonical form of what was sent.
+// The bug: edited arguments came back as strings. Here updated input keeps every type, and so does
+// a typed answer: the worker receives the canonical form of what was sent.
 func TestGallery18EditedArgumentsKeepTheirTypes(t *testing.T) {
 	onServices(t, func(t *testing.T, s *service) {
 		sent := slices.Clone(values)
@@ -108,8 +107,7 @@ func TestGallery18EditedArgumentsKeepTheirTypes(t *testing.T) {
 	})
 }
 
-// hostile are values that have broken somebody's consumer. Each is a JSON value or
-// nearly one.
+// hostile are values, valid JSON or almost, that have broken a consumer somewhere.
 var hostile = map[string]string{
 	"NUL":                     `"\u0000"`,
 	"NUL within":              `"a\u0000b"`,
@@ -156,14 +154,14 @@ var hostile = map[string]string{
 	"false where allow stood": `false`,
 }
 
-// place is one where a caller may put a value.
+// place is a member where a caller can put a value.
 type place struct {
 	name string
-	// prepare makes the run, and returns its fence if the caller works on it.
+	// prepare creates the run. It returns the fence if the caller holds it.
 	prepare func(t *testing.T, s *service, runID string) (fence string)
 	path    string // with a verb for the run's id
-	body    string // where $fence and $value stand for those
-	// read returns the value as it came out at the other end.
+	body    string // with $fence and $value as placeholders
+	// read returns the value as the receiver gets it.
 	read func(t *testing.T, s *service, runID, fence string) api.JSON
 }
 
@@ -273,9 +271,9 @@ var hostilePlaces = []place{
 	},
 }
 
-// A null byte or an answer of the wrong shape broke the consumer, and the run was
-// stuck. Here such a value is refused and nothing of it is stored, or it is carried
-// through whole; either way the run goes on.
+// The bug: a null byte, or an answer of the wrong shape, broke the consumer, and the run was stuck.
+// Here such a value is refused and not stored, or it is passed through unchanged. Either way the
+// run continues.
 func TestGallery19HostileValues(t *testing.T) {
 	onServices(t, func(t *testing.T, s *service) {
 		refused, carried := 0, 0

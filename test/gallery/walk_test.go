@@ -17,9 +17,9 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// The wait's token was complete, but the run stayed blocked. Here many clients do
-// what comes to their minds to the same few sessions, and the checker then finds no
-// run that waits for nothing, nor anything else that is wrong.
+// The bug: the wait's token was complete, but the run stayed blocked. Here many clients make random
+// calls to the same few sessions. Afterwards the checker finds no run that waits for nothing, and
+// no other inconsistency.
 func TestGallery13NoRunWaitsForNothing(t *testing.T) {
 	t.Parallel()
 	for _, shape := range services {
@@ -52,7 +52,7 @@ func TestGallery13NoRunWaitsForNothing(t *testing.T) {
 	}
 }
 
-// act does one thing to one of a few runs. It may well be refused.
+// act makes one random call for one of a few runs. It may be refused.
 func act(ctx context.Context, c *client.Client, random *rand.Rand) error {
 	n := random.IntN(40)
 	runID, sessionID := fmt.Sprintf("run-%d", n), fmt.Sprintf("session-%d", n%8)
@@ -100,7 +100,7 @@ func act(ctx context.Context, c *client.Client, random *rand.Rand) error {
 	return failure(c.Suspend(ctx, runID, fence, *suspension))
 }
 
-// suspensionOf asks for one to three things, some of them for a few milliseconds.
+// suspensionOf returns one to three random requests, some with a deadline of a few milliseconds.
 func suspensionOf(random *rand.Rand) *api.Suspension {
 	suspension := &api.Suspension{}
 	for i := range 1 + random.IntN(3) {
