@@ -232,7 +232,8 @@ func TestCheckpointsShowWhatWasWrittenAnew(t *testing.T) {
 		require.Contains(t, broken.Detail, bad.says)
 	}
 
-	// Whoever may write to the database makes all hashes anew, and the service signs the export.
+	// Someone with write access to the database recomputes all hashes, and the service signs the
+	// export.
 	rewritten := &desk{ledger: newLedger(t), kept: d.kept}
 	rewritten.ledger["b"] = nil
 	for i := range 20 {
@@ -244,7 +245,7 @@ func TestCheckpointsShowWhatWasWrittenAnew(t *testing.T) {
 	require.EqualValues(t, 12, broken.Line, "where b begins: %s", broken.Detail)
 	require.Contains(t, broken.Detail, "checkpoint 4 names event 20 of session b with another first event")
 
-	// They are made anew from the second event on.
+	// The events from the second one on are recomputed.
 	rewritten.ledger["b"] = newLedger(t)["b"][:1]
 	for i := range 19 {
 		rewritten.add(t, "b", fmt.Sprintf(`{"type":"progress","n":%d}`, i))
@@ -303,7 +304,7 @@ func TestWhenCheckpointsAreDue(t *testing.T) {
 	require.NoError(t, another.Look(t.Context()))
 	require.Len(t, d.kept, 4)
 
-	// Two replicas at once: each number is given once, and the slower one signs the next.
+	// Two replicas at once: each number is used once, and the slower replica signs the next.
 	c.Notice(d.moved("a", 1000))
 	another.Notice(d.moved("b", 1000))
 	d.before = func() { require.NoError(t, another.Look(t.Context())) }

@@ -13,8 +13,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// A session id that is used again after retention is not a forgery, whichever numbers its events have; a log that
-// was written anew from its first event on is one.
+// Reusing a session id after retention is not a forgery, whatever the events' numbers. Rewriting a
+// log from its first event is.
 func TestASessionThatIsUsedAgainIsNoForgery(t *testing.T) {
 	t.Parallel()
 	d, c, keys, public := newDesk(t)
@@ -47,7 +47,7 @@ func TestASessionThatIsUsedAgainIsNoForgery(t *testing.T) {
 			require.NoError(t, err)
 		}
 
-		// Of the session that has the id now, what is signed is still compared.
+		// Checkpoints of the current session with this id are still compared.
 		kept := d.ledger["b"]
 		d.ledger["b"] = kept[:1:1]
 		for i := range events - 1 {

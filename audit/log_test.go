@@ -68,7 +68,8 @@ func TestTheLogOfTheAuditIsExported(t *testing.T) {
 		require.Contains(t, broken.Detail, bad.says, name)
 	}
 
-	// Whoever may write to the database deletes lines or writes them anew, and the service signs the export.
+	// Someone with write access to the database deletes or rewrites entries, and the service signs
+	// the export.
 	for name, bad := range map[string]struct {
 		lines int
 		says  string

@@ -147,7 +147,7 @@ func TestWholeExports(t *testing.T) {
 	require.EqualValues(t, 1, report.Unchained)
 }
 
-// TestChangesAreFound: whatever is done to a file, the first line that is not as it was is named.
+// TestChangesAreFound: for any change to a file, the error names the first changed line.
 func TestChangesAreFound(t *testing.T) {
 	t.Parallel()
 	keys, public := newKeys(t)
@@ -163,7 +163,7 @@ func TestChangesAreFound(t *testing.T) {
 	}
 	other, _ := newKeys(t)
 	forged := exported(t, audit.Sources{Log: l}, other, audit.Scope{})
-	// A forger who makes every hash anew cannot sign the end of it.
+	// A forger who recomputes every hash cannot sign the last line.
 	rewritten := newLedger(t)
 	rewritten["a"] = nil
 	for range 8 {

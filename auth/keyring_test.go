@@ -10,7 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/auth"
 )
 
-// A secret is told from what somebody mistyped without a look at the database.
+// A mistyped secret is detected without a database look-up.
 func TestSecrets(t *testing.T) {
 	t.Parallel()
 	seen := map[string]bool{}

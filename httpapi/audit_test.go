@@ -16,7 +16,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// testAudit: what the service exports is found whole by whoever has its public keys, and nothing else is.
+// testAudit: an export verifies with the service's public keys, and any other file does not.
 func testAudit(t *testing.T, a *rig) {
 	session := a.name("audited")
 	run := a.name("r")

@@ -82,7 +82,7 @@ type recorder struct {
 
 func (r *recorder) Header() http.Header { return r.header }
 
-// SetWriteDeadline is that of a connection.
+// SetWriteDeadline accepts deadlines like a connection.
 func (r *recorder) SetWriteDeadline(time.Time) error { return nil }
 
 func (r *recorder) WriteHeader(status int) { r.status = status }

@@ -17,7 +17,7 @@ const inboxOrigin = "https://inbox.example"
 
 func fetchedFrom(site string) option { return header("Sec-Fetch-Site", site) }
 
-// withOrigins serves with the given values of --allowed-origin.
+// withOrigins starts a service with values of --allowed-origin.
 func withOrigins(t *testing.T, origins ...string) *rig {
 	t.Helper()
 	return serve(t, openSQLite(t), newContract(t), func(o *httpapi.Options) { o.Origins = origins })
@@ -64,7 +64,8 @@ func TestPreflightsOfAllowedOrigins(t *testing.T) {
 	a.do(t, http.MethodOptions, "/v1/runs", "", unchecked()).refused(wire.CodeMethodNotAllowed)
 }
 
-// TestPreflightsOfOtherOrigins are refused on every route but those of probes.
+// TestPreflightsOfOtherOrigins: preflights of other origins are refused on every route except
+// probes.
 func TestPreflightsOfOtherOrigins(t *testing.T) {
 	t.Parallel()
 	for _, origins := range [][]string{nil, {inboxOrigin}} {
@@ -106,8 +107,7 @@ func TestRepliesToAllowedOrigins(t *testing.T) {
 	require.Equal(t, "same-origin", own.header.Get("Cross-Origin-Resource-Policy"))
 }
 
-// TestCrossSiteRequestsWithoutOrigin are those of images, scripts, forms that GET, and
-// links of other sites.
+// TestCrossSiteRequestsWithoutOrigin covers images, scripts, GET forms, and links on other sites.
 func TestCrossSiteRequestsWithoutOrigin(t *testing.T) {
 	t.Parallel()
 	a := withOrigins(t, inboxOrigin)

@@ -91,7 +91,7 @@ func (a *rig) try(t *testing.T, method, path, body string, options ...option) (*
 	if err != nil {
 		return nil, err
 	}
-	// Every JSON reply ends its line; what is compared is the document.
+	// Every JSON reply ends with a newline, which the comparison ignores.
 	answer := &reply{t: t, status: response.StatusCode, header: response.Header, text: strings.TrimSuffix(string(text), "\n")}
 	if kind := response.Header.Get("Content-Type"); len(text) > 0 && (strings.HasSuffix(kind, "/json") || strings.HasSuffix(kind, "+json")) {
 		if err := json.Unmarshal(text, &answer.body); err != nil {
@@ -111,8 +111,8 @@ func (a *rig) post(t *testing.T, path, body string, options ...option) *reply {
 	return a.do(t, http.MethodPost, path, body, options...)
 }
 
-// fillQueue makes as many runs of the session as it may have in its queue, many at once
-// and without comparing the replies with the document.
+// fillQueue fills the session's queue with concurrent calls, without comparing the replies with the
+// OpenAPI document.
 func (a *rig) fillQueue(t *testing.T, sessionID string) {
 	t.Helper()
 	var group errgroup.Group
@@ -178,7 +178,7 @@ func (r *reply) recorded(outcome api.Outcome) *reply {
 	return r
 }
 
-// at returns what is at a path of names and indexes, nil when nothing is there.
+// at returns the value at a path of names and indexes, or nil.
 func (r *reply) at(path ...any) any {
 	at := r.body
 	for _, step := range path {
@@ -229,7 +229,7 @@ func question(id string) string {
 // goodAnswers answer the question above.
 const goodAnswers = `[{"question_id":"route","selected_option_ids":["a"]},{"question_id":"notes","freeform_answer":"fast"}]`
 
-// ids of one test's run.
+// wantedRun has the ids of one test's run.
 type wantedRun struct{ session, run, fence string }
 
 // waiting makes a run that waits, unattached, for what the suspension's members
@@ -272,6 +272,5 @@ func answer(id, members string) string {
 	return fmt.Sprintf(`{"resolution":{"request_id":%q,%s}}`, id, members)
 }
 
-// unchecked sends bytes about which the schema has no opinion, because they are
-// not JSON to everybody.
+// unchecked sends bytes that the schema cannot judge, because JSON libraries disagree about them.
 func unchecked() option { return expecting(noOpinion) }

@@ -10,7 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// declinedAnswer is what a child is handed when nobody answered.
+// declinedAnswer is the answer for a child whose question was not answered.
 func declinedAnswer(justification any) map[string]any {
 	return map[string]any{"request_id": "q1", "declined": true, "summary": "", "answers": []any{}, "justification": justification}
 }

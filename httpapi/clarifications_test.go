@@ -12,8 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// child makes a session with an own agent whose parent is the given session, and a
-// claimed run in it.
+// child creates a session with its own agent below a parent session, and a claimed run in it.
 func (a *rig) child(t *testing.T, parent string) wantedRun {
 	t.Helper()
 	session := a.name("child")
@@ -214,7 +213,7 @@ func testRequester(t *testing.T, a *rig) {
 	require.Equal(t, 0.0, asking.at("pending_count"))
 	require.Equal(t, "[]", a.get(t, "/v1/sessions/"+child.session+"/questions").want(http.StatusOK).text)
 
-	// Without the lists, and beside a question of the session's own run.
+	// Without the lists, and next to a question of the session's own run.
 	own := a.claimedIn(t, parent)
 	a.post(t, "/v1/runs/"+own.run+"/suspend", fmt.Sprintf(`{"fence":%q,"questions":[%s]}`, own.fence, question("own"))).want(http.StatusOK)
 	a.ask(t, child, question("q2"), "").want(http.StatusAccepted)
@@ -246,7 +245,7 @@ func testAskingAgain(t *testing.T, a *rig) {
 		require.Equal(t, "completed", answered.at("clarification", "status"), "the same clarification, as it is now")
 		require.Equal(t, first.at("clarification", "run_id"), answered.at("clarification", "run_id"))
 	}
-	// An id of a suspension, and an id in another run of the session, are taken.
+	// The id of a suspension, and an id in another run of the session, are in use.
 	child := a.child(t, a.parent(t))
 	a.post(t, "/v1/runs/"+child.run+"/suspend", fmt.Sprintf(`{"fence":%q,"hold":true,"approvals":[%s]}`, child.fence, approval("a1"))).want(http.StatusOK)
 	a.ask(t, child, question("a1"), "").refused(api.CodeIDConflict)

@@ -80,8 +80,7 @@ func judge(document *openapi3.T) (routers.Router, *schemas, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	// Null fits a schema without a type, but not to the validator of what is no JSON body, which
-	// wants to read it.
+	// Null matches a schema without a type, but the validator of non-JSON bodies tries to read it.
 	document.Components.Schemas["Any"].Value.Type = &openapi3.Types{"object", "array", "string", "number", "boolean", "null"}
 	document.Servers = nil
 	router, err := gorillamux.NewRouter(document)
@@ -150,8 +149,7 @@ const (
 	semantic
 	// lenient: the service takes what the schema does not promise.
 	lenient
-	// noOpinion: the body is not JSON to everybody, and what the schema's library
-	// makes of it says nothing about the schema.
+	// noOpinion: JSON libraries disagree about the body, so the schema library's result is ignored.
 	noOpinion
 )
 
@@ -243,9 +241,9 @@ func (c *contract) check(r *http.Request, body []byte, reply *http.Response, tex
 	return nil
 }
 
-// seen notes what an operation answered, and reports whether it is a problem that
-// the operation answered with before: what can differ between two problems of one
-// code is checked by checkProblem, and the schema need not be asked each time.
+// seen records an operation's reply and reports whether the operation already gave this problem.
+// checkProblem checks whatever can differ between two problems with one code, so the schema is
+// checked only once.
 func (c *contract) seen(operation string, status int, code api.Code) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -27,7 +27,7 @@ func testExplain(t *testing.T, a *rig) {
 		require.EqualValues(t, 0, got.at("workers_waiting"))
 		require.Equal(t, made.at("submitted_at_ms"), got.at("claimable_since_ms"))
 
-		// One asks for another agent, and is no help.
+		// This one asks for another agent and does not help.
 		other := a.name("other")
 		ended := make(chan error, 1)
 		go func() {
@@ -103,7 +103,7 @@ func (a *rig) waitsForWorkers(t *testing.T, agent string, why func(*testing.T, s
 	return run
 }
 
-// testExplainPeople holds who is named as one who may decide, and what is shown to whom.
+// testExplainPeople checks who is named as allowed to decide, and who may see it.
 func testExplainPeople(t *testing.T, a *rig, keyring *auth.Keyring) {
 	t.Helper()
 	as := func(body api.CreateTokenBody) (tokenID string, credential option) {
@@ -132,10 +132,10 @@ func testExplainPeople(t *testing.T, a *rig, keyring *auth.Keyring) {
 	require.Equal(t, true, got.at("you", "may_decide"))
 	require.Equal(t, "requester_excluded", a.get(t, path, makerDecides).want(http.StatusOK).at("you", "code"))
 	require.Equal(t, "forbidden", a.get(t, path, observer).want(http.StatusOK).at("you", "code"))
-	// What is out of reach does not exist.
+	// Requests outside of the scope do not exist.
 	a.get(t, path, elsewhere).refused(api.CodeRequestNotFound)
 	a.get(t, "/v1/runs/explained-run/explain", elsewhere).refused(api.CodeRunNotFound)
-	// A revoked token lets nobody decide.
+	// With the token revoked, no one may decide.
 	require.NoError(t, keyring.Revoke(t.Context(), adaToken, true))
 	require.NotContains(t, a.get(t, path, admin).want(http.StatusOK).list("may_decide"), "user:ada.explains")
 

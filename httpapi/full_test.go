@@ -13,8 +13,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// testFull has a service of its own, because what fills a session would fill lists of all sessions,
-// too. Nobody carries out its effects.
+// testFull has its own service, because its rows would fill the lists of all sessions. Its effects
+// are not carried out.
 func testFull(t *testing.T, store runs.Store, contract *contract) {
 	a := serve(t, store, contract)
 	do := func(command runs.Command) {

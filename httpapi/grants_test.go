@@ -242,7 +242,7 @@ func testGrants(t *testing.T, a *rig) {
 			return a.get(t, "/v1/workers").at("now_ms").(float64) >= ends
 		}, patience, patienceStep)
 		a.post(t, redeemURL, redeeming(grant, digestOf(t, rmInput))).refused(api.CodeGrantExpired)
-		// The lease counts as it is now, not as it was when the grant was signed.
+		// The current lease counts, not the one at the time of signing.
 		a.post(t, "/v1/runs/"+run+"/heartbeat", `{"fence":"`+fence+`","lease_ms":60000}`).want(http.StatusOK)
 		a.post(t, redeemURL, redeeming(grant, digestOf(t, rmInput))).want(http.StatusOK)
 	})

@@ -19,7 +19,7 @@ import (
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 )
 
-// hang holds up whoever counts backlogs.
+// hang blocks the counts of backlogs.
 type hang struct {
 	began, over chan struct{}
 	once        sync.Once
@@ -45,7 +45,8 @@ func (h *hang) end() {
 	}
 }
 
-// TraceQueryStart holds up the count's statement, which has its connection and its turn among lists.
+// TraceQueryStart blocks the count's statement, which holds its connection and its slot among
+// lists.
 func (h *hang) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
 	if strings.Contains(data.SQL, "q.settled_number IS NULL AND (q.kind, q.session_id, q.run_id, q.request_id) > ") {
 		h.wait()
@@ -64,8 +65,9 @@ func (r hangingReader) Backlogs(context.Context) ([]model.Backlog, error) {
 	return nil, nil
 }
 
-// While a count for the limits of principals hangs, nobody waits for it: decisions of every session go
-// through, what adds to what waits is admitted up to a share, and views, lists and /readyz answer.
+// While a count for the limits of principals hangs, no call waits for it: decisions of every
+// session succeed, new requests and runs are admitted up to a share, and views, lists and /readyz
+// answer.
 func TestACountThatHangsHoldsUpNothing(t *testing.T) {
 	t.Parallel()
 	for engine, open := range map[string]func(*testing.T, *hang) (runs.Store, wire.BacklogReader){

@@ -15,9 +15,8 @@ import (
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
-// Every method by which something can be read shows a bounded caller nothing of a session that it
-// does not reach, and the service everything. A method that is added to [runs.Reader] is missing
-// here until somebody has thought about it.
+// Every read method hides sessions outside of a caller's scope and shows them to the service. A new
+// method of [runs.Reader] fails this test until it is added here.
 func TestEveryReadIsHeld(t *testing.T) {
 	t.Parallel()
 	store, err := sqlite.Open(t.Context(), sqlite.Memory, sqlite.Options{})

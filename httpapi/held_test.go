@@ -12,11 +12,11 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// later runs a call beside the test and hands out its reply.
+// later runs a call concurrently with the test and returns its reply.
 func later(call func() *reply) <-chan *reply {
 	done := make(chan *reply, 1)
 	go func() {
-		defer close(done) // also when the call has failed the test
+		defer close(done) // even if the call has failed the test
 		done <- call()
 	}()
 	return done
@@ -114,8 +114,7 @@ func testHeldReplies(t *testing.T, a *rig) {
 	})
 }
 
-// TestDrainAnswersHeldReplies shows that a service which goes away keeps nobody
-// waiting.
+// TestDrainAnswersHeldReplies: a service that drains answers all held calls.
 func TestDrainAnswersHeldReplies(t *testing.T) {
 	t.Parallel()
 	store := openSQLite(t)

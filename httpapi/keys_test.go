@@ -16,7 +16,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 )
 
-// testKeys: what one replica signs, whoever reads /v1/keys at another one verifies, with this
+// testKeys: a signature of one replica can be verified with /v1/keys of another one, with this
 // library or without it.
 func testKeys(t *testing.T, a *rig) {
 	here, there := newSigning(t, a.store.(signing.Keeper)), newSigning(t, a.store.(signing.Keeper))
@@ -53,7 +53,7 @@ func testKeys(t *testing.T, a *rig) {
 	}
 	require.True(t, found)
 
-	// A key that was never published is believed by nobody.
+	// A key that was never published is not trusted.
 	stranger, err := signing.Generate()
 	require.NoError(t, err)
 	strangers, err := signing.New([]ed25519.PrivateKey{stranger}, nil, func() int64 { return 1 })

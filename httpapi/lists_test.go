@@ -13,7 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// pages walks a list by its cursors and returns the given member of every row.
+// pages reads a list by its cursors and returns the given member of every row.
 func (a *rig) pages(t *testing.T, path string, limit int, member ...any) []string {
 	t.Helper()
 	var seen []string
@@ -89,7 +89,7 @@ func testLists(t *testing.T, a *rig) {
 		} {
 			require.Equal(t, "[]", a.get(t, path, expecting(lenient)).want(http.StatusOK).text)
 		}
-		// What package url would leave out is no filter that may be missing.
+		// Filters that net/url drops as unreadable must not be ignored.
 		for _, path := range []string{
 			"/v1/approvals?session_id=%zz", "/v1/approvals?session_id=nobody;limit=1", "/v1/effects?x=1&session_id=%", "/v1/rules?session_id=%2",
 			"/v1/runs?limit=%", "/v1/runs/open?until=%zz", "/v1/sessions/nobody/stream?cursor=%zz", "/v1/stream?;",
@@ -114,7 +114,7 @@ func testLists(t *testing.T, a *rig) {
 		for range 7 {
 			made = append(made, a.post(t, "/v1/sessions/"+session+"/runs", `{"input":1}`).want(http.StatusAccepted).textAt("run_id"))
 		}
-		// Runs of one millisecond are ordered by id.
+		// Runs of the same millisecond are ordered by id.
 		all := a.get(t, "/v1/runs?session_id="+session).want(http.StatusOK)
 		order := make([]string, 7)
 		for i := range order {

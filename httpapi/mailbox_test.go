@@ -17,8 +17,8 @@ import (
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
-// eventually asks until it is so. What a decision owes to another session is carried
-// out after the reply, and there is no call that is held for it.
+// eventually polls until done returns true. Effects in another session are carried out after the
+// reply, and no call waits for them.
 func (a *rig) eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	ticker := time.NewTicker(5 * time.Millisecond)

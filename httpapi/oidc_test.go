@@ -79,7 +79,7 @@ func testIssuer(t *testing.T, store runs.Store, contract *contract) {
 		require.Equal(t, []any{"user:oidc:auth0:7cada:3a1", "operator", "session", []any{"people", "watchers"}}, []any{me.at("principal"), me.at("role"), me.at("via"), me.at("groups")})
 		a.post(t, "/v1/tokens", `{"name":"x","role":"admin"}`, signedIn(done), sameOrigin()).refused(api.CodeForbidden)
 
-		// Whoever has the address and the cookie of before has nothing.
+		// The previous address and cookie together are useless.
 		a.get(t, back).refused(api.CodeSignInFailed)
 		require.Contains(t, a.get(t, back, flow).refused(api.CodeSignInFailed).text, "invalid_grant")
 	})
@@ -105,7 +105,7 @@ func testIssuer(t *testing.T, store runs.Store, contract *contract) {
 			a.get(t, "/v1/oidc/start?return_to="+url.QueryEscape(wrong), unchecked()).refused(api.CodeBadRequest)
 		}
 		a.get(t, "/v1/oidc/start?return_to=/&return_to=/", unchecked()).refused(api.CodeBadRequest)
-		// Nor by a cookie that somebody else has set.
+		// Nor with a cookie that someone else planted.
 		issuer.Is("ada", "people")
 		flow, back := a.begin(t, "/")
 		sent := flow(&http.Request{Header: http.Header{}}).Header.Get("Cookie")
@@ -229,7 +229,7 @@ func testIssuer(t *testing.T, store runs.Store, contract *contract) {
 		issuer.Lies(func(claims map[string]any) { claims["iat"] = time.Now().Unix() + 2 })
 		again := a.get(t, "/v1/me", bearer(issuer.IDToken(nil))).want(http.StatusOK)
 		require.NotEqual(t, tokenID, again.at("token_id"))
-		// An admin of the issuer is no last admin, and no token of one is.
+		// An issuer's admin does not count as the last admin, and neither does its token.
 		last, _ := token(t, keyring, api.CreateTokenBody{Name: "last", Role: api.RoleAdmin})
 		a.do(t, http.MethodDelete, "/v1/tokens/"+last, "", admin).want(http.StatusNoContent)
 	})

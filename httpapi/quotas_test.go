@@ -178,8 +178,8 @@ func testBacklogs(t *testing.T, store runs.Store, contract *contract) {
 		for range calls {
 			took[<-codes]++
 		}
-		// A run that is committed while a count is under way is counted twice until the next one: some
-		// of the five may be refused, none beyond them is taken.
+		// A run committed during a count is counted twice until the next one: some of the five may
+		// be refused, but none beyond them is admitted.
 		taken := took[http.StatusAccepted]
 		require.Equal(t, calls-taken, took[http.StatusTooManyRequests])
 		require.GreaterOrEqual(t, taken, 1)
@@ -192,7 +192,7 @@ func testBacklogs(t *testing.T, store runs.Store, contract *contract) {
 		got := a.post(t, "/v1/runs", `{"input":1}`, greedy).refused(wire.CodeTooManyQueuedRuns)
 		require.Equal(t, "1", got.header.Get("Retry-After"))
 		a.post(t, "/v1/runs", `{"input":1}`, other).want(http.StatusAccepted)
-		// What is claimed at once is not queued.
+		// A run that is claimed at once is not queued.
 		b.post(t, "/v1/runs", `{"input":1,"claim":{"worker_id":"w"}}`, greedy).want(http.StatusAccepted)
 		b.post(t, "/v1/runs", `{"input":1}`, greedy).refused(wire.CodeTooManyQueuedRuns)
 		require.Equal(t, int64(5), b.handler.BacklogUse().Queued)

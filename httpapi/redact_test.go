@@ -14,7 +14,7 @@ import (
 	"github.com/holdpoint/holdpoint/auth/signing"
 )
 
-// testRedaction: what was redacted shows nowhere any more, and the audit is as whole as before.
+// testRedaction: a redacted text appears nowhere, and the audit log still verifies.
 func testRedaction(t *testing.T, a *rig) {
 	const secret = "correct-horse-battery"
 	session, run, other := a.name("redacted"), a.name("r"), a.name("r")

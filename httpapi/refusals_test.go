@@ -27,8 +27,7 @@ type operation struct {
 	method, path, body string
 	// optional: the body may be absent.
 	optional bool
-	// unknown is what it says of a session or run that is not there, "" when that is
-	// no error.
+	// unknown is the code for an unknown session or run, "" when that is not an error.
 	unknown api.Code
 }
 
@@ -225,7 +224,7 @@ func testRefusals(t *testing.T, a *rig) {
 			broken := serve(t, &brokenStore{Store: a.store, err: failing.err}, a.contract)
 			for _, o := range operations {
 				if o.path == ticketsPath || o.path == channelTestPath {
-					continue // nobody looks at tickets where no credential is asked for, and a test message reads nothing
+					continue // tickets are not checked when no credential is required; a test message reads nothing
 				}
 				got := broken.do(t, o.method, o.path, o.body).refused(failing.code)
 				require.NotContains(t, got.text, "secret")
@@ -334,7 +333,7 @@ func (s *brokenStore) RulesFor(context.Context, string, int, *runs.Budget) ([]ru
 	return nil, 0, s.err
 }
 
-// AddWebhook and those below implement webhooks.Store and what delivers.
+// AddWebhook and the methods below implement webhooks.Store and the store of deliveries.
 func (s *brokenStore) AddWebhook(context.Context, *webhooks.Endpoint, *journal.Entry) (bool, error) {
 	return false, s.err
 }
@@ -357,7 +356,7 @@ func (s *brokenStore) DueCallbacks(context.Context, []string, int) ([]runs.DueEf
 	return nil, s.err
 }
 
-// AddEntry and those below implement journal.Rows.
+// AddEntry and the methods below implement journal.Rows.
 func (s *brokenStore) AddEntry(context.Context, *journal.Entry) error { return s.err }
 
 func (s *brokenStore) PendingEntries(context.Context, int) ([]journal.Entry, error) {
@@ -377,7 +376,7 @@ func (s *brokenStore) EntriesAfter(context.Context, int64, int) ([]journal.Entry
 // RedactEvents implements runs.Redactor.
 func (s *brokenStore) RedactEvents(context.Context, *runs.Redaction) (int, error) { return 0, s.err }
 
-// AddToken and those below implement auth.Tokens.
+// AddToken and the methods below implement auth.Tokens.
 func (s *brokenStore) AddToken(context.Context, *auth.Token, *journal.Entry) (*auth.Token, error) {
 	return nil, s.err
 }

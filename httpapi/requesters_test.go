@@ -76,7 +76,7 @@ func testRequesters(t *testing.T, a *rig, keyring *auth.Keyring) {
 	}
 	early := a.get(t, "/v1/runs/fe-run-2", admin)
 	allowed("fe-run-2", "a", other).want(http.StatusAccepted)
-	for i, want := range []bool{false, true, false} { // a is settled, and plain excludes nobody
+	for i, want := range []bool{false, true, false} { // a is settled, and plain excludes no one
 		text := a.get(t, "/v1/requests/"+early.textAt("pending_approvals", i, "handle"), admin).want(http.StatusOK).text
 		require.Equal(t, want, strings.Contains(text, `"requester_excluded"`), text)
 	}
@@ -89,7 +89,7 @@ func testRequesters(t *testing.T, a *rig, keyring *auth.Keyring) {
 	allowed("fe-run-3", "a", second, header("X-Actor", "ann")).refused(api.CodeRequesterExcluded)
 	allowed("fe-run-3", "a", second, header("X-Actor", "bob")).want(http.StatusAccepted)
 
-	// The sessions above, whoever comes to them later.
+	// The sessions above are requesters, too.
 	for child, parent := range map[string]string{"fe-kid": "fe-parent", "fe-parent": "fe-grandparent", "fe-grandparent": ""} {
 		a.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"parent_session_id":%q}`, child, parent), admin)
 	}

@@ -67,7 +67,7 @@ func testRoles(t *testing.T, a *rig, keyring *auth.Keyring) {
 			require.Contains(t, got.text, "it takes the role ")
 		}
 	}
-	// An agent ends what it made, and nobody else has its run ids.
+	// An agent may end its own run, whose id no one else has.
 	one := ofRole(t, keyring, api.RoleAgent)
 	_, two := token(t, keyring, api.CreateTokenBody{Name: "another", Role: api.RoleAgent, SessionPrefixes: []string{"of-one"}})
 	mine := `{"run_id":"mine","session_id":"of-one","input":1,"suspend":{"questions":[{"id":"q","tool_call_id":"q","response_schema":{}}]}}`

@@ -119,7 +119,8 @@ func testRules(t *testing.T, a *rig) {
 		require.Len(t, a.cursorWalk(t, "/v1/rules?page=true&limit=100&session_id="+run.session), added)
 		large(a.name("another")).want(http.StatusCreated)
 
-		// Smaller ones fill what is left. A decision remembers an exact input, which is counted by itself.
+		// Smaller ones fill the remaining space. A decision remembers an exact input, which has a
+		// separate limit.
 		for fits := true; fits; {
 			fits = a.post(t, "/v1/rules", fmt.Sprintf(`{"session_id":%q,"tool_name":"nobody-has-it","match":{"params":{"p":%q}}}`, run.session, strings.Repeat("x", 512))).status == http.StatusCreated
 		}
@@ -262,8 +263,7 @@ func testRules(t *testing.T, a *rig) {
 	})
 }
 
-// TestACapOnRules shows that a rule which is to hold longer than it may is refused, and
-// that nobody gets a shorter one instead.
+// TestACapOnRules: a rule with a longer lifetime than allowed is refused, not shortened.
 func TestACapOnRules(t *testing.T) {
 	t.Parallel()
 	a := serve(t, openSQLite(t), newContract(t), func(o *httpapi.Options) { o.MaxRuleAge = time.Hour })

@@ -13,8 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/auth"
 )
 
-// about returns the path of an operation about one thing, which takes the place of
-// "nobody" or "nothing".
+// about returns an operation's path with the given ids in place of "nobody" and "nothing".
 func (o *operation) about(sessionID, runID, ruleID, handle string) string {
 	id := sessionID
 	switch {
@@ -108,7 +107,7 @@ func testScopes(t *testing.T, a *rig, keyring *auth.Keyring) {
 			a.post(t, "/v1/sessions", `{"session_id":"theirs:free"}`, bearer(agent)).refused(api.CodeSessionNotFound)
 		}
 
-		// Claims: of a named agent, and with nothing named of those of the token.
+		// Claims: for a named agent, and without names for the token's agents.
 		a.post(t, "/v1/runs", `{"session_id":"theirs:queue-`+bound+`","agent_id":"their-agent","input":1}`, bearer(admin)).want(http.StatusAccepted)
 		claim := a.post(t, "/v1/runs/claim", `{"worker_id":"w","agent_ids":["their-agent","our-agent"],"max_runs":10}`, bearer(agent)).want(http.StatusOK)
 		require.Contains(t, claim.text, made.textAt("run_id"))
@@ -120,7 +119,7 @@ func testScopes(t *testing.T, a *rig, keyring *auth.Keyring) {
 			unnamed.refused(api.CodeInvalidRequest).pointer("/agent_ids")
 		}
 
-		// Streams show what is reached, and go on with it alone.
+		// Streams show only what is in scope.
 		followed := follow(t, a, "/v1/stream", secrets[api.RoleObserver])
 		require.NotContains(t, followed("our-run"), "their")
 		a.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":"theirs:s-%s","agent_id":"their-agent","input":1,"suspend":{"approvals":[%s]}}`, bound, approval("a")), bearer(admin)).want(http.StatusAccepted)
@@ -234,7 +233,8 @@ func testOwn(t *testing.T, a *rig, keyring *auth.Keyring) {
 	scene(mine, "mine-2", "my-next-run")
 	require.NotContains(t, followed("my-next-run"), "their")
 
-	// A fence is its holder's: an admin with the right one is told what an old one is told.
+	// A fence belongs to its holder: an admin with the correct one gets the same error as for an
+	// old one.
 	for _, call := range [][2]string{{"/v1/runs/my-own-run/heartbeat", ""}, {"/v1/runs/my-own-run/complete", ""}, {"/v1/runs/my-own-run/requests/a/withdraw", ""}} {
 		a.post(t, call[0], fmt.Sprintf(`{"fence":%q}`, fence), bearer(admin)).refused(api.CodeLeaseLost)
 	}

@@ -25,7 +25,7 @@ func secretKeys(tb testing.TB, lines ...string) *sealing.Keys {
 	return keys
 }
 
-// secret is a value that nobody but the worker may see.
+// secret is a value that only the worker may see.
 const secret = "hunter2-c0rrect-h0rse"
 
 // requireHidden checks that no view of the run and its session shows the secret.
@@ -46,7 +46,7 @@ func testSecrets(t *testing.T, a *rig) {
 		a.post(t, "/v1/runs/"+held.run+"/suspend", `{"fence":"`+held.fence+`","questions":[
 			{"id":"q","tool_call_id":"c","questions":[{"id":"user","question":"Who?"},{"id":"password","question":"Password?","sensitive":true}]},
 			{"id":"typed","tool_call_id":"c","kind":"pin","sensitive":true,"response_schema":{"type":"string","minLength":8}}]}`).want(http.StatusOK)
-		// What is wrong is said without what was given.
+		// The error does not contain the value.
 		bad := a.post(t, "/v1/runs/"+held.run+"/questions", answer("q", `"answers":[{"question_id":"user","freeform_answer":"ada"},{"question_id":"password","selected_option_ids":["`+secret+`"]}]`)).
 			refused(api.CodeQuestionOptionNotFound)
 		require.NotContains(t, bad.text, secret)
@@ -74,7 +74,7 @@ func testSecrets(t *testing.T, a *rig) {
 		require.Contains(t, a.get(t, "/v1/runs/"+held.run+"/resume?fence="+fence).want(http.StatusOK).text, secret)
 		a.get(t, "/v1/runs/"+held.run+"/resume?fence="+held.fence).refused(api.CodeLeaseLost)
 
-		// When the run is over nobody can read it any more.
+		// After the run has ended, no one can read it.
 		a.post(t, "/v1/runs/"+held.run+"/complete", `{"fence":"`+fence+`"}`).want(http.StatusOK)
 		keys, err := a.store.DataKeys(t.Context(), "", 1000)
 		require.NoError(t, err)

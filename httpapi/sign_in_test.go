@@ -17,7 +17,7 @@ import (
 // sameOrigin is what a browser sends for a page of the service itself.
 func sameOrigin() option { return header("Sec-Fetch-Site", "same-origin") }
 
-// cookieOf returns the cookie that a reply sets, as it is sent back.
+// cookieOf returns a reply's cookie and the option that sends it back.
 func (r *reply) cookieOf() (sent option, set *http.Cookie) {
 	r.t.Helper()
 	cookies := (&http.Response{Header: r.header}).Cookies()
@@ -63,7 +63,8 @@ func testSignIn(t *testing.T, a *rig, keyring *auth.Keyring, store runs.Store) {
 		me := a.get(t, "/v1/me", sent, overTLS()).want(http.StatusOK)
 		require.Equal(t, []any{"user:the-operator", "operator", "session"}, []any{me.at("principal"), me.at("role"), me.at("via")})
 
-		// A token is no cookie and a cookie no token; a header goes before a cookie.
+		// A token does not work as a cookie, nor a cookie as a token. A header takes precedence
+		// over a cookie.
 		a.get(t, "/v1/me", header("Cookie", "__Host-holdpoint="+operator), overTLS()).refused(api.CodeInvalidToken)
 		a.get(t, "/v1/me", bearer(set.Value), overTLS()).refused(api.CodeInvalidToken)
 		a.get(t, "/v1/me", sent, bearer(set.Value), overTLS()).refused(api.CodeInvalidToken)

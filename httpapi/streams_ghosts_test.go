@@ -124,9 +124,8 @@ func (a *rig) allOpen(t *testing.T) map[string]bool {
 	return open
 }
 
-// waitAndGoOn lets one run wait for something, and mostly lets it come to an end of
-// some kind. Calls from another goroutine than the test's check nothing: what counts is
-// what is open in the end.
+// waitAndGoOn lets one run wait, and mostly ends the wait in some way. Calls from other goroutines
+// than the test's check nothing: only the final set of open requests counts.
 func waitAndGoOn(t *testing.T, a *rig, random *rand.Rand) {
 	// Not through the client that checks everything against the contract: that takes
 	// most of the time.

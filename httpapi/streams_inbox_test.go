@@ -17,7 +17,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// prompts is what somebody who follows the inbox shows.
+// prompts is what a follower of the inbox shows.
 type prompts struct {
 	open map[string]bool // by session, run and request
 	more bool
@@ -110,8 +110,8 @@ func testInbox(t *testing.T, a *rig) {
 		require.NoError(t, a.contract.document.Components.Schemas["InboxView"].Value.VisitJSON(view))
 		shown := newPrompts()
 		require.NoError(t, shown.apply(first))
-		// The snapshot may be one that another stream asked for a moment ago; what was asked
-		// since then follows it.
+		// The snapshot may be a moment old, because another stream requested it. Later requests
+		// follow it.
 		stream.until(shown, func() bool {
 			return shown.open[promptKey(before.session, before.run, "a1")] && shown.open[promptKey(before.session, before.run, "a2")]
 		})
@@ -158,8 +158,8 @@ func testInbox(t *testing.T, a *rig) {
 	})
 }
 
-// An event of one replica comes to a reader at another as an event, by its hint, and
-// without one as a gap with a snapshot.
+// An event of one replica reaches a reader on another as an event, through its notice, or without
+// one as a gap with a snapshot.
 func TestTheInboxOfAnotherReplica(t *testing.T) {
 	t.Parallel()
 	for name, pair := range pairs {

@@ -90,7 +90,7 @@ func (r *reader) next() frame {
 	return one
 }
 
-// event returns the next frame that is no comment.
+// event returns the next frame that is not a comment.
 func (r *reader) event() frame {
 	r.t.Helper()
 	for {
@@ -100,7 +100,7 @@ func (r *reader) event() frame {
 	}
 }
 
-// ends checks that the stream ends here, as it should: not cut.
+// ends checks that the stream ends here and was not cut off.
 func (r *reader) ends() {
 	r.t.Helper()
 	one, err := r.read()

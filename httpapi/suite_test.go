@@ -172,7 +172,7 @@ func inBackground(tb testing.TB, run func(context.Context) error) {
 	})
 }
 
-// parallel runs a case beside the others.
+// parallel runs a case in parallel with the others.
 func parallel(t *testing.T, name string, test func(*testing.T)) {
 	t.Helper()
 	t.Run(name, func(t *testing.T) {

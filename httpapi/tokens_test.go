@@ -350,7 +350,7 @@ func TestTheFirstTokenClosesTheService(t *testing.T) {
 	require.False(t, open)
 }
 
-// When a token was last used is known to the minute, and written beside the calls.
+// The last use of a token is accurate to the minute and stored in the background.
 func TestTheLastUseOfAToken(t *testing.T) {
 	t.Parallel()
 	const minute, seconds = 60_000, 25_000
@@ -363,7 +363,7 @@ func TestTheLastUseOfAToken(t *testing.T) {
 	shown := func() any {
 		stopped, stop := context.WithCancel(t.Context())
 		stop()
-		require.NoError(t, keyring.Run(stopped)) // it writes what is left when it stops
+		require.NoError(t, keyring.Run(stopped)) // Run stores the rest when it stops
 		return a.get(t, "/v1/tokens/"+tokenID, bearer(admin)).want(http.StatusOK).at("last_used_at_ms")
 	}
 	require.Nil(t, shown())

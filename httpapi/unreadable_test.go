@@ -17,7 +17,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// damagedStore is a store of which the requests of one run were changed outside of the service.
+// damagedStore is a store in which the requests of one run were changed from outside of the
+// service.
 type damagedStore struct {
 	runs.Store
 	runID string

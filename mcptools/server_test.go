@@ -168,7 +168,8 @@ func TestAPromptIsDecidedOnceAndForAll(t *testing.T) {
 	want := `{"behavior":"allow","updatedInput":{"command":"touch b"}}`
 	require.Equal(t, want, answer())
 
-	// The decision was read, so the id is spent: the same call asks anew, and so does another one.
+	// The decision was read, so the id is spent: the same call is raised again, and so is another
+	// one.
 	for _, arguments := range []string{touch, `{"tool_name":"Bash","input":{"command":"rm -rf /"},"tool_use_id":"toolu_1"}`} {
 		again := s.prompt(s.agent(), arguments)
 		s.decide(s.pending(), api.ApprovalResolution{Behavior: api.BehaviorDeny, Reason: "not again"})
@@ -279,8 +280,8 @@ func TestCallsOfOneSessionAreOpenAtTheSameTime(t *testing.T) {
 	}
 }
 
-// TestADecisionIsHandedOutOnce: of two processes that wait for one call, one is told allow, and the
-// other one asks anew. A decision that nobody has read is there for a repeat.
+// TestADecisionIsHandedOutOnce: of two processes that wait for one call, one gets the allow, and
+// the other raises the call again. A decision that was not read is returned to a repeated call.
 func TestADecisionIsHandedOutOnce(t *testing.T) {
 	s := newScene(t)
 	first, second := s.prompt(s.agent(), touch), s.prompt(s.agent(), touch)
@@ -573,7 +574,7 @@ func TestAnAssistantDecidesWhatItsPersonSaw(t *testing.T) {
 	require.Equal(t, "grace", decisions.Items[0].Resolution.ResolvedBy)
 	require.Equal(t, "api:mcp", decisions.Items[0].Resolution.Via)
 	require.Contains(t, s.refused(assistant, "resolve", `{`+ids+`,"behavior":"deny","input_digest":"`+open.Request.InputDigest+`"}`), "allowed by grace")
-	// The rule allows the same call of the next session without anybody.
+	// The rule allows the same call in the next session without asking.
 	next := s.connect(mcptools.Options{For: mcptools.ForAgents, SessionID: "next", AgentID: "coder"})
 	require.Contains(t, s.prompt(next, touch)(), `"allow"`)
 

@@ -135,7 +135,7 @@ func (r *replica) call(capabilities mcp.ClientCapabilities, method string, param
 
 const deploy = `{"tool_name":"deploy","input":{"to":"production"},"reason":"done"}`
 
-// ask calls a tool; what is not nil of more is added to the call.
+// ask calls a tool, with the non-nil members of more added to the call.
 func (r *replica) ask(capabilities mcp.ClientCapabilities, tool, arguments string, more map[string]any) *reply {
 	r.Helper()
 	params := map[string]any{"name": tool, "arguments": json.RawMessage(arguments)}
@@ -181,16 +181,16 @@ func TestACallParksAsATask(t *testing.T) {
 		require.Equal(t, "allowed", done.Result.told(s).Status)
 		require.JSONEq(t, `{"to":"staging"}`, string(done.Result.told(s).Input))
 	}
-	// A task that is over cannot be given up, and to try is no error.
+	// A finished task cannot be cancelled; trying is not an error.
 	require.Nil(t, r.task(takesTask, "tasks/cancel", task.TaskID).Error)
 	require.Equal(t, "completed", r.task(takesTask, "tasks/get", task.TaskID).Status)
 
-	// What a coding agent reads, with the decision that it is told.
+	// The result for a coding agent, with the decision.
 	task = r.ask(takesTask, "permission_prompt", touch, nil)
 	require.Equal(t, task.TaskID, other.ask(takesTask, "permission_prompt", touch, nil).TaskID)
 	s.decide(s.pending(), api.ApprovalResolution{Behavior: api.BehaviorDeny, Reason: "no"})
 	require.JSONEq(t, `{"behavior":"deny","message":"Denied by ada: no"}`, r.task(takesTask, "tasks/get", task.TaskID).Result.Content[0].Text)
-	// What was read is spent. What is decided and was not read needs no task.
+	// A decision that was read is spent. An unread decision is returned without a task.
 	require.NotEqual(t, task.TaskID, r.ask(takesTask, "permission_prompt", touch, nil).TaskID)
 	s.decide(s.pending(), api.ApprovalResolution{Behavior: api.BehaviorDeny, Reason: "no"})
 	require.Equal(t, "complete", other.ask(takesTask, "permission_prompt", touch, nil).ResultType)
@@ -330,7 +330,7 @@ func TestThePersonAtAClientWithFormsDecides(t *testing.T) {
 	}
 	allow := accept(map[string]any{"decision": "allow"})
 
-	// What was not made for this call, this principal or this week.
+	// States of another call, another principal, or older than a week.
 	late := s.replica(mcptools.Options{Principal: "user:a"})
 	late.nowMs.Add(7 * 24 * time.Hour.Milliseconds())
 	for name, row := range map[string]struct {
@@ -353,7 +353,7 @@ func TestThePersonAtAClientWithFormsDecides(t *testing.T) {
 		require.Contains(t, refused.Error.Message, "requestState", name)
 	}
 
-	// Without a state there is no answer to anything: another request is raised.
+	// Without a state, answers are ignored: another request is raised.
 	blind := s.replica(mcptools.Options{SessionID: "blind"}).ask(forms, "request_approval", `{"tool_name":"blind","input":{}}`, map[string]any{"inputResponses": map[string]any{id: allow}})
 	require.Equal(t, "input_required", blind.ResultType)
 
@@ -481,7 +481,7 @@ func TestARefusedDecisionIsToldAndChangesNothing(t *testing.T) {
 	require.Contains(t, gone.Content[0].Text, "run_not_found")
 }
 
-// TestAClientOfAnEarlierRevisionIsAskedWhileItsCallIsHeld: whoever is first decides.
+// TestAClientOfAnEarlierRevisionIsAskedWhileItsCallIsHeld: the first decision counts.
 func TestAClientOfAnEarlierRevisionIsAskedWhileItsCallIsHeld(t *testing.T) {
 	s := newScene(t)
 	r := s.replica(mcptools.Options{})
@@ -504,7 +504,7 @@ func TestAClientOfAnEarlierRevisionIsAskedWhileItsCallIsHeld(t *testing.T) {
 	})
 	require.Equal(t, "allowed", s.told(says, "request_approval", deploy).Status)
 
-	// The dialog ends when somebody else decides.
+	// The dialog ends when someone else decides.
 	ended := make(chan struct{})
 	waits := connect(func(ctx context.Context, _ *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		go s.decide(s.pending(), api.ApprovalResolution{Behavior: api.BehaviorDeny, Reason: "no"})
@@ -515,7 +515,7 @@ func TestAClientOfAnEarlierRevisionIsAskedWhileItsCallIsHeld(t *testing.T) {
 	require.Equal(t, "Denied by ada: no", s.told(waits, "request_approval", deploy).Message)
 	<-ended
 
-	// A client without anybody declines by itself. The request stays.
+	// A client without a user declines by itself. The request stays open.
 	declines := connect(func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		return &mcp.ElicitResult{Action: "decline"}, nil
 	})

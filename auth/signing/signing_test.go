@@ -101,7 +101,8 @@ func BenchmarkSign(b *testing.B) {
 	}
 }
 
-// TestAKeyThatWasMadeJustNowIsKnown: a replica reads the keys again for one that it does not know, and nobody waits.
+// TestAKeyThatWasMadeJustNowIsKnown: a replica reads the keys again for an unknown key, without a
+// delay.
 func TestAKeyThatWasMadeJustNowIsKnown(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

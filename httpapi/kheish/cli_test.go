@@ -167,7 +167,7 @@ func TestApprovalsCommands(t *testing.T) {
 	require.Empty(t, code)
 	require.Equal(t, "running", text(run, "status"))
 
-	// Decided meanwhile: what comes after on the session's route says what was recorded.
+	// Decided meanwhile: a late decision on the session's route returns the recorded one.
 	late := c.Post(t, "/kheish/v1/sessions/one/approval-runs", `{"resolutions":[{"request_id":"a1","behavior":"allow"}]}`)
 	require.Equal(t, http.StatusConflict, late.Status)
 	require.Equal(t, "allowed", late.At("recorded_decision", "outcome"))
@@ -314,8 +314,8 @@ func TestLongLogs(t *testing.T) {
 	require.Len(t, limited, 3)
 }
 
-// These clients know of no log that begins later: they are shown what is kept, unless they have
-// named an event themselves.
+// These clients do not know trimmed logs: they get the remaining events, unless they named an event
+// themselves.
 func TestALogThatIsShortenedWhileItIsRead(t *testing.T) {
 	t.Parallel()
 	store := dialecttest.NewShortening(t, dialecttest.SQLite(t))
@@ -404,7 +404,7 @@ func TestStreams(t *testing.T) {
 	c.Get(t, "/kheish/v1/runs/nothing/stream").Want(http.StatusNotFound)
 }
 
-// Who may call what is decided for the path of /v1.
+// Permissions are checked for the path of /v1.
 func TestNobodyGetsMore(t *testing.T) {
 	t.Parallel()
 	c := serveCLI(t)

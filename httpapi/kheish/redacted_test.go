@@ -13,7 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// What was redacted lacks what these clients must find in an event of its type. They read the rest.
+// Redacted events lack members that these clients require for the type. They read the rest.
 func TestRedactedEvents(t *testing.T) {
 	t.Parallel()
 	store := dialecttest.SQLite(t)

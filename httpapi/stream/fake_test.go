@@ -18,8 +18,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/watch"
 )
 
-// fakeStore is the log of one session, "s", with the runs "a" and "b". Nobody follows
-// the inbox there.
+// fakeStore is the log of one session, "s", with the runs "a" and "b", without an inbox.
 type fakeStore struct {
 	Store
 	hub *watch.Hub
@@ -124,7 +123,7 @@ func (f *fakeStore) keepFrom(first int64) {
 	f.kept = first
 }
 
-// deleteSession deletes all; what is added then begins a new log.
+// deleteSession deletes everything; events added later begin a new log.
 func (f *fakeStore) deleteSession() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

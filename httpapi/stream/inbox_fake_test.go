@@ -170,7 +170,7 @@ func (b *board) reads() (events, open int) {
 	return b.eventReads, b.openReads
 }
 
-// inboxReader is a sink that shows what is open as it is told.
+// inboxReader is a sink that keeps the open requests.
 type inboxReader struct {
 	// takes, when set, is asked before each call.
 	takes func() error
@@ -276,7 +276,7 @@ func (b *inboxBench) follow(reader *inboxReader) (stop func(), ended <-chan stru
 	}, done
 }
 
-// kept returns how many events the inbox keeps for those who are behind.
+// kept returns the number of events that the inbox keeps for slow followers.
 func (b *inboxBench) kept() int {
 	in := b.hub.inbox
 	in.mu.Lock()

@@ -12,10 +12,9 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// TestNoGhosts raises and settles at random while followers come and go, and their
-// notices come at once, late, in another order, together, or never. Whenever it has
-// been quiet for a while, each follower shows what is open: no more and no less. The
-// hints that are lost without a trace take a look, all others take no time at all.
+// TestNoGhosts raises and settles requests at random while followers come and go. Notices arrive at
+// once, late, out of order, together, or never. After each quiet period every follower shows
+// exactly the open requests. Only lost notices take a poll; the others take no time at all.
 func TestNoGhosts(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(100) {

@@ -19,7 +19,7 @@ func inboxBubble(t *testing.T, test func(*inboxBench)) {
 	synctest.Test(t, func(t *testing.T) { test(newInboxBench(t, Options{KeepAlive: time.Hour})) })
 }
 
-// settle lets everything happen that happens without a look at what is open.
+// settle waits for everything that happens without a poll.
 func settle() {
 	time.Sleep(5 * time.Millisecond)
 	synctest.Wait()
@@ -70,7 +70,7 @@ func TestTheInboxReadsOnceForAll(t *testing.T) {
 	})
 }
 
-// Hints of other replicas, and of one that is faster than another.
+// Notices of other replicas, some of which are faster than others.
 func TestHintsInAnyOrder(t *testing.T) {
 	inboxBubble(t, func(b *inboxBench) {
 		reader := &inboxReader{}
@@ -144,7 +144,7 @@ func TestLostHintsAreAGap(t *testing.T) {
 	})
 }
 
-// A database that lost events gives their ids to others. Whoever follows is shown those too.
+// A database that lost events reuses their ids. Followers get the new events, too.
 func TestAnotherHistoryUnderTheSameIDsIsShown(t *testing.T) {
 	inboxBubble(t, func(b *inboxBench) {
 		reader := &inboxReader{}
@@ -250,7 +250,7 @@ func TestASnapshotIsBounded(t *testing.T) {
 	})
 }
 
-// Whoever is slow is told of a gap, and costs the others nothing.
+// A slow follower gets a gap and does not delay the others.
 func TestASlowReaderOfTheInbox(t *testing.T) {
 	inboxBubble(t, func(b *inboxBench) {
 		blocked := make(chan struct{})

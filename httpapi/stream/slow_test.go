@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// In a bubble Wait returns when everybody is held up by something, and no time passes
-// meanwhile. So what has come by then had to wait for nobody.
+// In a bubble, Wait returns when every goroutine is blocked, and no time passes meanwhile. So
+// anything received by then did not wait for anyone.
 
 func TestOneSlowReaderAmongAThousandDelaysNone(t *testing.T) {
 	bubble(t, Options{KeepAlive: time.Hour}, func(b *bench) {

@@ -97,7 +97,7 @@ func TestAFeedGoesWithItsLastFollower(t *testing.T) {
 	})
 }
 
-// A follower that the window has left behind reads by itself and meets the feed.
+// A follower behind the window reads from the store until it reaches the window.
 func TestBehindTheWindow(t *testing.T) {
 	bubble(t, Options{}, func(b *bench) {
 		b.store.addInSilence(repeat("a x", 300)...)
@@ -124,7 +124,7 @@ func TestBehindTheWindow(t *testing.T) {
 	})
 }
 
-// A reader is cut off before it would miss what was deleted: it comes back and is told.
+// A reader is disconnected before it would miss deleted events; it reconnects and gets a gap.
 func TestEventsThatAreDeletedBeforeTheyWereSentEndTheStream(t *testing.T) {
 	bubble(t, Options{PollInterval: time.Second}, func(b *bench) {
 		b.store.addInSilence(repeat("a x", 10)...)

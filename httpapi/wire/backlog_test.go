@@ -70,7 +70,7 @@ func TestOneProcessNeverExceedsALimit(t *testing.T) {
 		})
 	}
 	calls.Wait()
-	// What is committed while it is counted may count twice until the next count.
+	// A commit during a count may count twice until the next one.
 	require.LessOrEqual(t, d.rows["agent:a"], int64(limit))
 	require.Greater(t, d.rows["agent:a"], int64(limit-limit/10))
 	later.Store(int64(recountAfter))
@@ -154,7 +154,7 @@ func TestBacklogsFailClosed(t *testing.T) {
 	require.True(t, raise(t, b, d, "agent:b"))
 }
 
-// What may have taken effect counts until it must show in a count, and what was refused not at all.
+// An unknown result counts until a count must include it; a refused call does not count.
 func TestWhatIsNotKnownCounts(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1, 0)
@@ -202,7 +202,7 @@ func (d *slow) Backlogs(ctx context.Context) ([]model.Backlog, error) {
 	return d.table.Backlogs(ctx)
 }
 
-// A count among very many rows holds nobody up who can do without it.
+// A slow count delays only callers that need it.
 func TestASlowCountIsNotWaitedFor(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1, 0)

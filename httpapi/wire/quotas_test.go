@@ -15,7 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// nobody is a database without any token.
+// nobody is a database without tokens.
 type nobody struct{ auth.Tokens }
 
 func (nobody) TokenByHash(context.Context, string) (*auth.Token, error) { return nil, nil }
@@ -72,7 +72,7 @@ func TestTheRateOfAPrincipal(t *testing.T) {
 	require.Error(t, err)
 }
 
-// Principals that use nothing are forgotten, and those at their limit are not.
+// Idle principals are removed, and those at their limit are not.
 func TestIdlePrincipalsAreForgotten(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_750_000_000, 0)
@@ -103,8 +103,8 @@ func TestIdlePrincipalsAreForgotten(t *testing.T) {
 	require.Equal(t, CodeRateLimited, refusal.CodeOf(err), "it does not begin anew")
 }
 
-// Work that costs more than a call is charged, so that its caller makes fewer calls; a call beyond the rate
-// waits for its turn, and a refusal takes as long.
+// Work beyond the cost of one call is charged, so its caller can make fewer calls. A call beyond
+// the rate waits for its turn, and so does a refusal.
 func TestTheRateIsChargedByCost(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_750_000_000, 0)

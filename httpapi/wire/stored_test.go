@@ -8,8 +8,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A budget of stored bytes refills over a day, each principal has its own, and what was not stored is
-// given back.
+// A budget of stored bytes refills over a day, each principal has its own, and bytes that were not
+// stored are returned.
 func TestStoredBytesHaveADailyBudget(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_000_000, 0)

@@ -75,7 +75,7 @@ func serve(t *testing.T, mode auth.Mode) *service {
 
 func nowMs() int64 { return 1_750_000_000_000 }
 
-// keys returns those of one replica more; all know each other's by the store.
+// keys returns the keys of another replica. Replicas know each other's keys through the store.
 func keys(t *testing.T, store signing.Keeper) *signing.Keys {
 	t.Helper()
 	private, err := signing.Generate()
@@ -173,7 +173,7 @@ func TestAnAgentAsksAndAnAssistantDecidesEachWithItsRole(t *testing.T) {
 	require.Contains(t, text(t.Context(), assistant, "resolve", resolution(open)), `"decided":true`)
 	want := `{"behavior":"allow","updatedInput":{"command":"ls -l"}}`
 	require.Equal(t, want, <-answered)
-	// What was read is spent: the same call again asks anew.
+	// A decision that was read is spent: the same call is raised again.
 	go func() { answered <- text(t.Context(), agent, "permission_prompt", prompt) }()
 	again := s.pending(assistant)
 	require.NotEqual(t, open.RunID, again.RunID)
@@ -184,7 +184,7 @@ func TestAnAgentAsksAndAnAssistantDecidesEachWithItsRole(t *testing.T) {
 	require.Equal(t, "user:operator", decisions.Items[0].Resolution.ResolvedBy)
 	require.Equal(t, "api:mcp", decisions.Items[0].Resolution.Via)
 
-	// Without a session, the id of a call says too little; a key is that of its caller.
+	// Without a session, a call's id is not enough; keys are scoped to the caller.
 	nameless := s.connect(api.RoleAgent, "")
 	require.Contains(t, text(t.Context(), nameless, "permission_prompt", prompt), `{"behavior":"deny","message":"holdpoint was given no session`)
 	const keyed = `{"tool_name":"x","input":{},"key":"k","wait_seconds":0}`
@@ -194,8 +194,8 @@ func TestAnAgentAsksAndAnAssistantDecidesEachWithItsRole(t *testing.T) {
 	require.NotEqual(t, first, text(t.Context(), s.connect(api.RoleAdmin, ""), "request_approval", keyed))
 }
 
-// A server that is called with exclude_requester=true asks for what somebody else must allow, whichever
-// tool asks; without it whoever asked may, if its role decides.
+// With exclude_requester=true, every tool's requests need someone else's allow. Without it the
+// requester may allow, if its role may decide.
 func TestWhoAskedIsExcludedByTheQuery(t *testing.T) {
 	s := serve(t, auth.Required)
 	admin, err := client.New(s.url, client.WithToken(s.secrets[api.RoleAdmin]))

@@ -174,7 +174,7 @@ func TestHostileDocumentsAreText(t *testing.T) {
 	require.Contains(t, reference, `id="&#34;x"`)
 }
 
-// A state diagram is shown as a table of its moves, and anything else as it is written.
+// A state diagram becomes a table of its transitions; other blocks stay unchanged.
 func TestStateDiagramsAreTables(t *testing.T) {
 	t.Parallel()
 	for source, want := range map[string]string{

@@ -11,8 +11,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// A database that has lost events gives their ids to others. What is shown is what the event says, not
-// what another one with its id said.
+// A database that lost events reuses their ids. Frames show the event itself, not an earlier one
+// with its id.
 func TestAnEventOfAnotherHistoryIsShownAsItIs(t *testing.T) {
 	t.Parallel()
 	a := newAnnouncer(kit.Services{})

@@ -16,8 +16,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 )
 
-// raw opens a socket without a client library, so that what is measured is the
-// service's.
+// raw opens a socket without a client library, so that only the service is measured.
 func (s *replica) raw(tb testing.TB, query string) (net.Conn, *bufio.Reader) {
 	tb.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(s.Server.URL, "http://"))
@@ -95,7 +94,7 @@ func TestSlowReaderLosesItsSocket(t *testing.T) {
 		service.waitingIn(t, name(), bulky())
 	}
 	require.Eventually(t, func() bool { return service.API.Streams() == 0 }, time.Minute, time.Millisecond, "it is never let go")
-	// What the kernel had taken is still there, and then the connection is over.
+	// The data in the kernel's buffer can still be read, and then the connection is closed.
 	require.NoError(t, slow.SetReadDeadline(time.Now().Add(time.Minute)))
 	buffer, last := make([]byte, 1<<20), ""
 	var err error

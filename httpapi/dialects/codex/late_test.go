@@ -38,7 +38,7 @@ func testLate(t *testing.T, service, other *replica) {
 	require.Equal(t, before, service.recorded(t, r))
 }
 
-// testRaces holds that of many decisions at once, on two replicas, one counts.
+// testRaces checks that exactly one of many concurrent decisions on two replicas counts.
 func testRaces(t *testing.T, service, other *replica) {
 	replicas := []*replica{service, other}
 	race := func(t *testing.T, send func(i int) *answer) (won int) {

@@ -118,8 +118,7 @@ func (b *broken) SessionHead(ctx context.Context, sessionID string) (*model.Sess
 	return b.Store.SessionHead(ctx, sessionID)
 }
 
-// TestFailures holds that a failure of the service is answered as one, and that what was to be
-// decided stays open.
+// TestFailures checks the reply to a failure of the service, and that the request stays open.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	store := dialecttest.SQLite(t)

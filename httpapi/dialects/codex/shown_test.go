@@ -21,7 +21,7 @@ func testShown(t *testing.T, service, _ *replica) {
 		turn    string
 		item    string
 		summary string
-		details string // TURN and THREAD stand for the ids
+		details string // with TURN and THREAD as placeholders for the ids
 	}{
 		"a command": {
 			members: `"input":{"command":"npm test","cwd":"/w"},"reason":"to see"`,

@@ -41,8 +41,8 @@ func (s *replica) connect(t *testing.T, threadID string) *client {
 	return c
 }
 
-// next returns the next message that is no signal of the runtime, which stand before those
-// about the same request.
+// next returns the next message, skipping the runtime's signals, which precede messages about the
+// same request.
 func (c *client) next() string {
 	c.t.Helper()
 	for {

@@ -28,7 +28,7 @@ type replica struct{ *dialecttest.Service }
 func serve(tb testing.TB, store runs.Store, change ...func(*httpapi.Options)) *replica {
 	tb.Helper()
 	change = append([]func(*httpapi.Options){func(o *httpapi.Options) {
-		o.PollInterval = time.Minute // nothing here depends on what is found without a hint
+		o.PollInterval = time.Minute // tests must not depend on polling
 		o.Dialects = append(o.Dialects, hermes.Mount)
 	}}, change...)
 	return &replica{dialecttest.Serve(tb, store, codex.Mount, change...)}
@@ -176,7 +176,7 @@ func approvals(list ...string) string { return `"approvals":[` + strings.Join(li
 
 func questions(list ...string) string { return `"questions":[` + strings.Join(list, ",") + `]` }
 
-// approval is an approval of a suspension; members come after those that it must have.
+// approval is an approval for a suspension, with additional members after the required ones.
 func approval(id, members string) string {
 	if members != "" {
 		members = "," + members

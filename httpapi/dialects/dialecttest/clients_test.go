@@ -30,7 +30,7 @@ func allDialects(router chi.Router, services kit.Services) {
 	}
 }
 
-// withTokens serves all dialects to those who show a token.
+// withTokens serves all dialects with required tokens.
 func withTokens(t *testing.T) (s *dialecttest.Service, token func(api.CreateTokenBody) dialecttest.Option) {
 	t.Helper()
 	store := dialecttest.SQLite(t)
@@ -115,7 +115,7 @@ func TestBodiesWithAByteOrderMark(t *testing.T) {
 	s.Post(t, "/v1/runs", mark).Want(http.StatusBadRequest)
 }
 
-// A digest is taken with its prefix and without it, wherever a caller gives one.
+// A digest is accepted with and without its prefix wherever a caller can give one.
 func TestDigestsWithoutTheirPrefix(t *testing.T) {
 	t.Parallel()
 	s := dialecttest.Serve(t, dialecttest.SQLite(t), allDialects)

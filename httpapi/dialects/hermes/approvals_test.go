@@ -18,7 +18,7 @@ func testApprovals(t *testing.T, s *service) {
 		for choice, outcome := range map[string]api.Outcome{
 			"once": api.OutcomeAllowed, "session": api.OutcomeAllowed, "always": api.OutcomeAllowed, "deny": api.OutcomeDenied,
 		} {
-			// A call of its own: what is allowed for always is allowed to every other test.
+			// A unique call, because "always" would allow it in every other test.
 			own := runs.NewID("own")
 			made := s.waiting(t, `"approvals":[`+approval("a1")+`,`+approval(own)+`]`)
 			got := s.respond(t, made.SessionID, `"choice":"`+choice+`","approval_id":"`+made.handle(t, own)+`"`, dialecttest.Header("X-Actor", "ada"))
@@ -93,8 +93,8 @@ func testApprovals(t *testing.T, s *service) {
 	})
 }
 
-// testLostApprovals holds that a click on what is settled never lands on the approval of
-// a later run. What every other loser is answered is held by test/faces.
+// testLostApprovals checks that a click on a settled approval never decides one of a later run.
+// test/faces checks the replies to late callers.
 func testLostApprovals(t *testing.T, s *service) {
 	made := s.waiting(t, approvals("a1"))
 	click := `"choice":"once","approval_id":"` + made.handle(t, "a1") + `"`

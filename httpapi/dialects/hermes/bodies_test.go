@@ -17,8 +17,8 @@ import (
 
 const noSession = "session_id is required"
 
-// testBodies holds what is read of a body (docs/spec/hermes.md#conventions), and that a value of any type is an answer and
-// never a failure.
+// testBodies checks how bodies are read (docs/spec/hermes.md#conventions), and that a value of any
+// type is an answer and never a failure.
 func testBodies(t *testing.T, s *service) {
 	responds := []string{"/api/approval/respond", "/api/clarify/respond"}
 	t.Run("what has no session", func(t *testing.T) {

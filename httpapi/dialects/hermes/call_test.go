@@ -125,7 +125,7 @@ func (s *service) attached(t *testing.T) attached {
 	return attached{made.Run, made.Lease.Fence}
 }
 
-// raise asks for more, and returns the run as it is then.
+// raise raises more requests and returns the run.
 func (s *service) raise(t *testing.T, a attached, members string) run {
 	t.Helper()
 	var raised struct {
@@ -160,7 +160,7 @@ func (s *service) askedByChild(t *testing.T) asked {
 	return asked{made.Clarification, child}
 }
 
-// now returns the run as it is now.
+// now returns the run's current state.
 func (s *service) now(t *testing.T, of run) run {
 	t.Helper()
 	var now run

@@ -228,8 +228,8 @@ func testSeveralQuestions(t *testing.T, s *service) {
 	})
 }
 
-// testLostAnswers holds that a late answer never lands on the question of a later run, nor
-// on anybody else's. What every other loser is answered is held by test/faces.
+// testLostAnswers checks that a late answer never answers a question of a later run or another
+// session. test/faces checks the replies to late callers.
 func testLostAnswers(t *testing.T, s *service) {
 	t.Run("a later run", func(t *testing.T) {
 		t.Parallel()

@@ -20,9 +20,8 @@ var (
 	aMoment  = regexp.MustCompile(`("(?:requested|expires)_at": ?)[0-9.]+`)
 )
 
-// TestDocument types what docs/hermes.md shows, and holds the replies to it. Ids and
-// moments are others each time: the ids of a call are those that the last reply with
-// one had.
+// TestDocument runs the examples of docs/hermes.md and compares the replies. Ids and times differ:
+// a call uses the ids in the latest reply that has them.
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../../docs/hermes.md")

@@ -50,8 +50,8 @@ func notRelayed(choice string, relayed bool, code, text string) string {
 	return fmt.Sprintf("{\n  \"ok\": false,\n  \"choice\": %q,\n  \"relayed\": %t,\n  \"code\": %q,\n  \"error\": %q\n}", choice, relayed, code, text)
 }
 
-// TestBetweenLookUpAndDecision holds docs/spec/hermes.md#late-approval, and that a click
-// without an id is about what was the oldest when it came.
+// TestBetweenLookUpAndDecision checks docs/spec/hermes.md#late-approval, and that a click without
+// an id is about the oldest approval at the time of the call.
 func TestBetweenLookUpAndDecision(t *testing.T) {
 	t.Parallel()
 	dialecttest.OnEngines(t, func(t *testing.T, database *dialecttest.Database) {
@@ -142,8 +142,8 @@ func TestBetweenLookUpAndDecision(t *testing.T) {
 	})
 }
 
-// TestADatabaseThatDoesNotAnswer holds that reads that fail are answered with 503, and end a stream
-// rather than let it show what is no longer so.
+// TestADatabaseThatDoesNotAnswer checks that failed reads are answered with 503, and that they end
+// a stream before it shows outdated data.
 func TestADatabaseThatDoesNotAnswer(t *testing.T) {
 	t.Parallel()
 	store := &troubled{Store: dialecttest.SQLite(t)}

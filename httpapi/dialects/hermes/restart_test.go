@@ -9,8 +9,8 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 )
 
-// TestRestart holds that what waits survives, ids stay, streams begin with
-// what is open, and what was answered in part stays answered.
+// TestRestart checks that pending requests survive, ids stay, streams begin with what is open, and
+// partial answers remain.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	dialecttest.OnEngines(t, func(t *testing.T, database *dialecttest.Database) {

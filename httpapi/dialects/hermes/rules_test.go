@@ -17,8 +17,7 @@ import (
 // keyed is an approval with pattern keys.
 func keyed(id string, keys string) string { return approval(id, `"pattern_keys":[`+keys+`]`) }
 
-// raised reports what became of one approval that was raised in a session whose last
-// run is over.
+// raised raises an approval in a session without an active run and returns its outcome.
 func (s *service) raised(t *testing.T, session, approval string) (made run, settled bool) {
 	t.Helper()
 	made = s.waitingIn(t, session, `"approvals":[`+approval+`]`)

@@ -87,8 +87,8 @@ func (s *service) waitingAfter(t *testing.T, before run) run {
 	return s.waitingIn(t, before.SessionID, approvals("a1"))
 }
 
-// TestYoloAgainstAnotherDecision holds that what somebody else decides while all is being
-// allowed is theirs, and the rest is allowed all the same.
+// TestYoloAgainstAnotherDecision checks that another caller's decision during a drain stands, and
+// that the rest is allowed.
 func TestYoloAgainstAnotherDecision(t *testing.T) {
 	t.Parallel()
 	dialecttest.OnEngines(t, func(t *testing.T, database *dialecttest.Database) {
@@ -146,8 +146,8 @@ func testRunID(t *testing.T, s *service) {
 	s.respond(t, made.SessionID, `"choice":"once","run_id":""`).is(http.StatusOK, chose("once"))
 }
 
-// testRefusedBeforeARoute holds that the text of an error is where clients of this
-// contract look for it, also when no route was reached.
+// testRefusedBeforeARoute checks that clients of this contract find the error text even when no
+// route matched.
 func testRefusedBeforeARoute(t *testing.T, s *service) {
 	for _, refused := range []*reply{
 		s.get(t, "/api/approval/pending", dialecttest.Header("Sec-Fetch-Site", "cross-site")),

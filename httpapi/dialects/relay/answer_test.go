@@ -150,7 +150,7 @@ func TestExpiredRelays(t *testing.T) {
 	})
 }
 
-// Everybody answers at once; one gets a success.
+// All answer at once; one succeeds.
 func TestOneAnswerWins(t *testing.T) {
 	t.Parallel()
 	onEngines(t, relay.Options{}, func(t *testing.T, s *service) {

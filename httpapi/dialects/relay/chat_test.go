@@ -200,7 +200,7 @@ func TestEventsOfWorkers(t *testing.T) {
 
 const question = `{"id":"q","tool_call_id":"call-q","questions":[{"id":"which","header":"Which","question":"Which?","multi_select":false,"options":[{"id":"a","label":"A"}]}]}`
 
-// A question cannot be answered here, but nobody has to guess why the run waits.
+// Questions cannot be answered here, but they show why the run waits.
 func TestQuestionsAreShown(t *testing.T) {
 	t.Parallel()
 	onEngines(t, relay.Options{}, func(t *testing.T, s *service) {

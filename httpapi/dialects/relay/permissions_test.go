@@ -28,7 +28,7 @@ func TestPermissions(t *testing.T) {
 			w := c.started()
 			open := w.raises(approvals(bash("a", "git status"), bash("b", "git status; rm -rf /"), bash("c", "ls"),
 				`{"id":"d","tool_call_id":"call-d","tool_name":"read","input":7}`, `{"id":"e","tool_call_id":"call-e","tool_name":"edit","input":{"path":"x"}}`))
-			// What is allowed raises no relay; one star does not go past a slash.
+			// An allowed call raises no relay; one star does not match a slash.
 			c.relays("b", open["b"], "git status; rm -rf /")
 			c.relays("c", open["c"], "ls")
 			require.Len(t, open, 2)
@@ -176,8 +176,7 @@ func TestAlwaysByPrefix(t *testing.T) {
 	})
 }
 
-// A cap that is below the default is what a rule gets here: nobody can say anything
-// else.
+// A maximum below the default applies, because this contract has no expiry.
 func TestRulesUnderACap(t *testing.T) {
 	t.Parallel()
 	s := serve(t, dialecttest.SQLite(t), relay.Options{}, func(o *httpapi.Options) { o.MaxRuleAge = time.Hour })

@@ -70,8 +70,7 @@ func (c *chat) tellsOf(run, agent, parent, name, members string) {
 	require.Equal(c.T, name, got.Event, "%s", got.Data)
 	data := got.Data
 	if name == "relay" {
-		// The text tells the moment at which the rule would end; it is looked at by those
-		// who care.
+		// The text contains the rule's expiry. Only some tests check it.
 		before, always, found := strings.Cut(data, `,"always":`)
 		require.True(c.T, found)
 		require.NoError(c.T, json.Unmarshal([]byte(strings.TrimSuffix(always, "}")), &c.always))
@@ -80,8 +79,7 @@ func (c *chat) tellsOf(run, agent, parent, name, members string) {
 	require.JSONEq(c.T, want+"}", data)
 }
 
-// settles reads the frame that tells that a prompt is settled, and returns what was
-// recorded.
+// settles reads the frame that reports a settled prompt and returns the resolution.
 func (c *chat) settles(name, handle string) api.Resolution {
 	c.T.Helper()
 	got := c.Frame()
@@ -147,8 +145,7 @@ func (w *worker) reports(events ...string) {
 	require.Equal(w.c.T, http.StatusAccepted, got.Status, "%s", got.Text)
 }
 
-// raises suspends the run, attached, and returns the handles of what is open of it, by
-// request id.
+// raises suspends the attached run and returns the open handles by request id.
 func (w *worker) raises(members ...string) map[string]string {
 	w.c.T.Helper()
 	got := w.call("suspend", `,"hold":true,`+strings.Join(members, ","))
@@ -156,7 +153,7 @@ func (w *worker) raises(members ...string) map[string]string {
 	return w.c.open()
 }
 
-// open returns the handles of what is open of the run, by request id.
+// open returns the run's open handles by request id.
 func (c *chat) open() map[string]string {
 	c.T.Helper()
 	var view api.RunView

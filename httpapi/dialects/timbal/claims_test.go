@@ -137,7 +137,7 @@ func testKeyOfARefusedResume(t *testing.T, s *service) {
 	require.Equal(t, "success", events[1].at("status", "code"))
 }
 
-// What was decided elsewhere goes on here: a resume with nothing to say follows the run.
+// A decision made elsewhere is followed here: a resume without answers follows the run.
 func testFollowWhatWasDecidedElsewhere(t *testing.T, s *service) {
 	w, first := s.paused(t, approval("a"))
 	w.do(&runs.ResolveApprovals{RunID: w.runID, Resolutions: []runs.ApprovalDecision{{RequestID: "a", Behavior: "allow"}}})

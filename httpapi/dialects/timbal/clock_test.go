@@ -22,8 +22,8 @@ func serveAt(t *testing.T) (*service, *atomic.Int64) {
 	return serve(t, store), &nowMs
 }
 
-// When everything happens in one millisecond, what is shown live is still what is read
-// later: no moment is taken for a sign of what was written together.
+// When everything happens in one millisecond, the live stream still equals the later read: equal
+// times do not mean that events were written together.
 func TestLiveAndReadInOneMillisecond(t *testing.T) {
 	t.Parallel()
 	s, _ := serveAt(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// said starts a run with a message, lets a worker answer it, and returns the run's id and
-// the input that the worker was given.
+// said starts a run with a message, lets a worker answer it, and returns the run's id and the
+// worker's input.
 func (s *service) said(t *testing.T, body, answer string) (runID string, input map[string]any) {
 	t.Helper()
 	stream := s.open(t, "/stream", body)
@@ -27,7 +27,7 @@ func (s *service) said(t *testing.T, body, answer string) (runID string, input m
 	return stream.runID, tree(t, claim.Input)
 }
 
-// A second message is of the same session, and its worker is given what was said before
+// A second message belongs to the same session, and its worker receives the earlier messages
 // (docs/spec/timbal.md#conversation).
 func testConversation(t *testing.T, s *service) {
 	first, input := s.said(t, `{"prompt":"set up my database"}`, `"done"`)
@@ -46,7 +46,7 @@ func testConversation(t *testing.T, s *service) {
 	_, input = s.said(t, `{"prompt":"and an index","parent_id":"`+first+`"}`, `1`)
 	require.Equal(t, []any{one}, input["history"])
 
-	// Another agent's conversation is no business of this one, and neither is an unknown one.
+	// Conversations of other agents and unknown ones are ignored.
 	for _, parent := range []string{first, "nobody", "nobody~7"} {
 		path := "/agents/other/stream"
 		if parent != first {
@@ -131,8 +131,7 @@ func testConversationTooLong(t *testing.T, s *service) {
 	require.Len(t, input["history"], 1, "the newest is there whatever its size")
 }
 
-// A message over a paused run shows what it waits for, and starts nothing that nobody
-// would see.
+// A message to a paused run shows what it waits for and starts nothing.
 func testAMessageOverAPausedRun(t *testing.T, s *service) {
 	w, first := s.paused(t, approval("a"), typed("t"))
 	for _, path := range []string{"/stream", "/run"} {

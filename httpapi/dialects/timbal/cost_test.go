@@ -14,7 +14,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 )
 
-// many returns an object of n members, those of the highest numbers first.
+// many returns an object of n members, highest numbers first.
 func many(n int, value string) string {
 	var text strings.Builder
 	for i := n - 1; i >= 0; i-- {

@@ -16,9 +16,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// testLiveAndRead decides in the very moment in which requests are raised, in every
-// order that the scheduler makes, and checks that what was shown live is what is read
-// later, number by number.
+// testLiveAndRead decides requests at the moment they are raised, in every order that the scheduler
+// produces, and checks that the live frames equal the ones read later, number by number.
 func testLiveAndRead(t *testing.T, s *service) {
 	for i := range 60 {
 		stream := s.open(t, "/stream", `{}`)

@@ -75,7 +75,7 @@ func testANamedResume(t *testing.T, s *service) {
 	require.Equal(t, w.sessionID(), record.Run.SessionID)
 }
 
-// An id is used once, whoever has it, and a refused call decides nothing.
+// An id can be used once, and a refused call decides nothing.
 func testANameInUse(t *testing.T, s *service) {
 	w, first := s.paused(t, approval("a"))
 	other, otherFirst := s.paused(t, approval("a"))
@@ -93,7 +93,7 @@ func testANameInUse(t *testing.T, s *service) {
 	outcome, _ := s.settled(t, ids(first)[0])
 	require.Empty(t, outcome, "nothing was decided")
 
-	// Somebody else's resume has it, with the same values or with others.
+	// Another resume has it, with the same values or with others.
 	stream := s.open(t, "/stream", named(t, mine, other.runID, ids(otherFirst)[0], "true"))
 	s.inUse(t, mine, named(t, mine, w.runID, ids(first)[0], "true"))
 	s.inUse(t, mine, named(t, mine, other.runID, ids(otherFirst)[0], "false"))
@@ -105,7 +105,7 @@ func testANameInUse(t *testing.T, s *service) {
 	require.Empty(t, outcome)
 	other.goOn()
 	require.Equal(t, "success", stream.rest()[1].at("status", "code"))
-	s.inUse(t, mine, named(t, mine, w.runID, ids(first)[0], "true")) // also when it is over
+	s.inUse(t, mine, named(t, mine, w.runID, ids(first)[0], "true")) // even when it is over
 }
 
 // What decides nothing, or is refused, has its id as well: a client goes on from it.
@@ -126,7 +126,7 @@ func testANameOfNoDecision(t *testing.T, s *service) {
 	failed = s.show(t, named(t, name(2), name(1), ids(first)[1], `"maybe"`))
 	require.Equal(t, "error", failed[1].at("status", "code"), "the same again is refused again")
 
-	// What is wrong with an answer is shown once, with the id.
+	// The fault of an answer is shown once, with the id.
 	wrong := s.show(t, named(t, name(3), name(2), ids(first)[0], `"yes"`))
 	require.Equal(t, name(3), wrong[0].at("run_id"))
 	require.NotNil(t, wrong[1].at("metadata", "error"))
@@ -170,8 +170,8 @@ func testANamedPart(t *testing.T, s *service) {
 	s.gone(t, w, named(t, runs.NewID("mine"), id, handle+":second", `"sqlite"`))
 }
 
-// One id, given to many calls at once on two replicas, is one call's: nothing of the others
-// is decided. The same call, sent to both at once, is decided once and answered by both.
+// One id in many concurrent calls on two replicas belongs to one call, and the others decide
+// nothing. The same call sent to both replicas at once is decided once and answered by both.
 func TestOneNameAtOnce(t *testing.T) {
 	t.Parallel()
 	dialecttest.OnEngines(t, func(t *testing.T, database *dialecttest.Database) {

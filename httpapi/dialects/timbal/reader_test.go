@@ -21,7 +21,7 @@ type event struct {
 
 func (e *event) kind() string { return e.at("type").(string) }
 
-// at returns what is at a path of names and indexes.
+// at returns the value at a path of names and indexes.
 func (e *event) at(path ...any) any { return dialecttest.At(e.map_, path...) }
 
 // shown is a stream that is being read.

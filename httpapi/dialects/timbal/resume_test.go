@@ -12,7 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 )
 
-// gone resumes, lets a worker finish what goes on, and returns what was shown.
+// gone resumes, lets a worker finish the run, and returns the events.
 func (s *service) gone(t *testing.T, w *worker, body string, options ...dialecttest.Option) ([]*event, *api.Claim) {
 	t.Helper()
 	stream := s.open(t, "/stream", body, options...)
@@ -287,7 +287,7 @@ func testUnknownIds(t *testing.T, s *service) {
 	s.sameInLog(t, empty)
 }
 
-// What is no resume at all.
+// Calls that are not a resume.
 func testRefusedResumes(t *testing.T, s *service) {
 	w, first := s.paused(t, approval("a"))
 	for _, test := range []struct {

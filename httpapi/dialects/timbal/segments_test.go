@@ -56,7 +56,7 @@ func TestRestart(t *testing.T) {
 	})
 }
 
-// Two segments of one run, each with a story of its own.
+// Two segments of one run, each with its own events.
 func testTwoSegments(t *testing.T, s *service) {
 	first := s.open(t, "/stream", `{}`)
 	w := s.claim(t, first.runID)
@@ -75,8 +75,8 @@ func testTwoSegments(t *testing.T, s *service) {
 	require.Less(t, after[2].at("t0").(float64), after[2].at("t1").(float64)+1)
 }
 
-// A caller that chooses the id of its run cannot take that of a segment of somebody
-// else's run: what was shown there is decided and cancelled there.
+// A caller that chooses its run's id cannot take the id of a segment of another run: such calls
+// would read, decide and cancel its own run instead.
 func testAChosenIDIsNoSegments(t *testing.T, s *service) {
 	w, first := s.paused(t, approval("a"))
 	stream := s.open(t, "/stream", resumeBody(t, w.runID, ids(first)[0], `true`))
@@ -121,7 +121,7 @@ func testAChosenIDIsNoSegments(t *testing.T, s *service) {
 	require.Equal(t, runID, record.Run.ParentRunID)
 }
 
-// That a worker is about to do what was approved is between it and the service.
+// The redemption of a grant is between the worker and the service.
 func testAGrantIsNotShown(t *testing.T, s *service) {
 	stream := s.open(t, "/stream", `{}`)
 	w := s.claim(t, stream.runID)
@@ -167,8 +167,7 @@ func testALongSegment(t *testing.T, s *service) {
 	require.Equal(t, 1204.0, cursor)
 }
 
-// What rules or the clock settle in the moment in which it is raised waits for nobody,
-// and is not shown.
+// Requests that rules or the clock settle when they are raised do not wait and are not shown.
 func testSettledWhenRaised(t *testing.T, s *service) {
 	other := approval("other")
 	other.ToolName = "other"
@@ -195,8 +194,8 @@ func testSettledWhenRaised(t *testing.T, s *service) {
 	_ = w
 }
 
-// A worker that stays raises more while people decide: a pause shows what was raised
-// together, and the next one what has come since.
+// An attached worker raises more while people decide: a pause shows what was raised together, and
+// the next pause the later requests.
 func testAttachedWorker(t *testing.T, s *service) {
 	stream := s.open(t, "/stream", `{}`)
 	w := s.claim(t, stream.runID)

@@ -70,8 +70,8 @@ func testAnApprovalAlone(t *testing.T, s *service) {
 	require.Equal(t, map[string]any{"approval_id": ids(events)[0], "status": "approval_required", "prompt": "Send this email?"}, events[2].at("output"))
 }
 
-// The events of a worker: deltas with the item in which clients look for the text, others
-// under their own name, and none that could be taken for the service's.
+// A worker's events: deltas with the item in which clients look for the text, others under their
+// own name, and none that looks like one of the service's.
 func testWhatAWorkerAppends(t *testing.T, s *service) {
 	stream := s.open(t, "/agents/coder/stream", `{"prompt":"x"}`)
 	require.Equal(t, "START", stream.next().kind(), "at once, before any worker")

@@ -97,7 +97,7 @@ func key(value string) dialecttest.Option { return dialecttest.Header("Idempoten
 
 func actor(name string) dialecttest.Option { return dialecttest.Header("X-Actor", name) }
 
-// reply is a reply that is no stream; body is nil unless it is an object.
+// reply is a reply that is not a stream; body is nil unless it is an object.
 type reply struct {
 	*dialecttest.Reply
 	body map[string]any
@@ -152,8 +152,8 @@ func (s *service) events(t *testing.T, runID, query string) *reply {
 	return answer
 }
 
-// sameInLog checks that the list of events shows what the stream showed. The parent is
-// told apart: who asked is not in the log when it was not the newest run.
+// sameInLog checks that the list of events equals the stream. The parent is compared separately,
+// because the log does not contain it when it was not the newest run.
 func (s *service) sameInLog(t *testing.T, events []*event) {
 	t.Helper()
 	runID := events[0].at("run_id").(string)

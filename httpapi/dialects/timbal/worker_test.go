@@ -27,7 +27,7 @@ func (s *service) claim(t *testing.T, runID string) *worker {
 	return w
 }
 
-// again claims the run anew, after a wait.
+// again waits for the run and claims it again.
 func (w *worker) again() *api.Claim {
 	w.t.Helper()
 	reply, err := w.store.Do(context.Background(), &runs.ClaimRun{RunID: w.runID, WorkerID: "worker", LeaseMs: 60_000})
@@ -119,7 +119,7 @@ func typed(id string) api.UserQuestionRequest {
 	}
 }
 
-// paused starts a run, lets it wait, and returns its worker and what was shown.
+// paused starts a run, lets it wait, and returns its worker and the events.
 func (s *service) paused(t *testing.T, requests ...any) (*worker, []*event) {
 	t.Helper()
 	stream := s.open(t, "/stream", `{"prompt":"set up my database"}`)
@@ -142,7 +142,7 @@ func ids(events []*event) []string {
 	return list
 }
 
-// resumeBody goes on from a run with values, each the JSON text of one.
+// resumeBody resumes a run with values as JSON texts.
 func resumeBody(t *testing.T, parentID string, idsAndValues ...string) string {
 	t.Helper()
 	quote := func(text string) string {
