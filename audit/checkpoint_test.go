@@ -33,7 +33,7 @@ type desk struct {
 	reads  int
 	before func() // runs once before a checkpoint is added
 
-	entries []journal.Entry // the audit's own log
+	entries []journal.Entry // the audit log
 }
 
 func (d *desk) AddEntry(_ context.Context, entry *journal.Entry) error {
@@ -72,7 +72,7 @@ func (d *desk) EntriesAfter(_ context.Context, id int64, limit int) ([]journal.E
 	return rest[:min(len(rest), limit)], nil
 }
 
-// note writes lines of the audit's own log.
+// note writes lines of the audit log.
 func (d *desk) note(t *testing.T, count int) {
 	t.Helper()
 	for range count {
@@ -158,7 +158,7 @@ func (d *desk) HeadsSince(ctx context.Context, sinceMs int64, after string, limi
 
 func (d *desk) sources() audit.Sources { return audit.Sources{Log: d, Checkpoints: d} }
 
-// logged are the sources with the audit's own log.
+// logged are the sources with the audit log.
 func (d *desk) logged() audit.Sources { return audit.Sources{Log: d, Entries: d, Checkpoints: d} }
 
 // moved is the notice of events in a session.
@@ -222,7 +222,7 @@ func TestCheckpointsShowWhatWasWrittenAnew(t *testing.T) {
 		"dropped": {func(l []string) []string { return slices.Delete(l, 44, 45) }, 45, "checkpoint 2 is missing"},
 		"first":   {func(l []string) []string { return slices.Delete(l, 43, 44) }, 44, "checkpoint 1 is missing"},
 		"last":    {func(l []string) []string { return slices.Delete(l, 46, 47) }, 47, "4 checkpoints were exported"},
-		"doubled": {func(l []string) []string { return slices.Insert(l, 45, l[44]) }, 46, "checkpoint 2 stands there twice"},
+		"doubled": {func(l []string) []string { return slices.Insert(l, 45, l[44]) }, 46, "checkpoint 2 appears twice"},
 		"swapped": {func(l []string) []string { l[44], l[45] = l[45], l[44]; return l }, 45, "checkpoint 2 is missing"},
 	} {
 		_, err := verify(bad.change(slices.Clone(whole)), public)

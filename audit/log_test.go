@@ -10,7 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/audit"
 )
 
-// TestTheLogOfTheAuditIsExported: the audit's own log is in the export and in checkpoints, and a change of it is found.
+// TestTheLogOfTheAuditIsExported: the audit log is in the export and in checkpoints, and a change of it is found.
 func TestTheLogOfTheAuditIsExported(t *testing.T) {
 	t.Parallel()
 	d, c, keys, public := newDesk(t)
@@ -52,14 +52,14 @@ func TestTheLogOfTheAuditIsExported(t *testing.T) {
 	}{
 		"body":    {func(l []string) []string { l[3] = strings.Replace(l[3], `"token"`, `"other"`, 1); return l }, 4, "the body of event 2"},
 		"actor":   {func(l []string) []string { l[3] = strings.Replace(l[3], "user:ada", "user:eve", 1); return l }, 4, "event 2 is not that of its hash"},
-		"dropped": {func(l []string) []string { return slices.Delete(l, 3, 4) }, 4, "event 2 of the audit's own log is missing"},
-		"doubled": {func(l []string) []string { return slices.Insert(l, 3, l[3]) }, 5, "stands there twice"},
-		"swapped": {func(l []string) []string { l[3], l[4] = l[4], l[3]; return l }, 4, "changed their order"},
-		"cut":     {func(l []string) []string { return slices.Delete(l, 8, 9) }, 9, "of the audit's own log is missing before it"},
-		"all":     {func(l []string) []string { return slices.Delete(l, 1, 10) }, int64(len(whole)) - 9, "7 lines of the audit's own log"},
+		"dropped": {func(l []string) []string { return slices.Delete(l, 3, 4) }, 4, "event 2 of the audit log is missing"},
+		"doubled": {func(l []string) []string { return slices.Insert(l, 3, l[3]) }, 5, "appears twice"},
+		"swapped": {func(l []string) []string { l[3], l[4] = l[4], l[3]; return l }, 4, "were reordered"},
+		"cut":     {func(l []string) []string { return slices.Delete(l, 8, 9) }, 9, "of the audit log is missing before it"},
+		"all":     {func(l []string) []string { return slices.Delete(l, 1, 10) }, int64(len(whole)) - 9, "7 entries of the audit log"},
 		"moved": {func(l []string) []string {
 			return append(append(slices.Clone(l[:1]), l[10:20]...), append(slices.Clone(l[1:10]), l[20:]...)...)
-		}, 12, "the audit's own log stands there twice"},
+		}, 12, "the audit log appears twice"},
 	} {
 		_, err := verify(bad.change(slices.Clone(whole)), public)
 		var broken *audit.BrokenError
@@ -73,7 +73,7 @@ func TestTheLogOfTheAuditIsExported(t *testing.T) {
 	for name, bad := range map[string]struct {
 		lines int
 		says  string
-	}{"cut off": {4, "event 6 of the audit's own log, which checkpoint 2 names, is missing"}, "emptied": {0, "event 6 of the audit's own log, which checkpoint 2 names, is missing"}} {
+	}{"cut off": {4, "event 6 of the audit log, which checkpoint 2 names, is missing"}, "emptied": {0, "event 6 of the audit log, which checkpoint 2 names, is missing"}} {
 		forger := &desk{ledger: d.ledger, kept: d.kept, entries: d.entries[:bad.lines]}
 		_, err := verify(exported(t, forger.logged(), keys, audit.Scope{}), public)
 		var broken *audit.BrokenError
@@ -86,10 +86,10 @@ func TestTheLogOfTheAuditIsExported(t *testing.T) {
 	_, err = verify(exported(t, anew.logged(), keys, audit.Scope{}), public)
 	var broken *audit.BrokenError
 	require.ErrorAs(t, err, &broken)
-	require.Contains(t, broken.Detail, "event 3 of the audit's own log is not the one that checkpoint 1 names")
+	require.Contains(t, broken.Detail, "event 3 of the audit log is not the one that checkpoint 1 names")
 	without := anew.logged()
 	without.Entries = nil
 	_, err = verify(exported(t, without, keys, audit.Scope{}), public)
 	require.ErrorAs(t, err, &broken)
-	require.Contains(t, broken.Detail, "the audit's own log, of which checkpoint 2 names event 6, is missing")
+	require.Contains(t, broken.Detail, "the audit log, of which checkpoint 2 names event 6, is missing")
 }

@@ -102,7 +102,7 @@ func Verify(from io.ReadSeeker, keys *signing.Public) (Report, error) {
 	}
 	if !v.closed {
 		v.number++
-		return v.report, v.broken("it is missing, and all behind it: the file is cut off here")
+		return v.report, v.broken("it is missing, with everything after it: the file is cut off here")
 	}
 	return v.report, v.compareHeads(from)
 }
@@ -126,7 +126,7 @@ func (v *verifier) broken(format string, args ...any) error {
 // chainCalled returns a chain's name for error messages.
 func chainCalled(sessionID string) string {
 	if sessionID == "" {
-		return "the audit's own log"
+		return "the audit log"
 	}
 	return fmt.Sprintf("session %.200s", sessionID)
 }
@@ -134,11 +134,11 @@ func chainCalled(sessionID string) string {
 // line checks one line.
 func (v *verifier) line(text []byte) error {
 	if v.closed {
-		return v.broken("there is more behind the last line of the export")
+		return v.broken("there are more lines after the last line of the export")
 	}
 	var l line
 	if err := json.Unmarshal(text, &l); err != nil {
-		return v.broken("it is no JSON object of an export: it was changed")
+		return v.broken("it is not a JSON object of an export: it was changed")
 	}
 	if v.number == 1 {
 		return v.readHeader(&l, text)
@@ -190,10 +190,10 @@ func (v *verifier) readTrailer(l *line) error {
 	case v.open:
 		return v.broken("lines of %s are missing before it", chainCalled(v.session))
 	case t.Lines != v.number-1 || t.Chains != v.report.Chains || t.Events != v.report.Events || t.Entries != v.report.Entries || t.Checkpoints != v.report.Checkpoints:
-		return v.broken("%d lines, %d sessions, %d events, %d lines of the audit's own log and %d checkpoints were exported, and %d, %d, %d, %d and %d stand before it",
+		return v.broken("%d lines, %d sessions, %d events, %d entries of the audit log and %d checkpoints were exported, but %d, %d, %d, %d and %d precede it",
 			t.Lines, t.Chains, t.Events, t.Entries, t.Checkpoints, v.number-1, v.report.Chains, v.report.Events, v.report.Entries, v.report.Checkpoints)
 	case t.Digest != hex.EncodeToString(v.digest.Sum(nil)):
-		return v.broken("a line before it is not as it was exported, and every hash behind that was made anew")
+		return v.broken("an earlier line was changed, and every hash after it was recomputed")
 	}
 	v.report.AtMs, v.closed = t.AtMs, true
 	return nil
@@ -205,13 +205,13 @@ func (v *verifier) beginChain(c *chainLine) error {
 	case v.open:
 		return v.broken("lines of %s are missing before it", chainCalled(v.session))
 	case v.report.Checkpoints > 0:
-		return v.broken("it stands behind checkpoints: lines changed their order")
+		return v.broken("it follows checkpoints: lines were reordered")
 	case err != nil || lastID < 0:
-		return v.broken("it was changed: after_id is no number of an event")
+		return v.broken("it was changed: after_id is not an event id")
 	case v.report.SessionID != "" && c.SessionID != v.report.SessionID:
 		return v.broken("it is of %s, which was not exported", chainCalled(c.SessionID))
 	case v.begun && c.SessionID <= v.session:
-		return v.broken("%s stands there twice, or lines changed their order", chainCalled(c.SessionID))
+		return v.broken("%s appears twice, or lines were reordered", chainCalled(c.SessionID))
 	}
 	v.begun, v.open, v.session, v.lastID, v.lastHash, v.life = true, true, c.SessionID, lastID, c.AfterHash, c.Life
 	if c.SessionID != "" {
@@ -223,7 +223,7 @@ func (v *verifier) beginChain(c *chainLine) error {
 func (v *verifier) endChain(e *endLine) error {
 	switch {
 	case !v.open || e.SessionID != v.session:
-		return v.broken("it ends %s, of which nothing stands before it: lines are missing or changed their order", chainCalled(e.SessionID))
+		return v.broken("it ends %s, which has no lines before it: lines are missing or were reordered", chainCalled(e.SessionID))
 	case e.LastID != strconv.FormatInt(v.lastID, 10):
 		return v.broken("event %.20q of %s is missing before it", e.LastID, chainCalled(v.session))
 	case e.LastHash != v.lastHash:
@@ -251,7 +251,7 @@ func (m *misplacedError) explain(lines *bufio.Reader) string {
 			SessionID string `json:"session_id"`
 		}
 		if len(text) <= MaxLineBytes && json.Unmarshal(text, &e) == nil && e.ID == wanted && e.SessionID == m.session {
-			return fmt.Sprintf("event %s of %s should stand here and comes later: lines changed their order", wanted, chainCalled(m.session))
+			return fmt.Sprintf("event %s of %s belongs here but comes later: lines were reordered", wanted, chainCalled(m.session))
 		}
 		if err != nil {
 			return fmt.Sprintf("event %s of %s is missing before it", wanted, chainCalled(m.session))
@@ -263,18 +263,18 @@ func (m *misplacedError) explain(lines *bufio.Reader) string {
 func (v *verifier) event(text []byte) error {
 	var e eventLine
 	if err := json.Unmarshal(text, &e); err != nil {
-		return v.broken("it is no event: it was changed")
+		return v.broken("it is not an event: it was changed")
 	}
 	id, err := strconv.ParseInt(e.ID, 10, 64)
 	switch {
 	case err != nil || strconv.FormatInt(id, 10) != e.ID:
-		return v.broken("it was changed: its id is no number")
+		return v.broken("it was changed: its id is not a number")
 	case !v.open || e.SessionID != v.session:
 		return v.broken("it is of %s, and does not belong here", chainCalled(e.SessionID))
 	case id == v.lastID:
-		return v.broken("event %d of %s stands there twice", id, chainCalled(v.session))
+		return v.broken("event %d of %s appears twice", id, chainCalled(v.session))
 	case id < v.lastID:
-		return v.broken("event %d of %s stands there twice, or lines changed their order", id, chainCalled(v.session))
+		return v.broken("event %d of %s appears twice, or lines were reordered", id, chainCalled(v.session))
 	case id > v.lastID+1:
 		return &misplacedError{v.session, v.lastID + 1}
 	}
@@ -325,7 +325,7 @@ func (v *verifier) join(e *eventLine) error {
 	case digest != e.BodyDigest && typed.Redacted && typed.BodyDigest == e.BodyDigest:
 		v.report.Redacted++
 	case digest != e.BodyDigest:
-		return v.broken("the body of event %s is not that of its body_digest: it was changed", e.ID)
+		return v.broken("the body of event %s does not match its body_digest: it was changed", e.ID)
 	case e.Prev == nil:
 		return v.broken("event %s has no prev: it was changed", e.ID)
 	}
@@ -335,9 +335,9 @@ func (v *verifier) join(e *eventLine) error {
 	}
 	switch {
 	case link.Hash() != e.Hash:
-		return v.broken("event %s is not that of its hash: who, when, what or which run was changed", e.ID)
+		return v.broken("event %s does not match its hash: its actor, time, type or run was changed", e.ID)
 	case *e.Prev != v.lastHash:
-		return v.broken("event %s does not join on to the event before it: one of the two is not as it was", e.ID)
+		return v.broken("event %s does not follow the event before it: one of the two was changed", e.ID)
 	}
 	v.lastHash = e.Hash
 	return nil

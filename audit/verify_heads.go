@@ -61,11 +61,11 @@ func (v *verifier) readCheckpoint(text string) error {
 			return v.broken("it is checkpoint %d, and checkpoint 1 is missing before it", c.Number)
 		}
 	case c.Number <= s.number:
-		return v.broken("checkpoint %d stands there twice, or lines changed their order", c.Number)
+		return v.broken("checkpoint %d appears twice, or lines were reordered", c.Number)
 	case !follows && v.report.SessionID == "":
 		return v.broken("checkpoint %d is missing before it", s.number+1)
 	case follows && c.Prev != s.hash:
-		return v.broken("checkpoint %d does not join on to the one before it: one of the two was made anew", c.Number)
+		return v.broken("checkpoint %d does not follow the one before it: one of the two was replaced", c.Number)
 	}
 	v.report.Checkpoints++
 	s.number, s.hash = c.Number, hashOf(text)
@@ -204,7 +204,7 @@ func (v *verifier) compareLives(number int64, c *chainLine, lives []string, newe
 	for _, life := range lives {
 		one := sessionLife{c.SessionID, life}
 		if life != "" && life != c.Life && !v.deleted[one] {
-			return &BrokenError{number, fmt.Sprintf("checkpoint %d names event %d of %s with another first event, and nothing tells that the session was deleted: the log was written anew",
+			return &BrokenError{number, fmt.Sprintf("checkpoint %d names event %d of %s with another first event, but no entry says that the session was deleted: the log was rewritten",
 				newest[one].checkpoint, newest[one].id, chainCalled(c.SessionID))}
 		}
 	}
@@ -214,7 +214,7 @@ func (v *verifier) compareLives(number int64, c *chainLine, lives []string, newe
 // countAbsent counts the heads whose sessions are not in the export.
 func (v *verifier) countAbsent(number int64, heads map[headPlace]headAt, newest map[sessionLife]newestHead) error {
 	if log, absent := newest[sessionLife{}]; absent && v.report.SessionID == "" {
-		return &BrokenError{number, fmt.Sprintf("the audit's own log, of which checkpoint %d names event %d, is missing before it", log.checkpoint, log.id)}
+		return &BrokenError{number, fmt.Sprintf("the audit log, of which checkpoint %d names event %d, is missing before it", log.checkpoint, log.id)}
 	}
 	for place := range heads {
 		if _, absent := newest[place.sessionLife]; absent && (v.report.SessionID == "" || v.report.SessionID == place.session) {

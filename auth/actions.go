@@ -39,7 +39,7 @@ const (
 func Meaning(action Action) string { return meanings[action] }
 
 var meanings = map[Action]string{
-	Public:          "nothing; whoever calls",
+	Public:          "no credential",
 	Known:           "any credential",
 	Read:            "see sessions, runs, events, streams, lists, rules and effects",
 	Work:            "make sessions and runs, and do what a worker does",

@@ -196,5 +196,5 @@ func (t *Token) vouched() bool { return t.CreatedBy == ByIssuer || t.CreatedBy =
 
 // errVouched refuses a secret for such a token.
 func errVouched(by string) error {
-	return refusal.New(api.CodeTokenStateConflict, "this identity comes from %s and has no secret: it can be revoked alone", by)
+	return refusal.New(api.CodeTokenStateConflict, "this identity comes from %s and has no secret: it can only be revoked", by)
 }

@@ -67,9 +67,9 @@ func (i *Identity) Check(action Action) error {
 		return nil
 	case action == WriteRuleForAll && RoleMay(i.Role, action):
 		return refusal.New(api.CodeForbidden, "the role %s may not write or revoke rules of all sessions with this token: "+
-			"it takes the role admin, or a token with may_always that is not bound to sessions or agents", i.Role)
+			"it needs the role admin, or a token with may_always that is not limited to sessions or agents", i.Role)
 	}
-	return refusal.New(api.CodeForbidden, "the role %s may not do this (%s): it takes the role %s", i.Role, action, RolesFor(action))
+	return refusal.New(api.CodeForbidden, "the role %s may not do this (%s): it needs the role %s", i.Role, action, RolesFor(action))
 }
 
 // Me returns the identity as the API shows it to the caller.

@@ -118,7 +118,7 @@ func Invalid() error {
 
 // Missing is the error for a call without a readable credential.
 func Missing() error {
-	return refusal.New(api.CodeUnauthenticated, "this takes a credential: Authorization: Bearer and a token (holdpoint tokens create)")
+	return refusal.New(api.CodeUnauthenticated, "a credential is required: Authorization: Bearer and a token (holdpoint tokens create)")
 }
 
 // Open reports whether the service requires no credential now. Errors: errors of [Tokens].

@@ -105,7 +105,7 @@ func (k *Keyring) Revoke(ctx context.Context, tokenID string, keepAdmin bool) er
 			return err
 		}
 		if token.RevokedAtMs == 0 {
-			return refusal.New(api.CodeLastAdminToken, "this is the last active token of role admin: make another one first, "+
+			return refusal.New(api.CodeLastAdminToken, "this is the last active admin token: create another one first, "+
 				"or revoke it with holdpoint tokens revoke --database")
 		}
 	}

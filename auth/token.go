@@ -179,7 +179,7 @@ func newToken(body *api.CreateTokenBody, nowMs int64) (*Token, error) {
 			t.Principal = "agent:" + t.Name
 		}
 	case namable:
-		faults.Add("/principal", "is required beside a name that has other characters than A-Z a-z 0-9 . _ : - @")
+		faults.Add("/principal", "is required when the name has characters other than A-Z a-z 0-9 . _ : - @")
 	}
 	checkTexts(&faults, "/groups", t.Groups, api.MaxTokenGroups, func(group string) string {
 		if !validName(group) {
@@ -190,11 +190,11 @@ func newToken(body *api.CreateTokenBody, nowMs int64) (*Token, error) {
 	checkBound(&faults, "/session_prefixes", t.SessionPrefixes, t.Role, api.MaxTokenPrefix)
 	checkBound(&faults, "/agent_ids", t.AgentIDs, t.Role, api.MaxIDLength)
 	if t.MayAlways && (t.Role == api.RoleAgent || t.Role == api.RoleObserver) {
-		faults.Add("/may_always", "an %s writes no rules", t.Role)
+		faults.Add("/may_always", "an %s cannot write rules", t.Role)
 	}
 	switch {
 	case body.ExpiresAtMs != nil && body.ExpiresAfterMs != nil:
-		faults.Add("/expires_after_ms", "must not be given beside expires_at_ms")
+		faults.Add("/expires_after_ms", "must not be given together with expires_at_ms")
 	case body.ExpiresAtMs != nil && *body.ExpiresAtMs <= nowMs:
 		faults.Add("/expires_at_ms", "must be in the future")
 	case body.ExpiresAtMs != nil:
@@ -226,9 +226,9 @@ func checkBound(faults *refusal.Faults, pointer string, list []string, role api.
 	switch {
 	case list == nil:
 	case len(list) == 0:
-		faults.Add(pointer, "must not be empty: leave it out for no bound")
+		faults.Add(pointer, "must not be empty: omit it for no limit")
 	case role == api.RoleAdmin:
-		faults.Add(pointer, "an admin cannot be bound")
+		faults.Add(pointer, "an admin cannot be limited")
 	default:
 		checkTexts(faults, pointer, list, api.MaxTokenScopes, func(text string) string {
 			if !refusal.ValidID(text) || len(text) > limit {

@@ -86,13 +86,13 @@ func verifyJWS(keys api.KeySet, text string) ([]byte, error) {
 	parts := strings.Split(text, ".")
 	const count = 3
 	if len(text) > api.MaxGrantBytes || len(parts) != count {
-		return nil, errors.New("it is no compact JWS")
+		return nil, errors.New("it is not a compact JWS")
 	}
 	var decoded [count][]byte
 	for i, part := range parts {
 		var err error
 		if decoded[i], err = base64.RawURLEncoding.Strict().DecodeString(part); err != nil || strings.ContainsAny(part, "\r\n") {
-			return nil, errors.New("it is no compact JWS")
+			return nil, errors.New("it is not a compact JWS")
 		}
 	}
 	var header struct {

@@ -63,7 +63,7 @@ var auditCursor = listName{cursor: "u", keys: 1}
 // so far.
 func (s *Server) listAudit(w http.ResponseWriter, r *http.Request) error {
 	if s.journal == nil {
-		return refusal.New(wire.CodeServiceUnavailable, "this service keeps no log of the audit's own")
+		return refusal.New(wire.CodeServiceUnavailable, "this service keeps no audit log")
 	}
 	query := queryOf(r)
 	limit, after := api.DefaultAuditPage, int64(0)

@@ -37,10 +37,10 @@ func (c *connections) enter(principal string) error {
 	defer c.mu.Unlock()
 	// Without credentials all callers are one principal.
 	if own := c.of[principal]; own >= MaxConnectionsOfPrincipal && principal != auth.LocalPrincipal {
-		return refusal.New(wire.CodeTooManyCalls, "%s has %d connections that carry calls at this replica, as many as it may: make each call by a request", principal, own)
+		return refusal.New(wire.CodeTooManyCalls, "%s has %d connections for calls at this replica, the maximum: send each call as a request", principal, own)
 	}
 	if c.count >= MaxConnections {
-		return refusal.New(wire.CodeTooManyCalls, "%d connections carry calls at this replica, as many as there may be: make each call by a request", c.count)
+		return refusal.New(wire.CodeTooManyCalls, "this replica has %d connections for calls, the maximum: send each call as a request", c.count)
 	}
 	if c.of == nil {
 		c.of = map[string]int{}
@@ -93,7 +93,7 @@ func (s *Server) openCalls(w http.ResponseWriter, r *http.Request) error {
 // refuseCall answers a call that is not allowed over a connection.
 func refuseCall(w http.ResponseWriter, r *http.Request, tooMany bool, message string) {
 	if tooMany {
-		wire.WriteProblem(w, r, refusal.New(wire.CodeTooManyCalls, "the connection has %d calls under way, as many as it may", multiplex.MaxCalls))
+		wire.WriteProblem(w, r, refusal.New(wire.CodeTooManyCalls, "the connection has %d calls in progress, the maximum", multiplex.MaxCalls))
 		return
 	}
 	wire.WriteProblem(w, r, refusal.New(api.CodeBadRequest, "%s", message))

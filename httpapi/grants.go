@@ -120,7 +120,7 @@ func (s *Server) verifyGrant(r *http.Request, text string) (*api.GrantClaims, er
 }
 
 func errInvalidGrant(why string) error {
-	return refusal.New(api.CodeInvalidGrant, "it is no grant of this service: %s", wire.Shown(why))
+	return refusal.New(api.CodeInvalidGrant, "it is not a grant of this service: %s", wire.Shown(why))
 }
 
 // GrantIssuer returns the "iss" of grants for an external URL.

@@ -46,7 +46,7 @@ func (s *Server) handOverEach(ctx context.Context, claimed []api.Claim) ([]api.C
 	for i := range claimed {
 		if err := s.handOver(ctx, claimed[i:i+1]...); err != nil {
 			failed = cmp.Or(failed, err)
-			s.logger.LogAttrs(context.WithoutCancel(ctx), slog.LevelError, "a claimed run was given back: it cannot be handed over",
+			s.logger.LogAttrs(context.WithoutCancel(ctx), slog.LevelError, "a claimed run was released: it cannot be handed over",
 				slog.String("run_id", claimed[i].Run.RunID), slog.String("error", err.Error()))
 			s.claims.GiveBack(ctx, claimed[i:i+1])
 			continue

@@ -79,7 +79,7 @@ func ownerOf(caller *auth.Identity) string {
 func (s heldStore) carryOut(ctx context.Context, call *runs.Call, spec *runs.Spec) (runs.Reply, error) {
 	bytes := spec.Size.Stored()
 	if bytes > 0 && !spec.Settles && s.hasRoom != nil && !s.hasRoom() {
-		return runs.Reply{}, refusal.New(wire.CodeStorageReserved, "the disk of the database is nearly full: what is left is for decisions, cancellations and ends")
+		return runs.Reply{}, refusal.New(wire.CodeStorageReserved, "the disk of the database is nearly full: the rest is reserved for decisions, cancellations and ends")
 	}
 	principal, open := sharesOf(call.Caller)
 	giveBack, err := s.stored.Take(principal, open, bytes, spec.Settles)

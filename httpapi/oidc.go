@@ -48,7 +48,7 @@ func (s *Server) endSignIn(w http.ResponseWriter, r *http.Request) error {
 	}
 	cookie, _, err := keyring.SignInByIssuer(r.Context(), who)
 	if refusal.CodeOf(err) == api.CodeInvalidToken {
-		return refusal.New(api.CodeSignInFailed, "an admin has signed this identity out: begin again at %s", oidc.StartPath)
+		return refusal.New(api.CodeSignInFailed, "an admin has signed this identity out: sign in again at %s", oidc.StartPath)
 	}
 	if err != nil {
 		return err

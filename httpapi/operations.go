@@ -59,7 +59,7 @@ func (e *notReadyError) Unwrap() error {
 			return e.cause
 		}
 	}
-	return refusal.New(wire.CodeServiceUnavailable, "the service cannot do its work, though its database answers; is the schema the one that this program knows? The log says why")
+	return refusal.New(wire.CodeServiceUnavailable, "the service is not ready, though its database answers; does the schema have this program's version? The log has the reason")
 }
 
 func (s *Server) showVersion(w http.ResponseWriter, r *http.Request) error {

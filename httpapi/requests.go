@@ -117,7 +117,7 @@ func requiredFence(faults *refusal.Faults, given *string) int64 {
 	}
 	fence, ok := parseDecimal(*given)
 	if !ok {
-		faults.Add("/fence", "must be the fence of a claim, as it was given")
+		faults.Add("/fence", "must be the fence of a claim, exactly as it was returned")
 	}
 	return fence
 }

@@ -64,7 +64,7 @@ func testRoles(t *testing.T, a *rig, keyring *auth.Keyring) {
 				continue
 			}
 			got.refused(api.CodeForbidden)
-			require.Contains(t, got.text, "it takes the role ")
+			require.Contains(t, got.text, "it needs the role ")
 		}
 	}
 	// An agent may end its own run, whose id no one else has.

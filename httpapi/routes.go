@@ -169,7 +169,7 @@ func (s *Server) isForeign(path string) bool {
 }
 
 func routeNotFound(_ http.ResponseWriter, r *http.Request) error {
-	return refusal.New(wire.CodeRouteNotFound, "there is nothing at %s", wire.Shown(r.URL.Path))
+	return refusal.New(wire.CodeRouteNotFound, "there is no route %s", wire.Shown(r.URL.Path))
 }
 
 // methodNotAllowed answers with the allowed methods of the path.

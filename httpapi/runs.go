@@ -18,7 +18,7 @@ func createRunCommand(body *api.SessionRunBody, faults *refusal.Faults) *runs.Cr
 	case body.Input == nil:
 		body.Input = body.Content
 	case body.Content != nil:
-		faults.Add("/content", "must not be given beside input, whose other name it is")
+		faults.Add("/content", "must not be given together with input: it is an alias")
 	}
 	return &runs.CreateRun{
 		RunID: optionalID(faults, "/run_id", body.RunID), Kind: body.Kind, Input: body.Input,

@@ -42,14 +42,14 @@ func (w waitArgument) wait() (waitFor, error) {
 }
 
 const (
-	keySchema  = `{"type": "string", "description": "Names this call. Until its decision was read, the same call with the same key finds the same request, also days later and after a restart. After that it asks again."}`
+	keySchema  = `{"type": "string", "description": "Names this call. Until its decision is read, the same call with the same key finds the same request, even days later and after a restart. After that it asks again."}`
 	waitSchema = `{"type": "integer", "minimum": 0, "maximum": 86400, "description": "How long to wait for the decision; 45 by default. After that the status is pending: call check_decision with the run_id."}`
 
 	approvalSchema = `{
   "type": "object", "additionalProperties": false, "required": ["tool_name", "input"],
   "properties": {
-    "tool_name": {"type": "string", "description": "What is to be done, as the name of a tool: bash, deploy, send_email."},
-    "input": {"type": "object", "description": "Exactly what it is to be done with. Do what the answer's input says: the person may have edited it."},
+    "tool_name": {"type": "string", "description": "What should be done, as a tool name: bash, deploy, send_email."},
+    "input": {"type": "object", "description": "The exact input. Use the answer's input: the person may have edited it."},
     "description": {"type": "string", "description": "One line for the person who decides."},
     "reason": {"type": "string", "description": "Why it should be done."},
     "key": ` + keySchema + `,
@@ -60,7 +60,7 @@ const (
   "type": "object", "additionalProperties": false, "required": ["question"],
   "properties": {
     "question": {"type": "string"},
-    "options": {"type": "array", "maxItems": 64, "description": "Choices. The person may always answer in own words.", "items": {"anyOf": [
+    "options": {"type": "array", "maxItems": 64, "description": "Choices. The person may always answer in their own words.", "items": {"anyOf": [
       {"type": "string"},
       {"type": "object", "additionalProperties": false, "required": ["label"], "properties": {
         "label": {"type": "string"},
@@ -105,7 +105,7 @@ func decisionOf(decided *ask.Answer) decision {
 		told.Answers, told.Message = answers(decided), why(decided.Resolution)
 	case decided.Outcome == "" && decided.Ended == "":
 		told.Status = "pending"
-		told.Message = "Nobody has decided yet. This is no permission. Call check_decision with the run_id."
+		told.Message = "No decision yet. This is not a permission. Call check_decision with the run_id."
 	case decided.Question != nil:
 		told.Status, told.Message = statusOf(decided), why(decided.Resolution)
 	default:
@@ -201,7 +201,7 @@ func (t *tools) addAgents(server *mcp.Server) {
 	t.addPermissionPrompt(server)
 	addAsking(t, server, &mcp.Tool{
 		Name: requestApproval, Title: "Request approval",
-		Description: "Ask a person whether something may be done, before it is done. Go on only when status is allowed, and with the input of the answer.",
+		Description: "Ask a person whether something may be done, before it is done. Continue only when status is allowed, with the input in the answer.",
 	}, approvalSchema, func(arguments approvalArguments) putting {
 		return putting{call: &ask.Call{SessionID: t.SessionID, Key: arguments.Key, Approval: &api.ApprovalRequest{
 			ToolName: arguments.ToolName, Input: arguments.Input, Description: arguments.Description, Reason: arguments.Reason,
@@ -216,7 +216,7 @@ func (t *tools) addAgents(server *mcp.Server) {
 	})
 	addAsking(t, server, &mcp.Tool{
 		Name: checkDecision, Title: "Check a decision",
-		Description: "Look, or wait, whether an approval or a question that was pending is decided.",
+		Description: "Check whether a pending approval or question is decided, or wait for the decision.",
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true},
 	}, checkSchema, func(arguments checkArguments) putting { return putting{runID: arguments.RunID} })
 }

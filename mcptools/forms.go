@@ -111,7 +111,7 @@ func questionForm(agent string, request *api.UserQuestionRequest) *mcp.ElicitPar
 		return nil
 	}
 	question := request.Questions[0]
-	members := map[string]any{"text": map[string]any{"type": "string", "title": "Answer", "description": "In own words."}}
+	members := map[string]any{"text": map[string]any{"type": "string", "title": "Answer", "description": "In your own words."}}
 	labels := labelsOf(&question)
 	slices.Sort(labels)
 	if len(labels) != len(slices.Compact(labels)) {

@@ -27,10 +27,10 @@ const (
     "run_id": ` + runSchema + `,
     "request_id": ` + runSchema + `,
     "behavior": {"enum": ["allow", "deny"]},
-    "input_digest": {"type": "string", "description": "From list_pending. If the request is another one by now, nothing is decided."},
+    "input_digest": {"type": "string", "description": "From list_pending. If the request has changed since, nothing is decided."},
     "updated_input": {"type": "object", "description": "Allow with this input instead."},
     "reason": {"type": "string", "description": "For the agent."},
-    "remember": {"enum": ["session", "always"], "description": "Also write a standing rule. The first answer is the rule's text and decides nothing."},
+    "remember": {"enum": ["session", "always"], "description": "Also create a rule. The first answer is the rule's text and decides nothing."},
     "remember_as": {"enum": ["exact", "command", "tool"], "description": "With remember: this exact call (default), this command whatever its description, or every call of the tool in this session."},
     "rule_text": {"type": "string", "description": "With remember: the text of the first answer, once the person has agreed to it."}
   }
@@ -117,17 +117,17 @@ type settled struct {
 // addPeople adds the tools for people.
 func (t *tools) addPeople(server *mcp.Server) {
 	add(server, &mcp.Tool{
-		Name: "list_pending", Title: "What waits for a person",
-		Description: "List the approvals and questions that agents wait with, oldest session first.",
+		Name: "list_pending", Title: "Pending approvals and questions",
+		Description: "List pending approvals and questions, oldest session first.",
 		Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true},
 	}, pendingSchema, t.listPending)
 	add(server, &mcp.Tool{
 		Name: "resolve", Title: "Allow or deny",
-		Description: "Record a person's decision about an approval. It cannot be taken back.",
+		Description: "Record a person's decision about an approval. It cannot be undone.",
 	}, resolveSchema, t.resolve)
 	add(server, &mcp.Tool{
 		Name: "answer", Title: "Answer a question",
-		Description: "Record a person's answer to a question. It cannot be taken back.",
+		Description: "Record a person's answer to a question. It cannot be undone.",
 	}, answerSchema, func(ctx context.Context, arguments answerArguments) (any, error) {
 		run, err := t.Client.AnswerRunQuestion(ctx, arguments.RunID, client.AnswerQuestionParams{Resolution: api.UserQuestionResolution{
 			RequestID: arguments.RequestID, Answers: arguments.Answers, Value: arguments.Value,
@@ -137,7 +137,7 @@ func (t *tools) addPeople(server *mcp.Server) {
 	})
 	add(server, &mcp.Tool{
 		Name: "cancel", Title: "Cancel a question or a run",
-		Description: "Cancel a question, or a whole run with all it waits for. It cannot be taken back.",
+		Description: "Cancel a question, or a whole run with all its requests. It cannot be undone.",
 	}, cancelSchema, func(ctx context.Context, arguments cancelArguments) (any, error) {
 		if arguments.RequestID != "" {
 			run, err := t.Client.CancelQuestion(ctx, arguments.RunID, arguments.RequestID, client.CancelQuestionParams{Justification: arguments.Reason})
@@ -250,7 +250,7 @@ func (t *tools) ruleText(ctx context.Context, arguments resolveArguments) (strin
 			}
 		}
 		if text == "" {
-			return "", errors.New("no such rule can be written with this decision")
+			return "", errors.New("this decision cannot create such a rule")
 		}
 		return text, nil
 	}

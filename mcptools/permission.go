@@ -17,7 +17,7 @@ const permissionSchema = `{
   "properties": {
     "tool_name": {"type": "string", "description": "The tool that wants to run."},
     "input": {"type": "object", "description": "Its input."},
-    "tool_use_id": {"type": "string", "description": "The id of the call. Asked again with it, the decision is the same."}
+    "tool_use_id": {"type": "string", "description": "The id of the call. Repeating the call with the same id gives the same decision."}
   }
 }`
 
@@ -42,7 +42,7 @@ type Permission struct {
 func (t *tools) addPermissionPrompt(server *mcp.Server) {
 	server.AddTool(&mcp.Tool{
 		Name: permissionPrompt, Title: "Permission prompt",
-		Description: "Decides whether a tool call may run, by a person or a standing rule. For an agent's own permission system; a model has no use for it.",
+		Description: "Decides whether a tool call may run, by a person or a standing rule. For an agent's own permission system, not for a model.",
 		InputSchema: api.JSON(permissionSchema),
 	}, func(ctx context.Context, request *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
 		var arguments permissionArguments

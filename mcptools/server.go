@@ -99,7 +99,7 @@ func instructions(audience For) string {
 	if audience == ForPeople {
 		return "Approvals and questions that agents wait with. Decide only what the person you work for told you to decide."
 	}
-	return "Ask a person before doing what needs approval. A pending answer is no permission: call check_decision until it is decided."
+	return "Ask a person before doing what needs approval. A pending answer is not a permission: call check_decision until it is decided."
 }
 
 // tools are the handlers.

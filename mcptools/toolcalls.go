@@ -56,7 +56,7 @@ type questionOf struct {
 
 // errNoQuestion: the question tool's input has no question. It is not raised, because an allow
 // would answer nothing.
-var errNoQuestion = errors.New("the input of the question tool holds no question")
+var errNoQuestion = errors.New("the question tool's input has no question")
 
 // CallOf returns the request for a coding agent's tool call: a question for a question tool,
 // otherwise the approval, which shows a plan as text. planText is the plan when the input only

@@ -137,7 +137,7 @@ func (w *Waits) task(ctx context.Context, taskID string, reading Reading, capabi
 	case run.Status == api.StatusCancelled || run.Status == api.StatusInterrupted:
 		shown.Status = tasks.StatusCancelled
 	case waits(run):
-		shown.Message = "Waits for a person."
+		shown.Message = "Waiting for a person."
 		if requests := w.Forms(ctx, run, capabilities); len(requests) > 0 {
 			shown.Status, shown.InputRequests = tasks.StatusInputRequired, requests
 		}

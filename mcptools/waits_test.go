@@ -172,7 +172,7 @@ func TestACallParksAsATask(t *testing.T) {
 	other.nowMs.Add(24 * time.Hour.Milliseconds())
 	parked := other.task(takesTask, "tasks/get", task.TaskID)
 	require.Equal(t, "complete", parked.ResultType)
-	require.Equal(t, "Waits for a person.", parked.StatusMessage)
+	require.Equal(t, "Waiting for a person.", parked.StatusMessage)
 	require.Greater(t, parked.PollMs, task.PollMs)
 	s.decide(open, api.ApprovalResolution{Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(`{"to":"staging"}`)})
 	for range 2 {
@@ -398,19 +398,19 @@ func TestFormsOfQuestions(t *testing.T) {
 		answers   []string
 	}{
 		{
-			`{"question":"Where to?"}`, `{"type":"object","properties":{"text":{"type":"string","title":"Answer","description":"In own words."}}}`,
+			`{"question":"Where to?"}`, `{"type":"object","properties":{"text":{"type":"string","title":"Answer","description":"In your own words."}}}`,
 			map[string]any{"text": ""},
 			map[string]any{"text": "home"},
 			[]string{"home"},
 		},
 		{
-			`{"question":"Which?","options":["b","a"]}`, `{"type":"object","properties":{"option":{"type":"string","title":"Option","enum":["b","a"]},"text":{"type":"string","title":"Answer","description":"In own words."}}}`,
+			`{"question":"Which?","options":["b","a"]}`, `{"type":"object","properties":{"option":{"type":"string","title":"Option","enum":["b","a"]},"text":{"type":"string","title":"Answer","description":"In your own words."}}}`,
 			map[string]any{"option": "c"},
 			map[string]any{"option": "a", "text": "please"},
 			[]string{"a", "please"},
 		},
 		{
-			`{"question":"Which?","options":["b","a","c"],"multi_select":true}`, `{"type":"object","properties":{"options":{"type":"array","title":"Options","items":{"type":"string","enum":["b","a","c"]}},"text":{"type":"string","title":"Answer","description":"In own words."}}}`,
+			`{"question":"Which?","options":["b","a","c"],"multi_select":true}`, `{"type":"object","properties":{"options":{"type":"array","title":"Options","items":{"type":"string","enum":["b","a","c"]}},"text":{"type":"string","title":"Answer","description":"In your own words."}}}`,
 			map[string]any{"options": []string{"a", "d"}},
 			map[string]any{"options": []string{"c", "b"}},
 			[]string{"c", "b"},

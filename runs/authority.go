@@ -29,7 +29,7 @@ func (c *Call) authorize(w *workingCopy, spec *Spec) error {
 		}
 	}
 	if again && c.Caller.Role == api.RoleAgent && !c.ownsWhatEnds(w) {
-		return refusal.New(api.CodeForbidden, "an agent cancels and interrupts only what it made: for the rest it takes the role operator or admin")
+		return refusal.New(api.CodeForbidden, "an agent cancels and interrupts only what it made: for others it needs the role operator or admin")
 	}
 	return c.checkLease(w, spec)
 }

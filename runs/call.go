@@ -51,7 +51,7 @@ func (c *Call) Permitted(spec *Spec) error {
 		return nil
 	}
 	if c.Caller.Via == auth.ViaOpen && spec.ExcludesRequester {
-		return refusal.New(api.CodeRequesterExclusionNeedsAuth, "an approval with exclude_requester takes a service that asks for credentials")
+		return refusal.New(api.CodeRequesterExclusionNeedsAuth, "exclude_requester needs a service that requires credentials")
 	}
 	actions := spec.Actions
 	if len(actions) == 0 {

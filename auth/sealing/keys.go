@@ -178,7 +178,7 @@ func readSet(text string) (*keySet, error) {
 			id = hex.EncodeToString(sum[:4])
 		}
 		if keys.byID[id] != nil {
-			return nil, fmt.Errorf("line %d: the key %s is there twice", number, id)
+			return nil, fmt.Errorf("line %d: duplicate key %s", number, id)
 		}
 		if len(keys.byID) == MaxKeys {
 			return nil, fmt.Errorf("line %d: there are more than %d keys", number, MaxKeys)

@@ -41,7 +41,7 @@ func read(path string) ([]ed25519.PrivateKey, error) {
 		return nil, fmt.Errorf("signing key: %w", err)
 	}
 	if !info.Mode().IsRegular() || info.Size() > maxFileBytes {
-		return nil, fmt.Errorf("signing key: %s is no file of keys", path)
+		return nil, fmt.Errorf("signing key: %s is not a key file", path)
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -252,7 +252,7 @@ func NewPublic(set api.KeySet) (*Public, error) {
 		}
 		x, err := base64.RawURLEncoding.Strict().DecodeString(key.X)
 		if err != nil || len(x) != ed25519.PublicKeySize {
-			return nil, fmt.Errorf("key %d of the set is no Ed25519 public key", i)
+			return nil, fmt.Errorf("key %d of the set is not an Ed25519 public key", i)
 		}
 		keyID, err := thumbprint(x)
 		if err != nil {
@@ -273,11 +273,11 @@ func (p *Public) Set() api.KeySet { return p.set }
 // [ErrInvalid], with the reason.
 func (p *Public) Verify(purpose, text string) ([]byte, error) {
 	if len(text) > maxTextBytes || !isCompact(text) {
-		return nil, fmt.Errorf("%w: it is no compact JWS", ErrInvalid)
+		return nil, fmt.Errorf("%w: it is not a compact JWS", ErrInvalid)
 	}
 	parsed, err := jose.ParseSignedCompact(text, []jose.SignatureAlgorithm{jose.EdDSA})
 	if err != nil {
-		return nil, fmt.Errorf("%w: it is no compact JWS of EdDSA", ErrInvalid)
+		return nil, fmt.Errorf("%w: it is not a compact JWS with EdDSA", ErrInvalid)
 	}
 	header := parsed.Signatures[0].Protected
 	if typ, _ := header.ExtraHeaders[jose.HeaderType].(string); typ != purpose {

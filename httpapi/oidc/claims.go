@@ -67,7 +67,7 @@ func claimsOf(token *oidc.IDToken, now time.Time) (*claims, error) {
 	case token.IssuedAt.After(now.Add(maxSkew)):
 		return nil, errors.New("the token was issued in the future")
 	case len(token.Audience) > 1 && more.Party == "":
-		return nil, errors.New("the token is for several audiences and does not say for which program it was made")
+		return nil, errors.New("the token is for several audiences and does not name the program it was issued to")
 	}
 	c.authorizedParty = more.Party
 	switch groups := more.Groups.(type) {

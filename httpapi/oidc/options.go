@@ -37,7 +37,7 @@ var strength = []api.Role{api.RoleObserver, api.RoleAgent, api.RoleOperator, api
 // rolesOf parses "group=role" texts.
 func rolesOf(texts []string) (map[string]api.Role, error) {
 	if len(texts) == 0 {
-		return nil, errors.New("no group has a role: nobody could sign in")
+		return nil, errors.New("no group has a role, so no one could sign in")
 	}
 	roles := map[string]api.Role{}
 	for _, text := range texts {
@@ -57,7 +57,7 @@ func checkURL(what, text string) (*url.URL, error) {
 	case err != nil || at.Host == "" || at.User != nil || at.RawQuery != "" || at.Fragment != "" || at.Scheme != "https" && at.Scheme != "http":
 		return nil, fmt.Errorf("%s %q must be an https URL without user, query and fragment", what, text)
 	case at.Scheme == "http" && !isLoopback(at.Hostname()):
-		return nil, fmt.Errorf("%s %q must be https: http is for a loopback address alone", what, text)
+		return nil, fmt.Errorf("%s %q must be https: http is allowed only for a loopback address", what, text)
 	}
 	return at, nil
 }

@@ -65,7 +65,7 @@ func New(options Options) (*Provider, error) {
 		return nil, err
 	}
 	if options.ClientID == "" {
-		return nil, errors.New("the issuer takes a client id")
+		return nil, errors.New("the issuer needs a client id")
 	}
 	if options.ExternalURL != "" {
 		external, err := checkURL("the external URL", options.ExternalURL)
@@ -116,7 +116,7 @@ func (b *bounded) RoundTrip(r *http.Request) (*http.Response, error) {
 // away returns issuer_unavailable and logs the cause.
 func (p *Provider) away(ctx context.Context, what string, err error) error {
 	p.options.Logger.LogAttrs(context.WithoutCancel(ctx), slog.LevelWarn, "the issuer does not answer", slog.String("what", what), slog.String("error", err.Error()))
-	return refusal.New(api.CodeIssuerUnavailable, "the issuer %s does not answer: try again", p.Name())
+	return refusal.New(api.CodeIssuerUnavailable, "the issuer %s is not available: try again", p.Name())
 }
 
 // discover returns the issuer's metadata and reads it once. Errors: issuer_unavailable.
@@ -247,8 +247,8 @@ func (p *Provider) identify(ctx context.Context, c *claims) (*auth.Assertion, er
 	case err != nil:
 		return nil, p.refused(ctx, err)
 	case made == nil:
-		return nil, refusal.New(api.CodeForbidden, "%s knows who this is, and none of the groups has a role here: "+
-			"whoever runs the service maps one with HOLDPOINT_OIDC_ROLES", p.Name())
+		return nil, refusal.New(api.CodeForbidden, "%s knows this user, but none of the groups has a role here: "+
+			"the operator maps groups to roles with HOLDPOINT_OIDC_ROLES", p.Name())
 	}
 	return made, nil
 }

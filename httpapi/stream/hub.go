@@ -158,7 +158,7 @@ func (h *Hub) enter() error {
 	default:
 	}
 	if h.streams >= h.maxStreams {
-		return refusal.New(wire.CodeServiceUnavailable, "this process serves %d streams, which is as many as it may; try again", h.maxStreams)
+		return refusal.New(wire.CodeServiceUnavailable, "this process serves %d streams, the maximum; try again", h.maxStreams)
 	}
 	h.streams++
 	if h.streams == 1 {

@@ -175,7 +175,7 @@ func (b *Backlog) admit(key, principal string, limits, wanted [2]int64, asked in
 			if kind == 1 {
 				code, what = CodeTooManyQueuedRuns, "queued runs"
 			}
-			return nil, refusal.New(code, "%s has %d %s, and may have %d", principal, w.counted[kind]+own, what, limits[kind])
+			return nil, refusal.New(code, "%s has %d %s, and the maximum is %d", principal, w.counted[kind]+own, what, limits[kind])
 		}
 	}
 	w.add(&w.pending, wanted, 1)

@@ -41,7 +41,7 @@ func (g *Guard) opens(r *http.Request) bool {
 // Check returns host_not_allowed or origin_not_allowed, or nil.
 func (g *Guard) Check(r *http.Request) error {
 	if !g.hostAllowed(r.Host) {
-		return refusal.New(CodeHostNotAllowed, "the service does not answer to the host name %.200q: "+
+		return refusal.New(CodeHostNotAllowed, "the service does not accept the host name %.200q: "+
 			"start it with --allowed-host and this name, or, behind a proxy, have the proxy pass on the Host of the caller", r.Host)
 	}
 	origins := r.Header["Origin"]

@@ -59,7 +59,7 @@ func headerKey(value string) (string, error) {
 		item, err := httpsfv.UnmarshalItem([]string{value})
 		text, isText := item.Value.(string)
 		if err != nil || !isText || len(item.Params.Names()) > 0 {
-			return "", invalidKey("the Idempotency-Key header begins with a quote and is no structured-field string")
+			return "", invalidKey("the Idempotency-Key header begins with a quote but is not a structured-field string")
 		}
 		value = text
 	}

@@ -231,7 +231,7 @@ func (q *Quotas) admit(w http.ResponseWriter, connection string, u use) (*taken,
 		}
 		c.writeRate(w, now, passed)
 		if !passed {
-			return t.paused(q.patience, refusal.New(CodeRateLimited, "%s makes more than %d calls a second, work of %s being one: wait and try again",
+			return t.paused(q.patience, refusal.New(CodeRateLimited, "%s makes more than %d calls a second, where %s of work counts as one call: wait and try again",
 				u.principal, c.quota.Rate, CallCost))
 		}
 	}
@@ -262,11 +262,11 @@ func (t *taken) room() error {
 	}
 	switch {
 	case !u.stream && c.quota.Calls >= 0 && c.calls >= c.quota.Calls:
-		return refusal.New(CodeTooManyCalls, "%s has %d calls under way at this replica that are not held, as many as it may", u.principal, c.calls)
+		return refusal.New(CodeTooManyCalls, "%s has %d calls in progress at this replica, not counting held ones: the maximum", u.principal, c.calls)
 	case u.stream && all.quota.Streams >= 0 && all.streams >= all.quota.Streams:
-		return refusal.New(CodeTooManyStreams, "%s has %d streams open at this replica, as many as it may", u.principal, all.streams)
+		return refusal.New(CodeTooManyStreams, "%s has %d streams open at this replica: the maximum", u.principal, all.streams)
 	case all.quota.Bytes >= 0 && u.bytes > 0 && all.bytes+u.bytes > all.quota.Bytes:
-		return refusal.New(CodeTooManyBytes, "the calls of %s that are under way at this replica have bodies of %d bytes, and may have %d", u.principal, all.bytes, all.quota.Bytes)
+		return refusal.New(CodeTooManyBytes, "the calls of %s in progress at this replica have bodies of %d bytes, and the maximum is %d", u.principal, all.bytes, all.quota.Bytes)
 	}
 	return nil
 }
@@ -337,7 +337,7 @@ func Hold(ctx context.Context) error {
 	case t.held || t.use.stream:
 		return nil
 	case c.quota.Held >= 0 && c.held >= c.quota.Held:
-		return refusal.New(CodeTooManyCalls, "%s has %d calls held at this replica, as many as it may", t.use.principal, c.held)
+		return refusal.New(CodeTooManyCalls, "%s has %d calls held at this replica: the maximum", t.use.principal, c.held)
 	}
 	t.count(-1)
 	t.held = true

@@ -41,7 +41,7 @@ func SetSignedIn(w http.ResponseWriter, r *http.Request, value string) (kept str
 		return value, nil
 	}
 	if origin, err := url.Parse(r.Header.Get("Origin")); r.TLS == nil && err == nil && origin.Scheme == "http" {
-		return "", refusal.New(CodeOriginNotAllowed, "signing in takes https, or a loopback address: "+
+		return "", refusal.New(CodeOriginNotAllowed, "signing in needs https, or a loopback address: "+
 			"a browser keeps no cookie of %.200q", origin.String())
 	}
 	setCookie(w, value, auth.SignInLifetimeMs/1000)

@@ -53,7 +53,7 @@ func (s *Stored) Take(principal string, open bool, bytes int64, settles bool) (g
 	// A call larger than the budget passes when the budget is full, and leaves a debt.
 	if missing := min(float64(bytes), b.limit) - b.left; missing > 0 && !settles {
 		return nil, &laterError{
-			refusal.New(CodeTooManyStoredBytes, "the calls of %s may add %d bytes to the database in a day at this replica, and have added them: decide, cancel or end what is open, or wait", principal, limit),
+			refusal.New(CodeTooManyStoredBytes, "the calls of %s have added the maximum of %d bytes a day to the database at this replica: decide, cancel or end open requests, or wait", principal, limit),
 			time.Duration(missing / b.limit * float64(day)),
 		}
 	}

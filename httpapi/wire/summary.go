@@ -17,7 +17,7 @@ func WantsSummary(query url.Values) (bool, error) {
 	case fields == "summary":
 		return true, nil
 	case fields != "" || query.Has("fields"):
-		return false, refusal.New(api.CodeBadRequest, `fields must be "summary" or left out`)
+		return false, refusal.New(api.CodeBadRequest, `fields must be "summary" or absent`)
 	}
 	return false, nil
 }

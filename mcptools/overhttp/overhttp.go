@@ -139,7 +139,7 @@ func (e *endpoint) optionsOf(r *http.Request) (mcptools.Options, error) {
 	offered := audiences[identity.Role]
 	switch {
 	case len(offered) == 0:
-		return options, refusal.New(api.CodeForbidden, "the role %s is offered no tools: it takes the role agent, operator or admin", identity.Role)
+		return options, refusal.New(api.CodeForbidden, "the role %s has no tools: it needs the role agent, operator or admin", identity.Role)
 	case options.For == "":
 		options.For = offered[0]
 	case options.For != mcptools.ForAgents && options.For != mcptools.ForPeople && options.For != mcptools.ForBoth:

@@ -197,5 +197,5 @@ func TestStreamsAreCounted(t *testing.T) {
 	s := serve(t, store, func(options *httpapi.Options) { options.Limits.MaxStreams = 1 })
 	s.follow(t, "/api/approval/stream", "s").shows("initial", "", 0)
 	got := s.get(t, path("/api/clarify/stream", "s"))
-	got.is(http.StatusServiceUnavailable, failed("this process serves 1 streams, which is as many as it may; try again"))
+	got.is(http.StatusServiceUnavailable, failed("this process serves 1 streams, the maximum; try again"))
 }

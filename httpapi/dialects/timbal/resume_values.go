@@ -103,7 +103,7 @@ func (g *approvalValue) resolution(request *api.ApprovalRequest) (runs.ApprovalD
 		return resolution, nil
 	}
 	if document.Kind(request.Input) != '{' {
-		return resolution, errors.New("override_input: the proposed input is no object, so nothing can be merged over it")
+		return resolution, errors.New("override_input: the proposed input is not an object, so nothing can be merged into it")
 	}
 	resolution.UpdatedInput = merged(request.Input, g.override)
 	return resolution, nil
