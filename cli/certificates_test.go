@@ -15,7 +15,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// certificates writes an authority, a service and an agent of it, and an agent of nobody.
+// certificates writes a CA with certificates for a service and an agent, and an agent's
+// certificate from another CA.
 func certificates(ts *testscript.TestScript, neg bool, args []string) {
 	needs(ts, neg, args, 0, 0)
 	block := func(kind string, der []byte) []byte { return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}) }

@@ -11,12 +11,12 @@ import (
 	"github.com/holdpoint/holdpoint/cli/console"
 )
 
-// completionCommand prints a script that makes a shell complete the commands and flags.
+// completionCommand prints a shell completion script for the commands and flags.
 type completionCommand struct {
 	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
 }
 
-// Help returns what --help shows under the flags.
+// Help returns the text below the flags in --help.
 func (c *completionCommand) Help() string {
 	return `Where it goes:
 
@@ -32,7 +32,7 @@ func (c *completionCommand) Run(app *kong.Kong, terminal *console.Console) error
 	return nil
 }
 
-// completed is a command, by the words that lead to it, with what may follow.
+// completed is a command with the words that may follow it.
 type completed struct {
 	path     []string
 	commands []*kong.Node
@@ -56,7 +56,7 @@ func completedCommands(node *kong.Node, path []string) []completed {
 	return all
 }
 
-// words are all that may follow.
+// words returns all words that may follow.
 func (c *completed) words() []string {
 	var words []string
 	for _, command := range c.commands {
@@ -94,7 +94,7 @@ _holdpoint() {
 	fmt.Fprint(to, "  esac\n}\ncomplete -o default -F _holdpoint holdpoint\n")
 }
 
-// zshCompletion works as a file in fpath and when it is sourced.
+// zshCompletion works both as a file in fpath and when sourced.
 func zshCompletion(to io.Writer, all []completed) {
 	fmt.Fprint(to, `#compdef holdpoint
 _holdpoint() {
@@ -195,7 +195,7 @@ func (c *manCommand) Run(app *kong.Kong, terminal *console.Console) error {
 	return err
 }
 
-// roff escapes a text for a manual page.
+// roff escapes text for a manual page.
 func roff(text string) string {
 	text = strings.NewReplacer(`\`, `\e`, `-`, `\-`).Replace(text)
 	lines := strings.Split(text, "\n")

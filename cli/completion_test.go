@@ -19,7 +19,7 @@ func completionFor(t *testing.T, shell string) (file string) {
 	return writeFile(t, done.stdout)
 }
 
-// The scripts work in the shells that they are for; testdata/script has bash.
+// The scripts are tested in their shells; testdata/script covers bash.
 func TestCompletionInFish(t *testing.T) {
 	t.Parallel()
 	fish := rig.Need(t, "fish")

@@ -20,8 +20,8 @@ type configCommand struct {
 
 type configPrint struct{ serve.Command }
 
-// Run prints one JSON object, which may be used as a file of configuration where nothing was hidden. It
-// refuses what serve refuses.
+// Run prints a JSON object, which can be used as a configuration file if no value was
+// hidden. It refuses whatever serve refuses.
 func (c *configPrint) Run(terminal *console.Console, ctx *kong.Context) error {
 	if err := c.Check(); err != nil {
 		return err
@@ -36,7 +36,7 @@ func (c *configPrint) Run(terminal *console.Console, ctx *kong.Context) error {
 	return console.PrintJSON(terminal.Stdout, values)
 }
 
-// withoutSecrets are the flags whose values may hold a password or a secret path.
+// withoutSecrets hides the secret parts of flags that may hold a password or a secret path.
 var withoutSecrets = map[string]func(string) string{
 	"database": store.Describe, "direct-database": store.Describe, "review-hook": serve.HookHost, "otlp-endpoint": serve.HookHost,
 }

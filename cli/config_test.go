@@ -33,7 +33,7 @@ func TestFlagsWinOverVariablesAndThoseOverTheFile(t *testing.T) {
 		require.Equal(t, want, printed[member], member)
 	}
 
-	// What is printed is a file that says the same.
+	// The output is a configuration file with the same values.
 	delete(printed, "database")
 	delete(printed, "review_hook")
 	text, err := json.Marshal(printed)
@@ -64,7 +64,7 @@ func TestABadFileIsRefused(t *testing.T) {
 	got := run(t.Context(), nil, "", "serve", "--config", filepath.Join(t.TempDir(), "missing.json"))
 	require.Equal(t, 2, got.code)
 	require.Contains(t, got.stderr, "missing.json")
-	// Other commands have no file.
+	// Other commands read no configuration file.
 	got = run(t.Context(), map[string]string{"HOLDPOINT_CONFIG": writeFile(t, `{"listn":1}`)}, "", "version")
 	require.Zero(t, got.code)
 }
@@ -83,7 +83,7 @@ func TestCommandsReachASocket(t *testing.T) {
 	require.Contains(t, run(t.Context(), nil, "", "approvals", "list", "--server", url).stderr, "no holdpoint service answers")
 }
 
-// TestConfigPrintRefusesWhatServeRefuses: each of these is refused by both, with the same words.
+// TestConfigPrintRefusesWhatServeRefuses: both refuse each of these with the same message.
 func TestConfigPrintRefusesWhatServeRefuses(t *testing.T) {
 	t.Parallel()
 	for _, flags := range [][]string{

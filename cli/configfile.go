@@ -11,14 +11,15 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// configVariable names the file of configuration when --config does not.
+// configVariable names the configuration file if --config is not given.
 const configVariable = "HOLDPOINT_CONFIG"
 
-// configFile fills flags of a command that has --config, unless they were given or their variable
-// is set, from a JSON object: its members are the flags, with - or _ between words.
+// configFile sets flags of commands that have --config from a JSON object, unless they are
+// given or set in the environment. Its members are named like the flags, with - or _
+// between words.
 type configFile struct {
 	lookupEnv func(string) (string, bool)
-	// read is what the file at path has, as flags write it.
+	// read has the values of the file at path, as on a command line.
 	path string
 	read map[string]string
 }
@@ -47,8 +48,8 @@ func (f *configFile) Resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (
 	return nil, nil
 }
 
-// pathOf returns the path of the file and the flags that it may have; the path is empty for a
-// command that has no --config.
+// pathOf returns the path of the file and the flags that it may set; the path is empty for
+// a command without --config.
 func (f *configFile) pathOf(ctx *kong.Context) (path string, flags []string) {
 	selected := ctx.Selected()
 	if selected == nil {
@@ -66,8 +67,8 @@ func (f *configFile) pathOf(ctx *kong.Context) (path string, flags []string) {
 	return path, flags
 }
 
-// readConfig reads a file. It returns an error when a member is none of the flags, so that a
-// mistyped one does not leave a default in force.
+// readConfig reads a file. It refuses unknown members, so that a typo does not silently
+// leave a default in force.
 func readConfig(path string, flags []string) (map[string]string, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -23,7 +23,7 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// terminal is the program with a person at a terminal.
+// terminal runs the program with a person at a terminal.
 type terminal struct {
 	t       *testing.T
 	command *exec.Cmd
@@ -35,7 +35,7 @@ type terminal struct {
 	seen int
 }
 
-// atTerminal starts the program at a terminal of its own, which util-linux makes.
+// atTerminal starts the program in a new terminal, using script from util-linux.
 func atTerminal(t *testing.T, environment []string, line string) *terminal {
 	t.Helper()
 	script := rig.Need(t, "script")
@@ -49,14 +49,14 @@ func atTerminal(t *testing.T, environment []string, line string) *terminal {
 	s.keys = keys
 	require.NoError(t, s.command.Start())
 	go func() {
-		_ = s.command.Wait() // ends looks at the process state
+		_ = s.command.Wait() // ends reads the process state
 		close(s.ended)
 	}()
-	t.Cleanup(func() { _ = s.command.Process.Kill() }) // it has most likely ended
+	t.Cleanup(func() { _ = s.command.Process.Kill() }) // usually it has ended already
 	return s
 }
 
-// Write takes what the terminal shows.
+// Write receives the terminal's output.
 func (s *terminal) Write(piece []byte) (int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -69,7 +69,7 @@ func (s *terminal) shown() string {
 	return s.text.String()
 }
 
-// sees waits until something new matches, and returns its groups.
+// sees waits until new output matches, and returns the groups.
 func (s *terminal) sees(pattern string) []string {
 	s.t.Helper()
 	awaited := regexp.MustCompile(pattern)
@@ -109,7 +109,7 @@ func (s *terminal) ends() int {
 	return s.command.ProcessState.ExitCode()
 }
 
-// pid reads a process id that is shown.
+// pid parses a process id.
 func pid(t *testing.T, text string) int {
 	t.Helper()
 	number, err := strconv.Atoi(text)
@@ -117,7 +117,7 @@ func pid(t *testing.T, text string) int {
 	return number
 }
 
-// gone waits until a process is no more.
+// gone waits until a process no longer exists.
 func gone(t *testing.T, pid int) {
 	t.Helper()
 	require.Eventually(t, func() bool { return !running(pid) }, patience, 5*time.Millisecond)
@@ -130,7 +130,7 @@ func requireEmpty(t *testing.T, directory string) {
 	require.Empty(t, entries)
 }
 
-// With a terminal the person decides.
+// At a terminal the person decides.
 func TestDemoAtATerminal(t *testing.T) {
 	t.Parallel()
 	temporary := t.TempDir()
@@ -178,7 +178,7 @@ func TestDemoAtATerminal(t *testing.T) {
 	requireEmpty(t, temporary)
 }
 
-// elsewhere is a client of somebody who does not sit at the demo's terminal.
+// elsewhere returns a client for a person who is not at the demo's terminal.
 func elsewhere(t *testing.T, url string) *client.Client {
 	t.Helper()
 	connected, err := client.New(url, client.WithActor("mara"))
@@ -187,7 +187,7 @@ func elsewhere(t *testing.T, url string) *client.Client {
 	return connected
 }
 
-// decide decides what the demo asks now.
+// decide decides the demo's current request.
 func decide(ctx context.Context, elsewhere *client.Client) error {
 	for item, err := range elsewhere.AllApprovals(ctx, client.PendingListParams{}) {
 		if err != nil {
@@ -223,7 +223,7 @@ func decide(ctx context.Context, elsewhere *client.Client) error {
 	return nil
 }
 
-// Whoever decides in the inbox is shown it, and the terminal asks for nothing.
+// A person who decides in the inbox sees the request there, and the terminal does not ask.
 func TestDemoInTheInbox(t *testing.T) {
 	t.Parallel()
 	directory := t.TempDir()
@@ -245,7 +245,7 @@ func TestDemoInTheInbox(t *testing.T) {
 	require.Zero(t, s.ends())
 }
 
-// A prompt at the terminal ends when somebody else has decided, and the demo goes on.
+// A prompt at the terminal ends when somebody else decides, and the demo continues.
 func TestDemoIsDecidedElsewhere(t *testing.T) {
 	t.Parallel()
 	s := atTerminal(t, []string{"TMPDIR=" + t.TempDir()}, "holdpoint demo")
@@ -262,7 +262,7 @@ func TestDemoIsDecidedElsewhere(t *testing.T) {
 	require.Zero(t, s.ends())
 }
 
-// Somebody elsewhere may be faster than the demo looks.
+// Somebody else may decide before the demo looks.
 func TestDemoIsOvertaken(t *testing.T) {
 	t.Parallel()
 	s := atTerminal(t, []string{"TMPDIR=" + t.TempDir()}, "holdpoint demo")
@@ -272,7 +272,7 @@ func TestDemoIsOvertaken(t *testing.T) {
 	decided.Go(func() {
 		for _, err := range mara.StreamInbox(ctx) {
 			if err == nil {
-				_ = decide(ctx, mara) // the service may be away, or the demo be faster
+				_ = decide(ctx, mara) // the service may be down, or the demo faster
 			}
 		}
 	})
@@ -282,7 +282,7 @@ func TestDemoIsOvertaken(t *testing.T) {
 	decided.Wait()
 }
 
-// A person who has seen enough leaves nothing behind.
+// An interrupted demo leaves nothing behind.
 func TestDemoIsInterrupted(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -308,8 +308,8 @@ func TestDemoIsInterrupted(t *testing.T) {
 	}
 }
 
-// When the demo itself is killed, the service does not stay: not at a terminal, which
-// hangs up, and not where there is none.
+// If the demo itself is killed, the service ends, too, at a terminal (which hangs up) and
+// without one.
 func TestDemoIsKilledWithoutATerminal(t *testing.T) {
 	t.Parallel()
 	demo := exec.Command("holdpoint", "demo", "--directory", t.TempDir())
@@ -337,7 +337,7 @@ func TestDemoIsKilled(t *testing.T) {
 	gone(t, service)
 }
 
-// The other process says why it could not start, and the demo says it too.
+// If the second process cannot start, the demo prints its reason.
 func TestDemoSaysWhyItCannotStart(t *testing.T) {
 	t.Parallel()
 	directory := t.TempDir()

@@ -37,7 +37,7 @@ func inMemory(t *testing.T) []string {
 	return []string{"--database", "sqlite:" + filepath.Join(t.TempDir(), "data.db")}
 }
 
-// faces has one call of each dialect which that dialect alone answers, and how.
+// faces has a call of each dialect that only this dialect answers, with its answer.
 var faces = []struct {
 	name, method, path, body string
 	status                   int
@@ -83,7 +83,7 @@ func TestServeTakesTheDialectsFromTheEnvironment(t *testing.T) {
 	require.Contains(t, got.stderr, "klingon")
 }
 
-// startChat starts a run on the relay face, and stays until the test ends.
+// startChat starts a run on the relay face, and stays connected until the test ends.
 func startChat(t *testing.T, url string) {
 	t.Helper()
 	ctx, leave := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -94,12 +94,12 @@ func startChat(t *testing.T, url string) {
 	require.NoError(t, err)
 	t.Cleanup(func() {
 		leave()
-		_ = response.Body.Close() // it was cut off
+		_ = response.Body.Close() // the connection was cut
 	})
 	require.Equal(t, http.StatusOK, response.StatusCode)
 }
 
-// Who starts a run without naming an agent gets the one of --default-agent.
+// A run started without an agent id gets the agent of --default-agent.
 func TestDefaultAgent(t *testing.T) {
 	t.Parallel()
 	url, _ := serve(t, append(inMemory(t), "--default-agent", "coder")...)
@@ -110,7 +110,8 @@ func TestDefaultAgent(t *testing.T) {
 	require.Equal(t, "coder", runs.Items[0].AgentID)
 }
 
-// always, on the relay face, is the exact call, unless --relay-always says otherwise.
+// On the relay face, always applies to the exact call, unless --relay-always says
+// otherwise.
 func TestRelayAlways(t *testing.T) {
 	t.Parallel()
 	for always, text := range map[string]string{
@@ -154,8 +155,8 @@ func TestRuleMaxAge(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// hook counts what is posted to it, and fails the first call for each approval whose
-// payload has a certain text.
+// hook counts the calls to it, and fails the first call of each approval whose payload has
+// a certain text.
 type hook struct {
 	mu     sync.Mutex
 	calls  []string
@@ -164,7 +165,7 @@ type hook struct {
 }
 
 func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	text, _ := io.ReadAll(r.Body) // what is missing of it is seen
+	text, _ := io.ReadAll(r.Body) // an incomplete body fails the test later
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.calls = append(h.calls, r.Method+" "+r.Header.Get("Content-Type")+" "+string(text))
@@ -174,7 +175,7 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// with counts the calls whose payload has a text.
+// with returns the number of calls whose payload has a text.
 func (h *hook) with(text string) int {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -187,8 +188,8 @@ func (h *hook) with(text string) int {
 	return count
 }
 
-// Each file-change approval that a codex client lists is posted to the hook once, and
-// again only when the hook did not take it.
+// Each file-change approval visible to a codex client is posted to the hook once, and again
+// only if the hook fails.
 func TestReviewHook(t *testing.T) {
 	t.Parallel()
 	reviewer := &hook{fails: "flaky.txt", failed: map[string]bool{}}
@@ -231,7 +232,7 @@ func TestReviewHook(t *testing.T) {
 	done(2)
 	require.Equal(t, 1, reviewer.with("steady.txt"))
 	require.Equal(t, 2, reviewer.with("flaky.txt"), "the first call was answered 500")
-	// A list owes nothing, however often it is read.
+	// Listing posts nothing, however often it is repeated.
 	for range 3 {
 		list("one")
 	}

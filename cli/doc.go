@@ -1,25 +1,23 @@
-// Package cli is the program as a value: what an operator or a script types, from
-// the arguments to the exit code. [Run] is all of it.
+// Package cli is the program as a function, from the arguments to the exit code: [Run].
 //
-// The commands that speak to a service do so by package client alone; only serve,
-// migrate and doctor touch a store. The package decides nothing about runs and must
-// not know SQL.
+// The commands that call a service only use package client; serve, migrate, doctor and a
+// few others open a store. The package decides nothing about runs and must not know SQL.
 //
 // # Exit codes
 //
-//	0        done; of exec and ask: the command's own 0, or an answer was printed
-//	1        an error: no server, a refusal, something that is not there; of doctor:
-//	         something is wrong
-//	2        the command line is not one
-//	3        doctor: it could not look
-//	122      exec, ask: what was decided on its run is not what it asked for; nothing ran
-//	123      exec: the command was started under this key before and how it ended is
-//	         not on record; it was not run (see --rerun)
-//	124      the time ran out before anybody decided (exec, ask without --default)
+//	0        success; exec: the command exited with 0; ask: an answer was printed
+//	1        an error: no server, a refusal, something not found; doctor: it found
+//	         an inconsistency
+//	2        invalid command line
+//	3        doctor, audit verify: the check could not run
+//	122      exec, ask: the decision does not match the request; nothing ran
+//	123      exec: already started with this key, outcome unknown; not run again
+//	         (see --rerun)
+//	124      exec, ask without --default: nobody decided in time
 //	125      denied, declined, or cancelled
 //	126, 127 exec: the approved command could not be started, or was not found
 //	128+n    ended by signal n: the command of exec, or holdpoint itself
 //
-// Every other code of exec is the command's own. A command may itself exit with one
-// of these codes; what happened is also said on stderr and is in the run's output.
+// Any other code of exec is the command's own. A command may itself exit with one of these
+// codes; stderr and the run's output tell what happened.
 package cli

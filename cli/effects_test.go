@@ -16,9 +16,9 @@ import (
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
-// TestWhatWasGivenUpIsRetried needs an effect that failed for good, which no call of
-// the API brings about; so it runs the command in this process, against a service
-// that carries nothing out.
+// TestWhatWasGivenUpIsRetried needs an effect that failed permanently, which no API call
+// can cause. So it runs the command in this process, against a service that carries out no
+// effects.
 func TestWhatWasGivenUpIsRetried(t *testing.T) {
 	t.Parallel()
 	store, err := sqlite.Open(t.Context(), sqlite.Memory, sqlite.Options{})

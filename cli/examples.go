@@ -7,8 +7,8 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// examples are shown by --help and in docs/cli.md, by the words that lead to a command. Each is run
-// by testdata/script/examples.txtar as it is written here.
+// examples are shown by --help and in docs/cli.md, keyed by the words of the command.
+// testdata/script/examples.txtar runs each one as written here.
 var examples = map[string][]string{
 	"demo":         {`holdpoint demo`},
 	"serve":        {`holdpoint serve --database sqlite:waits.db --listen 127.0.0.1:0 --listen-file address`},
@@ -130,7 +130,7 @@ var examples = map[string][]string{
 	"version":    {`holdpoint version`},
 }
 
-// addExamples puts the examples of each command behind what its help says.
+// addExamples appends its examples to the help of each command.
 func addExamples(node *kong.Node, path []string) {
 	for _, child := range node.Children {
 		words := slices.Concat(path, []string{child.Name})

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// commandsOf returns the words of every command that does something.
+// commandsOf returns the words of every command that can be run.
 func commandsOf(node *kong.Node, path []string) (all []string) {
 	for _, child := range node.Children {
 		if child.Hidden {
@@ -34,7 +34,7 @@ func parserOf(t *testing.T) *kong.Kong {
 	return parser
 }
 
-// Each command shows how it is used, and each example runs: nobody copies one that does not work.
+// Every command has examples, and every example is run, so that none fails when copied.
 func TestExamplesAreRun(t *testing.T) {
 	t.Parallel()
 	commands := commandsOf(parserOf(t).Model.Node, nil)
@@ -80,10 +80,10 @@ func TestExamplesAreRun(t *testing.T) {
 	}
 }
 
-// One thing has one name, whichever command takes it.
+// The same thing has the same flag name in every command.
 func TestFlagsHaveOneName(t *testing.T) {
 	t.Parallel()
-	// What says the same of a session, an agent, a server.
+	// Names to avoid for a session, an agent, a server.
 	others := map[string]string{
 		"session": "session-id", "agent": "agent-id", "run": "run-id", "url": "server", "as": "actor", "token-from": "token-file",
 		"count": "limit", "max": "limit", "output": "json", "format": "json", "force-yes": "yes", "db": "database",
@@ -100,7 +100,7 @@ func TestFlagsHaveOneName(t *testing.T) {
 	look(parserOf(t).Model.Node)
 }
 
-// Whoever can say where the service is can say how TLS goes there.
+// Every command with flags for the service's address also has the flags for TLS.
 func TestEveryCommandThatCallsTakesCertificates(t *testing.T) {
 	t.Parallel()
 	calling := 0
@@ -124,8 +124,8 @@ func TestEveryCommandThatCallsTakesCertificates(t *testing.T) {
 	require.Greater(t, calling, 40)
 }
 
-// Scripts read what every command prints, but for those that print another program's words, speak a
-// protocol of their own, or ask a person.
+// Every command has --json, except those that print another program's output, speak their
+// own protocol, or ask a person.
 func TestEveryCommandPrintsJSON(t *testing.T) {
 	t.Parallel()
 	others := []string{"demo", "serve", "config print", "exec", "mcp", "hook run", "approvals review", "audit export", "completion", "man"}

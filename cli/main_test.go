@@ -23,13 +23,12 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// leakChecked fails when goroutines are left behind by the tests that run the
-// program in this process.
+// leakChecked fails if tests that run the program in this process leave goroutines behind.
 type leakChecked struct{ testscript.TestingM }
 
 func (m leakChecked) Run() int {
 	if signal.Ignored(syscall.SIGHUP) {
-		// Under nohup the programs that scripts start would ignore it, too.
+		// Otherwise programs started by scripts under nohup would ignore SIGHUP, too.
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
 	code := m.TestingM.Run()

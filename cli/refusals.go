@@ -14,8 +14,8 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// refuseBytes refuses arguments that are no text: on their way to the service they would be changed
-// in silence.
+// refuseBytes refuses arguments that are not valid UTF-8, which would be changed silently
+// on their way to the service.
 func refuseBytes(args []string) error {
 	for i, argument := range args {
 		if !utf8.ValidString(argument) {
@@ -25,9 +25,9 @@ func refuseBytes(args []string) error {
 	return nil
 }
 
-// refuseEmpty refuses a flag that narrows what a command is about and was given no value, such as
-// --session-id "$UNSET": the command would be about everything. Texts for people may be empty, and
-// so may the settings of serve. An empty list of a webhook clears its filter.
+// refuseEmpty refuses an empty value for a flag that limits what a command applies to, such
+// as --session-id "$UNSET": the command would apply to everything. Texts for people may be
+// empty, and so may the settings of serve. An empty list of a webhook clears its filter.
 func refuseEmpty(command *kong.Context) error {
 	if command.Command() == "serve" {
 		return nil
@@ -61,8 +61,8 @@ func helpFirst(args []string) []string {
 	return args
 }
 
-// asksJSON reports whether a command line asks for JSON, also one that is refused. What stands after
-// -- belongs to another program.
+// asksJSON reports whether a command line has --json, even an invalid one. Words after --
+// belong to another program.
 func asksJSON(args []string) bool {
 	if end := slices.Index(args, "--"); end >= 0 {
 		args = args[:end]
@@ -70,11 +70,11 @@ func asksJSON(args []string) bool {
 	return slices.Contains(args, "--json")
 }
 
-// errorReport is an error as --json prints it, on stderr.
+// errorReport is an error as printed on stderr with --json.
 type errorReport struct {
 	Error    string `json:"error"`
 	ExitCode int    `json:"exit_code"`
-	// Status, Code and Decision are of an error that the service answered.
+	// Status, Code and Decision are set if the service returned the error.
 	Status   int    `json:"status,omitzero"`
 	Code     string `json:"code,omitempty"`
 	Recorded any    `json:"recorded_decision,omitempty"`
@@ -100,7 +100,7 @@ func fail(terminal *console.Console, args []string, code int, cause error) int {
 	return code
 }
 
-// withSuggestion names the flag that was probably meant.
+// withSuggestion adds the flag that was probably meant.
 func withSuggestion(unknown console.UnknownFlagError, flags []*kong.Flag) error {
 	given, _, _ := strings.Cut(strings.TrimLeft(unknown.Flag, "-"), "=")
 	best, least := "", len(given)/2+1
@@ -115,7 +115,8 @@ func withSuggestion(unknown console.UnknownFlagError, flags []*kong.Flag) error 
 	return fmt.Errorf("%w, did you mean --%s? (put -- before a command whose name begins so)", unknown, best)
 }
 
-// editDistance counts the insertions, deletions and changes of a character between two words.
+// editDistance returns the number of insertions, deletions and substitutions between two
+// words.
 func editDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

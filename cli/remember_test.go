@@ -25,8 +25,8 @@ func (a *answering) Read(into []byte) (int, error) {
 	return a.text.Read(into)
 }
 
-// What was shown is what is decided and remembered, also when another request has the
-// same id by the time of the answer.
+// The decision and the rule apply to the shown request, even if another one has the same id
+// by the time of the answer.
 func TestRememberIsAboutWhatWasShown(t *testing.T) {
 	t.Parallel()
 	url, _ := serve(t, inMemory(t)...)

@@ -60,10 +60,10 @@ type program struct {
 	Version     versionCommand      `cmd:"" help:"Print the version of this program."`
 }
 
-// Run carries out one command line, without the program's name, and returns the
-// process's exit code; the package comment lists them. lookupEnv is that of package
-// os. serve, exec and ask catch signals while they run. When ctx ends, a command
-// ends as if it had been sent SIGTERM.
+// Run runs one command line, given without the program's name, and returns the exit code;
+// see the package comment. lookupEnv is [os.LookupEnv] or a replacement. serve, exec and
+// ask catch signals while they run. When ctx ends, a command ends as if it had received
+// SIGTERM.
 func Run(ctx context.Context, args []string, lookupEnv func(string) (string, bool), stdin io.Reader, stdout, stderr io.Writer) int {
 	terminal := console.New(lookupEnv, stdin, stdout, stderr)
 	if err := refuseBytes(args); err != nil {
@@ -87,7 +87,7 @@ func Run(ctx context.Context, args []string, lookupEnv func(string) (string, boo
 		kong.Description("A service that lets a run wait for a person, and hands the decision back.\n\n"+console.ExitCodesHelp),
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(int) { helped = true }),
-		// The last one that knows a value wins: the environment before the file.
+		// The last resolver that has a value wins, so the environment precedes the file.
 		kong.Resolvers(inContext(terminal.Context, lookupEnv), &configFile{lookupEnv: lookupEnv}, environment(lookupEnv)),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.Bind(terminal),
@@ -126,7 +126,7 @@ func Run(ctx context.Context, args []string, lookupEnv func(string) (string, boo
 	return code
 }
 
-// selected returns the command that a refused command line got as far as.
+// selected returns the command selected by an invalid command line.
 func selected(err error) string {
 	var refused *kong.ParseError
 	if !errors.As(err, &refused) || refused.Context == nil {
@@ -141,8 +141,8 @@ func selected(err error) string {
 	return strings.Join(names, " ")
 }
 
-// environment fills flags that were not given from the variable in their "from"
-// tag. Kong's own env tag would read the process's environment, not the caller's.
+// environment sets flags that were not given from the variable in their "from" tag. Kong's
+// own env tag would read the process's environment instead of the caller's.
 func environment(lookupEnv func(string) (string, bool)) kong.Resolver {
 	var resolve kong.ResolverFunc = func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {
 		if !flag.Tag.Has("from") {
@@ -156,7 +156,7 @@ func environment(lookupEnv func(string) (string, bool)) kong.Resolver {
 	return resolve
 }
 
-// serveAgain reads the command line, the environment and the file of configuration of serve again.
+// serveAgain reads the command line, environment and configuration file of serve again.
 func serveAgain(args []string, lookupEnv func(string) (string, bool)) (*serve.Command, error) {
 	var program program
 	parser, err := kong.New(&program, kong.Writers(io.Discard, io.Discard), kong.Exit(func(int) {}),
@@ -171,15 +171,15 @@ func serveAgain(args []string, lookupEnv func(string) (string, bool)) (*serve.Co
 	return &program.Serve, nil
 }
 
-// withoutContext are the commands that call no service, or are about the contexts themselves: they must
-// work when the context in use is gone.
+// withoutContext are the commands that call no service, or manage contexts. They must work
+// even if the current context does not exist.
 var withoutContext = []string{"contexts", "serve", "migrate", "doctor", "demo", "demo-service", "completion", "man", "version"}
 
 func usesContext(args []string) bool {
 	return len(args) > 0 && !slices.Contains(withoutContext, args[0])
 }
 
-// chooseContext finds the context of the call.
+// chooseContext returns the context of the call.
 func chooseContext(terminal *console.Console, args []string, lookupEnv func(string) (string, bool)) error {
 	contexts, err := console.LoadContexts(lookupEnv)
 	if err != nil {
@@ -189,7 +189,8 @@ func chooseContext(terminal *console.Console, args []string, lookupEnv func(stri
 	return err
 }
 
-// inContext fills the flags of a connection from a context. What a flag or a variable says goes first.
+// inContext sets the flags of a connection from a context. Flags and environment variables
+// take precedence.
 func inContext(chosen console.Context, lookupEnv func(string) (string, bool)) kong.Resolver {
 	values := map[string]string{"HOLDPOINT_SERVER": chosen.Server, "HOLDPOINT_ACTOR": chosen.Actor}
 	var resolve kong.ResolverFunc = func(_ *kong.Context, _ *kong.Path, flag *kong.Flag) (any, error) {

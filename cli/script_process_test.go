@@ -13,8 +13,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// process is a program that runs beside a script. Its output goes to files, so that
-// nobody has to wait for a pipe that a child of it holds open.
+// process is a program in the background of a script. Its output goes to files, so that no
+// test waits for a pipe that a child process keeps open.
 type process struct {
 	command *exec.Cmd
 	ended   chan struct{}
@@ -27,10 +27,10 @@ type (
 	processesKey struct{}
 )
 
-// killAll ends what is left, with everything that it started.
+// killAll kills the remaining processes and their children.
 func (p processes) killAll() {
 	for _, running := range p {
-		_ = syscall.Kill(-running.command.Process.Pid, syscall.SIGKILL) // it may be gone
+		_ = syscall.Kill(-running.command.Process.Pid, syscall.SIGKILL) // it may have ended
 		<-running.ended
 	}
 }
@@ -81,7 +81,7 @@ func start(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Value(processesKey{}).(processes)[name] = running
 	go func() {
 		defer close(running.ended)
-		_ = running.command.Wait() // ends looks at the process state
+		_ = running.command.Wait() // ends reads the process state
 	}()
 }
 

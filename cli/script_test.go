@@ -26,8 +26,8 @@ import (
 
 // TestScripts runs the scenarios of testdata/script against real processes.
 //
-// Besides the commands of testscript they use these; those that await something ask
-// again until it is so, and fail after a while.
+// They use the commands of testscript and the following ones. Commands that wait poll until
+// the condition holds, and fail after a while.
 //
 //	await-server FILE            until FILE holds the URL of a ready service;
 //	                             sets HOLDPOINT_SERVER and ADDRESS
@@ -37,29 +37,29 @@ import (
 //	await-queued SESSION         until a run is queued in the session
 //	await-effects STATE N        until N effects are in that state
 //	await-dead-letters SESSION N until N messages of the session are dead letters
-//	await-file FILE              until FILE is there
+//	await-file FILE              until FILE exists
 //	await-lines FILE N           until FILE has that many lines
-//	await-text FILE REGEXP       until the text of FILE fits
-//	receiver FILE                writes what is posted to it to FILE, and makes channels.yaml for it
-//	await-stderr NAME REGEXP     until a process of start has said it
-//	exits CODE PROGRAM ARGS…     the program ends with exactly this code
-//	start NAME [<FILE] PROGRAM ARGS…   runs it beside the script, with input from FILE
-//	signal NAME KILL|TERM|…      sends it a signal
-//	ends NAME CODE               it ends with this code; then stdout and stderr match
-//	                             what it printed
-//	post PATH FILE               the JSON in FILE is taken; then stdout matches the reply
-//	await-post PATH FILE         until it is taken
-//	refused STATUS PATH FILE     the JSON in FILE is refused so; then stdout matches the reply
-//	killed-and-back FILE         FILE is what a demo told: its first process was killed,
-//	                             another one has the same prompt, and both are gone
-//	empty DIRECTORY              there is nothing in it
-//	sql FILE STATEMENT           changes an SQLite file past everything
-//	certificates                 writes ca.pem, and server, coder, stranger as .pem and
-//	                             .key; all but stranger are of that authority
-//	env-stdout NAME REGEXP       sets a variable to what the group matches in stdout
+//	await-text FILE REGEXP       until the text of FILE matches
+//	receiver FILE                write posted bodies to FILE, and make channels.yaml for it
+//	await-stderr NAME REGEXP     until stderr of a started process matches
+//	exits CODE PROGRAM ARGS…     run a program, which must end with this exit code
+//	start NAME [<FILE] PROGRAM ARGS…   run it in the background, with input from FILE
+//	signal NAME KILL|TERM|…      send it a signal
+//	ends NAME CODE               it ends with this code; stdout and stderr then match
+//	                             its output
+//	post PATH FILE               post the JSON in FILE; stdout then matches the reply
+//	await-post PATH FILE         repeat it until it succeeds
+//	refused STATUS PATH FILE     post it, which fails with this status; stdout matches the reply
+//	killed-and-back FILE         FILE is the output of a demo: its first process was killed,
+//	                             the second one shows the same prompt, and both have ended
+//	empty DIRECTORY              the directory is empty
+//	sql FILE STATEMENT           change a SQLite file directly
+//	certificates                 write ca.pem, and server, coder, stranger as .pem and
+//	                             .key; all but stranger are signed by that CA
+//	env-stdout NAME REGEXP       set a variable to the regexp's group in stdout
 func TestScripts(t *testing.T) {
 	t.Parallel()
-	if signal.Ignored(syscall.SIGHUP) { // as under nohup: programs would be started to ignore it, too
+	if signal.Ignored(syscall.SIGHUP) { // as under nohup: programs would inherit it
 		signal.Notify(make(chan os.Signal, 1), syscall.SIGHUP)
 	}
 	testscript.Run(t, testscript.Params{
@@ -102,11 +102,11 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// patience is how long a condition may take to come about. It is long because the
-// machine may be busy; nothing waits for it to pass.
+// patience bounds how long a condition may take. It is long because the machine may be
+// busy; tests return as soon as the condition holds.
 const patience = 60 * time.Second
 
-// await asks until done.
+// await polls until done.
 func await(ts *testscript.TestScript, what string, done func(context.Context) (bool, error)) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -202,8 +202,7 @@ func awaitPending(ts *testscript.TestScript, neg bool, args []string) {
 	})
 }
 
-// awaitsOfService is a command of the scripts that takes arguments and awaits something
-// of the service.
+// awaitsOfService is a script command with arguments that polls the service.
 func awaitsOfService(arguments int, done func(ctx context.Context, c *client.Client, args []string) (bool, error)) func(*testscript.TestScript, bool, []string) {
 	return func(ts *testscript.TestScript, neg bool, args []string) {
 		needs(ts, neg, args, arguments, arguments)
@@ -334,7 +333,7 @@ func killedAndBack(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// running reports whether a process is there.
+// running reports whether a process exists.
 func running(pid int) bool { return syscall.Kill(pid, 0) == nil }
 
 func empty(ts *testscript.TestScript, neg bool, args []string) {

@@ -24,18 +24,18 @@ import (
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 )
 
-// result is how one call of the program ended.
+// result is the result of one call of the program.
 type result struct {
 	code           int
 	stdout, stderr string
 }
 
-// run calls the program in this process. Nothing is read from the environment.
+// run runs the program in this process, without the process's environment.
 func run(ctx context.Context, environment map[string]string, stdin string, args ...string) result {
 	return runReading(ctx, environment, strings.NewReader(stdin), args...)
 }
 
-// runReading is run for a stdin that is more than a text.
+// runReading is run with an arbitrary stdin.
 func runReading(ctx context.Context, environment map[string]string, stdin io.Reader, args ...string) result {
 	lookup := func(name string) (string, bool) {
 		value, there := environment[name]
@@ -46,8 +46,8 @@ func runReading(ctx context.Context, environment map[string]string, stdin io.Rea
 	return result{code, stdout.String(), stderr.String()}
 }
 
-// serve runs the service in this process and returns its URL. stop ends it as a
-// signal would and returns how it ended.
+// serve runs the service in this process and returns its URL. stop ends it like a signal
+// and returns its result.
 func serve(t *testing.T, args ...string) (url string, stop func() result) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "listen")
@@ -83,8 +83,8 @@ func connect(t *testing.T, url string) *client.Client {
 	return c
 }
 
-// The service answers the calls that it holds when it is told to stop, and leaves
-// nothing behind.
+// When told to stop, the service answers the calls that it holds, and leaves nothing
+// behind.
 func TestServeStopsGracefully(t *testing.T) {
 	t.Parallel()
 	url, stop := serve(t, "--database", "sqlite:"+filepath.Join(t.TempDir(), "data.db"))
@@ -109,9 +109,9 @@ func TestServeStopsGracefully(t *testing.T) {
 		_, err := c.ClaimRuns(t.Context(), client.ClaimRunsParams{WorkerID: "w", WaitMs: 60_000})
 		claims <- err
 	}()
-	// A third call shows that the service takes calls at this moment. Whether the other
-	// two arrived before the stop or are refused after it, none may hang or be cut off
-	// half way.
+	// A third call shows that the service accepts calls at this moment. The other two
+	// either arrived before the stop or are refused after it; neither may hang or be cut
+	// off.
 	_, err = c.GetRun(t.Context(), created.RunID)
 	require.NoError(t, err)
 	ended := stop()
@@ -128,7 +128,7 @@ func TestServeStopsGracefully(t *testing.T) {
 	}
 }
 
-// Two services on one Postgres: what is asked at one may be decided at the other.
+// Two services on one Postgres: a request raised at one can be decided at the other.
 func TestServeOnPostgres(t *testing.T) {
 	t.Parallel()
 	database := postgrestest.URL(t, postgrestest.Empty())
@@ -185,11 +185,11 @@ func TestServeDoesNotShowPasswords(t *testing.T) {
 	require.NotContains(t, got.stdout+got.stderr, "hunter2")
 }
 
-// A web page that makes a name of its own lead here, by DNS rebinding, is refused, also
-// where other machines may call.
+// A web page whose own host name resolves to this machine (DNS rebinding) is refused, even
+// if other machines may call.
 func TestOffLoopbackNoOtherHostIsTaken(t *testing.T) {
 	t.Parallel()
-	// docker-compose.yml has its own arguments, and needs tokens.
+	// docker-compose.yml has its own arguments, and requires tokens.
 	compose, err := os.ReadFile("../docker-compose.yml")
 	require.NoError(t, err)
 	command := regexp.MustCompile(`(?m)^  command: \["serve", (.*)\]$`).FindSubmatch(compose)
@@ -224,8 +224,8 @@ func requireHosts(t *testing.T, url string, answered int) {
 	}
 }
 
-// What is refused before it is a request at all is refused by net/http, in plain text. docs/errors.md
-// lists exactly these.
+// net/http refuses malformed requests itself, in plain text. docs/errors.md lists exactly
+// these.
 func TestWhatIsNoRequestIsRefusedInPlainText(t *testing.T) {
 	t.Parallel()
 	document, err := os.ReadFile("../docs/errors.md")
@@ -243,7 +243,7 @@ func TestWhatIsNoRequestIsRefusedInPlainText(t *testing.T) {
 	} {
 		connection, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 		require.NoError(t, err)
-		go func() { _, _ = connection.Write([]byte(raw)) }() // it may be cut before the end
+		go func() { _, _ = connection.Write([]byte(raw)) }() // the connection may be closed first
 		response, err := http.ReadResponse(bufio.NewReader(connection), nil)
 		require.NoError(t, err, "%.60q", raw)
 		require.Equal(t, status, response.StatusCode, "%.60q", raw)

@@ -13,7 +13,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A program that keeps the database's write lock holds up the lane, and not the end of the service.
+// A program that holds the database's write lock blocks the lane, but not the end of the
+// service.
 func TestServeStopsInItsTimeWhateverALaneDoes(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "data.db")
@@ -26,7 +27,7 @@ func TestServeStopsInItsTimeWhateverALaneDoes(t *testing.T) {
 	_, err = conn.ExecContext(t.Context(), "BEGIN IMMEDIATE")
 	require.NoError(t, err)
 	defer func() { _, _ = conn.ExecContext(context.Background(), "ROLLBACK") }()
-	// The service asks for the body once the call is with its handler.
+	// The service reads the body once the handler has the call.
 	reading, ended := make(chan struct{}), make(chan struct{})
 	ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{Got100Continue: func() { close(reading) }})
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/v1/runs", strings.NewReader(`{"input":1}`))
@@ -43,7 +44,7 @@ func TestServeStopsInItsTimeWhateverALaneDoes(t *testing.T) {
 		}
 	}()
 	<-reading
-	got := stop() // the lane does not move before the end of this test
+	got := stop() // the lane stays blocked until the end of this test
 	require.Equal(t, 1, got.code)
 	require.Contains(t, got.stderr, "not done 2.05s after it was told to stop")
 	<-ended

@@ -16,7 +16,7 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// shown is what a program has written to its terminal so far.
+// shown is the terminal output so far.
 type shown struct {
 	mu    sync.Mutex
 	text  bytes.Buffer
@@ -40,7 +40,7 @@ func (s *shown) readFrom(terminal *os.File) {
 	}
 }
 
-// until waits until the screen has shown a text since the last call that waited.
+// until waits until the screen has shown a text since the previous call.
 func (s *shown) until(t *testing.T, text string) {
 	t.Helper()
 	late := time.After(patience)
@@ -62,8 +62,8 @@ func (s *shown) until(t *testing.T, text string) {
 	}
 }
 
-// watch on a pseudo-terminal: what waits is there, a key decides it, and what somebody else decides is
-// told.
+// watch on a pseudo-terminal: pending requests are shown, a key decides one, and another
+// person's decision is reported.
 func TestWatchOnATerminal(t *testing.T) {
 	t.Parallel()
 	url, _ := serve(t, append(inMemory(t), "--listen", "127.0.0.1:0")...)
@@ -100,7 +100,8 @@ func TestWatchOnATerminal(t *testing.T) {
 	require.Equal(t, api.StatusRunning, decided.Status)
 	require.Equal(t, "api:cli", decided.Resume.Approvals[0].Resolution.Via)
 
-	// The next one comes by itself; it is chosen, somebody else denies it, and a key that comes late decides nothing.
+	// The next request is shown and selected; somebody else denies it, and a late key
+	// decides nothing.
 	two := ask("two", "make install")
 	screen.until(t, "two-ask")
 	press("j")

@@ -1,6 +1,6 @@
-// Package webhooks holds what the service tells other systems of by HTTP: endpoints with their
-// filters, the secrets that deliveries are signed with, and who may be told what. The door asks it
-// which endpoints an event is owed to; package deliver carries that out.
+// Package webhooks manages webhook endpoints: their filters, the secrets that sign their
+// deliveries, and which events each one gets. The door asks it for the endpoints of an
+// event; package deliver delivers.
 //
-// It must not know SQL, HTTP, the rows of decisions, or what happens to a delivery.
+// It must not know SQL, HTTP, the rows of decisions, or the state of deliveries.
 package webhooks

@@ -7,16 +7,16 @@ import (
 	"github.com/holdpoint/holdpoint/audit/journal"
 )
 
-// PrefixWebhook begins the ids of webhooks.
+// PrefixWebhook is the prefix of webhook ids.
 const PrefixWebhook = "webhook"
 
-// The values of Endpoint.DisabledReason.
+// Values of Endpoint.DisabledReason.
 const (
 	ReasonDisabled = "disabled"
 	ReasonGone     = "gone"
 )
 
-// Settings are what an admin chooses of an endpoint.
+// Settings are the admin's settings for an endpoint.
 type Settings struct {
 	URL             string            `json:"url"`
 	Description     string            `json:"description,omitempty"`
@@ -32,11 +32,11 @@ type Settings struct {
 type Endpoint struct {
 	WebhookID string
 	Settings  Settings
-	// DataKey is the wrapped key under which Secret and PreviousSecret are sealed.
+	// DataKey is the wrapped key that encrypts Secret and PreviousSecret.
 	DataKey        string
 	Secret         string
 	PreviousSecret string // "" for none
-	// PreviousUntilMs is how long deliveries are signed with PreviousSecret, too.
+	// PreviousUntilMs is until when deliveries are also signed with PreviousSecret.
 	PreviousUntilMs int64
 	DisabledAtMs    int64 // 0: enabled
 	DisabledReason  string
@@ -45,7 +45,7 @@ type Endpoint struct {
 	UpdatedAtMs     int64
 }
 
-// View returns the endpoint as /v1 shows it at a moment.
+// View returns the endpoint as /v1 shows it at the given time.
 func (e *Endpoint) View(nowMs int64) api.Webhook {
 	view := api.Webhook{
 		WebhookID: e.WebhookID, URL: e.Settings.URL, Description: e.Settings.Description,
@@ -61,7 +61,7 @@ func (e *Endpoint) View(nowMs int64) api.Webhook {
 	return view
 }
 
-// list is never nil, so that an empty filter is [] on the wire.
+// list never returns nil, so that an empty filter is [] on the wire.
 func list[T any](given []T) []T {
 	if given == nil {
 		return []T{}
@@ -69,16 +69,17 @@ func list[T any](given []T) []T {
 	return given
 }
 
-// Store keeps endpoints. Each method may return an error that wraps runs.ErrUnavailable or
-// runs.ErrClosed, and the context's error.
+// Store stores endpoints. Every method may return an error that wraps runs.ErrUnavailable
+// or runs.ErrClosed, and the context's error.
 type Store interface {
-	// AddWebhook writes a new endpoint, and returns false when there are api.MaxWebhooks.
+	// AddWebhook writes a new endpoint. It returns false if there are api.MaxWebhooks
+	// already.
 	AddWebhook(ctx context.Context, e *Endpoint, entry *journal.Entry) (bool, error)
-	// Webhooks returns all endpoints, the oldest first.
+	// Webhooks returns all endpoints, oldest first.
 	Webhooks(ctx context.Context) ([]Endpoint, error)
-	// ChangeWebhook writes everything of an endpoint but its id and who made it, when it was not
-	// changed since beforeMs, its UpdatedAtMs then. It returns whether it did.
+	// ChangeWebhook writes an endpoint, except for its id and creator, if its UpdatedAtMs
+	// is still beforeMs. It returns whether it did.
 	ChangeWebhook(ctx context.Context, e *Endpoint, beforeMs int64, entry *journal.Entry) (bool, error)
-	// RemoveWebhook deletes an endpoint and returns whether there was one.
+	// RemoveWebhook deletes an endpoint and returns whether it existed.
 	RemoveWebhook(ctx context.Context, webhookID string, entry *journal.Entry) (bool, error)
 }

@@ -20,30 +20,30 @@ type Sealer interface {
 	Open(dataKey, place, sealed string) ([]byte, error)
 }
 
-// Options are what a [Manager] is made of. All but Sealer must be set.
+// Options configure a [Manager]. All but Sealer must be set.
 type Options struct {
 	Store Store
-	// Sealer encrypts secrets; without one no endpoint can be made.
+	// Sealer encrypts secrets; without one no endpoint can be created.
 	Sealer Sealer
-	// CheckURL returns why an endpoint's URL is not one that deliveries go to, nil for a good one.
+	// CheckURL returns an error if deliveries must not go to the URL.
 	CheckURL func(url string) error
 	NowMs    func() int64
 	NewID    func(prefix string) string
 }
 
-// Manager makes and changes endpoints. It is safe for concurrent use.
+// Manager creates and changes endpoints. It is safe for concurrent use.
 type Manager struct{ options Options }
 
 // NewManager returns a manager.
 func NewManager(options Options) *Manager { return &Manager{options} }
 
-// NowMs returns the present moment.
+// NowMs returns the current time in ms.
 func (m *Manager) NowMs() int64 { return m.options.NowMs() }
 
-// CheckURL returns why a URL is not one that deliveries go to, nil for a good one.
+// CheckURL returns an error if deliveries must not go to the URL.
 func (m *Manager) CheckURL(url string) error { return m.options.CheckURL(url) }
 
-// Create makes an endpoint and returns it with its secret. Errors: invalid_request,
+// Create creates an endpoint and returns it with its secret. Errors: invalid_request,
 // secrets_not_configured, too_many_webhooks; those of [Store].
 func (m *Manager) Create(ctx context.Context, body *api.WebhookBody, createdBy string) (*Endpoint, string, error) {
 	settings := Settings{Format: api.WebhookStandard, MaxConcurrency: api.DefaultWebhookConcurrency}
@@ -81,8 +81,8 @@ func (m *Manager) Create(ctx context.Context, body *api.WebhookBody, createdBy s
 	return e, secret, nil
 }
 
-// entryOf returns the line of the audit's own log about a change of an endpoint. Of its URL it has the
-// host alone: what stands behind may be a secret.
+// entryOf returns the audit log's entry for a change of an endpoint. It has only the host
+// of the URL, because the rest may be secret.
 func entryOf(ctx context.Context, what api.AuditEventType, e *Endpoint, nowMs int64) *journal.Entry {
 	event := api.AuditEvent{Type: what, WebhookID: e.WebhookID, Reason: e.DisabledReason}
 	if at, err := url.Parse(e.Settings.URL); err == nil {
@@ -95,7 +95,7 @@ func errNotConfigured() error {
 	return refusal.New(api.CodeSecretsNotConfigured, "the secret of a webhook is kept encrypted, and the service has no key for that: start it with --secret-key-file")
 }
 
-// place is what the secrets of an endpoint are sealed for.
+// place is the context to which an endpoint's encrypted secrets are bound.
 func place(webhookID string) string { return "webhook/" + webhookID }
 
 // List returns all endpoints. Errors: those of [Store].
@@ -116,7 +116,8 @@ func (m *Manager) Endpoint(ctx context.Context, webhookID string) (*Endpoint, er
 
 func unknown() error { return refusal.New(api.CodeWebhookNotFound, "there is no such webhook") }
 
-// Change changes what the body names. Errors: invalid_request, webhook_not_found; those of [Store].
+// Change changes the settings named in the body. Errors: invalid_request,
+// webhook_not_found; those of [Store].
 func (m *Manager) Change(ctx context.Context, webhookID string, body *api.WebhookBody) (*Endpoint, error) {
 	return m.change(ctx, webhookID, api.AuditWebhookChanged, func(e *Endpoint, nowMs int64) error {
 		var faults refusal.Faults
@@ -132,8 +133,8 @@ func (m *Manager) Change(ctx context.Context, webhookID string, body *api.Webhoo
 	})
 }
 
-// Disable disables an endpoint for a reason, unless it is disabled already or was changed by
-// somebody meanwhile. Errors: webhook_not_found; those of [Store].
+// Disable disables an endpoint for a reason, unless it is already disabled or was changed
+// meanwhile. Errors: webhook_not_found; those of [Store].
 func (m *Manager) Disable(ctx context.Context, webhookID, reason string) error {
 	_, err := m.change(ctx, webhookID, api.AuditWebhookDisabled, func(e *Endpoint, nowMs int64) error {
 		if e.DisabledAtMs == 0 {
@@ -144,8 +145,8 @@ func (m *Manager) Disable(ctx context.Context, webhookID, reason string) error {
 	return err
 }
 
-// Rotate gives an endpoint another secret and returns it. Deliveries are signed with the present one,
-// too, for graceMs more, and no longer with the one before it. Errors: invalid_request,
+// Rotate gives an endpoint a new secret and returns it. For graceMs more, deliveries are
+// also signed with the current secret; any older one is dropped. Errors: invalid_request,
 // webhook_not_found, secrets_not_configured; those of [Store].
 func (m *Manager) Rotate(ctx context.Context, webhookID string, graceMs int64) (*Endpoint, string, error) {
 	if graceMs < 0 || graceMs > api.MaxTokenGraceMs {
@@ -170,8 +171,8 @@ func (m *Manager) Rotate(ctx context.Context, webhookID string, graceMs int64) (
 	return e, secret, err
 }
 
-// Rewrap replaces the data key of an endpoint by the same one, encrypted otherwise. Errors: as
-// [Manager.Change].
+// Rewrap replaces the wrapped data key of an endpoint by the same key, wrapped with another
+// one. Errors: as [Manager.Change].
 func (m *Manager) Rewrap(ctx context.Context, webhookID, rewrapped string) error {
 	_, err := m.change(ctx, webhookID, api.AuditWebhookRewrapped, func(e *Endpoint, _ int64) error {
 		e.DataKey = rewrapped
@@ -180,7 +181,7 @@ func (m *Manager) Rewrap(ctx context.Context, webhookID, rewrapped string) error
 	return err
 }
 
-// maxChanges is how often a change is made anew because somebody else made one meanwhile.
+// maxChanges bounds the attempts to change an endpoint that others change concurrently.
 const maxChanges = 10
 
 func (m *Manager) change(ctx context.Context, webhookID string, what api.AuditEventType, how func(e *Endpoint, nowMs int64) error) (*Endpoint, error) {
@@ -202,8 +203,8 @@ func (m *Manager) change(ctx context.Context, webhookID string, what api.AuditEv
 	return nil, refusal.New(api.CodeIDConflict, "the webhook is changed by others all the time")
 }
 
-// Remove deletes an endpoint; what it is still owed is given up. Errors: webhook_not_found; those of
-// [Store].
+// Remove deletes an endpoint and drops its pending deliveries. Errors: webhook_not_found;
+// those of [Store].
 func (m *Manager) Remove(ctx context.Context, webhookID string) error {
 	entry := entryOf(ctx, api.AuditWebhookRemoved, &Endpoint{WebhookID: webhookID}, m.options.NowMs())
 	removed, err := m.options.Store.RemoveWebhook(ctx, webhookID, entry)
@@ -213,7 +214,7 @@ func (m *Manager) Remove(ctx context.Context, webhookID string) error {
 	return err
 }
 
-// Secrets returns the secrets that a delivery is signed with at a moment, the newest first. Errors:
+// Secrets returns the secrets that sign a delivery at the given time, newest first. Errors:
 // secrets_not_configured; that of the Sealer.
 func (m *Manager) Secrets(e *Endpoint, nowMs int64) ([]string, error) {
 	if m.options.Sealer == nil {
@@ -233,7 +234,7 @@ func (m *Manager) Secrets(e *Endpoint, nowMs int64) ([]string, error) {
 	return sealed, nil
 }
 
-// amend changes settings by what the body names, and adds its faults.
+// amend applies the settings named in the body, and adds any faults.
 func (m *Manager) amend(s *Settings, body *api.WebhookBody, faults *refusal.Faults) {
 	if body.URL != nil {
 		s.URL = *body.URL
@@ -295,14 +296,14 @@ func (m *Manager) amend(s *Settings, body *api.WebhookBody, faults *refusal.Faul
 	}
 }
 
-// checkEvents adds a fault for each type of event that is never delivered: a frame of a stream, a type
-// that kinds leave out, and one that is most likely misspelt, because it is not the service's and
-// nothing says that workers append it. given says that the body names the types.
+// checkEvents adds a fault for each event type that is never delivered: a stream frame, a
+// type excluded by kinds, and a probable typo, which is neither a type of the service nor
+// listed as one that workers append. given reports that the body names the types.
 func checkEvents(s *Settings, given bool, faults *refusal.Faults) {
 	for i, event := range s.Events {
 		fault, kind := "", KindOf(event)
 		switch {
-		case !refusal.ValidID(string(event)): // a fault already
+		case !refusal.ValidID(string(event)): // already a fault
 		case event == "snapshot" || event == "stream_gap":
 			fault = "names a frame of streams, which is no event"
 		case slices.Contains(s.Kinds, kind):

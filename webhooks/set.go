@@ -7,22 +7,21 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// Set are the endpoints that take deliveries, by what each wants. It does not change. A nil Set has
-// none.
+// Set is an immutable set of enabled endpoints with their filters. A nil Set is empty.
 type Set struct {
 	wants []want
 }
 
 type want struct {
 	webhookID string
-	// events are the types that are wanted; nil for all but those of workers.
+	// events are the selected types; nil for all except those of workers.
 	events   map[api.EventType]bool
 	kinds    map[api.WebhookKind]bool
 	agents   map[string]bool
 	prefixes []string
 }
 
-// NewSet returns the set of those endpoints that are enabled, nil when none is.
+// NewSet returns the set of the enabled endpoints, nil if there are none.
 func NewSet(endpoints []Endpoint) *Set {
 	var set Set
 	for i := range endpoints {
@@ -52,7 +51,7 @@ func among[T comparable](given []T) map[T]bool {
 	return found
 }
 
-// Len returns how many endpoints there are.
+// Len returns the number of endpoints.
 func (s *Set) Len() int {
 	if s == nil {
 		return 0
@@ -60,8 +59,8 @@ func (s *Set) Len() int {
 	return len(s.wants)
 }
 
-// Owed calls a function with the place, from 0, and the id of each endpoint that wants an event, in
-// the order of NewSet.
+// Owed calls owed for each endpoint that gets an event, with its position, from 0, and its
+// id, in the order of NewSet.
 func (s *Set) Owed(sessionID, agentID string, event api.EventType, owed func(at int, webhookID string)) {
 	if s == nil {
 		return
@@ -85,7 +84,7 @@ func (w *want) matches(sessionID, agentID string, event api.EventType, kind api.
 	return len(w.prefixes) == 0 || slices.ContainsFunc(w.prefixes, func(p string) bool { return strings.HasPrefix(sessionID, p) })
 }
 
-// KindOf returns the kind of an event's type.
+// KindOf returns the kind of an event type.
 func KindOf(event api.EventType) api.WebhookKind {
 	switch event {
 	case api.EventWaitingForApproval, api.EventApprovalResolved, api.EventGrantRedeemed:

@@ -43,7 +43,7 @@ func TestSignaturesAreThoseOfThePublicLibrary(t *testing.T) {
 	require.NotEqual(t, secret, NewSecret())
 	_, err := standardwebhooks.NewWebhook(secret)
 	require.NoError(t, err)
-	// The vector of the specification's libraries.
+	// The test vector of Standard Webhooks' libraries.
 	signature, err := Sign("msg_p5jXN8AQM9LWM0D4loKWxJek", 1614265330, []byte(`{"test": 2432232314}`), "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
 	require.NoError(t, err)
 	require.Equal(t, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=", signature)
@@ -51,7 +51,8 @@ func TestSignaturesAreThoseOfThePublicLibrary(t *testing.T) {
 	require.Error(t, err)
 }
 
-// BenchmarkOwed is what an event costs a decision: without webhooks, and with as many as there may be.
+// BenchmarkOwed measures the cost of an event for a decision: without webhooks, and with
+// the maximum number.
 func BenchmarkOwed(b *testing.B) {
 	many := make([]Endpoint, api.MaxWebhooks)
 	for i := range many {

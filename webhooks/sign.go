@@ -10,26 +10,26 @@ import (
 	"strings"
 )
 
-// secretPrefix begins the text of a secret.
+// secretPrefix is the prefix of a secret.
 const secretPrefix = "whsec_"
 
 // secretBytes is the length of a secret, within the 24 to 64 bytes of Standard Webhooks.
 const secretBytes = 32
 
-// NewSecret returns a fresh secret: "whsec_" and base64.
+// NewSecret returns a new secret: "whsec_" and base64.
 func NewSecret() string {
 	var fresh [secretBytes]byte
-	_, _ = rand.Read(fresh[:]) // never fails, as its documentation says
+	_, _ = rand.Read(fresh[:]) // never fails, as documented
 	return secretPrefix + base64.StdEncoding.EncodeToString(fresh[:])
 }
 
-// SecretOf returns a secret of the bytes of a text.
+// SecretOf returns the secret with the bytes of a text.
 func SecretOf(text string) string {
 	return secretPrefix + base64.StdEncoding.EncodeToString([]byte(text))
 }
 
-// Sign returns the value of webhook-signature: a signature of version 1 by each secret, the newest
-// first, with a space between.
+// Sign returns the value of webhook-signature: a version 1 signature for each secret,
+// newest first, separated by spaces.
 func Sign(messageID string, atSeconds int64, body []byte, secrets ...string) (string, error) {
 	signatures := make([]string, len(secrets))
 	for i, secret := range secrets {

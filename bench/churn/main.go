@@ -31,7 +31,7 @@ func main() {
 	}
 }
 
-// settings are what the command line asks for.
+// settings are the settings from the command line.
 type settings struct {
 	database    string
 	runs        int64
@@ -97,7 +97,7 @@ type churn struct {
 	next, done atomic.Int64
 }
 
-// run returns once all runs are made and, when asked for, deleted.
+// run returns once all runs have been created and, if requested, deleted.
 func (c *churn) run(ctx context.Context, out io.Writer, logger *slog.Logger) error {
 	working, stop := context.WithCancel(ctx)
 	defer stop()
@@ -121,7 +121,7 @@ func (c *churn) run(ctx context.Context, out io.Writer, logger *slog.Logger) err
 	return errors.Join(err, background.Wait(), c.row(context.WithoutCancel(ctx), out, 0))
 }
 
-// carry makes runs in sessions of its own and carries each through a wait.
+// carry creates runs in its own sessions and carries each through a wait.
 func (c *churn) carry(ctx context.Context, caller int) error {
 	for n := int64(0); ctx.Err() == nil && c.next.Add(1) <= c.runs; n++ {
 		if err := c.carryOne(ctx, fmt.Sprintf("s-%d-%d", caller, n/c.runsSession)); err != nil {
@@ -159,7 +159,7 @@ func (c *churn) carryOne(ctx context.Context, sessionID string) error {
 	return nil
 }
 
-// report prints a row every so often until the context ends.
+// report prints rows until the context ends.
 func (c *churn) report(ctx context.Context, out io.Writer) error {
 	fmt.Fprintln(out, c.sizes.head())
 	ticker := time.NewTicker(c.every)

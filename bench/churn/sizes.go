@@ -13,13 +13,13 @@ import (
 
 // sizes measures a database.
 type sizes interface {
-	// head and row are the end of a row of a Markdown table.
+	// head and row return the end of a row of a Markdown table.
 	head() string
 	row(ctx context.Context) (string, error)
 	close()
 }
 
-// begin is the beginning of the head of each table.
+// begin is the start of the head of each table.
 const begin = "| time | done | runs | kept | "
 
 func sizesOf(ctx context.Context, database string) (sizes, error) {
@@ -28,12 +28,12 @@ func sizesOf(ctx context.Context, database string) (sizes, error) {
 	}
 	conn, err := pgx.Connect(ctx, database)
 	if err != nil {
-		return nil, errors.New("connect to the database to measure it") // the driver's text may name the password
+		return nil, errors.New("connect to the database to measure it") // the driver's text may contain the password
 	}
 	return server{conn}, nil
 }
 
-// file is an SQLite database.
+// file is a SQLite database.
 type file string
 
 func (file) head() string {
@@ -57,10 +57,10 @@ func (f file) row(context.Context) (string, error) {
 
 func (file) close() {}
 
-// server is a Postgres database. It is asked by one goroutine at a time.
+// server is a Postgres database. It is used by one goroutine at a time.
 type server struct{ conn *pgx.Conn }
 
-// measured are the tables that a run has rows in.
+// measured are the tables with rows of runs.
 var measured = []string{"runs", "events", "requests", "sessions", "claimable_runs", "idempotency_records"}
 
 func (server) head() string {

@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// Handovers connect the client that waits for a run with the worker that is handed
-// it, for subjects whose worker is told a run's id. The zero value is ready.
+// Handovers connects the client that waits for a run with the worker that gets it, for
+// subjects whose worker receives a run's id. The zero value is ready to use.
 type Handovers[ID comparable] struct{ expected sync.Map }
 
-// Handover is how one run reached a worker.
+// Handover is the handover of one run to a worker.
 type Handover struct {
 	started time.Time
 	done    chan error
 }
 
-// Expect announces a run. It must be called before the run is decided.
+// Expect announces a run. Call it before the run is decided.
 func (h *Handovers[ID]) Expect(id ID) *Handover {
 	expected := &Handover{done: make(chan error, 1)}
 	h.expected.Store(id, expected)
 	return expected
 }
 
-// Handle carries out the worker's part of a run: it notes that the handler started,
-// and tells the client how the completion ended. It returns the completion's error.
+// Handle runs the worker's part of a run: it records that the handler has started, and
+// passes the result of the completion to the client. It returns the completion's error.
 func (h *Handovers[ID]) Handle(id ID, complete func() error) error {
 	started := time.Now()
 	found, ok := h.expected.LoadAndDelete(id)
@@ -39,8 +39,8 @@ func (h *Handovers[ID]) Handle(id ID, complete func() error) error {
 	return err
 }
 
-// Await returns when the handler started, once the run is complete. It returns the
-// error of the completion or of the context.
+// Await waits until the run is complete, and returns when its handler started. It returns
+// the error of the completion or of the context.
 func (h *Handover) Await(ctx context.Context) (started time.Time, err error) {
 	select {
 	case err := <-h.done:

@@ -11,53 +11,52 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Options say what to measure, and for how long.
+// Options configure a measurement.
 type Options struct {
-	// Target is the URL of the database or of the service that the subject uses.
+	// Target is the URL of the database or service.
 	Target string
-	// Clients is how many clients carry waits at once, each one after the other.
+	// Clients is the number of concurrent clients.
 	Clients int
-	// Warmup is how long clients work before the measured time begins.
+	// Warmup is how long clients work before the measured time.
 	Warmup time.Duration
-	// Duration is the measured time. It ends earlier when Waits have been counted.
+	// Duration is the measured time. It ends earlier once Waits have been counted.
 	Duration time.Duration
-	// Waits bounds how many waits are counted; unbounded when 0.
+	// Waits bounds the number of counted waits; 0 is unbounded.
 	Waits int
 }
 
-// Steps are the moments within one wait that only the subject knows.
+// Steps are the times within a wait that only the subject knows.
 type Steps struct {
-	// DecisionSent is when the decision was about to be sent.
+	// DecisionSent is just before the decision is sent.
 	DecisionSent time.Time
-	// DecisionAccepted is when the reply to the decision was there.
+	// DecisionAccepted is when the reply to the decision arrived.
 	DecisionAccepted time.Time
-	// HandlerStarted is when the worker's handler had the run. It may lie before
-	// DecisionAccepted: both replies are on their way at the same time.
+	// HandlerStarted is when the worker's handler got the run. It may be before
+	// DecisionAccepted, because the two replies are sent concurrently.
 	HandlerStarted time.Time
 }
 
-// Subject is what is measured. Wait is called by all clients at once.
+// Subject is a system to measure. Wait is called concurrently by all clients.
 type Subject interface {
-	// Wait carries one run through a whole wait, and returns when its completion is
-	// durable. Any error ends the measurement.
+	// Wait carries one run through a complete wait, and returns when its completion is
+	// durable. An error ends the measurement.
 	Wait(ctx context.Context) (Steps, error)
-	// Close stops the worker and gives everything back. No wait is in flight.
+	// Close stops the worker and releases all resources. No wait is in flight.
 	Close() error
 }
 
 // Shared is a Subject with several workers.
 type Shared interface {
-	// Shares returns how many runs each worker was handed.
+	// Shares returns the number of runs that each worker got.
 	Shares() []int64
 }
 
-// stuckAfter is how long the waits in flight may take at the end, and how long a
-// whole wait may take before the subject counts as stuck.
+// stuckAfter bounds the waits in flight at the end, and a single wait; after that the
+// subject counts as stuck.
 const stuckAfter = time.Minute
 
-// Run measures a subject. It calls begin when the measured time begins and end when
-// it is over; clients carry on during both, so that what is read in them, such as
-// CPU times, belongs to the same load.
+// Run measures a subject. It calls begin and end around the measured time. Clients continue
+// during both, so that measurements in them, such as CPU times, cover the same load.
 func Run(ctx context.Context, subject Subject, options Options, begin, end func()) (*Result, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, options.Warmup+options.Duration+stuckAfter, errors.New("the subject is stuck"))
 	defer cancel()
@@ -93,7 +92,7 @@ func Run(ctx context.Context, subject Subject, options Options, begin, end func(
 	return result, nil
 }
 
-// explain adds to an error why the context ended, if it did.
+// explain adds the cause of the context's end to an error.
 func explain(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return fmt.Errorf("%w (%w)", err, cause)
@@ -114,7 +113,7 @@ func pause(ctx context.Context, duration time.Duration, early <-chan struct{}) {
 
 // recorder counts the waits that end within the measured time.
 type recorder struct {
-	// full is closed when as many waits as were wanted have been counted.
+	// full is closed when the requested number of waits has been counted.
 	full chan struct{}
 
 	mu                    sync.Mutex

@@ -16,13 +16,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// pretended takes a few milliseconds for each wait, or fails.
+// pretended takes a few milliseconds per wait, or fails.
 type pretended struct{ err error }
 
 func (p pretended) Wait(context.Context) (Steps, error) {
 	now := time.Now()
 	time.Sleep(2 * time.Millisecond)
-	// The handler starts before the decision's reply is there.
+	// The handler starts before the reply to the decision.
 	return Steps{DecisionSent: now, HandlerStarted: now.Add(time.Millisecond), DecisionAccepted: now.Add(2 * time.Millisecond)}, p.err
 }
 

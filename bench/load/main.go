@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// Line is one line of what [Main] writes. One member is set.
+// Line is a line of [Main]'s output. One member is set.
 type Line struct {
 	// Mark is [Began] or [Ended].
 	Mark string `json:"mark,omitempty"`
-	// Result is the last line.
+	// Result is in the last line.
 	Result *Result `json:"result,omitempty"`
 }
 
@@ -27,10 +27,10 @@ const (
 	Ended = "measured time is over"
 )
 
-// Main measures the subject that open returns, as the arguments say (see [Options]),
+// Main measures the subject returned by open, configured by the arguments (see [Options]),
 // and writes each [Line] as JSON. After a mark it waits for a line, or the end, of in,
-// while its clients carry on: whoever started it reads CPU times then. It returns what
-// went wrong.
+// while its clients continue, so that the parent process can read CPU times. It returns the
+// error of the measurement.
 func Main(ctx context.Context, arguments []string, in io.Reader, out io.Writer, open func(context.Context, Options) (Subject, error)) (err error) {
 	options, err := parse(arguments)
 	if err != nil {
@@ -75,7 +75,7 @@ func parse(arguments []string) (Options, error) {
 	return o, nil
 }
 
-// Arguments returns the arguments that make [Main] use the options.
+// Arguments returns the arguments for [Main] with these options.
 func (o Options) Arguments() []string {
 	return []string{
 		"-target", o.Target, "-clients", strconv.Itoa(o.Clients), "-warmup", o.Warmup.String(),
@@ -83,7 +83,7 @@ func (o Options) Arguments() []string {
 	}
 }
 
-// modules returns what this program was built from.
+// modules returns the versions of this program's modules.
 func modules() map[string]string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -7,41 +7,38 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 )
 
-// Result is what was measured of one subject.
+// Result is the result of one subject.
 type Result struct {
 	Waits   int     `json:"waits"`
 	Seconds float64 `json:"seconds"`
-	// Whole is the time from before a run was made until its completion was durable.
+	// Whole is the time from before a run was created until its completion was durable.
 	Whole Spread `json:"whole"`
 	// Delivery is the time from the reply to the decision until the worker's handler
-	// runs. A handler that runs before the reply is there counts as 0.
+	// starts. A handler that starts before the reply counts as 0.
 	Delivery Spread `json:"decision_accepted_to_handler"`
-	// SentToHandler is the time from before the decision is sent until the handler
-	// runs.
+	// SentToHandler is the time from before the decision is sent until the handler starts.
 	SentToHandler Spread `json:"decision_sent_to_handler"`
-	// Shares are how many runs each worker was handed, in all; nil when there is one.
+	// Shares is the number of runs that each worker got in total; nil with a single worker.
 	Shares []int64 `json:"shares,omitempty"`
-	// Modules are the versions of the libraries of the program that was measured.
+	// Modules are the module versions of the measured program.
 	Modules map[string]string `json:"modules,omitempty"`
 }
 
-// PerSecond is how many waits were carried a second.
+// PerSecond returns the number of waits per second.
 func (r *Result) PerSecond() float64 { return float64(r.Waits) / r.Seconds }
 
-// Spread tells of many durations, all in microseconds.
+// Spread is a distribution of durations in µs.
 type Spread struct {
 	P50  int64 `json:"p50_us"`
 	P90  int64 `json:"p90_us"`
 	P99  int64 `json:"p99_us"`
 	P999 int64 `json:"p999_us"`
 	Max  int64 `json:"max_us"`
-	// Histogram is all of them, in the compressed encoding V2 of HdrHistogram as
-	// base64, which its tools read.
+	// Histogram has all durations, in HdrHistogram's compressed encoding V2 as base64.
 	Histogram string `json:"histogram"`
 }
 
-// histogram has buckets that grow with the value: three significant digits from one
-// microsecond to ten minutes.
+// histogram has three significant digits, from 1 µs to 10 minutes.
 type histogram struct{ buckets *hdrhistogram.Histogram }
 
 func newHistogram() *histogram {

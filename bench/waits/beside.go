@@ -10,14 +10,14 @@ import (
 	"strings"
 )
 
-// besideDatabase has the rows of [settings.beside]. It is made once and stays to the end.
+// besideDatabase has the rows of [settings.beside]. It is created once and kept.
 const besideDatabase = "holdpoint_waits_beside"
 
 //go:embed beside.sql
 var rowsBeside string
 
-// makeBeside fills a database whose schema is there. It leaves nothing to be vacuumed or written
-// out while others are measured.
+// makeBeside fills a database that has its schema. It leaves no vacuum or checkpoint work
+// behind that would disturb later measurements.
 func (s *postgresServer) makeBeside(ctx context.Context, count int) error {
 	at := *s.admin
 	at.Path = "/" + besideDatabase

@@ -15,13 +15,12 @@ import (
 // ticksPerSecond is the unit of /proc, the same on every Linux.
 const ticksPerSecond = 100
 
-// sample is how much CPU was used until a moment, in seconds since each process, or
-// the machine, was started.
+// sample is the CPU time used so far, in seconds since the start of each process or of the
+// machine.
 type sample struct{ service, postgres, load, machine float64 }
 
-// cpuOf returns what processes have used, their children included: those that they waited
-// for, and those that run. It returns 0 for no
-// process, and NaN when children end all the time.
+// cpuOf returns the CPU time of processes with their running and reaped children. It
+// returns 0 without a process, and NaN if children keep ending.
 func cpuOf(pids ...int) (sum float64) {
 	for _, pid := range pids {
 		sum += cpuOfOne(pid)
@@ -36,7 +35,7 @@ func cpuOfOne(pid int) float64 {
 	for range 10 {
 		own := statOf(pid)
 		used := ticks(own, 11, 12, 13, 14)
-		paths, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is well formed
+		paths, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is valid
 		for _, path := range paths {
 			if fields := statFields(path); len(fields) > 1 && string(fields[1]) == strconv.Itoa(pid) {
 				used += ticks(fields, 11, 12)
@@ -52,8 +51,8 @@ func cpuOfOne(pid int) float64 {
 
 func statOf(pid int) [][]byte { return statFields(fmt.Sprintf("/proc/%d/stat", pid)) }
 
-// statFields returns what follows the name in a process's stat, beginning with the
-// state and the parent; nil when the process is gone. The name may hold anything.
+// statFields returns the fields after the name in a process's stat, starting with the state
+// and the parent; nil if the process has ended. The name may contain anything.
 func statFields(path string) [][]byte {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -73,8 +72,8 @@ func ticks(fields [][]byte, wanted ...int) float64 {
 	return sum
 }
 
-// machineCPU returns what everything on the machine has used, and what its host gave
-// to others.
+// machineCPU returns the CPU time used on the machine, including the time that its host
+// gave to other machines.
 func machineCPU() float64 {
 	text, _ := os.ReadFile("/proc/stat")
 	line, _, _ := strings.Cut(string(text), "\n")
@@ -83,14 +82,14 @@ func machineCPU() float64 {
 	return ticks(fields, 0, 1, 2, 5, 6, 7) / ticksPerSecond
 }
 
-// loadAverage is what the kernel says of the last minute; empty elsewhere.
+// loadAverage returns the load average of the last minute; "" if unknown.
 func loadAverage() string {
 	text, _ := os.ReadFile("/proc/loadavg")
 	first, _, _ := strings.Cut(string(text), " ")
 	return first
 }
 
-// cpuModel names the processor; empty elsewhere than on Linux.
+// cpuModel returns the processor's name; "" except on Linux.
 func cpuModel() string {
 	text, _ := os.ReadFile("/proc/cpuinfo")
 	_, model, _ := strings.Cut(string(text), "model name\t: ")

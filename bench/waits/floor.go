@@ -9,14 +9,14 @@ import (
 	"strings"
 )
 
-// floor is a ratio below which a run of this program fails. It is between subjects that take
-// their turns in one run, so it says nothing about the machine.
+// floor is the minimum ratio between two subjects of one run; below it the program fails.
+// As a ratio within one run it does not depend on the machine.
 type floor struct {
 	subject, reference string
 	ratio              float64
 }
 
-// parseFloor reads SUBJECT/REFERENCE=RATIO.
+// parseFloor parses SUBJECT/REFERENCE=RATIO.
 func parseFloor(text string) (floor, error) {
 	names, number, found := strings.Cut(text, "=")
 	subject, reference, both := strings.Cut(names, "/")
@@ -27,8 +27,8 @@ func parseFloor(text string) (floor, error) {
 	return floor{subject, reference, ratio}, nil
 }
 
-// check returns an error when the median of the ratios of the rounds is below the floor, or
-// when a subject was not measured.
+// check returns an error if the median ratio of the rounds is below the floor, or if a
+// subject was not measured.
 func (f floor) check(r *report, clients int) error {
 	measured, reference := r.of(f.subject, clients), r.of(f.reference, clients)
 	if len(measured) == 0 || len(measured) != len(reference) {

@@ -17,8 +17,8 @@ import (
 	"github.com/holdpoint/holdpoint/store"
 )
 
-// inProcess measures the engine and the claim dispatcher without HTTP. Its worker
-// claims as the one over HTTP does: as many runs as it has room for.
+// inProcess measures the engine and the claim dispatcher without HTTP. Like the worker over
+// HTTP, its worker claims as many runs as it has room for.
 type inProcess struct {
 	engine     runs.Store
 	dispatcher *claims.Dispatcher
@@ -48,8 +48,7 @@ func (s *inProcess) fail(err error) {
 	s.failed = errors.Join(s.failed, err)
 }
 
-// work claims runs and completes each in a goroutine of its own, until the context
-// ends.
+// work claims runs and completes each in its own goroutine, until the context ends.
 func (s *inProcess) work(ctx context.Context, clients int) error {
 	for ctx.Err() == nil {
 		claimed, err := s.dispatcher.Claim(ctx, claims.Request{
@@ -100,7 +99,7 @@ func (s *inProcess) Wait(ctx context.Context) (steps load.Steps, err error) {
 	return steps, err
 }
 
-// Close implements [load.Subject]. It returns what went wrong in the worker.
+// Close implements [load.Subject]. It returns the worker's error.
 func (s *inProcess) Close() error {
 	s.stop()
 	s.working.Wait()

@@ -24,7 +24,7 @@ const (
 	tokenVariable = "HOLDPOINT_BENCH_TOKEN"
 )
 
-// The documents of one wait, which all subjects carry.
+// The documents of a wait, the same for all subjects.
 var (
 	input      = api.JSON(`{"plan":"clean the build folder"}`)
 	checkpoint = api.JSON(`{"step":3}`)
@@ -38,11 +38,12 @@ func suspension() *api.Suspension {
 	}}}
 }
 
-// overHTTP measures a service, or several replicas of it, through package client. Each replica has
-// a [client.Worker] with room for every client's run; clients take the replicas in turns.
+// overHTTP measures a service, or several replicas of it, through package client. Each
+// replica has a [client.Worker] with room for all clients' runs; clients alternate between
+// the replicas.
 type overHTTP struct {
 	services []*client.Client
-	// handed counts what the worker of each service was handed.
+	// handed counts the runs of each replica's worker.
 	handed    []atomic.Int64
 	turns     atomic.Uint64
 	handovers load.Handovers[string]
@@ -124,7 +125,7 @@ func (s *overHTTP) Wait(ctx context.Context) (steps load.Steps, err error) {
 	return steps, err
 }
 
-// Close implements [load.Subject]. It returns what went wrong in the worker.
+// Close implements [load.Subject]. It returns the worker's error.
 func (s *overHTTP) Close() error {
 	s.stop()
 	s.working.Wait()

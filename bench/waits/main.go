@@ -18,14 +18,14 @@ import (
 	"github.com/holdpoint/holdpoint/bench/load"
 )
 
-// The first arguments that make this program the load of a subject.
+// First arguments that run this program as the load of a subject.
 const (
 	loadHTTP   = "load-http"
 	loadEngine = "load-engine"
 )
 
 func main() {
-	// The kernel ends the children when the thread that started them ends.
+	// The kernel kills the children when the thread that started them ends.
 	runtime.LockOSThread()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
@@ -52,15 +52,16 @@ func run(ctx context.Context, arguments []string, out, progress io.Writer) error
 	return s.measure(ctx, out, progress)
 }
 
-// settings are what the command line asks for.
+// settings are the settings from the command line.
 type settings struct {
 	binaries []named
 	engine   bool
-	// tokens also measures services that ask for a token.
+	// tokens adds services that require a token.
 	tokens bool
-	// replicas also measures each service as so many processes on one database; 0 for not.
+	// replicas adds each service with that many processes on one database; 0 for none.
 	replicas int
-	// beside also measures each service among so many suspended and as many finished runs; 0 for not.
+	// beside adds each service with that many suspended and as many finished runs in the
+	// database; 0 for none.
 	beside     int
 	madeBeside bool
 	// noService leaves out the service of this tree.
@@ -73,13 +74,13 @@ type settings struct {
 	rounds    int
 	options   load.Options
 	jsonPath  string
-	// directory is where binaries, databases and the Postgres server are.
+	// directory has the binaries, the databases and the Postgres server.
 	directory string
-	// loadProgram is this program.
+	// loadProgram is the path of this program.
 	loadProgram string
 }
 
-// named is an executable with the name that it is shown by.
+// named is an executable with its displayed name.
 type named struct{ name, path string }
 
 func parse(arguments []string, usage io.Writer) (*settings, error) {

@@ -21,27 +21,27 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// measurement is one turn of one subject.
+// measurement is one subject's result in one round.
 type measurement struct {
 	Subject string `json:"subject"`
 	Clients int    `json:"clients"`
 	Round   int    `json:"round"`
 	load.Result
 	CPU *cpu `json:"cpu,omitempty"`
-	// LoadAverage is that of the machine when the turn began.
+	// LoadAverage is the machine's load average at the start.
 	LoadAverage string `json:"load_average,omitempty"`
 }
 
-// cpu is what one wait cost, in milliseconds of one core.
+// cpu is the cost of one wait, in milliseconds of one core.
 type cpu struct {
 	Service  float64 `json:"service_ms_per_wait"`
 	Postgres float64 `json:"postgres_ms_per_wait"`
 	Load     float64 `json:"load_ms_per_wait"`
-	// Others is how many cores the rest of the machine kept busy meanwhile.
+	// Others is the number of cores that the rest of the machine used meanwhile.
 	Others float64 `json:"others_cores"`
 }
 
-// report is all that was measured, and under which conditions.
+// report has all results and their conditions.
 type report struct {
 	Conditions   conditions    `json:"conditions"`
 	Measurements []measurement `json:"measurements"`
@@ -103,7 +103,8 @@ func (s *settings) measure(ctx context.Context, out, progress io.Writer) (err er
 	for _, clients := range s.clients {
 		for round := range s.rounds {
 			for turn := range all {
-				// Each round begins with another subject, so that none always follows the same one.
+				// Each round starts with another subject, so that none always follows the
+				// same one.
 				m, err := s.turn(ctx, server, all[(turn+round)%len(all)], clients, round+1)
 				if err != nil {
 					return fmt.Errorf("%s, %d clients: %w", all[(turn+round)%len(all)].name, clients, err)
@@ -137,7 +138,7 @@ func (r *report) write(path string) error {
 	return os.WriteFile(path, append(text, '\n'), 0o600)
 }
 
-// turn measures one subject once, on a fresh database.
+// turn measures a subject once, on a fresh database.
 func (s *settings) turn(ctx context.Context, server *postgresServer, subject subject, clients, round int) (_ *measurement, err error) {
 	directory, err := os.MkdirTemp(s.directory, "turn-")
 	if err != nil {
@@ -195,13 +196,13 @@ func (s *settings) turn(ctx context.Context, server *postgresServer, subject sub
 	return m, nil
 }
 
-// databaseFor returns the URL of the database of a subject. The one with other runs is made once,
-// and on a server that --postgres names it stays for the next time.
+// databaseFor returns the URL of a subject's database. The one with other runs is created
+// once, and on a server named by --postgres it is kept for later.
 func (s *settings) databaseFor(ctx context.Context, server *postgresServer, subject subject, name, directory string) (string, error) {
 	at := *server.admin
 	at.Path = "/" + name
 	if subject.beside && server.process == nil {
-		s.madeBeside = s.madeBeside || server.exec(ctx, "ALTER DATABASE "+quote(name)+" CONNECTION LIMIT -1") == nil // it is there
+		s.madeBeside = s.madeBeside || server.exec(ctx, "ALTER DATABASE "+quote(name)+" CONNECTION LIMIT -1") == nil // it exists
 	}
 	if subject.beside && s.madeBeside {
 		return at.String(), server.exec(ctx, "CHECKPOINT")
@@ -210,7 +211,7 @@ func (s *settings) databaseFor(ctx context.Context, server *postgresServer, subj
 	if err != nil || !subject.beside {
 		return url, err
 	}
-	// The service makes the schema.
+	// The service creates the schema.
 	service, _, err := startService(ctx, subject.service, url, filepath.Join(directory, "schema"))
 	if err == nil {
 		err = service.stop(syscall.SIGTERM)
@@ -225,8 +226,8 @@ func (s *settings) databaseFor(ctx context.Context, server *postgresServer, subj
 	return url, nil
 }
 
-// withToken makes the service ask for tokens from now on, and returns the command of a load that
-// calls with one.
+// withToken makes the service require tokens, and returns the command of a load that has
+// one.
 func withToken(ctx context.Context, url string, command []string) ([]string, error) {
 	service, err := client.New(url)
 	if err != nil {

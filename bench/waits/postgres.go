@@ -19,18 +19,18 @@ import (
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 )
 
-// postgresServer is the server that all subjects use, each a database of its own.
+// postgresServer is the server for all subjects. Each subject uses its own database.
 type postgresServer struct {
 	admin *url.URL
-	// process and directory are set when this program started the server.
+	// process and directory are set if this program started the server.
 	process   *process
 	directory string
-	// given is the process of a server that was there, 0 when it is elsewhere.
+	// given is the process of an existing server, 0 if it is on another machine.
 	given int
 }
 
-// startPostgres starts a server with default settings that listens on a unix socket
-// only, or uses the one that a URL names.
+// startPostgres starts a server with default settings that listens only on a Unix socket,
+// or uses an existing one by its URL.
 func startPostgres(ctx context.Context, given string) (*postgresServer, error) {
 	if given != "" {
 		admin, err := url.Parse(given)
@@ -48,7 +48,7 @@ func startPostgres(ctx context.Context, given string) (*postgresServer, error) {
 	if err != nil {
 		return nil, err
 	}
-	// The path of a unix socket has at most 107 bytes, so TMPDIR is not asked.
+	// The path of a Unix socket has at most 107 bytes, so TMPDIR is not used.
 	directory, err := os.MkdirTemp("/tmp", "holdpoint-waits-postgres-")
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func (s *postgresServer) stop() error {
 	return errors.Join(err, os.RemoveAll(s.directory))
 }
 
-// findProcess finds the process of a server that was there, if it is on this machine.
+// findProcess finds the process of an existing server if it is on this machine.
 func (s *postgresServer) findProcess(ctx context.Context) error {
 	conn, err := pgx.Connect(ctx, s.admin.String())
 	if err != nil {
@@ -111,12 +111,12 @@ func (s *postgresServer) findProcess(ctx context.Context) error {
 	}
 	if text, err := os.ReadFile(filepath.Join(directory, "postmaster.pid")); err == nil {
 		first, _, _ := strings.Cut(string(text), "\n")
-		s.given, _ = strconv.Atoi(first) // 0 for a file that is none of Postgres'
+		s.given, _ = strconv.Atoi(first) // 0 if it is not a file of Postgres
 	}
 	return nil
 }
 
-// pid is the process whose children serve the connections, or 0.
+// pid returns the process whose children serve the connections, or 0.
 func (s *postgresServer) pid() int {
 	if s == nil {
 		return 0
@@ -127,7 +127,7 @@ func (s *postgresServer) pid() int {
 	return s.process.command.Process.Pid
 }
 
-// exec runs statements one by one, each in a transaction of its own.
+// exec runs each statement in its own transaction.
 func (s *postgresServer) exec(ctx context.Context, statements ...string) error {
 	conn, err := pgx.Connect(ctx, s.admin.String())
 	if err != nil {
@@ -142,8 +142,8 @@ func (s *postgresServer) exec(ctx context.Context, statements ...string) error {
 	return nil
 }
 
-// fresh makes an empty database, and leaves no pages of earlier ones to be written
-// while it is measured.
+// fresh creates an empty database, and leaves no dirty pages of earlier ones to be written
+// during the measurement.
 func (s *postgresServer) fresh(ctx context.Context, name string) (url string, err error) {
 	err = s.exec(ctx, "DROP DATABASE IF EXISTS "+quote(name)+" WITH (FORCE)", "CREATE DATABASE "+quote(name), "CHECKPOINT")
 	at := *s.admin
@@ -155,7 +155,7 @@ func (s *postgresServer) drop(ctx context.Context, name string) error {
 	return s.exec(ctx, "DROP DATABASE "+quote(name)+" WITH (FORCE)")
 }
 
-// shown returns the settings that durability and speed depend on most.
+// shown returns the settings that affect durability and speed most.
 func (s *postgresServer) shown(ctx context.Context) (map[string]string, error) {
 	conn, err := pgx.Connect(ctx, s.admin.String())
 	if err != nil {

@@ -19,18 +19,17 @@ import (
 	"github.com/holdpoint/holdpoint/bench/load"
 )
 
-// readyTimeout is how long a server may take until it takes calls.
+// readyTimeout bounds the start of a server.
 const readyTimeout = 30 * time.Second
 
-// process is a server that runs beside the load.
+// process is a server in the background.
 type process struct {
 	command *exec.Cmd
 	ended   chan struct{}
 	logPath string
 }
 
-// startProcess starts a server that is killed with this program. What it writes goes
-// to a file.
+// startProcess starts a server that is killed with this program. Its output goes to a file.
 func startProcess(command *exec.Cmd, logPath string, account *syscall.Credential) (*process, error) {
 	log, err := os.Create(logPath)
 	if err != nil {
@@ -44,7 +43,7 @@ func startProcess(command *exec.Cmd, logPath string, account *syscall.Credential
 	}
 	p := &process{command: command, ended: make(chan struct{}), logPath: logPath}
 	go func() {
-		_ = command.Wait() // how it ended is in its log
+		_ = command.Wait() // its log says how it ended
 		close(p.ended)
 	}()
 	return p, nil
@@ -67,8 +66,7 @@ func (p *process) awaitReady(ctx context.Context, ready func() bool) error {
 	return nil
 }
 
-// stop ends the server in order. It returns an error when the server had ended by
-// itself.
+// stop shuts the server down. It returns an error if the server had ended by itself.
 func (p *process) stop(signal os.Signal) error {
 	select {
 	case <-p.ended:
@@ -81,8 +79,8 @@ func (p *process) stop(signal os.Signal) error {
 	return err
 }
 
-// startService starts "holdpoint serve" with default settings and a directory of its own, and
-// returns its URL once it takes calls.
+// startService starts "holdpoint serve" with default settings and its own directory, and
+// returns its URL once it is ready.
 func startService(ctx context.Context, program, database, directory string) (*process, string, error) {
 	if err := os.MkdirAll(directory, 0o700); err != nil {
 		return nil, "", err
@@ -90,7 +88,7 @@ func startService(ctx context.Context, program, database, directory string) (*pr
 	file := filepath.Join(directory, "url")
 	command := exec.CommandContext(ctx, program, "serve", "--database", database,
 		"--listen", "127.0.0.1:0", "--listen-file", file, "--log-level", "warn")
-	// Its settings are its defaults, whatever is set here.
+	// It uses the defaults, whatever is set in this environment.
 	command.Env = slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, "HOLDPOINT_") })
 	p, err := startProcess(command, filepath.Join(directory, "serve.log"), nil)
 	if err != nil {
@@ -108,9 +106,8 @@ func startService(ctx context.Context, program, database, directory string) (*pr
 	return p, url, nil
 }
 
-// runLoad runs a load to its end and returns its result. It calls mark when the load
-// says that the measured time begins, and when it is over; the clients carry on until
-// it returns.
+// runLoad runs a load to its end and returns its result. It calls mark at the start and at
+// the end of the measured time; the clients continue until it returns.
 func runLoad(ctx context.Context, command []string, options load.Options, mark func(pid int)) (result *load.Result, err error) {
 	process := exec.CommandContext(ctx, command[0], append(slices.Clone(command[1:]), options.Arguments()...)...)
 	process.SysProcAttr = endWithParent(nil)
@@ -136,7 +133,7 @@ func runLoad(ctx context.Context, command []string, options load.Options, mark f
 		}
 		if line.Mark != "" {
 			mark(pid)
-			_, _ = io.WriteString(acknowledge, "\n") // a load that is gone says so by its exit
+			_, _ = io.WriteString(acknowledge, "\n") // the exit of a load that has ended reports it
 		}
 		if line.Result != nil {
 			result = line.Result

@@ -3,7 +3,7 @@ package main
 import "syscall"
 
 // endWithParent makes the kernel kill a process when the thread that started it ends.
-// A Postgres is told to shut down at once instead.
+// Postgres is told to shut down immediately instead.
 func endWithParent(account *syscall.Credential) *syscall.SysProcAttr {
 	signal := syscall.SIGKILL
 	if account != nil {

@@ -4,7 +4,8 @@ package main
 
 import "syscall"
 
-// endWithParent cannot be had here: the servers of a program that was killed run on.
+// endWithParent is not supported on this system: if this program is killed, its servers
+// keep running.
 func endWithParent(account *syscall.Credential) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Credential: account}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/bench/load"
 )
 
-// String is the line that is shown after a turn.
+// String returns the line printed after a measurement.
 func (m *measurement) String() string {
 	line := fmt.Sprintf("%3d clients, round %d: %-10s %7.0f waits/s, p50 %s ms, p99 %s ms%s",
 		m.Clients, m.Round, m.Subject, m.PerSecond(), milliseconds(m.Whole.P50), milliseconds(m.Whole.P99), m.CPU)
@@ -23,7 +23,7 @@ func (m *measurement) String() string {
 	return line
 }
 
-// String is a part of that line.
+// String returns the CPU part of that line.
 func (c *cpu) String() string {
 	if c == nil {
 		return ""
@@ -61,7 +61,7 @@ func (r *report) printConditions(out io.Writer) error {
 	return err
 }
 
-// row is one line of a table.
+// row is a line of a table.
 type row struct {
 	Subject, PerSecond, Range, Ratio, WholeP50, WholeP99, DeliveryP50, DeliveryP99, Service, Postgres, Load, Others string
 }
@@ -73,7 +73,7 @@ var table = template.Must(template.New("").Parse(`
 {{range .Rows}}| {{.Subject}} | {{.PerSecond}} | {{.Range}} | {{.Ratio}} | {{.WholeP50}} | {{.WholeP99}} | {{.DeliveryP50}} | {{.DeliveryP99}} | {{.Service}} | {{.Postgres}} | {{.Load}} | {{.Others}} |
 {{end}}`))
 
-// printTable prints what was measured with so many clients, as Markdown.
+// printTable prints the results for a number of clients, as Markdown.
 func (r *report) printTable(out io.Writer, clients int) error {
 	var rows []row
 	first := r.of(r.Conditions.Subjects[0], clients)
@@ -86,7 +86,7 @@ func (r *report) printTable(out io.Writer, clients int) error {
 	}{clients, rows})
 }
 
-// of returns the measurements of a subject in the order of the rounds.
+// of returns the results of a subject in the order of the rounds.
 func (r *report) of(subject string, clients int) []measurement {
 	var found []measurement
 	for _, m := range r.Measurements {
@@ -138,7 +138,7 @@ func each(measured []measurement, of func(measurement) float64) []float64 {
 	return values
 }
 
-// median is the middle value, or the mean of the two in the middle.
+// median returns the middle value, or the mean of the two middle values.
 func median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	middle := len(sorted) / 2

@@ -15,28 +15,28 @@ import (
 
 const modulePath = "github.com/holdpoint/holdpoint"
 
-// subject is something that is measured.
+// subject is a system to measure.
 type subject struct {
 	name string
-	// service is the holdpoint that the load calls, empty when the load works on the
-	// database itself.
+	// service is the holdpoint binary that the load calls; empty if the load uses the
+	// database directly.
 	service string
-	// asks has the service ask for a token, with which the load then calls.
+	// asks makes the service require a token, which the load then uses.
 	asks bool
-	// replicas is how many processes of the service there are on the database, at least 1.
+	// replicas is the number of the service's processes on the database, at least 1.
 	replicas int
-	// beside has the database hold other runs.
+	// beside puts other runs into the database.
 	beside bool
-	// load is the command that carries the waits.
+	// load is the command that runs the load.
 	load []string
 }
 
-// subjects returns what is to be measured, in the order of the table. What has to be
-// built is built. A peer that cannot be built is left out, and progress says so.
+// subjects returns the subjects in the order of the table, and builds them. It skips a peer
+// that cannot be built, and says so on progress.
 func (s *settings) subjects(ctx context.Context, progress io.Writer) ([]subject, error) {
 	root, err := output1(exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}", modulePath))
 	if err != nil {
-		root = "" // it is only needed to build
+		root = "" // only needed to build
 	}
 	build := func(directory, name string, flags ...string) (string, error) {
 		if root == "" {
@@ -101,8 +101,8 @@ func (s *settings) subjects(ctx context.Context, progress io.Writer) ([]subject,
 	return all, nil
 }
 
-// copyModule copies go.mod and go.sum, so that a build may bring them up to the
-// versions that this module has come to need without changing the source tree.
+// copyModule copies go.mod and go.sum, so that a build may update their versions without
+// changing the source tree.
 func copyModule(from, to string) (modfile string, err error) {
 	if err := os.MkdirAll(to, 0o700); err != nil {
 		return "", err
@@ -119,8 +119,8 @@ func copyModule(from, to string) (modfile string, err error) {
 	return filepath.Join(to, "go.mod"), nil
 }
 
-// output1 runs a command and returns what it printed, without the last line end. The
-// error has what it wrote to stderr.
+// output1 runs a command and returns its output without the last newline. The error
+// contains its stderr.
 func output1(command *exec.Cmd) (string, error) {
 	var complaint strings.Builder
 	command.Stderr = &complaint

@@ -15,8 +15,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestMain is the load of a subject when it is started as one, since the executable
-// of a test is the test.
+// TestMain runs the load of a subject if started as one, because the executable of a test
+// is the test.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && (os.Args[1] == loadHTTP || os.Args[1] == loadEngine) {
 		if err := run(context.Background(), os.Args[1:], os.Stdout, os.Stderr); err != nil {

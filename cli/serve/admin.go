@@ -18,13 +18,13 @@ import (
 	"github.com/holdpoint/holdpoint/telemetry"
 )
 
-// admin is what operators read, at an address of its own. A nil admin serves and observes nothing.
+// admin serves metrics and profiles on a separate address. A nil admin does nothing.
 type admin struct {
 	listener net.Listener
 	metrics  *telemetry.Metrics
 }
 
-// listenAdmin opens the address of --admin-addr. It returns nil when there is none.
+// listenAdmin listens on --admin-addr. It returns nil if the flag is not given.
 func (c *Command) listenAdmin(ctx context.Context) (*admin, error) {
 	if c.AdminAddr == "" {
 		return nil, nil
@@ -40,7 +40,7 @@ func (c *Command) listenAdmin(ctx context.Context) (*admin, error) {
 	return &admin{listener: listener, metrics: telemetry.New(console.Version())}, nil
 }
 
-// observer returns what observes calls, nil for nothing.
+// observer returns the observer of calls, nil for none.
 func (a *admin) observer() wire.Observer {
 	if a == nil {
 		return nil
@@ -48,7 +48,7 @@ func (a *admin) observer() wire.Observer {
 	return a.metrics.HTTP
 }
 
-// watch adds what the parts of the service say of themselves.
+// watch adds the metrics of the service's parts.
 func (a *admin) watch(opened store.Store, dispatcher *claims.Dispatcher, api *httpapi.Server, traces *traces) {
 	if a == nil {
 		return
@@ -69,12 +69,12 @@ func (a *admin) watch(opened store.Store, dispatcher *claims.Dispatcher, api *ht
 
 func (a *admin) close() {
 	if a != nil {
-		_ = a.listener.Close() // its server closes it too
+		_ = a.listener.Close() // its server closes it, too
 	}
 }
 
-// handler serves the metrics to everybody who reaches the address, and profiles, which may show
-// what callers brought, to this machine alone.
+// handler serves metrics to every caller, and profiles, which may contain callers' data,
+// only to this machine.
 func (a *admin) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", a.metrics.Handler())
@@ -87,7 +87,7 @@ func (a *admin) handler() http.Handler {
 	return mux
 }
 
-// fromHere refuses callers of other machines, and pages of the web that a browser here shows.
+// fromHere refuses callers on other machines, and web pages in a local browser.
 func fromHere(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !isLoopbackText(r.RemoteAddr) || !isLoopbackText(r.Host) || r.Header.Get("Origin") != "" {
@@ -98,7 +98,8 @@ func fromHere(next http.Handler) http.Handler {
 	})
 }
 
-// isLoopbackText reports whether a host with or without a port is localhost or a loopback address.
+// isLoopbackText reports whether a host, with or without a port, is localhost or a loopback
+// address.
 func isLoopbackText(text string) bool {
 	host, _, err := net.SplitHostPort(text)
 	if err != nil {
@@ -108,10 +109,10 @@ func isLoopbackText(text string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// adminWriteTimeout is longer than any profile that is asked for.
+// adminWriteTimeout is longer than any profile.
 const adminWriteTimeout = 5 * time.Minute
 
-// serve answers until ctx ends.
+// serve serves until ctx ends.
 func (a *admin) serve(ctx context.Context, logger *slog.Logger) error {
 	if a == nil {
 		return nil

@@ -22,7 +22,7 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// measured is a service in memory with metrics, without its loops.
+// measured is an in-memory service with metrics, without its loops.
 type measured struct {
 	*testing.T
 	store store.Store
@@ -52,7 +52,7 @@ func (m *measured) do(command runs.Command) runs.Reply {
 	return reply
 }
 
-// call returns the status of a call of the API.
+// call makes an API call and returns its status.
 func (m *measured) call(method, path, body string) int {
 	m.Helper()
 	request, err := http.NewRequestWithContext(m.Context(), method, m.api.URL+path, strings.NewReader(body))
@@ -64,7 +64,7 @@ func (m *measured) call(method, path, body string) int {
 	return response.StatusCode
 }
 
-// read returns the metrics as they are shown.
+// read returns the metrics.
 func (m *measured) read() string {
 	m.Helper()
 	answer := httptest.NewRecorder()
@@ -143,7 +143,8 @@ func TestProfilesAreForThisMachineAlone(t *testing.T) {
 	require.Equal(t, http.StatusOK, get("/metrics", "10.0.0.1:5", "holdpoint:9090", ""))
 }
 
-// promtool returns the path of Prometheus' tool, without which it fails in CI and says so elsewhere.
+// promtool returns the path of Prometheus' promtool. If it is missing, the test fails in CI
+// and is skipped elsewhere.
 func promtool(t *testing.T) string {
 	t.Helper()
 	return rig.Need(t, "promtool")

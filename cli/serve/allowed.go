@@ -9,8 +9,8 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 )
 
-// checkAllowed refuses hosts and origins that no request can ever have, and that would be left out in
-// silence.
+// checkAllowed refuses hosts and origins that no request can have and that would be
+// silently ignored.
 func checkAllowed(hosts, origins []string) error {
 	for _, host := range hosts {
 		_, err := netip.ParseAddr(host)

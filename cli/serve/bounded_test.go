@@ -14,9 +14,9 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// TestWhatIsOutOfReachIsOnNoStream: a token that is bound to sessions or agents, and an agent's that is
-// bound to what it made, gets no frame about anything else on the sockets and streams of the
-// dialects and reads no mailbox of it. For it an unknown session is the same.
+// TestWhatIsOutOfReachIsOnNoStream: a token limited to sessions or agents, and an agent's
+// token limited to its own runs, gets no other frames on the sockets and streams of the
+// dialects, and reads no other mailboxes. Sessions out of its reach look like unknown ones.
 func TestWhatIsOutOfReachIsOnNoStream(t *testing.T) {
 	t.Parallel()
 	f := newFaces(t)
@@ -53,7 +53,7 @@ func TestWhatIsOutOfReachIsOnNoStream(t *testing.T) {
 		all, one := dial("/api/stream"), dial("/api/stream?threadId="+theirs)
 		raise(admin, theirs, "theirs", "secret-"+name)
 		raise(ours, mine, "ours", "shown-"+name)
-		// What is raised comes in its order: what is theirs would have come first.
+		// Frames arrive in order, so a frame of the other session would have come first.
 		until := func(conn *websocket.Conn, wanted string) {
 			for {
 				_, text, err := conn.Read(ctx)
@@ -102,7 +102,7 @@ func TestWhatIsOutOfReachIsOnNoStream(t *testing.T) {
 			f.must(bound, "GET /v1/sessions/"+mine+"/mailbox", "")
 		}
 	}
-	// Agents with bounds read no mailbox out of them either.
+	// Limited agents cannot read other mailboxes, either.
 	for name, body := range map[string]api.CreateTokenBody{"sessions": {SessionPrefixes: []string{"ours-"}}, "agents": {AgentIDs: []string{"ours"}}} {
 		body.Name, body.Role = "works-in-"+name, api.RoleAgent
 		bound := f.token(body)

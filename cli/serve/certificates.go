@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// certificates hold the certificate of the listener, read from files that may change.
+// certificates holds the certificate of the listener, read from files that may change.
 type certificates struct {
 	certFile, keyFile, clientCAFile string
 	present                         atomic.Pointer[tls.Config]
@@ -23,8 +23,8 @@ func (c *Command) certificates() (*certificates, error) {
 	return files, files.reload()
 }
 
-// reload reads the files again. After an error all is as it was before. New connections go by what
-// was read last, whatever sessions of TLS they resume.
+// reload reads the files again. If that fails, nothing changes. New connections use the new
+// files, even if they resume TLS sessions.
 func (f *certificates) reload() error {
 	if f == nil {
 		return nil
@@ -48,7 +48,7 @@ func (f *certificates) reload() error {
 	return nil
 }
 
-// config returns what a server goes by, nil without certificates.
+// config returns the TLS configuration of a server, nil without certificates.
 func (f *certificates) config() *tls.Config {
 	if f == nil {
 		return nil
@@ -56,7 +56,7 @@ func (f *certificates) config() *tls.Config {
 	return &tls.Config{
 		MinVersion:         tls.VersionTLS12,
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return f.present.Load(), nil },
-		// A server asks for it before it starts.
+		// http.Server requires it at the start.
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &f.present.Load().Certificates[0], nil },
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/holdpoint/holdpoint/webhooks/egress"
 )
 
-// Check returns the error with which serve refuses these flags. It opens and reads nothing, so that what
-// files and databases contain is checked by serve alone.
+// Check returns the error with which serve refuses these flags. It does not read files or
+// databases.
 func (c *Command) Check() error {
 	if err := c.check(); err != nil {
 		return err
@@ -40,11 +40,12 @@ func (c *Command) Check() error {
 	return checkAddress(c.Listen, c.reachable())
 }
 
-// reachable reports whether the service may listen where other machines reach it.
+// reachable reports whether the service may listen on addresses that other machines can
+// reach.
 func (c *Command) reachable() bool { return c.Auth != authNone || c.InsecureNoAuth }
 
-// checkAddress refuses an address of --listen. Unless reachable it refuses one that other machines can
-// reach.
+// checkAddress validates the address of --listen. Unless reachable, it refuses addresses
+// that other machines can reach.
 func checkAddress(address string, reachable bool) error {
 	if path, isPath := strings.CutPrefix(address, unixScheme); isPath {
 		if path == "" {
@@ -63,7 +64,7 @@ func checkAddress(address string, reachable bool) error {
 	return nil
 }
 
-// checkAdminAddress refuses an address of --admin-addr.
+// checkAdminAddress validates the address of --admin-addr.
 func checkAdminAddress(address string) error {
 	if _, _, err := net.SplitHostPort(address); err != nil {
 		return console.Usage("--admin-addr must be HOST:PORT: %w", err)
@@ -71,7 +72,7 @@ func checkAdminAddress(address string) error {
 	return nil
 }
 
-// checkCertificates refuses flags of certificates that do not go together.
+// checkCertificates refuses invalid combinations of certificate flags.
 func (c *Command) checkCertificates() error {
 	switch {
 	case (c.TLSCert == "") != (c.TLSKey == ""):

@@ -58,7 +58,7 @@ func (a *authority) write(t *testing.T, path string) {
 	require.NoError(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: a.certificate.Raw}), 0o600))
 }
 
-// issue returns a client certificate, changed as the test wants.
+// issue returns a client certificate, modified by change.
 func (a *authority) issue(t *testing.T, change func(*x509.Certificate)) *tls.Certificate {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -75,7 +75,7 @@ func (a *authority) issue(t *testing.T, change func(*x509.Certificate)) *tls.Cer
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
 
-// TestAClientCertificateMakesAnAgent calls a real listener with certificates of every kind.
+// TestAClientCertificateMakesAnAgent calls a real listener with all kinds of certificates.
 func TestAClientCertificateMakesAnAgent(t *testing.T) {
 	t.Parallel()
 	directory := t.TempDir()
@@ -109,11 +109,12 @@ func TestAClientCertificateMakesAnAgent(t *testing.T) {
 		server.Close()
 		require.NoError(t, store.Close())
 	})
-	// call returns the status and the text of a call on a connection of its own; 0 when TLS failed.
+	// call makes a call on a new connection and returns the status and the body; 0 if TLS
+	// failed.
 	call := func(certificate *tls.Certificate, method, path string, header ...string) (int, string) {
 		config := &tls.Config{InsecureSkipVerify: true}
 		if certificate != nil {
-			// It is sent whatever authorities the server asks for.
+			// Send it regardless of the CAs that the server asks for.
 			config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return certificate, nil }
 		}
 		transport := &http.Transport{TLSClientConfig: config}
@@ -146,21 +147,21 @@ func TestAClientCertificateMakesAnAgent(t *testing.T) {
 	_, text = call(spiffe, http.MethodGet, "/v1/me")
 	require.Contains(t, text, `"principal":"agent:example.org:team:coder"`)
 
-	// It is an agent and nothing more.
+	// It is an agent without further rights.
 	status, _ = call(good, http.MethodPost, "/v1/sessions")
 	require.Equal(t, http.StatusCreated, status)
 	status, text = call(good, http.MethodPost, "/v1/tokens")
 	require.Equal(t, http.StatusForbidden, status, text)
 	status, _ = call(good, http.MethodPost, "/v1/sessions/x/approvals")
 	require.Equal(t, http.StatusForbidden, status)
-	// A page that has the browser send it changes nothing.
+	// Requests by web pages, for which the browser sends the certificate, are refused.
 	status, text = call(good, http.MethodPost, "/v1/sessions", "Sec-Fetch-Site", "same-site")
 	require.Equal(t, http.StatusForbidden, status, text)
-	// Another credential is not mended by it.
+	// It does not make up for another, invalid credential.
 	status, _ = call(good, http.MethodGet, "/v1/me", "Authorization", "Bearer holdpoint_x")
 	require.Equal(t, http.StatusUnauthorized, status)
 
-	// Without one, others call by their tokens.
+	// Without a certificate, tokens still work.
 	status, text = call(nil, http.MethodGet, "/v1/me")
 	require.Equal(t, http.StatusUnauthorized, status, text)
 	for name, bad := range map[string]*tls.Certificate{
@@ -185,12 +186,12 @@ func TestAClientCertificateMakesAnAgent(t *testing.T) {
 		require.Equal(t, http.StatusUnauthorized, status, "%s: %s", name, text)
 	}
 
-	// An admin revokes it as a token; one that was issued later works again.
+	// An admin revokes it like a token; a certificate issued later works again.
 	tokens, err := store.ListTokens(t.Context(), auth.TokenQuery{Limit: 10})
 	require.NoError(t, err)
 	require.NotEmpty(t, tokens)
 
-	// After a reload the other authority is believed, and this one is not.
+	// After a reload the other CA is trusted, and this one is not.
 	others.write(t, command.ClientCA)
 	require.NoError(t, files.reload())
 	status, _ = call(others.issue(t, nil), http.MethodGet, "/v1/me")

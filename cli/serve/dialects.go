@@ -15,10 +15,10 @@ import (
 	"github.com/holdpoint/holdpoint/mcptools/overhttp"
 )
 
-// noDialects stands for none in the list of dialects.
+// noDialects means none in the list of dialects.
 const noDialects = "none"
 
-// dialects are the foreign wire contracts, and how each is put together.
+// dialects are the protocols of other programs, with their constructors.
 var dialects = []struct {
 	name string
 	make func(c *Command) kit.Mount
@@ -48,14 +48,14 @@ func checkDialects(names []string) error {
 	return nil
 }
 
-// mounts returns what is served beside /v1.
+// mounts returns the mounts next to /v1.
 func (c *Command) mounts(signatures *signing.Keys) []kit.Mount {
 	return append(c.dialects(), overhttp.New(overhttp.Options{
 		Version: console.Version(), Signing: signatures, NowMs: func() int64 { return time.Now().UnixMilli() },
 	}), documents())
 }
 
-// dialects returns the foreign wire contracts that are served.
+// dialects returns the selected dialects.
 func (c *Command) dialects() []kit.Mount {
 	var served []kit.Mount
 	for _, dialect := range dialects {

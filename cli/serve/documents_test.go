@@ -17,8 +17,8 @@ import (
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
-// TestDocumentsAreOpen: everybody reads them and follows a link to them, also where calls need a
-// token; nothing else is done to them, and nothing else is reached through them.
+// TestDocumentsAreOpen: everybody can read the documents and follow links to them, even if
+// calls need a token. They are read-only, and nothing else can be reached through them.
 func TestDocumentsAreOpen(t *testing.T) {
 	t.Parallel()
 	store, err := sqlite.Open(t.Context(), sqlite.Memory, sqlite.Options{})
@@ -46,7 +46,8 @@ func TestDocumentsAreOpen(t *testing.T) {
 		{"GET", "/docs/%2e%2e/%2e%2e/etc/passwd", nil, http.StatusNotFound, "route_not_found"},
 		{"GET", "/docsx", nil, http.StatusNotFound, "route_not_found"},
 		{"GET", "/v1/runs", nil, http.StatusUnauthorized, "unauthenticated"},
-		// A link of another site opens a page, whose parts and index only the site itself loads.
+		// Other sites can link to pages, but only the site itself loads their parts and the
+		// index.
 		{"GET", "/docs/rules", map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate", "Sec-Fetch-Dest": "document"}, http.StatusOK, "</html>"},
 		{"GET", "/docs/search.json", map[string]string{"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}, http.StatusForbidden, "origin_not_allowed"},
 		{"GET", "/docs", map[string]string{"Host": "evil.example"}, http.StatusForbidden, "host_not_allowed"},

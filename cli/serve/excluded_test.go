@@ -20,7 +20,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// faces is a service with every face, which asks for tokens.
+// faces is a service with all faces that requires tokens.
 type faces struct {
 	t       *testing.T
 	server  *httptest.Server
@@ -69,7 +69,7 @@ func (f *faces) call(secret, route, body string) (status int, text string) {
 	return reply.StatusCode, string(read)
 }
 
-// must calls what succeeds, and returns the reply.
+// must makes a call that succeeds, and returns the reply.
 func (f *faces) must(secret, route, body string) string {
 	f.t.Helper()
 	status, text := f.call(secret, route, body)
@@ -77,8 +77,9 @@ func (f *faces) must(secret, route, body string) string {
 	return text
 }
 
-// TestWhoAskedAllowsOnNoFace: the allow of a requester is refused on every face, in the form of its
-// errors, by one reply and not by a stream that goes on; the prompt stays open, for others.
+// TestWhoAskedAllowsOnNoFace: on every face the requester cannot allow their own request.
+// The face answers with one error in its own format, not with a continued stream, and the
+// request stays open for others.
 func TestWhoAskedAllowsOnNoFace(t *testing.T) {
 	t.Parallel()
 	f := newFaces(t)
@@ -108,13 +109,13 @@ func TestWhoAskedAllowsOnNoFace(t *testing.T) {
 		require.Contains(t, strings.ReplaceAll(text, `": "`, `":"`), face.form, name)
 		require.Contains(t, text, "user:mara asked for it", name)
 		require.Contains(t, f.must(works, "GET /v1/runs/"+run, ""), `"waiting_for_approval"`, name)
-		// Somebody else's is taken; timbal's segment would then go on with the work.
+		// Another user's decision is accepted; timbal would then continue the run.
 		if !strings.HasPrefix(name, "timbal") {
 			f.must(ada, ids.Replace(face.route), ids.Replace(face.body))
 		}
 	}
 
-	// An assistant is told in the result of its tool.
+	// An assistant gets the refusal in the tool result.
 	f.must(works, "POST /v1/runs", `{"run_id":"run-mcp","session_id":"s-run-mcp","agent_id":"default","input":{},"suspend":{`+excluding+`}}`)
 	digest := member(f.must(works, "GET /v1/runs/run-mcp", ""), "input_digest")
 	resolve := func(secret string) string {
@@ -125,7 +126,8 @@ func TestWhoAskedAllowsOnNoFace(t *testing.T) {
 	require.Contains(t, refused, "user:mara asked for it")
 	require.NotContains(t, resolve(ada), `"isError":true`)
 
-	// A chat: whoever started it is excluded, and so is what they permitted with it.
+	// In a chat, the person who started the run is excluded, along with everything they
+	// allowed in it.
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	chat := f.open(ctx, mara, "POST /chat", `{"model":"m","messages":[{"role":"user","content":"x"}],"permissions":{"allowlist":["bash"]},"detached":true}`)

@@ -8,7 +8,7 @@ import (
 	"github.com/holdpoint/holdpoint/cli/console"
 )
 
-// greet says where the service is, where its data is, and what to try.
+// greet prints the service's address, the location of its data, and a command to try.
 func greet(terminal *console.Console, url, data string, open, reachable bool) {
 	program, flag := console.Program(), ""
 	if url != console.DefaultServerURL {

@@ -10,33 +10,33 @@ import (
 )
 
 const (
-	// heapRoom is how large the heap may become before it is collected. What lives is a few
-	// MiB, and the runtime, left alone, would collect whenever that has doubled.
+	// heapRoom is the heap size up to which garbage is not collected. Live data is a few
+	// MiB, and by default the runtime collects whenever that has doubled.
 	heapRoom = 128 << 20
-	// memoryParts is the part of a container's memory that heapRoom may take: one of so many.
+	// memoryParts limits heapRoom to this fraction of a container's memory: one quarter.
 	memoryParts = 4
-	// leastGrowth is the runtime's own GC percent.
+	// leastGrowth is the runtime's default GC percentage.
 	leastGrowth = 100
 )
 
-// containerLimit is where Linux shows the memory limit of a container (cgroup v2).
+// containerLimit is the file with a container's memory limit on Linux (cgroup v2).
 const containerLimit = "/sys/fs/cgroup/memory.max"
 
-// collectLess lets the heap grow to heapRoom between collections, and to twice of what lives
-// beyond that. It does nothing when GOGC is set. GOMEMLIMIT holds in any case.
+// collectLess lets the heap grow to heapRoom between collections, or to twice the live data
+// if that is more. It does nothing if GOGC is set. GOMEMLIMIT applies in any case.
 func collectLess() {
 	if _, set := os.LookupEnv("GOGC"); set {
 		return
 	}
 	text, err := os.ReadFile(containerLimit)
 	if err != nil {
-		text = nil // there is no container
+		text = nil // not in a container
 	}
 	(&heapGrowth{room: roomWithin(string(text)), percent: leastGrowth}).watch()
 }
 
-// roomWithin returns how large the heap may become in a container with this limit; the text
-// is "max" where there is none.
+// roomWithin returns how large the heap may grow in a container with this limit; the text
+// is "max" without a limit.
 func roomWithin(limit string) int64 {
 	bytes, err := strconv.ParseInt(strings.TrimSpace(limit), 10, 64)
 	if err != nil {
@@ -45,13 +45,13 @@ func roomWithin(limit string) int64 {
 	return min(heapRoom, bytes/memoryParts)
 }
 
-// heapGrowth adjusts the GC percent after each collection.
+// heapGrowth adjusts the GC percentage after each collection.
 type heapGrowth struct {
 	room    int64
 	percent int
 }
 
-// cycle is collected by the next collection.
+// cycle is garbage that each collection frees.
 type cycle struct{ _ *byte }
 
 func (h *heapGrowth) watch() {
@@ -74,12 +74,12 @@ func (h *heapGrowth) adjust() {
 	}
 }
 
-// growth returns the GC percent with which a heap of which so many bytes live, beside
-// stacks and globals, is collected at room. The runtime takes the percent of all three.
+// growth returns the GC percentage at which a heap with that many live bytes is collected
+// at room. The runtime applies the percentage to live heap, stacks and globals together.
 func growth(room, live, others int64) int {
 	const most = 10_000
 	if live <= 0 {
-		return leastGrowth // nothing has been collected yet
+		return leastGrowth // before the first collection
 	}
 	return int(min(max((room-live)*100/(live+others), leastGrowth), most))
 }

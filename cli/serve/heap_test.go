@@ -34,7 +34,7 @@ func TestHeapRoomOfAContainer(t *testing.T) {
 	}
 }
 
-// After a collection the runtime has the percent that fits what lives.
+// After a collection the GC percentage fits the live data.
 func TestHeapIsCollectedLess(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(leastGrowth))
 	runtime.GC()

@@ -7,8 +7,7 @@ import (
 	"time"
 )
 
-// Horizon is how long something is kept: a duration as Go writes it, or a number of days as in
-// 90d.
+// Horizon is a retention period: a Go duration, or a number of days such as 90d.
 type Horizon time.Duration
 
 const day = 24 * time.Hour
@@ -37,7 +36,7 @@ func (h *Horizon) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// String returns the horizon as UnmarshalText reads it.
+// String returns the horizon in a form that UnmarshalText reads.
 func (h Horizon) String() string {
 	if d := time.Duration(h); d > 0 && d%day == 0 {
 		return strconv.FormatInt(int64(d/day), 10) + "d"

@@ -14,10 +14,10 @@ import (
 	"github.com/holdpoint/holdpoint/cli/console"
 )
 
-// unixScheme begins the address of a socket in the file system.
+// unixScheme is the prefix of the address of a Unix socket.
 const unixScheme = "unix:"
 
-// listen opens the address. Unless reachable it refuses an address that other machines can
+// listen opens the address. Unless reachable, it refuses an address that other machines can
 // reach.
 func listen(ctx context.Context, address string, reachable bool) (net.Listener, error) {
 	if err := checkAddress(address, reachable); err != nil {
@@ -29,14 +29,14 @@ func listen(ctx context.Context, address string, reachable bool) (net.Listener, 
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
-		host, _, _ := net.SplitHostPort(address) // checkAddress has read it
+		host, _, _ := net.SplitHostPort(address) // checkAddress has validated it
 		return nil, fmt.Errorf("listen on %s: another program listens there, maybe another holdpoint service\n"+
 			"           Stop it, or take another address: --listen %s", address, net.JoinHostPort(host, "PORT"))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", address, err)
 	}
-	// What the name localhost means is up to the machine.
+	// The machine determines what localhost means.
 	if !reachable && !isLoopback(listener) {
 		_ = listener.Close()
 		return nil, refuse(listener.Addr().String())
@@ -49,11 +49,12 @@ func refuse(address string) error {
 		"           Listen on 127.0.0.1, leave out --auth=none, or, where the network is trusted, say --insecure-no-auth beside it", address)
 }
 
-// refuseOpen refuses to be open to other machines; database is the URL to make a token with.
+// refuseOpen returns the error for a service without tokens on a reachable address;
+// database is the URL for creating a token.
 func refuseOpen(address, database string) error {
 	program := console.Program()
 	if !strings.HasPrefix(database, "sqlite:") {
-		database = "URL" // it may hold a password
+		database = "URL" // it may contain a password
 	}
 	return console.Usage("refusing to listen on %s: other machines could reach it, and no token was ever made, so anybody there could approve anything.\n"+
 		"           Make one, and start again:\n"+
@@ -62,7 +63,7 @@ func refuseOpen(address, database string) error {
 		"           or say --auth=required and make it later", address, program, console.QuoteArgument(database))
 }
 
-// isLoopback reports whether this machine alone reaches the listener.
+// isLoopback reports whether only this machine can reach the listener.
 func isLoopback(listener net.Listener) bool {
 	if listener.Addr().Network() == "unix" {
 		return true
@@ -83,27 +84,28 @@ func reachableURL(scheme string, listener net.Listener) string {
 	return fmt.Sprintf("%s://127.0.0.1:%d", scheme, address.Port)
 }
 
-// unixListener is a socket that was moved to its place, and goes with its listener.
+// unixListener is a listener on a socket that was moved into place. The socket is removed
+// on Close.
 type unixListener struct {
 	*net.UnixListener
 	path string
 }
 
-// Addr returns the address as --listen has it.
+// Addr returns the address in the form of --listen.
 func (l *unixListener) Addr() net.Addr { return &net.UnixAddr{Net: "unix", Name: unixScheme + l.path} }
 
-// Close ends the listener, whose socket goes.
+// Close closes the listener and removes the socket.
 func (l *unixListener) Close() error {
 	err := l.UnixListener.Close()
 	if err == nil {
-		_ = os.Remove(l.path) // whoever started after us may have replaced it
+		_ = os.Remove(l.path) // a process started later may have replaced it
 	}
 	return err
 }
 
-// listenUnix opens a socket that its owner alone may use. It takes the place of one that nobody
-// listens on any more. The socket appears with its mode: until then it is in a directory that
-// nobody else may enter.
+// listenUnix opens a socket that only its owner may use, and replaces a stale one. It is
+// created in a private directory and moved into place, so that it never exists with another
+// mode.
 func listenUnix(ctx context.Context, path string) (net.Listener, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -123,7 +125,7 @@ func listenUnix(ctx context.Context, path string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on unix:%s: %w", path, err)
 	}
-	defer func() { _ = os.RemoveAll(private) }() // what is left of it is empty
+	defer func() { _ = os.RemoveAll(private) }() // empty by now
 	var config net.ListenConfig
 	opened, err := config.Listen(ctx, "unix", filepath.Join(private, "s"))
 	if err != nil {
@@ -141,7 +143,7 @@ func listenUnix(ctx context.Context, path string) (net.Listener, error) {
 	return &unixListener{listener, path}, nil
 }
 
-// writeListenFile writes the URL for scripts. The file appears complete.
+// writeListenFile writes the URL for scripts, atomically.
 func writeListenFile(path, url string) error {
 	temporary, err := os.CreateTemp(filepath.Dir(path), ".holdpoint-listen-*")
 	if err != nil {
@@ -155,7 +157,7 @@ func writeListenFile(path, url string) error {
 		err = os.Rename(temporary.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(temporary.Name()) // it may be there or not
+		_ = os.Remove(temporary.Name()) // already gone after the rename
 		return fmt.Errorf("--listen-file: %w", err)
 	}
 	return nil

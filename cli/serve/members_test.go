@@ -12,10 +12,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// bodyMembers is how many members or items fill most of a body of 1 MiB.
+// bodyMembers is a number of members or items that nearly fills a body of 1 MiB.
 const bodyMembers = 70_000
 
-// manyOf returns n times what an item prints for a number, between two brackets.
+// manyOf returns the item formatted n times with its number, in brackets.
 func manyOf(brackets, item string, n int) string {
 	var text strings.Builder
 	text.WriteByte(brackets[0])
@@ -29,8 +29,8 @@ func manyOf(brackets, item string, n int) string {
 	return text.String()
 }
 
-// A caller chooses how many members a body has, wherever there are any. Each call takes time that is
-// linear in them, so that none of them needs to be stopped: a search for each member takes minutes.
+// Callers choose how many members a body has. Each call takes linear time, so none needs a
+// time limit; a search per member would take minutes.
 func TestManyMembersEverywhere(t *testing.T) {
 	t.Parallel()
 	w := startWhole(t)
@@ -95,7 +95,7 @@ func TestManyMembersEverywhere(t *testing.T) {
 		require.NotEqual(t, http.StatusRequestEntityTooLarge, answer.Code, one.path)
 		require.Less(t, took, time.Minute, "%s %.120s", one.path, one.body)
 	}
-	// What is large and waits is edited, and matched by a rule, one member at a time.
+	// A large pending input is edited, and matched by a rule, one member at a time.
 	raise("edited", `"input":`+object)
 	w.post("/v1/runs/edited/approvals", `{"resolutions":[{"request_id":"a","behavior":"allow","updated_input":`+strings.ReplaceAll(object, ":1", ":2")+`}]}`)
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/oidc"
 )
 
-// clientSecretVariable holds the secret where --oidc-client-secret-file does not.
+// clientSecretVariable holds the secret if --oidc-client-secret-file is not given.
 const clientSecretVariable = "HOLDPOINT_OIDC_CLIENT_SECRET"
 
-// issuer returns who tells the service who people are, nil when --oidc-issuer is not given.
+// issuer returns the OIDC provider, nil without --oidc-issuer.
 func (c *Command) issuer(terminal *console.Console, logger *slog.Logger) (*oidc.Provider, error) {
 	if c.OIDCIssuer == "" {
 		return nil, nil
@@ -36,7 +36,8 @@ func (c *Command) issuer(terminal *console.Console, logger *slog.Logger) (*oidc.
 	return provider, nil
 }
 
-// checkIssuer refuses flags of an issuer that is not given, and people who could do nothing.
+// checkIssuer refuses OIDC flags without an issuer, and an issuer whose users could do
+// nothing.
 func (c *Command) checkIssuer() error {
 	if c.OIDCIssuer == "" && (c.OIDCClientID != "" || c.OIDCClientSecretFile != "" || len(c.OIDCRoles) > 0) {
 		return console.Usage("--oidc-client-id, --oidc-client-secret-file and --oidc-roles need --oidc-issuer")

@@ -12,30 +12,30 @@ import (
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
-// outage logs one line when the database stops answering and one when it answers again, in place
-// of a line for each call, loop and stream that fails meanwhile.
+// outage logs one line when the database stops answering and one when it answers again,
+// instead of one per failed call, loop and stream.
 type outage struct {
 	out   slog.Handler
 	nowMs func() int64
-	// began is signalled when the database is found to be away.
+	// began is signalled when the database is found to be down.
 	began chan struct{}
 
 	mu      sync.Mutex
 	sinceMs int64 // 0 while it answers
-	kept    int64 // records that were not logged
+	kept    int64 // records held back
 }
 
 func newOutage(out slog.Handler, nowMs func() int64) *outage {
 	return &outage{out: out, nowMs: nowMs, began: make(chan struct{}, 1)}
 }
 
-// How often a database that is away is asked whether it answers, and for how long.
+// Interval and timeout of the checks of a database that is down.
 const (
 	outageInterval = time.Second
 	outageTimeout  = 1500 * time.Millisecond
 )
 
-// run asks the database that is away until it answers, until ctx ends.
+// run checks a database that is down until it answers, until ctx ends.
 func (o *outage) run(ctx context.Context, ready func(context.Context) error) error {
 	for {
 		select {
@@ -72,7 +72,7 @@ func (o *outage) over(ctx context.Context) {
 		slog.Int64("away_ms", o.nowMs()-since), slog.Int64("failures_not_logged", kept))
 }
 
-// handler returns a log handler that leaves out what an outage says already.
+// handler returns a log handler that drops records caused by the outage.
 func (o *outage) handler() slog.Handler { return &outageHandler{Handler: o.out, outage: o} }
 
 type outageHandler struct {
@@ -113,8 +113,8 @@ func outageRecord(at time.Time, failure string) slog.Record {
 	return record
 }
 
-// note reports whether the database is away, and whether that is new. While it is, every failure
-// is taken for its.
+// note reports whether the database is down, and whether that is new. During an outage
+// every failure counts as caused by it.
 func (o *outage) note(failure string) (first, away bool) {
 	isAway := strings.Contains(failure, runs.ErrUnavailable.Error()) && !strings.Contains(failure, committer.ErrSessionLocked.Error())
 	o.mu.Lock()
@@ -133,7 +133,7 @@ func (o *outage) note(failure string) (first, away bool) {
 	return false, o.sinceMs != 0
 }
 
-// failureOf returns the text of the error in a record, empty when there is none.
+// failureOf returns the error text of a record, "" if it has none.
 func failureOf(record *slog.Record) (failure string) {
 	record.Attrs(func(attr slog.Attr) bool {
 		if attr.Key != "error" {

@@ -7,27 +7,27 @@ import (
 	"time"
 )
 
-// A scheduler with more than one processor wakes a second thread for each goroutine that becomes
-// ready. With few calls there is nothing for it to do but to look around, on a core that the
-// database or a client could use.
+// With more than one processor, the scheduler wakes a second thread for each goroutine that
+// becomes ready. With few calls, that thread only spins on a core that the database or a
+// client could use.
 const (
-	// processorWindow is how often the use of the cores is looked at.
+	// processorWindow is the interval at which the CPU use is measured.
 	processorWindow = 25 * time.Millisecond
 	// busyCores in one window is more than one processor should carry.
 	busyCores = 0.7
-	// calmCores, the mean of calmWindows windows that follow each other, is well within one.
+	// calmCores, the mean over calmWindows consecutive windows, is well within one.
 	calmCores   = 0.5
 	calmWindows = 40
 )
 
-// processorUse decides between one processor and as many as there are.
+// processorUse decides between one processor and all of them.
 type processorUse struct {
 	one     bool
 	windows int
-	sum     float64 // cores, of so many windows
+	sum     float64 // cores, over that many windows
 }
 
-// saw takes how many cores a window used, and returns whether one processor is enough.
+// saw records the cores used in a window, and returns whether one processor is enough.
 func (u *processorUse) saw(cores float64) (one bool) {
 	if cores > busyCores {
 		u.one, u.windows, u.sum = false, 0, 0
@@ -45,8 +45,8 @@ func (u *processorUse) saw(cores float64) (one bool) {
 	return u.one
 }
 
-// useFewProcessors lets goroutines run on one processor while that is enough, until the context ends.
-// It does nothing when GOMAXPROCS is set, or where the use of the cores cannot be read.
+// useFewProcessors limits goroutines to one processor while that is enough, until the
+// context ends. It does nothing if GOMAXPROCS is set, or if CPU use cannot be read.
 func useFewProcessors(ctx context.Context) error {
 	if _, set := os.LookupEnv("GOMAXPROCS"); set {
 		return nil
@@ -60,18 +60,18 @@ func useFewProcessors(ctx context.Context) error {
 		if one {
 			runtime.GOMAXPROCS(1)
 		} else {
-			runtime.SetDefaultGOMAXPROCS() // as many as the container may use now
+			runtime.SetDefaultGOMAXPROCS() // as many as the container allows now
 		}
 	})
 	return nil
 }
 
-// watchProcessors looks at each tick at the time that the cores have worked, and sets what has changed.
-// It begins and ends with all processors.
+// watchProcessors measures the CPU time at each tick and sets GOMAXPROCS on changes. It
+// starts and ends with all processors.
 func watchProcessors(ctx context.Context, ticks <-chan time.Time, worked func() (time.Duration, bool), set func(one bool)) {
 	var use processorUse
 	at := time.Now()
-	before, _ := worked() // it could be read a moment ago
+	before, _ := worked() // it could be read before
 	for {
 		select {
 		case <-ctx.Done():

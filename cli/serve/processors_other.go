@@ -4,5 +4,5 @@ package serve
 
 import "time"
 
-// coreTime is not known here.
+// coreTime is not available on this system.
 func coreTime() (worked time.Duration, readable bool) { return 0, false }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// coreTime returns for how long cores have worked for this process.
+// coreTime returns the CPU time used by this process.
 func coreTime() (worked time.Duration, readable bool) {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/holdpoint/holdpoint/auth"
 )
 
-// requireReach holds the dialects to what a token is bound to: what it does not reach is answered
-// word for word as what does not exist, and nothing happens to it.
+// requireReach checks the dialects with limited tokens: requests for anything out of reach
+// get exactly the answer for something that does not exist, and change nothing.
 func requireReach(t *testing.T, router http.Handler, keyring *auth.Keyring) {
 	t.Helper()
 	secret := func(body api.CreateTokenBody) string {

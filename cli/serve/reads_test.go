@@ -35,9 +35,10 @@ import (
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
-// writing are the reads that are known to write, and where. A mailbox leases what it shows, a message
-// that was read too often is a dead letter from then on, and a lease counts up the version of its
-// session. The audit's own log is sealed when it is read, and tells who exported it.
+// writing are the reads that are known to write, with the tables. A mailbox leases the
+// messages that it shows, turns a message read too often into a dead letter, and a lease
+// increments the version of its session. The audit log is sealed when it is read, and
+// records the export.
 var writing = map[string][]string{
 	"/v1/sessions/{session_id}/mailbox":             {"messages", "sessions"},
 	"/v1/sessions/{session_id}/mailbox/dead-letter": {"messages", "sessions"},
@@ -45,7 +46,7 @@ var writing = map[string][]string{
 	"/v1/audit/export": {"audit_entries", "sqlite_sequence"},
 }
 
-// endless is the reader of a reply that leaves a stream, which has no end, at the first that it gets.
+// endless reads a reply but leaves an endless stream after its first bytes.
 type endless struct {
 	*httptest.ResponseRecorder
 	leave func()
@@ -58,7 +59,7 @@ func (w *endless) Write(text []byte) (int, error) {
 	return w.ResponseRecorder.Write(text)
 }
 
-// Flush leaves a stream that begins with its headers alone.
+// Flush leaves a stream that sends only its headers first.
 func (w *endless) Flush() {
 	if strings.HasPrefix(w.Header().Get("Content-Type"), "text/event-stream") {
 		w.leave()
@@ -66,7 +67,8 @@ func (w *endless) Flush() {
 	w.ResponseRecorder.Flush()
 }
 
-// whole is a service with all that serve has: the dialects, webhooks, signatures and the review hook.
+// whole is a service with everything that serve has: dialects, webhooks, signatures and the
+// review hook.
 type whole struct {
 	t      *testing.T
 	path   string // of its database
@@ -137,7 +139,7 @@ func (w *whole) post(path, body string) string {
 	return answer.Body.String()
 }
 
-// first returns what the group of a pattern is in a text.
+// first returns the group of a pattern in a text.
 func first(t *testing.T, pattern, text string) string {
 	t.Helper()
 	found := regexp.MustCompile(pattern).FindStringSubmatch(text)
@@ -145,20 +147,20 @@ func first(t *testing.T, pattern, text string) string {
 	return found[1]
 }
 
-// No GET, HEAD or OPTIONS of any route writes anything, whatever waits: the review hook is owed by
-// the raise, once.
+// No GET, HEAD or OPTIONS of any route writes anything, whatever is pending. The review
+// hook's effect is written once, when the approval is raised.
 func TestReadsWriteNothing(t *testing.T) {
 	t.Parallel()
 	w := startWhole(t)
 	post, store := w.post, w.store
 
-	// Approvals, one of a file change and one whose time is over, and a question.
+	// Approvals, one of a file change and one that has expired, and a question.
 	waits := post("/v1/runs", `{"run_id":"waits","session_id":"s","agent_id":"default","input":{},"suspend":{"approvals":[
 		{"id":"change","tool_call_id":"c1","tool_name":"apply_patch","input":{"patch":"x"},"metadata":{"method":"item/fileChange/requestApproval"}},
 		{"id":"over","tool_call_id":"c2","tool_name":"bash","input":{"command":"ls"},"expires_after_ms":1}],
 		"questions":[{"id":"q","tool_call_id":"c3","questions":[{"id":"x","question":"which?","options":[]}]}]}}`)
 	question := `{"id":"asked","tool_call_id":"c","questions":[{"id":"x","question":"which?","options":[]}]}`
-	// Two children: one answer is in the mailbox, another is still owed.
+	// Two children: one answer is in the mailbox, the other is not delivered yet.
 	post("/v1/sessions", `{"session_id":"parent","agent_id":"coder"}`)
 	for _, child := range []string{"child", "late"} {
 		post("/v1/sessions", `{"session_id":"`+child+`","agent_id":"helper","parent_session_id":"parent"}`)
@@ -175,7 +177,7 @@ func TestReadsWriteNothing(t *testing.T) {
 		require.NoError(t, db.QueryRowContext(t.Context(), query).Scan(&n))
 		return n
 	}
-	// committed changes when any other connection has committed something.
+	// committed changes if any other connection has committed.
 	own, err := db.Conn(t.Context())
 	require.NoError(t, err)
 	committed := func() (version int64) {

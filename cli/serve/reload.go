@@ -11,11 +11,10 @@ import (
 	assembly "github.com/holdpoint/holdpoint/internal/service"
 )
 
-// Again reads flags, environment and the file of configuration again.
+// Again reads the flags, environment and configuration file again.
 type Again func() (*Command, error)
 
-// hangUps returns the signals by which an operator asks for a reload. A process that does not
-// catch them is ended by them.
+// hangUps returns the signals that ask for a reload. Unless caught, they end a process.
 func hangUps() (received <-chan os.Signal, stop func()) {
 	return console.Notify(console.ReloadSignals...)
 }
@@ -35,15 +34,15 @@ func (s *service) reloadOn(ctx context.Context, received <-chan os.Signal, again
 	}
 }
 
-// readSecretKeys reads the file of secret keys again and again until ctx ends.
+// readSecretKeys reloads the file of secret keys until ctx ends.
 func (s *service) readSecretKeys(ctx context.Context) error {
 	return assembly.ReloadSecretKeys(ctx, s.secretKeys, func(err error) {
 		s.logger.LogAttrs(ctx, slog.LevelError, "the secret keys are the ones of before", slog.String("cause", err.Error()))
 	})
 }
 
-// reload uses new certificates and what else may change while the service runs. What cannot be
-// used is logged, and what was before stays.
+// reload applies new certificates and other settings that may change at run time. It logs
+// settings that are invalid and keeps the old ones.
 func (s *service) reload(ctx context.Context, again Again) {
 	if err := s.files.reload(); err != nil {
 		s.logger.LogAttrs(ctx, slog.LevelError, "the certificate is the one of before", slog.String("cause", err.Error()))
@@ -63,7 +62,7 @@ func (s *service) reload(ctx context.Context, again Again) {
 	s.logLevel.Set(read.LogLevel)
 }
 
-// changedBy returns the flags that differ and take a restart.
+// changedBy returns the changed flags that require a restart.
 func (c *Command) changedBy(read *Command) []string {
 	var changed []string
 	before, after := reflect.ValueOf(*c), reflect.ValueOf(*read)

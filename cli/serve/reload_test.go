@@ -23,7 +23,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// writeCertificate makes a certificate for localhost under a serial number.
+// writeCertificate writes a certificate for localhost with a serial number.
 func writeCertificate(t *testing.T, certFile, keyFile string, serial int64) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -116,7 +116,7 @@ func TestASocketIsItsOwnersAlone(t *testing.T) {
 	require.NoError(t, listener.Close())
 	require.NoFileExists(t, path)
 
-	// One that a killed process has left.
+	// A socket left behind by a killed process.
 	stale, err := new(net.ListenConfig).Listen(context.Background(), "unix", path)
 	require.NoError(t, err)
 	stale.(*net.UnixListener).SetUnlinkOnClose(false)

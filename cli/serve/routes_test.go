@@ -24,8 +24,8 @@ import (
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
-// ofRoles says which roles may call a route of a dialect. It is written from what the roles are
-// for, and not from the table of package auth.
+// ofRoles are the roles that may call each route of a dialect. It is written from the
+// purpose of the roles, independently of the table in package auth.
 var ofRoles = map[string]string{
 	"GET /api/approval/pending": "oAOR", "GET /api/clarify/pending": "oAOR",
 	"POST /api/approval/respond": "OR", "POST /api/clarify/respond": "OR",
@@ -40,7 +40,7 @@ var ofRoles = map[string]string{
 }
 
 // requireRoles calls the routes of the dialects with a credential of every role, and the
-// writers that hide in them.
+// less obvious routes that write.
 func requireRoles(t *testing.T, router http.Handler, keyring, other *auth.Keyring) {
 	t.Helper()
 	secrets := map[rune]string{}
@@ -69,7 +69,7 @@ func requireRoles(t *testing.T, router http.Handler, keyring, other *auth.Keyrin
 		}
 	}
 
-	// A run that waits for an approval, as a worker makes it.
+	// A run that waits for an approval, as a worker creates it.
 	body := `{"run_id":"waits","session_id":"s","agent_id":"default","input":{},"suspend":{"approvals":[{"id":"a","tool_call_id":"c","tool_name":"bash","input":{"command":"ls"}}]}}`
 	require.Equal(t, http.StatusAccepted, call('A', "POST /v1/runs", body).Code)
 	waits := func() bool {
@@ -87,11 +87,12 @@ func requireRoles(t *testing.T, router http.Handler, keyring, other *auth.Keyrin
 		require.True(t, waits(), "an agent decides nothing, whatever the words: %s: %s %s", hidden.route, answer.Body, call('R', "GET /v1/runs/waits", "").Body)
 		require.Equal(t, "[]\n", call('o', "GET /v1/rules", "").Body.String())
 	}
-	// What an operator's decision would remember for all sessions.
+	// An operator's decision must not be remembered for all sessions.
 	always := `{"session_id":"s","approval_id":"` + handle + `","choice":"always"}`
 	require.Equal(t, http.StatusForbidden, call('O', "POST /api/approval/respond", always).Code)
 	require.True(t, waits())
-	// A token that was revoked after the call came in decides nothing on any face; no time passes here.
+	// A token revoked after its call has arrived decides nothing on any face; no time
+	// passes here.
 	made, _, err := keyring.Create(t.Context(), &api.CreateTokenBody{Name: "revoked", Role: api.RoleOperator}, "user:test", "")
 	require.NoError(t, err)
 	secrets['X'] = made.Secret
@@ -112,8 +113,8 @@ func requireRoles(t *testing.T, router http.Handler, keyring, other *auth.Keyrin
 	require.False(t, waits())
 }
 
-// withoutCredential returns the status of a call whose credential is missing or invalid. Clients of
-// hermes take a 401 as the end of their own sign-in.
+// withoutCredential returns the status of a call whose credential is missing or invalid.
+// Clients of hermes take a 401 as the end of their own sign-in.
 func withoutCredential(route string) int {
 	if strings.Contains(route, "/api/approval/") || strings.Contains(route, "/api/clarify/") {
 		return http.StatusForbidden
@@ -121,8 +122,8 @@ func withoutCredential(route string) int {
 	return http.StatusUnauthorized
 }
 
-// Every route of the router, /v1 and all dialects, is a row of the table, and every row is a
-// route; and each that is not public refuses a call without a credential.
+// Every route of the router, of /v1 and all dialects, is in the table, and the table has no
+// others. Each route that is not public refuses a call without a credential.
 func TestEveryRouteIsInTheTable(t *testing.T) {
 	t.Parallel()
 	store, err := sqlite.Open(t.Context(), sqlite.Memory, sqlite.Options{})

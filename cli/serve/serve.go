@@ -69,15 +69,15 @@ type Command struct {
 	LogFormat            string        `enum:"text,json" default:"text" from:"HOLDPOINT_LOG_FORMAT" placeholder:"FORMAT" help:"text or json, on stderr (default ${default}; $$HOLDPOINT_LOG_FORMAT)."`
 }
 
-// callbacksOfNobody is the value of --callback-roles that lets nobody name a callback.
+// callbacksOfNobody is the value of --callback-roles that allows no callbacks.
 const callbacksOfNobody = "none"
 
-// The values of --auth.
+// Values of --auth.
 const authNone = "none"
 
 var modes = map[string]auth.Mode{"auto": auth.Auto, "required": auth.Required, authNone: auth.None}
 
-// check refuses flags that do not go together.
+// check refuses invalid combinations of flags.
 func (c *Command) check() error {
 	switch {
 	case c.DirectDatabase != "" && !c.Pooled:

@@ -19,9 +19,9 @@ import (
 	"github.com/holdpoint/holdpoint/store"
 )
 
-// Limits of the HTTP server. There is none on writing: a reply may be held for a
-// minute, and httpapi bounds that itself. The one on reading must be longer than
-// that too, because net/http cancels a request whose connection it ends.
+// Limits of the HTTP server. There is no write timeout: a reply may be held for a minute,
+// and httpapi bounds writes itself. The read timeout must be longer than that, too, because
+// net/http cancels a request whose connection times out.
 const (
 	readHeaderTimeout = 10 * time.Second
 	readTimeout       = 2 * time.Minute
@@ -29,9 +29,9 @@ const (
 	maxHeaderBytes    = 64 << 10
 )
 
-// serve runs the server and the loops, closes stopping when that is to end, and returns when all of
-// them have ended. The loops go on until the last call has been answered: they are what wakes held
-// ones.
+// serve runs the server and the loops, closes stopping at the start of the shutdown, and
+// returns when all have ended. The loops run until the last call is answered, because they
+// wake held calls.
 func (s *service) serve(ctx context.Context, stopping chan<- struct{}, reload func(context.Context) error) error {
 	assembled, err := s.assemble()
 	if err != nil {
@@ -49,7 +49,7 @@ func (s *service) serve(ctx context.Context, stopping chan<- struct{}, reload fu
 
 	looping, stopLoops := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopLoops()
-	// A part that fails ends the others by the group's context.
+	// If a part fails, the group's context ends the others.
 	group, failing := errgroup.WithContext(ctx)
 	for _, run := range append(assembled.Loops(), append(s.loops(), reload)...) {
 		group.Go(func() error { return run(looping) })
@@ -72,7 +72,7 @@ func (s *service) serve(ctx context.Context, stopping chan<- struct{}, reload fu
 	return group.Wait()
 }
 
-// assemble puts the service together.
+// assemble assembles the service.
 func (s *service) assemble() (*assembly.Service, error) {
 	shown, err := assembly.Pages()
 	if err != nil {
@@ -93,7 +93,8 @@ func (s *service) assemble() (*assembly.Service, error) {
 	}), nil
 }
 
-// loops returns what a process runs next to the service, each until its context ends.
+// loops returns the background loops of the process, each of which runs until its context
+// ends.
 func (s *service) loops() []func(context.Context) error {
 	loops := []func(context.Context) error{
 		s.journal.Run,
@@ -102,7 +103,7 @@ func (s *service) loops() []func(context.Context) error {
 		func(ctx context.Context) error { return s.admin.serve(ctx, s.logger) },
 	}
 	if store.IsServer(s.Database) {
-		// An embedded database works on this process's processors, and waits for its disk there.
+		// An embedded database runs and waits for its disk in this process.
 		loops = append(loops, useFewProcessors)
 	}
 	return loops
@@ -116,15 +117,15 @@ func (s *service) answer(server *http.Server) error {
 	return server.Serve(s.listener)
 }
 
-// sayToSystemd tells the supervisor of a unit of Type=notify what the service is at. Without one it
-// does nothing.
+// sayToSystemd reports the service's state to systemd for a unit of Type=notify. Without
+// systemd it does nothing.
 func sayToSystemd(ctx context.Context, logger *slog.Logger, state string) {
 	if _, err := daemon.SdNotify(false, state); err != nil {
 		logger.WarnContext(ctx, "systemd was not told", slog.String("cause", err.Error()))
 	}
 }
 
-// shutDown takes no more calls and waits for those in flight.
+// shutDown accepts no more calls and waits for those in flight.
 func (s *service) shutDown(server *http.Server, api *httpapi.Server) error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.ShutdownTimeout)
 	defer cancel()

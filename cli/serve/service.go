@@ -24,14 +24,15 @@ import (
 	"github.com/holdpoint/holdpoint/webhooks/egress"
 )
 
-// service is what the flags of [Command] make. Each step of [Command.Run] fills in more of it.
+// service is built from the flags of [Command]. Each step of [Command.Run] sets more of its
+// fields.
 type service struct {
 	*Command
 
-	// What the flags and the files that they name say.
+	// From the flags and the files that they name.
 	review     func(context.Context, api.JSON) error // nil without --review-hook
 	files      *certificates                         // nil without --tls-cert
-	guard      egress.Guard                          // of webhooks
+	guard      egress.Guard                          // for webhooks
 	callbacks  egress.Guard
 	channels   map[string]notify.Channel // nil without --channels
 	secretKeys *sealing.Keys             // nil without any
@@ -41,18 +42,18 @@ type service struct {
 	outage     *outage
 	journal    *telemetry.Journal
 
-	// Where the service answers.
+	// Listeners.
 	listener net.Listener
 	admin    *admin
 	traces   *traces
 
-	// What it answers from.
+	// The database and what is loaded from it.
 	store      store.Store
 	keyring    *auth.Keyring
 	signatures *signing.Keys
 }
 
-// Run serves until the first stop signal, then finishes what is in flight. A second
+// Run serves until the first stop signal, then finishes the calls in flight. A second
 // signal ends the process at once.
 func (c *Command) Run(ctx context.Context, terminal *console.Console, again Again) error {
 	hungUp, stopReloads := hangUps()
@@ -77,7 +78,7 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console, again Agai
 		if err := writeListenFile(c.ListenFile, url); err != nil {
 			return errors.Join(err, s.store.Close())
 		}
-		defer func() { _ = os.Remove(c.ListenFile) }() // whoever reads it may be gone
+		defer func() { _ = os.Remove(c.ListenFile) }() // its reader may have deleted it
 	}
 	collectLess()
 	stopping := make(chan struct{})
@@ -92,7 +93,7 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console, again Agai
 	return err
 }
 
-// configure reads what the flags name. It opens nothing.
+// configure reads the files named by flags. It opens nothing.
 func (c *Command) configure(terminal *console.Console) (*service, error) {
 	s := &service{Command: c, logLevel: &slog.LevelVar{}}
 	err := c.check()
@@ -136,7 +137,7 @@ func (c *Command) logHandler(to io.Writer, level slog.Leveler) slog.Handler {
 	return slog.NewTextHandler(to, options)
 }
 
-// listen opens the addresses of the service, and the way to the collector of traces.
+// listen opens the listeners and the trace exporter.
 func (s *service) listen(ctx context.Context, terminal *console.Console) (err error) {
 	if s.listener, err = listen(ctx, s.Listen, s.reachable()); err != nil {
 		return err
@@ -148,7 +149,7 @@ func (s *service) listen(ctx context.Context, terminal *console.Console) (err er
 	return err
 }
 
-// close closes what listen opened. The servers close their listeners too.
+// close closes what listen opened. The servers close their listeners, too.
 func (s *service) close() {
 	s.traces.close()
 	s.admin.close()
@@ -157,8 +158,8 @@ func (s *service) close() {
 	}
 }
 
-// open opens the database and what is read from it, and reports whether the service asks for no
-// credentials. When it fails it leaves nothing open.
+// open opens the database and loads keys and tokens from it. It reports whether the service
+// requires no credentials. If it fails, it leaves nothing open.
 func (s *service) open(ctx context.Context) (open bool, err error) {
 	options := store.Options{KeepSchema: s.Migrate == "off", Pooler: s.Pooled, ListenURL: s.DirectDatabase, NotifyAfter: s.notifyAfter(), Logger: s.logger, Observer: s.journal}
 	if s.admin != nil {
@@ -189,7 +190,7 @@ func (s *service) open(ctx context.Context) (open bool, err error) {
 	return open, err
 }
 
-// url returns where this machine reaches the service.
+// url returns the URL by which this machine reaches the service.
 func (s *service) url() string {
 	scheme := "http"
 	if s.files != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What an input says beside its command is in every view of the request, or the view says that there
-// is more.
+// Every view of a request shows the members of its input besides the command, or says that
+// there are more.
 func TestNoViewHidesAMember(t *testing.T) {
 	t.Parallel()
 	w := startWhole(t)

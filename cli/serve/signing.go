@@ -8,9 +8,9 @@ import (
 	assembly "github.com/holdpoint/holdpoint/internal/service"
 )
 
-// signingKeys returns the keys of the file that was named, or of the one next to the SQLite file, and
-// writes their public halves to the database. Where there is no such file, on Postgres and in
-// memory, it makes a key that only this process ever has.
+// signingKeys loads the keys from the given file, or from the one next to the SQLite file,
+// and writes their public halves to the database. Without a file (on Postgres and in
+// memory) it creates a key that exists only in this process.
 func (s *service) signingKeys(ctx context.Context) (*signing.Keys, error) {
 	path := assembly.SigningKeyFile(s.SigningKeyFile, s.Database)
 	private, err := assembly.LoadSigningKeys(path)

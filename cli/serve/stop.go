@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// closeTimeout is what the end of the service may take beyond --shutdown-timeout. Whoever
-// supervises the service kills it a little after that time.
+// closeTimeout is how much longer than --shutdown-timeout the end of the service may take.
+// Supervisors kill it soon after.
 const closeTimeout = 2 * time.Second
 
-// endWithin returns what work returns. When work does not end within the limit after stopping was
-// closed it is left behind: a lane that waits for the database must not keep the process alive,
-// and what it has not committed was answered to nobody.
+// endWithin returns the result of work. If work does not end within the limit after
+// stopping is closed, it is abandoned: a lane that waits for the database must not keep the
+// process alive. Uncommitted work has not been acknowledged to any caller.
 func endWithin(limit time.Duration, stopping <-chan struct{}, work func() error) error {
 	ended := make(chan error, 1)
 	go func() { ended <- work() }()

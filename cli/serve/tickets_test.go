@@ -24,7 +24,7 @@ import (
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
-// logged is a log that tests read while it is written.
+// logged is a log that tests can read while it is written.
 type logged struct {
 	mu   sync.Mutex
 	text strings.Builder
@@ -42,7 +42,7 @@ func (l *logged) String() string {
 	return l.text.String()
 }
 
-// Every stream of every face takes a ticket, and no log shows one.
+// Every stream of every face accepts a ticket, and no log shows one.
 func TestEveryStreamTakesATicket(t *testing.T) {
 	t.Parallel()
 	store, err := sqlite.Open(t.Context(), sqlite.Memory, sqlite.Options{})
@@ -112,7 +112,7 @@ func TestEveryStreamTakesATicket(t *testing.T) {
 			_, err := reader.ReadString('\n')
 			require.NoError(t, err, path)
 			if path == "/kheish/v1/sessions/s/stream" {
-				// What is asked for the stream is asked by its caller.
+				// Calls for the stream are made by its caller.
 				post("/v1/runs/r/cancel", `{}`)
 				for line := ""; !strings.HasPrefix(line, "event: run_updated"); {
 					line, err = reader.ReadString('\n')

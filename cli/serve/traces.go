@@ -11,10 +11,11 @@ import (
 	"github.com/holdpoint/holdpoint/telemetry/tracing/statements"
 )
 
-// traces are where spans go. A nil traces makes none.
+// traces is where spans are sent. A nil traces creates none.
 type traces struct{ *tracing.Tracing }
 
-// tracing returns nil unless a collector is named, by --otlp-endpoint or by the standard's variables.
+// tracing returns nil unless a collector is configured, by --otlp-endpoint or by
+// OpenTelemetry's standard variables.
 func (c *Command) tracing(ctx context.Context, terminal *console.Console, logger *slog.Logger) (*traces, error) {
 	variable := func(name string) string {
 		value, _ := terminal.LookupEnv(name)
@@ -31,7 +32,7 @@ func (c *Command) tracing(ctx context.Context, terminal *console.Console, logger
 	}
 	endpoint := c.OTLPEndpoint
 	if variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != "" {
-		endpoint = "" // the more specific one wins, and is read by the library
+		endpoint = "" // the more specific variable wins; the library reads it
 	}
 	if endpoint != "" {
 		if err := tracing.CheckEndpoint(endpoint); err != nil {
@@ -45,14 +46,14 @@ func (c *Command) tracing(ctx context.Context, terminal *console.Console, logger
 	return &traces{started}, nil
 }
 
-// watch has the store make spans.
+// watch makes the store trace its work.
 func (t *traces) watch(options *store.Options) {
 	if t != nil {
 		options.Tracer, options.StatementTracer = t.Tracing, statements.New(t.Tracer())
 	}
 }
 
-// calls returns what makes the spans of calls, nil for nothing.
+// calls returns the tracer of calls, nil for none.
 func (t *traces) calls() wire.Tracer {
 	if t == nil {
 		return nil
@@ -60,7 +61,7 @@ func (t *traces) calls() wire.Tracer {
 	return t.Tracing
 }
 
-// counts returns what says how many spans were sent and dropped, nil without any.
+// counts returns a function that counts the spans sent and dropped, nil without tracing.
 func (t *traces) counts() func() (sent, dropped int64) {
 	if t == nil {
 		return nil

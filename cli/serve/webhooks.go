@@ -7,7 +7,7 @@ import (
 	"github.com/holdpoint/holdpoint/webhooks/deliver"
 )
 
-// callbackRoles returns the roles of --callback-roles; none for the word "none".
+// callbackRoles returns the roles of --callback-roles; none for "none".
 func (c *Command) callbackRoles() []api.Role {
 	roles := []api.Role{}
 	for _, name := range c.CallbackRoles {
@@ -18,7 +18,7 @@ func (c *Command) callbackRoles() []api.Role {
 	return roles
 }
 
-// delivered returns what observes deliveries, nil for nothing.
+// delivered returns the observer of deliveries, nil for none.
 func (a *admin) delivered() func(deliver.Outcome, time.Duration) {
 	if a == nil {
 		return nil

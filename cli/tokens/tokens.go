@@ -1,6 +1,6 @@
-// Package tokens holds the commands by which an operator makes, looks at, rotates and revokes
-// tokens: over HTTP, or on the database itself, which is how the first one of a service that
-// other machines reach is made. What a token may do is package auth's to say.
+// Package tokens holds the commands to create, list, rotate and revoke tokens, over HTTP or
+// directly in a database. The first token of a service that other machines can reach is
+// created in its database. Package auth defines the rights of a token.
 package tokens
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/holdpoint/holdpoint/store"
 )
 
-// Tokens is holdpoint tokens.
+// Tokens is the command holdpoint tokens.
 type Tokens struct {
 	Create create `cmd:"" help:"Make a token and print its secret, once."`
 	List   list   `cmd:"" help:"List tokens, also those that are revoked or expired."`
@@ -29,16 +29,16 @@ type Tokens struct {
 	Revoke revoke `cmd:"" help:"Revoke a token at once, at every replica."`
 }
 
-// place says where tokens are managed.
+// place selects where tokens are managed.
 type place struct {
 	console.Connection
 	Database string `placeholder:"URL" help:"Work on this database instead of a service: sqlite:PATH or postgres://…"`
 }
 
-// asCommandLine has what is done without a service on record.
+// asCommandLine records changes made without a service as made on the command line.
 func asCommandLine(ctx context.Context) context.Context { return auth.With(ctx, auth.CommandLine()) }
 
-// keeper is what manages tokens, a service or a database.
+// keeper manages tokens, in a service or a database.
 type keeper interface {
 	CreateToken(ctx context.Context, body api.CreateTokenBody) (*api.TokenSecret, error)
 	ListTokens(ctx context.Context, params client.TokenListParams) (*api.TokenList, error)
@@ -47,8 +47,7 @@ type keeper interface {
 	RevokeToken(ctx context.Context, tokenID string) error
 }
 
-// with hands over what manages tokens. With --database the schema is brought up to date
-// first.
+// with calls use with a keeper. With --database it migrates the schema first.
 func (p *place) with(ctx context.Context, terminal *console.Console, use func(keeper) error) (err error) {
 	if p.Database == "" {
 		return p.Call(func(c *client.Client) error { return use(c) })
@@ -111,7 +110,7 @@ func (d direct) RotateToken(ctx context.Context, tokenID string, graceMs int64) 
 	return &reply, err
 }
 
-// RevokeToken revokes also the last admin: whoever has the database can make another one.
+// RevokeToken also revokes the last admin: anyone with the database can create another one.
 func (d direct) RevokeToken(ctx context.Context, tokenID string) error {
 	return d.Revoke(asCommandLine(ctx), tokenID, false)
 }
@@ -131,7 +130,7 @@ type create struct {
 	MayAlways       bool          `help:"Let an operator write rules of all sessions."`
 }
 
-// Run prints the secret alone on stdout, so that a script can keep it.
+// Run prints only the secret on stdout, so that a script can store it.
 func (c *create) Run(ctx context.Context, terminal *console.Console) error {
 	body := api.CreateTokenBody{
 		Name: c.Name, Role: api.Role(c.Role), Principal: c.Principal, Groups: c.Groups,
@@ -270,7 +269,7 @@ type rotate struct {
 	TokenID string        `arg:"" name:"token-id" help:"The token's id."`
 }
 
-// Run prints the new secret alone on stdout.
+// Run prints only the new secret on stdout.
 func (c *rotate) Run(ctx context.Context, terminal *console.Console) error {
 	return c.with(ctx, terminal, func(k keeper) error {
 		rotated, err := k.RotateToken(ctx, c.TokenID, c.Grace.Milliseconds())

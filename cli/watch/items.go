@@ -26,7 +26,7 @@ func (i *item) handle() string {
 	return i.question.Handle
 }
 
-// key names what is read: the request with this input.
+// key identifies what was read: the request with this input.
 func (i *item) key() string {
 	if i.approval != nil {
 		return i.approval.Handle + " " + i.approval.InputDigest
@@ -34,7 +34,7 @@ func (i *item) key() string {
 	return i.question.Handle
 }
 
-// about says what is asked, in one text.
+// about returns what is asked, as one text.
 func (i *item) about() string {
 	if i.approval != nil {
 		return i.approval.ToolName + ": " + console.CommandOf(i.approval.Input)
@@ -50,7 +50,7 @@ func ofQuestion(sessionID, runID string, request api.UserQuestionRequest) item {
 	return item{sessionID: sessionID, runID: runID, requestID: request.ID, createdAtMs: request.CreatedAtMs, question: &request}
 }
 
-// itemsOf returns what a snapshot shows, the oldest first.
+// itemsOf returns the requests of a snapshot, oldest first.
 func itemsOf(inbox *api.InboxView) []item {
 	var items []item
 	for _, view := range inbox.PendingApprovals {
@@ -63,7 +63,7 @@ func itemsOf(inbox *api.InboxView) []item {
 	return items
 }
 
-// eventBody is what an event about requests carries.
+// eventBody has the members of events about requests.
 type eventBody struct {
 	Type        api.EventType    `json:"type"`
 	Requests    []api.JSON       `json:"requests"`
@@ -71,8 +71,8 @@ type eventBody struct {
 	Resolution  *api.Resolution  `json:"resolution"`
 }
 
-// apply returns the items after an event, and what it settled. An event may come twice, or be part of
-// the snapshot already.
+// apply returns the items after an event, and the request that it settled. An event may
+// come twice, or be part of the snapshot already.
 func apply(items []item, entry *api.RunEventEntry) (after []item, settled []api.Resolution) {
 	var body eventBody
 	if json.Unmarshal(entry.Event, &body) != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// screen is what is shown, and what the keys act on.
+// screen is the state of the display and its keys.
 type screen struct {
 	ctx    context.Context //nolint:containedctx // of the calls that keys make
 	client *client.Client
@@ -22,20 +22,21 @@ type screen struct {
 	now    func() time.Time
 
 	items []item
-	// chosen is the handle of the request that keys act on; "" for none. It never moves by itself:
-	// a key that is pressed while the list changes must not act on another request.
+	// chosen is the handle of the selected request; "" for none. It never moves by itself:
+	// a key pressed while the list changes must not act on another request.
 	chosen string
 	whole  bool
-	// from is the first line of the whole text that is shown.
+	// from is the first visible line of the full text.
 	from int
-	// read is how many lines of a request's text were on the screen, from the first on, by handle and digest. A
-	// request is allowed when all were. Another width makes other lines.
+	// read is the number of lines of a request's text that have been on the screen, from
+	// the first on, by handle and digest. A request can be allowed once all lines have
+	// been. A new width changes the lines.
 	read map[string]int
 	note string
 	live bool
 
 	width, height int
-	// ended is why the stream cannot go on.
+	// ended is why the stream ended.
 	ended error
 }
 
@@ -100,7 +101,7 @@ func (s *screen) take(event *client.StreamEvent) {
 			}
 		}
 	default:
-		s.live = false // a snapshot is next
+		s.live = false // a snapshot follows
 	}
 }
 
@@ -108,7 +109,7 @@ func (s *screen) place() int {
 	return slices.IndexFunc(s.items, func(one item) bool { return one.handle() == s.chosen })
 }
 
-// current returns a copy of the chosen request, nil for none.
+// current returns a copy of the selected request, nil for none.
 func (s *screen) current() *item {
 	if at := s.place(); at >= 0 {
 		one := s.items[at]
@@ -117,7 +118,7 @@ func (s *screen) current() *item {
 	return nil
 }
 
-// press does what a key says.
+// press handles a key.
 func (s *screen) press(key string) tea.Cmd {
 	switch key {
 	case "q", "ctrl+c":
@@ -146,7 +147,7 @@ func (s *screen) press(key string) tea.Cmd {
 	return nil
 }
 
-// down goes on in the list, or in the text where that fills the screen.
+// down moves down in the list, or in the full text if that fills the screen.
 func (s *screen) down(by int) {
 	if s.whole && s.long() {
 		s.scroll(by)
@@ -171,10 +172,10 @@ func (s *screen) move(by int) {
 		at = min(max(at+by, 0), len(s.items)-1)
 	}
 	s.chosen, s.note, s.whole, s.from = s.items[at].handle(), "", false, 0
-	s.details() // it is drawn at once
+	s.details() // drawn right away
 }
 
-// decide sends the decision about the very request that is shown as chosen.
+// decide sends a decision about exactly the selected request as shown.
 func (s *screen) decide(what string, behavior api.Behavior) tea.Cmd {
 	one := s.current()
 	switch {

@@ -26,7 +26,7 @@ func asked(id, input string) api.ApprovalRequest {
 	return api.ApprovalRequest{ID: id, Handle: "h-" + id, ToolName: "bash", Input: api.JSON(input), CreatedAtMs: 7_000}
 }
 
-// A key acts on the request that was chosen, or on none: not on the one that has taken its place.
+// A key acts on the selected request or on none, never on one that has taken its place.
 func TestAKeyNeverActsOnAnotherRequest(t *testing.T) {
 	t.Parallel()
 	s := screenOf(asked("a1", `{"command":"ls"}`), asked("a2", `{"command":"rm -rf /"}`))
@@ -41,7 +41,7 @@ func TestAKeyNeverActsOnAnotherRequest(t *testing.T) {
 	require.Empty(t, s.chosen)
 	require.Len(t, s.items, 1)
 
-	// One that comes in before the chosen one does not move it either.
+	// A request inserted before the selected one does not move the selection, either.
 	s.press("j")
 	require.Equal(t, "h-a2", s.chosen)
 	entry := &api.RunEventEntry{SessionID: "s", RunID: "r2", Event: api.JSON(
@@ -51,13 +51,14 @@ func TestAKeyNeverActsOnAnotherRequest(t *testing.T) {
 	require.Len(t, s.items, 2)
 	require.Equal(t, "h-a2", s.chosen)
 
-	// A snapshot without it leaves nothing chosen.
+	// A snapshot without it clears the selection.
 	s.take(&client.StreamEvent{Inbox: &api.InboxView{}})
 	require.Empty(t, s.chosen)
 	require.Contains(t, s.text(), "Nothing waits for you.")
 }
 
-// What does not fit on the screen is allowed after all of it was shown, and is denied at once.
+// A request that does not fit on the screen can only be allowed after all of it was shown.
+// It can be denied at once.
 func TestWhatIsAllowedWasRead(t *testing.T) {
 	t.Parallel()
 	script := strings.Repeat("echo step\\n", 300) + strings.Repeat("x", 300) + "; rm -rf /srv"
@@ -73,13 +74,13 @@ func TestWhatIsAllowedWasRead(t *testing.T) {
 	}
 	require.NotNil(t, s.press("a"))
 
-	// Another width breaks it anew: it is read again.
+	// Another width wraps it anew, so it has to be read again.
 	s.Update(tea.WindowSizeMsg{Width: 60, Height: 20})
 	s.text()
 	require.Nil(t, s.press("a"))
 	require.NotNil(t, s.press("d"), "a denial needs no reading")
 
-	// Something short is on the screen as soon as it is chosen.
+	// A short request is fully visible as soon as it is selected.
 	s.press("enter")
 	s.press("j")
 	require.Equal(t, "h-a2", s.chosen)

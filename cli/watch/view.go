@@ -21,7 +21,7 @@ func (s *screen) View() tea.View {
 	return view
 }
 
-// text is the whole screen. All that agents wrote is made printable here.
+// text returns the whole screen. Text from agents is made printable here.
 func (s *screen) text() string {
 	state := ""
 	if !s.live {
@@ -46,7 +46,7 @@ func (s *screen) text() string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
-// rows are the requests around the chosen one, as many as there is room for.
+// rows returns the requests around the selected one, as many as fit.
 func (s *screen) rows(room int) []string {
 	if len(s.items) == 0 {
 		return []string{"Nothing waits for you."}
@@ -75,7 +75,8 @@ func (s *screen) rows(room int) []string {
 	return lines
 }
 
-// lines are all that is read before the chosen request is allowed: who may not, why, and the whole input.
+// lines returns all lines to be read before the selected request is allowed: who may not
+// allow it, its reason, and the whole input.
 func (s *screen) lines() []string {
 	one := s.current()
 	if one == nil || one.approval == nil {
@@ -98,13 +99,14 @@ func (s *screen) lines() []string {
 	return lines
 }
 
-// detailLines is the most lines under the list; page is the number of lines on a screen that shows one request alone.
+// detailLines is the maximum number of lines below the list; page is the number of lines
+// when one request fills the screen.
 func (s *screen) detailLines() int { return max(s.height/2, 3) }
 func (s *screen) page() int        { return max(s.height-9, 1) }
 func (s *screen) long() bool       { return len(s.lines()) > s.detailLines() }
 
-// details are what stands under the list: the text of the chosen request as far as the screen goes, or the part of it
-// that is read. What is shown is noted.
+// details returns the lines below the list: the selected request's text as far as it fits,
+// or the part that is being read. It records which lines were shown.
 func (s *screen) details() []string {
 	one, lines := s.current(), s.lines()
 	if len(lines) == 0 {

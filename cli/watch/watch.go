@@ -1,6 +1,6 @@
-// Package watch is holdpoint watch: what waits for a person, live, decided with single keys, on the
-// whole of a terminal; without one, a line of JSON for each event. It knows package client and no
-// store.
+// Package watch is the command holdpoint watch: it shows pending requests live on a full
+// screen, and decides them with single keys. Without a terminal it prints a line of JSON
+// per event. The package uses package client and no store.
 package watch
 
 import (
@@ -15,20 +15,20 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// Command is holdpoint watch.
+// Command is the command holdpoint watch.
 type Command struct {
 	console.Connection
 	console.Format
 }
 
-// Help returns what --help shows under the flags.
+// Help returns the text below the flags in --help.
 func (c *Command) Help() string {
 	return `Keys: up and down (or k and j) choose, a allows, d denies, enter shows the whole input, space and the page keys read on in it, q leaves. What does not fit on the screen is read to its end before it can be allowed. A request that somebody else has decided is never replaced by another one under your finger: choose again first.
 
 Without a terminal, and with --json, each event is one line of JSON; the first is a snapshot.`
 }
 
-// Run watches until the person leaves, or the stream's reader does.
+// Run watches until the person quits, or the reader of the output ends.
 func (c *Command) Run(ctx context.Context, terminal *console.Console) error {
 	return c.Call(func(opened *client.Client) error {
 		if c.JSON || !console.IsTerminal(terminal.Stdin) || !console.IsTerminal(terminal.Stdout) {
@@ -40,7 +40,7 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console) error {
 	})
 }
 
-// show runs the screen, and the stream beside it.
+// show runs the screen and, concurrently, the stream.
 func (c *Command) show(ctx context.Context, terminal *console.Console, opened *client.Client) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -66,10 +66,10 @@ func (c *Command) show(ctx context.Context, terminal *console.Console, opened *c
 	return shown.ended
 }
 
-// streamEnded says that the stream cannot go on.
+// streamEnded reports that the stream has ended.
 type streamEnded struct{ err error }
 
-// printEvents prints each item of the stream as a line.
+// printEvents prints each item of the stream on a line.
 func printEvents(ctx context.Context, terminal *console.Console, opened *client.Client) error {
 	for event, err := range opened.StreamInbox(ctx) {
 		var line any

@@ -1,4 +1,4 @@
-// Command holdpoint is the service and the commands that speak to it.
+// Command holdpoint is the service and the commands that call it.
 package main
 
 import (

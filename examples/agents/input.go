@@ -22,7 +22,7 @@ type toolCall struct {
 	Input bashInput `json:"input"`
 }
 
-// toolEvent and toolResultEvent are what faces show of a tool at work.
+// toolEvent and toolResultEvent report tool calls to people who watch.
 type toolEvent struct {
 	Type string `json:"type"`
 	toolCall
@@ -37,7 +37,7 @@ type toolResultEvent struct {
 
 var errNoPlan = errors.New(`the input has no commands: give {"plan": ["ls", "rm -rf build"]}, or one a line in "prompt"`)
 
-// planOf reads the plan from the input, in the shape of whichever face started the run.
+// planOf reads the plan from the input, in the format of any face that can start the run.
 func planOf(task *client.Task) ([]string, error) {
 	var input struct {
 		Plan     []string `json:"plan"`

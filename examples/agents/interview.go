@@ -11,17 +11,17 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// InterviewAgent is the agent id under which an [Interview] takes runs.
+// InterviewAgent is the agent id of an [Interview].
 const InterviewAgent = "interview"
 
-// Interview asks what a new service should look like, all at once, and writes a file
-// from the answers.
+// Interview asks what a new service should look like, in one form, and writes a file from
+// the answers.
 type Interview struct {
-	// Directory is where the files are written, each by the name of its run.
+	// Directory receives the files, named after the runs.
 	Directory string
 }
 
-// service is what the answers make.
+// service is built from the answers.
 type service struct {
 	name     string
 	database string
@@ -33,7 +33,7 @@ type service struct {
 func (a *Interview) Handle(ctx context.Context, task *client.Task) error {
 	resume, err := task.Suspend(ctx, api.Suspension{SuspensionID: "interview", Questions: interviewQuestions()})
 	if err != nil {
-		return err // ErrSuspended, while there are no answers yet
+		return err // ErrSuspended if there are no answers yet
 	}
 	asked, err := readAnswers(resume)
 	if err != nil {
@@ -42,7 +42,7 @@ func (a *Interview) Handle(ctx context.Context, task *client.Task) error {
 	if asked == nil {
 		return task.Complete(ctx, map[string]any{"written": nil, "why": "the person would rather not say"})
 	}
-	// The name holds the run's id, so a repeated write produces the same file.
+	// The name contains the run's id, so writing it twice gives the same file.
 	path := filepath.Join(a.Directory, task.RunID()+".yaml")
 	if err := os.WriteFile(path, []byte(asked.yaml()), 0o600); err != nil {
 		return err
@@ -76,7 +76,7 @@ func interviewQuestions() []api.UserQuestionRequest {
 	}
 }
 
-// readAnswers returns nil when the person declined to answer.
+// readAnswers returns nil if the person declined to answer.
 func readAnswers(resume *api.Resume) (*service, error) {
 	asked := &service{}
 	for _, settled := range resume.Questions {
@@ -102,7 +102,7 @@ func readAnswers(resume *api.Resume) (*service, error) {
 	return asked, nil
 }
 
-// chosen returns the options that were chosen, and what the person wrote besides.
+// chosen returns the selected options and any free text.
 func chosen(answer api.LabelledAnswer) []string {
 	if answer.FreeformAnswer == "" {
 		return answer.SelectedOptionIDs

@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// connect starts the real service on a store in memory and returns a client of it.
+// connect starts the real service on an in-memory store and returns a client.
 func connect(t *testing.T) *client.Client {
 	t.Helper()
 	store, err := sqlite.Open(context.Background(), sqlite.Memory, sqlite.Options{})
@@ -52,7 +52,7 @@ func connect(t *testing.T) *client.Client {
 	return c
 }
 
-// work runs an agent until the end of the test, or until it is stopped.
+// work runs an agent until the end of the test, or until stopped.
 func work(t *testing.T, c *client.Client, agentID string, handle client.Handler) (stop func()) {
 	t.Helper()
 	worker, err := client.NewWorker(c, client.WorkerOptions{AgentIDs: []string{agentID}, OnError: func(err error) { t.Log(err) }})
@@ -72,7 +72,7 @@ func work(t *testing.T, c *client.Client, agentID string, handle client.Handler)
 	return stop
 }
 
-// begin makes a run of an agent.
+// begin creates a run for an agent.
 func begin(t *testing.T, c *client.Client, agentID string, input any) (runID string) {
 	t.Helper()
 	run, err := c.CreateRun(t.Context(), client.CreateRunParams{AgentID: agentID, Input: input})
@@ -80,7 +80,7 @@ func begin(t *testing.T, c *client.Client, agentID string, input any) (runID str
 	return run.RunID
 }
 
-// rests returns the run once it waits for a person or is over.
+// rests returns the run once it waits for a person or has ended.
 func rests(t *testing.T, c *client.Client, runID string) *api.RunView {
 	t.Helper()
 	var view *api.RunView
@@ -92,7 +92,7 @@ func rests(t *testing.T, c *client.Client, runID string) *api.RunView {
 	return view
 }
 
-// decide settles the one open approval of a run.
+// decide settles the only open approval of a run.
 func decide(t *testing.T, c *client.Client, runID string, resolution api.ApprovalResolution) {
 	t.Helper()
 	view := rests(t, c, runID)
@@ -102,7 +102,7 @@ func decide(t *testing.T, c *client.Client, runID string, resolution api.Approva
 	require.NoError(t, err)
 }
 
-// output reads the output of a run that completed.
+// output returns the output of a completed run.
 func output[T any](t *testing.T, c *client.Client, runID string) T {
 	t.Helper()
 	view := rests(t, c, runID)

@@ -12,9 +12,10 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// Run is the whole program of an agent: it reads the flags -server and -directory and
-// works for the agent id until a signal. Without -server it connects to HOLDPOINT_SERVER, and
-// always with the token in HOLDPOINT_TOKEN, if set. The handler is made for the directory.
+// Run is the main function of an agent: it reads the flags -server and -directory and works
+// for the agent id until a signal. Without -server it connects to HOLDPOINT_SERVER. It
+// always uses the token in HOLDPOINT_TOKEN, if set. The handler is created for the
+// directory.
 func Run(agentID string, handler func(directory string) client.Handler) error {
 	server := flag.String("server", cmp.Or(os.Getenv("HOLDPOINT_SERVER"), "http://127.0.0.1:4000"), "where holdpoint listens, as $HOLDPOINT_SERVER")
 	directory := flag.String("directory", ".", "where the agent works")

@@ -14,22 +14,22 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// ShellPlanAgent is the agent id under which a [ShellPlan] takes runs.
+// ShellPlanAgent is the agent id of a [ShellPlan].
 const ShellPlanAgent = "shell-plan"
 
-// ShellPlan runs a plan of shell commands, one after the other. The input of its run
-// has them in "plan", a list, or one a line in "prompt" or in the last of "messages".
+// ShellPlan runs a plan of shell commands, one after the other. The run's input has them in
+// "plan", a list, or one per line in "prompt" or in the last of "messages".
 type ShellPlan struct {
-	// Directory is where the commands run.
+	// Directory is the working directory of the commands.
 	Directory string
 }
 
-// shellProgress is what the agent remembers between its claims.
+// shellProgress is the agent's checkpoint.
 type shellProgress struct {
-	// Next is the step that comes next.
+	// Next is the next step.
 	Next int `json:"next"`
-	// Begun says that the next step may have run. After a worker died nobody knows whether
-	// it did, and a command that a person had to allow is not run again without asking.
+	// Begun reports that the next step may have run. After a worker has died its result is
+	// unknown, and a command that a person had to allow is not run again without asking.
 	Begun   bool         `json:"begun"`
 	Results []stepResult `json:"results"`
 }
@@ -40,8 +40,8 @@ type stepResult struct {
 	Output  string `json:"output,omitempty"`
 }
 
-// Handle is the [client.Handler] of the agent. It begins from the top at every claim
-// and goes on from its checkpoint.
+// Handle is the [client.Handler] of the agent. It starts from the top at every claim and
+// continues from its checkpoint.
 func (a *ShellPlan) Handle(ctx context.Context, task *client.Task) error {
 	plan, err := planOf(task)
 	if err != nil {
@@ -68,7 +68,7 @@ func (a *ShellPlan) Handle(ctx context.Context, task *client.Task) error {
 	return task.Complete(ctx, map[string]any{"steps": progress.Results})
 }
 
-// step asks, if it must, and runs one command.
+// step runs one command, and asks first if needed.
 func (a *ShellPlan) step(ctx context.Context, task *client.Task, plan []string, progress *shellProgress) (stepResult, error) {
 	call := toolCall{ID: fmt.Sprintf("step-%d", progress.Next+1), Name: "bash", Input: bashInput{plan[progress.Next]}}
 	if Risky(call.Input.Command) {
@@ -82,7 +82,7 @@ func (a *ShellPlan) step(ctx context.Context, task *client.Task, plan []string, 
 		if decision.Outcome != api.OutcomeAllowed {
 			return stepResult{call.Input.Command, "denied", decision.Reason}, nil
 		}
-		// A person may have allowed another command than the one that was asked for.
+		// The person may have edited the command.
 		if decision.UpdatedInput != nil {
 			if err := decode(decision.UpdatedInput, &call.Input); err != nil {
 				return stepResult{}, err
@@ -100,9 +100,8 @@ func (a *ShellPlan) step(ctx context.Context, task *client.Task, plan []string, 
 	return result, task.Emit(ctx, toolResultEvent{Type: "tool_result", ID: call.ID, Name: call.Name, Output: result})
 }
 
-// ask returns what was decided about a call. While nothing is, it lets go of the run
-// and returns [client.ErrSuspended]; the next claim comes here again and finds the
-// decision.
+// ask returns the decision about a call. Until there is one, it releases the run and
+// returns [client.ErrSuspended]; the next claim calls it again and gets the decision.
 func (a *ShellPlan) ask(ctx context.Context, task *client.Task, call toolCall, progress *shellProgress, steps int) (api.Resolution, error) {
 	input, err := client.EncodeJSON(call.Input)
 	if err != nil {
@@ -133,7 +132,7 @@ func (a *ShellPlan) ask(ctx context.Context, task *client.Task, call toolCall, p
 	return api.Resolution{}, fmt.Errorf("the resume has no decision about %s", call.ID)
 }
 
-// commandTimeout bounds how long one command may take.
+// commandTimeout bounds the run time of a command.
 const commandTimeout = time.Minute
 
 func (a *ShellPlan) run(ctx context.Context, text string) stepResult {
@@ -144,7 +143,7 @@ func (a *ShellPlan) run(ctx context.Context, text string) stepResult {
 	command.Dir = a.Directory
 	command.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + a.Directory}
 	command.Stdout, command.Stderr = output, output
-	command.WaitDelay = time.Second // for what it leaves running
+	command.WaitDelay = time.Second // for processes that it leaves running
 	err := command.Run()
 	result := stepResult{Command: text, Status: "done", Output: strings.ToValidUTF8(string(output.kept), "")}
 	if err != nil {
@@ -153,10 +152,10 @@ func (a *ShellPlan) run(ctx context.Context, text string) stepResult {
 	return result
 }
 
-// maxShownOutput bounds what of a command's output is kept.
+// maxShownOutput bounds the stored output of a command.
 const maxShownOutput = 4 << 10
 
-// shortOutput keeps the beginning of what is written to it.
+// shortOutput keeps the beginning of the output.
 type shortOutput struct{ kept []byte }
 
 func (o *shortOutput) Write(piece []byte) (int, error) {
@@ -164,15 +163,15 @@ func (o *shortOutput) Write(piece []byte) (int, error) {
 	return len(piece), nil
 }
 
-// harmless are commands that only look, whatever their arguments.
+// harmless are commands that only read, whatever their arguments.
 var harmless = []string{"cat", "echo", "head", "ls", "pwd", "true", "wc"}
 
-// plainCommand is one command in which the shell finds nothing but words.
+// plainCommand is a single command without any shell syntax.
 var plainCommand = regexp.MustCompile(`^ *[a-z]+( +[A-Za-z0-9._/,:@+-]+)* *$`)
 
-// Risky reports whether a command must be allowed by a person: every one that is not
-// known to look only. It lists what is harmless and not what is dangerous, because
-// nobody knows all of that.
+// Risky reports whether a person must allow a command: every command that is not known to
+// be read-only. It lists harmless commands instead of dangerous ones, because no list of
+// dangerous ones is complete.
 func Risky(command string) bool {
 	return !plainCommand.MatchString(command) || !slices.Contains(harmless, strings.Fields(command)[0])
 }

@@ -56,7 +56,7 @@ func TestAPlanWhole(t *testing.T) {
 	require.Contains(t, done[4].Output, "exit status")
 	require.FileExists(t, filepath.Join(directory, "build", "a"))
 
-	// Followers of the stream see each tool call once.
+	// People who watch see each tool call once.
 	events, err := c.ListRunEvents(t.Context(), runID, client.EventListParams{})
 	require.NoError(t, err)
 	calls := map[string]int{}
@@ -101,8 +101,8 @@ func TestAnEditedStepIsRunAsEdited(t *testing.T) {
 	require.FileExists(t, filepath.Join(directory, "b"))
 }
 
-// A worker that dies while a command runs leaves it unknown what the command did. It
-// is not run again.
+// If a worker dies while a command runs, the command's result is unknown. It is not run
+// again.
 func TestAStepThatDiedIsNotRunAgain(t *testing.T) {
 	t.Parallel()
 	c := connect(t)
@@ -110,8 +110,8 @@ func TestAStepThatDiedIsNotRunAgain(t *testing.T) {
 	runID := begin(t, c, agents.ShellPlanAgent, plan("echo first", "echo begun >> began; exec sleep 600", "touch after"))
 	handle := (&agents.ShellPlan{Directory: directory}).Handle
 	died := make(chan struct{})
-	// The worker's own context ends when the command has begun, which kills the command
-	// and leaves the run without a word about it.
+	// The worker's context ends once the command has started, which kills the command and
+	// leaves the run without a result.
 	stop := work(t, c, agents.ShellPlanAgent, func(ctx context.Context, task *client.Task) error {
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -149,7 +149,7 @@ func TestAStepThatDiedIsNotRunAgain(t *testing.T) {
 	require.Equal(t, "begun\n", string(text), "once")
 }
 
-// What a rule allows is not waited for, and what it denies is not run.
+// A step allowed by a rule does not wait, and a step denied by a rule does not run.
 func TestRulesSettleSteps(t *testing.T) {
 	t.Parallel()
 	c := connect(t)
@@ -205,16 +205,16 @@ func TestRisky(t *testing.T) {
 		require.False(t, agents.Risky(command), "%q", command)
 	}
 	for _, command := range []string{
-		// Commands that are not read-only.
+		// Commands that do more than read.
 		"", " ", "rm x", "mkdir x", "touch x", "sudo ls", "env ls", "xargs ls", "sh", "date -s 2020-01-01", "tail -f x", "find . -delete",
 		"/bin/ls", "./ls", "LS", "lsof", "ls.", "-ls", "exec ls", "command ls", "builtin echo", "eval ls", ". x", "source x", "time ls", "!ls",
 		// More than one command.
 		"ls; rm x", "ls;rm x", "ls && rm x", "ls || rm x", "ls | sh", "ls & rm x", "ls |& sh", "ls\nrm x", "ls\rrm x", "ls ^ sh",
 		"(ls)", "{ ls; }", "if ls", "ls\x00rm",
-		// What the shell runs, reads or writes on the way.
+		// Substitutions and redirections by the shell.
 		"echo $(rm x)", "echo `rm x`", "echo ${x:=y}", "echo $x", "echo $((1))", "cat <(rm x)", "echo x > y", "echo x >> y", "cat < x", "cat << x",
 		"echo x>y", "ls 2>&1", "echo x >| y", "x=1 ls", "PATH=. ls", "echo ~root", "ls *", "ls ?", "ls [a]", "echo {a,b}", "echo %1", "echo #x",
-		// Quotes and escapes, behind which anything may stand.
+		// Quotes and escapes, which may hide anything.
 		`echo "x"`, `echo 'x'`, `ec\ho x`, `e""cho`, `echo \x`, `'ls'`, `echo $'x'`, `echo $"x"`, `l\` + "\ns",
 		// Blanks and letters that are not what they seem.
 		"ls\tx", "ls\u00a0x", "ls\u2028x", "ls\vx", "\u202els", "ls\u200b", "\u0455h", "lѕ", "ls \x1b[2J", "ls \xff", "ls\x85rm",

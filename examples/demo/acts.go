@@ -17,11 +17,11 @@ import (
 	"github.com/holdpoint/holdpoint/examples/agents"
 )
 
-// plannedCommands has one step that only looks, and three that must be allowed. Before the
-// last one the process is killed.
+// plannedCommands has one read-only step and three that must be allowed. The process is
+// killed before the last one.
 var plannedCommands = []string{"echo the plan begins", "mkdir build", "touch build/old", "rm -rf build"}
 
-// shellPlan is the first act: approvals, and the kill in the middle of one.
+// shellPlan is the first act: approvals, and a crash during one.
 func (d *Demo) shellPlan(ctx context.Context) error {
 	d.tell("\n1. An agent has a plan of %d shell commands. It asks before each one that does more than look.", len(plannedCommands))
 	runID, err := d.create(ctx, agents.ShellPlanAgent, map[string]any{"plan": plannedCommands})
@@ -62,7 +62,7 @@ func (d *Demo) shellPlan(ctx context.Context) error {
 	}
 }
 
-// killInTheMiddle ends the process as a crash would, while a prompt is open.
+// killInTheMiddle kills the process like a crash while a request is open.
 func (d *Demo) killInTheMiddle(ctx context.Context, asked *api.ApprovalRequest) error {
 	before := d.process.pid()
 	d.tell("\n   The agent now asks for: %s\n   The prompt is %s.", text(asked.Input, "command"), asked.Handle)
@@ -85,7 +85,7 @@ func (d *Demo) killInTheMiddle(ctx context.Context, asked *api.ApprovalRequest) 
 	return nil
 }
 
-// decide asks the person about one command, or plays them.
+// decide asks the person about a command, or plays the person.
 func (d *Demo) decide(ctx context.Context, runID string, asked *api.ApprovalRequest) error {
 	d.tell("\n   %s wants to run: %s\n   (%s)", asked.ToolName, text(asked.Input, "command"), asked.Reason)
 	resolution := api.ApprovalResolution{RequestID: asked.ID, Behavior: api.BehaviorAllow}
@@ -113,7 +113,7 @@ func (d *Demo) decide(ctx context.Context, runID string, asked *api.ApprovalRequ
 	return err
 }
 
-// askPerson asks until the answer is a yes or a no.
+// askPerson asks until the answer is yes or no.
 func (d *Demo) askPerson(ctx context.Context, handle string) (allow bool, err error) {
 	ctx, stop := d.untilDecided(ctx, handle)
 	defer stop()
@@ -132,7 +132,7 @@ func (d *Demo) askPerson(ctx context.Context, handle string) (allow bool, err er
 	}
 }
 
-// checkSteps holds what the agent says it did to what was decided.
+// checkSteps compares the steps that the agent reports with the decisions.
 func (d *Demo) checkSteps(ctx context.Context, view *api.RunView) error {
 	var done struct {
 		Steps []struct {
@@ -143,7 +143,7 @@ func (d *Demo) checkSteps(ctx context.Context, view *api.RunView) error {
 	if err := json.Unmarshal(view.Output, &done); err != nil {
 		return fmt.Errorf("read what the agent did: %w", err)
 	}
-	// The first step needs nobody.
+	// The first step needs no approval.
 	allowed := map[string]bool{plannedCommands[0]: true}
 	for decided, err := range d.client.AllDecisions(ctx, client.DecisionListParams{SessionID: view.SessionID}) {
 		if err != nil {
@@ -160,7 +160,7 @@ func (d *Demo) checkSteps(ctx context.Context, view *api.RunView) error {
 	}
 	allAllowed := !slices.Contains(slices.Collect(maps.Values(allowed)), false)
 	for i, step := range done.Steps {
-		// One that was allowed may fail when another was not.
+		// An allowed command may fail if another one was denied.
 		fits := step.Status == "done" || step.Status == "failed" && !allAllowed
 		if !allowed[step.Command] {
 			fits = step.Status == "denied"
@@ -196,14 +196,14 @@ func (d *Demo) interview(ctx context.Context) error {
 	}
 }
 
-// playedAnswers are what the person says when the demo plays them.
+// playedAnswers are the person's answers when the demo plays the person.
 var playedAnswers = map[string]api.UserQuestionAnswer{
 	"name":     {QuestionID: "name", FreeformAnswer: "orders"},
 	"database": {QuestionID: "database", SelectedOptionIDs: []string{"postgres"}},
 	"features": {QuestionID: "features", SelectedOptionIDs: []string{"metrics", "auth"}},
 }
 
-// said is an answer in words.
+// said returns an answer in words.
 func said(answer api.UserQuestionAnswer) string {
 	if answer.FreeformAnswer != "" {
 		return answer.FreeformAnswer
@@ -261,7 +261,7 @@ func (d *Demo) playAnswers(asked *api.UserQuestionRequest, resolution *api.UserQ
 	}
 }
 
-// showFile prints the file that the agent wrote.
+// showFile prints the file written by the agent.
 func (d *Demo) showFile(view *api.RunView) error {
 	var written struct {
 		Written string `json:"written"`
@@ -281,7 +281,7 @@ func (d *Demo) showFile(view *api.RunView) error {
 	return nil
 }
 
-// create makes a run for an agent.
+// create creates a run for an agent.
 func (d *Demo) create(ctx context.Context, agentID string, input any) (runID string, err error) {
 	run, err := d.client.CreateRun(ctx, client.CreateRunParams{AgentID: agentID, Input: input})
 	if err != nil {
@@ -291,7 +291,7 @@ func (d *Demo) create(ctx context.Context, agentID string, input any) (runID str
 	return run.RunID, nil
 }
 
-// await returns the run once it waits for a person or is over.
+// await returns the run once it waits for a person or has ended.
 func (d *Demo) await(ctx context.Context, runID string) (*api.RunView, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
@@ -321,7 +321,7 @@ func (d *Demo) showEnd(view *api.RunView) error {
 	return nil
 }
 
-// text returns the text that a JSON object has under a name; "" when it has none.
+// text returns a text member of a JSON object; "" if there is none.
 func text(object api.JSON, name string) string {
 	var members map[string]any
 	if json.Unmarshal(object, &members) != nil {

@@ -1,7 +1,7 @@
-// Package demo walks a newcomer through two waits: an agent that asks before it runs
-// shell commands, and one that interviews a person. The service and both agents run in a
-// process of their own, which is killed in the middle of the first wait. The program
-// embeds the walk as holdpoint demo; it knows the Go client and not what answers it.
+// Package demo shows a newcomer two waits: an agent that asks before it runs shell
+// commands, and one that interviews a person. The service and both agents run in a separate
+// process, which is killed during the first wait. The program embeds it as holdpoint demo.
+// The package uses only the Go client.
 package demo
 
 import (
@@ -13,55 +13,54 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// What the demo keeps in its directory.
+// Files in the demo's directory.
 const (
-	// Database is the file of the service.
+	// Database is the database of the service.
 	Database = "holdpoint.db"
-	// URLFile holds the URL of the service once it takes calls.
+	// URLFile has the URL of the service once it is ready.
 	URLFile = "url"
-	// WorkDirectory is where the agents work.
+	// WorkDirectory is the working directory of the agents.
 	WorkDirectory = "work"
 
 	logFile = "log"
 )
 
-// Person decides and answers what the agents ask.
+// Person decides and answers the agents' requests.
 type Person interface {
-	// Line prompts and reads one line, or returns the cause of ctx once that is done.
+	// Line prompts and reads one line. If ctx ends first, it returns the cause.
 	Line(ctx context.Context, prompt string) (string, error)
-	// Answers asks the questions of a request and returns the resolution with the answers, or
-	// the cause of ctx once that is done.
+	// Answers asks the questions of a request and returns the resolution with the answers.
+	// If ctx ends first, it returns the cause.
 	Answers(ctx context.Context, request *api.UserQuestionRequest, resolution api.UserQuestionResolution) (api.UserQuestionResolution, error)
 }
 
-// Demo is one walk. All fields but Person and Open must be set.
+// Demo is one run of the demo. All fields but Person and Open must be set.
 type Demo struct {
 	// Directory is an absolute path; its WorkDirectory must exist.
 	Directory string
-	// Program is the path of a program, and Arguments its name and arguments. It must
-	// serve on Database, write URLFile, run the agents (see Work), and end with its stdin. When
-	// it is started again, it is told with --listen HOST:PORT where it was.
+	// Program is the path of a program, and Arguments its name and arguments. It must serve
+	// Database, write URLFile, run the agents (see Work), and end with its stdin. When it
+	// is started again, it gets its previous address as --listen HOST:PORT.
 	Program   string
 	Arguments []string
-	// Person decides at a terminal. Without a Person and without Open, the demo plays both
-	// sides.
+	// Person decides at a terminal. Without Person and Open, the demo plays both sides.
 	Person Person
-	// Open shows the inbox, at its URL, where somebody decides in place of Person.
+	// Open opens the inbox in a browser, where somebody decides in place of Person.
 	Open func(url string) error
 	// Tell prints a paragraph.
 	Tell func(text string)
-	// Explain returns the text of an answer that was refused.
+	// Explain returns the text for an answer that was refused.
 	Explain func(err error) string
 
 	process process
 	client  *client.Client
 	url     string
-	// runs are those that the demo made, in order.
+	// runs are the runs of the demo, in order.
 	runs []string
 }
 
-// Walk goes through the acts. It fails when anything is not as it says, and leaves no
-// process behind.
+// Walk runs all acts. It returns an error if anything differs from what the demo says, and
+// leaves no process behind.
 func (d *Demo) Walk(ctx context.Context) error {
 	defer d.stop()
 	for _, act := range []func(context.Context) error{d.begin, d.shellPlan, d.interview, d.lookBack} {
@@ -117,7 +116,7 @@ func (d *Demo) stop() {
 	d.process.kill()
 }
 
-// lookBack shows what is on record.
+// lookBack shows the recorded decisions.
 func (d *Demo) lookBack(ctx context.Context) error {
 	d.tell("\n3. What is on record:")
 	for _, runID := range d.runs {

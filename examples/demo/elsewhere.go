@@ -9,20 +9,20 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// errDecidedElsewhere says that a prompt at the terminal has become moot.
+// errDecidedElsewhere ends a prompt at the terminal that is no longer needed.
 var errDecidedElsewhere = errors.New("decided elsewhere")
 
-// lookAgain is how often the demo looks whether a request was decided.
+// lookAgain is the interval of checks whether a request was decided.
 const lookAgain = 200 * time.Millisecond
 
-// untilDecided returns a context that is done, because of errDecidedElsewhere, once somebody
-// has decided the request. Call stop when nobody waits for that any more.
+// untilDecided returns a context that ends with errDecidedElsewhere once somebody has
+// decided the request. The caller must call stop.
 func (d *Demo) untilDecided(ctx context.Context, handle string) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		// A service that is away for a moment is the prompt's own trouble, when it is answered.
+		// If the service is down, the person's answer reports it.
 		if _, err := d.awaitDecision(ctx, handle); err == nil {
 			cancel(errDecidedElsewhere)
 		}
@@ -33,7 +33,7 @@ func (d *Demo) untilDecided(ctx context.Context, handle string) (_ context.Conte
 	}
 }
 
-// awaitDecision waits for as long as ctx allows.
+// awaitDecision waits for the decision until ctx ends.
 func (d *Demo) awaitDecision(ctx context.Context, handle string) (*api.RequestView, error) {
 	for {
 		view, err := d.client.GetRequest(ctx, handle)
@@ -49,7 +49,7 @@ func (d *Demo) awaitDecision(ctx context.Context, handle string) (*api.RequestVi
 	}
 }
 
-// decidedElsewhere waits until somebody has decided a request, and says what and who.
+// decidedElsewhere waits for somebody's decision, and prints it with their name.
 func (d *Demo) decidedElsewhere(ctx context.Context, handle string) error {
 	if d.Open != nil {
 		d.tell("   Decide in the inbox: %s", d.url)

@@ -9,7 +9,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// event is what the demo shows of an event.
+// event has the members of an event that the demo shows.
 type event struct {
 	Type        string            `json:"type"`
 	ID          string            `json:"id"` // of a tool call

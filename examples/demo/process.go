@@ -13,30 +13,30 @@ import (
 	"time"
 )
 
-// patience bounds what the demo waits for besides the person.
+// patience bounds every wait that does not depend on the person.
 const patience = 30 * time.Second
 
 // process is the process with the service and the agents.
 type process struct {
 	command *exec.Cmd
-	// lifeline ends the process when this one is gone, however that happens.
+	// lifeline ends the process when this one has ended, for whatever reason.
 	lifeline io.Closer
 	ended    chan struct{}
 }
 
-// start starts the process and returns the service's URL once it takes calls.
+// start starts the process and returns the service's URL once it is ready.
 func (p *process) start(ctx context.Context, d *Demo) (url string, err error) {
 	urlFile := filepath.Join(d.Directory, URLFile)
-	_ = os.Remove(urlFile) // of the start before
+	_ = os.Remove(urlFile) // from the previous start
 	log, err := os.OpenFile(filepath.Join(d.Directory, logFile), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return "", fmt.Errorf("make a log: %w", err)
 	}
-	defer log.Close() // the process has its own
-	// It ends with its lifeline and by being killed, not with a context.
+	defer log.Close() // the process has its own copy
+	// No CommandContext: the process ends with its lifeline or is killed.
 	arguments := d.Arguments
 	if d.url != "" {
-		// A page that is open finds the service again where it was.
+		// Keep the address, so that open pages reconnect.
 		arguments = append(slices.Clone(arguments), "--listen", strings.TrimPrefix(d.url, "http://"))
 	}
 	command := &exec.Cmd{Path: d.Program, Args: arguments, Dir: d.Directory, Stdout: log, Stderr: log}
@@ -49,7 +49,7 @@ func (p *process) start(ctx context.Context, d *Demo) (url string, err error) {
 	}
 	ended := make(chan struct{})
 	go func() {
-		_ = command.Wait() // it is killed
+		_ = command.Wait() // it was killed
 		close(ended)
 	}()
 	p.command, p.lifeline, p.ended = command, lifeline, ended
@@ -57,13 +57,13 @@ func (p *process) start(ctx context.Context, d *Demo) (url string, err error) {
 	defer cancel()
 	url, err = readURL(ctx, urlFile, ended)
 	if err != nil {
-		said, _ := os.ReadFile(log.Name()) // it may have said nothing
+		said, _ := os.ReadFile(log.Name()) // it may be empty
 		return "", fmt.Errorf("%w\n%s", err, said)
 	}
 	return url, nil
 }
 
-// readURL waits for the file in which a service says its URL.
+// readURL waits for the file with the service's URL.
 func readURL(ctx context.Context, path string, ended <-chan struct{}) (url string, err error) {
 	for {
 		if text, err := os.ReadFile(path); err == nil && len(text) > 0 {
@@ -82,17 +82,17 @@ func readURL(ctx context.Context, path string, ended <-chan struct{}) (url strin
 
 func (p *process) pid() int { return p.command.Process.Pid }
 
-// kill ends the process at once, as kill -9 does, and waits until it is gone.
+// kill kills the process like kill -9, and waits until it has ended.
 func (p *process) kill() {
 	if p.command == nil {
 		return
 	}
-	_ = p.command.Process.Kill() // it may be gone
+	_ = p.command.Process.Kill() // it may have ended
 	<-p.ended
 	_ = p.lifeline.Close()
 }
 
-// killRunning kills the process, which must have been there until then.
+// killRunning kills the process, and returns an error if it had already ended.
 func (p *process) killRunning() error {
 	select {
 	case <-p.ended:
@@ -103,7 +103,7 @@ func (p *process) killRunning() error {
 	}
 }
 
-// sleep waits, or returns why ctx ended.
+// sleep waits for a duration. If ctx ends first, it returns the cause.
 func sleep(ctx context.Context, pause time.Duration) error {
 	select {
 	case <-time.After(pause):

@@ -11,11 +11,11 @@ import (
 	"github.com/holdpoint/holdpoint/examples/agents"
 )
 
-// lease is short, so that the run of a worker that is killed comes back soon.
+// lease is short, so that a killed worker's run can soon be claimed again.
 const lease = 2 * time.Second
 
-// Work runs both agents, once the service has written its URL to the demo's directory,
-// until ctx ends.
+// Work waits for the service's URL in the demo's directory, and runs both agents until ctx
+// ends.
 func Work(ctx context.Context, directory string) error {
 	url, err := readURL(ctx, filepath.Join(directory, URLFile), ctx.Done())
 	if err != nil {

@@ -1,4 +1,5 @@
-// Command interview is an agent that asks a person several things and writes a file from the answers.
+// Command interview is an agent that asks a person several questions and writes a file from
+// the answers.
 //
 //	go run ./examples/interview -server http://127.0.0.1:4000
 package main

@@ -16,31 +16,31 @@ import (
 	"github.com/holdpoint/holdpoint/webhooks/egress"
 )
 
-// Outcome is what an attempt led to.
+// Outcome is the result of an attempt.
 type Outcome string
 
 // The outcomes of attempts.
 const (
 	Delivered Outcome = "delivered"
-	// Retried is an attempt that failed and is made again.
+	// Retried is a failed attempt that will be retried.
 	Retried Outcome = "retried"
-	// GivenUp is the last one that failed, or one that no retry would help.
+	// GivenUp is the last failed attempt, or one that no retry would help.
 	GivenUp Outcome = "given_up"
 )
 
-// recording bounds the recording of what an attempt led to, also after the service was told to stop.
+// recording bounds the recording of a result, even during shutdown.
 const recording = 5 * time.Second
 
-// attempt is what an attempt led to. Without a failure the delivery is done.
+// attempt is the result of an attempt. Without a failure the delivery is done.
 type attempt struct {
 	failure      error
 	permanent    bool
 	retryAfterMs int64
-	// gone says that the webhook was disabled by it.
+	// gone reports that the webhook was disabled by the answer.
 	gone bool
 }
 
-// answered returns the attempt that a call was: any status from 200 to 299 takes the message.
+// answered returns the result of a call: any status from 200 to 299 is a success.
 func answered(answer egress.Answer, err error, nowMs int64) attempt {
 	switch {
 	case err != nil:
@@ -53,7 +53,7 @@ func answered(answer egress.Answer, err error, nowMs int64) attempt {
 
 func takes(answer egress.Answer) bool { return answer.Status >= 200 && answer.Status <= 299 }
 
-// retryAfter reads the header, which is a number of seconds or a date.
+// retryAfter parses the header, a number of seconds or a date.
 func retryAfter(answer egress.Answer, nowMs int64) int64 {
 	if answer.RetryAfter == "" {
 		return 0
@@ -67,7 +67,7 @@ func retryAfter(answer egress.Answer, nowMs int64) int64 {
 	return 0
 }
 
-// breathe pauses after what is due could not be claimed: without a pause it would be tried again at once.
+// breathe pauses after a failed claim, which would otherwise be retried at once.
 func breathe(ctx context.Context) {
 	select {
 	case <-ctx.Done():
@@ -75,8 +75,8 @@ func breathe(ctx context.Context) {
 	}
 }
 
-// attemptDelivery claims a delivery, tries it, and records what came of it. A panic is a failure that is
-// tried again.
+// attemptDelivery claims a delivery, attempts it, and records the result. A panic counts as
+// a failure to be retried.
 func (d *Deliverer) attemptDelivery(ctx context.Context, due runs.DueEffect, try func(*model.Effect) attempt) result {
 	ended := result{due: due}
 	claimed, err := d.store.Do(ctx, &runs.ClaimEffect{SessionID: due.SessionID, EffectID: due.EffectID})
@@ -91,7 +91,7 @@ func (d *Deliverer) attemptDelivery(ctx context.Context, due runs.DueEffect, try
 	began := time.Now() //nolint:forbidigo // a span of this process
 	made := d.survive(ctx, claimed.Effect, try)
 	if ctx.Err() != nil && made.failure != nil && !made.permanent {
-		return ended // the lease lapses, and somebody attempts it again
+		return ended // the lease expires, and the delivery is attempted again
 	}
 	outcome := Delivered
 	switch {
@@ -110,7 +110,7 @@ func (d *Deliverer) attemptDelivery(ctx context.Context, due runs.DueEffect, try
 	return ended
 }
 
-// finish records what an attempt led to. When it cannot, the lease lapses.
+// finish records the result of an attempt. If that fails, the lease expires.
 func (d *Deliverer) finish(ctx context.Context, effect *model.Effect, made attempt) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), recording)
 	defer cancel()
@@ -133,7 +133,7 @@ func (d *Deliverer) finish(ctx context.Context, effect *model.Effect, made attem
 	}
 }
 
-// survive makes a panic a failure.
+// survive turns a panic into a failure.
 func (d *Deliverer) survive(ctx context.Context, effect *model.Effect, try func(*model.Effect) attempt) (made attempt) {
 	defer func() {
 		if cause := recover(); cause != nil {

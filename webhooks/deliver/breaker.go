@@ -3,22 +3,23 @@ package deliver
 import "time"
 
 const (
-	// failuresBeforePause is how many attempts in a row may fail before a breaker opens. Then it lets one
-	// attempt at a time through, each after a pause that doubles from a pace to longestPause.
+	// failuresBeforePause is the number of consecutive failures that open a breaker. It
+	// then lets through one attempt at a time, each after a pause that doubles from pace to
+	// longestPause.
 	failuresBeforePause = 5
 	longestPause        = time.Minute
 )
 
-// breaker keeps attempts from a service that refuses them in a row.
+// breaker limits attempts to a receiver that keeps failing.
 type breaker struct {
 	failures int
 	resumeAt time.Time
 }
 
-// open reports whether one attempt may be under way at the most.
+// open reports whether at most one attempt may be in flight.
 func (b *breaker) open() bool { return b.failures >= failuresBeforePause }
 
-// pause returns for how long no attempt may start, nothing or less for none.
+// pause returns how long no attempt may start; zero or negative for no pause.
 func (b *breaker) pause() time.Duration {
 	if !b.open() {
 		return 0
@@ -26,7 +27,7 @@ func (b *breaker) pause() time.Duration {
 	return time.Until(b.resumeAt) //nolint:forbidigo // only says when to look again
 }
 
-// ended counts what became of an attempt.
+// ended records the result of an attempt.
 func (b *breaker) ended(r result) {
 	switch {
 	case r.delivered:

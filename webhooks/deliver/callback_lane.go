@@ -12,49 +12,52 @@ import (
 )
 
 const (
-	// callbacksAtOnce bounds the calls to callbacks. An owner, which is who raised the request, has a
-	// share of what is free and at most callbacksOfOwner: receivers that hang keep no other owner waiting.
+	// callbacksAtOnce bounds concurrent calls to callbacks. An owner is the principal that
+	// raised the request. It gets a share of the free calls, at most callbacksOfOwner, so
+	// that hanging receivers delay no other owner.
 	callbacksAtOnce  = 64
 	callbacksOfOwner = 8
 	callbackShare    = 4
-	// callbacksOfHost bounds the calls of an owner to one host, by the address that its name resolves to.
+	// callbacksOfHost bounds the calls of an owner to one host, identified by its resolved
+	// address.
 	callbacksOfHost = 4
-	// callbacksSeen is how many deliveries are read at once, of hosts and owners that have room.
+	// callbacksSeen is the number of deliveries per read, of hosts and owners that have
+	// room.
 	callbacksSeen = 64
-	// hostsKept is how many hosts that have failed are remembered although they may be called again, and how
-	// many are left out of a read at most.
+	// hostsKept bounds the failed hosts that are remembered after their pause, and the
+	// hosts excluded from a read.
 	hostsKept = 1000
 )
 
-// callbackLane posts what became of requests to their callbacks. They wait for nothing but for their
-// turn at their host and among the callbacks of their owner.
+// callbackLane posts the results of requests to their callbacks. A callback only waits for
+// a slot of its host and its owner.
 type callbackLane struct {
 	laneLoop
 	deliverer *Deliverer
-	// owners has how many calls are under way. None is 0.
+	// owners counts the calls in flight; zero counts are removed.
 	owners map[string]int
-	// hosts are by origin. Names of an owner that resolve to one address share one host, which is in
-	// addresses once it was called.
+	// hosts are keyed by origin. An owner's names that resolve to one address share one
+	// host, which is in addresses after its first call.
 	hosts     map[string]*host
 	addresses map[ownAddress]*host
-	// calls has what is under way.
+	// calls has the calls in flight.
 	calls map[runs.DueEffect]callbackCall
 }
 
-// callbackCall is a call that is under way.
+// callbackCall is a call in flight.
 type callbackCall struct {
 	owner, origin string
 	host          *host
 }
 
-// ownAddress is an address that callbacks of an owner go to. A host that fails one owner may be well for
-// another: a proxy serves many.
+// ownAddress is an address called for an owner. A host that fails for one owner may work
+// for another, because a proxy serves many.
 type ownAddress struct {
 	owner   string
 	address netip.AddrPort
 }
 
-// host is what callbacks go to.
+// host is the target of callbacks.
 type host struct {
 	underWay int
 	breaker  breaker
@@ -67,10 +70,11 @@ func newCallbackLane(d *Deliverer) *callbackLane {
 	}
 }
 
-// run delivers until ctx ends and nothing is under way.
+// run delivers until ctx ends and no call is in flight.
 func (l *callbackLane) run(ctx context.Context) { l.laneLoop.run(ctx, l.start, l.ended) }
 
-// start begins as many deliveries as there is room for, and returns how long the lane may sleep.
+// start starts as many deliveries as there is room for, and returns how long the lane may
+// sleep.
 func (l *callbackLane) start(ctx context.Context) time.Duration {
 	l.forget()
 	for len(l.underWay) < callbacksAtOnce {
@@ -89,7 +93,7 @@ func (l *callbackLane) start(ctx context.Context) time.Duration {
 	return pace
 }
 
-// startAll begins the deliveries for which there is room, and returns how many it has begun.
+// startAll starts the deliveries for which there is room, and returns their number.
 func (l *callbackLane) startAll(ctx context.Context, due []runs.DueEffect) (begun int) {
 	for _, one := range due {
 		if len(l.underWay) >= callbacksAtOnce {
@@ -120,14 +124,14 @@ func (l *callbackLane) startAll(ctx context.Context, due []runs.DueEffect) (begu
 	return begun
 }
 
-// ownerHasRoom reports whether one more callback of an owner may be called. The fewer calls are free,
-// the fewer an owner may have, so that some stay free for the others.
+// ownerHasRoom reports whether an owner may have another call. The limit shrinks with the
+// free calls, so that some stay free for other owners.
 func (l *callbackLane) ownerHasRoom(owner string) bool {
 	free := callbacksAtOnce - len(l.underWay)
 	return l.owners[owner] < max(1, min(callbacksOfOwner, free/callbackShare))
 }
 
-// withoutRoom returns the hosts and owners whose callbacks may not be called now. Their deliveries are
+// withoutRoom returns the hosts and owners that cannot be called now. Their deliveries are
 // not read, however many there are.
 func (l *callbackLane) withoutRoom() []string {
 	full := make([]string, 0, min(len(l.hosts), hostsKept)+len(l.owners))
@@ -144,7 +148,7 @@ func (l *callbackLane) withoutRoom() []string {
 	return full
 }
 
-// forget forgets hosts that have failed and may be called again, when there are many.
+// forget forgets failed hosts whose pause is over, if there are many.
 func (l *callbackLane) forget() {
 	if len(l.hosts) > hostsKept {
 		forgetIdle(l.hosts, (*host).hasRoom)
@@ -162,7 +166,7 @@ func forgetIdle[K comparable](hosts map[K]*host, idle func(*host) bool) {
 	}
 }
 
-// hasRoom reports whether the host may be called once more.
+// hasRoom reports whether the host may be called.
 func (h *host) hasRoom() bool {
 	if h.breaker.open() {
 		return h.underWay == 0 && h.breaker.pause() <= 0
@@ -170,7 +174,7 @@ func (h *host) hasRoom() bool {
 	return h.underWay < callbacksOfHost
 }
 
-// ended notes how an attempt ended. A host that is well is forgotten.
+// ended records the result of an attempt. A host that works is forgotten.
 func (l *callbackLane) ended(r result) {
 	call := l.calls[r.due]
 	delete(l.calls, r.due)
@@ -186,7 +190,7 @@ func (l *callbackLane) ended(r result) {
 	}
 }
 
-// resolved returns the host at the address that a call went to, which its origin stands for from now on.
+// resolved returns the host at the address of a call, which its origin then refers to.
 func (l *callbackLane) resolved(call callbackCall, address netip.AddrPort) *host {
 	if !address.IsValid() {
 		return call.host

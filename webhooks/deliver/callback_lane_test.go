@@ -10,7 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// Names that resolve to one address share its slots and its pause, for each owner.
+// Names that resolve to one address share its slots and its pause, per owner.
 func TestHostsOfCallbacksAreByAddress(t *testing.T) {
 	t.Parallel()
 	l := newCallbackLane(nil)

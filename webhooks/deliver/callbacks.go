@@ -18,19 +18,19 @@ import (
 	"github.com/holdpoint/holdpoint/webhooks/egress"
 )
 
-// TypeSettled is the type of what is posted to a callback.
+// TypeSettled is the type of messages to callbacks.
 const TypeSettled = "request_settled"
 
-// Callbacks is what a [Deliverer] needs besides to post to the callbacks of requests.
+// Callbacks configure posting to the callbacks of requests.
 type Callbacks struct {
-	// Sealer opens what is kept of a callback.
+	// Sealer decrypts stored callbacks.
 	Sealer runs.Sealer
-	// Sign makes a compact JWS; no grants are posted when nil. Issuer is their "iss".
+	// Sign returns a compact JWS; without it no grants are posted. Issuer is their "iss".
 	Sign   func(purpose string, payload []byte) (string, error)
 	Issuer string
 }
 
-// callBack posts what became of a request.
+// callBack posts the result of a request.
 func (d *Deliverer) callBack(ctx context.Context, effect *model.Effect) attempt {
 	handle, err := runs.CallbackOf(effect)
 	if err != nil {
@@ -65,8 +65,8 @@ func (d *Deliverer) callBack(ctx context.Context, effect *model.Effect) attempt 
 	return answered(answer, err, d.options.Manager.NowMs())
 }
 
-// settledMessage returns what is posted about a settled request. But for the grant it is the same for
-// each attempt.
+// settledMessage returns the message about a settled request. Except for the grant it is
+// the same for each attempt.
 func (d *Deliverer) settledMessage(decided *model.DecidedRequest, run *model.Run) (*message, error) {
 	request := &decided.Request
 	view := decided.View(nil)
@@ -85,13 +85,14 @@ func (d *Deliverer) settledMessage(decided *model.DecidedRequest, run *model.Run
 		if len(body) <= api.MaxWebhookBody {
 			return &message{id: "msg_" + request.Handle, contentType: "application/json", body: body}, nil
 		}
-		// A decision without its edit would be another decision.
+		// A decision without its edit would be a different decision.
 		data.Request, data.Resolution, data.Truncated = nil, nil, true
 	}
 }
 
-// signCallbackGrant puts the grant of an allowed approval into its resolution, for whoever is posted it.
-// Nobody needs to hold the run, and it holds for api.MaxCallbackGrantMs.
+// signCallbackGrant adds the grant of an allowed approval to its resolution, for the
+// receiver. It does not require a claim of the run, and is valid for
+// api.MaxCallbackGrantMs.
 func (d *Deliverer) signCallbackGrant(resolution *api.Resolution, request *model.Request, run *model.Run) error {
 	if resolution == nil || resolution.Grant == nil || d.options.Callbacks.Sign == nil || request.Redeemed() != nil || model.Terminal(run.Status) {
 		return nil
@@ -119,7 +120,7 @@ func (d *Deliverer) signCallbackGrant(resolution *api.Resolution, request *model
 	return nil
 }
 
-// postCallback sends a message with the token of the callback, and signed by it.
+// postCallback sends a message with the callback's token, and signs it with that.
 func (d *Deliverer) postCallback(ctx context.Context, given *api.Callback, m *message) (egress.Answer, error) {
 	nowMs := d.options.Manager.NowMs()
 	signature, err := webhooks.Sign(m.id, nowMs/1000, m.body, webhooks.SecretOf(given.Token))

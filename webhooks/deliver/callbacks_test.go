@@ -31,7 +31,7 @@ type settled struct {
 	Data      api.SettledRequest `json:"data"`
 }
 
-// verified returns what was posted to a callback, after its token and its signature were checked.
+// verified checks the token and the signature of a posted message, and returns it.
 func (r *received) verified(t *testing.T) settled {
 	t.Helper()
 	require.Equal(t, "Bearer "+token, r.header.Get("Authorization"))
@@ -102,7 +102,7 @@ func TestDecisionsArePostedToCallbacksWithTheTokenAndAGrant(t *testing.T) {
 			require.ErrorIs(t, redeem(test.input), client.ErrGrantRedeemed)
 		}
 
-		// The token is in nothing that anybody reads.
+		// Nothing that can be read contains the token.
 		for _, path := range []string{
 			"/v1/requests/" + allowed.Handle, "/v1/runs/" + runID, "/v1/sessions/s", "/v1/sessions/s/events", "/v1/decisions", "/v1/effects?webhook_id=callback", "/v1/webhooks", "/v1/audit/export",
 		} {
@@ -132,7 +132,8 @@ func asApproval(t *testing.T, text api.JSON) (approval api.ApprovalRequest) {
 	return approval
 }
 
-// hang returns the URL of a host that takes calls and answers none until the test ends.
+// hang returns the URL of a host that accepts calls but does not answer until the test
+// ends.
 func hang(t *testing.T) string {
 	t.Helper()
 	release := make(chan struct{})
@@ -147,7 +148,8 @@ func hang(t *testing.T) string {
 	return server.URL
 }
 
-// Receivers that hang hold up the callbacks of their owner, however many they are, and no others.
+// Hanging receivers delay the callbacks of their owner, however many they are, and no
+// others.
 func TestHangingReceiversHoldUpNoOtherPrincipal(t *testing.T) {
 	t.Parallel()
 	onEnginesOf(t, startClosed, func(t *testing.T, s *service) {
@@ -205,8 +207,8 @@ func TestCancelledAndExpiredRequestsArePostedToCallbacks(t *testing.T) {
 	require.Equal(t, api.OutcomeExpired, e.wait(t, 2)[1].verified(t).Data.Resolution.Outcome)
 }
 
-// A host that does not answer, and one that refuses, keep no other waiting; what was given up is
-// posted again by a replay, with the same id.
+// Hosts that hang or refuse delay no others. A replay posts a dropped callback again, with
+// the same id.
 func TestCallbacksThatFailHoldUpNoOtherAndAreReplayed(t *testing.T) {
 	t.Parallel()
 	onEngines(t, func(t *testing.T, s *service) {
@@ -246,8 +248,8 @@ func TestCallbacksThatFailHoldUpNoOtherAndAreReplayed(t *testing.T) {
 	})
 }
 
-// What is owed to a callback is posted also when the request was redacted meanwhile, as what is left
-// of it. Once it was posted, nothing of the callback is kept.
+// A pending callback is posted even if the request was redacted meanwhile, with what is
+// left of it. After that nothing of the callback is kept.
 func TestACallbackIsPostedWhatARedactionLeft(t *testing.T) {
 	t.Parallel()
 	onEngines(t, func(t *testing.T, s *service) {
@@ -331,7 +333,8 @@ func TestCallbacksAreCheckedWhenTheyAreRaised(t *testing.T) {
 	require.ErrorContains(t, raise(api.Callback{URL: "https://example.com", Token: token}), string(api.CodeSecretsNotConfigured))
 }
 
-// The key of a call is bound to its callback, too, and a repeated call finds what it raised.
+// The idempotency key covers the callback, too, and a repeated call finds the request that
+// it raised.
 func TestACallbackIsAPartOfTheCall(t *testing.T) {
 	t.Parallel()
 	s := start(t, inprocess.Memory)
@@ -349,8 +352,8 @@ func TestACallbackIsAPartOfTheCall(t *testing.T) {
 	require.Len(t, pending, 1)
 }
 
-// The page shows what to send and what is posted: its first example is sent, and the members of its
-// second one are those of what comes.
+// The page shows what to send and what is posted: the test sends its first example, and
+// compares the members of the second one with a real message.
 func TestThePageShowsCallbacks(t *testing.T) {
 	t.Parallel()
 	s := start(t, inprocess.Memory)

@@ -17,18 +17,20 @@ import (
 )
 
 const (
-	// pace is how often the webhooks are read, and each lane looks for what is owed without being woken.
+	// pace is the interval at which webhooks are read and each lane looks for due
+	// deliveries.
 	pace = time.Second
-	// orphanPace is how often what is owed to webhooks that are gone or disabled is given up.
+	// orphanPace is the interval at which deliveries to deleted or disabled webhooks are
+	// dropped.
 	orphanPace = 30 * time.Second
-	// orphanLooks is how often, a pace apart, what is owed to a webhook is given up after its lane has
-	// ended: until every replica knows, decisions still owe it something.
+	// orphanLooks is how often, at the interval pace, deliveries to a webhook are dropped
+	// after its lane has ended. Until every replica knows, decisions still create some.
 	orphanLooks = 5
-	// orphanBatch is how many deliveries are given up at once.
+	// orphanBatch is the number of deliveries dropped per statement.
 	orphanBatch = 100
 )
 
-// Store is what a [Deliverer] needs of a store.
+// Store is the part of a store that a [Deliverer] uses.
 type Store interface {
 	runs.Door
 	DueDeliveries(ctx context.Context, webhookID string, limit int) ([]runs.DueEffect, error)
@@ -40,25 +42,25 @@ type Store interface {
 	Subscribe(notify func(runs.Notice)) (unsubscribe func())
 }
 
-// Options set up a [Deliverer]. Manager and Client must be set.
+// Options configure a [Deliverer]. Manager and Client must be set.
 type Options struct {
 	Manager *webhooks.Manager
 	Client  *egress.Client
-	// CallbackClient posts the callbacks of requests, which agents name; Client when nil.
+	// CallbackClient posts to callbacks, which agents name; Client if nil.
 	CallbackClient *egress.Client
-	// ExternalURL is where the service is reached, without a slash at the end; links are without it
-	// when it is empty.
+	// ExternalURL is the public URL of the service, without a slash at the end. If it is
+	// empty, links have only a path.
 	ExternalURL string
 	Callbacks   Callbacks
 	// Notices sends messages to people; nil for none.
 	Notices Notices
-	// Observe is told of each attempt. Nobody is when nil.
+	// Observe is called after each attempt, unless it is nil.
 	Observe func(Outcome, time.Duration)
-	// Logger is slog.Default() when nil.
+	// Logger is slog.Default() if nil.
 	Logger *slog.Logger
 }
 
-// Deliverer posts what webhooks are owed. Several replicas may do so at once.
+// Deliverer delivers to webhooks. Several replicas may run one at the same time.
 type Deliverer struct {
 	store   Store
 	options Options
@@ -84,7 +86,7 @@ func New(store Store, options Options) *Deliverer {
 	return d
 }
 
-// Run delivers until ctx ends, and then returns nil once nothing is under way.
+// Run delivers until ctx ends, and returns nil once no delivery is in flight.
 func (d *Deliverer) Run(ctx context.Context) error {
 	defer d.store.Subscribe(d.heard)()
 	var running sync.WaitGroup
@@ -126,7 +128,7 @@ func (d *Deliverer) Run(ctx context.Context) error {
 	}
 }
 
-// heard wakes the lanes of webhooks that a commit of this process owes something.
+// heard wakes the lanes of webhooks with new deliveries from a commit of this process.
 func (d *Deliverer) heard(notice runs.Notice) {
 	for _, owed := range notice.Owed {
 		if channel, is := model.NoticeChannel(owed.EffectID); is {
@@ -155,11 +157,11 @@ func (d *Deliverer) heard(notice runs.Notice) {
 	}
 }
 
-// Wake has the webhooks read at once: one of them was changed.
+// Wake reads the webhooks at once, because one of them has changed.
 func (d *Deliverer) Wake() { wake(d.woken) }
 
-// assign gives each webhook that is enabled a lane, and ends the lanes of the others. It returns
-// whether one was ended.
+// assign starts a lane for each enabled webhook, and ends the lanes of the others. It
+// returns whether it ended one.
 func (d *Deliverer) assign(ctx context.Context, running *sync.WaitGroup) (ended bool, err error) {
 	endpoints, err := d.options.Manager.List(ctx)
 	if err != nil {
@@ -197,7 +199,7 @@ func (d *Deliverer) assign(ctx context.Context, running *sync.WaitGroup) (ended 
 	return ended, nil
 }
 
-// giveUpOrphans gives up what is owed to webhooks that are gone or disabled.
+// giveUpOrphans drops deliveries to deleted or disabled webhooks.
 func (d *Deliverer) giveUpOrphans(ctx context.Context) {
 	for {
 		due, err := d.store.DueDeliveries(ctx, "", orphanBatch)

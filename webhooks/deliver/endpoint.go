@@ -28,7 +28,7 @@ func (d *Deliverer) deliver(ctx context.Context, e *webhooks.Endpoint, due runs.
 	return result{due: due}
 }
 
-// try posts what a claimed effect owes.
+// try posts the message of a claimed effect.
 func (d *Deliverer) try(ctx context.Context, e *webhooks.Endpoint, effect *model.Effect) attempt {
 	eventID, err := runs.WebhookEvent(effect)
 	if err != nil {
@@ -68,8 +68,8 @@ func (d *Deliverer) post(ctx context.Context, e *webhooks.Endpoint, m *message) 
 	return answer, err
 }
 
-// Test posts an event of type [TypeTest] to an endpoint, also to a disabled one, once, and says what
-// came of it. newID makes the id of the message.
+// Test posts an event of type [TypeTest] to an endpoint once, even if it is disabled, and
+// returns the result. newID returns the message's id.
 func (d *Deliverer) Test(ctx context.Context, e *webhooks.Endpoint, newID func(prefix string) string) (api.WebhookTest, error) {
 	began := time.Now() //nolint:forbidigo // a span of this process
 	m, err := d.shape(e, occurrence{

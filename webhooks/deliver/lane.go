@@ -9,16 +9,17 @@ import (
 	"github.com/holdpoint/holdpoint/webhooks"
 )
 
-// lane delivers to one endpoint: the oldest event of each session first, several sessions at once.
+// lane delivers to one endpoint: several sessions concurrently, and the events of each
+// session in order.
 type lane struct {
 	laneLoop
 	deliverer *Deliverer
 	endpoint  atomic.Pointer[webhooks.Endpoint]
 	stop      context.CancelFunc
 
-	// The loop's alone.
+	// Used only by the loop.
 	breaker breaker
-	// goneMs is the UpdatedAtMs of the endpoint that has answered that it is gone, 0 for none.
+	// goneMs is the UpdatedAtMs of the endpoint when it answered 410 Gone, 0 if it has not.
 	goneMs int64
 }
 
@@ -28,14 +29,15 @@ func newLane(d *Deliverer, e *webhooks.Endpoint) *lane {
 	return l
 }
 
-// run delivers until ctx ends and nothing is under way.
+// run delivers until ctx ends and no delivery is in flight.
 func (l *lane) run(ctx context.Context) { l.laneLoop.run(ctx, l.start, l.ended) }
 
-// start begins as many deliveries as there is room for, and returns how long the lane may sleep.
+// start starts as many deliveries as there is room for, and returns how long the lane may
+// sleep.
 func (l *lane) start(ctx context.Context) time.Duration {
 	e := l.endpoint.Load()
 	if e.UpdatedAtMs == l.goneMs {
-		return pace // it is disabled, and the lane is about to end
+		return pace // disabled; the lane is about to end
 	}
 	room := int(e.Settings.MaxConcurrency)
 	if pause := l.breaker.pause(); pause > 0 {
@@ -65,7 +67,7 @@ func (l *lane) start(ctx context.Context) time.Duration {
 	return pace
 }
 
-// ended notes how an attempt ended.
+// ended records the result of an attempt.
 func (l *lane) ended(r result) {
 	if r.gone {
 		l.goneMs = l.endpoint.Load().UpdatedAtMs

@@ -8,16 +8,17 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// result is how an attempt ended, for the loop that began it.
+// result is the result of an attempt, for the loop.
 type result struct {
 	due runs.DueEffect
-	// gone says that the webhook was disabled by what it answered.
+	// gone reports that the answer disabled the webhook.
 	delivered, attempted, gone bool
-	// address is where the receiver was called, for callbacks; not valid when it was not.
+	// address is the receiver's address, for callbacks; invalid if it was not called.
 	address netip.AddrPort
 }
 
-// laneLoop is what the lanes do alike: it makes attempts at once, and none twice at once.
+// laneLoop is shared by the lanes: it runs attempts concurrently, but never the same one
+// twice.
 type laneLoop struct {
 	woken    chan struct{}
 	done     chan result
@@ -28,11 +29,12 @@ func newLaneLoop() laneLoop {
 	return laneLoop{woken: make(chan struct{}, 1), done: make(chan result), underWay: map[runs.DueEffect]bool{}}
 }
 
-// wake has what is due read at once.
+// wake reads due deliveries at once.
 func (l *laneLoop) wake() { wake(l.woken) }
 
-// run calls start, which begins what there is room for and returns how long it may sleep, and ended for
-// each attempt, until ctx ends and nothing is under way.
+// run calls start and ended until ctx ends and no attempt is in flight. start starts
+// attempts while there is room and returns how long to sleep. ended is called after each
+// attempt.
 func (l *laneLoop) run(ctx context.Context, start func(context.Context) time.Duration, ended func(result)) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -53,7 +55,7 @@ func (l *laneLoop) run(ctx context.Context, start func(context.Context) time.Dur
 	}
 }
 
-// begin makes an attempt in the background.
+// begin runs an attempt in the background.
 func (l *laneLoop) begin(due runs.DueEffect, attempt func() result) {
 	l.underWay[due] = true
 	go func() { l.done <- attempt() }()

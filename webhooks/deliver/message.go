@@ -17,17 +17,17 @@ import (
 	"github.com/holdpoint/holdpoint/webhooks"
 )
 
-// TypeTest is the type of what [Deliverer.Test] sends.
+// TypeTest is the type of [Deliverer.Test]'s message.
 const TypeTest = "webhook.test"
 
-// message is what is posted, before it is signed.
+// message is a message before it is signed.
 type message struct {
 	id          string
 	contentType string
 	body        []byte
 }
 
-// standardBody is the body that Standard Webhooks proposes.
+// standardBody is the body proposed by Standard Webhooks.
 type standardBody struct {
 	Type      string `json:"type"`
 	Timestamp string `json:"timestamp"`
@@ -46,17 +46,18 @@ type cloudEvent struct {
 	Data            any    `json:"data"`
 }
 
-// leftOut stands for an event that is too long to be posted.
+// leftOut replaces an event that is too long to be posted.
 type leftOut struct {
 	Type      string `json:"type"`
 	Truncated bool   `json:"truncated"`
 	Bytes     int    `json:"bytes"`
 	Digest    string `json:"digest"`
-	// URL is where the event can be read; without a scheme where the service does not know its own.
+	// URL is where the event can be read; only a path if the service does not know its
+	// public URL.
 	URL string `json:"url"`
 }
 
-// messageOf returns what an endpoint is posted about an event. It is the same for each attempt.
+// messageOf returns the message about an event, the same for each attempt.
 func (d *Deliverer) messageOf(e *webhooks.Endpoint, event *model.Event) (*message, error) {
 	id := messageID(event)
 	entry := event.Entry()
@@ -76,24 +77,25 @@ func (d *Deliverer) messageOf(e *webhooks.Endpoint, event *model.Event) (*messag
 	}
 }
 
-// messageID is the same for each attempt and each endpoint. A session that is made anew after it was
-// deleted has other ones: the hash of an event is over its moment and all before it.
+// messageID is the same for each attempt and each endpoint. A session that was deleted and
+// created again gets different ids, because an event's hash covers its time and all events
+// before it.
 func messageID(event *model.Event) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%d\x00%s", event.SessionID, event.EventID, event.TimestampMs, event.Hash()))
 	return "msg_" + hex.EncodeToString(sum[:16])
 }
 
-// occurrence is what an endpoint is told of.
+// occurrence is what a message is about.
 type occurrence struct {
-	id        string // the message's
+	id        string // of the message
 	eventType string
 	atMs      int64
-	source    string // the path of what it happened to, below the service's URL
-	subject   string // what it is about there, empty for nothing
+	source    string // the path of its resource, relative to the service's URL
+	subject   string // the subject within the source, empty for none
 	data      any
 }
 
-// shape returns the message in the format of an endpoint.
+// shape returns the message in the endpoint's format.
 func (d *Deliverer) shape(e *webhooks.Endpoint, about occurrence) (*message, error) {
 	made := &message{id: about.id, contentType: "application/json"}
 	var body any = standardBody{about.eventType, timeText(about.atMs), about.data}
@@ -112,7 +114,7 @@ func (d *Deliverer) shape(e *webhooks.Endpoint, about occurrence) (*message, err
 	return made, nil
 }
 
-// signed returns the headers of a message that is sent at a moment.
+// signed returns the headers of a message sent at the given time.
 func (d *Deliverer) signed(e *webhooks.Endpoint, m *message, nowMs int64) (http.Header, error) {
 	secrets, err := d.options.Manager.Secrets(e, nowMs)
 	if err != nil {
@@ -125,7 +127,7 @@ func (d *Deliverer) signed(e *webhooks.Endpoint, m *message, nowMs int64) (http.
 	return m.header(nowMs/1000, signature), nil
 }
 
-// timeText returns a moment as the formats write it: RFC 3339 in UTC, with milliseconds.
+// timeText formats a time as RFC 3339 in UTC with milliseconds.
 func timeText(ms int64) string { return time.UnixMilli(ms).UTC().Format("2006-01-02T15:04:05.000Z") }
 
 // header returns the headers of a signed message.
@@ -133,7 +135,7 @@ func (m *message) header(atSeconds int64, signature string) http.Header {
 	header := http.Header{}
 	header.Set("Content-Type", m.contentType)
 	header.Set("User-Agent", "holdpoint")
-	// As the specification writes them; HTTP does not care.
+	// Spelled as in the specification; HTTP ignores case.
 	header.Set("Webhook-Id", m.id)
 	header.Set("Webhook-Timestamp", strconv.FormatInt(atSeconds, 10))
 	header.Set("Webhook-Signature", signature)

@@ -37,7 +37,7 @@ import (
 
 func TestMain(m *testing.M) { rig.Main(m) }
 
-// received is one call of an endpoint.
+// received is a call to an endpoint.
 type received struct {
 	header http.Header
 	body   []byte
@@ -56,7 +56,7 @@ func (r *received) read(t *testing.T) standard {
 	return body
 }
 
-// endpoint is a receiver that answers with a status that the test chooses.
+// endpoint is a receiver that answers with a chosen status.
 type endpoint struct {
 	URL string
 
@@ -92,7 +92,7 @@ func (e *endpoint) answer(status int) {
 	e.status = status
 }
 
-// wait returns the calls once there are so many.
+// wait returns the calls once there are that many.
 func (e *endpoint) wait(t *testing.T, calls int) []received {
 	t.Helper()
 	ctx := rig.Soon(t)
@@ -134,7 +134,7 @@ func start(t *testing.T, database string) *service {
 	return &service{s, s.Connect(), database}
 }
 
-// startClosed starts a service that asks for tokens. The client is an admin's.
+// startClosed starts a service that requires tokens. Its client is an admin.
 func startClosed(t *testing.T, database string) *service {
 	t.Helper()
 	s := &service{serve(t, database, true), nil, database}
@@ -184,8 +184,9 @@ func (s *service) hook(t *testing.T, url string, body api.WebhookBody) (*api.Web
 	return &made.Webhook, made.Secret
 }
 
-// approve lets a run wait for an approval and be allowed and completed, with the events accepted,
-// started, waiting_for_approval, approval_resolved, (claimed again) and completed.
+// approve makes a run wait for an approval, allows it and completes the run. The events are
+// accepted, started, waiting_for_approval, approval_resolved, (claimed again) and
+// completed.
 func (s *service) approve(t *testing.T, sessionID string, approval api.ApprovalRequest) {
 	t.Helper()
 	ctx := t.Context()
@@ -264,7 +265,7 @@ func TestEventsReachWebhooksSignedAndInOrder(t *testing.T) {
 		_, err = time.Parse(time.RFC3339, told["time"].(string))
 		require.NoError(t, err)
 		require.Empty(t, s.deliveries(t, hook.WebhookID, api.EffectFailed))
-		if !strings.HasPrefix(s.database, "sqlite:") { // its file is in use
+		if !strings.HasPrefix(s.database, "sqlite:") { // the file is in use
 			rig.RequireHealthy(t, s.database)
 		}
 	})
@@ -315,7 +316,7 @@ func TestEndpointThatFailsHoldsUpNobodyAndGetsEverythingInOrderLater(t *testing.
 	})
 }
 
-// The page shows what is posted: the members of its example are those of a delivery.
+// The page shows what is posted: its example has the members of a real delivery.
 func TestThePageShowsWhatIsPosted(t *testing.T) {
 	t.Parallel()
 	s := start(t, inprocess.Memory)
@@ -338,7 +339,7 @@ func TestThePageShowsWhatIsPosted(t *testing.T) {
 	require.ElementsMatch(t, slices.Collect(maps.Keys(posted.Data)), slices.Collect(maps.Keys(documented.Data)))
 }
 
-// eventually asks until there is something.
+// eventually polls until the result is not nil.
 func eventually[T any](t *testing.T, ask func() *T) *T {
 	t.Helper()
 	ctx := rig.Soon(t)
@@ -433,7 +434,8 @@ func TestRotationSignsTwiceAndLongEventsAreLeftOut(t *testing.T) {
 	rotated, err := s.client.RotateWebhook(t.Context(), hook.WebhookID, api.RotateWebhookBody{})
 	require.NoError(t, err)
 	require.NotEqual(t, before, rotated.Secret)
-	// The lane reads the webhook again within a second; a test event is signed by what is there now.
+	// The lane reads the webhook again within a second; a test event is signed with the
+	// current secret.
 	result, err := s.client.TestWebhook(t.Context(), hook.WebhookID)
 	require.NoError(t, err)
 	require.True(t, result.Delivered)

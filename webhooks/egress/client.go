@@ -20,32 +20,32 @@ import (
 
 // Limits of one call.
 const (
-	// Timeout bounds a call, from the look-up of the name to the end of the answer's head.
+	// Timeout bounds a call, from the DNS look-up to the headers of the answer.
 	Timeout = 15 * time.Second
-	// maxAnswer is how much of an answer's body is read, so that the connection can be used again. It
-	// is not kept.
+	// maxAnswer is how much of an answer's body is read and discarded, so that the
+	// connection can be reused.
 	maxAnswer       = 16 << 10
 	maxAnswerHeader = 32 << 10
-	// drainTime bounds the reading of an answer's body, whose status is known by then.
+	// drainTime bounds the reading of an answer's body, after its status.
 	drainTime = time.Second
 )
 
-// Options set up a [Client].
+// Options configure a [Client].
 type Options struct {
 	Guard Guard
-	// Roots are whom certificates are believed from, those of the system when nil.
+	// Roots are the trusted certificate authorities; the system's if nil.
 	Roots *x509.CertPool
-	// Resolver looks names up, the system's when nil.
+	// Resolver resolves names; the system's if nil.
 	Resolver *net.Resolver
 }
 
-// Client posts to addresses that others chose. It is safe for concurrent use.
+// Client posts to addresses chosen by users. It is safe for concurrent use.
 type Client struct {
 	https, http *http.Client
 	idle        []*http.Transport
 }
 
-// New returns a client. Close ends its idle connections.
+// New returns a client. Close closes its idle connections.
 func New(options Options) *Client {
 	c := &Client{}
 	c.https, c.http = c.caller(options, false), c.caller(options, true)
@@ -55,8 +55,8 @@ func New(options Options) *Client {
 func (c *Client) caller(options Options, plain bool) *http.Client {
 	dialer := &net.Dialer{
 		Timeout: Timeout, Resolver: options.Resolver,
-		// The address is looked at once it is resolved and before it is connected to, so a name
-		// that resolves to another address the second time gains nothing.
+		// Check the resolved address right before connecting, so that a name cannot resolve
+		// to another address the second time (DNS rebinding).
 		ControlContext: func(ctx context.Context, _, address string, _ syscall.RawConn) error {
 			to, err := netip.ParseAddrPort(address)
 			if err != nil {
@@ -75,25 +75,25 @@ func (c *Client) caller(options Options, plain bool) *http.Client {
 	c.idle = append(c.idle, transport)
 	return &http.Client{
 		Transport: transport,
-		// Whoever redirects is not the one that was configured.
+		// A redirect would lead to a server that was not configured.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 
-// Close ends the connections that are not in use.
+// Close closes idle connections.
 func (c *Client) Close() {
 	for _, transport := range c.idle {
 		transport.CloseIdleConnections()
 	}
 }
 
-// Answer is what is kept of an answer.
+// Answer is the kept part of an answer.
 type Answer struct {
 	Status     int
-	RetryAfter string // the header, as it came
+	RetryAfter string // the header as received
 }
 
-// calledKey is the key of the address that a call went to last.
+// calledKey is the context key for the address of the last call.
 type calledKey struct{}
 
 func noteAddress(ctx context.Context, to netip.AddrPort) {
@@ -102,8 +102,8 @@ func noteAddress(ctx context.Context, to netip.AddrPort) {
 	}
 }
 
-// WithAddress returns a context whose calls note the address that the name of the receiver resolved to.
-// Read it from address when the call has ended; it is not valid if no name was resolved.
+// WithAddress returns a context that records the address to which the receiver's name
+// resolves. Call address after the call; the result is invalid if no name was resolved.
 func WithAddress(ctx context.Context) (noting context.Context, address func() netip.AddrPort) {
 	called := &atomic.Value{}
 	noting = httptrace.WithClientTrace(context.WithValue(ctx, calledKey{}, called), &httptrace.ClientTrace{

@@ -53,7 +53,8 @@ func TestAddressIsLookedAtWhenItIsDialed(t *testing.T) {
 	require.Zero(t, asked.Load())
 }
 
-// names answers every question for an address with the next of a list, the last again and again.
+// names is a resolver that answers with each item of a list in turn, and then repeats the
+// last.
 func names(t *testing.T, answers ...string) *net.Resolver {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
@@ -98,13 +99,13 @@ func TestNameThatIsBoundToAnotherAddressLaterGainsNothing(t *testing.T) {
 	defer server.Close()
 	_, port, err := net.SplitHostPort(server.Listener.Addr().String())
 	require.NoError(t, err)
-	// The first address is allowed and the second, to which the same name is bound then, is not.
+	// The first address is allowed. The second, to which the name resolves later, is not.
 	only := Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}}
 	c := client(t, Options{Guard: only, Resolver: names(t, "127.0.0.1", "127.0.0.2")})
 	url := "http://rebound.example.com:" + port + "/"
 	_, err = c.Post(t.Context(), url, http.Header{}, nil)
 	require.NoError(t, err)
-	c.Close() // so that it is dialed again
+	c.Close() // force a new connection
 	_, err = c.Post(t.Context(), url, http.Header{}, nil)
 	require.ErrorIs(t, err, ErrPlain)
 	_, err = c.Post(t.Context(), "https://rebound.example.com:"+port+"/", http.Header{}, nil)
@@ -175,10 +176,10 @@ func TestEndpointThatNeverAnswersIsLeft(t *testing.T) {
 			return
 		}
 		defer conn.Close()
-		if _, err := http.ReadRequest(bufio.NewReader(conn)); err != nil { // an answer before the request is no answer
+		if _, err := http.ReadRequest(bufio.NewReader(conn)); err != nil { // the client ignores an answer before the request
 			return
 		}
-		_, _ = conn.Write([]byte("HTTP/1.1 200 OK\r\nX-Slow: ")) // and no end of it
+		_, _ = conn.Write([]byte("HTTP/1.1 200 OK\r\nX-Slow: ")) // without the end of the headers
 		cancel()
 		<-t.Context().Done()
 	}()

@@ -1,6 +1,6 @@
-// Package egress is how the service calls addresses that others chose: a guard that looks at the
-// resolved address when it is dialed, follows no redirect, uses no proxy of the environment, and
-// bounds time and bytes of each call.
+// Package egress calls addresses chosen by users. Its guard checks the resolved address
+// when it is dialed. It follows no redirects, ignores proxy settings, and bounds time and
+// bytes of each call.
 //
-// It must not know what is sent, nor to whom it is owed.
+// It must not know what is sent, nor for whom.
 package egress

@@ -15,21 +15,23 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// Guard says which addresses may be called. The zero Guard allows what is public, over HTTPS alone.
+// Guard restricts which addresses may be called. The zero Guard allows public addresses
+// over HTTPS only.
 type Guard struct {
-	// Allow are ranges that may be called though they are not public, also without TLS.
+	// Allow are ranges that may be called even though they are not public, with or without
+	// TLS.
 	Allow []netip.Prefix
-	// Flag is the flag that sets Allow, for what is told to callers; --webhook-allow when empty.
+	// Flag is the flag that sets Allow, for error messages; --webhook-allow if empty.
 	Flag string
-	// Own returns the addresses of this machine, which are refused like those that are not public: what
-	// listens on all of them expects no caller from within. While they are not known, every address is
-	// refused. Those of the network interfaces when nil.
+	// Own returns the addresses of this machine; those of its network interfaces if nil.
+	// They are refused even if they are public, because servers on this machine may trust
+	// local callers. If Own fails, every address is refused.
 	Own func() ([]netip.Addr, error)
 }
 
 func (g *Guard) flag() string { return cmp.Or(g.Flag, "--webhook-allow") }
 
-// own reports whether an address is, or may be, one of this machine.
+// own reports whether an address belongs, or may belong, to this machine.
 func (g *Guard) own(address netip.Addr) bool {
 	addresses := g.Own
 	if addresses == nil {
@@ -56,13 +58,14 @@ func ownAddresses() ([]netip.Addr, error) {
 	return addresses, nil
 }
 
-// ErrRefused is wrapped by the error of a call to an address that the guard does not allow.
+// ErrRefused is wrapped by the error for an address that the guard does not allow.
 var ErrRefused = errors.New("the address is not public or is of this machine, and no allowed range names it")
 
-// ErrPlain is wrapped by the error of a call without TLS to an address that no allowed range names.
+// ErrPlain is wrapped by the error for a call without TLS to an address outside the allowed
+// ranges.
 var ErrPlain = errors.New("http is for addresses that an allowed range names; use https")
 
-// ParseAllow reads ranges such as 10.0.0.0/8 or fd00::/8, and single addresses.
+// ParseAllow parses ranges such as 10.0.0.0/8 or fd00::/8, and single addresses.
 func ParseAllow(ranges []string) ([]netip.Prefix, error) {
 	var allow []netip.Prefix
 	for _, text := range ranges {
@@ -80,15 +83,15 @@ func ParseAllow(ranges []string) ([]netip.Prefix, error) {
 	return allow, nil
 }
 
-// special are ranges that are not the public Internet, by the registries of special-purpose
-// addresses; what netip tells by itself is not among them.
+// special are ranges outside the public Internet, from the IANA special-purpose registries,
+// except those that netip recognizes.
 var special = prefixes(
 	"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15",
 	"198.51.100.0/24", "203.0.113.0/24", "240.0.0.0/4",
 	"::/8", "100::/64", "2001::/23", "2001:db8::/32", "3fff::/20", "5f00::/16", "fec0::/10",
 )
 
-// Ranges whose addresses have one of version 4 in them, and where: the call ends there.
+// IPv6 ranges that embed an IPv4 address, and its offset: the call ends at that address.
 var (
 	nat64  = netip.MustParsePrefix("64:ff9b::/96")
 	sixTo4 = netip.MustParsePrefix("2002::/16")
@@ -102,7 +105,7 @@ func prefixes(texts ...string) []netip.Prefix {
 	return list
 }
 
-// inside returns the address at which a call to an address ends.
+// inside returns the IPv4 address embedded in an address, or the address itself.
 func inside(address netip.Addr) netip.Addr {
 	address = address.Unmap().WithZone("")
 	bytes := address.As16()
@@ -115,7 +118,7 @@ func inside(address netip.Addr) netip.Addr {
 	return address
 }
 
-// allowed reports whether a range names the address, as it is or by what is in it.
+// allowed reports whether a range contains the address or the address embedded in it.
 func (g *Guard) allowed(address netip.Addr) bool {
 	for _, prefix := range g.Allow {
 		if prefix.Contains(address.Unmap().WithZone("")) || prefix.Contains(inside(address)) {
@@ -125,7 +128,7 @@ func (g *Guard) allowed(address netip.Addr) bool {
 	return false
 }
 
-// Check returns why an address must not be called, nil when it may. Errors wrap ErrRefused or
+// Check returns an error if an address must not be called. Errors wrap ErrRefused or
 // ErrPlain.
 func (g *Guard) Check(address netip.Addr, plain bool) error {
 	if g.allowed(address) {
@@ -152,8 +155,8 @@ func public(address netip.Addr) bool {
 	return true
 }
 
-// CheckURL returns why a URL is not one that may be called, as far as that can be told without
-// resolving its name; the rest is told when it is called.
+// CheckURL returns an error if a URL must not be called, as far as that is known without
+// resolving its name. The rest is checked at each call.
 func (g *Guard) CheckURL(text string) error {
 	if text == "" || len(text) > api.MaxWebhookURL {
 		return fmt.Errorf("must be a URL of at most %d bytes", api.MaxWebhookURL)
@@ -181,7 +184,7 @@ func (g *Guard) CheckURL(text string) error {
 	return nil
 }
 
-// canBeHost reports whether a text may be an address, or a name that can be resolved.
+// canBeHost reports whether a text may be an address or a resolvable name.
 func canBeHost(host string) bool {
 	if _, err := netip.ParseAddr(host); err == nil {
 		return true

@@ -69,8 +69,8 @@ func TestURLsThatNobodyShouldCallAreRefusedWhenTheyAreGiven(t *testing.T) {
 	require.Error(t, local.CheckURL("http://10.0.0.1/"))
 }
 
-// A public address of the machine itself is refused, in whatever form it is written, unless a range names
-// it: what listens on all addresses expects no caller from within.
+// The machine's own public addresses are refused, in whatever form they are written, unless
+// a range contains them, because servers on this machine may trust local callers.
 func TestOwnAddressesAreRefused(t *testing.T) {
 	t.Parallel()
 	own := netip.MustParseAddr("93.184.216.34")

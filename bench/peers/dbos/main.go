@@ -1,10 +1,10 @@
-// Command dbos carries the waits of bench/waits with DBOS Transact: a run is a
-// workflow that receives the decision as a message, completes the work in a step and
-// returns. The workflow stays in the memory of its process while it waits, and is
-// recovered from the database after a crash, so that nobody claims it.
+// Command dbos carries the waits of bench/waits with DBOS Transact. A run is a workflow
+// that receives the decision as a message, completes the work in a step and returns. The
+// workflow stays in its process's memory while it waits, and is recovered from the database
+// after a crash, so it is never claimed.
 //
-// The decision may be sent before the workflow has begun to wait for it, in which case
-// DBOS writes one row less than after a real wait for a person.
+// The decision may be sent before the workflow waits for it. Then DBOS writes one row less
+// than in a real wait for a person.
 package main
 
 import (
@@ -24,7 +24,7 @@ import (
 // poolSize is the same for all peers.
 const poolSize = 64
 
-// topic is what the decision is sent to.
+// topic is the topic of decisions.
 const topic = "approval-1"
 
 func main() {
@@ -39,7 +39,7 @@ type subject struct {
 	pool *pgxpool.Pool
 }
 
-// run is the input of the workflow, request what it asks for.
+// run is the input of the workflow, request the approval that it asks for.
 type run struct {
 	Plan       string  `json:"plan"`
 	Checkpoint string  `json:"checkpoint"`
@@ -50,7 +50,7 @@ type request struct {
 	ID, ToolName, Command, Reason string
 }
 
-// output is what a completed run leaves, and when its handler started.
+// output is the result of a run, with the time at which its handler started.
 type output struct {
 	OK      bool      `json:"ok"`
 	Started time.Time `json:"started"`

@@ -1,7 +1,7 @@
 // Command plsql carries the waits of bench/waits by hand-written SQL: one call of a
-// PL/pgSQL function a step, and a worker that is woken in the same process. It is the
-// floor of what a durable wait costs on Postgres: there are no sessions, events,
-// idempotency keys, deadlines or rules, and nothing notices a worker that is lost.
+// PL/pgSQL function per step, and a worker woken within the same process. It is the lower
+// bound for a durable wait on Postgres: there are no sessions, events, idempotency keys,
+// deadlines or rules, and a lost worker goes unnoticed.
 package main
 
 import (
@@ -34,7 +34,7 @@ func main() {
 type subject struct {
 	pool      *pgxpool.Pool
 	handovers load.Handovers[int64]
-	// decided wakes the worker. One goroutine for each client takes from it.
+	// decided wakes the worker. One goroutine per client receives from it.
 	decided chan int64
 	working sync.WaitGroup
 

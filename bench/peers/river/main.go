@@ -1,10 +1,10 @@
-// Command river carries the waits of bench/waits with the job queue River. River has
-// no wait for a person, so that is done as its manual has one do it: the run waits in
-// a table of the application, and the decision is written and the job inserted in one
-// transaction. The job completes together with the application's row.
+// Command river carries the waits of bench/waits with the job queue River. River has no
+// wait for a person, so it is done as its manual suggests: the run waits in a table of the
+// application, and one transaction writes the decision and inserts the job. The job
+// completes in the same transaction as the application's row.
 //
-// FetchCooldown is 1 ms, its least: with its default of 100 ms one client would get at
-// most ten jobs a second.
+// FetchCooldown is 1 ms, its minimum. With its default of 100 ms, one client would get at
+// most ten jobs per second.
 package main
 
 import (
@@ -46,7 +46,7 @@ func main() {
 	}
 }
 
-// resume is the job that goes on with a decided run.
+// resume is the job that continues a decided run.
 type resume struct {
 	RunID int64 `json:"run_id"`
 }
