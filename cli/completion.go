@@ -13,12 +13,12 @@ import (
 
 // completionCommand prints a shell completion script for the commands and flags.
 type completionCommand struct {
-	Shell string `arg:"" enum:"bash,zsh,fish" help:"bash, zsh or fish."`
+	Shell string `arg:"" enum:"bash,zsh,fish" help:"The shell: bash, zsh or fish."`
 }
 
 // Help returns the text below the flags in --help.
 func (c *completionCommand) Help() string {
-	return `Where it goes:
+	return `To install it:
 
   bash:  source <(holdpoint completion bash)
   zsh:   holdpoint completion zsh >"${fpath[1]}/_holdpoint"
@@ -172,7 +172,7 @@ type manCommand struct{}
 // Run prints the page of all commands.
 func (c *manCommand) Run(app *kong.Kong, terminal *console.Console) error {
 	to := terminal.Stdout
-	fmt.Fprintf(to, ".TH HOLDPOINT 1 \"\" %q\n.SH NAME\nholdpoint \\- lets a run wait for a person, and hands the decision back\n", "holdpoint "+console.Version())
+	fmt.Fprintf(to, ".TH HOLDPOINT 1 \"\" %q\n.SH NAME\nholdpoint \\- lets agents wait for people: durable approvals and questions\n", "holdpoint "+console.Version())
 	fmt.Fprint(to, ".SH SYNOPSIS\n.B holdpoint\n.I COMMAND\n.SH COMMANDS\n")
 	for _, one := range completedCommands(app.Model.Node, nil)[1:] {
 		if len(one.commands) > 0 {

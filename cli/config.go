@@ -15,7 +15,7 @@ import (
 )
 
 type configCommand struct {
-	Print configPrint `cmd:"" help:"Print what serve would go by, of flags, environment and file; passwords are left out."`
+	Print configPrint `cmd:"" help:"Print the effective configuration, without secrets."`
 }
 
 type configPrint struct{ serve.Command }

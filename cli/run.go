@@ -26,38 +26,38 @@ import (
 
 // program is the whole command line.
 type program struct {
-	Demo        demo.Command        `cmd:"" help:"See it work: a service, two agents, and a kill -9 in the middle."`
+	Demo        demo.Command        `cmd:"" help:"Watch a demo: a service, two agents, and a kill -9 in the middle."`
 	Serve       serve.Command       `cmd:"" help:"Run the service."`
-	Config      configCommand       `cmd:"" help:"See the configuration of serve."`
-	Migrate     database.Migrate    `cmd:"" help:"Look at a database's schema, or move it."`
-	Backup      database.Backup     `cmd:"" help:"Copy an SQLite database, also while a service works on it."`
-	Doctor      database.Doctor     `cmd:"" help:"Look for rows that break what must always hold; changes nothing."`
+	Config      configCommand       `cmd:"" help:"Show the configuration of serve."`
+	Migrate     database.Migrate    `cmd:"" help:"Show or migrate a database's schema."`
+	Backup      database.Backup     `cmd:"" help:"Copy a SQLite database, even while the service is running."`
+	Doctor      database.Doctor     `cmd:"" help:"Check the database for inconsistencies (read-only)."`
 	Exec        gate.Exec           `cmd:"" help:"Run a command once a person has approved it."`
 	Ask         gate.Ask            `cmd:"" help:"Ask a person a question and print the answer."`
 	MCP         agent.MCP           `cmd:"" name:"mcp" help:"Serve an agent's tools (Model Context Protocol) on stdin and stdout."`
-	Hook        agent.Hook          `cmd:"" help:"Decide the tool calls of agents that call a command first."`
-	Watch       watch.Command       `cmd:"" help:"See what waits, live, and decide with single keys."`
-	Why         operate.Why         `cmd:"" help:"Say what a run or a request waits for."`
-	Approvals   operate.Approvals   `cmd:"" help:"See and decide what waits for approval."`
-	Questions   operate.Questions   `cmd:"" help:"See and answer open questions."`
-	Rules       operate.Rules       `cmd:"" help:"See, write and revoke standing rules."`
-	Runs        operate.Runs        `cmd:"" help:"See and cancel runs."`
-	Workers     operate.Workers     `cmd:"" help:"See which workers hold runs."`
-	Sessions    operate.Sessions    `cmd:"" help:"See sessions."`
-	Mailbox     operate.Mailbox     `cmd:"" help:"See and repair what a session was sent."`
-	Effects     operate.Effects     `cmd:"" help:"See and repair what decisions owe to other sessions."`
-	Webhooks    operate.Webhooks    `cmd:"" help:"Have events posted to other systems."`
-	Addresses   operate.Addresses   `cmd:"" help:"See and change where you are told of what you may decide."`
-	Channels    operate.Channels    `cmd:"" help:"See and test the channels by which people are told."`
-	Contexts    contexts.Contexts   `cmd:"" help:"Names for services, with who calls them and the token."`
-	Secrets     database.Secrets    `cmd:"" help:"Look after the keys of sensitive values."`
-	WhoAmI      operate.WhoAmI      `cmd:"" name:"whoami" help:"Show who you are to the service, and what you may reach."`
-	Tokens      tokens.Tokens       `cmd:"" help:"Make, see, rotate and revoke the tokens that the service asks for."`
-	Audit       audit.Audit         `cmd:"" help:"Export the audit, and check an export."`
+	Hook        agent.Hook          `cmd:"" help:"Decide tool calls of coding agents through their hooks."`
+	Watch       watch.Command       `cmd:"" help:"Watch pending requests live and decide with one key."`
+	Why         operate.Why         `cmd:"" help:"Explain what a run or a request is waiting for."`
+	Approvals   operate.Approvals   `cmd:"" help:"List and decide pending approvals."`
+	Questions   operate.Questions   `cmd:"" help:"List and answer open questions."`
+	Rules       operate.Rules       `cmd:"" help:"List, create and revoke standing rules."`
+	Runs        operate.Runs        `cmd:"" help:"List, show and cancel runs."`
+	Workers     operate.Workers     `cmd:"" help:"List active workers."`
+	Sessions    operate.Sessions    `cmd:"" help:"List and show sessions."`
+	Mailbox     operate.Mailbox     `cmd:"" help:"Inspect and repair a session's mailbox."`
+	Effects     operate.Effects     `cmd:"" help:"Inspect and retry follow-up deliveries to other sessions."`
+	Webhooks    operate.Webhooks    `cmd:"" help:"Manage webhooks, which post events to other systems."`
+	Addresses   operate.Addresses   `cmd:"" help:"Manage the addresses at which you are notified."`
+	Channels    operate.Channels    `cmd:"" help:"List and test notification channels."`
+	Contexts    contexts.Contexts   `cmd:"" help:"Manage named services with their tokens."`
+	Secrets     database.Secrets    `cmd:"" help:"Manage the encryption keys of sensitive values."`
+	WhoAmI      operate.WhoAmI      `cmd:"" name:"whoami" help:"Show your identity and permissions."`
+	Tokens      tokens.Tokens       `cmd:"" help:"Manage API tokens."`
+	Audit       audit.Audit         `cmd:"" help:"Export and verify the audit log."`
 	DemoService demo.ServiceCommand `cmd:"" hidden:""`
-	Completion  completionCommand   `cmd:"" help:"Print a script that completes commands and flags in a shell."`
+	Completion  completionCommand   `cmd:"" help:"Print a shell completion script."`
 	Man         manCommand          `cmd:"" help:"Print the manual page."`
-	Version     versionCommand      `cmd:"" help:"Print the version of this program."`
+	Version     versionCommand      `cmd:"" help:"Print the version."`
 }
 
 // Run runs one command line, given without the program's name, and returns the exit code;
@@ -84,7 +84,7 @@ func Run(ctx context.Context, args []string, lookupEnv func(string) (string, boo
 	helped := false
 	parser, err := kong.New(&program,
 		kong.Name("holdpoint"),
-		kong.Description("A service that lets a run wait for a person, and hands the decision back.\n\n"+console.ExitCodesHelp),
+		kong.Description("Lets agents wait for people: durable approvals and questions.\n\n"+console.ExitCodesHelp),
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(int) { helped = true }),
 		// The last resolver that has a value wins, so the environment precedes the file.

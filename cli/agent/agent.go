@@ -16,10 +16,10 @@ import (
 
 // Asking holds the flags of commands that ask for an agent.
 type Asking struct {
-	Agent            string        `name:"agent-id" aliases:"agent" default:"coding-agent" from:"HOLDPOINT_AGENT" placeholder:"NAME" help:"Which agent asks, as people will see it (default ${default}; $$HOLDPOINT_AGENT)."`
-	Timeout          time.Duration `placeholder:"DURATION" help:"How long there is to decide; then the call is denied. Without it, as long as it takes."`
-	Outage           time.Duration `default:"10m" placeholder:"DURATION" help:"How long to go on waiting while the service does not answer; then the call is denied (default ${default})."`
-	ExcludeRequester bool          `name:"exclude-requester" help:"Somebody else must allow what is asked: not the principal of this call's token, nor whoever else works in its session. The service must ask for tokens."`
+	Agent            string        `name:"agent-id" aliases:"agent" default:"coding-agent" from:"HOLDPOINT_AGENT" placeholder:"NAME" help:"Agent name to show to people (default ${default}; $$HOLDPOINT_AGENT)."`
+	Timeout          time.Duration `placeholder:"DURATION" help:"Time limit for a decision; after that the call is denied (default: none)."`
+	Outage           time.Duration `default:"10m" placeholder:"DURATION" help:"How long to wait for a service that does not answer; after that the call is denied (default ${default})."`
+	ExcludeRequester bool          `name:"exclude-requester" help:"Someone else must allow each request: not the principal of this token, nor anyone who works in its session. The service must require tokens."`
 }
 
 func (a *Asking) check() error {

@@ -25,21 +25,21 @@ const maxHookInput = 16 << 20
 
 // Hook holds the commands for agents that call a hook before they run a tool.
 type Hook struct {
-	Run     HookRun     `cmd:"" default:"withargs" help:"Decide one tool call: JSON on stdin, the decision on stdout."`
-	Install HookInstall `cmd:"" help:"Put the hook into an agent's settings."`
+	Run     HookRun     `cmd:"" default:"withargs" help:"Decide a tool call: reads JSON from stdin and prints the decision."`
+	Install HookInstall `cmd:"" help:"Add the hook to an agent's settings."`
 }
 
 // HookRun decides one tool call.
 type HookRun struct {
 	console.Connection
 	Asking
-	Lease   time.Duration `default:"15s" placeholder:"DURATION" help:"Withdraw the request when this process was silent for twice as long (default ${default})."`
-	HooksOf string        `default:"claude-code" enum:"claude-code,codex,gemini-cli,qwen-code,copilot-cli" placeholder:"AGENT" help:"Whose hooks call this: claude-code (default), codex, gemini-cli, qwen-code, copilot-cli."`
+	Lease   time.Duration `default:"15s" placeholder:"DURATION" help:"Withdraw the request if this process is silent for twice this time (default ${default})."`
+	HooksOf string        `default:"claude-code" enum:"claude-code,codex,gemini-cli,qwen-code,copilot-cli" placeholder:"AGENT" help:"Calling agent: claude-code (default), codex, gemini-cli, qwen-code or copilot-cli."`
 }
 
 // Help returns the text below the flags in --help.
 func (c *HookRun) Help() string {
-	return `Reads a hook's JSON (PreToolUse, PermissionRequest, BeforeTool) from stdin, waits for a person or a rule, and writes the decision to stdout: see docs/agents.md. Whatever goes wrong denies the call; what cannot even be read ends with exit code 2, which also blocks it.`
+	return `Reads a hook's JSON (PreToolUse, PermissionRequest, BeforeTool) from stdin, waits for a person or a rule, and writes the decision to stdout: see docs/agents.md. Any failure denies the call; invalid input ends with exit code 2, which also blocks it.`
 }
 
 // hookInput is the JSON that an agent sends. Unknown members are ignored, because later

@@ -30,13 +30,13 @@ const (
 // HookInstall adds the hook to an agent's settings.
 type HookInstall struct {
 	console.Format
-	Agent    string `arg:"" enum:"claude-code,codex,gemini-cli,qwen-code,copilot-cli" help:"The agent: claude-code, codex, gemini-cli, qwen-code or copilot-cli."`
-	Event    string `placeholder:"EVENT" help:"PreToolUse (of gemini-cli: BeforeTool) for every call of the matched tools. Of claude-code also PermissionRequest, which is its default: the calls that it would ask about."`
-	Matcher  string `default:"*" placeholder:"PATTERN" help:"Which tools (default ${default})."`
-	Settings string `placeholder:"PATH" help:"The settings file (default: of this project for claude-code and copilot-cli, else of this user)."`
-	Server   string `placeholder:"URL" help:"Where the service is, for the hook."`
+	Agent    string `arg:"" enum:"claude-code,codex,gemini-cli,qwen-code,copilot-cli" help:"Agent: claude-code, codex, gemini-cli, qwen-code or copilot-cli."`
+	Event    string `placeholder:"EVENT" help:"PreToolUse (gemini-cli: BeforeTool) for every matching tool call. claude-code defaults to PermissionRequest: only calls it would ask you about."`
+	Matcher  string `default:"*" placeholder:"PATTERN" help:"Tools to match (default ${default})."`
+	Settings string `placeholder:"PATH" help:"Settings file (default: of this project for claude-code and copilot-cli, otherwise of this user)."`
+	Server   string `placeholder:"URL" help:"Server address for the hook."`
 	console.CertificatePaths
-	DryRun bool `help:"Print the settings as they would be, and change nothing."`
+	DryRun bool `help:"Print the new settings without changing the file."`
 }
 
 // Run writes the settings or prints them.

@@ -24,17 +24,17 @@ import (
 type MCP struct {
 	console.Connection
 	Asking
-	For     mcptools.For `default:"agents" enum:"agents,people,both" placeholder:"WHO" help:"Whose tools to offer: agents ask; people, that is their assistants, decide; both is for trying things out (default ${default})."`
-	Session string       `name:"session-id" aliases:"session" from:"HOLDPOINT_SESSION" placeholder:"ID" help:"The session of all calls ($$HOLDPOINT_SESSION; default that of Claude Code, if it started this; else one of this process)."`
+	For     mcptools.For `default:"agents" enum:"agents,people,both" placeholder:"WHO" help:"Tools to offer: agents (to ask), people (for assistants that decide), or both for trying it out (default ${default})."`
+	Session string       `name:"session-id" aliases:"session" from:"HOLDPOINT_SESSION" placeholder:"ID" help:"Session of all calls ($$HOLDPOINT_SESSION; default: Claude Code's session if it started this, or else a new one)."`
 	// Set by Claude Code.
 	ClaudeSession string `hidden:"" from:"CLAUDE_CODE_SESSION_ID"`
 }
 
 // Help returns the text below the flags in --help.
 func (c *MCP) Help() string {
-	return `For a coding agent, or any other client of the Model Context Protocol, that starts its servers as a command: see docs/agents.md.
+	return `For coding agents and other MCP clients that start servers as a command: see docs/agents.md.
 
-The tools of agents: permission_prompt, request_approval, ask_user, check_decision. Of people: list_pending, resolve, answer, cancel.`
+Tools for agents: permission_prompt, request_approval, ask_user, check_decision. For people: list_pending, resolve, answer, cancel.`
 }
 
 // Run serves until stdin ends or a stop signal arrives.

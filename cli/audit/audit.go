@@ -25,16 +25,16 @@ import (
 
 // Audit is the command holdpoint audit.
 type Audit struct {
-	Export export `cmd:"" help:"Write the audit, for verify and for keeping elsewhere."`
-	Verify verify `cmd:"" help:"Check an export, without the service."`
-	Redact redact `cmd:"" help:"Take bodies of events out of a session's log, for good."`
-	Log    log    `cmd:"" help:"Show who made tokens and rules, signed in, or changed webhooks, oldest first."`
+	Export export `cmd:"" help:"Export the audit log, to archive and verify it."`
+	Verify verify `cmd:"" help:"Verify an export without the service."`
+	Redact redact `cmd:"" help:"Permanently remove event contents from a session."`
+	Log    log    `cmd:"" help:"Show changes of tokens, rules and webhooks, and sign-ins, oldest first."`
 }
 
 type export struct {
 	console.Connection
 	SessionID string `name:"session-id" aliases:"session" placeholder:"ID" help:"Only this session."`
-	Since     string `placeholder:"TIME" help:"From the first event of each session at or after this moment on: RFC 3339, or milliseconds since the epoch."`
+	Since     string `placeholder:"TIME" help:"Start each session at its first event at or after this time: RFC 3339, or milliseconds since the epoch."`
 }
 
 // Run writes the export to stdout.
@@ -67,14 +67,14 @@ func momentOf(text string) (int64, error) {
 type verify struct {
 	console.Format
 	console.Certificates
-	Keys string `required:"" placeholder:"FILE|URL" help:"The public keys: a file that GET /v1/keys was written to, or the URL of it."`
-	File string `arg:"" placeholder:"FILE" help:"The export."`
+	Keys string `required:"" placeholder:"FILE|URL" help:"Public keys: a file with the reply of GET /v1/keys, or its URL."`
+	File string `arg:"" placeholder:"FILE" help:"Export file."`
 }
 
 // Help returns the text below the flags in --help.
 func (c *verify) Help() string {
-	return "It needs the file and the keys alone. Keep the keys elsewhere than the service: whoever can change its database can add one.\n\n" +
-		"Exit codes: 0 the file is whole, 1 it is not, and the first line that was changed, added, moved or left out is named; 2 usage, 3 it could not look."
+	return "Needs only the file and the keys. Keep the keys outside of the service: anyone who can change its database can add a key.\n\n" +
+		"Exit codes: 0 the file is intact, 1 it is not (prints the first changed, added, moved or missing line), 2 usage, 3 the check could not run."
 }
 
 // exitNotExamined is the exit code if the file or the keys cannot be read.

@@ -15,7 +15,7 @@ import (
 type log struct {
 	console.Connection
 	console.Format
-	Limit int `default:"1000" placeholder:"N" help:"At most N lines, the newest of them (default ${default})."`
+	Limit int `default:"1000" placeholder:"N" help:"Show the newest N entries (default ${default})."`
 }
 
 // logPage is the size of a page.

@@ -16,16 +16,16 @@ import (
 type redact struct {
 	console.Connection
 	console.Format
-	SessionID string   `arg:"" name:"session-id" help:"The session."`
-	EventIDs  []string `name:"event-ids" sep:"," placeholder:"N" help:"Numbers of events."`
-	Before    string   `placeholder:"TIME" help:"The events before the first one at or after this moment: RFC 3339, or milliseconds since the epoch."`
-	Reason    string   `required:"" placeholder:"TEXT" help:"Why: it is on record in the audit's own log."`
-	Yes       bool     `help:"Do not ask."`
+	SessionID string   `arg:"" name:"session-id" help:"Session id."`
+	EventIDs  []string `name:"event-ids" sep:"," placeholder:"N" help:"Event numbers."`
+	Before    string   `placeholder:"TIME" help:"All events before the first one at or after this time: RFC 3339, or milliseconds since the epoch."`
+	Reason    string   `required:"" placeholder:"TEXT" help:"Reason to record in the audit log."`
+	Yes       bool     `help:"Do not ask for confirmation."`
 }
 
 // Help returns the text below the flags in --help.
 func (c *redact) Help() string {
-	return "The bodies, and the requests, answers and outputs that the events tell of, cannot be had back. The runs must be over."
+	return "The contents of the events, with their requests, answers and outputs, cannot be restored. The runs must have ended."
 }
 
 // Run asks for confirmation and redacts in as many calls as needed.

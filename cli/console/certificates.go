@@ -14,17 +14,17 @@ import (
 // Certificates holds the flags for TLS: the service's certificate authorities, and the
 // client's certificate.
 type Certificates struct {
-	CA         string `name:"ca" from:"HOLDPOINT_CA" placeholder:"PATH" help:"Believe the certificates of these authorities, in PEM, instead of the machine's ($$HOLDPOINT_CA)."`
-	ClientCert string `from:"HOLDPOINT_CLIENT_CERT" placeholder:"PATH" help:"Call with this client certificate, in PEM, as the agent that it names ($$HOLDPOINT_CLIENT_CERT)."`
-	ClientKey  string `from:"HOLDPOINT_CLIENT_KEY" placeholder:"PATH" help:"The key of the client certificate, in PEM ($$HOLDPOINT_CLIENT_KEY)."`
+	CA         string `name:"ca" from:"HOLDPOINT_CA" placeholder:"PATH" help:"CA certificates to trust (PEM) instead of the system's ($$HOLDPOINT_CA)."`
+	ClientCert string `from:"HOLDPOINT_CLIENT_CERT" placeholder:"PATH" help:"Client certificate (PEM), which names the calling agent ($$HOLDPOINT_CLIENT_CERT)."`
+	ClientKey  string `from:"HOLDPOINT_CLIENT_KEY" placeholder:"PATH" help:"Private key of the client certificate (PEM; $$HOLDPOINT_CLIENT_KEY)."`
 }
 
 // CertificatePaths are the same flags for storing in a context. They are not read from the
 // environment, and are stored as absolute paths.
 type CertificatePaths struct {
-	CA         string `name:"ca" placeholder:"PATH" help:"Believe the certificates of these authorities, in PEM, instead of the machine's. The path is kept, not the file."`
-	ClientCert string `placeholder:"PATH" help:"Call with this client certificate, in PEM, as the agent that it names. The path is kept, not the file."`
-	ClientKey  string `placeholder:"PATH" help:"The key of the client certificate, in PEM. The path is kept, not the file."`
+	CA         string `name:"ca" placeholder:"PATH" help:"CA certificates to trust (PEM) instead of the system's. Stores the path, not the file."`
+	ClientCert string `placeholder:"PATH" help:"Client certificate (PEM), which names the calling agent. Stores the path, not the file."`
+	ClientKey  string `placeholder:"PATH" help:"Private key of the client certificate (PEM). Stores the path, not the file."`
 }
 
 // Absolute makes the paths absolute. It returns a usage error if calls to the server could

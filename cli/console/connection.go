@@ -25,14 +25,14 @@ const DefaultServerURL = "http://127.0.0.1:4000"
 
 // Connection holds the flags of every command that calls a service.
 type Connection struct {
-	Server string `default:"http://127.0.0.1:4000" from:"HOLDPOINT_SERVER" placeholder:"URL" help:"Where the service is, or unix:PATH (default ${default}; $$HOLDPOINT_SERVER)."`
-	Actor  string `from:"HOLDPOINT_ACTOR" placeholder:"NAME" help:"Who decides, as it will be on record where no token is asked for or yours may act for others (default the name of the OS user; $$HOLDPOINT_ACTOR)."`
+	Server string `default:"http://127.0.0.1:4000" from:"HOLDPOINT_SERVER" placeholder:"URL" help:"Server address, or unix:PATH (default ${default}; $$HOLDPOINT_SERVER)."`
+	Actor  string `from:"HOLDPOINT_ACTOR" placeholder:"NAME" help:"Name to record with your decisions, when no token is required, or yours may act for others (default: your OS user name; $$HOLDPOINT_ACTOR)."`
 	// There is no --token flag, because every user can list the command lines of processes.
-	TokenFile string `from:"HOLDPOINT_TOKEN_FILE" placeholder:"PATH" help:"Read the token from this file (default $$HOLDPOINT_TOKEN)."`
+	TokenFile string `from:"HOLDPOINT_TOKEN_FILE" placeholder:"PATH" help:"Read the token from this file (default: $$HOLDPOINT_TOKEN)."`
 
 	Certificates
 
-	Context string `placeholder:"NAME" help:"Where the service is, who calls and with which token or certificate, as holdpoint contexts keeps them ($$HOLDPOINT_CONTEXT)."`
+	Context string `placeholder:"NAME" help:"Named server, token and certificate; see holdpoint contexts ($$HOLDPOINT_CONTEXT)."`
 
 	// Via is recorded as the way of the decision; cli if empty.
 	Via string `kong:"-"`
@@ -83,7 +83,7 @@ func (c *Connection) Key(purpose string) []byte {
 
 // Format holds the flag of commands that print records.
 type Format struct {
-	JSON bool `name:"json" help:"Print JSON, for scripts."`
+	JSON bool `name:"json" help:"Print JSON."`
 }
 
 // Call runs use with a client, which use must not keep, and returns its error. If the

@@ -25,9 +25,9 @@ const (
 )
 
 // ExitCodesHelp is the list in --help.
-const ExitCodesHelp = `Exit codes: 0 done, 1 error, 2 usage, 122 what was decided is not what exec or ask asked, 123 started before under this key with an unknown end, ` +
+const ExitCodesHelp = `Exit codes: 0 done, 1 error, 2 usage, 122 decision does not match the request, 123 already started with this key, outcome unknown, ` +
 	`124 expired, 125 denied, declined or cancelled, 126/127 the command could not be started, 128+n ended by signal n; ` +
-	`exec otherwise exits with its command's code.`
+	`otherwise exec exits with the code of its command.`
 
 // codedError is an error with an exit code. Without a cause nothing is printed: the command
 // has already printed it, or the code is from another program.

@@ -12,9 +12,9 @@ import (
 
 // Contexts is the command holdpoint contexts.
 type Contexts struct {
-	List   list   `cmd:"" help:"List the contexts; * is the one in use."`
-	Set    set    `cmd:"" help:"Write a context, and use it if it is the first."`
-	Use    use    `cmd:"" help:"Use a context from now on."`
+	List   list   `cmd:"" help:"List the contexts; * marks the current one."`
+	Set    set    `cmd:"" help:"Create or change a context; the first one becomes the current one."`
+	Use    use    `cmd:"" help:"Select the current context."`
 	Remove remove `cmd:"" help:"Remove a context with its token."`
 }
 
@@ -70,7 +70,7 @@ func (c *list) Run(terminal *console.Console) error {
 // named is the argument of commands on one context.
 type named struct {
 	console.Format
-	Name string `arg:"" name:"context" help:"The name of the context."`
+	Name string `arg:"" name:"context" help:"Context name."`
 }
 
 func (n named) change(terminal *console.Console, change func(*console.Contexts) error) error {
@@ -92,9 +92,9 @@ func (n named) change(terminal *console.Console, change func(*console.Contexts) 
 
 type set struct {
 	named
-	Server    string `required:"" placeholder:"URL" help:"Where the service is."`
-	Actor     string `placeholder:"NAME" help:"Who calls, where no token says so."`
-	TokenFile string `placeholder:"PATH" help:"Keep the token that is in this file; - for stdin."`
+	Server    string `required:"" placeholder:"URL" help:"Server address."`
+	Actor     string `placeholder:"NAME" help:"Name to record with your decisions (when no token is required, or yours may act for others)."`
+	TokenFile string `placeholder:"PATH" help:"Store the token from this file; - for stdin."`
 	console.CertificatePaths
 }
 

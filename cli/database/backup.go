@@ -14,12 +14,12 @@ import (
 type Backup struct {
 	Flag
 	console.Format
-	File string `arg:"" help:"Where to write the copy; nothing may be there."`
+	File string `arg:"" help:"Path of the copy; the file must not exist."`
 }
 
 // Help returns the text below the flags in --help.
 func (c *Backup) Help() string {
-	return "The copy is the database at one moment, also while a service works on it. It was opened and read to its end before it appears."
+	return "The copy is consistent, even while the service is running. It only appears after it was opened and read completely."
 }
 
 // Run copies the file.

@@ -16,7 +16,7 @@ import (
 
 // Flag is the flag of commands that open a database.
 type Flag struct {
-	Database string `default:"sqlite:holdpoint.db" from:"HOLDPOINT_DATABASE" placeholder:"URL" help:"sqlite:PATH or postgres://… (default ${default}; $$HOLDPOINT_DATABASE)."`
+	Database string `default:"sqlite:holdpoint.db" from:"HOLDPOINT_DATABASE" placeholder:"URL" help:"Database: sqlite:PATH or postgres://… (default ${default}; $$HOLDPOINT_DATABASE)."`
 }
 
 // Open opens the store; the caller closes it. Errors: those of [store.Open], with advice;

@@ -28,8 +28,8 @@ type Doctor struct {
 
 // Help returns the text below the flags in --help.
 func (c *Doctor) Help() string {
-	return "It opens the database for reading only, migrates nothing, and may run beside the service.\n\n" +
-		"Exit codes: 0 nothing was found, 1 something was, 2 usage, 3 it could not look."
+	return "Opens the database read-only, and may run while the service is running.\n\n" +
+		"Exit codes: 0 no findings, 1 findings, 2 usage, 3 the check could not run."
 }
 
 // Run checks all rows and prints the findings.

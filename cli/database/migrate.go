@@ -16,9 +16,9 @@ import (
 
 // Migrate is the command holdpoint migrate.
 type Migrate struct {
-	Up     migrateUp     `cmd:"" help:"Apply every step that is pending."`
-	Down   migrateDown   `cmd:"" help:"Take back the newest step, with all data that only it holds."`
-	Status migrateStatus `cmd:"" help:"Show the steps and which are applied."`
+	Up     migrateUp     `cmd:"" help:"Apply all pending migrations."`
+	Down   migrateDown   `cmd:"" help:"Revert the newest migration and delete the data that only it can hold."`
+	Status migrateStatus `cmd:"" help:"List the migrations and whether they are applied."`
 }
 
 // migrator runs do with the database's migrator.
@@ -58,8 +58,8 @@ func (c *migrateUp) Run(ctx context.Context, terminal *console.Console) error {
 type migrateDown struct {
 	Flag
 	console.Format
-	Yes   bool `help:"Do not ask."`
-	Force bool `help:"Do it although services are connected; they will fail."`
+	Yes   bool `help:"Do not ask for confirmation."`
+	Force bool `help:"Revert even if services are connected; they will fail."`
 }
 
 // Run shows what will be lost, asks, and reverts one migration.

@@ -88,18 +88,18 @@ func rewrapWebhooks(ctx context.Context, opened store.Store, keys *sealing.Keys,
 
 // Secrets holds the commands for encrypted values in a database.
 type Secrets struct {
-	Rewrap rewrap `cmd:"" help:"Encrypt every data key with the first key, so that the older keys can be dropped."`
+	Rewrap rewrap `cmd:"" help:"Re-encrypt all data keys with the first key, so that you can drop the older keys."`
 }
 
 type rewrap struct {
 	Flag
 	console.Format
-	SecretKeyFile string `from:"HOLDPOINT_SECRET_KEY_FILE" placeholder:"PATH" help:"The keys, one a line; the first encrypts ($$HOLDPOINT_SECRET_KEY_FILE, or the keys in $$HOLDPOINT_SECRET_KEY)."`
+	SecretKeyFile string `from:"HOLDPOINT_SECRET_KEY_FILE" placeholder:"PATH" help:"Keys, one per line; the first one encrypts ($$HOLDPOINT_SECRET_KEY_FILE, or the keys in $$HOLDPOINT_SECRET_KEY)."`
 }
 
 // Help returns the text below the flags in --help.
 func (c *rewrap) Help() string {
-	return "The values stay as they are. On Postgres replicas may go on meanwhile, with the new key first and the old ones behind it."
+	return "Only data keys are re-encrypted, not the values. On Postgres the service may keep running, with the new key first and the old keys after it."
 }
 
 // Run encrypts the data keys with the first key.

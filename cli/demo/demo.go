@@ -20,9 +20,9 @@ import (
 // Command shows a newcomer a complete wait: a service and two agents run in a separate
 // process, which is killed in the middle.
 type Command struct {
-	Directory string `placeholder:"PATH" help:"Where the demo keeps its database and lets its agents work; a new temporary directory when left out, which is removed at the end."`
-	Play      bool   `xor:"who" help:"Play both sides, also at a terminal."`
-	Open      bool   `xor:"who" help:"Decide in the inbox: open it in a browser, and wait for what you do there."`
+	Directory string `placeholder:"PATH" help:"Directory for the demo's database and files (default: a temporary one, removed at the end)."`
+	Play      bool   `xor:"who" help:"Play both sides, even at a terminal."`
+	Open      bool   `xor:"who" help:"Open the inbox in a browser, and decide there."`
 }
 
 // Run runs the demo. It returns an error if anything differs from what it says.

@@ -15,8 +15,8 @@ import (
 
 // ServiceCommand is the second process of the demo: the service and both agents.
 type ServiceCommand struct {
-	Directory string `required:"" help:"The demo's directory."`
-	Listen    string `default:"127.0.0.1:0" help:"Where to serve."`
+	Directory string `required:"" help:"Directory of the demo."`
+	Listen    string `default:"127.0.0.1:0" help:"Address to listen on."`
 }
 
 // Run serves and works until stdin ends, which means that the demo has ended.

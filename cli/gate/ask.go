@@ -23,20 +23,20 @@ import (
 type Ask struct {
 	console.Connection
 	console.Format
-	Session   string        `name:"session-id" aliases:"session" placeholder:"ID" help:"The session that it belongs to, one run at a time (default: one of its own)."`
-	Option    []string      `sep:"none" placeholder:"VALUE" help:"One choice; give it again for each further one. Without any the answer is free text."`
-	Multi     bool          `help:"Several options may be chosen."`
-	Free      bool          `help:"Allow free text besides the options."`
-	Sensitive bool          `help:"Nobody but this command sees the answer. The service must have a key for that."`
-	Timeout   time.Duration `placeholder:"DURATION" help:"How long there is to answer; without it, as long as it takes."`
-	Default   *string       `placeholder:"VALUE" help:"What to print when the time has run out, instead of failing."`
-	Key       *string       `placeholder:"KEY" help:"Names this question on the service. Calling again with the same key takes up the same question until its answer was printed; then it asks again."`
+	Session   string        `name:"session-id" aliases:"session" placeholder:"ID" help:"Session of the run, one active run at a time (default: a new one)."`
+	Option    []string      `sep:"none" placeholder:"VALUE" help:"An option to choose from; repeatable. Without options the answer is free text."`
+	Multi     bool          `help:"Allow choosing several options."`
+	Free      bool          `help:"Allow free text in addition to the options."`
+	Sensitive bool          `help:"Show the answer only to this command. The service must have an encryption key."`
+	Timeout   time.Duration `placeholder:"DURATION" help:"Time limit for an answer (default: none)."`
+	Default   *string       `placeholder:"VALUE" help:"Print TEXT if nobody answers in time, instead of failing."`
+	Key       *string       `placeholder:"KEY" help:"Idempotency key. Repeating the command with the same key continues the same question until its answer was printed; after that it asks again."`
 	Question  string        `arg:"" help:"The question."`
 }
 
 // Help returns the text below the flags in --help.
 func (c *Ask) Help() string {
-	return `The answer goes to stdout, one line for each option chosen and one for free text (its line breaks become spaces; --json keeps them). Everything else goes to stderr.
+	return `Prints the answer to stdout: one line per chosen option, and one for free text (line breaks become spaces; --json keeps them). Everything else goes to stderr.
 
 ` + console.ExitCodesHelp
 }

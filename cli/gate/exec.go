@@ -22,20 +22,20 @@ import (
 // Exec asks for approval of one exact command and runs it if approved.
 type Exec struct {
 	console.Connection
-	Session          string        `name:"session-id" aliases:"session" placeholder:"ID" help:"The session that it belongs to, one run at a time (default: one of its own)."`
-	Reason           string        `placeholder:"TEXT" help:"Why it should run, for the person who decides."`
-	Timeout          time.Duration `placeholder:"DURATION" help:"How long there is to decide; without it, as long as it takes."`
-	Key              *string       `placeholder:"KEY" help:"Names this request on the service. The same command again with the same key takes up the same request, and never runs a second time."`
-	Rerun            bool          `help:"With --key: run the command although an earlier call started it and how that ended is not known."`
-	Lease            time.Duration `default:"10s" placeholder:"DURATION" help:"How long after this process was last heard of another call with the same key may take over (default ${default})."`
-	Env              []string      `name:"env" sep:"none" placeholder:"NAME[=VALUE]" help:"A variable that the command gets and that the person who decides sees and may change; without =VALUE as it is here. Repeatable."`
-	ExcludeRequester bool          `name:"exclude-requester" help:"Somebody else must allow it: not the principal of this call's token, nor whoever else works in its session. The service must ask for tokens."`
-	Command          []string      `arg:"" passthrough:"" name:"command" help:"The command and its arguments, after --."`
+	Session          string        `name:"session-id" aliases:"session" placeholder:"ID" help:"Session of the run, one active run at a time (default: a new one)."`
+	Reason           string        `placeholder:"TEXT" help:"Reason to show to the person who decides."`
+	Timeout          time.Duration `placeholder:"DURATION" help:"Time limit for a decision (default: none)."`
+	Key              *string       `placeholder:"KEY" help:"Idempotency key. Repeating the command with the same key continues the same request and never runs the command twice."`
+	Rerun            bool          `help:"With --key: run the command even if it was already started and the outcome is unknown."`
+	Lease            time.Duration `default:"10s" placeholder:"DURATION" help:"How long after the last heartbeat of this process another call with the same key may take over (default ${default})."`
+	Env              []string      `name:"env" sep:"none" placeholder:"NAME[=VALUE]" help:"Environment variable for the command, shown to the person who decides and editable; without =VALUE its current value. Repeatable."`
+	ExcludeRequester bool          `name:"exclude-requester" help:"Someone else must allow it: not the principal of this token, nor anyone who works in its session. The service must require tokens."`
+	Command          []string      `arg:"" passthrough:"" name:"command" help:"Command and arguments, after --."`
 }
 
 // Help returns the text below the flags in --help.
 func (c *Exec) Help() string {
-	return `The person who decides sees the command line, its arguments, the directory and the variables of --env, and may change them; what was approved is what runs, with stdin, stdout and stderr passed through and signals forwarded. The approval's grant is redeemed just before, so it runs once; see docs/security.md.
+	return `The person who decides sees the command line, its arguments, the directory and the variables of --env, and may edit them. Exactly the approved command runs, at most once, with stdin, stdout, stderr and signals passed through; see docs/security.md.
 
 ` + console.ExitCodesHelp
 }

@@ -13,13 +13,13 @@ import (
 
 // Approvals is the command holdpoint approvals.
 type Approvals struct {
-	List     approvalsList                      `cmd:"" help:"List what waits for approval, or what was decided."`
-	Show     show[api.RequestView, approvalRef] `cmd:"" help:"Show one request whole, also when it was decided."`
-	Review   approvalsReview                    `cmd:"" help:"Be asked about what waits, one after the other."`
-	Allow    approvalsAllow                     `cmd:"" help:"Allow requests, as they are or edited."`
+	List     approvalsList                      `cmd:"" help:"List pending or decided approvals."`
+	Show     show[api.RequestView, approvalRef] `cmd:"" help:"Show a pending or decided approval."`
+	Review   approvalsReview                    `cmd:"" help:"Review pending approvals one by one."`
+	Allow    approvalsAllow                     `cmd:"" help:"Allow requests, unchanged or edited."`
 	Deny     approvalsDeny                      `cmd:"" help:"Deny requests."`
-	AllowAll approvalsAllowAll                  `cmd:"" name:"allow-all" aliases:"approve-all" help:"Allow everything that waits."`
-	DenyAll  approvalsDenyAll                   `cmd:"" name:"deny-all" help:"Deny everything that waits."`
+	AllowAll approvalsAllowAll                  `cmd:"" name:"allow-all" aliases:"approve-all" help:"Allow all pending approvals."`
+	DenyAll  approvalsDenyAll                   `cmd:"" name:"deny-all" help:"Deny all pending approvals."`
 }
 
 // approvalFilter lists the open approvals, ordered by session, run and request.

@@ -18,14 +18,14 @@ type decisionForAll struct {
 	console.Format
 	following
 	ofSession
-	Justification  string `placeholder:"TEXT" help:"Why, for the record."`
-	DryRun         bool   `name:"dry-run" help:"Print what would be decided, and decide nothing."`
-	IdempotencyKey string `name:"idempotency-key" placeholder:"KEY" help:"Makes the call one that may be repeated; each run gets a key of its own, KEY:RUN."`
+	Justification  string `placeholder:"TEXT" help:"Reason to record."`
+	DryRun         bool   `name:"dry-run" help:"Show what would be decided, without deciding."`
+	IdempotencyKey string `name:"idempotency-key" placeholder:"KEY" help:"Makes retries safe: the same key never acts twice. Each run gets its own key, KEY:RUN."`
 }
 
 type approvalsAllowAll struct {
 	decisionForAll
-	Yes bool `short:"y" help:"Allow without being asked, for scripts."`
+	Yes bool `short:"y" help:"Do not ask for confirmation."`
 }
 
 // Run allows everything that it lists, and nothing raised later. The person sees the list
@@ -62,7 +62,7 @@ func listed(items []api.PendingApprovalView) string {
 
 type approvalsDenyAll struct {
 	decisionForAll
-	Reason string `placeholder:"TEXT" help:"Why, for those who asked."`
+	Reason string `placeholder:"TEXT" help:"Message to the agents that asked."`
 }
 
 // Run denies everything that is open at the moment.

@@ -23,15 +23,15 @@ type decision struct {
 	following
 	onRecord
 	remembering
-	InputDigest string   `name:"input-digest" placeholder:"DIGEST" help:"Decide only if the input still has this digest, as show printed it."`
-	IDs         []string `arg:"" name:"request-id" help:"The handles of the requests, as list prints them, or their ids; of one, its session's id may stand before it."`
+	InputDigest string   `name:"input-digest" placeholder:"DIGEST" help:"Decide only if the input still has this digest, as printed by show."`
+	IDs         []string `arg:"" name:"request-id" help:"Request handles as printed by list, or request ids; the session id may precede a single id."`
 }
 
 type approvalsAllow struct {
 	decision
-	UpdatedInputJSON string `name:"updated-input-json" xor:"updated" placeholder:"JSON" help:"The input to use instead of the one that was asked for."`
-	UpdatedInputFile string `name:"updated-input-file" xor:"updated" placeholder:"PATH" help:"The same, from a file; - for stdin."`
-	Edit             bool   `xor:"updated" help:"Edit the input in $$VISUAL or $$EDITOR; what changes is shown before it is allowed."`
+	UpdatedInputJSON string `name:"updated-input-json" xor:"updated" placeholder:"JSON" help:"Input to use instead of the requested one."`
+	UpdatedInputFile string `name:"updated-input-file" xor:"updated" placeholder:"PATH" help:"Read that input from a file; - for stdin."`
+	Edit             bool   `xor:"updated" help:"Edit the input in $$VISUAL or $$EDITOR, and review the changes before allowing it."`
 }
 
 // Run allows one request.
@@ -50,7 +50,7 @@ func (c *approvalsAllow) Run(ctx context.Context, terminal *console.Console) err
 
 type approvalsDeny struct {
 	decision
-	Reason string `placeholder:"TEXT" help:"Why, for the one who asked."`
+	Reason string `placeholder:"TEXT" help:"Message to the agent that asked."`
 }
 
 // Run denies one request.
@@ -248,10 +248,10 @@ func (p pendingRef) raised(ctx context.Context, c *client.Client, name string) (
 
 // remembering are the flags of a decision that also applies to later calls.
 type remembering struct {
-	Remember    string         `enum:",session,always" default:"" placeholder:"SCOPE" help:"Also write a rule: for this session, or always. Its text is shown first."`
-	RememberFor *time.Duration `name:"remember-for" placeholder:"DURATION" help:"How long the rule holds; 0 for ever (default 720h)."`
-	RememberAs  string         `name:"remember-as" enum:",exact,command,tool" default:"" placeholder:"WHAT" help:"What the rule is about: exact, this call (default); command, this command whatever its description; tool, every call of the tool in this session."`
-	Yes         bool           `short:"y" help:"Write the rule without being asked."`
+	Remember    string         `enum:",session,always" default:"" placeholder:"SCOPE" help:"Also create a rule, for this session or always. Shows its text first."`
+	RememberFor *time.Duration `name:"remember-for" placeholder:"DURATION" help:"Lifetime of the rule; 0 never expires (default 720h)."`
+	RememberAs  string         `name:"remember-as" enum:",exact,command,tool" default:"" placeholder:"WHAT" help:"Scope of the rule: exact, this call (default); command, this command with any description; tool, all calls of the tool in this session."`
+	Yes         bool           `short:"y" help:"Create the rule without asking for confirmation."`
 }
 
 // remember shows the rule that the decision would write, asks, and adds it to the

@@ -103,8 +103,8 @@ type approvalsList struct {
 	console.Format
 	ofSession
 	limited
-	Decided bool   `help:"What was decided, the newest first, instead of what is open."`
-	By      string `placeholder:"NAME" help:"With --decided: only what this person decided."`
+	Decided bool   `help:"List decided requests, newest first, instead of pending ones."`
+	By      string `placeholder:"NAME" help:"With --decided: only decisions by this person."`
 }
 
 // Run prints the approvals.

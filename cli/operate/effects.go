@@ -14,14 +14,14 @@ import (
 
 // Effects is the command holdpoint effects.
 type Effects struct {
-	List  list[api.EffectView, effectFilter] `cmd:"" help:"List what decisions owe, or owed, to other sessions."`
-	Retry effectsRetry                       `cmd:"" help:"Have effects tried again at once, also those that were given up."`
+	List  list[api.EffectView, effectFilter] `cmd:"" help:"List follow-up deliveries to other sessions."`
+	Retry effectsRetry                       `cmd:"" help:"Retry deliveries immediately, including failed ones."`
 }
 
 // effectFilter lists effects, oldest first.
 type effectFilter struct {
-	State     string `placeholder:"STATE" help:"Only those that are pending, done or failed."`
-	SessionID string `name:"session-id" aliases:"session" placeholder:"ID" help:"Only those that this session owes."`
+	State     string `placeholder:"STATE" help:"Only deliveries with this status: pending, done or failed."`
+	SessionID string `name:"session-id" aliases:"session" placeholder:"ID" help:"Only deliveries from this session."`
 	limited
 }
 
@@ -47,9 +47,9 @@ var effectTable = table[api.EffectView]{
 type effectsRetry struct {
 	console.Connection
 	console.Format
-	AllFailed bool   `name:"all-failed" help:"All that were given up, instead of one."`
-	SessionID string `arg:"" optional:"" name:"session-id" help:"The session that owes it; with --all-failed, only those that this session owes."`
-	EffectID  string `arg:"" optional:"" name:"effect-id" help:"The effect's id."`
+	AllFailed bool   `name:"all-failed" help:"Retry all failed deliveries."`
+	SessionID string `arg:"" optional:"" name:"session-id" help:"Session that the delivery is from; with --all-failed, only deliveries from this session."`
+	EffectID  string `arg:"" optional:"" name:"effect-id" help:"Effect id."`
 }
 
 // Run makes effects due immediately.

@@ -59,7 +59,7 @@ func (l *list[T, F]) Run(ctx context.Context, terminal *console.Console) error {
 
 // limited is the flag of a list that may be long.
 type limited struct {
-	Limit int `default:"100" placeholder:"N" help:"At most this many (default ${default}); 0 for all."`
+	Limit int `default:"100" placeholder:"N" help:"Maximum number (default ${default}); 0 for all."`
 }
 
 // collect reads pages until it has as many records as the limit. It refuses a negative

@@ -12,21 +12,21 @@ import (
 
 // Mailbox is the command holdpoint mailbox.
 type Mailbox struct {
-	List        mailboxList                              `cmd:"" help:"Read a session's messages in the place of its worker: each is leased for 30 s, and the third reading is the last."`
-	DeadLetters list[api.MessageView, deadLettersFilter] `cmd:"" name:"dead-letters" help:"List a session's messages that could not be delivered; changes nothing."`
-	Ack         mailboxAck                               `cmd:"" help:"Take a message out of a session's mailbox or dead letters, for good."`
+	List        mailboxList                              `cmd:"" help:"Receive a session's messages in place of its worker: each is leased for 30 s and can be received three times."`
+	DeadLetters list[api.MessageView, deadLettersFilter] `cmd:"" name:"dead-letters" help:"List a session's undeliverable messages (read-only)."`
+	Ack         mailboxAck                               `cmd:"" help:"Permanently remove a message from a session's mailbox or dead letters."`
 	Replay      mailboxReplay                            `cmd:"" help:"Put a dead letter back into the mailbox."`
 }
 
 // mailboxRef is the argument of every mailbox command.
 type mailboxRef struct {
-	SessionID string `arg:"" name:"session-id" help:"The session whose mailbox it is."`
+	SessionID string `arg:"" name:"session-id" help:"Session id."`
 }
 
 // messageRef names one message.
 type messageRef struct {
 	mailboxRef
-	MessageID string `arg:"" name:"message-id" help:"The message's id."`
+	MessageID string `arg:"" name:"message-id" help:"Message id."`
 }
 
 type mailboxList struct {

@@ -16,19 +16,19 @@ import (
 
 // ofSession is the flag of lists that can be limited to a session.
 type ofSession struct {
-	SessionID string `name:"session-id" aliases:"session" placeholder:"ID" help:"Only those of this session."`
+	SessionID string `name:"session-id" aliases:"session" placeholder:"ID" help:"Only requests of this session."`
 }
 
 // pendingRef locates an open request whose id alone is ambiguous.
 type pendingRef struct {
-	SessionID string `name:"session-id" aliases:"session" placeholder:"ID" help:"The session that the request is in."`
-	RunID     string `name:"run-id" placeholder:"ID" help:"The run that the request is in."`
+	SessionID string `name:"session-id" aliases:"session" placeholder:"ID" help:"Session of the request."`
+	RunID     string `name:"run-id" placeholder:"ID" help:"Run of the request."`
 }
 
 // requestRef names one open request.
 type requestRef struct {
 	pendingRef
-	RequestID string `arg:"" name:"request-id" help:"The request's handle, as list prints it, or its id."`
+	RequestID string `arg:"" name:"request-id" help:"Request handle as printed by list, or request id."`
 }
 
 // errNotOpen means that no open request has the id.
@@ -137,14 +137,14 @@ func confirmBareID(terminal *console.Console, shown, handle, question, otherwise
 
 // onRecord holds the flags of a decision for its reason and its idempotency key.
 type onRecord struct {
-	Justification  string `placeholder:"TEXT" help:"Why, for the record."`
-	IdempotencyKey string `name:"idempotency-key" placeholder:"KEY" help:"Makes the call one that may be repeated, also after it succeeded."`
+	Justification  string `placeholder:"TEXT" help:"Reason to record."`
+	IdempotencyKey string `name:"idempotency-key" placeholder:"KEY" help:"Makes retries safe: the same key never acts twice."`
 }
 
 // following holds the flags that wait for a run after a decision.
 type following struct {
-	Wait           bool  `help:"Wait until the run waits again or is over; exit with 1 when it did not complete."`
-	PollIntervalMs int64 `name:"poll-interval-ms" default:"500" placeholder:"MS" help:"How often --wait looks (default ${default})."`
+	Wait           bool  `help:"Wait until the run waits again or has ended; exit code 1 unless it completed."`
+	PollIntervalMs int64 `name:"poll-interval-ms" default:"500" placeholder:"MS" help:"Polling interval of --wait (default ${default})."`
 }
 
 // maxOutage is how long --wait tolerates a service that does not answer.

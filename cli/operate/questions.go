@@ -17,9 +17,9 @@ import (
 // Questions is the command holdpoint questions.
 type Questions struct {
 	List   list[api.PendingQuestionView, questionFilter] `cmd:"" help:"List open questions."`
-	Show   show[api.PendingQuestionView, questionRef]    `cmd:"" help:"Show one question whole."`
-	Answer questionsAnswer                               `cmd:"" help:"Answer or decline one question."`
-	Cancel questionsCancel                               `cmd:"" help:"Cancel one question, and with it the run."`
+	Show   show[api.PendingQuestionView, questionRef]    `cmd:"" help:"Show a question."`
+	Answer questionsAnswer                               `cmd:"" help:"Answer or decline a question."`
+	Cancel questionsCancel                               `cmd:"" help:"Cancel a question and its run."`
 }
 
 // questionFilter lists the open questions, ordered by session, run and request.
@@ -132,8 +132,8 @@ type questionsCancel struct {
 	console.Connection
 	console.Format
 	requestRef
-	Justification  string `placeholder:"TEXT" help:"Why, for the record."`
-	IdempotencyKey string `name:"idempotency-key" placeholder:"KEY" help:"Makes the call one that may be repeated, also after it succeeded; needs --run-id."`
+	Justification  string `placeholder:"TEXT" help:"Reason to record."`
+	IdempotencyKey string `name:"idempotency-key" placeholder:"KEY" help:"Makes retries safe: the same key never acts twice. Requires --run-id."`
 }
 
 // Run cancels a question. With a key it does not first check that the question is open, so
@@ -168,13 +168,13 @@ type questionsAnswer struct {
 	console.Format
 	requestRef
 	following
-	AnswersJSON string   `name:"answers-json" placeholder:"JSON" help:"An array of {question_id, selected_option_ids, freeform_answer}."`
-	AnswersFile string   `name:"answers-file" placeholder:"PATH" help:"The same, from a file; - for stdin."`
-	ValueJSON   string   `name:"value-json" placeholder:"JSON" help:"The value, for a question that is typed by a schema."`
-	Interactive bool     `help:"Be asked at the terminal."`
-	Option      []string `sep:"none" placeholder:"OPTION" help:"Of a single question: choose this option, by its id or label; may be repeated."`
-	Answer      string   `placeholder:"TEXT" help:"Of a single question: answer in free text, also beside --option."`
-	Declined    bool     `help:"Decline to answer; the run goes on and is told so."`
+	AnswersJSON string   `name:"answers-json" placeholder:"JSON" help:"Answers as an array of {question_id, selected_option_ids, freeform_answer}."`
+	AnswersFile string   `name:"answers-file" placeholder:"PATH" help:"Read the answers from a file; - for stdin."`
+	ValueJSON   string   `name:"value-json" placeholder:"JSON" help:"Value for a question with a JSON Schema."`
+	Interactive bool     `help:"Answer interactively at the terminal."`
+	Option      []string `sep:"none" placeholder:"OPTION" help:"Choose an option of a single question by id or label; repeatable."`
+	Answer      string   `placeholder:"TEXT" help:"Answer a single question in free text, alone or with --option."`
+	Declined    bool     `help:"Decline to answer; the run continues and learns of it."`
 	onRecord
 }
 

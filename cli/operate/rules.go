@@ -17,17 +17,17 @@ import (
 // Rules is the command holdpoint rules.
 type Rules struct {
 	List    rulesList                   `cmd:"" help:"List standing rules."`
-	Show    show[api.RuleView, ruleRef] `cmd:"" help:"Show one rule whole."`
-	Add     rulesAdd                    `cmd:"" help:"Write a rule, once its text has been shown."`
-	Revoke  rulesRevoke                 `cmd:"" help:"Revoke a rule at once."`
-	Explain rulesExplain                `cmd:"" help:"Say what the rules would do to a tool call, and why."`
+	Show    show[api.RuleView, ruleRef] `cmd:"" help:"Show a rule."`
+	Add     rulesAdd                    `cmd:"" help:"Create a rule, after showing its text."`
+	Revoke  rulesRevoke                 `cmd:"" help:"Revoke rules immediately."`
+	Explain rulesExplain                `cmd:"" help:"Explain how the rules would decide a tool call."`
 }
 
 type rulesList struct {
 	console.Connection
 	console.Format
-	SessionID string `name:"session-id" aliases:"session" placeholder:"ID" help:"Only those that are bound to this session."`
-	All       bool   `help:"Also those that are revoked or expired."`
+	SessionID string `name:"session-id" aliases:"session" placeholder:"ID" help:"Only rules for this session."`
+	All       bool   `help:"Include revoked and expired rules."`
 }
 
 // Run prints rules, oldest first.
@@ -71,7 +71,7 @@ func whyEnded(rule *api.RuleView, now time.Time) string {
 }
 
 type ruleRef struct {
-	RuleID string `arg:"" name:"rule-id" help:"The rule's id."`
+	RuleID string `arg:"" name:"rule-id" help:"Rule id."`
 }
 
 func (r ruleRef) find(ctx context.Context, c *client.Client) (*api.RuleView, error) {
@@ -108,7 +108,7 @@ func (ruleRef) fields(rule *api.RuleView, now time.Time) []console.Field {
 type rulesRevoke struct {
 	console.Connection
 	console.Format
-	RuleIDs []string `arg:"" name:"rule-id" help:"The ids of the rules."`
+	RuleIDs []string `arg:"" name:"rule-id" help:"Rule ids."`
 }
 
 // Run revokes rules.
@@ -132,13 +132,13 @@ func (c *rulesRevoke) Run(ctx context.Context, terminal *console.Console) error 
 type rulesExplain struct {
 	console.Connection
 	console.Format
-	SessionID   string   `name:"session-id" aliases:"session" placeholder:"ID" help:"The session that asks; without it only the rules for all sessions count."`
-	AgentID     string   `name:"agent-id" aliases:"agent" placeholder:"ID" help:"The agent that asks."`
-	InputJSON   string   `name:"input-json" xor:"input" placeholder:"JSON" help:"The input of the call."`
-	InputFile   string   `name:"input-file" xor:"input" placeholder:"PATH" help:"The same, from a file; - for stdin."`
-	Command     string   `xor:"input" placeholder:"TEXT" help:"Short for an input of {\"command\": TEXT}."`
-	PatternKeys []string `name:"pattern-key" sep:"none" placeholder:"KEY" help:"A pattern key of the call; may be repeated."`
-	ToolName    string   `arg:"" name:"tool" help:"The name of the tool."`
+	SessionID   string   `name:"session-id" aliases:"session" placeholder:"ID" help:"Session of the call; without it, only rules for all sessions apply."`
+	AgentID     string   `name:"agent-id" aliases:"agent" placeholder:"ID" help:"Agent of the call."`
+	InputJSON   string   `name:"input-json" xor:"input" placeholder:"JSON" help:"Input of the call."`
+	InputFile   string   `name:"input-file" xor:"input" placeholder:"PATH" help:"Read the input from a file; - for stdin."`
+	Command     string   `xor:"input" placeholder:"TEXT" help:"Shorthand for an input of {\"command\": TEXT}."`
+	PatternKeys []string `name:"pattern-key" sep:"none" placeholder:"KEY" help:"Pattern key of the call; repeatable."`
+	ToolName    string   `arg:"" name:"tool" help:"Tool name."`
 }
 
 // Run prints the result and its reason.
@@ -191,20 +191,20 @@ var explainTable = table[api.ExplainedRule]{
 type rulesAdd struct {
 	console.Connection
 	console.Format
-	Effect      string            `enum:"allow,ask,deny" default:"allow" help:"allow, ask or deny (default ${default})."`
-	SessionID   string            `name:"session-id" aliases:"session" placeholder:"ID" help:"Only in this session; in all when it is left out."`
+	Effect      string            `enum:"allow,ask,deny" default:"allow" help:"Decision: allow, ask or deny (default ${default})."`
+	SessionID   string            `name:"session-id" aliases:"session" placeholder:"ID" help:"Only in this session (default: all sessions)."`
 	AgentID     string            `name:"agent-id" aliases:"agent" placeholder:"ID" help:"Only for this agent."`
 	Tool        string            `placeholder:"NAME" help:"Only calls of this tool."`
-	PatternKeys []string          `name:"pattern-key" sep:"none" placeholder:"KEY" help:"Calls with this pattern key; may be repeated."`
+	PatternKeys []string          `name:"pattern-key" sep:"none" placeholder:"KEY" help:"Calls with this pattern key; repeatable."`
 	InputJSON   string            `name:"input-json" xor:"input" placeholder:"JSON" help:"Calls with exactly this input."`
-	InputFile   string            `name:"input-file" xor:"input" placeholder:"PATH" help:"The same, from a file; - for stdin."`
-	Params      map[string]string `name:"param" mapsep:"none" placeholder:"NAME=GLOB" help:"Calls whose input has a member that matches: * does not cross /, ** does, ? is one character; may be repeated."`
-	AnyInput    bool              `name:"any-input" help:"Every call of the tool, whatever its input."`
-	Reason      string            `placeholder:"TEXT" help:"Told to the agent with what the rule decides."`
-	For         *time.Duration    `placeholder:"DURATION" help:"How long it holds; 0 for ever (default 720h; with --session-id as long as the session)."`
-	MaxUses     int64             `name:"max-uses" placeholder:"N" help:"It ends after so many decisions; with --session-id."`
-	RuleID      string            `name:"rule-id" placeholder:"ID" help:"The rule's id; with it the call may be repeated."`
-	Yes         bool              `short:"y" help:"Write it without being asked."`
+	InputFile   string            `name:"input-file" xor:"input" placeholder:"PATH" help:"Read that input from a file; - for stdin."`
+	Params      map[string]string `name:"param" mapsep:"none" placeholder:"NAME=GLOB" help:"Calls with a matching input member: * does not match /, ** does, ? matches one character; repeatable."`
+	AnyInput    bool              `name:"any-input" help:"All calls of the tool, with any input."`
+	Reason      string            `placeholder:"TEXT" help:"Message to the agent with each decision of the rule."`
+	For         *time.Duration    `placeholder:"DURATION" help:"Lifetime; 0 never expires (default 720h; with --session-id as long as the session)."`
+	MaxUses     int64             `name:"max-uses" placeholder:"N" help:"With --session-id: end after N decisions."`
+	RuleID      string            `name:"rule-id" placeholder:"ID" help:"Rule id; makes retries safe."`
+	Yes         bool              `short:"y" help:"Do not ask for confirmation."`
 }
 
 // Run shows the rule's text, asks, and writes the rule.

@@ -108,7 +108,7 @@ type runsShow struct {
 	console.Connection
 	console.Format
 	runRef
-	Follow bool `short:"f" help:"Go on with each event until the run is over, one a line."`
+	Follow bool `short:"f" help:"Print each new event on a line until the run has ended."`
 }
 
 // Run prints the run.

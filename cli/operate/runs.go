@@ -12,17 +12,17 @@ import (
 
 // Runs is the command holdpoint runs.
 type Runs struct {
-	List   list[api.RunView, runFilter]       `cmd:"" help:"List runs, those that are not over first."`
-	Show   runsShow                           `cmd:"" help:"Show one run, and who decided on it."`
-	Events list[api.RunEventEntry, runEvents] `cmd:"" help:"List what happened to one run."`
-	Cancel runsCancel                         `cmd:"" help:"Cancel a run, whatever it waits for."`
-	Retry  runsRetry                          `cmd:"" help:"Retry a failed run, with its last decisions."`
+	List   list[api.RunView, runFilter]       `cmd:"" help:"List runs, active ones first."`
+	Show   runsShow                           `cmd:"" help:"Show a run and its decisions."`
+	Events list[api.RunEventEntry, runEvents] `cmd:"" help:"List the events of a run."`
+	Cancel runsCancel                         `cmd:"" help:"Cancel a run."`
+	Retry  runsRetry                          `cmd:"" help:"Retry a failed run with its last decisions."`
 }
 
 type runFilter struct {
 	ofSession
-	AgentID string `name:"agent-id" aliases:"agent" placeholder:"ID" help:"Only those of this agent."`
-	Status  string `placeholder:"STATUS" help:"Only those in this status."`
+	AgentID string `name:"agent-id" aliases:"agent" placeholder:"ID" help:"Only runs of this agent."`
+	Status  string `placeholder:"STATUS" help:"Only runs with this status."`
 	limited
 }
 
@@ -48,7 +48,7 @@ func (runFilter) table() table[api.RunView] {
 }
 
 type runRef struct {
-	RunID string `arg:"" name:"run-id" help:"The run's id."`
+	RunID string `arg:"" name:"run-id" help:"Run id."`
 }
 
 func (runRef) fields(run *api.RunView, now time.Time) []console.Field {
@@ -88,7 +88,7 @@ type runsCancel struct {
 	console.Connection
 	console.Format
 	runRef
-	Reason string `placeholder:"TEXT" help:"Why, for the record."`
+	Reason string `placeholder:"TEXT" help:"Reason to record."`
 }
 
 // Run cancels a run. An ended run stays unchanged.

@@ -15,13 +15,13 @@ import (
 // Sessions is the command holdpoint sessions.
 type Sessions struct {
 	List list[api.SessionSummaryView, sessionFilter] `cmd:"" help:"List sessions."`
-	Show show[api.SessionView, sessionRef]           `cmd:"" help:"Show one session and what waits in it."`
+	Show show[api.SessionView, sessionRef]           `cmd:"" help:"Show a session and its pending requests."`
 }
 
 // sessionFilter lists sessions, ordered by id.
 type sessionFilter struct {
-	Status  string `placeholder:"STATUS" help:"Only those in this status."`
-	AgentID string `name:"agent-id" aliases:"agent" placeholder:"ID" help:"Only those of this agent."`
+	Status  string `placeholder:"STATUS" help:"Only sessions with this status."`
+	AgentID string `name:"agent-id" aliases:"agent" placeholder:"ID" help:"Only sessions of this agent."`
 	limited
 }
 
@@ -45,7 +45,7 @@ func (sessionFilter) table() table[api.SessionSummaryView] {
 }
 
 type sessionRef struct {
-	SessionID string `arg:"" name:"session-id" help:"The session's id."`
+	SessionID string `arg:"" name:"session-id" help:"Session id."`
 }
 
 func (r sessionRef) find(ctx context.Context, c *client.Client) (*api.SessionView, error) {

@@ -15,26 +15,26 @@ import (
 
 // Webhooks is the command holdpoint webhooks.
 type Webhooks struct {
-	Create     webhooksCreate                         `cmd:"" help:"Have events posted to a URL, and print the secret that they are signed with, once."`
+	Create     webhooksCreate                         `cmd:"" help:"Create a webhook, and print its signing secret once."`
 	List       webhooksList                           `cmd:"" help:"List webhooks."`
 	Show       webhooksShow                           `cmd:"" help:"Show a webhook."`
-	Change     webhooksChange                         `cmd:"" help:"Change a webhook; what is not named stays."`
-	Rotate     webhooksRotate                         `cmd:"" help:"Give a webhook another secret and print it, once."`
-	Delete     webhooksDelete                         `cmd:"" help:"Delete a webhook; what it is owed is given up."`
-	Test       webhooksTest                           `cmd:"" help:"Post a test event, once, and say what came of it."`
-	Deliveries list[api.EffectView, deliveriesFilter] `cmd:"" help:"List what a webhook is owed, or was."`
-	Replay     webhooksReplay                         `cmd:"" help:"Have deliveries that were given up made again."`
+	Change     webhooksChange                         `cmd:"" help:"Change the given settings of a webhook."`
+	Rotate     webhooksRotate                         `cmd:"" help:"Replace the signing secret of a webhook, and print the new one once."`
+	Delete     webhooksDelete                         `cmd:"" help:"Permanently delete a webhook. Pending deliveries are dropped."`
+	Test       webhooksTest                           `cmd:"" help:"Send a test event once, and print the result."`
+	Deliveries list[api.EffectView, deliveriesFilter] `cmd:"" help:"List the deliveries of a webhook."`
+	Replay     webhooksReplay                         `cmd:"" help:"Retry failed deliveries."`
 }
 
 // webhookSettings are the flags of a webhook's settings.
 type webhookSettings struct {
-	Description     *string   `placeholder:"TEXT" help:"What it is for."`
+	Description     *string   `placeholder:"TEXT" help:"What the webhook is for."`
 	Events          *[]string `sep:"," placeholder:"TYPE" help:"Only events of these types, such as approval_resolved."`
 	Kinds           *[]string `sep:"," placeholder:"KIND" help:"Only events of these kinds: approval, question, clarification, run, worker."`
 	AgentIDs        *[]string `name:"agent-ids" sep:"," placeholder:"ID" help:"Only events of these agents."`
-	SessionPrefixes *[]string `sep:"," placeholder:"PREFIX" help:"Only events of sessions whose id begins with one of these."`
-	EventFormat     *string   `name:"event-format" placeholder:"FORMAT" help:"standard (Standard Webhooks, the default) or cloudevents."`
-	MaxConcurrency  *int64    `placeholder:"N" help:"Deliveries at once, of each replica (default 4)."`
+	SessionPrefixes *[]string `sep:"," placeholder:"PREFIX" help:"Only events of sessions whose id starts with one of these prefixes."`
+	EventFormat     *string   `name:"event-format" placeholder:"FORMAT" help:"Message format: standard (Standard Webhooks, the default) or cloudevents."`
+	MaxConcurrency  *int64    `placeholder:"N" help:"Concurrent deliveries per replica (default 4)."`
 }
 
 func (s *webhookSettings) body() api.WebhookBody {
@@ -63,7 +63,7 @@ type webhooksCreate struct {
 	console.Connection
 	console.Format
 	webhookSettings
-	URL string `arg:"" name:"url" help:"Where to post to."`
+	URL string `arg:"" name:"url" help:"URL to send events to."`
 }
 
 // Run prints only the secret on stdout, so that a script can store it.
@@ -155,7 +155,7 @@ func (c *webhooksList) Run(ctx context.Context, terminal *console.Console) error
 type webhooksShow struct {
 	console.Connection
 	console.Format
-	WebhookID string `arg:"" name:"webhook-id" help:"The webhook's id."`
+	WebhookID string `arg:"" name:"webhook-id" help:"Webhook id."`
 }
 
 // Run prints one webhook.
@@ -180,10 +180,10 @@ type webhooksChange struct {
 	console.Connection
 	console.Format
 	webhookSettings
-	URL       *string `name:"endpoint" placeholder:"URL" help:"Where to post to."`
-	Enable    bool    `xor:"state" help:"Deliver again."`
-	Disable   bool    `xor:"state" help:"Deliver nothing; what is owed is given up."`
-	WebhookID string  `arg:"" name:"webhook-id" help:"The webhook's id."`
+	URL       *string `name:"endpoint" placeholder:"URL" help:"URL to send events to."`
+	Enable    bool    `xor:"state" help:"Resume deliveries."`
+	Disable   bool    `xor:"state" help:"Stop deliveries and drop the pending ones."`
+	WebhookID string  `arg:"" name:"webhook-id" help:"Webhook id."`
 }
 
 // Run changes a webhook and prints it.
@@ -205,8 +205,8 @@ func (c *webhooksChange) Run(ctx context.Context, terminal *console.Console) err
 type webhooksRotate struct {
 	console.Connection
 	console.Format
-	Grace     time.Duration `default:"24h" placeholder:"DURATION" help:"How long deliveries are signed with the present secret, too (default ${default})."`
-	WebhookID string        `arg:"" name:"webhook-id" help:"The webhook's id."`
+	Grace     time.Duration `default:"24h" placeholder:"DURATION" help:"How long deliveries are also signed with the current secret (default ${default})."`
+	WebhookID string        `arg:"" name:"webhook-id" help:"Webhook id."`
 }
 
 // Run prints only the new secret on stdout.
@@ -223,7 +223,7 @@ func (c *webhooksRotate) Run(ctx context.Context, terminal *console.Console) err
 type webhooksDelete struct {
 	console.Connection
 	console.Format
-	WebhookID string `arg:"" name:"webhook-id" help:"The webhook's id."`
+	WebhookID string `arg:"" name:"webhook-id" help:"Webhook id."`
 }
 
 // Run deletes a webhook.
@@ -246,7 +246,7 @@ func (c *webhooksDelete) Run(ctx context.Context, terminal *console.Console) err
 type webhooksTest struct {
 	console.Connection
 	console.Format
-	WebhookID string `arg:"" name:"webhook-id" help:"The webhook's id."`
+	WebhookID string `arg:"" name:"webhook-id" help:"Webhook id."`
 }
 
 // Run posts a test event. It fails if the endpoint did not accept it.
@@ -273,8 +273,8 @@ func (c *webhooksTest) Run(ctx context.Context, terminal *console.Console) error
 
 // deliveriesFilter lists the deliveries of a webhook.
 type deliveriesFilter struct {
-	WebhookID string `arg:"" name:"webhook-id" help:"The webhook's id."`
-	State     string `placeholder:"STATE" help:"Only those that are pending, done or failed."`
+	WebhookID string `arg:"" name:"webhook-id" help:"Webhook id."`
+	State     string `placeholder:"STATE" help:"Only deliveries with this status: pending, done or failed."`
 	limited
 }
 
@@ -290,7 +290,7 @@ func (deliveriesFilter) table() table[api.EffectView] { return effectTable }
 type webhooksReplay struct {
 	console.Connection
 	console.Format
-	WebhookID string `arg:"" name:"webhook-id" help:"The webhook's id."`
+	WebhookID string `arg:"" name:"webhook-id" help:"Webhook id."`
 }
 
 // Run makes all dropped deliveries due again.

@@ -16,7 +16,7 @@ import (
 type Why struct {
 	console.Connection
 	console.Format
-	Name string `arg:"" name:"run-or-handle" help:"A run's id, or a request's handle as list prints it."`
+	Name string `arg:"" name:"run-or-handle" help:"Run id, or request handle as printed by list."`
 }
 
 // Run explains a run or a request.

@@ -13,7 +13,7 @@ import (
 
 // Workers is the command holdpoint workers.
 type Workers struct {
-	List list[workerLease, workerFilter] `cmd:"" help:"List the workers that hold runs, with their leases."`
+	List list[workerLease, workerFilter] `cmd:"" help:"List active workers with their leases."`
 }
 
 // workerLease is a lease with its holder.

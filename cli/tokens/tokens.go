@@ -22,17 +22,17 @@ import (
 
 // Tokens is the command holdpoint tokens.
 type Tokens struct {
-	Create create `cmd:"" help:"Make a token and print its secret, once."`
-	List   list   `cmd:"" help:"List tokens, also those that are revoked or expired."`
+	Create create `cmd:"" help:"Create a token and print its secret once."`
+	List   list   `cmd:"" help:"List all tokens, including revoked and expired ones."`
 	Show   show   `cmd:"" help:"Show a token."`
-	Rotate rotate `cmd:"" help:"Give a token another secret and print it, once."`
-	Revoke revoke `cmd:"" help:"Revoke a token at once, at every replica."`
+	Rotate rotate `cmd:"" help:"Replace the secret of a token, and print the new one once."`
+	Revoke revoke `cmd:"" help:"Revoke a token immediately, on all replicas."`
 }
 
 // place selects where tokens are managed.
 type place struct {
 	console.Connection
-	Database string `placeholder:"URL" help:"Work on this database instead of a service: sqlite:PATH or postgres://…"`
+	Database string `placeholder:"URL" help:"Use this database directly instead of a service: sqlite:PATH or postgres://…"`
 }
 
 // asCommandLine records changes made without a service as made on the command line.
@@ -119,15 +119,15 @@ type create struct {
 	place
 	console.Format
 	Name            string        `required:"" placeholder:"NAME" help:"What the token is for."`
-	Role            string        `required:"" placeholder:"ROLE" help:"What it may do: observer, agent, operator or admin."`
-	Principal       string        `placeholder:"PRINCIPAL" help:"Who calls with it: user:NAME, agent:NAME or service:NAME (default agent: or user: and the name of the token)."`
+	Role            string        `required:"" placeholder:"ROLE" help:"Role: observer, agent, operator or admin."`
+	Principal       string        `placeholder:"PRINCIPAL" help:"Principal: user:NAME, agent:NAME or service:NAME (default: agent: or user: with the token's name)."`
 	Groups          []string      `sep:"," placeholder:"GROUP" help:"Groups of the principal."`
-	SessionPrefixes []string      `sep:"," placeholder:"PREFIX" help:"Only sessions whose id begins with one of these."`
-	AgentIDs        []string      `name:"agent-ids" sep:"," placeholder:"ID" help:"Only what is of one of these agents."`
-	ExpiresAtMs     int64         `name:"expires-at-ms" placeholder:"MS" help:"When it ends, in milliseconds since the epoch."`
-	ExpiresAfter    time.Duration `placeholder:"DURATION" help:"How long it works, such as 720h (default for ever)."`
-	MayActFor       bool          `help:"Record the name in X-Actor as who decided, and the principal beside it: for a gateway before people."`
-	MayAlways       bool          `help:"Let an operator write rules of all sessions."`
+	SessionPrefixes []string      `sep:"," placeholder:"PREFIX" help:"Only sessions whose id starts with one of these prefixes."`
+	AgentIDs        []string      `name:"agent-ids" sep:"," placeholder:"ID" help:"Only runs of these agents."`
+	ExpiresAtMs     int64         `name:"expires-at-ms" placeholder:"MS" help:"Expiry time, in milliseconds since the epoch."`
+	ExpiresAfter    time.Duration `placeholder:"DURATION" help:"Lifetime, such as 720h (default: never expires)."`
+	MayActFor       bool          `help:"Let the caller act for others: record the name in X-Actor as who decided, along with the principal. For gateways."`
+	MayAlways       bool          `help:"Let an operator create rules for all sessions."`
 }
 
 // Run prints only the secret on stdout, so that a script can store it.
@@ -166,7 +166,7 @@ func printSecret(terminal *console.Console, asJSON bool, made *api.TokenSecret) 
 type list struct {
 	place
 	console.Format
-	State string `placeholder:"STATE" help:"Only those that are active, expired or revoked."`
+	State string `placeholder:"STATE" help:"Only active, expired or revoked tokens."`
 }
 
 // Run prints every token.
@@ -245,7 +245,7 @@ func fields(t *api.TokenView, now time.Time) []console.Field {
 type show struct {
 	place
 	console.Format
-	TokenID string `arg:"" name:"token-id" help:"The token's id."`
+	TokenID string `arg:"" name:"token-id" help:"Token id."`
 }
 
 // Run prints one token.
@@ -265,8 +265,8 @@ func (c *show) Run(ctx context.Context, terminal *console.Console) error {
 type rotate struct {
 	place
 	console.Format
-	Grace   time.Duration `placeholder:"DURATION" help:"How long the present secret still works, at most 168h (default 0)."`
-	TokenID string        `arg:"" name:"token-id" help:"The token's id."`
+	Grace   time.Duration `placeholder:"DURATION" help:"How long the current secret remains valid, at most 168h (default 0)."`
+	TokenID string        `arg:"" name:"token-id" help:"Token id."`
 }
 
 // Run prints only the new secret on stdout.
@@ -283,7 +283,7 @@ func (c *rotate) Run(ctx context.Context, terminal *console.Console) error {
 type revoke struct {
 	place
 	console.Format
-	TokenID string `arg:"" name:"token-id" help:"The token's id."`
+	TokenID string `arg:"" name:"token-id" help:"Token id."`
 }
 
 // Run revokes a token.

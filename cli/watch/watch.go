@@ -23,9 +23,9 @@ type Command struct {
 
 // Help returns the text below the flags in --help.
 func (c *Command) Help() string {
-	return `Keys: up and down (or k and j) choose, a allows, d denies, enter shows the whole input, space and the page keys read on in it, q leaves. What does not fit on the screen is read to its end before it can be allowed. A request that somebody else has decided is never replaced by another one under your finger: choose again first.
+	return `Keys: up and down (or k and j) to select, a to allow, d to deny, enter to show the whole input, space and the page keys to scroll, q to quit. Scroll to the end of a long input before you can allow it. If someone else decides the selected request, nothing is selected until you choose again.
 
-Without a terminal, and with --json, each event is one line of JSON; the first is a snapshot.`
+Without a terminal, or with --json, prints one line of JSON per event; the first is a snapshot.`
 }
 
 // Run watches until the person quits, or the reader of the output ends.
