@@ -12,8 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// TestEventsWhoseReplyIsLostAreAppendedOnce loses every other reply to an append, after the
-// service has given it.
+// TestEventsWhoseReplyIsLostAreAppendedOnce drops every other reply to an append.
 func TestEventsWhoseReplyIsLostAreAppendedOnce(t *testing.T) {
 	t.Parallel()
 	url, stop, err := serve()

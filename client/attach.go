@@ -9,21 +9,19 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// attachment is the state of the requests that a task's run raised. The task's mutex
-// guards it.
+// attachment is the state of the requests of a task's run. The task's mutex guards it.
 type attachment struct {
-	// settled holds what was decided, by request id.
+	// settled holds decisions by request id.
 	settled map[string]settledRequest
 	// waiters holds the requests that goroutines of the handler wait for, by id.
 	waiters map[string]*waiter
-	// attached: a request was raised with hold, or found open.
+	// attached reports that a request was raised with hold, or found open.
 	attached bool
 	// after is the cursor of the shared poll: the number of the last decision seen.
 	after int64
-	// uncollected holds the numbers of decisions that were not returned to their goroutine
-	// yet.
+	// uncollected holds the numbers of decisions not yet returned to their goroutine.
 	uncollected map[int64]bool
-	// polling: the shared poll runs. stopPoll cancels its present call.
+	// polling reports that the shared poll runs. stopPoll cancels its current call.
 	polling  bool
 	stopPoll context.CancelFunc
 }
@@ -49,40 +47,37 @@ func (a *attachment) addSettled(resume *api.Resume) {
 // waiter is a request that one or more goroutines wait for.
 type waiter struct {
 	request pendingRequest
-	// waiting counts the goroutines. When the last one gives up the request is
-	// withdrawn.
+	// waiting counts the goroutines. When the last one gives up, the request is withdrawn.
 	waiting int
-	// raised: the service has the request.
+	// raised reports that the service has the request.
 	raised bool
-	// done is closed when settled or err, and number, are set.
+	// done is closed once settled or err, and number, are set.
 	done    chan struct{}
 	settled settledRequest
 	number  int64
 	err     error
-	// withdrawn is closed when the request needs no withdrawal any more.
+	// withdrawn is closed once the request needs no withdrawal any more.
 	withdrawn chan struct{}
 }
 
-// ownCallTimeout bounds the calls that the task makes by itself while a goroutine of the
-// handler waits for it.
+// ownCallTimeout bounds calls that the task makes itself while a goroutine of the handler
+// waits for it.
 const ownCallTimeout = 10 * time.Second
 
-// Approve asks for approval and waits in place until it is settled; several
-// goroutines may do so at once. The resolution's Outcome says what became of it;
-// only Behavior "allow" allows anything, and then UpdatedInput, when there is one,
-// replaces the input.
+// Approve asks for approval and waits in place until the request is settled. Several
+// goroutines may call it concurrently. The resolution's Outcome is the result. Only
+// Behavior "allow" allows anything; UpdatedInput, if present, then replaces the input.
 //
-// A request with this id that was settled before, or is open, in this run is not
-// raised again: its decision is returned. So a handler with stable ids may begin
-// from the top after a crash. The tool and the input must be the same, else
-// [ErrIDConflict]. An empty ID is made, and is then not stable; an empty ToolCallID
-// is the ID.
+// If this run already has an open or settled request with the same id, Approve waits for it
+// or returns its decision. So a handler with stable ids may start from the top after a
+// crash. Tool and input must be the same, otherwise [ErrIDConflict]. An empty ID is
+// generated, and is not stable; an empty ToolCallID is set to the ID.
 //
-// When ctx ends first, the request is withdrawn, and the error is the context's with
-// its cause; when the handler's context ended, the request stays open for the next
-// worker that claims the run. It also stays open when the worker stops: then the wait ends at once
-// with [ErrWorkerStopped]. Errors besides the usual: [ErrSuspended] when the handler
-// suspended the run meanwhile; [ErrInvalid].
+// If ctx ends first, the request is withdrawn, and Approve returns the context's error with
+// its cause. If the handler's context has ended, the request stays open for the next worker
+// that claims the run. It also stays open if the worker stops; Approve then returns
+// [ErrWorkerStopped] at once. Other errors besides the usual: [ErrSuspended] if the handler
+// has suspended the run meanwhile; [ErrInvalid].
 func (t *Task) Approve(ctx context.Context, request api.ApprovalRequest) (api.Resolution, error) {
 	if request.ID == "" {
 		request.ID = newID("approval")
@@ -97,10 +92,10 @@ func (t *Task) Approve(ctx context.Context, request api.ApprovalRequest) (api.Re
 	return settled.approval.Resolution, nil
 }
 
-// Ask asks a question and waits in place until it is settled, as [Task.Approve]
-// does. The answer's Outcome says what became of it; the texts of the questions, or
-// kind, payload and response_schema, must be the same as before. A question that
-// expires ends its run, so the handler's context ends as well.
+// Ask asks a question and waits in place until it is settled, like [Task.Approve]. The
+// answer's Outcome is the result. The texts of the questions, or kind, payload and
+// response_schema, must be the same as before. A question that expires ends its run, and so
+// the handler's context.
 func (t *Task) Ask(ctx context.Context, request api.UserQuestionRequest) (api.AnswerForWorker, error) {
 	if request.ID == "" {
 		request.ID = newID("question")
@@ -115,7 +110,7 @@ func (t *Task) Ask(ctx context.Context, request api.UserQuestionRequest) (api.An
 	return settled.question.Resolution, nil
 }
 
-// await waits for a request, and raises it unless another goroutine did.
+// await waits for a request, and raises it unless another goroutine has.
 func (t *Task) await(ctx context.Context, request pendingRequest) (settledRequest, error) {
 	t.mu.Lock()
 	if settled, known := t.settled[request.id()]; known {
@@ -151,7 +146,7 @@ func (t *Task) await(ctx context.Context, request pendingRequest) (settledReques
 	return t.stopWaiting(ctx, w)
 }
 
-// collect returns the decision, or the error, that finished a wait.
+// collect returns the decision, or the error, that ended a wait.
 func (t *Task) collect(w *waiter) (settledRequest, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -234,8 +229,8 @@ func (t *Task) raiseRequest(w *waiter) {
 	t.joined.Go(func() { t.withdrawRequest(w) })
 }
 
-// adoptRequest finds a request that an earlier attempt raised: it is open, or its decision
-// is recorded. Otherwise it returns the conflict.
+// adoptRequest finds a request of an earlier attempt, open or decided. Otherwise it returns
+// the conflict.
 func (t *Task) adoptRequest(w *waiter, conflict error) error {
 	run, err := t.client.GetRun(t.ctx, t.RunID())
 	if err != nil {
@@ -257,8 +252,8 @@ func (t *Task) adoptRequest(w *waiter, conflict error) error {
 	return conflict
 }
 
-// withdrawRequest withdraws a request that no goroutine waits for. When it was settled just
-// before, that decision stays recorded.
+// withdrawRequest withdraws a request that no goroutine waits for. If it was settled just
+// before, the decision stands.
 func (t *Task) withdrawRequest(w *waiter) {
 	defer close(w.withdrawn)
 	ctx, cancel := context.WithTimeout(t.ctx, ownCallTimeout)
@@ -269,8 +264,8 @@ func (t *Task) withdrawRequest(w *waiter) {
 	}
 }
 
-// whyEnded returns the error of waits that begin now; nil while the task accepts them. The
-// mutex is held.
+// whyEnded returns the error for new waits; nil while the task accepts them. Requires the
+// mutex.
 func (t *Task) whyEnded() error {
 	if t.ctx.Err() != nil {
 		return contextError(t.ctx)

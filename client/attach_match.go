@@ -15,7 +15,7 @@ type pendingRequest struct {
 	question *api.UserQuestionRequest
 }
 
-// pendingRequests returns approvals and questions, in this order.
+// pendingRequests returns approvals and then questions.
 func pendingRequests(approvals []api.ApprovalRequest, questions []api.UserQuestionRequest) []pendingRequest {
 	var all []pendingRequest
 	for i := range approvals {
@@ -41,8 +41,8 @@ func (p pendingRequest) suspension() api.Suspension {
 	return api.Suspension{Questions: []api.UserQuestionRequest{*p.question}, Hold: true}
 }
 
-// same returns nil when both ask the same thing, else ErrIDConflict: a decision counts only
-// for what it was made about.
+// same returns nil if both ask the same thing, otherwise ErrIDConflict: a decision only
+// counts for the request it was made about.
 func (p pendingRequest) same(other pendingRequest) error {
 	switch {
 	case (p.approval != nil) != (other.approval != nil):
@@ -56,8 +56,8 @@ func (p pendingRequest) same(other pendingRequest) error {
 	return fmt.Errorf("%w: request %s was raised for something else", ErrIDConflict, p.id())
 }
 
-// sameQuestion ignores what the service fills in by default: ids, headers, and labels that
-// were not given.
+// sameQuestion ignores members that the service fills in by default: ids, headers, and
+// missing labels.
 func sameQuestion(a, b *api.UserQuestionRequest) bool {
 	return a.Kind == b.Kind && sameJSON(a.Payload, b.Payload) && sameJSON(a.ResponseSchema, b.ResponseSchema) &&
 		slices.EqualFunc(a.Questions, b.Questions, func(a, b api.UserQuestion) bool {
@@ -70,7 +70,7 @@ func sameQuestion(a, b *api.UserQuestionRequest) bool {
 
 func sameIfGiven(a, b string) bool { return a == "" || b == "" || a == b }
 
-// sameJSON compares values and not texts. An absent value is null.
+// sameJSON compares values, not texts. An absent value equals null.
 func sameJSON(a, b api.JSON) bool {
 	return bytes.Equal(canonicalOf(a), canonicalOf(b))
 }
@@ -81,7 +81,7 @@ func canonicalOf(value api.JSON) []byte {
 	}
 	text, err := canonical.Text(value)
 	if err != nil {
-		// A value without a canonical form equals only the same text.
+		// A value without a canonical form only equals the same text.
 		return value
 	}
 	return text
@@ -100,7 +100,7 @@ func (s settledRequest) id() string {
 	return s.question.Request.ID
 }
 
-// answers returns nil when the decision was made about this request.
+// answers returns nil if the decision was made about this request.
 func (s settledRequest) answers(request pendingRequest) error {
 	if s.approval != nil {
 		return pendingRequest{approval: &s.approval.Request}.same(request)

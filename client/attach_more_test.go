@@ -19,7 +19,7 @@ import (
 func TestARequestThatIsOpenAlreadyIsAdopted(t *testing.T) {
 	inBubble(t, func(b *rig) {
 		b.handle("run", func(ctx context.Context, task *client.Task) error {
-			// Raised by other means under the same lease.
+			// Raised in another way under the same lease.
 			must(b.client.Suspend(ctx, task.RunID(), task.Fence(), api.Suspension{
 				Hold:      true,
 				Approvals: []api.ApprovalRequest{approval("a", "ls")},
@@ -54,7 +54,7 @@ func TestAnIDThatWasUsedAndSettledGivesItsDecision(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				// From here on a claim is not handed the decision any more.
+				// From here on, claims no longer include the decision.
 				if _, err := task.Suspend(ctx, api.Suspension{
 					Approvals: []api.ApprovalRequest{approval("b", "ls")}, Checkpoint: api.JSON(`"a is done"`),
 				}); err != nil {

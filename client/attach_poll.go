@@ -16,7 +16,7 @@ import (
 // should report.
 var errUnknownRequest = errors.New("the request is neither open nor settled")
 
-// startPoll starts the shared poll unless it runs. The mutex is held.
+// startPoll starts the shared poll unless it is running. Requires the mutex.
 func (t *Task) startPoll() {
 	if t.polling || t.ctx.Err() != nil || t.ended != nil {
 		return
@@ -25,7 +25,7 @@ func (t *Task) startPoll() {
 	t.joined.Go(t.poll)
 }
 
-// poll long-polls for what was settled, for all waiters at once, while there are some.
+// poll long-polls for decisions on behalf of all waiters, while there are any.
 func (t *Task) poll() {
 	pause := t.client.retry.pauses()
 	for {
@@ -71,8 +71,8 @@ func (t *Task) poll() {
 	}
 }
 
-// handleSettled finishes the waits for what was settled. before are the requests that were
-// waited for when the poll was sent.
+// handleSettled ends the waits for settled requests. before are the requests with waiters
+// when the poll was sent.
 func (t *Task) handleSettled(settled *api.Settled, before []string) {
 	err := t.recordSettled(settled)
 	t.mu.Lock()
@@ -92,7 +92,7 @@ func (t *Task) handleSettled(settled *api.Settled, before []string) {
 	}
 }
 
-// recordSettled stores decisions and finishes the waits for them.
+// recordSettled stores decisions and ends the waits for them.
 func (t *Task) recordSettled(settled *api.Settled) error {
 	after, err := strconv.ParseInt(settled.After, 10, 64)
 	if err != nil {
@@ -114,7 +114,7 @@ func (t *Task) recordSettled(settled *api.Settled) error {
 	return nil
 }
 
-// readHistory reads all decisions of the run, also those of earlier suspensions.
+// readHistory reads all decisions of the run, including those of earlier suspensions.
 func (t *Task) readHistory(ctx context.Context) error {
 	settled, err := t.client.AwaitSettled(ctx, t.RunID(), t.Fence(), "0", 0)
 	if err != nil {
@@ -123,7 +123,7 @@ func (t *Task) readHistory(ctx context.Context) error {
 	return t.recordSettled(settled)
 }
 
-// finishWait ends a wait with a decision or an error. The mutex is held.
+// finishWait ends a wait with a decision or an error. Requires the mutex.
 func (t *Task) finishWait(w *waiter, settled settledRequest, number int64, err error) {
 	if isClosed(w.done) {
 		return
@@ -138,15 +138,15 @@ func (t *Task) finishWait(w *waiter, settled settledRequest, number int64, err e
 	close(w.done)
 }
 
-// finishAllWaits ends all waits with an error. The mutex is held.
+// finishAllWaits ends all waits with an error. Requires the mutex.
 func (t *Task) finishAllWaits(err error) {
 	for _, w := range t.waiters {
 		t.finishWait(w, settledRequest{}, 0, err)
 	}
 }
 
-// endAllWaits ends the waits and the poll once the task has lost or ended its lease. The
-// mutex is held.
+// endAllWaits ends the waits and the poll once the task has lost or ended its lease.
+// Requires the mutex.
 func (t *Task) endAllWaits(err error) {
 	t.finishAllWaits(err)
 	if t.stopPoll != nil {
@@ -167,8 +167,8 @@ func (t *Task) raisedIDs() []string {
 func (t *Task) raisedWaiters() int { return len(t.raisedIDs()) }
 
 // includedDecisions returns the number of the last decision that a checkpoint stored now
-// includes: all before the first that was not returned to its goroutine. nil when the task
-// never was attached, because then nothing can be settled meanwhile.
+// includes: all before the first that was not returned to its goroutine. It returns nil if
+// the task was never attached, because then nothing can be settled meanwhile.
 func (t *Task) includedDecisions() *int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -189,9 +189,8 @@ func (t *Task) addResume(resume *api.Resume) {
 	t.addSettled(resume)
 }
 
-// settledBefore returns a Resume of the decisions that a suspension asks for when all of
-// them are recorded, nil when one is not, and an error when one of them was made about
-// another request.
+// settledBefore returns a Resume with the decisions of a suspension if all its requests are
+// settled, nil if one is not, and an error if a decision was about a different request.
 func (t *Task) settledBefore(suspension *api.Suspension) (*api.Resume, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -216,8 +215,8 @@ func (t *Task) settledBefore(suspension *api.Suspension) (*api.Resume, error) {
 	return resume, nil
 }
 
-// decodeSettled reads a SettledApproval or a SettledQuestion, of which only the former
-// has a tool, and its place in the order of the run's decisions.
+// decodeSettled reads a SettledApproval or a SettledQuestion (only the former has a tool)
+// and its number among the run's decisions.
 func decodeSettled(text api.JSON) (settledRequest, int64, error) {
 	var kind struct {
 		SettledNumber int64 `json:"settled_number,string"`

@@ -65,7 +65,7 @@ func TestOneAfterTheOther(t *testing.T) {
 			return nil
 		})
 		for i := range 5 {
-			// Longer than a poll waits and than a lease lasts.
+			// Longer than a poll and a lease.
 			<-time.After(100 * time.Second)
 			b.allow("run", fmt.Sprint("a", i))
 		}
@@ -146,8 +146,7 @@ func TestARequestAbandonedWhileItIsRaisedIsWithdrawn(t *testing.T) {
 	})
 }
 
-// crash ends the worker of a rig as a killed process would: nothing it sends
-// arrives any more.
+// crash ends the worker of a rig like a killed process: nothing it sends arrives any more.
 func (b *rig) crash() {
 	b.Helper()
 	b.service.setBefore(func(w http.ResponseWriter, _ *http.Request) bool {

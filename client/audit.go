@@ -11,15 +11,15 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// AuditExportParams choose what of the audit is exported.
+// AuditExportParams select the sessions and events to export.
 type AuditExportParams struct {
-	SessionID string // of all sessions when empty
-	SinceMs   int64  // from the beginning when 0
+	SessionID string // all sessions if empty
+	SinceMs   int64  // from the beginning if 0
 }
 
-// ExportAudit writes an export of the audit, lines of JSON. It is not repeated and has no deadline but
-// that of ctx. When it fails, what was written has no last line, and is found to be cut off. Errors:
-// [ErrNotFound]; [ErrForbidden]; that of the writer.
+// ExportAudit writes an export of the audit log as lines of JSON. It is not retried and has
+// no deadline but that of ctx. If it fails, the output lacks its last line, which shows
+// that it is incomplete. Errors: [ErrNotFound]; [ErrForbidden]; that of the writer.
 func (c *Client) ExportAudit(ctx context.Context, params AuditExportParams, to io.Writer) error {
 	query := url.Values{}
 	if params.SessionID != "" {
@@ -52,19 +52,20 @@ func (c *Client) ExportAudit(ctx context.Context, params AuditExportParams, to i
 	return nil
 }
 
-// Redact takes out bodies of events of a session. It may be repeated. Errors: [ErrNotFound]; [ErrInvalid];
-// [ErrForbidden]; [ErrStateConflict] with code event_needed.
+// Redact permanently removes contents of events from a session. It may be repeated. Errors:
+// [ErrNotFound]; [ErrInvalid]; [ErrForbidden]; [ErrStateConflict] with code event_needed.
 func (c *Client) Redact(ctx context.Context, sessionID string, body api.RedactBody) (*api.RedactReply, error) {
 	return post[api.RedactReply](ctx, c, at("/v1/sessions", sessionID, "redact"), body, always)
 }
 
-// AuditListParams choose a page of the audit's own log.
+// AuditListParams select a page of the audit log's own entries.
 type AuditListParams struct {
-	Limit  int    // the service's when 0
-	Cursor string // of the page before
+	Limit  int    // the service's default if 0
+	Cursor string // of the previous page
 }
 
-// ListAudit returns a page of the audit's own log, oldest first. Errors: [ErrForbidden].
+// ListAudit returns a page of the audit log's own entries, oldest first. Errors:
+// [ErrForbidden].
 func (c *Client) ListAudit(ctx context.Context, params AuditListParams) (*api.AuditList, error) {
 	query := url.Values{}
 	if params.Limit > 0 {
@@ -76,7 +77,7 @@ func (c *Client) ListAudit(ctx context.Context, params AuditListParams) (*api.Au
 	return get[api.AuditList](ctx, c, at("/v1/audit"), query)
 }
 
-// Keys returns the public keys of what the service signs. It takes no token.
+// Keys returns the public keys of the service's signatures. It needs no token.
 func (c *Client) Keys(ctx context.Context) (*api.KeySet, error) {
 	return get[api.KeySet](ctx, c, at("/v1/keys"), nil)
 }

@@ -23,13 +23,13 @@ import (
 	"github.com/holdpoint/holdpoint/internal/multiplex"
 )
 
-// MaxReplyBytes bounds every reply that is read; a larger one is an error.
+// MaxReplyBytes bounds every reply; a larger one is an error.
 const MaxReplyBytes = 64 << 20
 
 // maxPrefer is the longest wait that the service accepts in a Prefer header.
 const maxPrefer = api.MaxWaitMs * time.Millisecond
 
-// Header values are shared: setting one costs no allocation.
+// Header values are shared, so setting one allocates nothing.
 var jsonType = []string{"application/json"}
 
 // call is one request to the service.
@@ -47,15 +47,15 @@ type call struct {
 
 func (c call) String() string { return c.method + " " + c.path.text }
 
-// reply is what a reply says outside of its body.
+// reply is the part of a reply outside of its body.
 type reply struct {
 	status   int
 	replayed bool
-	// more says that a list goes on after what the reply has.
+	// more reports that the list has further pages.
 	more bool
 }
 
-// do makes a call, and repeats it where that is safe and may help.
+// do makes a call, and retries it if that is safe and may help.
 func (c *Client) do(ctx context.Context, call call) (reply, error) {
 	if call.path.err != nil {
 		return reply{}, call.path.err
@@ -90,7 +90,7 @@ func (c *Client) do(ctx context.Context, call call) (reply, error) {
 
 var buffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
-// maxPooled keeps the buffer of one large reply out of the pool.
+// maxPooled keeps large buffers out of the pool.
 const maxPooled = 1 << 20
 
 // tryCall sends the request once.
@@ -168,7 +168,7 @@ func (c *Client) request(ctx context.Context, call call, body []byte) (*http.Req
 	return request, nil
 }
 
-// head fills in what every request has.
+// head sets the headers of every request.
 func (c *Client) head(ctx context.Context, header http.Header) {
 	maps.Copy(header, c.header)
 	if c.traceparent == nil {
@@ -179,8 +179,8 @@ func (c *Client) head(ctx context.Context, header http.Header) {
 	}
 }
 
-// broken describes an attempt that got no whole reply. The URL is left out of the
-// text, because its query may hold a fence.
+// broken describes an attempt without a complete reply. The URL is left out, because its
+// query may contain a fence.
 func broken(ctx context.Context, call call, err error) error {
 	if ctx.Err() != nil {
 		return fmt.Errorf("%s: %w", call, contextError(ctx))
@@ -200,7 +200,8 @@ func broken(ctx context.Context, call call, err error) error {
 	return fmt.Errorf("%w: %s: %w", ErrUnavailable, call, err)
 }
 
-// problem returns the [Error] of a refusal, also one of a proxy without a problem document.
+// problem returns the [Error] of a refusal, including one of a proxy without a problem
+// document.
 func problem(response *http.Response, body []byte) *Error {
 	refused := &Error{Status: response.StatusCode, RetryAfter: retryAfter(response.Header.Get("Retry-After"))}
 	var document api.Problem
@@ -214,8 +215,8 @@ func problem(response *http.Response, body []byte) *Error {
 	return refused
 }
 
-// retryAfter reads the seconds of the header. The form with a date is not read,
-// because it would depend on how two clocks agree.
+// retryAfter parses the header's seconds. It ignores a date, which would depend on
+// synchronized clocks.
 func retryAfter(text string) time.Duration {
 	seconds, err := strconv.ParseInt(text, 10, 32)
 	if err != nil || seconds < 0 {
@@ -250,14 +251,14 @@ func orNil[T any](result *T, err error) (*T, error) {
 	return result, nil
 }
 
-// path is the escaped path of a call, or why it cannot be made.
+// path is the escaped path of a call, or an error.
 type path struct {
 	text string
 	err  error
 }
 
-// at joins a base and segments to a path. It refuses an empty id, which would name another
-// route, and dots, which would name another place.
+// at appends segments to a path. It refuses empty ids and dots, which would lead to another
+// route.
 func at(base string, segments ...string) path {
 	var text strings.Builder
 	text.WriteString(base)
@@ -271,14 +272,14 @@ func at(base string, segments ...string) path {
 	return path{text: text.String()}
 }
 
-// key is an idempotency key as it is sent: in the header, or, when the header cannot carry
-// it unchanged, as a member of the body.
+// key is an idempotency key, sent in the header or, if the header cannot carry it
+// unchanged, as a member of the body.
 type key struct {
 	header string
 	inBody *string
 }
 
-// newKey returns the caller's key, or a new one when it is empty.
+// newKey returns the caller's key, or a new one if it is empty.
 func newKey(given string) key {
 	switch {
 	case given == "":
@@ -289,10 +290,10 @@ func newKey(given string) key {
 	return key{header: given}
 }
 
-// newID makes an identifier that sorts by the time it was made.
+// newID returns an id that sorts by creation time.
 func newID(prefix string) string { return prefix + "_" + uuid.Must(uuid.NewV7()).String() }
 
-// optional returns nil for an empty value, which a body then leaves out.
+// optional returns nil for an empty value, which leaves it out of the body.
 func optional[T comparable](value T) *T {
 	var empty T
 	if value == empty {

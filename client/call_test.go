@@ -157,7 +157,7 @@ func TestAProblemKeepsItsMembers(t *testing.T) {
 	}, refused)
 }
 
-// script answers with one status after the other, 200 from then on, and notes keys.
+// script answers with each status in turn, then with 200, and records keys.
 type script struct {
 	statuses []int
 	header   http.Header
@@ -304,8 +304,8 @@ func TestNoConnectionIsRepeatedAndReported(t *testing.T) {
 	require.Equal(t, int64(3), dials.Load(), "even a claim: it was never sent")
 }
 
-// A reply that was lost when the service stopped says nothing: the call is repeated until the service
-// is back. A service that nothing was ever heard of fails it after the attempts.
+// A reply lost during a restart means nothing: the call is retried until the service is
+// back. If the service was never reached, the call fails after its attempts.
 func TestAnOutageIsOutlivedByWhoHadReachedTheService(t *testing.T) {
 	t.Parallel()
 	const down = 40

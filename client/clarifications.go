@@ -8,14 +8,13 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// AskParentOptions say how a question to the parent's session is asked. All members may
-// be empty.
+// AskParentOptions configure a question to the parent's session. All members may be empty.
 type AskParentOptions struct {
-	// Park lets the run wait for the answer and ends its lease: the next claim holds the
-	// answer in Resume.Clarification. Otherwise the run goes on, and the answer comes
-	// into the mailbox of its session ([Client.Mailbox]).
+	// Park lets the run wait for the answer and ends its lease; the next claim has the
+	// answer in Resume.Clarification. Otherwise the run continues, and the answer goes to
+	// its session's mailbox ([Client.Mailbox]).
 	Park bool
-	// Checkpoint is stored with Park, and must be nil without.
+	// Checkpoint is stored with Park, and must otherwise be nil.
 	Checkpoint api.JSON
 	// The ids of both contexts are shown to the person who answers, at most 64 each.
 	RequesterProjectIDs []string
@@ -27,11 +26,11 @@ type AskParentOptions struct {
 // AskParentResult is the reply of [Client.AskParent].
 type AskParentResult = api.AskParentReply
 
-// AskParent asks the parent's session on behalf of a run. The request's id is made by
-// the client when it and the tool call's are empty, so that the call can be repeated;
-// the very same question again is not asked twice. Errors besides those of a worker's
-// calls: [ErrNoParent]; [ErrSessionEnded] when the parent's session takes no question;
-// [ErrIDConflict] when the id was used for something else; [ErrInvalid].
+// AskParent asks the parent's session on behalf of a run. If the ids of the request and of
+// the tool call are both empty, the client generates one, so that the call can be retried.
+// The same question is not asked twice. Errors besides those of a worker's calls:
+// [ErrNoParent]; [ErrSessionEnded] if the parent's session accepts no questions;
+// [ErrIDConflict] if the id is in use; [ErrInvalid].
 func (c *Client) AskParent(ctx context.Context, runID, fence string, request api.UserQuestionRequest, options AskParentOptions) (*AskParentResult, error) {
 	if request.ID == "" && request.ToolCallID == "" {
 		request.ID = newID("question")
@@ -45,15 +44,14 @@ func (c *Client) AskParent(ctx context.Context, runID, fence string, request api
 
 // AskParent asks the parent's session.
 //
-// With Park it ends the lease and returns [ErrSuspended], which the handler returns in
-// turn. The handler is called again once there is an answer, and then the same call
-// returns it. So a handler may begin from the top every time; the question needs an id of
-// its own, or that of a tool call, which is the same each time. An answer may be Declined;
-// so is that of a question that expired or was cancelled, and of one whose session was
-// interrupted or has ended.
+// With Park it ends the lease and returns [ErrSuspended], which the handler must return.
+// The handler is called again once there is an answer, and then the same call returns it.
+// So a handler may start from the top every time; the question needs a stable id of its own
+// or of a tool call. An answer may be Declined, as it is if the question expired or was
+// cancelled, or if the parent's session was interrupted or has ended.
 //
 // Without Park it returns nil once the question is open in the parent's session, and the
-// handler goes on; see [Client.Mailbox] for the answer.
+// handler continues; see [Client.Mailbox] for the answer.
 //
 // Errors: those of [Client.AskParent].
 func (t *Task) AskParent(ctx context.Context, request api.UserQuestionRequest, options AskParentOptions) (*api.ClarificationAnswer, error) {
@@ -66,7 +64,7 @@ func (t *Task) AskParent(ctx context.Context, request api.UserQuestionRequest, o
 		return nil, nil
 	}
 	if request.ID == "" && request.ToolCallID != "" {
-		request.ID = "question-request-" + request.ToolCallID // as the service names it
+		request.ID = "question-request-" + request.ToolCallID // like the service
 	}
 	if request.ID == "" {
 		return nil, fmt.Errorf("%w: a question that the run is parked for needs an id", ErrInvalid)
@@ -96,8 +94,8 @@ func (t *Task) AskParent(ctx context.Context, request api.UserQuestionRequest, o
 }
 
 // answered returns the answer to a question that the run was parked for. It compares the
-// recorded question, so that no answer counts for another one. The error is errVanished
-// when no such question was settled.
+// recorded question, so that no answer counts for another one. It returns errVanished if no
+// such question was settled.
 func (t *Task) answered(ctx context.Context, request api.UserQuestionRequest) (*api.ClarificationAnswer, error) {
 	if err := t.readHistory(ctx); err != nil {
 		return nil, err

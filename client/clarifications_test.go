@@ -12,7 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// child makes a run in a session that has a parent.
+// child creates a run in a session that has a parent.
 func (b *rig) child(runID string) {
 	b.Helper()
 	for _, session := range []*runs.CreateSession{{SessionID: "parent"}, {SessionID: "child", ParentSessionID: "parent"}} {
@@ -21,7 +21,7 @@ func (b *rig) child(runID string) {
 	must(b.client.CreateRun(b.Context(), client.CreateRunParams{RunID: runID, SessionID: "child"}))(b)
 }
 
-// clarification returns the parent's run that waits with a request of that id.
+// clarification returns the parent's run that waits with that request.
 func (b *rig) clarification(requestID string) string {
 	b.Helper()
 	b.service.mu.Lock()
@@ -47,8 +47,8 @@ func TestAParkedTaskIsHandedTheAnswerFromTheTop(t *testing.T) {
 		b.child("run")
 		var answers []string
 		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
-			// From the top each time, with two questions in a row: the Resume of the third
-			// call holds the second answer only.
+			// From the top each time, with two questions in a row. The Resume of the third
+			// call only has the second answer.
 			for i, id := range []string{"first", "second"} {
 				answer, err := task.AskParent(ctx, question(id, "Which color?"), client.AskParentOptions{Park: true, Checkpoint: api.JSON(`1`)})
 				if err != nil {
@@ -108,7 +108,7 @@ func TestAQuestionWithAnotherCheckpointIsTheSame(t *testing.T) {
 			if _, err := task.AskParent(ctx, question("q", "Which color?"), options); err != nil {
 				return err
 			}
-			// It is not in the Resume any more once something else was waited for.
+			// The Resume no longer has it once the run has waited for something else.
 			_, err := task.Suspend(ctx, api.Suspension{Approvals: []api.ApprovalRequest{approval("a", "ls")}})
 			return err
 		})
@@ -149,7 +149,8 @@ func TestAnUnparkedQuestionLeavesWaitsInPlaceAlone(t *testing.T) {
 		b.start(client.WorkerOptions{}, func(ctx context.Context, task *client.Task) error {
 			must(task.AskParent(ctx, question("q", "Which color?"), client.AskParentOptions{}))(b)
 			must(task.Approve(ctx, approval("before", "ls")))(b)
-			// The answer has a number among the run's decisions, and nobody waits for it.
+			// The answer has a number among the run's decisions, and no goroutine waits for
+			// it.
 			b.answer(b.clarification("q"), "q", "blue")
 			must(task.Approve(ctx, approval("after", "ls")))(b)
 			require.NoError(b, task.SaveCheckpoint(ctx, "done"))

@@ -17,41 +17,41 @@ import (
 	"github.com/holdpoint/holdpoint/internal/multiplex"
 )
 
-// Client calls one holdpoint service. It is safe for concurrent use; make one and share
+// Client calls one holdpoint service. It is safe for concurrent use; create one and share
 // it.
 type Client struct {
-	baseURL string // without a slash at its end
+	baseURL string // without a trailing slash
 	http    *http.Client
-	// calls makes the calls that are no streams; http when they are not multiplexed.
+	// calls makes all calls except streams; http if they are not multiplexed.
 	calls       *http.Client
-	multiplexed *multiplex.Transport // of calls; nil when each is a request by itself
-	plain       bool                 // so by the caller's choice
-	header      http.Header          // of every request; the values are shared and never written to
+	multiplexed *multiplex.Transport // used by calls; nil without multiplexing
+	plain       bool                 // multiplexing is off by the caller's choice
+	header      http.Header          // headers of every request; the values are shared and never modified
 	timeout     time.Duration
 	retry       RetryPolicy
-	reached     *atomic.Bool    // a connection to the service was made; copies share it
-	patient     bool            // calls are repeated until their context ends; see patiently
-	owned       *http.Transport // nil when the caller gave the HTTP client
-	opener      *http.Transport // of connections for many calls; nil without them
-	tls         *tls.Config     // of owned; nil for the machine's
-	// traceparent returns that of a context; nil for none.
+	reached     *atomic.Bool    // the service was reached before; shared by copies
+	patient     bool            // calls are retried until their context ends; see patiently
+	owned       *http.Transport // nil if the caller provided the HTTP client
+	opener      *http.Transport // opens multiplexed connections; nil without multiplexing
+	tls         *tls.Config     // of owned; nil for the system's defaults
+	// traceparent returns that of a context; may be nil.
 	traceparent func(context.Context) string
 }
 
 // Defaults of a [Client].
 const (
-	// DefaultTimeout is how long one attempt may take beyond the wait it asks for.
+	// DefaultTimeout bounds one attempt, in addition to the wait that it asks for.
 	DefaultTimeout = 30 * time.Second
-	// DefaultUserAgent is sent when [WithUserAgent] is not used.
+	// DefaultUserAgent is the User-Agent without [WithUserAgent].
 	DefaultUserAgent = "holdpoint-go"
 )
 
 // Option configures a new [Client]. Its error wraps [ErrInvalid].
 type Option func(*Client) error
 
-// WithHTTPClient uses the caller's HTTP client instead of the built-in one, which keeps
-// many connections to its one host, ignores proxy settings of the environment and follows
-// no redirects. Its Timeout also cuts long-polls: leave it zero and use [WithTimeout].
+// WithHTTPClient uses the given HTTP client instead of the built-in one. The built-in one
+// keeps many connections to its host, ignores proxy settings and follows no redirects. A
+// Timeout of the given one also cuts long-polls: leave it zero and use [WithTimeout].
 func WithHTTPClient(httpClient *http.Client) Option {
 	return func(c *Client) error {
 		if httpClient == nil {
@@ -62,9 +62,8 @@ func WithHTTPClient(httpClient *http.Client) Option {
 	}
 }
 
-// WithTLS uses a configuration of TLS for the built-in HTTP client: client certificates, by which an
-// agent may call, and authorities to believe beside those of the machine. Not beside
-// [WithHTTPClient].
+// WithTLS sets the TLS configuration of the built-in HTTP client, such as client
+// certificates and trusted authorities. It cannot be combined with [WithHTTPClient].
 func WithTLS(config *tls.Config) Option {
 	return func(c *Client) error {
 		if config == nil {
@@ -75,8 +74,8 @@ func WithTLS(config *tls.Config) Option {
 	}
 }
 
-// WithActor names who makes the decisions; it is sent as X-Actor and recorded as
-// resolved_by. It must be 1 to 200 bytes of printable text.
+// WithActor sets the name to record with decisions as resolved_by; it is sent as X-Actor.
+// It must be 1 to 200 bytes of printable text.
 func WithActor(name string) Option {
 	return func(c *Client) error {
 		name = strings.TrimSpace(name)
@@ -89,8 +88,8 @@ func WithActor(name string) Option {
 	}
 }
 
-// WithVia names the program that makes the decisions; it is sent as X-Via, and "api:" with it is
-// recorded as via. It must be 1 to 32 of the characters A-Z a-z 0-9 . _ : -.
+// WithVia names the deciding program; it is sent as X-Via and recorded as via with the
+// prefix "api:". It must be 1 to 32 of the characters A-Z a-z 0-9 . _ : -.
 func WithVia(program string) Option {
 	return func(c *Client) error {
 		other := func(r rune) bool {
@@ -115,8 +114,8 @@ func WithToken(token string) Option {
 	}
 }
 
-// WithRetry sets how calls that are safe to repeat are repeated. Zero members take
-// the defaults of [RetryPolicy].
+// WithRetry sets the retry policy of calls that are safe to repeat. Zero members take the
+// defaults of [RetryPolicy].
 func WithRetry(policy RetryPolicy) Option {
 	return func(c *Client) error {
 		c.retry = policy.withDefaults()
@@ -124,10 +123,10 @@ func WithRetry(policy RetryPolicy) Option {
 	}
 }
 
-// WithTraceparent has every call say in which trace it is, by the header traceparent of W3C Trace
-// Context. The function returns its value for the context of a call, empty for none. What a
-// call raises keeps it and the claim that resumes has it, in the requests. A transport that traces, given by
-// [WithHTTPClient], sends the header too; use one of them.
+// WithTraceparent sends the W3C Trace Context header traceparent with every call. The
+// function returns its value for a call's context, empty for none. Requests keep it, and
+// the claim that resumes the run includes it. A tracing transport in [WithHTTPClient] sends
+// the header, too; use one of them.
 func WithTraceparent(of func(context.Context) string) Option {
 	return func(c *Client) error {
 		if of == nil {
@@ -149,10 +148,11 @@ func WithUserAgent(userAgent string) Option {
 	}
 }
 
-// WithoutMultiplexing makes every call a request by itself. Else a client with the built-in HTTP client that has made
-// some calls opens one WebSocket to the service and makes its calls over that, which costs less with
-// many at once; what it cannot carry, streams among it, goes by requests all the same, and so does
-// everything where a proxy passes no WebSockets.
+// WithoutMultiplexing makes every call a separate HTTP request. By default, a client with
+// the built-in HTTP client opens one WebSocket to the service after some concurrent calls
+// and makes calls over it, which costs less with many at once. Calls that it cannot carry,
+// such as streams, and all calls behind a proxy without WebSockets remain separate
+// requests.
 func WithoutMultiplexing() Option {
 	return func(c *Client) error {
 		c.plain = true
@@ -160,8 +160,8 @@ func WithoutMultiplexing() Option {
 	}
 }
 
-// WithTimeout sets how long one attempt may take beyond the wait it asks for. A
-// negative duration sets no limit.
+// WithTimeout bounds one attempt, in addition to the wait that it asks for. A negative
+// duration sets no limit.
 func WithTimeout(timeout time.Duration) Option {
 	return func(c *Client) error {
 		c.timeout = timeout
@@ -169,9 +169,9 @@ func WithTimeout(timeout time.Duration) Option {
 	}
 }
 
-// New returns a client of the service at an http or https URL, such as
-// "http://127.0.0.1:4000"; a path in it is put before every route. It makes no
-// connection. The error wraps [ErrInvalid] and names the bad argument.
+// New returns a client for the service at an http or https URL, such as
+// "http://127.0.0.1:4000". A path in the URL is prepended to every route. New does not
+// connect. The error wraps [ErrInvalid] and names the bad argument.
 func New(baseURL string, options ...Option) (*Client, error) {
 	parsed, err := url.Parse(baseURL)
 	if err != nil {
@@ -219,7 +219,8 @@ func New(baseURL string, options ...Option) (*Client, error) {
 	return c, nil
 }
 
-// openerOf returns a transport like the given one that speaks HTTP/1.1, which WebSockets need.
+// openerOf returns a transport like the given one that uses HTTP/1.1, which WebSockets
+// need.
 func openerOf(plain *http.Transport) *http.Transport {
 	opener := plain.Clone()
 	opener.ForceAttemptHTTP2 = false
@@ -228,8 +229,8 @@ func openerOf(plain *http.Transport) *http.Transport {
 	return opener
 }
 
-// Close closes the idle connections of the built-in HTTP client, and not those of the
-// caller's.
+// Close closes the idle connections of the built-in HTTP client, but not those of a given
+// one.
 func (c *Client) Close() {
 	if c.multiplexed != nil {
 		c.multiplexed.CloseIdle()
@@ -240,8 +241,8 @@ func (c *Client) Close() {
 	}
 }
 
-// newTransport is tuned for many concurrent calls to one host: by default net/http keeps
-// two idle connections a host, and would open a new one for most calls.
+// newTransport is tuned for many concurrent calls to one host. By default net/http keeps
+// two idle connections per host, and would open a new one for most calls.
 func newTransport() *http.Transport {
 	dialer := &net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}
 	return &http.Transport{
@@ -257,7 +258,7 @@ func newTransport() *http.Transport {
 }
 
 // noRedirects returns a redirect as the reply: the service sends none, and a POST must not
-// be sent to another place.
+// be sent elsewhere.
 func noRedirects(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 func printableASCII(text string) bool {
@@ -269,7 +270,7 @@ func printableASCII(text string) bool {
 	return true
 }
 
-// VersionInfo is the name and the version of the service.
+// VersionInfo is the name and version of the service.
 type VersionInfo = api.VersionInfo
 
 // Version returns the version of the service.
@@ -277,9 +278,8 @@ func (c *Client) Version(ctx context.Context) (*VersionInfo, error) {
 	return get[VersionInfo](ctx, c, at("/version"), nil)
 }
 
-// Ready returns nil when the service and its database can be used. An error that is
-// [ErrUnavailable] means that the service is not ready, or cannot be reached. It is not
-// repeated.
+// Ready returns nil if the service and its database are ready. [ErrUnavailable] means that
+// they are not, or that the service cannot be reached. It is not retried.
 func (c *Client) Ready(ctx context.Context) error {
 	_, err := c.do(ctx, call{method: http.MethodGet, path: at("/readyz"), repeat: never})
 	return err

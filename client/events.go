@@ -10,36 +10,36 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// EventListParams choose events.
+// EventListParams select events.
 type EventListParams struct {
-	// After is the id of the last event already seen; from the first when empty.
+	// After is the id of the last event already seen; from the first if empty.
 	After string
-	// Limit is at most 1000; 0 leaves it to the service.
+	// Limit is at most 1000; the service's default if 0.
 	Limit int
 }
 
-// ListSessionEvents returns events of a session, oldest first, fewer than the limit where they
-// are large: [Client.AllSessionEvents] reads on. Errors:
-// [ErrNotFound]; [ErrInvalid] for an unreadable After; [ErrCursorReset].
+// ListSessionEvents returns events of a session, oldest first. It returns fewer than the
+// limit if they are large; use [Client.AllSessionEvents] to read all. Errors:
+// [ErrNotFound]; [ErrInvalid] for an invalid After; [ErrCursorReset].
 func (c *Client) ListSessionEvents(ctx context.Context, sessionID string, params EventListParams) ([]api.RunEventEntry, error) {
 	entries, _, err := c.listEvents(ctx, at("/v1/sessions", sessionID, "events"), params)
 	return entries, err
 }
 
-// ListRunEvents returns events of a run, oldest first; their ids are the session's.
+// ListRunEvents returns events of a run, oldest first, with the ids of the session's log.
 // Errors: as of [Client.ListSessionEvents].
 func (c *Client) ListRunEvents(ctx context.Context, runID string, params EventListParams) ([]api.RunEventEntry, error) {
 	entries, _, err := c.listEvents(ctx, at("/v1/runs", runID, "events"), params)
 	return entries, err
 }
 
-// AllSessionEvents walks the events of a session up to the newest. It ends after the first
-// error: also with [ErrCursorReset] when the log is shortened past where the walk is.
+// AllSessionEvents iterates over the events of a session up to the newest. It ends after
+// the first error, such as [ErrCursorReset] if the log is shortened past its position.
 func (c *Client) AllSessionEvents(ctx context.Context, sessionID string, params EventListParams) iter.Seq2[api.RunEventEntry, error] {
 	return c.allEvents(ctx, at("/v1/sessions", sessionID, "events"), params)
 }
 
-// AllRunEvents walks the events of a run up to the newest. It ends after the first
+// AllRunEvents iterates over the events of a run up to the newest. It ends after the first
 // error.
 func (c *Client) AllRunEvents(ctx context.Context, runID string, params EventListParams) iter.Seq2[api.RunEventEntry, error] {
 	return c.allEvents(ctx, at("/v1/runs", runID, "events"), params)
@@ -55,7 +55,7 @@ func (c *Client) listEvents(ctx context.Context, from path, params EventListPara
 	if err != nil {
 		return nil, false, err
 	}
-	// A page may end early, because it would be too large.
+	// A page may end early if it would become too large.
 	return entries, r.more || params.Limit > 0 && len(entries) >= params.Limit, nil
 }
 

@@ -12,7 +12,7 @@ import (
 
 // A handler asks before it does something that cannot be undone, and waits in place.
 func ExampleWorker() {
-	url, stop, err := serve() // a service in memory; yours is at its own address
+	url, stop, err := serve() // an in-memory service; use your own address
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -34,8 +34,8 @@ func ExampleWorker() {
 			if err := task.DecodeInput(&input); err != nil {
 				return err
 			}
-			// A stable id: after a crash the handler begins from the top and is handed the
-			// decision that was recorded.
+			// A stable id: after a crash the handler starts from the top and gets the
+			// recorded decision.
 			resolution, err := task.Approve(ctx, api.ApprovalRequest{
 				ID: "remove", ToolName: "rm", Input: task.Input(), Reason: "cannot be undone",
 			})
@@ -53,7 +53,7 @@ func ExampleWorker() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	// Somebody looks at the inbox and decides.
+	// Someone looks at the inbox and decides.
 	for decided := false; !decided; {
 		for approval, err := range c.AllApprovals(ctx, client.PendingListParams{}) {
 			if err != nil {
@@ -81,7 +81,7 @@ func ExampleWorker() {
 	// <nil>
 }
 
-// Whoever comes too late is told what was decided.
+// A late caller learns what was decided.
 func ExampleError() {
 	url, stop, err := serve()
 	if err != nil {

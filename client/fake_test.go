@@ -17,17 +17,17 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// fake is the service in memory: the real domain behind a hand-written HTTP face,
-// with the clock of the test. It keeps every row of every session in its State.
+// fake is an in-memory service: the real domain behind a hand-written HTTP server, with the
+// test's clock. Its State keeps every row of every session.
 type fake struct {
 	mux *http.ServeMux
-	// before, when set, sees every request first and may answer it itself.
+	// before, if set, sees every request first and may answer it.
 	before func(w http.ResponseWriter, r *http.Request) (answered bool)
 
 	mu       sync.Mutex
 	sessions map[string]*runs.State
-	runIDs   []string          // in the order in which they were made
-	home     map[string]string // the session of a run
+	runIDs   []string          // in order of creation
+	home     map[string]string // the session of each run
 	changed  chan struct{}
 	seen     []string
 }
@@ -55,7 +55,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.mux.ServeHTTP(w, r)
 }
 
-// calls counts the requests whose method and path end so.
+// calls counts the requests whose method and path have this suffix.
 func (f *fake) calls(suffix string) int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -68,7 +68,7 @@ func (f *fake) calls(suffix string) int {
 	return count
 }
 
-// setBefore replaces the hook while requests are under way.
+// setBefore replaces the hook while requests are in flight.
 func (f *fake) setBefore(before func(http.ResponseWriter, *http.Request) bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -121,8 +121,8 @@ func (f *fake) decide(command runs.Command) (runs.Reply, []*model.Effect, error)
 	return reply, change.NewEffects, err
 }
 
-// until calls a check after every change, and ten times a second, until it is done,
-// the wait is over or the caller has disconnected.
+// until calls check after every change, and ten times a second, until it is done, the wait
+// is over or the caller has disconnected.
 func (f *fake) until(r *http.Request, wait time.Duration, check func() bool) {
 	deadline := time.NewTimer(wait)
 	defer deadline.Stop()
@@ -146,7 +146,7 @@ func (f *fake) until(r *http.Request, wait time.Duration, check func() bool) {
 	}
 }
 
-// record returns a run as it is.
+// record returns a run.
 func (f *fake) record(runID string) *model.RunRecord {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -189,7 +189,7 @@ func answer(w http.ResponseWriter, status int, value any, err error) {
 	_, _ = w.Write(text)
 }
 
-// decodeBody reads a body, and answers and returns false when it cannot.
+// decodeBody reads a body. If it is invalid, it answers and returns false.
 func decodeBody(w http.ResponseWriter, r *http.Request, into any) bool {
 	err := json.UnmarshalRead(r.Body, into)
 	if err != nil {
@@ -302,7 +302,7 @@ func (f *fake) resume(w http.ResponseWriter, r *http.Request) {
 	answer(w, 200, settled, lost)
 }
 
-// workBody holds the members of all the calls of a worker, and of a person.
+// workBody has the members of all calls of workers and people.
 type workBody struct {
 	Fence     string     `json:"fence"`
 	LeaseMs   int64      `json:"lease_ms"`

@@ -20,14 +20,14 @@ import (
 
 var update = flag.Bool("update", false, "write docs/spec/grant-vectors.json")
 
-// grantVectors are what every library that verifies grants must say.
+// grantVectors are the test vectors that every library that verifies grants must pass.
 type grantVectors struct {
 	Keys    api.KeySet     `json:"keys"`
 	Grants  []grantVector  `json:"grants"`
 	Digests []digestVector `json:"digests"`
 }
 
-// grantVector is a grant and the outcome of verifying it: "ok", or the code of why not. Input is JSON
+// grantVector is a grant and the expected outcome: "ok" or an error code. Input is JSON
 // text.
 type grantVector struct {
 	Name   string `json:"name"`
@@ -42,7 +42,8 @@ type digestVector struct {
 	Digest string `json:"digest"`
 }
 
-// TestGrantVectors holds VerifyGrant to the vectors that the other libraries are held to (test/sdk).
+// TestGrantVectors checks VerifyGrant with the same vectors as the other libraries
+// (test/sdk).
 func TestGrantVectors(t *testing.T) {
 	t.Parallel()
 	const file = "../docs/spec/grant-vectors.json"

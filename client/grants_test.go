@@ -16,7 +16,7 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// signer returns keys and what they sign for a purpose.
+// signer returns keys and a function that signs with them for a purpose.
 func signer(t *testing.T) (api.KeySet, func(purpose string, claims any) string) {
 	t.Helper()
 	private, err := signing.Generate()
@@ -88,7 +88,8 @@ func TestVerifyGrant(t *testing.T) {
 	}
 }
 
-// TestTaskRedeemsOnce: a handler that begins again after a crash is told what was begun.
+// TestTaskRedeemsOnce: a handler that starts again after a crash learns what was already
+// begun.
 func TestTaskRedeemsOnce(t *testing.T) {
 	t.Parallel()
 	c := realClient(t)
@@ -102,7 +103,7 @@ func TestTaskRedeemsOnce(t *testing.T) {
 	}}))(t)
 	keys := must(c.Keys(t.Context()))(t)
 
-	// The worker that redeemed the one is lost.
+	// The worker that redeemed the grant is lost.
 	claim := must(c.ClaimRun(t.Context(), made.RunID, api.ClaimOptions{WorkerID: "w"}))(t)
 	first := claim.Resume.Approvals[0].Resolution
 	must(client.VerifyGrant(*keys, first.Grant.JWS, "bash", input))(t)

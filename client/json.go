@@ -8,8 +8,8 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// EncodeJSON returns a Go value as JSON text. An [api.JSON] is returned as it is. The
-// error says what in the value has no JSON form.
+// EncodeJSON returns a Go value as JSON text. It returns an [api.JSON] unchanged. The error
+// names the part of the value that has no JSON form.
 func EncodeJSON(value any) (api.JSON, error) {
 	if text, ok := value.(api.JSON); ok && text != nil {
 		return text, nil

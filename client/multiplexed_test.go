@@ -17,13 +17,13 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// passing is a proxy before the real service, below a path of its own, that counts what passes.
+// passing is a proxy before the real service, with a base path, that counts calls.
 type passing struct {
 	*httptest.Server
 	plain, connections atomic.Int64
 }
 
-// proxied starts the real service behind a proxy, which passes WebSockets or does not.
+// proxied starts the real service behind a proxy, with or without WebSockets.
 func proxied(t *testing.T, webSockets bool) *passing {
 	t.Helper()
 	service, stop, err := serve()
@@ -53,7 +53,8 @@ func proxied(t *testing.T, webSockets bool) *passing {
 	return p
 }
 
-// carry has so many agents at once make two runs each that wait, and a worker complete them.
+// carry lets many agents concurrently create two runs each that wait, and a worker complete
+// them.
 func (p *passing) carry(t *testing.T, many int, options ...client.Option) {
 	t.Helper()
 	c := must(client.New(p.URL+"/below", append(options, client.WithActor("ann"))...))(t)
@@ -120,7 +121,7 @@ func TestMultiplexingIsAChoice(t *testing.T) {
 	require.Zero(t, p.connections.Load())
 }
 
-// fewCalls has a client with few calls at once do the same.
+// fewCalls does the same with few concurrent calls.
 func (p *passing) fewCalls(t *testing.T) {
 	t.Helper()
 	c := must(client.New(p.URL + "/below"))(t)

@@ -18,15 +18,15 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// outage is a transport of a worker. The service cannot be reached for a time from the call on
-// whose number is begins, which is -1 for never. Claims and heartbeats are not counted.
+// outage is a worker's transport. The service becomes unreachable for a time at call number
+// begins; -1 for never. Claims and heartbeats are not counted.
 type outage struct {
 	next   http.RoundTripper
 	begins int
 	lasts  time.Duration
-	// taken: the service gets the first of these calls, and only its reply is lost.
+	// taken: the service receives the first of these calls, and only its reply is lost.
 	taken bool
-	// proxied: something in front of the service answers in its place.
+	// proxied: a proxy answers in place of the service.
 	proxied bool
 
 	mu     sync.Mutex
@@ -80,7 +80,7 @@ func busy(ctx context.Context, task *client.Task) error {
 	return task.Complete(ctx, "done")
 }
 
-// run has a worker handle a run through an outage. People answer as soon as they are asked.
+// run lets a worker handle a run through an outage. People answer at once.
 func (o *outage) run(b *rig) {
 	b.Helper()
 	o.next = inProcess{b.service}
@@ -110,8 +110,8 @@ func (b *rig) isOpen(runID, requestID string) bool {
 	return false
 }
 
-// A pause of the service at any call of a handler fails no run. Within the lease the worker even
-// keeps it; after a longer one the run is left to the next claim.
+// An outage at any call of a handler fails no run. If it is shorter than the lease, the
+// worker keeps the lease; otherwise the run is left to the next claim.
 func TestAnOutageAtAnyCallFailsNoRun(t *testing.T) {
 	t.Parallel()
 	calls := 0
@@ -149,8 +149,8 @@ func TestAnOutageAtAnyCallFailsNoRun(t *testing.T) {
 	}
 }
 
-// A worker that is stopped while its handler waits for a person ends at once. The request stays
-// open, and another worker gets the decision.
+// A worker that is stopped while its handler waits for a person ends at once. The request
+// stays open, and another worker gets the decision.
 func TestAStoppedWorkerDoesNotWaitForPeople(t *testing.T) {
 	t.Parallel()
 	for name, handler := range map[string]client.Handler{
@@ -196,7 +196,7 @@ func TestAStoppedWorkerDoesNotWaitForPeople(t *testing.T) {
 	}
 }
 
-// Work that continues next to a wait gets the drain.
+// Work concurrent with a wait gets the drain time.
 func TestAStoppedWorkerLetsWorkFinish(t *testing.T) {
 	inBubble(t, func(b *rig) {
 		b.handle("run", func(ctx context.Context, task *client.Task) error {
@@ -241,7 +241,7 @@ func TestAFailedHandlerIsTriedAgain(t *testing.T) {
 	})
 }
 
-// An attempt that failed because the service could not be reached does not count.
+// An attempt that failed because the service was unreachable does not count.
 func TestAnUnreachableServiceIsNotAFailedAttempt(t *testing.T) {
 	inBubble(t, func(b *rig) {
 		b.submit("run")

@@ -11,7 +11,8 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// A run with more output than one reply may have completes, is shown, and is read whole.
+// A run with more output than one reply may contain completes, is shown, and can be read
+// completely.
 func TestRunWithMuchOutput(t *testing.T) {
 	t.Parallel()
 	c := realClient(t)

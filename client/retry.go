@@ -9,26 +9,26 @@ import (
 	"time"
 )
 
-// RetryPolicy says how a call that is safe to repeat is repeated. Safe are reads;
-// calls with an idempotency key, which the client makes where the caller gave none;
-// calls with an id that the caller or the client chose; and calls that do nothing
-// the second time. They are repeated after a broken connection, a time-out of the
-// attempt, 429, 502, 503 and 504. Other calls (claims) are repeated only
-// when the first certainly had no effect: the connection was never made, or 429.
+// RetryPolicy configures retries of calls that are safe to repeat: reads; calls with an
+// idempotency key, which the client generates if needed; calls with an id chosen by the
+// caller or the client; and calls without an effect the second time. They are retried after
+// a broken connection, a time-out of the attempt, 429, 502, 503 and 504. Other calls
+// (claims) are only retried if the attempt certainly had no effect: the connection failed,
+// or 429.
 type RetryPolicy struct {
-	// MaxAttempts counts the first one; 4 when 0. 1 never repeats.
+	// MaxAttempts includes the first attempt; 4 if 0. 1 never retries.
 	MaxAttempts int
-	// BaseDelay is the pause before the second attempt; 100 ms when 0. It doubles with
-	// each further one. Half of every pause is random.
+	// BaseDelay is the pause before the second attempt; 100 ms if 0. It doubles each time.
+	// Half of every pause is random.
 	BaseDelay time.Duration
-	// MaxDelay bounds the pause; 5 s when 0.
+	// MaxDelay bounds the pause; 5 s if 0.
 	MaxDelay time.Duration
-	// MaxRetryAfter is the longest Retry-After that is waited for; 60 s when 0. A call with
-	// a longer one fails at once.
+	// MaxRetryAfter is the longest Retry-After to wait for; 60 s if 0. A call with a longer
+	// one fails at once.
 	MaxRetryAfter time.Duration
-	// Outage is for how long a call is repeated, beyond MaxAttempts too, when this client or
-	// this call had reached the service before, which is then likely to be restarting; 0 for
-	// MaxAttempts alone. A service that was never reached fails the call as soon as without it.
+	// Outage is how long a call is retried, beyond MaxAttempts, if this client or this call
+	// has reached the service before, which is then probably restarting; 0 for MaxAttempts
+	// only. A service that was never reached fails the call after MaxAttempts.
 	Outage time.Duration
 }
 
@@ -53,13 +53,13 @@ type repeatable int
 
 const (
 	never repeatable = iota
-	// ifNotTaken: only when the attempt certainly had no effect.
+	// ifNotTaken: only if the attempt certainly had no effect.
 	ifNotTaken
 	always
 )
 
-// errNotHeld is the reason of the pause after a long-poll whose reply was not held, as a
-// service that shuts down does not hold it.
+// errNotHeld is the reason for the pause after a long-poll that returned early, as from a
+// service that shuts down.
 var errNotHeld = fmt.Errorf("%w: the reply was not held", ErrUnavailable)
 
 // errNotSent marks an attempt that never reached the service.
@@ -81,9 +81,9 @@ func transient(err error) bool {
 	return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrRateLimited)
 }
 
-// unanswered reports whether an error says nothing about what was called: the service could not
-// be reached, could not answer, or something in between answered in its place, such as a proxy that
-// has no backend at the moment.
+// unanswered reports whether an error says nothing about the called resource: the service
+// could not be reached or could not answer, or an intermediary answered, such as a proxy
+// without a backend.
 func unanswered(err error) bool {
 	var refused *Error
 	if errors.As(err, &refused) && refused.Code == "" && (refused.Status >= 500 || refused.Status == http.StatusNotFound) {
@@ -92,15 +92,15 @@ func unanswered(err error) bool {
 	return transient(err)
 }
 
-// outlasts reports whether a call that began at this time is still repeated because of the policy's
-// Outage.
+// outlasts reports whether a call that began at this time is still retried because of the
+// policy's Outage.
 func (c *Client) outlasts(began time.Time) bool {
 	return c.reached.Load() && time.Since(began) < c.retry.Outage
 }
 
-// patiently returns a client for the calls of a run that is held by a lease. It repeats a call that
-// is safe to repeat until the call's context ends, because an outage says nothing about the run.
-// An attempt without a reply, and a pause, are short next to the lease.
+// patiently returns a client for the calls of a leased run. It retries calls that are safe
+// to repeat until their context ends, because an outage says nothing about the run.
+// Attempts and pauses are short compared to the lease.
 func (c *Client) patiently(lease time.Duration) *Client {
 	p := *c
 	p.patient = true
@@ -111,8 +111,8 @@ func (c *Client) patiently(lease time.Duration) *Client {
 	return &p
 }
 
-// pauses counts failures in a row and says how long to pause after each. No library
-// replaces it: the little arithmetic is the smaller part, and none knows Retry-After.
+// pauses counts consecutive failures and computes the pause after each. No library replaces
+// it: the arithmetic is the smaller part, and none knows Retry-After.
 type pauses struct {
 	policy RetryPolicy
 	failed int
@@ -122,8 +122,8 @@ func (p RetryPolicy) pauses() *pauses { return &pauses{policy: p} }
 
 func (p *pauses) reset() { p.failed = 0 }
 
-// next returns the pause after one more failure, and whether it is one that the
-// policy waits for.
+// next returns the pause after another failure, and whether the policy allows waiting that
+// long.
 func (p *pauses) next(err error) (time.Duration, bool) {
 	delay := p.policy.MaxDelay
 	if p.failed < 32 {
@@ -138,8 +138,8 @@ func (p *pauses) next(err error) (time.Duration, bool) {
 	return delay, true
 }
 
-// afterHeld pauses after the empty reply of a long-poll that was sent at asked for a wait.
-// It does not pause when the service held the reply.
+// afterHeld pauses after the empty reply of a long-poll, sent at asked for a wait. It does
+// not pause if the service held the reply.
 func (p *pauses) afterHeld(ctx context.Context, asked time.Time, wait time.Duration) error {
 	if time.Since(asked) > wait/2 {
 		p.reset()
@@ -148,8 +148,8 @@ func (p *pauses) afterHeld(ctx context.Context, asked time.Time, wait time.Durat
 	return p.sleep(ctx, errNotHeld)
 }
 
-// sleep pauses after a failure. It returns the failure when the policy does not wait
-// that long, and the failure together with the context's error when that ends first.
+// sleep pauses after a failure. It returns the failure if the policy does not wait that
+// long, and the failure with the context's error if that ends first.
 func (p *pauses) sleep(ctx context.Context, failure error) error {
 	delay, worthIt := p.next(failure)
 	if !worthIt {
@@ -158,14 +158,14 @@ func (p *pauses) sleep(ctx context.Context, failure error) error {
 	return sleepFor(ctx, delay, failure)
 }
 
-// sleepAnyway pauses after a failure, for at most MaxRetryAfter. It returns an error only when the
-// context ends first.
+// sleepAnyway pauses after a failure, for at most MaxRetryAfter. It only returns an error
+// if the context ends first.
 func (p *pauses) sleepAnyway(ctx context.Context, failure error) error {
 	delay, _ := p.next(failure)
 	return sleepFor(ctx, min(delay, p.policy.MaxRetryAfter), failure)
 }
 
-// sleepFor pauses. When the context ends first, it returns the context's error together with the
+// sleepFor pauses. If the context ends first, it returns the context's error with the
 // failure.
 func sleepFor(ctx context.Context, delay time.Duration, failure error) error {
 	timer := time.NewTimer(delay)
@@ -178,8 +178,7 @@ func sleepFor(ctx context.Context, delay time.Duration, failure error) error {
 	}
 }
 
-// contextError returns why a context ended: its error, with the cause when another
-// one was given.
+// contextError returns the error of an ended context, with its cause if different.
 func contextError(ctx context.Context) error {
 	err, cause := ctx.Err(), context.Cause(ctx)
 	if cause == nil || errors.Is(cause, err) {

@@ -17,7 +17,7 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// rig is a worker at a fake service within a bubble.
+// rig is a worker and a fake service in a synctest bubble.
 type rig struct {
 	*testing.T
 	service *fake
@@ -93,7 +93,7 @@ func (b *rig) allow(runID string, requestIDs ...string) {
 	must(b.client.ResolveRunApprovals(b.Context(), runID, allowing(requestIDs...)))(b)
 }
 
-// handle submits a run and starts a worker with the defaults.
+// handle creates a run and starts a worker with the defaults.
 func (b *rig) handle(runID string, handler client.Handler) {
 	b.Helper()
 	b.submit(runID)
@@ -120,20 +120,20 @@ func approval(id, command string) api.ApprovalRequest {
 	return api.ApprovalRequest{ID: id, ToolCallID: "call", ToolName: "bash", Input: api.JSON(`{"command":"` + command + `"}`)}
 }
 
-// inBubble runs a test in a bubble of its own.
+// inBubble runs a test in its own bubble.
 func inBubble(t *testing.T, test func(b *rig)) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) { test(newRig(t)) })
 }
 
-// roundTrip is a transport made of a function.
+// roundTrip is a function used as a transport.
 type roundTrip func(*http.Request) (*http.Response, error)
 
 func (f roundTrip) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// inProcess carries requests to a handler in the goroutine of the caller, so that a
-// bubble of synctest sees all there is to wait for.
+// inProcess calls a handler in the caller's goroutine, so that a synctest bubble sees all
+// waits.
 type inProcess struct{ handler http.Handler }
 
 func (p inProcess) RoundTrip(r *http.Request) (*http.Response, error) {

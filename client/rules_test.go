@@ -84,7 +84,7 @@ func TestRulesOfTheRealService(t *testing.T) {
 	require.ErrorIs(t, err, client.ErrNotFound, "a rule makes no session")
 }
 
-// A decision may write a rule, and tells which.
+// A decision may create a rule, and returns its id.
 func TestADecisionIsRemembered(t *testing.T) {
 	t.Parallel()
 	c := realClient(t)
@@ -100,8 +100,8 @@ func TestADecisionIsRemembered(t *testing.T) {
 	require.Equal(t, "a", rule.SourceRequestID)
 }
 
-// The worker of a run whose requests rules settle keeps its lease, and its handler
-// goes on in place.
+// If rules settle all requests of a run, its worker keeps the lease and its handler
+// continues in place.
 func TestSuspendGoesOnWhenRulesSettleEverything(t *testing.T) {
 	t.Parallel()
 	c := realClient(t)
@@ -122,7 +122,7 @@ func TestSuspendGoesOnWhenRulesSettleEverything(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		// The lease is as good as before.
+		// The lease is still valid.
 		if err := task.Output(ctx, "went on"); err != nil {
 			return err
 		}
@@ -141,8 +141,8 @@ func TestSuspendGoesOnWhenRulesSettleEverything(t *testing.T) {
 	require.Equal(t, "went on", ended.Outputs[0].Content)
 }
 
-// Where a person is asked for the rest, the run is let go of, and the next claim has
-// what the rules had settled as well.
+// If a person has to decide the rest, the run is released, and the next claim also has the
+// decisions by rules.
 func TestSuspendLetsGoWhenRulesSettleAPart(t *testing.T) {
 	t.Parallel()
 	c := realClient(t)
@@ -155,8 +155,8 @@ func TestSuspendLetsGoWhenRulesSettleAPart(t *testing.T) {
 		return task.Complete(ctx, len(resume.Approvals))
 	})
 	run := must(c.CreateRun(t.Context(), client.CreateRunParams{Input: "x"}))(t)
-	// Not by WaitRun with UntilDecided: a worker that is quick has suspended the run before
-	// that looks, and then it waits for the decision that this test makes below.
+	// Not by WaitRun with UntilDecided: a fast worker may have suspended the run before the
+	// call, which would then wait for the decision that this test makes below.
 	open := untilSome(t, func(ctx context.Context) ([]string, error) {
 		view, err := c.GetRun(ctx, run.RunID)
 		if err != nil {
@@ -170,8 +170,8 @@ func TestSuspendLetsGoWhenRulesSettleAPart(t *testing.T) {
 	require.Equal(t, `2`, string(ended.Output))
 }
 
-// The same for those who wait in place: what a rule settles is not waited for, also
-// while another request of the run is open.
+// The same for waits in place: a request settled by a rule does not wait, even while
+// another request of the run is open.
 func TestApproveGoesOnWhenARuleSettlesIt(t *testing.T) {
 	t.Parallel()
 	c := realClient(t)

@@ -12,7 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// family makes a parent's session, a child's, and a claimed run of the child.
+// family creates a parent's session, a child's, and a claimed run of the child.
 func family(t *testing.T, c *client.Client) (parent, child string, run *api.Claim) {
 	t.Helper()
 	asked := must(c.CreateSession(t.Context(), client.CreateSessionParams{AgentID: "coder"}))(t)
@@ -27,8 +27,8 @@ func blue(requestID string) client.AnswerQuestionParams {
 	}}
 }
 
-// untilSome asks until there is something: what a decision owes to another session
-// is carried out after its reply.
+// untilSome polls until there is a result: effects on other sessions are carried out after
+// the reply to a decision.
 func untilSome[T any](t *testing.T, ask func(context.Context) ([]T, error)) []T {
 	t.Helper()
 	ticker := time.NewTicker(5 * time.Millisecond)
@@ -49,7 +49,7 @@ func TestAskingTheParentOfTheRealService(t *testing.T) {
 	parent, child, claim := family(t, c)
 	runID, fence := claim.Run.RunID, claim.Lease.Fence
 
-	// Without waiting: the answer comes into the mailbox.
+	// Without parking: the answer goes to the mailbox.
 	asked := must(c.AskParent(ctx, runID, fence, question("q1", "Which color?"), client.AskParentOptions{RequesterProjectIDs: []string{"p"}}))(t)
 	require.Equal(t, api.KindParentClarification, asked.Clarification.Kind)
 	require.NotNil(t, asked.Run.Lease)
@@ -78,7 +78,7 @@ func TestAskingTheParentOfTheRealService(t *testing.T) {
 	require.ErrorIs(t, err, client.ErrNotFound)
 	require.ErrorIs(t, c.AcknowledgeMessage(ctx, child, "nothing"), client.ErrNotFound)
 
-	// The very same answer again succeeds, a different one is told what was decided.
+	// The same answer again succeeds; a different one gets the recorded decision.
 	for range 2 {
 		done := must(c.AnswerRunQuestion(ctx, asked.Clarification.RunID, blue("q1")))(t)
 		require.Equal(t, api.StatusCompleted, done.Status)
@@ -100,7 +100,7 @@ func TestAskingTheParentOfTheRealService(t *testing.T) {
 	require.Equal(t, "never mind", *claim.Resume.Clarification.Justification)
 	require.Equal(t, "3", string(claim.Checkpoint))
 
-	// A child that is over has dead letters.
+	// An ended child has dead letters.
 	must(c.CompleteRun(ctx, runID, claim.Lease.Fence, nil))(t)
 	must(c.InterruptSession(ctx, parent, ""))(t)
 	letters := untilSome(t, func(ctx context.Context) ([]api.MessageView, error) { return c.DeadLetters(ctx, child) })
@@ -109,7 +109,7 @@ func TestAskingTheParentOfTheRealService(t *testing.T) {
 	again := must(c.ReplayMessage(ctx, child, letters[0].MessageID))(t)
 	require.Equal(t, api.MessageDeadLetter, again.State)
 
-	// What was owed.
+	// The follow-up effects.
 	var owed []api.EffectView
 	for effect, err := range c.AllEffects(ctx, client.EffectListParams{SessionID: parent, PageParams: client.PageParams{Limit: 1}}) {
 		require.NoError(t, err)
@@ -123,7 +123,7 @@ func TestAskingTheParentOfTheRealService(t *testing.T) {
 	failed := must(c.ListEffects(ctx, client.EffectListParams{State: api.EffectFailed}))(t)
 	require.Empty(t, failed.Items)
 
-	// Nobody to ask.
+	// Without a parent.
 	alone := must(c.CreateRun(ctx, client.CreateRunParams{Claim: &api.ClaimOptions{WorkerID: "w"}}))(t)
 	_, err = c.AskParent(ctx, alone.RunID, alone.Claim.Lease.Fence, question("q", "Why?"), client.AskParentOptions{})
 	require.ErrorIs(t, err, client.ErrNoParent)

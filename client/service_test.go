@@ -24,7 +24,7 @@ import (
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
-// serve starts the real service on a store in memory.
+// serve starts the real service on an in-memory store.
 func serve() (url string, stop func() error, err error) {
 	store, err := sqlite.Open(context.Background(), sqlite.Memory, sqlite.Options{})
 	if err != nil {
@@ -99,7 +99,7 @@ func TestEveryCallWorksWithTheRealService(t *testing.T) {
 	_, err = c.GetSession(ctx, "nobody")
 	require.ErrorIs(t, err, client.ErrNotFound)
 
-	// A run that is made, claimed and held in one call.
+	// A run created, claimed and held in one call.
 	params := client.CreateRunParams{
 		SessionID: session.SessionID, Input: "go", IdempotencyKey: `key with "quotes"`,
 		Claim: &api.ClaimOptions{WorkerID: "w1"},
@@ -174,7 +174,7 @@ func TestEveryCallWorksWithTheRealService(t *testing.T) {
 	}
 	require.Len(t, events, walked)
 
-	// A question, asked without staying, answered by the session's route.
+	// A question asked without waiting, answered by the session's route.
 	suspended := must(c.Suspend(ctx, runID, fence, api.Suspension{Questions: []api.UserQuestionRequest{{
 		ID: "q1", ToolCallID: "c3", Questions: []api.UserQuestion{{ID: "color", Question: "Which?"}},
 	}}}))(t)
@@ -208,7 +208,7 @@ func TestEveryCallWorksWithTheRealService(t *testing.T) {
 	awaited := must(c.WaitRun(ctx, runID, client.UntilTerminal))(t)
 	require.Equal(t, `"done"`, string(awaited.Output))
 
-	// What ends otherwise.
+	// Other ways to end.
 	asked := must(c.CreateRun(ctx, client.CreateRunParams{RunID: "asks", Suspend: &api.Suspension{Questions: []api.UserQuestionRequest{{
 		ID: "q", ToolCallID: "c", Questions: []api.UserQuestion{{ID: "x", Question: "Well?"}},
 	}}}}))(t)
@@ -266,7 +266,7 @@ func TestAWorkerWorksWithTheRealService(t *testing.T) {
 	c := realClient(t)
 	const many = 8
 	work(t, c, func(ctx context.Context, task *client.Task) error {
-		// In place, side by side, then by letting go.
+		// In place, concurrently, then by suspending.
 		var asked sync.WaitGroup
 		failures := make([]error, many)
 		if task.Checkpoint() == nil {

@@ -16,40 +16,40 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// StreamEvent is one item of a stream. Exactly one of Session, Run, Inbox, Event and Gap
-// is set.
+// StreamEvent is one item of a stream. Exactly one of Session, Run, Inbox, Event and Gap is
+// set.
 type StreamEvent struct {
-	// ID is the position in the stream: pass it to a later call as after. Empty with Gap,
-	// and in the inbox.
+	// ID is the position in the stream: pass it to a later call as after. It is empty with
+	// Gap, and in the inbox.
 	ID string
-	// Session is a snapshot, of a stream of a session.
+	// Session is a snapshot in the stream of a session.
 	Session *api.SessionView
-	// Run is a snapshot, of a stream of a run.
+	// Run is a snapshot in the stream of a run.
 	Run *api.RunView
-	// Inbox is a snapshot, of the stream of the inbox.
+	// Inbox is a snapshot in the stream of the inbox.
 	Inbox *api.InboxView
 	// Event is the next event.
 	Event *api.RunEventEntry
-	// Gap says why the next item does not continue the one before: "ahead" when the log has
-	// no event with the id in after, "reset" when events after it are not kept any more; in the
-	// inbox "missed" when the service may have missed events, "slow" when the caller is too far
-	// behind. A snapshot is next.
+	// Gap says why the next item does not continue from the previous one: "ahead" if the
+	// log has no event with the id in after, "reset" if events after it were deleted; in
+	// the inbox "missed" if the service may have missed events, "slow" if the caller is too
+	// slow. A snapshot follows.
 	Gap string
 }
 
-// StreamSilence is how long a stream may be silent before the client takes the
-// connection for dead. The service sends something every 5 seconds.
+// StreamSilence is how long a stream may be silent before the client considers the
+// connection dead. The service sends something every 5 seconds.
 const StreamSilence = 20 * time.Second
 
-// StreamSession follows a session: a snapshot, and then every event after it, in
-// order and each once. With after, the id of the last event that the caller has, it
-// leaves the snapshot out and goes on from there. It connects again by itself after
-// a cut, and ends without an error after the last event of a session that has ended.
+// StreamSession follows a session: a snapshot, and then every event after it, in order and
+// once each. If after, the id of the last event that the caller has, is set, it omits the
+// snapshot and continues from there. It reconnects automatically, and ends without an error
+// after the last event of a session that has ended.
 //
-// The first connection is tried as often as the [RetryPolicy] says. From then on it
-// is tried until ctx ends, with the pauses of the policy. The iteration ends after
-// the first error: [ErrNotFound]; [ErrInvalid] for an unreadable after; the error of
-// ctx. The service disconnects a caller who reads slowly, who is connected again.
+// The first connection is retried according to the [RetryPolicy]. After that, it reconnects
+// until ctx ends, with the pauses of the policy. The iteration ends after the first error:
+// [ErrNotFound]; [ErrInvalid] for an invalid after; the error of ctx. The service
+// disconnects slow readers, which then reconnect.
 func (c *Client) StreamSession(ctx context.Context, sessionID, after string) iter.Seq2[StreamEvent, error] {
 	return c.stream(ctx, after, streamKind{
 		path: at("/v1/sessions", sessionID, "stream"), numbered: true,
@@ -58,7 +58,7 @@ func (c *Client) StreamSession(ctx context.Context, sessionID, after string) ite
 			err = json.Unmarshal(data, event.Session)
 			return event.Session.Status == api.SessionEnded, err
 		},
-		// The end of a session is no event.
+		// The end of a session is not an event.
 		isFinal: func(*api.RunEventEntry, string) bool { return false },
 		isComplete: func(ctx context.Context, after string) (bool, error) {
 			session, err := c.GetSession(ctx, sessionID)
@@ -70,8 +70,8 @@ func (c *Client) StreamSession(ctx context.Context, sessionID, after string) ite
 	})
 }
 
-// StreamRun follows a run like [Client.StreamSession]. The ids are those of the
-// session's log. It ends after the event that ends the run.
+// StreamRun follows a run like [Client.StreamSession]. The ids are those of the session's
+// log. It ends after the event that ends the run.
 func (c *Client) StreamRun(ctx context.Context, runID, after string) iter.Seq2[StreamEvent, error] {
 	return c.stream(ctx, after, streamKind{
 		path: at("/v1/runs", runID, "stream"), numbered: true,
@@ -97,14 +97,14 @@ func (c *Client) StreamRun(ctx context.Context, runID, after string) iter.Seq2[S
 	})
 }
 
-// StreamInbox follows what is open in all sessions: a snapshot, and then every event
-// about a request, in order within each session. It connects again by itself after a
-// cut and has no end: only ctx ends it, and errors as with [Client.StreamSession].
+// StreamInbox follows the open requests of all sessions: a snapshot, and then every event
+// about a request, in order within each session. It reconnects automatically and has no
+// end: it only ends with ctx, and with the errors of [Client.StreamSession].
 //
-// A snapshot replaces everything before it, also after a new connection. Otherwise apply
-// the events in order, by the session, the run and the request's id. They may come twice,
-// and may be part of the snapshot already; nothing that was settled stays open. When the
-// snapshot has More, [Client.ListApprovals] and [Client.ListQuestions] have the rest.
+// A snapshot replaces everything before it, also after a reconnection. Apply all other
+// events in order, by the session, the run and the request's id. They may come twice, and
+// may be part of the snapshot already. A settled request never stays open. If the snapshot
+// has More, [Client.ListApprovals] and [Client.ListQuestions] return the rest.
 func (c *Client) StreamInbox(ctx context.Context) iter.Seq2[StreamEvent, error] {
 	return c.stream(ctx, "", streamKind{
 		path: at("/v1/stream"),
@@ -116,18 +116,18 @@ func (c *Client) StreamInbox(ctx context.Context) iter.Seq2[StreamEvent, error] 
 	})
 }
 
-// streamKind is what differs between the streams of a session, of a run, and of the inbox.
+// streamKind is the difference between the streams of a session, of a run, and of the
+// inbox.
 type streamKind struct {
 	path path
-	// numbered: its frames have ids, by which it is resumed after a cut.
+	// numbered reports that frames have ids, from which the stream resumes.
 	numbered bool
-	// decode reads the view of a snapshot into the event. final reports that nothing comes
-	// after it.
+	// decode reads a snapshot into the event. final reports that nothing follows it.
 	decode func(data []byte, event *StreamEvent) (final bool, err error)
-	// isFinal reports whether nothing comes after an event of that type. It is called for
+	// isFinal reports whether nothing follows an event of that type. It is called for
 	// numbered streams.
 	isFinal func(entry *api.RunEventEntry, name string) bool
-	// isComplete asks whether there is nothing after an id, and never will be.
+	// isComplete asks whether nothing follows an id, now or later.
 	isComplete func(ctx context.Context, after string) (bool, error)
 }
 
@@ -148,8 +148,8 @@ func (c *Client) stream(ctx context.Context, after string, kind streamKind) iter
 	}
 }
 
-// parseSequence reads the number of an event in its id, or in the id of a frame of a stream, which has
-// more behind a point.
+// parseSequence returns the number in an event's id, or in a frame's id, which has a suffix
+// after a point.
 func parseSequence(id string) (int64, error) {
 	number, err := strconv.ParseInt(numberOf(id), 10, 64)
 	if err != nil || number < 0 {
@@ -158,7 +158,7 @@ func parseSequence(id string) (int64, error) {
 	return number, nil
 }
 
-// numberOf returns the number of an event as it is in the id of a frame.
+// numberOf returns the number of an event in the id of a frame.
 func numberOf(id string) string {
 	number, _, _ := strings.Cut(id, ".")
 	return number
@@ -168,14 +168,13 @@ func numberOf(id string) string {
 type streamReader struct {
 	client *Client
 	streamKind
-	// after is the id of the last event that the caller has seen, empty when it wants a
-	// snapshot.
+	// after is the id of the last event that the caller has seen, empty to get a snapshot.
 	after string
 	yield func(StreamEvent, error) bool
 	pause *pauses
-	// opened: a frame was read at least once.
+	// opened reports that a frame was read at least once.
 	opened bool
-	// done: the stream is complete or the caller wants no more.
+	// done reports that the stream is complete, or that the caller has stopped.
 	done bool
 }
 
@@ -207,11 +206,11 @@ func (s *streamReader) run(ctx context.Context) error {
 	}
 }
 
-// errStreamEnded is the reason of the pause before a stream is opened again.
+// errStreamEnded is the reason for the pause before reconnecting.
 var errStreamEnded = fmt.Errorf("%w: the stream ended", ErrUnavailable)
 
-// connect reads one connection to its end. It returns nil when the service ended the
-// stream in order.
+// connect reads one connection to its end. It returns nil if the service ended the stream
+// normally.
 func (s *streamReader) connect(parent context.Context) error {
 	ctx, cancel := context.WithCancel(parent)
 	defer cancel()
@@ -225,8 +224,8 @@ func (s *streamReader) connect(parent context.Context) error {
 	if s.after != "" {
 		request.Header.Set("Last-Event-ID", s.after)
 	}
-	// The timer covers the connection and each wait for the next bytes, and never the time
-	// that the caller needs for an item.
+	// The timer covers connecting and each wait for the next bytes, but not the caller's
+	// processing of an item.
 	watchdog := time.AfterFunc(StreamSilence, cancel)
 	defer watchdog.Stop()
 	response, err := s.client.http.Do(request)
@@ -251,7 +250,7 @@ func (s *streamReader) connect(parent context.Context) error {
 	}
 }
 
-// watchedReader bounds how long one read may take.
+// watchedReader bounds the time of a read.
 type watchedReader struct {
 	body     io.Reader
 	watchdog *time.Timer
@@ -263,7 +262,7 @@ func (w watchedReader) Read(to []byte) (int, error) {
 	return w.body.Read(to)
 }
 
-// read hands the frames of one connection to the caller. A frame is a snapshot by its
+// read passes the frames of one connection to the caller. A frame is a snapshot by its
 // position, and its name must agree.
 func (s *streamReader) read(body io.Reader) error {
 	resumed, first := s.after != "", true
@@ -278,7 +277,7 @@ func (s *streamReader) read(body io.Reader) error {
 			err = s.gap(frame)
 			resumed, first = false, true
 		case !s.numbered && frame.name == "keepalive":
-			// It has the service's clock, and is no event.
+			// It has the service's clock and is not an event.
 		case first && !resumed:
 			err = s.snapshot(frame)
 			first = false
@@ -319,7 +318,7 @@ func (s *streamReader) snapshot(frame streamFrame) error {
 	return nil
 }
 
-// validID reports whether a frame has an id exactly when the stream is numbered.
+// validID reports whether a frame has an id exactly if the stream is numbered.
 func (s *streamReader) validID(id string) bool {
 	if !s.numbered {
 		return id == ""

@@ -10,17 +10,17 @@ import (
 	"github.com/tmaxmax/go-sse"
 )
 
-// errFrame says that what came is no stream of this service.
+// errFrame means that the reply is not a stream of this service.
 var errFrame = errors.New("unreadable stream")
 
-// streamFrame is one frame of server-sent events that has data.
+// streamFrame is one server-sent event with data.
 type streamFrame struct {
 	id, name string
 	data     []byte
 }
 
-// cutSource reads a stream and never reports its end as io.EOF, after which the parser would
-// return a frame that the end has cut off. err is how the stream ended.
+// cutSource reads a stream and never returns io.EOF, because the parser would then return
+// an incomplete last frame. err is how the stream ended.
 type cutSource struct {
 	body io.Reader
 	err  error
@@ -34,10 +34,9 @@ func (s *cutSource) Read(to []byte) (int, error) {
 	return n, err
 }
 
-// readFrames returns the frames of one connection. A frame that the end of the stream cuts
-// off is left out. The iteration ends after an error: that of the connection, or errFrame
-// for a frame of more than MaxReplyBytes. The id is the last one of the connection, "" when
-// there was none.
+// readFrames returns the frames of one connection, without an incomplete last one. The
+// iteration ends after an error: that of the connection, or errFrame for a frame of more
+// than MaxReplyBytes. The id is the last one of the connection, "" if there was none.
 func readFrames(body io.Reader) iter.Seq2[streamFrame, error] {
 	return func(yield func(streamFrame, error) bool) {
 		source := &cutSource{body: body}

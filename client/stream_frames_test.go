@@ -52,8 +52,8 @@ func TestABrokenConnectionIsNoEnd(t *testing.T) {
 	require.Len(t, got, 1)
 }
 
-// FuzzFrames holds that how a stream is cut into reads makes no difference, and that
-// what is read has no line end where none may be.
+// FuzzFrames: the result does not depend on how a stream is split into reads, and no member
+// has a line break where none is allowed.
 func FuzzFrames(f *testing.F) {
 	for _, text := range []string{
 		"retry: 1000\n\nid: 1\nevent: a\ndata: {}\n\n", "id: 1\r\ndata: x\r\n\r\n", "data\n\ndata\ndata\n\n", ":\n\n", "\r\n\r\n", "id:\r\r\n\ndata:\n\n", "\ufeffid: 1\n",

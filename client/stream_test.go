@@ -18,15 +18,15 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// scripted answers each connection of a stream with the next of its replies, and
-// says that the session is alive unless told otherwise.
+// scripted answers each connection of a stream with its next reply, and reports the session
+// as alive unless told otherwise.
 type scripted struct {
 	mu      sync.Mutex
 	replies []string
 	asked   []string // the Last-Event-ID of each
 	view    string
 	events  string
-	// resetAfter is the event after which some are not kept any more.
+	// resetAfter is the event after which some were deleted.
 	resetAfter string
 }
 
@@ -176,7 +176,7 @@ func TestStreamOfARunThatIsDeletedMeanwhile(t *testing.T) {
 	require.Equal(t, []string{"gap reset", "run 2"}, list, "it is not taken for complete")
 }
 
-// A log that is shortened while it is walked through is an error that says where it begins.
+// If a log is shortened during the iteration, the error says where it begins now.
 func TestEventsThatAreNotKept(t *testing.T) {
 	t.Parallel()
 	service := &scripted{resetAfter: "7", events: `[{"id":"6","event":{"type":"x"}},{"id":"7","event":{"type":"x"}}]`}

@@ -12,12 +12,12 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// Task is one claimed run. Its methods may be called by several goroutines at once, until
-// the handler has returned.
+// Task is one claimed run. Its methods are safe for concurrent use until the handler has
+// returned.
 //
-// Every method that calls the service returns the errors of that call; after
-// [ErrLeaseLost] and [ErrCancelled] the handler's context has ended too. While the service cannot
-// be reached, a call is repeated for as long as the lease lasts. Then it returns ErrLeaseLost, and
+// Every method that calls the service returns the errors of that call; after [ErrLeaseLost]
+// and [ErrCancelled] the handler's context has ended, too. If the service cannot be
+// reached, a call is retried as long as the lease lasts. Then it returns ErrLeaseLost, and
 // the run is left to the next claim.
 type Task struct {
 	client *Client
@@ -25,26 +25,26 @@ type Task struct {
 	// wait is how long one long-poll for decisions is held.
 	wait    time.Duration
 	leaseMs int64
-	// ctx is the handler's context. lease lasts as long as the lease is believed to: longer than
-	// ctx when the worker stops.
+	// ctx is the handler's context. lease lasts as long as the assumed lease: longer than
+	// ctx if the worker stops.
 	ctx, lease             context.Context
 	stopHandler, loseLease context.CancelCauseFunc
 	// joined counts the goroutines that the task started.
 	joined sync.WaitGroup
 
 	mu sync.Mutex
-	// ending counts the calls in flight that end the lease: meanwhile the refusal of another
-	// call does not mean that the lease was lost.
+	// ending counts calls in flight that end the lease. Meanwhile a refused call does not
+	// mean that the lease was lost.
 	ending int
-	// ended is set when one of them succeeded, or the handler has returned. It is the error
-	// of the waits that are left.
+	// ended is set when one of them has succeeded, or the handler has returned. It is the
+	// error of the remaining waits.
 	ended error
 	// draining: the worker stops, so waits for people end at once. interrupted: one did.
 	draining, interrupted bool
 	attachment
 }
 
-// errEnded ends the waits for decisions on a run that the handler ended.
+// errEnded ends waits for decisions on a run that the handler has ended.
 var errEnded = fmt.Errorf("%w: the handler has ended the run", ErrRunState)
 
 func newTask(ctx context.Context, c *Client, claim api.Claim, options WorkerOptions) *Task {
@@ -56,7 +56,7 @@ func newTask(ctx context.Context, c *Client, claim api.Claim, options WorkerOpti
 	return t
 }
 
-// Run returns the run as it was claimed.
+// Run returns the run as it was when claimed.
 func (t *Task) Run() api.RunView { return t.claim.Run }
 
 // RunID returns the id of the run.
@@ -74,8 +74,8 @@ func (t *Task) Fence() string { return t.claim.Lease.Fence }
 // Input returns the run's input as it was given.
 func (t *Task) Input() api.JSON { return t.claim.Input }
 
-// DecodeInput decodes the input into what the pointer points to. Names of members
-// match in any case, as encoding/json has it.
+// DecodeInput decodes the input into the value that into points to. Member names match
+// regardless of case, as in encoding/json.
 func (t *Task) DecodeInput(into any) error {
 	if err := json.Unmarshal(t.claim.Input, into, json.MatchCaseInsensitiveNames(true)); err != nil {
 		return fmt.Errorf("decode input: %w", err)
@@ -83,11 +83,11 @@ func (t *Task) DecodeInput(into any) error {
 	return nil
 }
 
-// Checkpoint returns the checkpoint as it was claimed; nil when there was none.
+// Checkpoint returns the checkpoint as it was when claimed; nil if there was none.
 func (t *Task) Checkpoint() api.JSON { return t.claim.Checkpoint }
 
-// DecodeCheckpoint decodes the checkpoint as DecodeInput does, and reports whether
-// there was one.
+// DecodeCheckpoint decodes the checkpoint like DecodeInput, and reports whether there was
+// one.
 func (t *Task) DecodeCheckpoint(into any) (bool, error) {
 	if t.claim.Checkpoint == nil {
 		return false, nil
@@ -98,13 +98,13 @@ func (t *Task) DecodeCheckpoint(into any) (bool, error) {
 	return true, nil
 }
 
-// Resume returns what was settled since the run was suspended, or since its last
-// checkpoint; nil when nothing was.
+// Resume returns the decisions since the run was suspended, or since its last checkpoint;
+// nil if there are none.
 func (t *Task) Resume() *api.Resume { return t.claim.Resume }
 
-// SaveCheckpoint stores a checkpoint of any value with a JSON form, which a later claim
-// returns. It counts as including the decisions that Approve and Ask returned before; a
-// later Resume does not repeat those. Errors: [ErrCancelled] and the usual ones.
+// SaveCheckpoint stores a checkpoint of any value with a JSON form, which later claims
+// return. It includes the decisions already returned by Approve and Ask, which a later
+// Resume does not repeat. Errors: [ErrCancelled] and the usual ones.
 func (t *Task) SaveCheckpoint(ctx context.Context, checkpoint any) error {
 	text, err := EncodeJSON(checkpoint)
 	if err != nil {
@@ -126,14 +126,13 @@ func (t *Task) SaveCheckpoint(ctx context.Context, checkpoint any) error {
 }
 
 // Suspend raises requests, ends the lease and returns [ErrSuspended], which the handler
-// returns in turn. The handler is called again with a [Task.Resume] once everything is
-// settled.
+// must return. The handler is called again with a [Task.Resume] once everything is settled.
 //
-// When everything that it asks for was settled before, by these same requests with
-// these same ids, or is settled at once by standing rules, it returns the decisions
-// instead and the handler goes on. So a handler may begin from the top every time.
-// Errors besides the usual: [ErrIDConflict] when an id was used for another request;
-// [ErrInvalid]. Hold must not be set: use Approve and Ask to wait in place.
+// If all its requests were already settled with the same ids, or standing rules settle them
+// at once, it returns the decisions instead and the handler continues. So a handler may
+// start from the top every time. Errors besides the usual: [ErrIDConflict] if an id was
+// used for another request; [ErrInvalid]. Hold must not be set: use Approve and Ask to wait
+// in place.
 func (t *Task) Suspend(ctx context.Context, suspension api.Suspension) (*api.Resume, error) {
 	if suspension.Hold {
 		return nil, fmt.Errorf("%w: to wait with the lease, use Approve and Ask", ErrInvalid)
@@ -149,7 +148,8 @@ func (t *Task) Suspend(ctx context.Context, suspension api.Suspension) (*api.Res
 	var result *SuspendResult
 	err := t.endLease(ErrSuspended, func() (ended bool, err error) {
 		result, err = t.client.Suspend(ctx, t.RunID(), t.Fence(), suspension)
-		// Without a lease the run is claimable again, whatever was settled at once.
+		// Without a lease the run can be claimed again, even if everything was settled at
+		// once.
 		return err == nil && (result.Resume == nil || result.Run.Lease == nil), err
 	})
 	switch {
@@ -171,7 +171,7 @@ func (t *Task) Suspend(ctx context.Context, suspension api.Suspension) (*api.Res
 }
 
 // Complete ends the run with an output of any value with a JSON form; nil for none. Open
-// requests are recorded expired.
+// requests are recorded as expired.
 func (t *Task) Complete(ctx context.Context, output any) error {
 	text, err := encodeMember("output", output)
 	if err != nil {
@@ -183,16 +183,16 @@ func (t *Task) Complete(ctx context.Context, output any) error {
 }
 
 // Fail ends the run with an error text, without its control characters and cut at 16 KiB.
-// Open requests are recorded expired.
+// Open requests are recorded as expired.
 func (t *Task) Fail(ctx context.Context, message string) error {
 	ctx, done := t.whileLeased(ctx)
 	defer done()
 	return t.finish(func() (*api.RunView, error) { return t.client.FailRun(ctx, t.RunID(), t.Fence(), failureText(message)) })
 }
 
-// Emit appends events to the session's log. Each is a value whose JSON is an object
-// with a "type". They are appended once, also when the call is repeated because its reply
-// was lost.
+// Emit appends events to the session's log. Each must be a value whose JSON is an object
+// with a "type". They are appended once, even if the call is retried because its reply was
+// lost.
 func (t *Task) Emit(ctx context.Context, events ...any) error {
 	if len(events) == 0 {
 		return nil
@@ -217,12 +217,12 @@ type outputEvent struct {
 	Content string `json:"content"`
 }
 
-// Output appends a piece of output, which the run and the session then show.
+// Output appends to the output of the run and the session.
 func (t *Task) Output(ctx context.Context, text string) error {
 	return t.Emit(ctx, outputEvent{"output", text})
 }
 
-// release gives the run back.
+// release releases the run.
 func (t *Task) release(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, releaseTimeout)
 	defer cancel()
@@ -238,7 +238,7 @@ func (t *Task) releaseFailed(ctx context.Context, failed FailedAttempt) error {
 	return t.finish(func() (*api.RunView, error) { return t.client.ReleaseFailedAttempt(ctx, t.RunID(), failed) })
 }
 
-// whileLeased returns a context that ends with the given one and with the lease.
+// whileLeased returns a context that ends with the given one or with the lease.
 func (t *Task) whileLeased(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(t.lease, func() { cancel(context.Cause(t.lease)) })
@@ -248,8 +248,8 @@ func (t *Task) whileLeased(ctx context.Context) (context.Context, context.Cancel
 	}
 }
 
-// drain ends the waits for people, because the worker stops. Their requests stay open for the next
-// worker that claims the run.
+// drain ends the waits for people, because the worker stops. Their requests stay open for
+// the next worker that claims the run.
 func (t *Task) drain() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -265,7 +265,7 @@ func (t *Task) wasInterrupted() bool {
 	return t.interrupted
 }
 
-// finish makes a call that ends the lease when it succeeds.
+// finish makes a call that ends the lease if it succeeds.
 func (t *Task) finish(call func() (*api.RunView, error)) error {
 	return t.endLease(errEnded, func() (bool, error) {
 		_, err := call()
@@ -273,8 +273,8 @@ func (t *Task) finish(call func() (*api.RunView, error)) error {
 	})
 }
 
-// endLease makes a call that may end the lease. When it does, the waits that are left end
-// with the error.
+// endLease makes a call that may end the lease. If it does, the remaining waits end with
+// the error.
 func (t *Task) endLease(reason error, call func() (ended bool, err error)) error {
 	t.mu.Lock()
 	t.ending++
@@ -293,13 +293,13 @@ func (t *Task) endLease(reason error, call func() (ended bool, err error)) error
 	return nil
 }
 
-// stop ends the handler's context, and that of the lease.
+// stop ends the contexts of the handler and the lease.
 func (t *Task) stop(cause error) {
 	t.loseLease(cause)
 	t.stopHandler(cause)
 }
 
-// close ends the waits that the handler left behind, and its context.
+// close ends the handler's context and remaining waits.
 func (t *Task) close() {
 	t.mu.Lock()
 	if t.ended == nil {
@@ -310,7 +310,7 @@ func (t *Task) close() {
 	t.stop(nil)
 }
 
-// isEnding reports whether the lease has ended, or may have, by a call of this task.
+// isEnding reports whether a call of this task has ended the lease, or may have.
 func (t *Task) isEnding() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -323,9 +323,9 @@ func (t *Task) isEnded() bool {
 	return t.ended != nil
 }
 
-// handleRefusal returns the error of a call. When the lease is lost it ends the handler's
-// context, and asks by a heartbeat whether the run was cancelled, because only a heartbeat
-// says so: every other call on a cancelled run is refused with lease_lost.
+// handleRefusal returns the error of a call. If the lease is lost, it ends the handler's
+// context, after asking by a heartbeat whether the run was cancelled: only a heartbeat says
+// so, and every other call on a cancelled run is refused with lease_lost.
 func (t *Task) handleRefusal(err error) error {
 	if !errors.Is(err, ErrLeaseLost) || t.isEnding() || t.lease.Err() != nil {
 		return err

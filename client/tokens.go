@@ -9,22 +9,22 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// Me returns who the service takes the caller for. Errors: [ErrUnauthorized].
+// Me returns the caller's identity as the service sees it. Errors: [ErrUnauthorized].
 func (c *Client) Me(ctx context.Context) (*api.Me, error) {
 	return get[api.Me](ctx, c, at("/v1/me"), nil)
 }
 
-// CreateToken makes a token. Its secret is in the result and cannot be had again, so the call is
-// repeated only where the service cannot have received it. Errors: [ErrInvalid]; [ErrForbidden].
+// CreateToken creates a token. Its secret is only in this result, so the call is only
+// retried if the service cannot have received it. Errors: [ErrInvalid]; [ErrForbidden].
 func (c *Client) CreateToken(ctx context.Context, body api.CreateTokenBody) (*api.TokenSecret, error) {
 	return post[api.TokenSecret](ctx, c, at("/v1/tokens"), body, never)
 }
 
-// TokenListParams choose tokens.
+// TokenListParams select tokens.
 type TokenListParams struct {
-	State  api.TokenState // of every state when empty
-	Limit  int            // the service's when 0
-	Cursor string         // of the page before
+	State  api.TokenState // any state if empty
+	Limit  int            // the service's default if 0
+	Cursor string         // of the previous page
 }
 
 // ListTokens returns a page of tokens, oldest first. Errors: [ErrForbidden].
@@ -47,14 +47,15 @@ func (c *Client) GetToken(ctx context.Context, tokenID string) (*api.TokenView, 
 	return get[api.TokenView](ctx, c, at("/v1/tokens", tokenID), nil)
 }
 
-// RotateToken gives a token another secret; the present one works for graceMs more. It is
-// repeated only where the service cannot have received it. Errors: [ErrNotFound]; [ErrInvalid];
-// [ErrForbidden].
+// RotateToken gives a token a new secret; the current one remains valid for graceMs more.
+// It is only retried if the service cannot have received it. Errors: [ErrNotFound];
+// [ErrInvalid]; [ErrForbidden].
 func (c *Client) RotateToken(ctx context.Context, tokenID string, graceMs int64) (*api.TokenSecret, error) {
 	return post[api.TokenSecret](ctx, c, at("/v1/tokens", tokenID, "rotate"), api.RotateTokenBody{GraceMs: graceMs}, never)
 }
 
-// RevokeToken ends a token. Again is a no-op. Errors: [ErrNotFound]; [ErrForbidden].
+// RevokeToken revokes a token. Repeating it is a no-op. Errors: [ErrNotFound];
+// [ErrForbidden].
 func (c *Client) RevokeToken(ctx context.Context, tokenID string) error {
 	_, err := c.do(ctx, call{method: http.MethodDelete, path: at("/v1/tokens", tokenID), repeat: always})
 	return err

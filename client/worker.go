@@ -16,65 +16,66 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// Handler does the work of one run. When it returns
+// Handler does the work of one run. The run's fate depends on what it returns:
 //
-//   - nil, the run is completed without an output, unless the handler ended it;
-//   - an error that is [ErrSuspended], from [Task.Suspend] or [Task.AskParent], nothing
-//     more happens;
-//   - an error that is [ErrWorkerStopped], the run is released;
-//   - any other error, the attempt failed. The run is retried as [WorkerOptions] say, and
-//     fails with the error's text after the last attempt. [Task.Fail] fails it at once.
+//   - nil: the run is completed without an output, unless the handler has ended it.
+//   - an error that is [ErrSuspended], from [Task.Suspend] or [Task.AskParent]: nothing
+//     more happens.
+//   - an error that is [ErrWorkerStopped]: the run is released.
+//   - any other error: the attempt failed. The run is retried as configured in
+//     [WorkerOptions], and fails with the error's text after the last attempt. [Task.Fail]
+//     fails it at once.
 //
-// A panic is an error with the panic's text. Its context ends, with a
-// [context.Cause] that is [ErrLeaseLost], [ErrCancelled] or [ErrWorkerStopped], when
-// it must not go on. What it returns after the first two changes nothing. After
-// ErrWorkerStopped an error releases the run instead of failing it.
+// A panic counts as an error with the panic's text. If the handler must not continue, its
+// context ends with a [context.Cause] that is [ErrLeaseLost], [ErrCancelled] or
+// [ErrWorkerStopped]. After the first two, the returned value has no effect. After
+// ErrWorkerStopped, an error releases the run instead of failing it.
 type Handler func(ctx context.Context, task *Task) error
 
-// What ends a handler early.
+// Errors that end a handler early.
 var (
-	// ErrSuspended: the run waits, and is claimed again when it may go on. Return it from
-	// the handler.
+	// ErrSuspended: the run waits, and is claimed again once it can continue. Return it
+	// from the handler.
 	ErrSuspended = errors.New("run is suspended")
 	// ErrCancelled is the cause of a handler's context when the run was cancelled or
 	// interrupted.
 	ErrCancelled = errors.New("run was cancelled")
-	// ErrWorkerStopped ends the waits of a handler for a person as soon as the worker stops. It is
-	// the cause of the handler's context when the handler did not finish in time. The run is
-	// released, and what it asked for stays open.
+	// ErrWorkerStopped ends a handler's waits for people as soon as the worker stops. It is
+	// the cause of the handler's context if the handler did not finish in time. The run is
+	// released, and its requests stay open.
 	ErrWorkerStopped = errors.New("worker is stopping")
 )
 
-// WorkerOptions set up a [Worker]. Zero members take the defaults.
+// WorkerOptions configure a [Worker]. Zero members take the defaults.
 type WorkerOptions struct {
-	// WorkerID names the worker in leases; host, process id and a random part when
-	// empty.
+	// WorkerID names the worker in leases; host, process id and a random part if empty.
 	WorkerID string
-	// AgentIDs choose the agents whose runs are claimed, at most 100; all when empty.
+	// AgentIDs select the agents whose runs are claimed, at most 100; all if empty.
 	AgentIDs []string
-	// Concurrency is how many runs are worked on at once; 16 when 0.
+	// Concurrency is the number of runs handled at once; 16 if 0.
 	Concurrency int
-	// LeaseMs is 1,000 to 3,600,000; 30,000 when 0.
+	// LeaseMs is 1,000 to 3,600,000; 30,000 if 0.
 	LeaseMs int64
-	// HeartbeatEvery is how often a lease is renewed; a third of it when 0.
+	// HeartbeatEvery is how often a lease is renewed; a third of the lease if 0.
 	HeartbeatEvery time.Duration
-	// PollWait is how long one long-poll waits, 1 to 60 s; 30 s when 0.
+	// PollWait is the length of a long-poll, 1 to 60 s; 30 s if 0.
 	PollWait time.Duration
-	// DrainTimeout is how long handlers may work on after the context of Run ended; 30 s when
-	// 0, not at all when negative. A handler that waits for a person does not use it.
+	// DrainTimeout is how long handlers may continue after the context of Run has ended; 30
+	// s if 0, not at all if negative. A handler that waits for a person ends at once.
 	DrainTimeout time.Duration
-	// MaxAttempts is how many attempts may fail before a run does; 3 when 0. 1 retries nothing.
-	// They count since the last suspension that ended a lease. Attempts that fail
-	// because the service is unreachable do not count.
+	// MaxAttempts is the number of failed attempts after which a run fails; 3 if 0. 1 never
+	// retries. Attempts are counted since the last suspension that ended a lease. Attempts
+	// that fail because the service is unreachable do not count.
 	MaxAttempts int
-	// RetryDelay is the pause after the first attempt that failed; 1 s when 0. It doubles with each
-	// further one, up to an hour. Meanwhile the run is released, and takes no room here.
+	// RetryDelay is the pause after the first failed attempt; 1 s if 0. It doubles each
+	// time, up to an hour. Meanwhile the run is released and does not count against
+	// Concurrency.
 	RetryDelay time.Duration
-	// Logger gets the attempts that failed and the errors outside of handlers, each with its run;
-	// slog.Default() when nil.
+	// Logger logs failed attempts and errors outside of handlers, each with its run;
+	// slog.Default() if nil.
 	Logger *slog.Logger
-	// OnError, when set, is called with every such error. It may be called by several
-	// goroutines at once and must not block.
+	// OnError, if set, is called with every such error. It may be called concurrently and
+	// must not block.
 	OnError func(error)
 }
 
@@ -87,7 +88,7 @@ const (
 	DefaultRetryDelay   = time.Second
 )
 
-// Worker claims runs and calls a handler for each. Make one with [NewWorker].
+// Worker claims runs and calls a handler for each. Create one with [NewWorker].
 type Worker struct {
 	client  *Client
 	options WorkerOptions
@@ -145,7 +146,7 @@ func NewWorker(c *Client, options WorkerOptions) (*Worker, error) {
 	return &Worker{client: c, options: o}, nil
 }
 
-// idPattern is what the service accepts as an identifier.
+// idPattern is the service's pattern for ids.
 var idPattern = regexp.MustCompile(`^[A-Za-z0-9._:-]+$`)
 
 func validID(id string) bool {
@@ -170,13 +171,13 @@ func defaultWorkerID() string {
 	return fmt.Sprintf("%.64s-%d-%s", host, os.Getpid(), uuid.NewString()[:8])
 }
 
-// Run claims runs and calls the handler for each in a goroutine of its own, until the
-// context ends. Then it claims no more and ends the handlers' waits for people. It gives the
-// handlers DrainTimeout to finish, ends the contexts of those that did not, waits for them to
-// return, and releases their runs.
-// A run that waits for a person stays open, and another worker claims it when it may go
-// on. Run returns nil after that. It returns an error, after the same steps, when the
-// service refuses its claims for good, such as [ErrUnauthorized] or [ErrInvalid].
+// Run claims runs and calls the handler for each in its own goroutine, until the context
+// ends. Then it stops claiming and ends the handlers' waits for people. It gives the
+// handlers DrainTimeout to finish, ends the contexts of the others, waits for them to
+// return, and releases their runs. A run that waits for a person stays open, and another
+// worker claims it once it can continue. Run then returns nil. If the service permanently
+// refuses its claims, for example with [ErrUnauthorized] or [ErrInvalid], Run returns that
+// error after the same steps.
 func (w *Worker) Run(ctx context.Context, handler Handler) error {
 	if handler == nil {
 		return fmt.Errorf("%w: the handler is nil", ErrInvalid)

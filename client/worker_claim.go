@@ -10,27 +10,28 @@ import (
 )
 
 const (
-	// maxPolls is how many polls a busy worker has under way. The service hands a run that
-	// may go on to a poll that waits, in the transaction of the decision; while one reply is
-	// on its way, another poll waits.
+	// maxPolls is the number of concurrent polls of a busy worker. The service hands a
+	// claimable run to a waiting poll within the decision's transaction; while one reply is
+	// in flight, another poll waits.
 	maxPolls = 4
 	// helpingWait is how long a further poll waits before it ends.
 	helpingWait = time.Second
 )
 
-// claiming is what the polls of one worker share.
+// claiming is shared by the polls of a worker.
 type claiming struct {
 	worker *Worker
 	start  func(claim api.Claim, done func())
-	// room holds a token for each run that is worked on or asked for.
+	// room holds a token for each run in progress or asked for.
 	room chan struct{}
-	// helping holds a token for each poll under way beside the first.
+	// helping holds a token for each poll in flight besides the first.
 	helping chan struct{}
 	helpers sync.WaitGroup
 }
 
-// claimLoop claims runs while there is room, until the context ends or the service refuses
-// for good. It calls start for each run, with a function to call when the run is done.
+// claimLoop claims runs while there is room, until the context ends or the service
+// permanently refuses. It calls start for each run, with a function to call when the run is
+// done.
 func (w *Worker) claimLoop(ctx context.Context, start func(claim api.Claim, done func())) error {
 	c := &claiming{
 		worker: w, start: start,
@@ -62,15 +63,15 @@ func (w *Worker) claimLoop(ctx context.Context, start func(claim api.Claim, done
 		default:
 			w.report("cannot claim runs", fmt.Errorf("claim runs: %w", err))
 			if pause.sleep(ctx, err) != nil && ctx.Err() == nil {
-				// The Retry-After is longer than the policy allows: wait all the same, in pieces.
+				// The Retry-After is longer than the policy allows: wait anyway, in pieces.
 				_ = pause.sleep(ctx, ErrRateLimited)
 			}
 		}
 	}
 }
 
-// poll asks once for as many runs as there is room for, its share at most, and starts those
-// that it gets. The caller has taken room for one.
+// poll asks once for as many runs as there is room for, at most its share, and starts them.
+// The caller has taken room for one.
 func (c *claiming) poll(ctx context.Context, wait time.Duration) (claimed int, err error) {
 	options := &c.worker.options
 	share := (options.Concurrency + cap(c.helping)) / (cap(c.helping) + 1)
@@ -91,7 +92,7 @@ func (c *claiming) poll(ctx context.Context, wait time.Duration) (claimed int, e
 	return len(claims), err
 }
 
-// help has another poll beside those under way, as long as it gets runs.
+// help runs another concurrent poll as long as it gets runs.
 func (c *claiming) help(ctx context.Context) {
 	if !tryAcquire(c.helping) {
 		return
@@ -99,7 +100,7 @@ func (c *claiming) help(ctx context.Context) {
 	c.helpers.Go(func() {
 		defer func() { <-c.helping }()
 		for ctx.Err() == nil && tryAcquire(c.room) {
-			// What goes wrong is for the first poll to find.
+			// The first poll handles errors.
 			if claimed, err := c.poll(ctx, min(helpingWait, c.worker.options.PollWait)); claimed == 0 || err != nil {
 				return
 			}
@@ -108,11 +109,11 @@ func (c *claiming) help(ctx context.Context) {
 	})
 }
 
-// leave gives room back.
+// leave releases room.
 func (c *claiming) leave() {
 	select {
 	case <-c.room:
-	default: // the service returned more runs than it was asked for
+	default: // the service returned more runs than requested
 	}
 }
 

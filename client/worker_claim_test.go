@@ -14,8 +14,8 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// A worker that gets runs has further polls under way, so that one waits while the reply of
-// another is on its way; when there is nothing left one poll stays.
+// A worker that gets runs has further polls in flight, so that one waits while the reply of
+// another is in flight; once there are no more runs, one poll remains.
 func TestABusyWorkerPollsMoreThanOnce(t *testing.T) {
 	inBubble(t, func(b *rig) {
 		var polls atomic.Int32

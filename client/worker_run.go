@@ -16,11 +16,11 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// releaseTimeout bounds the call that releases a run when the worker stops. The run of one that
-// fails is claimable when its lease lapses.
+// releaseTimeout bounds the call that releases a run when the worker stops. If it fails,
+// the run can be claimed when its lease expires.
 const releaseTimeout = 5 * time.Second
 
-// isRefusal reports whether the service refused the call, or it could not be made at all.
+// isRefusal reports whether the service refused the call, or the call could not be made.
 func isRefusal(err error) bool {
 	var refused *Error
 	if errors.As(err, &refused) {
@@ -29,8 +29,7 @@ func isRefusal(err error) bool {
 	return errors.Is(err, ErrInvalid)
 }
 
-// errExited is the outcome of a handler that ended its goroutine instead of
-// returning.
+// errExited is the outcome of a handler that ended its goroutine instead of returning.
 var errExited = errors.New("handler ended its goroutine")
 
 // panicked is the outcome of a handler that panicked.
@@ -41,8 +40,8 @@ type panicked struct {
 
 func (p panicked) Error() string { return fmt.Sprintf("handler panicked: %v", p.value) }
 
-// handleRun calls the handler for one run and ends the run as the outcome says. The worker begins to
-// stop when stopping ends.
+// handleRun calls the handler for one run and ends the run accordingly. The worker begins
+// to stop when stopping ends.
 func (w *Worker) handleRun(ctx, stopping context.Context, claim api.Claim, handler Handler) {
 	t := newTask(ctx, w.client, claim, w.options)
 	defer context.AfterFunc(stopping, t.drain)()
@@ -96,9 +95,9 @@ func (w *Worker) finish(t *Task, outcome error) {
 // maxRetryDelay is the longest delay that the service accepts.
 const maxRetryDelay = api.MaxLeaseMs * time.Millisecond
 
-// failAttempt reports that a handler failed. It releases the run for a retry, or fails it after
-// the last attempt. An attempt that failed because the service could not be reached does not
-// count.
+// failAttempt reports that a handler failed. It releases the run for a retry, or fails it
+// after the last attempt. An attempt that failed because the service was unreachable does
+// not count.
 func (w *Worker) failAttempt(ctx context.Context, t *Task, outcome error) error {
 	failed := t.Run().FailedAttempts
 	counts := !errors.Is(outcome, ErrUnavailable)
@@ -124,13 +123,13 @@ func (w *Worker) failAttempt(ctx context.Context, t *Task, outcome error) error 
 	})
 }
 
-// AttemptError is what a [Worker] reports when a handler failed.
+// AttemptError is reported by a [Worker] if a handler failed.
 type AttemptError struct {
-	// Attempt counts the attempts that failed so far.
+	// Attempt is the number of failed attempts so far.
 	Attempt int64
-	// Last: the run has failed, and is not retried.
+	// Last reports that the run has failed and is not retried.
 	Last bool
-	// Err is what the handler returned.
+	// Err is the error that the handler returned.
 	Err error
 }
 
@@ -152,7 +151,7 @@ func (w *Worker) release(ctx context.Context, claim api.Claim) {
 	}
 }
 
-// renewLease renews the lease until the context ends. It ends the handler's context when the
+// renewLease renews the lease until the context ends. It ends the handler's context if the
 // run was cancelled or the lease could not be renewed in time.
 func (w *Worker) renewLease(ctx context.Context, t *Task) {
 	lease := time.Duration(w.options.LeaseMs) * time.Millisecond
@@ -216,7 +215,7 @@ func (w *Worker) reportRun(t *Task, message string, err error, more ...any) {
 }
 
 // failureText returns a text that the service accepts: UTF-8, without control characters
-// but tabs and line breaks, at most api.MaxTextLength bytes, and not empty.
+// except tabs and line breaks, at most api.MaxTextLength bytes, and not empty.
 func failureText(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) && r != '\t' && r != '\n' && r != '\r' {

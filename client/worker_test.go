@@ -30,7 +30,7 @@ func TestWhatAHandlerReturnsEndsTheRun(t *testing.T) {
 		status  api.Status
 		output  string
 		error   string
-		// failed is how many attempts fail.
+		// failed is the number of attempts that fail.
 		failed int
 	}{
 		"nil": {handler: func(context.Context, *client.Task) error { return nil }, status: api.StatusCompleted},
@@ -361,8 +361,8 @@ func TestRunsThatTheLastPollClaimedAreReleased(t *testing.T) {
 	})
 }
 
-// The package is used from outside of this module: it must not drag in more than
-// the documents of the wire and what carries them.
+// The package is used from outside of this module: it must only import the documents of the
+// API and what carries them.
 func TestFilesImportOnlyTheWire(t *testing.T) {
 	t.Parallel()
 	files := must(filepath.Glob("*.go"))(t)

@@ -18,60 +18,62 @@ import (
 	"github.com/holdpoint/holdpoint/internal/canonical"
 )
 
-// madeBy marks the runs of this package in their metadata.
+// madeBy marks this package's runs in their metadata.
 const madeBy = "holdpoint agent call"
 
-// ErrForeign means that the run is not one of this package, or what was decided on it is not what was
-// asked.
+// ErrForeign means that the run was not made by this package, or that the decision on it is
+// about a different request.
 var ErrForeign = errors.New("what was decided is not what was asked")
 
-// Asker asks on behalf of one agent. It may be used by several goroutines at once.
+// Asker asks on behalf of one agent. It is safe for concurrent use.
 type Asker struct {
 	Client *client.Client
 	// AgentID names the agent to the people who decide.
 	AgentID string
-	// Patience is how long a wait goes on while the service does not answer; 10 minutes
-	// when 0. It begins anew with each answer.
+	// Patience is how long a wait continues while the service does not answer; 10 minutes
+	// if 0. Every answer resets it.
 	Patience time.Duration
-	// Lease is for how long a process may be silent about what it holds; 15 seconds when 0.
+	// Lease is how long a process may be silent about the calls that it holds; 15 seconds
+	// if 0.
 	Lease time.Duration
 }
 
-// Call is what a person is asked: one of Approval and Question.
+// Call is a request to a person: one of Approval and Question.
 type Call struct {
-	// SessionID is the session that it belongs to; one of its own when empty.
+	// SessionID is the session of the call; a new one if empty.
 	SessionID string
-	// Key makes the call repeatable while its decision was not read: the same call with the same
-	// key in the same session finds the same request. Another call, and one after the decision was
-	// read, asks anew. A call without a key is never found again.
+	// Key makes the call repeatable until its decision is read: until then, the same call
+	// with the same key in the same session finds the same request. A different call, and
+	// the same call after the decision was read, asks again. A call without a key cannot be
+	// found again.
 	Key string
-	// Approval and Question need no ID; it is made from the key.
+	// Approval and Question need no ID; it is derived from the key.
 	Approval *api.ApprovalRequest
 	Question *api.UserQuestionRequest
 }
 
-// Answer is what became of a call.
+// Answer is the result of a call.
 type Answer struct {
-	// Run is as it was read.
+	// Run is the run when it was read.
 	Run       *api.RunView
 	RunID     string
 	RequestID string
-	// Outcome is empty while nobody has decided.
+	// Outcome is empty until somebody has decided.
 	Outcome api.Outcome
-	// Approval and Question are what was put before the person, as it is on record.
+	// Approval and Question are the recorded request.
 	Approval *api.ApprovalRequest
 	Question *api.UserQuestionRequest
-	// Resolution is what was recorded. It is empty while nobody has decided, and when the run
-	// was ended without a decision.
+	// Resolution is the recorded decision. It is empty until somebody has decided, and if
+	// the run ended without a decision.
 	Resolution api.Resolution
-	// Ended says how the run was ended when that was not by a decision.
+	// Ended is the run's status if it ended without a decision.
 	Ended api.Status
-	// Spent: the decision had been read before. It does not allow another call.
+	// Spent reports that the decision was already read. It does not allow another call.
 	Spent bool
 }
 
-// Allowed returns the input that a person or a rule allowed: as it was asked, or as it was
-// edited. It reports false for every other outcome.
+// Allowed returns the input that a person or a rule allowed, original or edited. It returns
+// false for every other outcome.
 func (a *Answer) Allowed() (input api.JSON, edited, allowed bool) {
 	if a.Approval == nil || a.Outcome != api.OutcomeAllowed || a.Resolution.Behavior != api.BehaviorAllow {
 		return nil, false, false
@@ -82,31 +84,31 @@ func (a *Answer) Allowed() (input api.JSON, edited, allowed bool) {
 	return a.Approval.Input, false, true
 }
 
-// identity is how a later call with the same key knows whether it is the same one.
+// identity tells whether a later call with the same key is the same call.
 type identity struct {
 	MadeBy string `json:"made_by"`
 	Digest string `json:"digest"`
-	// Asker tells the process that made the run from one that repeats the call.
+	// Asker tells apart the process that created the run from one that repeats the call.
 	Asker string `json:"asker"`
 }
 
-// Raised is a call that is before people.
+// Raised is a call that was raised.
 type Raised struct {
 	RunID string
-	// Joined: an earlier call with the key had asked already.
+	// Joined reports that an earlier call with the key has already asked.
 	Joined bool
 	// fence is set while this process holds the run.
 	fence string
 }
 
-// Raise puts a call before people and returns its run, or finds the run of an earlier call with
-// the same key that nobody has read the decision of. It does not wait, and what it raised stays
-// open when this process ends. Errors: those of [client.Client.CreateRun].
+// Raise raises a call and returns its run, or finds the run of an earlier call with the
+// same key whose decision nobody has read. It does not wait. The request stays open when
+// this process ends. Errors: those of [client.Client.CreateRun].
 func (a *Asker) Raise(ctx context.Context, call Call) (*Raised, error) {
 	return a.raise(ctx, call, 0)
 }
 
-// raise raises a call, held with a lease unless that is 0.
+// raise raises a call and holds it with a lease, unless that is 0.
 func (a *Asker) raise(ctx context.Context, call Call, lease time.Duration) (*Raised, error) {
 	digest, err := digestOfCall(call)
 	if err != nil {
@@ -122,14 +124,15 @@ func (a *Asker) raise(ctx context.Context, call Call, lease time.Duration) (*Rai
 		switch {
 		case err == nil:
 			raised := &Raised{RunID: params.RunID}
-			if created.Claim != nil { // nil after a lost reply, when the lease has lapsed meanwhile
+			if created.Claim != nil { // nil after a lost reply if the lease has expired meanwhile
 				raised.fence = created.Claim.Lease.Fence
 			}
 			return raised, nil
 		case !errors.Is(err, client.ErrIDConflict) || call.Key == "":
 			return &Raised{RunID: params.RunID}, err
 		}
-		// What decides nothing, such as the deadline, may differ: the first call stands.
+		// Members that decide nothing, such as the deadline, may differ; the first call
+		// stands.
 		next, joined, err := a.unspent(ctx, call, mine, generation)
 		if err != nil {
 			return nil, err
@@ -141,15 +144,16 @@ func (a *Asker) raise(ctx context.Context, call Call, lease time.Duration) (*Rai
 	}
 }
 
-// unspent returns the first generation of a call, after one that exists, whose decision nobody has
-// read: of a run that is joined, or of one that is to be made. A generation is made only after the
-// one before it was spent, so the search doubles its steps and then halves them.
+// unspent returns the first generation of a call, after an existing one, whose decision
+// nobody has read: an existing run to join, or a new one to create. A generation is only
+// created after the previous one was spent, so a doubling and then a binary search finds
+// it.
 func (a *Asker) unspent(ctx context.Context, call Call, mine identity, from int) (generation int, joined bool, err error) {
 	spent, step := from-1, 1
 	for {
 		state, err := a.generation(ctx, runIDOf(call, mine, spent+step), mine)
 		if state == generationNone && spent+step == from {
-			state = generationSpent // it is there, for somebody else to read
+			state = generationSpent // it exists, for another process to read
 		}
 		switch {
 		case err != nil:
@@ -174,7 +178,7 @@ const (
 	generationSpent
 )
 
-// generation returns how a generation of a call stands. A run of somebody else counts as spent.
+// generation returns the state of a generation. A run made by someone else counts as spent.
 func (a *Asker) generation(ctx context.Context, runID string, mine identity) (int, error) {
 	run, err := a.Client.GetRun(ctx, runID)
 	switch {
@@ -189,7 +193,7 @@ func (a *Asker) generation(ctx context.Context, runID string, mine identity) (in
 	}
 }
 
-// paramsOf returns the run of a call, which waits from its first moment.
+// paramsOf returns the run of a call, which waits from the start.
 func (a *Asker) paramsOf(call Call, mine identity, generation int, lease time.Duration) (client.CreateRunParams, error) {
 	runID := runIDOf(call, mine, generation)
 	suspension, err := suspensionOf(call, strings.TrimPrefix(runID, runPrefix))
@@ -213,7 +217,7 @@ func (a *Asker) paramsOf(call Call, mine identity, generation int, lease time.Du
 	return params, nil
 }
 
-// summaryOf is the input of a run, for the lists that show runs.
+// summaryOf returns the input of a run, for lists of runs.
 func summaryOf(call Call) string {
 	if call.Approval != nil {
 		return call.Approval.ToolName
@@ -224,10 +228,11 @@ func summaryOf(call Call) string {
 	return "question"
 }
 
-// runPrefix begins the id of every call's run.
+// runPrefix is the prefix of the ids of runs.
 const runPrefix = "call-"
 
-// runIDOf returns the id of a generation of a call. Another call with the key has another id.
+// runIDOf returns the run id of a generation of a call. Different calls with the same key
+// have different ids.
 func runIDOf(call Call, mine identity, generation int) string {
 	if call.Key == "" {
 		return runPrefix + hexOf([]byte(mine.Asker))
@@ -244,7 +249,7 @@ func hexOf(text []byte) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// suspensionOf returns the call as it is raised.
+// suspensionOf returns the call as a suspension.
 func suspensionOf(call Call, suffix string) (api.Suspension, error) {
 	raised := api.Suspension{SuspensionID: "call-" + suffix}
 	switch {
@@ -268,7 +273,7 @@ func suspensionOf(call Call, suffix string) (api.Suspension, error) {
 	return raised, nil
 }
 
-// digestOfCall returns the digest of a call that is to be raised.
+// digestOfCall returns the digest of a call to raise.
 func digestOfCall(call Call) (string, error) {
 	switch {
 	case call.Approval != nil && call.Question == nil:
@@ -280,8 +285,8 @@ func digestOfCall(call Call) (string, error) {
 	}
 }
 
-// digestOf returns the digest of what two calls with one key must agree on, and what a
-// decision must have been about.
+// digestOf returns the digest of the members that must be equal in two calls with one key,
+// and in the call and its decision.
 func digestOf(approvals []api.ApprovalRequest, questions []api.UserQuestionRequest) (string, error) {
 	if len(approvals)+len(questions) != 1 {
 		return "", ErrForeign
@@ -316,7 +321,7 @@ func digestOf(approvals []api.ApprovalRequest, questions []api.UserQuestionReque
 	return "sha256:" + hex.EncodeToString(sum[:]), nil
 }
 
-// identityOf reads a run's metadata; the zero value for a run of others.
+// identityOf returns the identity in a run's metadata; the zero value for other runs.
 func identityOf(run *api.RunView) identity {
 	var read identity
 	if json.Unmarshal(run.Metadata, &read) != nil || read.MadeBy != madeBy {
@@ -325,8 +330,8 @@ func identityOf(run *api.RunView) identity {
 	return read
 }
 
-// Withdraw cancels a call that nobody waits for any more. One that was decided meanwhile
-// stays decided.
+// Withdraw cancels a call that is no longer needed. If it was decided meanwhile, the
+// decision stands.
 func (a *Asker) Withdraw(ctx context.Context, runID, reason string) error {
 	_, err := a.Client.CancelRun(ctx, runID, reason)
 	return err

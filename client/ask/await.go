@@ -16,20 +16,20 @@ import (
 )
 
 const (
-	// leaseMs is enough to read a decision and complete its run. When a process is killed
-	// meanwhile, the next one reads the decision after that time.
+	// leaseMs is long enough to read a decision and complete its run. If a process is
+	// killed in between, the next one can read the decision after that time.
 	leaseMs = 5_000
 	// held is how long one read waits for a decision.
 	held = 50 * time.Second
-	// pause is the least time between two reads that brought nothing new.
+	// pause is the minimum time between two reads without a change.
 	pause = 200 * time.Millisecond
 )
 
-// Await waits at most for wait, or until ctx ends when wait is negative, and returns what
-// was decided. It completes the run, so that the decision is handed out once: an answer that was
-// read before is Spent. When nobody has decided by then, the Outcome is empty and the call stays
-// open. Errors: [ErrForeign], the context's, and those of [client.Client.AwaitRun], among
-// them [client.ErrUnavailable] after Patience.
+// Await waits for the decision, at most for wait, or until ctx ends if wait is negative. It
+// completes the run, so that the decision is returned only once: an answer that was already
+// read is Spent. If nobody has decided in time, the Outcome is empty and the call stays
+// open. Errors: [ErrForeign], the context's, and those of [client.Client.AwaitRun],
+// including [client.ErrUnavailable] after Patience.
 func (a *Asker) Await(ctx context.Context, runID string, wait time.Duration) (*Answer, error) {
 	return a.await(ctx, &Raised{RunID: runID}, wait)
 }
@@ -76,13 +76,13 @@ type reading struct {
 	reader string
 }
 
-// settled reports whether there is nothing more to wait for.
+// settled reports whether the wait is over.
 func (a *Answer) settled() bool { return a.Outcome != "" || a.Ended != "" }
 
 func (a *Asker) patience() time.Duration { return cmp.Or(a.Patience, 10*time.Minute) }
 
-// look reads the run, held at most for hold, and takes what was decided. After an outage
-// the read is not held, so that the end of it shows at once.
+// look reads the run, held for at most hold, and takes the decision if there is one. The
+// first read after an outage is not held, to notice its end at once.
 func (r *reading) look(ctx context.Context, hold time.Duration, away bool) (*Answer, error) {
 	if away {
 		hold = 0
@@ -110,7 +110,7 @@ func (r *reading) look(ctx context.Context, hold time.Duration, away bool) (*Ans
 		answer.Spent = run.Status == api.StatusCompleted && readerOf(run) != r.reader
 		return answer, nil
 	case answer.Outcome == "":
-		return answer, nil // a worker has the run, and nothing was decided
+		return answer, nil // a worker has the run, without a decision
 	}
 	taken, err := r.take(ctx, run)
 	if err != nil || taken == nil {
@@ -133,7 +133,7 @@ func readerOf(run *api.RunView) string {
 	return output.ReadBy
 }
 
-// take completes a run that is decided and returns it, or nil when another process holds it.
+// take completes a decided run and returns it, or nil if another process holds it.
 func (r *reading) take(ctx context.Context, run *api.RunView) (*api.RunView, error) {
 	if r.raised.fence == "" {
 		claim, err := r.Client.ClaimRun(ctx, run.RunID, api.ClaimOptions{WorkerID: workerID(), LeaseMs: leaseMs})
@@ -156,7 +156,7 @@ func (r *reading) take(ctx context.Context, run *api.RunView) (*api.RunView, err
 	return completed, nil
 }
 
-// firstOf returns the open request of a run that waits.
+// firstOf returns the open request of a waiting run.
 func firstOf(run *api.RunView) string {
 	for _, id := range append(run.PendingApprovalIDs, run.PendingQuestionIDs...) {
 		return id
@@ -168,8 +168,8 @@ func over(status api.Status) bool {
 	return status == api.StatusCompleted || status == api.StatusFailed || status == api.StatusInterrupted || status == api.StatusCancelled
 }
 
-// recorded fills in what the log of the session says was asked and decided. A worker
-// cannot write these events.
+// recorded fills in the request and the decision from the session's log. Workers cannot
+// write these events.
 func (r *reading) recorded(ctx context.Context, run *api.RunView, answer *Answer) error {
 	for entry, err := range r.Client.AllRunEvents(ctx, run.RunID, client.EventListParams{}) {
 		if err != nil {
@@ -254,7 +254,7 @@ func (a *Answer) settle(resolutions []api.Resolution) {
 	}
 }
 
-// unlessLost returns nil for the errors of a call that came second.
+// unlessLost returns nil for the errors of a call that was too late.
 func unlessLost(err error) error {
 	if errors.Is(err, client.ErrRunNotClaimable) || errors.Is(err, client.ErrLeaseLost) || errors.Is(err, client.ErrRunState) {
 		return nil
@@ -269,7 +269,7 @@ func transient(err error) bool {
 // workerID names this process in a lease.
 func workerID() string { return fmt.Sprintf("agent-call:%d", os.Getpid()) }
 
-// sleep returns the cause of ctx when that ends first.
+// sleep waits. If ctx ends first, it returns its cause.
 func sleep(ctx context.Context, wait time.Duration) error {
 	if wait <= 0 {
 		return nil

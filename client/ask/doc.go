@@ -1,15 +1,15 @@
-// Package ask puts one tool call or one question of an agent before a person and waits for
-// what is decided. It is for programs that stand between an agent and the service and run
-// nothing themselves, such as an MCP server or a hook: they may be killed between any two
-// steps.
+// Package ask asks a person to decide one tool call or answer one question of an agent, and
+// waits for the decision. It is for programs between an agent and the service that run
+// nothing themselves, such as an MCP server or a hook, and that may be killed between any
+// two steps.
 //
-// Each call is a run of its own, of kind "call": calls of one session are open at the same time
-// and decided in any order. What was decided is read from the session's log, which only the
-// service writes, and is checked against what was asked.
+// Each call is a separate run of kind "call", so the calls of a session are open
+// concurrently and decided in any order. The decision is read from the session's log, which
+// only the service writes, and is compared with the request.
 //
-// A decision is handed out once. Its first reader completes the run, and from then on the
-// key of the call is spent: the same call with the same key asks a person again, because gateways
-// and models number their calls anew. Until then a repeat is a retry and finds the same request.
+// A decision is returned once. Its first reader completes the run and spends the key: after
+// that, the same call with the same key asks again, because gateways and models restart
+// their numbering of calls. Until then a repeat is a retry and finds the same request.
 //
-// The package knows the client and the documents of the API. It must not know who asks.
+// The package uses the client and the documents of the API. It must not know who asks.
 package ask

@@ -10,13 +10,13 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// holdLease is long enough for two renewals that get lost.
+// holdLease is long enough for two lost renewals.
 const holdLease = 15 * time.Second
 
-// Hold puts a call before people and waits until ctx ends. The request is open only for as long as
-// a process waits for it: it is withdrawn when ctx ends, and by the service when the process was
-// silent for twice the lease, as one is that was killed. The same call with the same key finds it
-// until then. Errors: as of [Asker.Raise] and [Asker.Await].
+// Hold raises a call and waits until ctx ends. The request is only open while a process
+// waits for it: it is withdrawn when ctx ends, and by the service if the process (killed,
+// for example) was silent for twice the lease. Until then the same call with the same key
+// finds it. Errors: as of [Asker.Raise] and [Asker.Await].
 func (a *Asker) Hold(ctx context.Context, call Call) (*Answer, error) {
 	for {
 		held, err := a.RaiseHeld(ctx, call)
@@ -25,7 +25,7 @@ func (a *Asker) Hold(ctx context.Context, call Call) (*Answer, error) {
 			answer, err = held.Await(ctx)
 		}
 		if err != nil && ctx.Err() != nil && held != nil {
-			// It may be there although the reply was not waited for.
+			// The run may exist although its reply was not received.
 			err = errors.Join(context.Cause(ctx), a.withdrawEnded(ctx, held.RunID))
 		}
 		if held != nil {
@@ -37,13 +37,13 @@ func (a *Asker) Hold(ctx context.Context, call Call) (*Answer, error) {
 	}
 }
 
-// Again reports whether a caller that waits must ask once more: another process has read the
-// decision, or the service took this one for gone, as after the sleep of a computer.
+// Again reports whether a waiting caller must ask again: another process has read the
+// decision, or the service considered this one gone, for example while the computer slept.
 func (a *Answer) Again() bool {
 	return a.Spent || a.Outcome == api.OutcomeCancelled && a.Resolution.Via == api.ViaWorker && a.Resolution.ResolvedBy == api.ResolvedBySystem
 }
 
-// Held is a call that this process holds, or that it waits for with others.
+// Held is a call that this process holds, or waits for together with others.
 type Held struct {
 	*Raised
 	asker *Asker
@@ -51,8 +51,9 @@ type Held struct {
 	done  chan struct{}
 }
 
-// RaiseHeld raises a call as [Asker.Hold] does and renews its lease until Release is called. Errors:
-// those of [Asker.Raise]. A run that may be there all the same is returned with the error.
+// RaiseHeld raises a call as [Asker.Hold] does and renews its lease until Release is
+// called. Errors: those of [Asker.Raise]. Along with an error it returns the run that may
+// nevertheless exist.
 func (a *Asker) RaiseHeld(ctx context.Context, call Call) (*Held, error) {
 	lease := cmp.Or(a.Lease, holdLease)
 	raised, err := a.raise(ctx, call, lease)
@@ -76,15 +77,15 @@ func (a *Asker) RaiseHeld(ctx context.Context, call Call) (*Held, error) {
 // Await waits until ctx ends. Errors: those of [Asker.Await].
 func (h *Held) Await(ctx context.Context) (*Answer, error) { return h.asker.await(ctx, h.Raised, -1) }
 
-// Release stops renewing the lease. The service withdraws what is still open, unless the same call
-// comes before.
+// Release stops renewing the lease. The service withdraws the open request unless the same
+// call is repeated first.
 func (h *Held) Release() {
 	h.stop()
 	<-h.done
 }
 
-// withdrawal is for how long a process that ends tries to withdraw its call. It adds to the time
-// limit of a hook.
+// withdrawal bounds how long an ending process tries to withdraw its call. It adds to the
+// time limit of a hook.
 const withdrawal = 2 * time.Second
 
 // withdrawEnded withdraws the call of a process whose context has ended.
@@ -93,12 +94,12 @@ func (a *Asker) withdrawEnded(ctx context.Context, runID string) error {
 	defer stop()
 	err := a.Withdraw(withdrawing, runID, "the agent does not wait for it any more")
 	if errors.Is(err, client.ErrNotFound) || errors.Is(err, client.ErrRunState) {
-		return nil // it was never there, or is over
+		return nil // it does not exist, or has ended
 	}
 	return err
 }
 
-// renew renews the lease until ctx ends or it is lost.
+// renew renews the lease until ctx ends or the lease is lost.
 func (a *Asker) renew(ctx context.Context, runID, fence string, lease time.Duration) {
 	for sleep(ctx, lease/3) == nil {
 		call, stop := context.WithTimeout(ctx, lease)
