@@ -25,10 +25,10 @@ func TestCompletionInFish(t *testing.T) {
 	fish := rig.Need(t, "fish")
 	file := completionFor(t, "fish")
 	for line, want := range map[string]string{
-		"holdpoint approv":                "approvals\tSee and decide what waits for approval.\n",
-		"holdpoint approvals allow-":      "allow-all\tAllow everything that waits.\n",
-		"holdpoint exec --time":           "--timeout\tHow long there is to decide; without it, as long as it takes.\n",
-		"holdpoint approvals allow --edi": "--edit\tEdit the input in $VISUAL or $EDITOR; what changes is shown before it is allowed.\n",
+		"holdpoint approv":                "approvals\tList and decide pending approvals.\n",
+		"holdpoint approvals allow-":      "allow-all\tAllow all pending approvals.\n",
+		"holdpoint exec --time":           "--timeout\tTime limit for a decision (default: none).\n",
+		"holdpoint approvals allow --edi": "--edit\tEdit the input in $VISUAL or $EDITOR, and review the changes before allowing it.\n",
 	} {
 		command := exec.CommandContext(t.Context(), fish, "--no-config", "-c", `source $argv[1]; complete -C $argv[2]`, file, line)
 		command.Env = append(os.Environ(), "HOME="+t.TempDir())
@@ -57,7 +57,7 @@ func TestCompletionInZsh(t *testing.T) {
 	write("PROMPT='re''ady> '; fpath=(" + functions + " $fpath); autoload -Uz compinit; compinit -u -D\n")
 	screen.until(t, "ready> ")
 	write("holdpoint approvals al\t\t")
-	screen.until(t, "allow-all  -- Allow everything that waits.")
+	screen.until(t, "allow-all  -- Allow all pending approvals.")
 	write("\x15holdpoint rules ad\t")
 	screen.until(t, "rules add ")
 	write("\x15holdpoint exec --time\t")
