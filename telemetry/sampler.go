@@ -77,7 +77,7 @@ var (
 	descWaits       = describe("waits", "Open requests, by kind and by how long they have waited. Each reading counts "+strconv.Itoa(countLimit)+" at most.", "kind", "age")
 	descOldestWait  = describe("oldest_wait_seconds", "How long the oldest open request has waited.", "kind")
 	descOwed        = describe("effects_owed", "Effects of decisions that are not carried out yet.", "kind")
-	descOldestOwed  = describe("oldest_effect_owed_seconds", "How long the oldest effect is owed.", "kind")
+	descOldestOwed  = describe("oldest_effect_owed_seconds", "Age of the oldest pending effect.", "kind")
 	descGivenUp     = describe("effects_failed", "Effects that were given up.", "kind")
 	descClaimable   = describe("claimable_runs", "Runs that a worker may claim now.")
 	descUnclaimed   = describe("oldest_claimable_seconds", "How long the oldest claimable run waits for a worker.")

@@ -20,7 +20,7 @@ type model struct {
 	toolID string
 	tool   string
 	input  string
-	// namespace is that of the tool in Responses.
+	// namespace is the tool's namespace in Responses.
 	namespace string
 
 	mu      sync.Mutex

@@ -127,7 +127,7 @@ var places = []place{
 	{name: "cli", ours: program},
 	{name: "cmd/*", ours: append([]string{"cli"}, program...)},
 
-	// What tests share. It is no part of the program; see forTests.
+	// Shared by tests. It is not part of the program; see forTests.
 	{name: "store/storebench", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "internal/testcache", "runs", "store/*", "store/*/*")},
 	{name: "store/storetest", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "internal/testcache", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*")},
 	{name: "store/*/*", ours: with("audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "internal/testcache", "runs", "migrations", "store/*"), never: []string{chi}},

@@ -139,7 +139,7 @@ func tablesOfMigrations(t *testing.T) map[string]map[string]bool {
 	return tables
 }
 
-// writesInTree returns the writes in the texts of every Go file that is no test.
+// writesInTree returns the writes in the texts of every Go file except tests.
 func writesInTree(t *testing.T, tables map[string]map[string]bool) []write {
 	t.Helper()
 	known := map[string]bool{}

@@ -177,8 +177,8 @@ func TestFanOutOfAKilledService(t *testing.T) {
 	})
 }
 
-// TestDeadLettersOfAKilledServiceAreNotDoubled kills the service while an endpoint that is gone
-// is told of an event, and again when what it was owed has been given up.
+// TestDeadLettersOfAKilledServiceAreNotDoubled kills the service while it delivers an event
+// to a deleted endpoint, and again after its pending deliveries were dropped.
 func TestDeadLettersOfAKilledServiceAreNotDoubled(t *testing.T) {
 	t.Parallel()
 	rig.Databases(t, func(t *testing.T, database string) {

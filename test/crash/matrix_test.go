@@ -40,7 +40,7 @@ func TestMatrix(t *testing.T) {
 	t.Parallel()
 	var filled table
 	tried := make([]names, len(rig.Engines))
-	// The rows run beside each other; the table is complete when they are done.
+	// The rows run concurrently; the table is complete when they are done.
 	t.Cleanup(func() {
 		t.Log(filled.summary())
 		if path := os.Getenv(tableVariable); path != "" {

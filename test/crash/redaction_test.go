@@ -22,8 +22,9 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// redactionPoints are always tried: behind the lock, behind the rows, behind the commit, and before
-// and behind the reply. Those of the statements between them are learnt, and a sample of them is tried.
+// redactionPoints are always tried: after the lock, after the rows, after the commit, and
+// before and after the reply. The failpoints of the statements between them are recorded,
+// and a sample of them is tried.
 var redactionPoints = []point{
 	{"redact.locked", 1},
 	{"redact.rows", 1},

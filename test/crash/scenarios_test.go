@@ -44,7 +44,7 @@ const (
 var (
 	plainLog    = []string{"accepted", "started", "completed"}
 	approvedLog = []string{"accepted", "started", "waiting_for_approval", "approval_resolved", "started", "completed"}
-	// approvedTwiceLog is that of a run whose requests were settled by two calls.
+	// approvedTwiceLog is the log of a run whose requests were settled by two calls.
 	approvedTwiceLog = []string{"accepted", "started", "waiting_for_approval", "approval_resolved", "approval_resolved", "started", "completed"}
 	answeredLog      = []string{"accepted", "started", "waiting_for_user_question", "user_question_resolved", "started", "completed"}
 	unansweredLog    = []string{"accepted", "started", "waiting_for_user_question", "user_question_resolved", "cancelled"}
@@ -142,7 +142,8 @@ var scenarios = []scenario{
 	},
 	{
 		name: "claim by id", prepare: decidedRun, call: claimedByID(shortLeaseMs, handed{outcomes: []api.Outcome{allowed}}),
-		// Whoever had no reply waits until the run is claimable again, if it was leased.
+		// A caller without a reply waits until the run can be claimed again, if it was
+		// leased.
 		again:              claimed(longLeaseMs, handed{outcomes: []api.Outcome{allowed}}),
 		onlyUnacknowledged: true, inForce: leases, finish: finishLeased, events: approvedLog,
 	},
@@ -230,7 +231,7 @@ var scenarios = []scenario{
 			suspension.Approvals[0].ExpiresAfterMs = &soon
 			return waitingFor(suspension)(t)
 		},
-		// Nobody calls for it; whoever waits for the run sees it.
+		// No call triggers it; callers that wait for the run see it.
 		call: awaitDecided, inForce: recorded(map[string]api.Outcome{"ask-1": api.OutcomeExpired}),
 		finish: resumed("1", api.OutcomeExpired), events: approvedLog, alone: true,
 	},

@@ -24,7 +24,7 @@ type trial struct {
 	client *client.Client
 	// agentID is the agent of this trial alone, so that a worker can ask for its run.
 	runID, sessionID, agentID string
-	// fence is that of the lease which the caller has, if it has one.
+	// fence is that of the caller's lease, if it has one.
 	fence string
 	// clarificationID is the run in the parent's session that asks for this one.
 	clarificationID string

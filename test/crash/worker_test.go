@@ -219,7 +219,7 @@ func (a *trial) ask() *successors {
 			if errors.Is(err, context.Canceled) {
 				return nil
 			}
-			// Whoever is handed the run as well has a fence that the check would see.
+			// If another worker also gets the run, the check sees its fence.
 			stop()
 			return err
 		})

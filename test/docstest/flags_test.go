@@ -57,7 +57,7 @@ func TestCommandsAreDocumented(t *testing.T) {
 		require.Contains(t, text, words[len(words)-1], command)
 		for _, name := range names(flagOfHelp, helpOf(t, words...)) {
 			if name == "help" || name == "poll-interval-ms" || command == "config print" {
-				continue // the flags of config print are those of serve
+				continue // config print has the flags of serve
 			}
 			require.Contains(t, text, "--"+name, "%s has --%s", command, name)
 		}

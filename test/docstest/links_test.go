@@ -17,7 +17,7 @@ import (
 var (
 	// link finds the target of a link in Markdown.
 	link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
-	// elsewhere tells a target that is no file of the tree.
+	// elsewhere matches a target outside of the tree.
 	elsewhere = regexp.MustCompile(`^[a-z]+:`)
 	codeSpan  = regexp.MustCompile("`[^`]*`")
 	// named finds a document of docs/ in code, with the heading that may follow: as an
@@ -110,8 +110,8 @@ func TestAnchors(t *testing.T) {
 	require.Equal(t, []string{"a-code-and-more", "lease-and-fence", "lease-and-fence-1", "linked-_name_s"}, headings(text))
 }
 
-// isDocument reports whether a name in a file is that of a document: seen from the
-// root, from the file, or from a directory above it.
+// isDocument reports whether a name in a file refers to a document: relative to the root,
+// to the file, or to a directory above it.
 func isDocument(file, name string) bool {
 	for _, from := range []string{".", path.Dir(file)} {
 		joined := path.Join(from, name)

@@ -54,8 +54,8 @@ func TestTwoReplicasBehindAProxyThatPoolsByTransaction(t *testing.T) {
 	rig.RequireHealthy(t, direct)
 }
 
-// requirePooled shows that the replicas do go through the proxy: beside the connections
-// on which they listen there are no more than the proxy has.
+// requirePooled checks that the replicas use the proxy: apart from their connections for
+// notifications, there are no more connections than the proxy has.
 func requirePooled(t *testing.T, direct string) {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), direct)

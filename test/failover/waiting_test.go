@@ -16,10 +16,10 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// While the standby is away, a commit waits at the primary. A server that is asked to
-// cancel such a wait ends it as if the standby had answered: the decision is then there
-// for everybody, and a repeated call would be told so, although the standby does not
-// have it. So whoever gives up on a commit must not cancel it.
+// While the standby is down, a commit waits at the primary. If such a wait is cancelled,
+// the server ends it as if the standby had answered: the decision becomes visible, and a
+// repeated call would be told so, although the standby does not have it. So a caller that
+// gives up on a commit must not cancel it.
 func TestADecisionThatTheStandbyHasNotSeenIsNotAcknowledged(t *testing.T) {
 	t.Parallel()
 	p := &pair{primary: rig.NewCluster(t, rig.ClusterOptions{Settings: map[string]string{"synchronous_standby_names": standbyName}})}

@@ -24,9 +24,9 @@ const suspendedVariable = "HOLDPOINT_SUSPENDED"
 // owedEffects is how many effects of each kind the dead service left behind.
 const owedEffects = 40
 
-// TestRestartReplaysWhatIsOwed kills the service with many runs suspended, some
-// effects owed and some carried out, and starts it again: what was owed is done, what
-// was done is left alone, and the first decision goes through at once.
+// TestRestartReplaysWhatIsOwed kills the service with many suspended runs and with pending
+// and completed effects, and starts it again. The pending effects are carried out, the
+// completed ones are not repeated, and the first decision succeeds at once.
 func TestRestartReplaysWhatIsOwed(t *testing.T) {
 	for _, engine := range rig.Engines {
 		t.Run(engine.Name, func(t *testing.T) {

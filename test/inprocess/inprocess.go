@@ -64,7 +64,7 @@ type Options struct {
 	Tracer wire.Tracer
 	// Closed asks for tokens, those of the service's Keyring.
 	Closed bool
-	// Mounts returns faces beside those of every service, of one with the given keys.
+	// Mounts returns faces in addition to those of every service, with the given keys.
 	Mounts func(signatures *signing.Keys) []kit.Mount
 }
 

@@ -23,8 +23,8 @@ import (
 
 // verdict is what the checker says about the histories of all runs.
 type verdict struct {
-	// wrong are the runs whose calls no order explains; undecided are those of which
-	// the checker could not tell in time.
+	// wrong are the runs whose calls no order explains; undecided are the runs for which
+	// the checker ran out of time.
 	wrong, undecided []string
 }
 
@@ -66,8 +66,8 @@ func requireLinearizable(tb testing.TB, histories map[string][]porcupine.Operati
 	require.Empty(tb, found.undecided, "the checker did not come to an end on these in %s", 5*rig.Patience)
 }
 
-// picture writes the page that shows a run's calls, and a list of them beside it, and
-// returns its path. It outlives the test.
+// picture writes a page with a diagram and a list of a run's calls, and returns its path.
+// The page outlives the test.
 func picture(tb testing.TB, runID string, calls []porcupine.Operation) string {
 	tb.Helper()
 	_, info := porcupine.CheckOperationsVerbose(approvals(), calls, 5*rig.Patience)

@@ -47,8 +47,8 @@ func (h *history) call(runID string, caller int, in input, do func() output) out
 	return out
 }
 
-// finish returns the calls of each run. Those of unknown outcome return with the end of
-// the history: they may have taken effect at any time until now.
+// finish returns the calls of each run. Calls with an unknown outcome return at the end of
+// the history, because they may have taken effect at any time until then.
 func (h *history) finish() map[string][]porcupine.Operation {
 	h.mu.Lock()
 	defer h.mu.Unlock()

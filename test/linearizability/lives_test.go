@@ -15,8 +15,8 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// forgets are the ways in which all that there was comes to an end while the replicas remember it. The
-// ids of an episode are those of the one before, so that a replica that decides from what it remembers
+// forgets are the ways in which all data can disappear while the replicas remember it. Each
+// episode reuses the ids of the previous one, so that a replica that decides from memory
 // contradicts the history.
 var forgets = []struct {
 	name   string

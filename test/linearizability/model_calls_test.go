@@ -52,7 +52,7 @@ type input struct {
 	// Round counts the suspensions of the run, from 0; Asked is what this one raises.
 	Round int
 	Asked []asked
-	// Decisions are those of a resolve; the other decisions are about one request.
+	// Decisions are set for a resolve; all other decisions are about one request.
 	Decisions []decision
 }
 
@@ -77,7 +77,7 @@ type output struct {
 	// Nothing: the call had no effect and showed nothing, so it is not recorded.
 	Nothing  bool
 	ReturnMs int64
-	// Code is that of a refusal; the rest but Recorded is then zero.
+	// Code is set for a refusal; all other fields except Recorded are then zero.
 	Code api.Code
 	// Recorded is what a refusal says was decided before; RecordedSlot is of what.
 	Recorded     settled
@@ -99,8 +99,8 @@ type output struct {
 // settled is what became of a request, as it is shown.
 type settled struct {
 	Outcome api.Outcome
-	// Mark is that of the call that decided. Where no call did, or its mark is not
-	// shown, it is the name of the caller and "#".
+	// Mark is the mark of the call that decided. If no call did, or its mark is not shown,
+	// it is the name of the caller and "#".
 	Mark string
 }
 

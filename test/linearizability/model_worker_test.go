@@ -18,8 +18,8 @@ func (r *run) create(in input) {
 	r.recordKey(in)
 }
 
-// claim gives the next fence to whoever comes when the run goes on and nobody has a
-// lease on it. Of a lease that is not over before the call ends nobody is told.
+// claim gives the next fence to a caller if the run can continue and has no lease. A lease
+// that lasts longer than the call is not reported to anybody.
 func (r *run) claim(in input, out output, call moment) api.Code {
 	goesOn := r.Status == api.StatusQueued || r.Status == api.StatusRunning
 	mayBeFree := goesOn && r.ClaimableMinMs <= call.latestMs
@@ -65,8 +65,8 @@ func (r *run) heartbeat(in input, out output, call moment) api.Code {
 	return ""
 }
 
-// repeatsWork: this very call was made before, and is answered with what is there now,
-// whoever has the run by then.
+// repeatsWork: this very call was made before, and is answered with the current state,
+// whichever worker holds the run by then.
 func (r *run) repeatsWork(in input) bool {
 	switch in.Kind {
 	case callRelease:

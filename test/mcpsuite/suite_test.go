@@ -27,8 +27,8 @@ import (
 //go:embed node
 var nodeFiles embed.FS
 
-// scenarios are those of the suite that /mcp is held to: all of tasks, of multi round-trip
-// requests and of tools in revision 2026-07-28, and what its transport must refuse.
+// scenarios are the scenarios of the suite that /mcp must pass: all about tasks, multi
+// round-trip requests and tools in revision 2026-07-28, and what its transport must refuse.
 var scenarios = []string{
 	"tasks-lifecycle", "tasks-capability-negotiation", "tasks-wire-fields", "tasks-request-state-removal", "tasks-mrtr-input",
 	"tasks-request-headers", "tasks-dispatch-and-envelope", "tasks-required-task-error", "tasks-mrtr-composition",

@@ -25,8 +25,8 @@ const (
 	// roundsVariable says how often the service is killed, and how many power cuts there
 	// are.
 	roundsVariable = "HOLDPOINT_POWERCUT_ROUNDS"
-	// seedVariable repeats the choices of an earlier run. The moments are those of the
-	// machine all the same.
+	// seedVariable repeats the choices of an earlier run. The timing still depends on the
+	// machine.
 	seedVariable = "HOLDPOINT_POWERCUT_SEED"
 )
 

@@ -7,10 +7,10 @@ import (
 	"encoding/binary"
 )
 
-// The format of SQLite's log (https://www.sqlite.org/fileformat2.html#walformat): a
-// header, then frames of a header and a page each. The checksum of a frame goes on from
-// that of the frame before. A frame counts when its salt is that of the log and its
-// checksum is right, and when a commit frame follows it or it is one.
+// The format of SQLite's log (https://www.sqlite.org/fileformat2.html#walformat): a header,
+// then frames with a header and a page each. The checksum of a frame continues from the
+// previous frame. A frame is valid if its salt is the log's and its checksum is right, and
+// if it is or precedes a commit frame.
 const (
 	walHeaderSize      = 32
 	walFrameHeaderSize = 24

@@ -51,7 +51,7 @@ type Decision struct {
 // Claim is a run that was handed to a worker.
 type Claim struct {
 	RunID, Fence string
-	// Outcomes are those of the decisions that were handed over.
+	// Outcomes are the outcomes of the delivered decisions.
 	Outcomes []api.Outcome
 }
 
@@ -109,7 +109,7 @@ func (h *History) FirstAcknowledged(service int, after time.Time) (first time.Ti
 // RunRecord is what the service has on record of a run.
 type RunRecord struct {
 	Status api.Status
-	// Resolutions are those of all resolution events, in their order.
+	// Resolutions are the resolutions of all resolution events, in order.
 	Resolutions []api.Resolution
 	// Ends is how many events say that the run is over.
 	Ends int

@@ -11,8 +11,8 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// The history is that of a service that keeps its promises. Each change is what a service that
-// does not would have on record, or would have replied.
+// The history of a correct service. Each change is something that a faulty service would
+// record or reply.
 func TestProblemsNamesEveryBrokenPromise(t *testing.T) {
 	t.Parallel()
 	resolved := func(outcome api.Outcome) api.Resolution {

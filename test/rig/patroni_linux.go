@@ -152,8 +152,9 @@ func (m *PatroniMachine) path(name string) string {
 	return filepath.Join(m.cluster.directory, fmt.Sprintf("machine%d-%s", m.number, name))
 }
 
-// settings are those of Patroni. A leader that is lost is found out after ttl, whose least value
-// is 20 s. The rest of ttl is for a slow machine: a leader that does not reach etcd for retry_timeout steps down.
+// settings are Patroni's settings. The loss of a leader is noticed after ttl, which is at
+// least 20 s. The rest of ttl is for a slow machine: a leader that does not reach etcd for
+// retry_timeout steps down.
 func (m *PatroniMachine) settings() []byte {
 	type object = map[string]any
 	// JSON is YAML.

@@ -203,7 +203,7 @@ func (c *trafficClient) wholeWait(ctx context.Context, runID string, n int) {
 	}
 	deciders.Wait()
 	if !known && !rivalKnows {
-		stopWorking() // it may wait for ever
+		stopWorking() // it may wait indefinitely
 	}
 	worker.Wait()
 }

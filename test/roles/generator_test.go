@@ -45,7 +45,7 @@ func (g *generator) call(by *caller) call {
 	}
 	g.fill(&c, by)
 	if g.rand.IntN(20) == 0 && len(c.body) > 2 {
-		// Torn bodies are refused, whoever sends them. No body at all names no session.
+		// Torn bodies are refused from every caller. A missing body names no session.
 		c.body = c.body[:1+g.rand.IntN(len(c.body)-1)]
 	}
 	return c
@@ -142,7 +142,7 @@ func (g *generator) fill(c *call, by *caller) {
 		get(true, "/api/approval/pending?session_id="+session)
 	case 37:
 		post("/api/approval/respond", fmt.Sprintf(`{"session_id":%q,"choice":%q}`, session, g.pick("once", "session", "always", "deny")))
-		c.list = true // nothing is open there, which is no error on this face
+		c.list = true // nothing is open there, which this face does not treat as an error
 	case 38:
 		get(true, "/api/sessions/"+session+g.pick("/approvals", "/transcript", "/tool-input"))
 	case 39:

@@ -180,7 +180,7 @@ func requireLawful(t *testing.T, reader *client.Client) (decided int) {
 			for _, resolution := range append(event.Resolutions, event.Resolution) {
 				switch {
 				case resolution.Outcome == "":
-				case strings.HasPrefix(resolution.Via, api.ViaRule): // whoever raises it has the rule decide
+				case strings.HasPrefix(resolution.Via, api.ViaRule): // a rule decides for the caller that raises it
 					require.Contains(t, []string{"operator", "admin"}, by[resolution.ResolvedBy].role)
 				default:
 					outcomes = append(outcomes, string(resolution.Outcome))

@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// caller is whoever makes calls. A caller with a prefix reaches the sessions whose ids begin so.
+// caller is a caller with a role. A caller with a prefix can only reach sessions whose ids
+// start with it.
 type caller struct {
 	name, role, prefix string
 	// own reaches what it made alone: an agent without bounds.

@@ -106,8 +106,9 @@ func stepsIn(t *testing.T, source string) (steps []string) {
 // decisions is how many are awaited in each state of the deployment.
 const decisions = 40
 
-// Replicas of the version before go on while the next one migrates beside them, and are replaced
-// one by one under load; then the new program takes its steps back, and the old ones serve again.
+// Replicas of the previous version continue while the next one migrates the schema, and are
+// replaced one by one under load. Then the new program reverts its migrations, and the old
+// replicas serve again.
 func TestReplicasAreReplacedUnderLoadAndBack(t *testing.T) {
 	t.Parallel()
 	old, next, steps := versions(t)

@@ -42,7 +42,7 @@ type options struct {
 	out         io.Writer
 }
 
-// perSession is how many follow each session but the one that many follow.
+// perSession is the number of subscribers of each session, except the one with many.
 const perSession = 5
 
 func run(ctx context.Context, args []string, out io.Writer) error {
@@ -84,7 +84,7 @@ type plan struct {
 	prepare, send func(ctx context.Context, server *server) error
 }
 
-// beside measures holdpoint and the bare server by turns.
+// beside compares holdpoint and the bare server, alternating between them.
 func (o *options) beside(ctx context.Context, name string, reached int, p plan) error {
 	holdpoint, err := startHoldpoint(ctx, o.program, "")
 	if err != nil {
