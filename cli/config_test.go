@@ -46,14 +46,14 @@ func TestFlagsWinOverVariablesAndThoseOverTheFile(t *testing.T) {
 func TestABadFileIsRefused(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		`{"listn":"x"}`:                     `"listn" is no flag`,
-		`{"config":"x"}`:                    `"config" is no flag`,
+		`{"listn":"x"}`:                     `unknown flag "listn"`,
+		`{"config":"x"}`:                    `unknown flag "config"`,
 		`{"log_level":"a","log-level":"b"}`: "twice",
 		`{"allowed_host":["a,b"]}`:          "without commas",
-		`{"listen":{}}`:                     "a text, a number",
-		`{"listen":null}`:                   "a text, a number",
-		`[]`:                                "one JSON object",
-		`{`:                                 "one JSON object",
+		`{"listen":{}}`:                     "a string, a number",
+		`{"listen":null}`:                   "a string, a number",
+		`[]`:                                "a JSON object",
+		`{`:                                 "a JSON object",
 		`{"max_attempts":"x"}`:              "max-attempts",
 		`{"migrate":"maybe"}`:               "migrate",
 	} {

@@ -76,16 +76,16 @@ func readConfig(path string, flags []string) (map[string]string, error) {
 	}
 	var members map[string]any
 	if err := json.Unmarshal(text, &members); err != nil {
-		return nil, fmt.Errorf("configuration %s: it must be one JSON object whose members are flags: %w", path, err)
+		return nil, fmt.Errorf("configuration %s: must be a JSON object of flags: %w", path, err)
 	}
 	read := map[string]string{}
 	for member, value := range members {
 		name := strings.ReplaceAll(member, "_", "-")
 		if !slices.Contains(flags, name) {
-			return nil, fmt.Errorf("configuration %s: %q is no flag of this command", path, member)
+			return nil, fmt.Errorf("configuration %s: unknown flag %q", path, member)
 		}
 		if _, twice := read[name]; twice {
-			return nil, fmt.Errorf("configuration %s: %q is there twice", path, name)
+			return nil, fmt.Errorf("configuration %s: %q is given twice", path, name)
 		}
 		if read[name], err = asFlag(value); err != nil {
 			return nil, fmt.Errorf("configuration %s: %q: %w", path, member, err)
@@ -94,7 +94,7 @@ func readConfig(path string, flags []string) (map[string]string, error) {
 	return read, nil
 }
 
-var errConfigValue = errors.New("it must be a text, a number, true, false, or a list of texts without commas")
+var errConfigValue = errors.New("must be a string, a number, true, false, or a list of strings without commas")
 
 func asFlag(value any) (string, error) {
 	switch value := value.(type) {

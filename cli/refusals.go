@@ -47,7 +47,7 @@ func refuseEmpty(command *kong.Context) error {
 			empty = value.Len() == 0 || slices.Contains(value.Convert(reflect.TypeFor[[]string]()).Interface().([]string), "") //nolint:forcetypeassert // converted
 		}
 		if empty {
-			return console.Usage("--%s is empty: give it a value, or leave it out", step.Flag.Name)
+			return console.Usage("--%s is empty: give it a value, or omit it", step.Flag.Name)
 		}
 	}
 	return nil
@@ -110,9 +110,9 @@ func withSuggestion(unknown console.UnknownFlagError, flags []*kong.Flag) error 
 		}
 	}
 	if best == "" {
-		return fmt.Errorf("%w; put -- before a command whose name begins so", unknown)
+		return fmt.Errorf("%w; put -- before a command that starts with a dash", unknown)
 	}
-	return fmt.Errorf("%w, did you mean --%s? (put -- before a command whose name begins so)", unknown, best)
+	return fmt.Errorf("%w, did you mean --%s? (put -- before a command that starts with a dash)", unknown, best)
 }
 
 // editDistance returns the number of insertions, deletions and substitutions between two

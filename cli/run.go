@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -104,9 +105,9 @@ func Run(ctx context.Context, args []string, lookupEnv func(string) (string, boo
 		return console.ExitDone
 	}
 	if err != nil {
-		code := fail(terminal, args, console.ExitUsage, err)
+		code := fail(terminal, args, console.ExitUsage, unknownCommand(err))
 		if !asksJSON(args) {
-			terminal.Say("try: %s --help", strings.TrimSpace(console.Program()+" "+selected(err)))
+			terminal.Say("see: %s --help", strings.TrimSpace(console.Program()+" "+selected(err)))
 		}
 		return code
 	}
@@ -124,6 +125,32 @@ func Run(ctx context.Context, args []string, lookupEnv func(string) (string, boo
 		return fail(terminal, args, code, cause)
 	}
 	return code
+}
+
+// unexpected matches kong's error for a word that is not a command, with its suggestion.
+var unexpected = regexp.MustCompile(`^unexpected argument (\S+)(?:, did you mean "(.+)"\?)?$`)
+
+// unknownCommand returns the error for a word in place of a command; other errors unchanged.
+func unknownCommand(err error) error {
+	var refused *kong.ParseError
+	match := unexpected.FindStringSubmatch(err.Error())
+	if match == nil || !errors.As(err, &refused) || refused.Context == nil {
+		return err
+	}
+	node := refused.Context.Model.Node
+	for _, step := range refused.Context.Path {
+		if step.Command != nil {
+			node = step.Command
+		}
+	}
+	if node.Leaf() {
+		return err
+	}
+	word, suggestion := match[1], match[2]
+	if suggestion != "" && editDistance(word, suggestion)*3 <= len(word) {
+		return fmt.Errorf("unknown command %q; did you mean %q?", word, suggestion)
+	}
+	return fmt.Errorf("unknown command %q", word)
 }
 
 // selected returns the command selected by an invalid command line.

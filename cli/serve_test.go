@@ -173,7 +173,7 @@ func TestServeOnAnAddressThatIsTaken(t *testing.T) {
 	address := strings.TrimPrefix(url, "http://")
 	got := run(t.Context(), nil, "", "serve", "--listen", address, "--database", "sqlite::memory:")
 	require.Equal(t, 1, got.code)
-	require.Contains(t, got.stderr, address+": another program listens there")
+	require.Contains(t, got.stderr, address+": the address is in use")
 	require.Contains(t, got.stderr, "take another address: --listen 127.0.0.1:PORT")
 }
 

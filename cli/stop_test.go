@@ -46,6 +46,6 @@ func TestServeStopsInItsTimeWhateverALaneDoes(t *testing.T) {
 	<-reading
 	got := stop() // the lane stays blocked until the end of this test
 	require.Equal(t, 1, got.code)
-	require.Contains(t, got.stderr, "not done 2.05s after it was told to stop")
+	require.Contains(t, got.stderr, "not done 2.05s after the stop signal")
 	<-ended
 }

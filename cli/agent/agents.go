@@ -76,7 +76,7 @@ var codingAgents = []codingAgent{
 func agentNamed(name string) (*codingAgent, error) {
 	at := slices.IndexFunc(codingAgents, func(one codingAgent) bool { return one.name == name })
 	if at < 0 {
-		return nil, fmt.Errorf("the hooks of %q are not known", name)
+		return nil, fmt.Errorf("unknown agent %q", name)
 	}
 	return &codingAgents[at], nil
 }

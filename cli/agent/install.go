@@ -50,7 +50,7 @@ func (c *HookInstall) Run(terminal *console.Console) error {
 	case !slices.Contains(of.events, event):
 		return console.Usage("--event of %s must be %s", of.name, strings.Join(of.events, " or "))
 	case of.noMatcher && c.Matcher != "*":
-		return console.Usage("%s calls its hooks for every tool: leave --matcher out", of.name)
+		return console.Usage("%s calls its hooks for every tool: omit --matcher", of.name)
 	}
 	path := c.Settings
 	if path == "" {
@@ -227,7 +227,7 @@ func members(text jsontext.Value) (object, error) {
 		return nil, err
 	}
 	if _, err := decoder.ReadToken(); !errors.Is(err, io.EOF) {
-		return nil, errors.New("has something behind the JSON object")
+		return nil, errors.New("has extra text after the JSON object")
 	}
 	return read, nil
 }

@@ -10,7 +10,7 @@ import (
 
 // Causes that end a wait because the agent no longer listens.
 var (
-	errAgentGone = errors.New("the agent that called the hook is gone")
+	errAgentGone = errors.New("the agent that called the hook has ended")
 	errTooLong   = errors.New("nobody decided in time")
 )
 

@@ -195,7 +195,7 @@ func readKeys(ctx context.Context, from string, caller *http.Client) (*signing.P
 	}
 	var set api.KeySet
 	if err := json.Unmarshal(text, &set); err != nil || set.Keys == nil {
-		return nil, errors.New("it is no JWKS: write what GET /v1/keys answers to a file")
+		return nil, errors.New("not a JWKS: save the reply of GET /v1/keys to a file")
 	}
 	return signing.NewPublic(set)
 }

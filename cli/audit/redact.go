@@ -37,9 +37,9 @@ func (c *redact) Run(ctx context.Context, terminal *console.Console) error {
 	case (len(c.EventIDs) == 0) == (c.Before == ""):
 		return console.Usage("give either --event-ids or --before")
 	case !c.Yes && c.JSON:
-		return console.Usage("--json asks nothing: say --yes")
+		return console.Usage("--json cannot ask: use --yes")
 	case !c.Yes && !c.confirmed(terminal):
-		return console.Usage("nothing was redacted: answer yes, or say --yes")
+		return console.Usage("nothing was redacted: answer yes, or use --yes")
 	}
 	body, total := api.RedactBody{Reason: c.Reason}, api.RedactReply{}
 	if c.Before != "" {
@@ -77,7 +77,7 @@ func (c *redact) Run(ctx context.Context, terminal *console.Console) error {
 
 // confirmed asks for a yes.
 func (c *redact) confirmed(terminal *console.Console) bool {
-	fmt.Fprintf(terminal.Stdout, "The bodies of events of session %s are taken out for good. Go on? Type yes: ", console.Printable(c.SessionID, false))
+	fmt.Fprintf(terminal.Stdout, "This permanently removes event contents from session %s. Continue? Type yes: ", console.Printable(c.SessionID, false))
 	answer, _ := bufio.NewReader(io.LimitReader(terminal.Stdin, 64)).ReadString('\n') // end of input counts as no
 	return strings.TrimSpace(answer) == "yes"
 }

@@ -66,7 +66,7 @@ func (c *Certificates) Config(server string) (*tls.Config, error) {
 		return nil, Usage("--client-cert and --client-key need each other")
 	}
 	if !strings.HasPrefix(server, "https://") {
-		return nil, Usage("--ca and --client-cert are for services at https://, not for %s", server)
+		return nil, Usage("--ca and --client-cert require an https:// server, not %s", server)
 	}
 	config := &tls.Config{MinVersion: tls.VersionTLS12}
 	if c.CA != "" {

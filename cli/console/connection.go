@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"os/user"
+	"regexp"
 	"runtime/debug"
 	"strings"
 	"time"
@@ -130,7 +131,7 @@ func (c *Connection) Call(use func(*client.Client) error) error {
 	if Unanswered(err) {
 		return fmt.Errorf("no holdpoint service answers at %s (%w)\n"+
 			"           start one with: %s serve\n"+
-			"           or say where it is: --server URL, or HOLDPOINT_SERVER", c.Server, err, Program())
+			"           or set its address with --server URL or HOLDPOINT_SERVER", c.Server, err, Program())
 	}
 	return err
 }
@@ -188,6 +189,7 @@ func Explain(err error, now time.Time) string {
 		// The last line says it with a time that people read faster.
 		text = strings.TrimSuffix(text, "; "+refused.Recorded.String())
 	}
+	text = withoutCode(text, refused.Code)
 	lines := []string{text}
 	for _, fault := range refused.Faults {
 		if !strings.Contains(text, fault.Detail) {
@@ -195,7 +197,7 @@ func Explain(err error, now time.Time) string {
 		}
 	}
 	if refused.Code == api.CodeUnauthenticated {
-		lines = append(lines, "set "+TokenVariable+", or say where the token is: --token-file PATH")
+		lines = append([]string{"sign in first: set " + TokenVariable + " or use --token-file PATH"}, lines...)
 	}
 	if recorded := refused.Recorded; recorded != nil {
 		lines = append(lines, fmt.Sprintf("%s was %s by %s, %s, %s", recorded.RequestID, recorded.Outcome,
@@ -205,6 +207,25 @@ func Explain(err error, now time.Time) string {
 		lines[i] = Printable(lines[i], false)
 	}
 	return strings.Join(lines, "\n           ")
+}
+
+// unknownName matches the service's message about a name that does not exist.
+var unknownName = regexp.MustCompile(`\b(?:unknown (\w+) (\S+)|there is no such (\w+))$`)
+
+// withoutCode moves the code of an error about a name that does not exist to the end, as in
+// `no run "r1" (run_not_found)`. Other errors stay unchanged.
+func withoutCode(text string, code api.Code) string {
+	before, message, found := strings.Cut(text, string(code)+": ")
+	match := unknownName.FindStringSubmatch(message)
+	switch {
+	case !found || !strings.HasSuffix(string(code), "_not_found") || match == nil:
+		return text
+	case match[1] != "":
+		message = fmt.Sprintf("no %s %q", match[1], match[2])
+	default:
+		message = "no such " + match[3]
+	}
+	return before + message + " (" + string(code) + ")"
 }
 
 // ByWhatWay says in plain words how a decision was made.
@@ -217,7 +238,7 @@ func ByWhatWay(via string) string {
 	case via == "api":
 		return "by the API"
 	case via == api.ViaClock:
-		return "when its time had run out"
+		return "when it expired"
 	case via == api.ViaWorker:
 		return "by the worker that asked"
 	case via == api.ViaRunEnded:
@@ -225,7 +246,7 @@ func ByWhatWay(via string) string {
 	case strings.HasPrefix(via, api.ViaRule):
 		return "by a rule"
 	case via == "":
-		return "by a way that is not on record"
+		return "in an unrecorded way"
 	}
 	return "by " + via
 }

@@ -166,7 +166,7 @@ func TestCommandOfSaysWhatItLeavesOut(t *testing.T) {
 	t.Parallel()
 	for input, want := range map[string]string{
 		`{"command":"ls -l"}`:                                        "ls -l",
-		`{"command":"ls -l","argv":["ls","-l"],"cwd":"/w"}`:          "ls -l (and 1 more: cwd)",
+		`{"command":"ls -l","argv":["ls","-l"],"cwd":"/w"}`:          "ls -l (in /w)",
 		`{"command":"ls -l","argv":["rm","-rf","/"]}`:                "ls -l (and 1 more: argv)",
 		`{"command":"ls","then":"rm -rf /","e":1,"d":2,"c":3,"f":1}`: "ls (and 5 more: c, d, e, …)",
 		`{"script":"x"}`:           `{"script":"x"}`,

@@ -50,7 +50,7 @@ func LoadContexts(lookupEnv func(string) (string, bool)) (*Contexts, error) {
 		return nil, fmt.Errorf("read the contexts: %w", err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return nil, Usage("%s holds tokens and others may read it: chmod 600 %s", path, QuoteArgument(path))
+		return nil, Usage("%s has tokens but other users can read it: chmod 600 %s", path, QuoteArgument(path))
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -86,7 +86,7 @@ func contextsPath(lookupEnv func(string) (string, bool)) (string, error) {
 // Save writes the file, readable only by its owner.
 func (c *Contexts) Save() error {
 	if c.path == "" {
-		return Usage("there is no place for contexts: set HOLDPOINT_CONTEXTS or HOME")
+		return Usage("no location for contexts: set HOLDPOINT_CONTEXTS or HOME")
 	}
 	text, err := json.Marshal(c, jsontext.WithIndent("  "), json.Deterministic(true))
 	if err != nil {
@@ -144,9 +144,9 @@ func (c *Contexts) Choose(args []string, lookupEnv func(string) (string, bool)) 
 // Unknown returns the usage error for a context that does not exist.
 func (c *Contexts) Unknown(name string) error {
 	if len(c.Contexts) == 0 {
-		return Usage("there is no context %q, and no other; make one with: %s contexts set", name, Program())
+		return Usage("no context %q; create one with: %s contexts set", name, Program())
 	}
-	return Usage("there is no context %q; there are: %s", name, strings.Join(c.Names(), ", "))
+	return Usage("no context %q; choose from: %s", name, strings.Join(c.Names(), ", "))
 }
 
 // flagValue finds a flag, and stops before the command line of another program.

@@ -14,8 +14,7 @@ import (
 )
 
 // CommandOf returns a tool call as one text: the command if the input has one, or else the
-// input as compact JSON. If the input has more than the command, the other members' names
-// follow.
+// input as compact JSON. The directory and the names of other members follow.
 func CommandOf(input api.JSON) string {
 	if document.Kind(input) != '{' {
 		return Compact(input)
@@ -30,15 +29,23 @@ func CommandOf(input api.JSON) string {
 	if json.Unmarshal(members["argv"], &argv) == nil && QuoteLine(argv) == command {
 		delete(members, "argv") // the same command as a list
 	}
-	if len(members) == 0 {
+	var notes []string
+	var cwd string
+	if json.Unmarshal(members["cwd"], &cwd) == nil && cwd != "" {
+		notes = append(notes, "in "+cwd)
+		delete(members, "cwd")
+	}
+	if names := slices.Sorted(maps.Keys(members)); len(names) > 0 {
+		more := ""
+		if len(names) > shownNames {
+			names, more = names[:shownNames], ", …"
+		}
+		notes = append(notes, fmt.Sprintf("and %d more: %s%s", len(members), strings.Join(names, ", "), more))
+	}
+	if len(notes) == 0 {
 		return command
 	}
-	names := slices.Sorted(maps.Keys(members))
-	more := ""
-	if len(names) > shownNames {
-		names, more = names[:shownNames], ", …"
-	}
-	return fmt.Sprintf("%s (and %d more: %s%s)", command, len(members), strings.Join(names, ", "), more)
+	return command + " (" + strings.Join(notes, "; ") + ")"
 }
 
 // shownNames bounds the names of other members.

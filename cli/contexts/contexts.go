@@ -152,7 +152,7 @@ type remove struct{ named }
 func (c *remove) Run(terminal *console.Console) error {
 	return c.change(terminal, func(contexts *console.Contexts) error {
 		if _, there := contexts.Contexts[c.Name]; !there {
-			return fmt.Errorf("there is no context %q", c.Name)
+			return fmt.Errorf("no context %q", c.Name)
 		}
 		delete(contexts.Contexts, c.Name)
 		if contexts.Current == c.Name {

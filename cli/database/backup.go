@@ -39,6 +39,6 @@ func (c *Backup) Run(ctx context.Context, terminal *console.Console) error {
 			Bytes int64  `json:"bytes"`
 		}{c.File, bytes})
 	}
-	fmt.Fprintf(terminal.Stdout, "%s has %d bytes, and can be opened\n", c.File, bytes)
+	fmt.Fprintf(terminal.Stdout, "wrote %s, %d bytes, and verified it\n", c.File, bytes)
 	return nil
 }

@@ -40,9 +40,9 @@ func (f Flag) explain(err error) error {
 	case errors.Is(err, sqlite.ErrInUse):
 		return fmt.Errorf("%w: is another holdpoint service running on it?", err)
 	case errors.Is(err, migrations.ErrSchemaBehind):
-		return fmt.Errorf("%w: holdpoint migrate up, or serve without --migrate=off", err)
+		return fmt.Errorf("%w: run holdpoint migrate up, or serve without --migrate=off", err)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%w: the user of this process must be able to write to the file and to its directory, where SQLite makes others beside it", err)
+		return fmt.Errorf("%w: the user of this process must be able to write to the file and its directory, where SQLite creates more files", err)
 	}
 	var refused interface{ SQLState() string }
 	if !errors.As(err, &refused) {
@@ -50,10 +50,10 @@ func (f Flag) explain(err error) error {
 	}
 	switch refused.SQLState() {
 	case "42501": // insufficient_privilege
-		return fmt.Errorf("%w: the first start makes tables: GRANT CREATE, USAGE ON SCHEMA public TO the user of --database, or migrate as their owner and "+
+		return fmt.Errorf("%w: the first start creates tables: GRANT CREATE, USAGE ON SCHEMA public TO the user of --database, or migrate as their owner and "+
 			"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO that user, and serve with --migrate=off", err)
 	case "3D000": // invalid_catalog_name
-		return fmt.Errorf("%w: make it first, as with createdb", err)
+		return fmt.Errorf("%w: create it first, for example with createdb", err)
 	case "28P01", "28000": // invalid_password, invalid_authorization_specification
 		return fmt.Errorf("%w: does the server know the user and the password of --database, and does its pg_hba.conf let this machine in?", err)
 	case "25006": // read_only_sql_transaction

@@ -113,7 +113,7 @@ func (r *doctorReport) print(terminal *console.Console, took time.Duration) erro
 		}
 	}
 	walked := r.Summary.Rows
-	_, err := fmt.Fprintf(terminal.Stdout, "%s: walked %d sessions, %d runs, %d requests, %d events, %d idempotency records, %d effects, %d messages, %d rules and %d lines of the audit's log in %s\n",
+	_, err := fmt.Fprintf(terminal.Stdout, "%s: checked %d sessions, %d runs, %d requests, %d events, %d idempotency records, %d effects, %d messages, %d rules and %d audit log entries in %s\n",
 		found, walked.Sessions, walked.Runs, walked.Requests, walked.Events, walked.IdempotencyRecords, walked.Effects, walked.Messages, walked.Rules, walked.AuditEntries, took.Round(time.Millisecond))
 	return err
 }

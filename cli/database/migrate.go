@@ -69,7 +69,7 @@ func (c *migrateDown) Run(ctx context.Context, terminal *console.Console) error 
 		return c.explain(err)
 	}
 	if connected > 0 && !c.Force {
-		return fmt.Errorf("services have %d connections to this database; stop them first, or say --force", connected)
+		return fmt.Errorf("services have %d connections to this database; stop them first, or use --force", connected)
 	}
 	return c.migrator(ctx, func(m *migrations.Migrator) error {
 		newest, losses, err := m.Losses(ctx)
@@ -83,7 +83,7 @@ func (c *migrateDown) Run(ctx context.Context, terminal *console.Console) error 
 			fmt.Fprintln(terminal.Stdout, "nothing is applied")
 			return nil
 		}
-		fmt.Fprintf(terminal.Stdout, "This takes back %d %s.\n", newest.Version, newest.Name)
+		fmt.Fprintf(terminal.Stdout, "This reverts migration %d (%s).\n", newest.Version, newest.Name)
 		for _, loss := range losses {
 			what := "table " + loss.Table
 			if loss.Column != "" {
@@ -95,13 +95,13 @@ func (c *migrateDown) Run(ctx context.Context, terminal *console.Console) error 
 			fmt.Fprintln(terminal.Stdout, "It deletes no table and no column.")
 		}
 		if !c.Yes && !confirmed(terminal) {
-			return console.Usage("nothing was taken back: answer yes, or say --yes")
+			return console.Usage("nothing was reverted: answer yes, or use --yes")
 		}
 		step, err := m.Down(ctx)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(terminal.Stdout, "took back %d %s\n", step.Version, step.Name)
+		fmt.Fprintf(terminal.Stdout, "reverted %d %s\n", step.Version, step.Name)
 		return nil
 	})
 }
@@ -127,7 +127,7 @@ func (c *migrateDown) printed(ctx context.Context, terminal *console.Console, m 
 	}
 	if newest.Version != 0 {
 		if !c.Yes {
-			return console.Usage("--json asks nothing: say --yes")
+			return console.Usage("--json cannot ask: use --yes")
 		}
 		if _, err := m.Down(ctx); err != nil {
 			return err
@@ -138,7 +138,7 @@ func (c *migrateDown) printed(ctx context.Context, terminal *console.Console, m 
 
 // confirmed asks for a yes.
 func confirmed(terminal *console.Console) bool {
-	fmt.Fprint(terminal.Stdout, "Go on? Type yes: ")
+	fmt.Fprint(terminal.Stdout, "Continue? Type yes: ")
 	answer, _ := bufio.NewReader(io.LimitReader(terminal.Stdin, 64)).ReadString('\n') // end of input counts as no
 	return strings.TrimSpace(answer) == "yes"
 }

@@ -50,7 +50,7 @@ func secretKeys(terminal *console.Console, path string, load func(path string) (
 		}
 		return keys, nil
 	case inEnvironment != "":
-		return nil, console.Usage("--secret-key-file and $%s are both there: which keys are meant?", secretKeyVariable)
+		return nil, console.Usage("--secret-key-file and $%s are both set; use one of them", secretKeyVariable)
 	}
 	keys, err := load(path)
 	if err != nil {
@@ -125,7 +125,7 @@ func (c *rewrap) Run(ctx context.Context, terminal *console.Console) (err error)
 	}
 	fmt.Fprintf(terminal.Stdout, "%d data keys are now encrypted with %s\n", done.Changed, done.KeyID)
 	if done.Unreadable > 0 {
-		fmt.Fprintf(terminal.Stdout, "%d callbacks were left as they are: they are encrypted with keys that are not given, and cannot be posted\n", done.Unreadable)
+		fmt.Fprintf(terminal.Stdout, "%d callbacks were skipped: they are encrypted with unknown keys and cannot be posted\n", done.Unreadable)
 	}
 	return nil
 }

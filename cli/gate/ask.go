@@ -192,7 +192,7 @@ func (a *asking) act(ctx context.Context, claim *api.Claim, report *askReport) (
 	if free && !a.input.Free {
 		// The service accepts free text in addition to options. This command does not, so
 		// it asks again.
-		a.terminal.Say("the answer is none of the options; asking again")
+		a.terminal.Say("the answer is not one of the options; asking again")
 		return false, a.ask(ctx, claim, a.asks(a.nextRequestID(settled.Request.ID), nil, settled.Request.ExpiresAtMs))
 	}
 	kept := *report
@@ -260,12 +260,12 @@ func (a *asking) finished(ctx context.Context, view *api.RunView) (askReport, er
 	switch {
 	case a.key != "" && view.Status == api.StatusCompleted && json.Unmarshal(view.Output, &report) == nil && report.Outcome != "":
 		if a.input.Sensitive && report.Outcome == string(api.OutcomeAnswered) {
-			return report, fmt.Errorf("this key was used before, as run %s, and the answer is kept nowhere, because it is sensitive: ask with another --key", view.RunID)
+			return report, fmt.Errorf("this key was already used for run %s, whose answer was not stored because it is sensitive; ask with another --key", view.RunID)
 		}
-		a.terminal.Say("this key was used before, as run %s; this is what became of it. To ask again, give another --key", view.RunID)
+		a.terminal.Say("this key was already used for run %s; this is its result. To ask again, use another --key", view.RunID)
 		return report, nil
 	case view.Status == api.StatusCompleted:
-		return report, fmt.Errorf("run %s was completed by somebody else, without an answer", view.RunID)
+		return report, fmt.Errorf("run %s was completed by someone else, without an answer", view.RunID)
 	case view.Status == api.StatusFailed:
 		return report, fmt.Errorf("run %s failed: %s", view.RunID, console.Printable(view.Error, false))
 	}
@@ -287,11 +287,11 @@ func (a *asking) print(report askReport) error {
 	case string(api.OutcomeAnswered):
 	case string(api.OutcomeExpired):
 		if a.command.Default == nil {
-			a.terminal.Say("expired before anybody answered")
+			a.terminal.Say("nobody answered in time")
 			code = console.ExitExpired
 			break
 		}
-		a.terminal.Say("expired before anybody answered; using the default")
+		a.terminal.Say("nobody answered in time; using the default")
 		report.Answers = []string{*a.command.Default}
 	default:
 		a.terminal.Say("%s%s", report.Outcome, by(report.ResolvedBy, report.Reason))

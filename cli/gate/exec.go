@@ -132,7 +132,7 @@ func (c *Exec) input() (callInput, error) {
 		argv = argv[1:]
 	}
 	if len(argv) == 0 || argv[0] == "" {
-		return callInput{}, console.Usage("say which command, after --")
+		return callInput{}, console.Usage("give a command, after --")
 	}
 	if len(c.Command) == len(argv) && strings.HasPrefix(argv[0], "-") {
 		return callInput{}, console.UnknownFlagError{Flag: argv[0]}
@@ -155,7 +155,7 @@ func (c *Exec) input() (callInput, error) {
 	}
 	means, err := resolve(argv, cwd)
 	if err != nil {
-		return callInput{}, console.Failed(startCode(err), "nothing was asked: the command could not be started: %w", err)
+		return callInput{}, console.Failed(startCode(err), "nothing was asked: the command cannot be started: %w", err)
 	}
 	return callInput{
 		Command: console.QuoteLine(argv), Argv: argv, Cwd: cwd, Env: env, Resolved: &means, Variables: loadingVariables(env),
@@ -172,7 +172,7 @@ func (c *Exec) env() (map[string]string, error) {
 		name, value, has := strings.Cut(given, "=")
 		if !has {
 			if value, has = os.LookupEnv(name); !has {
-				return nil, console.Usage("--env %s: there is no such variable here; give it a value", name)
+				return nil, console.Usage("--env %s: not set here; give it a value", name)
 			}
 		}
 		switch _, twice := env[name]; {
@@ -289,9 +289,9 @@ func (e *execution) recordEnd(ctx context.Context, keeper *keeper, report execRe
 	}
 	switch {
 	case keeper.takenOver:
-		e.terminal.Say("run %s was ended or taken over by somebody else; how this command ended is not on record", e.params.RunID)
+		e.terminal.Say("run %s was ended or taken over by someone else; the outcome of this command is not recorded", e.params.RunID)
 	case err != nil:
-		e.terminal.Say("how run %s ended is not on record: %v", e.params.RunID, err)
+		e.terminal.Say("the outcome of run %s is not recorded: %v", e.params.RunID, err)
 	}
 	return nil
 }
@@ -348,7 +348,7 @@ func (e *execution) sayReport(report execReport) int {
 	case outcomeNotStarted:
 		e.terminal.Say("the command could not be started: %s", console.Printable(report.Reason, false))
 	case string(api.OutcomeExpired):
-		e.terminal.Say("expired before anybody decided; the command was not run")
+		e.terminal.Say("nobody decided in time; the command was not run")
 	default:
 		e.terminal.Say("%s%s", report.Outcome, by(report.ResolvedBy, report.Reason))
 	}

@@ -22,11 +22,11 @@ func (e *execution) finished(ctx context.Context, view *api.RunView) error {
 			return err
 		}
 		if report.Outcome == outcomeExited || report.Outcome == outcomeNotStarted {
-			e.terminal.Say("this command ran to its end before, as run %s; it is not run again", view.RunID)
-			e.terminal.Say("its exit code was %d; what it printed went to that call and is not on record. To run it again, give another --key", report.ExitCode)
+			e.terminal.Say("this command has already run, as run %s; it is not run again", view.RunID)
+			e.terminal.Say("its exit code was %d; its output was not recorded. To run it again, use another --key", report.ExitCode)
 			return console.ExitWith(e.sayReport(report))
 		}
-		e.terminal.Say("this key was used before, as run %s, and that is over; to ask again, give another --key", view.RunID)
+		e.terminal.Say("this key was already used for run %s, which has ended; to ask again, use another --key", view.RunID)
 		return console.ExitWith(e.sayReport(report))
 	case view.Status == api.StatusCancelled || view.Status == api.StatusInterrupted:
 		settled, err := e.outcomeOf(ctx)
@@ -38,7 +38,7 @@ func (e *execution) finished(ctx context.Context, view *api.RunView) error {
 	case view.Status == api.StatusFailed:
 		return fmt.Errorf("run %s failed: %s", view.RunID, console.Printable(view.Error, false))
 	default:
-		return fmt.Errorf("run %s was completed by somebody else; the command was not run by this call", view.RunID)
+		return fmt.Errorf("run %s was completed by someone else; the command was not run by this call", view.RunID)
 	}
 }
 
@@ -56,8 +56,8 @@ func (e *execution) checkEnd(ctx context.Context, report *execReport) error {
 		err = report.fits(settled)
 	}
 	if err != nil {
-		return console.Failed(console.ExitForeign, "NOTHING WAS RUN: run %s was ended as if this command had come to its end, and that cannot be: %s\n"+
-			"           Somebody else has acted on this run.", e.params.RunID, console.Printable(err.Error(), false))
+		return console.Failed(console.ExitForeign, "NOTHING WAS RUN: run %s was ended as if this command had finished, which is impossible: %s\n"+
+			"           Someone else has acted on this run.", e.params.RunID, console.Printable(err.Error(), false))
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func (r *execReport) fits(settled api.SettledApproval) error {
 	case r.Outcome != outcomeExited && r.Outcome != outcomeNotStarted:
 		return errors.New("the command was allowed")
 	case !slices.Equal(r.Argv, approved.argv) || r.Cwd != approved.cwd:
-		return fmt.Errorf("what was allowed is %s in %s", approved.line(), approved.cwd)
+		return fmt.Errorf("the allowed command is %s in %s", approved.line(), approved.cwd)
 	}
 	return nil
 }

@@ -62,7 +62,7 @@ func (e *execution) start(ctx context.Context, claim *api.Claim, settled api.Set
 		if err != nil && !errors.Is(err, client.ErrLeaseLost) {
 			return false, err
 		}
-		return true, console.Failed(console.ExitUnknownEnd, "run %s was approved and started by %s, %s, and how it ended is not on record.\n"+
+		return true, console.Failed(console.ExitUnknownEnd, "run %s was approved and started by %s, %s, and its outcome is unknown.\n"+
 			"           It may have done its work, in part or whole, or still be running. It was not run again.\n"+
 			"           When you are sure that it may run again: the same command with --rerun",
 			runID, console.Printable(cmp.Or(earlier.WorkerID, "another"), false), console.Ago(cmp.Or(earlier.StartedAtMs, redeemedAtMs(settled)), e.terminal.Now()))
@@ -92,7 +92,7 @@ func (e *execution) start(ctx context.Context, claim *api.Claim, settled api.Set
 		e.terminal.Say("approved by %s with changes: %s", console.Printable(settled.Resolution.ResolvedBy, false), console.Printable(plan.line(), false))
 	}
 	if rule := settled.Resolution.Rule; rule != nil && strings.HasPrefix(settled.Resolution.Via, api.ViaRule) {
-		e.terminal.Say("nobody was asked, by rule %s: %s", rule.RuleID, console.Printable(rule.Text, false))
+		e.terminal.Say("allowed without asking, by rule %s: %s", rule.RuleID, console.Printable(rule.Text, false))
 	}
 	return true, e.carryOut(ctx, plan, &keeper{gate: &e.gate, fence: fence, attemptID: record.AttemptID})
 }
@@ -160,7 +160,7 @@ func (e *execution) callOff(ctx context.Context, fence string, record startRecor
 		_, err = e.ReleaseRun(ctx, e.params.RunID, fence, text)
 	}
 	if err != nil {
-		e.terminal.Say("the command was not started, but that could not be put on record: %v", err)
+		e.terminal.Say("the command was not started, but that could not be recorded: %v", err)
 	}
 }
 
@@ -272,7 +272,7 @@ func planOf(settled api.SettledApproval) (plan, error) {
 		return plan{}, fmt.Errorf("the edited input of request %s does not hold a command: %w", settled.Request.ID, err)
 	}
 	if updated.Resolved != nil && !reflect.DeepEqual(updated.Resolved, shown.Resolved) || updated.Variables != nil && !maps.Equal(updated.Variables, shown.Variables) {
-		return plan{}, fmt.Errorf("the edited input of request %s changes resolved or variables, which say what is on this machine", settled.Request.ID)
+		return plan{}, fmt.Errorf("the edited input of request %s changes resolved or variables, which describe this machine", settled.Request.ID)
 	}
 	line := strings.TrimSpace(updated.Command)
 	switch {

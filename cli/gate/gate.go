@@ -262,7 +262,7 @@ func (g *gate) withdraw(ctx context.Context, cause console.SignalError) error {
 	code := console.SignalCode(cause.Signal)
 	if g.key != "" {
 		g.letGo(ctx)
-		g.terminal.Say("stopped waiting; the request stays open. The same command with --key %s takes it up again.", console.QuoteArgument(g.key))
+		g.terminal.Say("stopped waiting; the request stays open. Repeat the command with --key %s to continue.", console.QuoteArgument(g.key))
 		return console.ExitWith(code)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)

@@ -93,7 +93,7 @@ func (g *gate) make(ctx context.Context, mine identity) (*api.RunView, *api.Clai
 	}
 	var theirs identity
 	if json.Unmarshal(found.Metadata, &theirs) != nil || theirs != mine {
-		return nil, nil, fmt.Errorf("the key %q was used for something else: run %s; nothing was done", g.key, found.RunID)
+		return nil, nil, fmt.Errorf("the key %q was already used for a different request, run %s; nothing was done", g.key, found.RunID)
 	}
 	return found, nil, nil
 }

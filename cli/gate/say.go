@@ -42,7 +42,7 @@ func (g *gate) sayHeld(ctx context.Context, view *api.RunView) {
 		}
 	case view.Lease != nil:
 		g.once("held by "+view.Lease.WorkerID, func() {
-			g.terminal.Say("run %s is in the hands of %s; waiting until that one has ended it or has been silent for its lease",
+			g.terminal.Say("run %s is held by %s; waiting until it ends or its lease expires",
 				view.RunID, view.Lease.WorkerID)
 		})
 	}
@@ -65,8 +65,8 @@ func (g *gate) sayAhead(ctx context.Context, session *api.SessionView) {
 		if view, err := g.GetRun(ctx, ahead); err == nil {
 			what += fmt.Sprintf(" ahead (%s, last moved %s)", view.Status, console.Ago(view.UpdatedAtMs, g.terminal.Now()))
 		}
-		g.terminal.Say("waits for its turn: session %s has %s", session.SessionID, console.Printable(what, false))
-		g.terminal.Say("look with: %[1]s runs show%[2]s %[3]s; be rid of it with: %[1]s runs cancel%[2]s %[3]s",
+		g.terminal.Say("queued: session %s has %s", session.SessionID, console.Printable(what, false))
+		g.terminal.Say("show it with: %[1]s runs show%[2]s %[3]s; cancel it with: %[1]s runs cancel%[2]s %[3]s",
 			console.Program(), g.ServerFlag(), ahead)
 	})
 }
@@ -74,7 +74,7 @@ func (g *gate) sayAhead(ctx context.Context, session *api.SessionView) {
 func (g *gate) sayLost(err error) {
 	if !g.outage && console.Transient(err) {
 		g.outage = true
-		g.terminal.Say("lost the service at %s; trying until it is back", g.Server)
+		g.terminal.Say("lost the connection to %s; retrying", g.Server)
 	}
 }
 

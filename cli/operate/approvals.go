@@ -90,7 +90,7 @@ func (approvalRef) fields(view *api.RequestView, now time.Time) []console.Field 
 		{"expires", console.Moment(valueOf(request.ExpiresAtMs), now)},
 		{"may be edited to", console.Compact(request.InputSchema)},
 		{"metadata", console.Compact(request.Metadata)},
-		{"somebody else must allow it", yesOrNothing(request.ExcludeRequester)},
+		{"someone else must allow it", yesOrNothing(request.ExcludeRequester)},
 		{"you may not allow it", excludedText(view)},
 		{"decided", decidedText(view.RecordedDecision, now)},
 	}

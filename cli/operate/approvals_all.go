@@ -105,7 +105,7 @@ func (c *decisionForAll) decide(ctx context.Context, terminal *console.Console, 
 			items = slices.DeleteFunc(items, func(item api.PendingApprovalView) bool { return item.SessionID != c.SessionID })
 		}
 		if c.DryRun {
-			terminal.Say("nothing was decided; it would be %s", console.Count(len(items), "request"))
+			terminal.Say("nothing was decided; without --dry-run it would be %s", console.Count(len(items), "request"))
 			return open.table().print(terminal, c.JSON, items)
 		}
 		if err := asked(items); err != nil {
@@ -216,7 +216,7 @@ func (c *decisionForAll) report(ctx context.Context, terminal *console.Console, 
 	fmt.Fprintf(terminal.Stdout, "resolved %d requests of %d runs in %d sessions\n",
 		result.ResolvedRequests, len(result.Runs), result.AffectedSessions)
 	for _, runID := range result.SkippedRuns {
-		terminal.Say("run %s was decided under this key before and waits for something new; it was left alone", runID)
+		terminal.Say("run %s was already decided with this key and now waits for something new; skipped", runID)
 	}
 	for _, failed := range result.FailedRuns {
 		terminal.Say("run %s was not decided: %s", failed.RunID, failed.Error)

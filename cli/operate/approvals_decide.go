@@ -287,11 +287,11 @@ func (c *decision) remember(terminal *console.Console, item *api.PendingApproval
 	}
 	rule, err := runs.PreviewRule(item.Request, item.SessionID, runs.DecisionOf(*resolution), 0, terminal.Now().UnixMilli())
 	if err != nil {
-		return console.Usage("no such rule can be written: %v", err)
+		return console.Usage("this rule is not possible: %v", err)
 	}
 	// Bind the decision to the shown request, in case another run reuses the id.
 	c.RunID, *resolution = item.RunID, boundTo(*resolution, &item.Request)
-	return confirm(terminal, c.Yes, "With the decision this rule is written:\n  "+console.Printable(rule.Text, false)+examplesText(rule.Examples), "Decide so, and write this rule? [y/N] ", "nothing was decided")
+	return confirm(terminal, c.Yes, "The decision also creates this rule:\n  "+console.Printable(rule.Text, false)+examplesText(rule.Examples), "Decide and create this rule? [y/N] ", "nothing was decided")
 }
 
 // writtenRule returns the rule that a decision wrote, as the run shows it; "" if it wrote

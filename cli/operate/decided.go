@@ -38,7 +38,7 @@ func (p pendingRef) settled(ctx context.Context, c *client.Client, kind api.Requ
 			break
 		}
 	}
-	return nil, fmt.Errorf("%s %s %w, and none of the last decisions is about it", kind, requestID, errNotOpen)
+	return nil, notOpenError{fmt.Sprintf("no %s %q, open or among the last %d decisions", kind, requestID, maxSearched)}
 }
 
 // decidedText says who decided, when, and how.

@@ -34,7 +34,7 @@ func (c *approvalsAllow) allowEdited(ctx context.Context, terminal *console.Cons
 		if err != nil {
 			return err
 		}
-		if err := confirm(terminal, c.Yes, "the input is changed:\n"+changes, "Allow it so? [y/N] ", "nothing was decided"); err != nil {
+		if err := confirm(terminal, c.Yes, "The input is changed:\n"+changes, "Allow the edited input? [y/N] ", "nothing was decided"); err != nil {
 			return err
 		}
 		resolution := boundTo(api.ApprovalResolution{
@@ -73,11 +73,11 @@ func editInput(ctx context.Context, terminal *console.Console, request *api.Appr
 		if value := jsontext.Value(after); value.IsValid(jsontext.AllowDuplicateNames(false)) {
 			shown := changedLines(before, strings.TrimRight(console.Indented(api.JSON(after)), "\n")+"\n")
 			if shown == "" {
-				return nil, "", console.Usage("nothing was changed, and nothing was decided; to allow it as it is, leave --edit out")
+				return nil, "", console.Usage("nothing was changed, so nothing was decided; to allow the input unchanged, omit --edit")
 			}
 			return api.JSON(after), shown, nil
 		}
-		terminal.Say("that is not valid JSON")
+		terminal.Say("invalid JSON")
 		if line, err := prompter.Line("Edit again? [Y/n] "); err != nil || strings.HasPrefix(strings.ToLower(line), "n") {
 			return nil, "", console.Usage("nothing was decided")
 		}

@@ -27,7 +27,7 @@ type effectFilter struct {
 
 func (f effectFilter) read(ctx context.Context, c *client.Client) ([]api.EffectView, error) {
 	if f.State != "" && !model.KnownEffectState(api.EffectState(f.State)) {
-		return nil, console.Usage("%q is no state; there are pending, done and failed", f.State)
+		return nil, console.Usage("unknown state %q; use pending, done or failed", f.State)
 	}
 	return collect(c.AllEffects(ctx, client.EffectListParams{State: api.EffectState(f.State), SessionID: f.SessionID}), f.Limit)
 }
@@ -55,7 +55,7 @@ type effectsRetry struct {
 // Run makes effects due immediately.
 func (c *effectsRetry) Run(ctx context.Context, terminal *console.Console) error {
 	if c.AllFailed && c.EffectID != "" || !c.AllFailed && c.EffectID == "" {
-		return console.Usage("say which: SESSION EFFECT, or --all-failed")
+		return console.Usage("name a delivery (SESSION EFFECT), or use --all-failed")
 	}
 	return c.Call(func(opened *client.Client) error {
 		wanted := []api.EffectView{{SessionID: c.SessionID, EffectID: c.EffectID}}

@@ -1,10 +1,13 @@
 package operate
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -13,7 +16,7 @@ import (
 )
 
 // jsonArgument reads a JSON value from an argument, or from the file named by another one;
-// nil if neither was given.
+// nil if neither was given. name is the flag without -json or -file.
 func jsonArgument(terminal *console.Console, name, text, path string) (api.JSON, error) {
 	value := api.JSON(text)
 	switch {
@@ -32,10 +35,30 @@ func jsonArgument(terminal *console.Console, name, text, path string) (api.JSON,
 	case text == "":
 		return nil, nil
 	}
-	if !jsontext.Value(value).IsValid(jsontext.AllowDuplicateNames(false)) {
-		return nil, console.Usage("%s is not valid JSON", name)
+	if err := checkJSON(value); err != nil {
+		flag := name + "-json"
+		if path != "" {
+			flag = name + "-file"
+		}
+		return nil, console.Usage("%s: %w", flag, err)
 	}
 	return value, nil
+}
+
+// checkJSON returns an error with the position at which a text is not valid JSON.
+func checkJSON(text []byte) error {
+	decoder := jsontext.NewDecoder(bytes.NewReader(text))
+	_, err := decoder.ReadValue()
+	if err == nil {
+		if _, err = decoder.ReadToken(); errors.Is(err, io.EOF) {
+			return nil
+		}
+	}
+	at := decoder.InputOffset()
+	if syntactic, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		at = syntactic.ByteOffset
+	}
+	return fmt.Errorf("invalid JSON at character %d", utf8.RuneCount(text[:min(int(at), len(text))])+1)
 }
 
 // confirm shows what is about to be written, which must be printable, and asks unless yes
@@ -49,7 +72,7 @@ func confirm(terminal *console.Console, yes bool, text, question, refused string
 	defer prompter.Close()
 	line, err := prompter.Line(question)
 	if err != nil {
-		return console.Usage("%s: answer y, or give --yes", refused)
+		return console.Usage("%s: answer y, or use --yes", refused)
 	}
 	if answer := strings.ToLower(line); answer != "y" && answer != "yes" {
 		terminal.Say("%s", refused)

@@ -43,8 +43,8 @@ func (c *mailboxList) Run(ctx context.Context, terminal *console.Console) error 
 			return err
 		}
 		if len(messages) > 0 {
-			terminal.Say("these messages are leased for 30 s: no worker is shown them until then, and a message that is read")
-			terminal.Say("three times and never acknowledged becomes a dead letter")
+			terminal.Say("these messages are leased for 30 s and hidden from workers until then; a message received")
+			terminal.Say("three times without an acknowledgement becomes a dead letter")
 		}
 		return messageTable.print(terminal, c.JSON, messages)
 	})

@@ -32,7 +32,14 @@ type requestRef struct {
 }
 
 // errNotOpen means that no open request has the id.
-var errNotOpen = errors.New("is not open")
+var errNotOpen = errors.New("no open request")
+
+// notOpenError is an errNotOpen with a message of its own.
+type notOpenError struct{ message string }
+
+func (e notOpenError) Error() string { return e.message }
+
+func (notOpenError) Is(target error) bool { return target == errNotOpen }
 
 // requirePair refuses a run that does not belong to the given session.
 func (p pendingRef) requirePair(ctx context.Context, c *client.Client) error {
@@ -118,9 +125,9 @@ func findPending[View any](
 	case matching.here > 1:
 		return nil, false, console.Usage("%d open %ss have handles that end with %s; give the whole handle, as show prints it", matching.here, noun, name)
 	case matching.elsewhere > 0:
-		return nil, false, fmt.Errorf("%s %s %w in that session and run", noun, name, errNotOpen)
+		return nil, false, notOpenError{fmt.Sprintf("no open %s %q in that session and run", noun, name)}
 	default:
-		return nil, false, fmt.Errorf("%s %s %w", noun, name, errNotOpen)
+		return nil, false, notOpenError{fmt.Sprintf("no open %s %q", noun, name)}
 	}
 }
 
@@ -132,7 +139,7 @@ func confirmBareID(terminal *console.Console, shown, handle, question, otherwise
 		return confirm(terminal, false, shown, question, "nothing was decided")
 	}
 	terminal.Say("%s", shown)
-	return console.Usage("an id can come to name another request, so nothing was decided; to decide about the one above, name it by its handle %s%s", console.ShortHandle(handle), otherwise)
+	return console.Usage("nothing was decided, because another request could get this id; to decide the one above, name it by its handle %s%s", console.ShortHandle(handle), otherwise)
 }
 
 // onRecord holds the flags of a decision for its reason and its idempotency key.

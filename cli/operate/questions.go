@@ -226,7 +226,7 @@ func (c *questionsAnswer) check() error {
 	}
 	switch given {
 	case 0:
-		return console.Usage("say the answer: --option, --answer, --interactive, --answers-json, --answers-file, --value-json or --declined")
+		return console.Usage("give an answer: --option, --answer, --interactive, --answers-json, --answers-file, --value-json or --declined")
 	case 1:
 		return nil
 	default:
@@ -248,7 +248,7 @@ func (c *questionsAnswer) resolution(terminal *console.Console, request *api.Use
 		defer prompter.Close()
 		return prompter.Answers(request, resolution)
 	case c.ValueJSON != "":
-		value, err := jsonArgument(terminal, "--value-json", c.ValueJSON, "")
+		value, err := jsonArgument(terminal, "--value", c.ValueJSON, "")
 		resolution.Value = value
 		return resolution, err
 	}
@@ -261,7 +261,7 @@ func (c *questionsAnswer) resolution(terminal *console.Console, request *api.Use
 		return resolution, console.Usage("the answers must be an array of {question_id, selected_option_ids, freeform_answer}: %w", err)
 	}
 	if len(resolution.Answers) == 0 {
-		return resolution, console.Usage("there are no answers in the array; to decline, say --declined")
+		return resolution, console.Usage("the array of answers is empty; to decline, use --declined")
 	}
 	return resolution, nil
 }
@@ -276,7 +276,7 @@ func (c *questionsAnswer) oneAnswer(request *api.UserQuestionRequest) (api.UserQ
 	for _, name := range c.Option {
 		id, found := console.OptionOf(question, name)
 		if !found {
-			return answer, console.Usage("%q is none of the options: %s", name, choicesOf(request))
+			return answer, console.Usage("no option %q; choose from: %s", name, choicesOf(request))
 		}
 		answer.SelectedOptionIDs = append(answer.SelectedOptionIDs, id)
 	}

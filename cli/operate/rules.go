@@ -149,7 +149,7 @@ func (c *rulesExplain) Run(ctx context.Context, terminal *console.Console) error
 	}
 	if input == nil {
 		if c.Command == "" {
-			return console.Usage("say what the input is: --input-json, --input-file or --command")
+			return console.Usage("give the input: --input-json, --input-file or --command")
 		}
 		if input, err = client.EncodeJSON(map[string]string{"command": c.Command}); err != nil {
 			return err
@@ -224,7 +224,7 @@ func (c *rulesAdd) Run(ctx context.Context, terminal *console.Console) error {
 		return err
 	}
 	if input == nil && len(c.PatternKeys) == 0 && len(c.Params) == 0 && !c.AnyInput {
-		return console.Usage("say what it matches: --input-json, --input-file, --param, --pattern-key or --any-input")
+		return console.Usage("say what the rule matches: --input-json, --input-file, --param, --pattern-key or --any-input")
 	}
 	params := client.AddRuleParams{
 		RuleID: c.RuleID, Effect: api.RuleEffect(c.Effect), SessionID: c.SessionID, AgentID: c.AgentID, ToolName: c.Tool,
@@ -251,7 +251,7 @@ func (c *rulesAdd) Run(ctx context.Context, terminal *console.Console) error {
 		text += "\n  Its input: " + console.Printable(console.Compact(input), false) // the text names it by its digest
 	}
 	text += examplesText(examples)
-	if err := confirm(terminal, c.Yes, "This rule is written:\n  "+text, "Write this rule? [y/N] ", "nothing was written"); err != nil {
+	if err := confirm(terminal, c.Yes, "New rule:\n  "+text, "Create this rule? [y/N] ", "no rule was created"); err != nil {
 		return err
 	}
 	return c.Call(func(opened *client.Client) error {

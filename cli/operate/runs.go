@@ -28,7 +28,7 @@ type runFilter struct {
 
 func (f runFilter) read(ctx context.Context, c *client.Client) ([]api.RunView, error) {
 	if f.Status != "" && !model.KnownStatus(api.Status(f.Status)) {
-		return nil, console.Usage("%q is no status of a run; there are queued, running, waiting_for_approval, waiting_for_user_question, completed, failed, interrupted and cancelled", f.Status)
+		return nil, console.Usage("unknown run status %q; use queued, running, waiting_for_approval, waiting_for_user_question, completed, failed, interrupted and cancelled", f.Status)
 	}
 	return collect(c.AllRuns(ctx, client.RunListParams{
 		SessionID: f.SessionID, AgentID: f.AgentID, Status: api.Status(f.Status), PriorityActive: true,

@@ -27,7 +27,7 @@ type sessionFilter struct {
 
 func (f sessionFilter) read(ctx context.Context, c *client.Client) ([]api.SessionSummaryView, error) {
 	if f.Status != "" && !model.KnownSessionStatus(api.Status(f.Status)) {
-		return nil, console.Usage("%q is no status of a session; there are idle, running, waiting_for_approval, waiting_for_user_question and ended", f.Status)
+		return nil, console.Usage("unknown session status %q; use idle, running, waiting_for_approval, waiting_for_user_question and ended", f.Status)
 	}
 	return collect(c.AllSessions(ctx, client.SessionListParams{Status: api.Status(f.Status), AgentID: f.AgentID}), f.Limit)
 }

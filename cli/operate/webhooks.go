@@ -86,7 +86,7 @@ func printWebhookSecret(terminal *console.Console, asJSON bool, made *api.Webhoo
 	if err := console.Describe(terminal.Stderr, webhookFields(&made.Webhook, terminal.Now())); err != nil {
 		return err
 	}
-	terminal.Say("the secret follows; it is not shown again. The endpoint verifies signatures with it")
+	terminal.Say("save this secret, it is not shown again. The endpoint verifies signatures with it")
 	fmt.Fprintln(terminal.Stdout, made.Secret)
 	return nil
 }
@@ -238,7 +238,7 @@ func (c *webhooksDelete) Run(ctx context.Context, terminal *console.Console) err
 				Deleted   bool   `json:"deleted"`
 			}{c.WebhookID, true})
 		}
-		terminal.Say("webhook %s is deleted", c.WebhookID)
+		terminal.Say("deleted webhook %s", c.WebhookID)
 		return nil
 	})
 }
@@ -280,7 +280,7 @@ type deliveriesFilter struct {
 
 func (f deliveriesFilter) read(ctx context.Context, c *client.Client) ([]api.EffectView, error) {
 	if f.State != "" && !model.KnownEffectState(api.EffectState(f.State)) {
-		return nil, console.Usage("%q is no state; there are pending, done and failed", f.State)
+		return nil, console.Usage("unknown state %q; use pending, done or failed", f.State)
 	}
 	return collect(c.AllEffects(ctx, client.EffectListParams{State: api.EffectState(f.State), WebhookID: f.WebhookID}), f.Limit)
 }
@@ -310,7 +310,7 @@ func (c *webhooksReplay) Run(ctx context.Context, terminal *console.Console) err
 		if c.JSON {
 			return console.PrintJSON(terminal.Stdout, all)
 		}
-		fmt.Fprintf(terminal.Stdout, "%d deliveries are due again\n", all.Replayed)
+		fmt.Fprintf(terminal.Stdout, "%d deliveries will be retried\n", all.Replayed)
 		return nil
 	})
 }

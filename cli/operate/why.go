@@ -35,7 +35,7 @@ func (c *Why) Run(ctx context.Context, terminal *console.Console) error {
 		}
 		request, err := opened.ExplainRequest(ctx, handle)
 		if errors.Is(err, client.ErrNotFound) {
-			return fmt.Errorf("no run and no request %q", c.Name)
+			return fmt.Errorf("no run or request %q", c.Name)
 		}
 		if err != nil {
 			return err

@@ -42,7 +42,7 @@ func dialectNames() []string {
 func checkDialects(names []string) error {
 	for _, name := range names {
 		if !slices.Contains(dialectNames(), name) && (name != noDialects || len(names) > 1) {
-			return console.Usage("%q is no dialect; there are %s, and none", name, strings.Join(dialectNames(), ", "))
+			return console.Usage("unknown dialect %q; use %s, or none", name, strings.Join(dialectNames(), ", "))
 		}
 	}
 	return nil

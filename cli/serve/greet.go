@@ -21,12 +21,12 @@ func greet(terminal *console.Console, url, data string, open, reachable bool) {
 	openness := "Calls need a token: " + program + " tokens create --help"
 	switch {
 	case open && !reachable:
-		openness = "No token was ever made: every program on this machine may decide. To end that:\n\n  " +
+		openness = "No tokens exist yet, so every program on this machine can decide. Create one:\n\n  " +
 			program + " tokens create" + flag + " --name admin --role admin"
 	case open:
-		openness = "WARNING: there is no authentication, and other machines may reach it: whoever can, decides."
+		openness = "WARNING: no authentication, and other machines may reach this service. Anyone who can reach it can decide."
 	}
-	fmt.Fprintf(terminal.Stdout, `Open %[2]s in a browser: the inbox
+	fmt.Fprintf(terminal.Stdout, `Inbox: open %[2]s in a browser
 holdpoint %[1]s listens on %[2]s
 Its data: %[3]s
 %[4]s
@@ -40,7 +40,7 @@ and decide in the inbox, or in a third:
   %[5]s approvals list%[6]s
   %[5]s approvals allow%[6]s HANDLE
 
-or see what waits by HTTP:
+or list pending approvals over HTTP:
 
   curl %[7]s/v1/approvals
 

@@ -20,14 +20,14 @@ func (h *Horizon) UnmarshalText(text []byte) error {
 	if days, given := strings.CutSuffix(string(text), "d"); given {
 		n, err := strconv.ParseUint(days, 10, 32)
 		if err != nil || n > maxDays {
-			return fmt.Errorf("%q is no number of days up to %d", days, maxDays)
+			return fmt.Errorf("%q is not a number of days up to %d", days, maxDays)
 		}
 		*h = Horizon(time.Duration(n) * day)
 		return nil
 	}
 	d, err := time.ParseDuration(string(text))
 	if err != nil {
-		return fmt.Errorf("%q is no duration, such as 90d or 36h", text)
+		return fmt.Errorf("%q is not a duration such as 90d or 36h", text)
 	}
 	if d < 0 || d > maxDays*day {
 		return fmt.Errorf("%q is not between 0 and %dd", text, maxDays)

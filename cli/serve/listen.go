@@ -30,7 +30,7 @@ func listen(ctx context.Context, address string, reachable bool) (net.Listener, 
 	listener, err := config.Listen(ctx, "tcp", address)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		host, _, _ := net.SplitHostPort(address) // checkAddress has validated it
-		return nil, fmt.Errorf("listen on %s: another program listens there, maybe another holdpoint service\n"+
+		return nil, fmt.Errorf("listen on %s: the address is in use, maybe by another holdpoint service\n"+
 			"           Stop it, or take another address: --listen %s", address, net.JoinHostPort(host, "PORT"))
 	}
 	if err != nil {
@@ -45,7 +45,7 @@ func listen(ctx context.Context, address string, reachable bool) (net.Listener, 
 }
 
 func refuse(address string) error {
-	return console.Usage("refusing to listen on %s with --auth=none: other machines could reach it, and anybody there could approve anything.\n"+
+	return console.Usage("refusing to listen on %s with --auth=none: other machines could reach it, and anyone there could approve anything.\n"+
 		"           Listen on 127.0.0.1, leave out --auth=none, or, where the network is trusted, say --insecure-no-auth beside it", address)
 }
 
@@ -56,11 +56,11 @@ func refuseOpen(address, database string) error {
 	if !strings.HasPrefix(database, "sqlite:") {
 		database = "URL" // it may contain a password
 	}
-	return console.Usage("refusing to listen on %s: other machines could reach it, and no token was ever made, so anybody there could approve anything.\n"+
-		"           Make one, and start again:\n"+
+	return console.Usage("refusing to listen on %s: other machines could reach it, and there are no tokens, so anyone there could approve anything.\n"+
+		"           Create one and start again:\n"+
 		"             %[2]s tokens create --name admin --role admin --database %[3]s\n"+
 		"             %[2]s serve --listen %[1]s --database %[3]s\n"+
-		"           or say --auth=required and make it later", address, program, console.QuoteArgument(database))
+		"           or use --auth=required and create it later", address, program, console.QuoteArgument(database))
 }
 
 // isLoopback reports whether only this machine can reach the listener.
@@ -113,7 +113,7 @@ func listenUnix(ctx context.Context, path string) (net.Listener, error) {
 	}
 	if info, err := os.Lstat(path); err == nil {
 		if info.Mode().Type() != fs.ModeSocket {
-			return nil, fmt.Errorf("listen on unix:%s: there is something that is no socket", path)
+			return nil, fmt.Errorf("listen on unix:%s: the file exists and is not a socket", path)
 		}
 		var dialer net.Dialer
 		if answering, err := dialer.DialContext(ctx, "unix", path); err == nil {

@@ -128,7 +128,7 @@ func TestASocketIsItsOwnersAlone(t *testing.T) {
 
 	require.NoError(t, os.WriteFile(path, nil, 0o600))
 	_, err = listen(t.Context(), "unix:"+path, false)
-	require.ErrorContains(t, err, "no socket")
+	require.ErrorContains(t, err, "not a socket")
 	_, err = listen(t.Context(), "unix:", false)
 	require.Error(t, err)
 }

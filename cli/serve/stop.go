@@ -26,6 +26,6 @@ func endWithin(limit time.Duration, stopping <-chan struct{}, work func() error)
 	case err := <-ended:
 		return err
 	case <-late.C:
-		return fmt.Errorf("ended without the rest: the service was not done %s after it was told to stop", limit)
+		return fmt.Errorf("stopped without finishing: the service was not done %s after the stop signal", limit)
 	}
 }

@@ -27,7 +27,7 @@ func (c *Command) tracing(ctx context.Context, terminal *console.Console, logger
 	}
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL"} {
 		if protocol := variable(name); protocol != "" && protocol != "http/protobuf" {
-			return nil, console.Usage("%s is %s: traces are sent by http/protobuf alone", name, protocol)
+			return nil, console.Usage("%s is %s: only http/protobuf is supported", name, protocol)
 		}
 	}
 	endpoint := c.OTLPEndpoint

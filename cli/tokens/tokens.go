@@ -158,7 +158,7 @@ func printSecret(terminal *console.Console, asJSON bool, made *api.TokenSecret) 
 	if err := console.Describe(terminal.Stderr, fields(&made.Token, terminal.Now())); err != nil {
 		return err
 	}
-	terminal.Say("the secret follows; it is not shown again. Use it with %s", console.TokenVariable)
+	terminal.Say("save this secret, it is not shown again. Use it with %s", console.TokenVariable)
 	fmt.Fprintln(terminal.Stdout, made.Secret)
 	return nil
 }
@@ -175,7 +175,7 @@ func (c *list) Run(ctx context.Context, terminal *console.Console) error {
 	switch state {
 	case "", api.TokenActive, api.TokenExpired, api.TokenRevoked:
 	default:
-		return console.Usage("%q is no state; there are active, expired and revoked", c.State)
+		return console.Usage("unknown state %q; use active, expired or revoked", c.State)
 	}
 	return c.with(ctx, terminal, func(k keeper) error {
 		tokens := []api.TokenView{}

@@ -23,7 +23,7 @@ var plannedCommands = []string{"echo the plan begins", "mkdir build", "touch bui
 
 // shellPlan is the first act: approvals, and a crash during one.
 func (d *Demo) shellPlan(ctx context.Context) error {
-	d.tell("\n1. An agent has a plan of %d shell commands. It asks before each one that does more than look.", len(plannedCommands))
+	d.tell("\n1. An agent has a plan of %d shell commands. It asks before every command that changes something.", len(plannedCommands))
 	runID, err := d.create(ctx, agents.ShellPlanAgent, map[string]any{"plan": plannedCommands})
 	if err != nil {
 		return err
@@ -66,7 +66,7 @@ func (d *Demo) shellPlan(ctx context.Context) error {
 func (d *Demo) killInTheMiddle(ctx context.Context, asked *api.ApprovalRequest) error {
 	before := d.process.pid()
 	d.tell("\n   The agent now asks for: %s\n   The prompt is %s.", text(asked.Input, "command"), asked.Handle)
-	d.tell("   Before anybody answers: kill -9 %d. Service and agents are gone, without a word.", before)
+	d.tell("   Before anyone answers: kill -9 %d. The service and the agents are gone.", before)
 	if err := d.process.killRunning(); err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func (d *Demo) killInTheMiddle(ctx context.Context, asked *api.ApprovalRequest) 
 	}
 	state := "is still open"
 	if survived.Resolution != nil {
-		state = "is there, and somebody was faster"
+		state = "is there, and someone was faster"
 	}
 	d.tell("   Started again as process %d. The prompt %s %s.", d.process.pid(), asked.Handle, state)
 	return nil
@@ -174,7 +174,7 @@ func (d *Demo) checkSteps(ctx context.Context, view *api.RunView) error {
 
 // interview is the second act: several questions, and a typed value.
 func (d *Demo) interview(ctx context.Context) error {
-	d.tell("\n2. Another agent interviews somebody and writes a file from the answers.")
+	d.tell("\n2. Another agent interviews someone and writes a file from the answers.")
 	runID, err := d.create(ctx, agents.InterviewAgent, map[string]any{"topic": "a new service"})
 	if err != nil {
 		return err

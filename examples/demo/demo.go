@@ -145,7 +145,7 @@ func (d *Demo) lookBack(ctx context.Context) error {
 	}
 	d.tell("\nNothing was lost, and nothing ran twice. To go on:\n" +
 		"   holdpoint serve                         the service, for good\n" +
-		"   holdpoint exec -- rm -rf build          any command, once somebody has allowed it\n" +
+		"   holdpoint exec -- rm -rf build          any command, once someone has allowed it\n" +
 		"   go run ./examples/shellplan             this agent, against your service")
 	return nil
 }

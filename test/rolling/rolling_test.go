@@ -152,7 +152,7 @@ func TestReplicasAreReplacedUnderLoadAndBack(t *testing.T) {
 	for range steps {
 		code, stdout, stderr = rig.RunProgram(t, next, "migrate", "down", "--yes", "--database", database)
 		require.Zero(t, code, stderr)
-		require.Contains(t, stdout, "took back")
+		require.Contains(t, stdout, "reverted")
 	}
 	for _, replica := range replicas {
 		require.NoError(t, replica.Replace(old))
