@@ -12,18 +12,17 @@ import (
 // Inspector is a database that is open for reading alone.
 type Inspector interface {
 	model.Walker
-	// Close gives the database back.
+	// Close closes the connection to the database.
 	Close() error
 }
 
-// ErrInMemory is returned for a database that no other process can look at.
+// ErrInMemory is returned for an in-memory database, which other processes cannot read.
 var ErrInMemory = errors.New("a database in memory belongs to its process alone; there is nothing to look at")
 
-// Inspect opens the database that a URL names for reading, also beside services that
-// work on it, and migrates nothing. It returns an error that wraps ErrURL when the
-// URL names no database, ErrInMemory, migrations.ErrSchemaBehind or
-// migrations.ErrSchemaAhead when the schema is not the one that this program knows,
-// or the engine's own. The caller closes the inspector.
+// Inspect opens the database of a URL read-only, without migrating it, even while services use
+// it. It returns an error that wraps ErrURL if the URL names no database, ErrInMemory,
+// migrations.ErrSchemaBehind or migrations.ErrSchemaAhead if this program does not know the
+// schema, or the engine's own error. The caller closes the inspector.
 func Inspect(ctx context.Context, url string) (Inspector, error) {
 	at, err := locate(url)
 	switch {

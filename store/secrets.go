@@ -14,9 +14,9 @@ import (
 // keyPage is how many data keys are read.
 const keyPage = 1_000
 
-// CheckSecretKeys returns an error when the database has sensitive values, secrets of webhooks, or
-// callbacks that are owed, that the keys, nil for none, do not decrypt. It looks at the first 1,000
-// runs and callbacks that have some.
+// CheckSecretKeys returns an error if the keys, nil for none, cannot decrypt the database's
+// sensitive values, webhook secrets or pending callbacks. It checks the first 1,000 runs and
+// callbacks that have some.
 func CheckSecretKeys(ctx context.Context, opened Store, keys *sealing.Keys) error {
 	found, err := opened.DataKeys(ctx, "", keyPage)
 	if err != nil {
@@ -48,8 +48,8 @@ func CheckSecretKeys(ctx context.Context, opened Store, keys *sealing.Keys) erro
 	return checkCallbackKeys(ctx, opened, keys)
 }
 
-// checkCallbackKeys does so for callbacks of settled requests. An open request is of a run with a data key,
-// and what was posted, or given up, is not asked for.
+// checkCallbackKeys does so for callbacks of settled requests. Open requests belong to a run
+// with a data key, and finished deliveries no longer need their key.
 func checkCallbackKeys(ctx context.Context, opened runs.Rewrapper, keys *sealing.Keys) error {
 	owed, err := opened.OwedCallbacks(ctx, keyPage)
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package store chooses an engine by the URL of a database. It knows the engines
-// and nothing of what is in their tables; everything after the opening goes through
-// [runs.Store].
+// Package store chooses an engine by a database URL. It knows the engines but not their tables;
+// everything after the opening goes through [runs.Store].
 package store
 
 import (
@@ -31,9 +30,9 @@ import (
 // package shows a password.
 var ErrURL = errors.New("not a database URL: use sqlite:path/to/file.db, sqlite::memory: or postgres://user@host/name")
 
-// Options are what whoever opens a store may choose.
+// Options configure a store.
 type Options struct {
-	// KeepSchema leaves the schema as it is. Otherwise it is brought up to date first.
+	// KeepSchema leaves the schema as it is. Otherwise Open migrates it.
 	KeepSchema bool
 	// Connections bounds the connections that reads use, the engine's default when 0.
 	Connections int
@@ -46,17 +45,17 @@ type Options struct {
 	NowMs func() int64
 	// NotifyAfter is how long a request is open before people are told of it; never when 0.
 	NotifyAfter time.Duration
-	// Logger is told of failed transactions and lost connections. Nobody when nil.
+	// Logger logs failed transactions and lost connections. Default: no logging.
 	Logger *slog.Logger
-	// Observer is told what the committer does. Nobody when nil.
+	// Observer observes the committer. Default: none.
 	Observer committer.Observer
-	// Tracer makes spans of commands and transactions, and StatementTracer of what is sent to
-	// Postgres. Nobody does when nil.
+	// Tracer makes spans of commands and transactions, and StatementTracer of statements sent to
+	// Postgres. Default: none.
 	Tracer          committer.Tracer
 	StatementTracer postgres.StatementTracer
 }
 
-// location is a URL taken apart: a path for SQLite or a URL for Postgres.
+// location is a parsed URL: a path for SQLite or a URL for Postgres.
 type location struct {
 	path string
 	url  string
@@ -78,7 +77,7 @@ func locate(text string) (location, error) {
 		}
 		return location{path: path}, nil
 	case "postgres", "postgresql":
-		// The error of url.Parse repeats the text, and the text may hold a password.
+		// The error of url.Parse repeats the text, which may contain a password.
 		if _, err := url.Parse(text); err != nil || !strings.HasPrefix(rest, "//") {
 			return location{}, fmt.Errorf("%w (it cannot be read; are special characters in its password escaped?)", ErrURL)
 		}
@@ -87,7 +86,7 @@ func locate(text string) (location, error) {
 	return location{}, ErrURL
 }
 
-// FileOf returns the path of the SQLite file that a URL names, "" when it names none.
+// FileOf returns the path of a URL's SQLite file, "" for other URLs.
 func FileOf(url string) string {
 	if at, err := locate(url); err == nil && at.path != sqlite.Memory {
 		return at.path
@@ -102,8 +101,8 @@ func IsServer(text string) bool {
 	return err == nil && at.url != ""
 }
 
-// Store is an engine: it keeps what is decided, the tokens of those who decide, the public keys
-// of what is signed, and checkpoints.
+// Store is an engine: it stores decisions, tokens, the public keys of signatures, and
+// checkpoints.
 type Store interface {
 	runs.Store
 	auth.Tokens
@@ -113,26 +112,27 @@ type Store interface {
 	runs.Redactor
 	runs.Rewrapper
 	webhooks.Store
-	// DueDeliveries returns what a webhook is owed, DueCallbacks what callbacks are; see hooks.Endpoints.
+	// DueDeliveries returns a webhook's due deliveries, DueCallbacks those to callbacks; see
+	// hooks.Endpoints.
 	DueDeliveries(ctx context.Context, webhookID string, limit int) ([]runs.DueEffect, error)
 	DueCallbacks(ctx context.Context, except []string, limit int) ([]runs.DueEffect, error)
 	notify.Store
 	// DueNotices returns the messages that a channel is to send.
 	DueNotices(ctx context.Context, channel string, limit int) ([]runs.DueEffect, error)
-	// RefreshWebhooks makes decisions from now on owe what the webhooks of now want.
+	// RefreshWebhooks makes later decisions use the current webhooks.
 	RefreshWebhooks(ctx context.Context) error
-	// Lanes and Pools say what the committer and the connections are at.
+	// Lanes and Pools return the state of the committer and of the connections.
 	Lanes() []committer.LaneState
-	// Backlogs says what each principal has waiting.
+	// Backlogs counts each principal's pending work.
 	Backlogs(ctx context.Context) ([]model.Backlog, error)
 	Pools() []committer.PoolState
 }
 
-// Open opens the database that a URL names. It returns an error that wraps ErrURL
-// when it names none, sqlite.ErrInUse when another process has the file,
-// migrations.ErrSchemaBehind or migrations.ErrSchemaAhead when the schema is not the
-// one that this program knows and was not to be changed, migrations.ErrSchemaUnreleased
-// when it is from before the first release, or the engine's own.
+// Open opens the database of a URL. It returns an error that wraps ErrURL if the URL names none,
+// sqlite.ErrInUse if another process has the file, migrations.ErrSchemaBehind or
+// migrations.ErrSchemaAhead if this program does not know the schema and KeepSchema is set,
+// migrations.ErrSchemaUnreleased if the schema is older than the first release, or the engine's own
+// error.
 func Open(ctx context.Context, url string, options Options) (Store, error) {
 	at, err := locate(url)
 	if err != nil {
@@ -190,9 +190,9 @@ func Migrate(ctx context.Context, url string, do func(*migrations.Migrator) erro
 	return do(migrator)
 }
 
-// SchemaStatus returns every step of the schema of the database that a URL names, and whether it
-// is applied. It writes nothing, also not to a database that is not there yet, and may run beside
-// services. Errors: as those of Open.
+// SchemaStatus returns every step of the schema of a URL's database, and whether it is applied.
+// It is read-only, even for a missing database, and may run next to services. Errors: as for
+// Open.
 func SchemaStatus(ctx context.Context, url string) (steps []migrations.Migration, err error) {
 	at, err := locate(url)
 	if err != nil {
@@ -208,8 +208,8 @@ func SchemaStatus(ctx context.Context, url string) (steps []migrations.Migration
 	return steps, err
 }
 
-// Connected returns how many connections services have to the database that a URL names, other
-// than this process. On SQLite there are none: one process has the file.
+// Connected returns the number of service connections to the database of a URL from other
+// processes. SQLite has none: one process owns the file.
 func Connected(ctx context.Context, url string) (int, error) {
 	at, err := locate(url)
 	if err != nil || at.path != "" {
@@ -221,9 +221,9 @@ func Connected(ctx context.Context, url string) (int, error) {
 // ErrNoBackup is returned for a database that Backup does not copy.
 var ErrNoBackup = errors.New("only an SQLite file is copied here; back up Postgres with its own tools (pg_dump, pg_basebackup)")
 
-// Backup copies the SQLite file that a URL names to a file that is not there yet, also while a
-// service works on it, and returns the size of the copy. The copy was read to its end. Errors:
-// those of Open, ErrNoBackup, [fs.ErrExist], or why it failed; then nothing is left.
+// Backup copies the SQLite file of a URL to a new file, even while a service uses it, and
+// returns the size of the copy, which it has verified by reading. Errors: as for Open,
+// ErrNoBackup, [fs.ErrExist], or why it failed; then no copy is left.
 func Backup(ctx context.Context, url, to string) (bytes int64, err error) {
 	at, err := locate(url)
 	switch {
@@ -235,8 +235,7 @@ func Backup(ctx context.Context, url, to string) (bytes int64, err error) {
 	return sqlite.Backup(ctx, at.path, to)
 }
 
-// Describe says where the data of a URL is, in words for people and without any
-// password.
+// Describe says where the data of a URL is, without passwords.
 func Describe(text string) string {
 	at, err := locate(text)
 	switch {

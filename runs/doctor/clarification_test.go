@@ -13,15 +13,15 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// damage changes rows that were healthy in one way. want is the one finding that must come
-// of it, without its session and detail.
+// damage changes healthy rows in one way. want is the only expected finding, without its session
+// and detail.
 type damage struct {
 	name string
 	do   func(m *memory)
 	want func(m *memory) doctor.Finding
 }
 
-// healthyRows are rows that the door makes, with the damages of them.
+// healthyRows are rows made through the door, with the ways to damage them.
 type healthyRows struct {
 	fill    func(t *testing.T, door runs.Door)
 	damages []damage
@@ -33,7 +33,7 @@ func about(code doctor.Code, runID, requestID string) func(*memory) doctor.Findi
 	return func(*memory) doctor.Finding { return doctor.Finding{Code: code, RunID: runID, RequestID: requestID} }
 }
 
-// aboutAsked is about the run that a question became.
+// aboutAsked expects a finding about the run that asks a question.
 func aboutAsked(code doctor.Code, requestID string) func(*memory) doctor.Finding {
 	return func(m *memory) doctor.Finding { return doctor.Finding{Code: code, RunID: m.asked(requestID)} }
 }
@@ -60,7 +60,7 @@ func document(value any) api.JSON {
 	return text
 }
 
-// drop makes an event one of a worker's own.
+// drop turns an event into a worker's own.
 func (m *memory) drop(event *model.Event) {
 	event.Type, event.Body = "note", api.JSON(`{"type":"note"}`)
 }
@@ -273,8 +273,8 @@ var familyDamages = []damage{
 	{"a message was read too often", ofMessage("told", func(m *model.Message) { m.DeliveryAttempts = 4 }), aboutMessage(doctor.MessageStateWrong, "asks", model.MessageIDOf("told"))},
 }
 
-// TestEachDamageIsNamed damages healthy rows in one way after the other: the doctor reports it
-// and nothing else.
+// TestEachDamageIsNamed damages healthy rows in one way at a time: the doctor reports it and
+// nothing else.
 func TestEachDamageIsNamed(t *testing.T) {
 	t.Parallel()
 	for _, healthy := range damaged {

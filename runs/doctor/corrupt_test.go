@@ -12,16 +12,14 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// corruption is what was done to a healthy database, and what must be found: this
-// and nothing else.
+// corruption is a change to a healthy database, and the only finding that it must cause.
 type corruption struct {
 	name string
 	sql  []string
 	want doctor.Finding
 }
 
-// event adds an event at the end of a session's log, and moves the numbers of
-// session and run with it.
+// event appends an event to a session's log, and updates the counters of session and run.
 func event(sessionID, runID, id, eventType string) []string {
 	return []string{
 		"INSERT INTO events (session_id, event_id, run_id, agent_id, type, timestamp_ms, actor, body_digest, prev, body) VALUES ('" +
@@ -47,12 +45,12 @@ func rewrite(sessionID, eventID, assignments string) []string {
 	return []string{"UPDATE events SET " + assignments + " WHERE session_id = '" + sessionID + "' AND event_id = " + eventID}
 }
 
-// resolved makes the event of w-1's resolution report these.
+// resolved changes the event of w-1's resolution.
 func resolved(resolutions string) []string {
 	return rewrite("work", "16", `body = '{"type":"approval_resolved","resolutions":[`+resolutions+`]}'`)
 }
 
-// announced makes the event that raised w-1 and w-2 name these.
+// announced changes the event that raised w-1 and w-2.
 func announced(requestIDs string) []string {
 	return rewrite("work", "15", `body = '{"type":"waiting_for_approval","request_ids":[`+requestIDs+`]}'`)
 }
@@ -209,7 +207,7 @@ var corruptions = []corruption{
 
 var tables = []string{"sessions", "runs", "requests", "events", "idempotency_records", "effects", "messages", "rules", "audit_entries"}
 
-// TestEachCorruptionIsNamed breaks a healthy database in one way after the other.
+// TestEachCorruptionIsNamed breaks a healthy database in one way at a time.
 func TestEachCorruptionIsNamed(t *testing.T) {
 	t.Parallel()
 	for name, open := range engines {
@@ -226,8 +224,7 @@ func TestEachCorruptionIsNamed(t *testing.T) {
 				_, err := d.sql.ExecContext(t.Context(), statement)
 				require.NoError(t, err, statement)
 			}
-			// The tables are put in place again as they are, but without constraints: those
-			// would refuse much of this.
+			// Recreate the tables without constraints, which would reject many corruptions.
 			for _, table := range tables {
 				do("CREATE TABLE healthy_" + table + " AS SELECT * FROM " + table)
 			}
@@ -254,16 +251,16 @@ func TestEachCorruptionIsNamed(t *testing.T) {
 	}
 }
 
-// withoutHashes leaves out that the hashes of a log do not fit, unless that is what is wanted: they
-// never do when events were changed.
+// withoutHashes drops findings about hashes unless they are wanted: changed events always break
+// the chain.
 func withoutHashes(found []doctor.Finding, wanted doctor.Code) []doctor.Finding {
 	return slices.DeleteFunc(found, func(f doctor.Finding) bool {
 		return f.Code != wanted && (f.Code == doctor.EventChainBroken || f.Code == doctor.SessionLastHashWrong)
 	})
 }
 
-// TestEveryInvariantIsShownAndDocumented holds that each invariant has a corruption that breaks
-// it, and that docs/doctor.md lists the same invariants in the same words.
+// TestEveryInvariantIsShownAndDocumented checks that a corruption breaks each invariant, and
+// that docs/doctor.md lists the same invariants in the same words.
 func TestEveryInvariantIsShownAndDocumented(t *testing.T) {
 	t.Parallel()
 	shown := map[doctor.Code]bool{}

@@ -13,11 +13,10 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// decided makes, through the door, a session "ruled" with a run "reviewed" that has
-// what rules, people and dialects do: "by-rule" and "denied" were settled by rules and
-// "by-hand" by a person; "shown" is reviewed; "parted" has a part of its answer, and
-// "whole" had one. Beside it are rules of a session that has ended, of one to come, and
-// of all.
+// decided creates, through the door, a session "ruled" with a run "reviewed". "by-rule" and
+// "denied" were settled by rules and "by-hand" by a person; "shown" is in review; "parted" has a
+// partial answer, and "whole" had one. It also adds rules of an ended session, of a future one,
+// and of all.
 func decided(t *testing.T, door runs.Door) {
 	t.Helper()
 	do := func(command runs.Command) runs.Reply {
@@ -77,12 +76,12 @@ func ofRule(sessionID string, change func(*rules.Rule)) func(*memory) {
 	return func(m *memory) { change(m.rule(sessionID)) }
 }
 
-// parted makes this the part of an answer of "parted".
+// parted replaces the partial answer of "parted".
 func parted(text string) func(*memory) {
 	return ofRequest("parted", func(r *model.Request) { r.PartialAnswers = api.JSON(text) })
 }
 
-// shows makes the review be about something else.
+// shows makes the review about something else.
 func shows(before, after string) func(*memory) {
 	return func(m *memory) {
 		m.review().Payload = api.JSON(strings.Replace(string(m.review().Payload), before, after, 1))
@@ -147,8 +146,8 @@ var decisionDamages = []damage{
 	{"a review shows nothing", func(m *memory) { m.review().Payload = api.JSON(`{`) }, aboutReview(doctor.EffectUnreadable)},
 }
 
-// TestDecisionsAreHealthyOnEveryEngine holds that rules, parts and reviews that went
-// through a database have nothing wrong with them.
+// TestDecisionsAreHealthyOnEveryEngine checks that stored rules, partial answers and reviews
+// have no findings.
 func TestDecisionsAreHealthyOnEveryEngine(t *testing.T) {
 	t.Parallel()
 	for name, open := range engines {

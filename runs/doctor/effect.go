@@ -10,25 +10,24 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// effectRow is an effect with what the checks read of its payload: an opening names the run
-// that it makes, a review the approval that it shows.
+// effectRow is an effect with the checked parts of its payload.
 type effectRow struct {
 	*model.Effect
 	readable bool
 	payload  struct {
 		ID    string `json:"id"`
 		RunID string `json:"run_id"`
-		// RequestHandle is of the first request that is withdrawn.
+		// RequestHandle is the first withdrawn request.
 		RequestHandle string `json:"request_handle"`
 		// Principal, Channel and Step are of a message to a person.
 		Principal string `json:"principal"`
 		Channel   string `json:"channel"`
 		Step      int64  `json:"step"`
-		// EventID is of the event that is delivered to a webhook.
+		// EventID is the event delivered to a webhook.
 		EventID int64 `json:"event_id"`
-		// Handle is of the request whose callback is posted to.
+		// Handle is the request whose callback receives the effect.
 		Handle string `json:"handle"`
-		// Runs are of the events that are to be delivered.
+		// Runs are the runs of the events to deliver.
 		Runs []struct {
 			Spans [][2]int64 `json:"spans"`
 		} `json:"runs"`
@@ -47,8 +46,8 @@ func readEffect(row *model.Effect) *effectRow {
 	return effect
 }
 
-// id is the id that an effect must have: the kind, and the run of the clarification or the
-// handle of the approval.
+// id is the id that an effect must have: the kind, and the clarification's run or the approval's
+// handle.
 func (f *effectRow) id() string {
 	switch f.Kind {
 	case api.EffectOpenClarification:
@@ -117,7 +116,7 @@ func effectContradiction(effect *model.Effect) string {
 	return ""
 }
 
-// undecided returns why no decision calls for an effect, or "".
+// undecided returns why no decision causes the effect, or "".
 func undecided(e *examiner, f *effectRow) string {
 	of := e.runs[f.RunID]
 	if of == nil {
@@ -151,13 +150,13 @@ func undecided(e *examiner, f *effectRow) string {
 	return ""
 }
 
-// The subject and the type of the only messages that there are: answers of a parent's session.
+// The subject and the type of the only messages: answers from a parent's session.
 const (
 	answerSubject = "clarification_answer"
 	answerType    = "parent_clarification_answer"
 )
 
-// messageRow is a message with what the checks read of its payload.
+// messageRow is a message with the checked parts of its payload.
 type messageRow struct {
 	*model.Message
 	readable bool
@@ -167,8 +166,8 @@ type messageRow struct {
 	}
 }
 
-// readMessage reads a message and notes which request it answers, by its id and by its
-// payload: the message is there whatever else is wrong with it.
+// readMessage reads a message and notes which request it answers, by its id and by its payload,
+// even if the rest is wrong.
 func (e *examiner) readMessage(row *model.Message) *messageRow {
 	message := &messageRow{Message: row}
 	err := json.Unmarshal(row.Payload, &message.payload)

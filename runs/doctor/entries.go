@@ -5,7 +5,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// auditEntry is a line of the audit's own log with the sealed one before it, a zero one for the first.
+// auditEntry is a line of the audit's own log with the sealed line before it, zero for the
+// first.
 type auditEntry struct {
 	*journal.Entry
 	before journal.Entry
@@ -34,7 +35,7 @@ func (a *auditEntry) breaksChain() string {
 	return when(a.Prev != a.before.Hash, "prev is not the hash of line %d", a.before.EntryID)
 }
 
-// readEntries goes through the audit's own log.
+// readEntries checks the audit's own log.
 func (e *examiner) readEntries(rows *model.SessionRows) error {
 	var before journal.Entry
 	return each(rows.Entries, &e.summary.Rows.AuditEntries, func(entry *journal.Entry) {

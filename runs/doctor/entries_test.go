@@ -11,7 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/doctor"
 )
 
-// TestTheAuditsOwnLog: whatever is done to a line is found, and only there.
+// TestTheAuditsOwnLog: every change to a line is found, and only there.
 func TestTheAuditsOwnLog(t *testing.T) {
 	t.Parallel()
 	var log []journal.Entry

@@ -10,7 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// eventBody is what the checks read of an event that is about requests.
+// eventBody has the checked members of an event about requests.
 type eventBody struct {
 	Type        api.EventType        `json:"type"`
 	RequestIDs  []string             `json:"request_ids"`
@@ -24,8 +24,8 @@ type reportedResolution struct {
 	Outcome   api.Outcome `json:"outcome"`
 }
 
-// requestEvents are the types of events that are about requests, with the kind of these. The
-// child's log reports the answer of its parent's session as that of a question.
+// requestEvents maps the types of events about requests to the requests' kind. The child's log
+// reports the answer from its parent's session as a question's.
 var requestEvents = map[api.EventType]model.RequestKind{
 	api.EventWaitingForApproval:     model.KindApproval,
 	api.EventApprovalResolved:       model.KindApproval,
@@ -37,10 +37,10 @@ var requestEvents = map[api.EventType]model.RequestKind{
 	api.EventParentClarificationResolved:  model.KindQuestion,
 }
 
-// logEntry is an event with what precedes it in the log.
+// logEntry is an event with its predecessor in the log.
 type logEntry struct {
 	*model.Event
-	of *run // nil when the session does not have it
+	of *run // nil if the session does not have it
 	// previous is the number of the event before it, 0 for the first.
 	previous int64
 	// before is the hash of that event, and beforeKnown whether it was read.
@@ -50,8 +50,8 @@ type logEntry struct {
 	readable    bool
 }
 
-// readBody reads the type of any event, and more only of those about requests: the other
-// members are the worker's own.
+// readBody reads the type of any event, and more only if it is about requests: other bodies
+// belong to the worker.
 func (l *logEntry) readBody() {
 	var err error
 	if requestEvents[l.Type] == "" {
@@ -103,8 +103,8 @@ var eventInvariants = table[*logEntry]{
 	})},
 }
 
-// breaksChain says how an event does not fit its digest or the event before it; "" when it does.
-// One without a digest is from before there was a chain, or of a program that knew none.
+// breaksChain says how an event does not match its digest or its predecessor; "" if it does.
+// Events without a digest were written by versions without a chain.
 func (l *logEntry) breaksChain() string {
 	if l.BodyDigest == "" {
 		return ""
@@ -115,15 +115,15 @@ func (l *logEntry) breaksChain() string {
 	return when(l.beforeKnown && l.previous == l.EventID-1 && l.Prev != l.before, "prev is not the hash of event %d", l.previous)
 }
 
-// mention is a request that an event names.
+// mention is a request named in an event.
 type mention struct {
 	event   api.EventType
-	request *request // nil when the run has none of that kind
-	// outcome is what the event reports, "" when it reports none.
+	request *request // nil if the run has none of that kind
+	// outcome is the reported outcome, "" without one.
 	outcome api.Outcome
 }
 
-// mentionInvariants are checked for each request that an event names.
+// mentionInvariants are checked for each request named in an event.
 var mentionInvariants = table[*mention]{{
 	fatal(EventWithoutRequest, "An event is about a request that its run does not have.", func(_ *examiner, m *mention) string {
 		return unless(m.request != nil, "the run does not have the %s that the event is about", requestEvents[m.event])
@@ -135,11 +135,11 @@ var mentionInvariants = table[*mention]{{
 	}),
 }}
 
-// redactedMember is in every body that was taken out.
+// redactedMember is in every redacted body.
 var redactedMember = []byte(`"redacted":true`)
 
-// readEvents goes through a session's log. The row of a mention carries the number of the
-// event only where the finding is about the event.
+// readEvents checks a session's log. A mention's finding has the event's number only if it is
+// about the event.
 func (e *examiner) readEvents(rows *model.SessionRows) error {
 	e.lastEventID, e.lastEventHash, e.firstEventHash, e.outputs = max(e.firstKept-1, 0), "", "", 0
 	return each(rows.Events, &e.summary.Rows.Events, func(event *model.Event) {
@@ -152,7 +152,7 @@ func (e *examiner) readEvents(rows *model.SessionRows) error {
 			e.firstEventHash = e.lastEventHash
 		}
 		if entry.of != nil && entry.of.FirstEventID < e.firstKept {
-			return // the beginning of its history is deleted
+			return // the start of its history is deleted
 		}
 		if entry.of != nil && bytes.Contains(event.Body, redactedMember) && event.Redacted() {
 			entry.of.redacted = true
@@ -167,7 +167,7 @@ func (e *examiner) readEvents(rows *model.SessionRows) error {
 	})
 }
 
-// readMentions checks the requests that an event names and counts what it says about them.
+// readMentions checks the requests named in an event and counts what it reports about them.
 func (e *examiner) readMentions(entry *logEntry) {
 	named := func(requestID string, outcome api.Outcome) *request {
 		m := &mention{event: entry.Type, outcome: outcome, request: e.requests[runs.RequestKey{RunID: entry.RunID, RequestID: requestID}]}

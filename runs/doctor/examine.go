@@ -12,14 +12,14 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// Summary says how many rows were checked and how often each invariant is broken.
+// Summary counts the checked rows and the findings.
 type Summary struct {
 	Rows Rows `json:"rows"`
-	// Findings counts the findings by code. It is empty when every invariant holds.
+	// Findings counts the findings by code. It is empty if every invariant holds.
 	Findings map[Code]int64 `json:"findings"`
 }
 
-// Rows counts the rows that were checked, by table.
+// Rows counts the checked rows by table.
 type Rows struct {
 	Sessions           int64 `json:"sessions"`
 	Runs               int64 `json:"runs"`
@@ -44,10 +44,10 @@ func (s *Summary) Count() int64 {
 	return count
 }
 
-// Examine walks all rows and calls report with each finding, in the order of the sessions.
-// Where one fault breaks several invariants, the most specific one is reported, as far as that
-// can be told. It returns the walker's error together with a summary of what was walked until
-// then. Memory grows with the largest session, not with the database.
+// Examine walks all rows and calls report with each finding, ordered by session. If one fault
+// breaks several invariants, it reports the most specific one where possible. It returns the
+// walker's error together with the summary so far. Memory grows with the largest session, not
+// with the database.
 func Examine(ctx context.Context, walker model.Walker, report func(Finding)) (Summary, error) {
 	e := &examiner{
 		report:    report,
@@ -60,7 +60,7 @@ func Examine(ctx context.Context, walker model.Walker, report func(Finding)) (Su
 	return e.summary, err
 }
 
-// examiner holds what is known of the session that is being checked.
+// examiner holds the state of the session being checked.
 type examiner struct {
 	report  func(Finding)
 	summary Summary
@@ -68,12 +68,12 @@ type examiner struct {
 	sessionID       string
 	parentSessionID string
 	ended           bool
-	// draining: an effect ends what is left of the session, which has ended.
+	// draining: the session has ended, and an effect ends the rest of it.
 	draining bool
-	// firstKept is the number of the first event that is kept, 0 when all are.
+	// firstKept is the first kept event, 0 if all are kept.
 	firstKept   int64
 	lastEventID int64
-	// lastEventHash is its hash, "" when it has none, and firstEventHash that of event 1.
+	// lastEventHash is its hash, "" without one, and firstEventHash the hash of event 1.
 	lastEventHash, firstEventHash string
 	// outputs counts its output events.
 	outputs  int64
@@ -83,23 +83,22 @@ type examiner struct {
 	effectIDs map[string]bool
 	// answered are the requests whose answers are in the mailbox.
 	answered map[runs.RequestKey]bool
-	// orderedRuns and orderedRequests are runs and requests in an order that does not
-	// depend on the engine.
+	// orderedRuns and orderedRequests have an order that does not depend on the engine.
 	orderedRuns     []*run
 	orderedRequests []*request
 	// active are the runs in the session's slot, queued those in its queue.
 	active, queued []*run
 }
 
-// find reports a finding in the session that is being checked.
+// find reports a finding in the current session.
 func (e *examiner) find(code Code, at Finding, detail string) {
 	e.summary.Findings[code]++
 	at.Code, at.SessionID, at.Detail = code, e.sessionID, detail
 	e.report(at)
 }
 
-// visit checks the rows of one session. Rows are read table by table; what needs several
-// tables is checked at the end.
+// visit checks the rows of one session. Tables are read one by one; checks across tables come
+// last.
 func (e *examiner) visit(rows *model.SessionRows) error {
 	e.sessionID = rows.SessionID
 	e.ended, e.draining = rows.Session != nil && rows.Session.EndedAtMs != 0, false
@@ -126,13 +125,13 @@ func (e *examiner) visit(rows *model.SessionRows) error {
 	})
 	for _, request := range e.orderedRequests {
 		if of := e.runs[request.RunID]; of != nil && (of.FirstEventID < e.firstKept || of.redacted) {
-			continue // what the log says of it is deleted, or was taken out
+			continue // its events are deleted or redacted
 		}
 		reportInvariants.examine(e, request, request.at())
 	}
 	for _, run := range e.orderedRuns {
 		if run.FirstEventID < e.firstKept {
-			continue // its first events are deleted, and the run is next
+			continue // its first events are deleted, and the run will be next
 		}
 		runInvariants.examine(e, run, Finding{RunID: run.RunID})
 	}
@@ -197,11 +196,11 @@ func (e *examiner) readRules(rows *model.SessionRows) error {
 }
 
 // visitOrphans counts the rows of a session that does not exist. Its rules are not orphans: a
-// rule may name a session that is created later, or none.
+// rule may name a session that is created later, or never.
 func (e *examiner) visitOrphans(rows *model.SessionRows) error {
 	before := e.summary.Rows
 	all := &e.summary.Rows
-	// A key may be remembered for longer than the session is kept.
+	// A key may outlive its session.
 	err := each(rows.Records, &before.IdempotencyRecords, nil)
 	if err != nil {
 		return err
@@ -227,8 +226,7 @@ func (e *examiner) visitOrphans(rows *model.SessionRows) error {
 	return e.readEntries(rows)
 }
 
-// each counts the rows of a table, which is nil when the session has none, and calls visit
-// with each, unless visit is nil.
+// each counts the rows of a table, nil if empty, and calls visit with each unless visit is nil.
 func each[Row any](rows model.RowSequence[Row], counted *int64, visit func(*Row)) error {
 	if rows == nil {
 		return nil

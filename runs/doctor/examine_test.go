@@ -19,8 +19,8 @@ import (
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
-// TestAWalkThatFailsIsNoCleanBill holds that an error ends an examination as an
-// error, wherever it comes up.
+// TestAWalkThatFailsIsNoCleanBill checks that an error anywhere ends the examination with an
+// error.
 func TestAWalkThatFailsIsNoCleanBill(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("broken")
@@ -42,8 +42,8 @@ func TestAWalkThatFailsIsNoCleanBill(t *testing.T) {
 	}
 }
 
-// TestStreamsMeetBySession shows that rows of missing sessions are found wherever
-// their id stands among those of the others.
+// TestStreamsMeetBySession checks that rows of missing sessions are found wherever their id
+// sorts.
 func TestStreamsMeetBySession(t *testing.T) {
 	t.Parallel()
 	events := []model.Event{{SessionID: "a", EventID: 1}, {SessionID: "c", EventID: 1}, {SessionID: "e", EventID: 1}, {SessionID: "e", EventID: 2}}
@@ -61,8 +61,7 @@ func TestStreamsMeetBySession(t *testing.T) {
 	require.Equal(t, map[doctor.Code]int64{doctor.SessionMissing: 3}, summary.Findings)
 }
 
-// TestOrphansAreCounted shows that every row of a missing session is counted, of
-// every table.
+// TestOrphansAreCounted checks that every row of a missing session is counted, in every table.
 func TestOrphansAreCounted(t *testing.T) {
 	t.Parallel()
 	found, summary := examine(t, streamWalker{
@@ -78,7 +77,7 @@ func TestOrphansAreCounted(t *testing.T) {
 	}}, found)
 }
 
-// TestAKeyMayOutliveItsSession: retention deletes a session whose keys are still remembered.
+// TestAKeyMayOutliveItsSession: retention may delete a session before its keys.
 func TestAKeyMayOutliveItsSession(t *testing.T) {
 	t.Parallel()
 	found, summary := examine(t, streamWalker{Records: one(model.IdempotencyRecord{SessionID: "s"}, nil)})
@@ -86,7 +85,7 @@ func TestAKeyMayOutliveItsSession(t *testing.T) {
 	require.Empty(t, found)
 }
 
-// TestATrimmedLogHasNoOtherGap: what retention deleted is the beginning of the log and no more.
+// TestATrimmedLogHasNoOtherGap: retention deletes only the start of a log.
 func TestATrimmedLogHasNoOtherGap(t *testing.T) {
 	t.Parallel()
 	session := model.Session{SessionID: "s", FirstKeptEventID: 5, LastEventID: 6}
@@ -100,8 +99,8 @@ func TestATrimmedLogHasNoOtherGap(t *testing.T) {
 	require.Equal(t, doctor.SessionLastEventWrong, found[0].Code)
 }
 
-// TestAFamilyIsWalked shows that the engines hand over all that the checks of
-// clarifications read: what is healthy is, and what is damaged past the door shows.
+// TestAFamilyIsWalked checks that the engines provide all rows that the checks of clarifications
+// need: healthy rows have no findings, damaged ones do.
 func TestAFamilyIsWalked(t *testing.T) {
 	t.Parallel()
 	for name, open := range engines {
@@ -140,8 +139,7 @@ func TestAFamilyIsWalked(t *testing.T) {
 	}
 }
 
-// TestAVisitMayLookAway shows that a visit that leaves rows out sees the sessions
-// after them all the same.
+// TestAVisitMayLookAway checks that a visit that skips rows still sees the following sessions.
 func TestAVisitMayLookAway(t *testing.T) {
 	t.Parallel()
 	var runRows []model.Run
@@ -192,8 +190,8 @@ func TestADatabaseInMemoryIsWalkedByItsStore(t *testing.T) {
 	require.NoError(t, store.Ready(t.Context()), "the walk has left its transaction open")
 }
 
-// TestInspectorsChangeNothing shows what an inspector refuses, and that it neither
-// makes a database nor a schema.
+// TestInspectorsChangeNothing checks what an inspector rejects, and that it creates neither a
+// database nor a schema.
 func TestInspectorsChangeNothing(t *testing.T) {
 	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
@@ -216,7 +214,7 @@ func TestInspectorsChangeNothing(t *testing.T) {
 	})
 }
 
-// streamWalker walks rows that are in memory. A table without rows may be nil.
+// streamWalker walks rows in memory. A table without rows may be nil.
 type streamWalker model.RowStreams
 
 func (w streamWalker) Walk(_ context.Context, visit func(*model.SessionRows) error) error {
@@ -235,7 +233,7 @@ func orNone[R any](rows model.NextRow[R]) model.NextRow[R] {
 
 func failing[R any](err error) model.NextRow[R] { return func() (*R, error) { return nil, err } }
 
-// one gives a row and then an error, or the end.
+// one yields a row and then an error, or the end.
 func one[R any](row R, err error) model.NextRow[R] {
 	next := each([]R{row})
 	return func() (*R, error) {

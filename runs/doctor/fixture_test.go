@@ -9,8 +9,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// fill makes, through the door, runs in every state that the corruptions start
-// from. The comments number the events of each session.
+// fill creates, through the door, runs in every state that the corruptions start from. The
+// comments number the events of each session.
 func fill(t *testing.T, door runs.Door) {
 	t.Helper()
 	do := func(command runs.Command) {

@@ -6,30 +6,30 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// history follows a run's status through its events. It reads no requests: where both kinds
-// were open it does not tell the two waiting statuses apart. [WaitingStatusWrong] checks the
-// present one.
+// history follows a run's status through its events. It reads no requests, so it does not
+// distinguish the two waiting statuses if both kinds were open. [WaitingStatusWrong] checks the
+// current one.
 type history struct {
 	status      api.Status // "" before the first event
 	lastType    api.EventType
 	first, last int64
 	outputs     int64
-	// ended: an event ended the run. illegal: an event could not follow those before it;
-	// the status is not followed from there on.
+	// ended: an event ended the run. illegal: an event could not follow its predecessors; the
+	// status is unknown from there on.
 	ended, illegal bool
-	// move is what the newest event did.
+	// move is the newest event's step.
 	move move
 }
 
 // move is a step of a run's status.
 type move struct {
 	from api.Status
-	// end is the status that the event ends the run with, "" when it does not.
+	// end is the run's final status after the event, "" if it continues.
 	end               api.Status
 	afterEnd, illegal bool
 }
 
-// advance follows the next event of a run of that kind. After an illegal move it only counts.
+// advance applies the next event of a run of that kind. After an illegal move it only counts.
 func (h *history) advance(kind api.RunKind, event *model.Event) {
 	lastType := h.lastType
 	if h.first == 0 {
@@ -76,7 +76,7 @@ func follow(status api.Status, lastType, event api.EventType, end api.Status) (a
 		return api.StatusRunning, runs.CanMove(api.KindInput, status, api.StatusRunning)
 	case api.EventWaitingForApproval:
 		if model.Waiting(status) {
-			return status, true // an attached worker asks for more
+			return status, true // an attached worker asks another request
 		}
 		return api.StatusWaitingForApproval, runs.CanMove(api.KindInput, status, api.StatusWaitingForApproval)
 	case api.EventWaitingForUserQuestion:
@@ -91,7 +91,7 @@ func follow(status api.Status, lastType, event api.EventType, end api.Status) (a
 	case api.EventParentClarificationResolved:
 		return status, false
 	case api.EventRunRetried:
-		return status, false // it follows a failure alone
+		return status, false // it only follows a failure
 	case api.EventCompleted, api.EventFailed, api.EventInterrupted, api.EventCancelled:
 		if event == api.EventCompleted && model.Waiting(status) && isResolution(lastType) {
 			// An attached worker completed with requests open. They were settled first, and
@@ -101,7 +101,7 @@ func follow(status api.Status, lastType, event api.EventType, end api.Status) (a
 		return end, runs.CanMove(api.KindInput, status, end)
 	case api.EventGrantRedeemed, api.EventOutput, api.EventRequestNotified, api.EventNotificationFailed:
 	}
-	// Events of other types are the worker's own. Those and grants need a lease.
+	// Other types belong to the worker. They, and grants, need a lease.
 	return status, status == api.StatusRunning || model.Waiting(status)
 }
 

@@ -2,11 +2,11 @@ package doctor
 
 import "fmt"
 
-// Invariant is a property that holds for every row of a healthy database.
+// Invariant is a property of every row of a healthy database.
 type Invariant struct {
-	// Code is the code of the finding when the invariant is broken.
+	// Code is the code of the finding if the invariant is broken.
 	Code Code
-	// Says is what is wrong then, as docs/doctor.md says it.
+	// Says describes the fault, in the words of docs/doctor.md.
 	Says string
 }
 
@@ -31,8 +31,8 @@ func Invariants() []Invariant {
 type check[Row any] struct {
 	code Code
 	says string
-	// broken returns what is wrong with the row, or "" when the invariant holds. It may
-	// read all rows of the session that have been read by then.
+	// broken returns the fault of a row, or "" if the invariant holds. It may read all rows of
+	// the session that were read before.
 	broken func(e *examiner, row Row) string
 	// fatal: a row that breaks the invariant is not checked further.
 	fatal bool
@@ -43,16 +43,16 @@ func invariant[Row any](code Code, says string, broken func(e *examiner, row Row
 	return check[Row]{code: code, says: says, broken: broken}
 }
 
-// fatal returns the check of an invariant without which a row cannot be checked further.
+// fatal returns the check of an invariant that the further checks of a row depend on.
 func fatal[Row any](code Code, says string, broken func(e *examiner, row Row) string) check[Row] {
 	return check[Row]{code: code, says: says, broken: broken, fatal: true}
 }
 
-// table holds the invariants of a kind of row in groups. Of a group only the first broken
-// invariant is reported, because it explains the others.
+// table holds the invariants of a kind of row in groups. Only the first broken invariant of a
+// group is reported, because it explains the others.
 type table[Row any] [][]check[Row]
 
-// examine reports the broken invariants of a row. It returns false when one of them is fatal.
+// examine reports the broken invariants of a row. It returns false if one of them is fatal.
 func (t table[Row]) examine(e *examiner, row Row, at Finding) bool {
 	for _, group := range t {
 		for i := range group {
@@ -78,7 +78,7 @@ func (t table[Row]) list() []Invariant {
 	return list
 }
 
-// unless returns the formatted detail when the condition does not hold.
+// unless returns the formatted detail if the condition does not hold.
 func unless(holds bool, detail string, args ...any) string {
 	if holds {
 		return ""
@@ -86,5 +86,5 @@ func unless(holds bool, detail string, args ...any) string {
 	return fmt.Sprintf(detail, args...)
 }
 
-// when returns the formatted detail when the condition holds.
+// when returns the formatted detail if the condition holds.
 func when(broken bool, detail string, args ...any) string { return unless(!broken, detail, args...) }

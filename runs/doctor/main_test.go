@@ -23,9 +23,9 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(postgrestest.Wrap(m)) }
 // database is a fresh database of one engine.
 type database struct {
 	store runs.Store
-	// sql reads and writes past the store.
+	// sql bypasses the store.
 	sql *sql.DB
-	// inspector reads as "holdpoint doctor" does.
+	// inspector reads like "holdpoint doctor".
 	inspector model.Walker
 }
 
@@ -65,7 +65,7 @@ func opened(t *testing.T, store runs.Store, driver, source string, inspector int
 	return database{store: store, sql: db, inspector: inspector}
 }
 
-// examine returns what the doctor finds, without the details.
+// examine returns the doctor's findings, without the details.
 func examine(t *testing.T, walker model.Walker) ([]doctor.Finding, doctor.Summary) {
 	t.Helper()
 	var found []doctor.Finding

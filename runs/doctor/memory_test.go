@@ -16,8 +16,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// memory is a database in memory: a door, and rows that a test may change as it
-// likes.
+// memory is an in-memory database: a door, and rows that a test may change.
 type memory struct {
 	states map[string]*runs.State
 	events map[string][]*model.Event
@@ -57,15 +56,15 @@ func (m *memory) Do(_ context.Context, command runs.Command) (runs.Reply, error)
 	return reply, err
 }
 
-// must gives a command that has to be taken.
+// must sends a command that has to be accepted.
 func (m *memory) must(command runs.Command) {
 	if _, err := m.Do(context.Background(), command); err != nil {
 		panic(err)
 	}
 }
 
-// Walk implements runs.Walker. It shows copies, so that a change of the rows between
-// two walks is the test's.
+// Walk implements model.Walker. It yields copies, so that only the test changes rows between two
+// walks.
 func (m *memory) Walk(ctx context.Context, visit func(*model.SessionRows) error) error {
 	var sessions []model.Session
 	var runRows []model.Run
@@ -77,7 +76,7 @@ func (m *memory) Walk(ctx context.Context, visit func(*model.SessionRows) error)
 	for _, sessionID := range slices.Sorted(maps.Keys(m.states)) {
 		state := m.states[sessionID]
 		if state.Session == nil {
-			continue // a command about it was refused, or wrote rules
+			continue // a command for it was rejected, or wrote rules
 		}
 		sessions = append(sessions, *state.Session)
 		runRows = appendAll(runRows, state.Runs)
@@ -147,7 +146,7 @@ func (m *memory) event(runID string, eventType api.EventType) *model.Event {
 	panic("no event " + string(eventType))
 }
 
-// asked is the run that the child's question became.
+// asked is the run that asks the child's question.
 func (m *memory) asked(requestID string) string {
 	for key, request := range m.states["child"].Requests {
 		if key.RequestID == requestID && request.Kind == model.KindClarification {
@@ -166,10 +165,10 @@ func (m *memory) effect(kind api.EffectKind, requestID string) *model.Effect {
 	panic("no effect " + requestID)
 }
 
-// family makes, through the door, a session "parent" and its child, whose runs have
-// asked in every way: "asks" has asked "open" and goes on, and has the answer to
-// "told" in its mailbox; "parks" waits for "wait". Nobody has answered those. What
-// "done" asked was answered, declined, cancelled, left and taken back.
+// family creates, through the door, a session "parent" and its child, whose runs have asked in
+// every way. "asks" asked "open" and continues, with the answer to "told" in its mailbox;
+// "parks" waits for "wait". The questions of "done" were answered, declined, cancelled,
+// abandoned and withdrawn.
 func family(t *testing.T, door runs.Door) {
 	t.Helper()
 	do := func(command runs.Command) runs.Reply {
@@ -243,8 +242,7 @@ func family(t *testing.T, door runs.Door) {
 	ask("stopped", 1, "stop", true)
 	do(&runs.CancelRun{RunID: "stopped"})
 
-	// Of a fourth, the parent was never asked: it has an owed effect, and one that
-	// was given up.
+	// The fourth session's parent was never asked: one effect is pending, and one has failed.
 	create("fourth", "owes")
 	do(&runs.AskClarification{RunID: "owes", Fence: 1, Request: questions("owed").Questions[0]})
 	given := do(&runs.AskClarification{RunID: "owes", Fence: 1, Request: questions("given").Questions[0]}).Clarification

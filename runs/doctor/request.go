@@ -10,8 +10,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// request is what the checks of other rows need of a request. Documents, which may be large,
-// are dropped.
+// request has the parts of a request that other rows' checks need. Documents, which may be
+// large, are dropped.
 type request struct {
 	runs.RequestKey
 	kind    model.RequestKind
@@ -19,12 +19,11 @@ type request struct {
 	handle  string
 	// recorded is the outcome in the resolution.
 	recorded api.Outcome
-	// announced and resolved count the events that raise the request and that report its
-	// resolution.
+	// announced and resolved count the events that raise the request and report its resolution.
 	announced, resolved int
-	// The rest is about a clarification: the run in the parent's session, whether the
-	// child's run is parked on it, whether its resolution came from the parent's session,
-	// and whether its body cannot be read.
+	// The rest is about a clarification: the run in the parent's session, whether the child's
+	// run is parked on it, whether its resolution came from the parent's session, and whether
+	// its body is unreadable.
 	clarificationRunID string
 	parked             bool
 	fromParent         bool
@@ -36,17 +35,17 @@ func (q *request) at() Finding { return Finding{RunID: q.RunID, RequestID: q.Req
 // requestRow is a request with its documents.
 type requestRow struct {
 	*model.Request
-	of *run // nil when the session does not have it
+	of *run // nil if the session does not have it
 	// readable: the body is the JSON of a request of its kind with its id.
 	readable      bool
 	question      api.UserQuestionRequest
 	clarification model.Clarification
-	// resolution is nil when the row has none or it cannot be read.
+	// resolution is nil if the row has none or it is unreadable.
 	resolution *api.Resolution
 }
 
-// readRequest reads the documents of a row. What a clarification's body cannot say about
-// parking, the run's suspension does.
+// readRequest reads the documents of a row. If a clarification's body does not say whether it is
+// parked, the run's suspension does.
 func (e *examiner) readRequest(row *model.Request) (*requestRow, *request) {
 	full := &requestRow{Request: row, of: e.runs[row.RunID]}
 	known := &request{
@@ -88,7 +87,7 @@ func article(kind model.RequestKind) string {
 	return "a question with its id"
 }
 
-// requestInvariants are checked for each request by itself.
+// requestInvariants are checked for each request on its own.
 var requestInvariants = table[*requestRow]{
 	{fatal(RequestWithoutRun, "The session does not have the request's run.", func(_ *examiner, q *requestRow) string {
 		return unless(q.of != nil, "the session does not have the run")
@@ -145,8 +144,7 @@ var requestInvariants = table[*requestRow]{
 	},
 }
 
-// partialAnswersWrong checks what is kept of an answer until it is complete. A body that
-// cannot be read is another finding.
+// partialAnswersWrong checks a stored partial answer. An unreadable body is a separate finding.
 func partialAnswersWrong(_ *examiner, q *requestRow) string {
 	if q.PartialAnswers == nil || !q.readable {
 		return ""
@@ -161,8 +159,7 @@ func partialAnswersWrong(_ *examiner, q *requestRow) string {
 	return when(len(answers) == len(q.question.Questions), "the partial answer answers every question, and the request is open")
 }
 
-// answersInOrder returns the answers that are left when those in the order of the questions
-// are taken away.
+// answersInOrder returns the answers left after removing those in question order.
 func answersInOrder(questions []api.UserQuestion, answers []api.UserQuestionAnswer) []api.UserQuestionAnswer {
 	for i := range questions {
 		if len(answers) > 0 && answers[0].QuestionID == questions[i].ID {
@@ -185,9 +182,9 @@ func fits(kind model.RequestKind, outcome api.Outcome) bool {
 	return false
 }
 
-// contradiction returns the member of the resolution that contradicts the row, or "". Only
-// the outcome allowed is an allow. The resolution of a clarification keeps the moment of the
-// parent's decision.
+// contradiction returns the member of the resolution that contradicts the row, or "". Only the
+// outcome allowed is an allow. The resolution of a clarification keeps the time of the parent's
+// decision.
 func contradiction(q *requestRow) string {
 	behavior := api.Behavior("")
 	if q.Kind == model.KindApproval {
@@ -211,9 +208,9 @@ func contradiction(q *requestRow) string {
 	return ""
 }
 
-// declinedFits reports whether the resolution says correctly that it is no answer. Whatever
-// ends a parent clarification without an answer is a declined answer to the child. In the
-// child's session the same outcomes may also come from the end of its own run.
+// declinedFits checks the resolution's declined member. Any end of a parent clarification
+// without an answer is a declined answer to the child. In the child's session the same outcomes
+// may also come from the end of its own run.
 func declinedFits(q *requestRow) bool {
 	switch declined := q.resolution.Declined; {
 	case (declined != nil) != (q.Kind != model.KindApproval):
@@ -229,9 +226,9 @@ func declinedFits(q *requestRow) bool {
 	}
 }
 
-// reportInvariants are checked for each request when all rows of its session have been read:
-// the log announces it once and reports its resolution once, and a child's question is
-// carried to its parent and the answer back.
+// reportInvariants are checked for each request after all rows of its session were read: the log
+// announces it once and reports its resolution once; a child's question reaches its parent, and
+// the answer comes back.
 var reportInvariants = table[*request]{
 	{
 		invariant(RequestNotAnnounced, "No event raises the request.", func(_ *examiner, q *request) string {

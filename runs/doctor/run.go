@@ -9,17 +9,17 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// run is a row of runs with what the rows of other tables say about it. Documents, which may
-// be large, are dropped.
+// run is a row of runs with related facts from other tables. Documents, which may be large, are
+// dropped.
 type run struct {
 	model.Run
 	hasOutput bool
-	// redacted: events of it have no bodies any more.
+	// redacted: some of its events are redacted.
 	redacted bool
-	// requester is nil when the row has none, and empty when it cannot be read.
+	// requester is nil if the row has none, and empty if it is unreadable.
 	requester *api.Requester
 
-	// numbers and settledNumbers are those of its requests.
+	// numbers and settledNumbers are its requests' numbers.
 	numbers, settledNumbers []int64
 	openApprovals           int
 	// openQuestions counts questions and the clarifications that the run is parked on;
@@ -46,7 +46,7 @@ func newRun(row *model.Run) *run {
 // add counts a request.
 func (r *run) add(row *model.Request, known *request) {
 	r.numbers = append(r.numbers, row.Number)
-	// A run that asks its parent and does not park is not suspended by that.
+	// A question to the parent without parking does not suspend the run.
 	suspends := row.Kind != model.KindClarification || known.parked
 	if row.Number > r.newestNumber && suspends {
 		r.newestNumber, r.newestSuspension = row.Number, row.SuspensionID
@@ -68,7 +68,7 @@ func (r *run) add(row *model.Request, known *request) {
 
 func (r *run) over() bool { return model.Terminal(r.Status) }
 
-// runInvariants are checked for each run when all rows of its session have been read.
+// runInvariants are checked for each run after all rows of its session were read.
 var runInvariants = table[*run]{
 	{invariant(OutputMisplaced, "A run that is not completed has an output.", func(_ *examiner, r *run) string {
 		return when(r.hasOutput && r.Status != api.StatusCompleted, "the run is %s and has an output", r.Status)
@@ -186,8 +186,8 @@ var runInvariants = table[*run]{
 		}),
 		invariant(HistoryWrong, "The events lead to another status than the run has.", func(_ *examiner, r *run) string {
 			h := &r.history
-			// A run that waits wrongly has a finding that explains its status, and events
-			// do not tell the two waiting statuses apart.
+			// A broken waiting invariant explains the status already, and events do not
+			// distinguish the two waiting statuses.
 			explained := h.illegal || r.waitsWrongly() || model.Waiting(h.status) && model.Waiting(r.Status)
 			return when(!explained && h.status != r.Status, "the run is %s, but its events lead to %s", r.Status, h.status)
 		}),
@@ -197,7 +197,7 @@ var runInvariants = table[*run]{
 // open counts the requests that the run waits for.
 func (r *run) open() int { return r.openApprovals + r.openQuestions }
 
-// waitingStatus is the status under which the run waits for what is open.
+// waitingStatus is the status that a run must have for its open requests.
 func (r *run) waitingStatus() api.Status {
 	if r.openQuestions > 0 {
 		return api.StatusWaitingForUserQuestion
@@ -222,10 +222,10 @@ func gapless(numbers []int64) bool {
 	return true
 }
 
-// first20 bounds what a finding shows.
+// first20 bounds the numbers in a finding.
 func first20(numbers []int64) []int64 { return numbers[:min(len(numbers), 20)] }
 
-// leaseMisplaced: a run is held only while it runs, or waits with its worker attached.
+// leaseMisplaced: only running runs, and waiting runs with an attached worker, have a lease.
 func leaseMisplaced(_ *examiner, r *run) string {
 	held := r.LeaseExpiresAtMs != 0
 	why := ""
@@ -244,8 +244,8 @@ func leaseMisplaced(_ *examiner, r *run) string {
 	return when(why != "", "the run is %s and %s", r.Status, why)
 }
 
-// claimableMisplaced: a run can be claimed when it runs and nobody holds it, or when it is
-// next in the queue. The queue of an ended session is not looked at.
+// claimableMisplaced: a run is claimable if it is running without a lease, or next in the queue.
+// The queue of an ended session is not checked.
 func claimableMisplaced(e *examiner, r *run) string {
 	switch {
 	case r.Status == api.StatusQueued && r.Kind != api.KindParentClarification:
@@ -256,8 +256,8 @@ func claimableMisplaced(e *examiner, r *run) string {
 	return when(r.ClaimableAtMs != 0, "the run is %s, but claimable_at_ms is %d", r.Status, r.ClaimableAtMs)
 }
 
-// unclaimable: a run is claimable at once or when its lease lapses, and no lease is longer
-// than [api.MaxLeaseMs].
+// unclaimable: a run is claimable now or when its lease lapses, and no lease is longer than
+// [api.MaxLeaseMs].
 func unclaimable(e *examiner, r *run) string {
 	switch {
 	case r.Status == api.StatusRunning && r.ClaimableAtMs == 0:

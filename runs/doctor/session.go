@@ -8,9 +8,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// orderRuns puts the session's runs into the order of their first events and finds those
-// that hold the session's slot and those that wait in its queue. A call and a clarification do
-// neither.
+// orderRuns orders the session's runs by their first events, and collects the runs in the slot
+// and in the queue. Calls and clarifications are in neither.
 func (e *examiner) orderRuns() {
 	e.active, e.queued = e.active[:0], e.queued[:0]
 	for _, run := range e.orderedRuns {
@@ -24,12 +23,12 @@ func (e *examiner) orderRuns() {
 	}
 }
 
-// next reports whether a run is the one to be claimed next: the slot is free and it heads the
+// next reports whether a run is the next to be claimed: the slot is free and it is first in the
 // queue.
 func (e *examiner) next(r *run) bool { return len(e.active) == 0 && e.queued[0] == r }
 
-// activeRunInvariants are checked for each session. The finding names the run that
-// active_run_id names or, when that is not a run of the slot, the run that holds the slot.
+// activeRunInvariants are checked for each session. The finding names the run in active_run_id
+// or, if that is not a run of the slot, the run that holds the slot.
 var activeRunInvariants = table[*model.Session]{{
 	invariant(ClarificationActive, "A parent's run or a call holds its session's slot. Neither takes it.", func(e *examiner, session *model.Session) string {
 		named := e.runs[session.ActiveRunID]
@@ -54,7 +53,7 @@ func kindOf(r *run) api.RunKind {
 	return r.Kind
 }
 
-// activeRunAt is the place of a finding about the session's slot.
+// activeRunAt locates a finding about the session's slot.
 func (e *examiner) activeRunAt(session *model.Session) Finding {
 	if named := e.runs[session.ActiveRunID]; len(e.active) > 0 && (named == nil || model.TakesSlot(named.Kind)) {
 		return Finding{RunID: e.active[0].RunID}
@@ -91,8 +90,8 @@ var recordInvariants = table[*model.IdempotencyRecord]{{invariant(RecordWithoutR
 		"the name %s begins after event %d, which is none of its run", record.IdempotencyKey, record.EventID)
 })}}
 
-// ruleInvariants are checked for each standing rule, also for those of a session that does
-// not exist and those of all sessions.
+// ruleInvariants are checked for each standing rule, including rules of missing sessions and of
+// all sessions.
 var ruleInvariants = table[*rules.Rule]{
 	{
 		invariant(RuleRevocationWrong, "Only one of `revoked_at_ms` and `revoked_by` is set.", func(_ *examiner, rule *rules.Rule) string {

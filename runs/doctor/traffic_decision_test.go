@@ -6,7 +6,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// decision gives a command by which dialects and rules decide.
+// decision returns a random command of rules or dialects.
 func (g *traffic) decision() runs.Command {
 	record := g.activeRun()
 	runID := record.Run.RunID

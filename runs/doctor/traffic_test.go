@@ -16,9 +16,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// traffic gives random commands of every kind over a few sessions, runs and
-// requests, so that they collide. Most of what is refused is refused by the rules,
-// which is as good a test.
+// traffic generates random commands of every kind over a few sessions, runs and requests, so
+// that they collide. Rejections by the domain rules are a valid part of the test.
 type traffic struct {
 	*rand.Rand
 	ctx   context.Context
@@ -35,7 +34,7 @@ func (g *traffic) runID() string             { return fmt.Sprintf("r-%d", g.IntN
 func (g *traffic) sessionID() string         { return fmt.Sprintf("s-%d", g.IntN(trafficSessions)) }
 func (g *traffic) among(ids []string) string { return ids[g.IntN(len(ids))] }
 
-// activeRun is the active run of some session as it is at this moment, or any run.
+// activeRun is the current active run of some session, or any run.
 func (g *traffic) activeRun() *model.RunRecord {
 	runID := g.runID()
 	if session, err := g.store.Session(g.ctx, g.sessionID()); err == nil && session.Active != nil {
@@ -48,7 +47,7 @@ func (g *traffic) activeRun() *model.RunRecord {
 	return record
 }
 
-// open returns the id of an open request of a kind, or one that is not there.
+// open returns the id of an open request of a kind, or a missing one.
 func open(record *model.RunRecord, kind model.RequestKind) string {
 	for i := range record.Requests {
 		if request := &record.Requests[i]; request.Open() && request.Kind == kind {
@@ -69,7 +68,7 @@ func (g *traffic) suspension() api.Suspension {
 			s.Questions[0].Questions = append(s.Questions[0].Questions, api.UserQuestion{ID: "why", Question: "Why?"})
 		}
 	}
-	// Some are due at once, some soon and some never.
+	// Some are due now, some soon and some never.
 	if after := int64(g.IntN(40)); g.chance(30) && len(s.Approvals) > 0 && after > 0 {
 		s.Approvals[0].ExpiresAfterMs = &after
 	}
@@ -91,7 +90,7 @@ func parentOf(n int) string {
 	return fmt.Sprintf("s-%d", n-1)
 }
 
-// waiting is a clarification that waits in some session, or any run.
+// waiting is an open clarification in some session, or any run.
 func (g *traffic) waiting() *model.RunRecord {
 	list, err := g.store.Runs(g.ctx, runs.RunQuery{
 		SessionID: g.sessionID(), Kind: api.KindParentClarification, Status: api.StatusWaitingForUserQuestion, Limit: 5,
@@ -102,7 +101,7 @@ func (g *traffic) waiting() *model.RunRecord {
 	return &list[g.IntN(len(list))]
 }
 
-// clarification gives a command by which families talk.
+// clarification returns a random command about clarifications.
 func (g *traffic) clarification() runs.Command {
 	actor := runs.Actor{Name: "alice", Via: api.ViaAPI}
 	switch g.IntN(8) {
@@ -135,7 +134,7 @@ func (g *traffic) clarification() runs.Command {
 	}
 }
 
-// carryOut takes an effect that is due to its end, or leaves it on the way.
+// carryOut performs a due effect, or abandons it halfway.
 func (g *traffic) carryOut() error {
 	due, err := g.store.DueEffects(g.ctx, 5)
 	if err != nil || len(due) == 0 {
@@ -238,7 +237,7 @@ func (g *traffic) command() runs.Command {
 	}
 }
 
-// give gives some commands and returns how many were accepted.
+// give sends some commands and returns the number of accepted ones.
 func (g *traffic) give(count int) (accepted int, err error) {
 	for range count {
 		if g.chance(25) {
@@ -257,8 +256,8 @@ func (g *traffic) give(count int) (accepted int, err error) {
 	return accepted, nil
 }
 
-// TestABusyDatabaseIsHealthy looks at a database again and again while others write
-// to it, and once more when they are done.
+// TestABusyDatabaseIsHealthy examines a database repeatedly while others write to it, and once
+// more when they are done.
 func TestABusyDatabaseIsHealthy(t *testing.T) {
 	t.Parallel()
 	const writers, commands = 4, 250
@@ -304,7 +303,7 @@ func TestABusyDatabaseIsHealthy(t *testing.T) {
 			require.Positive(t, last.Rules, "nobody wrote a rule")
 			require.Less(t, walked[0].Events, last.Events, "nothing was written while it was looked at")
 
-			// The store itself is as good a walker as one that reads beside it.
+			// The store is a walker too, next to one that reads separately.
 			found, summary := examine(t, d.store.(model.Walker))
 			require.Empty(t, found)
 			require.Equal(t, last, summary.Rows)
@@ -321,7 +320,7 @@ func commandOf(effect *model.Effect) runs.Command {
 	return command
 }
 
-// commandWhenRefused is commandOf for what takes its place after a refusal.
+// commandWhenRefused is commandOf for the replacement after a rejection.
 func commandWhenRefused(effect *model.Effect, code api.Code, nowMs int64) runs.Command {
 	command, err := runs.CommandWhenRefused(effect, code, nowMs)
 	if err != nil {

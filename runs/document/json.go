@@ -19,12 +19,11 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Kind returns what a JSON value is, by its first byte: { [ " t f n, or 0 (the character) for
-// any number. It returns the byte 0 for an absent value. It does not check the rest of the
-// text.
+// Kind returns the kind of a JSON value by its first byte: { [ " t f n, or the character 0 for
+// any number. It returns the byte 0 for an absent value. It does not check the rest of the text.
 func Kind(value api.JSON) byte { return byte(jsontext.Value(value).Kind()) }
 
-// Members returns how many members an object has when it has several, else 0. The value must have
+// Members returns the number of members of an object with several, else 0. The value must have
 // been checked.
 func Members(value api.JSON) int64 {
 	if Kind(value) != '{' {
@@ -38,22 +37,22 @@ func Members(value api.JSON) int64 {
 }
 
 // Compact returns a copy of a JSON value without white space between its tokens. It returns an
-// error when the text is not one JSON value.
+// error if the text is not one JSON value.
 func Compact(value api.JSON) (api.JSON, error) {
 	compact := jsontext.Value(slices.Clone(value))
 	err := compact.Compact()
 	return api.JSON(compact), err
 }
 
-// maxExactInteger bounds the integers of the service's own members: clients read them as doubles.
+// maxExactInteger bounds integers in the service's own members: clients read them as doubles.
 const maxExactInteger = 1 << 53
 
-// Check reads a JSON text once and refuses what could not be stored and returned unchanged
+// Check reads a JSON text once and rejects what could not be stored and returned unchanged
 // (docs/spec/v1.md#bodies). It returns nil, or a [refusal.Error]:
 //
-//   - bad_request when the text is not exactly one JSON value: broken syntax, a second member
-//     of the same name, a lone surrogate, invalid UTF-8, trailing text;
-//   - invalid_request, with every pointer, when it nests deeper than [api.MaxJSONDepth] levels, or
+//   - bad_request if the text is not exactly one JSON value: broken syntax, a duplicate member,
+//     a lone surrogate, invalid UTF-8, trailing text;
+//   - invalid_request, with every pointer, if it nests deeper than [api.MaxJSONDepth] levels, or
 //     has a number that is too large or too small for a double.
 func Check(text []byte) error {
 	var faults refusal.Faults
@@ -72,8 +71,8 @@ func syntaxError(err error) error {
 	return &refusal.Error{Code: api.CodeBadRequest, Detail: detail}
 }
 
-// numberFault returns what is wrong with a number, "" for nothing. An integer may have as many digits
-// as a double has room for the size of: it is carried as it is written.
+// numberFault returns the fault of a number, "" without one. An integer may have any number of
+// digits within a double's range; it is stored as written.
 func numberFault(literal string) string {
 	value, err := strconv.ParseFloat(literal, 64)
 	if err != nil || math.IsInf(value, 0) || value == 0 && !zero(literal) {
@@ -82,15 +81,16 @@ func numberFault(literal string) string {
 	return ""
 }
 
-// zero reports whether a number literal is 0 as written. ParseFloat returns 0 also for a
-// literal that is too small for a double.
+// zero reports whether a number literal is 0 as written. ParseFloat also returns 0 for literals
+// that are too small for a double.
 func zero(literal string) bool {
 	mantissa, _, _ := strings.Cut(strings.ToLower(literal), "e")
 	return strings.Trim(mantissa, "-0.") == ""
 }
 
-// Canonical returns the RFC 8785 form of a value, in which integers beyond 2^53 keep their digits. Compare or hash values in this form only: two
-// texts of one value have the same one. It returns an error when the value has none.
+// Canonical returns the RFC 8785 form of a value; integers beyond 2^53 keep their digits.
+// Compare or hash values only in this form: two texts of one value have the same one. It returns
+// an error if there is none.
 func Canonical(value any) ([]byte, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -104,7 +104,7 @@ func Canonical(value any) ([]byte, error) {
 }
 
 // Digest returns "sha256:" and the hexadecimal SHA-256 of the value's [Canonical] form. The
-// order of members does not count. It returns an error when there is no such form.
+// order of members does not matter. It returns an error if there is no such form.
 func Digest(value any) (string, error) {
 	canonical, err := Canonical(value)
 	if err != nil {
@@ -122,11 +122,11 @@ func DigestOfCanonical(canonical []byte) string {
 	return string(digest[:])
 }
 
-// KeyedDigestPrefix begins the digest of a value that nobody may guess: a hexadecimal HMAC-SHA-256
-// with a key of the service.
+// KeyedDigestPrefix starts the digest of a secret value: a hexadecimal HMAC-SHA-256 with a key
+// of the service.
 const KeyedDigestPrefix = "hmac-sha256:"
 
-// WholeDigest returns a digest with the "sha256:" before its digits, which a caller may leave out.
+// WholeDigest adds the "sha256:" that a caller may omit.
 func WholeDigest(digest string) string {
 	if len(digest) == 2*sha256.Size {
 		return "sha256:" + digest
@@ -142,8 +142,8 @@ func ValidDigest(digest string) bool {
 	return prefixed && len(digits) == length && err == nil && digits == strings.ToLower(digits)
 }
 
-// Encode returns the JSON text of a value that the service itself made. It panics when the
-// value has none, which is a defect of the service.
+// Encode returns the JSON text of the service's own value. It panics if that fails, which is a
+// bug.
 func Encode(value any) api.JSON {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -152,7 +152,7 @@ func Encode(value any) api.JSON {
 	return text
 }
 
-// AbsentNull sets a value that is JSON null to nil: null for an optional member reads as absent
+// AbsentNull sets a JSON null to nil: null for an optional member reads as absent
 // (docs/spec/v1.md#bodies).
 func AbsentNull(value *api.JSON) {
 	if Kind(*value) == 'n' {
@@ -160,8 +160,8 @@ func AbsentNull(value *api.JSON) {
 	}
 }
 
-// DecodeStored decodes a text that the service stored. It panics when the text cannot be
-// decoded: the row was changed outside of the service, and a part of it must not be shown.
+// DecodeStored decodes a stored text. It panics if that fails: the row was changed outside of
+// the service, and showing a part of it is not safe.
 func DecodeStored(text api.JSON, into any) {
 	if err := json.Unmarshal(text, into); err != nil {
 		panic("runs: a stored document cannot be read: " + err.Error())

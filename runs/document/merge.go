@@ -8,17 +8,16 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// member is one member of an object. A nil value means that it was removed.
+// member is a member of an object. A nil value means that it was removed.
 type member struct {
 	name  string
 	value api.JSON
 }
 
 // MergeMembers returns object with the members of patch, and whether that changes anything.
-// Either may be nil, which is an empty object. A null in patch removes the member; any other
-// value replaces it whole or is appended, so nested objects are not merged. An equal value in
-// another notation is no change. Both texts must be objects that passed [Check]; it panics
-// otherwise.
+// Either may be nil, an empty object. A null in patch removes the member; any other value
+// replaces it or is appended, so nested objects are not merged. An equal value in another
+// notation is not a change. Both texts must be objects that passed [Check]; otherwise it panics.
 func MergeMembers(object, patch api.JSON) (merged api.JSON, changed bool) {
 	members := membersOf(object)
 	places := make(map[string]int, len(members))
@@ -54,7 +53,7 @@ func appendName(text api.JSON, name string) api.JSON {
 	return append(append(text, Encode(name)...), ':')
 }
 
-// membersOf returns the members of an object in their order, and none of nil. The text has
+// membersOf returns the members of an object in their order, and none for nil. The text has
 // passed [Check].
 func membersOf(object api.JSON) []member {
 	if object == nil {

@@ -10,11 +10,11 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// Pointer is a JSON Pointer (RFC 6901), read.
+// Pointer is a parsed JSON Pointer (RFC 6901).
 type Pointer []string
 
-// ParsePointer reads a JSON Pointer: "" for the whole value, else "/" and names or places in lists,
-// with ~1 for / and ~0 for ~. It returns false for any other text.
+// ParsePointer parses a JSON Pointer: "" for the whole value, else "/" and member names or list
+// indexes, with ~1 for / and ~0 for ~. It returns false for any other text.
 func ParsePointer(text string) (Pointer, bool) {
 	if text == "" {
 		return Pointer{}, true
@@ -33,8 +33,7 @@ func ParsePointer(text string) (Pointer, bool) {
 	return names, true
 }
 
-// At returns the value that the pointer names, nil when there is none. The document has passed
-// [Check].
+// At returns the value at the pointer, nil without one. The document has passed [Check].
 func (p Pointer) At(document api.JSON) api.JSON {
 	value := document
 	for _, name := range p {
@@ -45,7 +44,7 @@ func (p Pointer) At(document api.JSON) api.JSON {
 	return value
 }
 
-// part returns a member of an object or an element of a list, nil when it has none of that name.
+// part returns a member of an object or an element of a list, nil if there is none.
 func part(value api.JSON, name string) (found api.JSON) {
 	_, _ = walk(value, func(at string, part api.JSON) api.JSON {
 		if at == name {
@@ -56,8 +55,8 @@ func part(value api.JSON, name string) (found api.JSON) {
 	return found
 }
 
-// Replace returns the document with another value where the pointer points to one, and else the
-// document itself. All the rest stays as it is written. The document has passed [Check].
+// Replace returns the document with another value at the pointer, or the document itself if
+// there is none. The rest keeps its text. The document has passed [Check].
 func (p Pointer) Replace(document, value api.JSON) api.JSON {
 	if len(p) == 0 {
 		return value
@@ -74,8 +73,8 @@ func (p Pointer) Replace(document, value api.JSON) api.JSON {
 	return replaced
 }
 
-// walk returns an object or a list with what replace returns for each of its parts, which it calls
-// with the name or the place. It returns false for any other value.
+// walk rebuilds an object or a list from the results of replace, called with each part and its
+// name or index. It returns false for any other value.
 func walk(value api.JSON, replace func(at string, part api.JSON) api.JSON) (api.JSON, bool) {
 	kind := Kind(value)
 	if kind != '{' && kind != '[' {
@@ -89,7 +88,7 @@ func walk(value api.JSON, replace func(at string, part api.JSON) api.JSON) (api.
 	for place := 0; ; place++ {
 		switch decoder.PeekKind() {
 		case '}', ']':
-			return append(walked, kind+2), true // the bracket that closes is two behind
+			return append(walked, kind+2), true // the closing bracket is the opening one plus two
 		}
 		at := strconv.Itoa(place)
 		if place > 0 {

@@ -14,8 +14,8 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// errNoRemote refuses every reference to another document. Nothing is fetched: the schema comes
-// from a caller.
+// errNoRemote rejects references to other documents. Schemas come from callers, so the service
+// never fetches one.
 var errNoRemote = errors.New("references to other documents are not allowed")
 
 type noRemote struct{}
@@ -23,8 +23,8 @@ type noRemote struct{}
 func (noRemote) Load(string) (any, error) { return nil, errNoRemote }
 
 // compileSchema compiles a JSON Schema, 2020-12 unless it names another draft. Every validation
-// against the result, or against a part of it, is charged to the budget. It returns an error,
-// in words for the caller, when the text is not a schema, or too complex.
+// against it, or a part of it, is charged to the budget. It returns an error, worded for the
+// caller, if the text is not a schema or is too complex.
 func compileSchema(text api.JSON, budget *schemaBudget) (*jsonschema.Schema, error) {
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
@@ -47,8 +47,8 @@ func compileSchema(text api.JSON, budget *schemaBudget) (*jsonschema.Schema, err
 	return schema, boundSchema(schema)
 }
 
-// CheckSchema returns one fault at pointer when text is not a schema that can be used, and nil
-// otherwise. A nil text is no schema and no fault.
+// CheckSchema returns a fault at pointer if text is not a usable schema, and nil otherwise. A
+// nil text means no schema and is valid.
 func CheckSchema(text api.JSON, pointer string) []api.Fault {
 	if text == nil {
 		return nil
@@ -59,16 +59,15 @@ func CheckSchema(text api.JSON, pointer string) []api.Fault {
 	return nil
 }
 
-// MatchSchema returns the faults of a value against a schema, nil when it matches. The schema
-// has passed [CheckSchema], the value [Check]; pointer is the place of the value in the
-// caller's body. Callers choose both texts, so a validation that takes too many steps ends as a
-// fault.
+// MatchSchema returns the faults of a value against a schema, nil if it matches. The schema has
+// passed [CheckSchema], the value [Check]; pointer locates the value in the caller's body.
+// Callers choose both texts, so a validation that takes too many steps ends with a fault.
 func MatchSchema(schemaText, value api.JSON, pointer string) []api.Fault {
 	return new(Work).MatchSchema(schemaText, value, pointer)
 }
 
-// MatchSchema is [MatchSchema] for one of the values of a call. Once they have taken together what a
-// call may take, the others have a fault.
+// MatchSchema is [MatchSchema] for one of a call's values. Once the call's budget is spent, the
+// remaining values have a fault.
 func (w *Work) MatchSchema(schemaText, value api.JSON, pointer string) []api.Fault {
 	if w.isSpent() {
 		return []api.Fault{{Pointer: pointer, Detail: "cannot be checked: the values of this call take too much work together"}}
@@ -94,15 +93,15 @@ func (w *Work) MatchSchema(schemaText, value api.JSON, pointer string) []api.Fau
 }
 
 const (
-	// maxSchemaFaults bounds how many faults of one value are listed.
+	// maxSchemaFaults bounds the listed faults of a value.
 	maxSchemaFaults = 20
-	// maxFailuresRead bounds how many failures are collected and sorted to find those, so that
-	// a value with very many failures costs no more.
+	// maxFailuresRead bounds the failures that are collected and sorted, so that a value with
+	// very many failures costs no more.
 	maxFailuresRead = 1_000
 )
 
-// schemaFaults lists the innermost failures, which name the members at fault. The library
-// returns them in no order, so they are sorted: equal calls get equal replies.
+// schemaFaults lists the innermost failures, which name the invalid members. The library returns
+// them unordered, so they are sorted: equal calls get equal replies.
 func schemaFaults(failed *jsonschema.ValidationError, pointer string) []api.Fault {
 	var faults []api.Fault
 	var walk func(*jsonschema.ValidationError)

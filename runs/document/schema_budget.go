@@ -9,33 +9,33 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Bounds of the work that a caller's schema may cause. A small schema may cause exponential
-// work by its references.
+// Limits on the work of a caller's schema. A small schema can cause exponential work through its
+// references.
 const (
-	// maxSchemaCost bounds the subschemas that one value can be validated against. It is
-	// counted when the request is raised, without a value.
+	// maxSchemaCost bounds the subschemas that one value can be validated against. It is checked
+	// without a value, when the request is raised.
 	maxSchemaCost = 100_000
-	// maxSchemaChecks bounds the keywords that are evaluated for one value. The cost of a
-	// recursive schema depends on the value, so it is counted while validating.
+	// maxSchemaChecks bounds the evaluated keywords per value. The cost of a recursive schema
+	// depends on the value, so it is counted during validation.
 	maxSchemaChecks = 200_000
 	// maxPatternSize bounds all regular expressions of a schema together, in compiled
 	// instructions.
 	maxPatternSize = 100_000
-	// minMatchedBytes is how long a text must be that every regular expression of a schema can be
-	// matched with within maxPatternWork. A schema that allows less could hardly be answered.
+	// minMatchedBytes is the shortest text that every regular expression of a schema must be
+	// able to match within maxPatternWork. A schema below that could hardly be answered.
 	minMatchedBytes = 15
 	// maxPatternWork bounds the matching of regular expressions for one value, in instructions
 	// times bytes. One such step takes about 10 ns, so the bound is about 0.1 s.
 	maxPatternWork = 10_000_000
-	// maxValuesOfCall is how many values that take all that one may can be checked in one call: a
-	// call may bring 1,000.
+	// maxValuesOfCall is how many values of maximum cost one call can check, out of up to 1,000
+	// values.
 	maxValuesOfCall = 10
-	// checkedBytes is how much text of a schema is charged as one check, for reading it.
+	// checkedBytes is how many bytes of a schema cost one check to read.
 	checkedBytes = 16
 )
 
-// Work counts what the values of one call have taken. The zero value has taken nothing. It is not
-// safe for concurrent use.
+// Work counts the validation work of one call. The zero value is ready to use. It is not safe
+// for concurrent use.
 type Work struct{ spent schemaBudget }
 
 func (w *Work) isSpent() bool {
@@ -55,8 +55,8 @@ var (
 	errBudgetSpent       = errors.New("the schema takes too many checks")
 )
 
-// schemaBudget counts the work of one schema. The zero value has spent nothing. It is not safe
-// for concurrent use.
+// schemaBudget counts the work of one schema. The zero value is ready to use. It is not safe for
+// concurrent use.
 type schemaBudget struct {
 	checks      int
 	patternSize int
@@ -66,7 +66,7 @@ type schemaBudget struct {
 // validate validates a value. It returns errBudgetSpent when the budget is spent, and otherwise
 // the library's result.
 func (b *schemaBudget) validate(schema *jsonschema.Schema, document any) (err error) {
-	// A panic is the only way to stop the library. Every other panic goes on.
+	// Only a panic stops the library. Other panics continue.
 	defer func() {
 		reason := recover()
 		if thrown, isError := reason.(error); isError && errors.Is(thrown, errBudgetSpent) {
@@ -78,8 +78,8 @@ func (b *schemaBudget) validate(schema *jsonschema.Schema, document any) (err er
 	return schema.Validate(document)
 }
 
-// vocabulary returns a vocabulary without keywords, through which the library calls the budget
-// each time it validates against an object schema.
+// vocabulary returns a vocabulary without keywords. The library calls it for each validation
+// against an object schema, which charges the budget.
 func (b *schemaBudget) vocabulary() *jsonschema.Vocabulary {
 	return &jsonschema.Vocabulary{
 		URL: "urn:holdpoint:budget",
@@ -117,9 +117,9 @@ func (c schemaCharge) Validate(*jsonschema.ValidatorContext, any) {
 	}
 }
 
-// compilePattern parses a regular expression as the library does by default. Its size is charged to
-// the budget, and so is each match. It is compiled when it is first matched: only then are its
-// instructions made, which take up to 10 MB.
+// compilePattern parses a regular expression like the library's default. The budget is charged
+// for its size and for each match. It is compiled at the first match, because that can take up
+// to 10 MB.
 func (b *schemaBudget) compilePattern(pattern string) (jsonschema.Regexp, error) {
 	parsed, err := syntax.Parse(pattern, syntax.Perl)
 	if err != nil {
@@ -167,9 +167,10 @@ func patternSize(re *syntax.Regexp) int {
 	return min(size, maxPatternSize+1)
 }
 
-// boundSchema refuses a schema that would take too long, such as a chain of references that
-// doubles at every step. It counts the subschemas that one value may be validated against, and the
-// instructions of the regular expressions in them, through references too; a recursion counts once.
+// boundSchema rejects a schema that would take too long, such as a chain of references that
+// doubles at every step. It counts the subschemas that one value may be validated against, and
+// the instructions of their regular expressions, through references too; a recursion counts
+// once.
 func boundSchema(schema *jsonschema.Schema) error {
 	switch cost := costOf(schema, map[*jsonschema.Schema]schemaCost{}); {
 	case cost.checks > maxSchemaCost:
@@ -180,10 +181,10 @@ func boundSchema(schema *jsonschema.Schema) error {
 	return nil
 }
 
-// schemaCost is what one value may have to be checked against.
+// schemaCost is the maximum cost of checking one value.
 type schemaCost struct {
 	checks int
-	// patterns are the instructions of regular expressions.
+	// patterns counts instructions of regular expressions.
 	patterns int
 }
 
@@ -247,8 +248,8 @@ func eachSubschema(s *jsonschema.Schema, visit func(*jsonschema.Schema)) {
 	visitAny(s.AdditionalItems, visit)
 }
 
-// visitAny visits the schemas in the value of a keyword that may also be something else, such
-// as a boolean.
+// visitAny visits the schemas in a keyword's value that may also be something else, such as a
+// boolean.
 func visitAny(value any, visit func(*jsonschema.Schema)) {
 	switch value := value.(type) {
 	case *jsonschema.Schema:

@@ -13,9 +13,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// Schemas and values that are small by themselves and cost minutes together: the check
-// ends with its budget, and says so. Without the budget each of these runs for many
-// seconds.
+// Schemas and values that are each small and together cost minutes: the check stops at its
+// budget and reports it. Without the budget each of these runs for many seconds.
 func TestWorkOfAValueIsBounded(t *testing.T) {
 	t.Parallel()
 	pattern := strings.Repeat(".{0,1000}", 23) + "x"
@@ -48,9 +47,8 @@ func TestWorkOfAValueIsBounded(t *testing.T) {
 	}
 }
 
-// A schema that could not be answered with more than a few bytes is refused when it is raised, and
-// so cheaply that many at once cost little: no regular expression is compiled for it.
-// It is not parallel: what others allocate would count.
+// A schema that only a few bytes can answer is rejected when it is raised, and cheaply: its
+// regular expressions are not compiled. Not parallel, because it measures allocations.
 func TestASchemaThatCannotBeAnsweredIsRefused(t *testing.T) {
 	pattern := strings.Repeat(".{0,1000}", 23)
 	references := strings.TrimSuffix(strings.Repeat(`{"$ref":"#/$defs/p"},`, 1_500), ",")
@@ -72,7 +70,7 @@ func TestASchemaThatCannotBeAnsweredIsRefused(t *testing.T) {
 	require.Empty(t, document.MatchSchema(api.JSON(`{"pattern":"`+pattern+`"}`), api.JSON(`"yes"`), ""))
 }
 
-// Many callers may use one schema at once, each within a budget of its own.
+// Callers may use one schema concurrently, each with their own budget.
 func TestOneSchemaServesManyAtOnce(t *testing.T) {
 	t.Parallel()
 	schema := api.JSON(`{"items":{"enum":[1` + strings.Repeat(",2", 10_000) + `]}}`)
@@ -90,7 +88,7 @@ func TestOneSchemaServesManyAtOnce(t *testing.T) {
 	group.Wait()
 }
 
-// A call may bring very many values: they have a budget together.
+// The values of a call share a budget.
 func TestWorkOfACallIsBounded(t *testing.T) {
 	t.Parallel()
 	schema := api.JSON(`{"items":{"enum":[1` + strings.Repeat(",2", 10_000) + `]}}`)
@@ -112,7 +110,7 @@ func TestWorkOfACallIsBounded(t *testing.T) {
 	require.Empty(t, document.MatchSchema(schema, value, ""))
 }
 
-// The budget is no hindrance for what people write.
+// Ordinary patterns fit the budget.
 func TestUsualPatternsFitTheBudget(t *testing.T) {
 	t.Parallel()
 	schema := `{"type":"object","properties":{"path":{"type":"string","pattern":"^(/[A-Za-z0-9._-]{1,60}){1,16}$"},

@@ -11,18 +11,18 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// Bounds of the compiled schemas that the process keeps. A compiled schema takes up to about a hundred
-// times as much memory as its text.
+// Limits on cached compiled schemas. A compiled schema takes up to about a hundred times the
+// memory of its text.
 const (
 	maxCachedSchemas     = 256
 	maxCachedSchemaBytes = 256 << 10
 )
 
-// schemas are the compiled schemas of this process, keyed by the digest of their text. An entry never
-// changes, so it needs no invalidation.
+// schemas caches compiled schemas by the digest of their text. Entries never change, so there is
+// no invalidation.
 var schemas = newSchemaCache()
 
-// schemaCache compiles each distinct schema once. The least recently used entries make room.
+// schemaCache compiles each distinct schema once, and evicts the least recently used.
 type schemaCache struct {
 	mu    sync.Mutex
 	byKey *simplelru.LRU[[sha256.Size]byte, *compiledSchema]
@@ -36,7 +36,7 @@ func newSchemaCache() *schemaCache {
 	return c
 }
 
-// of returns the entry of a text, which is compiled when it is first used.
+// of returns the entry of a text, which compiles on first use.
 func (c *schemaCache) of(text api.JSON) *compiledSchema {
 	if len(text) > api.MaxSchemaBytes {
 		return &compiledSchema{text: text}
@@ -55,7 +55,7 @@ func (c *schemaCache) of(text api.JSON) *compiledSchema {
 	return added
 }
 
-// compiledSchema is a schema that is compiled once. It is safe for concurrent use.
+// compiledSchema compiles its schema once. It is safe for concurrent use.
 type compiledSchema struct {
 	text api.JSON
 
@@ -63,12 +63,12 @@ type compiledSchema struct {
 	schema *jsonschema.Schema
 	err    error
 
-	// mu admits one validation at a time: what the library evaluates is charged to budget.
+	// mu allows one validation at a time, because the library charges budget.
 	mu     sync.Mutex
 	budget schemaBudget
 }
 
-// failure returns why the text cannot be used as a schema, nil when it can.
+// failure returns why the text is not a usable schema, nil if it is.
 func (s *compiledSchema) failure() error {
 	s.once.Do(func() {
 		if len(s.text) > api.MaxSchemaBytes {
@@ -82,7 +82,7 @@ func (s *compiledSchema) failure() error {
 	return s.err
 }
 
-// validate validates a value, and returns what that has taken. The error is errBudgetSpent or the
+// validate validates a value and returns the work spent. The error is errBudgetSpent or the
 // library's result.
 func (s *compiledSchema) validate(document any) (spent schemaBudget, err error) {
 	s.mu.Lock()
@@ -92,6 +92,6 @@ func (s *compiledSchema) validate(document any) (spent schemaBudget, err error) 
 	return s.budget, err
 }
 
-// compiling admits one compilation at a time. A schema may take some milliseconds and megabytes, and
-// callers that bring many at once would otherwise take all processors and the memory of each.
+// compiling allows one compilation at a time. A schema can take milliseconds and megabytes, so
+// concurrent callers could use up all processors and memory.
 var compiling = make(chan struct{}, 1)

@@ -9,27 +9,27 @@ import (
 	"github.com/go-json-experiment/json"
 )
 
-// Shape is what a Go type takes from a JSON text: the kind of every value, and the members of
-// every object. It is made once for a type and never changes.
+// Shape is what a Go type accepts from a JSON text: the kind of every value, and the members of
+// every object. It is computed once per type and immutable.
 type Shape struct {
 	kind shapeKind
-	// quoted: an integer that is written as text.
+	// quoted: an integer written as text.
 	quoted  bool
 	element *Shape            // of an array or a dictionary
 	members map[string]*Shape // of an object
-	// name is that of a member of an object, and required says that it must be there.
+	// name is the member's name, and required says that it must be present.
 	name     string
 	required bool
 	// names and requiredNames are in the order of the fields.
 	names, requiredNames []string
-	// closed: a member that is not in names is a fault; else it is ignored.
+	// closed: unknown members are faults; otherwise they are ignored.
 	closed bool
 }
 
 type shapeKind int
 
 const (
-	// anyValue takes every value, null too, and looks at nothing in it.
+	// anyValue accepts every value, including null, without checking it.
 	anyValue shapeKind = iota
 	textValue
 	booleanValue
@@ -39,16 +39,15 @@ const (
 	dictionaryValue
 )
 
-// expected says what a value of each kind must be.
+// expected describes a value of each kind.
 var expected = [...]string{
 	textValue: "must be text", booleanValue: "must be true or false", integerValue: "must be an integer",
 	arrayValue: "must be an array", objectValue: "must be an object", dictionaryValue: "must be an object",
 }
 
 // ShapeOf returns the shape of a type as package json reads it. The tag body:"required" on a
-// field says that its member must be there and not be null; a field _ with the tag body:"closed"
-// says that the object takes no member but those of its fields. The fields of an embedded struct
-// count as those of the struct around it.
+// field requires its member, not null; a field _ with the tag body:"closed" rejects unknown
+// members. The fields of an embedded struct belong to the enclosing one.
 func ShapeOf(of reflect.Type) *Shape {
 	for of.Kind() == reflect.Pointer {
 		of = of.Elem()
@@ -100,21 +99,21 @@ func (s *Shape) addFields(of reflect.Type) {
 	}
 }
 
-// Names returns the members of an object of this shape, in the order of the fields.
+// Names returns the members of an object of this shape, in field order.
 func (s *Shape) Names() []string { return slices.Clone(s.names) }
 
-// Required returns the members that must be there and not be null.
+// Required returns the required members, which must not be null.
 func (s *Shape) Required() []string { return slices.Clone(s.requiredNames) }
 
-// Closed reports whether members that are not among Names are faults.
+// Closed reports whether unknown members are faults.
 func (s *Shape) Closed() bool { return s.closed }
 
-// unknownMember is the detail of a member that a closed object does not take.
+// unknownMember is the fault of an unknown member in a closed object.
 func (s *Shape) unknownMember() string {
 	return fmt.Sprintf("is not a member that is known here, and might change what is meant; the members are %s", strings.Join(s.names, ", "))
 }
 
-// Member returns the shape of a member of an object, nil when there is none.
+// Member returns the shape of a member of an object, nil if there is none.
 func (s *Shape) Member(name string) *Shape { return s.members[name] }
 
 // Element returns the shape of the elements of an array or a dictionary, nil for anything else.

@@ -15,10 +15,10 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Check reads a JSON text once and holds it to the shape. It adds every fault to faults and
-// returns a text that decodes: each value of a wrong kind is null in it. Without a fault that is
-// the text itself. The error is bad_request, as [Check] has it, invalid_request with all faults so
-// far for a text that nests too deeply to be read on, or nil.
+// Check reads a JSON text once and compares it with the shape. It adds every fault to faults and
+// returns a decodable text, in which values of a wrong kind are null; without a fault that is
+// the text itself. The error is nil, bad_request as for [Check], or invalid_request with all
+// faults so far if the text nests too deeply to continue.
 func (s *Shape) Check(text []byte, faults *refusal.Faults) ([]byte, error) {
 	reading, end := read(text)
 	defer end()
@@ -35,7 +35,7 @@ func (s *Shape) Check(text []byte, faults *refusal.Faults) ([]byte, error) {
 	return nil, &refusal.Error{Code: api.CodeBadRequest, Detail: "the body holds more than one JSON value"}
 }
 
-// reading is a decoder with what it reads from. One serves for many texts, so that its stacks are made once.
+// reading is a reusable decoder with its buffer.
 type reading struct {
 	decoder jsontext.Decoder
 	text    bytes.Buffer
@@ -43,7 +43,7 @@ type reading struct {
 
 var readings = sync.Pool{New: func() any { return new(reading) }}
 
-// read returns a decoder of a text, and what to call when nothing more is read. A decoder reads a
+// read returns a decoder of a text, and a function that releases it. A decoder reads a
 // bytes.Buffer in place.
 func read(text []byte) (decoder *jsontext.Decoder, end func()) {
 	r, _ := readings.Get().(*reading)
@@ -56,18 +56,18 @@ func read(text []byte) (decoder *jsontext.Decoder, end func()) {
 	}
 }
 
-// shapeCheck is one reading of a text.
+// shapeCheck is one pass over a text.
 type shapeCheck struct {
 	decoder *jsontext.Decoder
 	text    []byte
 	faults  *refusal.Faults
-	// wrong are the places of the values of a wrong kind, in their order.
+	// wrong has the positions of values of a wrong kind, in order.
 	wrong []span
 }
 
 type span struct{ from, to int64 }
 
-// cleaned returns the text with null in place of what is wrong.
+// cleaned returns the text with null in place of the wrong values.
 func (c *shapeCheck) cleaned() []byte {
 	if len(c.wrong) == 0 {
 		return c.text
@@ -113,7 +113,7 @@ func (c *shapeCheck) value(shape *Shape, nullable bool) error {
 	return nil
 }
 
-// refuse adds a fault of the value that was read last.
+// refuse adds a fault for the last value read.
 func (c *shapeCheck) refuse(before int64, detail string) {
 	end := c.decoder.InputOffset()
 	from := before + int64(len(c.text[before:end])-len(bytes.TrimLeft(c.text[before:end], " \t\r\n,:")))
@@ -192,7 +192,7 @@ func (c *shapeCheck) object(shape *Shape) error {
 	return nil
 }
 
-// member reads the name of a member, and returns its shape, nil for one that is not known.
+// member reads a member's name and returns its shape, nil if unknown.
 func (c *shapeCheck) member(shape *Shape) (*Shape, error) {
 	if c.decoder.PeekKind() != '"' {
 		_, err := c.decoder.ReadToken()
@@ -234,7 +234,7 @@ func (c *shapeCheck) checkDepth() error {
 	return c.faults.Err()
 }
 
-// any reads one value of any kind. It looks at what cannot be carried only.
+// any reads a value of any kind. It only checks that the value can be stored.
 func (c *shapeCheck) any() error {
 	depth := c.decoder.StackDepth()
 	for {

@@ -12,14 +12,14 @@ import (
 	"github.com/holdpoint/holdpoint/internal/canonical"
 )
 
-// Value is a JSON value with its RFC 8785 form. Both are made once, on the time of whoever brought
-// the value; documents are put together from values by copying alone. Do not change either text.
+// Value is a JSON value with its RFC 8785 form. Both are computed once, on the caller's time;
+// combining values into documents only copies. Do not change either text.
 type Value struct {
 	Text      api.JSON
 	Canonical []byte
 }
 
-// ValueOf encodes a value. It returns an error when there is no canonical form.
+// ValueOf encodes a value. It returns an error if there is no canonical form.
 func ValueOf(value any) (Value, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -28,7 +28,7 @@ func ValueOf(value any) (Value, error) {
 	return valueOfText(text)
 }
 
-// valueOfText returns the value of a text that the encoder made.
+// valueOfText returns the value of a text from the encoder.
 func valueOfText(text []byte) (Value, error) {
 	form, err := canonical.Value(text)
 	if err != nil {
@@ -37,8 +37,8 @@ func valueOfText(text []byte) (Value, error) {
 	return Value{text, form}, nil
 }
 
-// OwnValue is [ValueOf] for a value that the service itself made. It panics when the value has no
-// canonical form, which is a defect of the service.
+// OwnValue is [ValueOf] for the service's own value. It panics if there is no canonical form,
+// which is a bug.
 func OwnValue(value any) Value {
 	own, err := ValueOf(value)
 	if err != nil {
@@ -47,7 +47,7 @@ func OwnValue(value any) Value {
 	return own
 }
 
-// Integer returns a number, which must be one that a double holds exactly.
+// Integer returns a number, which a double must represent exactly.
 func Integer(number int64) Value {
 	text := strconv.AppendInt(nil, number, 10)
 	return Value{text, text}
@@ -58,17 +58,17 @@ func Array(values []Value) Value {
 	return join('[', ']', len(values), func(at int) ([]byte, *Value) { return nil, &values[at] })
 }
 
-// Object is a JSON object by its members, in the order of RFC 8785. The zero value is the empty one.
+// Object is a JSON object as a list of members in RFC 8785 order. The zero value is empty.
 type Object []named
 
 type named struct {
-	// name has its quotes.
+	// name includes its quotes.
 	name  []byte
 	value Value
 }
 
-// ObjectOf returns what a struct encodes to. It returns an error when there is no canonical form,
-// and when the value does not encode to an object.
+// ObjectOf returns the object that a struct encodes to. It returns an error if there is no
+// canonical form, or if the value is not an object.
 func ObjectOf(value any) (Object, error) {
 	text, err := json.Marshal(value)
 	if err != nil {
@@ -90,7 +90,7 @@ func ObjectOf(value any) (Object, error) {
 	return object, nil
 }
 
-// OwnObject is [ObjectOf] for a struct that the service itself made. It panics when there is none.
+// OwnObject is [ObjectOf] for the service's own struct. It panics on an error.
 func OwnObject(value any) Object {
 	own, err := ObjectOf(value)
 	if err != nil {
@@ -99,7 +99,7 @@ func OwnObject(value any) Object {
 	return own
 }
 
-// And returns the object with the members of another one.
+// And returns the object with the members of another added.
 func (o Object) And(added Object) Object {
 	for _, m := range added {
 		o = o.with(m)
@@ -107,8 +107,8 @@ func (o Object) And(added Object) Object {
 	return o
 }
 
-// With returns the object with a member set. The name must be one of the service's own: a text that
-// JSON writes without escapes.
+// With returns the object with a member set. The name must be the service's own, without
+// characters that JSON escapes.
 func (o Object) With(name string, value Value) Object {
 	return o.with(named{[]byte(`"` + name + `"`), value})
 }
@@ -123,11 +123,11 @@ func (o Object) with(added named) Object {
 	return append(with, o[place:]...)
 }
 
-// find returns where a quoted name is, or would be.
+// find returns the position of a quoted name, or where to insert it.
 func (o Object) find(name []byte) (place int, found bool) {
 	return slices.BinarySearchFunc(o, name, func(m named, name []byte) int {
-		// The quote behind a name is less than any letter, digit or underscore: so a name comes
-		// before the longer ones that begin with it.
+		// A closing quote sorts before letters, digits and underscores, so a name comes before
+		// longer ones that start with it.
 		return bytes.Compare(m.name, name)
 	})
 }
@@ -137,7 +137,7 @@ func (o Object) Value() Value {
 	return join('{', '}', len(o), func(at int) ([]byte, *Value) { return o[at].name, &o[at].value })
 }
 
-// join puts parts together, each with its name, which is nil in an array.
+// join joins parts, each with its name, nil in an array.
 func join(start, end byte, count int, partAt func(at int) (name []byte, value *Value)) Value {
 	textSize, canonicalSize, same := 2+2*count, 2+2*count, true
 	for at := range count {
@@ -172,7 +172,7 @@ func join(start, end byte, count int, partAt func(at int) (name []byte, value *V
 	return Value{text, append(canonical, end)}
 }
 
-// sameText reports whether both texts of a value are one.
+// sameText reports whether a value's two texts are equal.
 func sameText(value *Value) bool {
 	return len(value.Text) == len(value.Canonical) && (len(value.Text) == 0 || &value.Text[0] == &value.Canonical[0])
 }

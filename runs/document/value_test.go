@@ -10,8 +10,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// TestValuesPutTogether: documents put together from parts have the canonical form that they have as
-// a whole.
+// TestValuesPutTogether: documents joined from parts have the same canonical form as when
+// encoded whole.
 func TestValuesPutTogether(t *testing.T) {
 	t.Parallel()
 	type form struct {

@@ -12,8 +12,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules/shellcmd"
 )
 
-// allowFault returns why a param of a rule that allows does not hold for a call. The text must match as
-// it stands, and must mean no other place and no further command than the rule spells out.
+// allowFault returns why a param of an allow rule does not match a call. The text must match as
+// written, and must not mean another place or a further command than the rule names.
 func (r *Rule) allowFault(call *Call, name string) paramFault {
 	value, there := call.param(name)
 	if !there {
@@ -65,19 +65,19 @@ func (r *Rule) allowFault(call *Call, name string) paramFault {
 	return noFault
 }
 
-// folders reports whether "**/" of a rule that allows stands for no folder, too. It does unless the
-// rule was written before, when its text said less: a rule never comes to allow more than its text.
+// folders reports whether "**/" of an allow rule also matches no folder. It does unless the rule
+// is older and its text promised less: a rule never allows more than its text says.
 func (r *Rule) folders() bool {
 	return !strings.Contains(r.Text, "** is any text)") && !strings.Contains(r.Text, "** is any text,")
 }
 
-// commandLike is a glob for texts that begin with a word that the rule spells out.
+// commandLike is a glob for texts that start with a fixed word.
 var commandLike = regexp.MustCompile(`^[A-Za-z0-9_./-]+ +.*[*?]`)
 
-// uncoveredCommand returns why a wildcard of a glob that matches a command does not cover it.
+// uncoveredCommand returns why a glob's wildcard may not cover a command.
 func (c *Call) uncoveredCommand(name string, match globMatch, kind byte) paramFault {
 	if kind != '"' {
-		// What an array is to a shell is not known here.
+		// How a tool passes an array to a shell is unknown.
 		return paramUncovered
 	}
 	command := c.command(name, match.text)
@@ -94,7 +94,7 @@ func (c *Call) uncoveredCommand(name string, match globMatch, kind byte) paramFa
 	return noFault
 }
 
-// command returns a member read as a command, and nil when it is none.
+// command returns a member parsed as a command, and nil if it is not one.
 func (c *Call) command(name, text string) *shellcmd.Command {
 	command, known := c.commands[name]
 	if !known {
@@ -104,7 +104,7 @@ func (c *Call) command(name, text string) *shellcmd.Command {
 	return command
 }
 
-// uncoveredPlace returns why a wildcard of a glob that matches a path does not cover it.
+// uncoveredPlace returns why a glob's wildcard may not cover a path.
 func (c *Call) uncoveredPlace(match globMatch) paramFault {
 	match.spelled, match.globSpelled = spelledPlace(match.text), spelledPlace(match.glob)
 	if matches, _ := c.Budget.match(match); !matches {
@@ -117,7 +117,7 @@ func (c *Call) uncoveredPlace(match globMatch) paramFault {
 	return noFault
 }
 
-// words reports whether a command is a program with just these words.
+// words reports whether a command consists of exactly these words.
 func (c *Call) words(name, command string, argv []string) bool {
 	read := c.command(name, command)
 	if read == nil {
@@ -127,7 +127,7 @@ func (c *Call) words(name, command string, argv []string) bool {
 	return are && slices.Equal(words, argv)
 }
 
-// textsOf returns the texts of a JSON array of texts.
+// textsOf returns the strings of a JSON array of strings.
 func textsOf(value api.JSON) ([]string, bool) {
 	var texts []string
 	if document.Kind(value) != '[' || json.Unmarshal(value, &texts) != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// unquotedOperators returns the characters of a command that are operators of a shell, in their order:
-// it knows quotes and backslashes and nothing else, and is not a parser.
+// unquotedOperators returns a command's shell operators in order. It knows only quotes and
+// backslashes, and is not a parser.
 func unquotedOperators(command string) string {
 	var operators strings.Builder
 	quote := byte(0)
@@ -75,7 +75,7 @@ func FuzzAllowedCommand(f *testing.F) {
 			require.Equal(t, unquotedOperators(glob), unquotedOperators(command), "%q allows %q", glob, command)
 			require.True(t, rules.MatchGlob(glob, command), "%q allows %q, which it does not match", glob, command)
 		}
-		// A deny reads the same texts, and never lets one pass that it matches as it stands.
+		// A deny rule with the same globs never lets a text pass that it matches as written.
 		rule.Effect = api.RuleDeny
 		if rules.MatchGlob(glob, command) {
 			require.Equal(t, api.RuleDeny, rules.Explain([]rules.Rule{rule}, call, 0).Decision, "%q does not deny %q", glob, command)
@@ -83,8 +83,8 @@ func FuzzAllowedCommand(f *testing.F) {
 	})
 }
 
-// FuzzAllowedPath: an allow with a wildcard allows no path with a ".." segment, and only what lies where
-// its glob says.
+// FuzzAllowedPath: an allow with a wildcard allows no path with a ".." segment, and only paths
+// below its glob.
 func FuzzAllowedPath(f *testing.F) {
 	for _, seed := range [][2]string{{"src/**", "src/../x"}, {"**/.env", ".env"}, {"src/*", `src/..\x`}, {"a/**/b", "a/b"}, {"**", "%2e%2e/x"}} {
 		f.Add(seed[0], seed[1])

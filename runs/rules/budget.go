@@ -9,48 +9,46 @@ import (
 )
 
 const (
-	// globStepsPerBudget is the work of one budget in steps of the glob matcher. A step
-	// compares one character of the text with 64 characters of the glob, and takes some
-	// nanoseconds.
+	// globStepsPerBudget is the budget's number of glob matcher steps. A step compares a
+	// character of the text with 64 characters of the glob, in some nanoseconds.
 	globStepsPerBudget = 8_000_000
-	// searchStepsPerBudget is its work in rules that are looked at and bytes of text in which
-	// rules are looked for, four to a step.
+	// searchStepsPerBudget is its number of search steps: a rule, or four bytes of searched
+	// text.
 	searchStepsPerBudget = 4_000_000
 )
 
-// Budget bounds the work of matching: callers choose the globs, the texts and their number.
-// When the steps for globs are spent, and for a text longer than [api.MaxGlobText], a glob is
-// undecided: an allow does not apply, a deny or an ask does (docs/spec/v1.md#glob). When those
-// for the search are spent, rules are left out, and a person is asked. It is not safe for
-// concurrent use.
+// Budget bounds the work of matching: callers choose the globs, the texts and their number. Once
+// the glob steps are spent, and for a text longer than [api.MaxGlobText], a glob is undecided:
+// an allow does not apply, a deny or an ask does (docs/spec/v1.md#glob). Once the search steps
+// are spent, rules are skipped and a person is asked. It is not safe for concurrent use.
 type Budget struct {
 	globSteps, searchSteps int
 	tried                  int
 }
 
-// NewBudget returns the budget for judging that many calls.
+// NewBudget returns the budget for judging a number of calls.
 func NewBudget(calls int) *Budget {
 	return &Budget{globSteps: calls * globStepsPerBudget, searchSteps: calls * searchStepsPerBudget}
 }
 
-// Tried returns how many rules of sets were compared with a call.
+// Tried returns the number of rules in sets that were compared with a call.
 func (b *Budget) Tried() int { return b.tried }
 
-// search charges the budget for a search, and returns false when it is spent.
+// search charges the budget for a search, and returns false once it is spent.
 func (b *Budget) search(steps int) bool {
 	b.searchSteps -= steps
 	return b.searchSteps >= 0
 }
 
-// match reports whether the glob matches the text, and whether that was decided. It charges
-// the budget.
+// match reports whether the glob matches the text, and whether that was decided. It charges the
+// budget.
 func (b *Budget) match(m globMatch) (matches, decided bool) {
 	const charactersPerStep = 64
 	glob, text := m.glob, m.text
 	if len(text) > api.MaxGlobText {
 		return false, false
 	}
-	// A glob with another beginning or end, or with more characters than the text, costs
+	// A glob with a different start or end, or with more characters than the text, costs
 	// nothing. So any number of long globs is decided for a short text.
 	unknown := strings.Count(text, string(shellcmd.UnknownText)) + strings.Count(text, string(shellcmd.UnknownWord))
 	if first := strings.IndexAny(glob, "*?"); unknown > 0 {
@@ -78,7 +76,8 @@ func (b *Budget) match(m globMatch) (matches, decided bool) {
 	return m.holds(), true
 }
 
-// read charges the budget for reading a text as a command or a path, and returns false when it is spent.
+// read charges the budget for parsing a text as a command or a path, and returns false once it
+// is spent.
 func (b *Budget) read(text string) bool {
 	const stepsPerByte = 16
 	b.globSteps -= len(text) * stepsPerByte

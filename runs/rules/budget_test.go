@@ -23,8 +23,8 @@ func commandCall(text string) *rules.Call {
 	return &rules.Call{ToolName: "bash", Input: document.Encode(map[string]string{"command": text})}
 }
 
-// A text that is too long for globs is allowed by none, and denied or asked about by
-// each: nobody gets past a deny by making a call longer.
+// A text that is too long for globs matches no allow, and every deny and ask: a longer call must
+// not evade a deny.
 func TestTextTooLongForGlobs(t *testing.T) {
 	t.Parallel()
 	fits, tooLong := strings.Repeat("a", api.MaxGlobText), strings.Repeat("a", api.MaxGlobText+1)
@@ -47,8 +47,8 @@ func TestTextTooLongForGlobs(t *testing.T) {
 	}
 }
 
-// Many globs on one text end with the budget, which fails closed. Without it this is
-// many seconds under the lock of the session.
+// Matching many globs stops at the budget and fails closed. Without it, this takes many seconds
+// under the session's lock.
 func TestWorkOfGlobsIsBounded(t *testing.T) {
 	t.Parallel()
 	glob := strings.Repeat("**secret", 500)

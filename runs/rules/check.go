@@ -9,10 +9,10 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// CheckMatch adds the faults of what a rule matches (docs/spec/v1.md#match), and sets empty
-// lists of m to nil so that they equal absent ones. It completes a digest without "sha256:". The pointer at is the place of m in the
-// caller's body. toolName is the tool of the rule, empty for all tools; ofSession says whether
-// the rule is bound to a session. Some members need one of these.
+// CheckMatch adds the faults of a rule's match (docs/spec/v1.md#match), sets empty lists of m to
+// nil so that they equal absent ones, and completes a digest without "sha256:". The pointer at
+// locates m in the caller's body. toolName is the rule's tool, empty for all; ofSession says
+// whether the rule belongs to a session. Some members require one of these.
 func CheckMatch(m *api.RuleMatch, at, toolName string, ofSession bool, faults *refusal.Faults) {
 	if len(m.PatternKeys) == 0 {
 		m.PatternKeys = nil
@@ -74,9 +74,9 @@ func checkMatchParams(m *api.RuleMatch, at string, faults *refusal.Faults) {
 	}
 }
 
-// CheckAge adds a fault when a rule may not hold for ageMs, in ms. An age of 0 means no expiry.
-// maxAgeMs is the service's cap, 0 for none (docs/spec/v1.md#rule-expiry). An age beyond the
-// cap is a fault and never clamped.
+// CheckAge adds a fault if a rule's lifetime of ageMs, in ms, is not allowed. 0 means no expiry.
+// maxAgeMs is the service's cap, 0 for none (docs/spec/v1.md#rule-expiry). An age beyond the cap
+// is a fault, never clamped.
 func CheckAge(pointer string, ageMs, maxAgeMs int64, faults *refusal.Faults) {
 	switch {
 	case ageMs < 0:
@@ -88,9 +88,8 @@ func CheckAge(pointer string, ageMs, maxAgeMs int64, faults *refusal.Faults) {
 	}
 }
 
-// DefaultAgeMs returns how long a rule holds, in ms, when its author does not say: as long as
-// its session (0), or DefaultRuleAgeMs for a rule of all sessions; never longer than the cap
-// maxAgeMs. A cap of 0 is no cap.
+// DefaultAgeMs returns the default lifetime of a rule, in ms: as long as its session (0), or
+// DefaultRuleAgeMs for a rule of all sessions; never longer than the cap maxAgeMs, 0 for no cap.
 func DefaultAgeMs(ofSession bool, maxAgeMs int64) int64 {
 	switch {
 	case ofSession:

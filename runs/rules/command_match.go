@@ -6,9 +6,9 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// CommandMatch returns a match for each call of a tool with the command of an input, whatever its
-// description and time limit. All other members must be equal. It returns false when there is none: the
-// input has no command, or a value that a glob cannot spell.
+// CommandMatch returns a match for every call of a tool with the command of an input, ignoring
+// its description and time limit. All other members must be equal. It returns false if there is
+// none: the input has no command, or a value that a glob cannot express.
 func CommandMatch(tool string, input api.JSON) (match api.RuleMatch, found bool) {
 	call := Call{ToolName: tool, Input: input, Budget: NewBudget(1)}
 	call.decode()
@@ -41,12 +41,12 @@ func CommandMatch(tool string, input api.JSON) (match api.RuleMatch, found bool)
 	if len(rule.Match.Params) > api.MaxRuleParams {
 		return match, false
 	}
-	// What is remembered must apply to the same call.
+	// The remembered rule must match the call that it was made from.
 	_, fault := rule.failingParam(&call)
 	return rule.Match, fault == noFault
 }
 
-// literal reports whether a param of a rule can match a text and nothing else.
+// literal reports whether a param of a rule matches exactly one text.
 func literal(name, text string) bool {
 	return text != "" && !strings.ContainsAny(text, "*?") && len(text) <= api.MaxGlobLength && len(name) <= api.MaxNameLength
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// A rule for a command applies to the call that it was made of, with another description and time limit,
-// and to no call that does anything else.
+// A rule for a command matches its own call, with any description and time limit, and no call
+// that does anything else.
 func TestARuleForACommand(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	// examplesShown is how many calls of each kind an example shows.
+	// examplesShown is the number of example calls of each kind.
 	examplesShown = 3
-	// maxExampleInput bounds the inputs, in bytes, from which examples are made, and globs likewise.
+	// maxExampleInput bounds the inputs and globs, in bytes, that examples are made from.
 	maxExampleInput = 4096
 )
 
-// Examples returns calls that the rule would match, and near ones that it would not, three of each
-// where there are so many. Whether the rule is over and whose call it is are not looked at. The
-// input is the canonical form behind Match.InputDigest; without it, or when it is large, no call can
-// be shown for a rule that has a digest.
+// Examples returns calls that the rule would match, and similar ones that it would not, up to
+// three of each. It ignores the rule's end and owner. The input is the canonical form behind
+// Match.InputDigest; without it, or if it is large, there are no examples for a rule with a
+// digest.
 func (r *Rule) Examples(input []byte) api.RuleExamples {
 	found := api.RuleExamples{Matching: []api.RuleExample{}, NotMatching: []api.RuleExample{}}
 	base, known := r.exampleCall(input)
@@ -40,14 +40,14 @@ func (r *Rule) Examples(input []byte) api.RuleExamples {
 	if len(found.Matching) == 0 {
 		return found
 	}
-	// What differs from a shown call in one thing only is nearest.
+	// The nearest ones differ from a shown call in only one thing.
 	for _, example := range r.nearExamples(found.Matching[0]) {
 		show(&found.NotMatching, example, false)
 	}
 	return found
 }
 
-// whyNotExample judges an example as a call is judged.
+// whyNotExample judges an example like a call.
 func (r *Rule) whyNotExample(example *api.RuleExample) string {
 	call := Call{
 		ToolName: example.ToolName, ToolCallID: example.ToolCallID, PatternKeys: example.PatternKeys, Input: example.Input,
@@ -76,7 +76,7 @@ func exampleText(example *api.RuleExample) string {
 	return string(document.Encode(example))
 }
 
-// exampleCall returns the call from which examples are made: all that the rule asks for but its
+// exampleCall returns the call that examples start from: all conditions of the rule except its
 // params.
 func (r *Rule) exampleCall(input []byte) (base api.RuleExample, known bool) {
 	base = api.RuleExample{ToolName: r.ToolName, ToolCallID: r.Match.ToolCallID, Input: api.JSON(`{}`)}
@@ -100,7 +100,7 @@ func (r *Rule) exampleCall(input []byte) (base api.RuleExample, known bool) {
 	return base, true
 }
 
-// matchingExamples returns calls of which most match, those that say most first.
+// matchingExamples returns calls that mostly match, most informative first.
 func (r *Rule) matchingExamples(base api.RuleExample) []api.RuleExample {
 	var all []api.RuleExample
 	switch {
@@ -125,7 +125,7 @@ func (r *Rule) matchingExamples(base api.RuleExample) []api.RuleExample {
 			all = append(all, example)
 		}
 	}
-	// Each key by itself, and all together.
+	// Each key alone, and all together.
 	if len(r.Match.PatternKeys) > 1 {
 		for _, key := range r.Match.PatternKeys[1:min(len(r.Match.PatternKeys), examplesShown)] {
 			example := all[0]

@@ -13,8 +13,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// What is said to match is decided by the rule, and what is said not to match is not: the rules
-// themselves say so about a call that is raised, and a translation of the globs says it too.
+// Examples said to match are decided by the rule, and the others are not: checked by raising the
+// calls, and by a translation of the globs.
 func TestExamplesAreWhatTheRuleDoes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -24,7 +24,7 @@ func TestExamplesAreWhatTheRuleDoes(t *testing.T) {
 		require.Len(t, found.NotMatching, 3, "%+v", rule.Match)
 		for _, example := range found.Matching {
 			require.True(t, decides(rule, example), "%+v, %s", rule.Match, example.Input)
-			// A deny and an ask look at more than the text as it stands.
+			// A deny and an ask also match other spellings of a text.
 			require.True(t, rule.Effect != api.RuleAllow || globsHold(t, rule, example), "%+v, %s", rule.Match, example.Input)
 			require.Empty(t, example.WhyNot)
 		}
@@ -35,7 +35,7 @@ func TestExamplesAreWhatTheRuleDoes(t *testing.T) {
 	})
 }
 
-// drawExampleRule draws a rule that matches by globs, by keys, by an exact input or by its tool alone.
+// drawExampleRule draws a rule that matches by globs, keys, an exact input or its tool alone.
 func drawExampleRule(t *rapid.T) (*rules.Rule, []byte) {
 	rule := &rules.Rule{
 		RuleID: "r", SessionID: rules.AllSessions, ToolName: rapid.SampledFrom([]string{"bash", "Deploy", "2"}).Draw(t, "tool"),
@@ -59,7 +59,7 @@ func drawExampleRule(t *rapid.T) (*rules.Rule, []byte) {
 	return rule, input
 }
 
-// decides reports whether a call is decided by the rule alone.
+// decides reports whether the rule alone decides a call.
 func decides(rule *rules.Rule, example api.RuleExample) bool {
 	explained := rules.Explain([]rules.Rule{*rule}, rules.Call{
 		ToolName: example.ToolName, ToolCallID: example.ToolCallID, Input: example.Input, PatternKeys: example.PatternKeys,
@@ -67,7 +67,7 @@ func decides(rule *rules.Rule, example api.RuleExample) bool {
 	return explained.Rules[0].Applies && explained.Decision == rule.Effect
 }
 
-// globsHold judges the globs of a rule by regular expressions.
+// globsHold judges a rule's globs by regular expressions.
 func globsHold(t rapid.TB, rule *rules.Rule, example api.RuleExample) bool {
 	var members map[string]any
 	if len(rule.Match.Params) > 0 {
@@ -89,7 +89,7 @@ func globsHold(t rapid.TB, rule *rules.Rule, example api.RuleExample) bool {
 	return true
 }
 
-// The rule that people misread most: a star stops at a slash, and takes all else.
+// The rule that people misread most: a star stops at a slash, and matches everything else.
 func TestExamplesOfTheRuleThatIsMisread(t *testing.T) {
 	t.Parallel()
 	rule := &rules.Rule{SessionID: rules.AllSessions, ToolName: "bash", Effect: api.RuleAllow, Match: api.RuleMatch{Params: map[string]string{"command": "rm *"}}}
@@ -105,7 +105,7 @@ func TestExamplesOfTheRuleThatIsMisread(t *testing.T) {
 	require.Equal(t, `the param "command" has characters that a wildcard of "rm *" does not cover`, found.NotMatching[0].WhyNot)
 	require.Equal(t, `the param "command" does not match "rm *"`, found.NotMatching[1].WhyNot)
 
-	// An input that is not known, or large, makes no example.
+	// An unknown or large input has no examples.
 	rule.Match = api.RuleMatch{InputDigest: "sha256:" + strings.Repeat("0", 64)}
 	require.Empty(t, rule.Examples(nil).Matching)
 	input, digest := rules.ExactInput(api.JSON(`"` + strings.Repeat("x", 5000) + `"`))

@@ -7,13 +7,13 @@ import (
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// explainedBudgets is how many decisions' work one explanation may cost.
+// explainedBudgets is the number of budgets that one explanation may spend.
 const explainedBudgets = 10
 
-// Explain returns what the rules would decide about a call that is raised at nowMs, and for
-// each rule, oldest first, whether it applies or why not (docs/spec/v1.md#explain). The rules
-// may be of any session, revoked or expired, and in any order. The digest of the input is
-// computed unless the call has one.
+// Explain returns what the rules would decide about a call raised at nowMs, and for each rule,
+// oldest first, whether it applies or why not (docs/spec/v1.md#explain). The rules may be of any
+// session, revoked or expired, and in any order. The digest of the input is computed unless the
+// call has one.
 func Explain(rules []Rule, call Call, nowMs int64) api.Explanation {
 	if call.InputDigest == "" && call.Input != nil {
 		// An input without a canonical form cannot be raised, so no digest matches it.

@@ -1,6 +1,6 @@
 package rules
 
-// What the tests look at by itself.
+// Exported for tests.
 var (
 	MatchGlob = matchGlob
 	UTCTime   = utcTime

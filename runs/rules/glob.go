@@ -7,22 +7,22 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules/shellcmd"
 )
 
-// matchGlob reports whether a glob matches a whole text (docs/spec/v1.md#glob): "*" is any text
-// without "/", "**" any text, "?" one character other than "/", and every other character is
+// matchGlob reports whether a glob matches a whole text (docs/spec/v1.md#glob): "*" matches any
+// text without "/", "**" any text, "?" one character other than "/"; all other characters are
 // literal. A text or glob that is not UTF-8 matches nothing.
 func matchGlob(glob, text string) bool { return globMatch{glob: glob, text: text}.holds() }
 
-// globMatch is a glob and the text that it is to match.
+// globMatch is a glob and a text to match.
 //
-// Callers choose both, so it does not backtrack. It follows all positions in the glob at once, one
-// bit for each: a step for each character of the text, with the work of one word for 64 characters
-// of the glob.
+// Callers choose both, so it does not backtrack. It tracks all positions in the glob in
+// parallel, one bit for each: a step per character of the text, with one word of work per 64
+// characters of the glob.
 type globMatch struct {
 	glob, text string
-	// folders makes "**/" at the beginning of a segment match no folder, too.
+	// folders lets "**/" at the start of a segment also match no folder.
 	folders bool
-	// spelled has the bytes of the text that only the same character of the glob matches, where that
-	// is among globSpelled. Nil for none.
+	// spelled marks the bytes of the text that only the same character of the glob, marked in
+	// globSpelled, may match. Nil for none.
 	spelled, globSpelled []bool
 }
 
@@ -67,8 +67,8 @@ func (m globMatch) holds() bool {
 	return reached.has(compiled.length)
 }
 
-// compiledGlob has what the matching of a glob needs. In takes and any, bit n is for the step to
-// position n of the glob, from 1. In stars and doubleStars, bit n is for a star at position n.
+// compiledGlob is a glob prepared for matching. In takes and any, bit n is the step to position
+// n of the glob, from 1. In stars and doubleStars, bit n is a star at position n.
 type compiledGlob struct {
 	length       int // in positions: characters, stars not counted, and two for each "**/" of folders
 	takes        map[rune]bits
@@ -76,8 +76,8 @@ type compiledGlob struct {
 	any          bits // for characters that are not in the glob
 	stars        bits // single and double ones
 	doubleStars  bits
-	// folders has the positions before each "**/" of folders: from there the next position, in which
-	// any text is taken, and the one behind the slash are reached without a character.
+	// folders has the positions before each "**/" of folders. Without a character they lead to
+	// the next position, which accepts any text, and to the one after the slash.
 	folders    bits
 	hasFolders bool
 }
@@ -139,7 +139,8 @@ func compileGlob(glob string, spelled []bool, folders bool) compiledGlob {
 	return compiled
 }
 
-// enter adds the positions that are reached without a character. Behind one "**/" there is no other.
+// enter adds the positions reachable without a character. A "**/" never follows another
+// directly.
 func (c *compiledGlob) enter(reached bits) {
 	if !c.hasFolders {
 		return
@@ -152,7 +153,7 @@ func (c *compiledGlob) enter(reached bits) {
 	}
 }
 
-// skip adds the positions that are reached by some text, or by some text without a blank.
+// skip adds the positions reachable by some text, or by some text without a blank.
 func (c *compiledGlob) skip(reached bits, withinWord bool) {
 	blanks := c.takes[' ']
 	from := false
@@ -181,7 +182,7 @@ func (b bits) add(other bits) {
 	}
 }
 
-// overlaps reports whether a number is in both sets, of which other may be the shorter.
+// overlaps reports whether the sets share a number. other may be shorter.
 func (b bits) overlaps(other bits) bool {
 	for i := range other {
 		if b[i]&other[i] != 0 {
@@ -206,8 +207,8 @@ func (b bits) empty() bool {
 	return true
 }
 
-// step moves each number up by one where takes has the next number, and keeps it where stays
-// has it. It reports whether any is left. A nil takes is empty.
+// step moves each number up by one if takes has the next number, and keeps it if stays has it.
+// It reports whether any is left. A nil takes is empty.
 func (b bits) step(takes, stays bits) bool {
 	carried, left := uint64(0), uint64(0)
 	for i, word := range b {

@@ -49,7 +49,7 @@ func TestGlob(t *testing.T) {
 	}
 }
 
-// slowGlob says the same as the contract, one character after the other.
+// slowGlob is a direct implementation of the contract, character by character.
 func slowGlob(glob, text string) bool {
 	switch {
 	case glob == "":
@@ -76,15 +76,15 @@ func TestGlobSaysWhatTheContractSays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		glob := rapid.StringOfN(rapid.RuneFrom([]rune("aaé/?**.\n")), 0, 8, -1).Draw(t, "glob")
 		text := rapid.StringOfN(rapid.RuneFrom([]rune("aaé/.\n")), 0, 10, -1).Draw(t, "text")
-		// Some begin with the same long text, so that the rest is past 64 characters.
+		// Some share a long prefix, to test positions past 64 characters.
 		same := strings.Repeat("b", rapid.SampledFrom([]int{0, 60, 63, 64, 130}).Draw(t, "same"))
 		glob, text = same+glob, same+text
 		require.Equal(t, slowGlob(glob, text), rules.MatchGlob(glob, text))
 	})
 }
 
-// FuzzGlob: nothing panics, a glob without wildcards matches itself alone, and what is
-// no UTF-8 matches nothing.
+// FuzzGlob: nothing panics, a glob without wildcards matches only itself, and invalid UTF-8
+// matches nothing.
 func FuzzGlob(f *testing.F) {
 	for _, seed := range [][2]string{
 		{"", ""}, {"ls", "ls"}, {"npm *", "npm test"}, {"**/?", "a/b"}, {"[", "["}, {`\E(`, `\E(`}, {"\xff*", "\xff"}, {"a{1000}", "a"}, {"(?i)a", "A"},
@@ -110,7 +110,7 @@ func FuzzGlob(f *testing.F) {
 	})
 }
 
-// A matcher that tries one way after the other would never end with these globs and texts.
+// A backtracking matcher would never finish with these globs and texts.
 func TestGlobDoesNotBacktrack(t *testing.T) {
 	t.Parallel()
 	text := strings.Repeat("a", api.MaxGlobText)

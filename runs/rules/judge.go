@@ -6,25 +6,25 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// Verdict is what several rules together decide about a call.
+// Verdict is the joint decision of several rules about a call.
 type Verdict struct {
 	Effect api.RuleEffect
-	// Rule is the rule that is recorded as the author of the decision: the oldest that denies,
-	// else the oldest that asks, else the rule that completed the permission, counted from the
-	// oldest on. It is nil when no rule applies; then Effect is ask.
+	// Rule is the recorded author of the decision: the oldest rule that denies, else the oldest
+	// that asks, else the rule that completed the permission, counted from the oldest on. It is
+	// nil if no rule applies; then Effect is ask.
 	Rule *Rule
-	// Needed are the rules without which the decision would be another one, Rule among them.
-	// The caller counts a use of each.
+	// Needed are the rules that the decision depends on, including Rule. The caller counts a use
+	// of each.
 	Needed []*Rule
-	// WhyNot says for each rule, in the order given to Judge, why it does not apply; empty for
-	// a rule that does. [Matches.Judge] leaves it nil.
+	// WhyNot says for each rule, in the order given to Judge, why it does not apply; empty if it
+	// does. [Matches.Judge] leaves it nil.
 	WhyNot []string
 }
 
-// Judge decides a call by rules at a moment: deny goes before ask and ask before allow,
-// whatever their age (docs/spec/v1.md#precedence). The rules must be sorted by [Compare].
-// Revoked, expired and used up ones may be among them; they do not apply. It changes no rule,
-// and tries each one: to judge many calls by the same rules, use a [Set].
+// Judge decides a call at a given time: deny wins over ask and ask over allow, whatever their
+// age (docs/spec/v1.md#precedence). The rules must be sorted by [Compare]. Revoked, expired and
+// used-up ones are skipped. Rules are not changed. Judge tries each one: to judge many calls by
+// the same rules, use a [Set].
 func Judge(rules []*Rule, call *Call, nowMs int64) Verdict {
 	if call.Budget == nil {
 		call.Budget = NewBudget(1)
@@ -48,22 +48,20 @@ func Judge(rules []*Rule, call *Call, nowMs int64) Verdict {
 	return verdict
 }
 
-// Matches are the rules whose match holds for one call. Which of them decides depends on the
-// agent and on the moment, and is for [Matches.Judge] to say: its work does not depend on
-// anything that a caller chose but the number of the call's pattern keys.
+// Matches are the rules that match one call. [Matches.Judge] then decides among them by agent
+// and time; the only caller-chosen part of its work is the number of the call's pattern keys.
 type Matches struct {
-	// keys are the call's pattern keys, each once; keyAt has their places.
+	// keys are the distinct pattern keys of the call; keyAt has their positions.
 	keys  []string
 	keyAt map[string]int
 	// Each list is sorted by [Compare].
 	denies, asks []*Rule
 	allows       []allowed
-	// uncertain says that rules were left out, because trying them all was too much work.
+	// uncertain says that rules were skipped, because trying them all was too much work.
 	uncertain bool
 }
 
-// allowed is a rule that allows the call, or, when it has pattern keys, those keys of it that
-// are in covers.
+// allowed is a rule that allows the call or, if the call has pattern keys, the keys in covers.
 type allowed struct {
 	rule   *Rule
 	covers bits
@@ -83,7 +81,7 @@ func newMatches(call *Call) *Matches {
 	return m
 }
 
-// coveredBy returns the places of the call's keys that a rule has.
+// coveredBy returns the positions of the call's keys that a rule has.
 func (m *Matches) coveredBy(rule *Rule) bits {
 	if rule.Effect != api.RuleAllow || len(rule.Match.PatternKeys) == 0 {
 		return nil
@@ -114,12 +112,12 @@ func (m *Matches) sort() {
 	slices.SortFunc(m.allows, func(a, b allowed) int { return Compare(a.rule, b.rule) })
 }
 
-// Leave makes the call one that a person decides unless a rule denies it.
+// Leave leaves the call to a person unless a rule denies it.
 func (m *Matches) Leave() { m.uncertain = true }
 
-// With returns the matches with those of the exact rules that are about the call, without
-// changing m. The rules must be about the session of the call, or all sessions. They are told
-// apart by equality alone.
+// With returns the matches and those exact rules that match the call, without changing m. The
+// rules must belong to the call's session or all sessions. Matching them costs one comparison
+// each.
 func (m *Matches) With(exact []*Rule, call *Call) *Matches {
 	both := &Matches{keys: m.keys, keyAt: m.keyAt, denies: m.denies, asks: m.asks, allows: m.allows, uncertain: m.uncertain}
 	if len(exact) == 0 {
@@ -140,8 +138,8 @@ func (m *Matches) With(exact []*Rule, call *Call) *Matches {
 	return both
 }
 
-// Judge decides the call. inForce returns a rule as it is at the moment of the decision, and
-// nil when it has ended, or is not about the agent of the call.
+// Judge decides the call. inForce returns a rule's current state, and nil if it has ended or is
+// for another agent.
 func (m *Matches) Judge(inForce func(*Rule) *Rule) Verdict {
 	for _, rule := range m.denies {
 		if rule = inForce(rule); rule != nil {
@@ -159,8 +157,8 @@ func (m *Matches) Judge(inForce func(*Rule) *Rule) Verdict {
 	return m.allow(inForce)
 }
 
-// allow finds the rules that allow the call together: one rule without pattern keys, or
-// several that cover all keys of the call, whichever is complete first.
+// allow finds the rules that jointly allow the call: one rule without pattern keys, or several
+// that cover all keys, whichever is complete first.
 func (m *Matches) allow(inForce func(*Rule) *Rule) Verdict {
 	missing := newBits(len(m.keys))
 	for at := range m.keys {
@@ -187,8 +185,7 @@ func (m *Matches) allow(inForce func(*Rule) *Rule) Verdict {
 	return Verdict{Effect: api.RuleAsk}
 }
 
-// needed drops the rules whose keys are covered by later ones, and returns the others, newest
-// first.
+// needed drops rules whose keys are covered by later ones, and returns the others, newest first.
 func (m *Matches) needed(covering []allowed) []*Rule {
 	covered := newBits(len(m.keys))
 	var needed []*Rule
@@ -203,8 +200,7 @@ func (m *Matches) needed(covering []allowed) []*Rule {
 	return needed
 }
 
-// uncovered returns the place of the first key of the call that none of the rules covers, -1
-// when there is none.
+// uncovered returns the position of the first uncovered key of the call, -1 if there is none.
 func (m *Matches) uncovered() int {
 	covered := newBits(len(m.keys))
 	for _, one := range m.allows {

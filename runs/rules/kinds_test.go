@@ -11,7 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// decided judges one call by one rule about one param, tried alone and found in a set.
+// decided judges one call by one rule with one param, alone and in a set.
 func decided(t *testing.T, effect api.RuleEffect, tool string, params map[string]string, input any) api.RuleEffect {
 	t.Helper()
 	rule := &rules.Rule{RuleID: "r", SessionID: rules.AllSessions, ToolName: tool, Effect: effect, Match: api.RuleMatch{Params: params}}
@@ -22,7 +22,7 @@ func decided(t *testing.T, effect api.RuleEffect, tool string, params map[string
 	}
 	call.Budget = rules.NewBudget(1)
 	many := []*rules.Rule{rule}
-	for range 20 { // so that the set looks for grams
+	for range 20 { // enough for the set to search by grams
 		many = append(many, &rules.Rule{RuleID: "x", SessionID: rules.AllSessions, ToolName: tool, Effect: effect, Match: api.RuleMatch{Params: map[string]string{firstName(params): "qqqqq wwwww*"}}})
 	}
 	found := rules.MatchSets(&call, rules.NewSet(many, true)).Judge(func(rule *rules.Rule) *rules.Rule { return rule })
@@ -141,7 +141,7 @@ func TestADenyOfCommandsLooksAtEachPart(t *testing.T) {
 	} {
 		require.Equal(t, api.RuleDeny, decided(t, api.RuleDeny, "bash", map[string]string{"command": glob}, map[string]any{"command": command}), "%q, %q", glob, command)
 	}
-	// Commands that are no text, or stand in another member.
+	// Commands that are not text, or that are in another member.
 	for _, input := range []map[string]any{
 		{"command": []string{"rm", "-rf", "x"}},
 		{"command": []string{"bash", "-lc", "cd /; rm -rf x"}},
@@ -262,7 +262,7 @@ func TestMembersThatChangeTheMeaningAreNotIgnored(t *testing.T) {
 	}
 }
 
-// A rule whose text promised less than its glob says today keeps to its text.
+// A rule whose text promised less than its glob means today keeps to its text.
 func TestAnOldAllowDoesNotWiden(t *testing.T) {
 	t.Parallel()
 	rule := rules.Rule{

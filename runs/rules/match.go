@@ -13,49 +13,49 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules/shellcmd"
 )
 
-// Call is a tool call as rules match it.
+// Call is a tool call to match with rules.
 type Call struct {
 	SessionID   string // empty for none: only rules of all sessions apply
 	AgentID     string
 	ToolName    string
 	ToolCallID  string
 	PatternKeys []string
-	Input       api.JSON // nil when it is unknown: then no condition on the input holds
+	Input       api.JSON // nil if unknown: then no condition on the input matches
 	// InputDigest is the [document.Digest] of Input. [Judge] does not compute it.
 	InputDigest string
 
-	// Budget bounds the work of matching globs. Calls that are judged together share one;
-	// nil stands for a new one.
+	// Budget bounds the work of matching globs. Calls that are judged together share one; nil
+	// creates a new one.
 	Budget *Budget
 
-	// members are those of Input, decoded when the first glob needs them. texts are what
-	// globs are matched against, by the name of the member.
+	// members are Input's members, decoded when the first glob needs them. texts has the text of
+	// each member for globs, by name.
 	members map[string]api.JSON
 	texts   map[string]string
-	// folded has the names of the members, by their folded names.
+	// folded has the members' names by their folded names.
 	folded map[string][]string
-	// commands are members that were read as commands, nil for what is none. refusing are the texts
-	// by which a deny or an ask looks at a member. Each is made once.
+	// commands caches members parsed as commands, nil if one is not. refusing caches a member's
+	// texts for deny and ask rules.
 	commands map[string]*shellcmd.Command
 	refusing map[string]*refusingTexts
-	// prepared are the globs of the set that is looked through; nil for none.
+	// prepared has the globs of the set being searched; nil for none.
 	prepared preparedGlobs
 }
 
-// Exact reports whether the rule is about one exact input, so that it is found by its digest
-// and needs no glob. Any number of such rules may be in force.
+// Exact reports whether the rule is about one exact input, so that it is found by digest without
+// a glob. Any number of such rules may be in force.
 func (r *Rule) Exact() bool { return r.Match.InputDigest != "" && len(r.Match.Params) == 0 }
 
-// ofLabels reports whether the rule allows calls by the pattern keys of the call whose decision wrote
-// it. Such rules were written before, and no longer apply: the asking side chooses the keys, and may put
-// them on any call.
+// ofLabels reports whether the rule allows calls by the pattern keys of the call whose decision
+// wrote it. Such rules are from older versions and no longer apply: the asking side chooses the
+// keys, and may put them on any call.
 func (r *Rule) ofLabels() bool {
 	return r.Effect == api.RuleAllow && r.SourceRequestID != "" && r.Match.InputDigest == "" && len(r.Match.PatternKeys) > 0
 }
 
-// whyNotMatch returns in plain words why the match of a rule does not hold for a call, and ""
-// when it does. For an allow with pattern keys, "" means only that it covers one of the call's
-// keys. Session, agent and the end of the rule are not looked at.
+// whyNotMatch returns in plain words why a rule does not match a call, and "" if it does. For an
+// allow with pattern keys, "" means only that it covers one of the call's keys. It ignores
+// session, agent and the rule's end.
 func (r *Rule) whyNotMatch(call *Call) string {
 	switch match := &r.Match; {
 	case r.ofLabels():
@@ -72,7 +72,7 @@ func (r *Rule) whyNotMatch(call *Call) string {
 	return r.whyNotParams(call)
 }
 
-// paramFault says why the globs of a rule do not hold for a call.
+// paramFault says why the globs of a rule do not match a call.
 type paramFault int
 
 const (
@@ -86,13 +86,13 @@ const (
 	memberUnnamed
 )
 
-// failingParam returns the first param of the rule that does not hold for a call, and why.
+// failingParam returns the first param of the rule that does not match a call, and why.
 func (r *Rule) failingParam(call *Call) (name string, fault paramFault) {
 	if len(r.Match.Params) == 0 {
 		return "", noFault
 	}
 	if len(r.Match.Params) == 1 {
-		// Most rules have one, and many are tried: nothing is sorted for them.
+		// Most rules have one, and many are tried: avoid the sort.
 		for name := range r.Match.Params {
 			if fault := r.paramFault(call, name); fault != noFault {
 				return name, fault
@@ -105,7 +105,7 @@ func (r *Rule) failingParam(call *Call) (name string, fault paramFault) {
 			}
 		}
 	}
-	// A rule for one exact input names all members.
+	// A rule for one exact input covers all members.
 	if r.Effect == api.RuleAllow && r.Match.InputDigest == "" {
 		if member := r.otherMember(call); member != "" {
 			return member, memberUnnamed
@@ -114,7 +114,7 @@ func (r *Rule) failingParam(call *Call) (name string, fault paramFault) {
 	return "", noFault
 }
 
-// paramFault returns why a param of the rule does not hold for a call.
+// paramFault returns why a param of the rule does not match a call.
 func (r *Rule) paramFault(call *Call, name string) paramFault {
 	if r.Effect == api.RuleAllow {
 		return r.allowFault(call, name)
@@ -160,9 +160,8 @@ func sortedNames[V any](members map[string]V) []string {
 	return names
 }
 
-// param returns the text of a member of the input that a glob is matched against: the value
-// of a text, else its RFC 8785 form, in which equal numbers have equal texts. It returns false
-// when there is no such member.
+// param returns the text of an input member for globs: the string itself, otherwise the RFC 8785
+// form, in which equal numbers have equal texts. It returns false if there is no such member.
 func (c *Call) param(name string) (string, bool) {
 	if text, known := c.texts[name]; known {
 		return text, true
@@ -204,8 +203,8 @@ func (c *Call) decode() {
 	}
 }
 
-// canonicalNumber returns the RFC 8785 form of a glob that is a number as JSON writes it, and
-// whether it is one.
+// canonicalNumber returns the RFC 8785 form of a glob that is a JSON number, and whether it is
+// one.
 func canonicalNumber(glob string) (string, bool) {
 	if glob == "" || len(glob) > maxNumberLength || document.Kind(api.JSON(glob)) != '0' {
 		return "", false
@@ -217,8 +216,8 @@ func canonicalNumber(glob string) (string, bool) {
 // maxNumberLength is more than a double needs.
 const maxNumberLength = 64
 
-// quoted returns a caller's text as it may stand in a sentence: in quotes, invisible characters
-// escaped, cut after shownLength characters. So it cannot pass as a part of the sentence.
+// quoted returns a caller's text for use in a sentence: in quotes, invisible characters escaped,
+// cut after shownLength characters. So it cannot be mistaken for the sentence's own words.
 func quoted(text string) string {
 	shown := 0
 	for at := range text {
@@ -230,7 +229,7 @@ func quoted(text string) string {
 	return strconv.Quote(text)
 }
 
-// plain returns a name as it is when it cannot be mistaken for other words, else quoted.
+// plain returns a name unquoted if it cannot be mistaken for other words, else quoted.
 func plain(name string) string {
 	if refusal.ValidID(strings.ReplaceAll(name, "/", "")) {
 		return name

@@ -10,15 +10,15 @@ import (
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// meaning is what the value of a member of an input means, by which globs are matched against it.
+// meaning is the meaning of an input member, which decides how globs match it.
 type meaning int
 
 const (
-	// meansText is any text. It is looked at as a path, too, where a glob looks like one.
+	// meansText is any text. It is also matched as a path if a glob looks like one.
 	meansText meaning = iota
 	meansCommand
 	meansPath
-	// meansProse is text that people read, or the content of a file.
+	// meansProse is text for people, or the content of a file.
 	meansProse
 )
 
@@ -39,19 +39,19 @@ var (
 		newcontent filetext oldstring newstring oldstr newstr prompt question query search q label name`)
 	shellTools = nameSet("bash sh zsh fish shell exec execute terminal powershell pwsh console subprocess command commands cmd run")
 
-	// contextNames are members that change what any call does.
+	// contextNames are members that change the effect of any call.
 	contextNames = nameSet(`cwd workdir workingdirectory currentdirectory dir directory chdir root chroot env environment environ envs
 		environmentvariables envvars variables host hostname remote container runas asuser asroot sudo elevated elevate privileged
 		sandbox sandboxpermissions sandboxpolicy dangerouslydisablesandbox disablesandbox unsandboxed withescalatedpermissions
 		escalate escalated shell shellpath interpreter executable stdin args arguments argv flags extraargs`)
-	// idleNames are members that do not change what a command does.
+	// idleNames are members that do not change the effect of a command.
 	idleNames = nameSet(`description reason explanation justification comment note title summary timeout timeoutms timeoutsec timeoutseconds
 		timeoutmsec yieldtimems maxoutputtokens maxoutputlength maxoutputbytes maxoutput id callid toolcallid runinbackground isbackground background
 		login tty verbose`)
 )
 
-// folded returns a text as those comparisons take it that refuse: without differences of case, of
-// form, and of characters that nobody sees.
+// folded normalizes a text for deny and ask rules: no differences of case, Unicode form, or
+// invisible characters.
 func folded(text string) string {
 	if strings.ContainsFunc(text, func(r rune) bool { return r >= 0x80 || r == 0 }) {
 		text = strings.Map(func(r rune) rune {
@@ -66,10 +66,10 @@ func folded(text string) string {
 
 var withoutJoints = strings.NewReplacer("_", "", "-", "", " ", "", ".", "")
 
-// foldedName returns the name of a member without differences of spelling.
+// foldedName normalizes the spelling of a member's name.
 func foldedName(name string) string { return withoutJoints.Replace(folded(name)) }
 
-// meaningOf returns what a member of the input of a tool means.
+// meaningOf returns the meaning of a member of a tool's input.
 func meaningOf(tool, member string) meaning {
 	name := foldedName(member)
 	switch {
@@ -109,8 +109,8 @@ func shellTool(tool string) bool {
 	return found
 }
 
-// otherMember returns a member of the input that changes what the call does and that the rule, an
-// allow with params, does not name; "" for none.
+// otherMember returns an input member that changes the call's effect and that the rule, an allow
+// with params, does not name; "" for none.
 func (r *Rule) otherMember(call *Call) string {
 	ofCommand, ofPath := false, false
 	named := make(map[string]bool, len(r.Match.Params))
@@ -138,7 +138,7 @@ func (r *Rule) otherMember(call *Call) string {
 	return ""
 }
 
-// The member of the tool of holdpoint exec that says what its command means on the machine. It changes
+// The member of holdpoint exec's tool with the command as resolved on the machine. It changes
 // nothing: exec compares it before the start.
 const (
 	execTool     = "exec"
@@ -153,7 +153,7 @@ func saysNothing(value api.JSON) bool {
 	return false
 }
 
-// sameCommand reports whether a member has the words of the command that the rule is about.
+// sameCommand reports whether a member has the words of the rule's command.
 func (c *Call) sameCommand(member string, r *Rule) bool {
 	if document.Kind(c.members[member]) != '[' {
 		return false

@@ -9,10 +9,10 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules/shellcmd"
 )
 
-// maxUnescaped is how often a text may be percent-encoded over.
+// maxUnescaped is how many levels of percent-encoding are decoded.
 const maxUnescaped = 3
 
-// climbs reports whether a path, or a list of paths, has a ".." segment, also an encoded one.
+// climbs reports whether a path, or a list of paths, has a ".." segment, encoded or not.
 func climbs(text string) bool {
 	for range maxUnescaped {
 		for segment := range strings.FieldsFuncSeq(folded(text), func(r rune) bool { return strings.ContainsRune(`/\"`, r) }) {
@@ -29,7 +29,8 @@ func climbs(text string) bool {
 	return true
 }
 
-// cleaned returns a path in its shortest form, with slashes for backslashes. A slash at its end stays.
+// cleaned returns a path in its shortest form, with slashes for backslashes. A trailing slash
+// stays.
 func cleaned(text string) string {
 	if text == "" {
 		return ""
@@ -42,13 +43,13 @@ func cleaned(text string) string {
 	return short
 }
 
-// absolute reports whether a path does not depend on a folder.
+// absolute reports whether a path is independent of a folder.
 func absolute(text string) bool {
 	return strings.HasPrefix(text, "/") || strings.HasPrefix(text, "~") || len(text) > 2 && text[1] == ':' && text[2] == '/'
 }
 
-// placeForms returns the texts by which a path is compared where that refuses: as it is, and all that
-// programs may take it for. The folder is the one from which it is relative, empty when unknown.
+// placeForms returns the forms of a path that deny and ask rules compare: as written, and every
+// reading by a program. A relative path is relative to the folder, empty if unknown.
 func placeForms(text, folder string) []string {
 	var forms []string
 	add := func(form string) {
@@ -85,7 +86,7 @@ func placeForms(text, folder string) []string {
 	return forms
 }
 
-// unescaped yields a text, and what it is when its percent-encoding is taken off.
+// unescaped yields a text and each of its percent-decoded forms.
 func unescaped(text string) func(func(string) bool) {
 	return func(yield func(string) bool) {
 		for range maxUnescaped {
@@ -101,8 +102,8 @@ func unescaped(text string) func(func(string) bool) {
 	}
 }
 
-// withoutTails cuts from each segment what some systems leave out of a name: dots and blanks at its
-// end, and the name of a stream.
+// withoutTails cuts the parts of a segment that some systems ignore: trailing dots and blanks,
+// and the name of a stream.
 func withoutTails(text string) string {
 	segments := strings.Split(text, "/")
 	for i, segment := range segments {
@@ -116,8 +117,8 @@ func withoutTails(text string) string {
 	return strings.Join(segments, "/")
 }
 
-// placeGlobs returns the globs by which a glob for paths refuses. Those of relative hold of absolute
-// paths alone.
+// placeGlobs returns the globs that a path glob of a deny or ask rule stands for. Those in
+// relative apply to absolute paths only.
 func placeGlobs(glob string) (globs, relative []string) {
 	glob = folded(glob)
 	short := cleaned(glob)
@@ -131,8 +132,8 @@ func placeGlobs(glob string) (globs, relative []string) {
 	return globs, relative
 }
 
-// spelledPlace returns which bytes of a path a wildcard must not cover: invisible characters, and what
-// ends or changes the host of a URL.
+// spelledPlace marks the bytes of a path that a wildcard must not cover: invisible characters,
+// and the ones that end or change the host of a URL.
 func spelledPlace(text string) []bool {
 	spelled := make([]bool, len(text))
 	host, inHost := strings.Index(text, "://"), false
@@ -150,8 +151,8 @@ func spelledPlace(text string) []bool {
 	return spelled
 }
 
-// spelledStructure returns which bytes of a JSON text a wildcard must not cover: all outside of its
-// texts, and their quotes.
+// spelledStructure marks the bytes of a JSON text that a wildcard must not cover: everything
+// outside of its strings, and their quotes.
 func spelledStructure(text string) []bool {
 	spelled := make([]bool, len(text))
 	inText := false

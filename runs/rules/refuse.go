@@ -12,10 +12,10 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules/shellcmd"
 )
 
-// refusingTexts are the texts by which a deny or an ask looks at a member of an input, folded.
+// refusingTexts are the folded texts of an input member for deny and ask rules.
 type refusingTexts struct {
 	texts []string
-	// unread says that not all are known: the rule applies.
+	// unread says that the list is incomplete: the rule applies.
 	unread bool
 	// unknown says that parts of the texts are unknown.
 	unknown bool
@@ -28,12 +28,11 @@ func (t *refusingTexts) add(text string) {
 	}
 }
 
-// refusingGlobs are the globs by which a deny or an ask looks at the same texts. They are made when the
-// first call needs them.
+// refusingGlobs are the globs for the same texts, built when the first call needs them.
 type refusingGlobs struct {
 	once     sync.Once
 	globs    []string
-	relative []string // hold of absolute paths alone
+	relative []string // for absolute paths only
 }
 
 // preparedGlobs has the globs of deny and ask rules, by rule and param.
@@ -49,7 +48,7 @@ func (p preparedGlobs) add(rule *Rule) {
 	}
 }
 
-// of makes the globs of a param.
+// of builds the globs of a param.
 func (g *refusingGlobs) of(tool, name, glob string) {
 	g.once.Do(func() {
 		if meaningOf(tool, name) != meansCommand {
@@ -67,7 +66,7 @@ func (g *refusingGlobs) of(tool, name, glob string) {
 	})
 }
 
-// starred makes each star of a glob one that takes slashes: in a command they part no segments.
+// starred makes each star of a glob match slashes: in a command they do not separate segments.
 func starred(glob string) string {
 	var wide strings.Builder
 	for at := 0; at < len(glob); at++ {
@@ -79,8 +78,8 @@ func starred(glob string) string {
 	return wide.String()
 }
 
-// refusalFault returns why a param of a rule that denies or asks does not hold for a call. It holds when
-// any member of about that name does, in any of the forms that a program may take it for.
+// refusalFault returns why a param of a deny or ask rule does not match a call. It matches if
+// any member with a similar name does, in any form that a program may accept.
 func (r *Rule) refusalFault(call *Call, name string) paramFault {
 	call.decode()
 	members := call.folded[foldedName(name)]
@@ -135,7 +134,7 @@ func (c *Call) refuses(globs *refusingGlobs, member string) bool {
 	return false
 }
 
-// refusingTexts returns the texts by which a member is looked at.
+// refusingTexts returns the texts of a member.
 func (c *Call) refusingTexts(member string) *refusingTexts {
 	if known := c.refusing[member]; known != nil {
 		return known
@@ -171,7 +170,7 @@ func (c *Call) refusingTexts(member string) *refusingTexts {
 	return looked
 }
 
-// lookAtCommand adds the parts of a command, with the arguments that stand in another member.
+// lookAtCommand adds the parts of a command, with arguments from another member.
 func (c *Call) lookAtCommand(looked *refusingTexts, member, text string) {
 	text = shellcmd.Scrub(text)
 	command, err := shellcmd.Read(text)
@@ -206,7 +205,7 @@ func (t *refusingTexts) parts(texts []string, all bool) {
 	}
 }
 
-// folder returns the folder that the call names for its relative paths, empty for none.
+// folder returns the folder of the call's relative paths, empty for none.
 func (c *Call) folder(member string) string {
 	for _, name := range []string{"cwd", "workdir", "workingdirectory", "root", "basepath"} {
 		for _, other := range c.folded[name] {
@@ -218,7 +217,7 @@ func (c *Call) folder(member string) string {
 	return ""
 }
 
-// leaves returns the texts that stand anywhere in a value.
+// leaves returns all strings in a value.
 func leaves(value api.JSON, found []string) []string {
 	switch document.Kind(value) {
 	case '"':

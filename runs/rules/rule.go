@@ -21,7 +21,7 @@ const AllSessions = "*"
 // are ms since the epoch.
 type Rule struct {
 	RuleID string
-	// SessionID is [AllSessions] when the rule is bound to no session.
+	// SessionID is [AllSessions] if the rule belongs to no single session.
 	SessionID string
 	AgentID   string // empty for all
 	ToolName  string // empty for all
@@ -32,35 +32,34 @@ type Rule struct {
 	// Text says in plain words what the rule does; see [Rule.Describe].
 	Text      string
 	CreatedBy string
-	// ViaPrincipal is whose credential it was, when CreatedBy is somebody for whom it acted.
+	// ViaPrincipal owned the credential, if it acted for CreatedBy.
 	ViaPrincipal string
 	CreatedAtMs  int64
-	// ExpiresAtMs is 0 when the rule does not expire.
+	// ExpiresAtMs is 0 if the rule does not expire.
 	ExpiresAtMs int64
-	// MaxUses ends the rule after that many decisions, which Uses counts; 0 for no limit, and
-	// then Uses stays 0. Only a rule of one session may have it, because Uses changes under
-	// that session's lock. A decision that several rules make together counts for each that was
-	// needed.
+	// MaxUses ends the rule after that many decisions, counted by Uses; 0 for no limit, and then
+	// Uses stays 0. Only a rule of one session may have it, because Uses changes under that
+	// session's lock. A decision by several rules counts for each one it needed.
 	MaxUses int64
 	Uses    int64
 	// SourceRunID and SourceRequestID name the request whose decision wrote the rule
-	// (docs/spec/v1.md#remember); empty for a rule that was added by a call of its own.
+	// (docs/spec/v1.md#remember); empty if the rule was added directly.
 	SourceRunID     string
 	SourceRequestID string
 	RevokedAtMs     int64 // 0 while it is not revoked
 	RevokedBy       string
-	// PayloadDigest tells a repeated call with a chosen rule id from another payload; empty for
-	// a rule that was written with a decision.
+	// PayloadDigest distinguishes a retry with a chosen rule id from another payload; empty for
+	// a rule written with a decision.
 	PayloadDigest string
 }
 
-// Record is a rule with the number of requests that it settled.
+// Record is a rule with the number of requests it settled.
 type Record struct {
 	Rule Rule
 	Hits int64
 }
 
-// WhyOver returns why a rule has ended at nowMs, in plain words, and "" when it has not.
+// WhyOver returns in plain words why a rule has ended at nowMs, and "" if it has not.
 func (r *Rule) WhyOver(nowMs int64) string {
 	switch {
 	case r.RevokedAtMs != 0:
@@ -73,7 +72,7 @@ func (r *Rule) WhyOver(nowMs int64) string {
 	return ""
 }
 
-// whyNot returns in plain words why a rule by itself does not apply to a call, and "" when it
+// whyNot returns in plain words why a rule on its own does not apply to a call, and "" if it
 // does. For an allow with pattern keys, "" means only that it covers one of the call's keys:
 // [Matches.Judge] decides whether all are covered.
 func (r *Rule) whyNot(call *Call, nowMs int64) string {
@@ -90,9 +89,9 @@ func (r *Rule) whyNot(call *Call, nowMs int64) string {
 }
 
 // Describe returns in plain words what the rule does: to which calls, where, for whom, until
-// when. The input is the canonical form behind Match.InputDigest, nil when only the digest is
-// known. Parts that were cut or are invisible are marked, and texts of callers are quoted, so
-// that nobody can write a rule that reads as another one.
+// when. The input is the canonical form behind Match.InputDigest, nil if only the digest is
+// known. Cut and invisible parts are marked and callers' texts are quoted, so that a rule cannot
+// be written to read like another.
 func (r *Rule) Describe(input []byte) string {
 	var text strings.Builder
 	switch r.Effect {
@@ -138,7 +137,7 @@ func (r *Rule) Describe(input []byte) string {
 	return text.String()
 }
 
-// conditions returns what must hold of a call, each with a leading space.
+// conditions returns the conditions on a call, each with a leading space.
 func (r *Rule) conditions(input []byte) []string {
 	var all []string
 	match := &r.Match

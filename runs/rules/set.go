@@ -8,10 +8,9 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// Set holds the rules of one session, or those of all sessions, so that those that may be about
-// a call are found without trying the others: by pattern key, by the id of the call, or by the
-// tool and a few bytes that must stand in a param. It does not change, and is safe for
-// concurrent use.
+// Set indexes the rules of one session, or of all sessions, so that the candidates for a call
+// are found without trying the others: by pattern key, by the id of the call, or by the tool and
+// a few bytes that a param must contain. It is immutable and safe for concurrent use.
 type Set struct {
 	count  int
 	size   int
@@ -20,34 +19,33 @@ type Set struct {
 	byCall map[string][]entry
 	byTool map[string]*toolRules
 	globs  preparedGlobs
-	// uncertain says that there are more rules than the set has.
+	// uncertain says that the set is incomplete.
 	uncertain bool
-	// base, when set, are more rules, without those that are hidden.
+	// base, if set, has further rules, except the hidden ones.
 	base   *Set
 	hidden map[string]struct{}
 	own    []*Rule
 }
 
-// entry is a rule with its place in the set.
+// entry is a rule with its position in the set.
 type entry struct {
 	rule *Rule
 	at   int
 }
 
-// toolRules are the rules of one tool that are found by neither key nor call.
+// toolRules are the rules of one tool that are not indexed by key or call.
 type toolRules struct {
 	anyInput []entry
-	byParam  map[string]*paramRules // those that allow
-	// refusing are those that deny or ask, by the folded name of their param.
+	byParam  map[string]*paramRules // allow rules
+	// refusing are the deny and ask rules, by the folded name of their param.
 	refusing map[string]*paramRules
 }
 
 // paramRules are the rules of one tool with a glob for the same param.
 type paramRules struct {
 	all []entry
-	// byGram has the rules by three bytes that stand in each text that their glob matches. Of
-	// the grams of a glob the one that the fewest others have is taken. loose are the rules
-	// whose glob has no such bytes.
+	// byGram indexes the rules by three bytes that every match of their glob contains: the
+	// glob's rarest gram. loose are the rules whose glob has none.
 	byGram map[gram][]entry
 	loose  []entry
 }
@@ -61,12 +59,12 @@ func gramAt(text string, at int) gram {
 	return gram(text[at])<<16 | gram(text[at+1])<<8 | gram(text[at+2])
 }
 
-// fewRules is how many rules are tried without looking for grams in the text.
+// fewRules is how many rules are tried without searching the text for grams.
 const fewRules = 8
 
 // NewSet returns a set of rules. The caller must not change them. Exact rules need not be in a
-// set, and are not found faster by it. complete says that there are no others: if there are, no
-// call is allowed by the set's rules.
+// set, which does not speed them up. complete says that there are no others: otherwise the set's
+// rules allow no call.
 func NewSet(rules []*Rule, complete bool) *Set {
 	s := &Set{
 		count: len(rules), uncertain: !complete, own: rules,
@@ -87,9 +85,8 @@ func NewSet(rules []*Rule, complete bool) *Set {
 	return s
 }
 
-// With returns a set without the rules that have changed, by id, and with those of them that
-// standing has. That takes as long as there are rules that were changed since [NewSet], however
-// many others there are.
+// With returns a set without the rules in changed, by id, and with standing. Its cost depends on
+// the number of rules changed since [NewSet], not on the others.
 func (s *Set) With(changed []string, standing []*Rule) *Set {
 	base, own, hidden := s, []*Rule(nil), make(map[string]struct{}, len(s.hidden)+len(changed))
 	if s.base != nil {
@@ -109,11 +106,11 @@ func (s *Set) With(changed []string, standing []*Rule) *Set {
 	return with
 }
 
-// Changed returns how many rules were changed since [NewSet].
+// Changed returns the number of rules changed since [NewSet].
 func (s *Set) Changed() int { return len(s.hidden) }
 
-// Within reports whether a set surely has at most so many rules and bytes of matches, texts and
-// reasons. Of a rule that was changed both forms may count.
+// Within reports whether a set certainly has at most this many rules and bytes of matches, texts
+// and reasons. Both forms of a changed rule may count.
 func (s *Set) Within(most, mostBytes int) bool {
 	count, bytes := s.count, s.bytes
 	if s.base != nil {
@@ -122,7 +119,7 @@ func (s *Set) Within(most, mostBytes int) bool {
 	return !s.uncertain && count <= most && bytes <= mostBytes
 }
 
-// Size returns about how many bytes the rules of the set take.
+// Size returns the approximate memory of the set's rules, in bytes.
 func (s *Set) Size() int {
 	if s.base != nil {
 		return s.size + s.base.size
@@ -130,12 +127,12 @@ func (s *Set) Size() int {
 	return s.size
 }
 
-// ruleSize is an estimate with the indexes of a set.
+// ruleSize estimates a rule's memory, including the indexes of a set.
 func ruleSize(rule *Rule) int {
 	return 1024 + 64*(len(rule.Match.PatternKeys)+len(rule.Match.Params)) + rule.Bytes()
 }
 
-// Bytes returns how long the rule's text, reason and match are together, without what JSON adds.
+// Bytes returns the total length of the rule's text, reason and match, without JSON syntax.
 func (r *Rule) Bytes() int {
 	bytes := len(r.Text) + len(r.Reason)
 	for _, key := range r.Match.PatternKeys {
@@ -194,8 +191,8 @@ func (s *Set) add(e entry, frequency map[gram]int) {
 	}
 }
 
-// indexedParam returns the param by which a rule is found: the one with the longest glob. The
-// name is empty when the rule has none, or is found by something else.
+// indexedParam returns the param that indexes a rule: the one with the longest glob. The name is
+// empty if the rule has none, or is indexed otherwise.
 func indexedParam(rule *Rule) (name, glob string) {
 	if len(rule.Match.PatternKeys) > 0 || rule.Match.ToolCallID != "" {
 		return "", ""
@@ -208,11 +205,11 @@ func indexedParam(rule *Rule) (name, glob string) {
 	return name, glob
 }
 
-// eachGram calls do with the grams that stand in each text that a glob of the rule matches. For a
-// rule that denies or asks these are folded texts, whose signs may differ.
+// eachGram calls do with the grams that every match of a glob contains. For a deny or ask rule
+// these are folded texts, whose punctuation may differ.
 func (r *Rule) eachGram(glob string, do func(gram)) {
 	if number, is := canonicalNumber(glob); is && number != glob {
-		return // it also matches a text that has another form
+		return // it also matches texts in another form
 	}
 	parts := func(c rune) bool { return c == '*' || c == '?' }
 	if r.Effect != api.RuleAllow {
@@ -222,7 +219,7 @@ func (r *Rule) eachGram(glob string, do func(gram)) {
 		parts = func(c rune) bool { return (c < 'a' || c > 'z') && (c < '0' || c > '9') }
 	}
 	for strings.HasPrefix(glob, "**/") {
-		glob = glob[len("**/"):] // it may stand for no folder
+		glob = glob[len("**/"):] // it may match no folder
 	}
 	for literal := range strings.FieldsFuncSeq(glob, parts) {
 		for at := 0; at+gramLength <= len(literal); at++ {
@@ -231,10 +228,9 @@ func (r *Rule) eachGram(glob string, do func(gram)) {
 	}
 }
 
-// MatchSets returns the rules of sets whose match holds for a call: all that [Judge] needs, but
-// exact rules. The call has its budget. A rule whose glob cannot be decided within it is not
-// among them when it allows, and is when it denies or asks. The session of the rules is not
-// looked at, nor is the agent.
+// MatchSets returns the rules of sets that match a call: the input of [Judge], except exact
+// rules. The call has its budget. If a glob cannot be decided within it, an allow is left out,
+// and a deny or ask is included. It ignores the rules' session and agent.
 func MatchSets(call *Call, sets ...*Set) *Matches {
 	matches := newMatches(call)
 	for _, set := range sets {
@@ -244,12 +240,12 @@ func MatchSets(call *Call, sets ...*Set) *Matches {
 	return matches
 }
 
-// search is one call's way through a set.
+// search is the search of a set for one call.
 type search struct {
 	call    *Call
 	matches *Matches
 	hidden  map[string]struct{}
-	// seen has the places of rules that were found by another of their keys.
+	// seen has the positions of rules already found by another key.
 	seen map[int]struct{}
 }
 
@@ -271,7 +267,7 @@ func (s *Set) matchOwn(call *Call, matches *Matches, hidden map[string]struct{})
 		search.try(s.byKey[key])
 	}
 	search.try(s.byCall[call.ToolCallID])
-	// A rule with a match by a tool alone names its tool.
+	// A rule that matches by tool alone names its tool.
 	tool := s.byTool[call.ToolName]
 	if tool == nil {
 		return
@@ -299,7 +295,7 @@ func (s *search) tryParam(name string, rules *paramRules) {
 	s.tryGrams(rules, text, map[gram]struct{}{})
 }
 
-// tryRefusing tries the rules that deny or ask, by a name of members.
+// tryRefusing tries the deny and ask rules for a member name.
 func (s *search) tryRefusing(name string, rules *paramRules) {
 	members := s.call.folded[name]
 	if len(members) == 0 {
@@ -324,7 +320,7 @@ func (s *search) tryRefusing(name string, rules *paramRules) {
 	}
 }
 
-// tryGrams tries the rules that are found by three bytes of a text, once for each.
+// tryGrams tries the rules indexed by the grams of a text, once each.
 func (s *search) tryGrams(rules *paramRules, text string, tried map[gram]struct{}) {
 	if !s.call.Budget.search(len(text) / 4) {
 		s.matches.Leave()
@@ -344,7 +340,7 @@ func (s *search) tryGrams(rules *paramRules, text string, tried map[gram]struct{
 	}
 }
 
-// try adds those of some rules that match. Each rule is tried once.
+// try adds the matching rules. Each rule is tried once.
 func (s *search) try(entries []entry) {
 	for _, e := range entries {
 		if !s.call.Budget.search(1) {
@@ -370,8 +366,7 @@ func (s *search) try(entries []entry) {
 	}
 }
 
-// holds reports whether the match of a rule holds. A rule with pattern keys was found by one of
-// them.
+// holds reports whether a rule matches. A rule with pattern keys was found by one of them.
 func (s *search) holds(rule *Rule) bool {
 	match := &rule.Match
 	if rule.ofLabels() || rule.ToolName != "" && rule.ToolName != s.call.ToolName ||

@@ -15,7 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// drawSetRule draws a rule that [rules.CheckMatch] takes.
+// drawSetRule draws a rule that [rules.CheckMatch] accepts.
 func drawSetRule(t *rapid.T, n int) *rules.Rule {
 	rule := &rules.Rule{
 		RuleID: fmt.Sprintf("rule-%02d", n), SessionID: rapid.SampledFrom([]string{rules.AllSessions, "s"}).Draw(t, "session"),
@@ -50,7 +50,7 @@ func drawSetRule(t *rapid.T, n int) *rules.Rule {
 	return rule
 }
 
-// What is found by index is decided as when every rule is tried.
+// A set decides like trying every rule.
 func TestASetDecidesAsAllItsRules(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -93,7 +93,7 @@ func TestASetDecidesAsAllItsRules(t *testing.T) {
 	})
 }
 
-// A set that was changed again and again decides as one that is made of what stands in the end.
+// A set after many changes decides like one built from the final rules.
 func TestAChangedSetDecidesAsAWholeOne(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -139,7 +139,7 @@ func TestAChangedSetDecidesAsAWholeOne(t *testing.T) {
 	})
 }
 
-// manyRules are as many rules as may be in force, of a kind.
+// manyRules returns the maximum number of rules in force, of one kind.
 func manyRules(rule func(n int) *rules.Rule) []*rules.Rule {
 	list := slices.Repeat([]*rules.Rule{nil}, api.MaxRulesOfAllSessions)
 	for n := range list {
@@ -152,7 +152,7 @@ func manyRules(rule func(n int) *rules.Rule) []*rules.Rule {
 	return list
 }
 
-// Of very many rules only those are tried that may be about the call, whatever they look at.
+// Out of very many rules, only candidates for the call are tried, whatever their conditions are.
 func TestFewOfManyRulesAreTried(t *testing.T) {
 	t.Parallel()
 	glob := func(format string) func(n int) *rules.Rule {
@@ -201,8 +201,7 @@ func TestFewOfManyRulesAreTried(t *testing.T) {
 	}
 }
 
-// Rules that are all about the call cost a bounded work, and a person is asked when it does not
-// suffice.
+// Rules that are all candidates cost bounded work, and a person is asked if it is not enough.
 func TestTooMuchToSearchIsAsked(t *testing.T) {
 	t.Parallel()
 	keys := make([]string, api.MaxPatternKeys)
@@ -225,7 +224,7 @@ func TestTooMuchToSearchIsAsked(t *testing.T) {
 	require.Less(t, budget.Tried(), api.MaxRequestsPerSuspension*len(list))
 }
 
-// A set that has not all rules allows nothing.
+// An incomplete set allows nothing.
 func TestWhatIsNotAllThereAllowsNothing(t *testing.T) {
 	t.Parallel()
 	itself := func(rule *rules.Rule) *rules.Rule { return rule }
@@ -237,7 +236,7 @@ func TestWhatIsNotAllThereAllowsNothing(t *testing.T) {
 	}
 }
 
-// BenchmarkMatchSets matches one call against as many rules as may be in force.
+// BenchmarkMatchSets matches one call against the maximum number of rules in force.
 func BenchmarkMatchSets(b *testing.B) {
 	for name, format := range map[string]string{"git push * %05d": "git push * %05d", "**secret%05d**": "**secret%05d**"} {
 		b.Run(name, func(b *testing.B) {

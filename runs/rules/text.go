@@ -9,14 +9,14 @@ import (
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// shownLength bounds how many characters of a caller's text a rule's text shows.
+// shownLength bounds the characters of a caller's text in a rule's text.
 const shownLength = 200
 
-// shownGlob returns what a glob for a param demands, with the meaning of its wildcards. A glob without
-// any is shown as an exact text.
+// shownGlob describes a param's glob and its wildcards. A glob without wildcards is shown as an
+// exact text.
 func (r *Rule) shownGlob(name string) string {
 	glob := r.Match.Params[name]
-	// More than two stars in a row match what two do.
+	// Three or more stars in a row match the same as two.
 	single, several := false, false
 	for _, stars := range strings.FieldsFunc(glob, func(r rune) bool { return r != '*' }) {
 		single, several = single || len(stars) == 1, several || len(stars) > 1
@@ -49,8 +49,8 @@ func (r *Rule) shownGlob(name string) string {
 	return plain(name) + " matches " + quoted(glob) + " (" + strings.Join(means, ", ") + ")"
 }
 
-// shownInput returns the canonical form of an input. When it is cut it is followed by the
-// digest, because the rule matches the whole input.
+// shownInput returns the canonical form of an input. If cut, it is followed by the digest,
+// because the rule matches the whole input.
 func shownInput(input, digest string) string {
 	shown := 0
 	for at := range input {
@@ -62,8 +62,8 @@ func shownInput(input, digest string) string {
 	return visible(input)
 }
 
-// visible writes invisible characters, and those that change how others are shown, as JSON
-// escapes.
+// visible escapes invisible characters, and characters that change how others are displayed, as
+// in JSON.
 func visible(text string) string {
 	var shown strings.Builder
 	for _, r := range text {
@@ -79,8 +79,8 @@ func visible(text string) string {
 	return shown.String()
 }
 
-// utcTime returns a moment as RFC 3339, in UTC and whole seconds. It rounds up, so that a rule
-// never holds longer than its text says.
+// utcTime returns a time as RFC 3339, in UTC and whole seconds. It rounds up, so that a rule
+// never ends after its text says.
 func utcTime(ms int64) string {
 	const secondsPerDay = 24 * 3600
 	seconds := ms / 1000
@@ -95,9 +95,9 @@ func utcTime(ms int64) string {
 	return fmt.Sprintf("%04d-%02d-%02dT%02d:%02d:%02dZ", year, month, day, second/3600, second/60%60, second%60)
 }
 
-// civilDate returns the Gregorian date that is days after 1970-01-01. It does not use package
-// time, which the domain must not import. It counts eras of 400 years, which all have the same
-// length, and years from the first of March, so that a leap day is the last day of its year.
+// civilDate returns the Gregorian date of a number of days after 1970-01-01. The domain must not
+// import package time. It counts eras of 400 years, which all have the same length, and years
+// from the first of March, so that a leap day is the last day of its year.
 func civilDate(days int64) (year, month, day int64) {
 	const daysPerEra, daysToEpoch = 146_097, 719_468
 	days += daysToEpoch
@@ -121,7 +121,7 @@ func civilDate(days int64) (year, month, day int64) {
 	return year, month, day
 }
 
-// ExactInput returns the canonical form of an approval's input and its digest. It panics when
+// ExactInput returns the canonical form of an approval's input and its digest. It panics if
 // there is none, which [document.Check] excludes when the approval is raised.
 func ExactInput(input api.JSON) (canonical []byte, digest string) {
 	canonical, err := document.Canonical(input)

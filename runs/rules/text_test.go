@@ -11,8 +11,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// The domain has no calendar of the standard library; this one is held to it.
-// december is a moment that texts can show.
+// The domain cannot use the standard library's calendar; this test compares with it. december is
+// a time that texts can show.
 var december = time.Date(2026, time.December, 21, 10, 0, 0, 0, time.UTC).UnixMilli()
 
 func TestUTCTime(t *testing.T) {

@@ -2,7 +2,7 @@ package rules
 
 import "github.com/holdpoint/holdpoint/api"
 
-// View returns the rule as /v1 shows it: without a session for a rule of all sessions.
+// View returns the rule's /v1 view, without a session for a rule of all sessions.
 func (r *Record) View() api.RuleView {
 	rule := &r.Rule
 	view := api.RuleView{

@@ -1,10 +1,10 @@
-// Package columns holds the table of columns of every row type: how a column is called,
-// where it is scanned to, how it is written, and whether an update writes it. Both
-// engines make their column lists, scan targets, inserts and updates from it, so a new
-// column is one line here and one in each schema.
+// Package columns has the table of columns of every row type: their names, their scan targets,
+// how they are written, and whether updates write them. Both engines build their column lists,
+// scan targets, inserts and updates from it, so a new column is one line here and one in each
+// schema.
 //
-// It must not know a driver or a dialect: what differs between the engines (bulk
-// arrays, placeholders) is theirs.
+// It must not know a driver or a dialect: differences (bulk arrays, placeholders) belong to the
+// engines.
 package columns
 
 import (
@@ -29,7 +29,7 @@ const (
 type flag int
 
 const (
-	// key is a part of the key by which an update finds the row.
+	// key is part of the key by which an update finds the row.
 	key flag = 1 << iota
 	// optional is NULL where the Go value is empty.
 	optional
@@ -37,12 +37,13 @@ const (
 	changes
 	// closes is written by an update when the row is closed, or becomes so.
 	closes
-	// large may be long and is read only where a statement names it. Postgres has it as
-	// a column, out of line; SQLite, which writes whole rows again, in run_payloads.
+	// large may be long and is only read by statements that name it. In Postgres it is an
+	// ordinary column, stored out of line; in SQLite, which rewrites whole rows, it is in
+	// run_payloads.
 	large
 	// unread is written and never read.
 	unread
-	// apart is NULL when the row is inserted; a statement of its own writes it.
+	// apart is NULL on insert; a separate statement writes it.
 	apart
 )
 
@@ -58,25 +59,24 @@ type Column[R any] struct {
 	Integer func(*R) int64
 	Text    func(*R) string
 	Boolean func(*R) bool
-	// WrittenIf, when set, says whether an update writes the column of that row.
+	// WrittenIf, if set, says whether an update writes the column of that row.
 	WrittenIf func(*R) bool
 }
 
-// Key reports whether the column is a part of the key by which an update finds its row.
+// Key reports whether the column is part of the key by which an update finds its row.
 func (c *Column[R]) Key() bool { return c.flags&key != 0 }
 
 // Optional reports whether the column is NULL where the Go value is empty.
 func (c *Column[R]) Optional() bool { return c.flags&optional != 0 }
 
-// Large reports whether SQLite holds the column in run_payloads.
+// Large reports whether SQLite stores the column in run_payloads.
 func (c *Column[R]) Large() bool { return c.flags&large != 0 }
 
-// Apart reports whether a statement of its own writes the column, and neither an insert nor an
-// update of the row.
+// Apart reports whether only a separate statement writes the column.
 func (c *Column[R]) Apart() bool { return c.flags&apart != 0 }
 
-// Changes reports whether an update of a row writes the column; closed says whether the
-// row is closed (see [Table.Closed]).
+// Changes reports whether an update of a row writes the column; closed is [Table.Closed] of the
+// row.
 func (c *Column[R]) Changes(closed bool) bool {
 	return c.flags&changes != 0 || closed && c.flags&closes != 0
 }
@@ -102,22 +102,21 @@ func (c *Column[R]) Value(row *R) any {
 // Table is the table of R.
 type Table[R any] struct {
 	Name string
-	// Alias is what every statement calls the table: [Expand] replaces "Alias.*" by the
-	// columns that [Table.Targets] reads.
+	// Alias is the table's alias in all statements: [Expand] replaces "Alias.*" by the columns
+	// of [Table.Targets].
 	Alias   string
 	Columns []Column[R]
-	// Closed reports whether a row has reached its last state. SQLite names the columns
-	// that closing writes only then, because it rewrites the entries of every index that
-	// depends on a named column. Nil: the table has no such columns.
+	// Closed reports whether a row has reached its last state. SQLite names the closing columns
+	// only then, because it rewrites every index that depends on a named column. Nil: the table
+	// has no such columns.
 	Closed func(*R) bool
-	// UpdatesWhile is a condition on the stored row without which an update finds none;
-	// empty for none.
+	// UpdatesWhile is a condition on the stored row for updates; empty for none.
 	UpdatesWhile string
 
 	targets []func(*R) any
 }
 
-// newTable sets up what is derived from the columns.
+// newTable derives lookups from the columns.
 func newTable[R any](t Table[R]) *Table[R] {
 	for i := range t.Columns {
 		if c := &t.Columns[i]; c.flags&(large|unread) == 0 {
@@ -127,8 +126,7 @@ func newTable[R any](t Table[R]) *Table[R] {
 	return &t
 }
 
-// List returns the columns that [Table.Targets] reads, with NULL as the empty value that
-// it stands for.
+// List returns the columns of [Table.Targets], with NULL as the empty value.
 func (t *Table[R]) List() string {
 	var list strings.Builder
 	for i := range t.Columns {
@@ -170,11 +168,11 @@ func (t *Table[R]) Size() string {
 	return strconv.Itoa(8*integers) + texts
 }
 
-// Walk returns the statement that reads the whole table by sessions; order holds further
-// columns to sort by.
+// Walk returns the statement that reads the whole table by session; order has further sort
+// columns.
 func (t *Table[R]) Walk(order ...string) string { return t.WalkWhere("true", order...) }
 
-// WalkWhere is [Table.Walk] for the rows of which a condition holds.
+// WalkWhere is [Table.Walk] for the rows that meet a condition.
 func (t *Table[R]) WalkWhere(condition string, order ...string) string {
 	by := append([]string{"session_id"}, order...)
 	return "SELECT " + t.List() + " FROM " + t.Name + " AS " + t.Alias + " WHERE " + condition +
@@ -201,15 +199,15 @@ func (t *Table[R]) KeyOf(row *R) string {
 	return strings.Join(parts, "/")
 }
 
-// Rows are the rows of a statement. Those of pgx and of database/sql fit.
+// Rows are the rows of a statement, of pgx or database/sql.
 type Rows interface {
 	Next() bool
 	Scan(targets ...any) error
 	Err() error
 }
 
-// Each scans the rows of a statement whose columns are those of List, and hands over each
-// row, which is a new one. It returns the first error of the rows.
+// Each scans the rows of a statement with the columns of List into new rows and passes them to
+// do. It returns the first error of the rows.
 func (t *Table[R]) Each(rows Rows, do func(*R)) error { return Each(rows, t.Targets, do) }
 
 // Each scans the rows of a statement into new values of R, to the targets that a value
@@ -236,9 +234,8 @@ var expander = strings.NewReplacer(
 	Messages.Alias+".*", Messages.List(), Rules.Alias+".*", Rules.List(),
 )
 
-// Expand returns a statement with the columns of each row type in place of its alias and
-// a star: "SELECT r.* FROM runs AS r", which can be run as it stands, reads all columns
-// of the table, and expanded those that [Runs] reads.
+// Expand replaces each alias with a star by the row type's columns. "SELECT r.* FROM runs AS r"
+// is valid SQL and reads all columns of the table; expanded, it reads those of [Runs].
 func Expand(statement string) string { return expander.Replace(statement) }
 
 func integer[R any](name string, at func(*R) *int64, flags flag) Column[R] {

@@ -48,7 +48,7 @@ var Sessions = newTable(Table[session]{Name: "sessions", Alias: "s", Columns: []
 // Runs is the table of runs.
 var Runs = newTable(Table[run]{
 	Name: "runs", Alias: "r",
-	// A failed run that is retried is open again.
+	// A retried run is open again.
 	Closed: func(r *run) bool { return r.FinishedAtMs != 0 || r.Retries != 0 },
 	Columns: []Column[run]{
 		text("session_id", func(r *run) *string { return &r.SessionID }, key),
@@ -99,7 +99,7 @@ var Runs = newTable(Table[run]{
 	},
 })
 
-// checkpoint stays where it is stored unless the run says that it was set.
+// A checkpoint is only written if the run says that it was set.
 var checkpoint = func() Column[run] {
 	c := jsonText("checkpoint", func(r *run) *api.JSON { return &r.Checkpoint }, optional|changes|large)
 	c.WrittenIf = func(r *run) bool { return r.CheckpointSet }
@@ -109,8 +109,7 @@ var checkpoint = func() Column[run] {
 // ShownRun returns where a run is scanned to whose place in the queue follows its columns.
 func ShownRun(r *model.Run) []any { return append(Runs.Targets(r), &r.QueuedAhead) }
 
-// Requests is the table of requests. An outcome is written once: one that is there is
-// never overwritten.
+// Requests is the table of requests. An outcome is written once and never overwritten.
 var Requests = newTable(Table[request]{
 	Name: "requests", Alias: "q",
 	Closed: func(q *request) bool { return !q.Open() }, UpdatesWhile: "outcome IS NULL",
@@ -177,7 +176,7 @@ var Records = newTable(Table[record]{Name: "idempotency_records", Alias: "i", Co
 	integer("created_at_ms", func(i *record) *int64 { return &i.CreatedAtMs }, 0),
 }})
 
-// Effects is the table of effects. What an effect does never changes.
+// Effects is the table of effects. An effect's work never changes.
 var Effects = newTable(Table[effect]{Name: "effects", Alias: "f", Columns: []Column[effect]{
 	text("session_id", func(f *effect) *string { return &f.SessionID }, key),
 	text("effect_id", func(f *effect) *string { return &f.EffectID }, key),
@@ -194,7 +193,7 @@ var Effects = newTable(Table[effect]{Name: "effects", Alias: "f", Columns: []Col
 	integer("finished_at_ms", func(f *effect) *int64 { return &f.FinishedAtMs }, optional|changes),
 }})
 
-// Messages is the table of messages. What a message says never changes.
+// Messages is the table of messages. A message's content never changes.
 var Messages = newTable(Table[message]{
 	Name: "messages", Alias: "m",
 	Closed: func(m *message) bool { return m.AcknowledgedAtMs != 0 },
@@ -214,7 +213,7 @@ var Messages = newTable(Table[message]{
 	},
 })
 
-// Rules is the table of rules. What a rule says never changes.
+// Rules is the table of rules. A rule's content never changes.
 var Rules = newTable(Table[rule]{
 	Name: "rules", Alias: "l",
 	Closed: func(l *rule) bool { return l.RevokedAtMs != 0 },
@@ -256,8 +255,8 @@ var Rules = newTable(Table[rule]{
 // RuleRecord returns where a rule is scanned to that is followed by its hits.
 func RuleRecord(l *rules.Record) []any { return append(Rules.Targets(&l.Rule), &l.Hits) }
 
-// textOfMatch returns the canonical JSON of a match. It is empty for one that has none,
-// and the schema refuses that; every match that a rule is made with has one.
+// textOfMatch returns the canonical JSON of a match. Empty if there is none, which the schema
+// rejects; every new rule has a valid match.
 func textOfMatch(match api.RuleMatch) string {
 	text, err := document.Canonical(match)
 	if err != nil {

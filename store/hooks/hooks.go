@@ -1,6 +1,7 @@
-// Package hooks keeps webhooks for both engines: it implements webhooks.Store, and finds what each
-// webhook is owed. Webhooks belong to no session, so their changes are short transactions of their
-// own and no commands of the door; what they are owed are effects, which the door writes.
+// Package hooks stores webhooks for both engines: it implements webhooks.Store, and finds each
+// webhook's pending deliveries. Webhooks belong to no session, so they change in short
+// transactions of their own and not by commands of the door; deliveries are effects, which the
+// door writes.
 //
 // It must not know a driver, nor what is posted.
 package hooks
@@ -22,21 +23,20 @@ import (
 
 // Statements are the statements of an engine that differ from the other's, or that write.
 type Statements struct {
-	// Add is of the columns in the order of selectAll, and $12 how many webhooks there may be at most.
-	// Change is of $1 webhook_id, $2 settings, $3 data_key, $4 secret, $5 previous_secret,
-	// $6 previous_until_ms, $7 disabled_at_ms, $8 disabled_reason, $9 updated_at_ms and $10 what
-	// that was before. Remove is of $1 webhook_id.
+	// Add has the columns in the order of selectAll, and in $12 the maximum number of webhooks.
+	// Change takes $1 webhook_id, $2 settings, $3 data_key, $4 secret, $5 previous_secret, $6
+	// previous_until_ms, $7 disabled_at_ms, $8 disabled_reason, $9 updated_at_ms and $10 the
+	// previous updated_at_ms. Remove takes $1 webhook_id.
 	Add, Change, Remove string
-	// Due is of $1 webhook_id, limited to $2: the session_id and effect_id of what may be delivered
-	// now and has no earlier event of its session before it that is owed to the webhook, what is
-	// due the longest first. The present moment is the last argument where the database does not
-	// have the clock.
+	// Due takes $1 webhook_id and the limit $2, and returns session_id and effect_id of
+	// deliveries that may start now, longest due first: for each session only the first pending
+	// one. The current time is the last argument if the database has no clock.
 	Due string
 	// DueCallbacks is of the list $1 of origins and owners, limited to $2: the same of the callbacks to other
 	// origins of other owners. Callbacks do not wait for each other.
 	DueCallbacks string
-	// Orphans is of the limit $1: the same of what is owed to webhooks that are gone or disabled,
-	// in any order.
+	// Orphans takes the limit $1, and returns the same for deleted or disabled webhooks, in any
+	// order.
 	Orphans string
 	// DueNotices is of $1 webhook_id, limited to $2: the messages of a channel that may be sent now.
 	DueNotices string
@@ -145,9 +145,9 @@ func (k *Endpoints) RemoveWebhook(ctx context.Context, webhookID string, entry *
 	return k.write(ctx, entry, k.statements.Remove, webhookID)
 }
 
-// DueDeliveries returns deliveries to a webhook that may be attempted now, the oldest of each session
-// alone, what is due the longest first, at most limit. With an empty id they are those to webhooks
-// that are gone or disabled, in any order.
+// DueDeliveries returns up to limit deliveries to a webhook that may be attempted now: the
+// oldest of each session, longest due first. With an empty id it returns deliveries to deleted
+// or disabled webhooks, in any order.
 func (k *Endpoints) DueDeliveries(ctx context.Context, webhookID string, limit int) ([]runs.DueEffect, error) {
 	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
 	defer cancel()
@@ -158,8 +158,8 @@ func (k *Endpoints) DueDeliveries(ctx context.Context, webhookID string, limit i
 	return k.due(ctx, sql, args...)
 }
 
-// DueCallbacks returns deliveries to callbacks that may be attempted now, what is due the longest first, at
-// most limit, without those to some origins or of some owners (see model.CallbackOwner).
+// DueCallbacks returns up to limit deliveries to callbacks that may be attempted now, longest
+// due first, excluding some origins or owners (see model.CallbackOwner).
 func (k *Endpoints) DueCallbacks(ctx context.Context, except []string, limit int) ([]runs.DueEffect, error) {
 	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
 	defer cancel()

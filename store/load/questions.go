@@ -14,8 +14,8 @@ import (
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
-// Key says which keys of one kind a batch needs: either once a session, whatever its
-// commands need, or for the needs of each command.
+// Key says which keys of one kind a batch needs: once per session, whatever its commands need,
+// or for the needs of each command.
 type Key struct {
 	// Parts is how many parts each key has.
 	Parts     int
@@ -32,16 +32,16 @@ type Question struct {
 	read func(s *States, rows columns.Rows) error
 }
 
-// Questions is the table of needs: which rows are named, and where they go. They are
-// asked in this order: the locks of sessions come first, payloads after the runs that
-// they belong to, and rules that are locked after those that are only read.
+// Questions is the table of needs: the rows to read, and their destination. The order matters:
+// first the locks of sessions, payloads after their runs, and locked rules after those that are
+// only read.
 var Questions = []Question{
 	{"sessions", []Key{eachSession}, (*States).readSessions},
-	// The named runs, the active ones, and the head of each queue: every command may take
-	// a run off it.
+	// The named runs, the active ones, and the first of each queue, because any command may
+	// start the next run.
 	{"runs", []Key{queueHeads, namedRuns}, (*States).readRuns},
-	// What is open, or belongs to the Resume, of the named and the active runs. A queued
-	// run has asked for nothing yet.
+	// The open and the Resume's requests of the named and the active runs. Queued runs have no
+	// requests yet.
 	{"requests", []Key{eachSession, namedRuns}, (*States).readRequests},
 	{"named requests", []Key{{Parts: 3, ofNeeds: func(s string, n *runs.Needs, add func(tuple)) {
 		for _, id := range n.RequestIDs {
@@ -108,8 +108,8 @@ var (
 	queueHeads = Key{Parts: 2, ofSession: func(load *committer.Load, add func(tuple)) {
 		add(tuple{load.SessionID, strconv.Itoa(len(load.Needs) + 1)})
 	}}
-	// unfinishedRuns are the sessions whose oldest runs end, with how many of them the batch may
-	// reach, their kind where it is only one, and of how many bytes.
+	// unfinishedRuns are the sessions whose oldest runs end, with the batch's maximum number,
+	// their kind if it is only one, and maximum bytes.
 	unfinishedRuns = Key{Parts: 4, ofSession: func(load *committer.Load, add func(tuple)) {
 		all, besides, bytes := 0, 0, strconv.Itoa(runs.DrainBytes)
 		for i := range load.Needs {
@@ -136,7 +136,7 @@ var (
 	}}
 )
 
-// recordKeys are the records that a command needs: its own, and those of names that it chooses.
+// recordKeys are the records of a command: its own, and of names that it chooses.
 func recordKeys(n *runs.Needs) []model.RecordKey {
 	var keys []model.RecordKey
 	if n.Record != nil {
@@ -183,7 +183,7 @@ func textIf(needed bool, text string) string {
 	return text
 }
 
-// stateOf calls put with the state of each session that has a command with such a need.
+// stateOf calls put with the state of each session with a command that has such a need.
 func (s *States) stateOf(needed func(*runs.Needs) bool, put func(*runs.State)) {
 	for i := range s.loads {
 		for n := range s.loads[i].Needs {
@@ -206,8 +206,7 @@ func (s *States) readRuns(rows columns.Rows) error {
 	return columns.Each(rows, columns.ShownRun, func(r *model.Run) { s.of[r.SessionID].Runs[r.RunID] = r })
 }
 
-// readStartedRuns reads runs that have asked for something: none of them has a place in
-// the queue.
+// readStartedRuns reads runs with requests, which have no place in the queue.
 func (s *States) readStartedRuns(rows columns.Rows) error {
 	return columns.Runs.Each(rows, func(r *model.Run) { s.of[r.SessionID].Runs[r.RunID] = r })
 }
@@ -218,8 +217,8 @@ type unfinishedRun struct {
 	beyond int64
 }
 
-// readUnfinishedRuns counts the places in the queue itself: its beginning is there, and
-// counting each run's place in SQL would be quadratic in its length.
+// readUnfinishedRuns counts the queue positions itself: the start of the queue is loaded, and
+// counting each position in SQL would be quadratic.
 func (s *States) readUnfinishedRuns(rows columns.Rows) error {
 	queues := map[string][]*model.Run{}
 	whole := map[string]bool{}
@@ -246,8 +245,7 @@ func (s *States) readUnfinishedRuns(rows columns.Rows) error {
 	return err
 }
 
-// readChosenRuns puts each run into the states of those who chose its id, whatever its
-// session.
+// readChosenRuns puts each run into the states that chose its id, whatever its session.
 func (s *States) readChosenRuns(rows columns.Rows) error {
 	return columns.Each(rows, columns.ShownRun, func(r *model.Run) {
 		s.stateOf(func(n *runs.Needs) bool { return chooses(n, r.RunID) }, func(state *runs.State) { state.Runs[r.RunID] = r })
@@ -276,7 +274,7 @@ func (s *States) readMessages(rows columns.Rows) error {
 	return columns.Messages.Each(rows, func(m *model.Message) { s.of[m.SessionID].Messages[m.MessageID] = m })
 }
 
-// heldBy is how much a session holds of one kind.
+// heldBy counts a session's rows of one kind.
 type heldBy struct {
 	sessionID string
 	runs.Held
@@ -359,7 +357,7 @@ func (s *States) readTokens(rows columns.Rows) error {
 	})
 }
 
-// payload is what may be large of a run.
+// payload has the large columns of a run.
 type payload struct {
 	sessionID, runID  string
 	input, checkpoint []byte

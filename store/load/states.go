@@ -1,7 +1,7 @@
-// Package load turns what the commands of a batch need (runs.Needs) into questions to a
-// database, and their answers into states. The table in questions.go is the one place
-// that says how each need names rows and where the rows go; an engine adds the statement
-// of each question. It must not know a driver or a dialect.
+// Package load translates the needs of a batch's commands (runs.Needs) into database queries,
+// and the results into states. The table in questions.go defines how each need selects rows and
+// where they go; an engine adds the statement of each question. It must not know a driver or a
+// dialect.
 package load
 
 import (
@@ -21,9 +21,9 @@ import (
 type States struct {
 	loads []committer.Load
 	of    map[string]*runs.State
-	// loaded are the rows of sessions as they were read.
+	// loaded are the sessions' rows as read.
 	loaded map[string]*model.Session
-	// locked are the sessions that are there, but are not the transaction's.
+	// locked are existing sessions that another transaction has locked.
 	locked map[string]bool
 }
 
@@ -47,7 +47,7 @@ func (s *States) State(sessionID string) *runs.State {
 	return s.of[sessionID]
 }
 
-// Missing returns the sessions whose row was not loaded, except those whose ids were made for
+// Missing returns the sessions without a loaded row, except those whose ids were generated for
 // the commands: they do not exist.
 func (s *States) Missing() []string {
 	var missing []string
@@ -61,9 +61,9 @@ func (s *States) Missing() []string {
 	return missing
 }
 
-// There tells the states that a session is there, though its row need not have been loaded.
-// Call it after the rows were loaded, for each session that is found then: one whose row
-// was not loaded is locked by another transaction, or was made meanwhile.
+// There records that a session exists, even if its row was not loaded. Call it after loading the
+// rows, for each session found then: one without a loaded row is locked by another transaction,
+// or was created meanwhile.
 func (s *States) There(sessionID string) {
 	if s.loaded[sessionID] == nil {
 		if s.locked == nil {
@@ -73,10 +73,10 @@ func (s *States) There(sessionID string) {
 	}
 }
 
-// Loaded returns the row of a session as it was read, nil when there is none.
+// Loaded returns the row of a session as read, nil without one.
 func (s *States) Loaded(sessionID string) *model.Session { return s.loaded[sessionID] }
 
-// Amended returns the sessions whose metadata or life is no longer what was read.
+// Amended returns the sessions whose metadata or life changed since the read.
 func (s *States) Amended(updated []*model.Session) []*model.Session {
 	return Amended(s.loaded, updated)
 }
@@ -92,9 +92,8 @@ func Amended(before map[string]*model.Session, updated []*model.Session) []*mode
 	return amended
 }
 
-// Ask calls ask with each question that somebody needs answered, in the order in which
-// they must be asked, and with its lists of keys. The rows go to read. It stops at the
-// first error and returns it.
+// Ask calls ask with each needed question, in the required order, and with its lists of keys.
+// The rows go to read. It returns the first error.
 func (s *States) Ask(ask func(question string, lists []Keys, read func(columns.Rows) error) error) error {
 	keys := &collector{}
 	add := keys.add
@@ -129,7 +128,7 @@ type tuple [maxParts]string
 // collector gathers the tuples of one list, each once.
 type collector struct {
 	tuples []tuple
-	// seen has the tuples once there are so many that looking through them is slow.
+	// seen indexes the tuples once there are many.
 	seen map[tuple]struct{}
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// Whoever updates a session seldom changes its metadata, which may be large.
+// Updates rarely change a session's metadata, which may be large.
 func TestMetadataIsWrittenWhenItChanged(t *testing.T) {
 	t.Parallel()
 	kept := &model.Session{SessionID: "kept", Metadata: api.JSON(`{"a":1}`)}

@@ -64,7 +64,7 @@ func (integerColumn) Encode(value any, to []byte) ([]byte, error) {
 	return to, nil
 }
 
-// appendArray appends what an array of one dimension begins with that has no NULL.
+// appendArray appends the header of a one-dimensional array without NULLs.
 func appendArray(to []byte, elementOID uint32, length int) []byte {
 	const dimensions, nulls, lowerBound = 1, 0, 1
 	for _, number := range []uint32{dimensions, nulls, elementOID, uint32(length), lowerBound} { //nolint:gosec // as above

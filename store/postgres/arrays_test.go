@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestColumnsAreEncodedAsByThePackage: the bytes of a column are those that pgx makes.
+// TestColumnsAreEncodedAsByThePackage compares encoded columns with pgx.
 func TestColumnsAreEncodedAsByThePackage(t *testing.T) {
 	t.Parallel()
 	plain, own := pgtype.NewMap(), pgtype.NewMap()

@@ -9,16 +9,16 @@ import (
 )
 
 const (
-	// audienceEvery is how often a replica looks whether another one listens.
+	// audienceEvery is how often a replica checks for other listeners.
 	audienceEvery = 5 * time.Second
-	// audienceTimeout bounds that look.
+	// audienceTimeout bounds a check.
 	audienceTimeout = 5 * time.Second
 )
 
-// audience knows whether another replica may be listening; while none is, nothing is sent.
-// Whoever listens holds a lock that is shared, and then greets. A replica that hears a
-// greeting, or cannot hear any, takes others to be there until it has looked at the locks
-// without being greeted meanwhile. It is safe for concurrent use.
+// audience knows whether another replica may be listening; if not, nothing is sent. Listeners
+// hold a shared lock, and then greet. A replica that hears a greeting, or cannot hear any,
+// assumes listeners until it has checked the locks without a greeting meanwhile. It is safe for
+// concurrent use.
 type audience struct {
 	pool *pgxpool.Pool
 
@@ -29,7 +29,7 @@ type audience struct {
 	pid int32
 	// changes counts greetings and connections of the listener.
 	changes int
-	// lookedAfter are the changes before the last look.
+	// lookedAfter are the changes before the last check.
 	lookedAfter int
 }
 
@@ -40,8 +40,8 @@ func (a *audience) absent() bool {
 	return a.nobody
 }
 
-// listening tells that this replica hears greetings, by a connection of this process of the
-// server; 0 says that it no longer does.
+// listening records that this replica hears greetings, through the connection of this server
+// process; 0 says that it no longer does.
 func (a *audience) listening(pid int32) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -49,7 +49,7 @@ func (a *audience) listening(pid int32) {
 	a.changes++
 }
 
-// greeted tells that another replica listens.
+// greeted records that another replica listens.
 func (a *audience) greeted() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -57,7 +57,7 @@ func (a *audience) greeted() {
 	a.changes++
 }
 
-// look looks who listens, if it is time to, or if something has changed since the last look.
+// look checks for listeners if it is time to, or if something has changed since the last check.
 func (a *audience) look(ctx context.Context, due bool) error {
 	a.mu.Lock()
 	pid, changes := a.pid, a.changes

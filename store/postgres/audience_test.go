@@ -14,14 +14,14 @@ import (
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 )
 
-// alone waits until a store knows that nobody else listens.
+// alone waits until a store knows that there are no other listeners.
 func alone(t *testing.T, s *Store) {
 	t.Helper()
 	require.Eventually(t, s.notifier.audience.absent, time.Minute, time.Millisecond)
 }
 
-// Nothing is sent while no other replica listens; one that begins to is told from then on, and
-// to look at what it was not told.
+// Nothing is sent while no other replica listens. A new listener gets hints from then on, and a
+// request to read what it missed.
 func TestOnlyOthersAreTold(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -63,12 +63,12 @@ func TestOnlyOthersAreTold(t *testing.T) {
 	}
 
 	require.NoError(t, hearer.Close())
-	teller.notifier.audience.greeted() // it looks at once
+	teller.notifier.audience.greeted() // it checks immediately
 	teller.notifier.wakeUp()
 	alone(t, teller)
 }
 
-// Whoever cannot hear greetings does not know who listens.
+// A replica that cannot hear greetings must assume listeners.
 func TestWhoeverDoesNotListenTells(t *testing.T) {
 	t.Parallel()
 	url := postgrestest.URL(t)
@@ -83,7 +83,7 @@ func TestWhoeverDoesNotListenTells(t *testing.T) {
 	require.False(t, s.notifier.audience.absent())
 }
 
-// A greeting that comes while the locks are being looked at is not overlooked.
+// A greeting during a check of the locks is not lost.
 func TestAGreetingDuringALookCounts(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -93,7 +93,7 @@ func TestAGreetingDuringALookCounts(t *testing.T) {
 	require.NoError(t, a.look(ctx, true))
 	require.True(t, a.absent())
 
-	// Every connection is taken, so that the look waits for one.
+	// All connections are in use, so the check waits for one.
 	taken := s.reads.AcquireAllIdle(ctx)
 	for s.reads.Stat().AcquiredConns() < s.reads.Config().MaxConns {
 		conn, err := s.reads.Acquire(ctx)
@@ -114,7 +114,7 @@ func TestAGreetingDuringALookCounts(t *testing.T) {
 	require.True(t, a.absent(), "and the next one tells")
 }
 
-// looking reports whether a look has begun since the last change.
+// looking reports whether a check has begun since the last change.
 func (a *audience) looking() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()

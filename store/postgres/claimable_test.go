@@ -13,8 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 )
 
-// What may be claimed is in claimable_runs, whoever changes a run: the service, or a person
-// with psql.
+// claimable_runs follows every change to a run, by the service or by a person with psql.
 func TestClaimableRunsFollowTheirRuns(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -62,9 +61,8 @@ FROM (SELECT * FROM runs WHERE claimable_at_ms IS NOT NULL) AS r FULL JOIN claim
 	matches("emptied by hand", 0)
 }
 
-// The server keeps a new version of a run beside the old one only if no index of runs has a
-// column that changed; indexes are half the cost of an update. Only the end of a run, and
-// attaching a worker, may touch one.
+// The server updates a run in place only if no changed column is indexed; indexes are half the
+// cost of an update. Only the end of a run, and attaching a worker, may touch one.
 func TestNoIndexOfRunsHasWhatAWaitChanges(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

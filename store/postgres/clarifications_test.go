@@ -18,7 +18,7 @@ import (
 	"github.com/holdpoint/holdpoint/store/storetest"
 )
 
-// carryOut does what is owed until nothing is due any more, and returns how much.
+// carryOut performs due effects until there are none, and returns their number.
 func carryOut(tb testing.TB, s *Store) (done int) {
 	tb.Helper()
 	for {
@@ -75,7 +75,7 @@ func TestAChildAsksAndGoesOn(t *testing.T) {
 			require.Equal(t, []int{0, 1}, []int{summaries[0].PendingQuestions, summaries[1].PendingQuestions})
 
 			answer := runs.QuestionAnswer{RequestID: "q", Value: api.JSON(`"here you are"`)}
-			for range 2 { // the same answer again finds the run that is over by the request
+			for range 2 { // a repeated answer finds the finished run by its request
 				do(t, s, &runs.AnswerQuestion{SessionID: "parent", Resolution: answer})
 			}
 			require.Equal(t, 1, carryOut(t, s))
@@ -165,8 +165,8 @@ FROM generate_series(0, 7) AS n`)
 	require.Equal(t, []runs.DueEffect{{SessionID: "s0", EffectID: "f6"}, {SessionID: "s1", EffectID: "f3"}}, due)
 }
 
-// What is pending, was given up, or is of one session is found without meeting all
-// that was done before, however much of it there seems to be.
+// Lists of pending, failed, or one session's effects do not read the finished ones, even if
+// there seem to be many.
 func TestListsOfEffectsPassOverWhatIsDone(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

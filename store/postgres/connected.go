@@ -9,8 +9,8 @@ import (
 // applicationName is how the connections of services call themselves.
 const applicationName = "holdpoint"
 
-// Connected returns how many connections services have to a database. One whose URL gives its
-// connections another application_name is not seen.
+// Connected returns the number of service connections to a database. Connections with another
+// application_name in their URL are not counted.
 func Connected(ctx context.Context, url string) (count int, err error) {
 	db, err := OpenDB(url)
 	if err != nil {

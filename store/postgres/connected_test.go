@@ -21,6 +21,6 @@ func TestConnectedServicesAreCounted(t *testing.T) {
 	s := open(t, url, Options{})
 	require.Positive(t, connected())
 	require.NoError(t, s.Close())
-	// The server notices the end of a connection a moment after the client.
+	// The server notices the end of a connection slightly after the client.
 	require.Eventually(t, func() bool { return connected() == 0 }, time.Minute, 10*time.Millisecond)
 }

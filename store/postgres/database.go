@@ -19,7 +19,7 @@ var _ read.Database = database{}
 // List implements read.Database.
 func (database) List(texts []string) any { return texts }
 
-// Now implements read.Database: the statements have the server's clock.
+// Now implements read.Database: the statements use the server's clock.
 func (database) Now() []any { return nil }
 
 // Ask implements read.Database in one round trip.

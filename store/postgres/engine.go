@@ -24,10 +24,9 @@ import (
 type engine struct {
 	lanes *pgxpool.Pool
 	reads *pgxpool.Pool
-	// localSettings: nothing may be left on a connection, so each transaction brings
-	// its settings along.
+	// localSettings: connections keep no state, so each transaction sends its settings.
 	localSettings bool
-	// incarnation is that of the server that was met last, 0 before the first.
+	// incarnation identifies the server last seen, 0 before the first.
 	incarnation atomic.Int64
 }
 
@@ -62,8 +61,8 @@ func (e *engine) Histories(ctx context.Context, sessionIDs []string, eventIDs []
 	return histories, err
 }
 
-// Begin implements committer.Engine, in one round trip. A connection that turns out
-// to be dead is replaced: nothing can have happened yet.
+// Begin implements committer.Engine, in one round trip. It replaces a dead connection: nothing
+// has happened yet.
 func (e *engine) Begin(ctx context.Context, loads []committer.Load) (committer.Batch, error) {
 	attempts := int(e.lanes.Config().MaxConns) + 1
 	for {
@@ -86,7 +85,7 @@ func (e *engine) Begin(ctx context.Context, loads []committer.Load) (committer.B
 	}
 }
 
-// meet has the connections to other incarnations closed: what is read next is read from this one.
+// meet closes the connections to other incarnations, so that later reads use this one.
 func (e *engine) meet(incarnation int64) {
 	if before := e.incarnation.Swap(incarnation); before != incarnation && before != 0 {
 		e.lanes.Reset()
@@ -111,7 +110,7 @@ func (e *engine) AwaitRuleReaders(ctx context.Context) error {
 	return err
 }
 
-// ruleReaders returns the transactions that have read rules and are not over.
+// ruleReaders returns the unfinished transactions that have read rules.
 func (e *engine) ruleReaders(ctx context.Context) (map[string]bool, error) {
 	rows, err := e.reads.Query(ctx, sqlRuleReaders)
 	if err != nil {
@@ -159,8 +158,8 @@ func (t *transaction) begin(ctx context.Context, loads []committer.Load, localSe
 	return t.findLocked(ctx)
 }
 
-// findLocked tells the sessions without a row that are locked from those that do not exist. At
-// rest only the first command of a session that its caller named needs it.
+// findLocked distinguishes locked sessions without a row from missing ones. Without contention,
+// only the first command of a session with a chosen id needs it.
 func (t *transaction) findLocked(ctx context.Context) error {
 	missing := t.Missing()
 	if len(missing) == 0 {
@@ -195,18 +194,17 @@ func anyNeeds(loads []committer.Load, needed func(*runs.Needs) bool) bool {
 	return false
 }
 
-// The keys of a connection's counts: of all transactions, and of those that look at
-// effects or messages, whose tables may begin to fill long after the others.
+// Keys of a connection's counters: all transactions, and those that read effects or messages,
+// whose tables may start to grow much later.
 const (
 	transactionCount = "holdpoint_transactions"
 	effectCount      = "holdpoint_effect_transactions"
 )
 
-// plansAreOld counts the transactions of the connection and returns true at 8, 32,
-// 128, 512 and so on. A plan that was made for a table of a few rows walks all of
-// it, and the server keeps it until the table is analysed; in a database that
-// fills up quickly that is too late. So the plans are made again each time the
-// tables may have grown to the fourfold.
+// plansAreOld counts the connection's transactions and returns true at 8, 32, 128, 512 and so
+// on. A plan made for a tiny table scans all of it, and the server keeps the plan until the
+// table is analysed, which is too late if the database fills quickly. So plans are renewed each
+// time the tables may have grown fourfold.
 func (t *transaction) plansAreOld(loads []committer.Load) bool {
 	old := t.growing(transactionCount)
 	if anyNeeds(loads, func(n *runs.Needs) bool { return n.Mailbox || n.EffectID != "" || n.MessageID != "" }) {
@@ -236,7 +234,7 @@ func (t *transaction) Commit(ctx context.Context, w runs.Writes) error {
 	return t.commit(ctx, batch)
 }
 
-// commit sends what is queued with a COMMIT behind it.
+// commit sends the queued statements followed by a COMMIT.
 func (t *transaction) commit(ctx context.Context, batch *pgx.Batch) error {
 	batch.Queue(sqlCommit).Exec(func(tag pgconn.CommandTag) error {
 		if tag.String() != "COMMIT" {

@@ -13,16 +13,16 @@ import (
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
-// staleCodes are the codes by which the statements of guards refuse a transaction.
+// staleCodes are the codes with which guards reject a transaction.
 var staleCodes = map[string]error{
 	"HP001": committer.ErrStale, "HP002": committer.ErrStaleClock, "HP003": committer.ErrStaleRules, "HP004": committer.ErrStaleTokens,
 	"HP005": committer.ErrStaleDatabase,
 }
 
-// asRefusal wraps committer.ErrRefused around an error by which the server says that
-// it has undone the transaction and that the same commands may fare better, or fail
-// alone, in another one. Every other error is returned as it is; the loss of a
-// connection above all, because a COMMIT may have been under way.
+// asRefusal wraps committer.ErrRefused around an error after which the server has rolled the
+// transaction back, and the same commands may succeed, or fail alone, in another one. Other
+// errors are returned unchanged, above all a lost connection, because the COMMIT may have
+// happened.
 func asRefusal(err error) error {
 	var refused *pgconn.PgError
 	if !errors.As(err, &refused) || refused.SeverityUnlocalized != "ERROR" {

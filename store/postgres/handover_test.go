@@ -76,7 +76,7 @@ func TestOthersHearOfRunsThatNobodyHereClaims(t *testing.T) {
 	t.Parallel()
 	url := postgrestest.URL(t)
 	other := open(t, url, Options{})
-	alone(t, other) // it listens before the other one looks whether anybody does
+	alone(t, other) // it listens before the other one checks
 	here := open(t, url, Options{})
 	heard := &commits{}
 	defer other.Subscribe(heard.add)()
@@ -135,7 +135,7 @@ func TestADecisionHandsItsRunOver(t *testing.T) {
 	}
 }
 
-// A run that is handed to a worker that has gone is released at once, and the next one gets it.
+// A run handed to a departed worker is released at once, and the next worker gets it.
 func TestARunHandedToNobodyIsReleased(t *testing.T) {
 	t.Parallel()
 	s := open(t, postgrestest.URL(t), Options{NoListen: true})

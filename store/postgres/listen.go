@@ -20,8 +20,8 @@ const (
 	listenCheck = 30 * time.Second
 )
 
-// Hears reports whether hints of other replicas' commits arrive. Otherwise whoever waits for
-// one must poll.
+// Hears reports whether hints of other replicas' commits arrive. Otherwise waiting callers must
+// poll.
 func (s *Store) Hears() bool { return s.listener != nil }
 
 // listener receives the hints of other replicas on a connection of its own.
@@ -29,7 +29,7 @@ type listener struct {
 	config  *pgx.ConnConfig
 	replica string
 	publish func(runs.Notice)
-	// notifier is told of greetings, and from when to when they are heard.
+	// notifier records greetings, and while they can be heard.
 	notifier *notifier
 	logger   *slog.Logger
 	cancel   context.CancelFunc
@@ -53,8 +53,7 @@ func (l *listener) close() {
 	<-l.done
 }
 
-// run listens until the context ends, and connects again, ever more slowly, when
-// the connection is lost.
+// run listens until the context ends. It reconnects with growing delays.
 func (l *listener) run(ctx context.Context) {
 	wait := minReconnect
 	for {
@@ -90,7 +89,7 @@ func (l *listener) listen(ctx context.Context) (listened bool, err error) {
 		return false, err
 	}
 	defer l.notifier.audience.listening(0)
-	// No hint came of what was committed before.
+	// Earlier commits sent no hint to this connection.
 	l.publish(runs.Notice{})
 	for {
 		if err := l.waitForNotification(ctx, conn); err != nil {
@@ -133,8 +132,8 @@ func (l *listener) waitForNotification(ctx context.Context, conn *pgx.Conn) erro
 	return err
 }
 
-// publishPayload publishes the hints of a payload. A payload that cannot be read may come
-// from another version of this program: it says that something was committed.
+// publishPayload publishes the hints of a payload. An unreadable payload may come from another
+// version of this program: it only says that something was committed.
 func (l *listener) publishPayload(payload string) {
 	var m message
 	if err := json.Unmarshal([]byte(payload), &m); err != nil {

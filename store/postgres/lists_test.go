@@ -14,7 +14,7 @@ import (
 	"github.com/holdpoint/holdpoint/store/storetest"
 )
 
-// seldom adds a few rows of each kind that is asked for to those of fill, behind them all.
+// seldom adds a few rows of each queried kind after the rows of fill.
 const seldom = `
 UPDATE runs SET submitted_at_ms = 10 + substr(run_id, 2)::bigint;
 UPDATE effects SET created_at_ms = 10 + substr(effect_id, 2)::bigint;
@@ -31,9 +31,9 @@ INSERT INTO effects (created_at_ms, due_at_ms, finished_at_ms, attempts, session
 	SELECT 100000, NULL, 1, 0, 'z' || n, 'zf' || n, 'zr' || n, 'open_clarification', 'failed', 's' || n, '{}' FROM generate_series(1, 10) AS n;
 ANALYZE`
 
-// walks are the lists that look at rows without end when what is asked for is seldom: by
-// columns that change while a run waits, which no index may hold, by the kind of runs, and
-// the finished runs behind all that wait. docs/postgres.md names them.
+// walks are the lists that may read any number of rows if matches are rare: by columns that
+// change while a run waits, which no index may include, by the kind of runs, and finished runs
+// after all waiting ones. docs/postgres.md names them.
 var walks = regexp.MustCompile(`^Sessions {Status:(idle|running) AgentID: ` +
 	`|^Runs {SessionID: AgentID:a? Status:(failed|running|queued) ` +
 	`|^Runs {SessionID: AgentID: Status: Kind:input ` +
@@ -47,7 +47,7 @@ type planNode struct {
 	Plans   []planNode `json:"Plans"`
 }
 
-// looked returns how many rows the scans of a plan looked at.
+// looked returns the number of rows read by the scans of a plan.
 func (n *planNode) looked() float64 {
 	var total float64
 	if strings.Contains(n.Type, "Scan") {
@@ -59,7 +59,7 @@ func (n *planNode) looked() float64 {
 	return total
 }
 
-// A page of a list costs what is on it, however much there is of everything else.
+// A page costs in proportion to its rows, whatever else is stored.
 func TestAPageOfAListLooksAtFewRows(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()

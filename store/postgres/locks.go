@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// ErrNoLocks says that advisory locks do nothing here. Replicas keep out of each other's way by them,
-// for example while they migrate, revoke a rule, or revoke one of the last two admins.
+// ErrNoLocks means that advisory locks have no effect. Replicas exclude each other by them, for
+// example while they migrate, revoke a rule, or revoke one of the last two admins.
 var ErrNoLocks = errors.New("advisory locks do nothing on this connection")
 
 // The statements that prove advisory locks. Each start uses a key of its own, so that replicas that
@@ -30,9 +30,9 @@ WHERE k.locktype = 'advisory' AND k.objsubid = 1 AND k.granted AND k.mode = 'Sha
 	AND k.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())`
 )
 
-// proveLocks returns an error that wraps ErrNoLocks unless an exclusive lock of a transaction keeps
-// another transaction out, and pg_locks shows a shared one; with sessions also unless a lock of a
-// connection outlasts its transaction, which no proxy that pools by transaction grants.
+// proveLocks returns an error that wraps ErrNoLocks unless a transaction's exclusive lock
+// excludes another transaction, and pg_locks shows a shared one. With sessions, a connection's
+// lock must also outlast its transaction, which no proxy that pools by transaction supports.
 func proveLocks(ctx context.Context, pool *pgxpool.Pool, sessions bool) error {
 	return pool.AcquireFunc(ctx, func(first *pgxpool.Conn) error {
 		return pool.AcquireFunc(ctx, func(second *pgxpool.Conn) error {
@@ -79,9 +79,9 @@ func proveTransactionLocks(ctx context.Context, first, second *pgx.Conn, key int
 	return nil
 }
 
-// proveSessionLocks keeps a transaction open on the second connection while the first one gives its
-// lock back: a proxy that pools by transaction then sends the two statements of the first one to
-// different connections of the server, or grants the lock to both.
+// proveSessionLocks keeps a transaction open on the second connection while the first releases
+// its lock. A proxy that pools by transaction then sends the first connection's two statements
+// to different server connections, or grants the lock to both.
 func proveSessionLocks(ctx context.Context, first, second *pgx.Conn, key int64) error {
 	const advice = "is this a proxy that pools by transaction? See --pooled and --direct-database"
 	if _, err := first.Exec(ctx, sqlLockOfSession, key); err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 )
 
-// A database whose advisory locks do nothing is refused when the store is opened. Functions of the
-// same names stand in for those of such a database.
+// Opening a database whose advisory locks have no effect fails. The test replaces the functions
+// by ones that do nothing.
 func TestADatabaseWithoutAdvisoryLocksIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ functions, detail string }{

@@ -30,5 +30,5 @@ func do(tb testing.TB, s *Store, command runs.Command) runs.Reply {
 	return reply
 }
 
-// oneByOne gives each command a transaction of its own.
+// oneByOne puts each command into its own transaction.
 func oneByOne() committer.Options { return committer.Options{MaxBatch: 1, Lanes: 4} }

@@ -13,29 +13,27 @@ import (
 )
 
 const (
-	// maxPayload is below the 8,000 bytes that NOTIFY takes.
+	// maxPayload is below NOTIFY's limit of 8,000 bytes.
 	maxPayload = 7_900
-	// maxPayloads bounds the payloads of one NOTIFY. Beyond it the other replicas are
-	// told to read the rows.
+	// maxPayloads bounds the payloads of one NOTIFY. Beyond it the other replicas read the rows.
 	maxPayloads = 16
 	// notifyTimeout bounds one NOTIFY.
 	notifyTimeout = 5 * time.Second
-	// notifyPause is how long the next hint waits after a NOTIFY, quietPause how long one does that
-	// no worker waits for. At rest a hint is sent at once; under load the pause lets more gather,
-	// because each NOTIFY is a transaction that wakes every replica.
+	// notifyPause is the delay of the next hint after a NOTIFY; quietPause is the delay if no
+	// worker waits for it. An idle replica sends a hint immediately. Under load the delay
+	// collects hints, because each NOTIFY is a transaction that wakes every replica.
 	notifyPause = 2 * time.Millisecond
 	quietPause  = 15 * time.Millisecond
 	// notifyRetryPause is the pause after a NOTIFY that failed.
 	notifyRetryPause = 500 * time.Millisecond
 )
 
-// hint is what a payload says of one session. The names are short because a payload
-// is.
+// hint is the part of a payload about one session. Short names keep the payload small.
 type hint struct {
 	SessionID   string `json:"s"`
 	Life        string `json:"l,omitzero"`
 	LastEventID int64  `json:"e"`
-	// FirstEventID is 0 when the commits had no events.
+	// FirstEventID is 0 if the commits had no events.
 	FirstEventID int64       `json:"f,omitzero"`
 	Prompts      bool        `json:"p,omitzero"`
 	Claimable    []claimHint `json:"c,omitempty"`
@@ -57,10 +55,10 @@ type message struct {
 	Hints  []hint `json:"hints,omitempty"`
 }
 
-// notifier sends hints of this replica's commits to the others. While a NOTIFY is in
-// flight, what is committed gathers for the next.
+// notifier sends hints of this replica's commits to the others. While a NOTIFY is in flight, the
+// next one collects hints.
 type notifier struct {
-	// tell sends payloads, all or none.
+	// tell sends all payloads or none.
 	tell    func(ctx context.Context, payloads []string) error
 	replica string
 	logger  *slog.Logger
@@ -73,12 +71,11 @@ type notifier struct {
 	hurry chan struct{}
 
 	mu sync.Mutex
-	// order holds the sessions of waiting in the order of their first hint.
+	// order has the sessions of waiting in the order of their first hint.
 	order   []string
 	waiting map[string]runs.Notice
 
-	// greeted says that a replica has begun to listen, which must look at what was committed
-	// while it was not known to.
+	// greeted says that a new listener must read the commits from before it was known.
 	greeted bool
 
 	// lastFailed says that the last NOTIFY failed. Only send uses it.
@@ -98,7 +95,7 @@ func startNotifier(tell func(ctx context.Context, payloads []string) error, repl
 	return n
 }
 
-// tellOn returns what tells the listeners of a database.
+// tellOn returns a function that notifies the listeners of a database.
 func tellOn(pool *pgxpool.Pool) func(ctx context.Context, payloads []string) error {
 	return func(ctx context.Context, payloads []string) error {
 		_, err := pool.Exec(ctx, sqlNotify, payloads)
@@ -132,7 +129,7 @@ func (n *notifier) add(notice runs.Notice) {
 	n.wakeUp()
 }
 
-// earlierEvent returns the smaller of two event ids, of which 0 is none.
+// earlierEvent returns the smaller event id; 0 means none.
 func earlierEvent(a, b int64) int64 {
 	if a == 0 || b == 0 {
 		return max(a, b)
@@ -140,8 +137,8 @@ func earlierEvent(a, b int64) int64 {
 	return min(a, b)
 }
 
-// greet tells that another replica has begun to listen. It is told to look at the rows:
-// what was committed before it was known is committed by now, and was told to nobody.
+// greet handles a greeting. The new listener must read the rows: earlier commits sent it no
+// hint.
 func (n *notifier) greet() {
 	n.audience.greeted()
 	n.mu.Lock()
@@ -163,7 +160,7 @@ func (n *notifier) run(ctx context.Context) {
 			due = true
 		}
 		n.look(ctx, due)
-		select { // what hurries is among what is sent now
+		select { // urgent hints are included in this message
 		case <-n.hurry:
 		default:
 		}
@@ -188,7 +185,7 @@ func (n *notifier) pause(ctx context.Context, pause time.Duration, early <-chan 
 	}
 }
 
-// look finds out whether to send anything. While that is not known, everything is sent.
+// look determines whether to send. While that is unknown, everything is sent.
 func (n *notifier) look(ctx context.Context, due bool) {
 	if n.audience == nil {
 		return
@@ -198,8 +195,8 @@ func (n *notifier) look(ctx context.Context, due bool) {
 	}
 }
 
-// send reports whether the waiting hints were sent. After a failure, and after a greeting, the
-// message says that hints were lost, because nothing else tells the others what they missed.
+// send reports whether the pending hints were sent. After a failure or a greeting the message
+// says that hints were lost, because the others cannot know what they missed.
 func (n *notifier) send(ctx context.Context) (sent bool) {
 	notices, greeted := n.takeWaiting()
 	payloads := payloadsOf(n.replica, notices)
@@ -209,7 +206,7 @@ func (n *notifier) send(ctx context.Context) (sent bool) {
 	if len(payloads) == 0 {
 		return true
 	}
-	// What has begun is finished also when the store is closing.
+	// Finish what has begun even if the store is closing.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), notifyTimeout)
 	defer cancel()
 	err := n.tell(ctx, payloads)
@@ -219,7 +216,7 @@ func (n *notifier) send(ctx context.Context) (sent bool) {
 	return !n.lastFailed
 }
 
-// wakeUp makes run send once more.
+// wakeUp makes run send again.
 func (n *notifier) wakeUp() { signal(n.wake) }
 
 // signal wakes who receives from a channel with room for one.
@@ -243,7 +240,7 @@ func (n *notifier) takeWaiting() (notices []runs.Notice, greeted bool) {
 	return notices, greeted
 }
 
-// close sends what is waiting and returns when the notifier has ended.
+// close sends the pending hints and returns once the notifier has ended.
 func (n *notifier) close() {
 	n.cancel()
 	<-n.done

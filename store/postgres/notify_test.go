@@ -32,7 +32,7 @@ func notices(count, claimable int) []runs.Notice {
 	return list
 }
 
-// heard returns what a listener would pass on.
+// heard returns what a listener would publish.
 func heard(payloads []string, replica string) (published []runs.Notice) {
 	l := &listener{replica: replica, publish: func(n runs.Notice) { published = append(published, n) }}
 	for _, payload := range payloads {
@@ -92,8 +92,7 @@ func TestHintsOfOneSessionAreOne(t *testing.T) {
 	require.Empty(t, taken)
 }
 
-// A NOTIFY that failed leaves others without a hint of what it was to tell. The next one
-// says that they must look.
+// A failed NOTIFY leaves others without a hint. The next one tells them to read the rows.
 func TestWhatCouldNotBeToldIsMadeUpFor(t *testing.T) {
 	t.Parallel()
 	hearer := open(t, postgrestest.URL(t), Options{})

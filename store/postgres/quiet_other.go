@@ -4,5 +4,5 @@ package postgres
 
 import "net"
 
-// quiet cannot look at a connection here.
+// Checking a connection is not supported here.
 func quiet(net.Conn) bool { return true }

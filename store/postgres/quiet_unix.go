@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// quiet reports whether nothing has arrived on an idle connection: neither its end nor the
-// server's last words. It does not wait. A connection that cannot be asked is taken for quiet.
+// quiet reports whether nothing has arrived on an idle connection, such as its end or an error.
+// It does not block. A connection that cannot be checked counts as quiet.
 func quiet(conn net.Conn) bool {
 	if secured, is := conn.(*tls.Conn); is {
 		conn = secured.NetConn()
@@ -24,7 +24,7 @@ func quiet(conn net.Conn) bool {
 		return false
 	}
 	isQuiet := false
-	// Not raw.Read, which would wait for a reader that the driver may have left behind.
+	// Not raw.Read, which would wait for a reader left by the driver.
 	err = raw.Control(func(fd uintptr) {
 		var next [1]byte
 		_, _, err := syscall.Recvfrom(int(fd), next[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)

@@ -13,7 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/store/tokens"
 )
 
-// The statements of redaction. They alone change what is in the log, and take out of it.
+// The statements of redaction. No others change or delete logged content.
 const (
 	sqlRedactLock   = `SELECT s.last_event_id FROM sessions AS s WHERE s.session_id = $1 FOR UPDATE`
 	sqlRedactEvents = `SELECT e.* FROM events AS e WHERE e.session_id = $1 AND e.event_id = ANY ($2::text[]::bigint[]) ORDER BY e.event_id`
@@ -26,7 +26,8 @@ WHERE e.session_id = $1 AND e.event_id = ANY ($2::text[]::bigint[]) AND (
 	OR EXISTS (SELECT FROM messages AS m WHERE m.session_id = $1 AND m.run_id = r.run_id AND m.acknowledged_at_ms IS NULL))`
 	sqlRedactRequests = `SELECT q.* FROM requests AS q WHERE q.session_id = $1 AND q.run_id = $2 AND q.request_id = $3 AND q.outcome IS NOT NULL`
 	sqlRedactEvent    = `UPDATE events SET body = $3 WHERE session_id = $1 AND event_id = $2`
-	// A callback is kept while its delivery is owed, and when it was given up, because it may be replayed.
+	// A callback is kept while its delivery is pending, and after it failed, because it may be
+	// replayed.
 	sqlRedactRequest = `
 UPDATE requests SET body = $4, resolution = $5,
 	sealed = (SELECT $6::text FROM effects AS f WHERE f.session_id = $1 AND f.effect_id = $7 AND f.state <> 'done')
@@ -34,7 +35,8 @@ WHERE session_id = $1 AND run_id = $2 AND request_id = $3`
 	sqlRedactRun = `
 UPDATE runs SET output = NULL, error = CASE WHEN error IS NULL THEN NULL ELSE 'redacted' END
 WHERE session_id = $1 AND run_id = $2`
-	// What a child asked is the input of a run in its parent's session, and its preview is copied out of it.
+	// A child's question is the input of a run in its parent's session, and its preview is a
+	// copy.
 	sqlRedactAsked = `
 UPDATE runs SET text_preview = NULL, input = '{"redacted":true}'
 WHERE session_id = $1 AND run_id = $2 AND kind = 'parent_clarification'`

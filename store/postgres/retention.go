@@ -17,14 +17,14 @@ import (
 // retentionTimeout bounds one transaction of the retention.
 const retentionTimeout = 15 * time.Second
 
-// The statements of the retention. They alone delete what was decided.
+// The statements of retention. No others delete decided rows.
 const (
 	sqlTrimLock = `
 SELECT coalesce(s.first_kept_event_id, 1) FROM sessions AS s WHERE s.session_id = $1 FOR UPDATE SKIP LOCKED`
 
-	// A run must stay while it is not over long enough, and while something needs it: an
-	// effect that is owed or was given up, a message that nobody has acknowledged, a rule in
-	// force that names it as its source, a run that it is the parent of.
+	// A run must stay until it has been finished long enough, and while something needs it: a
+	// pending or failed effect, an unacknowledged message, a rule in force with it as the
+	// source, or a child run.
 	sqlTrimEnd = `
 WITH head AS MATERIALIZED (
 	SELECT e.event_id, e.run_id FROM events AS e
@@ -83,7 +83,7 @@ var retention = retain.Statements{
 	OfRuns: []string{sqlTrimRequests, sqlTrimEffects, sqlTrimMessages, sqlTrimNames, sqlTrimRuns}, Session: sqlTrimSession, Records: sqlTrimRecords,
 }
 
-// TrimSession implements runs.Keeper. A session that somebody else has locked is left alone.
+// TrimSession implements runs.Keeper. It skips a locked session.
 func (s *Store) TrimSession(ctx context.Context, sessionID string, beforeMs int64, limit int) (runs.Trimmed, error) {
 	ctx, cancel := context.WithTimeout(ctx, retentionTimeout)
 	defer cancel()
@@ -107,12 +107,12 @@ func (s *Store) TrimSession(ctx context.Context, sessionID string, beforeMs int6
 	return trimmed, nil
 }
 
-// SweepRules implements runs.Keeper. Several replicas may sweep at once.
+// SweepRules implements runs.Keeper. Replicas may sweep concurrently.
 func (s *Store) SweepRules(ctx context.Context, beforeMs int64, limit int) (int, error) {
 	return s.sweep(ctx, sqlSweepRules, beforeMs, limit)
 }
 
-// SweepIdempotency implements runs.Keeper. Several replicas may sweep at once.
+// SweepIdempotency implements runs.Keeper. Replicas may sweep concurrently.
 func (s *Store) SweepIdempotency(ctx context.Context, beforeMs int64, limit int) (int, error) {
 	return s.sweep(ctx, sqlSweepRecords, beforeMs, limit)
 }

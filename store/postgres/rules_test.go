@@ -17,8 +17,8 @@ import (
 	"github.com/holdpoint/holdpoint/store/storetest"
 )
 
-// A rule counts at each replica from the commit on, and nobody waits for it. Its change is
-// answered when the decisions are over that were made from the rules before.
+// A rule applies at each replica from the commit on, without waiting. Its change is acknowledged
+// once the decisions based on the old rules are finished.
 func TestAChangeOfRulesIsAnsweredAfterDecisionsMadeFromThem(t *testing.T) {
 	t.Parallel()
 	for name, options := range map[string]Options{"straight": {}, "through a pool": {Pooler: true}} {
@@ -36,7 +36,7 @@ func TestAChangeOfRulesIsAnsweredAfterDecisionsMadeFromThem(t *testing.T) {
 			do(t, replicas[0], &runs.AddRule{RuleID: "l", ToolName: "bash", Match: api.RuleMatch{AnyInput: true}})
 			require.Equal(t, api.StatusRunning, raise(replicas[1], "before"))
 
-			// Two replicas decide from rules, at once.
+			// Two replicas decide by rules concurrently.
 			var deciding []committer.Batch
 			for n, s := range replicas[:2] {
 				decides := &engine{lanes: s.lanes, reads: s.reads, localSettings: options.Pooler}

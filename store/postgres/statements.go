@@ -17,8 +17,8 @@ const (
 	sqlCommit   = `COMMIT`
 	sqlRollback = `ROLLBACK`
 
-	// sqlBeginSnapshot makes all statements of a read see the same moment: a run that
-	// waits is never shown without what it waits for.
+	// sqlBeginSnapshot gives all statements of a read the same snapshot: a waiting run is never
+	// shown without its requests.
 	sqlBeginSnapshot = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY`
 
 	// sqlHistories finds the hash of an event in the event after it, or in the session.
@@ -35,8 +35,8 @@ CROSS JOIN LATERAL (
 
 	sqlSessionOf = `SELECT r.session_id FROM runs AS r WHERE r.run_id = $1`
 
-	// sqlSessionsThere is asked after the sessions were locked, in a statement of its own:
-	// what another transaction made meanwhile counts as locked.
+	// sqlSessionsThere runs after locking, as a separate statement: a session that another
+	// transaction created meanwhile counts as locked.
 	sqlSessionsThere = `SELECT s.session_id FROM sessions AS s WHERE s.session_id = ANY($1::text[])`
 
 	// sqlRedeemRequest writes the redemption, which the update of requests leaves alone.
@@ -44,19 +44,18 @@ CROSS JOIN LATERAL (
 UPDATE requests AS q SET redemption = $4
 WHERE q.session_id = $1 AND q.run_id = $2 AND q.request_id = $3 AND q.outcome = 'allowed' AND q.redemption IS NULL`
 
-	// sqlClock is asked last: the locks are held and everything is loaded. Besides the moment it returns
-	// the incarnation of the database: when its server was started, when it last recovered in place,
-	// which resets its statistics, and the file of its sessions, which a restore replaces. Where the
-	// sessions are partitioned they have no file.
+	// sqlClock runs last, when the locks are held and everything is loaded. It returns the time
+	// and the incarnation of the database: the server's start, its last in-place recovery, which
+	// resets its statistics, and the file of its sessions, which a restore replaces. Partitioned
+	// sessions have no file.
 	sqlClock = `
 SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint, hashtextextended(concat_ws(' ',
 	extract(epoch FROM pg_postmaster_start_time()), extract(epoch FROM pg_stat_get_bgwriter_stat_reset_time()), pg_relation_filepath('sessions')
 ), 0)`
 
-	// sqlGuard locks sessions that still have the version that is given, checks that the server is the
-	// one that gave it, that the clock is near a moment and that the rules are those that are given, and returns the moment; or it refuses
-	// the transaction, so that nothing behind it in the pipeline takes place, COMMIT least of
-	// all.
+	// sqlGuard locks sessions that still have the given version, checks that the server is the
+	// same, that its clock is near the given time and that the rules are the same, and returns
+	// the time. Otherwise it aborts the transaction, including the COMMIT later in the pipeline.
 	sqlGuard = `
 SELECT CASE
 	WHEN $9::bigint <> hashtextextended(concat_ws(' ',
@@ -106,9 +105,8 @@ FROM (
 	OFFSET 0
 ) AS held`
 
-	// sqlGuardTokens locks the tokens that are those that are given, and refuses the transaction when
-	// one is missing. A revocation waits for the
-	// decisions that were made before it.
+	// sqlGuardTokens locks the given tokens, and aborts the transaction if one is missing. A
+	// revocation waits for the decisions made before it.
 	sqlGuardTokens = `
 SELECT CASE WHEN cardinality($1::text[]) > (
 	SELECT count(*)
@@ -121,23 +119,22 @@ SELECT CASE WHEN cardinality($1::text[]) > (
 	) AS l
 ) THEN holdpoint_refuse('HP004', 'a token is another one') END`
 
-	// sqlDiscardPlans makes the server plan the prepared statements anew. Without it, an
-	// update that was planned while its table was empty walks the whole primary key and
-	// looks up each row among the new ones.
+	// sqlDiscardPlans makes the server plan the prepared statements again. An update planned for
+	// an empty table would otherwise walk the whole primary key and look up each row among the
+	// new ones.
 	sqlDiscardPlans = `DISCARD PLANS`
 )
 
-// A transaction that decides from rules marks itself by an advisory lock, which is shared and
-// keeps nobody from anything. A change of rules does not wait for the lock: once it is
-// committed, every transaction that begins reads the new rules. It is answered when those that
-// were marked before are over. Without that, a decision that has read a rule could be committed
-// after the reply that the rule is revoked, because a rule of all sessions is read under no
-// lock of a session.
+// A transaction that decides by rules marks itself by a shared advisory lock, which blocks
+// nothing. A change of rules does not wait for the lock: once it is committed, new transactions
+// read the new rules. It is acknowledged when the earlier marked transactions have ended.
+// Otherwise a decision that has read a rule could commit after the reply to its revocation,
+// because a rule of all sessions is read without a session's lock.
 //
-// The number is any that nothing else locks in the same database ("holdrule"); every replica
-// must have the same one, of whatever version it is. The lock is of the transaction and not of
-// the connection, so it also holds behind a proxy that pools by transaction. In pg_locks its
-// upper half is the classid, and its lower half the objid.
+// The number must be otherwise unused in the database ("holdrule"), and the same at every
+// replica of every version. The lock belongs to the transaction, not the connection, so it also
+// works behind a proxy that pools by transaction. In pg_locks its upper half is the classid, and
+// its lower half the objid.
 const (
 	sqlMarkRuleReader = `SELECT pg_advisory_xact_lock_shared(7525352681032215653)`
 	sqlRuleReaders    = `
@@ -148,14 +145,13 @@ WHERE k.locktype = 'advisory' AND k.objsubid = 1 AND k.granted
 	AND k.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())`
 )
 
-// The settings of the deciding transactions, for a connection and for one transaction. No
-// wait for a lock or a statement is without end; one for a lock is short, because a lane's
-// other sessions wait too, and the committer sets the session aside. holdpoint.door tells the triggers that the
-// versions of sessions are looked after. Without enable_seqscan = off, a plan that
-// was made while a table was small scans all of it once it is large. Without
-// force_generic_plan the server plans nearly every time, since it knows the length of an
-// array only when it plans anew, and that costs more than to carry the plan out. The defaults
-// of a transaction are for those that begin without BEGIN.
+// The settings of deciding transactions, for a connection and for one transaction. Every wait
+// has a limit; the one for a lock is short, because a lane's other sessions wait too, and the
+// committer then sets the session aside. holdpoint.door tells the triggers that the service
+// maintains the versions of sessions. Without enable_seqscan = off, a plan made while a table
+// was small scans all of it once it is large. Without force_generic_plan the server plans nearly
+// every time, because it knows the length of an array only then, and planning costs more than
+// execution. The transaction defaults are for transactions without BEGIN.
 const (
 	sqlSessionSettings = `
 SELECT set_config(name, value, false)
@@ -206,13 +202,13 @@ WHERE i.scope = old.scope AND i.operation = old.operation AND i.idempotency_key 
 const (
 	sqlListen = `LISTEN holdpoint`
 
-	// sqlMarkListener marks a connection that listens, before it does, for as long as it is
-	// open. The number is any that nothing else locks in the same database ("holdlist"); every
-	// replica must have the same one. It returns the server process of the connection, which a
-	// proxy that pools by session may call otherwise.
+	// sqlMarkListener marks a connection before it listens, for as long as it is open. The
+	// number must be otherwise unused in the database ("holdlist"), and the same at every
+	// replica. It returns the connection's server process, which a proxy that pools by session
+	// may report differently.
 	sqlMarkListener = `SELECT pg_backend_pid() FROM (SELECT pg_advisory_lock_shared(7525352680930767732)) AS marked`
 
-	// sqlOthersListen tells whether a connection beside that of a process is marked.
+	// sqlOthersListen reports whether another connection is marked.
 	sqlOthersListen = `
 SELECT EXISTS (
 	SELECT FROM pg_locks AS k
@@ -221,8 +217,8 @@ SELECT EXISTS (
 		AND k.database = (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())
 )`
 
-	// sqlNotify sends all payloads in one transaction of its own. It need not reach the
-	// disk before it returns: a hint may be lost. Those who notify wait for each other.
+	// sqlNotify sends all payloads in its own transaction. It may return before it is on disk,
+	// because a hint may be lost. Concurrent NOTIFYs wait for each other.
 	sqlNotify = `
 SELECT pg_notify('holdpoint', payload)
 FROM (SELECT set_config('synchronous_commit', 'off', true), set_config('lock_timeout', '5s', true)) AS hint, unnest($1::text[]) AS u (payload)`
@@ -249,12 +245,12 @@ WHERE token_id = $1 AND revoked_at_ms IS NULL AND (NOT $3::boolean OR role <> 'a
 UPDATE tokens SET last_used_at_ms = $2 WHERE token_id = $1 AND (last_used_at_ms IS NULL OR last_used_at_ms < $2)`
 	// sqlLockSeal keeps two replicas from sealing the same lines of the audit's own log.
 	sqlLockSeal = `SELECT pg_advisory_xact_lock(7525352681032215655)`
-	// sqlLockRevokeToken keeps two callers from revoking the last two admins at once.
+	// sqlLockRevokeToken keeps two callers from revoking the last two admins concurrently.
 	sqlLockRevokeToken = `SELECT pg_advisory_xact_lock(7525352681032215654)`
 )
 
-// sqlReadOnly asks whether the server takes no writes: it is a standby, or was set so. Reading
-// connections are read-only themselves, so their own setting says nothing.
+// sqlReadOnly reports whether the server rejects writes, for example as a standby. Reading
+// connections are always read-only, so their own setting says nothing.
 const sqlReadOnly = `
 SELECT pg_is_in_recovery() OR coalesce((SELECT s.reset_val = 'on' FROM pg_settings AS s WHERE s.name = 'default_transaction_read_only'), false)`
 
@@ -286,11 +282,11 @@ DELETE FROM stream_tickets WHERE token_id = $1 AND ticket_hash IN (
 	SELECT old.ticket_hash FROM stream_tickets AS old WHERE old.token_id = $1 ORDER BY old.expires_at_ms DESC LIMIT 1000 OFFSET CAST($2 AS bigint))`
 )
 
-// sqlAddCheckpoint leaves a checkpoint that is there.
+// sqlAddCheckpoint keeps an existing checkpoint.
 const sqlAddCheckpoint = `
 INSERT INTO audit_checkpoints (number, complete_ms, signed) VALUES ($1, $2, $3) ON CONFLICT (number) DO NOTHING`
 
-// sqlAddSigningKey leaves a key that is there.
+// sqlAddSigningKey keeps an existing key.
 const sqlAddSigningKey = `
 INSERT INTO signing_keys (key_id, public_key, created_at_ms) VALUES ($1, $2, $3) ON CONFLICT (key_id) DO NOTHING`
 

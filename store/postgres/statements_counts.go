@@ -2,8 +2,7 @@ package postgres
 
 import "github.com/holdpoint/holdpoint/store/read"
 
-// countStatements are those of the reads that count rows of all sessions, for the metrics and the limits of
-// principals.
+// countStatements count rows of all sessions, for metrics and the limits of principals.
 var countStatements = read.Counts{
 	Vitals: `
 WITH clock AS (SELECT floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint AS now_ms)
@@ -57,7 +56,7 @@ WHERE q.settled_number IS NULL AND (q.kind, q.session_id, q.run_id, q.request_id
 ORDER BY q.kind, q.session_id, q.run_id, q.request_id
 LIMIT 1 OFFSET $5::bigint`,
 
-	// Whatever is estimated, the runs of some thousand requests are looked up one by one.
+	// Whatever the estimate, look up the runs of a few thousand requests one by one.
 	PromptsOf: `
 SELECT coalesce(r.holder_principal, r.principal, ''), count(*)
 FROM (

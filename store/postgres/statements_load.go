@@ -2,9 +2,8 @@ package postgres
 
 import "github.com/holdpoint/holdpoint/store/read"
 
-// unfinishedRuns has the oldest unfinished runs of the session of k: those within its budget, the
-// first in any case, and one that is beyond it. A run is measured with the requests that are
-// loaded with it.
+// unfinishedRuns returns the oldest unfinished runs of the session of k: those within its
+// limits, at least one, and one beyond them. A run's size includes its loaded requests.
 var unfinishedRuns = `
 	SELECT n.*, CASE WHEN n.place > 1 AND n.bytes > k.budget::bigint THEN 1 ELSE 0 END::bigint AS beyond
 	FROM (
@@ -21,15 +20,15 @@ var unfinishedRuns = `
 `
 
 // loadStatements are the statements of load.Questions. Each reaches rows by the keys of k
-// through a subquery that the planner cannot pull up (LIMIT 1 or OFFSET 0), so it has no
-// choice but to look up one key after the other. As a plain join, planned while the table
-// is empty, it walks an index of the table from end to end and looks up each row among
-// the keys; a connection that is seldom used keeps that plan while others fill the table.
+// through a subquery that the planner cannot flatten (LIMIT 1 or OFFSET 0), so that it looks up
+// one key after the other. As a plain join, planned while the table is empty, it would walk a
+// whole index and look up each row among the keys; a rarely used connection keeps that plan
+// while others fill the table.
 var loadStatements = expanded(map[string]string{
-	// A batch decides only about sessions whose lock it has. That commands of one session
-	// are decided one after the other rests on it. A session that another transaction has
-	// locked is not waited for, because all other sessions of the lane would wait too;
-	// sqlSessionsThere tells it from one that does not exist.
+	// A batch only decides about sessions that it has locked, so commands of one session are
+	// decided one after the other. It does not wait for a session that another transaction has
+	// locked, because the lane's other sessions would wait too; sqlSessionsThere distinguishes
+	// it from a missing one.
 	"sessions": `
 SELECT s.*
 FROM sessions AS s
@@ -120,7 +119,7 @@ CROSS JOIN LATERAL (
 	WHERE one.session_id = k.session_id AND one.run_id = k.run_id LIMIT 1
 ) AS r`,
 
-	// One run more than fits says that there are more.
+	// One run beyond the limit shows that there are more.
 	"unfinished runs": `
 SELECT r.*, r.beyond
 FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS k (session_id, most, kind, budget)
@@ -136,7 +135,7 @@ CROSS JOIN LATERAL (
 		AND coalesce(one.settled_number, 9223372036854775807) > r.resume_after OFFSET 0
 ) AS q`,
 
-	// Whether an id is taken is a question to all sessions.
+	// Ids are unique across all sessions.
 	"chosen runs": `
 SELECT r.*,
 	CASE WHEN r.status = 'queued' THEN (
@@ -157,9 +156,8 @@ CROSS JOIN LATERAL (
 		AND coalesce(one.settled_number, 9223372036854775807) > r.resume_after OFFSET 0
 ) AS q`,
 
-	// Clarifications are reached by their open questions: each of them waits from its
-	// first moment until it is over. The runs of the session may be many, what it waits
-	// for is little.
+	// Clarifications are found by their open questions: each has one from its creation to its
+	// end. The session may have many runs, but few of these.
 	"clarifications": `
 SELECT r.*
 FROM unnest($1::text[]) AS s (session_id)
@@ -239,7 +237,7 @@ CROSS JOIN LATERAL (
 	WHERE one.session_id = k.session_id AND one.finished_at_ms IS NULL AND one.status = 'queued'
 ) AS c`,
 
-	// A clarification holds its question twice: its run has it and its request.
+	// A clarification has its question twice: in its run and in its request.
 	"open clarifications": `
 SELECT k.session_id, c.held, c.bytes
 FROM unnest($1::text[]) AS k (session_id)
@@ -287,7 +285,7 @@ CROSS JOIN LATERAL (
 ) AS l
 WHERE l.bytes - l.size < 40960`,
 
-	// One row more than may be in force says that there are too many.
+	// One row beyond the limit shows that there are too many.
 	"rule counts": `
 SELECT k.session_id, c.rules, c.bytes, x.rules, x.bytes
 FROM unnest($1::text[]) AS k (session_id)
@@ -318,8 +316,7 @@ CROSS JOIN LATERAL (
 	WHERE one.session_id = k.session_id AND one.revoked_at_ms IS NULL OFFSET 0
 ) AS l`,
 
-	// The rows are locked, because the lock of the session that asks need not be that of
-	// the rule's.
+	// The rows are locked, because a rule may belong to another session than the locked one.
 	"named rules": `
 SELECT l.*
 FROM rules AS l
@@ -327,7 +324,7 @@ WHERE l.rule_id = ANY($1::text[])
 ORDER BY l.rule_id
 FOR UPDATE`,
 
-	// A revocation waits for the decisions that were made before it.
+	// A revocation waits for the decisions made before it.
 	"tokens": `
 SELECT t.token_id, t.secret_hash, coalesce(t.previous_hash, ''), coalesce(t.previous_until_ms, 0), coalesce(t.expires_at_ms, 0), coalesce(t.revoked_at_ms, 0)
 FROM tokens AS t

@@ -5,10 +5,9 @@ import (
 	"github.com/holdpoint/holdpoint/store/read"
 )
 
-// readStatements are the statements of the reads. For LIMIT 1 and OFFSET 0 in subqueries
-// see loadStatements. The numbers of outputs are
-// api.MaxOutputsShown; one more tells whether there are more. Bodies are measured before they are
-// read: their lengths stand in their rows.
+// readStatements are the statements of the reads. For LIMIT 1 and OFFSET 0 in subqueries see
+// loadStatements. The limits on outputs are api.MaxOutputsShown plus one, which shows whether
+// there are more. Bodies are measured before they are read: rows store their lengths.
 var readStatements = read.Statements{
 	Counts: countStatements,
 
@@ -289,7 +288,8 @@ LIMIT $2::bigint`,
 
 	Now: `SELECT floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint`,
 
-	// A run that goes on under a lease is claimable when that ends; one that waits is attached.
+	// A run that continues under a lease is claimable when the lease ends; a waiting one has an
+	// attached worker.
 	LeasedRuns: expand(`
 SELECT r.*, 0::bigint
 FROM runs AS r
@@ -359,11 +359,11 @@ ORDER BY r.finished_at_ms, r.run_id
 LIMIT $4`,
 
 	Lists: read.Lists{
-		// Without the sum the planner walks the list of everything until it has met enough
-		// of one session's rows, or of those in a seldom state.
+		// The addition keeps the planner from walking an index of all rows until it has found
+		// enough of one session, or in a rare state.
 		Sorted:         " + 0",
 		PendingEffects: "effects AS f",
-		// Postgres looks for a member of no JSON that has \u0000 in a text.
+		// Postgres cannot search JSON with \u0000 in a text.
 		OpenQuestions: `coalesce(sum(CASE WHEN replace(q.body, '\u0000', '\u0020')::json -> 'response_schema' IS NOT NULL THEN 1
 	ELSE json_array_length(replace(q.body, '\u0000', '\u0020')::json -> 'questions')
 		- coalesce(json_array_length(q.partial_answers::json), 0) END), 0)::bigint`,

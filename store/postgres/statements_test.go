@@ -71,7 +71,7 @@ func TestEveryStatementFitsTheSchema(t *testing.T) {
 	}
 }
 
-// fill makes tables of a size at which the way to a row matters.
+// fill creates tables large enough for the access path to matter.
 const fill = `
 INSERT INTO sessions (queued_count, last_event_id, created_at_ms, updated_at_ms, session_id, agent_id, active_run_id)
 	SELECT 0, 1, 1, 1, 's' || n, 'agent', 'r' || n FROM generate_series(1, 20000) AS n;
@@ -93,21 +93,20 @@ INSERT INTO messages (created_at_ms, delivery_attempts, session_id, message_id, 
 INSERT INTO rules (created_at_ms, uses, session_id, rule_id, tool_name, effect, input_digest, created_by, text, match)
 	SELECT n, 0, '*', 'l' || n, 't', 'allow', 'd' || n, '', '', '{}' FROM generate_series(1, 20000) AS n`
 
-// indexed are the statements of deciding transactions, and those reads that are asked
-// often. Lists are not among them.
+// indexed are the statements of deciding transactions, and frequent reads other than lists.
 var indexed = regexp.MustCompile(`^(load |insert |update |sqlAmend|RequestByHandle|Rule|Claimable|Due|SessionClarifications|SessionRequestEvents|ActiveRun|.*OfRuns$|QueuePlaces)`)
 
 var indexScan = regexp.MustCompile(`Index (Only )?Scan (Backward )?using|Bitmap Index Scan`)
 
-// The statements that are asked often reach rows by their keys, when the tables were
-// analysed last while they were empty and the plan is made without knowing the values.
+// Frequent statements use index lookups, even if the tables were last analysed while empty and
+// the plan is generic.
 func TestHotStatementsReachRowsByTheirKeys(t *testing.T) {
 	t.Parallel()
 	requirePlansByKeys(t, indexed, true)
 }
 
-// All of them but updates do so also by plans that were made while the tables were empty.
-// Plans of updates are made again; see sqlDiscardPlans.
+// Except updates, they do so even by plans made while the tables were empty. Plans of updates
+// are renewed; see sqlDiscardPlans.
 func TestPlansFromEmptyTablesReachRowsByTheirKeys(t *testing.T) {
 	t.Parallel()
 	requirePlansByKeys(t, regexp.MustCompile(`^(load |insert |RequestByHandle|Rule|Claimable|Due|SessionClarifications|ActiveRun|.*OfRuns$|QueuePlaces)`), false)

@@ -27,39 +27,36 @@ import (
 	"github.com/holdpoint/holdpoint/store/tokens"
 )
 
-// StatementTracer makes spans of what a driver sends.
+// StatementTracer makes spans of a driver's statements.
 type StatementTracer = pgx.QueryTracer
 
-// Options set up a Store. Members that are left zero get the default that is named
-// beside them.
+// Options configure a Store. Zero members have the documented defaults.
 type Options struct {
-	// Migrate brings the schema up to date before anything else.
+	// Migrate migrates the schema first.
 	Migrate bool
-	// Pooler says that the URL leads to a proxy that pools by transaction, such as
-	// pgbouncer. Then nothing is kept on a connection from one transaction to the
-	// next: settings go with each transaction, and statements are not prepared by
-	// name unless QueryExecMode says so. LISTEN and migrations need ListenURL.
+	// Pooler says that the URL leads to a proxy that pools by transaction, such as pgbouncer.
+	// Connections then keep no state between transactions: settings go with each transaction,
+	// and statements are not prepared by name unless QueryExecMode says so. LISTEN and
+	// migrations need ListenURL.
 	Pooler bool
-	// QueryExecMode is how statements are sent. Default: the URL's
-	// default_query_exec_mode, else prepared once a connection and kept there
-	// (pgx.QueryExecModeCacheStatement), or, with Pooler, unprepared
-	// (pgx.QueryExecModeExec). A proxy that tracks prepared statements (pgbouncer
-	// 1.21 and later with max_prepared_statements) may be given the former.
+	// QueryExecMode is how statements are sent. Default: the URL's default_query_exec_mode, else
+	// prepared once per connection (pgx.QueryExecModeCacheStatement) or, with Pooler, unprepared
+	// (pgx.QueryExecModeExec). A proxy that tracks prepared statements (pgbouncer 1.21 and later
+	// with max_prepared_statements) supports the former.
 	QueryExecMode pgx.QueryExecMode
-	// ListenURL reaches the server itself, for LISTEN and for migrations. Default:
-	// the URL, or none with Pooler.
+	// ListenURL reaches the server directly, for LISTEN and migrations. Default: the URL, or
+	// none with Pooler.
 	ListenURL string
-	// NoListen neither tells other replicas of commits nor hears of theirs. Whoever
-	// waits for them must ask now and then.
+	// NoListen disables commit hints to and from other replicas. Waiting callers must then poll.
 	NoListen bool
 	// ReadConnections bounds the connections that reads use. Default: the URL's
 	// pool_max_conns, else 16.
 	ReadConnections int
-	// StatementTracer makes spans of statements. Default: nobody does.
+	// StatementTracer makes spans of statements. Default: none.
 	StatementTracer StatementTracer
-	// Committer sets up the committer. Its Announce is taken by the store.
+	// Committer configures the committer. The store sets its Announce.
 	Committer committer.Options
-	// Logger is told of lost connections and failed transactions. Default: discards.
+	// Logger logs lost connections and failed transactions. Default: no logging.
 	Logger *slog.Logger
 }
 
@@ -125,16 +122,17 @@ func Open(ctx context.Context, url string, options Options) (*Store, error) {
 	return s, nil
 }
 
-// connect makes the two pools and sees that the server answers.
+// connect creates the two pools and checks that the server answers.
 func (s *Store) connect(ctx context.Context, url string, options Options) error {
 	lanes, err := poolConfig(url, options)
 	if err != nil {
 		return err
 	}
-	// One connection a lane, one for what is carried out beside it, and one for the notices.
+	// Two connections per lane, for its batches and for work outside of them, and one for the
+	// notices.
 	lanes.MaxConns = 2*int32(options.Committer.Lanes) + 1
-	// A lane finds out by itself that a connection is dead, and takes another one. A
-	// ping before each use would cost a round trip.
+	// A lane detects a dead connection itself, and replaces it. A ping before each use would
+	// cost a round trip.
 	lanes.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
 	lanes.BeforeConnect = neverCancel
 	lanes.AfterConnect = func(ctx context.Context, conn *pgx.Conn) error {
@@ -183,11 +181,10 @@ func (s *Store) connect(ctx context.Context, url string, options Options) error 
 // errNoCancel is why a connection of a lane asks for no cancellation.
 var errNoCancel = errors.New("a deciding transaction is not cancelled")
 
-// neverCancel keeps the driver from asking the server to cancel what a connection was
-// doing when its caller gave up. A COMMIT that waits for a synchronous standby would
-// end by that as if the standby had it: the decision could be read, and a repeated call
-// be told of it, and the loss of the primary would undo it. Whatever else a deciding
-// transaction waits for ends by the server's own time-outs.
+// neverCancel keeps the driver from cancelling a statement when its caller gives up. A cancelled
+// COMMIT that waits for a synchronous standby would succeed as if the standby had it: the
+// decision could be read, and repeated calls would see it, but losing the primary would undo it.
+// All other waits of a deciding transaction end by the server's own time-outs.
 func neverCancel(_ context.Context, config *pgx.ConnConfig) error {
 	var connected atomic.Bool
 	dial, after := config.DialFunc, config.AfterConnect
@@ -246,8 +243,7 @@ func OpenDB(url string) (*sql.DB, error) {
 	return stdlib.OpenDB(*config), nil
 }
 
-// connConfig reads a URL for a connection outside of the pools; the settings of
-// pools that it may hold are left out.
+// connConfig parses a URL for a connection outside of the pools, without pool settings.
 func connConfig(url string) (*pgx.ConnConfig, error) {
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -280,10 +276,10 @@ func (s *Store) Do(ctx context.Context, command runs.Command) (runs.Reply, error
 // called.
 func (s *Store) HandOver(to runs.Taker) (stop func()) { return s.door.HandOver(to) }
 
-// Lanes returns what each lane of the committer is at.
+// Lanes returns the state of each lane of the committer.
 func (s *Store) Lanes() []committer.LaneState { return s.door.Lanes() }
 
-// RefreshWebhooks makes decisions from now on owe what the webhooks of now want.
+// RefreshWebhooks makes later decisions use the current webhooks.
 func (s *Store) RefreshWebhooks(ctx context.Context) error { return s.door.RefreshWebhooks(ctx) }
 
 // Pools returns how the connections of lanes and of reads are used.
@@ -321,7 +317,7 @@ func (s *Store) Ready(ctx context.Context) error {
 	return nil
 }
 
-// announce tells this process of a commit of its own, and the others soon after.
+// announce publishes a commit in this process, and soon to the others.
 func (s *Store) announce(notice runs.Notice) {
 	s.Publish(notice)
 	if s.notifier != nil {
@@ -330,8 +326,8 @@ func (s *Store) announce(notice runs.Notice) {
 	}
 }
 
-// startNotices starts telling other replicas and, where the server itself can be
-// reached, hearing of them.
+// startNotices starts sending hints to other replicas and, if the server can be reached
+// directly, receiving theirs.
 func (s *Store) startNotices(options Options) error {
 	replica := runs.NewID("replica")
 	if options.ListenURL == "" {

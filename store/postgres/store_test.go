@@ -135,7 +135,7 @@ func TestTwoReplicasMakeOneSession(t *testing.T) {
 		var group sync.WaitGroup
 		for i := range callers {
 			group.Go(func() {
-				// All use one key, and half of them ask for it together with a session row.
+				// All use one key, half of them together with a session row.
 				reply, err := replicas[i%2].Do(context.Background(), &runs.CreateRun{
 					SessionID: sessionID, SessionGiven: true, Input: api.JSON(`1`), Key: "key",
 				})

@@ -42,7 +42,8 @@ func (s *Store) WriteTokens(ctx context.Context, writes ...tokens.Write) (change
 	return changed, readFailure(ctx, err)
 }
 
-// withEntry returns a statement that also writes a line of the audit's own log when it changes a row.
+// withEntry returns a statement that also writes a line of the audit's own log if it changes a
+// row.
 func withEntry(w tokens.Write) (sql string, args []any) {
 	n := len(w.Args)
 	insert, _, _ := strings.Cut(sqlAddEntry, "VALUES")

@@ -46,13 +46,13 @@ func (e *engine) CommitUnread(ctx context.Context, guard committer.Guard, w runs
 	if e.localSettings {
 		err = t.commit(ctx, batch)
 	} else {
-		// What is sent up to one Sync is a transaction of its own, which ends there.
+		// The statements up to one Sync are a transaction, which ends there.
 		err = asRefusal(t.conn.SendBatch(ctx, batch).Close())
 	}
 	return nowMs, err
 }
 
-// queueGuard queues what refuses the transaction unless all that the guard says holds.
+// queueGuard queues the statements that abort the transaction unless the guard holds.
 func queueGuard(batch *pgx.Batch, guard *committer.Guard, nowMs *int64) {
 	scan := func(row pgx.Row) error { return row.Scan(nowMs) }
 	if len(guard.Sessions) == 1 && len(guard.Rules) == 0 && len(guard.Exact) == 0 {
@@ -88,8 +88,8 @@ func queueGuardTokens(batch *pgx.Batch, tokens []*auth.Token) {
 		array(tokens, func(t *auth.Token) int64 { return t.ExpiresAtMs }))
 }
 
-// acquireAlive returns a connection that the server has not closed as far as can be seen from
-// here. What is sent on it may be carried out, and cannot be sent a second time.
+// acquireAlive returns a connection that is not known to be closed. Statements sent on it may be
+// executed, and must not be sent again.
 func (e *engine) acquireAlive(ctx context.Context) (*pgxpool.Conn, error) {
 	attempts := int(e.lanes.Config().MaxConns) + 1
 	for {

@@ -18,8 +18,8 @@ import (
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 )
 
-// Two replicas append to one session in turns and at once. Each remembers what the other makes
-// old with every write.
+// Two replicas append to one session in turns and concurrently. Each write makes the other's
+// cached rows stale.
 func TestTwoReplicasFightForOneSession(t *testing.T) {
 	t.Parallel()
 	for name, options := range map[string]Options{"straight": {NoListen: true}, "through a pool": {NoListen: true, Pooler: true}} {
@@ -61,7 +61,7 @@ func TestTwoReplicasFightForOneSession(t *testing.T) {
 	}
 }
 
-// Whoever changes a row by hand, or with a program that does not know versions, is noticed.
+// Changes by hand, or by a program without versions, are noticed.
 func TestAChangeByHandIsNoticed(t *testing.T) {
 	t.Parallel()
 	for name, statement := range map[string]string{
@@ -120,8 +120,8 @@ func TestAWrongEstimateOfTheClockIsRefused(t *testing.T) {
 	}
 }
 
-// A decision that was made from remembered rows may have a moment that is a little ahead of the
-// database's clock. Whoever acts on it at once, with a command that reads, is not told to wait.
+// A decision from cached rows may have a time slightly ahead of the database's clock. A command
+// that acts on it immediately, and reads, is not rejected.
 func TestADecisionAheadOfTheClockIsActedOnAtOnce(t *testing.T) {
 	t.Parallel()
 	var offMs atomic.Int64
@@ -156,8 +156,7 @@ func TestADecisionAheadOfTheClockIsActedOnAtOnce(t *testing.T) {
 	require.InDelta(t, nowMs, run.Run.UpdatedAtMs, 60_000, "a clock that was set back rules again")
 }
 
-// What the server refuses at the very end, after every statement was carried out, is not answered
-// as if it were there.
+// A transaction that the server rejects at COMMIT is not acknowledged.
 func TestWhatIsRefusedAtTheCommitIsNotAnswered(t *testing.T) {
 	t.Parallel()
 	s := open(t, postgrestest.URL(t), Options{NoListen: true, Committer: committer.Options{Lanes: 1, Retries: 1}})
@@ -245,8 +244,7 @@ func readRun(t *testing.T, s *Store, runID string) *model.RunRecord {
 	return record
 }
 
-// What was remembered of another server is refused by the transaction that would write it, whatever
-// versions its rows have.
+// Writing from rows cached for another server is rejected, whatever versions its rows have.
 func TestWhatIsRememberedOfAnotherServerIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, options := range map[string]Options{"straight": {NoListen: true}, "through a pool": {NoListen: true, Pooler: true}} {

@@ -66,7 +66,7 @@ func (i *Inspector) Walk(ctx context.Context, visit func(*model.SessionRows) err
 // Close closes the connection.
 func (i *Inspector) Close() error { return i.conn.Close(context.Background()) }
 
-// Walk implements runs.Walker. It holds one of the connections that reads use.
+// Walk implements model.Walker. It uses one of the reading connections.
 func (s *Store) Walk(ctx context.Context, visit func(*model.SessionRows) error) error {
 	conn, err := s.reads.Acquire(ctx)
 	if err != nil {
@@ -80,8 +80,8 @@ func (s *Store) Walk(ctx context.Context, visit func(*model.SessionRows) error) 
 // page of each table is in memory.
 const walkPage = 256
 
-// walk reads all tables side by side, each through a cursor of one transaction
-// whose first statement fixes the moment that all of them show.
+// walk reads all tables in parallel, with a cursor for each in one transaction, whose first
+// statement fixes the snapshot.
 func walk(ctx context.Context, conn *pgx.Conn, visit func(*model.SessionRows) error) (err error) {
 	if _, err := conn.Exec(ctx, sqlBeginSnapshot); err != nil {
 		return readFailure(ctx, err)

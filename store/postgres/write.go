@@ -17,7 +17,7 @@ import (
 	"github.com/holdpoint/holdpoint/store/tokens"
 )
 
-// The statements that write rows, each any number of them at once.
+// The statements that write rows, any number of rows each.
 var (
 	writeSessions = newWriter(columns.Sessions)
 	writeRuns     = newWriter(columns.Runs)
@@ -146,10 +146,9 @@ func (b *bulk[R]) addFlag(c *columns.Column[R]) string {
 	return name
 }
 
-// rows returns the table u, in which the arrays are columns. They are unnested in the
-// select list, row by row: unnest in FROM writes each array into a store of its own first,
-// which takes twice the time for a few rows, and a subscript walks a text array from its
-// beginning for every row.
+// rows returns the table u with the arrays as columns. They are unnested in the select list, row
+// by row: unnest in FROM first stores each array separately, which takes twice the time for a
+// few rows, and a subscript walks a text array from its start for every row.
 func (b *bulk[R]) rows() string {
 	list := make([]string, len(b.types))
 	for i, name := range b.types {
@@ -185,7 +184,8 @@ func (w *writer[R]) queueUpdate(batch *pgx.Batch, rows []*R) {
 // fewRows is up to how many rows a statement for each costs less than one for all.
 const fewRows = 3
 
-// queue queues one statement for each row. All of them must be written: the lock on the session says that they are there.
+// queue queues one statement per row. All must be written: the session's lock guarantees that
+// the rows exist.
 func (o *oneRow[R]) queue(batch *pgx.Batch, rows []*R) {
 	for _, row := range rows {
 		arguments := make([]any, len(o.values))
@@ -196,7 +196,7 @@ func (o *oneRow[R]) queue(batch *pgx.Batch, rows []*R) {
 	}
 }
 
-// wrote returns what checks that a statement wrote so many rows.
+// wrote returns a check that a statement wrote this number of rows.
 func wrote(rows int) func(pgconn.CommandTag) error {
 	return func(tag pgconn.CommandTag) error {
 		if tag.RowsAffected() != int64(rows) {
@@ -206,8 +206,8 @@ func wrote(rows int) func(pgconn.CommandTag) error {
 	}
 }
 
-// queueRows queues one statement that writes all the rows, or none when there are none.
-// All of them must be written: the lock on the session says that they are there.
+// queueRows queues one statement that writes all the rows, if any. All must be written: the
+// session's lock guarantees that the rows exist.
 func queueRows[R any](batch *pgx.Batch, sql string, rows []*R, arrays []func([]*R) any) {
 	if len(rows) == 0 {
 		return

@@ -8,25 +8,24 @@ import (
 )
 
 const (
-	// maxParts and maxPartBytes bound what [Command.Parts] returns.
+	// maxParts and maxPartBytes bound the result of [Command.Parts].
 	maxParts     = 4096
 	maxPartBytes = 1 << 20
-	// maxCarried bounds how deeply a command may stand in a word of another.
+	// maxCarried bounds the nesting of commands inside words of other commands.
 	maxCarried = 4
 )
 
-// Parts returns each command that may run: without quotes, assignments and redirections, its words
-// one blank apart; without the programs that only run it; and those that stand in words of shells
-// and their like. Lists and commands with redirections are among them as a formatter prints them.
-// It returns false when there are too many.
+// Parts returns each command that may run: words separated by one blank, without quotes,
+// assignments and redirections, and without wrapper programs that only run another. Commands
+// inside words, such as for sh -c, are included. Lists and commands with redirections are
+// included in printed form. It returns false if there are too many.
 func (c *Command) Parts() ([]string, bool) {
 	parts := &collected{}
 	parts.read(c, maxCarried)
 	return parts.texts, !parts.tooMany
 }
 
-// ArgvParts returns the parts of a program that is started with its arguments, as [Command.Parts]
-// returns those of a command.
+// ArgvParts is [Command.Parts] for a program started with arguments.
 func ArgvParts(argv []string) ([]string, bool) {
 	parts := &collected{}
 	words := make([]string, len(argv))
@@ -74,8 +73,8 @@ func (p *collected) read(c *Command, depth int) {
 	})
 }
 
-// statement adds a statement as it is printed, unless it is a call and nothing else, or stands in
-// another that is printed.
+// statement adds a statement in printed form, unless it is a plain call or inside another
+// printed one.
 func (p *collected) statement(s *syntax.Stmt, inner map[*syntax.Stmt]bool, depth int) {
 	if list, is := s.Cmd.(*syntax.BinaryCmd); is {
 		pipes := func(one *syntax.BinaryCmd) bool { return one.Op == syntax.Pipe || one.Op == syntax.PipeAll }
@@ -116,7 +115,7 @@ func wordTexts(call *syntax.CallExpr) []string {
 	return words
 }
 
-// call adds a program with its words, and what it runs among them.
+// call adds a program with its words, and the commands that it runs.
 func (p *collected) call(words []string, depth int) {
 	if len(words) == 0 {
 		return

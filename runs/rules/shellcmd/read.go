@@ -1,5 +1,5 @@
-// Package shellcmd reads shell commands: which of their bytes are plain words, and which
-// commands they run. It runs nothing and expands nothing.
+// Package shellcmd parses shell commands: which of their bytes are plain words, and which
+// commands they run. It runs and expands nothing.
 package shellcmd
 
 import (
@@ -10,11 +10,11 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// MaxLength bounds the commands that are read, in bytes.
+// MaxLength bounds the length of parsed commands, in bytes.
 const MaxLength = 64 << 10
 
-// maxNested bounds what may nest in a command: brackets, quotes of substitutions and keywords.
-// The parser recurses for each of them, and its time grows with their square.
+// maxNested bounds the nesting in a command: brackets, quotes of substitutions and keywords. The
+// parser recurses for each, and its time is quadratic.
 const maxNested = 1000
 
 // Errors of [Read].
@@ -32,7 +32,7 @@ type Command struct {
 // keywords are the words after which the parser recurses.
 var keywords = wordSet("if then else elif while until for select case do function coproc time in [[")
 
-// Read parses a command as bash does, which understands what POSIX shells do.
+// Read parses a command as bash, a superset of POSIX shells.
 func Read(text string) (*Command, error) {
 	if len(text) > MaxLength {
 		return nil, errTooLong

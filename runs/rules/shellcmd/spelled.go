@@ -8,10 +8,10 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Spelled returns which bytes of the command a wildcard must not cover. All but these are plain:
-// words, quoted or not, and the blanks between them. Operators, redirections, substitutions,
-// expansions, assignments, line breaks, comments, and words that carry a command for another
-// program are not plain, nor are words with a ".." segment or with invisible characters.
+// Spelled marks the bytes of the command that a wildcard must not cover. The others are plain:
+// words, quoted or not, and the blanks between them. Not plain are operators, redirections,
+// substitutions, expansions, assignments, line breaks, comments, words that contain a command
+// for another program, and words with a ".." segment or invisible characters.
 func (c *Command) Spelled() []bool {
 	m := &marking{text: c.text, spelled: make([]bool, len(c.text))}
 	for i := range m.spelled {
@@ -68,8 +68,8 @@ func (m *marking) call(call *syntax.CallExpr) {
 	}
 }
 
-// carries reports whether a word of a program that runs others may hold a command, or name one
-// that runs others in turn.
+// carries reports whether a word of a program that runs others may contain a command, or name
+// another such program.
 func carries(word string) bool {
 	return strings.ContainsAny(word, " \t\n;|&<>()$`\"'\\") || wrappers[programName(word)] ||
 		strings.HasPrefix(word, "-exec") || strings.HasPrefix(word, "-ok") || strings.HasPrefix(word, "-delete") || strings.HasPrefix(word, "-fprint")

@@ -7,14 +7,14 @@ import (
 )
 
 const (
-	// UnknownText stands in a part for a text that the command does not show, such as the value
-	// of a variable: any text, of any number of words.
+	// UnknownText stands for a text of any number of words that the command does not show, such
+	// as the value of a variable.
 	UnknownText = '\uFDD0'
 	// UnknownWord stands for such a text without blanks.
 	UnknownWord = '\uFDD1'
 )
 
-// Scrub replaces the characters that stand for unknown texts.
+// Scrub replaces the placeholder characters for unknown texts.
 func Scrub(text string) string {
 	return strings.NewReplacer(string(UnknownText), "\uFFFD", string(UnknownWord), "\uFFFD").Replace(text)
 }
@@ -25,7 +25,7 @@ func HasUnknown(part string) bool {
 }
 
 // wordText returns a word without its quotes. With patterns, unquoted *, ? and [ are unknown
-// texts, because the shell replaces them with names of files.
+// texts, because the shell expands them to file names.
 func wordText(word *syntax.Word, patterns bool) string {
 	var text strings.Builder
 	for _, part := range word.Parts {
