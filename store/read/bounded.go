@@ -9,8 +9,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// Timeout bounds each read, unless the context of its caller ends sooner. Only a test sets it, before its
-// first read: on a machine with much else to do an answer may take longer than callers should wait for.
+// Timeout bounds each read, unless its caller's context ends sooner. Only tests set it, before
+// their first read, for slow machines.
 var Timeout = 5 * time.Second
 
 // bounded is a database of which every read ends after a time.
@@ -68,7 +68,7 @@ func (f few) Snapshot(ctx context.Context, do func(ask func(...Query) error) err
 	return f.inTurn(ctx, func(ctx context.Context) error { return f.Database.Snapshot(ctx, do) })
 }
 
-// inTurn charges what is done in it once, however many turns it takes.
+// inTurn charges do once, however often it enters the semaphore.
 func (f few) inTurn(ctx context.Context, do func(context.Context) error) error {
 	end, err := f.turns.Begin(ctx)
 	if err != nil {

@@ -64,7 +64,7 @@ func TestEveryReadOfAFrozenDatabaseEnds(t *testing.T) {
 	})
 }
 
-// slowLists answers everything but lists, and counts how many of them it is asked.
+// slowLists answers everything but lists, and counts its list queries.
 type slowLists struct {
 	frozen
 	asked *atomic.Int64

@@ -9,8 +9,8 @@ import (
 	"github.com/holdpoint/holdpoint/store/columns"
 )
 
-// What was decided, and by whom. The predicate of the partial indexes, and of the requests
-// that a list shows, stands word for word where it must be used.
+// The decided requests, and their deciders. The predicates of the partial indexes are repeated
+// word for word where they must be used.
 const (
 	sqlDecisions = `
 SELECT q.*, r.agent_id, r.kind, r.requester, r.status, coalesce(r.lease_expires_at_ms, 0)` + fromRequests

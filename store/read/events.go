@@ -45,7 +45,7 @@ func (r *Reader) EventsWithin(ctx context.Context, q runs.EventQuery) (events []
 type eventPage struct {
 	maxRows, maxBytes int
 	events            []model.Event
-	// bytes are those of the bodies. more says that there are events that did not fit.
+	// bytes is the size of the bodies. more says that some events did not fit.
 	bytes int
 	more  bool
 }
@@ -89,7 +89,8 @@ func (r *Reader) readEvents(ctx context.Context, q runs.EventQuery, page *eventP
 	}
 	type kept struct{ first, last int64 }
 	var found []kept
-	// What is kept is read last: a log that is shortened between the two is not taken for whole.
+	// The kept range is read last, so a log that is trimmed in between is not mistaken for
+	// complete.
 	err := r.db.Ask(ctx,
 		Query{statement, []any{id, q.After, max(q.Limit, 0) + 1, q.MaxBytes - page.bytes}, page.read},
 		Query{keptSQL, []any{id}, into(func(k *kept) []any { return []any{&k.first, &k.last} }, &found)})

@@ -14,8 +14,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// shortened is a log of events with bodies of half the size that has turns, from which retention takes all up to gone
-// once they have been read for the first time.
+// shortened is a log whose events have large bodies, and from which retention deletes all up to
+// gone after the first read.
 type shortened struct {
 	frozen
 	events []model.Event
@@ -61,8 +61,8 @@ func (r *numberRows) Scan(targets ...any) error {
 	return nil
 }
 
-// Behind its first part a page is read again. What retention takes between the two must not be missing in the
-// middle of it, nor turn the first part into an error.
+// A page continues with a second read. Events that retention deletes in between must not leave a
+// gap, nor turn the first part into an error.
 func TestAPageThatIsShortenedMeanwhileHasNoGap(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -92,7 +92,7 @@ func TestAPageThatIsShortenedMeanwhileHasNoGap(t *testing.T) {
 			require.Equal(t, test.more, more, "%+v", test)
 			require.Equal(t, test.reads, log.reads)
 
-			// The next page says what is missing.
+			// The next page reports the missing events.
 			if test.more {
 				_, _, err = r.EventsWithin(t.Context(), runs.EventQuery{SessionID: "s", After: 2, Limit: 100, MaxBytes: api.MaxReplyBytes, Kept: kept})
 				require.Equal(t, !kept, refusal.CodeOf(err) == api.CodeEventCursorReset)

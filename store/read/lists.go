@@ -9,32 +9,30 @@ import (
 	"github.com/holdpoint/holdpoint/store/columns"
 )
 
-// Lists says how the lists of an engine differ from those of the other.
+// Lists has an engine's differences in lists.
 type Lists struct {
-	// Sorted follows a column by which a list is sorted although another index finds its
-	// rows.
+	// Sorted follows the sort column of a list whose rows another index finds.
 	Sorted string
 	// PendingEffects is where pending effects are found.
 	PendingEffects string
-	// OpenQuestions adds up what requests q ask and has no answer: 1 of a typed one.
+	// OpenQuestions sums the unanswered questions of requests q; a typed one counts as 1.
 	OpenQuestions string
 	// SessionIn is the condition that the session of a request q is one that the subquery at the %s
 	// returns. It must find the requests by an index.
 	SessionIn string
-	// RunIndex returns what follows the table of runs to name the index of a list, or of the
-	// part of it that is Unfinished or Finished, for an engine that does not find it by
-	// itself. May be nil.
+	// RunIndex returns what follows the table of runs to name the index of a list, or of its
+	// part Unfinished or Finished, for an engine that does not find it on its own. May be nil.
 	RunIndex func(q runs.RunQuery, part string) string
-	// Unfinished takes the place of the part Unfinished in lists of all sessions: the
-	// predicate of their indexes. No change when empty.
+	// Unfinished replaces the part Unfinished in lists of all sessions by the predicate of their
+	// indexes. Empty: no change.
 	Unfinished string
-	// Whole is put around a page, which stands where the %s is, so that its rows are all
-	// found before the first is handed out. No change when empty.
+	// Whole wraps a page, which replaces its %s, so that all rows are found before the first is
+	// returned. Empty: no change.
 	Whole string
 }
 
-// The lists, without their filters. The predicates of the partial indexes stand word for
-// word where they must be used; open requests have two, one for each engine's.
+// The lists, without their filters. The predicates of the partial indexes are repeated word for
+// word where they must be used; open requests have two, one per engine.
 const (
 	sqlSessions = `
 SELECT s.*,
@@ -70,7 +68,7 @@ type filter struct {
 	args  []any
 }
 
-// and adds a condition; each ? in it stands for the next of the values.
+// and adds a condition; each ? in it is replaced by the next value.
 func (f *filter) and(condition string, values ...any) {
 	for _, value := range values {
 		condition = strings.Replace(condition, "?", f.argument(value), 1)
@@ -83,7 +81,7 @@ func (f *filter) argument(value any) string {
 	return "$" + strconv.Itoa(len(f.args))
 }
 
-// equals adds a condition for a column that must have a value, unless it is empty.
+// equals adds a condition on a column's value, unless the value is empty.
 func (f *filter) equals(column, value string) {
 	if value != "" {
 		f.and(column+" = ?", value)

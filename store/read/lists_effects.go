@@ -9,8 +9,8 @@ import (
 	"github.com/holdpoint/holdpoint/store/columns"
 )
 
-// effectFilter returns where the effects of a query are found. Most effects are done: what
-// is asked for more often has an index of its own.
+// effectFilter returns the source of a query's effects. Most effects are done, so the frequent
+// queries have their own index.
 func (l *Lists) effectFilter(q runs.EffectQuery) (from string, f filter) {
 	from = "effects AS f"
 	switch {

@@ -22,8 +22,8 @@ func (l *Lists) requestFilter(q runs.RequestQuery) filter {
 	return f
 }
 
-// ofSession adds a condition for the session of a request. The recursion starts with the row of the
-// session itself, so that all its ids have the collation of the column.
+// ofSession adds a condition on a request's session. The recursion starts with the session's own
+// row, so that all ids have the column's collation.
 func (l *Lists) ofSession(f *filter, q runs.RequestQuery) {
 	if !q.Below || q.SessionID == "" {
 		f.equals("q.session_id", q.SessionID)

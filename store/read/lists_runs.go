@@ -44,15 +44,14 @@ func (l *Lists) runs(statement string, q runs.RunQuery, part string) string {
 	return statement
 }
 
-// The parts of a list of runs that is sorted by whether they are over, first: each by what
-// it selects.
+// The parts of a list of runs that is sorted by whether they are finished, by their condition.
 const (
 	Unfinished = "r.finished_at_ms IS NULL"
 	Finished   = "r.finished_at_ms IS NOT NULL"
 )
 
-// runParts returns the parts of a list that still have rows after the cursor, in the
-// order in which they are asked. The empty part is all of the list.
+// runParts returns the parts of a list with rows after the cursor, in query order. The empty
+// part is the whole list.
 func runParts(q runs.RunQuery) []string {
 	if !q.PriorityActive {
 		return []string{""}
@@ -85,8 +84,8 @@ func (l *Lists) runPage(q runs.RunQuery, part, statement string, limit int) (str
 	return l.page(&f, l.runs(statement, q, part), limit, submitted, "r.run_id")
 }
 
-// Runs implements runs.Reader. It asks once for the runs of each part and once for all
-// that their views need, at one moment.
+// Runs implements runs.Reader. It queries each part once, and then once everything that the
+// views need, in one snapshot.
 func (r *Reader) Runs(ctx context.Context, q runs.RunQuery) ([]model.RunRecord, error) {
 	ofOneAgent(&q.AgentID, &q.Scope)
 	if !storable(q.SessionID, q.AgentID, string(q.Status), string(q.Kind)) || q.After != nil && !storable(q.After.RunID) {

@@ -25,7 +25,7 @@ func sessionFilter(q runs.SessionQuery) filter {
 	return f
 }
 
-// hasActiveRun reports whether a status of sessions is that of their active run.
+// hasActiveRun reports whether a session's status is its active run's.
 func hasActiveRun(status api.Status) bool {
 	return status != "" && status != api.SessionEnded && status != api.SessionIdle
 }

@@ -26,20 +26,19 @@ type Query struct {
 	Read func(columns.Rows) error
 }
 
-// Database runs queries. Errors of the database wrap runs.ErrUnavailable; those of a
-// context and of package refusal are returned as they are.
+// Database runs queries. Errors of the database wrap runs.ErrUnavailable; errors of a context
+// and of package refusal are returned unchanged.
 type Database interface {
-	// Ask runs queries one after the other, each of which may see another moment.
+	// Ask runs queries one after the other, without a common snapshot.
 	Ask(ctx context.Context, queries ...Query) error
-	// AskAtOneMoment runs queries that all see the same moment.
+	// AskAtOneMoment runs queries in one snapshot.
 	AskAtOneMoment(ctx context.Context, queries ...Query) error
-	// Snapshot calls do, whose queries all see the same moment and may depend on each
-	// other.
+	// Snapshot calls do, whose queries share one snapshot and may depend on each other.
 	Snapshot(ctx context.Context, do func(ask func(...Query) error) error) error
 	// List returns a list of texts as one argument.
 	List(texts []string) any
-	// Now returns the last argument of the statements that compare with the present
-	// moment, none when the database has the clock itself.
+	// Now returns the current time as the last argument of statements that need it, none if the
+	// database has a clock.
 	Now() []any
 }
 
@@ -49,10 +48,10 @@ type Statements struct {
 	// Run, of $1 run_id, has the place in the queue last. RunPayload has run_id, input
 	// and checkpoint.
 	Run, RunPayload string
-	// Of the list $1 of run ids: the open requests and those of the Resume.
+	// For the list $1 of run ids: the open requests and those of the Resume.
 	RequestsOfRuns string
-	// RunOutputs is of $1 run_id: body of the newest outputs, oldest first, whose bodies
-	// have $2 bytes together, and how many there are in all, of those that are shown at most.
+	// RunOutputs takes $1 run_id and returns the bodies of the newest outputs, oldest first,
+	// within $2 bytes, and the total number of outputs up to the limit.
 	RunOutputs string
 	// QueuePlaces has run_id and the number of queued runs ahead, of the sessions $1 and
 	// the runs $2.
@@ -66,9 +65,9 @@ type Statements struct {
 	// RunOutputs, and SessionBesides is limited to $2.
 	Session, ActiveRun, ActiveRunRequests        string
 	QueuedRunIDs, SessionOutputs, SessionBesides string
-	// SessionKept has the number of the first kept event of the session. RunKept is of $1 run_id:
-	// it has the same of its session when events of the run are gone, else 1. Both have the session's last
-	// event besides.
+	// SessionKept returns the number of the session's first kept event. RunKept takes $1 run_id
+	// and returns the same if events of the run were deleted, else 1. Both also return the
+	// session's last event.
 	SessionKept, RunKept string
 	// Of $1 session_id or run_id, after $2 event_id, limited to $3 and to $4 bytes of bodies, one
 	// event at least, or more: the rest is not read. Behind each event is how many there are within
@@ -79,32 +78,33 @@ type Statements struct {
 
 	// RequestByHandle is of $1 handle, Rule of $1 rule_id.
 	RequestByHandle, Rule string
-	// StandingRules are those of $1 session_id that are in force and not exact, limited to $2.
-	// The present moment is the next argument, if it is one. RuleVersion is of $1 session_id.
+	// StandingRules returns the rules of $1 session_id that are in force and not exact, limited
+	// to $2. The current time is the next argument, if needed. RuleVersion takes $1 session_id.
 	StandingRules, RuleVersion string
-	// RuleChanges, after $1 version and limited to $2, has version and rule_id of the changes of
-	// rules of all sessions, and ChangedRules those of the same rules that StandingRules has. The
-	// present moment is the next argument of the latter, if it is one.
+	// RuleChanges returns version and rule_id of the changes to rules of all sessions after $1
+	// version, limited to $2; ChangedRules returns those rules themselves, if in force and not
+	// exact. The current time is the latter's next argument, if needed.
 	RuleChanges, ChangedRules string
-	// RulesFor is of the list $1 of sessions, limited to $2, and RuleSizesFor has their sizes. Now
-	// has the present moment.
+	// RulesFor takes the list $1 of sessions, limited to $2, and RuleSizesFor returns their
+	// sizes. Now returns the current time.
 	RulesFor, RuleSizesFor, Now string
 
-	// LeasedRuns and ClaimableWithin have the present moment as their first argument, if it is
-	// one, and end with a condition: others, an order and a limit are put behind it. The former
-	// has the place in the queue last, and the latter is as Claimable, of a table c.
+	// LeasedRuns and ClaimableWithin take the current time as their first argument, if needed,
+	// and end with a condition, to which further ones, an order and a limit are appended. The
+	// former returns the place in the queue last, and the latter is like Claimable, from a table
+	// c.
 	LeasedRuns, ClaimableWithin string
 
-	// Limited to $1. Claimable runs have run_id, session_id, agent_id and claimable_at_ms,
-	// due ones session_id and run_id, due effects session_id and effect_id. The present
-	// moment is the next argument, if it is one.
+	// Limited to $1. Claimable runs have run_id, session_id, agent_id and claimable_at_ms, due
+	// ones session_id and run_id, due effects session_id and effect_id. The current time is the
+	// next argument, if needed.
 	Claimable, Due, DueEffects string
 	// ClaimableOfAgents is of the list $1 of agents, limited to $2.
 	ClaimableOfAgents string
-	// FinishedRuns, of $1 a moment, after $2 finished_at_ms and $3 run_id, limited to $4, has
-	// finished_at_ms, run_id and session_id.
+	// FinishedRuns takes $1 a time, returns the runs after $2 finished_at_ms and $3 run_id,
+	// limited to $4, with finished_at_ms, run_id and session_id.
 	FinishedRuns string
-	// NextDue has the earliest deadline, or 0, and the present moment.
+	// NextDue returns the earliest deadline, or 0, and the current time.
 	NextDue string
 
 	Counts
@@ -114,17 +114,17 @@ type Statements struct {
 
 // Counts are the statements that count rows of all sessions.
 type Counts struct {
-	// Vitals, of $1 a limit and the present moment as the next argument, if it is one, has what
-	// is counted (see the Counted names), a kind, a band of ages, how many rows there are, and the
-	// moment of the oldest, or 0.
+	// Vitals takes $1 a limit, and the current time next, if needed. It returns what is counted
+	// (see the Counted names), a kind, a range of ages, the number of rows, and the time of the
+	// oldest, or 0.
 	Vitals string
-	// OpenRequestAfter has kind, session_id, run_id and request_id of the open request that is $5
-	// places behind $1 to $4, which are the same. PromptsOf has a principal and how many open
-	// requests it has, of those behind $1 to $4 that are not behind $5 to $8.
+	// OpenRequestAfter returns kind, session_id, run_id and request_id of the open request $5
+	// rows after $1 to $4, which are the same columns. PromptsOf returns principals and the
+	// number of their open requests after $1 to $4 and up to $5 to $8.
 	OpenRequestAfter, PromptsOf string
-	// UnfinishedRunAfter has the submitted_at_ms of the unfinished run that is $2 places behind
-	// those of $1 submitted_at_ms. QueuedOf has a principal and how many queued runs it has, of those
-	// submitted after $1 and not after $2.
+	// UnfinishedRunAfter returns the submitted_at_ms of the unfinished run $2 rows after $1
+	// submitted_at_ms. QueuedOf returns principals and the number of their queued runs submitted
+	// after $1 and up to $2.
 	UnfinishedRunAfter, QueuedOf string
 }
 
@@ -136,17 +136,17 @@ type Reader struct {
 	sql   *Statements
 }
 
-// New returns a reader on so many connections. Each read ends after [Timeout] with an error that wraps
-// runs.ErrUnavailable. Half of the connections read lists, so slow ones leave the others to the reads that
-// the door and the views wait for. A caller that reads much waits for the others.
+// New returns a reader on a number of connections. Each read ends after [Timeout] with an error
+// that wraps runs.ErrUnavailable. Half of the connections read lists, so slow lists leave the
+// others to the reads of the door and the views. A caller that reads much waits for the others.
 func New(db Database, statements *Statements, connections int) *Reader {
 	all := few{db, cpulimit.NewSemaphore(connections)}
 	lists := few{all, cpulimit.NewSemaphore(connections / 2)}
 	return &Reader{bounded{all, Timeout}, bounded{lists, Timeout}, statements}
 }
 
-// storable reports whether a text can be compared with a column at all: Postgres refuses
-// a parameter that is not UTF-8 or holds a NUL byte, so no column holds one.
+// storable reports whether a text can be compared with a column: Postgres rejects parameters
+// that are not UTF-8 or have a NUL byte, so no column contains one.
 func storable(texts ...string) bool {
 	return !slices.ContainsFunc(texts, func(text string) bool {
 		return !utf8.ValidString(text) || slices.Contains([]byte(text), 0)
@@ -160,10 +160,10 @@ func list[R any](ctx context.Context, db Database, targets func(*R) []any, sql s
 	return found, err
 }
 
-// errNoRow is the error of a query that always has a row, and had none.
+// errNoRow is the error if a query that always has a row returns none.
 var errNoRow = fmt.Errorf("%w: a query has no row", runs.ErrUnavailable)
 
-// first runs one query and returns its first row, or an error when there is none.
+// first runs one query and returns its first row, or an error without one.
 func first[R any](ctx context.Context, db Database, targets func(*R) []any, missing error, sql string, args ...any) (*R, error) {
 	found, err := list(ctx, db, targets, sql, args...)
 	if err == nil && len(found) == 0 {

@@ -6,7 +6,7 @@ import (
 	"github.com/holdpoint/holdpoint/store/columns"
 )
 
-// records puts runs together with what their views need. Runs come first.
+// records combines runs with the rows of their views. Runs come first.
 type records struct {
 	list  []*model.RunRecord
 	byRun map[string]*model.RunRecord

@@ -7,7 +7,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// oneOf adds a condition for a column that must have one of the values; none has none.
+// oneOf adds a condition that a column has one of the values; with none, nothing matches.
 func (f *filter) oneOf(column string, values []string) {
 	if len(values) == 0 {
 		f.and("1 = 0")
@@ -20,9 +20,9 @@ func (f *filter) oneOf(column string, values []string) {
 	f.where = append(f.where, column+" IN ("+strings.Join(places, ", ")+")")
 }
 
-// prefixed adds a condition for a column of ids, unless there are no prefixes. It is a range of
-// an index: ids are compared by their bytes, and what follows all that begin with a prefix is the
-// prefix with its last byte one higher.
+// prefixed adds a condition for a column of ids, unless there are no prefixes. It is an index
+// range: ids are compared by their bytes, and the range ends before the prefix with its last
+// byte incremented.
 func (f *filter) prefixed(column string, prefixes []string) {
 	if len(prefixes) == 0 {
 		return
@@ -39,17 +39,17 @@ func (f *filter) prefixed(column string, prefixes []string) {
 	f.where = append(f.where, condition)
 }
 
-// ofOneAgent makes the one agent of a scope the agent of a query that names none: lists of one agent
-// have an index.
+// ofOneAgent makes the only agent of a scope the agent of a query that names none: lists of one
+// agent have an index.
 func ofOneAgent(agentID *string, scope *runs.Scope) {
 	if *agentID == "" && len(scope.AgentIDs) == 1 {
 		*agentID, scope.AgentIDs = scope.AgentIDs[0], nil
 	}
 }
 
-// The conditions of a scope, none when it is not bounded: sessionWithin for rows of s,
-// runWithin for those of a table with the columns of runs, requestWithin for those of q, and
-// inSessionWithin for those of which only the session counts.
+// The conditions of a scope, none if it is not limited: sessionWithin for rows of s, runWithin
+// for a table with the columns of runs, requestWithin for rows of q, and inSessionWithin for
+// rows of which only the session matters.
 
 func (f *filter) sessionWithin(scope *runs.Scope) {
 	f.prefixed("s.session_id", scope.SessionPrefixes)
@@ -102,8 +102,8 @@ func (f *filter) inSessionWithin(scope *runs.Scope, column string) {
 	}
 }
 
-// exists adds a condition for a row that must exist. The conditions of that row are added to a
-// filter of their own, whose arguments go on where these end.
+// exists adds a condition that a row exists. The row's own conditions form another filter, whose
+// arguments continue the numbering.
 func (f *filter) exists(from string, conditions func(*filter)) {
 	its := filter{args: f.args}
 	conditions(&its)
@@ -111,7 +111,7 @@ func (f *filter) exists(from string, conditions func(*filter)) {
 	f.where = append(f.where, "EXISTS (SELECT 1 "+strings.Join(append([]string{from}, its.where...), " AND ")+")")
 }
 
-// with returns a statement that ends with a condition, with those of the filter.
+// with returns a statement that ends with a condition, plus the filter's.
 func (f *filter) with(statement string) string {
 	return strings.Join(slices.Concat([]string{statement}, f.where), "\n\tAND ")
 }

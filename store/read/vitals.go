@@ -25,12 +25,12 @@ type vitalsRow struct {
 	model.Tally
 }
 
-// backlogRows is how many rows one statement of Backlogs looks at. Among very many it takes
-// some ten milliseconds, after which another list may have its turn.
+// backlogRows is how many rows one statement of Backlogs reads. That takes some ten milliseconds
+// in a large table; then another list may run.
 const backlogRows = 5_000
 
-// Backlogs returns what each principal has waiting. It is not of one moment: what is settled or
-// made meanwhile may count or not, and all else counts once.
+// Backlogs returns each principal's pending work. It is not a snapshot: rows that are settled or
+// created meanwhile may or may not count, and all others count once.
 func (r *Reader) Backlogs(ctx context.Context) ([]model.Backlog, error) {
 	counted := map[string]*model.Backlog{}
 	of := func(principal string) *model.Backlog {

@@ -25,8 +25,8 @@ var RunSize = columns.Runs.Size() + ` + (
 		AND coalesce(q.settled_number, 9223372036854775807) > r.resume_after
 )`
 
-// fitting returns how many of the rows that a statement measures are within a budget, which is
-// that of several statements when used says what the earlier ones took.
+// fitting returns how many of the measured rows are within a budget. used is what earlier
+// statements took from it.
 func fitting(ask func(...Query) error, budget *runs.Budget, used *int, sql string, args []any) (fit int, err error) {
 	first := *used == 0
 	err = ask(Query{sql, args, func(rows columns.Rows) error {
@@ -44,8 +44,8 @@ func fitting(ask func(...Query) error, budget *runs.Budget, used *int, sql strin
 	return fit, err
 }
 
-// listWithin returns the rows of a page that are within a budget, all without one. build makes
-// a statement of the list from its columns and a limit.
+// listWithin returns the rows of a page that are within a budget, all without one. build makes a
+// list statement from its columns and a limit.
 func listWithin[R any](ctx context.Context, db Database, budget *runs.Budget, limit int, targets func(*R) []any,
 	sizes, rows string, build func(statement string, limit int) (string, []any),
 ) ([]R, error) {

@@ -13,10 +13,10 @@ import (
 // distinct returns texts in order, each once.
 func distinct(texts []string) []string { return slices.Compact(slices.Sorted(slices.Values(texts))) }
 
-// now returns arguments with the present moment behind them, where the statement has it.
+// now appends the current time to the arguments, if the statement needs it.
 func (r *Reader) now(args ...any) []any { return append(args, r.db.Now()...) }
 
-// Claimable implements runs.Reader. Runs of the same moment are in the order of their ids.
+// Claimable implements runs.Reader. Runs with the same time are ordered by id.
 func (r *Reader) Claimable(ctx context.Context, q runs.ClaimableQuery) ([]runs.Claimable, error) {
 	known := slices.DeleteFunc(distinct(q.AgentIDs), func(id string) bool { return !storable(id) })
 	sql, args := r.sql.Claimable, r.now(max(q.Limit, 0))
@@ -36,8 +36,8 @@ func (r *Reader) Claimable(ctx context.Context, q runs.ClaimableQuery) ([]runs.C
 	return list(ctx, r.db, targets, sql, args...)
 }
 
-// Due implements runs.Worklist. It looks at the limit's number of requests, so it may return
-// fewer runs when one of them has several that are due.
+// Due implements runs.Worklist. The limit applies to requests, so it may return fewer runs if one
+// has several due requests.
 func (r *Reader) Due(ctx context.Context, limit int) ([]runs.DueRun, error) {
 	targets := func(d *runs.DueRun) []any { return []any{&d.SessionID, &d.RunID} }
 	found, err := list(ctx, r.db, targets, r.sql.Due, r.now(max(limit, 0))...)
@@ -59,7 +59,7 @@ const (
 	sqlSessionBehind = `
 SELECT s.session_id FROM sessions AS s WHERE s.session_id > $1 ORDER BY s.session_id LIMIT 1 OFFSET $2`
 
-	// The subquery is a look-up for each session: as a join, the planner might read all runs.
+	// The subquery makes one lookup per session: with a join, the planner might read all runs.
 	sqlWedgedSessions = `
 SELECT s.session_id, s.active_run_id FROM sessions AS s
 WHERE s.session_id > $1 AND ($2 = '' OR s.session_id <= $2) AND s.active_run_id IS NOT NULL AND (
@@ -94,7 +94,8 @@ func (r *Reader) DataKeys(ctx context.Context, after string, limit int) ([]runs.
 	return list(ctx, r.lists, targets, sqlDataKeys, after, max(limit, 0))
 }
 
-// The rows without a callback are returned, too: what one call reads is bounded, however few have one.
+// Rows without a callback are returned, too, so that the work of a call is bounded if few have
+// one.
 const sqlSealedRequests = `
 SELECT q.session_id, q.run_id, q.request_id, CASE WHEN q.sealed LIKE '{"callback":%' THEN q.sealed END FROM requests AS q
 WHERE (q.session_id, q.run_id, q.request_id) > ($1, $2, $3)

@@ -15,32 +15,33 @@ import (
 
 // RedactStatements are the statements of an engine.
 type RedactStatements struct {
-	// Lock locks the session $1 and has one row, or none when there is no such session.
+	// Lock locks the session $1 and returns one row, or none if the session does not exist.
 	Lock string
 	// Events reads the events of $1 session_id whose numbers are in the list $2, in their order.
 	Events string
-	// Needed has the least number of those events that are of a run that is not over, or of which
-	// something is still owed to others.
+	// Needed returns the first of those events whose run is not finished, or that a pending
+	// delivery needs.
 	Needed string
 	// Requests reads request $3 of the run $2 of the session $1 if it is settled.
 	Requests string
 	// Event writes the body $3 of event $2 of the session $1.
 	Event string
-	// Request writes the body $4 and the resolution $5 of request $3 of run $2 of the session $1, and takes out what is sealed of
-	// it: $6, its callback, stays while the effect $7 is not done.
+	// Request writes the body $4 and the resolution $5 of request $3 of run $2 of the session
+	// $1, and deletes its sealed values, except $6, its callback, while the effect $7 is not
+	// done.
 	Request string
-	// Run takes the output and the error out of the run $2 of the session $1.
+	// Run deletes the output and the error of run $2 of session $1.
 	Run string
-	// Asked take the input and its preview out of the run $2 of the session $1 if it is one by which a
-	// child asks: both are the question.
+	// Asked delete the input and its preview of run $2 of session $1 if it is a child's
+	// question: both are the question.
 	Asked []string
-	// Session gives the session $1 another version.
+	// Session changes the version of session $1.
 	Session string
 }
 
-// Redact takes out the bodies of events, with the requests, resolutions and outputs that they tell of.
-// addEntry writes the line of the audit's own log about it. It returns how many events have no body now,
-// so that a call whose answer was lost gets the same answer again.
+// Redact deletes the bodies of events, and the requests, resolutions and outputs that they
+// report. addEntry writes the line of the audit's own log. It returns the number of events
+// without a body, so that a repeated call gets the same answer.
 func Redact(ctx context.Context, tx Transaction, s *RedactStatements, r *runs.Redaction, addEntry func() error) (int, error) {
 	if _, there, err := number(ctx, tx, s.Lock, r.SessionID); err != nil || !there {
 		if err == nil {
@@ -89,7 +90,7 @@ func Redact(ctx context.Context, tx Transaction, s *RedactStatements, r *runs.Re
 	return len(gone), addEntry()
 }
 
-// redactOne takes out the body of one event and what it tells of.
+// redactOne deletes the body of one event and what it reports.
 func redactOne(ctx context.Context, tx Transaction, s *RedactStatements, event *model.Event) error {
 	if model.AboutRequest(event.Type) || event.Type == api.EventParentClarificationRequested {
 		for requestID := range event.RequestIDs() {

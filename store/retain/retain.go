@@ -1,7 +1,6 @@
-// Package retain deletes, for both engines, what is past its horizon in one session: the
-// oldest events of its log with the runs that they are about. It also takes out the bodies of events
-// that somebody wants redacted. It holds the order of the
-// steps; the statements are the engines'.
+// Package retain deletes, for both engines, a session's rows whose retention period has passed:
+// the oldest events of its log with their runs. It also redacts bodies of events. It defines the
+// order of the steps; the statements are the engines'.
 //
 // It must not know a driver or the loops that call it.
 package retain
@@ -28,35 +27,34 @@ type Transaction interface {
 
 // Statements are the statements of an engine.
 type Statements struct {
-	// Lock locks the session $1 and has the number of its first kept event. It has no row
-	// when there is no such session, or when somebody else has it locked.
+	// Lock locks the session $1 and returns the number of its first kept event. It returns no
+	// row if the session does not exist or is locked.
 	Lock string
-	// End, of $1 session_id, $2 the first kept event, $3 a moment, $4 the present one and $5
-	// a limit, has the number of the first event that must stay of the oldest ones.
+	// End takes $1 session_id, $2 the first kept event, $3 a time, $4 the current time and $5 a
+	// limit. It returns the oldest event that must stay.
 	End string
 	// Outputs has the number of output records among the session's events from $2 and before $3.
 	Outputs string
 	// Events deletes the session's events from $2 and before $3, and has the runs that they
 	// are about.
 	Events string
-	// FirstKept sets the number of the first kept event of $1 to $2, and takes $3 output records
-	// from its count.
+	// FirstKept sets the first kept event of $1 to $2, and subtracts $3 from its count of output
+	// records.
 	FirstKept string
-	// Runs has those of the list $2 of runs whose last event is before $3.
+	// Runs returns the runs in the list $2 whose last event is before $3.
 	Runs string
-	// OfRuns delete from $1 session_id what the runs in the list $2 have, the runs last.
+	// OfRuns delete from $1 session_id the rows of the runs in the list $2, the runs last.
 	OfRuns []string
 	// Records deletes the idempotency records of the session $1.
 	Records string
-	// Session deletes the session $1 when nothing is left of it and nobody has touched it
-	// since $2. It has the life of the session that was deleted, "" when no checkpoint of the audit can
-	// name it.
+	// Session deletes the session $1 if it is empty and unchanged since $2. It returns the life
+	// of the deleted session, "" if no checkpoint of the audit can name it.
 	Session string
 }
 
-// Trim deletes events, oldest first and at most limit, up to the first one of a run that
-// must stay, then the runs that have none left, and then the session when that was all. addEntry writes
-// the line of the audit's own log about it: without it, another session with the id would look like a
+// Trim deletes up to limit events, oldest first, up to the first one of a run that must stay.
+// Then it deletes the runs without events, and then the session if it is empty. addEntry writes
+// the line of the audit's own log: without it, another session with the id would look like a
 // forgery.
 func Trim(ctx context.Context, tx Transaction, s *Statements, sessionID string, beforeMs, nowMs int64, limit int,
 	addEntry func(*journal.Entry) error,
@@ -103,7 +101,7 @@ func Trim(ctx context.Context, tx Transaction, s *Statements, sessionID string, 
 		return trimmed, err
 	}
 	trimmed.Session = true
-	// A key of the session says nothing about another session with its id.
+	// A session's keys do not apply to another session with its id.
 	if _, err := tx.Write(ctx, s.Records, sessionID); err != nil {
 		return trimmed, err
 	}

@@ -9,16 +9,16 @@ import (
 
 // RewrapStatements are the statements of an engine.
 type RewrapStatements struct {
-	// Lock locks the session $1 and has one row, or none when there is no such session.
+	// Lock locks the session $1 and returns one row, or none if the session does not exist.
 	Lock string
-	// Request sets what is sealed of the request $3 of the run $2 of the session $1 to $5 if it is $4.
+	// Request replaces the sealed values $4 of request $3 of run $2 of session $1 by $5.
 	Request string
-	// Session gives the session $1 another version.
+	// Session changes the version of session $1.
 	Session string
 }
 
-// Rewrap replaces what is sealed of a request, unless it has changed since it was read, and reports
-// whether it did.
+// Rewrap replaces a request's sealed values, unless they have changed since they were read, and
+// reports whether it did.
 func Rewrap(ctx context.Context, tx Transaction, s *RewrapStatements, read *runs.SealedRequest, rewrapped api.JSON) (bool, error) {
 	if _, there, err := number(ctx, tx, s.Lock, read.SessionID); err != nil || !there {
 		return false, err
@@ -27,7 +27,7 @@ func Rewrap(ctx context.Context, tx Transaction, s *RewrapStatements, read *runs
 	if err != nil || changed == 0 {
 		return false, err
 	}
-	// Who remembers the request reads it again.
+	// Caches of the request become stale.
 	_, err = tx.Write(ctx, s.Session, read.SessionID)
 	return err == nil, err
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/holdpoint/holdpoint/migrations"
 )
 
-// SchemaStatus returns every step of the schema, and whether it is applied to the file, also while
-// a process has it open. It writes nothing; of a file that is not there every step is pending.
+// SchemaStatus returns every step of the schema and whether it is applied to the file, even
+// while a process has it open. It is read-only; for a missing file every step is pending.
 func SchemaStatus(ctx context.Context, path string) (steps []migrations.Migration, err error) {
 	uri := fileURI(path, inspectSettings)
 	if info, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() == 0 {
@@ -33,9 +33,9 @@ func SchemaStatus(ctx context.Context, path string) (steps []migrations.Migratio
 	return migrator.Status(ctx)
 }
 
-// Backup copies a database file as it is at one moment, also while a process has it open and
-// writes to it, and returns the size of the copy. The copy appears whole: it is made under another
-// name, read to its end, and moved to its place, where nothing may be.
+// Backup copies a snapshot of a database file, even while a process writes to it, and returns
+// the size of the copy. The copy appears whole: it is written under another name, verified by
+// reading, and moved to its place, which must be free.
 func Backup(ctx context.Context, path, to string) (bytes int64, err error) {
 	if _, err := os.Lstat(to); err == nil {
 		return 0, fmt.Errorf("back up to %s: %w", to, fs.ErrExist)
@@ -61,7 +61,7 @@ func Backup(ctx context.Context, path, to string) (bytes int64, err error) {
 	if bytes, err = syncFile(copied); err != nil {
 		return 0, fmt.Errorf("back up: %w", err)
 	}
-	// A link, unlike a rename, takes the place of nothing.
+	// A link, unlike a rename, never replaces a file.
 	if err := os.Link(copied, to); err != nil {
 		return 0, fmt.Errorf("back up to %s: %w", to, err)
 	}
@@ -81,8 +81,8 @@ func copyInto(ctx context.Context, path, to string) (err error) {
 	return err
 }
 
-// verify opens a copy, reads all of it, and compares its schema with that of this program, which
-// it may be behind.
+// verify opens a copy, reads all of it, and compares its schema with this program's, which may
+// be newer.
 func verify(ctx context.Context, path string) (err error) {
 	db, err := sql.Open("sqlite", fileURI(path, "mode=ro&"+settings))
 	if err != nil {

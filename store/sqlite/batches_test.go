@@ -33,8 +33,8 @@ func TestBatches(t *testing.T) {
 	})
 }
 
-// tablesOf reads past the store, on its own connection: nobody else sees a database
-// in memory.
+// tablesOf bypasses the store, on its own connection: other connections do not see an in-memory
+// database.
 func tablesOf(t *testing.T, store *Store) storetest.Tables {
 	t.Helper()
 	c, err := store.writers.acquire(t.Context())

@@ -12,37 +12,35 @@ import (
 	"github.com/holdpoint/holdpoint/store/columns"
 )
 
-// Bounds of the write-ahead log, in frames, which are pages of 4 KiB. Once the last of them is
-// reached SQLite checkpoints within the commit of the lane (see writeSettings).
+// Limits of the write-ahead log, in frames, which are pages of 4 KiB. At the last of them SQLite
+// checkpoints within the lane's commit (see writeSettings).
 const (
-	// checkpointEvery is how many frames are written from one checkpoint beside the lane to the next.
+	// checkpointEvery is the number of frames between checkpoints outside of the lane.
 	checkpointEvery = 1000
-	// restartAt is how long the log gets before the lane waits for what is left of a checkpoint, so
-	// that the log begins anew.
+	// restartAt is the length of the log at which the lane waits for the rest of a checkpoint,
+	// so that the log restarts.
 	restartAt = 4000
 )
 
-// checkpoints copy what is in the write-ahead log into the database file, beside the lane: within
-// a commit, where SQLite would do it, everybody waits for two more flushes and a thousand pages.
+// checkpoints copy the write-ahead log into the database file outside of the lane. Within a
+// commit, as SQLite does it, all callers would wait for two more flushes and a thousand pages.
 //
-// A checkpoint beside the lane hardly ever gets to the end of a log that grows meanwhile, and only
-// then does the log begin anew. When it is long, the little that is left is copied on the lane's
-// own connection.
+// Such a checkpoint rarely reaches the end of a growing log, which is when the log restarts.
+// Once the log is long, the small rest is copied on the lane's own connection.
 type checkpoints struct {
 	every, restart int
 
 	reader  *connection
 	writers *pool
 	logger  *slog.Logger
-	// written and noted are how many frames the writer has written, and had when it last woke the
-	// checkpoints. Who has the write connection uses them.
+	// written and noted count the writer's frames, now and when it last woke the checkpoints.
+	// The owner of the write connection uses them.
 	written, noted int
 	wake           chan struct{}
 	stopped        chan struct{}
 }
 
-// newCheckpoints is told of what the writers write. It checkpoints on a connection that nobody else
-// uses.
+// newCheckpoints observes the writers' commits. It checkpoints on a connection of its own.
 func newCheckpoints(reader *connection, writers *pool, logger *slog.Logger) *checkpoints {
 	k := &checkpoints{
 		every: checkpointEvery, restart: restartAt, reader: reader, writers: writers, logger: logger,
@@ -60,7 +58,8 @@ func (k *checkpoints) run() {
 	}
 }
 
-// note wakes the checkpoints when the writer, whose connection is given back, has written enough.
+// note wakes the checkpoints if the writer, whose connection is being released, has written
+// enough.
 func (k *checkpoints) note(writer *connection) {
 	_ = writer.conn.Raw(func(driver any) error { // without a count SQLite checkpoints by itself
 		status, able := driver.(sqlite.DBStatus)
@@ -83,8 +82,8 @@ func (k *checkpoints) note(writer *connection) {
 	}
 }
 
-// checkpoint copies what is in the log. It takes a processor for as long as parsing a large body,
-// and has a turn like that: both at once would leave none of two to the lane.
+// checkpoint copies the log. It uses as much CPU as parsing a large body and shares its
+// semaphore: both at once would leave the lane no processor out of two.
 func (k *checkpoints) checkpoint() {
 	var length int
 	end, err := cpulimit.Begin(context.Background())
@@ -100,7 +99,7 @@ func (k *checkpoints) checkpoint() {
 	}
 }
 
-// finish copies what was written meanwhile. The next writer begins the log anew.
+// finish copies the frames written meanwhile. The next writer restarts the log.
 func (k *checkpoints) finish() error {
 	writer, err := k.writers.acquire(context.Background())
 	if err != nil {
@@ -111,8 +110,8 @@ func (k *checkpoints) finish() error {
 	return err
 }
 
-// checkpointOn copies as much of the log as nobody reads in the database file, and waits for
-// nobody. It returns the length of the log.
+// checkpointOn copies the part of the log without readers into the database file, without
+// waiting. It returns the length of the log.
 func checkpointOn(c *connection) (length int, err error) {
 	type outcome struct{ busy, length, copied int }
 	err = c.query(context.Background(), sqlCheckpoint, nil, func(rows columns.Rows) error {
@@ -121,7 +120,7 @@ func checkpointOn(c *connection) (length int, err error) {
 	return length, err
 }
 
-// close waits for the checkpoint that goes on. Nobody may have the write connection any more.
+// close waits for the current checkpoint. The write connection must be unused from then on.
 func (k *checkpoints) close() error {
 	close(k.wake)
 	<-k.stopped

@@ -34,8 +34,8 @@ func openCheckpointed(t *testing.T) (store *Store, path string) {
 	return store, path
 }
 
-// TestACheckpointWaitsForNoWriter copies the log while a transaction that writes is open, and makes
-// nothing stale that is remembered.
+// TestACheckpointWaitsForNoWriter copies the log while a write transaction is open, and keeps
+// caches valid.
 func TestACheckpointWaitsForNoWriter(t *testing.T) {
 	t.Parallel()
 	store, path := openCheckpointed(t)
@@ -59,7 +59,7 @@ func TestACheckpointWaitsForNoWriter(t *testing.T) {
 	open.Rollback(t.Context())
 }
 
-// TestTheLogBeginsAnew writes ten times as much as the log may have before it is copied to its end.
+// TestTheLogBeginsAnew writes ten times the log's limit before a full copy.
 func TestTheLogBeginsAnew(t *testing.T) {
 	t.Parallel()
 	store, path := openCheckpointed(t)
@@ -86,8 +86,8 @@ func TestTheLogBeginsAnew(t *testing.T) {
 	require.NoError(t, reader.close())
 }
 
-// TestAnEventMakesNoTable reads the program of an insert: an index whose predicate has a list in IN
-// has SQLite make a table of the list for every row.
+// TestAnEventMakesNoTable reads the program of an insert: an index predicate with a list in IN
+// makes SQLite build a table of the list for every row.
 func TestAnEventMakesNoTable(t *testing.T) {
 	t.Parallel()
 	c := fileWithConnection(t)

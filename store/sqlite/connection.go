@@ -14,11 +14,11 @@ import (
 	"github.com/holdpoint/holdpoint/store/read"
 )
 
-// connection is one SQLite connection with the statements that were prepared on
-// it. It serves one caller at a time.
+// connection is one SQLite connection with its prepared statements. It serves one caller at a
+// time.
 //
-// The end of a context interrupts a query that looks for its first row, and is looked at
-// between rows. Nothing else is interrupted: a transaction is never left half way.
+// The end of a context interrupts a query that looks for its first row, and is checked between
+// rows. Nothing else is interrupted: a transaction is never left half done.
 type connection struct {
 	conn       *sql.Conn
 	statements map[string]*sql.Stmt
@@ -32,8 +32,7 @@ func newConnection(ctx context.Context, db *sql.DB) (*connection, error) {
 	return &connection{conn: conn, statements: map[string]*sql.Stmt{}}, nil
 }
 
-// prepare returns the statement of a query text. The texts are those in this
-// package, so there are few of them.
+// prepare returns the statement of a query text. There are few: all texts are in this package.
 func (c *connection) prepare(ctx context.Context, query string) (*sql.Stmt, error) {
 	if statement, there := c.statements[query]; there {
 		return statement, nil
@@ -102,7 +101,7 @@ func (r cancellable) Err() error { return cmp.Or(r.ctx.Err(), r.Rows.Err()) }
 
 func (c *connection) close() error {
 	for _, statement := range c.statements {
-		_ = statement.Close() // the connection goes with it
+		_ = statement.Close() // closed with the connection
 	}
 	return c.conn.Close()
 }
@@ -111,7 +110,7 @@ func (c *connection) close() error {
 type pool struct {
 	free   chan *connection
 	closed chan struct{}
-	// released, when set, is told of each connection that is given back.
+	// released, if set, is called with each released connection.
 	released func(*connection)
 }
 

@@ -107,7 +107,7 @@ func TestIllegalStatesAreRefusedByName(t *testing.T) {
 		},
 		"requests has no row s/r/q to update while outcome IS NULL": func(w *runs.Writes) { settled(w, api.OutcomeAllowed); w.SettledRequests = w.NewRequests },
 		"runs has no row /nobody to update":                         func(w *runs.Writes) { w.UpdatedRuns = []*model.Run{{RunID: "nobody"}} },
-		// The same constraint again, under a longer name.
+		// The same constraint under a longer name.
 		"CHECK constraint failed: requests_outcome_fits_kind": func(w *runs.Writes) {
 			w.NewRequests[0].Kind = model.KindClarification
 			settled(w, api.OutcomeAllowed)

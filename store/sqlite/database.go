@@ -24,7 +24,7 @@ var _ read.Database = (*database)(nil)
 func (d *database) List(texts []string) any {
 	text, err := json.Marshal(texts)
 	if err != nil {
-		// Only texts that are not UTF-8 have no JSON, and nothing is called by one.
+		// Only texts that are not UTF-8 have no JSON, and no row has such an id.
 		return "[]"
 	}
 	return string(text)
@@ -59,7 +59,7 @@ func (d *database) Snapshot(ctx context.Context, do func(ask func(...read.Query)
 	})
 }
 
-// on calls do with a connection that nobody else uses meanwhile.
+// on calls do with a connection for its exclusive use.
 func (d *database) on(ctx context.Context, do func(*connection) error) error {
 	c, err := d.readers.acquire(ctx)
 	if err != nil {
@@ -69,7 +69,7 @@ func (d *database) on(ctx context.Context, do func(*connection) error) error {
 	return readFailed(ctx, do(c))
 }
 
-// readFailed tells the caller's own errors from those of the database.
+// readFailed separates the caller's own errors from the database's.
 func readFailed(ctx context.Context, err error) error {
 	switch {
 	case err == nil, refusal.CodeOf(err) != "", errors.Is(err, runs.ErrClosed):

@@ -1,10 +1,10 @@
-// Package sqlite is the embedded engine: one process, one file, nothing else to
-// install. It loads what a batch of commands is decided from, writes what was
-// decided, and answers reads. It decides nothing: package runs does.
+// Package sqlite is the embedded engine: one process, one file, nothing else to install. It
+// loads the rows for a batch of commands, writes the decisions, and answers reads. It decides
+// nothing: package runs does.
 //
-// One connection writes and a few read, in WAL mode with synchronous=FULL, so that
-// an acknowledged decision survives a power cut. A second process that opens the
-// same file is refused ([ErrInUse]).
+// One connection writes and a few read, in WAL mode with synchronous=FULL, so that an
+// acknowledged decision survives a power cut. A second process cannot open the same file
+// ([ErrInUse]).
 //
 // # Large appends
 //

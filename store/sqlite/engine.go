@@ -11,11 +11,11 @@ import (
 	"github.com/holdpoint/holdpoint/store/read"
 )
 
-// engine is what the group committer sees of the database.
+// engine is the group committer's view of the database.
 type engine struct {
 	store *Store
-	// dataVersion is what sqlDataVersion last returned, 0 at first. Who has the write connection
-	// uses it.
+	// dataVersion is the last result of sqlDataVersion, 0 at first. The owner of the write
+	// connection uses it.
 	dataVersion int64
 }
 
@@ -41,7 +41,8 @@ type batch struct {
 	store *Store
 	write *connection // nil when the batch is over
 	nowMs int64
-	// decides is the change that the transaction makes visible, nil when it was not written in parts.
+	// decides is the change that the transaction makes visible, nil if it was not written in
+	// parts.
 	decides *staging
 }
 
@@ -63,7 +64,7 @@ func (e *engine) load(ctx context.Context, loads []committer.Load) (*batch, erro
 	}
 	ctx = context.WithoutCancel(ctx)
 	b.nowMs, b.States = e.store.nowMs(), load.New(loads)
-	// What is loaded from now on may be remembered.
+	// Rows loaded from now on may be cached.
 	if e.dataVersion == 0 {
 		_, err = e.changedByOthers(ctx, b.write)
 	}
@@ -86,7 +87,7 @@ func (e *engine) begin(ctx context.Context) (*batch, error) {
 	return e.beginOn(ctx, write)
 }
 
-// beginOn begins it on the write connection, which is given back with the transaction.
+// beginOn begins it on the write connection, which is released with the transaction.
 func (e *engine) beginOn(ctx context.Context, write *connection) (*batch, error) {
 	if _, err := write.exec(context.WithoutCancel(ctx), sqlBegin); err != nil {
 		e.store.writers.release(write)
@@ -101,8 +102,8 @@ func (*engine) AwaitRuleReaders(context.Context) error { return nil }
 // NowMs implements [committer.Batch].
 func (b *batch) NowMs() int64 { return b.nowMs }
 
-// Incarnation implements [committer.Batch]. A file that somebody else has changed is found out by the
-// version of its data.
+// Incarnation implements [committer.Batch]. The data version reveals changes to the file by
+// others.
 func (b *batch) Incarnation() int64 { return 0 }
 
 // loadAll fills the states of the batch's sessions.
@@ -127,8 +128,8 @@ func (b *batch) Commit(ctx context.Context, writes runs.Writes) error {
 	return b.commit(context.WithoutCancel(ctx), &writes, b.Amended(writes.UpdatedSessions))
 }
 
-// commit writes and commits, and takes along what waits to be written in parts. amended are the updated
-// sessions whose metadata changed.
+// commit writes and commits, including a waiting part. amended are the updated sessions whose
+// metadata changed.
 func (b *batch) commit(ctx context.Context, writes *runs.Writes, amended []*model.Session) error {
 	unstaged, err := b.unstage(ctx, writes.UpdatedSessions)
 	if err == nil {
@@ -139,7 +140,7 @@ func (b *batch) commit(ctx context.Context, writes *runs.Writes, amended []*mode
 		return failed("write", err)
 	}
 	taken := b.store.staged.take()
-	defer taken.end(errLeft) // whatever happens: somebody waits for it
+	defer taken.end(errLeft) // always, because a caller waits for it
 	written, err := taken.ride(ctx, b.write)
 	if err == nil {
 		if _, err = b.write.exec(ctx, sqlCommit); err != nil {
@@ -162,7 +163,7 @@ func (b *batch) Rollback(ctx context.Context) {
 	if b.write == nil {
 		return
 	}
-	// SQLite may have rolled back by itself, and then there is nothing to do.
+	// SQLite may have rolled back already, and then there is nothing to do.
 	_, _ = b.write.exec(context.WithoutCancel(ctx), sqlRollback)
 	b.end()
 }

@@ -14,8 +14,7 @@ import (
 // ErrInUse says that another process, or another store of this one, has the file open.
 var ErrInUse = errors.New("the database file is in use by another process")
 
-// resultCode returns SQLite's primary result code of an error, or -1 when it is
-// none of SQLite's.
+// resultCode returns SQLite's primary result code of an error, or -1 for other errors.
 func resultCode(err error) int {
 	var failure *sqlite.Error
 	if !errors.As(err, &failure) {
@@ -24,8 +23,8 @@ func resultCode(err error) int {
 	return failure.Code() & 0xff
 }
 
-// failed tells what a failure inside a transaction means for those who wait for
-// it. It is the one place where SQLite's result codes are judged.
+// failed classifies a failure inside a transaction for its callers. Only this function
+// interprets SQLite's result codes.
 func failed(doing string, err error) error {
 	switch resultCode(err) {
 	case sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_MISMATCH:

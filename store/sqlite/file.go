@@ -23,11 +23,11 @@ type file struct {
 	read  *sql.DB // nil in memory
 	lock  *fileLock
 	once  chan struct{}
-	// identity is that of the file when it was opened, nil in memory.
+	// identity is the file's identity when it was opened, nil in memory.
 	identity os.FileInfo
 }
 
-// Settings of every connection, and those of the two kinds.
+// Settings of every connection, and of the two kinds.
 const (
 	settings      = "_busy_timeout=5000&_foreign_keys=1&_dqs=0&_pragma=temp_store(memory)"
 	writeSettings = settings + "&_journal_mode=WAL&_synchronous=FULL&_pragma=cache_size(-65536)&_pragma=wal_autocheckpoint(16000)"
@@ -104,8 +104,7 @@ func (d *file) close() error {
 	return errors.Join(failures...)
 }
 
-// realPath returns the file that a path leads to, so that two names of one file
-// have one lock.
+// realPath resolves links, so that two names of one file have one lock.
 func realPath(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -150,12 +149,11 @@ func Migrate(ctx context.Context, path string, do func(*migrations.Migrator) err
 	return err
 }
 
-// beside are the endings of the names of a database's files.
+// beside are the suffixes of a database's files.
 var beside = []string{"", "-wal", "-shm", ".lock"}
 
-// createPrivate makes an absent file that its owner alone may read. SQLite gives the
-// -wal and -shm files beside it the same mode, and takes an empty file for a new
-// database.
+// createPrivate creates a missing file that only its owner may read. SQLite gives the -wal and
+// -shm files the same mode, and accepts an empty file as a new database.
 func createPrivate(path string) error {
 	made, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	switch {
@@ -167,8 +165,8 @@ func createPrivate(path string) error {
 	return made.Close()
 }
 
-// warnWhenShared logs which of the database's files other users of the machine may read
-// or write. Windows has no such modes.
+// warnWhenShared logs which of the database's files other users of the machine may read or
+// write. Windows has no such modes.
 func (d *file) warnWhenShared(ctx context.Context, logger *slog.Logger) {
 	if d.path == "" || logger == nil || runtime.GOOS == "windows" {
 		return

@@ -13,10 +13,10 @@ import (
 	"github.com/holdpoint/holdpoint/store/read"
 )
 
-// endless counts for ever before it has a row.
+// endless counts endlessly before its first row.
 const endless = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n`
 
-// endlessPage finds its first row at once and never another.
+// endlessPage finds its first row immediately and never another.
 const endlessPage = `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i FROM n WHERE i = 1 LIMIT 2`
 
 func one(t *testing.T, rows columns.Rows) error {
@@ -45,8 +45,7 @@ func TestTheEndOfAContextInterruptsAQuery(t *testing.T) {
 	}
 }
 
-// Contexts end at every moment of short statements, and whoever has the connection next is
-// never interrupted by that.
+// Contexts end at any point of short statements, and never interrupt the connection's next user.
 func TestAnInterruptHitsNobodyElse(t *testing.T) {
 	t.Parallel()
 	store, err := Open(t.Context(), Memory, Options{})

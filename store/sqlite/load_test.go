@@ -78,7 +78,7 @@ func openInMemory(t *testing.T, options Options) *Store {
 	return store
 }
 
-// loaded names what a load brought, besides the active run.
+// loaded names the loaded rows, besides the active run.
 func loaded(t *testing.T, store *Store, load committer.Load) (runIDs, requestIDs, effectIDs, messageIDs []string) {
 	t.Helper()
 	batch, err := (&engine{store: store}).Begin(t.Context(), []committer.Load{load})

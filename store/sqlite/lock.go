@@ -8,9 +8,9 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// fileLock is the right of one process to a database file: an exclusive lock on an
-// empty SQLite file beside it. The operating system gives the lock back when the
-// process dies, however it dies; the file that stays behind means nothing.
+// fileLock is a process's exclusive right to a database file: an exclusive lock on an empty
+// SQLite file next to it. The operating system releases it when the process dies in any way; a
+// leftover file means nothing.
 type fileLock struct {
 	db   *sql.DB
 	conn *sql.Conn

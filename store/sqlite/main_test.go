@@ -13,7 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// helperVariable makes the test binary another process that opens a database file.
+// helperVariable turns the test binary into another process that opens a database file.
 const helperVariable = "HOLDPOINT_TEST_SQLITE_FILE"
 
 func TestMain(m *testing.M) {
@@ -27,8 +27,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// help opens the file and makes sessions, saying so after each, until it is killed
-// or its input ends.
+// help opens the file and creates sessions, reporting each, until it is killed or its input
+// ends.
 func help(path string) error {
 	ctx := context.Background()
 	store, err := Open(ctx, path, Options{})

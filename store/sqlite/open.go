@@ -22,20 +22,20 @@ import (
 // Memory is the path of a database that lives in memory and ends with its store.
 const Memory = ":memory:"
 
-// Options are what an embedder may choose.
+// Options configure a store.
 type Options struct {
 	// NowMs is the clock that decides, in milliseconds since the epoch. The system's
 	// when nil.
 	NowMs func() int64
-	// Readers is how many reads may go on at once, 4 when 0, and at least 2; half of them
-	// may be lists. A database in memory has one connection for everything.
+	// Readers is the number of concurrent reads, 4 if 0, and at least 2; half of them may be
+	// lists. An in-memory database has one connection for everything.
 	Readers int
 	// KeepSchema leaves the schema as it is instead of bringing it up to date.
 	KeepSchema bool
 	// Committer sets up the committer. Lanes and Announce are the store's: SQLite has one
 	// writer, so a second lane would only wait for the first.
 	Committer committer.Options
-	// Logger is told of transactions that failed. Nobody when nil.
+	// Logger logs failed transactions. Default: no logging.
 	Logger *slog.Logger
 }
 
@@ -68,10 +68,10 @@ var (
 	_ auth.Tokens = (*Store)(nil)
 )
 
-// Open opens the database file at a path, which is made when it is not there, or
-// one in memory ([Memory]). It returns an error that wraps [ErrInUse] when another
-// process has the file, [migrations.ErrSchemaBehind] with KeepSchema when the
-// schema is old, or [migrations.ErrSchemaAhead] when it is newer than this program.
+// Open opens or creates the database file at a path, or one in memory ([Memory]). It returns an
+// error that wraps [ErrInUse] if another process has the file, [migrations.ErrSchemaBehind] with
+// KeepSchema if the schema is old, or [migrations.ErrSchemaAhead] if it is newer than this
+// program.
 func Open(ctx context.Context, path string, options Options) (*Store, error) {
 	owned, err := openFile(ctx, path)
 	if err != nil {
@@ -137,7 +137,7 @@ func open(ctx context.Context, owned *file, options Options) (*Store, error) {
 	return store, nil
 }
 
-// takeOutLeftovers takes out what a process before has written of commands that came to no end.
+// takeOutLeftovers deletes the rows of unfinished commands of an earlier process.
 func takeOutLeftovers(ctx context.Context, writer *connection, logger *slog.Logger) error {
 	left, err := unstageAll(ctx, writer)
 	if err != nil {
@@ -154,7 +154,7 @@ func openReaders(ctx context.Context, db *sql.DB, count int) (*pool, error) {
 	for range count {
 		c, err := newConnection(ctx, db)
 		if err != nil {
-			return nil, err // closing the database closes those that were opened
+			return nil, err // closing the database closes the opened ones
 		}
 		connections = append(connections, c)
 	}
@@ -211,7 +211,7 @@ func (s *Store) Close() error {
 		return nil
 	}
 	if !s.Committer.Close() {
-		// The lane keeps the write connection. The file is given back with the process.
+		// The lane keeps the write connection. The process's end releases the file.
 		return fmt.Errorf("close: %w", cmp.Or(s.Stalled(), runs.ErrUnavailable))
 	}
 	var failures []error

@@ -17,46 +17,47 @@ import (
 
 var _ committer.Parted = (*engine)(nil)
 
-// rideFor is how long a part waits for a batch that takes it along, if there was one lately. Whoever
-// has commands under way gives the next one within that time.
+// rideFor is how long a part waits for a batch to join, if there was one lately. Busy callers
+// send the next one within that time.
 const rideFor = 2 * time.Millisecond
 
-// growAfter is how long a change is written in parts of their least size. Then each is twice as large as the one before:
-// on a slow disk the session is closed for a few parts more, and not for all of them.
+// growAfter is how long a change is written in parts of the minimum size. Later parts double in
+// size: on a slow disk the session is then blocked for a few more parts, and not for all of
+// them.
 const growAfter = 500 * time.Millisecond
 
-// errLeft says that the transaction which took a part along was not committed.
+// errLeft says that the transaction with a part was not committed.
 var errLeft = errors.New("the transaction was not committed")
 
-// parts are the changes that are being written in parts. Each part is taken along by a batch of the
-// lane, which needs no lock and no flush more for it, or has a transaction of its own when no batch comes.
+// parts are the changes being written in parts. Each part joins a batch of the lane, which then
+// needs no further lock or flush, or has its own transaction if no batch comes.
 type parts struct {
 	mu sync.Mutex
-	// waiting is the part that the next batch takes along, nil for none.
+	// waiting is the part for the next batch, nil for none.
 	waiting *part
 	// of are the sessions of which rows may be staged.
 	of map[string]*staging
-	// growAfter is that of the package when 0.
+	// growAfter is the package's constant if 0.
 	growAfter time.Duration
-	// batches counts the transactions that were committed and are not parts.
+	// batches counts the committed transactions other than parts.
 	batches atomic.Int64
 }
 
 // part is the next one of a change.
 type part struct {
 	*staging
-	// ended gets one message from who took it.
+	// ended receives one result, from the transaction that took the part.
 	ended chan error
 }
 
-// offer lets a part be taken. It is taken once, by who has the write connection.
+// offer makes a part available. The owner of the write connection takes it, once.
 func (p *parts) offer(next *part) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.waiting = next
 }
 
-// take returns the part that waits, if one does.
+// take returns the waiting part, if any.
 func (p *parts) take() *part {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -65,7 +66,7 @@ func (p *parts) take() *part {
 	return taken
 }
 
-// add notes that rows of a session are being staged, of which none is.
+// add records that rows of a session are being staged. It must have none already.
 func (p *parts) add(g *staging) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -75,8 +76,8 @@ func (p *parts) add(g *staging) {
 	p.of[g.sessionID] = g
 }
 
-// stagingOf returns what may be staged of a session: what is being written, or what is left of a change
-// that was refused; nil for nothing.
+// stagingOf returns a session's staging: the one in progress, or the leftovers of a rejected
+// change; nil for none.
 func (p *parts) stagingOf(sessionID string) *staging {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -93,9 +94,10 @@ func (p *parts) remove(sessionID string) {
 	}
 }
 
-// ride writes the part into a transaction that is about to be committed, and returns what is to be called once
-// it is. A part that is refused is ended, and harms nothing else in the transaction, unless SQLite gave all of that
-// up with it, as when the disk is full: then the error wraps [committer.ErrRefused].
+// ride writes the part into a transaction that is about to commit, and returns a function to
+// call after that. A rejected part is ended without harm to the transaction, unless SQLite
+// rolled all of it back, for example when the disk is full: then the error wraps
+// [committer.ErrRefused].
 func (p *part) ride(ctx context.Context, c *connection) (committed func(), err error) {
 	if p == nil {
 		return func() {}, nil
@@ -114,7 +116,7 @@ func (p *part) ride(ctx context.Context, c *connection) (committed func(), err e
 	return func() {}, nil
 }
 
-// end says how it went with the part. The first word counts.
+// end reports the result of the part. The first call counts.
 func (p *part) end(err error) {
 	if p == nil {
 		return
@@ -125,12 +127,12 @@ func (p *part) end(err error) {
 	}
 }
 
-// partedBatch is a [batch] that has given the write connection back once everything was loaded.
+// partedBatch is a [batch] that released the write connection after loading.
 type partedBatch struct {
 	*batch
 	engine *engine
 	loads  []committer.Load
-	// dataVersion is that of what was loaded.
+	// dataVersion is the version of the loaded data.
 	dataVersion int64
 }
 
@@ -148,14 +150,14 @@ func (e *engine) BeginParted(ctx context.Context, loads []committer.Load) (commi
 	return &partedBatch{batch: b, engine: e, loads: loads, dataVersion: dataVersion}, nil
 }
 
-// Commit implements [committer.Batch]. All events but those of the last part are written before, where
-// nobody sees them; the last transaction writes the rest and is the one that decides.
+// Commit implements [committer.Batch]. All events except the last part's are written first,
+// invisibly; the last transaction writes the rest and decides.
 func (b *partedBatch) Commit(ctx context.Context, writes runs.Writes) error {
 	sessionID := b.loads[0].SessionID
 	amended := b.Amended(writes.UpdatedSessions)
 	g := newStaging(sessionID, &writes)
 	if b.store.staged.stagingOf(sessionID) != nil {
-		// What is left of a change that was refused would come into sight with this one.
+		// Leftovers of a rejected change would become visible with this one.
 		if err := b.store.unstage(ctx, sessionID); err != nil {
 			return err
 		}
@@ -169,7 +171,8 @@ func (b *partedBatch) Commit(ctx context.Context, writes runs.Writes) error {
 		err = b.decide(ctx, g, &writes, amended)
 	}
 	if err != nil {
-		// What is left is taken out before the session is written again, or when the file is opened.
+		// Leftovers are deleted before the next write of the session, or when the file is
+		// opened.
 		if left := b.store.unstage(context.WithoutCancel(ctx), sessionID); left != nil && b.store.logger != nil {
 			b.store.logger.WarnContext(ctx, "what was written in parts is not taken out", slog.Any("error", left))
 		}
@@ -224,7 +227,7 @@ func (b *partedBatch) stageOne(ctx context.Context, g *staging, rides bool) erro
 	case write := <-writers.free:
 		if staged.take() == nil {
 			writers.release(write)
-			return <-next.ended // it was taken by who had the connection before
+			return <-next.ended // the previous owner of the connection took it
 		}
 		return b.stageAlone(ctx, write, next)
 	case <-ctx.Done():
@@ -235,7 +238,7 @@ func (b *partedBatch) stageOne(ctx context.Context, g *staging, rides bool) erro
 	}
 }
 
-// stageAlone writes a part in a transaction of its own, and gives the write connection back.
+// stageAlone writes a part in its own transaction and releases the write connection.
 func (b *partedBatch) stageAlone(ctx context.Context, write *connection, next *part) error {
 	tx, err := b.engine.beginOn(ctx, write)
 	if err != nil {
@@ -255,8 +258,8 @@ func (b *partedBatch) stageAlone(ctx context.Context, write *connection, next *p
 	return nil
 }
 
-// decide is the transaction from which on everything is there: it writes what is left, if the session
-// is what the decision was made from.
+// decide is the transaction that makes everything visible: it writes the rest, if the session is
+// unchanged since the load.
 func (b *partedBatch) decide(ctx context.Context, g *staging, writes *runs.Writes, amended []*model.Session) error {
 	tx, err := b.engine.begin(ctx)
 	if err != nil {
@@ -271,7 +274,7 @@ func (b *partedBatch) decide(ctx context.Context, g *staging, writes *runs.Write
 	return tx.commit(ctx, writes, amended)
 }
 
-// check returns an error that wraps [committer.ErrRefused] unless what was loaded is what the database has.
+// check returns an error that wraps [committer.ErrRefused] unless the loaded rows are current.
 func (b *partedBatch) check(ctx context.Context, c *connection, g *staging) error {
 	if g.gone {
 		return fmt.Errorf("%w: the session was written meanwhile", committer.ErrRefused)

@@ -26,8 +26,8 @@ func execute(t *testing.T, s *Store, statements ...string) {
 	}
 }
 
-// TestWhatIsLeftOfARefusedCommandStaysOutOfSight is about rows of which some could be taken out when
-// their command was refused, and about each size of the command that follows.
+// TestWhatIsLeftOfARefusedCommandStaysOutOfSight has partly deleted leftovers of a rejected
+// command, and following commands of each size.
 func TestWhatIsLeftOfARefusedCommandStaysOutOfSight(t *testing.T) {
 	t.Parallel()
 	for name, events := range map[string][]api.JSON{
@@ -65,7 +65,8 @@ func TestWhatIsLeftOfARefusedCommandStaysOutOfSight(t *testing.T) {
 	}
 }
 
-// TestAPartForWhichThereIsNoRoom ends the transaction that took it along, whose commands are carried out without it.
+// TestAPartForWhichThereIsNoRoom rolls back the transaction that took it; the transaction's
+// commands then run without it.
 func TestAPartForWhichThereIsNoRoom(t *testing.T) {
 	t.Parallel()
 	s := openHeld(t, filepath.Join(t.TempDir(), "holdpoint.db"))
@@ -112,7 +113,8 @@ func TestAPartHidesNothingThatIsThere(t *testing.T) {
 	requireRead(t, s, 4, 1)
 }
 
-// TestPartsGrow holds that a session is not closed for as many flushes of a slow disk as it has parts.
+// TestPartsGrow checks that on a slow disk a session is blocked for fewer flushes than it has
+// parts.
 func TestPartsGrow(t *testing.T) {
 	t.Parallel()
 	transactions := func(growAfter time.Duration) (count int) {

@@ -20,14 +20,14 @@ import (
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
-// half is a command of which all parts are written, and not what decides.
+// half is a command with all parts written, except the deciding one.
 type half struct {
 	batch   *partedBatch
 	staging *staging
 	writes  runs.Writes
 }
 
-// manyEvents are as many as one call may bring.
+// manyEvents is the maximum number of events of one call.
 func manyEvents() []api.JSON {
 	events := make([]api.JSON, api.MaxEventsPerCall)
 	for i := range events {
@@ -47,7 +47,7 @@ func openHeld(t *testing.T, path string) *Store {
 	return s
 }
 
-// beginHalf loads and decides a large command, and stages what staging takes.
+// beginHalf loads and decides a large command, and stages its parts.
 func beginHalf(t *testing.T, s *Store) *half {
 	t.Helper()
 	command := &runs.AppendEvents{RunID: "r", Fence: 1, Events: manyEvents()}
@@ -77,7 +77,7 @@ func (h *half) decide(t *testing.T) error {
 	return h.batch.decide(t.Context(), h.staging, &h.writes, nil)
 }
 
-// counts returns how many rows of events the file has, and how many lines about what is staged.
+// counts returns the number of event rows in the file, and of rows about staging.
 func counts(t *testing.T, s *Store) (events, staged int64) {
 	t.Helper()
 	c, err := s.writers.acquire(t.Context())
@@ -90,7 +90,7 @@ func counts(t *testing.T, s *Store) (events, staged int64) {
 	return events, staged
 }
 
-// requireRead checks what every reader sees of the session: so many events, and so many outputs.
+// requireRead checks the events and outputs that readers of the session see.
 func requireRead(t *testing.T, s *Store, events, outputs int) {
 	t.Helper()
 	for name, query := range map[string]runs.EventQuery{"session": {SessionID: "s"}, "run": {RunID: "r"}} {
@@ -116,7 +116,7 @@ func requireRead(t *testing.T, s *Store, events, outputs int) {
 	requireWalked(t, s, events)
 }
 
-// requireWalked checks what a walk over all rows finds: it is healthy, and has so many events.
+// requireWalked checks that a walk over all rows is healthy and finds this many events.
 func requireWalked(t *testing.T, walker model.Walker, events int) {
 	t.Helper()
 	walked := 0
@@ -209,8 +209,8 @@ func TestACallerWhoseTimeIsOverLeavesNothing(t *testing.T) {
 	require.Zero(t, lines)
 }
 
-// TestWhoWritesTheSessionTakesOutWhatIsLeft is about rows that could not be taken out when their
-// command was refused.
+// TestWhoWritesTheSessionTakesOutWhatIsLeft is about leftovers that could not be deleted when
+// their command was rejected.
 func TestWhoWritesTheSessionTakesOutWhatIsLeft(t *testing.T) {
 	t.Parallel()
 	s := openHeld(t, filepath.Join(t.TempDir(), "holdpoint.db"))
@@ -251,7 +251,7 @@ func TestABatchTakesAPartAlong(t *testing.T) {
 	require.EqualValues(t, 3, rows)
 	require.Zero(t, lines)
 
-	// Through the door the command is refused as ever, and leaves nothing.
+	// Through the door the command is rejected as usual, without leftovers.
 	_, err = s.Do(t.Context(), &runs.AppendEvents{RunID: "r", Fence: 1, Events: manyEvents()})
 	require.ErrorIs(t, err, runs.ErrUnavailable)
 	rows, lines = counts(t, s)
@@ -260,9 +260,9 @@ func TestABatchTakesAPartAlong(t *testing.T) {
 	requireRead(t, s, 3, 1)
 }
 
-// TestNoTransactionIsLong holds what others wait for, however large a command is: no transaction
-// writes more than a few dozen pages, where the command as one writes about 400. While others have commands
-// and while they have none.
+// TestNoTransactionIsLong bounds the wait of others behind a large command: no transaction
+// writes more than a few dozen pages, where the whole command writes about 400, with or without
+// other commands.
 func TestNoTransactionIsLong(t *testing.T) {
 	t.Parallel()
 	const mostFrames = 120
@@ -271,7 +271,7 @@ func TestNoTransactionIsLong(t *testing.T) {
 			t.Parallel()
 			s := openHeld(t, filepath.Join(t.TempDir(), "holdpoint.db"))
 			defer func() { require.NoError(t, s.Close()) }()
-			s.staged.growAfter = time.Hour // a slow machine makes larger parts
+			s.staged.growAfter = time.Hour // a slow machine would write larger parts
 			var mu sync.Mutex              // a checkpoint has the connection after the last command, too
 			most, total, before := 0, 0, -1
 			c, err := s.writers.acquire(t.Context())

@@ -72,7 +72,7 @@ func TestEffectsByStateAndPage(t *testing.T) {
 		{runs.EffectQuery{State: api.EffectFailed}, []string{"answer:3", "answer:1"}},
 		{runs.EffectQuery{State: api.EffectDone, SessionID: "parent"}, []string{"answer:2", "answer:0"}},
 	} {
-		// A page holds one effect, so that every cursor is tried.
+		// A page holds one effect, to try every cursor.
 		test.query.Limit = 1
 		var got []string
 		for {

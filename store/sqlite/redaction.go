@@ -11,7 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/store/tokens"
 )
 
-// The statements of redaction. They alone change what is in the log, and take out of it.
+// The statements of redaction. No others change or delete logged content.
 const (
 	// The database's one write lock is the lock of every session.
 	sqlRedactLock   = `SELECT s.last_event_id FROM sessions AS s WHERE s.session_id = $1`
@@ -28,7 +28,8 @@ WHERE e.session_id = $1 AND e.event_id IN (SELECT CAST(k.value AS INTEGER) FROM 
 	OR EXISTS (SELECT 1 FROM messages AS m WHERE m.session_id = $1 AND m.run_id = r.run_id AND m.acknowledged_at_ms IS NULL))`
 	sqlRedactRequests = `SELECT q.* FROM requests AS q WHERE q.session_id = $1 AND q.run_id = $2 AND q.request_id = $3 AND q.outcome IS NOT NULL`
 	sqlRedactEvent    = `UPDATE events SET body = $3 WHERE session_id = $1 AND event_id = $2`
-	// A callback is kept while its delivery is owed, and when it was given up, because it may be replayed.
+	// A callback is kept while its delivery is pending, and after it failed, because it may be
+	// replayed.
 	sqlRedactRequest = `
 UPDATE requests SET body = $4, resolution = $5,
 	sealed = (SELECT $6 FROM effects AS f WHERE f.session_id = $1 AND f.effect_id = $7 AND f.state <> 'done')
@@ -36,7 +37,8 @@ WHERE session_id = $1 AND run_id = $2 AND request_id = $3`
 	sqlRedactRun = `
 UPDATE runs SET output = NULL, error = CASE WHEN error IS NULL THEN NULL ELSE 'redacted' END
 WHERE session_id = $1 AND run_id = $2`
-	// What a child asked is the input of a run in its parent's session, and its preview is copied out of it.
+	// A child's question is the input of a run in its parent's session, and its preview is a
+	// copy.
 	sqlRedactAsked = `
 UPDATE runs SET text_preview = NULL WHERE session_id = $1 AND run_id = $2 AND kind = 'parent_clarification'`
 	sqlRedactAskedInput = `
@@ -70,7 +72,7 @@ func (s *Store) RedactEvents(ctx context.Context, r *runs.Redaction) (int, error
 		_, err = write.exec(ctx, sqlCommit)
 	}
 	if err != nil {
-		// SQLite may have rolled back by itself.
+		// SQLite may have rolled back already.
 		_, _ = write.exec(ctx, sqlRollback)
 		var refused *refusal.Error
 		if errors.As(err, &refused) {

@@ -11,14 +11,14 @@ import (
 	"github.com/holdpoint/holdpoint/store/tokens"
 )
 
-// The statements of the retention. They alone delete what was decided.
+// The statements of retention. No others delete decided rows.
 const (
 	// The database's one write lock is the lock of every session.
 	sqlTrimLock = `SELECT coalesce(s.first_kept_event_id, 1) FROM sessions AS s WHERE s.session_id = $1`
 
-	// A run must stay while it is not over long enough, and while something needs it: an
-	// effect that is owed or was given up, a message that nobody has acknowledged, a rule in
-	// force that names it as its source, a run that it is the parent of.
+	// A run must stay until it has been finished long enough, and while something needs it: a
+	// pending or failed effect, an unacknowledged message, a rule in force with it as the
+	// source, or a child run.
 	sqlTrimEnd = `
 WITH head AS MATERIALIZED (
 	SELECT e.event_id, e.run_id FROM events AS e
@@ -94,8 +94,8 @@ var retention = retain.Statements{
 	Session: sqlTrimSession, Records: sqlTrimRecords,
 }
 
-// TrimSession implements [runs.Keeper]. It waits for its turn at the write connection, and
-// holds up batches no longer than the deletion of limit events takes.
+// TrimSession implements [runs.Keeper]. It queues for the write connection, and delays batches
+// at most by the deletion of limit events.
 func (s *Store) TrimSession(ctx context.Context, sessionID string, beforeMs int64, limit int) (runs.Trimmed, error) {
 	write, err := s.writers.acquire(ctx)
 	if err != nil {
@@ -114,7 +114,7 @@ func (s *Store) TrimSession(ctx context.Context, sessionID string, beforeMs int6
 		_, err = write.exec(ctx, sqlCommit)
 	}
 	if err != nil {
-		// SQLite may have rolled back by itself.
+		// SQLite may have rolled back already.
 		_, _ = write.exec(ctx, sqlRollback)
 		return runs.Trimmed{}, failed("trim a session", err)
 	}
@@ -132,8 +132,7 @@ func (s *Store) SweepIdempotency(ctx context.Context, beforeMs int64, limit int)
 	return s.sweep(ctx, sqlSweepRecords, beforeMs, limit)
 }
 
-// sweep waits for its turn at the write connection, so it never delays a batch for longer
-// than limit deletions take.
+// sweep queues for the write connection, and delays batches at most by limit deletions.
 func (s *Store) sweep(ctx context.Context, sql string, beforeMs int64, limit int) (int, error) {
 	write, err := s.writers.acquire(ctx)
 	if err != nil {

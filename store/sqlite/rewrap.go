@@ -29,7 +29,7 @@ func (s *Store) RewrapRequest(ctx context.Context, read runs.SealedRequest, rewr
 		_, err = write.exec(ctx, sqlCommit)
 	}
 	if err != nil {
-		// SQLite may have rolled back by itself.
+		// SQLite may have rolled back already.
 		_, _ = write.exec(ctx, sqlRollback)
 		return false, failed("rewrap a request", err)
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
-// The statements that take out staged rows: nobody was told of them, and nobody can read them. Without
-// a line in staged_events they find nothing.
+// The statements that delete staged rows, which were never visible. Without a row in
+// staged_events they find nothing.
 const (
 	sqlStagedSessions = `SELECT g.session_id FROM staged_events AS g`
 	sqlUnstageEvents  = `
@@ -22,7 +22,8 @@ DELETE FROM events WHERE rowid IN (
 	sqlUnstage = `DELETE FROM staged_events WHERE session_id = $1`
 )
 
-// What every statement that reads events of the session, or of the run, $1 says of e: that it is there.
+// The condition on events e of the session, or of the run, $1 in every statement that reads
+// them: the event is visible.
 const (
 	ofSessionThere = `
 	AND e.event_id < coalesce((SELECT g.first_event_id FROM staged_events AS g WHERE g.session_id = $1), 9223372036854775807)`
@@ -34,8 +35,8 @@ const (
 	anyThere = `NOT EXISTS (SELECT 1 FROM staged_events AS g WHERE g.session_id = e.session_id AND g.first_event_id <= e.event_id)`
 )
 
-// Bounds of a part: it has one row at least, and no more of so many bytes. One that has a transaction of its own may be
-// twice as large, because it waits for a flush of its own.
+// Limits of a part: at least one row, and this many bytes. A part in its own transaction may be
+// twice as large, because it needs its own flush.
 const (
 	partRows  = 32
 	partBytes = 64 << 10
@@ -46,19 +47,20 @@ const (
 // uses it.
 type staging struct {
 	sessionID string
-	// events are those that are written before the transaction that decides, in the order of their
-	// ids, and written is how many of them are in the database.
+	// events are written before the deciding transaction, ordered by id, and written counts
+	// those in the database.
 	events  []*model.Event
 	written int
 	// growth is how many times as large as at first the next part is.
 	growth int
-	// recorded says that the line in staged_events is there.
+	// recorded says that the row in staged_events exists.
 	recorded bool
-	// gone says that its rows were taken out.
+	// gone says that its rows were deleted.
 	gone bool
 }
 
-// newStaging takes from the writes what may be written before, which is nothing when they fit into one part.
+// newStaging removes from the writes the events that can be written first: none if they fit into
+// one part.
 func newStaging(sessionID string, writes *runs.Writes) *staging {
 	last := 0
 	for rest := writes.Events; len(rest) > 0; {
@@ -70,7 +72,7 @@ func newStaging(sessionID string, writes *runs.Writes) *staging {
 	return g
 }
 
-// sizeOfPart returns how many of the events are the next part, of so many times the bounds.
+// sizeOfPart returns the number of events in the next part, with the limits multiplied by times.
 func sizeOfPart(events []*model.Event, times int) int {
 	bytes := 0
 	for i, event := range events {
@@ -81,7 +83,8 @@ func sizeOfPart(events []*model.Event, times int) int {
 	return len(events)
 }
 
-// write writes the next part into an open transaction, and returns what is to be called once that is committed.
+// write writes the next part into an open transaction, and returns a function to call after the
+// commit.
 func (g *staging) write(ctx context.Context, c *connection, times int) (committed func(), err error) {
 	if g.gone {
 		return nil, fmt.Errorf("%w: the session was written meanwhile", committer.ErrRefused)
@@ -89,7 +92,8 @@ func (g *staging) write(ctx context.Context, c *connection, times int) (committe
 	rest := g.events[g.written:]
 	next := rest[:sizeOfPart(rest, times*g.growth)]
 	if !g.recorded {
-		// The line hides what follows the last event that the session has: none must have come since.
+		// The row hides everything after the session's last event, so there must be no newer
+		// event.
 		switch lines, err := c.exec(ctx, sqlStage, g.sessionID, g.events[0].EventID); {
 		case err != nil:
 			return nil, err
@@ -103,7 +107,7 @@ func (g *staging) write(ctx context.Context, c *connection, times int) (committe
 	return func() { g.recorded, g.written = true, g.written+len(next) }, nil
 }
 
-// unstage takes out what is staged of a session, with transactions of others in between.
+// unstage deletes a session's staged rows, with other transactions in between.
 func (s *Store) unstage(ctx context.Context, sessionID string) error {
 	for more := true; more; {
 		write, err := s.writers.acquire(ctx)
@@ -122,7 +126,8 @@ func (s *Store) unstage(ctx context.Context, sessionID string) error {
 	return nil
 }
 
-// unstagePart takes out so many staged rows of a session, and reports whether there are more.
+// unstagePart deletes a limited number of a session's staged rows, and reports whether there are
+// more.
 func unstagePart(ctx context.Context, c *connection, sessionID string, rows int) (more bool, err error) {
 	deleted, err := c.exec(ctx, sqlUnstageEvents, sessionID, rows)
 	if err == nil && deleted < int64(rows) {
@@ -131,7 +136,7 @@ func unstagePart(ctx context.Context, c *connection, sessionID string, rows int)
 	return deleted >= int64(rows), err
 }
 
-// unstageAll takes out what a process has staged that came to no end: as much as one command brings.
+// unstageAll deletes the unfinished staged rows of a process: at most those of one command.
 func unstageAll(ctx context.Context, c *connection) (sessions []string, err error) {
 	err = c.query(ctx, sqlStagedSessions, nil, func(rows columns.Rows) error {
 		return columns.Each(rows, func(id *string) []any { return []any{id} }, func(id *string) { sessions = append(sessions, *id) })
@@ -149,10 +154,10 @@ func unstageAll(ctx context.Context, c *connection) (sessions []string, err erro
 	return sessions, nil
 }
 
-// unstage makes what is staged of a session visible when the transaction decides that, and returns what
-// is to be called once it is committed. Whatever else is staged of a session that it writes is taken out:
-// nobody writes a session while its command is being written in parts, so that is of one which was
-// refused, and whose rows could not be taken out.
+// unstage makes a session's staged rows visible if the transaction decides that, and returns a
+// function to call after the commit. It deletes other staged rows of the written sessions. These
+// belong to a rejected command whose rows could not be deleted, because a session is not written
+// while its command is being written in parts.
 func (b *batch) unstage(ctx context.Context, written []*model.Session) (committed func(), err error) {
 	var ended []string
 	for _, session := range written {

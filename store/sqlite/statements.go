@@ -9,14 +9,14 @@ const (
 
 	sqlCheckpoint = `PRAGMA wal_checkpoint(PASSIVE)`
 
-	// sqlBeginSnapshot makes all statements of a read see the same moment.
+	// sqlBeginSnapshot gives all statements of a read the same snapshot.
 	sqlBeginSnapshot = `BEGIN`
 
 	sqlSessionOf = `SELECT r.session_id FROM runs AS r WHERE r.run_id = $1`
 
 	sqlSchemaVersion = `SELECT coalesce(max(version_id), 0) FROM holdpoint_schema`
 
-	// What a decision from remembered rows rests on.
+	// The condition of a decision from cached rows.
 	sqlDataVersion    = `PRAGMA data_version`
 	sqlSessionVersion = `SELECT s.version FROM sessions AS s WHERE s.session_id = $1`
 	sqlRuleVersion    = `SELECT v.version FROM rule_versions AS v WHERE v.session_id = $1`
@@ -35,14 +35,14 @@ WHERE t.token_id = $1 AND t.secret_hash = $2 AND coalesce(t.previous_hash, '') =
 UPDATE requests SET redemption = $4
 WHERE session_id = $1 AND run_id = $2 AND request_id = $3 AND outcome = 'allowed' AND redemption IS NULL`
 
-	// What may be large of a run is in rows of its own: SQLite writes a whole row again
-	// when one column changes.
+	// Large values of a run are in separate rows, because SQLite rewrites a whole row if one
+	// column changes.
 	sqlPutPayload = `
 INSERT INTO run_payloads (run_id, member, value) VALUES ($1, $2, $3)
 ON CONFLICT (run_id, member) DO UPDATE SET value = excluded.value`
 	sqlDeletePayload = `DELETE FROM run_payloads WHERE run_id = $1 AND member = $2`
 
-	// sqlStage says that a change of the session is being written in parts, see staging.go.
+	// sqlStage records that a change of the session is being written in parts, see staging.go.
 	sqlStage = `
 INSERT INTO staged_events (session_id, first_event_id)
 SELECT s.session_id, $2 FROM sessions AS s WHERE s.session_id = $1 AND s.last_event_id = $2 - 1`
@@ -103,11 +103,11 @@ DELETE FROM stream_tickets WHERE token_id = $1 AND ticket_hash IN (
 	SELECT old.ticket_hash FROM stream_tickets AS old WHERE old.token_id = $1 ORDER BY old.expires_at_ms DESC LIMIT 1000 OFFSET CAST($2 AS bigint))`
 )
 
-// sqlAddCheckpoint leaves a checkpoint that is there.
+// sqlAddCheckpoint keeps an existing checkpoint.
 const sqlAddCheckpoint = `
 INSERT INTO audit_checkpoints (number, complete_ms, signed) VALUES ($1, $2, $3) ON CONFLICT (number) DO NOTHING`
 
-// sqlAddSigningKey leaves a key that is there.
+// sqlAddSigningKey keeps an existing key.
 const sqlAddSigningKey = `
 INSERT INTO signing_keys (key_id, public_key, created_at_ms) VALUES ($1, $2, $3) ON CONFLICT (key_id) DO NOTHING`
 

@@ -2,8 +2,7 @@ package sqlite
 
 import "github.com/holdpoint/holdpoint/store/read"
 
-// countStatements are those of the reads that count rows of all sessions, for the metrics and the limits of
-// principals.
+// countStatements count rows of all sessions, for metrics and the limits of principals.
 var countStatements = read.Counts{
 	Vitals: `
 SELECT 'waits', counted.kind, counted.age, count(*), min(counted.created_at_ms)

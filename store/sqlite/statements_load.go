@@ -5,12 +5,11 @@ import (
 	"github.com/holdpoint/holdpoint/store/read"
 )
 
-// comparesNow has the statements that compare with the present moment.
+// comparesNow lists the statements that compare with the current time.
 var comparesNow = map[string]bool{"rule counts": true}
 
-// unfinishedRuns has the oldest unfinished runs of each session: those within its budget, the first
-// in any case, and one that is beyond it. A run is measured with the requests that are loaded
-// with it.
+// unfinishedRuns returns the oldest unfinished runs of each session: those within its limits, at
+// least one, and one beyond them. A run's size includes its loaded requests.
 var unfinishedRuns = `
 WITH measured AS (
 	SELECT one.run_id, row_number() OVER w AS place, one.size, sum(one.size) OVER w AS bytes, CAST(one.budget AS INTEGER) AS budget
@@ -29,11 +28,10 @@ WITH measured AS (
 	WHERE n.place <= 2 OR n.bytes - n.size <= n.budget
 )`
 
-// loadStatements are the statements of load.Questions. Their arguments are JSON arrays of
-// keys, each an array of its parts. CROSS JOIN holds SQLite to going from the keys to the
-// rows.
+// loadStatements are the statements of load.Questions. Their arguments are JSON arrays of keys,
+// each an array of its parts. CROSS JOIN makes SQLite go from the keys to the rows.
 //
-// The last argument of those in comparesNow is the moment of the batch.
+// The last argument of those in comparesNow is the batch's time.
 var loadStatements = expanded(map[string]string{
 	"sessions": `
 SELECT s.*
@@ -106,7 +104,7 @@ FROM json_each($1) AS k
 CROSS JOIN requests AS q ON q.session_id = k.value ->> 0 AND q.request_id = k.value ->> 1
 CROSS JOIN runs AS r ON r.run_id = q.run_id`,
 
-	// One run more than fits says that there are more.
+	// One run beyond the limit shows that there are more.
 	"unfinished runs": unfinishedRuns + `
 SELECT r.*, page.beyond
 FROM page
@@ -203,7 +201,7 @@ FROM json_each($1) AS k
 CROSS JOIN runs AS r ON r.session_id = k.value ->> 0 AND r.finished_at_ms IS NULL AND r.status = 'queued'
 GROUP BY k.key`,
 
-	// A clarification holds its question twice: its run has it and its request.
+	// A clarification has its question twice: in its run and in its request.
 	"open clarifications": `
 SELECT k.value ->> 0, count(*), coalesce(sum(2 * octet_length(q.body) + coalesce(octet_length(q.partial_answers), 0)), 0)
 FROM json_each($1) AS k
@@ -229,9 +227,9 @@ SELECT v.session_id, v.version
 FROM json_each($1) AS k
 CROSS JOIN rule_versions AS v ON v.session_id = k.value ->> 0`,
 
-	// runs.MaxExactRulesLoaded of each session and digest, and runs.MaxExactRuleBytesLoaded, at
-	// most. SQLite does not choose rules_standing by itself once there are many rules: it is the
-	// one index that steps over those about other exact inputs.
+	// At most runs.MaxExactRulesLoaded per session and digest, and runs.MaxExactRuleBytesLoaded.
+	// SQLite does not choose rules_standing on its own once there are many rules: only this
+	// index skips rules about other inputs.
 	"exact rules": `
 WITH page AS MATERIALIZED (
 	SELECT n.rule_id, octet_length(n.text) + coalesce(octet_length(n.reason), 0) AS size,
@@ -246,7 +244,7 @@ FROM page
 CROSS JOIN rules AS l ON l.rule_id = page.rule_id
 WHERE page.bytes - page.size < 40960`,
 
-	// One row more than may be in force says that there are too many.
+	// One row beyond the limit shows that there are too many.
 	"rule counts": `
 SELECT k.value ->> 0,
 	(SELECT count(*) FROM (

@@ -6,9 +6,9 @@ import (
 	"github.com/holdpoint/holdpoint/store/read"
 )
 
-// readStatements are the statements of the reads. Lists are JSON arrays of texts. The
-// numbers of outputs are api.MaxOutputsShown; one more tells whether there are more. Bodies are measured before they are
-// read: their lengths stand in their rows.
+// readStatements are the statements of the reads. Lists are JSON arrays of texts. The limits on
+// outputs are api.MaxOutputsShown plus one, which shows whether there are more. Bodies are
+// measured before they are read: rows store their lengths.
 var readStatements = read.Statements{
 	Counts: countStatements,
 
@@ -128,8 +128,8 @@ FROM runs AS r
 JOIN sessions AS s ON s.session_id = r.session_id
 WHERE r.run_id = $1`,
 
-	// Rows are read one by one, and not further than the reader goes, who ends within $4 bytes. So
-	// nothing is measured or counted before.
+	// Rows are read one by one until the reader stops, within $4 bytes, so nothing is measured
+	// or counted first.
 	SessionEventsWithin: expand(`
 SELECT e.*, 0 FROM events AS e
 WHERE e.session_id = $1 AND e.event_id > $2 AND $4 IS NOT NULL` + ofSessionThere + `
@@ -205,7 +205,8 @@ LIMIT $2`,
 
 	Now: `SELECT $1`,
 
-	// A run that goes on under a lease is claimable when that ends; one that waits is attached.
+	// A run that continues under a lease is claimable when the lease ends; a waiting one has an
+	// attached worker.
 	LeasedRuns: expand(`
 SELECT r.*, 0
 FROM runs AS r
@@ -228,8 +229,8 @@ WHERE r.claimable_at_ms <= $2
 ORDER BY r.claimable_at_ms, r.run_id
 LIMIT $1`,
 
-	// One short walk along the index for each agent: without the inner limit all claimable
-	// runs that they have would be sorted.
+	// One short index walk per agent: without the inner limit all their claimable runs would be
+	// sorted.
 	ClaimableOfAgents: `
 SELECT r.run_id, r.session_id, r.agent_id, r.claimable_at_ms
 FROM json_each($1) AS a
@@ -265,8 +266,8 @@ WHERE r.finished_at_ms < $1 AND r.finished_at_ms >= $2 AND (r.finished_at_ms, r.
 ORDER BY r.finished_at_ms, r.run_id
 LIMIT $4`,
 
-	// SQLite does not choose effects_due by itself. Without MATERIALIZED it looks for the
-	// next row when it is asked for it, and only the first search ends with its context.
+	// SQLite does not choose effects_due on its own. Without MATERIALIZED it looks for each next
+	// row on demand, and only the first search ends with its context.
 	Lists: read.Lists{
 		PendingEffects: "effects AS f INDEXED BY effects_due",
 		OpenQuestions: `coalesce(sum(CASE WHEN json_type(q.body, '$.response_schema') IS NOT NULL THEN 1
@@ -277,9 +278,9 @@ LIMIT $4`,
 	},
 }
 
-// runIndex names the index of a list of runs: SQLite keeps no statistics here and takes any
-// that fits. What is left to filter are the runs of one session, the kinds of one agent or
-// status, and the finished runs of one agent or kind.
+// runIndex names the index of a list of runs: SQLite has no statistics here and chooses any that
+// fits. The remaining filters are the runs of one session, the kinds of one agent or status, and
+// the finished runs of one agent or kind.
 func runIndex(q runs.RunQuery, part string) string {
 	unfinished := part == read.Unfinished
 	index := "runs_list"

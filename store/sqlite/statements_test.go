@@ -65,8 +65,7 @@ func fileWithConnection(t *testing.T) *connection {
 	return c
 }
 
-// A list may walk an index from its end when the index holds what the list does and no more,
-// and so may a count.
+// A list, or a count, may walk a whole index that contains only its rows.
 var walked = map[string]*regexp.Regexp{
 	"runs_list":                   regexp.MustCompile(`^Runs {SessionID: AgentID: Status: Kind: `),
 	"runs_list_unfinished":        regexp.MustCompile(`^Runs {SessionID: AgentID: Status: Kind:(input)? PriorityActive:true`),
@@ -75,7 +74,7 @@ var walked = map[string]*regexp.Regexp{
 	"sessions_ended":              regexp.MustCompile(`^(Count)?Sessions {Status:ended AgentID: `),
 	"sqlite_autoindex_sessions_1": regexp.MustCompile(`^(Count)?Sessions {Status: AgentID: `),
 	"effects_list":                regexp.MustCompile(`^(Count)?Effects {State: SessionID: `),
-	// It has what is pending alone, by webhook.
+	// It contains only pending effects, by webhook.
 	"effects_due": regexp.MustCompile(`^((Count)?Effects {State:pending |Vitals$)`),
 	// There are at most 32.
 	"sqlite_autoindex_webhooks_1": regexp.MustCompile(`^sqlAddWebhook$`),
@@ -86,11 +85,11 @@ var walked = map[string]*regexp.Regexp{
 	"sqlite_autoindex_rules_2":    regexp.MustCompile(`^CountRules {SessionID: `),
 }
 
-// What is sorted after it was found: what is pending, the queue of a session, and what hot
-// statements find by their keys. The oldest request is found among those of a few sessions.
+// The queries that sort their results: pending effects, a session's queue, and rows found by key
+// in frequent statements. The oldest request is found among a few sessions.
 var sorted = regexp.MustCompile(`Oldest:true|^Effects {State:pending|^Runs {SessionID:s AgentID:a? Status:(running|queued|) |^[^{]*$`)
 
-// TestNoStatementScansATable prepares every statement and looks at its plan.
+// TestNoStatementScansATable prepares every statement and checks its plan.
 func TestNoStatementScansATable(t *testing.T) {
 	t.Parallel()
 	c := fileWithConnection(t)
@@ -124,8 +123,8 @@ func TestNoStatementScansATable(t *testing.T) {
 	}
 }
 
-// TestOtherInputsAreSteppedOver looks at the plans: there may be very many rules about
-// exact inputs.
+// TestOtherInputsAreSteppedOver checks the plans: there may be very many rules about exact
+// inputs.
 func TestOtherInputsAreSteppedOver(t *testing.T) {
 	t.Parallel()
 	c := fileWithConnection(t)

@@ -30,7 +30,7 @@ func (s *Store) WriteTokens(ctx context.Context, writes ...tokens.Write) (change
 	}
 	for _, w := range writes {
 		if changed, err = write.exec(ctx, w.SQL, w.Args...); err != nil {
-			// SQLite may have rolled back by itself, and then there is nothing to do.
+			// SQLite may have rolled back already, and then there is nothing to do.
 			_, _ = write.exec(ctx, sqlRollback)
 			return 0, failed("write tokens", err)
 		}

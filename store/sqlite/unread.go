@@ -38,7 +38,7 @@ func (e *engine) CommitUnread(ctx context.Context, guard committer.Guard, writes
 	return b.nowMs, b.commit(ctx, &writes, load.Amended(before, writes.UpdatedSessions))
 }
 
-// check returns an error that wraps [committer.ErrStale] unless all that the guard says holds.
+// check returns an error that wraps [committer.ErrStale] unless the guard holds.
 func (e *engine) check(ctx context.Context, b *batch, guard *committer.Guard) error {
 	changed, err := e.changedByOthers(ctx, b.write)
 	if err != nil {
@@ -95,8 +95,8 @@ func checkRows(ctx context.Context, c *connection, guard *committer.Guard) error
 }
 
 // changedByOthers reports whether another connection has changed the database since the last
-// call, which no service does: a person with a shell. There are no triggers as on Postgres that
-// would give the session a new version.
+// call: a person with a shell, because no service does. Unlike Postgres, there are no triggers
+// that would give the session a new version.
 func (e *engine) changedByOthers(ctx context.Context, write *connection) (bool, error) {
 	version, _, err := number(ctx, write, sqlDataVersion)
 	if err != nil {

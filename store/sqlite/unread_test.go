@@ -16,7 +16,7 @@ import (
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
-// reading counts the transactions that read, and those that were found stale.
+// reading counts the reading transactions, and the stale ones.
 type reading struct {
 	mu                  sync.Mutex
 	all, read, wasStale int
@@ -74,8 +74,8 @@ func TestWhatIsRememberedIsNotReadAgain(t *testing.T) {
 	require.Equal(t, before[1:], after[1:], "nothing was read, and nothing was stale")
 }
 
-// A person with a shell gives no session a new version. All that is remembered is then read
-// again, also of sessions that nobody asked for in between.
+// A change in a shell gives the session no new version. All cached rows are then read again,
+// including sessions not used in between.
 func TestAChangeByHandIsNoticed(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "holdpoint.db")

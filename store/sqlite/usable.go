@@ -10,11 +10,12 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// leastFree is how many bytes of a disk must be free: a log that cannot grow takes no decision.
+// leastFree is the free disk space that is required, in bytes: without it the log cannot grow
+// and decisions fail.
 const leastFree = 16 << 20
 
-// disk says how much of the disk of a directory is free, and whether it is read-only. What is not
-// known is reported as free and writable.
+// disk reports the free space of a directory's disk, and whether it is read-only. Unknown means
+// free and writable.
 var disk = diskOf
 
 // FreeBytes implements [runs.Disk].
@@ -26,8 +27,8 @@ func (s *Store) FreeBytes() int64 {
 	return int64(min(free, math.MaxInt64)) //nolint:gosec // at most that
 }
 
-// usable returns a [runs.NotReadyError] when the file cannot be written any more, or is not the one
-// that was opened: who writes to a file that nobody finds loses all of it at the next start.
+// usable returns a [runs.NotReadyError] if the file is not writable, or was replaced: writes to
+// a deleted file are lost at the next start.
 func (d *file) usable() error {
 	if d.path == "" {
 		return nil

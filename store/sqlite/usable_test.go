@@ -10,7 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// It replaces what the package asks of the disk, so it is not parallel.
+// It replaces a package variable, so it is not parallel.
 func TestReadyNamesWhatIsWrongWithTheFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "h.db")
 	store, err := Open(t.Context(), path, Options{})

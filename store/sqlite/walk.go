@@ -19,23 +19,21 @@ var (
 	_ model.Walker = (*Inspector)(nil)
 )
 
-// Inspector reads a database file and never writes to it. It takes no part in the
-// lock that keeps a second process off the file: WAL mode lets it read beside the
-// process that writes.
+// Inspector reads a database file and never writes to it. It does not need the lock that
+// excludes a second process: WAL mode lets it read next to the writing process.
 type Inspector struct {
 	db *sql.DB
 }
 
-// inspectSettings are those of a connection that sorts on disk what is too much for
-// memory. mode=ro holds the file itself open for reading alone.
+// inspectSettings configure a connection that sorts on disk if memory is not enough. mode=ro
+// opens the file itself read-only.
 const inspectSettings = "mode=ro&_busy_timeout=5000&_dqs=0&_query_only=1&_pragma=temp_store(file)&_pragma=cache_size(-16384)"
 
-// OpenInspector opens a database file for reading, also while a process has it
-// open. The file's directory must be writable unless such a process is running,
-// because readers of a WAL share a file beside it. It returns an error that wraps
-// [os.ErrNotExist] when there is no such file, [migrations.ErrSchemaBehind] or
-// [migrations.ErrSchemaAhead] when its schema is not the one that this program
-// knows, or SQLite's own. A database in memory cannot be inspected.
+// OpenInspector opens a database file read-only, even while a process has it open. The file's
+// directory must be writable unless such a process is running, because readers of a WAL share a
+// file next to it. It returns an error that wraps [os.ErrNotExist] if the file is missing,
+// [migrations.ErrSchemaBehind] or [migrations.ErrSchemaAhead] if this program does not know the
+// schema, or SQLite's own. In-memory databases cannot be inspected.
 func OpenInspector(ctx context.Context, path string) (*Inspector, error) {
 	path, err := realPath(path)
 	if err != nil {
@@ -58,8 +56,8 @@ func OpenInspector(ctx context.Context, path string) (*Inspector, error) {
 	return &Inspector{db: db}, nil
 }
 
-// Walk implements [runs.Walker]. While it lasts, the process that writes cannot
-// start its WAL over, which grows by what is written meanwhile.
+// Walk implements [model.Walker]. Meanwhile the writing process cannot restart its WAL, which
+// grows with its writes.
 func (i *Inspector) Walk(ctx context.Context, visit func(*model.SessionRows) error) error {
 	conn, err := i.db.Conn(ctx)
 	if err != nil {
@@ -72,9 +70,8 @@ func (i *Inspector) Walk(ctx context.Context, visit func(*model.SessionRows) err
 // Close closes the file.
 func (i *Inspector) Close() error { return i.db.Close() }
 
-// Walk implements [runs.Walker]. It has a connection of its own, so that it holds
-// up no reader; a database in memory has only one, and commands wait for the end of
-// the walk.
+// Walk implements [model.Walker]. It uses its own connection, so it blocks no reader; an
+// in-memory database has only one, and commands wait for the end of the walk.
 func (s *Store) Walk(ctx context.Context, visit func(*model.SessionRows) error) error {
 	if s.owned.read == nil {
 		c, err := s.writers.acquire(ctx)
@@ -88,7 +85,7 @@ func (s *Store) Walk(ctx context.Context, visit func(*model.SessionRows) error) 
 	if err != nil {
 		return readFailed(ctx, err)
 	}
-	// The connection is not used again: its setting is not that of the readers.
+	// The connection is not reused: its settings differ from the readers'.
 	defer func() { _ = conn.Raw(func(any) error { return driver.ErrBadConn }) }()
 	if _, err := conn.ExecContext(ctx, "PRAGMA temp_store = file"); err != nil {
 		return readFailed(ctx, err)
@@ -96,8 +93,8 @@ func (s *Store) Walk(ctx context.Context, visit func(*model.SessionRows) error) 
 	return walk(ctx, conn, visit)
 }
 
-// walk reads all tables side by side in one transaction: its first statement fixes
-// the moment that all of them show.
+// walk reads all tables in parallel in one transaction, whose first statement fixes the
+// snapshot.
 func walk(ctx context.Context, conn *sql.Conn, visit func(*model.SessionRows) error) (err error) {
 	if _, err := conn.ExecContext(ctx, sqlBeginSnapshot); err != nil {
 		return readFailed(ctx, err)
@@ -155,6 +152,6 @@ func readRows[R any](open *openTables, statement string, targets func(*R) []any)
 
 func (t *openTables) close() {
 	for _, rows := range t.rows {
-		_ = rows.Close() // the errors of reading have been seen
+		_ = rows.Close() // errors of reading were reported already
 	}
 }

@@ -26,16 +26,16 @@ var (
 	writeRules    = newWriter(columns.Rules)
 )
 
-// rowsAtOnce is how many rows one statement inserts where there are as many. A row by itself takes
-// half as long again; more than 20 at once take longer (see docs/benchmark-log.md).
+// rowsAtOnce is how many rows one statement inserts if there are enough. A single row takes half
+// as long again per row; more than 20 at once take longer (see docs/benchmark-log.md).
 const rowsAtOnce = 16
 
-// writer writes rows of one table, without what is large of them.
+// writer writes rows of one table, without their large values.
 type writer[R any] struct {
 	table *columns.Table[R]
-	// insert is for one row, insertMany for rowsAtOnce of them.
+	// insert is for one row, insertMany for rowsAtOnce rows.
 	insert, insertMany statement[R]
-	// update is for rows that stay open, updateClosed for those that are closed.
+	// update is for rows that stay open, updateClosed for closed ones.
 	update, updateClosed statement[R]
 	// while follows the message of an update that finds no row.
 	while string
@@ -56,7 +56,7 @@ func newWriter[R any](t *columns.Table[R]) *writer[R] {
 	return w
 }
 
-// insertOf returns the statement that inserts so many rows.
+// insertOf returns the statement that inserts count rows.
 func insertOf[R any](t *columns.Table[R], count int) statement[R] {
 	var s statement[R]
 	var names, rows []string
@@ -98,9 +98,9 @@ func updateOf[R any](t *columns.Table[R], closed bool) statement[R] {
 	return s
 }
 
-// add adds the next argument of the text and returns its placeholder. It has no number: the driver
-// looks for the argument of each number among all others, with text made of theirs, which took
-// half the time of an insert of many rows.
+// add adds the next argument of the text and returns its placeholder, without a number: the
+// driver searches for each number among all others by name, which took half the time of a large
+// insert.
 func (s *statement[R]) add(c *columns.Column[R]) string {
 	s.arguments = append(s.arguments, c)
 	return "?"
@@ -158,8 +158,8 @@ func writeAll(ctx context.Context, c *connection, w *runs.Writes, amended []*mod
 		func() error { return writeSessions.insertRows(ctx, c, w.NewSessions) },
 		func() error { return writeSessions.updateRows(ctx, c, w.UpdatedSessions) },
 		func() error { return amendSessions(ctx, c, amended) },
-		// A session has one active run at every moment, also between two statements: runs
-		// give up the slot before others take it.
+		// A session has at most one active run, even between two statements: runs leave the slot
+		// before others enter it.
 		func() error { return updateRuns(ctx, c, w.UpdatedRuns, false) },
 		func() error { return updateRuns(ctx, c, w.UpdatedRuns, true) },
 		func() error { return writeRuns.insertRows(ctx, c, w.NewRuns) },
@@ -221,7 +221,7 @@ func redeemRequests(ctx context.Context, c *connection, redeemed []*model.Reques
 	return nil
 }
 
-// updateRuns updates the runs that hold their session's slot, or those that do not.
+// updateRuns updates the runs that hold their session's slot, or the others.
 func updateRuns(ctx context.Context, c *connection, updated []*model.Run, holding bool) error {
 	for _, run := range updated {
 		if holding != holdsSlot(run) {
@@ -250,8 +250,8 @@ func insertPayloads(ctx context.Context, c *connection, made []*model.Run) error
 	return nil
 }
 
-// putPayloads writes what is large of a run: all of a new one, and what was set of one
-// that is there.
+// putPayloads writes a run's large values: all of a new run, and the changed ones of an existing
+// run.
 func putPayloads(ctx context.Context, c *connection, run *model.Run, there bool) error {
 	for i := range columns.Runs.Columns {
 		column := &columns.Runs.Columns[i]

@@ -35,7 +35,7 @@ func copied[R any](table *columns.Table[R], sqlite bool, count int, others map[s
 		count, table.Name, strings.Join(names, ", "), strings.Join(values, ", "), table.Name)
 }
 
-// waiting makes many waits out of one, of a hundred principals.
+// waiting multiplies a waiting run, for a hundred principals.
 func waiting(b *testing.B, store runs.Store, driver, name string, count int) {
 	b.Helper()
 	_, err := store.Do(b.Context(), &runs.CreateRun{
@@ -53,7 +53,8 @@ func waiting(b *testing.B, store runs.Store, driver, name string, count int) {
 	fill(b, driver, name, copied(columns.Requests, lite, count, own))
 }
 
-// BenchmarkBacklogs counts what principals have waiting, among 1,000,000 open requests (20,000 with -short).
+// BenchmarkBacklogs counts the pending work of principals, among 1,000,000 open requests (20,000
+// with -short).
 func BenchmarkBacklogs(b *testing.B) {
 	count := rows(1_000_000)
 	measure := func(b *testing.B, count func() ([]model.Backlog, error)) {

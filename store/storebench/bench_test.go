@@ -1,6 +1,6 @@
-// Package storebench measures the door of both engines in process: the group
-// committer beside the plain way, one transaction a command, in one run. What it
-// prints stands, with its conditions, in docs/benchmarks.md.
+// Package storebench measures the door of both engines in process: the group committer compared
+// with one transaction per command, in one run. Results and conditions are in
+// docs/benchmarks.md.
 package storebench
 
 import (
@@ -25,7 +25,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(postgrestest.Wrap(m)) }
 
-// callers are how many goroutines give commands at once.
+// callers are the numbers of concurrent goroutines.
 var callers = []int{1, 8, 64}
 
 // ways are the two ways to carry commands: together, and each by itself on as many
@@ -38,9 +38,9 @@ var ways = []struct {
 	{"plain", committer.Options{MaxBatch: 1, Lanes: 64}},
 }
 
-// BenchmarkDoor carries whole cycles through the door: a run is made, claimed and
-// suspended in one command, its approval is resolved, it is claimed again and
-// completed. One iteration is one command.
+// BenchmarkDoor sends whole cycles through the door: a run is created, claimed and suspended in
+// one command, its approval is resolved, it is claimed again and completed. One iteration is one
+// command.
 func BenchmarkDoor(b *testing.B) {
 	for _, way := range ways {
 		for _, count := range callers {
@@ -88,7 +88,7 @@ func cycles(b *testing.B, store runs.Store, count int) {
 	b.ReportMetric(float64(b.N)/time.Since(started).Seconds(), "commands/s")
 }
 
-// cycle is one wait of one run, in the four commands that it takes.
+// cycle is one wait of one run, in four commands.
 func cycle(ctx context.Context, store runs.Store) error {
 	made, err := store.Do(ctx, &runs.CreateRun{
 		Input: api.JSON(`{"plan":"clean the build folder"}`),

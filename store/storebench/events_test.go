@@ -15,16 +15,16 @@ import (
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
-// longLog returns what makes 200,000 events of a worker (4,000 with -short) in a session with one open
-// request, in the SQL of both engines.
+// longLog returns the SQL, for both engines, that adds 200,000 worker events (4,000 with -short)
+// to a session with one open request.
 func longLog() string {
 	return fmt.Sprintf(`WITH RECURSIVE counted (n) AS (SELECT 1000 UNION ALL SELECT n + 1 FROM counted WHERE n < %d)
 	INSERT INTO events (session_id, event_id, run_id, agent_id, type, timestamp_ms, body)
 	SELECT 'long', n, 'long', 'default', 'step', n, '{"type":"step","text":"a line of what the worker did"}' FROM counted`, 1000+rows(200_000))
 }
 
-// BenchmarkRequestEvents reads what was asked in a session whose log is long: from the events about
-// requests, and from all of them.
+// BenchmarkRequestEvents reads the open requests of a session with a long log: from the events
+// about requests, and from all of them.
 func BenchmarkRequestEvents(b *testing.B) {
 	b.Run("postgres", func(b *testing.B) {
 		url := postgrestest.URL(b)

@@ -14,7 +14,8 @@ import (
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
-// manySessions returns what makes 1,000,000 sessions (20,000 with -short), of which ten moved lately.
+// manySessions returns the SQL that creates 1,000,000 sessions (20,000 with -short), ten of
+// which changed recently.
 func manySessions() string {
 	count := rows(1_000_000)
 	return fmt.Sprintf(`WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < %d)
@@ -22,8 +23,8 @@ func manySessions() string {
 	SELECT 'session_' || n, 'coder', 0, 9, 1, CASE WHEN n %% %d = 0 THEN 2000 ELSE 1 END, '0123456789012345678901234567890123456789012345678901234567890123' FROM counted`, count, count/10)
 }
 
-// BenchmarkHeads measures how long the search for the sessions that moved takes, which each replica
-// makes every ten minutes.
+// BenchmarkHeads measures the search for changed sessions, which each replica makes every ten
+// minutes.
 func BenchmarkHeads(b *testing.B) {
 	measure := func(b *testing.B, rows audit.CheckpointRows) {
 		b.Helper()

@@ -24,22 +24,22 @@ import (
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
-// The session that something happens to, how many callers it has, and how many all others have.
+// The troubled session, its number of callers, and the number of all others.
 const (
 	troubled        = "troubled"
 	troubledCallers = 4
 	otherCallers    = 8
 )
 
-// isolationBound names the environment variable with the ratio above which the benchmark fails. The goal
-// is 2; what a busy machine does to one of two turns needs room.
+// isolationBound names the environment variable with the ratio above which the benchmark fails.
+// The goal is 2; a busy machine that slows one of two turns needs room.
 const isolationBound = "HOLDPOINT_ISOLATION_BOUND"
 
-// BenchmarkIsolation carries whole cycles of other sessions through the door, in turns with
-// and without one session that is locked, is being made elsewhere, is refused by the database,
+// BenchmarkIsolation sends whole cycles of other sessions through the door, in turns with and
+// without one session that is locked, is being created elsewhere, is rejected by the database,
 // or is large. It prints the p99 of a cycle and the ratio. One iteration is one round of turns;
-// run it with -benchtime 3x. With [isolationBound] it fails when a ratio is above that, in its
-// rounds and then in two rounds more.
+// run it with -benchtime 3x. With [isolationBound] it fails if a ratio is above that, in its
+// rounds and again in two more.
 func BenchmarkIsolation(b *testing.B) {
 	b.Run("postgres", func(b *testing.B) {
 		url := postgrestest.URL(b, postgrestest.Durable())
@@ -74,13 +74,14 @@ func BenchmarkIsolation(b *testing.B) {
 	})
 }
 
-// round names the session of a round that is made elsewhere, and the fence of the large one's run.
+// round names the session of a round that is created elsewhere, and the fence of the large
+// session's run.
 type round struct {
 	unknown string
 	fence   int64
 }
 
-// trouble is what happens to the session, and what its callers do meanwhile.
+// trouble is the session's problem, and the commands of its callers meanwhile.
 type trouble struct {
 	name, begin, end string
 	call             func(ctx context.Context, store runs.Store, r round) error
@@ -96,8 +97,8 @@ func createUnknown(ctx context.Context, store runs.Store, r round) error {
 	return err
 }
 
-// muchToAppend are 1,000 events of 1 kB, which is as much as one call may bring. They are made before:
-// what makes them would take processors in slices of 10 ms, too.
+// muchToAppend are 1,000 events of 1 kB, the maximum of one call. They are created beforehand,
+// because creating them would take processors in slices of 10 ms.
 var muchToAppend = func() []api.JSON {
 	events := make([]api.JSON, 1000)
 	for i := range events {
@@ -158,7 +159,8 @@ func isolation(b *testing.B, store runs.Store, driver, name string, troubles []t
 
 const turnTime = 2 * time.Second
 
-// turns are what cycles took without and with a trouble, and how many of its commands were carried.
+// turns are the durations of cycles without and with a trouble, and the number of the troubled
+// session's completed commands.
 type turns struct {
 	alone, beside []time.Duration
 	carried       atomic.Int64
@@ -192,7 +194,7 @@ func (m *turns) add(b *testing.B, store runs.Store, foreign *sql.Conn, t *troubl
 	callers.Wait()
 }
 
-// report logs what was measured and returns the ratio of the p99s.
+// report logs the measurements and returns the ratio of the p99s.
 func (m *turns) report(b *testing.B, name string) float64 {
 	before, after := percentiles(m.alone), percentiles(m.beside)
 	ratio := float64(after[1]) / float64(before[1])
@@ -201,7 +203,7 @@ func (m *turns) report(b *testing.B, name string) float64 {
 	return ratio
 }
 
-// cyclesFor carries cycles through the door for a while, and returns what each took.
+// cyclesFor sends cycles through the door for a while, and returns the duration of each.
 func cyclesFor(ctx context.Context, store runs.Store, duration time.Duration) []time.Duration {
 	var mu sync.Mutex
 	var took []time.Duration

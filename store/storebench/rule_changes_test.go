@@ -26,15 +26,15 @@ const (
 	// changedTurn is how long a turn is, and changeEvery how often a rule changes in it.
 	changedTurn = 3 * time.Second
 	changeEvery = time.Second
-	// belowBound makes room for the rules that come: 10,000 that are not exact is the bound.
+	// belowBound makes room for new rules: 10,000 that are not exact is the limit.
 	belowBound = `DELETE FROM rules WHERE created_at_ms <= 10`
 )
 
-// BenchmarkRuleChanges shows what a change of a rule of all sessions costs those who suspend: 64
-// callers take turns with rules that stay as they are, and with one change a second, which is an
-// addition and a revocation by turns. On Postgres another replica changes them; on SQLite, which
-// has one process, another session. It logs the medians of the rounds, and what it takes to
-// read all rules, or the last change, and to put them in order.
+// BenchmarkRuleChanges measures the cost of changes to rules of all sessions for suspending
+// callers: 64 callers alternate between unchanged rules and one change a second, alternately an
+// addition and a revocation. On Postgres another replica changes them; on SQLite, which has one
+// process, another session. It logs the medians of the rounds, and the time to read all rules,
+// or the last change, and to index them.
 func BenchmarkRuleChanges(b *testing.B) {
 	b.Run("postgres", func(b *testing.B) {
 		rulesChange(b, func(insert string) (store, other runs.Store) {
@@ -96,7 +96,7 @@ func rulesChange(b *testing.B, open func(insert string) (store, other runs.Store
 	}
 }
 
-// reread tells what a process does when it must read all rules of all sessions.
+// reread measures a process's full read of all rules of all sessions.
 func reread(b *testing.B, store runs.Store) string {
 	b.Helper()
 	reader, reads := store.(runs.RuleReader)
@@ -120,7 +120,7 @@ func reread(b *testing.B, store runs.Store) string {
 	return fmt.Sprintf("%d rows, %d bytes of matches and texts: read in %.1f ms, put in order in %.1f ms", rows, bytes, median(read), median(ordered))
 }
 
-// readOfChange tells what reading the last change takes, and a set with it.
+// readOfChange measures reading the last change and updating the set.
 func readOfChange(b *testing.B, store runs.Store) string {
 	b.Helper()
 	reader := store.(runs.RuleReader)
@@ -179,8 +179,8 @@ func changeRules(b *testing.B, store runs.Store) (stop func()) {
 	}
 }
 
-// turned is what 64 callers had in a turn: commands a second, µs of CPU that the process (without
-// Postgres) took for one, and how long one took.
+// turned is the result of 64 callers in a turn: commands per second, µs of CPU per command in
+// this process (without Postgres), and the duration of one.
 type turned struct {
 	rate, cpu               float64
 	p50, p99, p999, longest time.Duration
@@ -239,7 +239,7 @@ func suspendFor(ctx context.Context, store runs.Store, duration time.Duration) t
 	return turned{rate, spent, at(0.5), at(0.99), at(0.999), at(1)}
 }
 
-// ownCPU returns the CPU that this process has taken.
+// ownCPU returns the CPU time of this process.
 func ownCPU() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &usage); err != nil {

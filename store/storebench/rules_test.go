@@ -25,8 +25,8 @@ const counted = `WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 
 	INSERT INTO rules (created_at_ms, uses, session_id, rule_id, tool_name, effect, input_digest, created_by, text, match)
 	SELECT n, 0, '*', 'rule_' || n, %s, 'allow', %s, 'ann', 'a rule', %s FROM counted`
 
-// standing are the rules of all sessions that stand while runs are suspended. None
-// applies, so that each suspension is matched against all that is loaded.
+// standing are the rules of all sessions during suspensions. None applies, so each suspension is
+// matched against all loaded rules.
 var standing = []struct{ name, insert string }{
 	{"none", ""},
 	{"patterns=10000", fmt.Sprintf(counted, 10_000, `NULL`, `NULL`, `'{"pattern_keys":["tool:' || n || '"]}'`)},
@@ -34,10 +34,10 @@ var standing = []struct{ name, insert string }{
 	{"digests=100000", fmt.Sprintf(counted, 100_000, `'bash'`, `'sha256:' || n`, `'{"input_digest":"sha256:' || n || '"}'`)},
 }
 
-// BenchmarkSuspendInTurns compares standing rules with none: a store of each kind, whose databases
-// have come to rest, takes its turn in each round. One iteration is one round of turnCommands
-// commands each. It reports the median of the rounds, the median of the ratios to none in the
-// same round, and how long the first command of a process took, which reads the rules.
+// BenchmarkSuspendInTurns compares rules in force with none: a store of each kind, with an idle
+// database, takes its turn in each round. One iteration is one round of turnCommands commands
+// each. It reports the median of the rounds, the median of the ratios to none in the same round,
+// and the duration of a process's first command, which reads the rules.
 func BenchmarkSuspendInTurns(b *testing.B) {
 	b.Run("postgres", func(b *testing.B) {
 		inTurns(b, func(insert string) runs.Store {
@@ -104,7 +104,7 @@ func median(values []float64) float64 {
 	return values[len(values)/2]
 }
 
-// turn returns how many commands a second 64 callers had.
+// turn returns the commands per second of 64 callers.
 func turn(b *testing.B, store runs.Store, commands int64) (float64, error) {
 	b.Helper()
 	var done atomic.Int64
@@ -136,7 +136,7 @@ func fill(b *testing.B, driver, name, insert string) {
 	require.NoError(b, err)
 }
 
-// suspend makes, claims and suspends a run with one approval in one command.
+// suspend creates, claims and suspends a run with one approval in one command.
 func suspend(ctx context.Context, store runs.Store, n int64) error {
 	made, err := store.Do(ctx, &runs.CreateRun{
 		Input: api.JSON(`{"plan":"clean the build folder"}`),

@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// shortScale is the part of the rows and of the time that a benchmark takes with -short, which shows
-// that it runs and measures nothing.
+// shortScale is the reduction of rows and time with -short, which only checks that a benchmark
+// runs.
 const shortScale = 50
 
-// rows returns how many rows a benchmark makes.
+// rows returns the number of rows for a benchmark.
 func rows(count int) int {
 	if testing.Short() {
 		return count / shortScale

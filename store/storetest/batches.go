@@ -14,9 +14,9 @@ import (
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
-// Batches compares an engine with the model when several commands share one
-// transaction: each must find what those before it left, although the engine loaded
-// its rows before any of them was decided.
+// Batches compares an engine with the model when several commands share a transaction: each must
+// see the effects of the earlier ones, although the engine loaded its rows before any was
+// decided.
 type Batches struct {
 	engine    committer.Engine
 	newID     runs.IDSource
@@ -30,8 +30,7 @@ func NewBatches(engine committer.Engine) *Batches {
 	return &Batches{engine: engine, newID: Counter(), model: model, generator: NewGenerator(model)}
 }
 
-// Step decides a command for each seed, all in one transaction. It returns what
-// differed, or "".
+// Step decides a command per seed, all in one transaction. It returns the difference, or "".
 func (b *Batches) Step(ctx context.Context, seeds []uint64, nowMs int64) (string, error) {
 	type member struct {
 		command   runs.Command
@@ -45,12 +44,12 @@ func (b *Batches) Step(ctx context.Context, seeds []uint64, nowMs int64) (string
 	for _, seed := range seeds {
 		drawn := b.generator.Draw(seed, nowMs)
 		command := drawn()
-		// What two sessions make with one id or one key in one batch is refused by the
-		// database; that is another test.
+		// The database rejects one id or key used by two sessions in one batch; another test
+		// covers that.
 		if b.taken(chosen, command) {
 			continue
 		}
-		// A run that the batch itself makes cannot be found before the commit.
+		// A run created in the batch cannot be found before the commit.
 		needs := command.Needs()
 		if needs.SessionID == "" && needs.RunID != "" && b.model.Run(needs.RunID) == nil {
 			continue
@@ -86,7 +85,7 @@ func (b *Batches) Step(ctx context.Context, seeds []uint64, nowMs int64) (string
 	var changes []runs.Change
 	for _, m := range members {
 		if m.refused != nil {
-			// In its turn: it may have made identifiers before it was refused.
+			// In order: it may have made identifiers before it was rejected.
 			if _, modelErr := b.model.Do(m.make(), batch.NowMs()); refusal.CodeOf(modelErr) != refusal.CodeOf(m.refused) {
 				return "the model prepares a command differently", nil
 			}
@@ -116,8 +115,8 @@ func (b *Batches) Tables(tb testing.TB) Tables {
 	return b.model.Tables()
 }
 
-// taken reports whether the command meets another session's of the batch in what is of
-// no session, and remembers what it takes if not.
+// taken reports whether the command uses an id or key, unique across sessions, that another
+// session of the batch has used, and otherwise records its own.
 func (b *Batches) taken(chosen map[string]string, command runs.Command) bool {
 	session, names := b.names(len(chosen), command)
 	reads, writes := usesGlobalRules(command)
@@ -146,9 +145,8 @@ func (b *Batches) taken(chosen map[string]string, command runs.Command) bool {
 	return false
 }
 
-// The session that writes rules of all sessions, and the one that reads them. What one
-// session of a batch writes, no other one of it sees: to the model the reader came
-// first, and here it may not.
+// The session that writes rules of all sessions, and the one that reads them. Sessions of a
+// batch do not see each other's writes: in the model the reader came first, and here it may not.
 const (
 	writtenRules = "the rules of all sessions, written"
 	readRules    = "the rules of all sessions, read"
@@ -175,7 +173,7 @@ func (b *Batches) names(before int, command runs.Command) (session string, names
 		session = cmp.Or(made.SessionID, rules.AllSessions)
 		if made.RuleID != "" {
 			names = append(names, "rule "+made.RuleID)
-			// What it shows of another session's rule changes with that session.
+			// It differs by another session's rule changes.
 			if rule := b.model.Rule(made.RuleID); rule != nil && rule.SessionID != session {
 				names = append(names, "session "+rule.SessionID)
 			}
@@ -187,7 +185,7 @@ func (b *Batches) names(before int, command runs.Command) (session string, names
 			session = run.SessionID
 		}
 	}
-	// What a call names shares its ids with runs.
+	// Names and runs share one space of ids.
 	if segment := command.Needs().SegmentID; segment != "" {
 		names = append(names, "run "+segment)
 	}

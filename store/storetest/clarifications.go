@@ -242,7 +242,7 @@ var clarificationTests = map[string]func(*harness){
 		require.Equal(h, first, bySession("left").Run.Run.RunID, "then whoever waits the longest")
 		require.Equal(h, second, bySession("right").Run.Run.RunID)
 
-		// Nothing is open any more. The newest of that id takes an equal answer again.
+		// Nothing is open any more. The newest with that id accepts an equal answer again.
 		events := len(h.events("parent"))
 		again := bySession("right")
 		require.True(h, again.Existing)
@@ -294,8 +294,8 @@ var clarificationTests = map[string]func(*harness){
 	},
 }
 
-// declinesMany shows what becomes of many clarifications that wait, finished ones
-// beside them, when they are declined together.
+// declinesMany checks the outcome when many open clarifications, with finished ones among them,
+// are declined together.
 func (h *harness) declinesMany(decline func()) {
 	h.Helper()
 	const asked = 120

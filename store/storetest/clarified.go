@@ -12,15 +12,15 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// child makes the session "child" of a session "parent", both if they are not there,
-// and a run in it that a worker holds.
+// child creates the sessions "parent" and its child "child" if necessary, and a claimed run in
+// the child.
 func (h *harness) child(runID string) (fence int64) {
 	h.Helper()
 	h.do(&runs.CreateSession{SessionID: "parent", AgentID: "lead"})
 	return h.childIn("child", runID)
 }
 
-// childIn makes a session that is a child of "parent" and a run in it that a worker holds.
+// childIn creates a child session of "parent" and a claimed run in it.
 func (h *harness) childIn(sessionID, runID string) (fence int64) {
 	h.Helper()
 	h.do(&runs.CreateSession{SessionID: sessionID, AgentID: "coder", ParentSessionID: "parent"})
@@ -28,8 +28,8 @@ func (h *harness) childIn(sessionID, runID string) (fence int64) {
 	return h.claim(runID)
 }
 
-// ask lets a child's run ask and returns the id of the clarification's run, which is
-// not there before what is owed was carried out.
+// ask lets a child's run ask and returns the id of the clarification's run, which exists once
+// the pending effects are performed.
 func (h *harness) ask(runID string, fence int64, requestID string, park bool) string {
 	h.Helper()
 	reply := h.do(&runs.AskClarification{RunID: runID, Fence: fence, Request: question(requestID), Park: park})
@@ -37,7 +37,7 @@ func (h *harness) ask(runID string, fence int64, requestID string, park bool) st
 	return reply.Clarification.RunID
 }
 
-// asked lets a child's run ask and makes the clarification's run.
+// asked lets a child's run ask and creates the clarification's run.
 func (h *harness) asked(runID string, fence int64, requestID string, park bool) string {
 	h.Helper()
 	clarificationID := h.ask(runID, fence, requestID, park)
@@ -45,14 +45,14 @@ func (h *harness) asked(runID string, fence int64, requestID string, park bool) 
 	return clarificationID
 }
 
-// carryOut does what is owed now, as the service does it, until nothing is due.
+// carryOut performs effects like the service, until none is due.
 func (h *harness) carryOut() {
 	h.Helper()
 	h.carryOutThose(func(runs.DueEffect) bool { return true })
 }
 
-// drain carries out what ends the rest of a session that was ended or interrupted, and
-// leaves all other effects.
+// drain performs the effects that end the rest of an ended or interrupted session, and no
+// others.
 func (h *harness) drain(sessionID string) {
 	h.Helper()
 	h.carryOutThose(func(due runs.DueEffect) bool {
@@ -209,7 +209,7 @@ func commandOf(effect *model.Effect) runs.Command {
 	return command
 }
 
-// commandWhenRefused is commandOf for what takes its place after a refusal.
+// commandWhenRefused is commandOf for the replacement after a rejection.
 func commandWhenRefused(effect *model.Effect, code api.Code, nowMs int64) runs.Command {
 	command, err := runs.CommandWhenRefused(effect, code, nowMs)
 	if err != nil {

@@ -30,7 +30,7 @@ var columnTests = map[string]func(*harness){
 		listed, loaded := Tables{}, Tables{}
 		for _, effect := range h.effects(runs.EffectQuery{Limit: 10}) {
 			listed.add("effects", effectColumns(&effect))
-			// A failure of another attempt changes nothing and shows what was loaded.
+			// A failure of another attempt changes nothing and returns the loaded row.
 			reply := h.do(&runs.FinishEffect{SessionID: effect.SessionID, EffectID: effect.EffectID, Attempt: 7, Error: "late"})
 			require.True(h, reply.Existing)
 			loaded.add("effects", effectColumns(reply.Effect))
@@ -103,7 +103,7 @@ type webhookStore interface {
 	DueDeliveries(ctx context.Context, webhookID string, limit int) ([]runs.DueEffect, error)
 }
 
-// webhook makes a webhook that decisions owe events to from now on.
+// webhook creates a webhook for the events of later decisions.
 func (h *harness) webhook(webhookID string, settings webhooks.Settings) {
 	h.Helper()
 	store, keeps := h.store.(webhookStore)
@@ -114,8 +114,8 @@ func (h *harness) webhook(webhookID string, settings webhooks.Settings) {
 	require.NoError(h, store.RefreshWebhooks(h.ctx))
 }
 
-// requireRows expects that the database holds the rows that were read, that a walk
-// shows them too, and that each of the columns is set in one of them.
+// requireRows checks that the database has the rows that were read, that a walk returns them
+// too, and that one of them sets each column.
 func (h *harness) requireRows(table string, columns map[string]any, reads ...Tables) {
 	h.Helper()
 	stored := h.database.Tables(h)[table]

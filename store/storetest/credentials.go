@@ -31,10 +31,10 @@ var credentialReplicaTests = map[string]func(*harness){
 	"replicas/a revocation holds at once": func(h *harness) { revocationHoldsAtOnce(h, h.store, h.open(), h.open()) },
 }
 
-// operator is somebody who decides by a token.
+// operator decides with a token.
 type operator struct{ identity *auth.Identity }
 
-// operator makes a token and returns who has it.
+// operator creates a token and returns its owner.
 func (h *harness) operator(tokenID string) operator {
 	h.Helper()
 	token := &auth.Token{
@@ -48,7 +48,7 @@ func (h *harness) operator(tokenID string) operator {
 	return operator{identity}
 }
 
-// allow allows one request, if the token works at that moment.
+// allow allows one request, if the token is valid at that time.
 func (o operator) allow(h *harness, store runs.Store, runID, requestID string) error {
 	allow := &runs.ResolveApprovals{
 		RunID: runID, Resolutions: []runs.ApprovalDecision{{RequestID: requestID, Behavior: api.BehaviorAllow}},
@@ -90,7 +90,7 @@ func tokenAsItIs(h *harness) {
 	refused()
 }
 
-// revocationHoldsAtOnce revokes a token by the last of the stores while it decides in all of them.
+// revocationHoldsAtOnce revokes a token through the last store while it decides in all of them.
 func revocationHoldsAtOnce(h *harness, stores ...runs.Store) {
 	const callers, each = 8, 40
 	var ids []string

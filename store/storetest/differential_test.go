@@ -19,9 +19,10 @@ import (
 	"github.com/holdpoint/holdpoint/store/storetest"
 )
 
-// TestDifferential gives the engines and the model the same random commands at the
-// same moments and compares every reply, every refusal, every read and every row. On Postgres two stores
-// take turns. With the tag faults, retention deletes what is over meanwhile, so that ids of sessions and runs are used again.
+// TestDifferential sends the engines and the model the same random commands at the same times
+// and compares every reply, rejection, read and row. On Postgres two stores alternate. With the
+// tag faults, retention deletes finished rows meanwhile, so that ids of sessions and runs are
+// reused.
 func TestDifferential(t *testing.T) {
 	t.Parallel()
 	differ(t, func(example *exampleTB, shared *postgresDatabase) map[string]storetest.Database {
@@ -29,8 +30,8 @@ func TestDifferential(t *testing.T) {
 	})
 }
 
-// TestRestored is TestDifferential for a database that goes back to an earlier moment now and then, while the
-// stores are open.
+// TestRestored is TestDifferential for a database that is restored to an earlier state now and
+// then, while the stores are open.
 func TestRestored(t *testing.T) {
 	t.Parallel()
 	differ(t, func(_ *exampleTB, shared *postgresDatabase) map[string]storetest.Database {
@@ -44,12 +45,12 @@ func differ(t *testing.T, databases func(*exampleTB, *postgresDatabase) map[stri
 	shared := newPostgresDatabase(t)
 	examples := 0
 	rapid.Check(t, func(rt *rapid.T) {
-		// The race detector makes an example several times slower, and what it looks for
-		// shows in few of them.
+		// The race detector makes an example several times slower, and finds races in a few of
+		// them.
 		if examples++; !storetest.Thorough && examples > 15 || underRace && examples > 8 {
 			return
 		}
-		// What an example opens ends with it, not with the test.
+		// Resources of an example are released with it, not with the test.
 		example := &exampleTB{TB: t}
 		defer example.end()
 		shared.reset(t)
@@ -63,11 +64,11 @@ type subject struct {
 	database storetest.Database
 	stores   []runs.Store
 	store    runs.Store
-	// restore puts the database back to an earlier moment, nil without one.
+	// restore restores the database's last backup, nil without one.
 	restore func() error
 }
 
-// take gives the turn to one of the stores.
+// take switches to one of the stores.
 func (s *subject) take(seed uint64) { s.store = s.stores[seed%uint64(len(s.stores))] }
 
 func compare(tb testing.TB, rt *rapid.T, databases map[string]storetest.Database) {
@@ -83,7 +84,7 @@ func compare(tb testing.TB, rt *rapid.T, databases map[string]storetest.Database
 		one.take(0)
 		subjects = append(subjects, one)
 	}
-	var before *storetest.Model // the rows at the moment of the backup
+	var before *storetest.Model // the rows at the time of the backup
 	g := storetest.NewGenerator(model)
 	steps := rapid.SliceOfN(storetest.Seeds, 30, 80).Draw(rt, "steps")
 	for step, seed := range steps {
@@ -118,7 +119,7 @@ func compare(tb testing.TB, rt *rapid.T, databases map[string]storetest.Database
 	}
 }
 
-// trim deletes what is over of a session.
+// trim deletes a session's finished rows.
 func trim(rt *rapid.T, ctx context.Context, model *storetest.Model, subjects []subject, sessionID string, nowMs int64) {
 	var first runs.Trimmed
 	for i, s := range subjects {
@@ -140,7 +141,7 @@ func trim(rt *rapid.T, ctx context.Context, model *storetest.Model, subjects []s
 	}
 }
 
-// goBack makes a backup, or puts the database back to the last one.
+// goBack makes a backup, or restores the last one.
 func goBack(rt *rapid.T, ctx context.Context, model, before *storetest.Model, s *subject) *storetest.Model {
 	restorer, able := s.database.(storetest.Restorer)
 	if !able {
@@ -174,8 +175,7 @@ func compareRows(rt *rapid.T, tb testing.TB, model *storetest.Model, subjects []
 	}
 }
 
-// compareReads compares what the engines show, with each other and, where the
-// model can tell, with the model.
+// compareReads compares the engines' reads with each other and, where possible, with the model.
 func compareReads(rt *rapid.T, ctx context.Context, model *storetest.Model, subjects []subject) {
 	var first map[string]any
 	for _, s := range subjects {
@@ -201,8 +201,7 @@ func compareReads(rt *rapid.T, ctx context.Context, model *storetest.Model, subj
 	}
 }
 
-// compareOwed compares with the model what the engines show of effects and of the
-// clarifications that wait.
+// compareOwed compares the engines' effects and open clarifications with the model.
 func compareOwed(rt *rapid.T, ctx context.Context, want *storetest.Model, subjects []subject, nowMs int64) {
 	for _, s := range subjects {
 		check := s.check(rt)
@@ -221,7 +220,7 @@ func compareOwed(rt *rapid.T, ctx context.Context, want *storetest.Model, subjec
 	}
 }
 
-// check returns a function that compares what a store shows with what it must.
+// check returns a function that compares a store's result with the expected one.
 func (s *subject) check(rt *rapid.T) func(what string, want, got any, err error) {
 	return func(what string, want, got any, err error) {
 		if err != nil {
@@ -233,8 +232,7 @@ func (s *subject) check(rt *rapid.T) func(what string, want, got any, err error)
 	}
 }
 
-// compareRules compares with the model what the engines show of rules, and of requests
-// and sessions by themselves.
+// compareRules compares the engines' rules, and single requests and sessions, with the model.
 func compareRules(rt *rapid.T, ctx context.Context, memory *storetest.Model, subjects []subject, nowMs int64) {
 	want := memory.Rules()
 	for _, s := range subjects {

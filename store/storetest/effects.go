@@ -10,8 +10,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// askers makes runs in sessions of their own, each of which has asked its parent.
-// It returns the ids of the effects that make the clarifications, sorted.
+// askers creates runs in separate sessions, each of which has asked its parent. It returns the
+// sorted ids of the effects that create the clarifications.
 func (h *harness) askers(names ...string) []string {
 	h.Helper()
 	h.do(&runs.CreateSession{SessionID: "parent"})
@@ -196,7 +196,7 @@ var effectTests = map[string]func(*harness){
 			require.Empty(h, h.pageEffects(runs.EffectQuery{Limit: limit, SessionID: "session-of-run-009", State: api.EffectFailed}, nil))
 			require.Len(h, h.pageEffects(runs.EffectQuery{Limit: limit, State: api.EffectPending}, nil), 11)
 		}
-		// What comes and what is done meanwhile neither hides a row nor shows one twice.
+		// Changes meanwhile neither hide a row nor repeat one.
 		page := 0
 		shown := h.pageEffects(runs.EffectQuery{Limit: 2}, func() {
 			page++
@@ -224,7 +224,7 @@ var effectTests = map[string]func(*harness){
 		require.Equal(h, []string{openID(clarificationID)}, h.dueEffects(10), "who is told finds it")
 		require.Equal(h, h.session("child").Session.LastEventID, notice.LastEventID)
 
-		// An attempt owes nothing new. A failure is due later; one that is retried at once.
+		// An attempt adds no effect. A failed one is due later; a retried one immediately.
 		effect := h.claimEffect("child", openID(clarificationID))
 		h.do(&runs.FinishEffect{SessionID: "child", EffectID: effect.EffectID, Attempt: 1, Error: "busy"})
 		h.do(&runs.RetryEffect{SessionID: "child", EffectID: effect.EffectID})
@@ -253,8 +253,7 @@ func (h *harness) effectIDOf(name string) string {
 	return list[0].EffectID
 }
 
-// pageEffects walks a list of effects by its cursor. After each page it calls
-// between, when that is given.
+// pageEffects walks a list of effects by its cursor, and calls between, if set, after each page.
 func (h *harness) pageEffects(q runs.EffectQuery, between func()) []string {
 	h.Helper()
 	var ids []string
@@ -277,7 +276,7 @@ func (h *harness) pageEffects(q runs.EffectQuery, between func()) []string {
 	return nil
 }
 
-// oneHasIt lets many claim the same effects at once, on any of the stores.
+// oneHasIt lets many claim the same effects concurrently, on any of the stores.
 func oneHasIt(h *harness, stores ...runs.Store) {
 	h.Helper()
 	for _, id := range h.askers("a", "b", "c", "d", "e", "f", "g", "h") {

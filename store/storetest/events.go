@@ -305,7 +305,7 @@ var eventTests = map[string]func(*harness){
 		require.Equal(h, all, <-read)
 	},
 	"events/notices come after the commit": func(h *harness) {
-		// A notice without a session says only that some may have been lost.
+		// A notice without a session only says that some may have been lost.
 		notices := make(chan runs.Notice, 100)
 		unsubscribe := h.store.Subscribe(func(notice runs.Notice) {
 			if notice.SessionID != "" {

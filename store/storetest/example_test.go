@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// exampleTB lets what one example of a property opened end with the example: a
-// property has hundreds of them.
+// exampleTB closes the resources of a property's example at its end: a property has hundreds of
+// examples.
 type exampleTB struct {
 	testing.TB
 	cleanups []func()

@@ -11,8 +11,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// Generator draws commands over a few sessions, runs, requests and keys, so that
-// they collide. It looks at the model to find what would move a run on.
+// Generator draws commands over a few sessions, runs, requests and keys, so that they collide.
+// It uses the model to find commands that move a run on.
 type Generator struct {
 	*rand.Rand
 	model *Model
@@ -21,15 +21,14 @@ type Generator struct {
 	about string // the run to move on; empty for any
 }
 
-// Maker makes a command that was drawn, again and again: each store prepares one of
-// its own.
+// Maker creates a drawn command repeatedly: each store prepares its own.
 type Maker func() runs.Command
 
-// NewGenerator returns a generator of commands for what is in the model.
+// NewGenerator returns a generator of commands for the rows of the model.
 func NewGenerator(model *Model) *Generator { return &Generator{model: model} }
 
-// Draw draws a command for a moment. All that is random comes from the seed, so that
-// a failing sequence can be made shorter by leaving seeds out.
+// Draw draws a command for a given time. All randomness comes from the seed, so that a failing
+// sequence can be shortened by omitting seeds.
 func (g *Generator) Draw(seed uint64, nowMs int64) Maker {
 	g.Rand = rand.New(rand.NewPCG(seed, 0))
 	g.nowMs = nowMs
@@ -87,7 +86,7 @@ func (g *Generator) maybeDocument() api.JSON {
 	return g.document()
 }
 
-// runID is mostly that of a run that is there.
+// runID usually returns an existing run.
 func (g *Generator) runID() string {
 	if there := g.model.RunIDs(); len(there) > 0 && g.chance(70) {
 		return pick(g, there)
@@ -183,8 +182,8 @@ func clone(s api.Suspension) api.Suspension {
 	return s
 }
 
-// command draws a command: now and then the very same call again, mostly one that
-// moves some run on, and else any there is.
+// command draws a command: sometimes a repeated call, usually one that moves a run on, and
+// otherwise any.
 func (g *Generator) command() Maker {
 	if len(g.made) > 0 && g.chance(10) {
 		return g.made[len(g.made)-1-g.IntN(min(len(g.made), 6))]
@@ -205,7 +204,7 @@ func (g *Generator) command() Maker {
 	return drawn
 }
 
-// next returns what would move the run of some session on.
+// next returns commands that move some session's run on.
 func (g *Generator) next() []func() Maker {
 	if g.chance(30) {
 		if ways := g.carryOn(); ways != nil {
@@ -215,7 +214,7 @@ func (g *Generator) next() []func() Maker {
 	if g.chance(10) {
 		return g.standing()
 	}
-	// A session that a run makes has no parent.
+	// A session created by a run has no parent.
 	if len(g.missing()) > 0 && g.chance(60) {
 		return []func() Maker{g.createMissing}
 	}

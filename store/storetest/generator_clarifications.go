@@ -9,12 +9,10 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// parents are whose child a session may become. Nobody makes "root": what is asked
-// there finds no session.
+// parents of created sessions. No command creates "root": questions to it find no session.
 var parents = []string{"", "s-1", "s-1", "s-2", "root"}
 
-// askedIDs collide with each other across runs, and one of them with what runs raise
-// themselves.
+// askedIDs collide with each other across runs, and one of them with the runs' own requests.
 var askedIDs = []string{"c-1", "c-2", "c-3", "both"}
 
 func (g *Generator) question(id string) api.UserQuestionRequest {
@@ -50,7 +48,7 @@ func (g *Generator) ask() Maker {
 	}
 }
 
-// openClarification mostly carries out what is owed.
+// openClarification usually performs a pending effect.
 func (g *Generator) openClarification() Maker {
 	if effect, there := g.effectOf(api.EffectOpenClarification); there && g.chance(85) {
 		return func() runs.Command { return commandOf(&effect) }
@@ -70,8 +68,8 @@ func (g *Generator) openClarification() Maker {
 	}
 }
 
-// deliverAnswer mostly carries out what is owed, now and then what takes its place
-// when the parent's session is over.
+// deliverAnswer usually performs a pending effect, sometimes its replacement if the parent's
+// session is over.
 func (g *Generator) deliverAnswer() Maker {
 	if effect, there := g.effectOf(api.EffectOpenClarification); there && g.chance(10) {
 		nowMs := g.nowMs
@@ -83,7 +81,7 @@ func (g *Generator) deliverAnswer() Maker {
 	if g.chance(70) {
 		return g.ask()
 	}
-	// A message is for a run of its session, also when that run never asked. No answer comes before
+	// A message is for a run of its session, even if that run never asked. No answer precedes
 	// its question, whose message would have the same id.
 	runID, requestID := g.runID(), pick(g, append([]string{"stray", "stray"}, askedIDs...))
 	if run := g.model.Run(runID); run == nil || g.model.Request(run.SessionID, runID, requestID) == nil {
@@ -105,7 +103,7 @@ func (g *Generator) readMailbox() Maker {
 	return func() runs.Command { copied := c; return &copied }
 }
 
-// message is mostly one that is there, in any state.
+// message usually returns an existing one, in any state.
 func (g *Generator) message(states ...api.MessageState) (sessionID, messageID string) {
 	if list := g.model.Messages(pick(g, states)); len(list) > 0 && g.chance(90) {
 		message := pick(g, list)
@@ -126,7 +124,7 @@ func (g *Generator) replay() Maker {
 	return func() runs.Command { return &runs.ReplayMessage{SessionID: sessionID, MessageID: messageID} }
 }
 
-// effectOf draws an effect of some kinds, mostly one that is still owed.
+// effectOf draws an effect of some kinds, usually a pending one.
 func (g *Generator) effectOf(kinds ...api.EffectKind) (model.Effect, bool) {
 	list := slices.DeleteFunc(g.model.Effects(), func(e model.Effect) bool { return !slices.Contains(kinds, e.Kind) })
 	if owed := slices.DeleteFunc(slices.Clone(list), func(e model.Effect) bool { return e.DueAtMs == 0 }); len(owed) > 0 && g.chance(85) {
@@ -138,7 +136,7 @@ func (g *Generator) effectOf(kinds ...api.EffectKind) (model.Effect, bool) {
 	return pick(g, list), true
 }
 
-// effect is mostly one that is there.
+// effect usually returns an existing one.
 func (g *Generator) effect() model.Effect {
 	if effect, there := g.effectOf(api.EffectOpenClarification, api.EffectDeliverAnswer, api.EffectReviewApproval); there && g.chance(92) {
 		return effect
@@ -184,8 +182,7 @@ func (g *Generator) cancelAbout() Maker {
 	return func() runs.Command { copied := c; return &copied }
 }
 
-// carryOn returns what moves clarifications on beside the runs, or nil when nothing
-// is to be done.
+// carryOn returns commands that move clarifications on, apart from runs, or nil.
 func (g *Generator) carryOn() []func() Maker {
 	var ways [][]func() Maker
 	if len(g.model.DueEffects(g.nowMs)) > 0 {

@@ -22,13 +22,13 @@ func (g *Generator) createSession() Maker {
 	return func() runs.Command { copied := c; return &copied }
 }
 
-// missing returns the sessions that are not there yet.
+// missing returns the sessions that do not exist yet.
 func (g *Generator) missing() []string {
 	there := g.model.AllSessions()
 	return slices.DeleteFunc(slices.Clone(sessionIDs), func(id string) bool { return slices.Contains(there, id) })
 }
 
-// createMissing makes a session that is mostly somebody's child.
+// createMissing creates a session, usually with a parent.
 func (g *Generator) createMissing() Maker {
 	c := runs.CreateSession{SessionID: pick(g, g.missing()), AgentID: pick(g, agentIDs), ParentSessionID: pick(g, parents), Principal: pick(g, principals)}
 	return func() runs.Command { copied := c; return &copied }

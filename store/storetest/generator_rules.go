@@ -18,7 +18,7 @@ var (
 	metadata    = []string{`{"team":"red"}`, `{"team":null}`, `{"a":{"b":[1]},"team":"blue"}`, `{}`, `[]`}
 )
 
-// match draws what a rule of some tool applies to.
+// match draws a match for a rule of some tool.
 func (g *Generator) match() api.RuleMatch {
 	switch g.IntN(8) {
 	case 0:
@@ -67,7 +67,7 @@ func (g *Generator) addRule() Maker {
 	}
 }
 
-// revokeRule is mostly about a rule that holds.
+// revokeRule usually names a rule in force.
 func (g *Generator) revokeRule() Maker {
 	c := runs.RevokeRule{RuleID: pick(g, chosenRules), SessionID: pick(g, append([]string{""}, sessionIDs...)), Actor: pick(g, actors)}
 	records := g.model.Rules()
@@ -125,7 +125,7 @@ func (g *Generator) approvalResolution(requestID string) runs.ApprovalDecision {
 	return resolution
 }
 
-// questionResolution answers what a question request asks, or a part of it.
+// questionResolution answers a question request, wholly or partly.
 func (g *Generator) questionResolution(runID, requestID string) runs.QuestionAnswer {
 	resolution := runs.QuestionAnswer{RequestID: requestID}
 	switch g.IntN(16) {
@@ -209,7 +209,7 @@ func (g *Generator) decide() Maker {
 	}
 }
 
-// segmentID returns an id for a part of a run, which may be in use, also by a run.
+// segmentID returns an id for a part of a run, which may be in use, even by a run.
 func (g *Generator) segmentID() string {
 	if g.chance(10) {
 		return g.activeRunID()
@@ -227,7 +227,7 @@ func (g *Generator) amendSession() Maker {
 	return func() runs.Command { copied := c; return &copied }
 }
 
-// standing returns what changes standing decisions, or is about no run's way.
+// standing returns commands about rules, or unrelated to a run's progress.
 func (g *Generator) standing() []func() Maker {
 	return []func() Maker{g.addRule, g.addRule, g.addRule, g.addRule, g.revokeRule, g.amendSession, g.nameSegment}
 }

@@ -16,9 +16,9 @@ import (
 	"github.com/holdpoint/holdpoint/store/storetest"
 )
 
-// TestGeneratorReaches holds that the random commands of the differential test come
-// to what it is there for: each command of the clarifications is accepted and
-// refused, and each state is reached. No decision spans sessions.
+// TestGeneratorReaches checks the coverage of the differential test's commands: every command of
+// clarifications is accepted and rejected, and every state is reached. No decision spans
+// sessions.
 func TestGeneratorReaches(t *testing.T) {
 	t.Parallel()
 	reached := map[string]int{}
@@ -116,7 +116,7 @@ func TestGeneratorReaches(t *testing.T) {
 	}
 }
 
-// noteRules looks at what rules and partial answers left.
+// noteRules records the states of rules and partial answers.
 func noteRules(reached map[string]int, model *storetest.Model) {
 	for _, record := range model.Rules() {
 		rule := record.Rule

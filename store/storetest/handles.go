@@ -10,7 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// twoQuestions asks two things at once.
+// twoQuestions asks two questions in one request.
 func twoQuestions(id string) api.Suspension {
 	asked := question(id)
 	other := asked.Questions[0]
@@ -106,7 +106,7 @@ var handleTests = map[string]func(*harness){
 		h.create("s", "r")
 		fence := h.claim("r")
 		for n := range 12 {
-			// The order of the ids is not that of time.
+			// The order of the ids differs from the order of time.
 			h.do(&runs.Suspend{RunID: "r", Fence: fence, Suspension: api.Suspension{Hold: true, Approvals: approvals(numbered("a", 99-n)).Approvals}})
 		}
 		h.wait("other", "elsewhere", approvals("first"))

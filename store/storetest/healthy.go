@@ -11,9 +11,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// RequireHealthy walks all rows of a store, which must be a [model.Walker], and expects
-// that every invariant holds. The tests here deliver answers that nobody asked for, so a
-// message need not have its request.
+// RequireHealthy walks all rows of a store, which must be a [model.Walker], and checks every
+// invariant. The tests here deliver unrequested answers, so a message need not have its request.
 func RequireHealthy(ctx context.Context, t require.TestingT, store runs.Store) {
 	walker, ok := store.(model.Walker)
 	require.True(t, ok, "the store %T cannot be walked", store)

@@ -65,8 +65,7 @@ var idempotencyTests = map[string]func(*harness){
 	"key/64 at once make one run": func(h *harness) { oneKeyOneRun(h, h.store) },
 }
 
-// oneKeyOneRun gives the same keyed call from 64 goroutines, spread over stores of
-// one database.
+// oneKeyOneRun sends the same keyed call from 64 goroutines, spread over stores of one database.
 func oneKeyOneRun(h *harness, stores ...runs.Store) {
 	const callers = 64
 	var replayed atomic.Int64
@@ -96,7 +95,7 @@ func oneKeyOneRun(h *harness, stores ...runs.Store) {
 	h.refuse(api.CodeIdempotencyConflict, keyedRun("k", `{"n":2}`))
 }
 
-// oneIDOneRun makes a run of the same id in several sessions at once.
+// oneIDOneRun creates a run with the same id in several sessions concurrently.
 func oneIDOneRun(h *harness, stores ...runs.Store) {
 	for n := range 20 {
 		var made atomic.Int64

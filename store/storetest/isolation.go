@@ -13,7 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// isolationTests show that what happens to one session harms no other.
+// isolationTests check that trouble with one session does not affect others.
 var isolationTests = map[string]func(*harness){
 	"isolation/many and large events of one session and small commands of others": func(h *harness) {
 		h.create("large", "large")
@@ -49,7 +49,7 @@ var isolationTests = map[string]func(*harness){
 		appended := make(chan error, calls)
 		go func() {
 			for range calls {
-				// Another command of the session waits until it is there.
+				// Another command of the session waits for it.
 				_, err := h.store.Do(h.ctx, &runs.AppendEvents{RunID: "large", Fence: fence, Events: events})
 				if err == nil {
 					_, err = h.store.Do(h.ctx, &runs.Heartbeat{RunID: "large", Fence: fence})
@@ -73,7 +73,7 @@ var isolationTests = map[string]func(*harness){
 				RequireHealthy(h.ctx, h, h.store)
 			}
 		}
-		// A caller who goes away gets all of it or nothing.
+		// A caller who disconnects gets all of it or nothing.
 		for n := range 3 {
 			before := len(h.events("large"))
 			ctx, cancel := context.WithCancel(h.ctx)
@@ -139,7 +139,7 @@ var isolationTests = map[string]func(*harness){
 			last = left
 		}
 		require.Zero(h, last)
-		// The one who had the effect died before it said so: the next one finds nothing left.
+		// The effect's worker died before reporting: the next one finds nothing left.
 		h.clock.Advance(model.EffectLeaseMs)
 		effect = h.claimEffect("huge", due[0])
 		require.False(h, h.do(commandOf(effect)).More)
@@ -211,7 +211,8 @@ var lockTests = map[string]func(*harness){
 	},
 }
 
-// othersGoOn gives other sessions their commands. One that waited for a locked session would come back after lockWait.
+// othersGoOn sends commands for other sessions. One that waited for a locked session would
+// return after lockWait.
 func (h *harness) othersGoOn() {
 	h.Helper()
 	for n := range 40 {
@@ -219,9 +220,9 @@ func (h *harness) othersGoOn() {
 	}
 }
 
-// Breaker is a Database that can be made to refuse whatever a session writes.
+// Breaker is a Database that can reject a session's writes.
 type Breaker interface {
-	// BreakSession makes the database refuse all events of a session, until mend is called.
+	// BreakSession makes the database reject all events of a session, until mend is called.
 	BreakSession(ctx context.Context, sessionID string) (mend func() error, err error)
 }
 

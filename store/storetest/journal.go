@@ -83,7 +83,8 @@ func sealedOnce(h *harness) {
 	all := h.sealed()
 	require.Len(h, all, writers*each)
 
-	// Whoever comes late with what others have sealed meanwhile changes nothing, whatever they thought.
+	// A late seal of lines that others have sealed meanwhile changes nothing, whatever it
+	// assumed.
 	require.NoError(h, kept.AddEntry(h.ctx, journal.New(1, "user:late", api.AuditEvent{Type: api.AuditExported})))
 	pending, err := kept.PendingEntries(h.ctx, 10)
 	require.NoError(h, err)
@@ -132,7 +133,7 @@ func changedWithLine(h *harness) {
 	}
 	require.Equal(h, []api.AuditEventType{api.AuditTokenCreated, api.AuditTokenRevoked, api.AuditSignedIn, api.AuditSignedOut}, what, "what changes nothing leaves no line")
 
-	// A line that cannot be written takes its change with it.
+	// A line that cannot be written rolls back its change.
 	bad := line(api.AuditTokenCreated)
 	bad.Actor = ""
 	_, err = kept.AddToken(h.ctx, token("other"), bad)

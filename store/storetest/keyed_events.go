@@ -11,7 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// manySteps are so many events that an engine may write them in parts.
+// manySteps returns enough events for an engine to write them in parts.
 func manySteps(count int) []api.JSON {
 	events := make([]api.JSON, count)
 	for i := range events {
@@ -70,7 +70,8 @@ var keyedEventTests = map[string]func(*harness){
 	"events/one key from 32 callers at once": func(h *harness) { oneKeyOneAppend(h, h.store) },
 }
 
-// oneKeyOneAppend gives the same keyed append from many goroutines, spread over stores of one database.
+// oneKeyOneAppend sends the same keyed append from many goroutines, spread over stores of one
+// database.
 func oneKeyOneAppend(h *harness, stores ...runs.Store) {
 	for name, events := range map[string][]api.JSON{"few": aProgress, "many": manySteps(300)} {
 		h.create(name, name)

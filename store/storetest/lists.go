@@ -157,7 +157,7 @@ var listTests = map[string]func(*harness){
 			{runs.RequestQuery{SessionID: "top", Below: true, RunID: "run-of-x:child", Oldest: true}, []string{"x:child"}},
 			{runs.RequestQuery{SessionID: "a:grandchild", Below: true, Oldest: true}, []string{"a:grandchild"}},
 			{runs.RequestQuery{SessionID: "x:child", Below: true, RunID: "run-of-top", Oldest: true}, nil},
-			// Who reaches the session reaches those below within its own bounds alone.
+			// A caller with access to the session sees its children only within the same scope.
 			{runs.RequestQuery{SessionID: "top", Below: true, Scope: runs.Scope{SessionPrefixes: []string{"top"}}}, []string{"top"}},
 			{runs.RequestQuery{SessionID: "top", Below: true, Scope: runs.Scope{SessionPrefixes: []string{"top", "a:"}}}, []string{"a:grandchild", "top"}},
 			{runs.RequestQuery{SessionID: "top", Below: true, Scope: runs.Scope{AgentIDs: []string{"another"}}}, nil},
@@ -180,7 +180,7 @@ var listTests = map[string]func(*harness){
 		}
 	},
 	"list/pending requests by (session, run, request), bytewise": func(h *harness) {
-		// Upper case goes before lower case, and a dash before a digit.
+		// Upper case sorts before lower case, and a dash before a digit.
 		for _, session := range []string{"b", "B", "a-1", "a1"} {
 			h.wait(session, "run-of-"+session, approvals("z", "Z", "y.1", "y-1"))
 		}

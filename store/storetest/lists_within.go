@@ -67,7 +67,7 @@ var budgetTests = map[string]func(*harness){
 	},
 }
 
-// pages returns, for each list, what makes a page that begins at the beginning.
+// pages returns, for each list, a function that reads its first page.
 func (h *harness) pages() map[string]func() page {
 	lists := map[string]func() page{
 		"sessions": func() page {

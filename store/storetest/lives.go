@@ -9,14 +9,14 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// Restorer is a [Database] whose rows can be put back to an earlier moment while stores are open on it,
-// as a restore into a running server does.
+// Restorer is a [Database] whose rows can be restored to an earlier state while stores are open,
+// like a restore into a running server.
 type Restorer interface {
-	// Backup returns what puts the rows back as they are now.
+	// Backup returns a function that restores the current rows.
 	Backup(ctx context.Context) (restore func() error, err error)
 }
 
-// restore puts the database back to the moment of the backup.
+// restore restores the database to the time of the backup.
 func (h *harness) backup() (restore func()) {
 	h.Helper()
 	restorer, able := h.database.(Restorer)
@@ -29,7 +29,7 @@ func (h *harness) backup() (restore func()) {
 	}
 }
 
-// through gives a command to another store on the database.
+// through sends a command to another store on the database.
 func (h *harness) through(store runs.Store, command runs.Command) runs.Reply {
 	h.Helper()
 	reply, err := store.Do(h.ctx, command)
@@ -37,7 +37,7 @@ func (h *harness) through(store runs.Store, command runs.Command) runs.Reply {
 	return reply
 }
 
-// start makes a run that its worker has claimed.
+// start creates a claimed run.
 func start(sessionID, runID string) *runs.CreateRun {
 	return &runs.CreateRun{
 		SessionID: sessionID, RunID: runID, SessionGiven: true, Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"},
@@ -56,7 +56,7 @@ func (h *harness) forgotten(sessionID string, store runs.Store) {
 // oneLife expects that a session with an id that was used before is decided from its own rows, whichever
 // of the stores remembers the earlier ones.
 func oneLife(h *harness, here, there runs.Store) {
-	// After each of these the versions of the two lives were equal, when they were counted from 1.
+	// With versions counted from 1, the two lives would have equal versions after each of these.
 	for _, changes := range []int{1, 2, 3} {
 		session := numbered("s", changes)
 		h.through(here, start(session, "first"))

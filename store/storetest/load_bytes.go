@@ -15,7 +15,7 @@ import (
 // largeText is about as much as a caller may send.
 var largeText = strings.Repeat("x", 1_000_000)
 
-// loadBytesTests hold what a decision loads at most, by rows of the largest size.
+// loadBytesTests bound the load of a decision, with rows of maximum size.
 var loadBytesTests = map[string]func(*harness){
 	"load/a reading of the mailbox ends at 4 MiB": func(h *harness) {
 		h.child("r")
@@ -63,7 +63,7 @@ var loadBytesTests = map[string]func(*harness){
 		h.refuse(api.CodeMailboxFull, more)
 		h.do(delivery("child", "asker", "small"))
 		h.refuse(api.CodeMailboxFull, more)
-		// A message makes room once it is acknowledged.
+		// An acknowledged message makes room.
 		read := h.mailbox("child")
 		h.do(&runs.AcknowledgeMessage{SessionID: "child", MessageID: read[0]})
 		require.False(h, h.do(more).Existing)
@@ -110,7 +110,7 @@ var loadBytesTests = map[string]func(*harness){
 	},
 }
 
-// manyBytesTests are those that write tens of megabytes.
+// manyBytesTests write tens of megabytes.
 var manyBytesTests = map[string]func(*harness){
 	"load/large runs end in parts": func(h *harness) {
 		fence := h.child("asker")
@@ -161,7 +161,7 @@ var manyBytesTests = map[string]func(*harness){
 			}
 		}
 		requireCode(h, api.CodeQuestionsFull, refused)
-		// Each is there twice: as the run's input and as the request.
+		// Each is stored twice: as the run's input and as the request.
 		require.Equal(h, 12, asked)
 		require.Len(h, h.pendingQuestions("parent"), asked)
 		// The one that was refused is opened by its effect once there is room.
@@ -177,7 +177,7 @@ var manyBytesTests = map[string]func(*harness){
 			_, err := h.store.Do(h.ctx, &runs.CreateRun{SessionID: "s", SessionGiven: true, Input: api.JSON(`"` + strings.Repeat("x", bytes-2) + `"`)})
 			return err
 		}
-		// As many small ones as it takes until the queue is measured; the rest is nearly full.
+		// Enough small ones for the queue to be measured; the rest nearly fills it.
 		for range 40 {
 			require.NoError(h, queue(10))
 		}
@@ -186,7 +186,7 @@ var manyBytesTests = map[string]func(*harness){
 		}
 		left := api.MaxQueuedBytes - 33*1_000_000 - 40*10
 		requireCode(h, api.CodeQueueFull, queue(left+1))
-		// Several at once see each other, also those of one batch.
+		// Concurrent ones count each other, even in one batch.
 		accepted := make([]bool, 8)
 		each(h, len(accepted), func(n int) error {
 			err := queue(left / 3)
@@ -198,7 +198,7 @@ var manyBytesTests = map[string]func(*harness){
 		require.Len(h, slices.DeleteFunc(accepted, func(ok bool) bool { return !ok }), 3)
 		require.Len(h, h.session("s").QueuedRunIDs, 40+33+3)
 		requireCode(h, api.CodeQueueFull, queue(1_000_000))
-		// Another session, and what takes no place in the queue, goes on.
+		// Other sessions, and runs outside of the queue, continue.
 		h.create("other", "r")
 		h.do(&runs.ResolveApprovals{RunID: "active", Resolutions: allow("a")})
 		h.do(&runs.EndSession{SessionID: "s"})

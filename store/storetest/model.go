@@ -13,9 +13,9 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// Model is the reference: it keeps all rows in maps and decides every command on
-// the full state of its session. An engine, which loads only what a command needs,
-// must come to the same rows and replies. It is not safe for concurrent use.
+// Model is the reference: it keeps all rows in maps and decides every command on the full state
+// of its session. An engine, which loads only the needed rows, must reach the same rows and
+// replies. It is not safe for concurrent use.
 type Model struct {
 	newID    runs.IDSource
 	sessions map[string]*model.Session
@@ -35,7 +35,7 @@ type messageKey struct {
 	messageID string
 }
 
-// NewModel returns an empty model that makes identifiers with newID.
+// NewModel returns an empty model that gets identifiers from newID.
 func NewModel(newID runs.IDSource) *Model {
 	return &Model{
 		newID: newID, sessions: map[string]*model.Session{}, runs: map[string]*model.Run{},
@@ -44,7 +44,7 @@ func NewModel(newID runs.IDSource) *Model {
 	}
 }
 
-// Do decides a command at a moment and keeps what it changes.
+// Do decides a command at a given time and applies its changes.
 func (m *Model) Do(command runs.Command, nowMs int64) (runs.Reply, error) {
 	if err := runs.Prepare(command, m.newID); err != nil {
 		return runs.Reply{}, err
@@ -70,12 +70,12 @@ func (m *Model) Do(command runs.Command, nowMs int64) (runs.Reply, error) {
 	return reply, err
 }
 
-// Spanning names the decisions that have written rows of another session than their own, or of a
-// rule of all sessions. There must be none.
+// Spanning names the decisions that have written rows of another session, or of a rule of all
+// sessions. There must be none.
 func (m *Model) Spanning() []string { return m.spanning }
 
-// sessionsOf returns the session of every row that a change writes. Records lie where their scope
-// says.
+// sessionsOf returns the session of every row that a change writes. A record's scope is its
+// session.
 func sessionsOf(c *runs.Change) []string {
 	var sessions []string
 	if c.Session != nil {
@@ -187,7 +187,7 @@ func (m *Model) keep(state *runs.State, change runs.Change) {
 // Run returns a run as it is, or nil.
 func (m *Model) Run(runID string) *model.Run { return m.runs[runID] }
 
-// Events returns all events, those of a session in their order.
+// Events returns all events, ordered within each session.
 func (m *Model) Events() []*model.Event { return m.events }
 
 // Request returns a request as it is, or nil.
@@ -195,7 +195,7 @@ func (m *Model) Request(sessionID, runID, requestID string) *model.Request {
 	return m.requests[runs.RequestPosition{SessionID: sessionID, RunID: runID, RequestID: requestID}]
 }
 
-// allowed returns the allowed approval of a run with that id, or else any of them, or nil.
+// allowed returns the allowed approval of a run with that id, or else any allowed one, or nil.
 func (m *Model) allowed(run *model.Run, requestID string) *model.Request {
 	var found *model.Request
 	for _, request := range m.requests {
@@ -282,7 +282,7 @@ func (m *Model) RunIDs() []string {
 	return slices.Sorted(maps.Keys(m.runs))
 }
 
-// ActiveRuns returns the ids of the runs that hold their session's slot, sorted.
+// ActiveRuns returns the sorted ids of the runs in their session's slot.
 func (m *Model) ActiveRuns() []string {
 	var ids []string
 	for _, session := range m.sessions {
@@ -305,7 +305,7 @@ func (m *Model) Failed() []string {
 	return failed
 }
 
-// Claimable returns the ids of the runs that may be claimed at a moment, sorted.
+// Claimable returns the sorted ids of the runs that are claimable at a given time.
 func (m *Model) Claimable(nowMs int64) []string {
 	var ids []string
 	for runID, run := range m.runs {

@@ -11,7 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Sessions returns the ids that sessions are drawn with. Retention lets them be used again.
+// Sessions returns the ids that sessions are drawn with. Retention allows their reuse.
 func Sessions() []string { return slices.Clone(sessionIDs) }
 
 // Clone returns a model with the same rows, to go back to.
@@ -23,15 +23,15 @@ func (m *Model) Clone() *Model {
 	return &clone
 }
 
-// Become gives the model the rows of another one.
+// Become replaces the model's rows by another one's.
 func (m *Model) Become(other *Model) {
 	newID := m.newID
 	*m = *other.Clone()
 	m.newID = newID
 }
 
-// Trim takes from the model what retention has deleted of a session in a store. What retention must keep has
-// tests of its own.
+// Trim deletes from the model the rows of a session that a store's retention has deleted.
+// Separate tests check which rows retention keeps.
 func (m *Model) Trim(ctx context.Context, store runs.Reader, sessionID string) error {
 	firstKept := int64(1) << 62
 	head, err := store.SessionHead(ctx, sessionID)
@@ -50,7 +50,7 @@ func (m *Model) Trim(ctx context.Context, store runs.Reader, sessionID string) e
 	m.events = slices.DeleteFunc(slices.Clone(m.events), func(e *model.Event) bool {
 		trimmed := e.SessionID == sessionID && e.EventID < firstKept
 		if session := m.sessions[sessionID]; trimmed && session != nil && e.Type == api.EventOutput {
-			session.OutputCount-- // of the copy that was made above
+			session.OutputCount-- // of the copy made above
 		}
 		return trimmed
 	})

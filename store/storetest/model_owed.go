@@ -22,8 +22,7 @@ func (m *Model) Effects() []model.Effect {
 	return list
 }
 
-// DueEffects returns the effects that may be tried at a moment: those that are due
-// the longest first, and of equals by id.
+// DueEffects returns the effects that are due at a given time, longest due first, then by id.
 func (m *Model) DueEffects(nowMs int64) []runs.DueEffect {
 	due := slices.DeleteFunc(m.Effects(), func(e model.Effect) bool {
 		return e.DueAtMs == 0 || e.DueAtMs > nowMs || e.WebhookID != ""
@@ -65,8 +64,7 @@ func (m *Model) WaitingClarifications() []string {
 	return ids
 }
 
-// Clarifications returns what a session's record must show of the clarifications
-// that wait in it.
+// Clarifications returns the open clarifications that a session's record must show.
 func (m *Model) Clarifications(sessionID string) []model.PendingRequest {
 	var list []model.PendingRequest
 	for _, runID := range m.WaitingClarifications() {
@@ -94,7 +92,7 @@ func (m *Model) AllSessions() []string {
 	return ids
 }
 
-// ParentOf returns the parent of a session, "" when it has none or is not there.
+// ParentOf returns the parent of a session, "" if it has none or does not exist.
 func (m *Model) ParentOf(sessionID string) string {
 	if session := m.sessions[sessionID]; session != nil {
 		return session.ParentSessionID

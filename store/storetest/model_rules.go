@@ -9,8 +9,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// Rules returns all rules with what they have settled, in the order of
-// (created_at_ms, rule_id).
+// Rules returns all rules and their counts, ordered by (created_at_ms, rule_id).
 func (m *Model) Rules() []rules.Record {
 	hits := map[string]int64{}
 	for _, request := range m.requests {
@@ -28,7 +27,7 @@ func (m *Model) Rules() []rules.Record {
 	return list
 }
 
-// RulesFor returns the rules that hold in a session, in the same order.
+// RulesFor returns the rules in force in a session, in the same order.
 func (m *Model) RulesFor(sessionID string) []rules.Rule {
 	var list []rules.Rule
 	for _, record := range m.Rules() {

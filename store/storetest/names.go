@@ -11,7 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// allowAs allows the request "a" of a run, and names what follows.
+// allowAs allows the request "a" of a run, and names the part that follows.
 func allowAs(runID, name, call string) *runs.DecideRequests {
 	return &runs.DecideRequests{
 		RunID: runID, Approvals: allow("a"), Actor: person, Segment: &runs.SegmentName{SegmentID: name, Call: call},
@@ -74,7 +74,7 @@ var nameTests = map[string]func(*harness){
 		require.Equal(h, newest, h.named("newest").EventID)
 		h.refuse(api.CodeRunNotFound, &runs.NameSegment{RunID: "nobody", Segment: runs.SegmentName{SegmentID: "x"}})
 
-		each(h, runs.MaxRunNames-4, func(n int) error { // and that of the run
+		each(h, runs.MaxRunNames-4, func(n int) error { // and the run's own
 			_, err := h.store.Do(h.ctx, name(numbered("n", n), 0))
 			return err
 		})
@@ -104,8 +104,8 @@ var nameTests = map[string]func(*harness){
 	},
 }
 
-// oneNameOnce gives one id to new runs and to what follows decisions at once, through all of the
-// stores: one of them has it, and nothing of the others took effect.
+// oneNameOnce uses one id for new runs and for parts after decisions concurrently, through all
+// stores: one succeeds, and the others have no effect.
 func oneNameOnce(h *harness, stores ...runs.Store) {
 	const rounds, each = 6, 8
 	for round := range rounds {

@@ -14,7 +14,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Counter returns a source of identifiers that makes the same ones every time.
+// Counter returns a source that makes the same identifiers every time.
 func Counter() runs.IDSource {
 	next := 0
 	return func(prefix string) string {
@@ -23,14 +23,14 @@ func Counter() runs.IDSource {
 	}
 }
 
-// Outcome is what a command was answered with.
+// Outcome is the answer to a command.
 type Outcome struct {
 	Reply runs.Reply
 	Err   *refusal.Error
 }
 
-// OutcomeOf leaves out of a reply what depends on how much was loaded: a run's
-// payload is in the Claim where one is due.
+// OutcomeOf drops the parts of a reply that depend on how much was loaded: a claimed run's
+// payload is in the Claim.
 func OutcomeOf(reply runs.Reply, err error) Outcome {
 	if reply.Run != nil {
 		record := *reply.Run

@@ -14,8 +14,8 @@ import (
 //go:embed testdata/partitioned.sql
 var sqlPartitioned string
 
-// TestPartitionedPostgres runs the contract on tables that are hash-partitioned by the session
-// (docs/scaling.md). It has a build tag, because it says nothing about the tables that users have.
+// TestPartitionedPostgres runs the contract on tables that are hash-partitioned by session
+// (docs/scaling.md). It has a build tag, because users do not have such tables.
 func TestPartitionedPostgres(t *testing.T) {
 	t.Parallel()
 	engine := postgresEngine

@@ -23,8 +23,8 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	// Each example of the differential test takes a good part of a second; -rapid.checks
-	// asks for more of them.
+	// Each example of the differential test takes a good part of a second; -rapid.checks runs
+	// more.
 	if err := flag.Set("rapid.checks", "25"); err != nil {
 		panic(err)
 	}
@@ -57,8 +57,8 @@ type postgresDatabase struct {
 	backups  int
 }
 
-// The engine reads the database's clock. In these databases other functions of the
-// same names stand before its own on the search path, and tell the test's time.
+// The engine reads the database's clock. In these databases, functions of the same names come
+// first on the search path and return the test's time.
 const sqlTestClock = `
 CREATE TABLE public.test_clock (now_ms bigint NOT NULL);
 INSERT INTO public.test_clock VALUES (0);

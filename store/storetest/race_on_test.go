@@ -2,5 +2,5 @@
 
 package storetest_test
 
-// underRace tells whether the race detector is at work.
+// underRace reports whether the race detector is enabled.
 const underRace = true

@@ -17,8 +17,8 @@ const answersAgainstExpiry = 1000
 var raceTests = map[string]func(*harness){
 	"race/one run id made in many sessions at once": func(h *harness) { oneIDOneRun(h, h.store) },
 	"race/one name taken in many ways at once":      func(h *harness) { oneNameOnce(h, h.store) },
-	// Half of the callers come before the clock strikes and half after; which of them
-	// is first at the door is left to chance.
+	// Half of the callers start before the deadline and half after it; which commits first is
+	// left to chance.
 	"race/answer against expiry at the same millisecond": func(h *harness) {
 		const sessions = 50
 		inTime := 0
@@ -54,14 +54,14 @@ var raceTests = map[string]func(*harness){
 	},
 }
 
-// checkOutcomes checks that each run has the one outcome that its caller was told
-// of, and makes every run be over. It returns how many answers were in time.
+// checkOutcomes checks that each run has the outcome reported to its caller, and ends every run.
+// It returns the number of answers in time.
 func (h *harness) checkOutcomes(round int, answered []error) (inTime int) {
 	h.Helper()
 	for n, told := range answered {
 		run := numbered(numbered("r", round), n)
 		if n == len(answered)/2 {
-			// The clock took the turn of this one's answer.
+			// The deadline won against this answer.
 			told = errNotAnswered
 			_, err := h.store.Do(h.ctx, &runs.ExpireRequests{RunID: run})
 			require.NoError(h, err)
@@ -98,7 +98,7 @@ func (h *harness) checkOutcomes(round int, answered []error) (inTime int) {
 
 var errNotAnswered = errors.New("nobody answered")
 
-// each calls a function from many goroutines at once and expects no error.
+// each calls a function from many goroutines concurrently and expects no error.
 func each(h *harness, count int, do func(n int) error) {
 	h.Helper()
 	errs := make([]error, count)

@@ -12,7 +12,7 @@ var redactionTests = map[string]func(*harness){
 	"redaction/of a run that is over": redacted,
 }
 
-// redact takes out events of the session s.
+// redact redacts events of the session s.
 func (h *harness) redact(ids ...int64) (int, error) {
 	h.Helper()
 	redactor, is := h.store.(runs.Redactor)
@@ -44,7 +44,7 @@ func redacted(h *harness) {
 	require.Empty(h, h.sealed(), "all or none")
 	require.Equal(h, before, h.events("s"))
 
-	// A line that cannot be written takes the redaction with it.
+	// A line that cannot be written rolls back the redaction.
 	_, err = h.store.(runs.Redactor).RedactEvents(h.ctx, &runs.Redaction{SessionID: "s", EventIDs: ids, Entry: func() *journal.Entry { return &journal.Entry{} }}) //nolint:forcetypeassert // as above
 	require.Error(h, err)
 	require.Equal(h, before, h.events("s"))

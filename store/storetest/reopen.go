@@ -11,7 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// reopen closes the store and opens the database again.
+// reopen closes the store and reopens the database.
 func (h *harness) reopen() {
 	h.Helper()
 	require.NoError(h, h.store.Close())

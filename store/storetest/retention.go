@@ -11,7 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// finish makes a run that waits for an approval, is allowed to go on, and completes.
+// finish creates a run that waits for an approval, is allowed to continue, and completes.
 func (h *harness) finish(sessionID, runID string) {
 	h.Helper()
 	h.wait(sessionID, runID, approvals("a"))
@@ -19,8 +19,8 @@ func (h *harness) finish(sessionID, runID string) {
 	h.do(&runs.Complete{RunID: runID, Fence: h.claim(runID)})
 }
 
-// trim deletes what was over before this moment, so many events at a time, and expects a
-// healthy database after each.
+// trim deletes rows that are finished by now, limit events at a time, and checks the database
+// after each step.
 func (h *harness) trim(sessionID string, limit int) (total runs.Trimmed) {
 	h.Helper()
 	for {

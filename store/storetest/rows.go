@@ -12,14 +12,14 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Row is one row by column. What is NULL, 0, "" or false is left out, so that
-// engines may write "there is none" as they like.
+// Row is one row by column. NULL, 0, "" and false are left out, so that engines may choose among
+// them for "none".
 type Row map[string]any
 
 // Tables are all rows of all tables, by table, each in the order of its key.
 type Tables map[string][]Row
 
-// tableKeys names the tables and the columns by which their rows are sorted.
+// tableKeys names the tables and their sort columns.
 var tableKeys = map[string][]string{
 	"sessions":            {"session_id"},
 	"runs":                {"run_id"},

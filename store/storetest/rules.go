@@ -23,8 +23,8 @@ func (h *harness) addRule(sessionID, ruleID string, match api.RuleMatch) {
 	h.do(&runs.AddRule{SessionID: sessionID, RuleID: ruleID, ToolName: "bash", Match: match, Actor: person})
 }
 
-// settledBy makes a run in a session that asks for one approval, and returns the rule
-// that settled it, "" when somebody is asked.
+// settledBy creates a run that asks for one approval, and returns the rule that settled it, ""
+// if a person must decide.
 func (h *harness) settledBy(sessionID, runID string, request api.ApprovalRequest) string {
 	h.Helper()
 	h.wait(sessionID, runID, api.Suspension{Approvals: []api.ApprovalRequest{request}})
@@ -71,7 +71,7 @@ func (h *harness) rules(q runs.RuleQuery) []string {
 	return nil
 }
 
-// rulesFor names the rules that hold in a session.
+// rulesFor names the rules in force in a session.
 func (h *harness) rulesFor(sessionID string, limit int) []string {
 	h.Helper()
 	rules, nowMs, err := h.store.RulesFor(h.ctx, sessionID, limit, &runs.Budget{MaxBytes: api.MaxReplyBytes})
@@ -88,7 +88,7 @@ var ruleTests = map[string]func(*harness){
 	"rules/hold in their session, or in all": func(h *harness) {
 		h.do(&runs.CreateSession{SessionID: "s-1"})
 		h.addRule("s-1", "of-s-1", anyInput)
-		// The session is not there yet.
+		// The session does not exist yet.
 		h.addRule("s-2", "of-s-2", anyInput)
 		require.Equal(h, "of-s-1", h.settledBy("s-1", "r-1", approval("a")))
 		require.Equal(h, "of-s-2", h.settledBy("s-2", "r-2", approval("a")))
@@ -193,7 +193,7 @@ var ruleTests = map[string]func(*harness){
 				h.clock.Advance(1)
 			}
 		}
-		// Those of one moment go by their ids.
+		// Rules with the same time are ordered by id.
 		byMoment := func(list []string, moment func(n int) int) []string {
 			order := map[string]int{}
 			for n, line := range list {

@@ -15,12 +15,13 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// ruleFollower keeps the rules of all sessions by reading what has changed, where that is known.
+// ruleFollower follows the rules of all sessions by reading the changes, as far as they are
+// known.
 type ruleFollower struct {
 	reader  runs.RuleReader
 	version int64
 	rules   map[string]*rules.Rule
-	// parts and wholes count what was read.
+	// parts and wholes count the reads of changes and of all rules.
 	parts, wholes int
 }
 
@@ -48,8 +49,8 @@ func (f *ruleFollower) read(h *harness, limit int) {
 	f.version = changes.Version
 }
 
-// ruleChanger makes hostile changes of rules: ids come again after their rule was deleted, rules
-// expire, are revoked twice, and are of other sessions or exact.
+// ruleChanger makes hostile changes of rules: ids are reused after deletion, rules expire, are
+// revoked twice, and belong to other sessions or are exact.
 type ruleChanger struct {
 	*rand.Rand
 }
@@ -83,7 +84,7 @@ func (c ruleChanger) change(h *harness, store runs.Store) {
 		require.NoError(h, err)
 		return
 	}
-	// Chosen ids that are taken and rules that are not there are refused.
+	// Ids in use and missing rules are rejected.
 	_, err := store.Do(h.ctx, command)
 	if err != nil {
 		var refused *refusal.Error
@@ -91,8 +92,8 @@ func (c ruleChanger) change(h *harness, store runs.Store) {
 	}
 }
 
-// changesAreWhole lets followers of rules read what changed at any of the stores, and compares
-// them with what a whole read has.
+// changesAreWhole lets followers of rules read the changes at any of the stores, and compares
+// them with a full read.
 func changesAreWhole(h *harness, stores ...runs.Store) {
 	h.Helper()
 	changer := ruleChanger{rand.New(rand.NewPCG(11, 12))}
@@ -131,8 +132,8 @@ func changesAreWhole(h *harness, stores ...runs.Store) {
 	}
 }
 
-// changesAreMet raises approvals at each store after each change at one of them, and expects them
-// to be decided as by all rules that are there then.
+// changesAreMet raises approvals at each store after each change at one of them, and checks that
+// all current rules decide.
 func changesAreMet(h *harness, stores ...runs.Store) {
 	h.Helper()
 	changer := ruleChanger{rand.New(rand.NewPCG(13, 14))}
@@ -172,8 +173,8 @@ var ruleChangeReplicaTests = map[string]func(*harness){
 	"replicas/changes of rules are met at once":           func(h *harness) { changesAreMet(h, h.store, h.open()) },
 }
 
-// RequireRuleChanges expects of a reader of a database without rules that it says so when it does
-// not know all changes, whoever wrote them. db is the same database.
+// RequireRuleChanges checks that a reader of a database without rules reports when it may have
+// missed changes by any writer. db is the same database.
 func RequireRuleChanges(t *testing.T, reader runs.RuleReader, db *sql.DB) {
 	t.Helper()
 	exec := func(statement string) {
@@ -250,7 +251,7 @@ func RequireRuleChanges(t *testing.T, reader runs.RuleReader, db *sql.DB) {
 		require.NoError(t, db.QueryRowContext(t.Context(), `SELECT count(*) FROM rule_changes`).Scan(&lines))
 		return lines
 	}
-	// They are looked for after one change in 16, by chance.
+	// They are checked after one change in 16, at random.
 	for n := 0; lines() > 1200; n++ {
 		require.Less(t, n, 1000)
 		before := version()

@@ -12,7 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// raise makes a run that asks at once and reports whether a rule settled it.
+// raise creates a run that asks immediately and reports whether a rule settled it.
 func raise(h *harness, store runs.Store, sessionID string) (settled bool, err error) {
 	suspension := approvals("a")
 	reply, err := store.Do(h.ctx, &runs.CreateRun{
@@ -25,9 +25,9 @@ func raise(h *harness, store runs.Store, sessionID string) (settled bool, err er
 	return reply.Run.Run.Status == api.StatusRunning, nil
 }
 
-// raiseWhile lets many goroutines raise approvals, each in sessions of its own, until
-// change has returned and each has raised one more after that. It returns what a rule
-// had settled when the change had returned, and in the end.
+// raiseWhile lets many goroutines raise approvals, each in its own sessions, until change has
+// returned and each has raised one more. It returns the numbers settled by a rule when change
+// returned, and in the end.
 func (h *harness) raiseWhile(round, ruleID string, change func(), stores []runs.Store) (before, after int64) {
 	h.Helper()
 	const raisers = 16
@@ -71,8 +71,8 @@ func (h *harness) hits(ruleID string) int64 {
 	return record.Hits
 }
 
-// changesHoldAtOnce lets rules of all sessions be changed by the last of the stores
-// while approvals are raised in all of them.
+// changesHoldAtOnce changes rules of all sessions through the last store while approvals are
+// raised in all of them.
 func changesHoldAtOnce(h *harness, stores ...runs.Store) {
 	h.Helper()
 	last := stores[len(stores)-1]

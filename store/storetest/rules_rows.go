@@ -13,8 +13,8 @@ import (
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
-// RequireRuleLoads expects of an engine with an empty database that it loads the rules
-// that a batch needs and no others, as they were written.
+// RequireRuleLoads checks that an engine with an empty database loads exactly the rules that a
+// batch needs, as they were written.
 func RequireRuleLoads(t *testing.T, engine committer.Engine) {
 	t.Helper()
 	made := map[string]*rules.Rule{}

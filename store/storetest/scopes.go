@@ -28,7 +28,7 @@ var scopes = []runs.Scope{
 	{OwnedBy: "agent:on"},
 }
 
-// inScope says the same as [runs.Scope], in other words.
+// inScope is an independent implementation of [runs.Scope].
 func inScope(scope *runs.Scope, sessionID, agentID string, owners ...string) bool {
 	within := len(scope.SessionPrefixes) == 0
 	for _, prefix := range scope.SessionPrefixes {
@@ -41,7 +41,7 @@ func inScope(scope *runs.Scope, sessionID, agentID string, owners ...string) boo
 	return within && owned && (len(scope.AgentIDs) == 0 || slices.Contains(scope.AgentIDs, agentID))
 }
 
-// requireScoped holds a list with a scope to the rows of the list without one, and to its count.
+// requireScoped compares a list with a scope to the filtered list without one, and to its count.
 func requireScoped[R any](h *harness, name string, read func(runs.Scope) ([]R, error), count func(runs.Scope) (int64, error), within func(*runs.Scope, *R) bool) {
 	h.Helper()
 	all, err := read(runs.Scope{})
@@ -166,7 +166,7 @@ var scopeTests = map[string]func(*harness){
 		require.NoError(h, err)
 		require.Equal(h, owners, read)
 
-		// What is in no run has the agent of its session.
+		// Rows outside of runs have the agent of their session.
 		for i := range scopes {
 			scope := scopes[i]
 			rules, err := h.store.Rules(h.ctx, runs.RuleQuery{Scope: scope, Limit: 1000})

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// SQLConstants returns the constants of the package in the working directory whose names
-// begin with sql. It fails unless each of them is one literal: a statement stands whole.
+// SQLConstants returns the constants of the package in the working directory whose names begin
+// with sql. Each must be one literal, so that a statement can be read as a whole.
 func SQLConstants(tb testing.TB) map[string]string {
 	tb.Helper()
 	found := map[string]string{}

@@ -21,14 +21,14 @@ func TestSQLite(t *testing.T) {
 	t.Parallel()
 	engine := sqliteFile
 	if underRace {
-		// The detector makes this engine's SQL some ten times slower, and finds what it looks
-		// for where callers meet. The whole contract runs without it.
+		// The detector makes this engine's SQL some ten times slower, and finds races where
+		// callers meet. The whole contract runs without it.
 		engine.Scope = storetest.ScopeConcurrent
 	}
 	storetest.Run(t, engine)
 }
 
-// TestSQLiteInMemory runs what a database without a file could do differently.
+// TestSQLiteInMemory runs the tests in which an in-memory database could differ.
 func TestSQLiteInMemory(t *testing.T) {
 	t.Parallel()
 	storetest.Run(t, storetest.Engine{
@@ -49,8 +49,8 @@ var sqliteFile = storetest.Engine{
 	},
 }
 
-// emptySQLite is the file of a database that has the schema and nothing else. Each of the steps
-// up to it takes longer than most tests.
+// emptySQLite is a database file with the schema and no rows. Migrating one takes longer than
+// most tests.
 var emptySQLite = sync.OnceValues(func() ([]byte, error) {
 	directory, err := os.MkdirTemp("", "holdpoint-storetest-*")
 	if err != nil {
@@ -99,7 +99,7 @@ func (d sqliteDatabase) Tables(tb testing.TB) storetest.Tables {
 	require.NoError(tb, err)
 	defer db.Close()
 	tables := storetest.ReadTables(tb, db)
-	// The payloads of runs have a table of their own.
+	// Payloads of runs are in a separate table.
 	byID := map[string]storetest.Row{}
 	for _, run := range tables["runs"] {
 		byID[run["run_id"].(string)] = run

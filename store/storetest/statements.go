@@ -11,8 +11,8 @@ import (
 	"github.com/holdpoint/holdpoint/store/read"
 )
 
-// ReadStatements returns every statement that the reads of an engine can ask, by a name:
-// the fixed ones by their field, those of lists with the query that they answer.
+// ReadStatements returns every statement of an engine's reads by name: fixed ones by their
+// field, lists with their query.
 func ReadStatements(statements *read.Statements) map[string]read.Query {
 	found := map[string]read.Query{}
 	fields := reflect.ValueOf(*statements)
@@ -86,14 +86,14 @@ func ReadStatements(statements *read.Statements) map[string]read.Query {
 	return found
 }
 
-// AskedBy returns what a reader asks the database when something is done with it.
+// AskedBy returns the queries that a reader sends during do.
 func AskedBy(statements *read.Statements, do func(*read.Reader)) []read.Query {
 	asked := &recorder{}
 	do(read.New(asked, statements, 1))
 	return asked.queries
 }
 
-// recorder is a database without rows that remembers what it is asked.
+// recorder is a database without rows that records its queries.
 type recorder struct{ queries []read.Query }
 
 func (r *recorder) Ask(_ context.Context, queries ...read.Query) error {

@@ -1,8 +1,8 @@
-// Package storetest is the contract that every engine passes: what a runs.Store
-// promises, shown by tests that get a fresh database each. It also holds a
-// reference model of the rules, against which the engines are compared.
+// Package storetest is the contract of every engine: the promises of a runs.Store as tests, each
+// with a fresh database. It also has a reference model of the rules, with which the engines are
+// compared.
 //
-// It must not know any engine: those who have one hand it in as an [Engine].
+// It must not know any engine: callers pass theirs as an [Engine].
 package storetest
 
 import (
@@ -23,16 +23,15 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Engine makes databases to test with.
+// Engine creates databases for tests.
 type Engine struct {
 	// Fresh returns a new, empty database.
 	Fresh func(tb testing.TB) Database
-	// Durable says that a database is still there when its store was closed.
+	// Durable says that a database survives the closing of its store.
 	Durable bool
-	// Replicas says that several stores may be open on one database. Its databases are
-	// each a [Locker].
+	// Replicas says that one database supports several open stores. Its databases are [Locker]s.
 	Replicas bool
-	// Restores says that its databases are each a [Restorer].
+	// Restores says that its databases are [Restorer]s.
 	Restores bool
 	// Scope is the part of the contract that runs; the whole by default. Where callers meet, the
 	// databases are each a [Breaker].
@@ -59,7 +58,7 @@ type Database interface {
 	Tables(tb testing.TB) Tables
 }
 
-// Options are what the store must use instead of what it would.
+// Options replace the store's own clock, ids and such.
 type Options struct {
 	Clock *Clock
 	NewID runs.IDSource // nil for the store's own
@@ -70,28 +69,27 @@ type Options struct {
 // lockWait is longer than anything that a test does while a session is locked or contended, however slow the machine is.
 const lockWait = 2 * time.Minute
 
-// Clock is a clock that goes when it is told to. It is safe for concurrent use.
+// Clock is a manual clock. It is safe for concurrent use.
 type Clock struct {
 	nowMs     atomic.Int64
 	mu        sync.Mutex
 	followers []func(nowMs int64)
 }
 
-// clockStart is the moment at which the clock of a test begins.
+// clockStart is the initial time of a test's clock.
 const clockStart = 1_750_000_000_000
 
-// NewClock returns a clock that stands at a fixed moment.
+// NewClock returns a clock at a fixed time.
 func NewClock() *Clock {
 	clock := &Clock{}
 	clock.nowMs.Store(clockStart)
 	return clock
 }
 
-// NowMs returns the moment, in milliseconds since the epoch.
+// NowMs returns the time in ms since the epoch.
 func (c *Clock) NowMs() int64 { return c.nowMs.Load() }
 
-// Advance moves the clock on by some milliseconds. Its followers have been told
-// when it returns.
+// Advance moves the clock on by ms. It returns after its followers were called.
 func (c *Clock) Advance(ms int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,8 +99,8 @@ func (c *Clock) Advance(ms int64) {
 	}
 }
 
-// Follow calls a function with the moment, now and whenever it changes. It is for
-// engines whose clock is not in this process.
+// Follow calls a function with the time, now and whenever it changes. It is for engines whose
+// clock is outside of this process.
 func (c *Clock) Follow(follow func(nowMs int64)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,7 +125,7 @@ func Run(t *testing.T, engine Engine) {
 	}
 }
 
-// groups returns the groups of tests that hold for an engine, and that its scope asks for.
+// groups returns the groups of tests that apply to an engine, within its scope.
 func (e Engine) groups() []map[string]func(*harness) {
 	basics := []map[string]func(*harness){
 		sessionTests, lifeTests, lifecycleTests, claimTests, suspensionTests, idempotencyTests, eventTests, keyedEventTests, listTests, budgetTests,
@@ -158,7 +156,7 @@ func (e Engine) groups() []map[string]func(*harness) {
 	return slices.Concat(basics, others, concurrent)
 }
 
-// harness is one test's store and what makes using it short.
+// harness is a test's store with short helpers.
 type harness struct {
 	*testing.T
 	ctx      context.Context
@@ -179,7 +177,7 @@ func (h *harness) open() runs.Store {
 	return h.database.Open(h, Options{Clock: h.clock, LockWait: lockWait})
 }
 
-// do gives a command and expects it to be accepted.
+// do sends a command that must be accepted.
 func (h *harness) do(command runs.Command) runs.Reply {
 	h.Helper()
 	reply, err := h.store.Do(h.ctx, command)
@@ -187,7 +185,7 @@ func (h *harness) do(command runs.Command) runs.Reply {
 	return reply
 }
 
-// refuse gives a command and expects it to be refused with a code.
+// refuse sends a command that must be rejected with a code.
 func (h *harness) refuse(code api.Code, command runs.Command) *refusal.Error {
 	h.Helper()
 	_, err := h.store.Do(h.ctx, command)
@@ -216,13 +214,13 @@ func (h *harness) session(sessionID string) *model.SessionRecord {
 	return record
 }
 
-// create makes a run.
+// create creates a run.
 func (h *harness) create(sessionID, runID string) runs.Reply {
 	h.Helper()
 	return h.do(&runs.CreateRun{SessionID: sessionID, SessionGiven: true, RunID: runID, Input: api.JSON(`"do it"`)})
 }
 
-// claim takes a run's lease and returns the fence.
+// claim claims a run and returns the fence.
 func (h *harness) claim(runID string) int64 {
 	h.Helper()
 	return fenceOf(h, h.do(&runs.ClaimRun{RunID: runID, WorkerID: "worker"}))
@@ -236,7 +234,7 @@ func fenceOf(tb testing.TB, reply runs.Reply) int64 {
 	return fence
 }
 
-// wait makes a run and lets it wait for what is asked, unattached.
+// wait creates a run that waits for the suspension, unattached.
 func (h *harness) wait(sessionID, runID string, suspension api.Suspension) {
 	h.Helper()
 	h.create(sessionID, runID)

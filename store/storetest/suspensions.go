@@ -48,7 +48,7 @@ var suspensionTests = map[string]func(*harness){
 		h.refuse(api.CodeIDConflict, &runs.Suspend{RunID: "r", Fence: fence, Suspension: other})
 		require.Len(h, h.events("s"), events)
 
-		// Also when everything in it is settled, and in another order of time.
+		// Even if everything in it is settled, and in another order of time.
 		h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: allow("a"), Actor: person})
 		settled := approvals("a")
 		settled.SuspensionID = "pause"

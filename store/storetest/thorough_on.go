@@ -2,6 +2,6 @@
 
 package storetest
 
-// Thorough tells tests that try many examples to try as many as they have. The tag "faults"
-// sets it ("make faults"); the tests of every change try a few.
+// Thorough makes tests with many examples run all of them. The tag "faults" sets it ("make
+// faults"); ordinary tests run a few.
 const Thorough = true

@@ -44,7 +44,7 @@ var vitalsTests = map[string]func(*harness){
 		h.clock.Advance(1_000)
 		require.Zero(h, vitals(100).Rules, "an expired rule is not in force")
 
-		// A limit bounds what is counted.
+		// A limit bounds the counts.
 		bounded := vitals(1)
 		require.Len(h, bounded.Waits, 1)
 		require.Equal(h, int64(1), bounded.Waits[0].Count)

@@ -42,7 +42,7 @@ func gather[R any](t require.TestingT, tables Tables, name string, rows model.Ro
 	}
 }
 
-// WithoutPayloads returns the tables without what a walk leaves out.
+// WithoutPayloads returns the tables without the columns that a walk omits.
 func (t Tables) WithoutPayloads() Tables {
 	bare := Tables{}
 	for name, rows := range t {

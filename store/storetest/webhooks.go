@@ -13,7 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/webhooks"
 )
 
-// webhookTests are about what decisions owe to webhooks. They need a store that keeps those.
+// webhookTests are about the webhook deliveries of decisions. They need a store with webhooks.
 var webhookTests = map[string]func(*harness){
 	"webhooks/the largest call owes the most webhooks a few rows": func(h *harness) {
 		for n := range api.MaxWebhooks {
@@ -74,7 +74,7 @@ var (
 	loudWebhook = webhooks.Settings{URL: "https://example.com", Kinds: []api.WebhookKind{api.WebhookWorker}}
 )
 
-// owed returns how many effects are owed.
+// owed returns the number of pending effects.
 func (h *harness) owed() int {
 	h.Helper()
 	count, err := h.store.CountEffects(h.ctx, runs.EffectQuery{State: api.EffectPending})
@@ -82,7 +82,7 @@ func (h *harness) owed() int {
 	return int(count)
 }
 
-// dueOf returns what may be delivered to a webhook now.
+// dueOf returns the due deliveries of a webhook.
 func (h *harness) dueOf(webhookID string) []runs.DueEffect {
 	h.Helper()
 	store, keeps := h.store.(webhookStore)

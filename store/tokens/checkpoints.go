@@ -18,11 +18,11 @@ SELECT coalesce((SELECT session_id FROM sessions WHERE session_id > $1 ORDER BY 
 	coalesce((SELECT max(session_id) FROM sessions), '')`
 )
 
-// headRows is how many sessions one statement of HeadsSince looks at. No index has the moments at
-// which sessions moved, because each move would then write to it.
+// headRows is how many sessions one statement of HeadsSince reads. The times of changes have no
+// index, because each change would write to it.
 const headRows = 5_000
 
-// HeadsBy returns the statement that reads the heads of the sessions for which a condition holds.
+// HeadsBy returns the statement that reads the heads of the sessions that meet a condition.
 func HeadsBy(condition string) string {
 	return readHeads + " WHERE last_event_hash <> '' AND " + condition
 }
@@ -65,8 +65,8 @@ func (k *Keeper) HeadsOf(ctx context.Context, sessionIDs []string) ([]audit.Head
 	return k.heads(ctx, k.statements.HeadsByID, k.db.List(sessionIDs))
 }
 
-// HeadsSince implements audit.CheckpointRows. It looks at every session behind one, in parts that each
-// have a deadline and between which others have their turn.
+// HeadsSince implements audit.CheckpointRows. It reads every session after one, in parts that
+// each have a deadline and allow other queries in between.
 func (k *Keeper) HeadsSince(ctx context.Context, sinceMs int64, after string, limit int) ([]audit.Head, error) {
 	var found []audit.Head
 	for over := false; !over && len(found) < limit; {
@@ -86,8 +86,8 @@ func (k *Keeper) HeadsSince(ctx context.Context, sinceMs int64, after string, li
 	return found, nil
 }
 
-// sessionAfter returns the last one of the next headRows sessions behind one, "" when there are fewer,
-// and the last one of all. Without an end the database might read all of them to have them in order.
+// sessionAfter returns the last of the next headRows sessions after one, "" if there are fewer,
+// and the last of all. Without an end the database might sort all of them.
 func (k *Keeper) sessionAfter(ctx context.Context, after string) (end, last string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
 	defer cancel()

@@ -9,10 +9,10 @@ import (
 )
 
 const (
-	// ReadEntries reads what [EntryTargets] takes.
+	// ReadEntries reads the columns of [EntryTargets].
 	ReadEntries = `SELECT arrival_id, coalesce(entry_id, 0), timestamp_ms, type, actor, body, body_digest, coalesce(prev, ''), coalesce(hash, '') FROM audit_entries`
 
-	// WalkEntries reads all of them in their order, those that are not sealed last.
+	// WalkEntries reads all of them in order, the unsealed ones last.
 	WalkEntries = ReadEntries + ` ORDER BY entry_id NULLS LAST, arrival_id`
 
 	pendingEntries = ReadEntries + ` WHERE entry_id IS NULL ORDER BY arrival_id LIMIT $1`

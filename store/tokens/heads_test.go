@@ -25,8 +25,8 @@ func TestMain(m *testing.M) { rig.Main(m) }
 
 const (
 	sessions = 12_000
-	// manySessions makes sessions of which those at the edges of the parts of a search have moved. One
-	// that moved has no events.
+	// manySessions creates sessions, and changes those at the ends of a search's parts. One
+	// changed session has no events.
 	manySessions = `WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < 12000)
 	INSERT INTO sessions (session_id, agent_id, queued_count, last_event_id, created_at_ms, updated_at_ms, last_event_hash)
 	SELECT 'session_' || (100000 + n), 'coder', 0, 9, 1, CASE WHEN n IN (1, 2, 4999, 5000, 5001, 9999, 10000, 10001, 11999, 12000) THEN 2000 ELSE 1 END,
@@ -35,7 +35,7 @@ const (
 
 var moved = []int{1, 2, 4999, 5000, 5001, 10000, 10001, 11999, 12000}
 
-// searches remembers what is asked about sessions, and whether with a deadline.
+// searches records the queries about sessions, and whether they have a deadline.
 type searches struct {
 	mu     sync.Mutex
 	asked  []string
@@ -57,8 +57,8 @@ func (s *searches) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.Tr
 
 func (*searches) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// However many sessions there are, no statement of the search for those that moved looks at more than
-// 5,000 of them, and each one has a deadline of its own.
+// With any number of sessions, each statement of the search for changed ones reads at most
+// 5,000, with its own deadline.
 func TestTheSearchForWhatMovedIsMadeInParts(t *testing.T) {
 	t.Parallel()
 	insert := func(t *testing.T, driver, name string) {

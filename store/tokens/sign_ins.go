@@ -12,7 +12,7 @@ import (
 // readSignIns is without its condition.
 const readSignIns = `SELECT cookie_hash, token_id, created_at_ms, expires_at_ms FROM sign_ins`
 
-// SignInsBy returns the statement that reads the sign-ins for which a condition holds.
+// SignInsBy returns the statement that reads the sign-ins that meet a condition.
 func SignInsBy(condition string) string { return readSignIns + " WHERE " + condition }
 
 // AddSignIn implements auth.SignIns.

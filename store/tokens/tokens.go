@@ -26,39 +26,41 @@ type Write struct {
 	Entry *journal.Entry
 }
 
-// Writer runs statements in one transaction and returns how many rows the last one changed.
-// Errors are those of auth.Tokens.
+// Writer runs statements in one transaction and returns the number of rows that the last one
+// changed. Errors: as for auth.Tokens.
 type Writer interface {
 	WriteTokens(ctx context.Context, writes ...Write) (int64, error)
 }
 
 // Statements are the statements of an engine that differ from the other's, or that write.
 type Statements struct {
-	// Insert takes every column in the order of [Columns] and does nothing when created_by and
-	// idempotency_key are taken.
+	// Insert takes every column in the order of [Columns]. It is a no-op if created_by and
+	// idempotency_key exist.
 	Insert string
 	// ByIDs has the columns of the tokens in the list $1.
 	ByIDs string
-	// Rotate is of $1 token_id, $2 secret_hash, $3 hint, $4 previous_until_ms, $5 the present
-	// moment. It changes an active token alone.
+	// Rotate takes $1 token_id, $2 secret_hash, $3 hint, $4 previous_until_ms, $5 the current
+	// time. It only changes an active token.
 	Rotate string
-	// Revoke is of $1 token_id, $2 the present moment, $3 whether to keep the last active admin.
+	// Revoke takes $1 token_id, $2 the current time, $3 whether to keep the last active admin.
 	Revoke string
 	// SignInsByHash reads the sign-ins with a cookie_hash in the list $1; see [SignInsBy].
 	SignInsByHash string
 	// AddSignIn is of $1 cookie_hash, $2 token_id, $3 created_at_ms and $4 expires_at_ms,
 	// RenewSignIn of $1 cookie_hash and $2 expires_at_ms, EndSignIn of $1 cookie_hash.
 	AddSignIn, RenewSignIn, EndSignIn string
-	// DropExpiredSignIns is of $1 the present moment, DropOldestSignIns of $1 token_id and $2 how
-	// many stay, DropSignInsOfToken of $1 token_id.
+	// DropExpiredSignIns takes $1 the current time, DropOldestSignIns $1 token_id and $2 the
+	// number to keep, DropSignInsOfToken $1 token_id.
 	DropExpiredSignIns, DropOldestSignIns, DropSignInsOfToken string
-	// AddTicket is of $1 ticket_hash, $2 token_id, $3 credential, $4 path, $5 created_at_ms and $6
-	// expires_at_ms, SpendTicket of $1 ticket_hash, DropExpiredTickets of $1 the present moment,
-	// DropOldestTickets of $1 token_id and $2 how many stay.
+	// AddTicket takes $1 ticket_hash, $2 token_id, $3 credential, $4 path, $5 created_at_ms and
+	// $6 expires_at_ms, SpendTicket $1 ticket_hash, DropExpiredTickets $1 the current time,
+	// DropOldestTickets $1 token_id and $2 the number to keep.
 	AddTicket, SpendTicket, DropExpiredTickets, DropOldestTickets string
-	// AddSigningKey is of $1 key_id, $2 public_key and $3 created_at_ms, and leaves one that is there.
+	// AddSigningKey takes $1 key_id, $2 public_key and $3 created_at_ms, and keeps an existing
+	// key.
 	AddSigningKey string
-	// AddCheckpoint is of $1 number, $2 complete_ms and $3 signed, and leaves one that is there.
+	// AddCheckpoint takes $1 number, $2 complete_ms and $3 signed, and keeps an existing
+	// checkpoint.
 	AddCheckpoint string
 	// HeadsByID reads the heads of the sessions in the list $1; see [HeadsBy].
 	HeadsByID string
@@ -67,11 +69,9 @@ type Statements struct {
 	// AddEntry is of [EntryArgs]. SealEntry is of $1 arrival_id, $2 entry_id, $3 prev and $4 hash. It
 	// leaves a line that is sealed, and does nothing unless the line before it, whose hash prev is, is the newest.
 	AddEntry, SealEntry string
-	// LockSeal keeps others from sealing lines of the audit's own log at the same time; "" where
-	// nobody can.
+	// LockSeal prevents concurrent seals of the audit's own log; "" if they are impossible.
 	LockSeal string
-	// LockRevoke, before Revoke, keeps others from revoking at the same time; "" where
-	// nobody can.
+	// LockRevoke, before Revoke, prevents concurrent revocations; "" if they are impossible.
 	LockRevoke string
 }
 
@@ -99,7 +99,7 @@ WHERE (created_at_ms > CAST($1 AS bigint) OR created_at_ms = CAST($1 AS bigint) 
 ORDER BY created_at_ms, token_id LIMIT CAST($5 AS bigint)`
 )
 
-// ByIDs returns the statement that reads the tokens for which a condition holds.
+// ByIDs returns the statement that reads the tokens that meet a condition.
 func ByIDs(condition string) string { return readColumns + " WHERE " + condition }
 
 // Keeper implements auth.Tokens.
@@ -181,7 +181,7 @@ func (k *Keeper) AddToken(ctx context.Context, t *auth.Token, entry *journal.Ent
 	}
 	found, err := k.one(ctx, byKey, t.CreatedBy, t.Key)
 	if err == nil && found == nil {
-		err = auth.UnknownToken() // nobody deletes tokens
+		err = auth.UnknownToken() // tokens are never deleted
 	}
 	return found, err
 }

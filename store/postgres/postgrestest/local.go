@@ -29,11 +29,11 @@ var binaryDirectories = []string{
 	"/usr/local/opt/postgresql*/bin",
 }
 
-// Binaries returns the directory of initdb, postgres and the other programs of an
-// installation, or an error when this machine has none.
+// Binaries returns the directory of an installation's initdb, postgres and other programs, or an
+// error if there is none.
 func Binaries() (string, error) {
 	if found, err := exec.LookPath("initdb"); err == nil {
-		// It may be a link to the one that has the other programs beside it.
+		// It may be a link into the directory with the other programs.
 		if linked, err := filepath.EvalSymlinks(found); err == nil {
 			found = linked
 		}
@@ -53,15 +53,15 @@ func Binaries() (string, error) {
 	return "", errNoBinaries
 }
 
-// Where servers have their directories.
+// The parents of servers' directories.
 const (
 	onDisk   = "/tmp"
 	inMemory = "/dev/shm"
 )
 
-// parentDirectory returns where to make the directory of a server. What need not survive the
-// power is in memory, where there is enough: making and dropping a database is the making and
-// unlinking of hundreds of files.
+// parentDirectory returns the parent of a server's directory. Data that need not survive a power
+// cut is in memory, if there is enough: a database consists of hundreds of files to create and
+// delete.
 func parentDirectory(durable bool) string {
 	if !durable && memoryHolds(inMemory) {
 		return inMemory
@@ -72,7 +72,7 @@ func parentDirectory(durable bool) string {
 // directoryPrefix is followed by the process id of the owner.
 const directoryPrefix = "holdpoint-postgres-"
 
-// initArguments are how a cluster is made, besides where.
+// initArguments are initdb's arguments, except the directory.
 var initArguments = []string{"--username", "postgres", "--auth", "trust", "--encoding", "UTF8", "--no-locale", "--no-sync"}
 
 // startLocal starts a server of this process's own: in a new directory, on a unix
@@ -92,8 +92,8 @@ func startLocal(ctx context.Context, durable bool) (*server, error) {
 	return s, err
 }
 
-// startCluster starts a server on the data that a function makes. It returns the server and the
-// directory of its data.
+// startCluster starts a server on the data that a function creates. It returns the server and
+// its data directory.
 func startCluster(ctx context.Context, bin string, durable bool, makeData func(ctx context.Context, data string) error) (s *server, data string, err error) {
 	account, err := Unprivileged()
 	if err != nil {
@@ -143,7 +143,7 @@ func startCluster(ctx context.Context, bin string, durable bool, makeData func(c
 				filepath.Join(bin, "postgres"), filepath.Join(kept, "data"), kept)
 			return errors.Join(s.shutDown(), moveData(data, kept), s.remove())
 		}
-		// Nobody will read the data, so that the server need not write it.
+		// The data is not needed, so the server need not write it.
 		return errors.Join(process.stop(syscall.SIGQUIT), s.remove())
 	}
 	if err := process.waitReady(ctx, s); err != nil {
@@ -169,7 +169,7 @@ func moveData(data, kept string) error {
 	return errors.Join(err, unpack(packed, filepath.Join(kept, "data")), os.Remove(packed))
 }
 
-// initCluster makes a new cluster.
+// initCluster creates a new cluster.
 func initCluster(ctx context.Context, bin, data string) error {
 	account, err := Unprivileged()
 	if err != nil {
@@ -184,9 +184,8 @@ func initCluster(ctx context.Context, bin, data string) error {
 	return nil
 }
 
-// Unprivileged returns whom to run Postgres as: it refuses to run as root. It is
-// nil when this process is not root. It returns an error when this is root and there
-// is no other user.
+// Unprivileged returns the user to run Postgres as, because Postgres refuses to run as root. It
+// is nil if this process is not root. It returns an error if root has no other user.
 func Unprivileged() (*syscall.Credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
@@ -209,8 +208,8 @@ func Unprivileged() (*syscall.Credential, error) {
 	return nil, errors.New("this is root, and there is no user to run Postgres as")
 }
 
-// removeAbandoned removes the directories of processes that were killed. Their
-// servers were ended with them.
+// removeAbandoned removes the directories of killed processes, whose servers have ended with
+// them.
 func removeAbandoned() {
 	var directories []string
 	for _, parent := range []string{onDisk, inMemory} {

@@ -4,7 +4,7 @@ package postgrestest
 
 import "syscall"
 
-// endWithParent cannot be had here: a server whose test process was killed runs on.
+// endWithParent is not supported here: the server of a killed test process keeps running.
 func endWithParent(account *syscall.Credential) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Credential: account}
 }

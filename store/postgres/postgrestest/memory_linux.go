@@ -3,10 +3,10 @@ package postgrestest
 import "syscall"
 
 const (
-	// enoughMemory is what must be free in a directory in memory, for the servers of some test
-	// processes at a time.
+	// enoughMemory is the free space required of an in-memory directory, for the servers of
+	// several test processes.
 	enoughMemory = 2 << 30
-	// tmpfs is the type of a file system in memory, as statfs tells it.
+	// tmpfs is the type of an in-memory file system in statfs.
 	tmpfs = 0x01021994
 	// mayWrite is W_OK of access.
 	mayWrite = 2

@@ -39,7 +39,7 @@ import (
 // user must be allowed to create databases.
 const URLVariable = "HOLDPOINT_TEST_POSTGRES_URL"
 
-// Option changes what URL gives.
+// Option changes the database of URL.
 type Option func(*kind)
 
 // Durable asks for a server that flushes to disk before it acknowledges, as in
@@ -102,14 +102,14 @@ func unavailable(tb testing.TB, err error) {
 	tb.Skipf("no Postgres: %v", err)
 }
 
-// Wrap returns m with a Run that stops what the tests started. It fits goleak's
+// Wrap returns m with a Run that stops the servers of the tests. It fits goleak's
 // VerifyTestMain.
 func Wrap(m *testing.M) *Main { return &Main{m: m} }
 
 // Main runs the tests of a package and then stops its servers.
 type Main struct{ m *testing.M }
 
-// Run implements what TestMain calls. It returns the exit code.
+// Run implements TestMain's m.Run. It returns the exit code.
 func (m *Main) Run() int {
 	// The heaps of tests are small, so that the collector would run all the time: a fifth of the
 	// processor's work. A GOGC of the environment stays.
@@ -124,7 +124,7 @@ func (m *Main) Run() int {
 	return code
 }
 
-// errNoPostgres: no rung of the ladder holds.
+// errNoPostgres means that no source of a server is available.
 var errNoPostgres = errors.New("no " + URLVariable + ", no Postgres binaries, no docker daemon")
 
 // errNoBinaries: this machine has no installation of Postgres.
@@ -189,11 +189,10 @@ func start(ctx context.Context, durable bool) (*server, error) {
 // server is a running Postgres.
 type server struct {
 	admin *url.URL
-	// end stops the server, if this process started it; keep makes it leave its data
-	// behind.
+	// end stops the server, if this process started it; keep leaves its data.
 	end  func(keep bool) error
 	kept bool
-	// shutDown and remove are the two steps of end, for those that want the data in between.
+	// shutDown and remove are the two steps of end, for callers that need the data in between.
 	shutDown, remove func() error
 	// strategy is how CREATE DATABASE copies a template, "" for the server's default.
 	strategy string
@@ -236,7 +235,7 @@ func (s *server) urlOf(database string) string {
 	return u.String()
 }
 
-// exec gives a command to the server.
+// exec sends a statement to the server.
 func (s *server) exec(ctx context.Context, sql string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -253,7 +252,7 @@ func (s *server) execLocked(ctx context.Context, sql string) (err error) {
 	return err
 }
 
-// createDatabase makes a fresh database and returns its name.
+// createDatabase creates a fresh database and returns its name.
 func (s *server) createDatabase(ctx context.Context, empty bool) (string, error) {
 	name := "holdpoint_test_" + randomText()
 	if empty {
@@ -279,8 +278,8 @@ func (s *server) createDatabase(ctx context.Context, empty bool) (string, error)
 // at the same time.
 const templateLock = 0x74656d706c617465
 
-// makeTemplate makes, unless it is there, the database that the others are copies
-// of. It is named by the migrations in it and gets that name only when it is whole.
+// makeTemplate creates the template of all databases, unless it exists. Its name depends on its
+// migrations, and it gets the name once it is complete.
 func (s *server) makeTemplate(ctx context.Context) (string, error) {
 	digest, err := migrations.Digest(migrations.Postgres)
 	if err != nil {

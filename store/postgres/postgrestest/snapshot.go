@@ -25,9 +25,9 @@ import (
 // maxSnapshots is how many snapshots are kept, of other schemas and other versions of Postgres.
 const maxSnapshots = 8
 
-// fromSnapshot makes the data directory of a server: a new cluster that has the template
-// database. Making one takes two seconds of processor time, and each test process needs one, so
-// it is made once for a schema and kept in the user's cache directory.
+// fromSnapshot creates a server's data directory: a new cluster with the template database. That
+// takes two seconds of CPU, and each test process needs one, so the result is kept per schema in
+// the user's cache directory.
 func fromSnapshot(ctx context.Context, bin, data string) error {
 	path, err := snapshotPath(bin)
 	if err != nil {
@@ -36,7 +36,7 @@ func fromSnapshot(ctx context.Context, bin, data string) error {
 	return snapshotted(path, data, func() error { return makeSnapshot(ctx, bin, path) })
 }
 
-// snapshotted unpacks the snapshot at a path, which it makes when it is not there or damaged.
+// snapshotted unpacks the snapshot at a path, and creates it if it is missing or damaged.
 func snapshotted(path, data string, makeOne func() error) error {
 	unlock, err := testcache.Lock(filepath.Join(filepath.Dir(path), "lock"))
 	if err != nil {
@@ -70,7 +70,7 @@ func snapshotPath(bin string) (string, error) {
 	return filepath.Join(directory, "postgres-"+hex.EncodeToString(sum[:8])+"-"+digest[:16]+".tar"), nil
 }
 
-// makeSnapshot makes a cluster with the template database and packs it.
+// makeSnapshot creates a cluster with the template database and packs it.
 func makeSnapshot(ctx context.Context, bin, path string) error {
 	s, data, err := startCluster(ctx, bin, false, func(ctx context.Context, data string) error { return initCluster(ctx, bin, data) })
 	if err != nil {
@@ -104,7 +104,7 @@ func removeOldest(directory string) error {
 	return nil
 }
 
-// lastEntry ends a snapshot: half of an archive can look like a whole one.
+// lastEntry ends a snapshot, to detect an incomplete archive.
 const lastEntry = "whole"
 
 // pack writes a directory into one file, whole or not at all.
@@ -136,7 +136,7 @@ func pack(directory, path string) (err error) {
 	return os.Rename(file.Name(), path)
 }
 
-// unpack makes a directory of what pack wrote, for the account that runs Postgres.
+// unpack creates a directory from an archive of pack, owned by the account that runs Postgres.
 func unpack(path, directory string) error {
 	account, err := Unprivileged()
 	if err != nil {
