@@ -192,7 +192,7 @@ var familyDamages = []damage{
 		return doctor.Finding{Code: doctor.HistoryIllegal, RunID: "asks", EventID: m.event("asks", api.EventParentClarificationResolved).EventID}
 	}},
 	{"a clarification was allowed", func(m *memory) { m.request("asks", "told").Outcome = api.OutcomeAllowed }, about(doctor.OutcomeOfOtherKind, "asks", "told")},
-	{"an expired clarification is no declined answer", func(m *memory) {
+	{"an expired clarification is not a declined answer", func(m *memory) {
 		request := m.request(m.asked("cancelled"), "cancelled")
 		request.Resolution = api.JSON(strings.Replace(string(request.Resolution), `"declined":true`, `"declined":false`, 1))
 	}, func(m *memory) doctor.Finding {
@@ -227,7 +227,7 @@ var familyDamages = []damage{
 	}, func(*memory) doctor.Finding {
 		return doctor.Finding{Code: doctor.EffectWithoutDecision, RunID: "nobody", EffectID: "deliver_answer:nobody"}
 	}},
-	{"an answer is owed before there is one", func(m *memory) {
+	{"a delivery of an answer before the answer", func(m *memory) {
 		effect := *m.effect(delivery, "told")
 		effect.RunID, effect.EffectID = m.asked("open"), "deliver_answer:"+m.asked("open")
 		m.states["parent"].Effects[effect.EffectID] = &effect

@@ -68,7 +68,7 @@ func at(code doctor.Code, sessionID, runID, requestID string, eventID int64) doc
 var corruptions = []corruption{
 	{"a session is deleted", []string{"DELETE FROM sessions WHERE session_id = 'free'"}, at(doctor.SessionMissing, "free", "", "", 0)},
 	{
-		"a queued run starts beside the active one",
+		"a queued run starts while another is active",
 		append(event("work", "next", "21", "started"),
 			"UPDATE runs SET status = 'running', started_at_ms = 1, claimable_at_ms = 1 WHERE run_id = 'next'",
 			"UPDATE sessions SET queued_count = 1 WHERE session_id = 'work'"),

@@ -107,7 +107,7 @@ var decisionDamages = []damage{
 	{"a settled question keeps a part", ofRequest("whole", func(r *model.Request) { r.PartialAnswers = api.JSON(partOfAnswer) }), aboutReviewed(doctor.PartialAnswersMisplaced, "whole")},
 	{"an approval has a part of an answer", ofRequest("shown", func(r *model.Request) { r.PartialAnswers = api.JSON(partOfAnswer) }), aboutReviewed(doctor.PartialAnswersMisplaced, "shown")},
 	{"a part is cut", parted(partOfAnswer[:9]), aboutReviewed(doctor.PartialAnswersWrong, "parted")},
-	{"a part is no list", parted(`{}`), aboutReviewed(doctor.PartialAnswersWrong, "parted")},
+	{"a part is not a list", parted(`{}`), aboutReviewed(doctor.PartialAnswersWrong, "parted")},
 	{"a part is empty", parted(`[]`), aboutReviewed(doctor.PartialAnswersWrong, "parted")},
 	{"a part answers what was not asked", parted(`[{"question_id":"who"}]`), aboutReviewed(doctor.PartialAnswersWrong, "parted")},
 	{"a part answers twice", parted(`[{"question_id":"why"},{"question_id":"why"}]`), aboutReviewed(doctor.PartialAnswersWrong, "parted")},

@@ -139,7 +139,7 @@ func undecided(e *examiner, f *effectRow) string {
 		return when(about == nil || about.kind != model.KindApproval || about.handle != f.payload.Request.Handle, "its run has no such approval")
 	case api.EffectDeliverAnswer:
 		if of.Kind != api.KindParentClarification || !of.over() {
-			return "its run is no clarification that was settled"
+			return "its run is not a settled clarification"
 		}
 		child := ""
 		if of.requester != nil {

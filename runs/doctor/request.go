@@ -105,7 +105,7 @@ var requestInvariants = table[*requestRow]{
 		return when(q.Kind == model.KindClarification && q.readable && q.Open() && q.DueAtMs != 0, "due_at_ms is %d, but the deadline is the parent's", q.DueAtMs)
 	})},
 	{
-		invariant(PartialAnswersMisplaced, "A request that is settled, or is no question, has a partial answer.", func(_ *examiner, q *requestRow) string {
+		invariant(PartialAnswersMisplaced, "A settled request, or one that is not a question, has a partial answer.", func(_ *examiner, q *requestRow) string {
 			misplaced := q.PartialAnswers != nil && (q.Kind != model.KindQuestion || !q.Open())
 			return when(misplaced, "%s with outcome %q has a partial answer", article(q.Kind), q.Outcome)
 		}),

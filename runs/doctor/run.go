@@ -89,7 +89,7 @@ var runInvariants = table[*run]{
 		if !slices.Contains(e.active, r) || e.active[0] == r {
 			return ""
 		}
-		return when(true, "the run is %s beside run %s, which is %s", r.Status, e.active[0].RunID, e.active[0].Status)
+		return when(true, "the run is %s while run %s is %s", r.Status, e.active[0].RunID, e.active[0].Status)
 	})},
 	{invariant(EndedSessionNotIdle, "The session has ended and a run of it has not, though no effect is there to end it.", func(e *examiner, r *run) string {
 		drains := e.draining && r.ClaimableAtMs == 0 && (r.Status == api.StatusQueued || r.Kind == api.KindParentClarification)

@@ -340,6 +340,6 @@ func TestLoopEndsInTheMiddleOfAPass(t *testing.T) {
 		stop()
 		require.Zero(t, time.Since(begin))
 		require.Less(t, len(store.expired), 600, "so many at once, and so many more that take long")
-		require.Zero(t, out.count("level=WARN"), "a shutdown is no failure")
+		require.Zero(t, out.count("level=WARN"), "a shutdown is not a failure")
 	})
 }

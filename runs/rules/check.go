@@ -84,7 +84,7 @@ func CheckAge(pointer string, ageMs, maxAgeMs int64, faults *refusal.Faults) {
 	case maxAgeMs != 0 && (ageMs == 0 || ageMs > maxAgeMs):
 		faults.Add(pointer, "must be between 1 and %d: the service lets no rule hold longer", maxAgeMs)
 	case ageMs > api.MaxExpiresAfterMs:
-		faults.Add(pointer, "must be at most %d; 0 is for ever", int64(api.MaxExpiresAfterMs))
+		faults.Add(pointer, "must be at most %d; 0 means no expiry", int64(api.MaxExpiresAfterMs))
 	}
 }
 

@@ -45,7 +45,7 @@ func TestGlob(t *testing.T) {
 		}
 	}
 	for _, glob := range []string{"**", "*", "?", "\xff", "*\xff", ""} {
-		require.False(t, rules.MatchGlob(glob, "\xff"), "%q matches what is no text", glob)
+		require.False(t, rules.MatchGlob(glob, "\xff"), "%q matches invalid UTF-8", glob)
 	}
 }
 

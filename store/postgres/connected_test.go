@@ -17,7 +17,7 @@ func TestConnectedServicesAreCounted(t *testing.T) {
 		require.NoError(t, err)
 		return count
 	}
-	require.Zero(t, connected(), "who asks is no service")
+	require.Zero(t, connected(), "the asking process is not a service")
 	s := open(t, url, Options{})
 	require.Positive(t, connected())
 	require.NoError(t, s.Close())

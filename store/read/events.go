@@ -11,8 +11,8 @@ import (
 	"github.com/holdpoint/holdpoint/store/columns"
 )
 
-// EventsWithin implements runs.Reader. What is behind the first [cpulimit.Bytes] of a page waits for a
-// turn: whoever reads page after page leaves processors to others.
+// EventsWithin implements runs.Reader. After the first [cpulimit.Bytes] of a page it enters the
+// semaphore, so that a caller that reads many pages leaves processors to others.
 func (r *Reader) EventsWithin(ctx context.Context, q runs.EventQuery) (events []model.Event, more bool, err error) {
 	first := q
 	first.MaxBytes = min(q.MaxBytes, cpulimit.Bytes)

@@ -59,7 +59,7 @@ func Redact(ctx context.Context, tx Transaction, s *RedactStatements, r *runs.Re
 	case err != nil:
 		return 0, err
 	case is && needed != 0:
-		return 0, refusal.New(api.CodeEventNeeded, "event %d is of a run that is not over, or of which something is still owed to others: redact it afterwards", needed)
+		return 0, refusal.New(api.CodeEventNeeded, "event %d belongs to a run that is not finished or has pending deliveries: redact it afterwards", needed)
 	}
 	changed, gone := false, map[string]bool{}
 	// One at a time: their bodies together may be larger than the memory.

@@ -107,7 +107,7 @@ func TestLoadBringsWhatIsAskedFor(t *testing.T) {
 	require.Equal(t, []string{"c-over q-c-over"}, requestIDs)
 	named.Clarifications = true
 	runIDs, requestIDs, _, _ = loaded(t, store, committer.Load{SessionID: "parent", Needs: []runs.Needs{named}})
-	require.Equal(t, []string{"c-1", "c-2", "c-over", "queued"}, runIDs, "a request comes with its run, also when that is over")
+	require.Equal(t, []string{"c-1", "c-2", "c-over", "queued"}, runIDs, "a request is loaded with its run, even a finished one")
 	require.Equal(t, []string{"c-1 q-c-1", "c-2 q-c-2", "c-over q-c-over"}, requestIDs)
 
 	_, requestIDs, effectIDs, messageIDs := loaded(t, store, committer.Load{SessionID: "child", Needs: make([]runs.Needs, 1)})

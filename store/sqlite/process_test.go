@@ -93,7 +93,7 @@ func TestOpenRefuses(t *testing.T) {
 	t.Parallel()
 	directory := t.TempDir()
 	text := filepath.Join(directory, "text.db")
-	require.NoError(t, os.WriteFile(text, []byte("this is no database, but a text that is long enough to be looked at"), 0o600))
+	require.NoError(t, os.WriteFile(text, []byte("this is not a database, but a text that is long enough to be checked"), 0o600))
 	for name, path := range map[string]string{
 		"a directory":              directory,
 		"no directory":             filepath.Join(directory, "missing", "holdpoint.db"),

@@ -198,7 +198,7 @@ func (m *turns) add(b *testing.B, store runs.Store, foreign *sql.Conn, t *troubl
 func (m *turns) report(b *testing.B, name string) float64 {
 	before, after := percentiles(m.alone), percentiles(m.beside)
 	ratio := float64(after[1]) / float64(before[1])
-	b.Logf("%-15s alone p50 %v p99 %v (%d); beside it p50 %v p99 %v max %v (%d, and %d of the troubled); p99 %.2f times",
+	b.Logf("%-15s alone p50 %v p99 %v (%d); with it p50 %v p99 %v max %v (%d, and %d of the troubled); p99 %.2f times",
 		name, before[0], before[1], len(m.alone), after[0], after[1], after[2], len(m.beside), m.carried.Load(), ratio)
 	return ratio
 }

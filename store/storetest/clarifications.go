@@ -47,7 +47,7 @@ var clarificationTests = map[string]func(*harness){
 		}, typesOf(h.events("parent")))
 		require.Empty(h, h.session("parent").Besides)
 		require.Zero(h, h.summary("parent").PendingQuestions)
-		require.Equal(h, api.StatusWaitingForUserQuestion, h.run("asker").Run.Status, "the answer is owed to the child")
+		require.Equal(h, api.StatusWaitingForUserQuestion, h.run("asker").Run.Status, "the answer has not been delivered to the child")
 		require.Equal(h, []string{deliverID(clarificationID)}, h.dueEffects(10))
 
 		h.clock.Advance(5)
@@ -122,7 +122,7 @@ var clarificationTests = map[string]func(*harness){
 		for _, one := range pending {
 			require.Equal(h, one.RunKind == api.KindParentClarification, one.Requester != nil)
 		}
-		require.Len(h, h.session("parent").Besides, 1, "the active run's question is no clarification")
+		require.Len(h, h.session("parent").Besides, 1, "the active run's question is not a clarification")
 		require.Equal(h, 2, h.summary("parent").PendingQuestions)
 		require.Equal(h, api.StatusWaitingForUserQuestion, h.summary("parent").Status)
 	},
@@ -197,7 +197,7 @@ var clarificationTests = map[string]func(*harness){
 		h.ask("parked", fence, "q", true)
 		h.do(&runs.EndSession{SessionID: "parent"})
 		h.carryOut()
-		require.Equal(h, []string{"parked"}, h.claimable(), "whoever cannot be asked has declined")
+		require.Equal(h, []string{"parked"}, h.claimable(), "a parent that cannot be asked declines")
 		handed := h.do(&runs.ClaimRun{RunID: "parked", WorkerID: "w"}).Claim.Resume.Clarification
 		require.True(h, handed.Declined)
 	},
@@ -239,7 +239,7 @@ var clarificationTests = map[string]func(*harness){
 			return h.do(&runs.AnswerQuestion{SessionID: "parent", Resolution: answer("q", option), Actor: person})
 		}
 		require.Equal(h, "own", bySession("left").Run.Run.RunID, "the active run goes first")
-		require.Equal(h, first, bySession("left").Run.Run.RunID, "then whoever waits the longest")
+		require.Equal(h, first, bySession("left").Run.Run.RunID, "then the longest waiting one")
 		require.Equal(h, second, bySession("right").Run.Run.RunID)
 
 		// Nothing is open any more. The newest with that id accepts an equal answer again.
@@ -251,7 +251,7 @@ var clarificationTests = map[string]func(*harness){
 		refused := h.refuse(api.CodeQuestionResolutionConflict, &runs.AnswerQuestion{SessionID: "parent", Resolution: answer("q", "left"), Actor: person})
 		require.Equal(h, api.OutcomeAnswered, refused.Recorded.Outcome)
 		require.True(h, h.do(&runs.AnswerQuestion{RunID: first, Resolution: answer("q", "left"), Actor: person}).Existing)
-		require.Len(h, h.dueEffects(10), 2, "an answer is owed once")
+		require.Len(h, h.dueEffects(10), 2, "an answer is delivered once")
 	},
 	"clarification/a session shows the first of many": func(h *harness) {
 		fence := h.child("asker")

@@ -86,7 +86,7 @@ var effectTests = map[string]func(*harness){
 		require.Empty(h, h.dueEffects(10))
 		require.Nil(h, h.claimEffect(session, id))
 		h.clock.Advance(1)
-		require.Equal(h, []string{id}, h.dueEffects(10), "whoever had it is gone")
+		require.Equal(h, []string{id}, h.dueEffects(10), "its worker is gone")
 		second := h.claimEffect(session, id)
 		require.Equal(h, int64(2), second.Attempts)
 
@@ -99,7 +99,7 @@ var effectTests = map[string]func(*harness){
 		require.Equal(h, h.clock.NowMs(), done.FinishedAtMs)
 		require.Zero(h, done.DueAtMs)
 		h.clock.Advance(10 * model.EffectLeaseMs)
-		require.Empty(h, h.dueEffects(10), "what is done is owed no more")
+		require.Empty(h, h.dueEffects(10), "a finished effect is no longer pending")
 		require.Nil(h, h.claimEffect(session, id))
 		require.True(h, h.do(&runs.RetryEffect{SessionID: session, EffectID: id}).Existing)
 	},
@@ -232,7 +232,7 @@ var effectTests = map[string]func(*harness){
 		h.carryOut()
 		h.do(&runs.AnswerQuestion{RunID: clarificationID, Resolution: answer("q", "left"), Actor: person})
 		require.Equal(h, []runs.DueEffect{{SessionID: "parent", EffectID: deliverID(clarificationID)}}, firstOwed(notices).Owed,
-			"opening it told of nothing that is owed")
+			"opening it announced no pending effect")
 	},
 }
 

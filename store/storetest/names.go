@@ -52,7 +52,7 @@ var nameTests = map[string]func(*harness){
 		h.refuse(api.CodeIDConflict, &runs.CreateRun{SessionID: "s-1", SessionGiven: true, RunID: "mine", Input: api.JSON(`1`)})
 		require.Len(h, h.run("r-2").Requests, 2)
 		h.do(&runs.CancelRun{RunID: "r-1"})
-		require.True(h, h.do(allowAs("r-1", "mine", "call")).Replayed, "also when the run is over")
+		require.True(h, h.do(allowAs("r-1", "mine", "call")).Replayed, "even after the run has ended")
 
 		require.Equal(h, "r-2", h.named("r-2").RunID)
 		require.Zero(h, h.named("r-2").EventID)

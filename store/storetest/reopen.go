@@ -71,7 +71,7 @@ var reopenTests = map[string]func(*harness){
 		require.NoError(h, err)
 		require.Equal(h, accepted.Load(), count)
 	},
-	"reopen/what is owed and what was delivered are there": func(h *harness) {
+	"reopen/pending and finished deliveries are kept": func(h *harness) {
 		fence := h.child("asker")
 		unparked := h.ask("asker", fence, "q-1", false)
 		parked := h.ask("asker", fence, "q-2", true)

@@ -107,7 +107,7 @@ var retentionTests = map[string]func(*harness){
 			require.Equal(h, int64(1), h.events(session)[0].EventID)
 		}
 	},
-	"retention/what waits keeps what came after it": func(h *harness) {
+	"retention/a waiting run keeps later runs": func(h *harness) {
 		h.wait("s", "waiting", approvals("a"))
 		h.create("s", "next")
 		h.do(&runs.CancelRun{RunID: "next"})
@@ -123,12 +123,12 @@ var retentionTests = map[string]func(*harness){
 		h.ask("asks", fence, "q", false)
 		h.do(&runs.Complete{RunID: "asks", Fence: fence})
 		h.clock.Advance(1)
-		require.Zero(h, h.trim("child", 100), "an effect is owed")
+		require.Zero(h, h.trim("child", 100), "an effect is pending")
 		h.carryOut()
 		clarification := h.pendingQuestions("parent")[0]
 		h.do(&runs.AnswerQuestion{RunID: clarification.Request.RunID, Resolution: answer("q", "left"), Actor: person})
 		h.clock.Advance(1)
-		require.Zero(h, h.trim("parent", 100), "the answer is owed")
+		require.Zero(h, h.trim("parent", 100), "the answer is not delivered yet")
 		h.carryOut()
 		h.clock.Advance(1)
 		require.Zero(h, h.trim("child", 100), "the message is not acknowledged")

@@ -164,13 +164,13 @@ func changesAreMet(h *harness, stores ...runs.Store) {
 }
 
 var ruleChangeTests = map[string]func(*harness){
-	"rule changes/are those of a whole read": func(h *harness) { changesAreWhole(h, h.store) },
-	"rule changes/are met at once":           func(h *harness) { changesAreMet(h, h.store) },
+	"rule changes/equal a full read": func(h *harness) { changesAreWhole(h, h.store) },
+	"rule changes/are met at once":   func(h *harness) { changesAreMet(h, h.store) },
 }
 
 var ruleChangeReplicaTests = map[string]func(*harness){
-	"replicas/changes of rules are those of a whole read": func(h *harness) { changesAreWhole(h, h.store, h.open()) },
-	"replicas/changes of rules are met at once":           func(h *harness) { changesAreMet(h, h.store, h.open()) },
+	"replicas/changes of rules equal a full read": func(h *harness) { changesAreWhole(h, h.store, h.open()) },
+	"replicas/changes of rules are met at once":   func(h *harness) { changesAreMet(h, h.store, h.open()) },
 }
 
 // RequireRuleChanges checks that a reader of a database without rules reports when it may have

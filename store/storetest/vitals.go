@@ -9,7 +9,7 @@ import (
 )
 
 var vitalsTests = map[string]func(*harness){
-	"vitals/what waits, by kind and age": func(h *harness) {
+	"vitals/open requests, by kind and age": func(h *harness) {
 		vitals := func(limit int) *model.Vitals {
 			found, err := h.store.Vitals(h.ctx, limit)
 			require.NoError(h, err)
@@ -49,7 +49,7 @@ var vitalsTests = map[string]func(*harness){
 		require.Len(h, bounded.Waits, 1)
 		require.Equal(h, int64(1), bounded.Waits[0].Count)
 	},
-	"vitals/what is owed, and what nobody took": func(h *harness) {
+	"vitals/pending effects and dead letters": func(h *harness) {
 		id := h.askers("asker")[0]
 		h.clock.Advance(5)
 		owed := func() *model.Vitals {
@@ -62,7 +62,7 @@ var vitalsTests = map[string]func(*harness){
 		effect := h.claimEffect("session-of-asker", id)
 		h.do(commandOf(effect))
 		h.do(&runs.FinishEffect{SessionID: "session-of-asker", EffectID: id, Attempt: effect.Attempts})
-		require.Empty(h, owed().Effects, "what is done is owed no more")
+		require.Empty(h, owed().Effects, "a finished effect is no longer pending")
 	},
 	"vitals/messages that nobody took": func(h *harness) {
 		owed := func() *model.Vitals {

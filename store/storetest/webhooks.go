@@ -50,7 +50,7 @@ var webhookTests = map[string]func(*harness){
 				require.NotNil(h, h.do(&runs.FanOutDeliveries{SessionID: "loud", EffectID: id}).Effect)
 				require.LessOrEqual(h, h.owed()-before, runs.FanOutChunk)
 				require.True(h, h.do(&runs.FanOutDeliveries{SessionID: "loud", EffectID: id}).Existing, "once")
-				require.True(h, h.do(&runs.RetryEffect{SessionID: "loud", EffectID: id}).Existing, "also when it is replayed")
+				require.True(h, h.do(&runs.RetryEffect{SessionID: "loud", EffectID: id}).Existing, "even if it is replayed")
 				continue
 			}
 			effect := h.claimEffect("loud", due[0].EffectID)
@@ -65,7 +65,7 @@ var webhookTests = map[string]func(*harness){
 			wanted = append(wanted, eventID)
 		}
 		require.Equal(h, wanted, delivered)
-		require.Len(h, h.dueOf("webhook_b"), 1, "others are owed theirs")
+		require.Len(h, h.dueOf("webhook_b"), 1, "other webhooks keep their deliveries")
 	},
 }
 

@@ -45,5 +45,5 @@ func TestASnapshotIsMadeOnceAndAgainWhenItIsDamaged(t *testing.T) {
 	kept, err := filepath.Glob(filepath.Join(directory, "postgres-*"))
 	require.NoError(t, err)
 	require.Len(t, kept, maxSnapshots)
-	require.DirExists(t, cluster, "what is no snapshot stays")
+	require.DirExists(t, cluster, "other directories stay")
 }

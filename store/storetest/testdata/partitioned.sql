@@ -1,9 +1,9 @@
--- Makes an empty database one whose large tables are hash-partitioned. docs/scaling.md says what
--- that was tried for. It is no migration: the service does not know of it.
+-- Hash-partitions the large tables of an empty database, for the experiment in docs/scaling.md.
+-- Not a migration: the service does not use it.
 
--- A table that is partitioned by the session can have no unique key without it. Each such key is
--- kept by a table of its own, from the id to the session, under the name of the constraint that it
--- stands for, because the engine tells by that name which id was taken.
+-- A table partitioned by session cannot have a unique key without it. A separate table, from the id
+-- to the session, enforces each such key. It has the name of the replaced constraint, because the
+-- engine recognizes by that name which id was in use.
 ALTER TABLE runs DROP CONSTRAINT runs_run_id_key;
 ALTER TABLE requests DROP CONSTRAINT requests_handle_key;
 CREATE TABLE run_sessions (
