@@ -315,7 +315,7 @@ CREATE TABLE effects (
     CONSTRAINT effects_pkey PRIMARY KEY (session_id, effect_id),
     CONSTRAINT effects_session_id_fkey FOREIGN KEY (session_id) REFERENCES sessions (session_id),
     CONSTRAINT effects_effect_id_given CHECK (effect_id <> ''),
-    CONSTRAINT effects_kind_known CHECK (kind IN ('open_clarification', 'deliver_answer', 'review_approval', 'drain_session', 'cancel_abandoned', 'deliver_webhook')),
+    CONSTRAINT effects_kind_known CHECK (kind IN ('open_clarification', 'deliver_answer', 'review_approval', 'drain_session', 'cancel_abandoned', 'deliver_webhook', 'advance_request', 'notify')),
     CONSTRAINT effects_state_known CHECK (state IN ('pending', 'done', 'failed')),
     CONSTRAINT effects_due_while_pending CHECK ((due_at_ms IS NOT NULL) = (state = 'pending')),
     CONSTRAINT effects_finished_when_over CHECK ((finished_at_ms IS NOT NULL) = (state <> 'pending')),
@@ -612,8 +612,35 @@ CREATE TABLE audit_entries (
 -- Rows that are not sealed yet.
 CREATE INDEX audit_entries_pending ON audit_entries (arrival_id) WHERE entry_id IS NULL;
 
+-- Addresses: where people are notified of requests they may decide. An address counts once its owner has typed
+-- the code that was sent to it; verified_at_ms is 0 before.
+CREATE TABLE addresses (
+    address_id      TEXT    NOT NULL,
+    principal       TEXT    NOT NULL,
+    channel         TEXT    NOT NULL,
+    address         TEXT    NOT NULL,
+    verified_at_ms  INTEGER NOT NULL,
+    code_hash       TEXT    NOT NULL,
+    code_until_ms   INTEGER NOT NULL,
+    code_tries      INTEGER NOT NULL,
+    code_sent_at_ms INTEGER NOT NULL,
+    created_at_ms   INTEGER NOT NULL,
+    CONSTRAINT addresses_pkey PRIMARY KEY (address_id),
+    CONSTRAINT addresses_once UNIQUE (principal, channel, address)
+) STRICT;
+
+-- How many messages each person has been sent since a moment.
+CREATE TABLE notice_counts (
+    principal TEXT    NOT NULL,
+    since_ms  INTEGER NOT NULL,
+    sent      INTEGER NOT NULL,
+    CONSTRAINT notice_counts_pkey PRIMARY KEY (principal)
+) STRICT;
+
 -- +goose Down
 
+DROP TABLE notice_counts;
+DROP TABLE addresses;
 DROP TABLE audit_entries;
 DROP TABLE audit_checkpoints;
 DROP TABLE signing_keys;
