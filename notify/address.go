@@ -47,7 +47,7 @@ type Store interface {
 	// TryCode counts a try of the code of an address that is not verified, and returns false when there is none left,
 	// or when the code works no longer.
 	TryCode(ctx context.Context, principal, addressID string, nowMs int64) (bool, error)
-	// VerifyAddress verifies an address when the hash is that of its code, and returns whether it did.
+	// VerifyAddress verifies an address if the hash matches its code, and returns whether it did.
 	VerifyAddress(ctx context.Context, principal, addressID, codeHash string, nowMs int64, entry *journal.Entry) (bool, error)
 	// RemoveAddress deletes an address, and returns whether there was one.
 	RemoveAddress(ctx context.Context, principal, addressID string, entry *journal.Entry) (bool, error)
@@ -76,7 +76,7 @@ func unknownAddress() error {
 
 // Add adds an address of the caller, and sends a code to it. An address that is verified stays so. Errors:
 // invalid_request; channel_unknown; too_many_addresses, also for a code that was sent less than a minute ago;
-// channel_unavailable when the code could not be sent; those of the store.
+// channel_unavailable when the code could not be sent; and store errors.
 func (s *Service) Add(ctx context.Context, principal string, body *api.AddressBody) (api.Address, error) {
 	channel := s.channels[body.Channel]
 	if channel == nil {
@@ -150,7 +150,7 @@ func (s *Service) List(ctx context.Context, principal string) (api.AddressList, 
 }
 
 // Verify verifies an address by the code that was sent to it. Errors: address_not_found; address_code_wrong, also
-// for a code that is too old or was tried too often; those of the store.
+// for a code that is too old or was tried too often; and store errors.
 func (s *Service) Verify(ctx context.Context, principal, addressID, code string) (api.Address, error) {
 	address, err := s.own(ctx, principal, addressID)
 	if err != nil || address.VerifiedAtMs != 0 {
@@ -189,7 +189,7 @@ func (s *Service) own(ctx context.Context, principal, addressID string) (api.Add
 	return api.Address{}, unknownAddress()
 }
 
-// Remove deletes an address. Errors: address_not_found; those of the store.
+// Remove deletes an address. Errors: address_not_found; and store errors.
 func (s *Service) Remove(ctx context.Context, principal, addressID string) error {
 	entry := auth.EntryBy(auth.From(ctx), s.options.NowMs(), api.AuditEvent{Type: api.AuditAddressRemoved, AddressID: addressID})
 	removed, err := s.options.Store.RemoveAddress(ctx, principal, addressID, entry)

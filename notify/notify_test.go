@@ -258,7 +258,7 @@ func onEngines(t *testing.T, test func(t *testing.T, database string)) {
 	})
 }
 
-// A person with one address is told once of what waits, with its link and without its input.
+// A person with one address gets one message for a request, with its link and without its input.
 func TestAPersonIsTold(t *testing.T) {
 	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {

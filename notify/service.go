@@ -130,7 +130,7 @@ func (s *Service) open(ctx context.Context, handle string) (*model.Request, *mod
 }
 
 // Send sends the message of an effect of kind api.EffectNotify. A message about a request that is settled, or to a
-// person who may not decide any more, is not sent, and that is no failure. permanent says that no retry helps.
+// person who may not decide any more, is dropped without a failure. permanent says that no retry helps.
 func (s *Service) Send(ctx context.Context, effect *model.Effect) (permanent bool, failure error) {
 	notice, err := runs.NoticeOf(effect)
 	if err != nil {

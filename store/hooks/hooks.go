@@ -48,7 +48,7 @@ type Statements struct {
 	AddAddress, TryCode, VerifyAddress, RemoveAddress string
 	// CountNotice is of $1 principal, $2 the present moment, $3 when counts have ended and $4 the limit.
 	CountNotice string
-	// AddressesOf follows the columns of addresses AS a: those of the principals in the list $1, the oldest first.
+	// AddressesOf follows the columns of addresses AS a. It selects the principals in the list $1, the oldest first.
 	AddressesOf string
 }
 
