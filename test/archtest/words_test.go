@@ -75,13 +75,13 @@ func TestStiltedPhrasesAreFound(t *testing.T) {
 	require.Equal(t, []string{`p.go:1: "also when": write "even if"`, `p.go:7: "is no": write "is not a ..."`}, found)
 
 	found = nil
-	for _, text := range textsOfMarkdown("p.md", "# P\n\n```\nbeside\n```\nThose of\nothers are owed; whoever.\n") {
+	for _, text := range textsOfMarkdown("README.md", "# P\n\n```\nbeside\n```\nThose of\nothers are owed; whoever.\n") {
 		found = append(found, text.stilted()...)
 	}
 	require.Len(t, found, 3, "the fenced block is skipped: %v", found)
-	require.Contains(t, found[0], `p.md:7: "whoever": name the actor`)
-	require.Contains(t, found[1], `p.md:6: "Those of": name the thing`)
-	require.Contains(t, found[2], `p.md:7: "owed"`)
+	require.Contains(t, found[0], `README.md:7: "whoever": name the actor`)
+	require.Contains(t, found[1], `README.md:6: "Those of": name the thing`)
+	require.Contains(t, found[2], `README.md:7: "owed"`)
 }
 
 // readText is a text for readers with its place.
