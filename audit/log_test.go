@@ -51,7 +51,7 @@ func TestTheLogOfTheAuditIsExported(t *testing.T) {
 		says   string
 	}{
 		"body":    {func(l []string) []string { l[3] = strings.Replace(l[3], `"token"`, `"other"`, 1); return l }, 4, "the body of event 2"},
-		"actor":   {func(l []string) []string { l[3] = strings.Replace(l[3], "user:ada", "user:eve", 1); return l }, 4, "event 2 is not that of its hash"},
+		"actor":   {func(l []string) []string { l[3] = strings.Replace(l[3], "user:ada", "user:eve", 1); return l }, 4, "event 2 does not match its hash"},
 		"dropped": {func(l []string) []string { return slices.Delete(l, 3, 4) }, 4, "event 2 of the audit log is missing"},
 		"doubled": {func(l []string) []string { return slices.Insert(l, 3, l[3]) }, 5, "appears twice"},
 		"swapped": {func(l []string) []string { l[3], l[4] = l[4], l[3]; return l }, 4, "were reordered"},

@@ -448,7 +448,7 @@ func TestAModelAsksAndChecksLater(t *testing.T) {
 	const deploy = `{"tool_name":"deploy","input":{"to":"production"},"reason":"done","description":"Deploy","key":"d1","wait_seconds":0}`
 	told := s.told(agent, "request_approval", deploy)
 	require.Equal(t, "pending", told.Status)
-	require.Contains(t, told.Message, "no permission")
+	require.Contains(t, told.Message, "not a permission")
 	require.Equal(t, told.RunID, s.told(agent, "request_approval", deploy).RunID)
 	require.Equal(t, "pending", s.told(agent, "check_decision", `{"run_id":"`+told.RunID+`","wait_seconds":0}`).Status)
 	open := s.pending()
@@ -557,7 +557,7 @@ func TestAnAssistantDecidesWhatItsPersonSaw(t *testing.T) {
 
 	// A rule is written only when its text has been seen.
 	decision := `{` + ids + `,"behavior":"allow","input_digest":"` + open.Request.InputDigest + `","remember":"always"`
-	require.Contains(t, s.refused(assistant, "resolve", decision+`,"remember_as":"tool"}`), "no such rule")
+	require.Contains(t, s.refused(assistant, "resolve", decision+`,"remember_as":"tool"}`), "cannot create such a rule")
 	inSession := strings.Replace(decision, "always", "session", 1)
 	require.Contains(t, s.told(assistant, "resolve", inSession+`,"remember_as":"tool"}`).RuleText, "every call of the tool Bash")
 	require.Contains(t, s.told(assistant, "resolve", inSession+`,"remember_as":"command"}`).RuleText, "command is exactly")
