@@ -243,7 +243,7 @@ func testRefusals(t *testing.T, a *rig) {
 			}
 			notReady := broken.get(t, "/readyz").refused(wire.CodeServiceUnavailable)
 			require.NotContains(t, notReady.text, "secret")
-			require.Equal(t, failing.code == wire.CodeInternalError, strings.Contains(notReady.text, "is the schema the one"), notReady.text)
+			require.Equal(t, failing.code == wire.CodeInternalError, strings.Contains(notReady.text, "does the schema have this program's version"), notReady.text)
 		}
 		full := serve(t, &brokenStore{Store: a.store, err: &runs.NotReadyError{Detail: "the disk is full", Err: errors.New("secret")}}, a.contract)
 		notReady := full.get(t, "/readyz").refused(wire.CodeServiceUnavailable)

@@ -182,7 +182,7 @@ func testDecisionsThatDoNotDo(t *testing.T, s *service) {
 	scalar.Input, scalar.InputSchema = api.JSON(`"ls"`), nil
 	w, first = s.paused(t, scalar)
 	bad = s.show(t, resumeBody(t, w.runID, ids(first)[0], `{"approved":true,"override_input":{"to":7}}`))
-	require.Contains(t, bad[1].at("error"), "no object")
+	require.Contains(t, bad[1].at("error"), "not an object")
 }
 
 // The tagged cancel ends the run, on either kind, and beats its siblings.
