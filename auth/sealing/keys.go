@@ -231,11 +231,11 @@ func (k *Keys) wrapped(dataKey []byte) string {
 	return version + "." + set.first + "." + encrypt(set.byID[set.first].wrap, dataKey, version+"."+set.first)
 }
 
-// ErrUnreadable: a text was not sealed with the key that it names, was changed, or belongs to
+// ErrUnreadable says that a text was not sealed with the key that it names, was changed, or belongs to
 // another place.
 var ErrUnreadable = errors.New("a sealed value cannot be read with its key")
 
-// UnknownKeyError: a data key is wrapped with a key that is not configured.
+// UnknownKeyError says that a data key is wrapped with a key that is not configured.
 type UnknownKeyError struct{ KeyID string }
 
 func (e *UnknownKeyError) Error() string {

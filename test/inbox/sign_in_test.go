@@ -185,7 +185,7 @@ func (f *flows) tokens(t *testing.T) {
 
 	row := `[...document.querySelectorAll("tr")].find(one => one.innerText.startsWith("builder"))`
 	p.eval("(" + row + `.querySelector("button").click(), "")`)
-	p.until("it asks", func() bool { return strings.Contains(p.shown(), "Whoever calls with it is refused at once") })
+	p.until("it asks", func() bool { return strings.Contains(p.shown(), "Callers that use it are refused at once") })
 	p.eval("(" + row + `.querySelector("button.deny").click(), "")`)
 	p.until("it is revoked", func() bool { return strings.Contains(p.read(row+".innerText"), "revoked") })
 	_, err = builder.Me(t.Context())
