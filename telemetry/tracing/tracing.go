@@ -82,7 +82,8 @@ func newTracing(ctx context.Context, exporter trace.SpanExporter, options Option
 func (t *Tracing) Close() {
 	ctx, cancel := context.WithTimeout(context.Background(), t.shutdownWithin)
 	defer cancel()
-	_ = t.provider.Shutdown(ctx) // unsent spans are counted
+	_ = t.queue.Shutdown(ctx)    // unsent spans are counted; the provider would skip this if the time was over
+	_ = t.provider.Shutdown(ctx) // later spans are not recorded
 }
 
 // Counts returns the number of spans sent, and the number dropped because the collector did

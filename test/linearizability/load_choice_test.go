@@ -196,7 +196,7 @@ func (c *chooser) settle(ctx context.Context, b *board) output {
 		if c.chance(3) && b.raised(other.Slot) {
 			in.Decisions = append(in.Decisions, decision{other.Slot, c.allowOrDeny()})
 		}
-	case c.chance(8):
+	case c.chance(4):
 		in.Kind, in.Decisions = callCancelQuestion, []decision{{request.Slot, api.OutcomeCancelled}}
 	case c.chance(3):
 		in.Kind, in.Decisions = callAnswer, []decision{{request.Slot, api.OutcomeDeclined}}
