@@ -2,9 +2,9 @@ package runs
 
 import "github.com/holdpoint/holdpoint/api"
 
-// CancelAbandoned looks whether the worker that raised requests with cancel_when_abandoned is
-// gone, and cancels the run then (docs/spec/v1.md#abandoned-requests). It finishes the effect
-// when the run is over or in other hands, too, and else makes it due when to look again. Give it
+// CancelAbandoned cancels a run whose worker is gone, if the worker raised its requests with
+// cancel_when_abandoned (docs/spec/v1.md#abandoned-requests). It also finishes the effect when the
+// run is over or another worker has claimed it. Otherwise it schedules the next check. Issue it
 // after ClaimEffect.
 //
 // Reply: Effect and NowMs; Existing when another attempt is newer. Errors: effect_not_found.
@@ -13,12 +13,12 @@ type CancelAbandoned struct {
 	EffectID  string
 	Attempt   int64 // Effect.Attempts, as ClaimEffect replied it
 	RunID     string
-	// Fence is that of the worker that asked.
+	// Fence is the fence of the worker that raised the requests.
 	Fence int64
 	// SilentMs is how long the worker must have been silent after the end of its lease.
 	SilentMs int64
-	// ServingForMs is for how long workers could reach the service: nobody is silent to a service
-	// that was away.
+	// ServingForMs is how long workers have been able to reach the service. A worker does not count
+	// as silent while the service was down.
 	ServingForMs int64
 }
 

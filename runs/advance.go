@@ -5,8 +5,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// AdvanceRequest tells people of an open request (docs/notifications.md), and finishes the effect. Who they are
-// was read before. Give it after ClaimEffect.
+// AdvanceRequest notifies people of an open request (docs/notifications.md), and finishes the effect.
+// The caller has already looked up the recipients. Issue it after ClaimEffect.
 //
 // Reply: Effect and NowMs; Existing when another attempt is newer. Errors: effect_not_found.
 type AdvanceRequest struct {
@@ -17,7 +17,7 @@ type AdvanceRequest struct {
 	RequestID string
 	Handle    string
 	Step      int64
-	// To are at most api.MaxRecipients.
+	// To has at most api.MaxRecipients entries.
 	To []Recipient
 }
 

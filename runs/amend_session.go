@@ -10,7 +10,7 @@ import (
 // value replaces it whole.
 //
 // Reply: Session; Existing when nothing changes. Errors: session_not_found; invalid_request,
-// also when the metadata would grow beyond MaxMetadataBytes.
+// even if only the resulting metadata exceeds MaxMetadataBytes.
 type AmendSession struct {
 	SessionID string
 	Metadata  api.JSON // a JSON object

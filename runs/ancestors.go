@@ -11,11 +11,11 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// maxAncestors bounds the sessions above one that are read. Beyond it everybody is a requester.
+// maxAncestors limits how many ancestor sessions are read. Beyond it every principal counts as a requester.
 const maxAncestors = 64
 
-// readAncestors reads what a decision lacked, for a command that was refused with err, and reports
-// whether that was the reason.
+// readAncestors handles an ancestorsError in err: it reads the missing requesters and stores them in
+// the command. It reports whether err was such an error.
 func readAncestors(ctx context.Context, reader ValueReader, command Command, err error) (bool, error) {
 	var lacked *ancestorsError
 	if !errors.As(err, &lacked) {
@@ -33,7 +33,7 @@ func readAncestors(ctx context.Context, reader ValueReader, command Command, err
 	return true, nil
 }
 
-// requestersAbove walks up from the parents of a session and of a run. A session above need not exist.
+// requestersAbove walks up from a session's and a run's parents. An ancestor session may not exist.
 func requestersAbove(ctx context.Context, reader ValueReader, from *ancestorsError) (all requesters, err error) {
 	sessions, parentRunID := []string{from.parentSessionID}, from.parentRunID
 	seen := map[string]bool{"": true}
@@ -73,10 +73,9 @@ func requestersAbove(ctx context.Context, reader ValueReader, from *ancestorsErr
 	return everybody, nil
 }
 
-// CheckRequester returns the requester_excluded with which an allow of an open approval by the caller
-// would be refused as things stand, nil when it would not, and for anything else. It reads outside the
-// lock, so it is for showing: [Decide] checks again. The reader must not be bounded by what the
-// caller reaches.
+// CheckRequester returns the requester_excluded error with which the caller's allow of an open approval
+// would be refused right now, or nil. It reads outside the lock, so use it only for display: [Decide]
+// checks again. The reader must not be limited to the caller's scope.
 func CheckRequester(ctx context.Context, reader ValueReader, request *model.Request, caller *auth.Identity, actor Actor) error {
 	check, err := RequesterCheck(ctx, reader, request)
 	if err != nil {
@@ -85,7 +84,7 @@ func CheckRequester(ctx context.Context, reader ValueReader, request *model.Requ
 	return check(caller, actor)
 }
 
-// RequesterCheck reads what [CheckRequester] needs once, to check several callers.
+// RequesterCheck reads the data for [CheckRequester] once, to check several callers.
 func RequesterCheck(ctx context.Context, reader ValueReader, request *model.Request) (check func(caller *auth.Identity, actor Actor) error, err error) {
 	if !request.Open() || !excludesRequesters(request) {
 		return func(*auth.Identity, Actor) error { return nil }, nil

@@ -7,19 +7,19 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// AnswerQuestion answers or declines one open question request. It is about RunID, or, when
-// that is empty, about the run of SessionID that docs/spec/v1.md#session-routes finds.
+// AnswerQuestion answers or declines one open question request of the run RunID. If RunID is
+// empty, docs/spec/v1.md#session-routes finds the run in SessionID.
 //
-// Reply: Run, and Existing when the very same answer to a clarification was recorded before; or
-// Replayed. Errors: invalid_request, invalid_idempotency_key, and those of
+// Reply: Run, and Existing when the same answer to a clarification was already recorded; or
+// Replayed. Errors: invalid_request, invalid_idempotency_key, and the errors in
 // docs/spec/v1.md#order-for-questions, #order-for-answers and #answer-a-clarification, in that
 // order.
 type AnswerQuestion struct {
 	SessionID  string
 	RunID      string
 	Resolution QuestionAnswer
-	// Partial stores answers to some of the questions, and settles the request once each
-	// question has one (docs/spec/v1.md#partial-answers). A second answer to one question is
+	// Partial stores answers to some of the questions, and settles the request once every question
+	// has an answer (docs/spec/v1.md#partial-answers). A second answer to the same question is
 	// question_state_conflict. A partial answer takes no key. An answer to the whole request,
 	// or a decline, replaces the stored parts.
 	Partial bool
@@ -30,7 +30,7 @@ type AnswerQuestion struct {
 	checkedValues
 }
 
-// answerBody is what the fingerprint of a keyed answer is made from.
+// answerBody is the body that a keyed answer's fingerprint covers.
 type answerBody struct {
 	Resolution QuestionAnswer `json:"resolution"`
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// prepare makes a null value absent beside a decline or answers. A null that stands alone may
-// be the answer; only the question's schema tells.
+// prepare drops a null value next to a decline or answers. A null value alone may be the
+// answer; only the question's schema tells.
 func (u *QuestionAnswer) prepare() {
 	for i := range u.Answers {
 		u.Answers[i].Sensitive = false // the service alone says so
@@ -19,8 +19,8 @@ func (u *QuestionAnswer) prepare() {
 	}
 }
 
-// check adds the faults that are found without the question. The pointer at is the place of the
-// answer in the caller's body.
+// check adds the faults that can be found without the question. The pointer at locates the
+// answer in the request body.
 func (u *QuestionAnswer) check(at string, faults *refusal.Faults) {
 	if u.RequestID == "" {
 		faults.Add(at+"/request_id", "is required")
@@ -29,12 +29,12 @@ func (u *QuestionAnswer) check(at string, faults *refusal.Faults) {
 }
 
 // schemaMatch returns the faults of a value against a JSON Schema, or ErrUnchecked. The pointer
-// is the place of the value in the caller's body.
+// locates the value in the request body.
 type schemaMatch func(schema, value api.JSON, pointer string) ([]api.Fault, error)
 
 // checkAnswer checks an answer against its question (docs/spec/v1.md#order-for-answers), and
-// returns the resolution to record, still without an actor. The pointer at is the place of the
-// answer in the caller's body.
+// returns the resolution to record, still without an actor. The pointer at locates the answer in
+// the request body.
 func checkAnswer(question api.UserQuestionRequest, given QuestionAnswer, at string, match schemaMatch) (api.Resolution, error) {
 	declined := given.Declined
 	resolution := api.Resolution{
@@ -59,8 +59,8 @@ func checkAnswer(question api.UserQuestionRequest, given QuestionAnswer, at stri
 	return resolution, checkAnswers(question, given.Answers)
 }
 
-// checkValue checks the value of a typed or verbatim answer. A null is the answer when the
-// schema takes one, else it counts as absent.
+// checkValue checks the value of a typed or verbatim answer. A null value is an answer if the
+// schema accepts null; otherwise it counts as absent.
 func checkValue(question api.UserQuestionRequest, given QuestionAnswer, at string, match schemaMatch) error {
 	typed := question.ResponseSchema != nil
 	switch {
@@ -91,7 +91,7 @@ func emptyValue(question api.UserQuestionRequest) *refusal.Error {
 	return refusal.New(api.CodeQuestionAnswerEmpty, "request %s requires a value", question.ID)
 }
 
-// refuseValue refuses a value for structured questions. A null reads as absent.
+// refuseValue refuses a value for structured questions. Null counts as absent.
 func refuseValue(question api.UserQuestionRequest, given QuestionAnswer, at string) error {
 	if given.Value == nil || document.Kind(given.Value) == 'n' {
 		return nil
@@ -99,8 +99,8 @@ func refuseValue(question api.UserQuestionRequest, given QuestionAnswer, at stri
 	return refusal.Invalid(api.Fault{Pointer: at + "/value", Detail: "request " + question.ID + " takes answers, not a value"})
 }
 
-// answersByQuestion returns the answers by question id. It returns question_duplicate_answer
-// when a question has two.
+// answersByQuestion returns the answers keyed by question id. It returns question_duplicate_answer
+// when a question has two answers.
 func answersByQuestion(answers []api.UserQuestionAnswer) (map[string]*api.UserQuestionAnswer, error) {
 	byQuestion := make(map[string]*api.UserQuestionAnswer, len(answers))
 	for i := range answers {
@@ -141,7 +141,7 @@ func unknownAnswers() *refusal.Error {
 // checkAnswerTo checks the answer to one question: its options, and that it is not empty.
 func checkAnswerTo(asked api.UserQuestion, answer api.UserQuestionAnswer) error {
 	if answer.Sensitive {
-		return nil // a masked one was checked when it was given
+		return nil // a masked answer was checked when it was given
 	}
 	if !asked.MultiSelect && len(answer.SelectedOptionIDs) > 1 {
 		return refusal.New(api.CodeQuestionSingleSelect, "question %s allows only one option", asked.ID)
@@ -176,9 +176,9 @@ func (u *QuestionAnswer) inParts(question api.UserQuestionRequest) bool {
 	return !u.Declined && !u.Verbatim && question.ResponseSchema == nil
 }
 
-// checkPart checks answers to some questions of an open request, and returns these together
-// with the stored ones, in the order of the questions. When several errors apply, it returns
-// the one that checkAnswers would.
+// checkPart checks answers to some questions of an open request, and merges them with the stored
+// ones, in the order of the questions. When several errors apply, it returns the same one as
+// checkAnswers.
 func checkPart(question api.UserQuestionRequest, given QuestionAnswer, at string) ([]api.UserQuestionAnswer, error) {
 	if err := refuseValue(question, given, at); err != nil {
 		return nil, err

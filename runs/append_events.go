@@ -18,26 +18,26 @@ import (
 // AppendEvents appends a worker's events to the session's log (docs/spec/v1.md#append-events).
 // It counts as progress.
 //
-// Reply: LastEventID, that of the last of the events, also when Replayed. Errors: run_not_found,
+// Reply: LastEventID, the id of the last appended event, even if Replayed. Errors: run_not_found,
 // idempotency_conflict, lease_lost, run_state_conflict, invalid_request, invalid_idempotency_key.
 type AppendEvents struct {
 	RunID string
 	Fence int64
-	// IdempotencyKey is the caller's, "" for none.
+	// IdempotencyKey is optional.
 	IdempotencyKey string
 	// Events are 1 to MaxEventsPerCall JSON objects with a "type" that is not reserved for the
 	// service. An "output" also becomes an output record.
 	Events []api.JSON
 
-	// keyDigest is what is kept of the idempotency key, "" without one; canonical is what the
-	// fingerprint of a keyed call is made from.
+	// keyDigest is the stored digest of the idempotency key, "" without a key. canonical is the body
+	// that a keyed call's fingerprint covers.
 	keyDigest string
 	canonical []byte
 	parsed    []appendedEvent
-	// digests are those of the events that become what they are, and bodies those events.
+	// digests and bodies hold the events that are stored unchanged.
 	digests []string
 	bodies  []api.JSON
-	// outputs are the others, as far as the caller has said what is in them.
+	// outputs holds the output events, without the members that the service adds.
 	outputs []document.Object
 }
 
@@ -56,8 +56,8 @@ func (c *AppendEvents) Spec() Spec {
 // Needs implements Command.
 func (c *AppendEvents) Needs() Needs { return Needs{RunID: c.RunID, Record: c.recordKey("")} }
 
-// recordKey returns the key of the record by which the call is repeatable. Only a digest of the
-// caller's key is in it.
+// recordKey returns the key of the call's idempotency record. It contains only a digest of the
+// caller's key.
 func (c *AppendEvents) recordKey(sessionID string) *model.RecordKey {
 	if c.keyDigest == "" {
 		return nil
@@ -72,8 +72,8 @@ type appendedEvent struct {
 	Parts   []api.JSON    `json:"parts"`
 }
 
-// reserved reports whether only the service writes events of a type, or a frame of a stream has its
-// name.
+// reserved reports whether an event type is reserved for the service or is the name of a stream
+// frame.
 func reserved(event api.EventType) bool {
 	switch event {
 	case api.EventAccepted, api.EventQueued, api.EventStarted,
@@ -107,7 +107,7 @@ func (c *AppendEvents) prepare(*Call, IDSource) error {
 			faults.Add(at, "must be an object")
 			continue
 		}
-		// Names are told apart by case: what readers of the body take for its type is what is checked here.
+		// Member names are case-sensitive, so readers of the body see the same type that is checked here.
 		if err := json.Unmarshal(text, event); err != nil {
 			addEventFault(&faults, at, err)
 			continue
@@ -132,13 +132,13 @@ func (c *AppendEvents) prepare(*Call, IDSource) error {
 	return c.prepareKey()
 }
 
-// prepareKey makes what a keyed call is recognized by. It holds digests of the events, so that little
-// is left to be hashed under the lock.
+// prepareKey computes the digest and fingerprint body of a keyed call. The body contains digests of
+// the events, so little is hashed under the lock.
 func (c *AppendEvents) prepareKey() error {
 	if err := prepareKey(&c.IdempotencyKey); err != nil || c.IdempotencyKey == "" {
 		return err
 	}
-	// A text has a canonical form.
+	// A string always has a canonical form.
 	c.keyDigest, _ = document.Digest(c.IdempotencyKey)
 	digests := slices.Clone(c.digests)
 	for i, text := range c.Events {
@@ -158,7 +158,7 @@ func (c *AppendEvents) prepareKey() error {
 	return err
 }
 
-// addEventFault adds what is wrong with an event that could not be decoded, at the member that is wrong.
+// addEventFault adds a decoding error, located at the invalid member.
 func addEventFault(faults *refusal.Faults, at string, err error) {
 	pointer := jsontext.Pointer("")
 	var semantic *json.SemanticError
@@ -179,7 +179,7 @@ func addEventFault(faults *refusal.Faults, at string, err error) {
 	faults.Add(at+string(pointer), "%s", detail)
 }
 
-// prepareBody makes what is stored of an event. What has a fault may be prepared or not.
+// prepareBody computes the stored form of an event. An event with faults may be prepared or not.
 func (c *AppendEvents) prepareBody(at int) error {
 	var err error
 	if event := &c.parsed[at]; event.Type == api.EventOutput && event.Content != nil {

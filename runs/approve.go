@@ -7,17 +7,17 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// ResolveApprovals decides open approvals of one run, all or none. The run is RunID, or, when
-// that is empty, the active run of SessionID, or its call that has the approval open.
+// ResolveApprovals decides open approvals of one run, all or none. If RunID is empty, the run is
+// the active run of SessionID, or the session's call that has the approval open.
 //
-// Reply: Run, or Replayed. Errors: invalid_request, invalid_idempotency_key, and those of
+// Reply: Run, or Replayed. Errors: invalid_request, invalid_idempotency_key, and the errors in
 // docs/spec/v1.md#order-for-approvals, in that order.
 type ResolveApprovals struct {
 	SessionID   string
 	RunID       string
 	Resolutions []ApprovalDecision
-	// MaxRuleAgeMs caps how long a rule may hold that a decision writes; 0 for no cap. It is a
-	// setting of the service and not part of the call.
+	// MaxRuleAgeMs caps the lifetime of rules that the decisions write; 0 for no cap. It is a
+	// service setting and not part of the call.
 	MaxRuleAgeMs int64
 	Key          string
 	Actor        Actor
@@ -26,7 +26,7 @@ type ResolveApprovals struct {
 	checkedValues
 }
 
-// approvalsBody is what the fingerprint of a keyed call is made from.
+// approvalsBody is the body that a keyed call's fingerprint covers.
 type approvalsBody struct {
 	Resolutions []ApprovalDecision `json:"resolutions"`
 }

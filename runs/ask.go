@@ -19,14 +19,13 @@ type AskStore interface {
 type Asked struct {
 	Clarification *model.RunRecord // the run in the parent's session
 	Run           *model.RunRecord // the run that asked
-	Existing      bool             // the very same question was asked before
+	Existing      bool             // the same question was asked before
 }
 
 // Ask decides a child's question and creates the clarification's run in the parent's session
-// before it returns. When it fails in between, the child's request exists and its effect
-// creates the run later; the same call again finds both. Errors: those of AskClarification and
-// of Door.Do; no_parent_session or session_ended when the parent's session does not exist or
-// has ended.
+// before it returns. If it fails in between, the child's request exists and its effect creates
+// the run later; a repeated call finds both. Errors: the errors of AskClarification and Door.Do;
+// no_parent_session or session_ended when the parent's session does not exist or has ended.
 func Ask(ctx context.Context, store AskStore, command *AskClarification) (*Asked, error) {
 	refusal, err := parentRefusal(ctx, store, command.RunID)
 	if err != nil {
@@ -52,8 +51,8 @@ func Ask(ctx context.Context, store AskStore, command *AskClarification) (*Asked
 	return asked, err
 }
 
-// parentRefusal returns why the parent's session takes no question: it does not exist, or it
-// has ended. It returns nil when it does, and for a session without a parent.
+// parentRefusal returns an error if the parent's session does not exist or has ended. It returns
+// nil if the session accepts a question, and for a session without a parent.
 func parentRefusal(ctx context.Context, store AskStore, runID string) (*refusal.Error, error) {
 	run, err := store.Run(ctx, runID)
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// authorize checks under the lock that the caller may give the command at this moment: that its token still
-// works, that it reaches what the command is about, that an agent ends only what it made, and that the
-// lease is the caller's. What the caller does not reach is answered as what does not exist.
+// authorize checks under the lock that the caller may issue the command now: its token is still valid,
+// the target is within its scope, an agent ends only its own runs, and the caller holds the lease. For a
+// target outside the scope, the error is the same as for a missing one.
 //
 // Errors: invalid_token, session_not_found, run_not_found, rule_not_found, id_conflict, forbidden, lease_lost.
 func (c *Call) authorize(w *workingCopy, spec *Spec) error {
@@ -34,7 +34,7 @@ func (c *Call) authorize(w *workingCopy, spec *Spec) error {
 	return c.checkLease(w, spec)
 }
 
-// checkLease returns an error unless the lease of a worker's command is the caller's.
+// checkLease returns an error unless the caller holds the lease that a worker's command uses.
 func (c *Call) checkLease(w *workingCopy, spec *Spec) error {
 	if spec.Unleased || !slices.Contains(spec.Actions, auth.Work) {
 		return nil
@@ -44,13 +44,13 @@ func (c *Call) checkLease(w *workingCopy, spec *Spec) error {
 	}
 	run := w.state.Runs[spec.Lease.RunID]
 	if run == nil {
-		return nil // the command looks for the run itself
+		return nil // the command returns run_not_found itself
 	}
 	return CheckHolder(run, spec.Lease.Fence, c.Caller)
 }
 
-// CheckHolder returns lease_lost when the fence is that of a claim of another principal. Runs that were
-// claimed before principals were kept, and by the service itself, are anybody's who knows the fence.
+// CheckHolder returns lease_lost when another principal claimed the run with this fence. Runs without a
+// recorded principal (old claims, or claims by the service) are open to anyone who knows the fence.
 func CheckHolder(run *model.Run, fence int64, caller *auth.Identity) error {
 	if caller == nil || caller.Via == auth.ViaOpen || fence == 0 || fence != run.Fence ||
 		run.HolderPrincipal == "" || run.HolderPrincipal == caller.Principal {
@@ -59,13 +59,13 @@ func CheckHolder(run *model.Run, fence int64, caller *auth.Identity) error {
 	return refusal.New(api.CodeLeaseLost, "run %s was claimed by another principal than %s", run.RunID, caller.Principal)
 }
 
-// reach checks what is within a bounded scope, in the rows of a decision.
+// reach checks rows against a bounded scope.
 type reach struct {
 	scope Scope
 	w     *workingCopy
 }
 
-// check returns the error of what does not exist for a command about something outside of the scope.
+// check returns a not-found error if the command's target is outside the scope.
 func (r *reach) check(needs Needs, spec *Spec) error {
 	sessionID := r.w.state.SessionID
 	switch spec.Target {
@@ -91,7 +91,7 @@ func (r *reach) check(needs Needs, spec *Spec) error {
 			if run := r.w.state.Runs[needs.RunID]; run != nil && !r.scope.FitsRun(run) {
 				return refusal.UnknownRun(needs.RunID)
 			}
-			return nil // the command looks for the run itself
+			return nil // the command returns run_not_found itself
 		}
 		if r.session() {
 			return nil
@@ -105,8 +105,8 @@ func (r *reach) session() bool {
 	return r.scope.FitsID(r.w.state.SessionID) && (r.w.session == nil || r.scope.FitsSession(r.w.session))
 }
 
-// rules reports whether the locked session's rules are within the scope. A session that does not exist yet
-// has no agent.
+// rules reports whether the locked session's rules are within the scope. A session that does not exist
+// yet has no agent.
 func (r *reach) rules() bool {
 	if r.w.session == nil {
 		return r.scope.Fits(r.w.state.SessionID, "")
@@ -114,8 +114,8 @@ func (r *reach) rules() bool {
 	return r.scope.FitsSession(r.w.session)
 }
 
-// new checks what is created in a session: the session, which may be new, must be within the scope, and so
-// must the agent of what is created.
+// new checks a run or session that the command creates: the session, which may be new, and the new row's
+// agent must both be within the scope.
 func (r *reach) new(agentID string) error {
 	sessionID := r.w.state.SessionID
 	if !r.session() {
@@ -130,7 +130,7 @@ func (r *reach) new(agentID string) error {
 	return nil
 }
 
-// ownsWhatEnds reports whether the caller made every run that the command may end.
+// ownsWhatEnds reports whether the caller created every run that the command may end.
 func (c *Call) ownsWhatEnds(w *workingCopy) bool {
 	if runID := c.Command.Needs().RunID; runID != "" {
 		run := w.state.Runs[runID]

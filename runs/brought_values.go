@@ -5,12 +5,11 @@ import (
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// smallValueBytes is how long a value may be whose forms are made where they are needed.
+// smallValueBytes is the size up to which values are encoded under the lock, when they are needed.
 const smallValueBytes = 512
 
-// broughtValues has the forms of the large values that a command brought, which were made before
-// any lock. A value is known by where its text is in memory: one that was replaced since, for
-// example by what stands for a secret, is another one.
+// broughtValues holds the encoded forms of a command's large values, computed before any lock.
+// Keyed by the address of the text, so a replaced (masked) value misses.
 type broughtValues struct {
 	values  map[*byte]document.Value
 	answers map[*api.UserQuestionAnswer]document.Value
@@ -55,7 +54,7 @@ func (b *broughtValues) bringAnswers(answers []api.UserQuestionAnswer) error {
 	return nil
 }
 
-// formOf encodes a resolution, whose large values were encoded before.
+// formOf encodes a resolution and reuses the forms of large values.
 func (b *broughtValues) formOf(resolution *api.Resolution) document.Value {
 	rest, known := *resolution, document.Object{}
 	if len(b.values) > 0 {

@@ -10,25 +10,25 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Call is a command with the circumstances in which it was given. It is a command itself, which is decided
-// only if its Caller may give it at that moment. A command without a Call is the service's own.
+// Call wraps a command with the caller's identity and context. It is itself a command, decided only if
+// its Caller may issue it now. The service issues its own commands without a Call.
 type Call struct {
 	Command
-	// Caller is whose credential the call was made with; nil: the service itself. Events name the caller's
-	// principal as their actor, unless the command names one.
+	// Caller is the authenticated identity; nil: the service itself. Events name the caller's principal as
+	// their actor, unless the command names one.
 	Caller *auth.Identity
-	// Sealer encrypts sensitive values. Without one, a command that brings or meets something sensitive is
-	// refused with secrets_not_configured.
+	// Sealer encrypts sensitive values. Without one, a command that involves sensitive values is refused
+	// with secrets_not_configured.
 	Sealer Sealer
-	// Traceparent is the trace of the call, which the requests that it raises keep; empty for none.
+	// Traceparent is the call's trace context, stored with the requests that it raises; empty for none.
 	Traceparent string
-	// CheckCallback returns an error for a URL that callbacks may not be posted to. Without it, a request
-	// with a callback is refused. Callbacks with the same owner share delivery slots.
+	// CheckCallback returns an error for a URL that the service may not post callbacks to. If it is nil,
+	// requests with a callback are refused. Callbacks with the same owner share delivery slots.
 	CheckCallback func(url string) error
 	CallbackOwner string
 }
 
-// Unwrap returns the command of a Call, and any other command as it is.
+// Unwrap returns the command inside a Call, and any other command unchanged.
 func Unwrap(command Command) Command {
 	if call, wraps := command.(*Call); wraps {
 		return call.Command
@@ -36,7 +36,7 @@ func Unwrap(command Command) Command {
 	return command
 }
 
-// CallerOf returns the principal whose credential a call was made with, "" when there is none.
+// CallerOf returns the caller's principal from the context, "" when there is none.
 func CallerOf(ctx context.Context) string {
 	if caller := auth.From(ctx); caller != nil {
 		return caller.Principal
@@ -44,7 +44,7 @@ func CallerOf(ctx context.Context) string {
 	return ""
 }
 
-// Permitted returns an error unless the caller's role may give the command. Errors: forbidden,
+// Permitted returns an error unless the caller's role may issue the command. Errors: forbidden,
 // requester_exclusion_needs_auth.
 func (c *Call) Permitted(spec *Spec) error {
 	if c.Caller == nil {
@@ -65,17 +65,16 @@ func (c *Call) Permitted(spec *Spec) error {
 	return nil
 }
 
-// proven reports whether the caller has shown who it is: then a lease works for its holder alone.
+// proven reports whether the caller is authenticated. Only then does a lease belong to its holder alone.
 func (c *Call) proven() bool { return c.Caller != nil && c.Caller.Via != auth.ViaOpen }
 
-// rechecks reports whether the caller's token is checked again under the lock, so that one that was revoked
-// after the call came in decides nothing. For what workers and readers do it is enough that the token
-// worked when the call came in.
+// rechecks reports whether the caller's token is checked again under the lock, so that a token revoked
+// in the meantime decides nothing. Workers' and readers' commands need only the check on arrival.
 func (c *Call) rechecks(spec *Spec) bool {
 	return c.proven() && slices.ContainsFunc(spec.Actions, func(action auth.Action) bool { return !slices.Contains(atTheDoor, action) })
 }
 
-// Needs implements [Command]: what the command needs, and the caller's token if it is checked again.
+// Needs implements [Command]. It adds the caller's token if the token is checked again.
 func (c *Call) Needs() Needs {
 	needs := c.Command.Needs()
 	if spec := c.Spec(); c.rechecks(&spec) {

@@ -15,15 +15,15 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// callbacks of the requests of a suspension, taken out of them: nothing that shows a request has one.
+// callbacks are the callbacks of a suspension's requests. They are kept apart so that no view shows them.
 type callbacks struct {
-	// approvals and questions are by the place of their request; nil for none, and for a request without.
+	// approvals and questions are parallel to the suspension's lists; nil when there are no callbacks.
 	approvals, questions []*api.Callback
 }
 
 func (c *callbacks) any() bool { return c.approvals != nil || c.questions != nil }
 
-// takeCallbacks moves the callbacks out of a checked suspension. Call it once its digest is made.
+// takeCallbacks moves the callbacks out of a checked suspension. Call it after computing its digest.
 func takeCallbacks(s *api.Suspension) callbacks {
 	var taken callbacks
 	for i := range s.Approvals {
@@ -45,7 +45,7 @@ func takeCallbacks(s *api.Suspension) callbacks {
 	return taken
 }
 
-// hasCallbacks reports whether a suspension brings callbacks.
+// hasCallbacks reports whether any request of a suspension has a callback.
 func hasCallbacks(s *api.Suspension) bool {
 	for i := range s.Approvals {
 		if s.Approvals[i].Callback != nil {
@@ -60,7 +60,7 @@ func hasCallbacks(s *api.Suspension) bool {
 	return false
 }
 
-// checkCallback adds the faults of a callback; checkURL is nil where none are posted.
+// checkCallback adds the faults of a callback. checkURL is nil if the service posts no callbacks.
 func checkCallback(given *api.Callback, at string, checkURL func(url string) error, faults *refusal.Faults) {
 	if given == nil {
 		return
@@ -85,7 +85,7 @@ func checkCallback(given *api.Callback, at string, checkURL func(url string) err
 // checkCallbacks adds the faults of the callbacks of a suspension.
 func checkCallbacks(s *api.Suspension, prefix string, checkURL func(url string) error, faults *refusal.Faults) {
 	if len(s.Approvals)+len(s.Questions) > api.MaxRequestsPerSuspension {
-		return // a fault of its own
+		return // reported by checkSuspension
 	}
 	for i := range s.Approvals {
 		checkCallback(s.Approvals[i].Callback, placeIn(prefix, "approvals", i), checkURL, faults)
@@ -95,7 +95,7 @@ func checkCallbacks(s *api.Suspension, prefix string, checkURL func(url string) 
 	}
 }
 
-// sealCallback adds a callback, which may be nil, to what is sealed of a request.
+// sealCallback encrypts a callback, which may be nil, and adds it to the request's sealed values.
 func (s *raisedSecrets) sealCallback(handle string, given *api.Callback, sealed *model.SealedValues) error {
 	if given == nil {
 		return nil
@@ -109,8 +109,8 @@ func (s *raisedSecrets) sealCallback(handle string, given *api.Callback, sealed 
 	return nil
 }
 
-// originOf identifies the owner and the host of a callback, in half of the text each. Without an owner,
-// each host is its own.
+// originOf identifies a callback's owner and host: each fills half of the text. Without an owner, each
+// host counts as its own owner.
 func originOf(address, owner string) string {
 	host := hostOf(address)
 	return half(cmp.Or(owner, host)) + half(host)
@@ -121,7 +121,7 @@ func half(text string) string {
 	return hex.EncodeToString(sum[:model.CallbackHalf/2])
 }
 
-// hostOf returns the host and port of a URL, however they are spelled.
+// hostOf returns the normalized host and port of a URL.
 func hostOf(address string) string {
 	parsed, err := url.Parse(address)
 	if err != nil {

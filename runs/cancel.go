@@ -8,10 +8,10 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// CancelRun cancels a run and everything that is open on it (docs/spec/v1.md#cancel-a-run). A
-// parent clarification completes with a declined answer instead.
+// CancelRun cancels a run and its open requests (docs/spec/v1.md#cancel-a-run). A parent
+// clarification completes with a declined answer instead.
 //
-// Reply: Run; Existing when the run was terminal, which stays as it is. Errors: run_not_found,
+// Reply: Run; Existing when the run was already terminal and is unchanged. Errors: run_not_found,
 // invalid_request.
 type CancelRun struct {
 	RunID  string

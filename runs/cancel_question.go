@@ -8,11 +8,10 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// CancelQuestion cancels an open question and with it the run
-// (docs/spec/v1.md#cancel-a-question). A parent clarification completes with a declined answer
-// instead.
+// CancelQuestion cancels an open question and its run (docs/spec/v1.md#cancel-a-question). A
+// parent clarification completes with a declined answer instead.
 //
-// Reply: Run, or Replayed. Errors: invalid_request, invalid_idempotency_key, and those of
+// Reply: Run, or Replayed. Errors: invalid_request, invalid_idempotency_key, and the errors in
 // docs/spec/v1.md#order-for-cancel, in that order.
 type CancelQuestion struct {
 	RunID         string
@@ -56,7 +55,7 @@ func (c *CancelQuestion) prepare(*Call, IDSource) error {
 
 func (c *CancelQuestion) decide(w *workingCopy) (Reply, error) { return c.resolution().decide(w) }
 
-// cancelBody is what the fingerprint of a keyed cancel is made from.
+// cancelBody is the body that a keyed cancel's fingerprint covers.
 type cancelBody struct {
 	RequestID     string `json:"request_id"`
 	Justification string `json:"justification,omitempty"`

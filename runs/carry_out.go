@@ -6,11 +6,10 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// CommandOf returns the command that does the work of an effect in its target session. Give it
-// again while its reply says More. It is
-// nil when the kind is not carried out inside; see [model.CarriedOutWhere]. It returns an error
-// when the payload cannot be read: the row was changed outside of the service, and a retry
-// would fail, too.
+// CommandOf returns the command that carries out an effect in its target session. Issue it
+// again while its reply says More. It returns nil for kinds that are carried out elsewhere; see
+// [model.CarriedOutWhere]. It returns an error when the payload is invalid: someone changed the
+// row outside of the service, so a retry would fail, too.
 func CommandOf(e *model.Effect) (Command, error) {
 	switch e.Kind {
 	case api.EffectOpenClarification:
@@ -90,9 +89,9 @@ func CommandOf(e *model.Effect) (Command, error) {
 	return nil, nil
 }
 
-// CommandWhenRefused returns the command to run in place of CommandOf after the target session
-// refused that with a code, or nil when there is none. A child gets a declined answer when its
-// parent's session has ended or is gone. Errors: as CommandOf.
+// CommandWhenRefused returns the command to run after the target session refused CommandOf's
+// command with a code, or nil when there is none. A child gets a declined answer when its
+// parent's session has ended or does not exist. Errors: as CommandOf.
 func CommandWhenRefused(e *model.Effect, code api.Code, nowMs int64) (Command, error) {
 	if e.Kind != api.EffectOpenClarification || code != api.CodeSessionEnded && code != api.CodeSessionNotFound {
 		return nil, nil

@@ -16,10 +16,10 @@ import (
 // CheckValues checks the values of a prepared command (edited inputs, typed answers) against
 // the schemas of the requests that it names, and stores the faults in the command. It runs
 // without a lock, on the caller's time, because the caller chooses how much work it is;
-// [Decide] only looks the verdicts up. What a sensitive request is answered with, and what a [Suspend]
-// raises that is sensitive, is sealed here, too; and large values are encoded. Without such values it reads nothing. A fault is not an
-// error here: Decide reports it at its place in the order of checks. Errors: those of the
-// reader except run_not_found, and the context's.
+// [Decide] only looks the verdicts up. It also encrypts sensitive values and encodes large ones.
+// Without such values it reads nothing. A fault is not an error here: Decide reports it at its
+// place in the order of checks. Errors: the reader's errors except run_not_found, and the
+// context's.
 func CheckValues(ctx context.Context, reader ValueReader, command Command) error {
 	if values := command.Spec().values; values != nil {
 		return values.check(ctx, reader)
@@ -49,7 +49,7 @@ func (r *resolution) check(ctx context.Context, reader ValueReader) error {
 				continue
 			}
 			if schema := schemaOf(request); schema != nil && given.value != nil {
-				// A short schema may take long.
+				// Even a short schema may be expensive to check.
 				if err := cpulimit.Do(ctx, cpulimit.Bytes, func() error {
 					verdicts[request.Handle] = work.MatchSchema(schema, given.value, given.pointer)
 					return nil
@@ -68,8 +68,8 @@ func (r *resolution) check(ctx context.Context, reader ValueReader) error {
 	return nil
 }
 
-// bring makes the forms of what a call brings that is recorded with its decision.
-// A call that is checked again keeps them.
+// bring encodes the call's large values that are recorded with its decision. A repeated check
+// reuses the encoded forms.
 func (r *resolution) bring() error {
 	brought := &r.checked.brought
 	if brought.values != nil || brought.answers != nil {
@@ -96,21 +96,21 @@ func (r *resolution) bring() error {
 	return nil
 }
 
-// readAllNamed makes CheckValues look at every request that the command names.
+// readAllNamed makes CheckValues read every request that the command names.
 func readAllNamed(command Command) {
 	if checked := command.Spec().checked; checked != nil {
 		checked.readAll = true
 	}
 }
 
-// givenValue is a caller's value that a schema may apply to.
+// givenValue is a value from the caller that may have a schema.
 type givenValue struct {
 	requestID, pointer string
 	kind               model.RequestKind
 	value              api.JSON
 }
 
-// values returns the values of the call that a schema may apply to.
+// values returns the call's values that may have a schema.
 func (r *resolution) values() []givenValue {
 	var values []givenValue
 	for i := range r.approvals {
@@ -127,11 +127,11 @@ func (r *resolution) values() []givenValue {
 	return values
 }
 
-// pendingPage is how many open requests of a session are read at once.
+// pendingPage is how many open requests of a session are read per page.
 const pendingPage = 200
 
-// openRequests reads the open requests of the run, or, on a session's route, those of the
-// session whose id one of the values names.
+// openRequests reads the run's open requests. On a session route it reads the session's open
+// requests whose ids the values name.
 func (r *resolution) openRequests(ctx context.Context, reader ValueReader, values []givenValue) ([]model.Request, error) {
 	if r.runID != "" {
 		if !refusal.ValidID(r.runID) {
@@ -167,7 +167,7 @@ func (r *resolution) openRequests(ctx context.Context, reader ValueReader, value
 	}
 }
 
-// schemaOf returns the schema of a request's answer or edited input, nil when it has none.
+// schemaOf returns the schema for a request's answer or edited input, nil when it has none.
 func schemaOf(request *model.Request) api.JSON {
 	switch request.Kind {
 	case model.KindApproval:
@@ -179,13 +179,13 @@ func schemaOf(request *model.Request) api.JSON {
 	return nil
 }
 
-// maxValueChecks bounds how often the values of one call are checked.
+// maxValueChecks limits how often one call's values are checked.
 const maxValueChecks = 4
 
-// DecideChecked checks the values of a prepared command and calls decide. It does so again when
-// a request was raised in between, which decide reports as ErrUnchecked. It returns what decide
-// returns, and an error that wraps ErrUnavailable, never ErrUnchecked, when that happens
-// maxValueChecks times.
+// DecideChecked checks the values of a prepared command and calls decide. It repeats both when
+// decide returns ErrUnchecked because a request was raised in between. It otherwise returns
+// decide's result. After maxValueChecks attempts it returns an error that wraps ErrUnavailable,
+// never ErrUnchecked.
 func DecideChecked(ctx context.Context, reader ValueReader, command Command, decide func() (Reply, error)) (Reply, error) {
 	for range maxValueChecks {
 		if err := CheckValues(ctx, reader, command); err != nil {

@@ -11,22 +11,22 @@ import (
 
 // ClaimRun takes the lease of a claimable run under a new fence (docs/spec/v1.md#claim).
 //
-// Reply: Run and Claim. Errors: invalid_request; run_not_found; run_not_claimable, also when
-// the run was failed instead, because MaxAttempts claims made no progress
+// Reply: Run and Claim. Errors: invalid_request; run_not_found; run_not_claimable, even if
+// the call failed the run instead, because MaxAttempts claims made no progress
 // (docs/spec/v1.md#attempts).
 type ClaimRun struct {
 	RunID     string
 	SessionID string // the run's; looked up when empty
 	WorkerID  string
-	// Principal is whose credential the run is claimed with: it holds the lease, and is on record as
-	// the actor of what follows. Empty for the service itself.
+	// Principal is the claimer's principal. It holds the lease and is recorded as the actor of later
+	// events. Empty for the service itself.
 	Principal   string
 	LeaseMs     int64 // DefaultLeaseMs when 0
 	MaxAttempts int64 // DefaultMaxAttempts when 0
-	// Scope is what the claimer reaches. A run outside of it is run_not_found.
+	// Scope is the claimer's scope. A run outside of it is run_not_found.
 	Scope Scope
-	// Opens reports whether this process can decrypt what is under a data key; nil when nobody asks. A
-	// run whose answers it could not hand over is left to a process that can.
+	// Opens reports whether this process can decrypt values under a data key; nil skips the check. The
+	// claim leaves a run with undecryptable answers to a process that has the key.
 	Opens func(dataKey string) bool
 }
 
@@ -78,5 +78,5 @@ func (c *ClaimRun) decide(w *workingCopy) (Reply, error) {
 	return Reply{Run: record, Claim: &claim}, nil
 }
 
-// DefaultMaxAttempts is how many claims of a run may make no progress when ClaimRun does not say.
+// DefaultMaxAttempts is how many claims of a run may make no progress if ClaimRun gives no limit.
 const DefaultMaxAttempts = 10

@@ -12,7 +12,7 @@ import (
 // the parent's. Effects carry the question there and the answer back.
 
 // completeClarification records the resolution of a clarification and completes its run, in one
-// decision: resolution, output, event, completion, and the effect that delivers the answer to
+// decision. It writes the resolution, output, events, and the effect that delivers the answer to
 // the child (docs/spec/v1.md#answer-a-clarification).
 func (w *workingCopy) completeClarification(run *model.Run, request *model.Request, resolution api.Resolution) {
 	recorded, value := w.settleRequest(run, request, resolution)
@@ -40,8 +40,8 @@ func (w *workingCopy) completeClarification(run *model.Run, request *model.Reque
 	})
 }
 
-// declineClarifications declines those among the runs that are clarifications, because the
-// session was ended or interrupted. It reports whether there was one.
+// declineClarifications declines the clarifications among the runs, because the session was
+// ended or interrupted. It reports whether there was one.
 func (w *workingCopy) declineClarifications(list []*model.Run, p *drainPayload) (found bool) {
 	reason, actor := "interrupted", Actor{Name: p.Actor, Via: api.ViaInterrupt}
 	if p.Ended {
@@ -60,8 +60,8 @@ func (w *workingCopy) declineClarifications(list []*model.Run, p *drainPayload) 
 	return found
 }
 
-// declinedResolution returns the resolution of a clarification that was declined, cancelled or
-// expired. The child gets a declined answer in each case; the outcome tells them apart.
+// declinedResolution returns the resolution of a declined, cancelled or expired clarification.
+// The child gets a declined answer in each case; only the outcome differs.
 func declinedResolution(outcome api.Outcome, justification, reason string, actor Actor) api.Resolution {
 	declined := true
 	return api.Resolution{

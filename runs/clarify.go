@@ -14,26 +14,26 @@ import (
 // (docs/spec/v1.md#ask-the-parent). It writes the request in the child's session and an effect,
 // which creates the clarification's run in the parent's. [Ask] does both before it returns.
 //
-// Reply: Run, Clarification, Effect (the one that creates the clarification's run); Existing
-// when the run asked the same before. Errors: invalid_request; run_not_found; lease_lost;
-// run_state_conflict; no_parent_session; ParentRefusal; mailbox_full; id_conflict when the request id was
-// used before, in the run or among the clarifications of the session, with another payload.
+// Reply: Run, Clarification, Effect (which creates the clarification's run); Existing when the
+// run already asked the same. Errors: invalid_request; run_not_found; lease_lost;
+// run_state_conflict; no_parent_session; ParentRefusal; mailbox_full; id_conflict when the run or
+// the session's clarifications already used the request id with another payload.
 type AskClarification struct {
 	RunID   string
 	Fence   int64
 	Request api.UserQuestionRequest
-	// Park suspends the run until the answer. Its lease ends.
+	// Park suspends the run until the answer and ends its lease.
 	Park bool
-	// Checkpoint is stored when the run is parked, and needs Park; see [api.Suspension].
+	// Checkpoint is stored when the run is parked, and requires Park; see [api.Suspension].
 	Checkpoint api.JSON
-	// Ids of the two sides' projects and channels. The service does not read them; they are
-	// shown with the question (docs/spec/v1.md#requester).
+	// Project and channel ids of both sides. The service only shows them with the question
+	// (docs/spec/v1.md#requester).
 	RequesterProjectIDs []string
 	RequesterChannelIDs []string
 	ParentProjectIDs    []string
 	ParentChannelIDs    []string
-	// ParentRefusal is why the parent's session takes no question, as the caller has read it,
-	// or nil. It does not refuse a repetition of a question that was raised before.
+	// ParentRefusal is why the parent's session accepts no question, read by the caller before, or
+	// nil. It does not refuse the repetition of an existing question.
 	ParentRefusal *refusal.Error
 
 	digest             string
@@ -41,8 +41,8 @@ type AskClarification struct {
 	suspensionID       string
 }
 
-// OpenClarification creates a clarification's run in the parent's session. The run waits from
-// the start and takes no slot. Only the effect of an AskClarification gives this command; the
+// OpenClarification creates a clarification's run in the parent's session. The run starts in a
+// waiting status and takes no slot. Only an AskClarification's effect issues this command; the
 // run id makes it idempotent.
 //
 // Reply: Run; or Existing and ReplayRunID. Errors: session_not_found; session_ended;
@@ -59,7 +59,7 @@ type OpenClarification struct {
 
 // DeliverAnswer delivers the answer to a clarification to the child's session: as a message,
 // and as the resolution with which a parked run resumes (docs/spec/v1.md#delivery). Only
-// effects give this command; the id of the message makes it idempotent.
+// effects issue this command; the message id makes it idempotent.
 //
 // Reply: Messages has the message; Existing. Errors: session_not_found, run_not_found;
 // mailbox_full, unless a run is parked on the answer.
@@ -72,7 +72,7 @@ type DeliverAnswer struct {
 	Resolution    api.JSON // an api.Resolution, as recorded in the parent's session
 }
 
-// askBody is what the digest of a child's question is made from.
+// askBody is the body that the digest of a child's question covers.
 type askBody struct {
 	Request             api.UserQuestionRequest `json:"request"`
 	Park                bool                    `json:"park,omitzero"`
@@ -197,8 +197,8 @@ func (c *AskClarification) requester(run *model.Run, question api.UserQuestionRe
 	}
 }
 
-// askedBefore returns the request of that id in the run, or else a clarification of that id of
-// another run in the session: the messages with the two answers would have the same id.
+// askedBefore returns the run's request with that id, or else another run's clarification with
+// that id: the messages with the two answers would have the same id.
 func (w *workingCopy) askedBefore(run *model.Run, requestID string) *model.Request {
 	if request := w.request(run.RunID, requestID); request != nil {
 		return request
@@ -206,8 +206,7 @@ func (w *workingCopy) askedBefore(run *model.Run, requestID string) *model.Reque
 	return w.newestInSession(requestID, model.KindClarification)
 }
 
-// ask writes the child's side of a clarification, and the effect that creates the parent's
-// side.
+// ask writes the child's side of a clarification, and the effect that creates the parent's side.
 func (c *AskClarification) ask(w *workingCopy, run *model.Run) (api.WaitingOn, *model.Effect) {
 	question := c.Request
 	question.CreatedAtMs = w.nowMs
@@ -228,7 +227,7 @@ func (c *AskClarification) ask(w *workingCopy, run *model.Run) (api.WaitingOn, *
 		w.endLease(run, model.LeaseSuspended, c.digest)
 	}
 	run.StalledAttempts = 0
-	// Callers see the handle of the request in the parent's session. This one only fills the
+	// Callers see the handle of the request in the parent's session. This one only fills the required
 	// column.
 	handle := question.Handle
 	question.Handle = ""
@@ -338,7 +337,7 @@ func (c *DeliverAnswer) decide(w *workingCopy) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	// A run that is parked on the answer gets it in any case: it takes the message along.
+	// A run that is parked on the answer always gets it: claiming the run acknowledges the message.
 	request := w.request(c.RunID, c.RequestID)
 	if parked := request != nil && request.Open() && request.Parked(); !parked {
 		if err := w.checkMailbox(len(c.Message)); err != nil {

@@ -9,15 +9,15 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// Command is a change that a caller, a worker or a loop asks for. The types of this package are
-// the only commands, and all of them go through [Decide].
+// Command is a change requested by a caller, a worker or a background loop. This package defines
+// all commands, and all of them go through [Decide].
 type Command interface {
-	// Spec returns what the command says about itself. It may be called before and after [Prepare].
+	// Spec describes the command. It may be called before and after [Prepare].
 	Spec() Spec
 	// Needs returns the rows that the decision needs. Call it after [Prepare].
 	Needs() Needs
-	// prepare checks what can be checked without rows, and fills in defaults and ids that the
-	// caller left out. It runs once, before any lock.
+	// prepare checks the command without rows, and fills in missing defaults and ids. It runs once,
+	// before any lock.
 	prepare(call *Call, newID IDSource) error
 	// decide makes the decision on a working copy of the rows.
 	decide(w *workingCopy) (Reply, error)
@@ -30,17 +30,17 @@ type Reply struct {
 	// Session is the session's row. Its view needs more rows, which are read after the commit.
 	Session *model.Session
 	Claim   *api.Claim
-	// Existing says that the call changed nothing: its effect was there before, with the same
+	// Existing says that the call changed nothing: its effect already existed, with the same
 	// payload.
 	Existing bool
-	// Replayed says that the key was used before for the same call (docs/spec/v1.md#replay).
-	// Run is then nil, and ReplayRunID names the run whose current view is the answer. An
-	// Existing of CreateRun or OpenClarification sets ReplayRunID, too.
+	// Replayed says that the same call already used the key (docs/spec/v1.md#replay). Run is then
+	// nil, and ReplayRunID names the run whose current view is the answer. CreateRun and
+	// OpenClarification also set ReplayRunID with Existing.
 	Replayed    bool
 	ReplayRunID string
-	// More says that a part of the work is done: give the same command again.
+	// More says that work is left: issue the same command again.
 	More bool
-	// Interrupted says that there was something to interrupt.
+	// Interrupted says that the call interrupted something.
 	Interrupted      bool
 	LeaseExpiresAtMs int64
 	CancelRequested  bool
@@ -54,17 +54,17 @@ type Reply struct {
 	NowMs         int64
 }
 
-// Decide makes every decision: it takes one session's rows, a prepared command and a moment in
-// ms since the epoch, and returns what to write and what to reply. It is pure: no I/O, no
+// Decide makes every decision: it takes one session's rows, a prepared command and the time in
+// ms since the epoch, and returns the change to write and the reply. It is pure: no I/O, no
 // clock, no randomness, and it does not change the State.
 //
-// The Change may be worth writing together with an error: a request past its deadline is
-// expired even when the command is refused. So commit the Change first, and then return the
-// Reply or the error.
+// An error may come with a Change that must still be written: a request past its deadline
+// expires even when the command is refused. Commit the Change first, then return the Reply or
+// the error.
 //
-// Errors: those of the command, as a [refusal.Error]; [ErrUnchecked], for which see
+// Errors: the command's errors, as a [refusal.Error]; [ErrUnchecked], for which see
 // [CheckValues]; a [RulesChangedError], for which see [MatchRules]. After the latter two the
-// command is decided again, and the Change is empty.
+// caller decides the command again, and the Change is empty.
 func Decide(state *State, command Command, nowMs int64) (Change, Reply, error) {
 	w := newWorkingCopy(state, nowMs)
 	w.actor = command.Spec().Actor
@@ -81,19 +81,19 @@ func Decide(state *State, command Command, nowMs int64) (Change, Reply, error) {
 	return w.change(), reply, err
 }
 
-// Prepare checks a command by itself and fills in the ids that the caller left out. Call it
-// once, before [Decide]. It returns a [refusal.Error] when the command is at fault.
+// Prepare checks a command without rows and fills in missing ids. Call it once, before [Decide].
+// It returns a [refusal.Error] when the command is invalid.
 func Prepare(command Command, newID IDSource) error {
 	return command.prepare(&Call{Command: command}, newID)
 }
 
-// Actor is who gives a command and by which way; both are recorded with a decision
-// (docs/spec/v1.md#actor). Empty members get defaults.
+// Actor names who issues a command and through which interface; both are recorded with a
+// decision (docs/spec/v1.md#actor). Empty members get defaults.
 type Actor struct {
 	Name string
 	Via  string
-	// ViaPrincipal is whose credential it was, when Name is not its principal but somebody for
-	// whom it may act.
+	// ViaPrincipal is the caller's principal when Name is somebody else, for whom the caller may
+	// act.
 	ViaPrincipal string
 }
 

@@ -9,25 +9,25 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// CreateRun creates a run in a session, and the session when it does not exist
+// CreateRun creates a run, and its session when that does not exist
 // (docs/spec/v1.md#create-a-run).
 //
-// A run of [api.KindCall] waits next to the queue: it needs Suspend, and neither waits for other
-// runs of its session nor holds them up.
+// A run of [api.KindCall] bypasses the queue: it requires Suspend, and neither waits for other
+// runs of its session nor blocks them.
 //
-// Reply: Run, and Claim when the caller holds a lease afterwards: with Claim, unless Suspend
-// without Hold ended the lease (it does not when rules settle everything). Or Existing or
-// Replayed, which set ReplayRunID and leave Run nil. Errors: invalid_request;
-// invalid_idempotency_key; idempotency_conflict; id_conflict; session_ended; session_busy
-// (Inline); run_not_claimable (Claim or Suspend while another run is active or queued, not of a
-// call); queue_full (MaxQueuedRuns are queued or, of a call, open, or MaxQueuedBytes).
+// Reply: Run, and Claim when the caller holds a lease afterwards. That needs Claim; Suspend
+// without Hold ends the lease, unless rules settle everything. Or Existing or Replayed, which
+// set ReplayRunID and leave Run nil. Errors: invalid_request; invalid_idempotency_key;
+// idempotency_conflict; id_conflict; session_ended; session_busy (Inline); run_not_claimable
+// (Claim or Suspend while another run is active or queued, except for calls); queue_full
+// (MaxQueuedRuns queued runs or open calls, or MaxQueuedBytes).
 type CreateRun struct {
-	SessionID string // made when empty
-	RunID     string // made when empty
+	SessionID string // generated when empty
+	RunID     string // generated when empty
 	Kind      api.RunKind
 	Input     api.JSON
-	// CallersInput is the input as the caller gave it, where a face has added to it: the
-	// fingerprint is made from it. Nil stands for Input.
+	// CallersInput is the original input if the API layer has extended it. The fingerprint covers
+	// it. Nil means Input.
 	CallersInput api.JSON
 	AgentID      string // the session's when empty
 	ParentRunID  string
@@ -37,32 +37,32 @@ type CreateRun struct {
 	ActorID      string
 	Claim        *api.ClaimOptions
 	Suspend      *api.Suspension
-	// ReviewRequestIDs is that of the command Suspend.
+	// ReviewRequestIDs is as in Suspend.
 	ReviewRequestIDs []string
 	// Inline refuses to queue: no other run may be active or queued.
 	Inline bool
 	// Key is the caller's idempotency key, empty for none. SessionGiven says whether the caller
-	// named the session; without it the key is unique for the Principal and the Caller
+	// named the session. Without it the key is unique per Principal and Caller
 	// (docs/spec/v1.md#key-scope).
 	Key          string
 	SessionGiven bool
 	Caller       string
-	// SessionPrefix begins the id of the session when it is made.
+	// SessionPrefix begins the session's id when it is generated.
 	SessionPrefix string
-	// Principal is whose credential the call was made with. A RunID that another one has taken is
-	// taken, whatever the payload.
+	// Principal is the caller's principal. A RunID that another principal has used is id_conflict,
+	// whatever the payload.
 	Principal string
 
 	runIDGiven  bool
 	sessionMade bool
-	countQueue  bool // see CountQueue
+	countQueue  bool // set if the decision needs CountQueue
 	canonical   []byte
 	preview     string
 	suspending  raisedSuspension
 }
 
-// createRunBody is what the fingerprint of the call is made from: the members as given, without
-// the key and without what the service fills in.
+// createRunBody is the body that the call's fingerprint covers: the members as given, without
+// the key and the members that the service fills in.
 type createRunBody struct {
 	RunID        string            `json:"run_id,omitempty"`
 	Kind         api.RunKind       `json:"kind,omitempty"`
@@ -192,7 +192,7 @@ func (c *CreateRun) prepare(call *Call, newID IDSource) error {
 	return nil
 }
 
-// seal seals what is sensitive under a new data key: nothing of the run is there yet.
+// seal encrypts sensitive values under a new data key, because the run does not exist yet.
 func (c *CreateRun) seal(sealer Sealer) error {
 	if c.suspending.secrets == nil {
 		return nil
@@ -203,8 +203,8 @@ func (c *CreateRun) seal(sealer Sealer) error {
 	return cannotSeal(c.suspending.seal(sealer.NewDataKey()))
 }
 
-// leaveOutDefaults makes a member that is given with its default equal to an absent one
-// (docs/spec/v1.md#fingerprint).
+// leaveOutDefaults clears members that were given with their default value, so they equal absent
+// ones (docs/spec/v1.md#fingerprint).
 func (c *CreateRun) leaveOutDefaults() {
 	document.AbsentNull(&c.Metadata)
 	if c.Kind == api.KindInput {
@@ -280,7 +280,7 @@ func (c *CreateRun) decide(w *workingCopy) (Reply, error) {
 	return c.startAtOnce(w, run)
 }
 
-// target returns the target in the fingerprint: the session when the caller named it, else "-".
+// target returns the fingerprint's target: the session when the caller named it, else "-".
 func (c *CreateRun) target() string {
 	if c.SessionGiven {
 		return c.SessionID
@@ -288,8 +288,8 @@ func (c *CreateRun) target() string {
 	return "-"
 }
 
-// admit checks that the session takes this run now. It expires what is due on the active run,
-// which may end it.
+// admit checks that the session accepts this run now. It expires the active run's due requests,
+// which may end that run.
 func (c *CreateRun) admit(w *workingCopy) error {
 	if w.session == nil {
 		return nil
@@ -315,7 +315,7 @@ func (c *CreateRun) admit(w *workingCopy) error {
 	return c.checkQueueBytes(w)
 }
 
-// checkQueueBytes returns queue_full when a new run does not fit into the queue.
+// checkQueueBytes returns queue_full when a new run exceeds the queue's byte limit.
 func (c *CreateRun) checkQueueBytes(w *workingCopy) error {
 	if w.session.QueuedCount < uncountedRuns {
 		return nil

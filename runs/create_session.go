@@ -7,19 +7,19 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// CreateSession creates a session, or finds the one with the same id
+// CreateSession creates a session, or returns the existing one with the same id
 // (docs/spec/v1.md#create-a-session).
 //
 // Reply: Session, Existing. Errors: invalid_request; id_conflict when the session has another
-// agent or parent than the call gives. An absent one matches any, so that a caller may repeat a
-// shorter call.
+// agent or parent than the call gives. An absent member matches any value, so a caller may
+// repeat the call with fewer members.
 type CreateSession struct {
-	SessionID       string // made when empty
-	SessionPrefix   string // begins the id that is made
+	SessionID       string // generated when empty
+	SessionPrefix   string // begins the generated id
 	AgentID         string
 	ParentSessionID string
 	Metadata        api.JSON
-	// Principal is whose credential the call was made with.
+	// Principal is the caller's principal.
 	Principal string
 }
 

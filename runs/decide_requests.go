@@ -10,23 +10,22 @@ import (
 )
 
 // DecideRequests decides several open requests of one run together, approvals and questions
-// mixed, all or none; or it cancels the run by one of them. Its checks are those of
+// mixed, all or none. Or it cancels the run by one of them. It makes the same checks as
 // ResolveApprovals, AnswerQuestion and CancelQuestion.
 //
-// Reply: Run, or Replayed, also when the Segment was named by the same call before. Errors:
-// invalid_request; invalid_idempotency_key; idempotency_conflict; id_conflict when the id of the
-// Segment is taken; run_not_found; run_state_conflict; approval_batch_empty, also without
-// any decision; for a request that is not open, approval_request_not_pending or
-// question_request_mismatch while others of its kind are open, and else
+// Reply: Run, or Replayed, even if only the Segment was already named by the same call. Errors:
+// invalid_request; invalid_idempotency_key; idempotency_conflict; id_conflict when the Segment's
+// id is already used; run_not_found; run_state_conflict; approval_batch_empty, as well as for a
+// call without any decision. For a request that is not open: approval_request_not_pending or
+// question_request_mismatch while others of its kind are open; otherwise
 // approval_state_conflict, question_state_conflict or question_expired, each with the recorded
-// decision; those of docs/spec/v1.md#order-for-answers.
+// decision. Also the errors in docs/spec/v1.md#order-for-answers.
 type DecideRequests struct {
 	RunID     string
 	Approvals []ApprovalDecision
 	Answers   []QuestionAnswer
 	// CancelRequestID names an open approval or question by which the run is cancelled.
-	// Everything else that is open is recorded cancelled, and Approvals and Answers have no
-	// effect: a cancel settles everything, whichever request it named
+	// All other open requests are recorded cancelled, and Approvals and Answers have no effect
 	// (docs/spec/v1.md#cancel-a-run). A parent clarification completes with a declined answer
 	// instead.
 	CancelRequestID string
@@ -36,14 +35,14 @@ type DecideRequests struct {
 	MaxRuleAgeMs         int64 // as in ResolveApprovals
 	Key                  string
 	Actor                Actor
-	// Segment names what of the run follows the decision; nil for no name.
+	// Segment names the part of the run that follows the decision; nil for no name.
 	Segment *SegmentName
 
 	canonical []byte
 	checkedValues
 }
 
-// decisionBody is what the fingerprint of a keyed call is made from.
+// decisionBody is the body that a keyed call's fingerprint covers.
 type decisionBody struct {
 	Approvals            []ApprovalDecision `json:"approvals,omitempty"`
 	Answers              []QuestionAnswer   `json:"answers,omitempty"`

@@ -9,8 +9,7 @@ import (
 )
 
 // ApprovalDecision is a decision about one approval: the members of an api.ApprovalResolution,
-// and those that only a face of the service sets. Its JSON form is part of the fingerprint of a
-// keyed call.
+// and members that only the API layers set. A keyed call's fingerprint covers its JSON form.
 type ApprovalDecision struct {
 	RequestID     string       `json:"request_id"`
 	Behavior      api.Behavior `json:"behavior"`
@@ -19,25 +18,24 @@ type ApprovalDecision struct {
 	Reason        string       `json:"reason,omitempty"`
 	Remember      api.Remember `json:"remember,omitempty"`
 	RememberForMs *int64       `json:"remember_for_ms,omitempty"`
-	// RememberAs says what the rule is about, the exact call when empty.
+	// RememberAs is the rule's scope; empty means the exact call.
 	RememberAs api.RememberAs `json:"remember_as,omitempty"`
-	// InputDigest and Handle are those of the request that was decided about, empty for no
-	// check; a face that decides by the request itself leaves them empty.
+	// InputDigest and Handle, if set, must match the open request. An API layer that decides on the
+	// request it has just read leaves them empty.
 	InputDigest string `json:"input_digest,omitempty"`
 	Handle      string `json:"handle,omitempty"`
-	// RememberMatch is what the remembered rule matches. Nil means the tool and the
-	// exact input of the request (docs/spec/v1.md#remember).
+	// RememberMatch is the remembered rule's match. Nil means the tool and the exact input of the
+	// request (docs/spec/v1.md#remember).
 	RememberMatch *api.RuleMatch `json:"remember_match,omitempty"`
-	// RuntimePayload is passed to the worker unchanged, for a runtime that has its own form of
-	// a decision.
+	// RuntimePayload is passed to the worker unchanged, for a runtime with its own decision format.
 	RuntimePayload api.JSON `json:"runtime_payload,omitzero"`
 
-	// ruleID and ruleAgeMs are those of the rule that Remember writes; set by prepareRemember.
+	// ruleID and ruleAgeMs belong to the rule that Remember writes; set by prepareRemember.
 	ruleID    string
 	ruleAgeMs int64
 }
 
-// DecisionOf returns the decision for a resolution of /v1.
+// DecisionOf converts a /v1 resolution.
 func DecisionOf(given api.ApprovalResolution) ApprovalDecision {
 	return ApprovalDecision{
 		RequestID: given.RequestID, Behavior: given.Behavior, UpdatedInput: given.UpdatedInput,
@@ -47,8 +45,8 @@ func DecisionOf(given api.ApprovalResolution) ApprovalDecision {
 	}
 }
 
-// DecisionsOf returns the decisions for the resolutions of a batch of /v1. It returns nil for
-// nil, which is an absent batch and not an empty one.
+// DecisionsOf converts a batch of /v1 resolutions. It returns nil for nil, which is an absent
+// batch and not an empty one.
 func DecisionsOf(given []api.ApprovalResolution) []ApprovalDecision {
 	if given == nil {
 		return nil
@@ -61,23 +59,22 @@ func DecisionsOf(given []api.ApprovalResolution) []ApprovalDecision {
 }
 
 // QuestionAnswer is an answer to one question request: the members of an
-// api.UserQuestionResolution, and those that only a face of the service sets. Its JSON form is
-// part of the fingerprint of a keyed call.
+// api.UserQuestionResolution, and members that only the API layers set. A keyed call's
+// fingerprint covers its JSON form.
 type QuestionAnswer struct {
 	RequestID     string                   `json:"request_id"`
 	Answers       []api.UserQuestionAnswer `json:"answers,omitempty"`
 	Declined      bool                     `json:"declined,omitzero"`
 	Value         api.JSON                 `json:"value,omitzero"`
 	Justification string                   `json:"justification,omitempty"`
-	// RuntimePayload is passed to the worker unchanged, for a runtime that has its own form of
-	// an answer.
+	// RuntimePayload is passed to the worker unchanged, for a runtime with its own answer format.
 	RuntimePayload api.JSON `json:"runtime_payload,omitzero"`
-	// Verbatim records Value unchecked, also for structured questions: only the worker's
-	// runtime knows what it means. Value must then be there; it may be null.
+	// Verbatim records Value unchecked, even for structured questions: only the worker's runtime
+	// can interpret it. Value is then required and may be null.
 	Verbatim bool `json:"verbatim,omitzero"`
 }
 
-// AnswerOf returns the answer for a resolution of /v1.
+// AnswerOf converts a /v1 resolution.
 func AnswerOf(given api.UserQuestionResolution) QuestionAnswer {
 	return QuestionAnswer{
 		RequestID: given.RequestID, Answers: given.Answers, Declined: given.Declined,
@@ -85,9 +82,9 @@ func AnswerOf(given api.UserQuestionResolution) QuestionAnswer {
 	}
 }
 
-// prepareApprovals checks decisions about approvals as far as that needs no rows, and makes the
-// ids of the rules that are written with them. The pointer is the place of the batch in the
-// caller's body. Call it before checkApprovals and recordApprovals.
+// prepareApprovals makes the checks of approval decisions that need no rows, and generates ids
+// for the rules that they write. The pointer locates the batch in the request body. Call it
+// before checkApprovals and recordApprovals.
 func prepareApprovals(resolutions []ApprovalDecision, pointer string, maxRuleAgeMs int64, newID IDSource, faults *refusal.Faults) {
 	if len(resolutions) > api.MaxResolutionsPerBatch {
 		faults.Add(pointer, "must have at most %d entries", api.MaxResolutionsPerBatch)

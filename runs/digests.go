@@ -23,8 +23,8 @@ func digestOf(value any) (string, error) {
 func noCanonicalForm() error { return refusal.Invalid(api.Fault{Detail: "has no canonical JSON form"}) }
 
 // fingerprint returns the hexadecimal SHA-256 of the RFC 8785 form of {body, operation, target}
-// (docs/spec/v1.md#fingerprint). The members are written in their canonical order; the target
-// is an id, so it needs no escaping.
+// (docs/spec/v1.md#fingerprint). The members are written in canonical order. The target is an id
+// and needs no escaping.
 func fingerprint(operation model.Operation, target string, canonicalBody []byte) string {
 	text := make([]byte, 0, len(canonicalBody)+len(operation)+len(target)+64)
 	text = append(append(text, `{"body":`...), canonicalBody...)
@@ -37,7 +37,7 @@ func fingerprint(operation model.Operation, target string, canonicalBody []byte)
 }
 
 // canonicalBody returns the RFC 8785 form of a body for its fingerprint. It returns
-// invalid_request when there is none, which document.Check excludes for what came as JSON.
+// invalid_request when there is none. document.Check rules that out for parsed JSON.
 func canonicalBody(body any) ([]byte, error) {
 	canonical, err := document.Canonical(body)
 	if err != nil {

@@ -2,11 +2,11 @@ package runs
 
 import "github.com/holdpoint/holdpoint/runs/refusal"
 
-// DrainSession ends a part of what a session that was ended or interrupted still has: up to
-// DrainChunk runs of DrainBytes, the oldest first. Only effects give this command; it is idempotent, because a
-// run ends once.
+// DrainSession ends the next batch of unfinished runs of an ended or interrupted session: up to
+// DrainChunk runs and DrainBytes, oldest first. Only effects issue this command. It is
+// idempotent, because a run ends only once.
 //
-// Reply: More while something is left. Errors: session_not_found.
+// Reply: More while runs are left. Errors: session_not_found.
 type DrainSession struct {
 	SessionID string
 	payload   drainPayload

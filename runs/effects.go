@@ -6,8 +6,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// ClaimEffect takes the lease of an effect that is due, for [model.Effect.LeaseMs], and counts an
-// attempt.
+// ClaimEffect takes the lease of a due effect for [model.Effect.LeaseMs], and counts an attempt.
 //
 // Reply: Effect and NowMs; or only Existing when it is not due or not pending. Errors:
 // effect_not_found.
@@ -16,27 +15,27 @@ type ClaimEffect struct {
 	EffectID  string
 }
 
-// FinishEffect records the result of an attempt: success when Error is empty, else a failure
-// after which the effect is retried with a backoff, or failed for good. A failure of an older
-// attempt than the newest changes nothing.
+// FinishEffect records the result of an attempt. An empty Error means success. After a failure
+// the effect is retried with a backoff, or fails permanently. A failure of an older attempt
+// changes nothing.
 //
 // Reply: Effect; Existing when nothing changed. Errors: effect_not_found.
 type FinishEffect struct {
 	SessionID string
 	EffectID  string
-	Attempt   int64 // Effect.Attempts, as ClaimEffect replied it
+	Attempt   int64 // Effect.Attempts from ClaimEffect's reply
 	Error     string
 	// Permanent says that a retry would fail, too.
 	Permanent bool
-	// RunID, for a message to a person, is the run whose log says that the message was given up.
+	// RunID, for a message to a person, is the run whose log records that the service gave up on it.
 	RunID string
-	// RetryAfterMs is the shortest pause before the next attempt, when the other side asked for one.
+	// RetryAfterMs is the shortest pause before the next attempt, if the receiver asked for one.
 	RetryAfterMs int64
 }
 
-// RetryEffect makes an effect due at once, also a failed one (docs/spec/v1.md#effects).
+// RetryEffect makes an effect due at once, even a failed one (docs/spec/v1.md#effects).
 //
-// Reply: Effect; Existing when it is done or due already. Errors: session_not_found,
+// Reply: Effect; Existing when it is done or already due. Errors: session_not_found,
 // effect_not_found.
 type RetryEffect struct {
 	SessionID string
@@ -81,8 +80,8 @@ func (c *FinishEffect) decide(w *workingCopy) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	// Another attempt may have started or finished since. A success counts whichever attempt
-	// reports it, because the work took place.
+	// Another attempt may have started or finished since. A success counts for any attempt, because
+	// the work is done.
 	stale := effect.Attempts != c.Attempt
 	switch {
 	case effect.State == api.EffectDone, c.Error != "" && (stale || effect.State == api.EffectFailed):
@@ -128,7 +127,7 @@ func (c *RetryEffect) decide(w *workingCopy) (Reply, error) {
 	if effect.State == api.EffectFailed {
 		effect.State, effect.FinishedAtMs = api.EffectPending, 0
 		if effect.WebhookID != "" {
-			effect.Attempts = 0 // all of its attempts once more
+			effect.Attempts = 0 // a webhook delivery gets all of its attempts again
 		}
 	}
 	effect.DueAtMs = w.nowMs

@@ -7,10 +7,10 @@ import (
 
 // EndSession ends a session: it cancels active and queued runs, declines waiting
 // clarifications, turns pending messages into dead letters, and revokes the session's rules
-// (docs/spec/v1.md#end-a-session). Later runs are refused. What is left of a long queue is
-// handed to an effect.
+// (docs/spec/v1.md#end-a-session). Later runs are refused. An effect cancels the rest of a long
+// queue.
 //
-// Reply: Session; Existing when it had ended. Errors: session_not_found, invalid_request.
+// Reply: Session; Existing when it had already ended. Errors: session_not_found, invalid_request.
 type EndSession struct {
 	SessionID string
 	Reason    string
@@ -44,7 +44,7 @@ func (c *EndSession) decide(w *workingCopy) (Reply, error) {
 	if w.session.EndedAtMs != 0 {
 		return Reply{Session: w.session, Existing: true}, nil
 	}
-	// This comes first, so that finishRun promotes no queued run.
+	// This comes first, so that finishRun does not promote a queued run.
 	w.session.EndedAtMs = w.nowMs
 	w.saveSession()
 	w.drainFirst(drainPayload{

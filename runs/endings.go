@@ -9,14 +9,14 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// DrainChunk is how many runs one decision ends at most, beside the active run and the head of
-// the queue.
+// DrainChunk is the maximum number of runs that one decision ends, not counting the active run
+// and the head of the queue.
 const DrainChunk = 100
 
-// DrainBytes bounds the rows and open requests of these runs, in bytes. One run is ended at least.
+// DrainBytes bounds the rows and open requests of these runs. At least one run is always ended.
 const DrainBytes = 4 << 20
 
-// drainFirst ends the first part of what the payload says, and hands the rest to an effect. It
+// drainFirst ends the first batch of the payload's runs, and enqueues an effect for the rest. It
 // reports whether it ended a run that takes no slot.
 func (w *workingCopy) drainFirst(p drainPayload) (ended bool) {
 	next, ended := w.drain(&p)
@@ -29,8 +29,8 @@ func (w *workingCopy) drainFirst(p drainPayload) (ended bool) {
 	return ended
 }
 
-// drain ends up to DrainChunk runs, of those that were loaded whole, and returns the oldest one that is left, nil when there is
-// none. It reports whether it ended a run that takes no slot.
+// drain ends up to DrainChunk fully loaded runs. It returns the oldest run that is left, or nil,
+// and reports whether it ended a run that takes no slot.
 func (w *workingCopy) drain(p *drainPayload) (next *model.Run, ended bool) {
 	list := slices.DeleteFunc(w.unfinished(), func(run *model.Run) bool { return !p.ends(run) })
 	whole := slices.IndexFunc(list, func(run *model.Run) bool { return w.state.LeftOut[run.RunID] })
@@ -40,7 +40,7 @@ func (w *workingCopy) drain(p *drainPayload) (next *model.Run, ended bool) {
 	rest := list[min(whole, DrainChunk):]
 	list = slices.Clip(list[:len(list)-len(rest)])
 	if p.Ended {
-		// These two hold the slot or may be claimed, so they are not left for later.
+		// These two hold the slot or may be claimed, so they are ended now.
 		for _, first := range []*model.Run{w.activeRun(), w.queueHead()} {
 			if slices.Contains(rest, first) {
 				list = append(list, first)
@@ -60,8 +60,7 @@ func (w *workingCopy) drain(p *drainPayload) (next *model.Run, ended bool) {
 	return rest[0], ended
 }
 
-// interruptCalls ends the calls of a session that was interrupted. It reports whether there was
-// one.
+// interruptCalls ends the calls of an interrupted session. It reports whether there was one.
 func (w *workingCopy) interruptCalls(list []*model.Run, p *drainPayload) (found bool) {
 	for _, run := range list {
 		if run.Kind != api.KindCall {
@@ -76,7 +75,7 @@ func (w *workingCopy) interruptCalls(list []*model.Run, p *drainPayload) (found 
 	return found
 }
 
-// interruptRun ends a run that an interrupt stops, with its open requests.
+// interruptRun interrupts a run and cancels its open requests.
 func (w *workingCopy) interruptRun(run *model.Run, reason string, actor Actor) {
 	w.settleRequests(run, w.openRequests(run.RunID), api.Resolution{
 		Outcome: api.OutcomeCancelled, Reason: reason, ResolvedBy: actor.Name, ViaPrincipal: actor.ViaPrincipal, Via: api.ViaInterrupt,
@@ -85,7 +84,7 @@ func (w *workingCopy) interruptRun(run *model.Run, reason string, actor Actor) {
 	w.finishRun(run, api.StatusInterrupted, model.LeaseRevoked, api.EventInterrupted, reasonEvent{api.EventInterrupted, reason})
 }
 
-// cancelRuns cancels runs of a session that has ended.
+// cancelRuns cancels runs of an ended session.
 func (w *workingCopy) cancelRuns(list []*model.Run, p *drainPayload) {
 	actor := Actor{Name: p.Actor, Via: api.ViaEnd}
 	for _, run := range list {
@@ -96,12 +95,12 @@ func (w *workingCopy) cancelRuns(list []*model.Run, p *drainPayload) {
 	}
 }
 
-// ends reports whether the payload is about a run.
+// ends reports whether the drain ends a run.
 func (p *drainPayload) ends(run *model.Run) bool {
 	return p.Ended || !model.TakesSlot(run.Kind) && run.FirstEventID <= p.LastEventID
 }
 
-// why returns the text that is recorded with what ends.
+// why returns the text that is recorded with the ended runs.
 func (p *drainPayload) why() string {
 	if p.Ended {
 		return cmp.Or(p.Reason, "the session has ended")

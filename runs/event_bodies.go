@@ -2,10 +2,9 @@ package runs
 
 import "github.com/holdpoint/holdpoint/api"
 
-// The types of this file are bodies of events. Their JSON members are those of
-// docs/spec/v1.md#event-types.
+// The types in this file are event bodies. docs/spec/v1.md#event-types lists their JSON members.
 
-// clarificationRequestedEvent is in the child's session.
+// clarificationRequestedEvent is written to the child's session.
 type clarificationRequestedEvent struct {
 	Type      api.EventType `json:"type"`
 	RequestID string        `json:"request_id"`
@@ -13,7 +12,7 @@ type clarificationRequestedEvent struct {
 	WaitingOn api.WaitingOn `json:"waiting_on"`
 }
 
-// clarificationResolvedEvent is in the parent's session. Its resolution and its type come to it.
+// clarificationResolvedEvent is written to the parent's session. Its type and resolution are added later.
 type clarificationResolvedEvent struct {
 	RequesterAgentID   string `json:"requester_agent_id"`
 	RequesterSessionID string `json:"requester_session_id"`
@@ -21,8 +20,8 @@ type clarificationResolvedEvent struct {
 	Declined           bool   `json:"declined"`
 }
 
-// parkedEvent is a waiting_for_user_question event without requests: the question is shown in
-// the parent's session.
+// parkedEvent is a waiting_for_user_question event without requests: the parent's session shows
+// the question.
 type parkedEvent struct {
 	Type       api.EventType             `json:"type"`
 	RequestIDs []string                  `json:"request_ids"`
@@ -50,7 +49,7 @@ type questionAnsweredEvent struct {
 	ResolvedBy    string                   `json:"resolved_by"`
 	Via           string                   `json:"via"`
 	ViaPrincipal  string                   `json:"via_principal,omitempty"`
-	// Open is how many questions have no answer yet.
+	// Open is how many questions are still unanswered.
 	Open int `json:"open"`
 }
 
@@ -62,7 +61,7 @@ type grantRedeemedEvent struct {
 	api.GrantRedemption
 }
 
-// plainEvent is an event that has only a type.
+// plainEvent is an event with only a type.
 type plainEvent struct {
 	Type api.EventType `json:"type"`
 }
@@ -77,7 +76,7 @@ type reasonEvent struct {
 	Reason string        `json:"reason,omitempty"`
 }
 
-// requestNotifiedEvent says who is told of a request.
+// requestNotifiedEvent lists the people who are notified of a request.
 type requestNotifiedEvent struct {
 	Type      api.EventType    `json:"type"`
 	RequestID string           `json:"request_id"`
@@ -90,7 +89,7 @@ type notifiedPerson struct {
 	Channels []string `json:"channels"`
 }
 
-// notificationFailedEvent says that a message was given up.
+// notificationFailedEvent says that the service gave up on a notification.
 type notificationFailedEvent struct {
 	Type      api.EventType `json:"type"`
 	RequestID string        `json:"request_id"`

@@ -1,8 +1,8 @@
 package runs
 
-// ExpireRequests expires what is due on a run (docs/spec/v1.md#expiry). The expiry sweep gives
-// this command; every other command on a run expires what is due first. It also frees the session's slot from a
-// run that is over.
+// ExpireRequests expires a run's overdue requests (docs/spec/v1.md#expiry). The expiry sweep issues
+// this command; every other command on a run expires overdue requests first. It also frees a
+// session's slot from a finished run.
 //
 // Reply: Run. Errors: run_not_found.
 type ExpireRequests struct {

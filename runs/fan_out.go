@@ -2,13 +2,13 @@ package runs
 
 import "github.com/holdpoint/holdpoint/api"
 
-// FanOutChunk is how many deliveries one [FanOutDeliveries] writes at most.
+// FanOutChunk is the maximum number of deliveries that one [FanOutDeliveries] writes.
 const FanOutChunk = 100
 
-// FanOutDeliveries writes the first FanOutChunk deliveries that an effect stands for
-// ([model.IsFanOut]) and is done with it; another effect stands for those that are left. It sorts
-// behind the deliveries, so it is due after them, and what a webhook is owed grows no faster than
-// the webhook takes it. A payload that cannot be read fails the effect for good.
+// FanOutDeliveries writes the first FanOutChunk deliveries of a fan-out effect ([model.IsFanOut])
+// and completes it. A new effect covers the rest. It sorts behind the deliveries and is due after
+// them, so a webhook's backlog grows no faster than the webhook accepts deliveries. An invalid
+// payload fails the effect permanently.
 //
 // Reply: Effect; or only Existing when it is not due or not pending. Errors: effect_not_found.
 type FanOutDeliveries struct {
@@ -47,7 +47,7 @@ func (c *FanOutDeliveries) decide(w *workingCopy) (Reply, error) {
 	return Reply{Effect: effect}, nil
 }
 
-// splitOwed returns the first events, at most limit, and those after them.
+// splitOwed returns the first events, at most limit, and the remaining ones.
 func splitOwed(owed []owedEvents, limit int64) (first, rest []owedEvents) {
 	for i, run := range owed {
 		for j, span := range run.Spans {

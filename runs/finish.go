@@ -7,10 +7,10 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Complete ends a run with its output (docs/spec/v1.md#complete-fail-release). What is open is
+// Complete ends a run with its output (docs/spec/v1.md#complete-fail-release). Open requests are
 // recorded expired.
 //
-// Reply: Run; Existing when the same call ended the run before. Errors: run_not_found,
+// Reply: Run; Existing when the same call already ended the run. Errors: run_not_found,
 // lease_lost, run_state_conflict.
 type Complete struct {
 	RunID  string
@@ -20,9 +20,9 @@ type Complete struct {
 	digest string
 }
 
-// Fail ends a run with an error. What is open is recorded expired.
+// Fail ends a run with an error. Open requests are recorded expired.
 //
-// Reply: Run; Existing when the same call ended the run before. Errors: run_not_found,
+// Reply: Run; Existing when the same call already ended the run. Errors: run_not_found,
 // lease_lost, run_state_conflict, invalid_request.
 type Fail struct {
 	RunID string
@@ -32,7 +32,7 @@ type Fail struct {
 	digest string
 }
 
-// completeBody and failBody are what the digests of the calls are made from.
+// completeBody and failBody are the bodies that the calls' digests cover.
 type (
 	completeBody struct {
 		Complete api.JSON `json:"complete"`

@@ -7,9 +7,9 @@ import (
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// GrantClaims returns what the grant of an allowed approval says, but for who signs it and when. The
-// settled approval is as the holder of the fence sees it, with what is sensitive in clear. Errors: an input
-// without a canonical form.
+// GrantClaims returns the claims of an allowed approval's grant, without issuer and issue time. The
+// settled approval must contain its sensitive values in clear, as the holder of the fence sees it.
+// Errors: an input without a canonical form.
 func GrantClaims(settled *api.SettledApproval, grant *api.Grant, runID, agentID, fence string) (api.GrantClaims, error) {
 	digest, err := digestThatRuns(settled)
 	claims := api.GrantClaims{
@@ -22,8 +22,8 @@ func GrantClaims(settled *api.SettledApproval, grant *api.Grant, runID, agentID,
 	return claims, err
 }
 
-// digestThatRuns returns the digest of the input that was allowed. That of an input with sensitive
-// values is not the one of its views, which is keyed: whoever holds the fence knows the values.
+// digestThatRuns returns the digest of the allowed input. Views of a sensitive input show a keyed
+// digest; the grant has the plain digest, because the holder of the fence knows the values.
 func digestThatRuns(settled *api.SettledApproval) (string, error) {
 	switch {
 	case settled.Resolution.UpdatedInput != nil:

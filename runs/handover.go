@@ -1,24 +1,23 @@
 package runs
 
-// Taker takes runs for workers that wait at this process, in the transaction that makes the runs
+// Taker claims runs for workers that wait at this process, in the transaction that makes the runs
 // claimable. Its methods are called on the commit path and must not block.
 type Taker interface {
-	// Waiting reports whether any worker waits, so that Take may be worth a call.
+	// Waiting reports whether any worker waits, so that Take may be worth calling.
 	Waiting() bool
-	// Take returns, for each run that is about to become claimable, the claim of a worker that
-	// waits for it, or nil. The claim is decided behind the decision that makes the run
-	// claimable.
+	// Take returns, for each run that is about to become claimable, the claim of a waiting worker, or
+	// nil. The claim is decided right after the decision that makes the run claimable.
 	Take(claimable []Claimable) []*ClaimRun
-	// Taken tells how a claim ended, once for each: with its reply after the commit, or with an
-	// error, and then the run was not handed over.
+	// Taken reports the result of a claim, once per claim: the reply after the commit, or an error
+	// if the run was not handed over.
 	Taken(claim *ClaimRun, reply Reply, err error)
 }
 
-// Claimant is a Taker that knows which runs somebody at this process is about to claim. Other
-// processes need not be told of them: they would only race for the session. When the claim comes
-// to nothing, they find the run by looking.
+// Claimant is a Taker that knows which runs a worker at this process is about to claim. Other
+// processes are not notified of these runs, because they would only compete for the session. If
+// the claim fails, they find the run by polling.
 type Claimant interface {
 	Taker
-	// Claiming reports whether a claim of the run is under way.
+	// Claiming reports whether a claim of the run is in progress.
 	Claiming(run Claimable) bool
 }

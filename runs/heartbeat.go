@@ -7,8 +7,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Heartbeat renews a lease from now on, also a lapsed one unless another worker has claimed the
-// run, and may store a checkpoint (docs/spec/v1.md#heartbeat).
+// Heartbeat renews a lease from now on, and may store a checkpoint (docs/spec/v1.md#heartbeat).
+// It even renews a lapsed lease, unless another worker has claimed the run.
 //
 // Reply: LeaseExpiresAtMs, and CancelRequested when the run was cancelled or interrupted.
 // Errors: run_not_found; lease_lost; run_state_conflict when the run was completed or failed;

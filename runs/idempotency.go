@@ -8,9 +8,9 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// findRecord looks a keyed call up. done says that the key was used before: then reply is the
-// replay, or err is idempotency_conflict. The target is that of the fingerprint; empty stands
-// for the run in the record. The record may have been made from the keyed form, when that is given.
+// findRecord looks up a keyed call. done says that the key was used before: reply is then the
+// replay, or err is idempotency_conflict. target is the fingerprint's target; empty means the
+// record's run. A record made from keyed, if given, matches too.
 func (w *workingCopy) findRecord(key *model.RecordKey, target string, canonical, keyed []byte) (reply Reply, done bool, err error) {
 	if key == nil {
 		return Reply{}, false, nil
@@ -28,7 +28,7 @@ func (w *workingCopy) findRecord(key *model.RecordKey, target string, canonical,
 		return Reply{}, true, refusal.New(api.CodeIdempotencyConflict, "run operation idempotency key was reused with a different request payload")
 	}
 	if run := w.state.Runs[record.RunID]; run != nil && run.SubmittedAtMs > record.CreatedAtMs {
-		// Retention has deleted the run that the key was used for, and its id is used again.
+		// Retention has deleted the key's run, and a new run has reused its id.
 		return Reply{}, true, refusal.New(api.CodeIdempotencyConflict, "the idempotency key was used for an earlier run with the id %s, which is deleted; use another key", record.RunID)
 	}
 	return Reply{Replayed: true, ReplayRunID: record.RunID, LastEventID: record.EventID}, true, nil
@@ -42,23 +42,23 @@ func recordKey(operation model.Operation, scope, key string) *model.RecordKey {
 	return &model.RecordKey{Operation: operation, Scope: scope, IdempotencyKey: key}
 }
 
-// CallerScope returns the scope of a key that names no session: that of the principal, and of each
-// that a principal acts for by itself. Nobody has the keys of another by giving its name.
+// CallerScope returns the scope of a key whose call names no session. It includes the principal, so
+// no caller can use another's keys by giving its name.
 func CallerScope(principal, caller string) string {
 	if principal == "" || principal == caller {
 		return "caller/" + caller
 	}
-	// A principal has no slash.
+	// A principal has no slash, so the scopes cannot collide.
 	return "caller/" + principal + "/" + caller
 }
 
-// validIDs returns the ids that are valid. The others name nothing, and must not reach a
-// database, which may refuse their bytes.
+// validIDs returns the valid ids. Invalid ones match nothing, and must not reach a database,
+// which may reject their bytes.
 func validIDs(ids ...string) []string {
 	return slices.DeleteFunc(ids, func(id string) bool { return !refusal.ValidID(id) })
 }
 
-// prepareKey trims and checks a key. An empty one is no key.
+// prepareKey trims and checks a key. An empty text means no key.
 func prepareKey(key *string) error {
 	if *key == "" {
 		return nil
@@ -68,7 +68,7 @@ func prepareKey(key *string) error {
 	return err
 }
 
-// writeRecord writes the idempotency record of a call with the call's effect, and returns it.
+// writeRecord writes a call's idempotency record together with its effect, and returns the record.
 func (w *workingCopy) writeRecord(key model.RecordKey, fingerprint, runID string) *model.IdempotencyRecord {
 	record := &model.IdempotencyRecord{
 		RecordKey: key, Fingerprint: fingerprint,

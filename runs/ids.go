@@ -6,11 +6,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// IDSource returns a fresh id with the given prefix. It is a parameter so that tests get the
-// same ids in every run.
+// IDSource returns a new id with the given prefix. It is a parameter so that tests get the same
+// ids in every run.
 type IDSource func(prefix string) string
 
-// Prefixes of the ids that the service makes (docs/spec/v1.md#ids).
+// Prefixes of generated ids (docs/spec/v1.md#ids).
 const (
 	PrefixSession    = "session"
 	PrefixRun        = "run"
@@ -20,10 +20,10 @@ const (
 	PrefixDrain      = "drain"
 )
 
-// crockford is Crockford's base 32 in lower case. Its digits sort as their values do.
+// crockford is Crockford's base 32 in lower case. Encoded texts sort like their values.
 var crockford = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz").WithPadding(base32.NoPadding)
 
-// NewID is the [IDSource] of production: prefix, underscore, and a version 7 UUID in 26
+// NewID is the [IDSource] for production: prefix, underscore, and a version 7 UUID in 26
 // lower-case characters. Later ids sort after earlier ones, so that indexes grow at their end.
 // It panics when the operating system has no randomness.
 func NewID(prefix string) string {

@@ -6,9 +6,9 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// InterruptSession interrupts the session's active run and its calls, and declines the
-// clarifications that wait in it (docs/spec/v1.md#interrupt-a-session). Queued runs stay. Where
-// many calls or clarifications wait, an effect ends the rest.
+// InterruptSession interrupts the session's active run and its calls, and declines its waiting
+// clarifications (docs/spec/v1.md#interrupt-a-session). Queued runs stay. If there are many
+// calls or clarifications, an effect ends the rest.
 //
 // Reply: Session, Interrupted. Errors: session_not_found, invalid_request.
 type InterruptSession struct {

@@ -8,7 +8,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// grantLease gives a run to a worker of a principal under a new fence. leaseMs of 0 is the default.
+// grantLease leases a run to a principal's worker under a new fence. A leaseMs of 0 is the default.
 func (w *workingCopy) grantLease(run *model.Run, workerID, principal string, leaseMs int64) {
 	run.Fence++
 	run.Attempt++
@@ -21,8 +21,8 @@ func (w *workingCopy) grantLease(run *model.Run, workerID, principal string, lea
 	w.extendLease(run, leaseMs)
 }
 
-// extendLease lets a lease run from now on. A running run is claimable by others when the lease
-// lapses; a waiting one is not, until its last request is settled.
+// extendLease extends a lease from now on. Other workers can claim a running run when its lease
+// lapses, but a waiting run only after its last request is settled.
 func (w *workingCopy) extendLease(run *model.Run, leaseMs int64) {
 	run.LeaseExpiresAtMs = w.nowMs + cmp.Or(leaseMs, api.DefaultLeaseMs)
 	if run.Status == api.StatusRunning {
@@ -32,7 +32,7 @@ func (w *workingCopy) extendLease(run *model.Run, leaseMs int64) {
 	w.saveRun(run)
 }
 
-// endLease ends a lease by a call of its holder. The digest identifies that call for sameCall.
+// endLease ends a lease by a call of its holder. sameCall later recognizes that call by the digest.
 func (w *workingCopy) endLease(run *model.Run, end model.LeaseEnd, digest string) {
 	run.LeaseExpiresAtMs = 0
 	run.LeaseEnd = end
@@ -50,9 +50,9 @@ func (w *workingCopy) storeCheckpoint(run *model.Run, checkpoint api.JSON) {
 }
 
 // ackResolutions moves the watermark of the next Resume past the resolutions that a checkpoint
-// includes: those up to settledAfter. When it is nil, these are all there are, which the worker got
-// with its claim; but none while the worker is attached, because nobody knows which of them it has
-// read (docs/spec/v1.md#checkpoint).
+// includes: those up to settledAfter. If that is nil, the checkpoint includes all resolutions,
+// which the worker got with its claim. For an attached worker it then includes none, because the
+// service cannot know which resolutions it has read (docs/spec/v1.md#checkpoint).
 func (w *workingCopy) ackResolutions(run *model.Run, settledAfter *int64) {
 	switch {
 	case settledAfter != nil:
@@ -68,7 +68,7 @@ func (w *workingCopy) sameCall(run *model.Run, fence int64, end model.LeaseEnd, 
 }
 
 // keepLease restores the lease that suspend has just ended, after rules settled everything.
-// leaseExpiresAtMs is what it was before; a lapsed lease stays lapsed.
+// leaseExpiresAtMs is its previous expiry; a lapsed lease stays lapsed.
 func (w *workingCopy) keepLease(run *model.Run, leaseExpiresAtMs int64) {
 	run.LeaseExpiresAtMs, run.LeaseEnd, run.LastCallDigest = leaseExpiresAtMs, "", ""
 	if run.Leased(w.nowMs) {
@@ -79,7 +79,7 @@ func (w *workingCopy) keepLease(run *model.Run, leaseExpiresAtMs int64) {
 }
 
 // checkHolder checks that fence is the newest and that its lease may still be used
-// (docs/spec/v1.md#lease-and-fence). A lapsed lease may, until another worker claims the run.
+// (docs/spec/v1.md#lease-and-fence). A lapsed lease is valid until another worker claims the run.
 // Errors: lease_lost; run_state_conflict when the run was completed or failed.
 func (w *workingCopy) checkHolder(run *model.Run, fence int64) error {
 	switch {

@@ -6,9 +6,9 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// ReadMailbox returns a session's pending messages, or its dead letters, oldest first; it looks
-// at the oldest MaxMailboxMessages of each state, of MaxMailboxBytes at most. Each pending message is leased for
-// MessageLeaseMs, in which it is not shown again. Dead letters are not leased.
+// ReadMailbox returns a session's pending messages, or its dead letters, oldest first. It considers
+// the oldest MaxMailboxMessages of each state, up to MaxMailboxBytes. It leases each pending message
+// for MessageLeaseMs, which hides it from other reads. Dead letters are not leased.
 //
 // Reply: Messages. Errors: session_not_found.
 type ReadMailbox struct {
@@ -16,21 +16,21 @@ type ReadMailbox struct {
 	DeadLetters bool // read the dead letters instead of the pending messages
 }
 
-// AcknowledgeMessage removes a message from the mailbox or from the dead letters. Its row
-// stays.
+// AcknowledgeMessage removes a message from the mailbox or the dead letters. Its row is kept.
 //
-// Reply: Messages has it; Existing when it was acknowledged before. Errors: session_not_found,
+// Reply: Messages has it; Existing when it was already acknowledged. Errors: session_not_found,
 // message_not_found.
 type AcknowledgeMessage struct {
 	SessionID string
 	MessageID string
 }
 
-// ReplayMessage makes a dead letter pending again, with its reads counted from 0. When nobody
-// can take it, it becomes a dead letter again at once (docs/spec/v1.md#dead-letters).
+// ReplayMessage makes a dead letter pending again and resets its delivery attempts. If the session
+// has no run to read it, the message becomes a dead letter again at once
+// (docs/spec/v1.md#dead-letters).
 //
-// Reply: Messages has it; Existing when it is pending already. Errors: session_not_found;
-// message_not_found, also when it was acknowledged.
+// Reply: Messages has it; Existing when it is already pending. Errors: session_not_found;
+// message_not_found, even if the message existed and was acknowledged.
 type ReplayMessage struct {
 	SessionID string
 	MessageID string

@@ -10,28 +10,27 @@ import (
 
 // RuleReader reads the rules that commands are matched against.
 type RuleReader interface {
-	// StandingRules returns the rules of a session, or those of rules.AllSessions, that are in
-	// force and not exact, in no order, at most limit and of maxBytes of matches, texts and
-	// reasons, whether these are all, and their version at that moment. The version grows with
-	// each change of such a rule, in the change's own transaction; 0 stands for no rules.
+	// StandingRules returns the non-exact rules in force in a session, or in rules.AllSessions, in
+	// no order. It returns at most limit rules, with up to maxBytes of matches, texts and reasons;
+	// complete says whether these are all. The version grows in the transaction of every change of
+	// such a rule; 0 means that there are no rules.
 	StandingRules(ctx context.Context, sessionID string, limit, maxBytes int) (version int64, standing []*rules.Rule, complete bool, err error)
-	// RuleChanges returns what has changed in the rules of all sessions after a version that
-	// StandingRules or RuleChanges has returned. whole is false when that is not known or is more
-	// than limit changes or maxBytes: then StandingRules tells.
+	// RuleChanges returns the rule changes in all sessions after a version that StandingRules or
+	// RuleChanges returned. If whole is false, the changes are unknown or exceed limit or maxBytes:
+	// call StandingRules instead.
 	RuleChanges(ctx context.Context, since int64, limit, maxBytes int) (changes RuleChanges, whole bool, err error)
 }
 
-// RuleChanges are the changes of the rules of all sessions up to a version. Of the rules with the
-// RuleIDs, some of them more than once, those in Standing are in force and not exact, as
-// they are at that version; the others are not.
+// RuleChanges are the rule changes in all sessions up to a version. RuleIDs names the changed
+// rules and may have duplicates. Standing has those of them that are in force and not exact at that
+// version.
 type RuleChanges struct {
 	Version  int64
 	RuleIDs  []string
 	Standing []*rules.Rule
 }
 
-// RuleSets are the rules that are in force in a session, without the exact ones, as they were
-// at some versions.
+// RuleSets are the non-exact rules in force in a session, at known versions.
 type RuleSets struct {
 	OfAll, OfSession *rules.Set // nil for none
 	Versions         RuleVersions
@@ -46,14 +45,13 @@ func RulesChanged(err error) (RuleVersions, bool) {
 	return RuleVersions{}, false
 }
 
-// RaisesApprovals reports whether rules may decide something that a prepared command asks.
+// RaisesApprovals reports whether a prepared command may raise approvals that rules can decide.
 func RaisesApprovals(command Command) bool { return command.Spec().raised != nil }
 
 // MatchRules matches the approvals of a prepared command against rules, and stores the matches
 // in the command. It runs without a lock, on the caller's time, because the caller chooses the
-// inputs; [Decide] only compares the versions. It is bounded by one budget for the whole
-// command (docs/spec/v1.md#glob). Call it again before the command is decided again. Errors:
-// the context's.
+// inputs; [Decide] only compares the versions. One budget limits the whole command
+// (docs/spec/v1.md#glob). Call it again before deciding the command again. Errors: the context's.
 func MatchRules(ctx context.Context, command Command, sets RuleSets) error {
 	s := command.Spec().raised
 	if s == nil {
@@ -65,7 +63,7 @@ func MatchRules(ctx context.Context, command Command, sets RuleSets) error {
 	for i := range s.Approvals {
 		bytes += len(s.Approvals[i].Input)
 	}
-	// A short glob may take long on an input of a few kilobytes.
+	// Even a short glob may be expensive on an input of a few kilobytes.
 	const patternByte = 16
 	return cpulimit.Do(ctx, bytes*patternByte, func() error {
 		for i := range s.Approvals {
@@ -79,18 +77,18 @@ func MatchRules(ctx context.Context, command Command, sets RuleSets) error {
 	})
 }
 
-// AskDespiteRules makes a prepared command one whose approvals no rule decides, because its
-// rules change faster than it can be matched against them.
+// AskDespiteRules leaves all approvals of a prepared command to people. Use it when rules change
+// faster than the command can be matched against them.
 func AskDespiteRules(command Command) {
 	if s := command.Spec().raised; s != nil {
 		s.matched = &matchedRules{undecided: true}
 	}
 }
 
-// MeetRules lets a command be decided as if the rules were still those that it was matched
-// against, and returns their versions; exact rules about its inputs must be none. The
-// transaction sees to both. It returns false for a command that rules may have nothing to do
-// with.
+// MeetRules lets a command be decided from remembered rows, on the assumption that the rules are
+// unchanged since the match. It returns the versions of the matched rules. The transaction must
+// verify them, and that no exact rule matches the inputs. It returns false if rules
+// cannot decide any of the command's approvals.
 func (r *Remembered) MeetRules(command Command) (versions RuleVersions, meets bool) {
 	s := command.Spec().raised
 	if s == nil || s.matched != nil && s.matched.undecided {

@@ -10,14 +10,14 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// clarificationMessage is the payload of a message with an answer.
+// clarificationMessage is the payload of a message that carries an answer.
 type clarificationMessage struct {
 	Type string `json:"type"`
 	api.ClarificationAnswer
 }
 
-// acknowledgeAnswers acknowledges the messages whose answers are in the Resume of a parked run
-// that is claimed: the claim has delivered them.
+// acknowledgeAnswers acknowledges the messages whose answers are in the Resume of a claimed parked
+// run, because the claim has delivered them.
 func (w *workingCopy) acknowledgeAnswers(run *model.Run) {
 	for _, request := range w.requestsOf(run.RunID) {
 		if request.Open() || !request.Parked() {
@@ -30,7 +30,7 @@ func (w *workingCopy) acknowledgeAnswers(run *model.Run) {
 	}
 }
 
-// mailbox returns the loaded messages that are not acknowledged, oldest first.
+// mailbox returns the loaded unacknowledged messages, oldest first.
 func (w *workingCopy) mailbox() []*model.Message {
 	var list []*model.Message
 	for messageID := range w.state.Messages {
@@ -44,9 +44,8 @@ func (w *workingCopy) mailbox() []*model.Message {
 	return list
 }
 
-// deadLetterIfStale turns a pending message into a dead letter when its session has ended or
-// when it was read too often. It is decided when somebody reads the mailbox, so no timer is
-// needed.
+// deadLetterIfStale turns a pending message into a dead letter if its session has ended or it
+// was read too often. Every read of the mailbox checks this, so no timer is needed.
 func (w *workingCopy) deadLetterIfStale(message *model.Message) {
 	switch {
 	case message.State != api.MessagePending:
@@ -69,20 +68,20 @@ func (w *workingCopy) namedMessage(sessionID, messageID string) (*model.Message,
 	return message, nil
 }
 
-// The type and subject of a message with an answer (docs/spec/v1.md#mailbox).
+// The type and subject of a message that carries an answer (docs/spec/v1.md#mailbox).
 const (
 	messageTypeAnswer = "parent_clarification_answer"
 	subjectAnswer     = "clarification_answer"
 )
 
-// The values of last_error of a dead letter.
+// Values of a dead letter's last_error.
 const (
 	childIsClosed     = "parent clarification answer could not be delivered because the child agent is closed"
 	neverAcknowledged = "was read 3 times and never acknowledged"
 )
 
-// message returns the working copy of one of the session's messages, or nil. It is written only
-// after saveMessage.
+// message returns the working copy of one of the session's messages, or nil. Changes are written
+// only after saveMessage.
 func (w *workingCopy) message(messageID string) *model.Message {
 	if message := w.messages[messageID]; message != nil {
 		return message
@@ -96,7 +95,7 @@ func (w *workingCopy) message(messageID string) *model.Message {
 	return &message
 }
 
-// saveMessage writes the message with the change. Call it after every change of it.
+// saveMessage writes the message with the change. Call it after every edit.
 func (w *workingCopy) saveMessage(message *model.Message) {
 	for _, saved := range w.changes.UpdatedMessages {
 		if saved == message {
@@ -106,7 +105,7 @@ func (w *workingCopy) saveMessage(message *model.Message) {
 	w.changes.UpdatedMessages = append(w.changes.UpdatedMessages, message)
 }
 
-// deadLetter turns a message into a dead letter. why is shown as its last_error.
+// deadLetter turns a message into a dead letter with why as its last_error.
 func (w *workingCopy) deadLetter(message *model.Message, why string) {
 	message.State = api.MessageDeadLetter
 	message.LastError = why
@@ -114,7 +113,6 @@ func (w *workingCopy) deadLetter(message *model.Message, why string) {
 	w.saveMessage(message)
 }
 
-// acknowledge marks a message as acknowledged.
 func (w *workingCopy) acknowledge(message *model.Message) {
 	message.State = api.MessageAcknowledged
 	message.AcknowledgedAtMs = w.nowMs
@@ -122,8 +120,8 @@ func (w *workingCopy) acknowledge(message *model.Message) {
 	w.saveMessage(message)
 }
 
-// childIsOver reports whether nobody in the session can take a message: it has ended, or no run
-// is active in it. The run that asked is the active one unless it is terminal.
+// childIsOver reports whether the session has ended or has no active run, so that nobody reads
+// its messages. The run that asked is the active run unless it is terminal.
 func (w *workingCopy) childIsOver() bool {
 	return w.session.EndedAtMs != 0 || w.session.ActiveRunID == ""
 }

@@ -2,16 +2,16 @@ package runs
 
 import "github.com/holdpoint/holdpoint/runs/refusal"
 
-// NameSegment gives what of a run follows its newest event an id that a caller chose. It decides
-// nothing.
+// NameSegment names the part of a run after its newest event, with an id that the caller chose. It
+// decides nothing.
 //
-// Reply: LastEventID, the event after which the segment begins; Replayed, also when the same call
-// has named it before; LastEventID is then 0. More when the run has MaxRunNames already: nothing
-// is named. Errors: invalid_request, run_not_found, id_conflict.
+// Reply: LastEventID, the event after which the segment begins. Replayed, with a LastEventID of 0,
+// when the same call already named it. More when the run already has MaxRunNames, and nothing is
+// named. Errors: invalid_request, run_not_found, id_conflict.
 type NameSegment struct {
 	RunID   string
 	Segment SegmentName
-	// AfterEventID is an event of the run after which the segment begins instead, 0 for the newest.
+	// AfterEventID is the run's event after which the segment begins; 0 for the newest.
 	AfterEventID int64
 }
 

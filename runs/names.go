@@ -6,14 +6,14 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// MaxRunNames is how many names the parts of a run may be given by calls that decide nothing.
+// MaxRunNames is how many segments of a run can be named by calls that decide nothing.
 const MaxRunNames = 1_000
 
-// SegmentName is an id that a caller chose for what of a run follows the call.
+// SegmentName is an id that a caller chose for the part of a run that follows the call.
 type SegmentName struct {
 	SegmentID string
-	// Call tells the same call made again from another one with the id. What else it says is the
-	// face's, which reads it back from the record's Fingerprint.
+	// Call distinguishes a repeated call from another call with the same id. The rest of its content
+	// belongs to the API layer, which reads it back from the record's Fingerprint.
 	Call string
 }
 
@@ -30,13 +30,13 @@ func (s *SegmentName) check(faults *refusal.Faults) {
 	}
 }
 
-// named returns the record of an id that a caller has chosen, nil when nobody has.
+// named returns the record of a caller-chosen id, nil when the id is unused.
 func (w *workingCopy) named(id string) *model.IdempotencyRecord {
 	return w.state.Records[model.NameKey(id)]
 }
 
-// findSegment reports whether the same call has named the segment. Errors: id_conflict when the id
-// is that of a run, or was given by another call.
+// findSegment reports whether the same call has already named the segment. Errors: id_conflict when
+// a run or another call uses the id.
 func (w *workingCopy) findSegment(segment *SegmentName, runID string) (known bool, err error) {
 	record := w.named(segment.SegmentID)
 	if record != nil && record.EventID != 0 && record.RunID == runID && record.Fingerprint == segment.Call {
@@ -48,7 +48,7 @@ func (w *workingCopy) findSegment(segment *SegmentName, runID string) (known boo
 	return false, nil
 }
 
-// nameSegment names what follows the newest event of a run.
+// nameSegment names the part of a run after its newest event.
 func (w *workingCopy) nameSegment(segment *SegmentName, run *model.Run) {
 	w.nameAfter(segment, run, run.LastEventID)
 }

@@ -2,90 +2,87 @@ package runs
 
 import "github.com/holdpoint/holdpoint/runs/model"
 
-// Needs names the rows that a command's decision is made from. A need that is empty or false
-// loads nothing. The session, its active run and the head of its queue are always loaded, and
-// of every loaded run the requests that are open or belong to its Resume.
+// Needs names the rows that a command's decision reads. An empty or false need loads nothing.
+// The session, its active run and the head of its queue are always loaded. So are, for every
+// loaded run, the requests that are open or belong to its Resume.
 //
-// The table load.Questions says which rows each need loads, and each engine has a statement for
-// each of its lines.
+// The table load.Questions maps each need to its rows, and each engine has a statement for each
+// line of the table.
 type Needs struct {
-	// SessionID is the session to lock. When it is empty, RunID names the run whose
-	// session it is; a run never changes its session.
+	// SessionID is the session to lock. If it is empty, RunID determines the session. A run never
+	// changes its session.
 	SessionID string
-	// NewSession says that the id SessionID was made for this command, so that nobody else
-	// can know it.
+	// NewSession says that SessionID was generated for this command, so no other caller knows it.
 	NewSession bool
-	// RunID is the run that the command is about; empty when there is none.
+	// RunID is the command's target run; empty when there is none.
 	RunID string
-	// ChosenRunID is an id that a caller chose for a new run: the run that has it already and the
-	// record of its name are loaded, whatever their session.
+	// ChosenRunID is an id that a caller chose for a new run. It loads an existing run with this id and
+	// the record of its name, in any session.
 	ChosenRunID string
-	// SegmentID is the same for an id that a caller chose for a part of a run.
+	// SegmentID is the same for a caller-chosen id of a part of a run.
 	SegmentID string
 	// CountNames loads NameCount of the run RunID.
 	CountNames bool
-	// RequestIDs are loaded of the run RunID also when they are settled.
+	// RequestIDs loads these requests of the run RunID, even if settled.
 	RequestIDs []string
-	// SuspensionID loads the requests of that suspension of the run RunID also when
-	// they are settled.
+	// SuspensionID loads that suspension's requests of the run RunID, even if settled.
 	SuspensionID string
-	// SessionRequestIDs are loaded of every run of the session, also when settled; with
-	// Clarifications together with those runs.
+	// SessionRequestIDs loads these requests of every run in the session, even if settled; with
+	// Clarifications, also those runs.
 	SessionRequestIDs []string
-	// UnfinishedRuns loads the oldest DrainChunk+1 runs of the session that are not terminal, of
-	// DrainBytes at most and one run more. That one is among State.LeftOut.
+	// UnfinishedRuns loads the oldest DrainChunk+1 non-terminal runs of the session, up to DrainBytes,
+	// and one more run, which is in State.LeftOut.
 	UnfinishedRuns bool
-	// UnfinishedBesides loads the oldest DrainChunk+1 of them that are calls, and as many parent
-	// clarifications: the runs that take no slot. Both are bounded in the same way.
+	// UnfinishedBesides loads the runs that take no slot: the oldest DrainChunk+1 unfinished calls, and
+	// as many parent clarifications, each with the same limits.
 	UnfinishedBesides bool
-	// Clarifications loads every parent clarification of the session that is not terminal.
+	// Clarifications loads every non-terminal parent clarification of the session.
 	Clarifications bool
 	// CountQueue loads State.Queued, CountCalls State.OpenCalls, CountClarifications
 	// State.OpenClarifications, and CountMailbox State.Mailbox.
 	CountQueue, CountCalls, CountClarifications, CountMailbox bool
 	// MessageID loads that message of the session.
 	MessageID string
-	// RunMessages loads the messages for the run RunID that are not acknowledged.
+	// RunMessages loads the unacknowledged messages for the run RunID.
 	RunMessages bool
-	// Mailbox loads the oldest pending messages of the session: MaxMailboxMessages and
-	// MaxMailboxBytes at most, one at least.
+	// Mailbox loads the oldest pending messages of the session, up to MaxMailboxMessages and
+	// MaxMailboxBytes, but at least one.
 	Mailbox bool
-	// DeadLetters loads the oldest dead letters of the session, bounded in the same way.
+	// DeadLetters loads the oldest dead letters of the session, with the same limits.
 	DeadLetters bool
 	// EffectID loads that effect of the session.
 	EffectID string
-	// Rules loads RuleVersions, and of the rules of the session and those of all sessions the
-	// exact ones about RuleDigests that are not revoked, at most MaxExactRulesLoaded and
-	// MaxExactRuleBytesLoaded for each digest. No command with ChangesRules is answered before the decision is committed, unless
-	// the decision was made after that command was committed.
+	// Rules loads RuleVersions and the unrevoked exact rules for RuleDigests, of the session and of all
+	// sessions. For each digest it loads at most MaxExactRulesLoaded and MaxExactRuleBytesLoaded. A
+	// command with ChangesRules is not answered until this decision is committed, unless the decision
+	// was made after that command's commit.
 	Rules       bool
 	RuleDigests []string
-	// CountRules loads RuleCounts: of the session and of all sessions.
+	// CountRules loads RuleCounts of the session and of all sessions.
 	CountRules bool
-	// RuleID loads that rule, whatever its session, and locks it.
+	// RuleID loads and locks that rule, in any session.
 	RuleID string
-	// SessionRules loads all rules of the session that are not revoked.
+	// SessionRules loads all unrevoked rules of the session.
 	SessionRules bool
-	// ChangesRules says that the command may revoke a rule or add one that denies or asks. It
-	// is answered once every decision that was made from the rules as they were before is
-	// committed. No other command waits for it.
+	// ChangesRules says that the command may revoke a rule, or add one that denies or asks. Its reply
+	// waits until every decision based on the previous rules is committed. No other command waits
+	// for that.
 	ChangesRules bool
-	// MayResume says that the command may let the run RunID go on.
+	// MayResume says that the command may let the run RunID continue.
 	MayResume bool
-	// Payload loads input and checkpoint of the run RunID.
+	// Payload loads the input and checkpoint of the run RunID.
 	Payload bool
-	// TokenID loads the state of that token. It stays what it is until the decision is committed.
+	// TokenID loads the state of that token. The row is locked until commit.
 	TokenID string
-	// Record is the idempotency record to look up; nil without a key. An empty scope
-	// stands for the session that is locked.
+	// Record is the idempotency record to look up; nil without a key. An empty scope means the
+	// locked session.
 	Record *model.RecordKey
 }
 
-// MaxExactRulesLoaded bounds the exact rules about one input that a decision is made from, of a
-// session and of all sessions each. When there are as many, a person is asked instead of what
-// they allow.
+// MaxExactRulesLoaded limits the exact rules for one input that a decision loads, for a session
+// and for all sessions each. At the limit, exact rules allow nothing and a person is asked.
 const MaxExactRulesLoaded = 64
 
-// MaxExactRuleBytesLoaded bounds their texts and reasons in the same way. The last of them may go
-// beyond it.
+// MaxExactRuleBytesLoaded limits their texts and reasons in the same way. The last rule may exceed
+// it.
 const MaxExactRuleBytesLoaded = 40 << 10

@@ -2,26 +2,24 @@ package runs
 
 import "github.com/holdpoint/holdpoint/runs/model"
 
-// Notice says that something was committed. It is a hint: it may be lost, so a reader reads the
-// rows and also polls.
+// Notice says that something was committed. It is a hint and may be lost, so readers read the
+// rows and also poll.
 type Notice struct {
-	// SessionID is empty when notices may have been lost. Then everybody who waits must read.
+	// SessionID is empty when notices may have been lost. Every waiting reader must then read.
 	SessionID string
-	// Life is the mark of the session's life (see [model.MarkOf]), "" when it is not known.
+	// Life identifies the session's life (see [model.MarkOf]), "" when unknown.
 	Life        string
 	LastEventID int64
-	// FirstEventID is the first event of the commit, 0 when it is unknown.
+	// FirstEventID is the first event of the commit, 0 when unknown.
 	FirstEventID int64
-	// Prompts says that a request was raised, answered in part, or settled; see
-	// [model.AboutRequest].
+	// Prompts says that a request was raised, partly answered, or settled; see [model.AboutRequest].
 	Prompts bool
-	// Events has all events of a commit of this process. It is nil for the commit of another
-	// replica.
+	// Events has all events of a commit by this process. It is nil for other replicas' commits.
 	Events []*model.Event
 	// Claimable lists the runs that became claimable with the commit.
 	Claimable []Claimable
-	// Owed lists the effects that became due with the commit, in this process only. Other
-	// replicas find those that are left when their lease lapses.
+	// Owed lists the effects that became due with the commit, in this process only. Other replicas
+	// find the remaining ones when their lease lapses.
 	Owed []DueEffect
 }
 
@@ -31,7 +29,7 @@ type Claimable struct {
 	SessionID     string
 	AgentID       string
 	ClaimableAtMs int64
-	// Principal and HolderPrincipal are the run's. A reader leaves them empty.
+	// Principal and HolderPrincipal are copied from the run. A Reader leaves them empty.
 	Principal, HolderPrincipal string
 }
 

@@ -8,14 +8,14 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// Recipient is a person who is told of a request, and the channel.
+// Recipient is a person to notify of a request, and the channel.
 type Recipient struct {
 	Principal string
 	Channel   string
 }
 
-// PersonNotice is the payload of an api.EffectNotify. It has no address: the address that its person has when it is
-// sent counts.
+// PersonNotice is the payload of an api.EffectNotify. It has no address, because the person's address
+// at the time of sending is used.
 type PersonNotice struct {
 	RequestHandle string `json:"request_handle"`
 	RequestID     string `json:"request_id"`
@@ -24,7 +24,7 @@ type PersonNotice struct {
 	Step          int64  `json:"step"`
 }
 
-// NoticeOf returns the payload of an effect of kind api.EffectNotify. It returns an error when the row was
+// NoticeOf returns the payload of an effect of kind api.EffectNotify. An error means that the row was
 // changed outside of the service.
 func NoticeOf(e *model.Effect) (*PersonNotice, error) {
 	var notice PersonNotice
@@ -37,7 +37,7 @@ func NoticeOf(e *model.Effect) (*PersonNotice, error) {
 	return &notice, checkPayloadIDs(e, notice.RequestHandle, notice.RequestID)
 }
 
-// notify writes a message to each recipient, and the event that says so.
+// notify enqueues a message to each recipient, and writes the event that lists them.
 func (w *workingCopy) notify(run *model.Run, request *model.Request, step int64, to []Recipient) {
 	told := make([]notifiedPerson, 0, len(to))
 	for _, recipient := range to {
@@ -54,7 +54,7 @@ func (w *workingCopy) notify(run *model.Run, request *model.Request, step int64,
 	w.saveRun(run)
 }
 
-// noteUndelivered writes the event of a message that was given up. A run that is over has no more events.
+// noteUndelivered writes the event that the service gave up on a message. A finished run gets no more events.
 func (w *workingCopy) noteUndelivered(effect *model.Effect) {
 	run := w.run(effect.RunID)
 	notice, err := NoticeOf(effect)

@@ -33,12 +33,11 @@ type deliverAnswerPayload struct {
 
 // drainPayload is the payload of an api.EffectDrainSession.
 type drainPayload struct {
-	// ID is that of the effect, without its kind.
+	// ID is the effect's id without its kind.
 	ID string `json:"id"`
-	// Ended tells a session that was ended from one that was interrupted.
+	// Ended distinguishes an ended session from an interrupted one.
 	Ended bool `json:"ended"`
-	// LastEventID was the session's newest event: a clarification that came later was not
-	// interrupted.
+	// LastEventID was the session's newest event. Runs that were created later are not interrupted.
 	LastEventID int64  `json:"last_event_id"`
 	Reason      string `json:"reason"`
 	Actor       string `json:"actor"`
@@ -46,14 +45,14 @@ type drainPayload struct {
 
 // abandonedPayload is the payload of an api.EffectCancelAbandoned.
 type abandonedPayload struct {
-	// RequestHandle is that of the first request of the suspension. The effect's id holds it.
+	// RequestHandle is the handle of the suspension's first request. The effect's id contains it.
 	RequestHandle string `json:"request_handle"`
 	Fence         int64  `json:"fence"`
 	SilentMs      int64  `json:"silent_ms"`
 }
 
-// enqueueEffect writes an effect with the decision. It is pending, and due at once unless
-// it says when.
+// enqueueEffect writes a pending effect with the decision. It is due at once unless DueAtMs is
+// later.
 func (w *workingCopy) enqueueEffect(effect *model.Effect) {
 	effect.State = api.EffectPending
 	effect.CreatedAtMs = w.nowMs
@@ -61,8 +60,8 @@ func (w *workingCopy) enqueueEffect(effect *model.Effect) {
 	w.changes.NewEffects = append(w.changes.NewEffects, effect)
 }
 
-// effect returns a copy of one of the session's effects. The caller appends it to UpdatedEffects to
-// write it. Errors: effect_not_found.
+// effect returns a copy of one of the session's effects. To write it, append it to UpdatedEffects.
+// Errors: effect_not_found.
 func (w *workingCopy) effect(effectID string) (*model.Effect, error) {
 	row := w.state.Effects[effectID]
 	if row == nil || row.SessionID != w.state.SessionID {
@@ -72,8 +71,8 @@ func (w *workingCopy) effect(effectID string) (*model.Effect, error) {
 	return &effect, nil
 }
 
-// attemptEffect updates an effect: it has one attempt more. It returns nil when the effect is not due or
-// not pending. Errors: effect_not_found.
+// attemptEffect counts an attempt of an effect. It returns nil when the effect is not due or not
+// pending. Errors: effect_not_found.
 func (w *workingCopy) attemptEffect(effectID string) (*model.Effect, error) {
 	effect, err := w.effect(effectID)
 	if err != nil || effect.State != api.EffectPending || effect.DueAtMs > w.nowMs {
@@ -84,12 +83,12 @@ func (w *workingCopy) attemptEffect(effectID string) (*model.Effect, error) {
 	return effect, nil
 }
 
-// endEffect ends an effect, done or failed with lastError.
+// endEffect ends an effect as done, or as failed with lastError.
 func (w *workingCopy) endEffect(effect *model.Effect, state api.EffectState, lastError string) {
 	effect.State, effect.DueAtMs, effect.FinishedAtMs, effect.LastError = state, 0, w.nowMs, previewText(lastError)
 }
 
-// oweCallback writes the delivery of what became of a request that was just settled.
+// oweCallback enqueues the callback of a request that was just settled.
 func (w *workingCopy) oweCallback(request *model.Request) {
 	if !request.HasCallback() {
 		return

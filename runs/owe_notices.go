@@ -8,14 +8,14 @@ import (
 
 // advancePayload is the payload of an api.EffectAdvanceRequest.
 type advancePayload struct {
-	// RequestHandle is in the effect's id.
+	// RequestHandle is part of the effect's id.
 	RequestHandle string `json:"request_handle"`
 	RequestID     string `json:"request_id"`
 	Step          int64  `json:"step"`
 }
 
-// enqueueAdvances writes an effect for each request that the decision raised and left open. When it is due,
-// people are told of the request.
+// enqueueAdvances writes an effect for each request that the decision raised and left open. When the
+// effect is due, people are notified of the request.
 func (w *workingCopy) enqueueAdvances() {
 	for _, request := range w.changes.NewRequests {
 		if !request.Open() || request.Kind == model.KindClarification {
@@ -23,7 +23,7 @@ func (w *workingCopy) enqueueAdvances() {
 		}
 		after := w.state.NotifyAfterMs
 		if request.DueAtMs != 0 {
-			// A message after the deadline helps nobody.
+			// A message after the deadline would be useless.
 			after = max(min(after, (request.DueAtMs-w.nowMs)/2), 0)
 		}
 		w.changes.NewEffects = append(w.changes.NewEffects, &model.Effect{

@@ -6,34 +6,34 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// MaxOwedRows bounds the rows that a decision writes for one webhook: the deliveries of so many
-// events, or one effect from which [FanOutDeliveries] makes the deliveries after the commit.
+// MaxOwedRows limits the rows that a decision writes for one webhook. A decision with more events
+// writes one effect, from which [FanOutDeliveries] creates the deliveries after the commit.
 const MaxOwedRows = 4
 
-// deliverWebhookPayload is the payload of an api.EffectDeliverWebhook. What is posted is made from
+// deliverWebhookPayload is the payload of an api.EffectDeliverWebhook. The posted body is built from
 // the event, which does not change.
 type deliverWebhookPayload struct {
 	EventID int64 `json:"event_id,omitzero"`
-	// Runs are the events of one decision in their order, instead of EventID: too many for a row
-	// each under the lock.
+	// Runs replaces EventID for a decision with too many events for one row each under the lock. It
+	// has the events of the decision, in order.
 	Runs []owedEvents `json:"runs,omitempty"`
 }
 
 // owedEvents are events of one run.
 type owedEvents struct {
 	RunID string `json:"run_id"`
-	// Spans are the first and the last of events that follow one another.
+	// Spans are ranges of consecutive events: the first and the last event of each.
 	Spans [][2]int64 `json:"spans"`
 }
 
-// owedTo are the events of a decision that one webhook wants, none while count is 0.
+// owedTo are the events of a decision that one webhook subscribes to. It is unused while count is 0.
 type owedTo struct {
 	webhookID string
 	count     int
 	runs      []owedEvents
 }
 
-// oweWebhooks notes which webhooks want an event; see enqueueDeliveries.
+// oweWebhooks notes which webhooks subscribe to an event; see enqueueDeliveries.
 func (w *workingCopy) oweWebhooks(event *model.Event) {
 	w.state.Webhooks.Owed(event.SessionID, event.AgentID, event.Type, func(at int, webhookID string) {
 		if w.owed == nil {
@@ -58,7 +58,7 @@ func (o *owedTo) add(runID string, eventID int64) {
 	o.runs = append(o.runs, owedEvents{runID, [][2]int64{{eventID, eventID}}})
 }
 
-// enqueueDeliveries writes what the decision owes to webhooks: at most MaxOwedRows for each.
+// enqueueDeliveries writes the decision's webhook deliveries, at most MaxOwedRows per webhook.
 func (w *workingCopy) enqueueDeliveries() {
 	for i := range w.owed {
 		if w.owed[i].count == 0 {
@@ -69,7 +69,7 @@ func (w *workingCopy) enqueueDeliveries() {
 	w.owed = nil
 }
 
-// enqueueOwed writes a delivery for each event, or one effect for all of them.
+// enqueueOwed writes one delivery per event, or one effect for all of them.
 func (w *workingCopy) enqueueOwed(webhookID string, owed []owedEvents, each bool) {
 	effect := func(effectID, runID string, payload deliverWebhookPayload) {
 		w.changes.NewEffects = append(w.changes.NewEffects, &model.Effect{
@@ -79,7 +79,7 @@ func (w *workingCopy) enqueueOwed(webhookID string, owed []owedEvents, each bool
 		})
 	}
 	if !each {
-		// It keeps the run of the first event, and so all events after that.
+		// Retention keeps a run with a pending effect, and all later events of the session.
 		effect(model.FanOutEffectID(webhookID, w.state.SessionID, owed[0].Spans[0][0]), owed[0].RunID, deliverWebhookPayload{Runs: owed})
 		return
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// owedBy returns the events that an effect stands for.
+// owedBy returns the events that an effect delivers.
 func owedBy(e *model.Effect) ([]owedEvents, error) {
 	var payload deliverWebhookPayload
 	if err := readPayload(e, e.Payload, &payload); err != nil {
@@ -39,8 +39,8 @@ func owedBy(e *model.Effect) ([]owedEvents, error) {
 	return payload.Runs, nil
 }
 
-// WebhookEvent returns the number of the event that an api.EffectDeliverWebhook delivers. An error
-// says that the row was changed outside of the service.
+// WebhookEvent returns the id of the event that an api.EffectDeliverWebhook delivers. An error
+// means that the row was changed outside of the service.
 func WebhookEvent(e *model.Effect) (int64, error) {
 	var payload deliverWebhookPayload
 	if err := readPayload(e, e.Payload, &payload); err != nil {
@@ -52,12 +52,12 @@ func WebhookEvent(e *model.Effect) (int64, error) {
 	return payload.EventID, nil
 }
 
-// callbackPayload is the payload of the delivery of what became of a request to its callback.
+// callbackPayload is the payload of an effect that posts a settled request to its callback.
 type callbackPayload struct {
 	Handle string `json:"handle"`
 }
 
-// CallbackOf returns the handle of the request whose callback an effect posts to. An error says that
+// CallbackOf returns the handle of the request whose callback an effect posts to. An error means that
 // the row was changed outside of the service.
 func CallbackOf(e *model.Effect) (handle string, err error) {
 	var payload callbackPayload

@@ -7,18 +7,17 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// Budget bounds the bytes of the rows that a query returns. The first row is returned whatever
-// its size.
+// Budget limits the bytes of the rows that a query returns. The first row is always returned.
 type Budget struct {
 	MaxBytes int
-	// Cut is set by the reader: rows within the Limit were left out. With RunQuery.Last those
-	// are the first ones, else the last ones.
+	// Cut is set by the reader if it left out rows within the Limit: the first ones with
+	// RunQuery.Last, otherwise the last ones.
 	Cut bool
 }
 
-// SessionQuery selects sessions, in the order of session_id. Empty members of a query select
-// everything. Limit is how many rows are returned at most; none for 0. Budget may be nil. After is
-// the last row of the page before.
+// SessionQuery selects sessions, in the order of session_id. An empty member of a query selects
+// everything. Limit is the maximum number of rows; 0 returns none. Budget may be nil. After is the
+// last row of the previous page.
 type SessionQuery struct {
 	Status  api.Status // of the active run, or api.SessionIdle or api.SessionEnded
 	AgentID string
@@ -35,8 +34,8 @@ type RunQuery struct {
 	Scope     Scope
 	Status    api.Status
 	Kind      api.RunKind
-	// PriorityActive puts the runs that are not terminal before the others; each part is in the
-	// list's order.
+	// PriorityActive puts runs that are not terminal before the others; both groups keep the list's
+	// order.
 	PriorityActive bool
 	// Last selects the last Limit rows instead of the first, in the same order.
 	Last   bool
@@ -47,8 +46,7 @@ type RunQuery struct {
 
 // RunPosition is the keyset cursor of a list of runs.
 type RunPosition struct {
-	// Over says that the run is terminal. It is the first sort key when PriorityActive is set:
-	// false sorts first.
+	// Over says that the run is terminal. With PriorityActive it is the first sort key, false first.
 	Over          bool
 	SubmittedAtMs int64
 	RunID         string
@@ -59,25 +57,24 @@ type RunPosition struct {
 type RequestQuery struct {
 	Kind      model.RequestKind
 	SessionID string
-	// Below also selects the requests of the sessions below SessionID: its children, their children,
-	// and so on, up to MaxSessionsBelow that have not ended.
+	// Below also selects requests of the descendants of SessionID: its children, their children, and so
+	// on, up to MaxSessionsBelow sessions that have not ended.
 	Below  bool
-	RunID  string // only of this run; empty for all
+	RunID  string // empty for all runs
 	Scope  Scope
 	After  *RequestPosition
 	Limit  int
 	Budget *Budget
-	// Oldest selects the one request of the session that was raised first. The bodies of the others
-	// are not read, and After, Limit and Budget say nothing.
+	// Oldest selects only the request of the session that was raised first. The other bodies are not
+	// read, and After, Limit and Budget are ignored.
 	Oldest bool
-	// OpenAtMs leaves out what is due at this time and waits for the sweep; 0 leaves out nothing.
+	// OpenAtMs excludes requests that are overdue at this time and not yet swept; 0 excludes none.
 	OpenAtMs int64
-	// EachQuestion counts, instead of requests, the questions that they ask and that have no answer
-	// yet. It says nothing where no count is asked for.
+	// EachQuestion counts unanswered questions instead of requests. Only counts use it.
 	EachQuestion bool
 }
 
-// MaxSessionsBelow bounds the sessions of a query with Below, the named one included.
+// MaxSessionsBelow limits the sessions of a query with Below, including the named one.
 const MaxSessionsBelow = 1_000
 
 // RequestPosition is the keyset cursor of a list of requests.
@@ -89,8 +86,8 @@ type RequestPosition struct {
 type EffectQuery struct {
 	State     api.EffectState
 	SessionID string
-	RunID     string // of this run of the session; all when empty
-	WebhookID string // those that post to it; of every kind when empty
+	RunID     string // a run of the session; empty for all
+	WebhookID string // the webhook that they post to; empty for effects of every kind
 	Scope     Scope
 	After     *EffectPosition
 	Limit     int
@@ -105,26 +102,26 @@ type EffectPosition struct {
 
 // EventQuery selects events of a session or of a run, in the order of their numbers.
 type EventQuery struct {
-	// One of SessionID and RunID is given.
+	// Exactly one of SessionID and RunID is set.
 	SessionID, RunID string
-	// Outputs selects the output records of the run alone.
+	// Outputs selects only the run's output records.
 	Outputs bool
-	// AboutRequests selects the events by which a request is raised or settled (see
-	// [model.AboutRequest]). Others are not read.
+	// AboutRequests selects only the events that raise or settle a request (see
+	// [model.AboutRequest]).
 	AboutRequests bool
-	// After is a number in the session, also for the events of a run; 0 for all that is kept. One
-	// before what is kept is an error, unless Kept says that what is kept is enough.
+	// After is a session-wide event number, even for a run's events; 0 starts at the oldest kept
+	// event. A number before the kept events is an error, unless Kept accepts the gap.
 	After int64
 	Kept  bool
 	Limit int
-	// MaxBytes bounds the bodies together; the first event is returned whatever its size.
+	// MaxBytes limits the total size of the bodies; the first event is always returned.
 	MaxBytes int
 }
 
 // RuleQuery selects rules, in the order of (created_at_ms, rule_id).
 type RuleQuery struct {
-	SessionID string // only rules that are bound to it; empty for all rules
-	// Scope, if it is bounded, leaves out the rules of all sessions, too.
+	SessionID string // only rules of this session; empty for all rules
+	// Scope, if bounded, also excludes the rules for all sessions.
 	Scope  Scope
 	After  *RulePosition
 	Limit  int
@@ -137,25 +134,25 @@ type RulePosition struct {
 	RuleID      string
 }
 
-// DecisionQuery selects settled requests, newest first: in the falling order of (settled_at_ms,
+// DecisionQuery selects settled requests, newest first: in descending order of (settled_at_ms,
 // handle).
 type DecisionQuery struct {
 	SessionID string
 	AgentID   string
 	Scope     Scope
-	// ResolvedBy is who decided.
+	// ResolvedBy selects decisions by this actor.
 	ResolvedBy string
 	Outcome    api.Outcome
-	// SinceMs leaves out what was settled before that moment.
+	// SinceMs excludes requests that were settled earlier.
 	SinceMs int64
 	After   *DecisionPosition
 	Limit   int
 	Budget  *Budget
 }
 
-// ClaimableQuery selects runs that may be claimed now, in the order in which they became claimable.
+// ClaimableQuery selects runs that can be claimed now, in the order in which they became claimable.
 type ClaimableQuery struct {
-	AgentIDs []string // all agents when empty
+	AgentIDs []string // empty for all agents
 	Scope    Scope
 	Limit    int
 }
@@ -166,24 +163,24 @@ type DecisionPosition struct {
 	Handle      string
 }
 
-// Owners are the principals whose a run is: the one that made it, and the one that claimed it last.
+// Owners are the principals that created a run and that claimed it last.
 type Owners struct {
 	Principal, HolderPrincipal string
 }
 
-// FinishedRun is a run that is over. Its time and id are a position among all of them; the zero
-// value is before the first.
+// FinishedRun is a finished run. Its time and id are a list position; the zero value is before the
+// first.
 type FinishedRun struct {
 	FinishedAtMs int64
 	RunID        string
 	SessionID    string
 }
 
-// Trimmed says what was deleted of a session: so many events and runs, and the session itself.
+// Trimmed counts the deleted events and runs of a session, and says whether the session was deleted.
 type Trimmed struct {
 	Events, Runs int
 	Session      bool
-	// More: the limit was reached.
+	// More says that the limit was reached.
 	More bool
 }
 
@@ -193,10 +190,10 @@ type RunKey struct {
 	DataKey          string // encrypted
 }
 
-// SealedRequest is a request with what is sealed of it.
+// SealedRequest is a request with its encrypted values.
 type SealedRequest struct {
 	SessionID, RunID, RequestID string
-	// Sealed is a [model.SealedValues] with a callback, nil for none.
+	// Sealed is a [model.SealedValues] with a callback, or nil.
 	Sealed api.JSON
 }
 

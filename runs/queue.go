@@ -15,7 +15,7 @@ func (w *workingCopy) enqueue(run *model.Run) {
 	w.promote()
 }
 
-// startRun gives a queued run the session's slot.
+// startRun gives the session's slot to a queued run.
 func (w *workingCopy) startRun(run *model.Run) {
 	w.moveRun(run, api.StatusRunning)
 	run.StartedAtMs = w.nowMs
@@ -33,8 +33,8 @@ func (w *workingCopy) startCall(run *model.Run) {
 	w.emit(run, api.EventStarted, plainEvent{api.EventStarted})
 }
 
-// makeSession creates the session, without an AgentID of the default agent. Its row is inserted with
-// the change.
+// makeSession creates the session and inserts its row. Without an AgentID it belongs to the default
+// agent.
 func (w *workingCopy) makeSession(session model.Session) {
 	session.AgentID, session.CreatedAtMs = cmp.Or(session.AgentID, model.DefaultAgentID), w.nowMs
 	w.session = &session
@@ -42,8 +42,8 @@ func (w *workingCopy) makeSession(session model.Session) {
 	w.saveSession()
 }
 
-// freeSlot takes the session's slot from a run that is over, which no decision leaves behind: without that
-// nothing in the session would go on.
+// freeSlot takes the session's slot from a finished run. No decision leaves such a slot; without the
+// repair the session would be stuck.
 func (w *workingCopy) freeSlot() {
 	if w.session == nil || w.session.ActiveRunID == "" {
 		return
@@ -89,8 +89,8 @@ func (w *workingCopy) queueHead() *model.Run {
 	return w.run(head.RunID)
 }
 
-// unfinished returns the session's loaded runs that are not terminal, in the order in which
-// they were accepted.
+// unfinished returns the session's loaded non-terminal runs, in the order in which they were
+// accepted.
 func (w *workingCopy) unfinished() []*model.Run {
 	ids := make(map[string]bool, len(w.state.Runs)+len(w.runs))
 	for runID := range w.state.Runs {
@@ -109,7 +109,7 @@ func (w *workingCopy) unfinished() []*model.Run {
 	return list
 }
 
-// leaveQueue removes a run from the queue, whether it starts or ends.
+// leaveQueue removes a run that starts or ends from the queue.
 func (w *workingCopy) leaveQueue(run *model.Run) {
 	w.session.QueuedCount--
 	w.saveSession()
@@ -117,8 +117,8 @@ func (w *workingCopy) leaveQueue(run *model.Run) {
 	run.QueuedAhead = 0
 }
 
-// finishRun ends a run: its lease, its place in the queue or its slot. Settle its open requests
-// before.
+// finishRun ends a run and its lease, and removes it from the queue or the slot. Settle its open
+// requests first.
 func (w *workingCopy) finishRun(run *model.Run, to api.Status, leaseEnd model.LeaseEnd, eventType api.EventType, body any) {
 	queued := run.Status == api.StatusQueued
 	w.moveRun(run, to)

@@ -8,7 +8,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// suspension returns a request of the run that was raised with that suspension id, or nil.
+// suspension returns one of the run's requests with that suspension id, or nil.
 func (w *workingCopy) suspension(run *model.Run, suspensionID string) *model.Request {
 	for _, request := range w.requestsOf(run.RunID) {
 		if request.SuspensionID == suspensionID {
@@ -20,13 +20,13 @@ func (w *workingCopy) suspension(run *model.Run, suspensionID string) *model.Req
 
 // suspend raises the requests and makes the run wait for them, unless rules settle all of them
 // at once (docs/spec/v1.md#suspend). The lease ends, unless the worker stays attached (hold) or
-// nothing is left to wait for.
+// no request stays open.
 func (w *workingCopy) suspend(run *model.Run, s *raisedSuspension) {
 	if s.Checkpoint != nil {
 		w.storeCheckpoint(run, s.Checkpoint)
 	}
-	// A plain suspension starts a new Resume. An attached one adds to what was settled since
-	// the last checkpoint, so that nothing is lost when its worker dies.
+	// A plain suspension starts a new Resume. An attached one adds to the resolutions since the last
+	// checkpoint, so that none is lost when its worker dies.
 	if s.Checkpoint != nil || !s.Hold && !run.Attached {
 		w.ackResolutions(run, s.SettledAfter)
 	}
@@ -109,7 +109,7 @@ func (w *workingCopy) raiseRequests(run *model.Run, s *raisedSuspension) {
 	}
 }
 
-// timed returns a request with the times that it has from now on.
+// timed returns a request's stored form with its created_at_ms and expires_at_ms.
 func (w *workingCopy) timed(form document.Object, dueAtMs *int64) document.Value {
 	form = form.With("created_at_ms", document.Integer(w.nowMs))
 	if dueAtMs != nil {
@@ -118,14 +118,14 @@ func (w *workingCopy) timed(form document.Object, dueAtMs *int64) document.Value
 	return form.Value()
 }
 
-// emitRaised emits the event of the requests of one kind that a suspension raised.
+// emitRaised emits the event for a suspension's new requests of one kind.
 func (w *workingCopy) emitRaised(run *model.Run, eventType api.EventType, ids []string, requests []document.Value) {
 	w.emitMembers(run, eventType, document.Object{}.
 		With("request_ids", document.OwnValue(ids)).With("requests", document.Array(requests)))
 }
 
-// oweCancelWhenAbandoned writes the effect of a suspension with cancel_when_abandoned that was
-// just raised, unless nothing of it is left to wait for.
+// oweCancelWhenAbandoned enqueues the check for an abandoned suspension with
+// cancel_when_abandoned, unless none of its requests is open.
 func (w *workingCopy) oweCancelWhenAbandoned(run *model.Run, s *raisedSuspension) {
 	if !s.CancelWhenAbandoned {
 		return
@@ -144,8 +144,8 @@ func (w *workingCopy) oweCancelWhenAbandoned(run *model.Run, s *raisedSuspension
 	}
 }
 
-// deadline returns expires_at_ms of a request that gives expires_at_ms or expires_after_ms, nil
-// for neither.
+// deadline returns a request's expires_at_ms, computed from expires_after_ms if given. It returns
+// nil for neither.
 func (w *workingCopy) deadline(atMs, afterMs *int64) *int64 {
 	if afterMs == nil {
 		return atMs
@@ -154,9 +154,8 @@ func (w *workingCopy) deadline(atMs, afterMs *int64) *int64 {
 	return &due
 }
 
-// oweReviews writes the effects that post approvals to the review hook, for those that a suspension
-// has just raised and that nothing has settled at once (docs/spec/codex.md#review-hook). An id that
-// names none of them is ignored.
+// oweReviews enqueues the posts to the review hook for the new approvals that are still open
+// (docs/spec/codex.md#review-hook). Unknown ids are ignored.
 func (w *workingCopy) oweReviews(run *model.Run, raised *api.Suspension, ids []string) {
 	for _, id := range ids {
 		if !slices.ContainsFunc(raised.Approvals, func(a api.ApprovalRequest) bool { return a.ID == id }) {
@@ -174,8 +173,8 @@ func (w *workingCopy) oweReviews(run *model.Run, raised *api.Suspension, ids []s
 	}
 }
 
-// prepareSuspension makes the handles and digests of a checked suspension with that canonical form,
-// which is without what the service makes. The caller gives it an id when it has none.
+// prepareSuspension computes the handles and digests of a checked suspension. canonical is its
+// canonical form without generated members. The caller supplies a missing suspension id.
 func prepareSuspension(s *api.Suspension, canonical []byte, call *Call, newID IDSource) (raisedSuspension, error) {
 	prepared := raisedSuspension{Suspension: s, inputDigests: make([]string, len(s.Approvals))}
 	var err error
@@ -194,7 +193,7 @@ func prepareSuspension(s *api.Suspension, canonical []byte, call *Call, newID ID
 		s.Approvals[i].InputTruncated, s.Approvals[i].InputBytes = false, 0
 		s.Approvals[i].InputMembers = document.Members(s.Approvals[i].Input)
 		if len(s.Approvals[i].SensitivePaths) > 0 {
-			continue // its digest is made when it is sealed
+			continue // its digest is computed when it is sealed
 		}
 		if prepared.inputDigests[i], err = digestOf(s.Approvals[i].Input); err != nil {
 			return prepared, err
@@ -202,7 +201,7 @@ func prepareSuspension(s *api.Suspension, canonical []byte, call *Call, newID ID
 		s.Approvals[i].InputDigest = prepared.inputDigests[i]
 	}
 	if prepared.secrets != nil {
-		return prepared, nil // they are made when everything is sealed
+		return prepared, nil // the forms are made after sealing
 	}
 	return prepared, prepared.makeForms()
 }

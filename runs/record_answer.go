@@ -8,7 +8,7 @@ import (
 )
 
 // answeredQuestion returns the open question that an answer is for. done says that it is a
-// clarification for which the very same answer was recorded before.
+// clarification that already has the same answer.
 func (w *workingCopy) answeredQuestion(run *model.Run, given QuestionAnswer) (request *model.Request, done bool, err error) {
 	if run.Kind == api.KindParentClarification {
 		return w.openClarification(run, given)
@@ -18,8 +18,8 @@ func (w *workingCopy) answeredQuestion(run *model.Run, given QuestionAnswer) (re
 }
 
 // openQuestion returns an open question of a run, or the error of
-// docs/spec/v1.md#order-for-questions, step 4. The caller has expired what is due on the run.
-// The verb names the call in the error.
+// docs/spec/v1.md#order-for-questions, step 4. The caller has expired overdue requests of the
+// run. The error uses verb to name the call.
 func (w *workingCopy) openQuestion(run *model.Run, requestID, verb string) (*model.Request, error) {
 	request := w.request(run.RunID, requestID)
 	known := request != nil && request.Kind == model.KindQuestion
@@ -40,8 +40,7 @@ func (w *workingCopy) openQuestion(run *model.Run, requestID, verb string) (*mod
 }
 
 // openClarification returns the open question of a clarification, or the error of
-// docs/spec/v1.md#answer-a-clarification. done says that the very same answer was recorded
-// before.
+// docs/spec/v1.md#answer-a-clarification. done says that the same answer was already recorded.
 func (w *workingCopy) openClarification(run *model.Run, given QuestionAnswer) (request *model.Request, done bool, err error) {
 	request = w.request(run.RunID, given.RequestID)
 	waiting := w.waitsFor(run.RunID, model.KindQuestion)
@@ -53,8 +52,7 @@ func (w *workingCopy) openClarification(run *model.Run, given QuestionAnswer) (r
 		return nil, false, refusal.New(api.CodeQuestionRequestMismatch,
 			"user-question resolution %s does not match any pending request on run %s", given.RequestID, run.RunID)
 	case request == nil:
-		// The run never had a request of that id. The error shows what was recorded for its one
-		// request.
+		// The run never had a request with that id. The error shows the decision for its one request.
 		for _, asked := range w.requestsOf(run.RunID) {
 			conflict.Recorded = asked.RecordedDecision()
 		}
@@ -68,8 +66,8 @@ func (w *workingCopy) openClarification(run *model.Run, given QuestionAnswer) (r
 }
 
 // sameAnswer reports whether an answer equals the recorded one
-// (docs/spec/v1.md#answer-a-clarification): the order of arrays and the justification count,
-// what only a face adds does not.
+// (docs/spec/v1.md#answer-a-clarification). The order of arrays and the justification count;
+// members that only the API layers add do not.
 func sameAnswer(given QuestionAnswer, request *model.Request) bool {
 	recorded := request.Recorded()
 	stored := QuestionAnswer{
@@ -96,7 +94,7 @@ func (w *workingCopy) recordAnswer(run *model.Run, request *model.Request, resol
 }
 
 // keepPartialAnswer stores checked answers to some questions of a request, which stays open.
-// answers are all that are stored afterwards, given only the new ones.
+// answers has all stored answers, given only the new ones.
 func (w *workingCopy) keepPartialAnswer(run *model.Run, request *model.Request, given QuestionAnswer, answers []api.UserQuestionAnswer, actor Actor) {
 	ids := make([]string, len(given.Answers))
 	for i := range given.Answers {
@@ -126,13 +124,12 @@ func (w *workingCopy) clarificationAsking(requestID string) *model.Run {
 	return nil
 }
 
-// newestInSession returns the newest request of that id and kind in all runs of the session, or
-// nil.
+// newestInSession returns the session's newest request with that id and kind, or nil.
 func (w *workingCopy) newestInSession(requestID string, kind model.RequestKind) *model.Request {
 	var newest *model.Request
 	for key, row := range w.state.Requests {
-		// A batch may have loaded a run of another session, because a caller chose its id for a
-		// new run in this one.
+		// A batch may have loaded a run of another session, because a caller chose its id for a new
+		// run in this one.
 		if key.RequestID != requestID || row.SessionID != w.state.SessionID {
 			continue
 		}
@@ -148,8 +145,8 @@ func (w *workingCopy) newestInSession(requestID string, kind model.RequestKind) 
 	return newest
 }
 
-// routeAnswer returns the run that an answer on a session's route is for, or the error when
-// there is none (docs/spec/v1.md#session-routes).
+// routeAnswer returns the run that an answer on a session route is for, or an error
+// (docs/spec/v1.md#session-routes).
 func (w *workingCopy) routeAnswer(sessionID, requestID string) (*model.Run, error) {
 	active := w.activeRun()
 	if active != nil {
@@ -167,7 +164,7 @@ func (w *workingCopy) routeAnswer(sessionID, requestID string) (*model.Run, erro
 	request := w.newestInSession(requestID, model.KindQuestion)
 	if request != nil {
 		if run := w.run(request.RunID); run != nil && run.Kind == api.KindParentClarification {
-			return run, nil // completed: the same answer again is accepted, whatever else waits
+			return run, nil // The clarification is completed. The same answer is accepted again, whatever else is open.
 		}
 	}
 	late := request != nil && (active == nil || request.RunID != active.RunID)
@@ -184,14 +181,14 @@ func (w *workingCopy) routeAnswer(sessionID, requestID string) (*model.Run, erro
 	}
 }
 
-// onCallError says that a call by the session's route is about the request of a run that takes no
-// slot, whose rows were not loaded.
+// onCallError says that a call on a session route names a request of a run that takes no slot.
+// That run's rows were not loaded.
 type onCallError struct{ runID string }
 
 func (e *onCallError) Error() string { return "the request is of run " + e.runID }
 
-// openOnCall returns the error by which the command is decided again when an open request of that
-// id is one of a call of the session, else nil.
+// openOnCall returns an onCallError if an open request with that id belongs to one of the session's
+// calls. The command is then decided again.
 func (w *workingCopy) openOnCall(requestID string, kind model.RequestKind) error {
 	for key, row := range w.state.Requests {
 		if key.RequestID != requestID || row.SessionID != w.state.SessionID || w.session != nil && key.RunID == w.session.ActiveRunID {

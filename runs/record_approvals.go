@@ -23,8 +23,8 @@ func (w *workingCopy) checkApprovalState(run *model.Run, given []ApprovalDecisio
 }
 
 // checkApprovals checks a batch of decisions about a run's open approvals
-// (docs/spec/v1.md#order-for-approvals, steps 4 to 9). The pointer is the place of the batch in
-// the caller's body.
+// (docs/spec/v1.md#order-for-approvals, steps 4 to 9). The pointer locates the batch in the
+// request body.
 func (w *workingCopy) checkApprovals(run *model.Run, resolutions []ApprovalDecision, pointer string, checked *checkedValues) error {
 	if err := w.checkApprovalState(run, resolutions); err != nil {
 		return err
@@ -74,8 +74,8 @@ func (w *workingCopy) checkApprovals(run *model.Run, resolutions []ApprovalDecis
 	return w.checkRemembered(run, resolutions)
 }
 
-// checkUnchanged returns approval_changed when the decision is about another input, or about
-// another request of the same id, than the open one.
+// checkUnchanged returns approval_changed when the decision's input digest or handle differs from
+// the open request's.
 func checkUnchanged(request *model.Request, given ApprovalDecision) error {
 	if given.InputDigest == "" && given.Handle == "" {
 		return nil
@@ -90,7 +90,7 @@ func checkUnchanged(request *model.Request, given ApprovalDecision) error {
 }
 
 // recordApprovals records checked decisions, writes the rules that they remember, and reports
-// all in one event.
+// all decisions in one event.
 func (w *workingCopy) recordApprovals(run *model.Run, given []ApprovalDecision, checked *checkedValues, actor Actor) {
 	resolutions := make([]document.Value, len(given))
 	for i := range given {

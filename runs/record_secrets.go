@@ -6,7 +6,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// checkSecretApprovals checks what decisions bring for approvals with sensitive paths.
+// checkSecretApprovals checks the values in decisions about approvals with sensitive paths.
 func (w *workingCopy) checkSecretApprovals(run *model.Run, given []ApprovalDecision, checked *checkedValues) error {
 	var faults []api.Fault
 	for i := range given {
@@ -29,8 +29,7 @@ func (w *workingCopy) checkSecretApprovals(run *model.Run, given []ApprovalDecis
 	return nil
 }
 
-// maskApproval returns what is recorded of a decision about an approval, and keeps what is sensitive
-// of it sealed.
+// maskApproval masks a decision's sensitive values for the record, and stores them encrypted.
 func (w *workingCopy) maskApproval(request *model.Request, given ApprovalDecision, checked *checkedValues) ApprovalDecision {
 	if checked == nil || !given.bringsSecrets() {
 		return given
@@ -47,7 +46,7 @@ func (w *workingCopy) maskApproval(request *model.Request, given ApprovalDecisio
 	return given
 }
 
-// secretAnswer returns the sealed decision for an answer to a sensitive question, nil for any other.
+// secretAnswer returns the encrypted decision for an answer to a sensitive question, nil for any other.
 func (r *resolution) secretAnswer(run *model.Run, request *model.Request, question *api.UserQuestionRequest, given *QuestionAnswer) (*sealedDecision, error) {
 	if !model.Sensitive(question) || !given.bringsSecrets() {
 		return nil, nil

@@ -10,26 +10,26 @@ import (
 )
 
 // RedeemGrant records that the holder of a lease is about to do what was approved
-// (docs/spec/v1.md#grants). Whoever gives it has verified what the grant says.
+// (docs/spec/v1.md#grants). The issuer of the command has verified the grant.
 //
-// Reply: Redemption; Existing when the same key redeemed it before. Errors: run_not_found;
-// request_not_found; invalid_grant when it is the grant of another request; lease_lost;
-// run_state_conflict; idempotency_conflict when the key redeemed another grant of the session; grant_redeemed with the first redemption; grant_expired when the lease has run
-// out.
+// Reply: Redemption; Existing when the same key already redeemed it. Errors: run_not_found;
+// request_not_found; invalid_grant when it is another request's grant; lease_lost;
+// run_state_conflict; idempotency_conflict when the key redeemed another grant of the session;
+// grant_redeemed with the first redemption; grant_expired when the lease has expired.
 type RedeemGrant struct {
 	RunID     string
 	RequestID string
-	// JTI is the handle of the request.
+	// JTI is the request's handle.
 	JTI            string
 	Fence          int64
 	IdempotencyKey string
-	// WithoutLease says that it was posted to a callback: nobody needs to hold the run, and the grant
-	// ends at ExpiresAtMs.
+	// WithoutLease is for a grant that was posted to a callback: it needs no lease and expires at
+	// ExpiresAtMs.
 	WithoutLease bool
 	ExpiresAtMs  int64
 
-	// keyDigest is what is kept of the idempotency key, "" without one; canonical is what the
-	// fingerprint of a keyed call is made from.
+	// keyDigest is the stored digest of the idempotency key, "" without a key. canonical is the body
+	// that a keyed call's fingerprint covers.
 	keyDigest string
 	canonical []byte
 }
@@ -51,15 +51,15 @@ func (c *RedeemGrant) prepare(*Call, IDSource) error {
 	if c.IdempotencyKey == "" {
 		return nil
 	}
-	// A text has a canonical form.
+	// A string always has a canonical form.
 	c.keyDigest, _ = document.Digest(c.IdempotencyKey)
 	var err error
 	c.canonical, err = canonicalBody(map[string]string{"jti": c.JTI})
 	return err
 }
 
-// recordKey returns the key of the record by which the key of one grant is refused for another. Only
-// a digest of the caller's key is in it, as in what is kept of the redemption.
+// recordKey returns the key of the record that stops a key from redeeming another grant. It
+// contains only a digest of the caller's key, as the stored redemption does.
 func (c *RedeemGrant) recordKey(sessionID string) *model.RecordKey {
 	if c.keyDigest == "" {
 		return nil
@@ -114,8 +114,8 @@ func (c *RedeemGrant) decide(w *workingCopy) (Reply, error) {
 	return Reply{Redemption: redemptionOf(request, by)}, nil
 }
 
-// checkHolder checks that nobody else has the run. A grant of a callback holds while nobody has
-// claimed the run since the decision.
+// checkHolder checks that no other worker has claimed the run. A callback's grant is valid until the
+// first claim after the decision.
 func (c *RedeemGrant) checkHolder(w *workingCopy, run *model.Run) error {
 	switch {
 	case !c.WithoutLease:

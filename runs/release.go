@@ -9,25 +9,25 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Release gives a run back unfinished: it is claimable at once, or after a delay. With a LastError
-// the handler failed, and the run is to be retried; otherwise the attempt does not count.
-// An attached worker detaches its waiting run with it (docs/spec/v1.md#attached-waiting).
+// Release returns an unfinished run: it is claimable at once, or after a delay. A LastError says
+// that the handler failed and the run should be retried; otherwise the attempt does not count.
+// An attached worker also detaches its waiting run (docs/spec/v1.md#attached-waiting).
 //
-// Reply: Run; Existing when the same call with this fence released it before, whoever has claimed
-// it since. Errors: run_not_found; lease_lost; run_state_conflict when the run was completed or
-// failed.
+// Reply: Run; Existing when the same call with this fence already released it, even if another
+// worker has claimed it since. Errors: run_not_found; lease_lost; run_state_conflict when the run
+// was completed or failed.
 type Release struct {
 	RunID      string
 	Fence      int64
 	Checkpoint api.JSON
 	// SettledAfter is as in api.Suspension.
 	SettledAfter *int64
-	// LastError is why the handler failed; empty when it did not.
+	// LastError is the handler's error; empty if it did not fail.
 	LastError string
-	// Attempt is how many attempts have failed, this one included; nil for one more than before.
-	// When it is what it was before, the failure does not count.
+	// Attempt is the number of failed attempts, including this one; nil adds one. If the number is
+	// unchanged, the failure does not count.
 	Attempt *int64
-	// DelayMs is how long nobody can claim the run; at most MaxLeaseMs.
+	// DelayMs is how long the run stays unclaimable; at most MaxLeaseMs.
 	DelayMs int64
 
 	canonical []byte
@@ -84,8 +84,8 @@ func (c *Release) prepare(*Call, IDSource) error {
 	return err
 }
 
-// recordKey returns the key under which a release is remembered, which no caller can choose: the
-// same release is recognised also when somebody else has claimed the run since.
+// recordKey returns the key of the release's record. Callers cannot choose it. A repeated release is
+// recognized even if another worker has claimed the run since.
 func (c *Release) recordKey(sessionID string) *model.RecordKey {
 	return recordKey(model.OperationRelease, sessionID, fmt.Sprintf("%s/%d", c.RunID, c.Fence))
 }
@@ -110,14 +110,14 @@ func (c *Release) decide(w *workingCopy) (Reply, error) {
 	}
 	stalled := false
 	if c.LastError == "" {
-		run.Attempt = max(run.Attempt-1, 0) // a released claim is no attempt
+		run.Attempt = max(run.Attempt-1, 0) // a released claim does not count as an attempt
 	} else {
 		failed := run.FailedAttempts + 1
 		if c.Attempt != nil {
 			failed = *c.Attempt
 		}
-		// The worker bounds the failures that it counts. The service bounds the others as attempts without
-		// progress, or a handler that fails so would be called for ever.
+		// The worker limits the failures that it counts. Other failures count as attempts without progress,
+		// so that a failing handler is not called forever.
 		stalled = failed <= run.FailedAttempts
 		run.FailedAttempts, run.LastError = failed, c.LastError
 	}

@@ -7,9 +7,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// prepareRemember checks the rule that a decision remembers, and makes the rule's id. The
-// members of the request itself need no check: they were checked when it was raised, with the
-// same limits.
+// prepareRemember checks the rule that a decision remembers, and generates the rule's id. The
+// request's own members need no check: they were checked with the same limits when it was raised.
 func (r *ApprovalDecision) prepareRemember(at string, maxRuleAgeMs int64, newID IDSource, faults *refusal.Faults) {
 	if r.Remember == "" {
 		if r.RememberForMs != nil {
@@ -49,9 +48,9 @@ func (r *ApprovalDecision) prepareRemember(at string, maxRuleAgeMs int64, newID 
 	r.ruleID = newID(PrefixRule)
 }
 
-// rule returns the rule that a prepared decision remembers: for the approval's tool and exact input
-// (docs/spec/v1.md#remember). The approval's pattern keys are labels that its asker chose, and could
-// put on another call: no rule is made of them.
+// rule returns the rule that a prepared decision remembers, for the approval's tool and exact input
+// (docs/spec/v1.md#remember). It never uses the approval's pattern keys: the agent chose these labels
+// and could put them on another call.
 func (r *ApprovalDecision) rule(approval api.ApprovalRequest, sessionID string, nowMs int64) *rules.Rule {
 	rule := &rules.Rule{
 		SessionID: rules.AllSessions, Effect: api.RuleAllow, Reason: r.Reason,
@@ -73,7 +72,7 @@ func (r *ApprovalDecision) rule(approval api.ApprovalRequest, sessionID string, 
 	case r.RememberAs == api.RememberTool:
 		rule.ToolName, rule.Match.AnyInput = approval.ToolName, true
 	case r.RememberAs == api.RememberCommand:
-		// The decision is refused before where there is none.
+		// checkRemembered has refused a decision whose approval has no command.
 		rule.ToolName = approval.ToolName
 		rule.Match, _ = commandMatch(&approval)
 	default:
@@ -84,8 +83,8 @@ func (r *ApprovalDecision) rule(approval api.ApprovalRequest, sessionID string, 
 	return rule
 }
 
-// commandMatch matches the calls that run the command of an approval. There is none for an approval
-// without a command, or with sensitive values, which a rule would show.
+// commandMatch matches calls that run the approval's command. There is no match for an approval
+// without a command, or with sensitive values, which the rule would show.
 func commandMatch(approval *api.ApprovalRequest) (match api.RuleMatch, found bool) {
 	if len(approval.SensitivePaths) > 0 {
 		return match, false
@@ -95,8 +94,8 @@ func commandMatch(approval *api.ApprovalRequest) (match api.RuleMatch, found boo
 
 const noCommand = "must not be \"command\": the call has no command that a rule can name"
 
-// exactInput returns the canonical form of an approval's input and its digest. What is sensitive has a
-// digest alone.
+// exactInput returns an approval's input in canonical form, and its digest. For a sensitive input it
+// returns only the digest.
 func exactInput(approval *api.ApprovalRequest) (canonical []byte, digest string) {
 	if len(approval.SensitivePaths) > 0 {
 		return nil, approval.InputDigest
@@ -110,10 +109,10 @@ type RulePreview struct {
 	Examples api.RuleExamples
 }
 
-// PreviewRule returns the rule that a decision about an approval would write at nowMs, without
-// its id and author, with examples of what it matches, so that a person can read it before. maxRuleAgeMs is that of
-// ResolveApprovals. Errors: the invalid_request of the decision, with pointers into the
-// resolution.
+// PreviewRule returns the rule that a decision about an approval would write at nowMs, without id
+// and author, and with examples of matching calls. People can then read it before they decide.
+// maxRuleAgeMs is as in ResolveApprovals. Errors: the decision's invalid_request, with pointers
+// into the resolution.
 func PreviewRule(approval api.ApprovalRequest, sessionID string, resolution ApprovalDecision, maxRuleAgeMs, nowMs int64) (RulePreview, error) {
 	var faults refusal.Faults
 	resolution.prepareRemember("", maxRuleAgeMs, func(string) string { return "" }, &faults)
@@ -139,7 +138,7 @@ func PreviewRule(approval api.ApprovalRequest, sessionID string, resolution Appr
 	return RulePreview{record.View(), record.Rule.Examples(input)}, nil
 }
 
-// remembersDeny reports whether one of the decisions writes a rule that denies.
+// remembersDeny reports whether one of the decisions writes a deny rule.
 func remembersDeny(resolutions []ApprovalDecision) bool {
 	for i := range resolutions {
 		if resolutions[i].Remember != "" && resolutions[i].Behavior == api.BehaviorDeny {

@@ -8,29 +8,27 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// Remembered has the rows of one session as a transaction of this process left them. The next
-// decisions may be made from them without reading, if the transaction that writes what was
-// decided refuses to when the session has another version by then. It is not safe for
-// concurrent use.
+// Remembered caches one session's rows after a transaction of this process. The next decisions
+// can use them without reading, if the writing transaction fails when the session's version has
+// changed. It is not safe for concurrent use.
 type Remembered struct {
-	// State has neither records, effects nor rules, and no tokens but those of callers who decide now.
+	// State has no records, effects or rules, and only the tokens of callers who decide now.
 	State *State
-	// before is the session when it was last known to be in the database; nil when it was not.
+	// before is the session's last known row in the database; nil when there was none.
 	before *model.Session
-	// shown are the runs of which all requests are here that a view or a decision needs.
+	// shown has the runs for which all requests that a view or a decision needs are cached.
 	shown map[string]bool
-	// mail are the runs of which all messages are here.
+	// mail has the runs for which all messages are cached.
 	mail map[string]bool
 }
 
-// RememberNew returns a session that nobody else can know: its id was made just now.
+// RememberNew returns an empty cache for a session whose id was just generated.
 func RememberNew(sessionID string) *Remembered {
 	return &Remembered{State: &State{SessionID: sessionID}}
 }
 
-// Remember returns what is left of a state that was loaded for some needs. It takes the state
-// over. Call [Remembered.Applied] for each change that was applied to it, and then
-// [Remembered.Committed].
+// Remember caches a state that was loaded for some needs, and takes ownership of it. Call
+// [Remembered.Applied] for each change that was applied to it, and then [Remembered.Committed].
 func Remember(state *State, needs []Needs) *Remembered {
 	r := &Remembered{State: state, before: state.Session}
 	if state.Session != nil && state.Session.ActiveRunID != "" {
@@ -44,16 +42,16 @@ func Remember(state *State, needs []Needs) *Remembered {
 	}
 	for runID, run := range state.Runs {
 		if run.Status == api.StatusQueued {
-			put(&r.shown, runID, true) // it has asked for nothing yet
+			put(&r.shown, runID, true) // a queued run has no requests yet
 		}
 	}
 	return r
 }
 
-// Before returns the session as it was last known to be in the database, nil when it was not.
+// Before returns the session's last known row in the database, nil when there was none.
 func (r *Remembered) Before() *model.Session { return r.before }
 
-// Applied tells that a change was applied to the state. All rows of a new run are in it.
+// Applied notes a change that was applied to the state. The cache has all rows of new runs.
 func (r *Remembered) Applied(change *Change) {
 	for _, run := range change.NewRuns {
 		put(&r.shown, run.RunID, true)
@@ -61,8 +59,8 @@ func (r *Remembered) Applied(change *Change) {
 	}
 }
 
-// Committed tells that the changes are in the database, and forgets what no decision is made
-// from: what is over, and rows that a change of the session's version does not show.
+// Committed notes that the changes are in the database. It drops the rows that no decision needs:
+// finished runs, and rows whose changes do not bump the session's version.
 func (r *Remembered) Committed() {
 	r.before = r.State.Session
 	for runID, run := range r.State.Runs {
@@ -89,7 +87,7 @@ func (r *Remembered) Committed() {
 	}
 	state := r.State
 	if len(state.Runs) == 0 {
-		// What is over is remembered longest and is most of what there is. Maps would be most of it.
+		// Idle sessions stay cached longest and are most of the cache. Empty maps would dominate their size.
 		state.Runs, state.Requests, state.Messages, r.shown, r.mail = nil, nil, nil, nil, nil
 	}
 	state.LeftOut = nil
@@ -97,12 +95,12 @@ func (r *Remembered) Committed() {
 	state.Records, state.Effects, state.Rules, state.RuleCounts, state.Tokens, state.NameCounts = nil, nil, nil, nil, nil, nil
 }
 
-// UseToken puts the token of a caller who decides now into the state.
+// UseToken adds the token of a caller who decides now to the state.
 func (r *Remembered) UseToken(token *auth.Token) { put(&r.State.Tokens, token.TokenID, token) }
 
-// Answers reports whether the rows answer a need, and all that is always loaded. Rules must be
-// none, whatever is to be inserted must not be there, and the token must be the one that is put in
-// the state: that is for the transaction to see to. A need that this does not know is not answered.
+// Answers reports whether the cached rows satisfy a need, and everything that is always loaded. The
+// transaction must verify that there are no rules, that inserted rows do not exist, and that the
+// token is current. It returns false for needs that it does not know.
 func (r *Remembered) Answers(needs Needs) bool {
 	session := r.State.Session
 	if session != nil && !r.complete(session) {
@@ -118,7 +116,7 @@ func (r *Remembered) Answers(needs Needs) bool {
 	return reflect.ValueOf(&needs).Elem().IsZero()
 }
 
-// complete reports whether the active run and the whole queue are here.
+// complete reports whether the active run and the whole queue are cached.
 func (r *Remembered) complete(session *model.Session) bool {
 	if active := session.ActiveRunID; active != "" && (r.State.Runs[active] == nil || !r.shown[active]) {
 		return false
@@ -142,7 +140,7 @@ func (r *Remembered) answersRun(needs *Needs) bool {
 	case needs.Payload && run.Input == nil, needs.RunMessages && !r.mail[needs.RunID]:
 		return false
 	case needs.SuspensionID == "":
-		return true // of settled requests only a refusal tells
+		return true // only refusals depend on settled requests
 	}
 	var raised int64
 	for key := range r.State.Requests {
@@ -153,8 +151,8 @@ func (r *Remembered) answersRun(needs *Needs) bool {
 	return raised == run.RaisedCount
 }
 
-// Turns reports whether a lease lapses or a deadline passes after a moment and no later than
-// another. If not, a decision comes out the same at either.
+// Turns reports whether a lease or a deadline expires after afterMs and up to untilMs. If not, a
+// decision has the same result at either time.
 func (r *Remembered) Turns(afterMs, untilMs int64) bool {
 	between := func(atMs int64) bool { return atMs > afterMs && atMs <= untilMs }
 	for _, run := range r.State.Runs {
@@ -175,8 +173,8 @@ func (r *Remembered) Turns(afterMs, untilMs int64) bool {
 	return false
 }
 
-// Proves reports whether a decision that was made from remembered rows holds if its change can
-// be written. A refusal does not: it may rest on a row that is not remembered.
+// Proves reports whether a decision from cached rows is valid once its change is written. A refusal
+// never is: it may depend on a row that is not cached.
 func (r *Remembered) Proves(needs *Needs, change *Change, err error) bool {
 	if err != nil || change.Session == nil {
 		return false
@@ -192,10 +190,10 @@ func (r *Remembered) Proves(needs *Needs, change *Change, err error) bool {
 	return false
 }
 
-// rowBytes is about what a row takes beside its long texts.
+// rowBytes is roughly the size of a row without its long texts.
 const rowBytes = 1024
 
-// Bytes returns about how much memory the rows take.
+// Bytes estimates the memory that the rows use.
 func (r *Remembered) Bytes() int {
 	bytes := rowBytes
 	if session := r.State.Session; session != nil {

@@ -7,19 +7,19 @@ import (
 	"github.com/holdpoint/holdpoint/auth"
 )
 
-// maxRequesters bounds the requesters that a session keeps. Beyond it everybody is one: what excludes
-// them is then allowed by nobody.
+// maxRequesters limits the requesters that a session stores. Beyond it every principal counts as one,
+// so nobody can allow an approval that excludes requesters.
 const maxRequesters = 200
 
-// everybody stands for all principals in a list of requesters. No principal has this name.
+// everybody stands for all principals in a list of requesters. It is not a valid principal.
 const everybody = "*"
 
-// requesters are principals, one a line, in the form of requesterName. The list of a session has
-// whoever made a run in it or held the lease of one, so that a decision need not read the runs.
+// requesters are principals, one per line, normalized by requesterName. A session's list has every
+// principal that created a run in it or held a lease, so that a decision need not read the runs.
 type requesters string
 
-// requesterName returns one name for a principal and for what a gateway calls the same person: a name
-// that is no principal is a user's.
+// requesterName normalizes a name, so that a principal and a gateway's name for the same person are
+// equal. A name that is not a principal is treated as a user.
 func requesterName(name string) string {
 	if auth.ValidPrincipal(name) {
 		return name
@@ -31,12 +31,12 @@ func (r requesters) lists(name string) bool {
 	return strings.Contains("\n"+string(r)+"\n", "\n"+name+"\n")
 }
 
-// has reports whether a name is that of a requester.
+// has reports whether a name belongs to a requester.
 func (r requesters) has(name string) bool {
 	return name != "" && (r.lists(everybody) || r.lists(requesterName(name)))
 }
 
-// with returns the list with the names.
+// with returns the list extended by the names.
 func (r requesters) with(names ...string) requesters {
 	for _, name := range names {
 		if name != "" {
@@ -46,7 +46,7 @@ func (r requesters) with(names ...string) requesters {
 	return r
 }
 
-// and returns the list with a line of another.
+// and returns the list extended by one line.
 func (r requesters) and(line string) requesters {
 	switch {
 	case line == "" || r.lists(everybody) || r.lists(line):
@@ -59,7 +59,7 @@ func (r requesters) and(line string) requesters {
 	return r + "\n" + requesters(line)
 }
 
-// ancestors are the requesters of the sessions above one, read before the lock. Nil says that they
+// ancestors are the requesters of the ancestor sessions, read before the lock. Nil means that they
 // were not read.
 type ancestors *requesters
 

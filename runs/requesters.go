@@ -10,7 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// noteRequesters keeps who made a run of the session, or holds the lease of one.
+// noteRequesters records principals that created a run of the session or hold the lease of one.
 func (w *workingCopy) noteRequesters(names ...string) {
 	if noted := requesters(w.session.Requesters).with(names...); string(noted) != w.session.Requesters {
 		w.session.Requesters = string(noted)
@@ -18,13 +18,13 @@ func (w *workingCopy) noteRequesters(names ...string) {
 	}
 }
 
-// ancestorsError says that a decision is about an approval that excludes requesters, in a session that
-// has others above it which were not read.
+// ancestorsError says that a decision needs the requesters of the ancestor sessions, which were not
+// read, because an approval excludes requesters.
 type ancestorsError struct{ parentSessionID, parentRunID string }
 
 func (e *ancestorsError) Error() string { return "the sessions above were not read" }
 
-// requestersOf returns whoever asked for what a run asks. Errors: an ancestorsError.
+// requestersOf returns the requesters of a run's approvals. Errors: an ancestorsError.
 func (w *workingCopy) requestersOf(run *model.Run, above ancestors) (requesters, error) {
 	if err := w.checkAncestors(run.ParentRunID, above); err != nil {
 		return "", err
@@ -55,13 +55,13 @@ func (w *workingCopy) checkRaisedAncestors(s *raisedSuspension, parentRunID stri
 	return w.checkAncestors(parentRunID, s.above)
 }
 
-// excluded is in the body of each approval that excludes requesters. Most do not, and are not decoded
-// for it.
+// excluded is part of the body of each approval that excludes requesters. Searching for it avoids
+// decoding the others.
 var excluded = []byte(`"exclude_requester":true`)
 
-// checkRequesters returns requester_excluded when whoever decides is a requester of an approval that
-// says so, by whatever name: that of the credential, and the one for whom it acts. A no is always
-// allowed.
+// checkRequesters returns requester_excluded when a requester allows an approval that excludes
+// requesters. It checks both the credential's principal and the person it acts for. A denial is
+// always accepted.
 func (r *resolution) checkRequesters(w *workingCopy, run *model.Run) error {
 	for i := range r.approvals {
 		given := &r.approvals[i]
@@ -87,8 +87,8 @@ func excludesRequesters(request *model.Request) bool {
 	return request.Kind == model.KindApproval && bytes.Contains(request.Body, excluded) && request.Approval().ExcludeRequester
 }
 
-// exclude returns requester_excluded when a caller, or the one for whom it acts, is a requester. Where
-// nobody shows who they are, everybody is.
+// exclude returns requester_excluded when the caller, or the person it acts for, is a requester.
+// Without authentication every caller counts as one.
 func (r requesters) exclude(requestID string, caller *auth.Identity, actor Actor) error {
 	if caller != nil && caller.Via == auth.ViaOpen {
 		return refusal.New(api.CodeRequesterExcluded, "request %s excludes its requester: it is allowed only where callers show who they are", requestID)
@@ -105,8 +105,7 @@ func (r requesters) exclude(requestID string, caller *auth.Identity, actor Actor
 	return nil
 }
 
-// notByRequester returns a function that leaves out the rules by which a requester would allow an
-// approval that excludes them.
+// notByRequester wraps inForce to skip allow rules that a requester wrote.
 func (w *workingCopy) notByRequester(run *model.Run, s *raisedSuspension, inForce func(*rules.Rule) *rules.Rule) func(*rules.Rule) *rules.Rule {
 	asked, err := w.requestersOf(run, s.above)
 	return func(rule *rules.Rule) *rules.Rule {

@@ -11,22 +11,21 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// resolution is the common path of the commands by which callers settle requests.
-// ResolveApprovals, AnswerQuestion, CancelQuestion and DecideRequests differ in what a caller
-// may give and in how a keyed call is identified. Each fills in a resolution and decides
-// through it, so that all have the same checks in the same order
-// (docs/spec/v1.md#order-of-checks).
+// resolution is the common path of the commands that settle requests. ResolveApprovals,
+// AnswerQuestion, CancelQuestion and DecideRequests differ in their inputs and in how a keyed
+// call is identified. Each fills in a resolution and decides through it, so that all make the
+// same checks in the same order (docs/spec/v1.md#order-of-checks).
 type resolution struct {
-	// sessionID is used when runID is empty: approvals are then for the active run, or for the call
-	// that has the request open, an answer for the run that [workingCopy.routeAnswer] finds.
+	// sessionID is used when runID is empty. Approvals are then for the active run, or for the call
+	// with the open request. An answer is for the run that [workingCopy.routeAnswer] finds.
 	sessionID, runID string
 	approvals        []ApprovalDecision
-	// approvalsAt is the JSON pointer of the approvals in the caller's body; empty when the
-	// call takes none. An empty batch is an error only when it is set.
+	// approvalsAt is the JSON pointer of the approvals in the request body; empty when the call
+	// accepts none. Only if it is set is an empty batch an error.
 	approvalsAt string
 	answers     []QuestionAnswer
-	// answersAt is the JSON pointer of the list of answers, or with oneAnswer of the one
-	// answer.
+	// answersAt is the JSON pointer of the list of answers, or of the single answer with
+	// oneAnswer.
 	answersAt string
 	oneAnswer bool
 	// partial stores answers to some questions of a request; see AnswerQuestion.Partial.
@@ -37,17 +36,17 @@ type resolution struct {
 	key       string
 	canonical []byte
 	actor     Actor
-	// checked is what CheckValues found before the lock was taken.
+	// checked holds the results of CheckValues, computed before the lock.
 	checked *checkedValues
 }
 
 // cancellation cancels a run by one of its open requests.
 type cancellation struct {
 	requestID string
-	// why is the caller's text, recorded as ofQuestion says.
+	// why is the caller's text. ofQuestion determines where it is recorded.
 	why string
-	// ofQuestion accepts questions only, and records why as the person's justification; else it
-	// is the reason of the resolution and of the cancelled event.
+	// ofQuestion accepts only questions, and records why as the person's justification. Otherwise
+	// why is the reason in the resolution and in the cancelled event.
 	ofQuestion     bool
 	runtimePayload api.JSON
 }
@@ -67,7 +66,7 @@ func (r *resolution) needs() Needs {
 	return needs
 }
 
-// decide settles everything that the call names, or nothing.
+// decide settles every request that the call names, or none.
 func (r *resolution) decide(w *workingCopy) (Reply, error) {
 	w.brought = r.checked.brought
 	if err := w.checkTarget(r.sessionID, r.runID); err != nil {
@@ -91,8 +90,8 @@ func (r *resolution) decide(w *workingCopy) (Reply, error) {
 	return Reply{Run: w.recordOf(run), Existing: existing}, nil
 }
 
-// recorded returns what the fingerprint of the call is made from: with a key, once it has met a
-// sensitive request.
+// recorded returns the body that the call's fingerprint covers. It is the keyed form if the call
+// decided a sensitive request.
 func (r *resolution) recorded() []byte {
 	if len(r.checked.decisions) > 0 {
 		return r.checked.keyed
@@ -100,7 +99,7 @@ func (r *resolution) recorded() []byte {
 	return r.canonical
 }
 
-// route returns the run that the call is about. What is due on it has been expired.
+// route returns the call's run, after expiring its overdue requests.
 func (r *resolution) route(w *workingCopy) (*model.Run, error) {
 	switch {
 	case r.runID != "":
@@ -133,8 +132,8 @@ func (r *resolution) route(w *workingCopy) (*model.Run, error) {
 	return active, nil
 }
 
-// lateApproval returns the first settled approval that the call names, if an earlier run of the
-// session has it, and nil if the active run has it.
+// lateApproval returns the first settled approval that the call names, if it belongs to an earlier
+// run of the session. It returns nil if the active run has it.
 func (r *resolution) lateApproval(w *workingCopy, active *model.Run) *model.Request {
 	for i := range r.approvals {
 		id := r.approvals[i].RequestID
@@ -152,7 +151,7 @@ func (r *resolution) lateApproval(w *workingCopy, active *model.Run) *model.Requ
 }
 
 // settle checks approvals before answers, and records only after all checks passed. existing
-// says that the very same answer to a clarification was recorded before.
+// says that the same answer to a clarification was already recorded.
 func (r *resolution) settle(w *workingCopy, run *model.Run) (existing bool, err error) {
 	switch {
 	case r.cancel != nil:
@@ -209,8 +208,8 @@ func (r *resolution) askedQuestions(w *workingCopy, run *model.Run) (asked []*mo
 	return asked, false, nil
 }
 
-// keepPart stores a partial answer while questions of its request stay unanswered. With the
-// last of them it completes the answer and returns kept as false.
+// keepPart stores a partial answer while other questions of its request are unanswered. For the
+// last question it completes the answer and returns kept as false.
 func (r *resolution) keepPart(w *workingCopy, run *model.Run, request *model.Request) (kept bool, err error) {
 	question, given := request.Question(), &r.answers[0]
 	if !given.inParts(question) {
@@ -237,7 +236,7 @@ func (r *resolution) keepPart(w *workingCopy, run *model.Run, request *model.Req
 	return false, nil
 }
 
-// checkAnswers returns the resolution to record for each answer. It returns the first wrong
+// checkAnswers returns the resolution to record for each answer. It returns the first invalid
 // answer's error, and otherwise the schema faults of all values together.
 func (r *resolution) checkAnswers(run *model.Run, asked []*model.Request) ([]api.Resolution, error) {
 	var resolutions []api.Resolution
@@ -267,7 +266,7 @@ func (r *resolution) checkAnswers(run *model.Run, asked []*model.Request) ([]api
 	return resolutions, nil
 }
 
-// answerAt returns the JSON pointer of an answer in the caller's body.
+// answerAt returns the JSON pointer of an answer in the request body.
 func (r *resolution) answerAt(i int) string {
 	if r.oneAnswer {
 		return r.answersAt
@@ -309,9 +308,9 @@ func (r *resolution) cancelRun(w *workingCopy, run *model.Run) error {
 	return nil
 }
 
-// cancelledRequest returns the open request by which the run is cancelled, and what texts call
-// it. For an id that the run never had, the error is the one for the kind of request that the
-// run waits for.
+// cancelledRequest returns the open request by which the run is cancelled, and its name for
+// texts. For an unknown request id, the error depends on the kind of request that the run waits
+// for.
 func (r *resolution) cancelledRequest(w *workingCopy, run *model.Run) (request *model.Request, what string, err error) {
 	id := r.cancel.requestID
 	request = w.request(run.RunID, id)
@@ -327,10 +326,10 @@ func (r *resolution) cancelledRequest(w *workingCopy, run *model.Run) (request *
 	return request, approvalText, w.checkApprovals(run, given, "", &checkedValues{})
 }
 
-// addRecorded adds a recorded decision to an error, if the error shows one and has none: of the
-// first settled request that the call names, approvals before answers
-// (docs/spec/v1.md#recorded-decision). On a session's route without a fitting run, the approval
-// may be one of an earlier run.
+// addRecorded adds a recorded decision to an error that shows one and has none: the decision of
+// the first settled request that the call names, approvals before answers
+// (docs/spec/v1.md#recorded-decision). On a session route without a matching run, the approval
+// may belong to an earlier run.
 func (r *resolution) addRecorded(w *workingCopy, run *model.Run, err error) error {
 	var refused *refusal.Error
 	if !errors.As(err, &refused) || refused.Recorded != nil || !r.showsRecorded(refused.Code) {
@@ -355,9 +354,9 @@ func (r *resolution) addRecorded(w *workingCopy, run *model.Run, err error) erro
 	return err
 }
 
-// showsRecorded reports whether an error with that code shows the recorded decision of
-// another request than the one that it is about. A call about one question does not: its
-// errors show what was recorded for that question.
+// showsRecorded reports whether an error with that code shows the recorded decision of any
+// request that the call names. A call about one question never does: its errors show the
+// decision for that question.
 func (r *resolution) showsRecorded(code api.Code) bool {
 	switch code {
 	case api.CodeRunStateConflict, api.CodeApprovalStateConflict:

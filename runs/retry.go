@@ -8,20 +8,20 @@ import (
 )
 
 // RetryRun makes a failed run claimable again, with its input, its checkpoint and its last
-// resolutions (docs/spec/v1.md#retry-a-run). The run takes the session's slot, and goes before the
-// queued runs.
+// resolutions (docs/spec/v1.md#retry-a-run). The run takes the session's slot, ahead of the queued
+// runs.
 //
-// Reply: Run; Existing when the same key has retried it before. Errors: run_not_found;
-// run_state_conflict when the run is not failed, is a call or a clarification, or had sensitive values,
-// which are erased when a run ends; session_ended; session_busy while another run of the session is
-// active; invalid_idempotency_key; idempotency_conflict.
+// Reply: Run; Existing when the same key already retried it. Errors: run_not_found;
+// run_state_conflict when the run is not failed, is a call or a clarification, or had sensitive
+// values, which are erased when a run ends; session_ended; session_busy while another run of the
+// session is active; invalid_idempotency_key; idempotency_conflict.
 type RetryRun struct {
 	RunID string
 	Actor Actor
-	// Key is the caller's idempotency key; empty for none.
+	// Key is the optional idempotency key.
 	Key string
 
-	// keyDigest is what is kept of the key; canonical is what the fingerprint is made from.
+	// keyDigest is the stored digest of the key; canonical is the body that the fingerprint covers.
 	keyDigest string
 	canonical []byte
 }
@@ -39,7 +39,7 @@ func (c *RetryRun) prepare(*Call, IDSource) error {
 	if err := prepareKey(&c.Key); err != nil || c.Key == "" {
 		return err
 	}
-	// A text has a canonical form.
+	// A string always has a canonical form.
 	c.keyDigest, _ = document.Digest(c.Key)
 	var err error
 	c.canonical, err = document.Canonical(map[string]string{"retry": c.RunID})
@@ -84,7 +84,7 @@ func (c *RetryRun) decide(w *workingCopy) (Reply, error) {
 	return Reply{Run: w.recordOf(run)}, nil
 }
 
-// retryRun gives a failed run the session's slot again. The head of the queue waits for it.
+// retryRun gives the session's slot to a failed run again. The head of the queue waits for it.
 func (w *workingCopy) retryRun(run *model.Run) {
 	if head := w.queueHead(); head != nil && head.ClaimableAtMs != 0 {
 		head.ClaimableAtMs = 0

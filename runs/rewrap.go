@@ -2,8 +2,8 @@ package runs
 
 import "github.com/holdpoint/holdpoint/runs/refusal"
 
-// RewrapDataKey replaces the data key of a run by the same one, encrypted otherwise. A run that has
-// another one by then, or none, stays as it is.
+// RewrapDataKey replaces the encrypted form of a run's data key. It changes nothing if the run has
+// another data key by then, or none.
 //
 // Reply: Existing when nothing changed. Errors: run_not_found.
 type RewrapDataKey struct {

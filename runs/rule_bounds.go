@@ -11,7 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// add counts a rule about as an engine does.
+// add counts a rule roughly as an engine does.
 func (c *RuleCount) add(rule *rules.Rule) {
 	bytes := int64(len(rule.Text) + len(rule.Reason) + len(document.Encode(rule.Match)))
 	switch {
@@ -24,11 +24,11 @@ func (c *RuleCount) add(rule *rules.Rule) {
 	}
 }
 
-// exact returns the count of the exact rules in the place of the others.
+// exact returns the count of the exact rules as Rules and Bytes.
 func (c RuleCount) exact() RuleCount { return RuleCount{Rules: c.Exact, Bytes: c.ExactBytes} }
 
-// checkRuleBounds returns too_many_rules when the rules in force would be too many with new
-// ones, those of all sessions or those of the session. Exact rules of all sessions have no bound.
+// checkRuleBounds returns too_many_rules when the new rules exceed the limit for all sessions or
+// for the session. Exact rules for all sessions have no limit.
 func (w *workingCopy) checkRuleBounds(added []*rules.Rule) error {
 	var ofAll, ofSession RuleCount
 	for _, rule := range added {
@@ -56,7 +56,7 @@ func checkRuleBound(where, which string, there, added RuleCount, most, mostBytes
 		where, there.Rules+added.Rules, which, there.Bytes+added.Bytes, most, mostBytes)
 }
 
-// checkRemembered returns too_many_rules when decisions would write more rules than fit.
+// checkRemembered returns too_many_rules when the decisions' rules exceed the limits.
 func (w *workingCopy) checkRemembered(run *model.Run, resolutions []ApprovalDecision) error {
 	var added []*rules.Rule
 	for i := range resolutions {

@@ -10,13 +10,13 @@ import (
 
 // AddRule writes a standing rule (docs/spec/v1.md#rule).
 //
-// Reply: Rule; Existing when a rule of the chosen id and the same payload is there. Errors:
+// Reply: Rule; Existing when a rule with the chosen id and the same payload exists. Errors:
 // invalid_request; session_ended; id_conflict when the chosen id has another payload;
 // too_many_rules.
 type AddRule struct {
-	RuleID string // made when empty
-	// SessionID is rules.AllSessions, or empty, for a rule of all sessions. The session need
-	// not exist.
+	RuleID string // generated when empty
+	// SessionID is rules.AllSessions, or empty, for a rule for all sessions. The session need not
+	// exist.
 	SessionID string
 	AgentID   string
 	ToolName  string
@@ -24,14 +24,13 @@ type AddRule struct {
 	Match     api.RuleMatch
 	Reason    string
 	MaxUses   int64
-	// ExpiresAtMs and ExpiresAfterMs say how long the rule holds; at most one may be given. The
-	// default is as long as the session, or DefaultRuleAgeMs for a rule of all sessions, or
-	// MaxAgeMs if that is shorter. An ExpiresAfterMs of 0 means
-	// no expiry.
+	// ExpiresAtMs and ExpiresAfterMs limit the rule's lifetime; at most one may be given. By default
+	// the rule lasts as long as its session, or DefaultRuleAgeMs for a rule for all sessions, but at
+	// most MaxAgeMs. An ExpiresAfterMs of 0 means no expiry.
 	ExpiresAtMs    *int64
 	ExpiresAfterMs *int64
-	// MaxAgeMs caps how long a rule may hold; 0 for no cap. It is a setting of the service and
-	// not part of the call.
+	// MaxAgeMs caps the rule's lifetime; 0 for no cap. It is a service setting and not part of the
+	// call.
 	MaxAgeMs int64
 	Actor    Actor
 
@@ -39,20 +38,20 @@ type AddRule struct {
 	digest      string
 }
 
-// RevokeRule ends a rule: a request that is raised after the reply is not settled by it
+// RevokeRule revokes a rule. Requests raised after the reply are not settled by it
 // (docs/spec/v1.md#revoke).
 //
-// Reply: Rule; Existing when it was revoked before. Errors: invalid_request, rule_not_found.
+// Reply: Rule; Existing when it was already revoked. Errors: invalid_request, rule_not_found.
 type RevokeRule struct {
 	RuleID string
-	// SessionID is the session of the rule, rules.AllSessions or empty for a rule of all
-	// sessions. Its lock is taken; another session than the rule's is rule_not_found.
+	// SessionID is the rule's session, which is locked. It is rules.AllSessions or empty for a rule
+	// for all sessions. A session other than the rule's is rule_not_found.
 	SessionID string
 	Actor     Actor
 }
 
-// ruleBody is what the digest of the call is made from: the members as given, with defaults
-// filled in.
+// ruleBody is the body that the call's digest covers: the members as given, with defaults filled
+// in.
 type ruleBody struct {
 	SessionID      string         `json:"session_id"`
 	AgentID        string         `json:"agent_id,omitempty"`
@@ -158,8 +157,8 @@ func (c *AddRule) decide(w *workingCopy) (Reply, error) {
 	return Reply{Rule: &rules.Record{Rule: *rule}}, nil
 }
 
-// expiry returns when the rule expires, in ms since the epoch, and 0 for never. It is computed
-// by the decision because the bounds depend on the engine's clock. Errors: invalid_request.
+// expiry returns when the rule expires, in ms since the epoch, and 0 for never. The decision
+// computes it because the limits depend on the engine's clock. Errors: invalid_request.
 func (c *AddRule) expiry(nowMs int64) (int64, error) {
 	switch {
 	case c.ExpiresAfterMs != nil:
@@ -195,7 +194,7 @@ func (c *RevokeRule) prepare(*Call, IDSource) error {
 
 func (c *RevokeRule) decide(w *workingCopy) (Reply, error) {
 	rule := w.state.Rules[c.RuleID]
-	// A rule changes only under the lock of its own session.
+	// A rule changes only under its own session's lock.
 	if rule == nil || rule.SessionID != w.state.SessionID {
 		return Reply{}, refusal.UnknownRule(c.RuleID)
 	}

@@ -9,23 +9,23 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// Scope bounds what a caller reaches. What is outside of it does not exist for the caller. The
-// zero value bounds nothing.
+// Scope limits which sessions and runs a caller can access. For the caller, everything outside of
+// it does not exist. The zero value is unlimited.
 //
-// What is in a session has the session's agent and owner, and what is in a run the run's: whoever
-// reads a session sees the runs in it, of whichever agents and principals they are.
+// Rows of a session are checked by the session's agent and owner, and rows of a run by the run's.
+// A caller that can read a session sees all of its runs, whatever their agents and principals.
 type Scope struct {
-	// SessionPrefixes are what ids of sessions begin with, and AgentIDs the agents; empty for
-	// all. Both must fit.
+	// SessionPrefixes are allowed prefixes of session ids, and AgentIDs the allowed agents; empty
+	// allows all. Both must match.
 	SessionPrefixes []string
 	AgentIDs        []string
-	// OwnedBy is a principal: a session must be one that it made, and a run one that it made or
-	// claimed last. Empty for any.
+	// OwnedBy is a principal. It must have created the session, or have created the run or claimed it
+	// last. Empty allows any owner.
 	OwnedBy string
 }
 
-// ScopeOf returns what an identity reaches; nil stands for the service itself. An agent that is bound
-// to no sessions and no agents reaches what is its own.
+// ScopeOf returns an identity's scope; nil stands for the service itself. An agent without session
+// prefixes and agent ids is limited to its own sessions and runs.
 func ScopeOf(identity *auth.Identity) Scope {
 	switch {
 	case identity == nil || identity.Role == api.RoleAdmin:
@@ -36,8 +36,8 @@ func ScopeOf(identity *auth.Identity) Scope {
 	return Scope{SessionPrefixes: identity.SessionPrefixes, AgentIDs: identity.AgentIDs}
 }
 
-// SessionPrefixFor returns what the ids of sessions that are made for a caller begin with, so that the
-// caller reaches them; "" for a caller that is not bound to session prefixes, and for the service.
+// SessionPrefixFor returns the prefix for generated session ids, so that the caller can access the
+// new sessions. It is "" for the service, and for a caller without session prefixes.
 func SessionPrefixFor(caller *auth.Identity) string {
 	if scope := ScopeOf(caller); len(scope.SessionPrefixes) > 0 {
 		return scope.SessionPrefixes[0]
@@ -45,7 +45,7 @@ func SessionPrefixFor(caller *auth.Identity) string {
 	return ""
 }
 
-// Bounded reports whether there is anything that the scope leaves out.
+// Bounded reports whether the scope excludes anything.
 func (s *Scope) Bounded() bool { return len(s.SessionPrefixes)+len(s.AgentIDs) > 0 || s.OwnedBy != "" }
 
 // FitsSession reports whether a session is within the scope.
@@ -58,29 +58,29 @@ func (s *Scope) FitsRun(run *model.Run) bool {
 	return s.Fits(run.SessionID, run.AgentID, run.Principal, run.HolderPrincipal)
 }
 
-// Fits reports whether a session of an agent, or a run of an agent in a session, is within the
-// scope. The owners are the principals whose it is.
+// Fits reports whether a session, or a run in a session, is within the scope. owners are the
+// principals that own it.
 func (s *Scope) Fits(sessionID, agentID string, owners ...string) bool {
 	return s.FitsNew(sessionID, agentID) && (s.OwnedBy == "" || slices.Contains(owners, s.OwnedBy))
 }
 
-// FitsNew reports whether a session of an agent, or a run of an agent in a session, that the caller
-// makes is within the scope.
+// FitsNew reports whether a session, or a run in a session, that the caller creates is within the
+// scope.
 func (s *Scope) FitsNew(sessionID, agentID string) bool {
 	return s.FitsID(sessionID) && (len(s.AgentIDs) == 0 || slices.Contains(s.AgentIDs, agentID))
 }
 
-// FitsID reports whether a session may have that id and be within the scope.
+// FitsID reports whether the scope allows a session id.
 func (s *Scope) FitsID(sessionID string) bool {
 	return len(s.SessionPrefixes) == 0 ||
 		slices.ContainsFunc(s.SessionPrefixes, func(prefix string) bool { return strings.HasPrefix(sessionID, prefix) })
 }
 
-// Key returns a text that two scopes share only when they reach the same; "" for no bounds.
+// Key returns a text that is equal only for equivalent scopes; "" for an unbounded one.
 func (s *Scope) Key() string {
 	if !s.Bounded() {
 		return ""
 	}
-	// No id and no principal has any of these characters.
+	// Ids and principals contain none of these separators.
 	return strings.Join(s.SessionPrefixes, ",") + "/" + strings.Join(s.AgentIDs, ",") + "/" + s.OwnedBy
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// check seals the sensitive values of a prepared Suspend under the data key of its run, or a new one. It
-// reads only when something is sensitive.
+// check encrypts the sensitive values of a prepared Suspend under its run's data key, or a new one.
+// Without sensitive values it reads nothing.
 func (c *Suspend) check(ctx context.Context, reader ValueReader) error {
 	secrets := c.suspending.secrets
 	if secrets == nil || !refusal.ValidID(c.RunID) {
@@ -24,7 +24,7 @@ func (c *Suspend) check(ctx context.Context, reader ValueReader) error {
 	record, err := reader.Run(ctx, c.RunID)
 	switch {
 	case refusal.CodeOf(err) != "":
-		return nil // the decision tells that there is no such run
+		return nil // the decision returns the error
 	case err != nil:
 		return err
 	}
@@ -34,8 +34,8 @@ func (c *Suspend) check(ctx context.Context, reader ValueReader) error {
 	return cannotSeal(c.suspending.seal(cmp.Or(secrets.dataKey, secrets.sealer.NewDataKey())))
 }
 
-// sealDecisions checks and seals what the call says about one open request, when that is sensitive.
-// Verdicts about its values are replaced by those about the values that are meant.
+// sealDecisions checks and encrypts the call's decision about one open request, if that is sensitive.
+// It replaces the verdicts with those for the unmasked values.
 func (r *resolution) sealDecisions(ctx context.Context, reader ValueReader, request *model.Request, dataKeys map[string]string) error {
 	if r.checked.sealer == nil {
 		return nil
@@ -58,7 +58,7 @@ func (r *resolution) sealDecisions(ctx context.Context, reader ValueReader, requ
 			return nil
 		}
 		if faults := r.checked.verdicts[request.Handle]; len(faults) > 0 {
-			// The text of a fault may show the value.
+			// A fault's text could reveal the value.
 			r.checked.verdicts[request.Handle] = []api.Fault{{Pointer: r.answerAt(at) + "/value", Detail: hiddenFault}}
 		}
 		seal = func(dataKey string) (*sealedDecision, error) {
@@ -88,7 +88,7 @@ func (r *resolution) sealDecisions(ctx context.Context, reader ValueReader, requ
 	return r.checked.brought.bring(sealed.updatedInput)
 }
 
-// hiddenFault stands for the faults of a sensitive value against its schema.
+// hiddenFault replaces the schema faults of a sensitive value.
 const hiddenFault = "does not match the schema of the request"
 
 func (r *resolution) sealApproval(request *model.Request, approval *api.ApprovalRequest, given *ApprovalDecision, at, dataKey string) (*sealedDecision, error) {
@@ -114,8 +114,8 @@ func (r *resolution) sealApproval(request *model.Request, approval *api.Approval
 	return decision, err
 }
 
-// unmask returns an edited input with the values of the original where it has what stands for them,
-// and a fault for each path that names nothing in it.
+// unmask replaces masked values in an edited input with the original values. It returns a fault for
+// each path that is missing in the edited input.
 func unmask(edited, original api.JSON, paths []string, at string) (api.JSON, []api.Fault) {
 	var faults []api.Fault
 	for _, text := range paths {
@@ -175,8 +175,8 @@ func openDecision(sealer Sealer, dataKey, handle string, sealed model.SealedValu
 	return secret, nil
 }
 
-// OpenRecord returns the record with what is sensitive in clear, for whoever holds the run's lease.
-// Without anything sensitive, and when the run is over, it is the record itself. Errors: one that
+// OpenRecord returns the record with decrypted sensitive values, for the holder of the run's lease. A
+// record without sensitive values, or of a finished run, is returned unchanged. Errors: one that
 // wraps ErrUnavailable when the key is not configured.
 func OpenRecord(sealer Sealer, record *model.RunRecord) (*model.RunRecord, error) {
 	requests, err := OpenRequests(sealer, &record.Run, record.Requests)
@@ -188,7 +188,7 @@ func OpenRecord(sealer Sealer, record *model.RunRecord) (*model.RunRecord, error
 	return &opened, nil
 }
 
-// OpenRequests is OpenRecord for requests of a run.
+// OpenRequests is OpenRecord for a run's requests.
 func OpenRequests(sealer Sealer, run *model.Run, requests []model.Request) ([]model.Request, error) {
 	if run.DataKey == "" || !slices.ContainsFunc(requests, func(r model.Request) bool { return r.Sealed != nil }) {
 		return requests, nil
@@ -223,7 +223,7 @@ func openRequest(sealer Sealer, dataKey string, request *model.Request) error {
 	if err != nil {
 		return err
 	}
-	// What was sealed may be partial answers to a request that was then settled otherwise.
+	// The sealed values may be partial answers to a request that was later settled otherwise.
 	resolution := request.Recorded()
 	if resolution.RuntimePayload != nil {
 		resolution.RuntimePayload = secret.RuntimePayload
@@ -238,8 +238,8 @@ func openRequest(sealer Sealer, dataKey string, request *model.Request) error {
 	return nil
 }
 
-// OpenCallback returns the callback of a request. Errors: one that wraps ErrUnavailable when the
-// key is not configured.
+// OpenCallback returns a request's callback. Errors: one that wraps ErrUnavailable when the key is not
+// configured.
 func OpenCallback(sealer Sealer, request *model.Request) (*api.Callback, error) {
 	sealed := request.SealedValues().Callback
 	if sealed == nil {

@@ -9,17 +9,17 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Sealer encrypts what is sensitive before it reaches a row (docs/security.md#sensitive-values). A
-// data key is the text that is stored of a run's key, itself encrypted. Its errors say that a key is
-// not configured, or that a text was not made with it.
+// Sealer encrypts sensitive values before they are stored (docs/security.md#sensitive-values). A data
+// key is the stored text of a run's key, which is itself encrypted. Errors mean that a key is not
+// configured, or that a text was not encrypted with it.
 type Sealer interface {
 	NewDataKey() string
-	// Seal and Open must be given the same place.
+	// Seal and Open must get the same place.
 	Seal(dataKey, place string, plain []byte) (string, error)
 	Open(dataKey, place, sealed string) ([]byte, error)
-	// Digest is a hexadecimal keyed digest that nobody can make without the data key.
+	// Digest returns a hexadecimal digest keyed with the data key.
 	Digest(dataKey string, text []byte) (string, error)
-	// Fingerprint is one that is the same for all runs, by which a repeated call is known.
+	// Fingerprint returns a keyed digest that is the same for all runs. It identifies repeated calls.
 	Fingerprint(text []byte) string
 }
 
@@ -27,10 +27,10 @@ func secretsNotConfigured() *refusal.Error {
 	return refusal.New(api.CodeSecretsNotConfigured, "something is marked sensitive, and the service has no key to encrypt it with")
 }
 
-// keyedDigestPrefix begins the digest of an input that nobody may guess.
+// keyedDigestPrefix marks the digest of a sensitive input, which must not be guessable.
 const keyedDigestPrefix = document.KeyedDigestPrefix
 
-// The parts of a request that are sealed; each is sealed at a place of its own.
+// The parts of a request that are sealed, each at its own place.
 const (
 	partInput    = "input"
 	partDecision = "decision"
@@ -39,21 +39,21 @@ const (
 
 func placeOf(handle, part string) string { return handle + "/" + part }
 
-// raisedSecrets are what is sensitive in a suspension.
+// raisedSecrets are the sensitive values of a suspension.
 type raisedSecrets struct {
 	sealer Sealer
-	// dataKey is empty until everything is sealed under it.
+	// dataKey is empty until every value is sealed under it.
 	dataKey string
-	// masked and sealed are by approval; those without sensitive paths have none.
+	// masked and sealed are parallel to Approvals; nil for those without sensitive paths.
 	masked []api.JSON
 	sealed []api.JSON
-	// sealedQuestions are by question.
+	// sealedQuestions is parallel to Questions.
 	sealedQuestions []api.JSON
 	callbacks       callbacks
 	owner           string // of the callbacks
 }
 
-// secretsOf returns what is sensitive in a checked suspension, nil when nothing is. Errors:
+// secretsOf returns the sensitive values of a checked suspension, or nil. Errors:
 // secrets_not_configured.
 func secretsOf(s *api.Suspension, sealer Sealer) (*raisedSecrets, error) {
 	found := sensitiveInputs(s) || hasCallbacks(s)
@@ -78,8 +78,8 @@ func sensitiveInputs(s *api.Suspension) bool {
 	return false
 }
 
-// suspensionDigest is the digest of a suspension with that canonical form, keyed when an input or a
-// callback is not to be guessed.
+// suspensionDigest returns a suspension's digest. It is keyed if the suspension has sensitive inputs
+// or callbacks, so that nobody can guess them.
 func suspensionDigest(s *api.Suspension, canonical []byte, sealer Sealer) string {
 	if !sensitiveInputs(s) && !hasCallbacks(s) {
 		return document.DigestOfCanonical(canonical)
@@ -87,8 +87,8 @@ func suspensionDigest(s *api.Suspension, canonical []byte, sealer Sealer) string
 	return keyedDigestPrefix + sealer.Fingerprint(canonical)
 }
 
-// seal encrypts the sensitive inputs and the callbacks of the suspension under a data key, and makes their digests with
-// it. It may be called again with another one.
+// seal encrypts the suspension's sensitive inputs and callbacks under a data key, and computes their
+// digests. It may be called again with another key.
 func (s *raisedSuspension) seal(dataKey string) error {
 	secrets := s.secrets
 	secrets.masked, secrets.sealed = make([]api.JSON, len(s.Approvals)), make([]api.JSON, len(s.Approvals))
@@ -137,7 +137,7 @@ func (s *raisedSuspension) seal(dataKey string) error {
 	return s.makeForms()
 }
 
-// maskInput returns an input without what the paths name.
+// maskInput masks the values at the paths of an input.
 func maskInput(input api.JSON, paths []string) api.JSON {
 	for _, text := range paths {
 		if path, ok := document.ParsePointer(text); ok {
@@ -147,8 +147,7 @@ func maskInput(input api.JSON, paths []string) api.JSON {
 	return input
 }
 
-// checkSealed returns ErrUnchecked when what the suspension raises is not sealed under the data key
-// of the run.
+// checkSealed returns ErrUnchecked if the suspension's values are not sealed under the run's data key.
 func (s *raisedSuspension) checkSealed(run *model.Run) error {
 	if s.secrets == nil || s.secrets.dataKey != "" && (run.DataKey == "" || run.DataKey == s.secrets.dataKey) {
 		return nil
@@ -174,43 +173,43 @@ func checkSensitivePaths(a *api.ApprovalRequest, at string, faults *refusal.Faul
 	}
 }
 
-// checkedValues is what CheckValues found out about the values of a call, before any lock.
+// checkedValues are the results of CheckValues for a call, computed before any lock.
 type checkedValues struct {
 	verdicts valueVerdicts
 	sealer   Sealer
-	// decisions are by the handle of the request; only sensitive requests have one.
+	// decisions are keyed by request handle; only sensitive requests have one.
 	decisions map[string]*sealedDecision
-	// readAll looks at every request that the call names, because a decision met a sensitive one.
+	// readAll reads every request that the call names, because one of them is sensitive.
 	readAll bool
-	// above are the requesters of the sessions above, once a decision has needed them.
+	// above are the requesters of the ancestor sessions, once a decision has needed them.
 	above ancestors
-	// keyed is canonical with a key; nil without a sealer.
+	// keyed is canonical in keyed form; nil without a sealer.
 	keyed []byte
-	// brought has what is recorded of large values.
+	// brought has the encoded forms of large values.
 	brought broughtValues
 }
 
-// sealedDecision is a decision about a sensitive request, sealed.
+// sealedDecision is an encrypted decision about a sensitive request.
 type sealedDecision struct {
-	// dataKey and base are the data key and what was sealed when it was made. They must still be those.
+	// dataKey and base are the run's data key and the request's sealed values at sealing. They must be unchanged.
 	dataKey string
 	base    string
 	sealed  api.JSON
-	// updatedInput is masked; nil when there is none.
+	// updatedInput is the masked edited input; nil when there is none.
 	updatedInput api.JSON
 	faults       []api.Fault
 }
 
-// prepareKeyed makes the keyed form of what the fingerprint is made from. Which one is recorded is
-// known only when the request is.
+// prepareKeyed computes the keyed form of the fingerprint's body. Only the decision knows which form
+// to record.
 func (v *checkedValues) prepareKeyed(canonical []byte) {
 	if v.sealer != nil && canonical != nil {
 		v.keyed = document.Encode(v.sealer.Fingerprint(canonical))
 	}
 }
 
-// decision returns what is to be recorded about a sensitive request. Errors: ErrUnchecked when it was
-// not sealed, or for another state of the request; secrets_not_configured.
+// decision returns the encrypted decision about a sensitive request. Errors: ErrUnchecked when there is
+// none, or when the request has changed since; secrets_not_configured.
 func (v *checkedValues) decision(run *model.Run, request *model.Request) (*sealedDecision, error) {
 	if v.sealer == nil {
 		return nil, secretsNotConfigured()
@@ -222,18 +221,17 @@ func (v *checkedValues) decision(run *model.Run, request *model.Request) (*seale
 	return sealed, nil
 }
 
-// bringsSecrets reports whether an approval's decision has something that is masked when the approval
-// has sensitive paths.
+// bringsSecrets reports whether a decision has values to mask when the approval has sensitive paths.
 func (r *ApprovalDecision) bringsSecrets() bool {
 	return r.UpdatedInput != nil || r.RuntimePayload != nil
 }
 
-// bringsSecrets reports whether an answer has something that is masked when the question is sensitive.
+// bringsSecrets reports whether an answer has values to mask when the question is sensitive.
 func (u *QuestionAnswer) bringsSecrets() bool {
 	return len(u.Answers) > 0 || u.Value != nil || u.RuntimePayload != nil
 }
 
-// maskAnswer returns what is recorded of an answer to a sensitive question.
+// maskAnswer masks an answer to a sensitive question for the record.
 func maskAnswer(question *api.UserQuestionRequest, resolution api.Resolution) api.Resolution {
 	resolution.Answers = model.MaskAnswers(question, resolution.Answers)
 	if resolution.Value != nil {

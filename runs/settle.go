@@ -42,8 +42,8 @@ func (w *workingCopy) settleRequest(run *model.Run, request *model.Request, reso
 	return resolution, value
 }
 
-// settleRequests records one resolution for several requests, and its events: one for all
-// approvals, one for each question or clarification.
+// settleRequests records one resolution for several requests. It emits one event for all
+// approvals, and one for each question or clarification.
 func (w *workingCopy) settleRequests(run *model.Run, requests []*model.Request, resolution api.Resolution) {
 	var approvals []document.Value
 	for _, request := range requests {
@@ -63,8 +63,8 @@ func (w *workingCopy) settleRequests(run *model.Run, requests []*model.Request, 
 	}
 }
 
-// updateWaiting moves a run to the status that its open requests call for. When nothing is open
-// the run continues: under the current lease of an attached worker, else it is claimable.
+// updateWaiting derives a run's status from its open requests. Without open requests the run
+// continues: under the current lease of an attached worker, otherwise it is claimable.
 func (w *workingCopy) updateWaiting(run *model.Run) {
 	switch {
 	case w.waitsFor(run.RunID, model.KindQuestion), w.parked(run.RunID):
@@ -87,9 +87,9 @@ func (w *workingCopy) updateWaiting(run *model.Run) {
 	w.saveRun(run)
 }
 
-// expireDue expires the open requests of a run that are past their deadline
-// (docs/spec/v1.md#expiry): an approval is denied and the run goes on, a question ends the run.
-// Every command on a run calls it first, so that a late answer never depends on the sweep.
+// expireDue expires a run's overdue requests (docs/spec/v1.md#expiry). An approval is denied and
+// the run continues; a question ends the run. Every command on a run calls it first, so that a
+// late answer is refused even before the sweep.
 func (w *workingCopy) expireDue(run *model.Run) {
 	var due []*model.Request
 	for _, request := range w.requestsOf(run.RunID) {
@@ -135,8 +135,8 @@ func (w *workingCopy) expireDue(run *model.Run) {
 	w.cancelRun(run, expiredText(question.RequestID, dueAtMs), Actor{Name: api.ResolvedBySystem, Via: api.ViaClock}, "")
 }
 
-// cancelRun ends a run as cancelled. What is still open on it is recorded cancelled, too. text
-// is the run's error, reason is that of the event and of the resolutions.
+// cancelRun ends a run as cancelled, and records its open requests as cancelled. text is the
+// run's error, and reason is recorded in the event and the resolutions.
 func (w *workingCopy) cancelRun(run *model.Run, text string, actor Actor, reason string) {
 	w.settleRequests(run, w.openRequests(run.RunID), api.Resolution{
 		Outcome: api.OutcomeCancelled, Reason: reason, ResolvedBy: actor.Name, ViaPrincipal: actor.ViaPrincipal, Via: actor.Via,
@@ -145,7 +145,7 @@ func (w *workingCopy) cancelRun(run *model.Run, text string, actor Actor, reason
 	w.finishRun(run, api.StatusCancelled, model.LeaseRevoked, api.EventCancelled, reasonEvent{api.EventCancelled, reason})
 }
 
-// targetRun returns the run that a call names, after it expired what is due on it. Errors:
+// targetRun returns the run that a call names, after expiring its overdue requests. Errors:
 // run_not_found.
 func (w *workingCopy) targetRun(runID string) (*model.Run, error) {
 	run := w.run(runID)
@@ -168,8 +168,8 @@ func (w *workingCopy) checkTarget(sessionID, runID string) error {
 	return nil
 }
 
-// expireOpenRequests records what is open when a run ends as expired. Only an attached worker,
-// or one with an unparked clarification, can end a run with open requests.
+// expireOpenRequests records the open requests of an ending run as expired. Only an attached
+// worker, or one with an unparked clarification, can end a run with open requests.
 func (w *workingCopy) expireOpenRequests(run *model.Run) {
 	w.settleRequests(run, w.openRequests(run.RunID), api.Resolution{
 		Outcome: api.OutcomeExpired, Reason: "the run ended", ResolvedBy: api.ResolvedBySystem, Via: api.ViaRunEnded,

@@ -9,91 +9,91 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// Spec describes a command to everything that handles commands: authority, quotas, lanes, telemetry.
-// What is left out fails closed: without Actions only the service may give the command, without a Target
-// no caller with a bounded scope reaches it, and a worker's command without a Lease is refused.
+// Spec describes a command to the code that handles all commands: authority, quotas, lanes, telemetry.
+// Omissions fail closed. Without Actions only the service may issue the command. Without a Target it is
+// outside of every bounded scope. A worker's command without a Lease is refused.
 type Spec struct {
 	// Name is the command's name in logs and traces.
 	Name string
-	// Actions are what the caller must be allowed to do.
+	// Actions are the permissions that the caller needs.
 	Actions []auth.Action
-	// Target is what must be within the caller's scope.
+	// Target must be within the caller's scope.
 	Target Target
-	// AgentID is the agent of what a command with TargetNew creates; empty: the session's.
+	// AgentID is the agent of the row that a TargetNew command creates; empty: the session's agent.
 	AgentID string
-	// ParentSessionID is a session that must be within the caller's scope, too; empty for none.
+	// ParentSessionID is a session that must also be within the caller's scope; empty for none.
 	ParentSessionID string
-	// Lease is the lease that a command of auth.Work uses. Unleased commands use none.
+	// Lease is the lease that an auth.Work command uses. Unleased commands use none.
 	Lease    Lease
 	Unleased bool
-	// Actor is on record as having caused the change; empty: the caller's principal.
+	// Actor is recorded as the cause of the change; empty: the caller's principal.
 	Actor string
-	// Adds counts what the command may add to the caller's open work.
+	// Adds is the maximum open work that the command adds for the caller.
 	Adds Adds
-	// Size is what the command makes the service process and store.
+	// Size estimates the command's cost in processing and storage.
 	Size Size
-	// Settles says that the command decides, ends or releases something. Such a command passes when the
-	// caller's budget or the disk is used up; its bytes still count, so that nobody stores without limit by
-	// ending runs.
+	// Settles says that the command decides, ends or releases something. Such a command is accepted even
+	// if the caller's budget or the disk is exhausted. Its bytes still count, so that ending runs is not a
+	// way around the limits.
 	Settles bool
 	// ExcludesRequester says that the command raises an approval that its requesters may not allow.
 	ExcludesRequester bool
-	// AppendsOnly says that the command writes events and nothing that depends on other rows, so that a
-	// large one may be written in parts.
+	// AppendsOnly says that the command only appends events, independent of other rows. A large command may
+	// then be written in parts.
 	AppendsOnly bool
 
-	// raised are the approvals that rules may decide; nil without any.
+	// raised has the approvals that rules may decide; nil without any.
 	raised *raisedSuspension
-	// values are checked before the command reaches a lane; nil without any.
+	// values are checked before the command enters a lane; nil without any.
 	values values
-	// checked is what was found out about the values of decisions; nil for a command that decides nothing.
+	// checked receives the results of checking a decision's values; nil if the command decides nothing.
 	checked *checkedValues
-	// above receives the requesters of the sessions above, if the decision lacks them.
+	// above receives the requesters of the ancestor sessions, if the decision lacks them.
 	above *ancestors
-	// runID receives the run of a call, if the decision finds that the request is a call's.
+	// runID receives the run of a call, if the decision finds that the request belongs to a call.
 	runID *string
-	// countQueue is set if the decision needs the bytes of the queue.
+	// countQueue is set if the decision needs the queue's size in bytes.
 	countQueue *bool
 }
 
-// values are what a caller sends that takes long to check, or that must be sealed.
+// values are caller values that are expensive to check, or that must be encrypted.
 type values interface {
 	check(ctx context.Context, reader ValueReader) error
 }
 
-// Target says what a command is about. The zero value is outside of every bounded scope.
+// Target says what a command acts on. The zero value is outside of every bounded scope.
 type Target int
 
 // The targets of commands.
 const (
 	_ Target = iota
-	// TargetNamed is the run that the command's Needs names, or else its session.
+	// TargetNamed is the run in the command's Needs, or else its session.
 	TargetNamed
-	// TargetRule is an existing rule of the command's session, or of all sessions.
+	// TargetRule is an existing rule for the command's session, or for all sessions.
 	TargetRule
-	// TargetRules are the rules of the command's session, or of all sessions.
+	// TargetRules are the rules for the command's session, or for all sessions.
 	TargetRules
 	// TargetNew is a new run or session.
 	TargetNew
-	// TargetElsewhere is a session that the caller need not reach: a question's effect in the parent's session.
+	// TargetElsewhere is a session that may be outside the caller's scope: a question's effect in the parent's session.
 	TargetElsewhere
 )
 
-// Lease is the right of a worker to continue a run. The zero value is no lease.
+// Lease is a worker's right to continue a run. The zero value means no lease.
 type Lease struct {
 	RunID string
 	Fence int64
 }
 
-// Adds counts the open prompts and the queued runs that a command adds at most. Rules may settle some of
+// Adds counts the open prompts and queued runs that a command adds at most. Rules may settle some of
 // the prompts at once.
 type Adds struct{ Prompts, Queued int64 }
 
-// Size says roughly how much a command makes the service process and store.
+// Size estimates how much a command makes the service process and store.
 type Size struct {
-	// Rows are read or written by the decision. NewRows are those that stay in the database.
+	// Rows are read or written by the decision. NewRows of them stay in the database.
 	Rows, NewRows int
-	// Bytes are those of the texts that the caller sends. Schemas are the bytes of JSON Schemas among them.
+	// Bytes is the size of the caller's texts. Schemas is the size of the JSON Schemas among them.
 	Bytes, Schemas int
 }
 
@@ -103,10 +103,10 @@ const storedRowBytes = 256
 // Stored returns roughly how many bytes the command adds to the database.
 func (s Size) Stored() int64 { return int64(s.NewRows*storedRowBytes + s.Bytes) }
 
-// oneRow is the size of a command that brings no long texts.
+// oneRow is the size of a command without long texts.
 var oneRow = Size{Rows: 1}
 
-// with adds the requests and the checkpoint of a suspension.
+// with adds a suspension's requests and checkpoint.
 func (s Size) with(suspension *api.Suspension) Size {
 	if suspension == nil {
 		return s
@@ -159,7 +159,7 @@ func (s Size) withAnswers(answers ...QuestionAnswer) Size {
 	return s
 }
 
-// The actions of most commands.
+// Actions that several commands need.
 var (
 	chats        = []auth.Action{auth.Chat}
 	works        = []auth.Action{auth.Work}
@@ -171,7 +171,7 @@ var (
 	nobodysRight = []auth.Action{""}
 )
 
-// actionsOfDecisions returns what the caller of decisions must be allowed to do: a decision may write a rule.
+// actionsOfDecisions returns the permissions that decisions need. Remembering one writes a rule.
 func actionsOfDecisions(decisions []ApprovalDecision) []auth.Action {
 	actions := decides
 	for i := range decisions {
@@ -189,7 +189,7 @@ func actionsOfDecisions(decisions []ApprovalDecision) []auth.Action {
 	return actions
 }
 
-// actionsOfRule returns what the caller must be allowed to do to write a rule of a session, or of all.
+// actionsOfRule returns the permission to write a rule for a session, or for all sessions.
 func actionsOfRule(sessionID string) []auth.Action {
 	if sessionID == "" || sessionID == rules.AllSessions {
 		return []auth.Action{auth.WriteRuleForAll}

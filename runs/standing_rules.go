@@ -10,7 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// callOf returns an approval of a suspension as rules match it, without its session and agent.
+// callOf returns a suspension's approval in the form that rules match, without its session and agent.
 func callOf(s *raisedSuspension, at int) *rules.Call {
 	approval := &s.Approvals[at]
 	return &rules.Call{
@@ -25,9 +25,9 @@ func matchApproval(s *raisedSuspension, at int, budget *rules.Budget, sets ...*r
 	return rules.MatchSets(call, slices.DeleteFunc(sets, func(set *rules.Set) bool { return set == nil })...)
 }
 
-// checkMatched takes up the matches of a suspension, nil for none. It returns a [RulesChangedError] when the suspension was matched against other
-// rules than those of now. Call it before the decision raises anything. Without matches, as in
-// tests without a store, the rules of the State are matched here.
+// checkMatched takes over the matches of a suspension, which may be nil. It returns a
+// [RulesChangedError] if the rules have changed since the match. Call it before the decision raises
+// anything. Without matches, as in tests without a store, it matches the rules of the State.
 func (w *workingCopy) checkMatched(s *raisedSuspension) error {
 	if s == nil {
 		return nil
@@ -42,8 +42,8 @@ func (w *workingCopy) checkMatched(s *raisedSuspension) error {
 	return &RulesChangedError{w.state.RuleVersions}
 }
 
-// matchLoaded matches the approvals against the rules of the State. Under the lock of a session
-// there are none but exact ones.
+// matchLoaded matches the approvals against the State's rules. Under a session's lock these are
+// only exact rules.
 func (w *workingCopy) matchLoaded(s *raisedSuspension) *matchedRules {
 	var standing []*rules.Rule
 	for _, rule := range w.state.Rules {
@@ -63,9 +63,8 @@ func (w *workingCopy) holdsHere(rule *rules.Rule) bool {
 	return rule.SessionID == rules.AllSessions || rule.SessionID == w.state.SessionID
 }
 
-// settleByRules settles the approvals that were just raised and that standing rules decide
-// (docs/spec/v1.md#precedence). It reports whether there were any. The suspension has passed
-// checkMatched.
+// settleByRules settles the new approvals that standing rules decide
+// (docs/spec/v1.md#precedence). It reports whether there were any. Call checkMatched first.
 func (w *workingCopy) settleByRules(run *model.Run, s *raisedSuspension) bool {
 	if w.matched == nil || w.matched.undecided {
 		return false
@@ -105,8 +104,7 @@ func (w *workingCopy) settleByRules(run *model.Run, s *raisedSuspension) bool {
 	return len(resolutions) > 0
 }
 
-// exactRules returns the loaded exact rules that may be about a call of the session, by the
-// digest of its input.
+// exactRules returns the loaded exact rules that apply to the session, keyed by input digest.
 func (w *workingCopy) exactRules() map[string][]*rules.Rule {
 	var exact map[string][]*rules.Rule
 	for _, rule := range w.state.Rules {
@@ -120,7 +118,7 @@ func (w *workingCopy) exactRules() map[string][]*rules.Rule {
 	return exact
 }
 
-// tooManyLoaded reports whether there may be more exact rules about one input than were loaded.
+// tooManyLoaded reports whether more exact rules for one input may exist than were loaded.
 func tooManyLoaded(same []*rules.Rule) bool {
 	var ofAll, ofSession RuleCount
 	for _, rule := range same {
@@ -137,8 +135,8 @@ func tooManyLoaded(same []*rules.Rule) bool {
 	return tooMany(ofAll) || tooMany(ofSession)
 }
 
-// inForce returns a rule as this decision has left it, nil when it has ended or is not about
-// the agent of the run.
+// inForce returns a rule as this decision has changed it, or nil if it has ended or is for another
+// agent.
 func (w *workingCopy) inForce(rule *rules.Rule, run *model.Run) *rules.Rule {
 	if rule.AgentID != "" && rule.AgentID != run.AgentID {
 		return nil
@@ -152,7 +150,7 @@ func (w *workingCopy) inForce(rule *rules.Rule, run *model.Run) *rules.Rule {
 	return rule
 }
 
-// settleByRule records the decision of a rule. It is resolved by the author of the rule.
+// settleByRule records a rule's decision. The rule's author is recorded as the decider.
 func (w *workingCopy) settleByRule(run *model.Run, request *model.Request, verdict rules.Verdict) document.Value {
 	rule := verdict.Rule
 	resolution := api.Resolution{
@@ -178,7 +176,7 @@ func (w *workingCopy) editRule(rule *rules.Rule) *rules.Rule {
 	return &working
 }
 
-// revokeSessionRules revokes the rules of the session, which ends.
+// revokeSessionRules revokes the rules of the session, which is ending.
 func (w *workingCopy) revokeSessionRules(revokedBy string) {
 	var bound []*rules.Rule
 	for _, rule := range w.state.Rules {
@@ -199,8 +197,8 @@ func (w *workingCopy) revokeRule(rule *rules.Rule, revokedBy string) *rules.Rule
 	return revoked
 }
 
-// writeRememberedRule writes the rule that a decision remembers, and returns how the resolution
-// names it. It returns nil when the decision remembers nothing.
+// writeRememberedRule writes the rule that a decision remembers, and returns its reference for the
+// resolution. It returns nil when the decision remembers nothing.
 func (w *workingCopy) writeRememberedRule(request *model.Request, given *ApprovalDecision, actor Actor) *api.AppliedRule {
 	if given.Remember == "" {
 		return nil
@@ -215,7 +213,7 @@ func (w *workingCopy) writeRememberedRule(request *model.Request, given *Approva
 	return &api.AppliedRule{RuleID: rule.RuleID, Text: rule.Text}
 }
 
-// logRule writes the line of the audit's own log about a rule that somebody made or revoked.
+// logRule appends the creation or revocation of a rule to the audit log.
 func (w *workingCopy) logRule(what api.AuditEventType, rule *rules.Rule, actor Actor) {
 	event := api.AuditEvent{
 		Type: what, Via: actor.Via, ViaPrincipal: actor.ViaPrincipal,

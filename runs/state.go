@@ -18,57 +18,55 @@ type RequestKey struct {
 }
 
 // State has the rows from which decisions about one session are made. An engine fills it under
-// the session's lock with what the Needs of the waiting commands name. A row that is absent was
-// not asked for, or does not exist. A map may be nil.
+// the session's lock with the rows that the waiting commands' Needs name. An absent row was not
+// requested or does not exist. A map may be nil.
 type State struct {
 	SessionID string
-	// Stamp is a number that no other decision about the session gets, from 0 to MaxStamp. The
-	// versions that the decision gives grow by it. Only tests leave it 0.
+	// Stamp is unique among the session's decisions, from 0 to MaxStamp. The versions that the
+	// decision assigns grow by it. Only tests leave it 0.
 	Stamp int64
 	// Session is nil when it does not exist.
 	Session  *model.Session
 	Runs     map[string]*model.Run
 	Requests map[RequestKey]*model.Request
-	// LeftOut are unfinished runs, by RunID, whose requests are not here because there were
-	// too many bytes before them: a drain leaves them for later.
+	// LeftOut has unfinished runs, by RunID, whose requests were not loaded because of the byte limit.
+	// A drain leaves them for later.
 	LeftOut map[string]bool
-	// Queued are the queued runs, with the bytes of their inputs and metadata. OpenCalls are the
-	// open requests of calls, with their bytes.
-	// OpenClarifications are those that wait, with their questions and what was answered in
-	// part. Mailbox are the messages that are not acknowledged, with their payloads. nil when
-	// they were not counted.
+	// Queued counts the queued runs, with the bytes of their inputs and metadata. OpenCalls counts the
+	// open requests of calls, with their bytes. OpenClarifications counts the open clarifications, with
+	// their questions and partial answers. Mailbox counts the unacknowledged messages, with their
+	// payloads. Each is nil when it was not counted.
 	Queued, OpenCalls, OpenClarifications, Mailbox *Held
 
 	Records  map[model.RecordKey]*model.IdempotencyRecord
 	Effects  map[string]*model.Effect  // by EffectID
 	Messages map[string]*model.Message // by MessageID
 	Rules    map[string]*rules.Rule    // by RuleID
-	// RuleVersions are those of the rules that are in force in the session.
+	// RuleVersions are the versions of the rules in force in the session.
 	RuleVersions RuleVersions
-	// NameCounts has, by run, how many names there are of it and its parts, at most
-	// MaxRunNames of them counted.
+	// NameCounts has, by run, the number of names of the run and its parts, counted up to
+	// MaxRunNames.
 	NameCounts map[string]int64
-	// RuleCounts are those of the session and of rules.AllSessions, by session.
+	// RuleCounts has the counts for the session and for rules.AllSessions, by session.
 	RuleCounts map[string]RuleCount
-	// Tokens have what [auth.Token.Accepts] asks for, by TokenID.
+	// Tokens have the members that [auth.Token.Accepts] reads, by TokenID.
 	Tokens map[string]*auth.Token
-	// Webhooks are those that events are owed to; nil for none. They are no rows of the session: an
+	// Webhooks are the webhooks that events are delivered to; nil for none. The process sets them; an
 	// engine does not load them.
 	Webhooks *webhooks.Set
-	// NotifyAfterMs is how long a request is open before people are told of it; 0 for never. No engine
+	// NotifyAfterMs is how long a request is open before people are notified; 0 for never. No engine
 	// loads it.
 	NotifyAfterMs int64
 }
 
-// RuleCount says how much there is of the rules that are in force, with the bytes of their matches,
-// texts and reasons: of those that are not exact, and of the exact ones of one session, expired
-// ones among them.
+// RuleCount counts the rules in force, with the bytes of their matches, texts and reasons. It counts
+// non-exact rules, and a session's exact rules separately. Expired rules may be included.
 type RuleCount struct {
 	Rules, Bytes      int64
 	Exact, ExactBytes int64
 }
 
-// Held says how much of one kind a session holds.
+// Held counts the rows of one kind that a session holds, and their bytes.
 type Held struct{ Rows, Bytes int64 }
 
 func (h *Held) add(bytes int) {
@@ -78,10 +76,10 @@ func (h *Held) add(bytes int) {
 	}
 }
 
-// queuedBytes is what a queued run counts for, as the engines count it.
+// queuedBytes is a queued run's size, as the engines count it.
 func queuedBytes(run *model.Run) int { return len(run.Input) + len(run.Metadata) }
 
-// NewState returns an empty state of a session.
+// NewState returns an empty state for a session.
 func NewState(sessionID string) *State {
 	return &State{
 		SessionID: sessionID,
@@ -106,11 +104,11 @@ type Change struct {
 	NewRuns     []*model.Run
 	UpdatedRuns []*model.Run
 	NewRequests []*model.Request
-	// SettledRequests are existing rows: requests that were settled, or have a new partial
+	// SettledRequests are existing rows: requests that were settled, or that have a new partial
 	// answer and are still open.
 	SettledRequests []*model.Request
-	// RedeemedRequests are settled ones of which the grant was redeemed. Nothing else of them is
-	// written, and they may be in one of the lists above, too.
+	// RedeemedRequests are settled requests whose grant was redeemed. Only the redemption is written.
+	// They may also be in one of the lists above.
 	RedeemedRequests []*model.Request
 	Events           []*model.Event
 	Records          []*model.IdempotencyRecord
@@ -120,11 +118,10 @@ type Change struct {
 	UpdatedMessages  []*model.Message
 	NewRules         []*rules.Rule
 	UpdatedRules     []*rules.Rule
-	// Entries are lines of the audit's own log.
+	// Entries are entries of the audit log.
 	Entries []*journal.Entry
 
-	// dequeued has the FirstEventID of runs that left the queue. Apply moves the runs behind
-	// them up.
+	// dequeued has the FirstEventID of runs that left the queue. Apply moves up the runs behind them.
 	dequeued []int64
 }
 
@@ -136,9 +133,8 @@ func (c *Change) Empty() bool {
 		len(c.NewRules) == 0 && len(c.UpdatedRules) == 0 && len(c.Entries) == 0
 }
 
-// Apply makes the state what it is after the change, so that the next command of the batch sees
-// it. It shares the images of rows with the change; decisions never write to the rows of a
-// State.
+// Apply applies the change to the state, so that the next command of the batch sees it. The state
+// then shares row images with the change; decisions never write to the rows of a State.
 func (s *State) Apply(change Change) {
 	if change.Session != nil {
 		s.Session = change.Session
@@ -199,7 +195,7 @@ func (s *State) Apply(change Change) {
 	s.moveUp(change.dequeued)
 }
 
-// newRun returns a run that the change inserts, or nil.
+// newRun returns the inserted run with that id, or nil.
 func newRun(change *Change, runID string) *model.Run {
 	for _, run := range change.NewRuns {
 		if run.RunID == runID {
@@ -209,8 +205,7 @@ func newRun(change *Change, runID string) *model.Run {
 	return nil
 }
 
-// put sets a value of a map, which is made with the first: a map takes some objects of the heap also
-// when it is empty.
+// put sets a value of a map and creates the map if necessary. Empty maps would cost heap objects.
 func put[K comparable, V any](values *map[K]V, key K, value V) {
 	if *values == nil {
 		*values = map[K]V{}
@@ -218,8 +213,8 @@ func put[K comparable, V any](values *map[K]V, key K, value V) {
 	(*values)[key] = value
 }
 
-// noteChange makes the version another one, so that a command of the same batch that was matched
-// before is matched again.
+// noteChange bumps the rule version, so that a command of the same batch that was already matched is
+// matched again.
 func (s *State) noteChange(rule *rules.Rule) {
 	switch {
 	case rule.Exact():
@@ -230,8 +225,8 @@ func (s *State) noteChange(rule *rules.Rule) {
 	}
 }
 
-// moveUp corrects QueuedAhead of the queued runs behind those that left the queue, which are
-// given by their FirstEventID.
+// moveUp corrects QueuedAhead of the runs behind those that left the queue. dequeued has the
+// FirstEventID of each.
 func (s *State) moveUp(dequeued []int64) {
 	if len(dequeued) == 0 {
 		return

@@ -11,19 +11,19 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Suspend raises requests and makes the run wait for them, except for those that rules settle.
-// When rules settle all, the run stays running under the same lease (docs/spec/v1.md#suspend).
+// Suspend raises requests and makes the run wait for those that rules do not settle. When rules
+// settle all, the run keeps running under the same lease (docs/spec/v1.md#suspend).
 //
-// Reply: Run; Existing when the same suspension was raised before, also when somebody else has
-// claimed the run since or it is over. Without a suspension id, the same fence and body make the
-// same suspension. Errors: run_not_found, lease_lost, run_state_conflict, id_conflict,
-// invalid_request.
+// Reply: Run; Existing when the same suspension was already raised, even if another worker has
+// claimed the run since or the run is finished. Without a suspension id, the same fence and body
+// identify the same suspension. Errors: run_not_found, lease_lost, run_state_conflict,
+// id_conflict, invalid_request.
 type Suspend struct {
 	RunID string
 	Fence int64
 	api.Suspension
-	// ReviewRequestIDs are the approvals of the suspension that the review hook is shown. They
-	// are a setting of the service and not part of the call.
+	// ReviewRequestIDs are the suspension's approvals to post to the review hook. They are a service
+	// setting and not part of the call.
 	ReviewRequestIDs []string
 
 	suspending raisedSuspension
@@ -72,8 +72,8 @@ func (c *Suspend) raised() *raisedSuspension {
 	return &c.suspending
 }
 
-// idFromCall returns the id of a suspension that its caller gave none. It is made from the run,
-// the fence and the body, so that the same call made again finds what it raised.
+// idFromCall returns a suspension id for a call without one. It is derived from the run, the fence
+// and the body, so that a repeated call finds its requests.
 func (c *Suspend) idFromCall() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%s", c.RunID, c.Fence, c.suspending.digest))
 	return PrefixSuspension + "_call_" + hex.EncodeToString(sum[:16])

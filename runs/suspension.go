@@ -11,9 +11,9 @@ import (
 )
 
 // checkSuspension adds the faults of a suspension and fills in its defaults
-// (docs/spec/v1.md#question-request). The prefix is its place in the caller's body. Afterwards
-// every request has its id, and equal suspensions have equal digests. A question is typed when
-// it has a response_schema.
+// (docs/spec/v1.md#question-request). The prefix locates it in the request body. Afterwards every
+// request has its id, and equal suspensions have equal digests. A question with a response_schema
+// is typed.
 func checkSuspension(s *api.Suspension, prefix string, faults *refusal.Faults) {
 	document.AbsentNull(&s.Checkpoint)
 	faults.OptionalID(prefix+"/suspension_id", s.SuspensionID)
@@ -44,25 +44,25 @@ func checkSuspension(s *api.Suspension, prefix string, faults *refusal.Faults) {
 	}
 }
 
-// raisedSuspension is a checked suspension with what is computed before any lock.
+// raisedSuspension is a checked suspension with data computed before any lock.
 type raisedSuspension struct {
 	*api.Suspension
-	// digest tells a repeated suspension from another one with the same id.
+	// digest distinguishes a repeated suspension from another one with the same id.
 	digest string
 	// inputDigests are the digests of the inputs of Approvals, in their order. They are stored
 	// with the requests, and rules match them.
 	inputDigests []string
 	// matched is nil until MatchRules has run.
 	matched *matchedRules
-	// above are the requesters of the sessions above, for approvals that exclude them.
+	// above are the requesters of the ancestor sessions, for approvals that exclude them.
 	above ancestors
 	// secrets is nil when nothing is sensitive.
 	secrets *raisedSecrets
 	forms   requestForms
 }
 
-// requestForms are the requests of a suspension as they are stored, without the times that the
-// decision gives them. What is sensitive is masked.
+// requestForms are the stored forms of a suspension's requests. The decision adds the times.
+// Sensitive values are masked.
 type requestForms struct {
 	approvals, questions []document.Object
 }
@@ -97,7 +97,7 @@ func makeForm(request any, form *document.Object) error {
 	return nil
 }
 
-// placeIn returns the pointer to an entry of a list.
+// placeIn returns the JSON pointer to an entry of a list.
 func placeIn(prefix, list string, at int) string { return fmt.Sprintf("%s/%s/%d", prefix, list, at) }
 
 // uniqueID adds a fault when an id is used twice in its list.
@@ -247,11 +247,11 @@ func requestIDs(s *api.Suspension) []string {
 	return append(questionIDs(s), approvalIDs(s)...)
 }
 
-// maxBodyBytes is about how much a caller brings at most.
+// maxBodyBytes is roughly the maximum size of a request body.
 const maxBodyBytes = 1 << 20
 
-// checkOpenBytes refuses what would be open together with what is, when that is too large. One
-// body alone never is; so what is added is seldom measured.
+// checkOpenBytes returns an error when the run's open requests and the added ones are too large
+// together. One body alone is never too large, so the added ones are rarely measured.
 func checkOpenBytes(run *model.Run, open []*model.Request, added any) error {
 	const seldom = api.MaxOpenRequestBytes - maxBodyBytes
 	bytes := 0

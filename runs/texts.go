@@ -12,7 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// clarificationPreview returns what a list shows of a clarification: the beginning of its first
+// clarificationPreview returns a clarification's preview for lists: the beginning of its first
 // question.
 func clarificationPreview(question api.UserQuestionRequest) string {
 	if len(question.Questions) > 0 {
@@ -31,11 +31,11 @@ func clarificationPreview(question api.UserQuestionRequest) string {
 // (docs/spec/v1.md#cancel-a-question).
 const cancelledByOperator = "cancelled by operator"
 
-// previewLength bounds the characters of a preview.
+// previewLength is the maximum number of characters of a preview.
 const previewLength = 160
 
-// textPreview returns the beginning of a run's input for lists: of the text itself when the
-// input is one, else of its compact JSON. It is empty for null.
+// textPreview returns the beginning of a run's input for lists: of the text if the input is a
+// string, otherwise of its compact JSON. It is empty for null.
 func textPreview(input api.JSON) string {
 	var text string
 	if document.Kind(input) != '"' || json.Unmarshal(input, &text) != nil {
@@ -60,14 +60,14 @@ func shorten(text string) string {
 	return previewText(text)
 }
 
-// previewText makes a text fit for a text column: JSON texts may have NUL characters, which a
-// column cannot store.
+// previewText makes a text storable: JSON strings may contain NUL characters, which a text column
+// cannot store.
 func previewText(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, ""), "\x00", "")
 }
 
-// settledQuestionError returns the error of a late call, with what was recorded for the
-// question: question_expired or question_state_conflict.
+// settledQuestionError returns the error of a late call, question_expired or
+// question_state_conflict, with the recorded decision.
 func settledQuestionError(request *model.Request) *refusal.Error {
 	recorded := request.RecordedDecision()
 	if request.Outcome == api.OutcomeExpired && recorded.Via == api.ViaClock {
@@ -85,7 +85,7 @@ func settledQuestionError(request *model.Request) *refusal.Error {
 	return refusal.New(api.CodeQuestionStateConflict, "run %s is not waiting for user input: request %s was %s", request.RunID, request.RequestID, request.Outcome).With(recorded)
 }
 
-// Names of the two kinds of requests in the error of a cancelled run.
+// The names of the two kinds of requests in a cancelled run's error.
 const (
 	questionText = "user-question request"
 	approvalText = "approval request"

@@ -5,24 +5,24 @@ import (
 	"strings"
 )
 
-// CallTrace says in which trace a call is, by W3C Trace Context. What the call raises keeps it, and
-// whoever is handed the decision gets it.
+// CallTrace is the W3C trace context of a call. It is stored with the requests that the call raises,
+// and passed to the worker with their decisions.
 type CallTrace struct {
-	// Traceparent is that of the call's span, or of its caller's where the service traces nothing;
-	// empty without any.
+	// Traceparent is the traceparent of the call's span, or of the caller's span if the service does not
+	// trace; empty without a trace.
 	Traceparent string
-	// Link links the span of the call to another one; nil when there is none.
+	// Link links the call's span to another one; nil when there is none.
 	Link func(traceparent string)
 }
 
 type callTraceKey struct{}
 
-// WithTrace returns a context with the trace of a call.
+// WithTrace returns a context with a call's trace.
 func WithTrace(ctx context.Context, trace *CallTrace) context.Context {
 	return context.WithValue(ctx, callTraceKey{}, trace)
 }
 
-// TraceOf returns the trace of a call, one without anything when there is none.
+// TraceOf returns the trace of a call, empty when there is none.
 func TraceOf(ctx context.Context) CallTrace {
 	if trace, there := ctx.Value(callTraceKey{}).(*CallTrace); there {
 		return *trace
@@ -30,8 +30,8 @@ func TraceOf(ctx context.Context) CallTrace {
 	return CallTrace{}
 }
 
-// TraceparentOf returns the text of a traceparent header, empty unless it was sent once and says
-// which trace: version 00 in lower-case hexadecimal, neither id all zeros.
+// TraceparentOf returns a valid traceparent header, or "". The header must occur once, in version 00
+// and lower-case hexadecimal, with neither id all zeros.
 func TraceparentOf(header []string) string {
 	if len(header) != 1 || len(header[0]) != 55 {
 		return ""

@@ -7,14 +7,14 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// errCountQueue says that a queue is so long that its bytes must be counted.
+// errCountQueue says that the queue is so long that its bytes must be counted.
 var errCountQueue = errors.New("the queue is to be counted")
 
-// uncountedRuns is how many queued runs are within MaxQueuedBytes however large they are, because
-// a body bounds each.
+// uncountedRuns is the queue length up to which MaxQueuedBytes cannot be exceeded, because the size
+// of a request body is limited.
 const uncountedRuns = api.MaxQueuedBytes/maxBodyBytes - 2
 
-// countQueue measures the queue, nil when not all of it is here.
+// countQueue returns the size of the queue, nil when not all of it is loaded.
 func (w *workingCopy) countQueue() *Held {
 	var queued Held
 	for _, run := range w.state.Runs {
@@ -32,8 +32,8 @@ func (w *workingCopy) countQueue() *Held {
 	return &queued
 }
 
-// checkClarifications returns questions_full when one more clarification does not fit into the
-// session.
+// checkClarifications returns questions_full when one more clarification exceeds the session's
+// limits.
 func (w *workingCopy) checkClarifications(bytes int) error {
 	held := w.state.OpenClarifications
 	if held == nil || held.Rows < api.MaxOpenClarifications && held.Bytes+int64(bytes) <= api.MaxClarificationBytes {
@@ -43,7 +43,7 @@ func (w *workingCopy) checkClarifications(bytes int) error {
 		w.state.SessionID, held.Rows, held.Bytes, api.MaxOpenClarifications, api.MaxClarificationBytes)
 }
 
-// checkCalls returns queue_full when one more call does not fit into the session.
+// checkCalls returns queue_full when one more call exceeds the session's limits.
 func (w *workingCopy) checkCalls(raised *api.Suspension) error {
 	bytes := int64(0)
 	for i := range raised.Approvals {
@@ -57,7 +57,7 @@ func (w *workingCopy) checkCalls(raised *api.Suspension) error {
 		w.state.SessionID, held.Rows, held.Bytes, api.MaxQueuedRuns, api.MaxQueuedBytes)
 }
 
-// checkMailbox returns mailbox_full when a message does not fit into the session's mailbox.
+// checkMailbox returns mailbox_full when a message exceeds the limits of the session's mailbox.
 func (w *workingCopy) checkMailbox(bytes int) error {
 	held := w.state.Mailbox
 	if held == nil || held.Rows < api.MaxMessages && held.Bytes+int64(bytes) <= api.MaxMessageBytes {
@@ -67,15 +67,14 @@ func (w *workingCopy) checkMailbox(bytes int) error {
 		w.state.SessionID, held.Rows, held.Bytes, api.MaxMessages, api.MaxMessageBytes)
 }
 
-// Passes reports whether what was refused with a code may be accepted later, without anything
-// being changed in it.
+// Passes reports whether a command that was refused with a code may be accepted later without changes.
 func Passes(code api.Code) bool {
 	return code == api.CodeQuestionsFull || code == api.CodeMailboxFull
 }
 
-// Lacked prepares a command that was refused with err to be decided again with the rows that its decision
-// lacked, and reports whether it must be: the bytes of the queue, or the run of a call. A Door never returns
-// such an error.
+// Lacked reports whether a command that was refused with err must be decided again with more rows: the
+// bytes of the queue, or the run of a call. It then updates the command's Needs. A Door never returns such
+// an error.
 func Lacked(command Command, err error) bool {
 	if err == nil {
 		return false

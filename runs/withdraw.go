@@ -6,10 +6,10 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Withdraw takes back an open request that its worker no longer needs; the run goes on
+// Withdraw cancels an open request that its worker no longer needs; the run continues
 // (docs/spec/v1.md#withdraw).
 //
-// Reply: Run; Existing when the worker has withdrawn it before. Errors: invalid_request;
+// Reply: Run; Existing when the worker already withdrew it. Errors: invalid_request;
 // run_not_found; lease_lost; run_state_conflict; request_not_found; approval_state_conflict or
 // question_state_conflict with the recorded decision when the request is settled otherwise.
 type Withdraw struct {

@@ -12,14 +12,14 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// workingCopy is what one decision works on. A row is copied when it is first needed and
-// written only when it was saved, so the State does not change.
+// workingCopy holds one decision's changes. A row is copied when it is first needed and written
+// only if it was saved, so the State does not change.
 type workingCopy struct {
 	state *State
 	nowMs int64
-	// actor is who caused what happens; see [By].
+	// actor is recorded as the cause of the events.
 	actor string
-	// caller is who gave the command, nil for the service itself.
+	// caller issued the command; nil for the service itself.
 	caller *auth.Identity
 
 	session      *model.Session
@@ -28,20 +28,20 @@ type workingCopy struct {
 	runs         map[string]*model.Run
 	// requests has copies of the requests that this decision raises or settles.
 	requests map[RequestKey]*model.Request
-	// messages has copies of the messages that were looked up.
+	// messages has copies of the messages that were read.
 	messages map[string]*model.Message
-	// rules has copies of the rules that this decision changes; nil until the first.
+	// rules has copies of the rules that this decision changes; nil until the first change.
 	rules map[string]*rules.Rule
-	// matched are the matches of the approvals that this decision raises; see checkMatched.
+	// matched has the rule matches of the approvals that this decision raises; see checkMatched.
 	matched *matchedRules
-	// listedRequests are all loaded requests of the run listedRunID. Only the list of one run
-	// is kept, because nearly every decision is about one run.
+	// listedRequests caches all loaded requests of the run listedRunID. One run is enough, because
+	// nearly every decision is about one run.
 	listedRunID    string
 	listedRequests []*model.Request
 	changes        Change
-	// owed are the events of this decision that webhooks want.
+	// owed has this decision's events for each webhook.
 	owed []owedTo
-	// brought has the forms of large values that the command brought.
+	// brought has the encoded forms of the command's large values.
 	brought broughtValues
 }
 
@@ -54,8 +54,7 @@ func newWorkingCopy(state *State, nowMs int64) *workingCopy {
 	return w
 }
 
-// change returns what the decision writes so far. Whatever it writes, it gives an existing
-// session a new version.
+// change returns the decision's writes so far. Any write gives an existing session a new version.
 func (w *workingCopy) change() Change {
 	change := w.changes
 	if w.sessionSaved || w.session != nil && !change.Empty() {
@@ -68,8 +67,8 @@ func (w *workingCopy) change() Change {
 // MaxStamp bounds [State.Stamp].
 const MaxStamp = 1<<61 - 1
 
-// nextVersion returns the version that a decision gives the session: a new one starts anywhere, and
-// an existing one grows by up to maxStep. 2^31 changes fit behind the greatest start.
+// nextVersion returns the session's next version. A new session starts at its Stamp, and an existing
+// one grows by up to maxStep. 2^31 changes fit above the highest start.
 func (s *State) nextVersion() int64 {
 	const maxStep = 1 << 32
 	if s.Session == nil {
@@ -78,13 +77,13 @@ func (s *State) nextVersion() int64 {
 	return s.Session.Version + 1 + s.Stamp%maxStep
 }
 
-// saveSession writes the session with the change. Call it after every change of the session.
+// saveSession writes the session with the change. Call it after every edit.
 func (w *workingCopy) saveSession() {
 	w.session.UpdatedAtMs = w.nowMs
 	w.sessionSaved = true
 }
 
-// countOutput counts one more output record of a run, whose event the caller emits.
+// countOutput counts one more output record of a run. The caller emits its event.
 func (w *workingCopy) countOutput(run *model.Run) {
 	run.OutputCount++
 	w.session.OutputCount++
@@ -113,7 +112,7 @@ func (w *workingCopy) activeRun() *model.Run {
 	return w.run(w.session.ActiveRunID)
 }
 
-// saveRun writes the run with the change. Call it after every change of a run.
+// saveRun writes the run with the change. Call it after every edit.
 func (w *workingCopy) saveRun(run *model.Run) {
 	run.UpdatedAtMs = w.nowMs
 	if !w.isSaved(run) {
@@ -121,8 +120,8 @@ func (w *workingCopy) saveRun(run *model.Run) {
 	}
 }
 
-// isSaved reports whether the run is written already. It searches from the end, where a run that
-// is saved again usually is.
+// isSaved reports whether the run is already in the change. It searches backward, because a run is
+// usually saved again soon.
 func (w *workingCopy) isSaved(run *model.Run) bool {
 	for _, saved := range slices.Backward(w.changes.UpdatedRuns) {
 		if saved == run {
@@ -138,7 +137,7 @@ func (w *workingCopy) addRun(run *model.Run) {
 	w.changes.NewRuns = append(w.changes.NewRuns, run)
 }
 
-// request returns a request as it is now, or nil. It may be the row of the State: call
+// request returns the current version of a request, or nil. It may be the State's row: call
 // editRequest before changing it.
 func (w *workingCopy) request(runID, requestID string) *model.Request {
 	key := RequestKey{runID, requestID}
@@ -171,7 +170,7 @@ func (w *workingCopy) editRequest(request *model.Request) *model.Request {
 	return &working
 }
 
-// redeemRequest writes the redemption of a request with the change, and nothing else of it.
+// redeemRequest writes only the redemption of a request.
 func (w *workingCopy) redeemRequest(request *model.Request, redemption model.Redemption) {
 	working := *request
 	working.Redemption = document.Encode(redemption)
@@ -182,7 +181,7 @@ func (w *workingCopy) redeemRequest(request *model.Request, redemption model.Red
 
 func compareNumber(r *model.Request, number int64) int { return cmp.Compare(r.Number, number) }
 
-// requestsOf returns the loaded requests of a run as they are now, in the order in which they
+// requestsOf returns the current versions of a run's loaded requests, in the order in which they
 // were raised. Do not change the list, and do not use it after a request was edited or added.
 func (w *workingCopy) requestsOf(runID string) []*model.Request {
 	if w.listedRunID == runID {
@@ -210,7 +209,7 @@ func (w *workingCopy) openRequests(runID string) []*model.Request {
 	return open
 }
 
-// waitsFor reports whether a request of that kind is open on a run.
+// waitsFor reports whether the run has an open request of that kind.
 func (w *workingCopy) waitsFor(runID string, kind model.RequestKind) bool {
 	return slices.ContainsFunc(w.requestsOf(runID), func(r *model.Request) bool {
 		return r.Open() && r.Kind == kind
@@ -238,8 +237,7 @@ func (w *workingCopy) emit(run *model.Run, eventType api.EventType, body any) {
 	w.emitDigested(run, eventType, text, digest)
 }
 
-// emitMembers is emit for a body that is put together from parts whose forms are known. The members
-// are all but the type.
+// emitMembers is emit for a body built from encoded parts. members has every member but the type.
 func (w *workingCopy) emitMembers(run *model.Run, eventType api.EventType, members document.Object) {
 	rest := members.Value()
 	const start = `{"type":"`
@@ -253,7 +251,7 @@ func (w *workingCopy) emitResolved(run *model.Run, resolutions []document.Value)
 	w.emitMembers(run, api.EventApprovalResolved, document.Object{}.With("resolutions", document.Array(resolutions)))
 }
 
-// emitAnswered emits the event of a question that was settled.
+// emitAnswered emits the event of a settled question.
 func (w *workingCopy) emitAnswered(run *model.Run, resolution document.Value) {
 	w.emitMembers(run, api.EventUserQuestionResolved, document.Object{}.With("resolution", resolution))
 }
@@ -281,8 +279,8 @@ func (w *workingCopy) emitDigested(run *model.Run, eventType api.EventType, body
 	}
 }
 
-// moveRun changes the status of a run and saves it. It panics when the move is illegal: the
-// caller has to check before, so that is a defect of this package.
+// moveRun changes the status of a run and saves it. It panics on an illegal move: the caller must
+// check first, so that is a defect of this package.
 func (w *workingCopy) moveRun(run *model.Run, to api.Status) {
 	if !CanMove(run.Kind, run.Status, to) {
 		panic("runs: illegal move of run " + run.RunID + " from " + string(run.Status) + " to " + string(to))
@@ -291,8 +289,7 @@ func (w *workingCopy) moveRun(run *model.Run, to api.Status) {
 	w.saveRun(run)
 }
 
-// recordOf returns the run and its requests as they are now, for a view. Outputs are not
-// loaded.
+// recordOf returns the current run and its requests for a view. Outputs are not loaded.
 func (w *workingCopy) recordOf(run *model.Run) *model.RunRecord {
 	requests := w.requestsOf(run.RunID)
 	record := &model.RunRecord{Run: *run, Requests: make([]model.Request, 0, len(requests))}

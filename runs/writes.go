@@ -13,10 +13,10 @@ type Writes struct {
 	NewRuns         []*model.Run
 	UpdatedRuns     []*model.Run
 	NewRequests     []*model.Request
-	// SettledRequests are existing rows: requests that were settled, or have a new partial
+	// SettledRequests are existing rows: requests that were settled, or that have a new partial
 	// answer and are still open.
 	SettledRequests []*model.Request
-	// RedeemedRequests are existing rows of which the redemption alone is written, after the others.
+	// RedeemedRequests are existing rows. Only their redemption is written, after the other lists.
 	RedeemedRequests []*model.Request
 	Events           []*model.Event
 	Records          []*model.IdempotencyRecord
@@ -26,14 +26,14 @@ type Writes struct {
 	UpdatedMessages  []*model.Message
 	NewRules         []*rules.Rule
 	UpdatedRules     []*rules.Rule
-	// Entries are lines of the audit's own log.
+	// Entries are entries of the audit log.
 	Entries []*journal.Entry
 }
 
-// Gather merges the changes of one batch, given in the order of their decisions. When one of
-// them sets a run's checkpoint, it is written although a later image leaves CheckpointSet
-// false: that image carries it. Two sessions that create a run or a rule of the same id give
-// two rows, of which the database refuses one.
+// Gather merges the changes of one batch, given in the order of their decisions. A new checkpoint
+// is written even if a later image of its run leaves CheckpointSet false: that image has it too.
+// If two sessions create a run or a rule with the same id, both rows are returned and the database
+// refuses one.
 func Gather(changes []Change) Writes {
 	var w Writes
 	sessions := rows[string, model.Session]{}
@@ -96,8 +96,8 @@ func Gather(changes []Change) Writes {
 	return w
 }
 
-// rows keeps the last image of each row, in the order in which they were first put, and whether
-// the batch inserts it.
+// rows keeps the last image of each row and whether the batch inserts it, in the order of their
+// first put.
 type rows[K comparable, R any] struct {
 	index map[K]int
 	last  []*R
