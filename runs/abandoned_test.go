@@ -10,15 +10,15 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// watched is what a worker raises that nobody replaces.
+// watched returns a suspension that is cancelled if its worker disappears.
 func watched(requests ...any) *runs.Suspend {
 	command := hold("r", 1, requests...)
 	command.CancelWhenAbandoned = true
 	return command
 }
 
-// look carries the run's watch out as an effects loop does that has served for so long, and
-// returns the effect.
+// look carries out the run's abandonment check, as an effects loop that has served for
+// servingForMs does, and returns the effect.
 func (h *house) look(effectID string, servingForMs int64) *model.Effect {
 	h.t.Helper()
 	claimed := h.must(&runs.ClaimEffect{SessionID: "s", EffectID: effectID})
@@ -32,7 +32,7 @@ func (h *house) look(effectID string, servingForMs int64) *model.Effect {
 	return h.must(abandoned).Effect
 }
 
-// raiseWatched raises an approval of a new run and returns the id of its watch.
+// raiseWatched raises an approval of a new run and returns the id of its abandonment check.
 func (h *house) raiseWatched() string {
 	h.t.Helper()
 	h.start("r")
@@ -95,7 +95,7 @@ func TestNobodyIsSilentToAServiceThatWasAway(t *testing.T) {
 	require.Equal(t, api.StatusWaitingForApproval, h.run("r").Status)
 }
 
-// Whoever has claimed the run since answers for it.
+// The check leaves a run alone once another worker is responsible for it.
 func TestWatchEndsWithTheLease(t *testing.T) {
 	t.Parallel()
 	ends := map[string]func(h *house){
@@ -121,7 +121,7 @@ func TestWatchEndsWithTheLease(t *testing.T) {
 	}
 }
 
-// A decision that came before the worker died was for nobody, too.
+// A decision that was made before the worker died does not save the run.
 func TestDecidedRunOfADeadWorkerIsCancelled(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

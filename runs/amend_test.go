@@ -75,11 +75,11 @@ func TestAmendSessionIsRefused(t *testing.T) {
 	h.must(amend(`{"a":` + half + `}`))
 	require.Equal(t, []string{"/metadata"}, pointersOf(h.refused(api.CodeInvalidRequest, amend(`{"b":`+half+`}`))))
 
-	// What was larger from the start may become smaller.
+	// Metadata that was too large from the start may shrink.
 	h.must(&runs.CreateSession{SessionID: "large", Metadata: api.JSON(`{"a":` + half + `,"b":` + half + `,"c":1}`)})
 	h.must(&runs.AmendSession{SessionID: "large", Metadata: api.JSON(`{"c":null}`)})
 	h.refused(api.CodeInvalidRequest, &runs.AmendSession{SessionID: "large", Metadata: api.JSON(`{"c":1}`)})
-	// A session that has ended keeps its notes.
+	// Metadata of an ended session can still be amended.
 	h.must(&runs.EndSession{SessionID: "s"})
 	h.must(amend(`{"a":null}`))
 }

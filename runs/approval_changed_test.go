@@ -11,8 +11,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// A decision that carries the digest or the handle of what was shown applies to that, or to
-// nothing: an agent cannot put another input in its place.
+// A decision with the digest or handle of the reviewed request applies only to that request, so
+// that an agent cannot swap the input.
 func TestApprovalChanged(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -38,7 +38,7 @@ func TestApprovalChanged(t *testing.T) {
 		require.Equal(t, []string{"a", "b"}, h.record("r").View().PendingApprovalIDs, "%s: nothing of the batch is recorded", name)
 	}
 
-	// A denial is bound to what was shown, too.
+	// A denial is also bound to the reviewed request.
 	denied := decide(digestOf(`null`), "")
 	denied.Resolutions[1].Behavior = api.BehaviorDeny
 	h.refused(api.CodeApprovalChanged, denied)
@@ -47,8 +47,8 @@ func TestApprovalChanged(t *testing.T) {
 	require.Equal(t, api.OutcomeAllowed, h.request("r", "a").Recorded().Outcome)
 }
 
-// The digest and the handle are parts of a keyed call: one that says what was decided about is
-// another call than one that does not.
+// The digest and the handle are part of a keyed call's fingerprint: a call with them differs from
+// one without.
 func TestApprovalDigestIsInTheFingerprint(t *testing.T) {
 	t.Parallel()
 	for _, face := range []string{"approvals", "decisions"} {
@@ -72,7 +72,7 @@ func TestApprovalDigestIsInTheFingerprint(t *testing.T) {
 	}
 }
 
-// The service computes the digest. One that an agent sends has no effect.
+// The service computes the digest and ignores one that an agent sends.
 func TestRaisedDigestIsIgnored(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -83,7 +83,7 @@ func TestRaisedDigestIsIgnored(t *testing.T) {
 	require.Equal(t, digestOf(string(shown.Input)), shown.InputDigest)
 }
 
-// A request that was stored before there were digests shows one.
+// A stored request from before digests existed shows one.
 func TestDigestOfAnOlderRow(t *testing.T) {
 	t.Parallel()
 	row := model.Request{Kind: model.KindApproval, Body: api.JSON(`{"id":"a","tool_call_id":"c","tool_name":"bash","input":{"b":1.0,"a":"x"}}`)}

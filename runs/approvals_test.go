@@ -19,8 +19,8 @@ func TestApprovalDecisions(t *testing.T) {
 	}}
 	reply := h.must(command)
 
-	// A part of the open approvals may be decided: the rest stays open, and the run
-	// goes on once, when nothing is open any more.
+	// Some of the open approvals may be decided: the rest stays open, and the run continues
+	// once, when none is open.
 	require.Equal(t, api.StatusWaitingForApproval, reply.Run.Run.Status)
 	require.Equal(t, []string{"c"}, reply.Run.View().PendingApprovalIDs)
 	require.Equal(t, api.Resolution{
@@ -38,7 +38,7 @@ func TestApprovalDecisions(t *testing.T) {
 	require.Equal(t, api.KindInput, reply.Run.Run.Kind, "a resume never rewrites the kind")
 	require.Equal(t, api.DefaultActorID, h.request("r", "c").Recorded().ResolvedBy)
 	require.Equal(t, api.ViaAPI, h.request("r", "c").Recorded().Via)
-	// One event a batch, and one start when the run goes on.
+	// One event per batch, and one start when the run continues.
 	require.Equal(t, []api.EventType{
 		"accepted", "queued", "started", "waiting_for_approval", "approval_resolved", "approval_resolved", "started",
 	}, h.eventTypes("r"))
@@ -179,7 +179,7 @@ func withInputSchema(id string) api.ApprovalRequest {
 	return request
 }
 
-// A batch with one bad item, wherever it stands, changes nothing.
+// A batch with one invalid item at any position changes nothing.
 func TestApprovalBatchIsAtomic(t *testing.T) {
 	t.Parallel()
 	good := []string{"a", "b", "c"}
@@ -198,8 +198,7 @@ func TestApprovalBatchIsAtomic(t *testing.T) {
 	}
 }
 
-// Edited input is held to the schema of its request, but only
-// when the call will be made.
+// Edited input is checked against its request's schema, but only for an allow.
 func TestUpdatedInputAgainstItsSchema(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -272,8 +271,8 @@ func TestLateApproval(t *testing.T) {
 	require.Equal(t, "session s has no active run", refusal.Detail)
 	requireRecorded(t, refusal, "b", api.OutcomeDenied, api.ViaAPI)
 
-	// Another run of the session is active by now: the answer is that of the run's route,
-	// whether it waits for approval or not. An id that the session never had is unknown.
+	// Another run of the session is now active. The error still shows the decision, whether that run
+	// waits for approval or not. An id that the session never had is unknown.
 	h.start("next")
 	for range 2 {
 		refusal = h.refused(api.CodeRunStateConflict, approveInSession(allow("", "b")))
@@ -294,7 +293,7 @@ func TestLateApproval(t *testing.T) {
 	require.Nil(t, h.refused(api.CodeApprovalNotPending, allow("next", "b")).Recorded)
 }
 
-// Each kind is decided by its own route, whatever is shown.
+// Each kind has its own route, whichever is shown.
 func TestBothKindsOpen(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -12,8 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// houseStore is a house as runs.Ask sees one. Before each command it does what the
-// test wants done at that moment.
+// houseStore adapts a house to runs.Ask. It calls before ahead of each command.
 type houseStore struct {
 	*house
 	before func(runs.Command)
@@ -38,8 +37,7 @@ func (s houseStore) Session(_ context.Context, sessionID string) (*model.Session
 	return &model.SessionRecord{Session: *s.states[sessionID].Session}, nil
 }
 
-// The reply to a child's question has the clarification's run, which was
-// made before.
+// The reply to a child's question has the clarification's run, which already exists.
 func TestAskMakesBothSides(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -59,7 +57,7 @@ func TestAskMakesBothSides(t *testing.T) {
 	require.Equal(t, 1, h.carryOut(), "the effect finds it made")
 	require.Len(t, h.states["p"].Runs, 1)
 
-	// Once more when all is over, also when the parent's session is.
+	// Ask again after everything is finished, even if the parent's session has ended.
 	h.must(answer(first.Clarification.Run.RunID, "q", "north"))
 	h.must(&runs.EndSession{SessionID: "p"})
 	again, err = runs.Ask(t.Context(), store, park("q"))
@@ -95,7 +93,7 @@ func TestAskIsRefused(t *testing.T) {
 	refused(alone, api.CodeNoParentSession, ask("q"))
 }
 
-// When it fails on the way, the question stands, and the effect does the rest.
+// If Ask fails in between, the question exists, and the effect completes the work.
 func TestAskFailsOnTheWay(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

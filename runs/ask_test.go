@@ -13,8 +13,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// A run that does not park goes on under
-// its lease, and its question stands in its session at once.
+// A run that does not park continues under its lease, and its question appears in the
+// parent's session at once.
 func TestAskWithoutParking(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -60,7 +60,7 @@ func TestAskWithoutParking(t *testing.T) {
 	h.must(&runs.Heartbeat{RunID: "r", Fence: 1})
 }
 
-// With park the run waits although nothing of its own is open, and says for what.
+// A parked run waits without open requests of its own, and names the question it waits for.
 func TestAskAndPark(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -94,7 +94,7 @@ func TestAskAndPark(t *testing.T) {
 	require.Equal(t, api.StatusWaitingForUserQuestion, record.View().Status)
 }
 
-// A run that stays attached parks: its prompts stay open, and it waits for all.
+// An attached run can park: its prompts stay open, and it waits for all of them.
 func TestParkWhileAttached(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -116,7 +116,7 @@ func TestParkWhileAttached(t *testing.T) {
 	require.Len(t, claim.Resume.Approvals, 2, "nothing is lost that no checkpoint has taken in")
 	require.Equal(t, "q", claim.Resume.Clarification.RequestID)
 
-	// A checkpoint takes in nothing that nobody may have read.
+	// A checkpoint does not acknowledge resolutions that the worker may not have read.
 	h = newHouse(t)
 	h.family()
 	h.must(hold("r", 1, approval("a")))
@@ -131,8 +131,8 @@ func TestParkWhileAttached(t *testing.T) {
 	require.NotNil(t, claim.Resume.Clarification)
 }
 
-// The very same call is known again, whatever became of the lease and of the
-// question; the deadline that counts is the first one.
+// A repeated call is recognized regardless of the lease and the question's state. The first
+// deadline counts.
 func TestAskAgain(t *testing.T) {
 	t.Parallel()
 	for name, command := range map[string]func() *runs.AskClarification{
@@ -164,7 +164,7 @@ func TestAskAgain(t *testing.T) {
 			h.carryOut()
 			require.Len(t, h.states["p"].Runs, 1)
 
-			// Also when the answer is there, and when another worker goes on.
+			// Even if the answer has arrived, and even if another worker has claimed the run.
 			h.must(answer(first.Clarification.RunID, "q", "north"))
 			h.carryOut()
 			require.Equal(t, first.Clarification, h.requireUnchanged(lasting()).Clarification)
@@ -178,8 +178,8 @@ func TestAskAgain(t *testing.T) {
 	}
 }
 
-// A request id is used once in a run, and once among the clarifications of a
-// session: the message with the answer is named after it.
+// A request id is unique within a run, and among the clarifications of a session: the
+// message with the answer is named after it.
 func TestClarificationIDsAreUsedOnce(t *testing.T) {
 	t.Parallel()
 	otherwise := func(change func(*runs.AskClarification)) *runs.AskClarification {
@@ -220,7 +220,7 @@ func TestClarificationIDsAreUsedOnce(t *testing.T) {
 	same.RunID = "next"
 	refused := h.refused(api.CodeIDConflict, same)
 	require.Equal(t, "request q was used before by run r with another payload", refused.Detail)
-	// What other runs were asked themselves is another matter.
+	// Questions that other runs ask in their own session do not conflict.
 	h.must(suspend("next", 1, question("own")))
 	h.must(answer("next", "own", "north"))
 	h.claim("next")
@@ -243,7 +243,7 @@ func TestWhoMayAsk(t *testing.T) {
 		stale.Fence = fence
 		h.refused(api.CodeLeaseLost, stale)
 	}
-	// A lapsed lease that nobody took over still works.
+	// A lapsed lease that no other worker has claimed still works.
 	h.nowMs += 2 * api.DefaultLeaseMs
 	h.must(ask("q"))
 
@@ -276,7 +276,7 @@ func TestWhoMayAsk(t *testing.T) {
 	refused := h.refused(api.CodeNoParentSession, ask("q"))
 	require.Equal(t, "session s has no parent session", refused.Detail)
 
-	// What the caller knows of the parent's session refuses a new question only.
+	// A refusal by the parent's session applies only to new questions.
 	h = newHouse(t)
 	h.unparked()
 	ended := func(id string) *runs.AskClarification {

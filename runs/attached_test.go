@@ -10,8 +10,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// Attached waiting: the worker stays, raises more, and goes on under
-// the lease that it has.
+// Attached waiting: the worker stays, raises more requests, and continues under the same
+// lease.
 func TestAttachedWait(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -38,13 +38,13 @@ func TestAttachedWait(t *testing.T) {
 	require.Equal(t, run.LeaseExpiresAtMs, run.ClaimableAtMs)
 	require.Equal(t, []string{"b", "q", "a"}, settledIDs(h.record("r")))
 	h.refused(api.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "other"})
-	// The holder goes on and waits again.
+	// The holder continues and waits again.
 	h.must(hold("r", 1, approval("c")))
 	h.must(allow("r", "c"))
 	require.Equal(t, api.StatusCompleted, h.must(&runs.Complete{RunID: "r", Fence: 1}).Run.Run.Status)
 }
 
-// settledIDs are the requests of the Resume in the order of the decisions.
+// settledIDs returns the Resume's request ids in the order of the decisions.
 func settledIDs(record *model.RunRecord) []string {
 	ids := make([]string, record.Run.SettledCount)
 	for _, request := range record.Requests {
@@ -55,7 +55,7 @@ func settledIDs(record *model.RunRecord) []string {
 	return ids[record.Run.ResumeAfter:]
 }
 
-// When the process dies, it is as if hold had not been said.
+// After a crash the run behaves as if it had been suspended without hold.
 func TestAttachedWorkerDies(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -73,7 +73,7 @@ func TestAttachedWorkerDies(t *testing.T) {
 	h.refused(api.CodeLeaseLost, &runs.Heartbeat{RunID: "r", Fence: 1})
 }
 
-// A worker that was only slow takes its lease up again, waiting or not.
+// A slow worker can renew its lapsed lease, whether the run waits or not.
 func TestAttachedLeaseRevives(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -91,8 +91,8 @@ func TestAttachedLeaseRevives(t *testing.T) {
 	h.refused(api.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "other"})
 }
 
-// What a checkpoint has taken in is not handed over again; settled_after tells how
-// far it went.
+// Resolutions that a checkpoint includes are not handed over again. settled_after marks how far
+// it includes them.
 func TestSettledAfter(t *testing.T) {
 	t.Parallel()
 	waiting := func(t *testing.T) *house {
@@ -149,8 +149,8 @@ func TestSettledAfter(t *testing.T) {
 	}
 }
 
-// What came with the claim is taken in by the first suspension with a checkpoint, attached or not,
-// and nothing that came later.
+// The first suspension with a checkpoint, attached or not, includes the resolutions from the
+// claim, and no later ones.
 func TestACheckpointTakesInWhatCameWithTheClaim(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -177,7 +177,7 @@ func withCheckpoint(command *runs.Suspend, checkpoint api.JSON, settledAfter *in
 	return command
 }
 
-// An attached worker that gives its run back leaves a plain wait behind.
+// A run that an attached worker releases waits like a plain suspension.
 func TestReleaseWhileAttached(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -224,13 +224,13 @@ func TestWithdraw(t *testing.T) {
 	h.must(hold("r", 1, question("more")))
 	h.must(answer("r", "p", "north"))
 	requireRecorded(t, h.refused(api.CodeQuestionStateConflict, withdraw("p")), "p", api.OutcomeAnswered, api.ViaAPI)
-	// The run goes on when the last is withdrawn.
+	// The run continues when its last request is withdrawn.
 	require.Equal(t, api.StatusRunning, h.must(withdraw("more")).Run.Run.Status)
 	refusal := h.refused(api.CodeQuestionStateConflict, answer("r", "more", "north"))
 	require.Equal(t, "user-question request more cancelled: no longer needed", refusal.Detail)
 }
 
-// complete or fail while something is open records it expired, in one decision.
+// Completing or failing a run records its open requests as expired, in one decision.
 func TestEndWhileAttached(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]runs.Command{

@@ -13,8 +13,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// BenchmarkDecideLarge measures decisions about about 1 MB that a caller brings: what it costs
-// everybody else who waits for the lock.
+// BenchmarkDecideLarge measures decisions with about 1 MB of caller values, which all other
+// callers of the session wait for.
 func BenchmarkDecideLarge(b *testing.B) {
 	const nowMs = 1_000_000
 	objects := api.JSON(`[` + strings.TrimSuffix(strings.Repeat(`{"b":1,"a":"x"},`, 60_000), ",") + `]`)
@@ -75,7 +75,7 @@ func BenchmarkDecideLarge(b *testing.B) {
 	}
 }
 
-// askedReader reads the one run of a state.
+// askedReader reads the only run of a state.
 type askedReader struct{ state *runs.State }
 
 func (r *askedReader) Run(_ context.Context, runID string) (*model.RunRecord, error) {
@@ -94,7 +94,7 @@ func (r *askedReader) PendingRequests(context.Context, runs.RequestQuery) ([]mod
 	return nil, nil
 }
 
-// BenchmarkPrepareEvents measures what a caller's own events cost before the lock: 1,000 of 1 kB.
+// BenchmarkPrepareEvents measures preparing a worker's events before the lock: 1,000 events of 1 kB.
 func BenchmarkPrepareEvents(b *testing.B) {
 	line := strings.Repeat("a line of text, ", 60)
 	for _, bench := range []struct{ name, event string }{

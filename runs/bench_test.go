@@ -10,8 +10,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// BenchmarkDecide measures one decision of each step of a run's life: the whole
-// cost of the domain between reading the rows and writing them.
+// BenchmarkDecide measures one decision for each step of a run's life: the full cost of the
+// domain between reading and writing rows.
 func BenchmarkDecide(b *testing.B) {
 	const nowMs = 1_000_000
 	text := api.JSON(`"go"`)
@@ -68,7 +68,7 @@ func BenchmarkDecide(b *testing.B) {
 	}
 }
 
-// BenchmarkPrepareCreate measures what a run that is made and suspended costs its caller before any lock.
+// BenchmarkPrepareCreate measures preparing a created and suspended run before any lock.
 func BenchmarkPrepareCreate(b *testing.B) {
 	command := func() *runs.CreateRun {
 		return &runs.CreateRun{

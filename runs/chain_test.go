@@ -10,8 +10,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// TestEventsNameWhoCausedThem: the decider, else whose credential it was, else the service. Each is
-// tied to the one before it.
+// TestEventsNameWhoCausedThem: an event names the decider, else the caller's principal, else the
+// service. Each event is chained to the previous one.
 func TestEventsNameWhoCausedThem(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -49,8 +49,8 @@ func (h *house) PendingRequests(_ context.Context, q runs.RequestQuery) ([]model
 	return pending, nil
 }
 
-// raisedLater shows requests only from some reading on, as if they were raised between
-// the check and the decision.
+// raisedLater hides requests from the first readings, as if they were raised between the check
+// and the decision.
 type raisedLater struct {
 	*house
 
@@ -73,8 +73,8 @@ func decider(h *house, command runs.Command) func() (runs.Reply, error) {
 	}
 }
 
-// A decision looks a verdict up and does not check by itself: with a verdict that is
-// wrong on purpose, the wrong one counts.
+// A decision looks up the verdict and does not check again: a deliberately wrong verdict
+// wins.
 func TestDecisionUsesTheVerdict(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -110,7 +110,7 @@ func TestRequestRaisedAfterTheCheck(t *testing.T) {
 	require.NotErrorIs(t, err, runs.ErrUnchecked)
 }
 
-// What brings no value costs no reading, and a reading that fails is told.
+// A call without values causes no reads, and a failed read is reported.
 func TestCheckValuesReads(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -11,14 +11,13 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// inParent makes a run's answer one of the parent's session.
+// inParent moves an answer from the run's route to the parent session's route.
 func inParent(command *runs.AnswerQuestion) *runs.AnswerQuestion {
 	command.SessionID, command.RunID = "p", ""
 	return command
 }
 
-// Resolution, output, event, completion and the effect are one
-// decision.
+// Resolution, output, event, completion and effect are written by one decision.
 func TestClarificationIsAnswered(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -77,8 +76,8 @@ func TestClarificationAnswersAreChecked(t *testing.T) {
 				return command
 			}
 			h.must(route(given()))
-			// A retry with the same answer succeeds and writes nothing, by either route and
-			// by whomever.
+			// A retry with the same answer succeeds and writes nothing, on either route and for any
+			// caller.
 			again := given()
 			again.Actor = runs.Actor{Name: "ann"}
 			for _, command := range []*runs.AnswerQuestion{again, inParent(given())} {
@@ -94,14 +93,14 @@ func TestClarificationAnswersAreChecked(t *testing.T) {
 	}
 }
 
-// do2 gives a command of which only the refusal matters.
+// do2 runs a command and returns only its error.
 func (h *house) do2(command runs.Command) error {
 	h.t.Helper()
 	_, err := h.do(command)
 	return err
 }
 
-// The order of arrays counts, and what is left out is the same as what is empty.
+// The order of arrays counts. An absent member equals an empty one.
 func TestEqualAnswers(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -126,13 +125,13 @@ func TestEqualAnswers(t *testing.T) {
 	valued := given([]string{"z", "x"}, 0, 1, 2)
 	valued.Resolution.Value = api.JSON(`1`)
 	h.refused(api.CodeQuestionResolutionConflict, valued)
-	// Another id than that of its one request was never asked; what was is told.
+	// An id other than the one of its only request is unknown. The error shows the recorded answer.
 	unknown := h.refused(api.CodeQuestionResolutionConflict, answer(runID, "Q", "north"))
 	requireRecorded(t, unknown, "q", api.OutcomeAnswered, api.ViaAPI)
 }
 
-// Every way in which a clarification ends without an answer is a declined one to the
-// child, and completes the run all the same.
+// If a clarification ends without an answer in any way, the child gets a declined answer and
+// the clarification's run completes.
 func TestClarificationIsDeclined(t *testing.T) {
 	t.Parallel()
 	const dueMs = startMs + 500
@@ -219,7 +218,7 @@ func TestClarificationIsDeclined(t *testing.T) {
 				"accepted", "waiting_for_user_question", "output", "parent_clarification_resolved", "completed",
 			}, h.eventTypes(runID))
 
-			// The child goes on with a declined answer, later than it was recorded.
+			// The child continues with a declined answer, delivered later than it was recorded.
 			h.nowMs += 100
 			require.Equal(t, 1, h.carryOut())
 			require.Equal(t, recorded, h.request("r", "q").Recorded())
@@ -232,7 +231,7 @@ func TestClarificationIsDeclined(t *testing.T) {
 			claim := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w"}).Claim
 			requireJSON(t, `{"request_id":"q","declined":true,"summary":"","answers":[],"justification":`+justification+`}`, claim.Resume.Clarification)
 
-			// A late answer is told what happened; the equal one is none (7.1, 22).
+			// A late answer's error shows the decision; an equal answer is accepted.
 			code := api.CodeQuestionResolutionConflict
 			if test.outcome == api.OutcomeExpired {
 				code = api.CodeQuestionExpired
@@ -257,8 +256,8 @@ func TestClarificationIsDeclined(t *testing.T) {
 	}
 }
 
-// An answer after the deadline finds the question expired whether or not the sweep
-// has been there, and so does everything else.
+// After the deadline every command finds the question expired, whether the sweep has run or
+// not.
 func TestLateClarificationAnswer(t *testing.T) {
 	t.Parallel()
 	const dueMs = startMs + 50
@@ -296,7 +295,7 @@ func TestLateClarificationAnswer(t *testing.T) {
 		})
 	}
 
-	// A deadline that was past when the run was made.
+	// The deadline was already past when the run was created.
 	h := newHouse(t)
 	h.family()
 	command := ask("q")
@@ -306,8 +305,8 @@ func TestLateClarificationAnswer(t *testing.T) {
 	require.Equal(t, api.EffectDone, h.effect("deliver_answer:"+runID).State)
 }
 
-// The session's route: the active run's open question first, then
-// the clarification with that id; a known id is told of, an unknown one is not.
+// On the session's route the active run's open question comes first, then the clarification
+// with that id. The error shows a decision for a known id, and none for an unknown one.
 func TestSessionRouteOfClarifications(t *testing.T) {
 	t.Parallel()
 	waiting := func(t *testing.T, requests ...any) (*house, string) {
@@ -325,7 +324,7 @@ func TestSessionRouteOfClarifications(t *testing.T) {
 
 	h, runID = waiting(t, question("other"), approval("a"))
 	require.Equal(t, runID, h.must(inParent(answer("", "q", "south"))).Run.Run.RunID)
-	// Also as a retry, whatever the active run waits for.
+	// A retry finds it too, whatever the active run waits for.
 	require.Equal(t, runID, h.requireUnchanged(inParent(answer("", "q", "south"))).Run.Run.RunID)
 	requireRecorded(t, h.refused(api.CodeQuestionResolutionConflict, inParent(answer("", "q", "north"))), "q", api.OutcomeAnswered, api.ViaAPI)
 	h.refused(api.CodeQuestionRequestMismatch, inParent(answer("", "unknown", "north")))
@@ -339,7 +338,7 @@ func TestSessionRouteOfClarifications(t *testing.T) {
 	h.unparked()
 	refusal = h.refused(api.CodeRunStateConflict, inParent(answer("", "unknown", "north")))
 	require.Equal(t, "session p has no active run", refusal.Detail)
-	// In the child's session the same id is nobody's to answer.
+	// Nobody can answer the same id in the child's session.
 	refusal = h.refused(api.CodeRunStateConflict, answerInSession(answer("", "q", "north")))
 	require.Equal(t, "session s has no run that waits for an answer", refusal.Detail)
 	refusal = h.refused(api.CodeQuestionStateConflict, answer("r", "q", "north"))
@@ -348,7 +347,7 @@ func TestSessionRouteOfClarifications(t *testing.T) {
 	h.refused(api.CodeApprovalStateConflict, allow("r", "q"))
 }
 
-// A key works for clarifications as it does for questions.
+// Idempotency keys work for clarifications as for questions.
 func TestClarificationAnswerWithKey(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -362,7 +361,7 @@ func TestClarificationAnswerWithKey(t *testing.T) {
 	h.refused(api.CodeIdempotencyConflict, keyed(answer(runID, "q", "south")))
 }
 
-// Interrupting declines what waits, beside the active run or alone.
+// Interrupting a session declines its open clarifications, with or without an active run.
 func TestInterruptWithClarifications(t *testing.T) {
 	t.Parallel()
 	for _, active := range []bool{false, true} {
@@ -393,7 +392,7 @@ func TestInterruptWithClarifications(t *testing.T) {
 	}
 }
 
-// The end of a session declines what waits in it, in one decision with the rest.
+// Ending a session declines its open clarifications in the same decision.
 func TestEndOfTheParent(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

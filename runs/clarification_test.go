@@ -11,8 +11,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// A parent clarification: a run in the parent's session that waits from
-// its first moment and takes no slot.
+// A parent clarification is a run in the parent's session that waits from the start and takes
+// no slot.
 func TestOpenClarification(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -66,7 +66,7 @@ func TestOpenClarification(t *testing.T) {
 	require.Equal(t, 1, view.PendingCount)
 	require.Equal(t, []api.PendingQuestionView{pending.QuestionView()}, view.PendingQuestions)
 
-	// Neither the active run nor the queue has noticed.
+	// The active run and the queue are unaffected.
 	h.must(&runs.Complete{RunID: "busy", Fence: 1})
 	require.Equal(t, int64(1), h.claim("next"))
 	h.must(answer(runID, "q", "north"))
@@ -74,8 +74,8 @@ func TestOpenClarification(t *testing.T) {
 	require.Equal(t, model.LeaseRevoked, h.run(runID).LeaseEnd)
 }
 
-// The preview is the first question; a typed one says what it asks in
-// its payload, or else its kind.
+// The preview is the first question. For a typed question it comes from the payload, or else
+// from the kind.
 func TestClarificationPreview(t *testing.T) {
 	t.Parallel()
 	typed := func(kind, payload string) api.UserQuestionRequest {
@@ -100,7 +100,7 @@ func TestClarificationPreview(t *testing.T) {
 	}
 }
 
-// The effect may be carried out any number of times: the run's id makes it once.
+// The effect may be carried out repeatedly: the run id makes it idempotent.
 func TestOpenClarificationAgain(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -134,7 +134,7 @@ func TestOpenClarificationAgain(t *testing.T) {
 	h.refused(api.CodeSessionNotFound, &new2)
 }
 
-// A session may be asked by many at once; each answer goes where it belongs.
+// Several children may ask a session at once; each answer reaches its own child.
 func TestSeveralClarifications(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -150,7 +150,7 @@ func TestSeveralClarifications(t *testing.T) {
 	for _, runID := range []string{first, second, third} {
 		require.Equal(t, api.StatusWaitingForUserQuestion, h.run(runID).Status)
 	}
-	// Two children use one request id: by their session, the one that waits longer is
+	// Two children use the same request id: on the session's route, the older question is
 	// answered first.
 	inParent := func(options ...string) *runs.AnswerQuestion {
 		command := answerInSession(answer("", "q", options...))
@@ -166,8 +166,8 @@ func TestSeveralClarifications(t *testing.T) {
 	require.Equal(t, api.StatusRunning, h.run("r2").Status)
 }
 
-// The parent's session may have ended, or never have been: the child gets a declined
-// answer, and goes on.
+// If the parent's session has ended or never existed, the child gets a declined answer and
+// continues.
 func TestParentIsOver(t *testing.T) {
 	t.Parallel()
 	for name, refuse := range map[string]func(*house){
@@ -205,8 +205,8 @@ func TestParentIsOver(t *testing.T) {
 	require.Nil(t, commandWhenRefused(h.effect(h.effectIDs("p")[0]), api.CodeSessionEnded, h.nowMs), "an answer has nowhere else to go")
 }
 
-// TestEveryCommandOnAClarification is the state machine of a clarification as callers
-// see it, read as TestEveryCommandInEveryStatus is.
+// TestEveryCommandOnAClarification tests a clarification's state machine from the callers'
+// side. Read the table as in TestEveryCommandInEveryStatus.
 func TestEveryCommandOnAClarification(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -256,7 +256,7 @@ func TestEveryCommandOnAClarification(t *testing.T) {
 	}
 }
 
-// commandOf returns the command of an effect, whose payload must be readable.
+// commandOf returns the command of an effect, whose payload must be valid.
 func commandOf(effect *model.Effect) runs.Command {
 	command, err := runs.CommandOf(effect)
 	if err != nil {
@@ -265,7 +265,7 @@ func commandOf(effect *model.Effect) runs.Command {
 	return command
 }
 
-// commandWhenRefused is commandOf for what takes its place after a refusal.
+// commandWhenRefused is commandOf for the command that follows a refusal.
 func commandWhenRefused(effect *model.Effect, code api.Code, nowMs int64) runs.Command {
 	command, err := runs.CommandWhenRefused(effect, code, nowMs)
 	if err != nil {

@@ -39,7 +39,7 @@ func north(id string) runs.QuestionAnswer {
 	return answer("r", id, "north").Resolution
 }
 
-// cancelBy cancels run "r" by one of its requests, whatever else stands beside it.
+// cancelBy cancels run "r" by one of its requests, ignoring the other items.
 func cancelBy(id, reason string, items ...any) *runs.DecideRequests {
 	command := several(items...)
 	command.CancelRequestID, command.CancelReason = id, reason
@@ -54,7 +54,7 @@ func TestDecideSeveralRequests(t *testing.T) {
 	allowed.RuntimePayload = api.JSON(`{"decision":"accept"}`)
 	reply := h.must(several(north("p"), allowed, north("q"), no("a")))
 	require.Equal(t, api.StatusWaitingForApproval, reply.Run.Run.Status, "what is not named stays open")
-	// Approvals go first, and then the answers, in the order given.
+	// Approvals are recorded first, then the answers, in the given order.
 	for i, id := range []string{"b", "a", "p", "q"} {
 		require.Equal(t, int64(i+1), h.request("r", id).SettledNumber, id)
 		require.Equal(t, "codex", h.request("r", id).Recorded().Via)
@@ -70,7 +70,7 @@ func TestDecideSeveralRequests(t *testing.T) {
 	h.checkHealthy()
 }
 
-// An answer to all that is open goes on once.
+// A decision about all open requests resumes the run once.
 func TestDecideGoesOnOnce(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -82,8 +82,7 @@ func TestDecideGoesOnOnce(t *testing.T) {
 	}, h.eventTypes("r"))
 }
 
-// Approvals are checked before the first answer, and nothing is
-// done when anything is wrong.
+// Approvals are checked before the first answer, and any fault prevents all changes.
 func TestDecideChecksInOrder(t *testing.T) {
 	t.Parallel()
 	withInput := func(id, input string) runs.ApprovalDecision {
@@ -145,25 +144,24 @@ func TestDecideChecksInOrder(t *testing.T) {
 	require.Equal(t, []string{"/approvals", "/answers"}, pointersOf(newHouse(t).refused(api.CodeInvalidRequest, over)))
 }
 
-// Who comes too late is told of the first item that is settled, approvals before
-// answers.
+// A late caller's error shows the first settled item, approvals before answers.
 func TestLateDecision(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	h.wait("r", approval("a"), approval("b"), question("q"), question("p"))
 	h.must(several(yes("a"), north("q")))
-	// Others of the kind are open.
+	// Other requests of the kind are open.
 	requireRecorded(t, h.refused(api.CodeApprovalNotPending, several(yes("b"), no("a"), north("q"))), "a", api.OutcomeAllowed, "codex")
 	requireRecorded(t, h.refused(api.CodeApprovalNotPending, several(no("none"), no("a"))), "a", api.OutcomeAllowed, "codex")
 	requireRecorded(t, h.refused(api.CodeApprovalNotPending, several(no("none"), north("q"))), "q", api.OutcomeAnswered, "codex")
 	requireRecorded(t, h.refused(api.CodeQuestionRequestMismatch, several(yes("b"), north("none"), north("q"))), "q", api.OutcomeAnswered, "codex")
 	requireRecorded(t, h.refused(api.CodeApprovalNotPending, cancelBy("a", "")), "a", api.OutcomeAllowed, "codex")
 	requireRecorded(t, h.refused(api.CodeQuestionRequestMismatch, cancelBy("q", "")), "q", api.OutcomeAnswered, "codex")
-	// What is wrong with an answer is not late.
+	// An invalid answer is not a late one.
 	require.Nil(t, h.refused(api.CodeQuestionOptionNotFound, several(answer("r", "p", "west").Resolution)).Recorded)
 	require.True(t, h.request("r", "b").Open())
 
-	// Nothing of the kind is open.
+	// No request of the kind is open.
 	h.must(several(no("b")))
 	requireRecorded(t, h.refused(api.CodeApprovalStateConflict, several(yes("b"), north("p"))), "b", api.OutcomeDenied, "codex")
 	requireRecorded(t, h.refused(api.CodeApprovalStateConflict, cancelBy("b", "")), "b", api.OutcomeDenied, "codex")
@@ -171,7 +169,7 @@ func TestLateDecision(t *testing.T) {
 	requireRecorded(t, h.refused(api.CodeQuestionStateConflict, several(north("p"))), "p", api.OutcomeAnswered, "codex")
 	requireRecorded(t, h.refused(api.CodeQuestionStateConflict, cancelBy("p", "")), "p", api.OutcomeAnswered, "codex")
 
-	// The run is over.
+	// The run is finished.
 	h.must(&runs.CancelRun{RunID: "r"})
 	requireRecorded(t, h.refused(api.CodeRunStateConflict, several(north("p"), yes("a"))), "a", api.OutcomeAllowed, "codex")
 	requireRecorded(t, h.refused(api.CodeRunStateConflict, cancelBy("a", "")), "a", api.OutcomeAllowed, "codex")
@@ -179,7 +177,7 @@ func TestLateDecision(t *testing.T) {
 	require.Nil(t, h.refused(api.CodeQuestionStateConflict, several(north("none"))).Recorded)
 }
 
-// What is due expires first, and stays expired although the decision is refused.
+// Overdue requests expire first, and stay expired even if the decision is refused.
 func TestDecisionAfterTheDeadline(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -198,8 +196,7 @@ func TestDecisionAfterTheDeadline(t *testing.T) {
 	requireRecorded(t, h.refused(api.CodeRunStateConflict, several(yes("a"), north("q"))), "a", api.OutcomeCancelled, api.ViaClock)
 }
 
-// A cancel beats its siblings, and what stands beside it has no
-// effect, however wrong it is.
+// A cancel overrides the other items, which have no effect even if they are invalid.
 func TestCancelByARequest(t *testing.T) {
 	t.Parallel()
 	for id, text := range map[string]string{"a": "approval request a cancelled: enough", "q": "user-question request q cancelled: enough"} {
@@ -228,7 +225,7 @@ func TestCancelByARequest(t *testing.T) {
 	require.Equal(t, "approval request a cancelled", h.must(cancelBy("a", "")).Run.Run.Error)
 }
 
-// An id that the run never had is refused as one of what the run waits for.
+// The error for an unknown id depends on the kind of request that the run waits for.
 func TestCancelByAnUnknownRequest(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -274,7 +271,7 @@ func TestDecideAClarification(t *testing.T) {
 	h.checkHealthy()
 }
 
-// One key over one decision, whatever it is made of.
+// One key covers the whole decision.
 func TestDecisionKeys(t *testing.T) {
 	t.Parallel()
 	with := func(change func(*runs.DecideRequests)) *runs.DecideRequests {
@@ -317,11 +314,11 @@ func TestDecisionKeys(t *testing.T) {
 			}
 			require.NoError(t, err)
 			require.Equal(t, runs.Reply{Replayed: true, ReplayRunID: "r"}, reply)
-			// The key space is one of its own.
+			// Decisions have their own key space.
 			h.must(keyed(allow("r", "more"), "k"))
 		})
 	}
-	// A refused call leaves no record: the key may be used again, also for a cancel.
+	// A refused call leaves no record: the key may be reused, even for a cancel.
 	h := newHouse(t)
 	h.wait("r", approval("a"), question("q"))
 	wrong := several(yes("none"))
@@ -333,14 +330,14 @@ func TestDecisionKeys(t *testing.T) {
 	again := cancelBy("a", "")
 	again.Key = "k"
 	require.True(t, h.must(again).Replayed)
-	// In another session the key is another.
+	// In another session the key is a different one.
 	h.must(&runs.CreateRun{SessionID: "t", RunID: "u", Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"}, Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{approval("a")}}})
 	elsewhere := &runs.DecideRequests{RunID: "u", Approvals: []runs.ApprovalDecision{yes("a")}, Key: "k"}
 	require.False(t, h.must(elsewhere).Replayed)
 }
 
-// A decision may write a rule, as one about approvals alone does; one that denies holds
-// up whoever decides from rules.
+// A decision may write a rule, as ResolveApprovals may. One that writes a deny rule
+// needs ChangesRules.
 func TestDecisionWritesARule(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -359,7 +356,7 @@ func TestDecisionWritesARule(t *testing.T) {
 	require.Equal(t, change.NewRules[0].RuleID, h.request("r", "a").Recorded().Rule.RuleID)
 	require.Empty(t, h.request("r", "a").RuleID, "a person decided")
 
-	// What has no effect writes none, and past the cap nothing is taken.
+	// A cancelled decision writes no rule, and one beyond the age cap is refused.
 	h = newHouse(t)
 	h.wait("r", approval("a"), question("q"))
 	remember.RememberForMs = ms(1_001)

@@ -13,8 +13,8 @@ import (
 
 const messageOfQ = "parent-clarification-answer-q"
 
-// A parked run goes on with the answer, which its claim acknowledges. The members
-// are those of docs/spec/v1.md#delivery, to the letter.
+// A parked run continues with the answer, which its claim acknowledges. The members match
+// docs/spec/v1.md#delivery exactly.
 func TestAnswerForAParkedRun(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -60,17 +60,17 @@ func TestAnswerForAParkedRun(t *testing.T) {
 	require.Equal(t, h.nowMs, message.AcknowledgedAtMs)
 	require.Empty(t, h.read(false))
 
-	// A worker that dies leaves the answer to the next one.
+	// When a worker dies, the next one gets the answer.
 	h.nowMs += api.DefaultLeaseMs
 	again := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w2"}).Claim
 	require.Equal(t, claim.Resume, again.Resume)
-	// What it suspends for then starts a new Resume.
+	// Its next suspension starts a new Resume.
 	h.must(suspend("r", 3, approval("a")))
 	h.must(allow("r", "a"))
 	require.Nil(t, h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w3"}).Claim.Resume.Clarification)
 }
 
-// A run that did not wait finds the answer in its mailbox, and nowhere else.
+// A run that did not park finds the answer only in its mailbox.
 func TestAnswerForARunThatWentOn(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -91,14 +91,14 @@ func TestAnswerForARunThatWentOn(t *testing.T) {
 	}, h.eventTypes("r"))
 	require.Equal(t, []string{messageOfQ}, h.read(false))
 
-	// Its next claim is handed nothing of it and acknowledges nothing.
+	// Its next claim neither includes nor acknowledges the answer.
 	h.nowMs += api.DefaultLeaseMs
 	claim := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w"}).Claim
 	require.Nil(t, claim.Resume)
 	require.Equal(t, api.MessagePending, h.message("s", messageOfQ).State)
 }
 
-// A typed question has one value for an answer.
+// A typed question is answered with one value.
 func TestTypedClarification(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -120,8 +120,8 @@ func TestTypedClarification(t *testing.T) {
 	require.JSONEq(t, `{"type":"parent_clarification_answer",`+members+`}`, string(h.message("s", messageOfQ).Payload))
 }
 
-// The child waits also for approvals: it goes on when the last is settled, whichever
-// it is.
+// The child also waits for approvals: it continues when the last request is settled, in
+// either order.
 func TestAnswerBesideOpenApprovals(t *testing.T) {
 	t.Parallel()
 	for _, answerFirst := range []bool{true, false} {
@@ -145,7 +145,7 @@ func TestAnswerBesideOpenApprovals(t *testing.T) {
 		require.NotNil(t, resume.Clarification)
 	}
 
-	// The same for an approval that runs out while the answer is on its way.
+	// The same for an approval that expires while the answer is being delivered.
 	h := newHouse(t)
 	h.family()
 	h.must(hold("r", 1, expiringApproval("a", startMs+5)))
@@ -157,7 +157,7 @@ func TestAnswerBesideOpenApprovals(t *testing.T) {
 	require.Equal(t, api.OutcomeExpired, h.request("r", "a").Outcome)
 }
 
-// The message's id makes the delivery happen once, however often it is tried.
+// The message's id makes repeated deliveries idempotent.
 func TestAnswerIsDeliveredOnce(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -186,8 +186,8 @@ func TestAnswerIsDeliveredOnce(t *testing.T) {
 	require.Len(t, h.states["s"].Messages, 1)
 }
 
-// A child is over when its session has ended, or its run is over
-// and nothing is active in its session. The clarification stays open for the parent.
+// A child is finished when its session has ended, or its run has finished and its session has
+// no active run. The parent can still answer the clarification.
 func TestAnswerForAChildThatIsOver(t *testing.T) {
 	t.Parallel()
 	const closed = "parent clarification answer could not be delivered because the child agent is closed"
@@ -195,7 +195,7 @@ func TestAnswerForAChildThatIsOver(t *testing.T) {
 		name  string
 		end   []runs.Command
 		state api.MessageState
-		// settled is what became of the child's request before the answer came.
+		// settled is the outcome of the child's request before the answer arrived.
 		settled api.Outcome
 		via     string
 	}{
@@ -252,7 +252,7 @@ func TestAnswerForAChildThatIsOver(t *testing.T) {
 	}
 }
 
-// A run that waited when it was stopped does not come back with the answer.
+// A parked run that was stopped is not resumed by the answer.
 func TestAnswerForAParkedRunThatWasStopped(t *testing.T) {
 	t.Parallel()
 	for name, stop := range map[string]runs.Command{
@@ -283,8 +283,8 @@ func typesOf(h *house, runID string) []string {
 	return texts
 }
 
-// A run that ends with its clarification open settles it in the same decision, also
-// when it is given up.
+// A run that ends with an open clarification settles it in the same decision, even if the run is
+// failed after too many attempts.
 func TestEndWithAClarificationOpen(t *testing.T) {
 	t.Parallel()
 	for name, end := range map[string]func(*house){
@@ -313,8 +313,8 @@ func TestEndWithAClarificationOpen(t *testing.T) {
 	}
 }
 
-// What a worker has asked it may take back; the parent may answer all the same, and
-// the answer lies in the mailbox.
+// A worker may withdraw its question. The parent may still answer it, and the answer goes to
+// the mailbox.
 func TestWithdrawClarification(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -342,8 +342,8 @@ func TestWithdrawClarification(t *testing.T) {
 	requireRecorded(t, h.refused(api.CodeQuestionStateConflict, withdraw()), "q", api.OutcomeAnswered, api.ViaAPI)
 }
 
-// A chain of three: what the grandchild asks the child's session is nothing that the
-// child's own run waits for, and the other way round.
+// Three generations: the child's own run does not wait for a question that the grandchild asks
+// the child's session, and vice versa.
 func TestThreeGenerations(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -359,8 +359,8 @@ func TestThreeGenerations(t *testing.T) {
 	require.Equal(t, "mole", h.run(inChild).RequesterOf().RequesterAgentID)
 	require.Equal(t, "r", h.states["s"].Session.ActiveRunID)
 
-	// In the middle session the id stands for the grandchild's question alone: that of
-	// its own run is open one session up.
+	// In the middle session the id names only the grandchild's question. The question of its own
+	// run is open in the parent's session.
 	reply := h.must(answerInSession(answer("", "q", "north")))
 	require.Equal(t, inChild, reply.Run.Run.RunID)
 	h.carryOut()
@@ -368,8 +368,8 @@ func TestThreeGenerations(t *testing.T) {
 	require.Equal(t, api.StatusWaitingForUserQuestion, h.run("r").Status)
 	require.Equal(t, api.StatusWaitingForUserQuestion, h.run(inParentSession).Status)
 
-	// An interrupt in the middle declines what is asked there and stops the run; what
-	// it has asked itself stays with the parent.
+	// Interrupting the middle session declines the questions asked there and stops its run. Its own
+	// question stays open in the parent's session.
 	again := park("q-2")
 	again.RunID, again.Fence = "deep", h.claim("deep")
 	second := h.asked(again)

@@ -71,7 +71,7 @@ func TestLongQueueEndsInParts(t *testing.T) {
 	require.Equal(t, api.EffectDrainSession, effect.Kind)
 	require.LessOrEqual(t, len(effect.EffectID), api.MaxIDLength)
 
-	// What is left neither starts nor lets anything in.
+	// The remaining runs do not start, and no new run is accepted.
 	for _, run := range h.states["s"].Runs {
 		require.Zero(t, run.ClaimableAtMs)
 	}
@@ -83,7 +83,7 @@ func TestLongQueueEndsInParts(t *testing.T) {
 	require.NoError(t, err)
 	require.True(t, again.Empty(), "ending again owes nothing more")
 
-	// Whoever carries the effect out may die after any part, and two may do it at once.
+	// The process may die after any part, and two processes may carry out the effect at once.
 	parts := 0
 	for more := true; more; parts++ {
 		reply, change, err := h.decide(commandOf(effect))
@@ -101,7 +101,7 @@ func TestLongQueueEndsInParts(t *testing.T) {
 	require.Equal(t, 0, h.countStatus(api.StatusQueued))
 }
 
-// The head of the queue may be claimed, so it is not left for later.
+// The head of the queue may be claimed, so it ends at once.
 func TestHeadOfTheQueueEndsAtOnceBehindManyClarifications(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -131,7 +131,7 @@ func TestManyClarificationsAreInterruptedInParts(t *testing.T) {
 	require.LessOrEqual(t, len(change.UpdatedRuns), runs.DrainChunk+2)
 	require.Equal(t, api.StatusInterrupted, h.run("r").Status)
 	require.NotZero(t, h.run("queued").ClaimableAtMs)
-	// This one comes after the interrupt and is not part of it.
+	// This one was created after the interrupt and is not affected.
 	h.must(clarification("late"))
 	h.carryOutDrains()
 	require.Equal(t, api.StatusWaitingForUserQuestion, h.run("late").Status)
@@ -154,7 +154,7 @@ func (h *house) clarify(n int) {
 	}
 }
 
-// carryOutDrains carries out what is owed to session s itself.
+// carryOutDrains carries out the pending drain effects of session s.
 func (h *house) carryOutDrains() {
 	h.t.Helper()
 	for _, effect := range h.dueEffects() {

@@ -10,14 +10,14 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// owing makes a family that owes one effect, whose id it returns.
+// owing creates a family with one pending effect and returns the effect's id.
 func (h *house) owing() string {
 	h.t.Helper()
 	h.family()
 	return "open_clarification:" + h.must(ask("q")).Clarification.RunID
 }
 
-// attempt claims an effect and reports how it went; an empty text is a success.
+// attempt claims an effect and reports the result; an empty text means success.
 func (h *house) attempt(effectID, failure string) *model.Effect {
 	h.t.Helper()
 	claimed := h.must(&runs.ClaimEffect{SessionID: "s", EffectID: effectID}).Effect
@@ -25,8 +25,8 @@ func (h *house) attempt(effectID, failure string) *model.Effect {
 	return h.must(&runs.FinishEffect{SessionID: "s", EffectID: effectID, Attempt: claimed.Attempts, Error: failure}).Effect
 }
 
-// One has an effect for himself until his lease lapses; then the next one has it,
-// and what the first reports late changes nothing unless it went well.
+// Only the claimer can work on an effect until its lease lapses. A late report by an earlier
+// claimer changes nothing, unless it is a success.
 func TestEffectLease(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -59,7 +59,7 @@ func TestEffectLease(t *testing.T) {
 	require.Equal(t, h.nowMs-model.EffectLeaseMs, h.effect(effectID).FinishedAtMs)
 }
 
-// A failed attempt is followed by a pause that doubles, and the last one by none.
+// Each failed attempt doubles the pause, and the last one has none.
 func TestEffectFails(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -86,11 +86,11 @@ func TestEffectFails(t *testing.T) {
 		"created_at_ms":1000000,"attempts":20,"last_error":"no luck","finished_at_ms":`+model.FenceText(h.nowMs)+`}`, given.View())
 	h.nowMs += 1_000_000
 	h.requireUnchanged(&runs.ClaimEffect{SessionID: "s", EffectID: effectID})
-	// The same report again, or another one of that attempt, leaves it given up.
+	// A repeated or different report of that attempt leaves the effect failed.
 	h.requireUnchanged(&runs.FinishEffect{SessionID: "s", EffectID: effectID, Attempt: 20, Error: "again"})
 	h.requireUnchanged(&runs.FinishEffect{SessionID: "s", EffectID: effectID, Attempt: 20, Error: "again", Permanent: true})
 
-	// An operator has it tried again: once, and then again as often as he likes.
+	// An operator can retry it any number of times, one attempt each.
 	for attempt := int64(21); attempt < 23; attempt++ {
 		retried := h.must(&runs.RetryEffect{SessionID: "s", EffectID: effectID})
 		require.False(t, retried.Existing)
@@ -116,13 +116,13 @@ func TestEffectThatCannotSucceed(t *testing.T) {
 	reply := h.must(&runs.FinishEffect{SessionID: "s", EffectID: effectID, Attempt: 1, Error: "id_conflict", Permanent: true})
 	require.Equal(t, api.EffectFailed, reply.Effect.State)
 	h.requireUnchanged(&runs.FinishEffect{SessionID: "s", EffectID: effectID, Attempt: 1, Error: "a pause?"})
-	// It was done all the same, as somebody finds out.
+	// A later report says that the work was done after all.
 	reply = h.must(&runs.FinishEffect{SessionID: "s", EffectID: effectID, Attempt: 1})
 	require.Equal(t, api.EffectDone, reply.Effect.State)
 	require.Empty(t, reply.Effect.LastError)
 }
 
-// A retry does not wait for the pause, nor for the one who is at it.
+// A retry ignores the pause and another worker's lease.
 func TestRetryEffectAtOnce(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -154,7 +154,7 @@ func TestUnknownEffects(t *testing.T) {
 		},
 	} {
 		require.Equal(t, "unknown effect x in session s", h.refused(api.CodeEffectNotFound, command("s", "x")).Detail, name)
-		// An effect changes under the lock of its own session.
+		// An effect changes only under its own session's lock.
 		h.refused(api.CodeEffectNotFound, command("p", h.effectIDs("s")[0]))
 	}
 	h.refused(api.CodeSessionNotFound, &runs.RetryEffect{SessionID: "x", EffectID: "x"})
@@ -165,8 +165,8 @@ func TestUnknownEffects(t *testing.T) {
 	require.False(t, model.KnownEffectState(api.EffectState("lost")))
 }
 
-// The process that began an effect died before or after it was done: whoever tries
-// again finds what was done, and it happens once.
+// A process died before or after it carried out the effect. The next attempt finds the existing
+// result, and the work happens once.
 func TestEffectIsTriedAgainAfterACrash(t *testing.T) {
 	t.Parallel()
 	for _, done := range []bool{false, true} {

@@ -28,7 +28,7 @@ func TestErrorsAreToldByTheirCode(t *testing.T) {
 	require.NotEmpty(t, refusal.Invalid().Detail)
 }
 
-// Identifiers of the service are valid ones that sort in the order of their making.
+// Generated ids are valid and sort in the order of their creation.
 func TestNewID(t *testing.T) {
 	t.Parallel()
 	made := make([]string, 1000)

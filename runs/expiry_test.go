@@ -11,8 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Due when expires_at_ms <= now, whether the sweep has been there or
-// an answer comes late.
+// A request is due when expires_at_ms <= now, whether the sweep or a late answer finds it.
 func TestExpiryBoundary(t *testing.T) {
 	t.Parallel()
 	const dueMs = startMs + 50
@@ -61,7 +60,7 @@ func TestExpiryBoundary(t *testing.T) {
 			if late.code == api.CodeRunStateConflict {
 				requireRecorded(t, requireCode(t, late.code, err), "a", api.OutcomeCancelled, api.ViaClock)
 			}
-			// Again: the same, and nothing more.
+			// A repeated sweep changes nothing.
 			before := len(h.events["s"])
 			h.must(&runs.ExpireRequests{RunID: "r"})
 			require.Len(t, h.events["s"], before)
@@ -69,7 +68,7 @@ func TestExpiryBoundary(t *testing.T) {
 	}
 }
 
-// An approval that expires is a denial that says so; the run goes on.
+// An expired approval is denied with its own outcome; the run continues.
 func TestApprovalExpires(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -91,13 +90,13 @@ func TestApprovalExpires(t *testing.T) {
 	requireRecorded(t, h.refused(api.CodeApprovalStateConflict, allow("r", "a", "b")), "a", api.OutcomeExpired, api.ViaClock)
 	require.Equal(t, api.StatusRunning, h.run("r").Status)
 	require.Equal(t, h.nowMs, h.run("r").ClaimableAtMs)
-	// Both in one event, in the order of their deadlines.
+	// One event has both, in the order of their deadlines.
 	require.Equal(t, []api.EventType{"accepted", "queued", "started", "waiting_for_approval", "approval_resolved", "started"}, h.eventTypes("r"))
 	require.Equal(t, []string{"b", "a"}, settledIDs(h.record("r")))
 }
 
-// TestTimeAllowsNothingForARequester: what excludes them, and what nobody else decided in time, is denied to the
-// worker, also when the allow of a requester is what finds the time over.
+// TestTimeAllowsNothingForARequester: an approval that excludes requesters and that nobody else decides in
+// time is denied, even if a requester's late allow triggers the expiry.
 func TestTimeAllowsNothingForARequester(t *testing.T) {
 	t.Parallel()
 	requester := &auth.Identity{Principal: "agent:asks", Role: api.RoleAdmin, Via: auth.ViaToken}
@@ -130,8 +129,8 @@ func TestBothKindsExpire(t *testing.T) {
 	h.wait("r", expiringApproval("a", startMs+50), expiringQuestion("late", startMs+50), expiringQuestion("q", startMs+40), approval("b"))
 	h.nowMs += 50
 	h.must(&runs.ExpireRequests{RunID: "r", SessionID: "s"})
-	// The first due question decides; what else was due counts as expired only when
-	// it is an approval, the rest is cancelled with the run.
+	// The first overdue question cancels the run. Other overdue requests count as expired only if
+	// they are approvals; the rest is cancelled with the run.
 	want := map[string]api.Outcome{"a": api.OutcomeExpired, "q": api.OutcomeExpired, "late": api.OutcomeCancelled, "b": api.OutcomeCancelled}
 	for id, outcome := range want {
 		require.Equal(t, outcome, h.request("r", id).Outcome, id)
@@ -139,7 +138,7 @@ func TestBothKindsExpire(t *testing.T) {
 	require.Equal(t, "user-question request q expired at 1000040", h.run("r").Error)
 	h.refused(api.CodeQuestionStateConflict, answer("r", "late", "north"))
 
-	// An approval that expires beside an open question leaves the question shown.
+	// When an approval expires next to an open question, the question stays shown.
 	h = newHouse(t)
 	h.wait("r", expiringApproval("a", startMs+50), question("q"))
 	h.nowMs += 50
@@ -147,7 +146,7 @@ func TestBothKindsExpire(t *testing.T) {
 	require.Equal(t, api.StatusWaitingForUserQuestion, h.run("r").Status)
 }
 
-// A deadline already past is accepted and expires at once.
+// A deadline that is already past is accepted and expires at once.
 func TestDeadlineAlreadyPast(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -169,7 +168,7 @@ func TestDeadlineAlreadyPast(t *testing.T) {
 	require.Equal(t, api.StatusRunning, reply.Run.Run.Status)
 }
 
-// An expiry frees the session for the call that found it.
+// An expiry frees the session for the command that triggered it.
 func TestExpiryMakesRoom(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -182,8 +181,8 @@ func TestExpiryMakesRoom(t *testing.T) {
 	require.NotNil(t, h.must(create()).Claim)
 }
 
-// What met other rules than it was matched against is decided once more: what has fallen due is
-// recorded then, in the same commit as the decision.
+// A command that was matched against outdated rules is decided again. Overdue requests are then
+// expired in the same commit as the decision.
 func TestAMatchAgainstOtherRulesChangesNothing(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -13,10 +13,9 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// TestAnySequenceInAFamily is TestAnySequenceOfCommands among three generations,
-// with mostly those commands by which they talk. In the end all that is owed is
-// carried out, and every question and every answer must have come to where it
-// belongs.
+// TestAnySequenceInAFamily is TestAnySequenceOfCommands for three generations, mostly with the
+// commands by which they communicate. At the end all pending effects are carried out, and
+// every question and answer must have reached its destination.
 func TestAnySequenceInAFamily(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -63,7 +62,7 @@ func TestAnySequenceInAFamily(t *testing.T) {
 	})
 }
 
-// generations makes three sessions, each the child of the one before.
+// generations creates three sessions, each the child of the previous one.
 func (h *house) generations() {
 	h.t.Helper()
 	parentID := ""
@@ -73,8 +72,8 @@ func (h *house) generations() {
 	}
 }
 
-// checkFamilies: once nothing is due any more, each question that a child asked is
-// where its effect has brought it, and each answer where its own has.
+// checkFamilies checks that every question and answer is where its effect has delivered it, once
+// no effect is due.
 func (h *house) checkFamilies() {
 	h.t.Helper()
 	for _, state := range h.states {
@@ -100,7 +99,7 @@ func (h *house) checkFamilies() {
 	}
 }
 
-// clarifications returns the ids of the parent clarifications that wait.
+// clarifications returns the ids of the waiting parent clarifications.
 func (h *house) clarifications() []string {
 	var waiting []string
 	for _, state := range h.states {
@@ -114,7 +113,7 @@ func (h *house) clarifications() []string {
 	return waiting
 }
 
-// drawAsk lets a run ask its parent's session: most often one that its worker holds.
+// drawAsk draws a question from a run to its parent's session, mostly a run that its worker holds.
 func drawAsk(t *rapid.T, h *house) runs.Command {
 	runID := drawRun(t, h)
 	if n := rapid.IntRange(0, 5).Draw(t, "child"); n > 0 {
@@ -139,8 +138,7 @@ func drawAsk(t *rapid.T, h *house) runs.Command {
 	return command
 }
 
-// drawEffect takes a step with one of the effects, in any order and any number of
-// times.
+// drawEffect draws a step of one of the effects, in any order and with repetitions.
 func drawEffect(t *rapid.T, h *house) runs.Command {
 	sessionID := drawSession(t)
 	state := h.states[sessionID]

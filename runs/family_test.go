@@ -13,7 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// family makes session "p" and its child "s", in which run "r" goes on under fence 1.
+// family creates session "p" and its child "s", in which run "r" is running under fence 1.
 func (h *house) family() {
 	h.t.Helper()
 	h.must(&runs.CreateSession{SessionID: "p"})
@@ -21,20 +21,20 @@ func (h *house) family() {
 	h.start("r")
 }
 
-// ask is the command of run "r" that does not wait for the answer.
+// ask returns a question of run "r" that does not wait for the answer.
 func ask(id string) *runs.AskClarification {
 	return &runs.AskClarification{RunID: "r", Fence: 1, Request: question(id)}
 }
 
-// park is ask of a run that waits.
+// park is ask for a run that waits.
 func park(id string) *runs.AskClarification {
 	command := ask(id)
 	command.Park = true
 	return command
 }
 
-// asked gives the command and carries out what it owes. It returns the id of the
-// clarification's run.
+// asked runs the command and carries out its effects. It returns the id of the clarification's
+// run.
 func (h *house) asked(command *runs.AskClarification) string {
 	h.t.Helper()
 	reply := h.must(command)
@@ -42,22 +42,21 @@ func (h *house) asked(command *runs.AskClarification) string {
 	return reply.Clarification.RunID
 }
 
-// parked makes a family whose run "r" waits for an answer to "q".
+// parked creates a family whose run "r" waits for an answer to "q".
 func (h *house) parked() string {
 	h.t.Helper()
 	h.family()
 	return h.asked(park("q"))
 }
 
-// unparked makes a family whose run "r" has asked "q" and goes on.
+// unparked creates a family whose run "r" has asked "q" and continues.
 func (h *house) unparked() string {
 	h.t.Helper()
 	h.family()
 	return h.asked(ask("q"))
 }
 
-// carryOut carries out every effect that is due, as the loop does, and returns how
-// many there were.
+// carryOut carries out every due effect, as the loop does, and returns their number.
 func (h *house) carryOut() int {
 	h.t.Helper()
 	for count := 0; ; count++ {
@@ -82,7 +81,7 @@ func (h *house) carryOut() int {
 	}
 }
 
-// dueEffects returns the effects that may be tried, in the order of their ids.
+// dueEffects returns the due effects, in the order of their ids.
 func (h *house) dueEffects() []*model.Effect {
 	var due []*model.Effect
 	for _, sessionID := range slices.Sorted(maps.Keys(h.states)) {
@@ -108,7 +107,7 @@ func (h *house) effect(effectID string) *model.Effect {
 	return nil
 }
 
-// effectIDs returns the ids of a session's effects in their order.
+// effectIDs returns the sorted ids of a session's effects.
 func (h *house) effectIDs(sessionID string) []string {
 	return slices.Sorted(maps.Keys(h.states[sessionID].Effects))
 }
@@ -121,7 +120,7 @@ func (h *house) message(sessionID, messageID string) *model.Message {
 	return message
 }
 
-// read reads the mailbox of session "s" and returns the ids of what it shows.
+// read reads the mailbox of session "s" and returns the ids of the returned messages.
 func (h *house) read(deadLetters bool) []string {
 	h.t.Helper()
 	ids := []string{}
@@ -131,7 +130,7 @@ func (h *house) read(deadLetters bool) []string {
 	return ids
 }
 
-// outputs returns the texts that a run has put out.
+// outputs returns the texts of a run's outputs.
 func (h *house) outputs(runID string) []string {
 	h.t.Helper()
 	var texts []string
@@ -160,7 +159,7 @@ func (h *house) lastEvent(runID string, eventType api.EventType) string {
 	return ""
 }
 
-// requireUnchanged gives a command that has to be taken and to write nothing.
+// requireUnchanged runs a command that must be accepted and write nothing.
 func (h *house) requireUnchanged(command runs.Command) runs.Reply {
 	h.t.Helper()
 	reply, change, err := h.decide(command)

@@ -11,8 +11,8 @@ import (
 	"github.com/holdpoint/holdpoint/webhooks"
 )
 
-// Whatever events of whichever runs a decision owes, their deliveries are made in parts of
-// FanOutChunk at most, each event once, in order, with its own run.
+// A decision's deliveries are created in chunks of at most FanOutChunk: each event once, in order,
+// with its own run.
 func TestWhatIsOwedIsFannedOutInParts(t *testing.T) {
 	t.Parallel()
 	set := webhooks.NewSet([]webhooks.Endpoint{{WebhookID: "webhook_a", Settings: webhooks.Settings{Events: []api.EventType{"wanted"}}}})
@@ -61,7 +61,7 @@ func TestWhatIsOwedIsFannedOutInParts(t *testing.T) {
 	})
 }
 
-// A row that was changed by somebody else harms only itself.
+// A row that was changed outside of the service affects only itself.
 func TestUnreadableFanOutFails(t *testing.T) {
 	t.Parallel()
 	for _, payload := range []string{

@@ -8,7 +8,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// What most tests here ask for.
+// The requests that most tests here raise.
 func approval(id string) api.ApprovalRequest {
 	return api.ApprovalRequest{ID: id, ToolCallID: "call-" + id, ToolName: "bash", Input: api.JSON(`{"command":"ls"}`)}
 }
@@ -20,7 +20,7 @@ func question(id string) api.UserQuestionRequest {
 	}}}
 }
 
-// create makes a run in session "s".
+// create creates a run in session "s".
 func (h *house) create(runID string) {
 	h.t.Helper()
 	h.must(&runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: runID, Input: api.JSON(`"go"`)})
@@ -34,22 +34,22 @@ func (h *house) claim(runID string) int64 {
 	return reply.Run.Run.Fence
 }
 
-// start makes a run and claims it; its fence is 1.
+// start creates a run and claims it; its fence is 1.
 func (h *house) start(runID string) {
 	h.t.Helper()
 	h.create(runID)
 	require.Equal(h.t, int64(1), h.claim(runID))
 }
 
-// wait makes a run, claims it and suspends it for what is given: approval and
-// question requests.
+// wait creates a run, claims it and suspends it for the given approval and question
+// requests.
 func (h *house) wait(runID string, requests ...any) {
 	h.t.Helper()
 	h.start(runID)
 	h.must(suspend(runID, 1, requests...))
 }
 
-// suspend asks for approvals, questions or both.
+// suspend raises approvals, questions or both.
 func suspend(runID string, fence int64, requests ...any) *runs.Suspend {
 	command := &runs.Suspend{RunID: runID, Fence: fence}
 	for _, request := range requests {
@@ -89,7 +89,7 @@ func decisions(runID string, behavior api.Behavior, ids []string) *runs.ResolveA
 	return command
 }
 
-// answer chooses options of the question that question() asks.
+// answer chooses options of the question that question returns.
 func answer(runID, id string, options ...string) *runs.AnswerQuestion {
 	return &runs.AnswerQuestion{RunID: runID, Resolution: runs.QuestionAnswer{
 		RequestID: id, Answers: []api.UserQuestionAnswer{{QuestionID: "route", SelectedOptionIDs: options}},
@@ -100,7 +100,7 @@ func decline(runID, id string) *runs.AnswerQuestion {
 	return &runs.AnswerQuestion{RunID: runID, Resolution: runs.QuestionAnswer{RequestID: id, Declined: true}}
 }
 
-// approveInSession and answerInSession make a run's command its session's.
+// approveInSession and answerInSession move a command from a run's route to its session's.
 func approveInSession(command *runs.ResolveApprovals) *runs.ResolveApprovals {
 	command.SessionID, command.RunID = "s", ""
 	return command
@@ -123,7 +123,7 @@ func expiringQuestion(id string, atMs int64) api.UserQuestionRequest {
 	return request
 }
 
-// requireRecorded checks what a late caller is told of the decision.
+// requireRecorded checks the recorded decision in a late caller's error.
 func requireRecorded(t require.TestingT, refusal *refusal.Error, requestID string, outcome api.Outcome, via string) {
 	require.NotNil(t, refusal.Recorded, refusal.Detail)
 	require.Equal(t, requestID, refusal.Recorded.RequestID)

@@ -11,8 +11,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// A batch may load a run of another session, whose id somebody chose for a new run
-// in this one. What that run waits for is nobody's business here.
+// A batch may load a run of another session, because a caller chose its id for a new run in this
+// one. Its requests are invisible here.
 func TestRequestsOfAnotherSessionAreNotFound(t *testing.T) {
 	t.Parallel()
 	state := runs.NewState("s")

@@ -21,7 +21,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// jsonSeeds are texts on both sides of every bound of CheckJSON.
+// jsonSeeds are texts on both sides of every limit of CheckJSON.
 var jsonSeeds = []string{
 	``, ` `, `null`, ` true `, `"a"`, `{}`, `[]`, `{"a":[1,2,{"b":null}]}`, `1 2`, `1 x`, `{"a":1}}`, `[1,]`, `{"a":}`,
 	`{"a":1,"a":2}`, `{"a":{"b":1,"b":1}}`, `"\ud800"`, `"\udc00\ud800"`, `"\ud83d\ude00"`, "\"\xff\"", "\ufeff1", `"\u0000"`, "\"\x01\"",
@@ -33,7 +33,7 @@ var jsonSeeds = []string{
 	strings.Repeat("[", 70), `"<&>` + "\u2028" + `/\/"`,
 }
 
-// FuzzCheckJSON holds CheckJSON to the standard library and Canonical to another
+// FuzzCheckJSON compares CheckJSON with the standard library, and Canonical with another
 // implementation of RFC 8785.
 func FuzzCheckJSON(f *testing.F) {
 	large := regexp.MustCompile(`[0-9]{16}`)
@@ -52,7 +52,7 @@ func FuzzCheckJSON(f *testing.F) {
 			require.Empty(t, beyondBounds(t, text), "%q was accepted", text)
 			ours, err := document.Canonical(api.JSON(text))
 			require.NoError(t, err)
-			// jcs rounds integers that keep their digits here; package canonical has tests of its own.
+			// jcs rounds integers that keep their digits here; package canonical has its own tests.
 			if !large.Match(text) {
 				require.NoError(t, theirErr)
 				require.Equal(t, string(theirs), string(ours))
@@ -63,8 +63,8 @@ func FuzzCheckJSON(f *testing.F) {
 			require.NoError(t, err)
 			require.Equal(t, digest, again)
 		case api.CodeInvalidRequest:
-			// The fault is met before the end of the text, so what follows may be no
-			// JSON; the bound that was broken is in what was read.
+			// The fault is found before the end of the text, so the rest may be invalid JSON. The
+			// part that was read exceeds the limit.
 			var refusal *refusal.Error
 			require.ErrorAs(t, err, &refusal)
 			require.Len(t, refusal.Faults, 1)
@@ -77,8 +77,8 @@ func FuzzCheckJSON(f *testing.F) {
 	})
 }
 
-// beyondBounds tells which bound of the domain a text breaks, read token by token
-// with the standard library.
+// beyondBounds returns the domain limit that a text exceeds, reading token by token with the
+// standard library.
 func beyondBounds(t *testing.T, text []byte) string {
 	t.Helper()
 	decoder := json.NewDecoder(bytes.NewReader(text))
@@ -118,7 +118,7 @@ func numberBeyond(literal string) string {
 	return ""
 }
 
-// Where CheckJSON puts the blame.
+// The pointers of CheckJSON's faults.
 func TestCheckJSONPointers(t *testing.T) {
 	t.Parallel()
 	for text, pointer := range map[string]string{
@@ -139,8 +139,7 @@ func FuzzIDs(f *testing.F) {
 	pattern := regexp.MustCompile(`\A[A-Za-z0-9._:-]{1,200}\z`)
 	f.Fuzz(func(t *testing.T, id string) {
 		require.Equal(t, pattern.MatchString(id) && id != "." && id != "..", refusal.ValidID(id))
-		// A hostile id is refused or unknown, and never reaches the rows that are asked
-		// for.
+		// A hostile id is refused or unknown, and never appears in the rows to load.
 		for _, command := range []runs.Command{
 			allow("r", id), answer("r", id, "x"), &runs.CancelQuestion{RunID: "r", RequestID: id}, &runs.Withdraw{RunID: "r", RequestID: id, Fence: 1},
 			suspend("r", 1, approval(id)), ask(id),
@@ -179,8 +178,8 @@ func FuzzIdempotencyKeys(f *testing.F) {
 	})
 }
 
-// FuzzSchemas raises a typed question and answers it: no schema and no value that
-// pass the first check may hang or break the second.
+// FuzzSchemas raises a typed question and answers it: a schema and a value that pass the first
+// check must not hang or break the second.
 func FuzzSchemas(f *testing.F) {
 	for _, seed := range [][2]string{
 		{`true`, `1`},
@@ -209,7 +208,7 @@ func FuzzSchemas(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, schema, value []byte) {
 		if document.Check(schema) != nil || document.Check(value) != nil {
-			return // refused before it comes this far
+			return // refused earlier
 		}
 		h := newHouse(t)
 		h.start("r")

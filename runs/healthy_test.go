@@ -19,7 +19,7 @@ func (h *house) checkHealthy() { h.t.Helper(); h.examine(h) }
 // checkExamined examines the rows of one session.
 func (h *house) checkExamined(sessionID string) { h.t.Helper(); h.examine(oneSession{h, sessionID}) }
 
-// examine requires that the rows keep every invariant of package doctor.
+// examine requires that the rows satisfy every invariant of package doctor.
 func (h *house) examine(walker model.Walker) {
 	h.t.Helper()
 	_, err := doctor.Examine(context.Background(), walker, func(finding doctor.Finding) {
@@ -78,8 +78,7 @@ func sequenceOf[R any](rows func(func(*R) bool)) model.RowSequence[R] {
 	}
 }
 
-// rulesOf returns the rules that are bound to a session, or those of all sessions,
-// oldest first.
+// rulesOf returns the rules for a session, or for all sessions, oldest first.
 func (h *house) rulesOf(sessionID string) []*rules.Rule {
 	var rules []*rules.Rule
 	for _, ruleID := range slices.Sorted(maps.Keys(h.rules)) {

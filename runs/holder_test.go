@@ -10,8 +10,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// TestPrincipalsAreKept: of who made the session, who made the run, and who claimed it last, which a
-// second claim replaces and the end of a lease does not.
+// TestPrincipalsAreKept: the principals that created the session, created the run, and claimed it last
+// are stored. A second claim replaces the last one; the end of a lease does not.
 func TestPrincipalsAreKept(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -37,8 +37,8 @@ func agentNamed(principal string) *auth.Identity {
 	return &auth.Identity{Principal: principal, Role: api.RoleAdmin, Via: auth.ViaToken, TokenID: "t"}
 }
 
-// TestALeaseIsItsHoldersAlone: fences are small numbers, and another principal's call with the right
-// one changes nothing. The holder's own call, the same one, works.
+// TestALeaseIsItsHoldersAlone: fences are easy to guess, so another principal's call with the right fence
+// changes nothing. The same call by the holder works.
 func TestALeaseIsItsHoldersAlone(t *testing.T) {
 	t.Parallel()
 	commands := map[string]func(fence int64) runs.Command{
@@ -83,7 +83,7 @@ func TestALeaseIsItsHoldersAlone(t *testing.T) {
 	}
 }
 
-// TestLeasesWithoutAHolder: the service's own, and where nobody shows who they are.
+// TestLeasesWithoutAHolder: the service's own leases, and leases without authentication.
 func TestLeasesWithoutAHolder(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -93,8 +93,8 @@ func TestLeasesWithoutAHolder(t *testing.T) {
 	h.must(&runs.Call{Command: &runs.Heartbeat{RunID: "r2", Fence: 1}, Caller: auth.Local()})
 }
 
-// TestAnUnboundAgentReachesItsOwn: for another principal's session and run it gets what it gets for
-// those that do not exist, whatever it asks for.
+// TestAnUnboundAgentReachesItsOwn: for every command, another principal's session and run look to it as
+// if they did not exist.
 func TestAnUnboundAgentReachesItsOwn(t *testing.T) {
 	t.Parallel()
 	agent := &auth.Identity{Principal: "agent:one", Role: api.RoleAgent, Via: auth.ViaToken, TokenID: "t"}
@@ -136,7 +136,7 @@ func TestAnUnboundAgentReachesItsOwn(t *testing.T) {
 	h.must(asked(&runs.CreateSession{SessionID: "made", Principal: "agent:one"}))
 	h.must(asked(&runs.ClaimRun{RunID: "run-own", WorkerID: "w", Principal: "agent:one", Scope: scope}))
 	h.must(asked(&runs.Heartbeat{RunID: "run-own", Fence: 1}))
-	// A run that the principal holds, by another credential that reaches more.
+	// The principal holds this run through another credential with a wider scope.
 	h.must(&runs.ClaimRun{RunID: "run-theirs", WorkerID: "w", Principal: "agent:one"})
 	h.must(asked(&runs.Heartbeat{RunID: "run-theirs", Fence: 1}))
 	h.refused(api.CodeSessionNotFound, asked(&runs.ReadMailbox{SessionID: "theirs"}))

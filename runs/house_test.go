@@ -20,20 +20,20 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// startMs is the moment at which every house starts.
+// startMs is the initial time of every house.
 const startMs = 1_000_000
 
-// house is a store in memory: it decides each command on the whole state of its
-// session and applies what was decided. After every command it checks what must
-// hold after any (invariants_test.go), so that each test here checks it too.
+// house is an in-memory store: it decides each command on its session's whole state and applies the
+// change. After every command it checks the general invariants (invariants_test.go), so that each
+// test here checks them too.
 type house struct {
 	t      rapid.TB
 	nowMs  int64
 	ids    int
 	states map[string]*runs.State
 	events map[string][]*model.Event
-	rules  map[string]*rules.Rule // of all sessions
-	// rows are what a database would hold, pending what it was not told yet.
+	rules  map[string]*rules.Rule // for all sessions
+	// rows are what a database would hold; pending are changes not yet written to them.
 	rows    rows
 	pending []runs.Change
 }
@@ -45,13 +45,13 @@ func newHouse(t rapid.TB) *house {
 	}
 }
 
-// newID makes identifiers that are the same in every run of a test.
+// newID generates ids that are the same in every run of a test.
 func (h *house) newID(prefix string) string {
 	h.ids++
 	return fmt.Sprintf("%s_%03d", prefix, h.ids)
 }
 
-// do sends a command through the door and writes what was decided.
+// do decides a command and writes its change.
 func (h *house) do(command runs.Command) (runs.Reply, error) {
 	h.t.Helper()
 	reply, _, err := h.decide(command)
@@ -59,7 +59,7 @@ func (h *house) do(command runs.Command) (runs.Reply, error) {
 	return reply, err
 }
 
-// must is do for a command that has to be taken.
+// must is do for a command that must be accepted.
 func (h *house) must(command runs.Command) runs.Reply {
 	h.t.Helper()
 	reply, err := h.do(command)
@@ -67,7 +67,7 @@ func (h *house) must(command runs.Command) runs.Reply {
 	return reply
 }
 
-// refused is do for a command that has to be refused with a code.
+// refused is do for a command that must be refused with a code.
 func (h *house) refused(code api.Code, command runs.Command) *refusal.Error {
 	h.t.Helper()
 	_, err := h.do(command)
@@ -116,7 +116,7 @@ func (h *house) decide(command runs.Command) (runs.Reply, runs.Change, error) {
 	return reply, change, err
 }
 
-// load returns the whole state of the session that the command is about.
+// load returns the whole state of the command's session.
 func (h *house) load(needs runs.Needs) *runs.State {
 	sessionID := needs.SessionID
 	if sessionID == "" {
@@ -127,8 +127,8 @@ func (h *house) load(needs runs.Needs) *runs.State {
 		state = runs.NewState(sessionID)
 	}
 	state.Rules = maps.Clone(h.rules)
-	// A run id that a caller chose and a key without a session are unique in all
-	// sessions: they are looked up everywhere.
+	// A caller-chosen run id and a key without a session are unique across all sessions, so they are
+	// looked up everywhere.
 	for _, other := range h.states {
 		for _, chosen := range []string{needs.ChosenRunID, needs.SegmentID} {
 			if run := other.Runs[chosen]; run != nil && other != state {
@@ -159,8 +159,8 @@ func (h *house) sessionOf(runID string) string {
 	return ""
 }
 
-// decideOnLess decides again on no more rows than the command said it needs, as an
-// engine loads them, and wants the same decision.
+// decideOnLess decides again with only the rows that the command needs, as an engine loads them,
+// and requires the same decision.
 func (h *house) decideOnLess(command runs.Command, needs runs.Needs, state *runs.State, change runs.Change, reply runs.Reply, err error) {
 	h.t.Helper()
 	less := lessOf(state, needs)
@@ -174,7 +174,7 @@ func (h *house) decideOnLess(command runs.Command, needs runs.Needs, state *runs
 	requireSame(h.t, reply, lessReply, "the command does not name all that its reply needs")
 }
 
-// withoutPayload leaves out what an engine does not load for every command.
+// withoutPayload removes members that an engine does not load for every command.
 func withoutPayload(change runs.Change) runs.Change {
 	for _, list := range []*[]*model.Run{&change.NewRuns, &change.UpdatedRuns} {
 		*list = slices.Clone(*list)
@@ -193,7 +193,7 @@ func recordWithoutPayload(record *model.RunRecord) *model.RunRecord {
 	return &bare
 }
 
-// lessOf is what an engine loads for one command (see runs.Needs).
+// lessOf returns the rows that an engine loads for one command (see runs.Needs).
 func lessOf(state *runs.State, needs runs.Needs) *runs.State {
 	less := runs.NewState(state.SessionID)
 	less.Session, less.RuleVersions, less.RuleCounts = state.Session, state.RuleVersions, state.RuleCounts
@@ -250,7 +250,7 @@ func lessOf(state *runs.State, needs runs.Needs) *runs.State {
 	if state.Session != nil {
 		keep(state.Session.ActiveRunID)
 	}
-	less.Queued = &runs.Held{} // as an engine counts it when it is asked for
+	less.Queued = &runs.Held{} // as an engine counts it on request
 	for place, run := range queueOf(state) {
 		less.Queued.Rows++
 		less.Queued.Bytes += int64(len(run.Input) + len(run.Metadata))
@@ -290,7 +290,7 @@ func lessOf(state *runs.State, needs runs.Needs) *runs.State {
 	return less
 }
 
-// queueOf returns the session's queued runs in the order in which they go.
+// queueOf returns the session's queued runs in queue order.
 func queueOf(state *runs.State) []*model.Run {
 	var queue []*model.Run
 	for _, run := range state.Runs {
@@ -302,7 +302,7 @@ func queueOf(state *runs.State) []*model.Run {
 	return queue
 }
 
-// mailboxOf returns the messages that are not acknowledged, oldest first.
+// mailboxOf returns the unacknowledged messages, oldest first.
 func mailboxOf(state *runs.State) []*model.Message {
 	var mailbox []*model.Message
 	for _, message := range state.Messages {
@@ -316,7 +316,7 @@ func mailboxOf(state *runs.State) []*model.Message {
 	return mailbox
 }
 
-// copyState copies every row, so that a write to one of them shows.
+// copyState copies every row, to detect writes to them.
 func copyState(state *runs.State) *runs.State {
 	copied := runs.NewState(state.SessionID)
 	copied.RuleVersions, copied.RuleCounts = state.RuleVersions, maps.Clone(state.RuleCounts)
@@ -365,7 +365,7 @@ func copyRun(row *model.Run) *model.Run {
 	return &run
 }
 
-// dropStrangers forgets what was looked up of other sessions.
+// dropStrangers removes rows of other sessions.
 func dropStrangers(state *runs.State) {
 	maps.DeleteFunc(state.Runs, func(_ string, run *model.Run) bool { return run.SessionID != state.SessionID })
 	maps.DeleteFunc(state.Records, func(_ model.RecordKey, record *model.IdempotencyRecord) bool {
@@ -373,11 +373,11 @@ func dropStrangers(state *runs.State) {
 	})
 }
 
-// requireSame compares documents of the domain member by member.
+// requireSame compares domain documents member by member.
 func requireSame(t rapid.TB, want, got any, message string, options ...gocmp.Option) {
 	t.Helper()
 	if reflect.DeepEqual(want, got) {
-		return // the careful comparison below is slow
+		return // the detailed comparison below is slow
 	}
 	options = append(options, cmpopts.EquateEmpty(), cmpopts.IgnoreUnexported(runs.Change{}, runs.OpenClarification{}))
 	require.Empty(t, gocmp.Diff(want, got, options...), message)
@@ -399,7 +399,7 @@ func (h *house) request(runID, requestID string) *model.Request {
 	return request
 }
 
-// record returns the run with its requests as a reader would.
+// record returns the run with its requests, as a reader returns them.
 func (h *house) record(runID string) *model.RunRecord {
 	h.t.Helper()
 	reply := h.must(&runs.ExpireRequests{RunID: runID})

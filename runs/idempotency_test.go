@@ -31,8 +31,8 @@ func TestIdempotencyKeys(t *testing.T) {
 	}
 }
 
-// The fingerprint is the SHA-256 of the RFC 8785 form of operation, target and body,
-// as another library writes that form.
+// The fingerprint is the SHA-256 of the RFC 8785 form of operation, target and body, as
+// another library encodes it.
 func TestFingerprint(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -57,7 +57,7 @@ func TestFingerprint(t *testing.T) {
 	require.Equal(t, "r", h.states["s"].Records[key].RunID)
 }
 
-// calls are pairs of one keyed call written in two ways.
+// calls are pairs of the same keyed call in two spellings.
 func TestSamePayload(t *testing.T) {
 	t.Parallel()
 	decide := func(resolutions ...runs.ApprovalDecision) runs.Command {
@@ -121,8 +121,8 @@ func TestSamePayload(t *testing.T) {
 	}
 }
 
-// One key over the session's route and the run's is a replay, also
-// when the run has long since ended and another one is active.
+// The same key on the session's route and the run's route is a replay, even if the run ended
+// long ago and another one is active.
 func TestReplayOverBothRoutes(t *testing.T) {
 	t.Parallel()
 	for _, sessionFirst := range []bool{true, false} {
@@ -156,10 +156,10 @@ func TestReplayOverBothRoutes(t *testing.T) {
 		check()
 		h.wait("next", approval("a"), question("q"))
 		check()
-		// The run is part of what the key stands for.
+		// The key is bound to the run.
 		h.refused(api.CodeIdempotencyConflict, keyed(allow("next", "a"), "k"))
 		require.Equal(t, api.StatusWaitingForUserQuestion, h.run("next").Status)
-		// In another session the key is free.
+		// In another session the key is unused.
 		h.must(&runs.CreateRun{SessionID: "t", SessionGiven: true, RunID: "else", Input: api.JSON(`1`), Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{approval("a")}}})
 		require.False(t, h.must(keyed(allow("else", "a"), "k")).Replayed)
 	}
@@ -227,13 +227,13 @@ func TestCreateRunWithKey(t *testing.T) {
 	require.Equal(t, made.RunID, replay.ReplayRunID)
 	require.False(t, h.must(create(func(c *runs.CreateRun) { noSession(c); c.Caller = "bob" })).Replayed)
 	h.refused(api.CodeIdempotencyConflict, create(func(c *runs.CreateRun) { noSession(c); c.Input = api.JSON(`1`) }))
-	// A replay also when the session has ended since.
+	// It is a replay even if the session has ended since.
 	h.must(&runs.EndSession{SessionID: "s"})
 	require.True(t, h.must(create(same)).Replayed)
 }
 
-// What is left out, or what the service does not take from a
-// caller, makes no difference to a run that is made waiting.
+// Absent members and members that the service ignores make no difference to a run that is
+// created suspended.
 func TestCreateWaitingRunWithKey(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -263,7 +263,7 @@ func TestCreateWaitingRunWithKey(t *testing.T) {
 	h.refused(api.CodeIdempotencyConflict, create(other, 0))
 }
 
-// A caller-chosen id makes the same call idempotent by itself.
+// A caller-chosen id alone makes the call idempotent.
 func TestChosenRunID(t *testing.T) {
 	t.Parallel()
 	create := func(session, input string) *runs.CreateRun {
@@ -277,11 +277,11 @@ func TestChosenRunID(t *testing.T) {
 	require.True(t, change.Empty())
 	refusal := h.refused(api.CodeIDConflict, create("s", `{}`))
 	require.Equal(t, "run r exists with another payload", refusal.Detail)
-	// The run may be in a session that the call does not know.
+	// The run may be in a session that the call does not name.
 	require.True(t, h.must(create("", `{"a":1,"b":2}`)).Existing)
 	h.refused(api.CodeIDConflict, create("t", `{"a":1,"b":2}`))
-	// A key is looked at before a chosen id: the same key replays, the same id
-	// without it exists.
+	// A key takes precedence over a chosen id: the same key is a replay, and the same id without it
+	// is Existing.
 	withKey := create("s", `{"a":1,"b":2}`)
 	withKey.RunID, withKey.Key = "x", "k"
 	h.must(withKey)

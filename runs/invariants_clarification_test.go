@@ -7,7 +7,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// checkEffects: an effect changes by its state and its attempts alone, and not once it is done.
+// checkEffects: only an effect's state and attempts change, and only until it is done.
 func (h *house) checkEffects(before, after *runs.State) {
 	h.t.Helper()
 	for effectID, was := range before.Effects {
@@ -26,8 +26,7 @@ func (h *house) checkEffects(before, after *runs.State) {
 	}
 }
 
-// checkMessages: a message changes by its state and its deliveries alone, and not once it is
-// acknowledged.
+// checkMessages: only a message's state and deliveries change, and only until it is acknowledged.
 func (h *house) checkMessages(before, after *runs.State) {
 	h.t.Helper()
 	for messageID, was := range before.Messages {

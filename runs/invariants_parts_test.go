@@ -9,8 +9,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// checkParts: an open request changes by its partial answers alone. They only grow, and are
-// those that the log reports.
+// checkParts: only the partial answers of an open request change. They only grow, and match the
+// answers in the log.
 func (h *house) checkParts(before, after *runs.State) {
 	h.t.Helper()
 	reported := h.reportedParts(after.SessionID)

@@ -8,8 +8,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// checkRules: only a command that asks for a rule writes one. A rule changes by its uses and
-// its revocation alone. A request that it settles names it and has its outcome.
+// checkRules: only a command that asks for a rule writes one. Only a rule's uses and revocation
+// change. A request that a rule settles names the rule and has its outcome.
 func (h *house) checkRules(command runs.Command, before, after *runs.State, change runs.Change, err error) {
 	h.t.Helper()
 	written := 0
@@ -52,7 +52,7 @@ func (h *house) checkRules(command runs.Command, before, after *runs.State, chan
 	}
 }
 
-// rulesOf is how many rules a command asks for.
+// rulesOf returns how many rules a command asks for.
 func rulesOf(command runs.Command) int {
 	var resolutions []runs.ApprovalDecision
 	switch command := command.(type) {

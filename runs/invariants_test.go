@@ -8,9 +8,9 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// checkInvariants checks what must hold after every command, whatever came of it. What rows
-// alone can break is checked by package doctor; what follows it here compares the rows before
-// and after, or needs the command or the clock.
+// checkInvariants checks the invariants after every command, accepted or refused. Package doctor
+// checks the rows alone. The remaining checks compare the rows before and after, or need the
+// command or the clock.
 func (h *house) checkInvariants(command runs.Command, before, after *runs.State, change runs.Change, err error) {
 	h.t.Helper()
 	if err != nil {
@@ -41,7 +41,7 @@ func (h *house) checkInvariants(command runs.Command, before, after *runs.State,
 	h.checkMessages(before, after)
 }
 
-// checkLog: a command appends events, each at its moment, and rewrites none.
+// checkLog: a command appends events with the current time, and rewrites none.
 func (h *house) checkLog(change runs.Change, before, after *runs.State) {
 	h.t.Helper()
 	next := int64(1)
@@ -57,8 +57,8 @@ func (h *house) checkLog(change runs.Change, before, after *runs.State) {
 	require.Equal(h.t, next-1, after.Session.LastEventID)
 }
 
-// checkMoves: a status changes along legal moves only, counters never go back, a run that
-// ends says how its lease ended, and a run that is over does not change, unless it failed and is
+// checkMoves: a status changes only along legal moves, and counters never decrease. A run that
+// ends records how its lease ended. A finished run does not change, unless it failed and is
 // retried.
 func (h *house) checkMoves(command runs.Command, before, after *runs.State) {
 	h.t.Helper()
@@ -89,8 +89,8 @@ func (h *house) checkMoves(command runs.Command, before, after *runs.State) {
 	}
 }
 
-// reachable reports whether a chain of legal moves leads from one status to the
-// other: one command may make several.
+// reachable reports whether a chain of legal moves connects two statuses: one command may
+// make several moves.
 func reachable(kind api.RunKind, from, to api.Status) bool {
 	seen := map[api.Status]bool{from: true}
 	for reached := []api.Status{from}; len(reached) > 0; reached = reached[1:] {
@@ -104,8 +104,8 @@ func reachable(kind api.RunKind, from, to api.Status) bool {
 	return to != from && seen[to]
 }
 
-// checkClock: a running run is claimable when its lease lapses, or at once when nobody holds
-// it, unless a worker released it with a delay.
+// checkClock: a running run is claimable when its lease lapses, or at once without a holder,
+// unless a worker released it with a delay.
 func (h *house) checkClock(run *model.Run) {
 	h.t.Helper()
 	switch {
@@ -119,8 +119,8 @@ func (h *house) checkClock(run *model.Run) {
 	}
 }
 
-// checkRequests: a resolution is written once, a request is not left open past its deadline,
-// and nothing but an allow of a caller or a rule allows.
+// checkRequests: a resolution is written once, no request stays open past its deadline, and
+// only a caller's or a rule's allow can allow.
 func (h *house) checkRequests(command runs.Command, before, after *runs.State) {
 	h.t.Helper()
 	for key, is := range after.Requests {

@@ -10,8 +10,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// A late caller is told the decision also when the worker's checkpoint has long
-// taken it in, and a repeated call is known as such.
+// A late caller's error shows the decision even if the worker's checkpoint already includes it,
+// and a repeated call is recognized.
 func TestLateAfterACheckpoint(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -37,7 +37,7 @@ func TestLateAfterACheckpoint(t *testing.T) {
 	h.refused(api.CodeIDConflict, other)
 }
 
-// The same after every request of a suspension is settled and taken in.
+// The same after every request of a suspension is settled and included in a checkpoint.
 func TestSuspensionIDAfterACheckpoint(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -53,8 +53,8 @@ func TestSuspensionIDAfterACheckpoint(t *testing.T) {
 	require.Equal(t, "suspension wait-1 exists with another payload", refusal.Detail)
 }
 
-// Two runs of a session may use one request id: a session's route tells of the one
-// that was raised last.
+// Two runs of a session may use the same request id: on the session's route the newer request
+// counts.
 func TestLateTellsOfTheNewest(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -71,8 +71,7 @@ func TestLateTellsOfTheNewest(t *testing.T) {
 	requireRecorded(t, h.refused(api.CodeRunStateConflict, approveInSession(allow("", "a"))), "a", api.OutcomeDenied, api.ViaAPI)
 }
 
-// What was attached before belongs to the worker that is gone: the next one's plain
-// suspension starts a new Resume.
+// Attachment ends with the worker: the next one's plain suspension starts a new Resume.
 func TestNextWorkerIsNotAttached(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -88,7 +87,7 @@ func TestNextWorkerIsNotAttached(t *testing.T) {
 	require.Equal(t, "b", resume.Approvals[0].Request.ID)
 }
 
-// What a checkpoint has taken in stays taken in.
+// settled_after never moves the watermark back.
 func TestSettledAfterDoesNotGoBack(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -112,7 +111,7 @@ func TestReleasesAreNoAttempts(t *testing.T) {
 	}
 }
 
-// A checkpoint may be large: it is written by the command that brought it only.
+// A checkpoint may be large, so only the command that sets it writes it.
 func TestCheckpointIsWrittenOnce(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -122,13 +121,13 @@ func TestCheckpointIsWrittenOnce(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, checkpoint != nil && string(checkpoint) != "null", change.UpdatedRuns[0].CheckpointSet)
 	}
-	// In one batch the last image carries it, whoever brought it.
+	// In a batch the last image has it, whichever command set it.
 	h.flush()
 	require.Equal(t, `2`, string(h.rows.runs["r"].Checkpoint))
 }
 
-// A run of another session may be loaded for its id's sake. It is not the session's
-// to end, to promote or to move up.
+// A run of another session may be loaded because of its id. This session must not end it, promote
+// it or move it up.
 func TestStrangersInTheState(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -159,8 +158,8 @@ func TestStrangersInTheState(t *testing.T) {
 	}
 }
 
-// A batch of approvals that names a settled question of a run that is over is told what
-// became of the question.
+// A batch of approvals that names a settled question of a finished run gets an error with the
+// question's decision.
 func TestApprovalsThatNameASettledQuestion(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -40,14 +40,14 @@ func TestStaleFences(t *testing.T) {
 			_, change, err := h.decide(workerCalls("r", 1)[name])
 			requireCode(t, api.CodeLeaseLost, err)
 			require.True(t, change.Empty())
-			// An older fence is stale also when the run is over.
+			// An older fence is stale even if the run is finished.
 			h.must(&runs.Complete{RunID: "r", Fence: 2})
 			h.refused(api.CodeLeaseLost, workerCalls("r", 1)[name])
 		})
 	}
 }
 
-// A lapsed fence that nobody has taken over still works.
+// A lapsed lease that no other worker has claimed still works.
 func TestLapsedLease(t *testing.T) {
 	t.Parallel()
 	for name := range workerCalls("r", 1) {
@@ -89,7 +89,7 @@ func TestLeaseLengths(t *testing.T) {
 	require.Equal(t, h.nowMs+api.MaxLeaseMs, h.must(&runs.Heartbeat{RunID: "r", Fence: 2, LeaseMs: api.MaxLeaseMs}).LeaseExpiresAtMs)
 }
 
-// The very same call again is a no-op, another one is not.
+// Repeating the same call is a no-op; a different call is not.
 func TestRepeatedEnds(t *testing.T) {
 	t.Parallel()
 	type call func() runs.Command
@@ -149,8 +149,8 @@ func TestRepeatedEnds(t *testing.T) {
 			_, change, err := h.decide(test.other())
 			requireCode(t, test.otherCode, err)
 			require.True(t, change.Empty())
-			// It is no other call when another worker has the run, and when the run is over; a
-			// different one is stale then.
+			// It is the same call even if another worker has claimed the run, and even if the run is finished.
+			// A different call is then stale.
 			if test.after == api.StatusWaitingForApproval {
 				h.must(allow("r", "a"))
 			}
@@ -173,7 +173,7 @@ func TestRepeatedEnds(t *testing.T) {
 	}
 }
 
-// The order of members does not make another call.
+// The order of members does not matter.
 func TestRepeatedEndInAnotherOrder(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -199,13 +199,13 @@ func TestRepeatedSuspendAfterItsDecision(t *testing.T) {
 	require.Equal(t, api.StatusRunning, reply.Run.Run.Status)
 	h.must(&runs.CancelRun{RunID: "r"})
 	require.True(t, h.must(wait()).Existing)
-	// A fence that nobody was given yet proves nothing.
+	// A fence that was never granted proves nothing.
 	ahead := wait()
 	ahead.Fence = 2
 	h.refused(api.CodeLeaseLost, ahead)
 }
 
-// A worker may release under each of its leases, and each is recognised.
+// A worker may release under each of its leases, and each release is recognized.
 func TestEveryReleaseIsRemembered(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -282,7 +282,7 @@ func TestProgressResetsTheAttempts(t *testing.T) {
 			h.nowMs += api.DefaultLeaseMs
 			reply := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w", MaxAttempts: 3})
 			require.Equal(t, int64(4), reply.Claim.Attempt)
-			// A bare heartbeat is no progress.
+			// A heartbeat alone does not count as progress.
 			for range 2 {
 				h.must(&runs.Heartbeat{RunID: "r", Fence: h.run("r").Fence})
 				h.nowMs += api.DefaultLeaseMs
@@ -294,7 +294,7 @@ func TestProgressResetsTheAttempts(t *testing.T) {
 	}
 }
 
-// What the holder of an old or ended lease gets: docs/spec/v1.md#lease-and-fence.
+// The errors for the holder of an old or ended lease: docs/spec/v1.md#lease-and-fence.
 func TestHeartbeatAfterCancel(t *testing.T) {
 	t.Parallel()
 	for name, stop := range map[string]runs.Command{
@@ -312,7 +312,7 @@ func TestHeartbeatAfterCancel(t *testing.T) {
 			h.refused(api.CodeLeaseLost, &runs.Heartbeat{RunID: "r"})
 			h.refused(api.CodeLeaseLost, &runs.Complete{RunID: "r", Fence: 1})
 
-			// Who had ended the lease before is no holder to be told.
+			// A worker that ended its lease earlier is not the holder and is not notified.
 			h = newHouse(t)
 			h.start("r")
 			h.must(suspend("r", 1, approval("a")))
@@ -323,8 +323,8 @@ func TestHeartbeatAfterCancel(t *testing.T) {
 	}
 }
 
-// A lease that runs out makes the run claimable again with the same
-// resolutions, and with the checkpoint that was stored last.
+// A run whose lease expires is claimable again with the same resolutions and the last stored
+// checkpoint.
 func TestClaimAfterACrash(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

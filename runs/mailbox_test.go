@@ -10,8 +10,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// answered makes a family whose run "r" has asked these and did not wait; all are
-// answered, a millisecond after the other.
+// answered creates a family whose run "r" asked these questions without parking. All are
+// answered, one millisecond apart.
 func (h *house) answered(ids ...string) {
 	h.t.Helper()
 	h.family()
@@ -23,8 +23,7 @@ func (h *house) answered(ids ...string) {
 	}
 }
 
-// Reading leases a message for 30 s; the
-// third reading that nobody acknowledges is the last.
+// Reading leases a message for 30 s. The third unacknowledged reading is the last.
 func TestReadMailbox(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -62,7 +61,7 @@ func TestReadMailbox(t *testing.T) {
 	require.NotNil(t, empty.must(&runs.ReadMailbox{SessionID: "s"}).Messages)
 }
 
-// Whoever looks first finds what nobody acknowledged dead.
+// Reading the mailbox or ending the session turns messages that were read too often into dead letters.
 func TestWhoeverLooksFirst(t *testing.T) {
 	t.Parallel()
 	for name, look := range map[string]func(*house){
@@ -103,7 +102,7 @@ func TestAcknowledgeMessage(t *testing.T) {
 	refusal := h.refused(api.CodeMessageNotFound, &runs.ReplayMessage{SessionID: "s", MessageID: messageOfQ})
 	require.Equal(t, "message "+messageOfQ+" was acknowledged and is no dead letter", refusal.Detail)
 
-	// Unread, or out of the dead letters of a session that has ended.
+	// Messages can be acknowledged unread, or as dead letters of an ended session.
 	h = newHouse(t)
 	h.answered("q")
 	h.must(acknowledge)
@@ -126,7 +125,7 @@ func TestAcknowledgeMessage(t *testing.T) {
 	h.refused(api.CodeMessageNotFound, &runs.AcknowledgeMessage{SessionID: "p", MessageID: messageOfQ})
 }
 
-// A dead letter that is replayed is a fresh message, as long as somebody is left.
+// A replayed dead letter becomes a new message if the session still has a run to read it.
 func TestReplayMessage(t *testing.T) {
 	t.Parallel()
 	replay := &runs.ReplayMessage{SessionID: "s", MessageID: messageOfQ}
@@ -147,7 +146,7 @@ func TestReplayMessage(t *testing.T) {
 	require.Equal(t, int64(1), h.message("s", messageOfQ).DeliveryAttempts)
 	h.requireUnchanged(replay)
 
-	// The run that asked is over, but another one is there to take it.
+	// The run that asked is finished, but another run can read the message.
 	h.must(&runs.Complete{RunID: "r", Fence: 1})
 	h.must(&runs.EndSession{SessionID: "s"})
 	require.Equal(t, api.MessageDeadLetter, h.message("s", messageOfQ).State)
@@ -165,7 +164,7 @@ func TestReplayMessage(t *testing.T) {
 	require.Equal(t, []string{messageOfQ}, h.read(false))
 }
 
-// The end of a session leaves nothing in its mailbox.
+// Ending a session empties its mailbox.
 func TestMailboxOfAnEndedSession(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -178,8 +177,7 @@ func TestMailboxOfAnEndedSession(t *testing.T) {
 	require.Equal(t, api.MessageAcknowledged, h.message("s", model.MessageIDOf("a")).State)
 }
 
-// A claim acknowledges what it hands over: the answers that the run waited for, and
-// no other's.
+// A claim acknowledges only the answers that it hands over, which the run was parked on.
 func TestWhatAClaimAcknowledges(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -192,7 +190,7 @@ func TestWhatAClaimAcknowledges(t *testing.T) {
 	require.Equal(t, api.MessageAcknowledged, h.message("s", messageOfQ).State)
 	require.Equal(t, api.MessagePending, h.message("s", model.MessageIDOf("early")).State)
 
-	// Also one that lay among the dead letters.
+	// It also acknowledges a dead letter.
 	h = newHouse(t)
 	runID := h.parked()
 	h.must(answer(runID, "q", "north"))

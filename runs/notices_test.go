@@ -12,7 +12,7 @@ import (
 
 const notifyAfterMs = 30_000
 
-// raiseNoticed raises an approval of a new run where people are told of requests, and returns the id of the effect.
+// raiseNoticed raises an approval of a new run with notifications enabled, and returns the id of the effect.
 func (h *house) raiseNoticed(command runs.Command) string {
 	h.t.Helper()
 	h.start("r")
@@ -25,7 +25,7 @@ func (h *house) raiseNoticed(command runs.Command) string {
 	return change.NewEffects[0].EffectID
 }
 
-// advance tells people of a request as the effects loop does, and returns the effects that it wrote.
+// advance notifies people of a request as the effects loop does, and returns the new effects.
 func (h *house) advance(effectID string, to ...runs.Recipient) []*model.Effect {
 	h.t.Helper()
 	claimed := h.must(&runs.ClaimEffect{SessionID: "s", EffectID: effectID})
@@ -55,7 +55,7 @@ func TestPeopleAreToldOnce(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "user:ben", notice.Principal)
 
-	// One that is given up is an event, also of a run that goes on; the run's end is the last one.
+	// A failed notification writes an event, even if the run continues. Nothing is written after the run's end.
 	fail := func(effect *model.Effect) {
 		claimed := h.must(&runs.ClaimEffect{SessionID: "s", EffectID: effect.EffectID})
 		h.must(&runs.FinishEffect{SessionID: "s", EffectID: effect.EffectID, RunID: "r", Attempt: claimed.Effect.Attempts, Error: "x", Permanent: true})
@@ -79,7 +79,7 @@ func TestNobodyIsToldOfWhatIsSettled(t *testing.T) {
 	require.Empty(t, h.advance(advance, runs.Recipient{Principal: "user:ada", Channel: "mail"}))
 	require.Equal(t, before, h.run("r").LastEventID)
 
-	// A request past its deadline expires first.
+	// An overdue request expires first.
 	h = newHouse(t)
 	due := approval("a")
 	due.ExpiresAfterMs = ms(10_000)

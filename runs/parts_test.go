@@ -29,7 +29,7 @@ func TestPartsOfAnAnswer(t *testing.T) {
 		"answers":[{"question_id":"text","freeform_answer":"later"}],"justification":"as agreed","resolved_by":"ann","via":"hermes","open":2}`,
 		h.lastEvent("r", api.EventUserQuestionAnswered))
 	h.must(part("r", chosen("one", "x")))
-	// Whoever looks sees what is answered, in the order of the questions.
+	// Readers see the partial answers, in the order of the questions.
 	want := []api.UserQuestionAnswer{chosen("one", "x"), written("text", "later")}
 	require.Equal(t, want, h.record("r").View().PendingQuestions[0].PartialAnswers)
 	pending := model.PendingRequest{Request: *h.request("r", "q")}
@@ -49,7 +49,7 @@ func TestPartsOfAnAnswer(t *testing.T) {
 	requireRecorded(t, h.refused(api.CodeQuestionStateConflict, part("r", chosen("one", "x"))), "q", api.OutcomeAnswered, "hermes")
 }
 
-// Where two errors could be told, it is the one that a whole answer would be told of.
+// When two errors apply, the same one is returned as for a whole answer.
 func TestPartChecksInOrder(t *testing.T) {
 	t.Parallel()
 	withValue := part("r", chosen("one", "x"))
@@ -103,7 +103,7 @@ func TestPartChecksInOrder(t *testing.T) {
 	}
 }
 
-// What ends the request some other way goes before what was kept.
+// Any other end of the request overrides the stored parts.
 func TestWholeGoesBeforeParts(t *testing.T) {
 	t.Parallel()
 	whole := &runs.AnswerQuestion{RunID: "r", Resolution: answers(chosen("one", "y"), chosen("many", "y"), written("text", "whole"))}
@@ -133,7 +133,7 @@ func TestWholeGoesBeforeParts(t *testing.T) {
 			h.must(part("r", chosen("one", "x"), written("text", "kept")))
 			if test.command == nil {
 				h.nowMs += 10
-				// The part that would complete the answer comes too late.
+				// The part that would complete the answer is too late.
 				requireRecorded(t, h.refused(api.CodeQuestionExpired, part("r", chosen("many", "x"))), "q", api.OutcomeExpired, api.ViaClock)
 			} else {
 				h.must(test.command)
@@ -163,7 +163,7 @@ func TestPartOfAWholeIsTheWhole(t *testing.T) {
 	require.Equal(t, api.OutcomeAnswered, h.request("r", "q").Outcome)
 	require.NotContains(t, h.eventTypes("r"), api.EventUserQuestionAnswered)
 
-	// A typed question has no parts.
+	// A typed question accepts no parts.
 	h = newHouse(t)
 	h.wait("r", api.UserQuestionRequest{ID: "q", ResponseSchema: api.JSON(`{"type":"integer"}`)})
 	h.refused(api.CodeQuestionAnswerEmpty, part("r", chosen("one", "x")))
@@ -193,7 +193,7 @@ func TestPartsOfAClarification(t *testing.T) {
 	h.checkHealthy()
 }
 
-// What shows parts is the service's: a caller's own are ignored.
+// The service sets the members that show parts; a caller's are ignored.
 func TestPartsAreNotTakenFromTheWorker(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// pair asks two questions, the first of which is that of question().
+// pair asks two questions; the first is the same as in question.
 func pair(id string) api.UserQuestionRequest {
 	request := question(id)
 	request.Questions = append(request.Questions, api.UserQuestion{ID: "pace", Header: "Pace", Question: "How fast?"})
@@ -24,7 +24,7 @@ func drawQuestion(t *rapid.T, id string) api.UserQuestionRequest {
 	return rapid.SampledFrom([]func(string) api.UserQuestionRequest{question, pair, pair}).Draw(t, "questions")(id)
 }
 
-// drawAnswers answers some of the questions of a pair, mostly rightly.
+// drawAnswers answers some of the questions of a pair, mostly with valid answers.
 func drawAnswers(t *rapid.T) []api.UserQuestionAnswer {
 	return rapid.SliceOfN(rapid.SampledFrom([]api.UserQuestionAnswer{
 		chosen("route", "north"), chosen("route", "south"), written("pace", "fast"), written("pace", "slow"),
@@ -32,7 +32,7 @@ func drawAnswers(t *rapid.T) []api.UserQuestionAnswer {
 	}), 0, 2).Draw(t, "answers")
 }
 
-// drawPart answers a part of a question's request, by its run or its session.
+// drawPart draws a partial answer to a request, on its run's or its session's route.
 func drawPart(t *rapid.T, h *house) runs.Command {
 	runID := drawRun(t, h)
 	command := &runs.AnswerQuestion{RunID: runID, Partial: true, Resolution: runs.QuestionAnswer{
@@ -86,8 +86,8 @@ func drawAmend(t *rapid.T, _ *house) runs.Command {
 	}).Draw(t, "metadata"))}
 }
 
-// A decision about several requests is taken whole or not at all, whatever is wrong
-// with which part of it; and what is taken settles exactly what it names.
+// A decision about several requests is accepted or refused as a whole, whichever item is invalid.
+// An accepted decision settles exactly the requests that it names.
 func TestDecisionIsAllOrNone(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -142,9 +142,8 @@ func (h *house) before(state *runs.State) []string {
 	return open
 }
 
-// Several faces answer one request, each in its own way and in any order. Whoever is
-// taken, is told of: the whole answer is that of the one who gave it, or is put
-// together of the parts that were taken; and it is settled once.
+// Several clients answer one request, wholly or in parts and in any order. The recorded answer is
+// one accepted whole answer, or is assembled from the accepted parts. It is settled once.
 func TestFacesAnswerInParts(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -13,9 +13,9 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// TestAnySequenceOfCommands sends random commands of all kinds to three sessions, in
-// batches of random length. The house checks after each of them what must hold after
-// any, and after each batch that the rows say what the states say.
+// TestAnySequenceOfCommands sends random commands of all kinds to three sessions, in batches of
+// random length. The house checks the invariants after each command. After each batch it checks
+// that the rows match the states.
 func TestAnySequenceOfCommands(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -74,7 +74,7 @@ func TestAnySequenceOfCommands(t *testing.T) {
 	})
 }
 
-// send draws a command and gives it.
+// send draws a command and decides it.
 func (h *house) send(draw func(*rapid.T, *house) runs.Command) func(*rapid.T) {
 	return func(t *rapid.T) {
 		h.t = t
@@ -96,7 +96,7 @@ var (
 
 func drawSession(t *rapid.T) string { return rapid.SampledFrom(propertySessions).Draw(t, "session") }
 
-// drawRun draws a run id, mostly of a run that is there and not over.
+// drawRun draws a run id, mostly of an unfinished run.
 func drawRun(t *rapid.T, h *house) string {
 	live := h.clarifications()
 	for _, runID := range propertyRuns {
@@ -119,7 +119,7 @@ func drawFence(t *rapid.T, h *house, runID string) int64 {
 	return max(fence+rapid.SampledFrom([]int64{0, 0, 0, 0, 0, 0, -1, 1}).Draw(t, "fence"), 0)
 }
 
-// drawRequest draws a request id, mostly of a request that is open on the run.
+// drawRequest draws a request id, mostly of an open request of the run.
 func drawRequest(t *rapid.T, h *house, runID string) string {
 	open := h.openRequests(runID, "")
 	if len(open) > 0 && rapid.IntRange(0, 4).Draw(t, "open request") > 0 {
@@ -269,8 +269,8 @@ func drawAnswer(t *rapid.T, h *house) runs.Command {
 	return command
 }
 
-// drawStop stops something. The end of a session stops everything there, so it is
-// drawn least.
+// drawStop draws a command that stops something. Ending a session stops everything in it, so it
+// is the rarest.
 func drawStop(t *rapid.T, h *house) runs.Command {
 	switch n := rapid.IntRange(0, 9).Draw(t, "stop"); {
 	case n == 0:
@@ -282,8 +282,8 @@ func drawStop(t *rapid.T, h *house) runs.Command {
 	}
 }
 
-// TestDecisionsDoNotDependOnMapOrder decides the same commands in many houses: what
-// is decided is the same to the last byte.
+// TestDecisionsDoNotDependOnMapOrder decides the same commands in many houses and requires
+// identical bytes.
 func TestDecisionsDoNotDependOnMapOrder(t *testing.T) {
 	t.Parallel()
 	play := func() []runs.Change {

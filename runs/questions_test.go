@@ -9,8 +9,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// survey asks four questions: one choice, several choices, free text, and a choice
-// that nobody has to make sense of.
+// survey asks three questions: one choice, several choices, and free text.
 func survey(id string) api.UserQuestionRequest {
 	options := func() []api.QuestionOption {
 		return []api.QuestionOption{{ID: "x", Label: "X"}, {ID: "y", Label: "Y"}, {ID: "z", Label: "Z"}}
@@ -34,7 +33,7 @@ func answers(given ...api.UserQuestionAnswer) runs.QuestionAnswer {
 	return runs.QuestionAnswer{RequestID: "q", Answers: given}
 }
 
-// The order of docs/spec/v1.md#order-for-answers: where two errors could be told, this one is.
+// The order of docs/spec/v1.md#order-for-answers: when two errors apply, this one is returned.
 func TestAnswerChecksInOrder(t *testing.T) {
 	t.Parallel()
 	declinedWithValue := runs.QuestionAnswer{RequestID: "q", Declined: true, Value: api.JSON(`1`)}
@@ -158,7 +157,7 @@ func TestQuestionChecksInOrder(t *testing.T) {
 	h.refused(api.CodeQuestionRequestMismatch, wrong("bad id\n"))
 	h.refused(api.CodeQuestionOptionNotFound, wrong("q"))
 	h.must(answer("r", "q", "south"))
-	// The settled question's id while another is open: a mismatch that tells.
+	// The settled question's id while another is open: a mismatch that shows the decision.
 	refusal = h.refused(api.CodeQuestionRequestMismatch, wrong("q"))
 	requireRecorded(t, refusal, "q", api.OutcomeAnswered, api.ViaAPI)
 
@@ -175,7 +174,7 @@ func TestQuestionChecksInOrder(t *testing.T) {
 	requireRecorded(t, h.refused(api.CodeQuestionStateConflict, wrong("q")), "q", api.OutcomeAnswered, api.ViaAPI)
 }
 
-// Where a session's answer goes.
+// The run that a session's answer is routed to.
 func TestSessionAnswer(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -191,12 +190,12 @@ func TestSessionAnswer(t *testing.T) {
 	h.must(answerInSession(answer("", "q", "north")))
 	requireRecorded(t, h.refused(api.CodeQuestionStateConflict, answerInSession(answer("", "q", "north"))), "q", api.OutcomeAnswered, api.ViaAPI)
 
-	// Known in the session, though its run is over and another one is active.
+	// The id is known in the session, although its run is finished and another one is active.
 	h.must(&runs.CancelRun{RunID: "r"})
 	h.wait("next", approval("q"))
 	requireRecorded(t, h.refused(api.CodeQuestionStateConflict, answerInSession(answer("", "q", "north"))), "q", api.OutcomeAnswered, api.ViaAPI)
 	h.refused(api.CodeRunStateConflict, answerInSession(answer("", "x", "north")))
-	// The active run's open question goes first, also under a known id.
+	// The active run's open question comes first, even for an id that is known elsewhere.
 	h.must(allow("next", "q"))
 	h.claim("next")
 	h.must(suspend("next", 2, question("other")))
@@ -229,7 +228,7 @@ func TestCancelQuestion(t *testing.T) {
 	require.Equal(t, api.StatusCancelled, reply.Run.Run.Status)
 	require.Equal(t, "user-question request q cancelled: not needed", reply.Run.Run.Error)
 	require.NotZero(t, h.run("next").ClaimableAtMs, "the next queued run may go")
-	// A cancel beats its siblings.
+	// A cancel also settles the other open requests.
 	for _, id := range []string{"q", "p", "a"} {
 		require.Equal(t, api.OutcomeCancelled, h.request("r", id).Outcome, id)
 		require.Equal(t, "ann", h.request("r", id).Recorded().ResolvedBy, id)
@@ -247,7 +246,7 @@ func TestCancelQuestion(t *testing.T) {
 	require.Equal(t, "user-question request q cancelled", h.refused(api.CodeQuestionStateConflict, cancel("q", "")).Detail)
 }
 
-// A question of a kind, without questions and schema, takes any JSON value, null included.
+// A question with only a kind accepts any JSON value, null included.
 func TestQuestionOfAKind(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{`"x"`, `null`, `{"a":[]}`, `17`} {

@@ -20,7 +20,7 @@ func (h *house) positions(runIDs ...string) []int64 {
 	return positions
 }
 
-// First come, first served; a session's second run never before its first is over.
+// First come, first served: a session's second run never starts before the first is finished.
 func TestQueue(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -45,7 +45,7 @@ func TestQueue(t *testing.T) {
 	h.must(suspend("d", 1, approval("x")))
 	h.refused(api.CodeRunNotClaimable, &runs.ClaimRun{RunID: "c", WorkerID: "w"})
 
-	// One that leaves from the middle lets those behind it move up.
+	// When a run leaves from the middle, the runs behind it move up.
 	h.must(&runs.CancelRun{RunID: "b"})
 	require.Equal(t, []int64{1, 0, 2}, h.positions("c", "b", "a"))
 	require.Zero(t, h.run("c").ClaimableAtMs)
@@ -53,7 +53,7 @@ func TestQueue(t *testing.T) {
 	h.must(&runs.CancelRun{RunID: "d"})
 	require.Equal(t, h.nowMs, h.run("c").ClaimableAtMs)
 	require.Zero(t, h.run("a").ClaimableAtMs)
-	// The head may leave without ever having gone.
+	// The head may leave without having started.
 	h.must(&runs.CancelRun{RunID: "c"})
 	require.Equal(t, h.nowMs, h.run("a").ClaimableAtMs)
 	require.Equal(t, []int64{1}, h.positions("a"))
@@ -148,7 +148,7 @@ func TestCreateSession(t *testing.T) {
 	h := newHouse(t)
 	made := h.must(&runs.CreateSession{SessionID: "s", AgentID: "coder", ParentSessionID: "root", Metadata: api.JSON(`{"a":1}`)})
 	require.False(t, made.Existing)
-	// An absent agent or parent matches, other metadata is ignored.
+	// An absent agent or parent matches; different metadata is ignored.
 	for _, same := range []*runs.CreateSession{
 		{SessionID: "s"}, {SessionID: "s", AgentID: "coder"}, {SessionID: "s", ParentSessionID: "root", Metadata: api.JSON(`{"b":2}`)},
 	} {
@@ -171,7 +171,7 @@ func TestCreateSession(t *testing.T) {
 	require.Equal(t, "tester", h.states["new"].Session.AgentID, "a session made for a run has the run's agent")
 }
 
-// Claim and suspend save round trips and act in one decision.
+// Claim and suspend on creation save round trips and act in one decision.
 func TestCreateRunAtOnce(t *testing.T) {
 	t.Parallel()
 	claim := func() *api.ClaimOptions { return &api.ClaimOptions{WorkerID: "w", LeaseMs: 5000} }

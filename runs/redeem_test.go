@@ -25,7 +25,7 @@ func TestRedeemGrant(t *testing.T) {
 		}
 		return &runs.Call{Command: command, Caller: &auth.Identity{Principal: "agent:a"}}
 	}
-	// Nothing but a recorded allow is a grant.
+	// Only a recorded allow is a grant.
 	h.refused(api.CodeInvalidGrant, redeem("a"))
 	h.refused(api.CodeInvalidGrant, redeem("q"))
 	h.refused(api.CodeRequestNotFound, redeem("x"))
@@ -62,7 +62,7 @@ func TestRedeemGrant(t *testing.T) {
 	}
 	require.Len(t, h.events["s"], events+1)
 
-	// It is as good as the lease is now; what was redeemed stays so under the next.
+	// A grant is valid as long as the current lease. A redemption persists under later leases.
 	h.nowMs = h.run("r").LeaseExpiresAtMs - 1
 	h.must(&runs.Heartbeat{RunID: "r", Fence: 1, LeaseMs: api.MinLeaseMs})
 	h.nowMs = h.run("r").LeaseExpiresAtMs
@@ -77,7 +77,7 @@ func TestRedeemGrant(t *testing.T) {
 	h.refused(api.CodeLeaseLost, redeem("b"))
 	second := func(c *runs.RedeemGrant) { c.Fence = 2 }
 	require.Equal(t, first, h.refused(api.CodeGrantRedeemed, redeem("a", second, keyed)).Redemption)
-	// Whoever found it has no use for it.
+	// A stolen grant is useless to another principal.
 	events = len(h.events["s"])
 	found := &runs.RedeemGrant{RunID: "r", RequestID: "b", Fence: 2, JTI: h.request("r", "b").Handle}
 	h.refused(api.CodeLeaseLost, &runs.Call{Command: found, Caller: agentNamed("agent:b")})
@@ -87,7 +87,7 @@ func TestRedeemGrant(t *testing.T) {
 	h.refused(api.CodeRunStateConflict, redeem("b", second))
 }
 
-// TestGrantIsNeverStored: what a view adds to a resolution is not in rows and events.
+// TestGrantIsNeverStored: rows and events do not contain the grant that a view adds.
 func TestGrantIsNeverStored(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -100,8 +100,8 @@ func TestGrantIsNeverStored(t *testing.T) {
 	}
 }
 
-// A grant that was posted to a callback takes no lease. It ends with its time, with a claim, and with
-// the run, and is redeemed once whoever else has one.
+// A grant that was posted to a callback needs no lease. It ends at its expiry, with a claim, and with
+// the run, and can be redeemed only once.
 func TestRedeemGrantOfACallback(t *testing.T) {
 	t.Parallel()
 	raised := func() (*house, func(id string, fence, expiresAtMs int64) runs.Command) {

@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestRequesters: one name for each person, whatever characters a gateway sends, and no more of them
-// than a row should have.
+// TestRequesters: each person has one name, whatever characters a gateway sends, and the list is
+// bounded.
 func TestRequesters(t *testing.T) {
 	t.Parallel()
 	list := requesters("").with("agent:a", "", "ann", "agent:a", "user:ann", "service:x")

@@ -9,7 +9,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// A retried run gets its decisions, and goes before the queued runs.
+// A retried run keeps its decisions, and runs before the queued runs.
 func TestAFailedRunIsRetried(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -40,7 +40,7 @@ func TestAFailedRunIsRetried(t *testing.T) {
 	require.Equal(t, []api.EventType{api.EventFailed, api.EventRunRetried, api.EventCompleted}, events[len(events)-3:])
 }
 
-// A session has one active run, and none after its end.
+// A session has at most one active run, and none after it has ended.
 func TestAFailedRunIsNotRetriedNextToAnother(t *testing.T) {
 	t.Parallel()
 	h := into(t, api.StatusFailed)
@@ -63,7 +63,7 @@ func TestARetriedRunIsAllowedNothingNew(t *testing.T) {
 	require.Equal(t, api.OutcomeExpired, claim.Resume.Approvals[0].Resolution.Outcome)
 }
 
-// A run that is released because its handler failed is claimable after the delay, and says why.
+// A run that is released after its handler failed is claimable after the delay, with the error.
 func TestAFailedAttemptIsReleased(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -99,7 +99,7 @@ func TestAFailedAttemptIsReleased(t *testing.T) {
 	}
 }
 
-// A call takes no slot of its session and its agent asks anew, so it is not retried.
+// A call takes no slot of its session and its agent asks again, so it is not retried.
 func TestAFailedCallIsNotRetried(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

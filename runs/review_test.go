@@ -10,7 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// The raise owes the review of an approval, once, unless something settles it at once.
+// Raising an approval enqueues its review once, unless a rule settles it at once.
 func TestRaiseOwesReviews(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -40,7 +40,7 @@ func TestRaiseOwesReviews(t *testing.T) {
 	require.Nil(t, commandWhenRefused(effect, api.CodeSessionEnded, h.nowMs))
 	require.Equal(t, api.EffectReviewApproval, model.EffectKindOf(effect.EffectID))
 
-	// The same suspension again owes nothing more, also when the review was made.
+	// The same suspension enqueues no second review, even if the first is done.
 	require.True(t, h.must(raise()).Existing)
 	require.Equal(t, api.EffectDone, h.attempt(effect.EffectID, "").State)
 	require.True(t, h.must(raise()).Existing)
@@ -54,7 +54,7 @@ func TestRaiseOwesReviews(t *testing.T) {
 	h.checkHealthy()
 }
 
-// A replica that is older than what a newer one wrote does nothing with it.
+// An older replica ignores effects of unknown kinds.
 func TestUnknownEffectsAreCarriedOutNowhere(t *testing.T) {
 	t.Parallel()
 	effect := &model.Effect{EffectID: "sing:x", Kind: "sing", Payload: api.JSON(`{}`)}

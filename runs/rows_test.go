@@ -11,9 +11,9 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// rows are tables in memory. They are written only from what Gather gathers, by
-// the rules of its writers: an insert meets no row, an update finds one, input and
-// checkpoint are written only when they are said to be.
+// rows are in-memory tables. They are written only from the result of Gather, by the engines'
+// rules: an insert finds no row, an update finds one, and input and checkpoint are written only
+// when they are set.
 type rows struct {
 	sessions map[string]model.Session
 	runs     map[string]model.Run
@@ -34,8 +34,8 @@ func newRows() rows {
 	}
 }
 
-// flush writes the changes since the last flush as one batch, and wants the rows to
-// be what the states say.
+// flush writes the changes since the last flush as one batch, and requires that the rows match
+// the states.
 func (h *house) flush() {
 	h.t.Helper()
 	if len(h.pending) == 0 {
@@ -94,8 +94,8 @@ func (h *house) flush() {
 	}
 }
 
-// dropEqual removes from both what is equal in them: what is left is compared member by
-// member, which is slow.
+// dropEqual removes equal entries from both maps: the rest is compared member by member, which is
+// slow.
 func dropEqual[K comparable, V any](a, b map[K]*V) {
 	for key, value := range a {
 		if other, there := b[key]; there && reflect.DeepEqual(value, other) {

@@ -11,7 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// drawRule draws a rule about the calls that drawSuspension asks for.
+// drawRule draws a rule about the calls that drawSuspension raises.
 func drawRule(t *rapid.T, _ *house) runs.Command {
 	command := &runs.AddRule{
 		RuleID:    rapid.SampledFrom([]string{"", "", "r1", "r2"}).Draw(t, "rule"),
@@ -51,7 +51,7 @@ func drawRevoke(t *rapid.T, h *house) runs.Command {
 	return command
 }
 
-// digestOf is the digest of an input.
+// digestOf returns the digest of an input.
 func digestOf(input string) string {
 	digest, err := document.Digest(api.JSON(input))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// standing is a rule that was added at some moment for the session "s".
+// standing returns an existing rule for the session "s".
 func standing(id string, match api.RuleMatch, change ...func(*rules.Rule)) rules.Rule {
 	rule := rules.Rule{
 		RuleID: id, SessionID: "s", ToolName: "bash", Effect: api.RuleAllow, Match: match,
@@ -24,7 +24,7 @@ func standing(id string, match api.RuleMatch, change ...func(*rules.Rule)) rules
 func denies(rule *rules.Rule) { rule.Effect = api.RuleDeny }
 func asks(rule *rules.Rule)   { rule.Effect = api.RuleAsk }
 
-// keys, param and exactly are matches.
+// keys, param and exactly return matches.
 func keys(keys ...string) api.RuleMatch { return api.RuleMatch{PatternKeys: keys} }
 
 func param(name, glob string) api.RuleMatch {
@@ -33,14 +33,14 @@ func param(name, glob string) api.RuleMatch {
 
 func exactly(input string) api.RuleMatch { return api.RuleMatch{InputDigest: digestOf(input)} }
 
-// call is a call of the tool bash in the session "s".
+// call returns a call of the tool bash in the session "s".
 func call(input string, keys ...string) rules.Call {
 	return rules.Call{
 		SessionID: "s", AgentID: "default", ToolName: "bash", ToolCallID: "call-a", Input: api.JSON(input), PatternKeys: keys,
 	}
 }
 
-// One rule, and why it does not apply.
+// A single rule, and why it does not apply.
 func TestWhetherARuleApplies(t *testing.T) {
 	t.Parallel()
 	ls := call(`{"command":"ls"}`)
@@ -123,8 +123,7 @@ func TestWhetherARuleApplies(t *testing.T) {
 	}
 }
 
-// Several rules: deny before ask before allow, and keys that several
-// rules cover together.
+// Several rules: deny before ask before allow, and keys that several rules cover together.
 func TestRulesTogether(t *testing.T) {
 	t.Parallel()
 	everything := api.RuleMatch{AnyInput: true}

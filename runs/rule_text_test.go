@@ -11,7 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// december is a moment that texts can show.
+// december is a time for texts to show.
 var december = time.Date(2026, time.December, 21, 10, 0, 0, 0, time.UTC).UnixMilli()
 
 func TestRuleTexts(t *testing.T) {
@@ -127,7 +127,7 @@ func TestRememberedTexts(t *testing.T) {
 	requireCode(t, api.CodeInvalidRequest, err)
 }
 
-// remembered is the text of the rule that a decision in session s1 would write.
+// remembered returns the text of the rule that a decision in session s1 would write.
 func remembered(t *testing.T, request api.ApprovalRequest, remember api.Remember, behavior api.Behavior, forMs *int64, nowMs int64) string {
 	t.Helper()
 	rule, err := runs.PreviewRule(request, "s1", runs.ApprovalDecision{Remember: remember, Behavior: behavior, RememberForMs: forMs}, 0, nowMs)

@@ -38,7 +38,7 @@ func TestAddRule(t *testing.T) {
 	require.Nil(t, h.states["s"])
 }
 
-// A chosen id is used once, and the same call again is fine.
+// A chosen id is unique, and repeating the same call is accepted.
 func TestAddRuleAgain(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -66,7 +66,7 @@ func TestAddRuleAgain(t *testing.T) {
 	h.must(&runs.RevokeRule{RuleID: "mine", SessionID: "s"})
 	require.NotZero(t, h.must(body()).Rule.Rule.RevokedAtMs, "it is not brought back")
 
-	// A rule that was written with a decision is nobody's payload.
+	// No AddRule payload equals a rule that was written with a decision.
 	h.wait("r", approval("a"))
 	h.must(remembering(allow("r", "a"), api.RememberAlways))
 	h.refused(api.CodeIDConflict, &runs.AddRule{RuleID: h.request("r", "a").Recorded().Rule.RuleID, ToolName: "bash", Match: exactly(`{"command":"ls"}`)})
@@ -109,7 +109,7 @@ func TestRevokeRule(t *testing.T) {
 	require.Equal(t, api.DefaultActorID, h.rules["all"].RevokedBy)
 }
 
-// What was settled stays settled when its rule is revoked.
+// Settled requests stay settled when their rule is revoked.
 func TestRevokedAfterTheFact(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

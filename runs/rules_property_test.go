@@ -13,7 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// drawCall draws an approval of the kind that drawRule is about.
+// drawCall draws an approval that drawRule's rules may match.
 func drawCall(t *rapid.T, id string) api.ApprovalRequest {
 	request := running(id, rapid.SampledFrom([]string{"ls", "rm", "a/b"}).Draw(t, "command"))
 	request.ToolName = rapid.SampledFrom([]string{"bash", "bash", "other"}).Draw(t, "tool")
@@ -22,7 +22,7 @@ func drawCall(t *rapid.T, id string) api.ApprovalRequest {
 	return request
 }
 
-// drawRules adds some rules to the house, of which some are over.
+// drawRules adds rules to the house, some of them no longer in force.
 func drawRules(t *rapid.T, h *house) {
 	for i := range rapid.IntRange(0, 6).Draw(t, "rules") {
 		command := drawRule(t, h).(*runs.AddRule)
@@ -55,8 +55,8 @@ func callOf(request api.ApprovalRequest, sessionID string) rules.Call {
 	}
 }
 
-// raise asks for approvals in a new run of the session and returns what became of the
-// first: an effect, RuleAsk when it is open.
+// raise raises approvals in a new run of the session and returns the effect on the first, RuleAsk
+// when it is open.
 func (h *house) raise(requests ...api.ApprovalRequest) api.RuleEffect {
 	h.t.Helper()
 	h.create("r")
@@ -67,7 +67,7 @@ func (h *house) raise(requests ...api.ApprovalRequest) api.RuleEffect {
 	}[h.request("r", requests[0].ID).Outcome]
 }
 
-// What is explained is what happens, and the explanation tells why.
+// A raised approval is settled as the explanation says, for the same reason.
 func TestExplainedIsRaised(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -96,7 +96,7 @@ func TestExplainedIsRaised(t *testing.T) {
 	})
 }
 
-// The order in which rules were written says nothing but which one is named.
+// The order in which rules were written only determines which one is named.
 func TestOrderOfRulesDoesNotMatter(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -113,7 +113,7 @@ func TestOrderOfRulesDoesNotMatter(t *testing.T) {
 	})
 }
 
-// Nothing is allowed that a rule denies, and one more rule never allows what was denied.
+// A deny rule wins over every allow, and adding a rule never allows a denied call.
 func TestDenyBeatsAll(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -129,8 +129,8 @@ func TestDenyBeatsAll(t *testing.T) {
 	})
 }
 
-// An allow or a deny without remember decides one call: the same call waits again. One
-// with remember decides that call again, and no call that differs from it, whatever its pattern keys.
+// An allow or a deny without remember decides one call: the same call is asked again. With
+// remember it also decides later identical calls, but no different one, whatever its pattern keys.
 func TestOnceNeverLeaks(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

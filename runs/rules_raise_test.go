@@ -13,7 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// rule adds a rule for session "s" and the tool bash, in the name of ann.
+// rule adds a rule by ann for session "s" and the tool bash.
 func (h *house) rule(id string, match api.RuleMatch, change ...func(*runs.AddRule)) *rules.Rule {
 	h.t.Helper()
 	command := &runs.AddRule{RuleID: id, SessionID: "s", ToolName: "bash", Match: match, Actor: runs.Actor{Name: "ann"}}
@@ -32,7 +32,7 @@ func everywhere(c *runs.AddRule) { c.SessionID = "" }
 
 func uses(n int64) func(*runs.AddRule) { return func(c *runs.AddRule) { c.MaxUses = n } }
 
-// running is an approval of another command than ls.
+// running returns an approval for a given command.
 func running(id, command string) api.ApprovalRequest {
 	request := approval(id)
 	input, err := json.Marshal(map[string]string{"command": command})
@@ -49,8 +49,7 @@ func withKeys(id string, keys ...string) api.ApprovalRequest {
 	return request
 }
 
-// When rules settle everything, the run does not wait and the lease
-// goes on.
+// When rules settle everything, the run does not wait and the lease continues.
 func TestRulesSettleEverything(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -84,7 +83,7 @@ func TestRulesSettleEverything(t *testing.T) {
 	}, h.eventTypes("r"), "one event for both decisions")
 	require.Equal(t, "ls", h.request("r", "a").RuleID)
 
-	// The very same call again is answered and settles nothing twice.
+	// A repeated call is answered and settles nothing again.
 	again := suspend("r", 1, approval("a"), running("b", "rm -rf /"))
 	again.SuspensionID, again.Checkpoint = "w1", api.JSON(`{"step":1}`)
 	repeated := h.must(again)
@@ -93,7 +92,7 @@ func TestRulesSettleEverything(t *testing.T) {
 	again.Checkpoint = api.JSON(`{"step":2}`)
 	h.refused(api.CodeIDConflict, again)
 
-	// The holder works on, and may wait again: that is a new Resume.
+	// The holder continues, and may wait again with a new Resume.
 	h.refused(api.CodeRunNotClaimable, &runs.ClaimRun{RunID: "r", WorkerID: "other"})
 	h.must(&runs.Heartbeat{RunID: "r", Fence: 1})
 	require.Equal(t, api.StatusWaitingForApproval, h.must(suspend("r", 1, running("c", "make"))).Run.Run.Status)
@@ -103,7 +102,7 @@ func TestRulesSettleEverything(t *testing.T) {
 	require.Equal(t, int64(2), h.claim("r"))
 }
 
-// When its worker dies after all, the next one is handed the same resolutions.
+// If its worker dies, the next one gets the same resolutions.
 func TestWorkerDiesAfterRulesSettled(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -117,7 +116,7 @@ func TestWorkerDiesAfterRulesSettled(t *testing.T) {
 	h.refused(api.CodeLeaseLost, &runs.Complete{RunID: "r", Fence: 1})
 }
 
-// A lease that lapsed and that nobody took over still works, and is still free.
+// A lapsed lease that no other worker has claimed still works, and can still be claimed.
 func TestRulesAndALapsedLease(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -168,7 +167,7 @@ func TestRulesSettleNothing(t *testing.T) {
 	}
 }
 
-// An ask wins over every allow: somebody is asked.
+// An ask rule wins over every allow rule: a person is asked.
 func TestAskBeatsAllow(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -182,7 +181,7 @@ func TestAskBeatsAllow(t *testing.T) {
 	require.Equal(t, api.StatusRunning, h.must(suspend("r", 2, approval("b"))).Run.Run.Status)
 }
 
-// Attached waiting: what rules settle never waits, and the lease is the same.
+// Attached waiting: requests that rules settle never wait, and the lease is unchanged.
 func TestRulesWhileAttached(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -200,7 +199,7 @@ func TestRulesWhileAttached(t *testing.T) {
 	h.must(allow("r", "b"))
 	require.Equal(t, []string{"a", "c", "b"}, settledIDs(h.record("r")))
 
-	// Without hold it needs not wait either, and keeps the lease without staying.
+	// Without hold it does not wait either, and keeps the lease without staying attached.
 	plain := h.must(suspend("r", 1, approval("d"))).Run.Run
 	require.Equal(t, api.StatusRunning, plain.Status)
 	require.NotZero(t, plain.LeaseExpiresAtMs)
@@ -208,7 +207,7 @@ func TestRulesWhileAttached(t *testing.T) {
 	h.must(&runs.Complete{RunID: "r", Fence: 1})
 }
 
-// A holder that waits for more than rules settle loses the lease as ever.
+// If some requests stay open, the holder loses the lease as usual.
 func TestRulesAndWhatIsStillOpen(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -282,7 +281,7 @@ func TestRulesAndARunThatIsMadeWaiting(t *testing.T) {
 	})
 }
 
-// A deadline that is past goes first, and no rule settles what has expired.
+// Expiry comes first: no rule settles an expired request.
 func TestRulesAndDeadlines(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -295,14 +294,14 @@ func TestRulesAndDeadlines(t *testing.T) {
 	require.Equal(t, []string{"late", "soon"}, settledIDs(h.record("r")))
 	h.must(&runs.Heartbeat{RunID: "r", Fence: 1})
 
-	// What ends the run goes before what would let it go on.
+	// An expiry that ends the run precedes the rules that would let it continue.
 	run := h.must(suspend("r", 1, approval("b"), expiringQuestion("q", h.nowMs))).Run.Run
 	require.Equal(t, api.StatusCancelled, run.Status)
 	require.Equal(t, api.OutcomeCancelled, h.request("r", "b").Outcome)
 	require.Equal(t, int64(1), h.rules["ls"].Uses)
 }
 
-// max_uses counts decisions, each of them, and ends the rule.
+// max_uses counts every decision, and the rule then ends.
 func TestMaxUses(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -318,8 +317,8 @@ func TestMaxUses(t *testing.T) {
 	require.Equal(t, api.StatusWaitingForApproval, h.must(suspend("r", 2, approval("d"))).Run.Run.Status)
 }
 
-// A rule without which the keys would not be covered is used as well, though another
-// is named; one that is not needed is not.
+// Every rule that is needed to cover the keys is counted as used, even if another one is named.
+// Unneeded rules are not counted.
 func TestUsesOfSeveralRules(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -334,7 +333,7 @@ func TestUsesOfSeveralRules(t *testing.T) {
 	require.Equal(t, api.StatusWaitingForApproval, h.must(suspend("r", 1, withKeys("c", "k"))).Run.Run.Status)
 }
 
-// via names the last rule that was needed, from the oldest on.
+// via names the last rule that was needed, in order of creation.
 func TestWhichRuleIsNamed(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -353,7 +352,7 @@ func TestWhichRuleIsNamed(t *testing.T) {
 	}
 }
 
-// Rules hold until they expire, for their agent and in their session.
+// Rules apply until they expire, for their agent and in their session.
 func TestRulesThatDoNotHold(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -370,13 +369,13 @@ func TestRulesThatDoNotHold(t *testing.T) {
 	built := createWaiting(false, false, running("e", "make"))
 	built.SessionID, built.RunID, built.AgentID = "u", "built", "builder"
 	require.Equal(t, api.StatusRunning, h.must(built).Run.Run.Status)
-	// A rule may name a session before it is there.
+	// A rule may name a session that does not exist yet.
 	there := createWaiting(false, false, running("f", "ps"))
 	there.SessionID, there.RunID = "other", "there"
 	require.Equal(t, api.StatusRunning, h.must(there).Run.Run.Status)
 }
 
-// Identical calls in one turn are requests of their own: each is settled.
+// Identical calls in one turn are separate requests: each is settled.
 func TestIdenticalCallsAreSettledEach(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -18,7 +18,7 @@ func remembering(command *runs.ResolveApprovals, scope api.Remember) *runs.Resol
 	return command
 }
 
-// The rule is written with the decision and told with it.
+// The rule is written with the decision and returned with it.
 func TestRemember(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -46,14 +46,14 @@ func TestRemember(t *testing.T) {
 	require.Equal(t, api.ViaRule+rule.RuleID, h.request("r", "same").Recorded().Via)
 	h.must(suspend("r", fence, running("other", "rm -rf ./temp2")))
 	require.True(t, h.request("r", "other").Open())
-	// What is open already waits for its own decision.
+	// Requests that are already open wait for their own decisions.
 	h.must(allow("r", "other"))
 	h.must(hold("r", h.claim("r"), running("one", "make"), running("two", "make")))
 	h.must(remembering(allow("r", "one"), api.RememberSession))
 	require.True(t, h.request("r", "two").Open())
 }
 
-// A remembered compound command is the exact call.
+// A remembered compound command matches only the exact call.
 func TestRememberedCompoundCommand(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -63,7 +63,7 @@ func TestRememberedCompoundCommand(t *testing.T) {
 	h.must(suspend("r", fence, running("b", "rm temp.txt"), running("c", "rm -rf /"), running("d", "ls"), running("e", "rm temp.txt && ls ")))
 	require.Equal(t, []string{"b", "c", "d", "e"}, h.record("r").View().PendingApprovalIDs)
 
-	// With pattern keys, too: the asking side chooses them, and may put them on any call.
+	// Even with pattern keys: the agent chooses them, and may put them on any call.
 	h.must(allow("r", "b", "c", "d", "e"))
 	compound := running("f", "rm temp.txt && ls -l")
 	compound.PatternKeys = []string{"rm", "ls"}
@@ -79,8 +79,8 @@ func TestRememberedCompoundCommand(t *testing.T) {
 	require.Equal(t, []string{"g", "h"}, h.record("r").View().PendingApprovalIDs)
 }
 
-// A rule that was remembered for pattern keys in an earlier version allows nothing any more; one that
-// somebody wrote for them does, and what denies by them still denies.
+// A rule that an earlier version remembered for pattern keys no longer allows anything. A rule that a
+// person wrote for pattern keys still does, and a deny by pattern keys still denies.
 func TestWhatWasRememberedForLabelsAllowsNothing(t *testing.T) {
 	t.Parallel()
 	for effect, want := range map[api.RuleEffect]map[string]api.RuleEffect{
@@ -122,7 +122,7 @@ func TestRememberAlways(t *testing.T) {
 	require.False(t, mild.Needs().ChangesRules, "a rule that allows holds up nobody")
 }
 
-// A session's rule ends with its session and holds nowhere else.
+// A session's rule ends with its session and applies nowhere else.
 func TestRememberSessionStaysThere(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -150,7 +150,7 @@ func TestRememberTwoInOneBatch(t *testing.T) {
 	require.Len(t, h.rules, 2)
 	require.Nil(t, h.request("r", "b").Recorded().Rule)
 
-	// A repeated call writes no second rule; one that remembers otherwise is another.
+	// A repeated call writes no second rule; a call that remembers differently conflicts.
 	again := allow("r", "a", "b", "c")
 	again.Resolutions[0].Remember, again.Resolutions[2].Remember = api.RememberSession, api.RememberAlways
 	again.Resolutions[2].Behavior = api.BehaviorDeny
@@ -172,7 +172,7 @@ func TestRememberTwoInOneBatch(t *testing.T) {
 	}
 }
 
-// A batch that is refused writes no rule.
+// A refused batch writes no rule.
 func TestRememberIsAllOrNothing(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -241,7 +241,7 @@ func TestRememberFaults(t *testing.T) {
 	}
 }
 
-// The cap shortens what nobody asked for, and a deny has no use for another input.
+// The cap shortens a default age, and a deny ignores another input.
 func TestRememberDefaults(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

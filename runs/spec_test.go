@@ -14,14 +14,14 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// specWant is what a command's Spec must say. Without roles only the service gives the command.
+// specWant is a command's expected Spec. Without roles only the service issues the command.
 type specWant struct {
 	command                          runs.Command
 	roles                            string
 	leased, settles, opens, noTarget bool
 }
 
-// allCommands has one command of each type, as a caller may give it.
+// allCommands has one command of each type, as a caller may issue it.
 func allCommands() map[string]specWant {
 	suspension := api.Suspension{Approvals: []api.ApprovalRequest{{ID: "a", ToolName: "t", Input: api.JSON(`{}`)}}}
 	return map[string]specWant{
@@ -66,7 +66,7 @@ func allCommands() map[string]specWant {
 	}
 }
 
-// The table names every command of the package: a new one must say who may give it.
+// The table names every command of the package, so a new one must declare its permissions.
 func TestEveryCommandSaysWhoMayGiveIt(t *testing.T) {
 	t.Parallel()
 	commands := allCommands()
@@ -101,7 +101,7 @@ func TestEveryCommandSaysWhoMayGiveIt(t *testing.T) {
 	}
 }
 
-// A rule for all sessions that a decision writes takes more than the decision.
+// A decision that writes a rule for all sessions needs a permission for that, too.
 func TestADecisionThatWritesARuleNeedsTheRightToWriteIt(t *testing.T) {
 	t.Parallel()
 	always := &runs.ResolveApprovals{Resolutions: []runs.ApprovalDecision{{Remember: api.RememberAlways}}}
@@ -111,7 +111,7 @@ func TestADecisionThatWritesARuleNeedsTheRightToWriteIt(t *testing.T) {
 	}
 }
 
-// incomplete is a command whose Spec leaves out what a caller must be allowed to do, or what it is about.
+// incomplete is a command whose Spec omits the required actions or the target.
 type incomplete struct {
 	runs.Heartbeat
 	spec runs.Spec

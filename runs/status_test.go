@@ -11,8 +11,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// The legal moves, all pairs for each kind of run. The one that only a
-// parent clarification makes is the only one that it makes.
+// The legal moves, all pairs for each kind of run. A parent clarification makes only one move,
+// which no other kind makes.
 func TestLegalMoves(t *testing.T) {
 	t.Parallel()
 	legal := map[api.Status]map[api.Status]bool{
@@ -40,8 +40,8 @@ func TestLegalMoves(t *testing.T) {
 	require.False(t, model.KnownStatus(api.Status("")))
 }
 
-// into brings run "r" of session "s" into a status; its newest fence is 1, but for
-// a queued run, which has none.
+// into brings run "r" of session "s" into a status. Its newest fence is 1; a queued run has
+// none.
 func into(t *testing.T, status api.Status) *house {
 	t.Helper()
 	h := newHouse(t)
@@ -69,9 +69,9 @@ func into(t *testing.T, status api.Status) *house {
 	return h
 }
 
-// TestEveryCommandInEveryStatus is the state machine as its callers see it. A cell
-// is the status that the command leads to, "=" when it is taken and changes
-// nothing about the status, or the code of the refusal.
+// TestEveryCommandInEveryStatus tests the state machine from the callers' side. A cell is the
+// status after the command, "=" when the command is accepted and the status stays, or the
+// refusal's code.
 func TestEveryCommandInEveryStatus(t *testing.T) {
 	t.Parallel()
 	commands := map[string]func() runs.Command{
@@ -178,7 +178,7 @@ func TestEveryCommandInEveryStatus(t *testing.T) {
 	}
 }
 
-// Terminal moves that are repeated change nothing and are told so.
+// Repeated terminal moves change nothing and return Existing.
 func TestTerminalMovesAbsorb(t *testing.T) {
 	t.Parallel()
 	for _, status := range []api.Status{"completed", "failed", "interrupted", "cancelled"} {

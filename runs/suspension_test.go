@@ -15,7 +15,7 @@ import (
 
 func ms(value int64) *int64 { return &value }
 
-// What may be left out of a question: docs/spec/v1.md#question-request.
+// The optional members of a question: docs/spec/v1.md#question-request.
 func TestSuspensionDefaults(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -53,7 +53,7 @@ func TestSuspensionDefaults(t *testing.T) {
 	require.Nil(t, shown.InputSchema)
 	require.Nil(t, shown.Metadata)
 	require.Equal(t, int64(startMs), shown.CreatedAtMs)
-	// A handle is the service's to make, and one of its own for each request.
+	// The service generates the handles, a unique one for each request.
 	handles := map[string]bool{shown.Handle: true, asked.Handle: true, typed.Handle: true}
 	require.Len(t, handles, 3)
 	require.NotContains(t, handles, "mine")
@@ -130,7 +130,7 @@ func TestSuspensionFaults(t *testing.T) {
 			t.Parallel()
 			h := newHouse(t)
 			require.Equal(t, test.pointers, pointersOf(h.refused(api.CodeInvalidRequest, suspend("r", 1, test.requests...))))
-			// The same below the member of a run that is made waiting.
+			// The same faults, with pointers below the suspend member of a created run.
 			inCreate := make([]string, len(test.pointers))
 			for i, pointer := range test.pointers {
 				inCreate[i] = "/suspend" + pointer
@@ -204,8 +204,8 @@ func TestRequestIDsAreUsedOnce(t *testing.T) {
 	h.wait("other", approval("a"))
 }
 
-// Only schemas that can be used, and that reach nowhere. One that doubles sixty times would never end
-// without its limit.
+// Schemas must be usable and must not refer to other documents. Without its limit, one that doubles
+// sixty times would never end.
 func TestSchemasThatAreRefused(t *testing.T) {
 	t.Parallel()
 	chain := func(reference, anchor string) string {
@@ -253,7 +253,7 @@ func TestSchemasThatAreRefused(t *testing.T) {
 	}
 }
 
-// A recursive schema is fine until a value makes it cost exponentially much. Without a budget the
+// A recursive schema is harmless until a value makes it exponentially expensive. Without a budget the
 // check of the value would never end.
 func TestSchemaThatAValueMakesExpensive(t *testing.T) {
 	t.Parallel()
@@ -297,7 +297,7 @@ func TestUsefulSchemasAreTaken(t *testing.T) {
 	}
 }
 
-// The faults of a value are told in one order, and no more than anyone reads.
+// A value's faults have a fixed order and a maximum number.
 func TestSchemaFaultsInOrder(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)

@@ -29,7 +29,7 @@ func verbatim(text string) *runs.AnswerQuestion {
 	return command
 }
 
-// null is the value where the schema takes one, and else it reads as absent.
+// null is a value if the schema accepts it; otherwise it counts as absent.
 func TestNullValue(t *testing.T) {
 	t.Parallel()
 	nullable := typedQuestion(`{"type":["integer","null"]}`)
@@ -37,7 +37,7 @@ func TestNullValue(t *testing.T) {
 	for name, test := range map[string]struct {
 		question api.UserQuestionRequest
 		command  *runs.AnswerQuestion
-		code     api.Code // empty when it is taken
+		code     api.Code // empty when it is accepted
 		value    string
 	}{
 		"null where it may be":                {nullable, valued(`null`), "", `null`},
@@ -96,7 +96,7 @@ func declining(command *runs.AnswerQuestion) *runs.AnswerQuestion {
 	return command
 }
 
-// A clarification that was answered with null is not answered with it again.
+// A second null answer to a clarification has no effect.
 func TestNullAnswersAClarificationOnce(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -114,7 +114,7 @@ func TestNullAnswersAClarificationOnce(t *testing.T) {
 	require.Equal(t, `null`, string(h.record("r").Resume().Clarification.Value))
 }
 
-// What a dialect owes the runtime is recorded, reported and handed over.
+// A dialect's runtime payload is recorded, reported and handed over.
 func TestRuntimePayload(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -141,8 +141,8 @@ func TestRuntimePayload(t *testing.T) {
 	require.Equal(t, `{"answers":{}}`, string(h.record("r").Resume().Clarification.RuntimePayload))
 }
 
-// The members that only a dialect gives tell keyed calls apart, and leave the
-// fingerprints of calls without them as they were.
+// Members that only a dialect sets distinguish keyed calls, and leave the fingerprints of calls
+// without them unchanged.
 func TestFingerprintOfDialects(t *testing.T) {
 	t.Parallel()
 	plain := func() *runs.AnswerQuestion {
@@ -186,7 +186,7 @@ func TestFingerprintOfDialects(t *testing.T) {
 			require.True(t, h.must(&again).Replayed)
 		})
 	}
-	// As it was before dialects.
+	// The fingerprint from before dialects existed.
 	h := newHouse(t)
 	h.wait("r", question("q"))
 	h.must(plain())

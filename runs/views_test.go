@@ -20,7 +20,7 @@ func requireJSON(t *testing.T, want string, view any) {
 	require.JSONEq(t, want, string(text))
 }
 
-// What has no value is left out.
+// Members without a value are omitted.
 func TestRunView(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -204,7 +204,7 @@ func TestPendingViews(t *testing.T) {
 		"hash":"`+h.events["s"][0].Hash()+`"}`, h.events["s"][0].Entry())
 }
 
-// The answer as the worker hands it to its model: docs/spec/v1.md#answers-and-summary.
+// The answer as the worker passes it to its model: docs/spec/v1.md#answers-and-summary.
 func TestLabelledAnswers(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
@@ -227,7 +227,7 @@ func TestLabelledAnswers(t *testing.T) {
 		resume.Questions[0].Resolution)
 	requireJSON(t, `{"request_id":"d","outcome":"declined","declined":true,"summary":"","answers":[],"justification":"busy",`+by+`}`, resume.Questions[1].Resolution)
 	requireJSON(t, `{"request_id":"typed","outcome":"answered","declined":false,"summary":"\"v\"","answers":[],"value":"v","justification":null,`+by+`}`, resume.Questions[2].Resolution)
-	// What is handed to a worker that stays is the same, one by one.
+	// An attached worker gets the same documents, one by one.
 	var handed api.SettledQuestion
 	require.NoError(t, json.Unmarshal(h.request("r", "d").SettledDocument(), &handed))
 	require.EqualValues(t, 2, handed.SettledNumber, "only an attached worker is told the place of the decision")
