@@ -43,7 +43,7 @@ type Options struct {
 	// NowMs replaces the clock of SQLite, in milliseconds since the epoch, for tests.
 	// Postgres decides by the database's clock and refuses it.
 	NowMs func() int64
-	// NotifyAfter is how long a request is open before people are told of it; never when 0.
+	// NotifyAfter is how long a request is open before people are notified; never if 0.
 	NotifyAfter time.Duration
 	// Logger logs failed transactions and lost connections. Default: no logging.
 	Logger *slog.Logger

@@ -235,7 +235,7 @@ var expander = strings.NewReplacer(
 )
 
 // Expand replaces each alias with a star by the row type's columns. "SELECT r.* FROM runs AS r"
-// is valid SQL and reads all columns of the table; expanded, it reads those of [Runs].
+// is valid SQL and reads all columns of the table; expanded, it reads the columns of [Runs].
 func Expand(statement string) string { return expander.Replace(statement) }
 
 func integer[R any](name string, at func(*R) *int64, flags flag) Column[R] {

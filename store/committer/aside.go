@@ -7,59 +7,60 @@ import (
 	"time"
 )
 
-// ErrLocked wraps ErrRefused: the database ended the transaction because it did not get a lock
-// in time. Only sessions that were not there to be locked, and rows that somebody changes past
-// the service, come to that.
+// ErrLocked wraps ErrRefused: the database gave up waiting for a lock and ended the transaction. It
+// happens only for sessions that did not exist yet and could not be locked beforehand, and for rows
+// that someone changes without the service.
 var ErrLocked = fmt.Errorf("%w: a lock was not had in time", ErrRefused)
 
-// ErrSessionFailing is wrapped, beside runs.ErrUnavailable, by the error of a command that
-// waited for Options.LockWait behind commands that the database refused.
+// ErrSessionFailing is wrapped, together with runs.ErrUnavailable, by the error of a command that
+// waited Options.LockWait behind commands of its session that the database refused.
 var ErrSessionFailing = errors.New("the database refuses what is before it in the session")
 
 const (
-	// asideFor is how long a session whose command failed is kept aside.
+	// asideFor is how long a session stays off its lane after one of its commands failed.
 	asideFor = 10 * time.Second
-	// maxLockTries is how many commands of a batch may wait for a lock by themselves. Then the
-	// sessions of the others are set aside untried.
+	// maxLockTries is how many commands of a refused batch may each wait for a lock on the lane.
+	// The sessions of the remaining commands are taken off the lane without a try.
 	maxLockTries = 2
-	// No large command is carried out after one for restOfLarge times as long as it took, at most
-	// maxRest. With once as long, others carried 43 % of what they carry alone on SQLite, with three
-	// times 65 % (see docs/benchmark-log.md). After one in parts, which takes longer and harms less, the
-	// rest is as long as it took.
+	// After a large command the next one is delayed by restOfLarge times its duration, at most
+	// maxRest. On SQLite, other commands keep 43 % of their throughput with a factor of 1 and 65 %
+	// with a factor of 3 (see docs/benchmark-log.md). A command written in parts takes longer but
+	// blocks less, so its factor is 1.
 	restOfLarge = 3
 	maxRest     = 250 * time.Millisecond
-	// A command of so many rows or bytes is large: its session is aside until it is carried out.
+	// A command with this many rows or bytes is large. Its session is off the lane until it is
+	// done.
 	largeRows, largeBytes = 256, 512 << 10
 )
 
-// aside is what a lane knows of a session that would hold it up. Its commands are carried
-// out beside the lane, one at a time, in a transaction of their own.
+// aside is the state of a session that was taken off its lane because it would block the lane. Its
+// commands run in the background, one at a time, each in its own transaction.
 type aside struct {
-	// attempting is the call that is being carried out, nil for none.
+	// attempting is the call that runs in the background, or nil.
 	attempting *call
-	// refused is how often the first call was refused, and err is why.
+	// refused counts the refusals of the first call, and err is the last one.
 	refused int
 	err     error
-	// until is when a session without calls is no longer kept aside.
+	// until is when the session may return to the lane if it has no calls.
 	until time.Time
 }
 
-// attempt is the outcome of a call that was carried out beside its lane.
+// attempt is a call that runs in the background, and its outcome.
 type attempt struct {
 	session *lockedSession
 	call    *call
-	// begun is when it began, and batches how many the lane had had by then.
+	// begun is when it began, and batches is the lane's batch count at that time.
 	begun   time.Time
 	batches int
-	// inParts says that it was written in parts.
+	// inParts reports whether it was written in parts.
 	inParts bool
-	// locked says that another transaction has locked the row of the session.
+	// locked reports whether another transaction has locked the session's row.
 	locked bool
 	err    error
 }
 
-// setAside lets a call wait with its session beside the lane. err is why it was refused, nil
-// when it was not tried.
+// setAside takes the session of a call off the lane and queues the call there. err is the refusal,
+// or nil if the call was not tried.
 func (c *Committer) setAside(l *lane, waiting *call, err error) {
 	c.waitForSession(l, waiting)
 	session := l.locked[waiting.sessionID]
@@ -76,8 +77,8 @@ func (c *Committer) setAside(l *lane, waiting *call, err error) {
 	l.memory.take(waiting.sessionID)
 }
 
-// attemptAside begins to carry out a call beside the lane if it is time for one and none is
-// under way. Sessions that were refused least are first, and of those the one that waits longest.
+// attemptAside starts one background call if a call is due and none is running. The session with
+// the fewest refusals goes first, then the one that has waited longest.
 func (c *Committer) attemptAside(l *lane) {
 	if l.attempting || len(l.locked) == 0 {
 		return
@@ -95,7 +96,7 @@ func (c *Committer) attemptAside(l *lane) {
 	}
 	l.attempting = true
 	made := &attempt{session: next, call: next.calls[0], begun: now, batches: l.batches}
-	// What was refused once is decided under the lock, where nobody comes in between.
+	// After a refusal it is decided under the lock, where no other writer can interfere.
 	made.inParts = c.parted != nil && next.aside.refused == 0 && made.call.inParts()
 	next.aside.attempting = made.call
 	go func() {
@@ -109,7 +110,7 @@ func (c *Committer) attemptAside(l *lane) {
 	}()
 }
 
-// attemptEnded decides how a session goes on whose call was carried out beside the lane.
+// attemptEnded handles the outcome of a background call and decides what its session does next.
 func (c *Committer) attemptEnded(l *lane, made *attempt) {
 	l.attempting = false
 	session, at := made.session, made.session.aside
@@ -124,13 +125,13 @@ func (c *Committer) attemptEnded(l *lane, made *attempt) {
 	}
 	switch {
 	case made.locked:
-		session.aside, session.free = nil, false // the lane tries again whether it is locked
+		session.aside, session.free = nil, false // the lane checks the lock again
 		session.retryLater(now)
 	case made.err == nil:
 		lockIsGone := errors.Is(at.err, ErrLocked)
 		session.comeBack()
 		for _, other := range l.locked {
-			// What held up that one may have held up all.
+			// The same lock may have blocked the other sessions too.
 			if lockIsGone && other.untried() {
 				other.comeBack()
 			}
@@ -152,8 +153,8 @@ func (c *Committer) attemptEnded(l *lane, made *attempt) {
 	}
 }
 
-// due returns when a session whose calls wait is tried again. Large calls take the disk and the
-// processors that others need too: each is followed by a rest, if the lane has anything else to do.
+// due returns when a waiting session is tried again. Large calls use the disk and processors that
+// other calls need, so each is followed by a pause if the lane has other work.
 func (l *lane) due(session *lockedSession) time.Time {
 	if session.aside != nil && session.calls[0].large() && session.retryAt.Before(l.restsUntil) {
 		return l.restsUntil
@@ -161,7 +162,7 @@ func (l *lane) due(session *lockedSession) time.Time {
 	return session.retryAt
 }
 
-// before reports whether a session that is aside is tried before another one.
+// before reports whether this session goes before another one that is off the lane.
 func (s *lockedSession) before(other *lockedSession) bool {
 	if s.aside.refused != other.aside.refused {
 		return s.aside.refused < other.aside.refused
@@ -169,7 +170,7 @@ func (s *lockedSession) before(other *lockedSession) bool {
 	return s.since.Before(other.since)
 }
 
-// comeBack gives a session back to its lane, unless a large call is among those that wait.
+// comeBack returns a session to its lane, unless a large call waits in it.
 func (s *lockedSession) comeBack() {
 	if s.hasLarge() {
 		s.aside = &aside{}
@@ -177,17 +178,17 @@ func (s *lockedSession) comeBack() {
 	}
 	s.aside, s.free = nil, true
 	for _, waiting := range s.calls {
-		// They waited for what was before them, and not for a lock.
+		// They waited for earlier calls and not for a lock.
 		waiting.lockedSince = time.Now()
 	}
 }
 
-// hasLarge reports whether a large call is among those that wait for the session.
+// hasLarge reports whether a large call waits in the session.
 func (s *lockedSession) hasLarge() bool {
 	return slices.ContainsFunc(s.calls, func(w *call) bool { return w.large() && !w.answered() })
 }
 
-// endAttempts takes in the attempt that has ended, if one has.
+// endAttempts handles the background call if it has ended.
 func (c *Committer) endAttempts(l *lane) {
 	select {
 	case made := <-l.attempted:

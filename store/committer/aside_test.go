@@ -16,7 +16,7 @@ import (
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
-// writes reports whether a session is among those that are made or updated.
+// writes reports whether the session is created or updated.
 func writes(w *runs.Writes, sessionID string) bool {
 	for _, session := range slices.Concat(w.NewSessions, w.UpdatedSessions) {
 		if session.SessionID == sessionID {
@@ -26,7 +26,7 @@ func writes(w *runs.Writes, sessionID string) bool {
 	return false
 }
 
-// lockTimeout is how long the engine of a test waits for a lock.
+// lockTimeout is how long the test engine waits for a lock.
 const lockTimeout = 100 * time.Millisecond
 
 func TestASessionThatGetsNoLockInTimeIsSetAside(t *testing.T) {
@@ -92,7 +92,7 @@ func TestTheWaitForALockHasAnEndAndIsRemembered(t *testing.T) {
 		require.ErrorIs(t, got.err, runs.ErrUnavailable)
 		require.InDelta(t, 3, time.Since(began).Seconds(), 0.5)
 
-		// The next one does not hold up the lane even once.
+		// The next command does not block the lane even once.
 		again := do(t.Context(), c, create("blocked", "r"))
 		synctest.Wait()
 		began = time.Now()
@@ -132,7 +132,7 @@ func TestAFailingSessionIsTriedAside(t *testing.T) {
 		require.ErrorIs(t, got.err, committer.ErrRefused)
 		require.ErrorIs(t, (<-behind).err, committer.ErrRefused)
 
-		// What is sent to it next shares no batch with others, until one succeeds.
+		// The session's next command shares no batch with other sessions until one succeeds.
 		release := held(m)
 		first := do(t.Context(), c, create("first", "first"))
 		synctest.Wait()
@@ -192,7 +192,7 @@ func TestManyLockedSessionsHoldUpALaneOnce(t *testing.T) {
 	})
 }
 
-// It is not parallel: turns are those of the process, and a bubble's must not be had outside of it.
+// Not parallel: the CPU semaphore is shared by the process and must not cross a synctest bubble.
 func TestALargeCommandIsCarriedOutBesideItsLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
@@ -229,7 +229,7 @@ func TestALargeCommandIsCarriedOutBesideItsLane(t *testing.T) {
 	})
 }
 
-// It is not parallel: turns are those of the process, and a bubble's must not be had outside of it.
+// Not parallel: the CPU semaphore is shared by the process and must not cross a synctest bubble.
 func TestLargeCommandsLeaveOthersMostOfTheTime(t *testing.T) {
 	for others, want := range map[bool]time.Duration{false: 200 * time.Millisecond, true: 650 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
@@ -267,8 +267,8 @@ func TestLargeCommandsLeaveOthersMostOfTheTime(t *testing.T) {
 	}
 }
 
-// A large command is beside the lane too when its session was locked before, by another transaction.
-// It is not parallel: turns are those of the process, and a bubble's must not be had outside of it.
+// A large command also runs in the background if another transaction had locked its session. Not
+// parallel: the CPU semaphore is shared by the process and must not cross a synctest bubble.
 func TestALargeCommandOfALockedSessionIsCarriedOutBesideItsLane(t *testing.T) {
 	for name, before := range map[string]bool{"it comes while the session waits": true, "it is the first": false} {
 		t.Run(name, func(t *testing.T) {

@@ -14,8 +14,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// process answers every call of a batch that has not been abandoned, except those whose
-// session is locked: they wait in the lane.
+// process answers every call of a batch. It skips abandoned calls, and calls of locked sessions
+// keep waiting in the lane.
 func (c *Committer) process(l *lane, batch []*call) {
 	batch = slices.DeleteFunc(batch, func(w *call) bool { return w.abandoned() || w.answered() })
 	if len(batch) == 0 {
@@ -49,8 +49,8 @@ func (c *Committer) process(l *lane, batch []*call) {
 	c.tryOneByOne(l, batch, err)
 }
 
-// tryOneByOne tries the calls of a batch that was refused in a transaction each. Whoever is
-// refused then waits aside with its session.
+// tryOneByOne runs each call of a refused batch in its own transaction. A call that is refused
+// again is taken off the lane with its session.
 func (c *Committer) tryOneByOne(l *lane, batch []*call, err error) {
 	waits, lockTries := map[string]bool{}, 0
 	for _, waiting := range batch {
@@ -84,8 +84,7 @@ func (c *Committer) tryOneByOne(l *lane, batch []*call, err error) {
 	}
 }
 
-// giveUp answers calls of which it is not known whether they took effect, or which
-// the database keeps refusing.
+// giveUp answers calls whose outcome is unknown, or which the database keeps refusing.
 func (c *Committer) giveUp(calls []*call, err error) {
 	c.options.Logger.Error("transaction failed", slog.Int("commands", len(calls)), slog.Any("error", err))
 	for _, waiting := range calls {
@@ -93,32 +92,31 @@ func (c *Committer) giveUp(calls []*call, err error) {
 	}
 }
 
-// decision is the outcome of a call, kept until it is durable.
+// decision is the outcome of a call, held until the transaction is durable.
 type decision struct {
 	call  *call
 	reply runs.Reply
 	err   error
 }
 
-// decisions are those of one transaction.
+// decisions collects the decisions of one transaction.
 type decisions struct {
 	all       []decision
 	changes   []runs.Change
 	changed   []*changedSession
 	bySession map[string]*changedSession
-	// handed are the claims that were decided for the taker.
+	// handed are the claims that were decided for waiting workers.
 	handed []handed
 	taker  runs.Taker
 }
 
-// grow makes room for the decisions of so many calls.
 func (d *decisions) grow(calls int) {
 	d.all = slices.Grow(d.all, calls)
 	d.changes = slices.Grow(d.changes, calls)
 	d.changed = slices.Grow(d.changed, calls)
 }
 
-// add keeps a decision of a moment, and applies its change to the state.
+// add records a decision and applies its change to the state.
 func (d *decisions) add(decided *call, state *runs.State, nowMs int64, change runs.Change, reply runs.Reply, err error) {
 	d.all = append(d.all, decision{decided, reply, err})
 	if !change.Empty() {
@@ -141,7 +139,7 @@ func (d *decisions) apply(state *runs.State, nowMs int64, change runs.Change) {
 	d.changes = append(d.changes, change)
 }
 
-// committed answers the calls of decisions that are durable, and announces what they changed.
+// committed answers the calls of durable decisions and announces their changes.
 func (c *Committer) committed(d *decisions) {
 	for i := range d.changes {
 		for _, run := range d.changes[i].NewRuns {
@@ -167,12 +165,12 @@ func (c *Committer) committed(d *decisions) {
 	}
 }
 
-// panicked logs a panic of the goroutine that calls it.
+// panicked logs a panic of the calling goroutine.
 func (c *Committer) panicked(cause any) {
 	c.options.Logger.Error("batch panicked", slog.Any("cause", cause), slog.String("stack", string(debug.Stack())))
 }
 
-// way is how calls are carried out: in the lane, beside it in one transaction, or beside it in parts.
+// way is where a transaction runs: on the lane, in the background, or in the background in parts.
 type way int
 
 const (
@@ -181,9 +179,9 @@ const (
 	inParts
 )
 
-// tryCommit decides the calls in one transaction and answers them, except those whose
-// session is locked, which it returns. After an error it has answered none. Beside the lane, the
-// lane's memory is another goroutine's, and nothing is remembered.
+// tryCommit decides the calls in one transaction and answers them. It returns the calls of locked
+// sessions. After an error no call is answered. A background transaction does not touch the lane's
+// memory, which belongs to another goroutine.
 func (c *Committer) tryCommit(l *lane, calls []*call, how way) (locked []*call, err error) {
 	aside, begin := how != inLane, c.engine.Begin
 	if how == inParts {
@@ -245,8 +243,8 @@ func (c *Committer) tryCommit(l *lane, calls []*call, how way) (locked []*call, 
 		written = true
 	}
 	if aside {
-		// The lane goes on with what this transaction has given back before those run who are answered
-		// now: they may bring as much again.
+		// Yield so that the lane can use the released connection before the answered callers send
+		// more work.
 		runtime.Gosched()
 	}
 	answered = true
@@ -260,9 +258,8 @@ func (c *Committer) tryCommit(l *lane, calls []*call, how way) (locked []*call, 
 	return locked, nil
 }
 
-// meet tells the states that a batch has loaded of which incarnation of the database they are, and
-// forgets which session each run is in when it is another one than before, of which everybody who waits
-// is told.
+// meet stores the database's incarnation in the loaded states. If it has changed, meet forgets the
+// sessions of all runs and notifies every subscriber.
 func (c *Committer) meet(batch Batch, loads []Load) {
 	incarnation := batch.Incarnation()
 	for i := range loads {
@@ -273,17 +270,16 @@ func (c *Committer) meet(batch Batch, loads []Load) {
 	if before := c.incarnation.Swap(incarnation); before != incarnation && before != 0 {
 		c.sessionOf.Purge()
 		c.options.Logger.Warn("the database server was started anew, or is another one: what was remembered of it is read again")
-		// Notices that came before may be of a history that was lost.
+		// Earlier notices may describe commits that the database has lost.
 		c.options.Announce(runs.Notice{})
 		c.lookForLost()
 	}
 }
 
-// momentFor returns the moment of a decision about a session: that of the clock that decides,
-// but none before the last change of the session or of one of its runs: a release, say, changes
-// its run alone. That change may rest on an estimate of the clock which was ahead by a moment,
-// and what it made claimable, or due, is so for whoever comes behind it. What is ahead by more
-// than estimates may be, because the clock was set back, does not take the moments with it.
+// momentFor returns the time of a decision about a session: now, or the session's last change if
+// that is later. Runs count too, because a release changes only its run. The last change may come
+// from an estimate that was slightly ahead, and later decisions must still see its results as due.
+// A change further ahead than the tolerance is ignored: the clock was set back.
 func (c *Committer) momentFor(state *runs.State, nowMs int64) int64 {
 	latest, moment := nowMs+c.options.ClockTolerance.Milliseconds(), nowMs
 	if session := state.Session; session != nil && session.UpdatedAtMs <= latest {
@@ -297,7 +293,7 @@ func (c *Committer) momentFor(state *runs.State, nowMs int64) int64 {
 	return moment
 }
 
-// decideCommand keeps a panic of one decision from reaching the others.
+// decideCommand recovers a panic of one decision, so that it does not affect the others.
 func (c *Committer) decideCommand(state *runs.State, command runs.Command, nowMs int64) (change runs.Change, reply runs.Reply, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -312,18 +308,18 @@ func (c *Committer) decideCommand(state *runs.State, command runs.Command, nowMs
 	return runs.Decide(state, command, nowMs)
 }
 
-// changedSession is what a notice is made from.
+// changedSession collects the changes of one session for its notice.
 type changedSession struct {
 	state *runs.State
-	// nowMs is the moment of its first decision, and of all others in the batch.
+	// nowMs is the time of all its decisions in the batch.
 	nowMs int64
-	// claimableBefore holds the ClaimableAtMs that the changed runs had before the
-	// batch, in the order of touched.
+	// claimableBefore holds the ClaimableAtMs of each changed run before the batch. touched has
+	// their ids in order.
 	claimableBefore map[string]int64
 	touched         []string
-	// changedEffects are the ids of the effects that the batch wrote.
+	// changedEffects are the ids of the effects written by the batch.
 	changedEffects []string
-	// events are those of the batch.
+	// events are the events written by the batch.
 	events  []*model.Event
 	prompts bool
 }
@@ -356,7 +352,7 @@ func (s *changedSession) addChange(change runs.Change) {
 	}
 }
 
-// claimable returns the runs that have become claimable.
+// claimable returns the runs that became claimable in the batch.
 func (s *changedSession) claimable() []runs.Claimable {
 	var claimable []runs.Claimable
 	for _, runID := range s.touched {

@@ -7,19 +7,18 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// call is one command on its way.
+// call is a command that was given to the committer.
 type call struct {
 	command   runs.Command
 	needs     runs.Needs
 	sessionID string
 	size      runs.Size
-	// caller is who shares the lane with others.
-	caller string
-	state  atomic.Int32
-	// enqueued is when the call came.
+	// caller identifies the caller for fair sharing of the lane.
+	caller   string
+	state    atomic.Int32
 	enqueued time.Time
-	span     CommandSpan // nil for a call that is not traced
-	// lockedSince is when the call began to wait for a locked session; the lane's.
+	span     CommandSpan // nil if not traced
+	// lockedSince is when the call began to wait for a locked session. Only the lane uses it.
 	lockedSince time.Time
 
 	// reply and err may be read once done is closed.
@@ -28,39 +27,37 @@ type call struct {
 	err   error
 }
 
-// A call is decided or abandoned, whichever is first.
+// A call ends up either decided or abandoned.
 const (
 	callQueued int32 = iota
 	callDeciding
 	callAbandoned
-	// callSettled is a call whose answer is known, and given soon.
+	// callSettled means that the decision is committed and the answer follows.
 	callSettled
 )
 
-// beginDeciding says that the call is being decided. It returns false when the caller has
-// given up before.
+// beginDeciding marks the call as being decided. It returns false if the caller has given up.
 func (c *call) beginDeciding() bool {
 	return c.state.CompareAndSwap(callQueued, callDeciding) || c.state.Load() == callDeciding
 }
 
-// leave lets a call wait again that was not decided after all.
+// leave puts a call back in the queue if it was not decided after all.
 func (c *call) leave() { c.state.CompareAndSwap(callDeciding, callQueued) }
 
-// abandon withdraws the call. It returns false when the call is being decided.
+// abandon withdraws the call. It returns false if the call is already being decided.
 func (c *call) abandon() bool { return c.state.CompareAndSwap(callQueued, callAbandoned) }
 
 func (c *call) abandoned() bool { return c.state.Load() == callAbandoned }
 
-// settle says that the decision is committed: the lane is done with the call, which is
-// answered later.
+// settle marks the decision as committed. The lane is done with the call, which is answered later.
 func (c *call) settle() { c.state.Store(callSettled) }
 
-// large reports whether the call would hold up others.
+// large reports whether the call would block other calls for too long.
 func (c *call) large() bool { return c.size.Rows >= largeRows || c.size.Bytes >= largeBytes }
 
-// inParts reports whether what the call writes may be written in parts: nearly all of it is events, and
-// it is decided from what its session has and from the caller's token, which are the same when the last part
-// is written. The unique key of an idempotency record keeps that from being there twice.
+// inParts reports whether the call may be written in parts. Such a call writes almost only events,
+// and depends only on its session and the caller's token. Both are compared again in the last part.
+// The unique key of its idempotency record prevents a second write.
 func (c *call) inParts() bool {
 	return c.command.Spec().AppendsOnly && !c.needs.Rules && c.large()
 }
@@ -78,7 +75,7 @@ func (c *call) answered() bool {
 	}
 }
 
-// answer ends the call. It is called once.
+// answer ends the call. It must be called exactly once.
 func (c *call) answer(reply runs.Reply, err error) {
 	c.reply, c.err = reply, err
 	close(c.done)

@@ -5,33 +5,32 @@ import (
 	"time"
 )
 
-// sampleMs is for how long the best reading of the clock that decides is used.
+// sampleMs is how long the best reading of the deciding clock is used.
 const sampleMs = 5_000
 
-// clock estimates the clock that decides from the moments that it was last read at. A reading
-// is as late as it took to arrive, so the earliest of the last few seconds counts, and an
-// estimate is late by what that one took, unless a clock was set; whoever uses one has it
-// compared. It is safe for concurrent use.
+// clock estimates the deciding clock from recent readings. Each reading is late by its own latency,
+// so the one that is furthest ahead in the last few seconds counts. An estimate can be wrong if a
+// clock was set, so the commit compares it with the deciding clock. It is safe for concurrent use.
 type clock struct {
-	// decides is the clock that decides itself, nil when that is elsewhere.
+	// decides reads the deciding clock, or is nil if that clock is in the database.
 	decides func() int64
-	// local goes at the pace of the clock that decides, in milliseconds.
+	// local runs at the pace of the deciding clock, in milliseconds.
 	local func() int64
 
 	mu      sync.Mutex
 	read    bool
-	aheadMs int64 // of local
-	readMs  int64 // when that was, by local
+	aheadMs int64 // deciding clock minus local
+	readMs  int64 // local time of that reading
 	lastMs  int64
 }
 
-// monotonicMs returns a clock that nobody sets.
+// monotonicMs returns a clock that is not affected when the system time is set.
 func monotonicMs() func() int64 {
 	started := time.Now()
 	return func() int64 { return time.Since(started).Milliseconds() }
 }
 
-// observe tells what the clock that decides has just shown.
+// observe records a reading of the deciding clock.
 func (c *clock) observe(nowMs int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -42,8 +41,8 @@ func (c *clock) observe(nowMs int64) {
 	c.lastMs = max(c.lastMs, nowMs)
 }
 
-// estimate returns the present moment, none before the first reading. Estimates never go
-// back, nor behind what was observed.
+// estimate returns the current time, and false before the first reading. Estimates never go back,
+// and are never earlier than a reading.
 func (c *clock) estimate() (nowMs int64, known bool) {
 	if c.decides != nil {
 		return c.decides(), true
@@ -54,7 +53,7 @@ func (c *clock) estimate() (nowMs int64, known bool) {
 	return c.lastMs, c.read
 }
 
-// distrust forgets everything, until the clock is read again.
+// distrust discards all readings. There is no estimate until the next one.
 func (c *clock) distrust() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

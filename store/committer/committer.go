@@ -21,97 +21,93 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// Options set up a Committer. Members that are left zero get the default that is
-// named beside them.
+// Options configure a Committer. Zero fields get the default named in their comment.
 type Options struct {
-	// Lanes is how many batches may be in flight at once. Sessions are spread over them while each
-	// has enough to do, else all of them go in the first. Default: 2.
+	// Lanes is how many batches may be in flight at once. Sessions are spread over all lanes if
+	// every lane has enough work, and share the first lane otherwise. Default: 2.
 	Lanes int
-	// Shard returns the shard of a session, where the database is spread over several. With at
-	// least as many lanes as shards that follow each other from 0, no transaction holds sessions of
-	// two shards. With it all lanes are used all the time. Default: a hash, for a database of one piece.
+	// Shard returns the shard of a session in a sharded database. If shards are numbered from 0 and
+	// there are at least as many lanes, no transaction spans two shards. With Shard set, all lanes
+	// are always used. Default: a hash, for an unsharded database.
 	Shard func(sessionID string) uint64
-	// MaxBatch is how many commands one transaction takes at most. Default: 128.
+	// MaxBatch is the maximum number of commands in a transaction. Default: 128.
 	MaxBatch int
-	// MaxBatchRows and MaxBatchBytes bound what the commands of one transaction bring
-	// together (inputs, events, checkpoints and so on). A command that is larger by itself
-	// gets a transaction of its own. Default: 1,024 and 4 MiB.
+	// MaxBatchRows and MaxBatchBytes limit the input (events, checkpoints and so on) of all
+	// commands in a transaction. A command that exceeds them gets its own transaction. Default:
+	// 1,024 and 4 MiB.
 	MaxBatchRows, MaxBatchBytes int
-	// LockWait is how long a command waits for a session that another transaction has
-	// locked. Meanwhile the lane goes on with other sessions. Default: 5 s.
+	// LockWait is how long a command waits for a session that another transaction has locked. The
+	// lane goes on with other sessions meanwhile. Default: 5 s.
 	LockWait time.Duration
-	// StallAfter is how long a batch may be in flight before Stalled names its lane.
-	// Default: 5 s.
+	// StallAfter is how long a batch may be in flight before Stalled reports its lane. Default: 5
+	// s.
 	StallAfter time.Duration
-	// CloseWithin bounds Close. Default: 20 s.
+	// CloseWithin limits how long Close waits. Default: 20 s.
 	CloseWithin time.Duration
-	// Values shows the requests whose schemas a caller's values are checked against,
-	// before the command is given to a lane. Default: a decision checks by itself, under
-	// the lock, which only tests want.
+	// Values reads the requests whose schemas validate a caller's values, before the command enters
+	// a lane. Default: the decision validates under the session's lock, which is for tests only.
 	Values runs.ValueReader
-	// Rules reads the rules that a command is matched against before it is given to a lane.
-	// Default: a decision matches by itself, from the exact rules alone, which only tests want.
+	// Rules reads the rules that a command is matched against before it enters a lane. Default: the
+	// decision matches exact rules only, which is for tests only.
 	Rules runs.RuleReader
-	// Webhooks reads the webhooks that events are owed to. Default: there are none.
+	// Webhooks reads the webhooks that receive events. Default: none.
 	Webhooks WebhookReader
-	// NotifyAfter is how long a request is open before people are told of it. Default: never.
+	// NotifyAfter is how long a request is open before people are notified. Default: never.
 	NotifyAfter time.Duration
-	// NewID makes the identifiers that a command leaves to the service. Default:
-	// runs.NewID.
+	// NewID creates the identifiers that a command leaves empty. Default: runs.NewID.
 	NewID runs.IDSource
-	// Stamp makes the stamps of decisions (see runs.State). Default: random numbers.
+	// Stamp creates the stamps of decisions (see runs.State). Default: random numbers.
 	Stamp func() int64
-	// Announce is told of every session that a committed batch changed, after the
-	// callers have been answered. It runs on the lane: it must not block and must not
-	// call the Committer. Default: nobody is told.
+	// Announce is called for every session that a committed batch changed, after the callers were
+	// answered. It runs on the lane, so it must not block or call the Committer. Default: no-op.
 	Announce func(runs.Notice)
-	// Retries is how often a command that the database refuses is tried, beside its lane after
-	// the first time. Default: 5.
+	// Retries is how often a command that the database refused is tried in the background. Default:
+	// 5.
 	Retries int
-	// Timeout bounds one transaction. Default: 30 s.
+	// Timeout limits one transaction. Default: 30 s.
 	Timeout time.Duration
-	// RememberedRuns is how many runs' sessions are kept in memory. Default: 65,536.
+	// RememberedRuns is the size of the cache from run to session. Default: 65,536.
 	RememberedRuns int
-	// RememberedBytes bounds the rows of sessions that are kept in memory, so that the next
-	// decisions about them read nothing. Below 0 nothing is kept. Default: 64 MiB.
+	// RememberedBytes limits the cache of session rows, which saves decisions from reading the
+	// database. A negative value disables the cache. Default: 64 MiB.
 	RememberedBytes int
-	// ClockTolerance is by how much the moment of a decision may differ from the clock that
-	// decides, when the clock was not read for it. Default: 100 ms.
+	// ClockTolerance is how far the time of a decision may be from the deciding clock if that clock
+	// was not read for it. Default: 100 ms.
 	ClockTolerance time.Duration
-	// Clock goes at the pace of the clock that decides, in milliseconds, and is not negative.
-	// Default: a clock that nobody sets.
+	// Clock runs at the pace of the deciding clock, in milliseconds, and is never negative.
+	// Default: a monotonic clock.
 	Clock func() int64
-	// Logger is told of panics and of transactions that failed. Default: discards.
+	// Logger logs panics and failed transactions. Default: discards.
 	Logger *slog.Logger
-	// Observer is told what the lanes do. Default: nobody is.
+	// Observer receives events of the lanes, for metrics. Default: none.
 	Observer Observer
-	// Tracer makes spans. Default: nobody does.
+	// Tracer creates spans. Default: none.
 	Tracer Tracer
 }
 
-// ErrPanicked is wrapped by the error of a command whose decision panicked. It
-// took no effect.
+// ErrPanicked is wrapped by the error of a command whose decision panicked. The command had no
+// effect.
 var ErrPanicked = errors.New("the decision panicked")
 
-// Committer carries commands through an Engine in as few transactions as it can.
-// It is safe for concurrent use.
+// Committer runs commands through an Engine in as few transactions as possible. It is safe for
+// concurrent use.
 type Committer struct {
 	engine Engine
-	// unread is the engine if it can write without having read, else nil.
+	// unread is the engine if it can write without reading first, or nil.
 	unread Unread
-	// parted is the engine if it writes large commands in parts, else nil.
+	// parted is the engine if it writes large commands in parts, or nil.
 	parted Parted
 	clock  clock
 	taker  atomic.Pointer[runs.Taker]
-	// incarnation is that of the database as it was met last, 0 before the first.
+	// incarnation identifies the database server last seen, 0 before the first one.
 	incarnation atomic.Int64
 	options     Options
 	sessionOf   *lru.Cache[string, string]
-	// versioned is the engine if its database may lose what it has committed, else nil, and acknowledged
-	// has what was told to callers last.
+	// versioned is the engine if its database may lose commits, or nil. acknowledged holds the
+	// newest state of each session that callers were told about.
 	versioned    Versioned
 	acknowledged *lru.Cache[string, acknowledged]
-	// retains is the shortest known horizon of retention in nanoseconds, 0 for none.
+	// retains is the shortest known retention period in nanoseconds, or 0.
 	retains  atomic.Int64
 	rules    *ruleCache    // nil without Options.Rules
 	webhooks *webhookCache // nil without Options.Webhooks
@@ -122,13 +118,13 @@ type Committer struct {
 	mu      sync.RWMutex
 	closed  bool
 	closing chan struct{}
-	// finished is closed when no lane runs any more, gone when Close did not wait for that.
+	// finished is closed when all lanes have ended, and gone when Close stopped waiting for them.
 	finished, gone chan struct{}
-	// senders are the calls of Do that may still put something into a lane.
+	// senders counts the calls of Do that may still send to a lane.
 	senders sync.WaitGroup
 }
 
-// New starts a Committer over an engine. It must be closed.
+// New starts a Committer over an engine. The caller must close it.
 func New(engine Engine, options Options) *Committer {
 	options.Lanes = cmp.Or(max(options.Lanes, 0), 2)
 	options.MaxBatch = cmp.Or(max(options.MaxBatch, 0), 128)
@@ -163,7 +159,7 @@ func New(engine Engine, options Options) *Committer {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
-	// The only error is a size below 1.
+	// The only possible error is a size below 1.
 	sessionOf, _ := lru.New[string, string](options.RememberedRuns)
 	c := &Committer{
 		engine: engine, options: options, sessionOf: sessionOf, spread: over,
@@ -200,10 +196,9 @@ func New(engine Engine, options Options) *Committer {
 	return c
 }
 
-// Do decides a command under the lock of its session and returns once its effect,
-// if it has any, is committed. It implements runs.Door; see there for the errors.
-// A context that ends while the command still waits for its turn takes the command
-// back; one that ends later leaves it open whether the command took effect.
+// Do decides a command under the lock of its session and returns once any effect is committed. It
+// implements runs.Door, which documents the errors. If the context ends while the command is
+// queued, the command is withdrawn. If it ends later, the command may or may not have taken effect.
 func (c *Committer) Do(ctx context.Context, command runs.Command) (runs.Reply, error) {
 	do := c.do
 	if c.options.Tracer != nil {
@@ -247,9 +242,9 @@ func (c *Committer) do(ctx context.Context, command runs.Command) (runs.Reply, e
 	return c.decideWhereItIs(ctx, command, decide)
 }
 
-// decideWhereItIs decides a command. If the run is not in the session where it was last seen, the run is
-// looked up again and the command decided there: a run id that retention has freed may be used in
-// another session, by another replica.
+// decideWhereItIs decides a command. If the run is not found in its cached session, it looks the
+// run up again and decides there. Another replica may have reused the run's id in another session
+// after retention deleted the run.
 func (c *Committer) decideWhereItIs(ctx context.Context, command runs.Command, decide func() (runs.Reply, error)) (runs.Reply, error) {
 	needs := command.Needs()
 	var before string
@@ -271,7 +266,7 @@ func (c *Committer) decideWhereItIs(ctx context.Context, command runs.Command, d
 	return decide()
 }
 
-// decideInLane decides a prepared command, a second time when the decision lacked rows.
+// decideInLane decides a prepared command, and decides it again if rows were missing.
 func (c *Committer) decideInLane(ctx context.Context, command runs.Command) (runs.Reply, error) {
 	reply, err := c.decideOnce(ctx, command)
 	if runs.Lacked(command, err) {
@@ -280,7 +275,7 @@ func (c *Committer) decideInLane(ctx context.Context, command runs.Command) (run
 	return reply, err
 }
 
-// decideOnce gives a prepared command to the lane of its session and waits for the reply.
+// decideOnce sends a prepared command to the lane of its session and waits for the reply.
 func (c *Committer) decideOnce(ctx context.Context, command runs.Command) (runs.Reply, error) {
 	c.mu.RLock()
 	if c.closed {
@@ -304,7 +299,7 @@ func (c *Committer) decideOnce(ctx context.Context, command runs.Command) (runs.
 	case <-c.gone:
 		return runs.Reply{}, fmt.Errorf("%w: the store was closed before its lane came to an end", runs.ErrUnavailable)
 	}
-	// It is being decided. Whoever gave up is told so, unless the answer is there.
+	// The command is being decided. Return the answer if it is there, or the context's error.
 	select {
 	case <-waiting.done:
 		return waiting.reply, waiting.err
@@ -313,7 +308,7 @@ func (c *Committer) decideOnce(ctx context.Context, command runs.Command) (runs.
 	}
 }
 
-// enqueue finds the session of a prepared command and gives the command to its lane.
+// enqueue finds the session of a prepared command and sends the command to its lane.
 func (c *Committer) enqueue(ctx context.Context, command runs.Command) (*call, error) {
 	defer c.senders.Done()
 	needs := command.Needs()
@@ -336,9 +331,9 @@ func (c *Committer) enqueue(ctx context.Context, command runs.Command) (*call, e
 	}
 }
 
-// session returns the session whose lock a command needs.
+// session returns the session that a command has to lock.
 func (c *Committer) session(ctx context.Context, needs runs.Needs) (string, error) {
-	// A text that nothing can be called by never reaches the database.
+	// Invalid ids never reach the database.
 	if needs.SessionID != "" && needs.SessionID != rules.AllSessions && !refusal.ValidID(needs.SessionID) {
 		return "", refusal.UnknownSession(needs.SessionID)
 	}
@@ -364,10 +359,10 @@ func (c *Committer) session(ctx context.Context, needs runs.Needs) (string, erro
 	return sessionID, nil
 }
 
-// Close stops taking commands, finishes those that it has, and returns when nothing is in
-// flight, or after Options.CloseWithin. Then it returns false: a lane still uses the engine,
-// and whoever waits for it gets runs.ErrUnavailable. Commands that wait for a locked session
-// are tried once more and end with runs.ErrClosed. Close may be called again.
+// Close rejects new commands, finishes the queued ones and returns once nothing is in flight. It
+// returns false after Options.CloseWithin: a lane still uses the engine, and its callers get
+// runs.ErrUnavailable. Commands that wait for a locked session get one more try and then
+// runs.ErrClosed. Close may be called again.
 func (c *Committer) Close() (finished bool) {
 	c.mu.Lock()
 	first := !c.closed

@@ -28,13 +28,13 @@ func create(sessionID, runID string) *runs.CreateRun {
 	return &runs.CreateRun{SessionID: sessionID, SessionGiven: true, RunID: runID, Input: api.JSON(`1`)}
 }
 
-// result is what a call of Do returned.
+// result is the result of a call of Do.
 type result struct {
 	reply runs.Reply
 	err   error
 }
 
-// do calls Do on a goroutine of its own.
+// do calls Do in its own goroutine.
 func do(ctx context.Context, c *committer.Committer, command runs.Command) <-chan result {
 	done := make(chan result, 1)
 	go func() {
@@ -44,7 +44,7 @@ func do(ctx context.Context, c *committer.Committer, command runs.Command) <-cha
 	return done
 }
 
-// held makes the engine wait in Begin until released, once.
+// held blocks the engine once in Begin until release is called.
 func held(m *memory) (release func()) {
 	gate := make(chan struct{})
 	var once sync.Once
@@ -145,7 +145,8 @@ func TestWhoLosesTheRaceForARowFindsIt(t *testing.T) {
 	var group sync.WaitGroup
 	for i := range 64 {
 		group.Go(func() {
-			// Without a session in the call each makes its own, and they meet at the key.
+			// Without a session in the call each creates its own, and the idempotency key
+			// conflicts.
 			command := &runs.CreateRun{Input: api.JSON(`1`), Key: "key", Caller: "caller"}
 			reply, err := replicas[i%2].Do(context.Background(), command)
 			if err != nil {
@@ -215,7 +216,7 @@ func TestTheReplyAndTheNoticeComeAfterTheCommit(t *testing.T) {
 		}, notice)
 		require.Equal(t, []api.EventType{api.EventAccepted, api.EventQueued}, types)
 
-		// The second one waits behind the first, and nothing is claimable.
+		// The second run queues behind the first, so nothing becomes claimable.
 		require.NoError(t, (<-do(t.Context(), c, create("s", "behind"))).err)
 		notice, _ = next()
 		require.Equal(t, runs.Notice{SessionID: "s", FirstEventID: 3, LastEventID: 4}, notice)
@@ -247,7 +248,7 @@ func TestAPanicFailsItsCommandAlone(t *testing.T) {
 		var log bytes.Buffer
 		c := committer.New(m, committer.Options{Lanes: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		require.NoError(t, (<-do(t.Context(), c, create("damaged", "r"))).err)
-		// A settled request whose resolution cannot be read.
+		// A settled request with an unreadable resolution.
 		m.states["damaged"].Requests[runs.RequestKey{RunID: "r", RequestID: "q"}] = &model.Request{
 			SessionID: "damaged", RunID: "r", RequestID: "q", Kind: model.KindApproval, Outcome: api.OutcomeAllowed,
 			SettledNumber: 1, Body: api.JSON(`{}`), Resolution: api.JSON(`{`),
@@ -333,7 +334,7 @@ func TestCloseFinishesWhatItTook(t *testing.T) {
 		release := held(m)
 		c := committer.New(m, committer.Options{Lanes: 1, MaxBatch: 2})
 		var calls []<-chan result
-		for i := range 6 { // one in flight, two in the lane, three that wait for room
+		for i := range 6 { // one in flight, two in the lane, three waiting for room
 			calls = append(calls, do(t.Context(), c, create("s", fmt.Sprintf("r%d", i))))
 			synctest.Wait()
 		}

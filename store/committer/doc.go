@@ -1,5 +1,4 @@
-// Package committer is the group commit that the engines share: while one batch
-// of commands is in flight the next one gathers, and each batch is one
-// transaction. It decides nothing (runs.Decide does) and knows no SQL (the Engine
-// does).
+// Package committer is the group commit shared by the database engines. While one batch of commands
+// is in flight, the next one collects, and each batch is one transaction. Decisions are made by
+// runs.Decide, and SQL is left to the Engine.
 package committer

@@ -7,58 +7,55 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// Engine is what the committer needs of a database.
+// Engine is the database as the committer uses it.
 type Engine interface {
-	// SessionOf returns the session of a run, or "" when there is no such run. A run
-	// never changes its session, so the answer may be remembered.
+	// SessionOf returns the session of a run, or "" if there is no such run. A run never changes
+	// its session, so the answer may be cached.
 	SessionOf(ctx context.Context, runID string) (string, error)
-	// Begin opens a transaction, locks those sessions of the loads that nobody else has
-	// locked, without waiting for the others, and loads their states after the locks are
-	// held. A session that is not there has no row to lock; two transactions that both
-	// make it meet at its primary key.
+	// Begin opens a transaction and locks the sessions of the loads. It skips sessions that are
+	// locked already, without waiting. It loads the states after it holds the locks. A session that
+	// does not exist has no row to lock: if two transactions create it, its primary key decides.
 	Begin(ctx context.Context, loads []Load) (Batch, error)
-	// AwaitRuleReaders returns once every transaction is over that has loaded rules (see
-	// runs.Needs.Rules) and began before the call. Other transactions do not wait for it.
+	// AwaitRuleReaders waits for all transactions that loaded rules (see runs.Needs.Rules) and
+	// began before the call. It does not wait for other transactions.
 	AwaitRuleReaders(ctx context.Context) error
 }
 
-// Parted is an Engine in which transactions wait for each other. It writes what a large command appends
-// in parts, with the transactions of others in between.
+// Parted is an Engine with a single writer at a time. It writes large commands in parts, so that
+// other transactions can run in between.
 type Parted interface {
-	// BeginParted loads as Begin does, and holds nothing that others wait for. Until the batch is
-	// over, the caller writes none of its sessions otherwise. Nothing that Commit writes is there for
-	// anybody before its last transaction, which is refused when what was loaded, the state of tokens included, is not what the
-	// database has then. Rules are not compared.
+	// BeginParted loads like Begin but takes no locks. The caller must not write these sessions in
+	// another way until the batch ends. What Commit writes becomes visible with its last
+	// transaction. That transaction is refused if the loaded rows or tokens have changed. Rules are
+	// not compared.
 	BeginParted(ctx context.Context, loads []Load) (Batch, error)
 }
 
 // Batch is one open transaction.
 type Batch interface {
-	// NowMs is the moment of the decisions, read from the clock that decides after
-	// the locks were taken.
+	// NowMs is the time of the decisions, read from the deciding clock once the locks are held.
 	NowMs() int64
-	// Incarnation tells one start of one database server from all others, on which what was
-	// acknowledged here may be missing. It is 0 on an engine for which there is but one.
+	// Incarnation identifies one start of one database server. A different one may lack commits
+	// that were acknowledged. It is 0 for an engine that has only one.
 	Incarnation() int64
-	// State returns the state of one of the sessions that were asked for, nil when another
-	// transaction has it locked: nothing may be decided about it.
+	// State returns the state of a loaded session. It is nil if another transaction has locked the
+	// session, which must not be decided then.
 	State(sessionID string) *runs.State
-	// Commit writes and commits. The error wraps ErrRefused when the database
-	// certainly did not commit; any other error leaves that open.
+	// Commit writes and commits. If the error wraps ErrRefused, the database did not commit. With
+	// any other error the outcome is unknown.
 	Commit(ctx context.Context, writes runs.Writes) error
-	// Rollback ends the transaction without effect. It is harmless after Commit.
+	// Rollback ends the transaction without effect. It does nothing after Commit.
 	Rollback(ctx context.Context)
 }
 
-// ErrRefused marks a transaction that the database certainly did not commit:
-// a constraint, a serialization failure, a deadlock. The commands in it may be
-// tried again, one by one.
+// ErrRefused means that the database did not commit the transaction, because of a constraint, a
+// serialization failure or a deadlock. Its commands may be retried one by one.
 var ErrRefused = errors.New("database refused the transaction")
 
-// Load is what the commands of one batch need of one session.
+// Load lists the needs of a batch for one session.
 type Load struct {
 	SessionID string
-	// Needs are those of each command, in their order. Ids in them that no row can have
-	// are empty, and the scope of a record is never empty.
+	// Needs has one entry for each command, in order. Ids that cannot exist are empty, and the
+	// scope of a record is never empty.
 	Needs []runs.Needs
 }

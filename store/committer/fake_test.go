@@ -13,24 +13,24 @@ import (
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
-// memory is an engine in memory: rows in maps, and a lock a session.
+// memory is an in-memory engine: rows in maps, and one lock per session.
 type memory struct {
-	// onBegin and onCommit, when set, may wait or refuse. They run without locks.
+	// onBegin and onCommit, if set, may block or return an error. They run without locks.
 	onBegin  func(loads []committer.Load) error
 	onCommit func(writes runs.Writes) error
-	// onAwait, when set, is what AwaitRuleReaders does.
+	// onAwait, if set, implements AwaitRuleReaders.
 	onAwait func(ctx context.Context) error
-	// onVersions, when set, may refuse what Histories asks for.
+	// onVersions, if set, may return an error from Histories.
 	onVersions func(ctx context.Context) error
 
-	// incarnation is that of all batches that are yet to be decided.
+	// incarnation is reported by all later batches.
 	incarnation atomic.Int64
 
 	mu      sync.Mutex
-	foreign map[string]bool // sessions that somebody else has locked
-	// rules are the versions that each session has.
+	foreign map[string]bool // sessions locked by another process
+	// rules are the rule versions of every session.
 	rules runs.RuleVersions
-	// token is that of every caller, nil for none.
+	// token is the token of every caller, or nil.
 	token     *auth.Token
 	locks     map[string]*sync.Mutex
 	states    map[string]*runs.State
@@ -138,7 +138,7 @@ func (m *memory) Begin(_ context.Context, loads []committer.Load) (committer.Bat
 	return b, nil
 }
 
-// lock makes a session one that somebody else has locked.
+// lock locks a session as another process would, or unlocks it.
 func (m *memory) lock(sessionID string, locked bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

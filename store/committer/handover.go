@@ -7,18 +7,18 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// errNotHandedOver ends a claim that a batch did not decide, or that it refused.
+// errNotHandedOver ends a claim that a batch did not decide or refused.
 var errNotHandedOver = errors.New("the run was not handed over")
 
-// HandOver lets a taker claim runs in the transactions that make them claimable. One taker at a
-// time may be there.
+// HandOver registers a taker, which claims runs in the same transaction that makes them claimable.
+// Only one taker may be registered at a time.
 func (c *Committer) HandOver(to runs.Taker) (stop func()) {
 	c.taker.Store(&to)
 	return func() { c.taker.CompareAndSwap(&to, nil) }
 }
 
-// ForOthers returns those of the runs that other processes should hear of: not those that somebody
-// here is about to claim.
+// ForOthers returns the runs to announce to other processes. It leaves out runs that this process
+// is about to claim.
 func (c *Committer) ForOthers(claimable []runs.Claimable) []runs.Claimable {
 	taker := c.taker.Load()
 	if taker == nil || len(claimable) == 0 {
@@ -31,7 +31,7 @@ func (c *Committer) ForOthers(claimable []runs.Claimable) []runs.Claimable {
 	return slices.DeleteFunc(slices.Clone(claimable), claimant.Claiming)
 }
 
-// takerWaiting returns the taker if a worker waits, else nil.
+// takerWaiting returns the taker if a worker waits for a run, or nil.
 func (c *Committer) takerWaiting() runs.Taker {
 	taker := c.taker.Load()
 	if taker == nil || !(*taker).Waiting() {
@@ -40,14 +40,14 @@ func (c *Committer) takerWaiting() runs.Taker {
 	return *taker
 }
 
-// handed is a claim that was decided behind what made its run claimable.
+// handed is a claim that was decided in the batch that made its run claimable.
 type handed struct {
 	claim *runs.ClaimRun
 	reply runs.Reply
 }
 
-// handOver decides the claims of those who wait for the runs that a batch makes claimable. Only a
-// run of which a claim has all rows is handed over; whoever is not served finds it as ever.
+// handOver claims the runs that a batch made claimable for waiting workers. It skips runs whose
+// rows are not all loaded; workers claim those in a later transaction.
 func (c *Committer) handOver(d *decisions, of map[string]*runs.Remembered) {
 	taker := c.takerWaiting()
 	if taker == nil {
@@ -86,12 +86,12 @@ func (c *Committer) handOver(d *decisions, of map[string]*runs.Remembered) {
 	}
 }
 
-// claimNeeds is what the claim of a run needs.
+// claimNeeds returns the needs of a claim of this run.
 func claimNeeds(run runs.Claimable) runs.Needs {
 	return (&runs.ClaimRun{RunID: run.RunID, SessionID: run.SessionID}).Needs()
 }
 
-// endHandover tells the taker how its claims ended. It may be called again.
+// endHandover reports the outcome of the claims to the taker. Further calls do nothing.
 func (d *decisions) endHandover(err error) {
 	ended := d.handed
 	d.handed = nil

@@ -7,31 +7,30 @@ import (
 )
 
 const (
-	// While several callers wait, each adds at most shareRows and shareBytes to a batch, one call at least:
-	// a batch of one caller's large calls would hold up the small ones of the others.
+	// If several callers wait, each adds at most shareRows and shareBytes to a batch, but always at
+	// least one call. Otherwise one caller's large calls would delay the small calls of others.
 	shareRows, shareBytes = 64, 128 << 10
 )
 
-// intake has the calls that a lane has taken from its channel and not begun. The next one is of the caller
-// whose calls have cost least since the intake was empty; within a caller, the first that came.
+// intake holds the calls that a lane has received but not started. The next call belongs to the
+// caller with the lowest cost since the intake was last empty. Each caller's calls stay in order.
 type intake struct {
 	callers map[string]*queue
-	// waiting are the callers with calls, in the order in which they came.
+	// waiting are the callers with queued calls, in order of arrival.
 	waiting []*queue
-	// level is what the caller had used whose call was next last. A caller that was idle starts there.
+	// level is the cost of the caller that was served last. A caller that was idle starts there.
 	level, calls int
 }
 
-// queue has the calls of one caller.
+// queue holds the calls of one caller.
 type queue struct {
 	calls []*call
 	used  int
-	// size and taken are what the batch that is gathered has of it.
+	// size and taken describe the caller's part of the batch being collected.
 	size  runs.Size
 	taken int
 }
 
-// push adds a call.
 func (i *intake) push(arriving *call) {
 	if i.callers == nil {
 		i.callers = map[string]*queue{}
@@ -49,14 +48,14 @@ func (i *intake) push(arriving *call) {
 	i.calls++
 }
 
-// begin begins a batch.
+// begin starts a new batch.
 func (i *intake) begin() {
 	for _, q := range i.waiting {
 		q.size, q.taken = runs.Size{}, 0
 	}
 }
 
-// next returns the queue whose first call is next, or nil when there is none that may be in the batch.
+// next returns the queue to serve next, or nil if no more calls may join the batch.
 func (i *intake) next() *queue {
 	var next *queue
 	for _, q := range i.waiting {
@@ -67,13 +66,13 @@ func (i *intake) next() *queue {
 	return next
 }
 
-// hasShare reports whether the first call is within the share of its caller.
+// hasShare reports whether the first call fits into its caller's share.
 func (q *queue) hasShare() bool {
 	first := q.calls[0].size
 	return q.taken == 0 || q.size.Rows+first.Rows <= shareRows && q.size.Bytes+first.Bytes <= shareBytes
 }
 
-// pop takes the first call out of a queue.
+// pop removes the first call of a queue.
 func (i *intake) pop(q *queue) {
 	first := q.calls[0]
 	i.level = max(i.level, q.used)

@@ -8,8 +8,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// However much one caller sends, the calls of others are in the next batch, and a batch has no more than
-// a share of what is large.
+// However much one caller sends, the next batch has calls of the other callers, and only a share of
+// the large ones.
 func TestABatchHasAShareOfEachCaller(t *testing.T) {
 	t.Parallel()
 	var i intake

@@ -13,60 +13,58 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// ErrSessionLocked is wrapped, beside runs.ErrUnavailable, by the error of a command whose
-// session another transaction kept locked for Options.LockWait. It took no effect.
+// ErrSessionLocked is wrapped, together with runs.ErrUnavailable, by the error of a command whose
+// session stayed locked by another transaction for Options.LockWait. The command had no effect.
 var ErrSessionLocked = errors.New("another transaction keeps the session locked")
 
-// Bounds of the calls that wait for one locked session, and of the sessions that are aside
-// without a call.
+// Limits for the calls that wait for one locked session, and for the sessions without calls that
+// are kept off the lane.
 const (
 	maxLockedCalls  = 1024
 	maxIdleSessions = 1024
 )
 
-// lane is a queue of calls with one batch in flight at most. Its goroutine alone uses it,
-// except for calls and busySince.
+// lane is a queue of calls with at most one batch in flight. Only its goroutine uses it, except for
+// calls and the atomic fields.
 type lane struct {
 	number int
 	calls  chan *call
-	// intake has the calls that were taken from the channel and did not fit into a batch yet, waiting
-	// how many they are.
+	// intake holds the received calls that are not in a batch yet, and waiting is their number.
 	intake  intake
 	waiting atomic.Int64
 	locked  map[string]*lockedSession
 	memory  *memory
-	// generation is that of the spread from which the memory is.
+	// generation is the spread's generation when the memory was filled.
 	generation int64
-	// attempting says that a call is carried out beside the lane. Its outcome comes to attempted.
+	// attempting is set while a call runs in the background. Its outcome is sent to attempted.
 	attempting bool
 	attempted  chan *attempt
-	// restsUntil is when the next large call may be carried out beside the lane; batches counts
-	// those of the lane itself.
+	// restsUntil is when the next large call may run in the background. batches counts the lane's
+	// own batches.
 	restsUntil time.Time
 	batches    int
-	// busySince is when the batch in flight began, by Options.Clock, and 1 more; 0 when there
-	// is none.
+	// busySince is when the batch in flight began, by Options.Clock, plus 1. It is 0 if there is
+	// none.
 	busySince atomic.Int64
-	// oldest is when the call came that has waited longest of those that the lane has taken, in
-	// nanoseconds since the epoch; 0 when there is none.
+	// oldest is when the longest waiting call of the lane arrived, in Unix nanoseconds. It is 0 if
+	// there is none.
 	oldest atomic.Int64
 }
 
-// lockedSession has the calls of a session that the lane does not wait for, in their order:
-// another transaction had locked it, or it is aside. Later calls of the session join them, so
-// that none overtakes another.
+// lockedSession queues the calls of a session that another transaction has locked, or that was
+// taken off the lane. Later calls of the session join the queue, to keep them in order.
 type lockedSession struct {
 	calls []*call
 	since time.Time
-	// retryAt is when the session is tried again: with one call while it is locked, with as
-	// many as fit once free.
+	// retryAt is when the session is tried again: with one call while it is locked, or with as many
+	// calls as fit once it is free.
 	retryAt time.Time
 	free    bool
-	aside   *aside // nil when the session is merely locked
+	aside   *aside // nil if the session is only locked
 }
 
-// runLane processes the calls of one lane. While a batch is in flight the next one
-// gathers in the channel; at rest a batch is one call.
+// runLane processes the calls of one lane. While a batch is in flight, the next one collects in the
+// channel. Without load a batch is a single call.
 func (c *Committer) runLane(l *lane) {
 	for c.await(l) {
 		l.yield()
@@ -79,7 +77,7 @@ func (c *Committer) runLane(l *lane) {
 		c.attemptEnded(l, <-l.attempted)
 		c.rescheduleLocked(l)
 	}
-	// The last try of whoever waits, and another one for what the first has found out.
+	// Try the waiting calls one last time, then once more with what the first round found out.
 	for range 2 {
 		for _, session := range l.locked {
 			c.process(l, slices.Clone(session.calls))
@@ -94,13 +92,13 @@ func (c *Committer) runLane(l *lane) {
 	}
 }
 
-// yield lets those run who are ready to, before a batch is gathered: all who were just answered may
-// have another command. Otherwise the lane and the one whom it woke last wake each other in turns,
-// and Go lets the rest of them wait for as long as a time slice, which is 10 ms.
+// yield lets runnable callers enqueue before the next batch is collected. Otherwise the lane and
+// the last caller that it answered keep waking each other, and the Go scheduler leaves all other
+// callers waiting for a time slice of 10 ms.
 func (l *lane) yield() { runtime.Gosched() }
 
-// await waits for a call for the next batch, for the next try of a locked session, or for the end of a try
-// outside the lane. It returns false when the lane is closed and empty.
+// await waits for the next call, the next try of a locked session, or the end of a background call.
+// It returns false if the lane is closed and empty.
 func (c *Committer) await(l *lane) (open bool) {
 	if l.intake.calls > 0 {
 		return true
@@ -140,7 +138,7 @@ func (c *Committer) await(l *lane) (open bool) {
 	return true
 }
 
-// takeIn takes all calls from the channel, so that those of every caller are seen.
+// takeIn receives all calls from the channel, so that the intake sees every caller.
 func (l *lane) takeIn() {
 	defer func() { l.waiting.Store(int64(l.intake.calls)) }()
 	for {
@@ -156,8 +154,8 @@ func (l *lane) takeIn() {
 	}
 }
 
-// gather returns the calls of the next batch: of locked sessions whose time has come, and
-// of what is in the lane, as many as fit.
+// gather returns the calls of the next batch: calls of locked sessions that are due, and received
+// calls, as many as fit.
 func (c *Committer) gather(l *lane) []*call {
 	batch := gathering{options: &c.options, owed: c.webhooks.set().Len()}
 	now, probes := time.Now(), 0
@@ -166,13 +164,14 @@ func (c *Committer) gather(l *lane) []*call {
 			continue
 		}
 		if session.hasLarge() {
-			// It came while the session was locked, or when the session was given back.
+			// The large call arrived while the session was locked, or while it returned to the
+			// lane.
 			session.aside = &aside{}
 			l.memory.take(sessionID)
 			continue
 		}
 		if !session.free {
-			// Locked sessions are never the better part of a batch.
+			// Locked sessions get at most a quarter of a batch.
 			if probes++; probes <= max(c.options.MaxBatch/4, 1) {
 				batch.add(session.calls[0])
 			}
@@ -197,8 +196,8 @@ func (c *Committer) gather(l *lane) []*call {
 	return batch.calls
 }
 
-// place puts an arriving call behind those of its session when that is locked or aside, sets
-// a large one aside, and puts any other into the batch. It returns false when the batch is full.
+// place queues a call if its session is locked or off the lane. A large call is taken off the lane,
+// and any other call joins the batch. It returns false if the batch is full.
 func (c *Committer) place(l *lane, batch *gathering, arriving *call) bool {
 	if l.locked[arriving.sessionID] != nil {
 		c.waitForSession(l, arriving)
@@ -211,16 +210,16 @@ func (c *Committer) place(l *lane, batch *gathering, arriving *call) bool {
 	return batch.add(arriving)
 }
 
-// gathering is a batch that is not yet full.
+// gathering is a batch that is being collected.
 type gathering struct {
 	options *Options
 	calls   []*call
 	size    runs.Size
-	// owed is how many rows each call counts for that webhooks may be owed by it: one for each.
+	// owed is how many extra rows each call counts: one possible delivery for each webhook.
 	owed int
 }
 
-// add returns false when the call does not fit. Into an empty batch each one fits.
+// add returns false if the call does not fit. An empty batch accepts any call.
 func (g *gathering) add(arriving *call) bool {
 	sum := runs.Size{Rows: g.size.Rows + arriving.size.Rows + g.owed, Bytes: g.size.Bytes + arriving.size.Bytes}
 	if len(g.calls) > 0 &&
@@ -231,12 +230,12 @@ func (g *gathering) add(arriving *call) bool {
 	return true
 }
 
-// waitForSession lets a call wait until its session is no longer locked.
+// waitForSession queues a call until its session is unlocked.
 func (c *Committer) waitForSession(l *lane, waiting *call) {
 	session := l.locked[waiting.sessionID]
 	if !waiting.lockedSince.IsZero() {
 		session.free = false
-		return // it waits there already
+		return // it is already queued
 	}
 	now := time.Now()
 	if session == nil {
@@ -266,8 +265,8 @@ func (s *lockedSession) reason() error {
 	return ErrSessionFailing
 }
 
-// rescheduleLocked ends the waits of calls that were answered, abandoned, or have waited
-// for too long, and says when the others are tried again.
+// rescheduleLocked removes calls that are answered, abandoned or have waited too long, and
+// schedules the next try of the others.
 func (c *Committer) rescheduleLocked(l *lane) {
 	if len(l.locked) == 0 {
 		return
@@ -308,20 +307,20 @@ func (c *Committer) rescheduleLocked(l *lane) {
 	}
 }
 
-// retryLater says when a locked session is tried again: the longer it is locked, the less often.
+// retryLater schedules the next try of a locked session. The longer it is locked, the longer the
+// delay.
 func (s *lockedSession) retryLater(now time.Time) {
 	delay := min(max(now.Sub(s.since)/8, time.Millisecond), 25*time.Millisecond)
 	s.retryAt = now.Add(delay/2 + rand.N(delay))
 }
 
-// untried reports whether the session is aside and nothing is known against it.
+// untried reports whether the session is off the lane without a failure so far.
 func (s *lockedSession) untried() bool { return s.aside != nil && s.aside.err == nil }
 
-// attempts reports whether a call of the session is being carried out beside the lane.
+// attempts reports whether this call runs in the background.
 func (s *lockedSession) attempts(w *call) bool { return s.aside != nil && s.aside.attempting == w }
 
-// noteOldest notes which call has waited longest: of a batch that begins, and of those that wait
-// for a locked session.
+// noteOldest records the longest waiting call of the batch and of all locked sessions.
 func (l *lane) noteOldest(batch []*call) {
 	var oldest int64
 	note := func(waiting *call) {
@@ -340,7 +339,7 @@ func (l *lane) noteOldest(batch []*call) {
 	l.oldest.Store(oldest)
 }
 
-// watch begins the watch over a batch, and returns what ends it.
+// watch reports the start of a batch and logs if it stalls. The caller calls done at its end.
 func (c *Committer) watch(l *lane, batch []*call) (done func()) {
 	now := time.Now()
 	l.noteOldest(batch)
@@ -368,8 +367,8 @@ func (c *Committer) watch(l *lane, batch []*call) (done func()) {
 	}
 }
 
-// Stalled returns a [runs.NotReadyError] that wraps runs.ErrUnavailable and names a lane whose batch has
-// been in flight for Options.StallAfter or longer, nil when there is none.
+// Stalled returns a [runs.NotReadyError] that wraps runs.ErrUnavailable and names a lane whose
+// batch has been in flight for Options.StallAfter or longer. It returns nil if there is none.
 func (c *Committer) Stalled() error {
 	for _, l := range c.lanes {
 		if busy := c.busy(l); busy >= c.options.StallAfter {
@@ -380,7 +379,7 @@ func (c *Committer) Stalled() error {
 	return nil
 }
 
-// busy returns for how long the batch in flight has been so, 0 when there is none.
+// busy returns how long the current batch has been in flight, or 0 if there is none.
 func (c *Committer) busy(l *lane) time.Duration {
 	since := l.busySince.Load()
 	if since == 0 {

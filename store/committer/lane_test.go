@@ -156,11 +156,11 @@ func TestWhatIsLargeRidesWithFew(t *testing.T) {
 		}
 		start(create("first", "first"))
 		start(create("s1", "s1"))
-		start(large("huge", 5000)) // alone, however large
+		start(large("huge", 5000)) // alone, because it exceeds the limit
 		start(large("half", 600))
 		start(large("other-half", 399))
 		start(create("s2", "s2"))
-		for i := range 7 { // six rows, and the one that was left over
+		for i := range 7 { // six rows, and the remaining one
 			start(create("row", fmt.Sprintf("row%d", i)))
 		}
 		release()
@@ -203,7 +203,7 @@ func TestALaneThatDoesNotMoveIsNamed(t *testing.T) {
 	})
 }
 
-// lockedBuffer is a log that may be read while it is written.
+// lockedBuffer is a log that can be read while it is written.
 type lockedBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -8,8 +8,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// loadsOf groups what the calls need by session, in the order of the session ids. With claims,
-// runs that may become claimable are loaded so that they can be claimed at once.
+// loadsOf groups the needs of calls by session, sorted by session id. With claims, it also loads
+// what is needed to claim a run that may become claimable.
 func loadsOf(calls []*call, claims bool) []Load {
 	loads := make([]Load, 0, len(calls))
 	index := make(map[string]int, len(calls))
@@ -30,8 +30,8 @@ func loadsOf(calls []*call, claims bool) []Load {
 	return loads
 }
 
-// Add adds what one more command needs. It leaves out ids that no row can have, which a
-// database might refuse, and gives a record without a scope that of the session.
+// Add adds the needs of one command. It clears ids that cannot exist, which a database might
+// refuse. A record without a scope gets the session as its scope.
 func (l *Load) Add(needs runs.Needs) {
 	for _, id := range []*string{&needs.RunID, &needs.RuleID, &needs.MessageID, &needs.EffectID} {
 		if !refusal.ValidID(*id) {

@@ -10,58 +10,59 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// Versioned is an Engine whose database may lose what it has committed, as a standby does that takes
-// over without all that it should have.
+// Versioned is an Engine whose database may lose commits, for example if a standby takes over
+// before it has received everything.
 type Versioned interface {
-	// Histories returns what the database has of sessions, by their ids, without the missing ones.
-	// eventIDs has an event for each session.
+	// Histories returns the database's state of sessions by id, without missing ones. eventIDs has
+	// one event for each session.
 	Histories(ctx context.Context, sessionIDs []string, eventIDs []int64) (map[string]History, error)
 }
 
-// History is what a database has of a session.
+// History is the database's state of a session.
 type History struct {
-	// Life is the session's, see model.Session.
+	// Life is the life of the session, see model.Session.
 	Life                 string
 	Version, LastEventID int64
-	// EventHash is the hash of the event that was asked for, "" when it is not known.
+	// EventHash is the hash of the requested event, or "" if unknown.
 	EventHash string
 }
 
 const (
-	// maxAcknowledged bounds the sessions whose newest acknowledged version is known. What a failover
-	// loses is the newest.
+	// maxAcknowledged limits the sessions whose acknowledged version is kept. A failover loses the
+	// newest commits, so the newest are enough.
 	maxAcknowledged = 8192
-	// maxLostNamed bounds the sessions that the log names.
+	// maxLostNamed limits the sessions named in the log.
 	maxLostNamed = 100
-	// missingFor is how new a commit must be for a missing session to count as lost: retention deletes
-	// sessions too, later. See also [Committer.Retains].
+	// missingFor is the maximum age of a commit for its missing session to count as lost. Retention
+	// deletes sessions too, but later. See also [Committer.Retains].
 	missingFor = time.Minute
-	// Looking for what was lost is tried again, because the first connections to another server may fail.
+	// The check for lost sessions is retried, because the first connections to a new server may
+	// fail.
 	lostTries, lostTimeout, lostPause = 5, 5 * time.Second, time.Second
 )
 
-// acknowledged is the newest state of a session that callers were told of.
+// acknowledged is the newest state of a session that callers were told about.
 type acknowledged struct {
 	History
 	at time.Time
 }
 
-// lostIn reports whether a database that has a history of the session has lost what was acknowledged. A
-// session with another life is a missing one whose id is used again. within is how new a missing
-// session must be: retention may have deleted an older one.
+// lostIn reports whether the database has lost acknowledged commits of the session. A session with
+// another life counts as missing: its id was reused. within is the maximum age of a commit whose
+// session is missing, because retention may have deleted an older session.
 func (a *acknowledged) lostIn(there bool, found *History, at time.Time, within time.Duration) bool {
 	switch {
 	case !there, a.Life != "" && found.Life != a.Life:
 		return at.Sub(a.at) <= within
 	case a.Life == "" && found.Life != "":
-		return false // events came since, in this life or in another
+		return false // there are newer events, in this life or another
 	case found.LastEventID < a.LastEventID, found.Version < a.Version:
 		return true
 	}
 	return a.EventHash != "" && found.EventHash != "" && found.EventHash != a.EventHash
 }
 
-// Retains tells the committer that retention deletes sessions that have been over for so long.
+// Retains tells the committer that retention deletes sessions that ended this long ago.
 func (c *Committer) Retains(horizon time.Duration) {
 	for {
 		known := c.retains.Load()
@@ -71,7 +72,7 @@ func (c *Committer) Retains(horizon time.Duration) {
 	}
 }
 
-// acknowledge notes the states of sessions that are committed.
+// acknowledge records the committed states of sessions.
 func (c *Committer) acknowledge(d *decisions) {
 	if c.versioned == nil || len(d.changed) == 0 {
 		return
@@ -87,8 +88,8 @@ func (c *Committer) acknowledge(d *decisions) {
 	}
 }
 
-// lookForLost looks beside the lanes for sessions of which the database has less than was acknowledged.
-// It is called when the database has another incarnation, before anything is decided on it.
+// lookForLost checks in the background whether the database has lost acknowledged commits. It is
+// called when the incarnation has changed, before anything is decided on the new one.
 func (c *Committer) lookForLost() {
 	if c.versioned == nil {
 		return
@@ -138,7 +139,7 @@ func (c *Committer) findLost(expected map[string]acknowledged, begun time.Time) 
 	}
 }
 
-// histories asks until it is answered, a few times, and no longer than the Committer is open.
+// histories retries a few times until the database answers or the Committer is closed.
 func (c *Committer) histories(sessionIDs []string, eventIDs []int64) (found map[string]History, err error) {
 	open, closed := context.WithCancel(context.Background())
 	defer closed()

@@ -15,7 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
-// A standby takes over that has less than was acknowledged.
+// A standby without the last commits takes over.
 func TestWhatADatabaseHasLostIsTold(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestWhatADatabaseHasLostIsTold(t *testing.T) {
 		synctest.Wait()
 		require.Contains(t, log.String(), `"sessions":2,"session_ids":["gone","older"]`)
 
-		// Started anew once more, with nothing lost but what is told already.
+		// The server restarts again, and nothing new is lost.
 		m.incarnation.Store(3)
 		require.NoError(t, (<-do(t.Context(), c, create("last", "r2"))).err)
 		synctest.Wait()
@@ -68,8 +68,8 @@ func TestWhatADatabaseHasLostIsTold(t *testing.T) {
 	})
 }
 
-// A database is restarted and has everything: what it had, what another replica did since, and sessions
-// that retention deleted, of which one has come back in another life.
+// A database restarts without losses. It has its own commits, later ones by another replica, and
+// lacks sessions deleted by retention. One of these ids has been reused in another life.
 func TestACleanRestartLosesNothing(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestACleanRestartLosesNothing(t *testing.T) {
 	})
 }
 
-// Looking for what was lost ends with the committer, however long the database does not answer.
+// The check for lost commits ends with the committer, even if the database never answers.
 func TestLookingForWhatWasLostEndsWithTheCommitter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -9,37 +9,36 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// For how long a session is decided under its lock after another writer was found at it, and
-// all commands that need rules after some were found.
+// Cool-downs: contestedFor is how long a session is decided under its lock after another writer
+// changed it. rulesFor is how long all commands that need rules are, after rules were found.
 const (
 	contestedFor = time.Second
 	rulesFor     = time.Second
 )
 
 const (
-	// maxContested bounds the sessions of a lane that are known as contested.
+	// maxContested limits the contested sessions of a lane.
 	maxContested = 4096
-	// maxTokens bounds the tokens that a lane remembers.
+	// maxTokens limits the cached tokens of a lane.
 	maxTokens = 1024
 )
 
-// memory is what a lane remembers of the sessions that it decided lately. The lane's
-// goroutine alone uses it. A session that is being decided is not in it: it comes back once
-// the decisions are in the database, and is forgotten when they are not.
+// memory is a lane's cache of sessions that it decided lately. Only the lane's goroutine uses it. A
+// session is removed while it is being decided. It is added back once the decisions are committed,
+// and dropped if they are not.
 type memory struct {
-	// incarnation is that of the database from which all of it is.
+	// incarnation identifies the database server that everything here was read from.
 	incarnation     int64
 	bytes, maxBytes int
 	sessions        *simplelru.LRU[string, *kept]
 	contested       *simplelru.LRU[string, time.Time]
-	// tokens are those of callers as they were read last. They are not looked after: whoever decides
-	// by one has it compared with what is there.
+	// tokens caches caller tokens without invalidation. The commit compares them with the database.
 	tokens *simplelru.LRU[string, *auth.Token]
-	// suspects are the sessions of a batch that was found stale, with the versions that it
-	// expected. They are loaded next.
+	// suspects are the sessions of a stale batch with the versions it expected. They are loaded
+	// next.
 	suspects map[string]int64
-	// Until rulesUntil rules are taken to be in force, and until lookUpUntil keys and chosen
-	// ids to be taken.
+	// Until rulesUntil, rules are assumed to exist. Until lookUpUntil, keys and chosen ids are
+	// assumed to be in use.
 	rulesUntil, lookUpUntil time.Time
 }
 
@@ -50,7 +49,7 @@ type kept struct {
 
 func newMemory(maxBytes int) *memory {
 	m := &memory{maxBytes: maxBytes, suspects: map[string]int64{}}
-	// The only error is a size below 1. The bytes bound it, long before.
+	// The only possible error is a size below 1. The byte limit applies long before this size.
 	const sessions = 1 << 30
 	m.sessions, _ = simplelru.NewLRU(sessions, func(_ string, k *kept) { m.bytes -= k.bytes })
 	m.contested, _ = simplelru.NewLRU[string, time.Time](maxContested, nil)
@@ -58,7 +57,7 @@ func newMemory(maxBytes int) *memory {
 	return m
 }
 
-// take returns what is remembered of a session, nil for nothing, and forgets it.
+// take removes a session from the cache and returns it, or nil.
 func (m *memory) take(sessionID string) *runs.Remembered {
 	k, there := m.sessions.Get(sessionID)
 	if !there {
@@ -68,10 +67,10 @@ func (m *memory) take(sessionID string) *runs.Remembered {
 	return k.Remembered
 }
 
-// forget forgets all sessions.
+// forget removes all sessions.
 func (m *memory) forget() { m.sessions.Purge() }
 
-// meet forgets what is of another incarnation of the database than this one.
+// meet clears the cache if it is from another incarnation of the database.
 func (m *memory) meet(incarnation int64) {
 	if m.incarnation == incarnation {
 		return
@@ -82,7 +81,7 @@ func (m *memory) meet(incarnation int64) {
 	clear(m.suspects)
 }
 
-// put remembers a session, unless it does not exist or would take most of the memory.
+// put caches a session, unless it does not exist or would take most of the cache.
 func (m *memory) put(remembered *runs.Remembered) {
 	sessionID := remembered.State.SessionID
 	m.sessions.Remove(sessionID)
@@ -96,8 +95,8 @@ func (m *memory) put(remembered *runs.Remembered) {
 	}
 }
 
-// loaded forgets the sessions that a batch has loaded, and remembers the tokens. Sessions that are
-// not what was expected of suspects are decided under their lock for a while.
+// loaded removes the sessions that a batch has loaded and caches the tokens. Suspects whose version
+// differs are decided under their lock for a while.
 func (m *memory) loaded(batch Batch, loads []Load) {
 	m.meet(batch.Incarnation())
 	for i := range loads {
@@ -131,8 +130,8 @@ func (m *memory) locksFirst(sessionID string) bool {
 	return there
 }
 
-// mayGuess reports whether a decision may assume that what it needs beside its session is not
-// there.
+// mayGuess reports whether a decision may assume that the rules, keys and ids it needs outside of
+// its session do not exist.
 func (m *memory) mayGuess(needs *runs.Needs) bool {
 	return (!needs.Rules || !time.Now().Before(m.rulesUntil)) &&
 		(needs.Record == nil && needs.ChosenRunID == "" || !time.Now().Before(m.lookUpUntil))

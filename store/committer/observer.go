@@ -8,53 +8,52 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// Observer is told what a Committer does, for metrics and logs. Its methods are called by
-// several goroutines at once, Began, Ended and Committed on the lanes: they must not block,
-// must not call the Committer, and must not change what they are handed.
+// Observer receives what a Committer does, for metrics and logs. Several goroutines call its
+// methods at once. Began, Ended and Committed run on the lanes. They must not block, call the
+// Committer or change their arguments.
 type Observer interface {
-	// Answered is told of each command that was given to Do, by the goroutine that gave it, how
-	// it was answered and after how long.
+	// Answered is called for each command given to Do, on the caller's goroutine.
 	Answered(command runs.Command, reply runs.Reply, err error, took time.Duration)
-	// Began is told how long a command had waited in its lane when its batch began; of one that
-	// waits for a locked session, at each try.
+	// Began is called with the time a command waited in its lane before its batch. For a command
+	// that waits for a locked session, it is called at each try.
 	Began(waited time.Duration)
-	// Ended is told of each transaction.
+	// Ended is called for each transaction.
 	Ended(Transaction)
-	// Committed is told of what a transaction wrote, after its callers were answered.
+	// Committed is called with the changes of a transaction, after its callers were answered.
 	Committed(changes []runs.Change)
-	// Lost is told, by a goroutine of its own, of how many sessions the database has less than callers
-	// were told of: a standby has taken over that did not have all, or an older state was restored.
+	// Lost is called on its own goroutine with the number of sessions that have lost acknowledged
+	// commits. Either a standby took over without all commits, or a backup was restored.
 	Lost(sessions int)
 }
 
-// Transaction says how a transaction of a lane went.
+// Transaction describes a transaction of a lane.
 type Transaction struct {
 	Lane     int
 	Commands int
-	// Read says that it loaded rows. One that did not was decided from remembered rows.
+	// Read reports whether it loaded rows. If not, it was decided from cached rows.
 	Read   bool
 	Result Result
-	// Took includes what others did meanwhile, when it was written in parts (see Parted).
+	// Took includes other transactions in between if it was written in parts (see Parted).
 	Took time.Duration
 }
 
-// Result is how a transaction ended.
+// Result is the outcome of a transaction.
 type Result string
 
-// The results of transactions.
+// Results of transactions.
 const (
 	// ResultCommitted wrote something, ResultEmpty had nothing to write.
 	ResultCommitted Result = "committed"
 	ResultEmpty     Result = "empty"
-	// ResultStale was decided from remembered rows that were not those of the database any more.
+	// ResultStale was decided from cached rows that had changed in the database.
 	ResultStale Result = "stale"
-	// ResultRefused was certainly not committed; of ResultFailed it is not known.
+	// ResultRefused was not committed. The outcome of ResultFailed is unknown.
 	ResultRefused Result = "refused"
 	ResultFailed  Result = "failed"
 )
 
-// observe begins the watch of a transaction of some calls, and returns the context that the engine
-// gets, and what ends the watch. Whether something was written, and the error, are read at the end.
+// observe starts observing a transaction and returns the context for the engine. The caller calls
+// done at the end, which reads written and err.
 func (c *Committer) observe(ctx context.Context, calls []*call, t *Transaction, written *bool, err *error) (traced context.Context, done func()) {
 	observer := c.options.Observer
 	var endSpan func(Transaction)

@@ -12,14 +12,14 @@ import (
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
-// notes keeps what an observer is told.
+// notes records the calls of an observer.
 type notes struct {
 	mu       sync.Mutex
 	answered []error
 	waited   []time.Duration
 	ended    []committer.Transaction
 	runs     int
-	lost     chan int // nil when nobody looks
+	lost     chan int // nil if not checked
 }
 
 func (n *notes) Answered(_ runs.Command, _ runs.Reply, err error, _ time.Duration) {

@@ -15,8 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/store/load"
 )
 
-// asker makes a session "child" of "parent" with a run that a worker holds with
-// fence 1.
+// asker creates a session "child" of "parent" with a run that a worker holds with fence 1.
 func asker(t *testing.T, c *committer.Committer, runID string) {
 	t.Helper()
 	for _, command := range []runs.Command{
@@ -29,7 +28,7 @@ func asker(t *testing.T, c *committer.Committer, runID string) {
 	}
 }
 
-// numbered makes the first identifier of a kind end with 1.
+// numbered returns ids whose first one of each kind ends with 1.
 func numbered() runs.IDSource {
 	made := map[string]int{}
 	return func(prefix string) string {
@@ -133,7 +132,7 @@ func TestCommandsOfOneBatchSeeWhatTheyOwe(t *testing.T) {
 	})
 }
 
-// TestWhatIsOwedIsToldAfterTheCommit shows what a notice tells of effects, and when.
+// TestWhatIsOwedIsToldAfterTheCommit shows which effects a notice lists, and when.
 func TestWhatIsOwedIsToldAfterTheCommit(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -173,7 +172,7 @@ func TestWhatIsOwedIsToldAfterTheCommit(t *testing.T) {
 			require.Equal(t, step.owed, (<-notices).Owed, "%T", step.command)
 		}
 
-		// What a batch owes and has begun already is nobody's to begin.
+		// An effect that its own batch has begun is not announced.
 		release := held(m)
 		first := do(t.Context(), c, &runs.EndSession{SessionID: "none"})
 		synctest.Wait()

@@ -13,7 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
-// parted is an engine that can write in parts, and refuses as many of them at first.
+// parted is an engine that can write in parts, and refuses this many of them at first.
 type parted struct {
 	*memory
 	begun, refusals atomic.Int64
@@ -38,8 +38,8 @@ func (b *partedBatch) Commit(ctx context.Context, writes runs.Writes) error {
 	return b.Batch.Commit(ctx, writes)
 }
 
-// TestLargeAppendsAreWrittenInParts shows which commands are, and that one which is refused is decided again
-// in one transaction.
+// TestLargeAppendsAreWrittenInParts shows which commands are written in parts, and that a refused
+// one is decided again in one transaction.
 func TestLargeAppendsAreWrittenInParts(t *testing.T) {
 	t.Parallel()
 	p := &parted{memory: newMemory()}

@@ -17,57 +17,57 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// Unread is an Engine that can write without having read.
+// Unread is an Engine that can write without reading first.
 type Unread interface {
-	// CommitUnread writes and commits if all that the guard says holds, and returns the moment
-	// at which it looked. If not, nothing is written and the error wraps ErrStale. The other
-	// errors are those of Batch.Commit.
+	// CommitUnread writes and commits if the guard holds, and returns the time of the check. If the
+	// guard does not hold, it writes nothing and the error wraps ErrStale. Other errors are as in
+	// Batch.Commit.
 	CommitUnread(ctx context.Context, guard Guard, writes runs.Writes) (nowMs int64, err error)
 }
 
-// Guard is what decisions from remembered rows rest on. The transaction that writes them
-// checks it under the locks that a Batch would have taken.
+// Guard lists the assumptions of decisions made from cached rows. The transaction that writes them
+// checks these under the same locks that a Batch takes.
 type Guard struct {
-	// Sessions must have the versions that these rows have, and nobody else's lock. The
-	// sessions that are not among them must not be there, for which their insertion is enough.
+	// Each session must still have this version and be unlocked. New sessions are checked by their
+	// INSERT.
 	Sessions []*model.Session
-	// The database must have this Incarnation: the versions of another one are of other rows.
+	// The database must have this Incarnation. Another one may use the same versions for other
+	// rows.
 	Incarnation int64
-	// The clock that decides must be at NowMs, give or take WithinMs.
+	// The deciding clock must be within WithinMs of NowMs.
 	NowMs, WithinMs int64
-	// Rules must have these versions, by session, and there must be no exact rules. If there are
-	// any, the transaction counts as one that has loaded rules.
+	// Rules maps sessions to the expected version of their rules. No exact rule in Exact may exist.
+	// If Rules is not empty, the transaction counts as one that has loaded rules.
 	Rules map[string]int64
 	Exact []ExactRules
-	// Tokens must be these, of those members that [auth.Token.Accepts] asks for. None of them is
-	// revoked, and they stay what they are until the transaction is over.
+	// Tokens must be unchanged in the fields that [auth.Token.Accepts] compares. None of them is
+	// revoked, and they are locked until the transaction ends.
 	Tokens []*auth.Token
 }
 
-// ExactRules are the rules of a session, or of all, about one input.
+// ExactRules identifies the rules about one input, of one session or of all sessions.
 type ExactRules struct{ SessionID, InputDigest string }
 
-// Errors of CommitUnread. The others wrap ErrStale.
+// Errors of CommitUnread that wrap ErrStale.
 var (
 	ErrStale      = errors.New("the remembered rows are not those of the database")
 	ErrStaleClock = fmt.Errorf("%w: the clock was estimated wrongly", ErrStale)
 	ErrStaleRules = fmt.Errorf("%w: there are other rules", ErrStale)
-	// ErrStaleTokens says that a token is another one, or that somebody is changing it.
+	// ErrStaleTokens means that a token was changed, or is being changed.
 	ErrStaleTokens = fmt.Errorf("%w: there are other tokens", ErrStale)
-	// ErrStaleDatabase says that the database has another incarnation, or that somebody may have
-	// changed any session without a new version.
+	// ErrStaleDatabase means that the database has another incarnation, or that someone may have
+	// changed sessions without a new version.
 	ErrStaleDatabase = fmt.Errorf("%w: the database is another one, or somebody else has changed it", ErrStale)
 )
 
-// Clocked is an Engine whose clock is that of this process, which costs nothing to read.
+// Clocked is an Engine that decides by the clock of this process, which is free to read.
 type Clocked interface{ NowMs() int64 }
 
-// refusedFor is for how long keys and chosen ids are looked up first, after one of them turned
-// out to be taken.
+// refusedFor is how long keys and chosen ids are looked up first after one was found in use.
 const refusedFor = 50 * time.Millisecond
 
-// decideRemembered decides those calls of a batch for which the lane remembers all rows, in one
-// transaction that reads nothing, and answers them. It returns the others, in their order.
+// decideRemembered decides the calls whose rows are all cached, in one transaction without reads,
+// and answers them. It returns the other calls in order.
 func (c *Committer) decideRemembered(l *lane, calls []*call) (rest []*call) {
 	nowMs, known := c.clock.estimate()
 	if c.unread == nil || !known {
@@ -128,20 +128,21 @@ type rememberedBatch struct {
 	committer *Committer
 	lane      *lane
 	nowMs     int64
-	// of are the sessions that were taken out of the lane's memory, nil for those that are not
-	// remembered or are left to rest.
+	// of are the sessions taken out of the lane's cache. A nil entry is not cached or stays out of
+	// the cache.
 	of map[string]*runs.Remembered
-	// rules, exact and tokens are those of the Guard.
+	// rules, exact and tokens become the fields of the Guard.
 	rules  map[string]int64
 	exact  []ExactRules
 	tokens map[string]*auth.Token
-	// rulesWritten says that a decision has changed rules: later ones would have to meet them.
+	// rulesWritten reports whether a decision has changed rules. Later commands that need rules are
+	// then decided with reading.
 	rulesWritten bool
 	rest         []*call
 }
 
-// decide decides what it can. All calls of a session behind one that it cannot are left too,
-// so that none overtakes another.
+// decide decides as many calls as possible. After one that it cannot decide, it skips the later
+// calls of that session too, to keep them in order.
 func (b *rememberedBatch) decide(calls []*call) {
 	left := map[string]bool{}
 	for _, waiting := range calls {
@@ -158,10 +159,10 @@ func (b *rememberedBatch) decideOne(waiting *call) (done bool) {
 		return false
 	}
 	if session := remembered.State.Session; session != nil && session.UpdatedAtMs > b.nowMs {
-		return false // another replica's clock reading is newer
+		return false // another replica's clock is ahead
 	}
 	if remembered.Turns(b.nowMs, b.nowMs+b.committer.options.ClockTolerance.Milliseconds()) {
-		return false // the clock is read when it matters
+		return false // a deadline is too close for an estimated clock
 	}
 	if waiting.needs.TokenID != "" && !b.meetToken(waiting, remembered) {
 		return false
@@ -183,8 +184,8 @@ func (b *rememberedBatch) decideOne(waiting *call) (done bool) {
 	return true
 }
 
-// meetRules adds the rules that a call was matched against to those that the transaction must
-// find. It returns false when it cannot.
+// meetRules adds the rules that a call was matched against to the guard. It returns false if the
+// call must be decided with reading.
 func (b *rememberedBatch) meetRules(waiting *call, remembered *runs.Remembered) bool {
 	versions, meets := remembered.MeetRules(waiting.command)
 	here := versions
@@ -212,8 +213,8 @@ func (b *rememberedBatch) meetRules(waiting *call, remembered *runs.Remembered) 
 	return true
 }
 
-// meetToken gives a decision the token of its caller as the lane remembers it, which the
-// transaction must find. It returns false when it cannot.
+// meetToken gives the decision the cached token of its caller and adds the token to the guard. It
+// returns false if the call must be decided with reading.
 func (b *rememberedBatch) meetToken(waiting *call, remembered *runs.Remembered) bool {
 	token, known := b.lane.memory.tokens.Get(waiting.needs.TokenID)
 	if !known || token.RevokedAtMs != 0 || token.Turns(b.nowMs, b.nowMs+b.committer.options.ClockTolerance.Milliseconds()) {
@@ -224,7 +225,7 @@ func (b *rememberedBatch) meetToken(waiting *call, remembered *runs.Remembered) 
 	return true
 }
 
-// session returns what is remembered of the session of a call, or nil.
+// session returns the cached session of a call, or nil.
 func (b *rememberedBatch) session(waiting *call) *runs.Remembered {
 	remembered, taken := b.of[waiting.sessionID]
 	if taken || b.lane.memory.locksFirst(waiting.sessionID) || b.lane.locked[waiting.sessionID] != nil {
@@ -255,8 +256,8 @@ func (b *rememberedBatch) guard() Guard {
 	return guard
 }
 
-// failed returns the calls that must be decided with reading after the transaction failed. Those
-// of which it is not known whether they took effect are answered with that.
+// failed returns the calls to decide with reading after the transaction failed. Calls with an
+// unknown outcome are answered with that error.
 func (b *rememberedBatch) failed(calls []*call, err error) []*call {
 	c, memory := b.committer, b.lane.memory
 	switch {
@@ -289,7 +290,6 @@ func (b *rememberedBatch) failed(calls []*call, err error) []*call {
 	return calls
 }
 
-// decided returns the calls that were decided.
 func (b *rememberedBatch) decided() []*call {
 	calls := make([]*call, len(b.all))
 	for i := range b.all {
@@ -298,15 +298,15 @@ func (b *rememberedBatch) decided() []*call {
 	return calls
 }
 
-// forget keeps the changed sessions from being remembered again: their states are ahead of the
-// database, or not known to be in it.
+// forget keeps the changed sessions out of the cache: their changes are not in the database, or the
+// outcome is unknown.
 func (b *rememberedBatch) forget() {
 	for _, session := range b.changed {
 		b.of[session.state.SessionID] = nil
 	}
 }
 
-// forgetAll forgets everything that the lane remembers.
+// forgetAll clears the lane's session cache.
 func (b *rememberedBatch) forgetAll() {
 	b.lane.memory.sessions.Purge()
 	for sessionID := range b.of {
@@ -314,7 +314,7 @@ func (b *rememberedBatch) forgetAll() {
 	}
 }
 
-// putBack remembers the sessions again, unless they were forgotten.
+// putBack returns the sessions to the cache, unless they were dropped.
 func (b *rememberedBatch) putBack() {
 	for _, remembered := range b.of {
 		if remembered != nil {
@@ -323,8 +323,8 @@ func (b *rememberedBatch) putBack() {
 	}
 }
 
-// rememberLoaded returns what may be remembered of the sessions that a batch has loaded, once
-// its decisions are committed.
+// rememberLoaded returns the sessions of a batch that may be cached once its decisions are
+// committed.
 func (c *Committer) rememberLoaded(batch Batch, loads []Load) map[string]*runs.Remembered {
 	c.clock.observe(batch.NowMs())
 	loaded := make(map[string]*runs.Remembered, len(loads))

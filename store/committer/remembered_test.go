@@ -16,10 +16,10 @@ import (
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
-// unreadMemory is a memory that can write without having read.
+// unreadMemory is a memory that can write without reading first.
 type unreadMemory struct {
 	*memory
-	// onUnread, when set, is asked first.
+	// onUnread, if set, may refuse the guard.
 	onUnread func(guard committer.Guard) error
 
 	mu     sync.Mutex
@@ -91,7 +91,7 @@ func TestWhatIsRememberedIsNotReadAgain(t *testing.T) {
 	require.Empty(t, m.guards[6].Sessions)
 }
 
-// A refusal and a reply that changes nothing may rest on rows that are not remembered.
+// Refusals and replies without a change may depend on rows that are not cached.
 func TestARefusalIsReadFor(t *testing.T) {
 	t.Parallel()
 	m, c := newUnread(t, committer.Options{Lanes: 1})
@@ -133,7 +133,7 @@ func TestAForeignChangeIsSeen(t *testing.T) {
 	require.Equal(t, unread, unreadThen)
 }
 
-// A server that took over without the last changes gives their versions to others.
+// A server that took over without the last commits reuses their versions.
 func TestWhatIsRememberedOfAnotherServerIsReadAgain(t *testing.T) {
 	t.Parallel()
 	m, c := newUnread(t, committer.Options{Lanes: 1})
@@ -164,7 +164,7 @@ func TestWhatIsRememberedOfAnotherServerIsReadAgain(t *testing.T) {
 	require.Equal(t, unread+1, unreadThen, "and of this one it is")
 }
 
-// Nobody knows whether such a transaction was committed, so it is not tried again.
+// The outcome of such a transaction is unknown, so it is not retried.
 func TestAnUnknownOutcomeIsToldAsSuch(t *testing.T) {
 	t.Parallel()
 	m, c := newUnread(t, committer.Options{Lanes: 1})
@@ -194,7 +194,8 @@ func TestAClockOrARuleThatIsOffIsReadFor(t *testing.T) {
 	}
 }
 
-// decided creates a run as a decision does, for which the caller's token is checked again.
+// decided is a CreateRun with the actions of a decision, so that the caller's token is checked
+// again.
 type decided struct{ *runs.CreateRun }
 
 func (d decided) Spec() runs.Spec {
@@ -203,7 +204,7 @@ func (d decided) Spec() runs.Spec {
 	return spec
 }
 
-// A token is read once. Whoever decides by it then has it compared with what is there.
+// A token is read once. Later decisions compare the cached token with the database.
 func TestATokenIsRememberedUntilItIsAnother(t *testing.T) {
 	t.Parallel()
 	m, c := newUnread(t, committer.Options{Lanes: 1})
@@ -233,7 +234,7 @@ func TestATokenIsRememberedUntilItIsAnother(t *testing.T) {
 	require.Equal(t, []int{2, 4}, []int{read, unread}, "it was read anew, and remembered")
 
 	for _, other := range []*auth.Token{
-		{TokenID: "t", SecretHash: "h", ExpiresAtMs: 1_001}, // soon, by a clock that is estimated
+		{TokenID: "t", SecretHash: "h", ExpiresAtMs: 1_001}, // too soon for an estimated clock
 		{TokenID: "t", SecretHash: "h2", PreviousHash: "h", PreviousUntilMs: 1_001},
 	} {
 		m.token = other
@@ -256,7 +257,7 @@ func TestATokenIsRememberedUntilItIsAnother(t *testing.T) {
 	}
 }
 
-// A command that must be read for is not overtaken by those behind it.
+// A command that needs a read is not overtaken by later commands of its session.
 func TestTheOrderOfASessionIsKept(t *testing.T) {
 	t.Parallel()
 	m, c := newUnread(t, committer.Options{Lanes: 1})
@@ -266,7 +267,7 @@ func TestTheOrderOfASessionIsKept(t *testing.T) {
 	m.onUnread = func(committer.Guard) error { m.onUnread = nil; close(inside); <-gate; return nil }
 	first := do(t.Context(), c, &runs.AppendEvents{RunID: "r", Fence: 1, Events: []api.JSON{api.JSON(`{"type":"note","n":1}`)}})
 	<-inside
-	// They gather behind the gate, in any order; only the mailbox has to be read.
+	// They collect behind the gate in any order. Only the mailbox needs a read.
 	var behind []<-chan result
 	for range 8 {
 		behind = append(behind, do(t.Context(), c, &runs.ReadMailbox{SessionID: "s"}),

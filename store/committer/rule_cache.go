@@ -14,34 +14,34 @@ import (
 )
 
 const (
-	// maxRuleMatches is how often a command is matched against rules that change meanwhile.
+	// maxRuleMatches limits how often a command is matched again because rules have changed.
 	maxRuleMatches = 5
-	// maxRuleReads is how often rules are read until they are those that a decision has met.
+	// maxRuleReads limits how often rules are read until they have the version that a decision met.
 	maxRuleReads = 3
-	// maxRuleChanges is how many rules of all sessions may change until all are read again.
+	// maxRuleChanges limits the changes to rules of all sessions before all of them are read again.
 	maxRuleChanges = 256
-	// maxCachedRuleSets and maxCachedRuleBytes bound the rules of sessions that are kept in
-	// memory. Those of all sessions are kept beside them.
+	// maxCachedRuleSets and maxCachedRuleBytes limit the cached rules of single sessions. The rules
+	// of all sessions are not counted.
 	maxCachedRuleSets  = 4096
 	maxCachedRuleBytes = 32 << 20
 )
 
-// ruleCache keeps the rules that commands are matched against. It asks nobody whether they are
-// still those: the decision says so, by their version. A session that it knows nothing of has
-// no rules until a decision says otherwise.
+// ruleCache caches the rules that commands are matched against. It never checks whether they are
+// current: each decision compares the version. A session that is not cached is assumed to have no
+// rules until a decision finds otherwise.
 type ruleCache struct {
 	reader runs.RuleReader
 	reads  singleflight.Group
 
 	mu sync.Mutex
-	// incarnation is that of the database from which the rules are.
+	// incarnation identifies the database server that the rules were read from.
 	incarnation int64
 	ofAll       ruleSet
 	sessions    *lru.Cache[string, ruleSet]
 	bytes       int
 }
 
-// ruleSet are the rules of one session, or of all, at a version.
+// ruleSet holds the rules of one session, or of all sessions, at a version.
 type ruleSet struct {
 	set     *rules.Set // nil for none
 	version int64
@@ -49,7 +49,7 @@ type ruleSet struct {
 
 func newRuleCache(reader runs.RuleReader) *ruleCache {
 	c := &ruleCache{reader: reader}
-	// The only error is a size below 1.
+	// The only possible error is a size below 1.
 	c.sessions, _ = lru.NewWithEvict(maxCachedRuleSets, func(_ string, gone ruleSet) { c.bytes -= gone.size() })
 	return c
 }
@@ -61,7 +61,7 @@ func (s ruleSet) size() int {
 	return s.set.Size()
 }
 
-// of returns the rules of a session and of all sessions, as far as they are known.
+// of returns the cached rules of a session and of all sessions.
 func (c *ruleCache) of(sessionID string) runs.RuleSets {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -72,7 +72,7 @@ func (c *ruleCache) of(sessionID string) runs.RuleSets {
 	}
 }
 
-// meet forgets all rules when they are of another incarnation of the database than this one.
+// meet clears the cache if it is from another incarnation of the database.
 func (c *ruleCache) meet(incarnation int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -83,8 +83,8 @@ func (c *ruleCache) meet(incarnation int64) {
 	c.sessions.Purge()
 }
 
-// refresh reads the rules whose versions are not the ones that a decision has met. In a restored
-// database the version met may be less than the known one.
+// refresh reads the rules whose cached versions differ from the versions that a decision met. After
+// a restore, the database's version may be lower than the cached one.
 func (c *ruleCache) refresh(ctx context.Context, sessionID string, met runs.RuleVersions) error {
 	c.meet(met.Incarnation)
 	for reads := range maxRuleReads {
@@ -108,13 +108,13 @@ func (c *ruleCache) refresh(ctx context.Context, sessionID string, met runs.Rule
 	return nil
 }
 
-// read reads the rules of one session, or of all, once for all who ask at a time. A read that
-// began before the asker met its version may be too old for it.
+// read reads the rules of one session or of all sessions. Concurrent callers share one read. It may
+// have begun before the caller's version existed, and then returns older rules.
 func (c *ruleCache) read(ctx context.Context, sessionID string, most, mostBytes int) error {
 	incarnation := c.of("").Versions.Incarnation
 	reading := c.reads.DoChan(fmt.Sprint(incarnation, " ", sessionID), func() (any, error) {
 		ctx := context.WithoutCancel(ctx)
-		// Some more than the bound may be there: those of commands that were decided at once.
+		// Commands that were decided concurrently may have exceeded the limit slightly.
 		most, mostBytes := most+most/10, mostBytes+mostBytes/10
 		if sessionID == rules.AllSessions {
 			if whole, err := c.readChanges(ctx, incarnation, most, mostBytes); whole || err != nil {
@@ -140,8 +140,8 @@ func (c *ruleCache) read(ctx context.Context, sessionID string, most, mostBytes 
 	}
 }
 
-// readChanges reads what has changed in the rules of all sessions since they were read. It returns
-// false when all must be read.
+// readChanges reads the changes to the rules of all sessions since the last read. It returns false
+// if all rules must be read.
 func (c *ruleCache) readChanges(ctx context.Context, incarnation int64, most, mostBytes int) (whole bool, err error) {
 	sets := c.of("")
 	set, known := sets.OfAll, sets.Versions.OfAll
@@ -166,7 +166,7 @@ func (c *ruleCache) readChanges(ctx context.Context, incarnation int64, most, mo
 	return true, nil
 }
 
-// put keeps rules that were asked for while the database had an incarnation, unless it has another one now.
+// put caches rules, unless the incarnation of the database has changed since the read began.
 func (c *ruleCache) put(incarnation int64, sessionID string, fresh ruleSet) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -188,9 +188,9 @@ func (c *ruleCache) put(incarnation int64, sessionID string, fresh ruleSet) {
 	}
 }
 
-// decideMatched matches a command that raises approvals against the rules that are known, and
-// decides it. When the decision meets other rules, it is matched again. After maxRuleMatches
-// times a person is asked.
+// decideMatched matches a command that raises approvals against the cached rules and decides it. If
+// the decision finds newer rules, the command is matched again. After maxRuleMatches tries it asks
+// a person.
 func (c *Committer) decideMatched(ctx context.Context, command runs.Command) (runs.Reply, error) {
 	sessionID, err := c.session(ctx, command.Needs())
 	if err != nil {
@@ -213,8 +213,8 @@ func (c *Committer) decideMatched(ctx context.Context, command runs.Command) (ru
 	return c.decideInLane(ctx, command)
 }
 
-// answerChange answers a command that has changed rules once no decision is under way that was
-// made from the rules as they were before. The lane does not wait for that.
+// answerChange answers a command that changed rules, once all decisions based on the old rules have
+// ended. It waits in the background and does not block the lane.
 func (c *Committer) answerChange(d decision) {
 	d.call.settle()
 	c.running.Go(func() {

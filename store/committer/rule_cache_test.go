@@ -18,16 +18,16 @@ import (
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
-// ruleTable is a RuleReader, and the versions that an engine loads.
+// ruleTable is a RuleReader that also sets the versions loaded by an engine.
 type ruleTable struct {
 	engine *memory
-	// onRead, when set, runs at the begin of each read.
+	// onRead, if set, runs at the start of each read.
 	onRead func(sessionID string) error
 
 	mu    sync.Mutex
 	rules map[string][]*rules.Rule
 	reads int
-	// changes, when set, are what is known of the last changes.
+	// changes, if set, is returned by RuleChanges.
 	changes *runs.RuleChanges
 }
 
@@ -51,7 +51,7 @@ func (r *ruleTable) StandingRules(_ context.Context, sessionID string, _, _ int)
 	return version, r.rules[sessionID], true, nil
 }
 
-// change makes the rules of all sessions others.
+// change replaces the rules of all sessions.
 func (r *ruleTable) change(standing ...*rules.Rule) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -92,7 +92,7 @@ func globbed(effect api.RuleEffect, glob string) *rules.Rule {
 	}
 }
 
-// asks makes a run that asks for a command and returns the outcome of the approval.
+// asks creates a run that asks for a command and returns the outcome of the approval.
 func asks(t *testing.T, c *committer.Committer, sessionID, command string) (api.Outcome, error) {
 	t.Helper()
 	reply, err := c.Do(t.Context(), &runs.CreateRun{
@@ -107,7 +107,7 @@ func asks(t *testing.T, c *committer.Committer, sessionID, command string) (api.
 	return reply.Run.Requests[0].Outcome, nil
 }
 
-// A server that took over without the last changes gives their versions to other rules.
+// A server that took over without the last commits reuses their versions for other rules.
 func TestRulesOfAnotherServerAreReadAgain(t *testing.T) {
 	t.Parallel()
 	engine, table, c := withRules(t)
@@ -126,8 +126,8 @@ func TestRulesOfAnotherServerAreReadAgain(t *testing.T) {
 	require.Empty(t, outcome)
 }
 
-// What is read of one server while another takes over is not kept, although its version is one that the
-// other server gives out later.
+// Rules read from one server while another takes over are not cached, even if the new server later
+// uses the same version.
 func TestRulesThatAreReadWhileAServerIsLostAreForgotten(t *testing.T) {
 	t.Parallel()
 	engine, table, c := withRules(t)
@@ -152,7 +152,7 @@ func TestRulesThatAreReadWhileAServerIsLostAreForgotten(t *testing.T) {
 		if outcome, err := asks(t, c, "other", "ls"); err != nil || outcome != "" {
 			return fmt.Errorf("the new server has no rule: %q, %w", outcome, err)
 		}
-		set(2, globbed(api.RuleAllow, "ls")) // this is what the read sees that began before
+		set(2, globbed(api.RuleAllow, "ls")) // the earlier read sees this
 		return nil
 	}
 	outcome, err := asks(t, c, "s", "ls")
@@ -160,7 +160,7 @@ func TestRulesThatAreReadWhileAServerIsLostAreForgotten(t *testing.T) {
 	require.Empty(t, outcome)
 }
 
-// Rules are read when a decision meets others than those that are known, and only then.
+// Rules are read only if a decision finds a version other than the cached one.
 func TestRulesAreReadWhenTheyHaveChanged(t *testing.T) {
 	t.Parallel()
 	_, table, c := withRules(t)
@@ -182,7 +182,7 @@ func TestRulesAreReadWhenTheyHaveChanged(t *testing.T) {
 	outcome("", 3)
 }
 
-// Where the changes are known, nothing else is read, and what they take back allows nothing.
+// If the changes are known, nothing else is read, and a revoked rule allows nothing.
 func TestOnlyChangedRulesAreRead(t *testing.T) {
 	t.Parallel()
 	_, table, c := withRules(t)
@@ -223,8 +223,8 @@ func TestOnlyChangedRulesAreRead(t *testing.T) {
 	outcome("read whole", api.OutcomeAllowed, 2)
 }
 
-// When the rules change faster than a command can be matched, a person is asked: nothing is
-// allowed by rules that may be gone.
+// If the rules change faster than a command can be matched, a person is asked: outdated rules must
+// not allow anything.
 func TestAPersonIsAskedWhenRulesChangeAllTheTime(t *testing.T) {
 	t.Parallel()
 	engine, table, c := withRules(t)
@@ -238,7 +238,7 @@ func TestAPersonIsAskedWhenRulesChangeAllTheTime(t *testing.T) {
 	require.LessOrEqual(t, len(engine.sizes()), 6)
 }
 
-// Whoever waits for rules keeps nobody else from the lane, and gets the error of the read.
+// A caller that waits for rules does not block the lane, and gets the error of the read.
 func TestReadingRulesHoldsNoLane(t *testing.T) {
 	t.Parallel()
 	_, table, c := withRules(t)
@@ -262,8 +262,8 @@ func TestReadingRulesHoldsNoLane(t *testing.T) {
 	require.ErrorIs(t, <-failed, broken)
 }
 
-// What callers choose is matched before the lane: the decision itself tries no rule. A text
-// that is too long is allowed by no glob, and denied by each.
+// Input from callers is matched before the lane: the decision itself tries no rule. No glob allows
+// a text that is too long, and every glob denies it.
 func TestHostileRulesAreMatchedBeforeTheLane(t *testing.T) {
 	t.Parallel()
 	for _, effect := range []api.RuleEffect{api.RuleAllow, api.RuleDeny} {
@@ -282,8 +282,8 @@ func TestHostileRulesAreMatchedBeforeTheLane(t *testing.T) {
 	}
 }
 
-// A change of rules is answered once the decisions from the rules before are over, and the
-// lane does not wait for that.
+// A change of rules is answered once all decisions based on the old rules have ended. The lane does
+// not wait for them.
 func TestAChangeOfRulesIsAnsweredLater(t *testing.T) {
 	t.Parallel()
 	engine, _, c := withRules(t)

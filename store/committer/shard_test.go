@@ -12,8 +12,8 @@ import (
 	"github.com/holdpoint/holdpoint/store/committer"
 )
 
-// A batch groups decisions because they arrived together. Where sessions lie in shards, it groups
-// those of one shard, whether it reads or not.
+// A batch normally collects decisions of any session. In a sharded database it collects sessions of
+// one shard, whether it reads or not.
 func TestABatchHoldsSessionsOfOneShard(t *testing.T) {
 	t.Parallel()
 	const shards = 3

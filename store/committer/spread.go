@@ -5,10 +5,11 @@ import (
 	"time"
 )
 
-// How many batches are looked at before sessions may be spread otherwise, and the means of
-// commands in a batch between which nothing changes. With one lane and 24 callers a batch has about
-// 12 commands; there a wait costs Postgres two thirds of the CPU that it costs with two, and
-// as many are done. With 64 callers a second lane does half as many again. See docs/benchmark-log.md.
+// spreadWindow is how many batches are averaged before the number of lanes may change. It changes
+// if the mean number of commands is at most fewCommands or at least manyCommands. With one lane and
+// 24 callers a batch has about 12 commands. One lane then has the same throughput as two, with two
+// thirds of the CPU in Postgres. With 64 callers a second lane adds half the throughput again. See
+// docs/benchmark-log.md.
 const (
 	spreadWindow  = 256
 	fewCommands   = 6
@@ -16,21 +17,20 @@ const (
 	spreadStalled = 250 * time.Millisecond
 )
 
-// spread says over how many lanes sessions go. One lane gathers the most commands into a
-// transaction; further lanes keep more cores at work once each has enough to gather. So there
-// are one or all.
+// spread decides how many lanes are used: one or all. One lane collects the most commands into each
+// transaction. More lanes use more cores, once each has enough commands to collect.
 //
-// A session changes its lane when that number changes. For a moment commands of it may be in two
-// lanes, which the lock on its row orders as it does those of two processes.
+// A session may change its lane when that number changes. Its commands may then be in two lanes for
+// a moment. The lock on its row keeps them in order, as it does for two processes.
 type spread struct {
 	lanes int
-	// all is 1 while every lane is used. generation counts how often that changed: what a lane
-	// remembers from before may have been decided anew by another.
+	// all is 1 while every lane is used. generation counts the changes: sessions cached before a
+	// change may have been decided by another lane since.
 	all, generation   atomic.Int64
 	batches, commands atomic.Int64
 }
 
-// lane returns the number of the lane of a session with this hash.
+// lane returns the lane number for the hash of a session.
 func (s *spread) lane(hash uint64) uint64 {
 	if s.all.Load() == 0 {
 		return 0
@@ -38,7 +38,8 @@ func (s *spread) lane(hash uint64) uint64 {
 	return hash % uint64(s.lanes)
 }
 
-// note counts a batch, and spreads the sessions otherwise when the last ones were large or small.
+// note counts a batch. After spreadWindow batches it changes the number of lanes if they were large
+// or small.
 func (s *spread) note(commands int) {
 	sum := s.commands.Add(int64(commands))
 	if s.batches.Add(1) != spreadWindow {
@@ -54,8 +55,8 @@ func (s *spread) note(commands int) {
 	}
 }
 
-// stalled uses all lanes when the first one has been busy for so long that the sessions of others
-// would wait for it.
+// stalled uses all lanes if the first one has been busy so long that other sessions would wait for
+// it.
 func (s *spread) stalled(busy time.Duration) {
 	if busy >= spreadStalled {
 		s.set(1)

@@ -22,7 +22,7 @@ func inFlight(c *committer.Committer) (lanes int) {
 	return lanes
 }
 
-// Few callers share the transactions of one lane. While that one does not move, the others are used.
+// Few callers share the transactions of one lane. If that lane is blocked, the others are used.
 func TestFewCommandsGoInOneLane(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestFewCommandsGoInOneLane(t *testing.T) {
 	})
 }
 
-// Many callers get a second lane, and lose it when they are few again.
+// Many callers get a second lane, and lose it when there are few again.
 func TestManyCommandsGoInAllLanes(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestManyCommandsGoInAllLanes(t *testing.T) {
 				round++
 				var calls []<-chan result
 				for i := range callers {
-					// The first one is at work while the others gather.
+					// The first command is in flight while the others collect.
 					calls = append(calls, do(t.Context(), c, create(fmt.Sprintf("s-%d-%d", round, i), fmt.Sprintf("r-%d-%d", round, i))))
 					if i == 0 {
 						synctest.Wait()
@@ -83,7 +83,7 @@ func TestManyCommandsGoInAllLanes(t *testing.T) {
 			}
 			return together
 		}
-		// A round is two batches: of its first command, and of the others.
+		// A round is two batches: its first command, and the others.
 		require.Equal(t, 1, rounds(4, 150), "few")
 		require.Equal(t, 2, rounds(40, 300), "many")
 		rounds(4, 300)

@@ -2,18 +2,17 @@ package committer
 
 import "time"
 
-// LaneState is what a lane is at.
+// LaneState is the current state of a lane.
 type LaneState struct {
 	Lane int
-	// Waiting is how many commands wait for the next batch, besides those of locked sessions.
+	// Waiting is how many commands wait for the next batch, without commands of locked sessions.
 	Waiting int
-	// Busy is how long the batch in flight has been so. Oldest is how long ago the oldest
-	// command came of that batch and of those that wait for a locked session. They are 0 when
-	// there is none.
+	// Busy is how long the current batch has been in flight. Oldest is the age of the oldest
+	// command in that batch or waiting for a locked session. Both are 0 if there is none.
 	Busy, Oldest time.Duration
 }
 
-// Lanes returns what each lane is at.
+// Lanes returns the current state of each lane.
 func (c *Committer) Lanes() []LaneState {
 	now := time.Now()
 	since := func(nanoseconds int64) time.Duration {
@@ -29,9 +28,9 @@ func (c *Committer) Lanes() []LaneState {
 	return states
 }
 
-// PoolState says how an engine's connections of one kind are used. Waits and Waited count since
-// the start how often, and for how long, somebody had to wait for one; they are 0 where an engine
-// does not count them.
+// PoolState describes the use of one kind of connections of an engine. Waits and Waited count how
+// often and how long callers waited for a connection since the start. They are 0 if the engine does
+// not count them.
 type PoolState struct {
 	Name             string
 	InUse, Idle, Max int

@@ -8,17 +8,17 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// Subscribers pass notices on to whoever asked for them. The zero value has none. They
-// are safe for concurrent use.
+// Subscribers forwards notices to subscribed functions. The zero value has no subscribers. It is
+// safe for concurrent use.
 type Subscribers struct {
 	mu   sync.RWMutex
 	next int
 	list map[int]func(runs.Notice)
 }
 
-// Subscribe implements runs.Store. The function is called on the commit path: it must
-// not block. It may be called once more while unsubscribe runs. A notice without a
-// session says that hints may have been lost: whoever waits for something reads the rows.
+// Subscribe implements runs.Store. The function runs on the commit path and must not block. It may
+// be called once more while unsubscribe runs. A notice without a session means that notices may
+// have been lost: subscribers then read the rows again.
 func (s *Subscribers) Subscribe(notify func(runs.Notice)) (unsubscribe func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -35,8 +35,8 @@ func (s *Subscribers) Subscribe(notify func(runs.Notice)) (unsubscribe func()) {
 	}
 }
 
-// Publish calls every subscriber without holding the lock, so that one may unsubscribe
-// from within.
+// Publish calls every subscriber without holding the lock, so that a subscriber may unsubscribe
+// during the call.
 func (s *Subscribers) Publish(notice runs.Notice) {
 	s.mu.RLock()
 	list := slices.Collect(maps.Values(s.list))

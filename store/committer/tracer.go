@@ -7,30 +7,30 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// Tracer makes spans of commands and transactions. Its methods are called by several goroutines at
-// once; they must not block.
+// Tracer creates spans for commands and transactions. Several goroutines call its methods at once.
+// They must not block.
 type Tracer interface {
-	// Command begins the span of a command that was given to Do. The span is nil for a command that
-	// is not traced.
+	// Command begins the span of a command given to Do. The span is nil if the command is not
+	// traced.
 	Command(ctx context.Context, command runs.Command) (context.Context, CommandSpan)
-	// Transaction begins the span of a transaction of some commands that are traced, at least one,
-	// and returns what ends it. The engine gets the context.
+	// Transaction begins the span of a transaction with at least one traced command. It returns the
+	// context for the engine and the function that ends the span.
 	Transaction(ctx context.Context, of []CommandSpan) (context.Context, func(Transaction))
 }
 
 // CommandSpan is the span of a command.
 type CommandSpan interface {
-	// Began says how long the command had waited in its lane when its batch began, and how many
-	// commands that had; of one that waits for a locked session, at each try. Ended may have been
-	// called.
+	// Began reports how long the command waited in its lane, and how many commands its batch has.
+	// For a command that waits for a locked session, it is called at each try. It may be called
+	// after Ended.
 	Began(waited time.Duration, commands int)
-	// Ended ends it.
+	// Ended ends the span.
 	Ended(reply runs.Reply, err error)
 }
 
 type commandSpanKey struct{}
 
-// traced carries a command out in a span of its own.
+// traced runs a command in its own span.
 func (c *Committer) traced(ctx context.Context, command runs.Command) (runs.Reply, error) {
 	ctx, span := c.options.Tracer.Command(ctx, command)
 	if span == nil {
@@ -41,7 +41,7 @@ func (c *Committer) traced(ctx context.Context, command runs.Command) (runs.Repl
 	return reply, err
 }
 
-// spanOf returns the span of the command that a context is of, nil for none.
+// spanOf returns the command's span in the context, or nil.
 func (c *Committer) spanOf(ctx context.Context) CommandSpan {
 	if c.options.Tracer == nil {
 		return nil
@@ -50,7 +50,7 @@ func (c *Committer) spanOf(ctx context.Context) CommandSpan {
 	return span
 }
 
-// traceTransaction begins the span of a transaction. Without a call that is traced it does nothing.
+// traceTransaction begins the span of a transaction. It does nothing if no call is traced.
 func (c *Committer) traceTransaction(ctx context.Context, calls []*call) (context.Context, func(Transaction)) {
 	var spans []CommandSpan
 	for _, one := range calls {

@@ -14,35 +14,36 @@ import (
 )
 
 const (
-	// webhookPace is how often the webhooks are read, so that a decision seldom waits for that.
+	// webhookPace is how often the webhooks are read in the background, so that commands rarely
+	// wait.
 	webhookPace = time.Second
-	// webhookFresh is how old what is known of them may be when a command is given to a lane.
+	// webhookFresh is the maximum age of the cached webhooks when a command enters a lane.
 	webhookFresh = 2 * time.Second
-	// webhookPatience is how long a command waits for webhooks that are older.
+	// webhookPatience is how long a command waits for older webhooks to be read again.
 	webhookPatience = 500 * time.Millisecond
 )
 
-// WebhookReader reads the webhooks that events are owed to.
+// WebhookReader reads the webhooks that receive events.
 type WebhookReader interface {
 	Webhooks(ctx context.Context) ([]webhooks.Endpoint, error)
 }
 
-// webhookCache keeps the filters of the webhooks, so that a decision asks nobody for them.
+// webhookCache caches the filters of the webhooks, so that decisions need no read.
 type webhookCache struct {
 	reader WebhookReader
 	reads  singleflight.Group
 	known  atomic.Pointer[knownWebhooks]
-	// tried is when a command last waited for a read in vain, in nanoseconds of the epoch.
+	// tried is when a command last waited in vain for a read, in Unix nanoseconds.
 	tried atomic.Int64
 }
 
 type knownWebhooks struct {
 	set *webhooks.Set
-	// at is the moment before they were read.
+	// at is the time just before they were read.
 	at time.Time
 }
 
-// set returns the webhooks that are known, nil for none.
+// set returns the cached webhooks, or nil.
 func (c *webhookCache) set() *webhooks.Set {
 	if c == nil {
 		return nil
@@ -53,8 +54,9 @@ func (c *webhookCache) set() *webhooks.Set {
 	return nil
 }
 
-// ensure returns once what is known is fresh. When it cannot be read it stays as it was, except
-// at the start: then nobody is told that something is decided which a webhook would have to hear of.
+// ensure waits until the cache is fresh. If the read fails, the old webhooks stay in use. Only
+// before the first successful read does it return the error: a decision could miss a webhook's
+// delivery.
 func (c *webhookCache) ensure(ctx context.Context) error {
 	if c == nil {
 		return nil
@@ -74,7 +76,7 @@ func (c *webhookCache) ensure(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// refresh reads the webhooks, once for all who ask at a time.
+// refresh reads the webhooks. Concurrent callers share one read.
 func (c *webhookCache) refresh(ctx context.Context) error {
 	reading := c.reads.DoChan("", func() (any, error) {
 		at := time.Now()
@@ -98,18 +100,18 @@ func (c *webhookCache) refresh(ctx context.Context) error {
 	}
 }
 
-// RefreshWebhooks makes every decision after it owe what the webhooks of now want. Errors: those of
-// the reader, and the context's.
+// RefreshWebhooks reads the webhooks, so that later decisions create deliveries for the current
+// ones. It returns the errors of the reader and of the context.
 func (c *Committer) RefreshWebhooks(ctx context.Context) error {
 	if c.webhooks == nil {
 		return nil
 	}
-	// A read that began before may not have seen the change.
+	// A read that began earlier may have missed the change.
 	c.webhooks.reads.Forget("")
 	return c.webhooks.refresh(ctx)
 }
 
-// watchWebhooks reads the webhooks again and again until the committer is closed.
+// watchWebhooks reads the webhooks periodically until the committer is closed.
 func (c *Committer) watchWebhooks() {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -134,7 +136,7 @@ func (c *Committer) watchWebhooks() {
 
 var _ WebhookReader = webhooks.Store(nil)
 
-// withWebhooks lets decisions from a state owe events to the webhooks that are known, and messages to people.
+// withWebhooks gives a state the cached webhooks and the delay of notifications to people.
 func (c *Committer) withWebhooks(state *runs.State) {
 	state.Webhooks = c.webhooks.set()
 	state.NotifyAfterMs = c.options.NotifyAfter.Milliseconds()

@@ -73,8 +73,8 @@ func (k *Endpoints) CountNotice(ctx context.Context, principal string, nowMs int
 	return sent, err
 }
 
-// DueNotices returns messages of a channel that may be sent now, what is due the longest first, at most limit. They
-// do not wait for each other.
+// DueNotices returns up to limit messages of a channel that may be sent now, longest due first.
+// Messages do not wait for each other.
 func (k *Endpoints) DueNotices(ctx context.Context, channel string, limit int) ([]runs.DueEffect, error) {
 	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
 	defer cancel()

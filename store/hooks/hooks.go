@@ -1,9 +1,8 @@
 // Package hooks stores webhooks for both engines: it implements webhooks.Store, and finds each
-// webhook's pending deliveries. Webhooks belong to no session, so they change in short
-// transactions of their own and not by commands of the door; deliveries are effects, which the
-// door writes.
+// webhook's pending deliveries. Webhooks belong to no session, so they change in their own short
+// transactions and not by commands of the door. Deliveries are effects, which the door writes.
 //
-// It must not know a driver, nor what is posted.
+// It must not know a driver, or the content of deliveries.
 package hooks
 
 import (
@@ -21,7 +20,7 @@ import (
 	"github.com/holdpoint/holdpoint/webhooks"
 )
 
-// Statements are the statements of an engine that differ from the other's, or that write.
+// Statements are the statements that differ between the engines, or that write.
 type Statements struct {
 	// Add has the columns in the order of selectAll, and in $12 the maximum number of webhooks.
 	// Change takes $1 webhook_id, $2 settings, $3 data_key, $4 secret, $5 previous_secret, $6
@@ -32,23 +31,27 @@ type Statements struct {
 	// deliveries that may start now, longest due first: for each session only the first pending
 	// one. The current time is the last argument if the database has no clock.
 	Due string
-	// DueCallbacks is of the list $1 of origins and owners, limited to $2: the same of the callbacks to other
-	// origins of other owners. Callbacks do not wait for each other.
+	// DueCallbacks takes the list $1 of excluded origins and owners and the limit $2, and returns
+	// the same for callbacks. Callbacks do not wait for each other.
 	DueCallbacks string
 	// Orphans takes the limit $1, and returns the same for deleted or disabled webhooks, in any
 	// order.
 	Orphans string
-	// DueNotices is of $1 webhook_id, limited to $2: the messages of a channel that may be sent now.
+	// DueNotices takes $1 webhook_id and the limit $2, and returns the messages of a channel that
+	// may be sent now.
 	DueNotices string
-	// AddAddress is of $1 address_id, $2 principal, $3 channel, $4 address, $5 code_hash, $6 code_until_ms,
-	// $7 code_sent_at_ms, $8 created_at_ms, $9 how many addresses a person may have and $10 how long the next code
-	// takes. TryCode is of $1 address_id, $2 principal, $3 the present moment and $4 the tries, VerifyAddress of
-	// $1 address_id, $2 principal, $3 code_hash and $4 the present moment, RemoveAddress of $1 address_id and
-	// $2 principal.
+	// AddAddress takes $1 address_id, $2 principal, $3 channel, $4 address, $5 code_hash, $6
+	// code_until_ms, $7 code_sent_at_ms, $8 created_at_ms, $9 the maximum number of addresses per
+	// person and $10 the pause before another code. TryCode takes $1 address_id, $2 principal, $3
+	// the current time and $4 the maximum number of tries. VerifyAddress takes $1 address_id, $2
+	// principal, $3 code_hash and $4 the current time. RemoveAddress takes $1 address_id and $2
+	// principal.
 	AddAddress, TryCode, VerifyAddress, RemoveAddress string
-	// CountNotice is of $1 principal, $2 the present moment, $3 when counts have ended and $4 the limit.
+	// CountNotice takes $1 principal, $2 the current time, $3 the time up to which counts have expired
+	// and $4 the limit.
 	CountNotice string
-	// AddressesOf follows the columns of addresses AS a. It selects the principals in the list $1, the oldest first.
+	// AddressesOf follows the columns of addresses AS a. It selects the addresses of the principals
+	// in the list $1, oldest first.
 	AddressesOf string
 }
 
@@ -71,7 +74,7 @@ func New(db read.Database, writer tokens.Writer, statements *Statements) *Endpoi
 	return &Endpoints{db: db, writer: writer, statements: statements}
 }
 
-// row is an endpoint as it is scanned.
+// row is a scanned endpoint.
 type row struct {
 	webhooks.Endpoint
 	settings string

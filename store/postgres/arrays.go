@@ -6,8 +6,8 @@ import (
 	"github.com/jackc/pgx/v5/pgtype"
 )
 
-// registerArrays lets a connection encode columns, which are []string and []int64, without looking at
-// each value by itself as pgx does.
+// registerArrays lets a connection encode []string and []int64 columns without the per-value checks
+// of pgx.
 func registerArrays(types *pgtype.Map) {
 	for _, oid := range []uint32{pgtype.TextArrayOID, pgtype.Int8ArrayOID} {
 		known, _ := types.TypeForOID(oid)
@@ -17,7 +17,7 @@ func registerArrays(types *pgtype.Map) {
 	}
 }
 
-// columnCodec is pgx' codec of an array but for columns.
+// columnCodec is pgx's array codec with a faster encoding of columns.
 type columnCodec struct{ *pgtype.ArrayCodec }
 
 // PlanEncode implements [pgtype.Codec].

@@ -23,13 +23,13 @@ type audience struct {
 	pool *pgxpool.Pool
 
 	mu sync.Mutex
-	// nobody says that no other replica listens.
+	// nobody reports that no other replica listens.
 	nobody bool
 	// pid is the server process of this replica's listener, 0 while it does not listen.
 	pid int32
 	// changes counts greetings and connections of the listener.
 	changes int
-	// lookedAfter are the changes before the last check.
+	// lookedAfter is the value of changes before the last check.
 	lookedAfter int
 }
 
@@ -40,8 +40,8 @@ func (a *audience) absent() bool {
 	return a.nobody
 }
 
-// listening records that this replica hears greetings, through the connection of this server
-// process; 0 says that it no longer does.
+// listening records that this replica hears greetings on the connection of this server process, or
+// no longer does if pid is 0.
 func (a *audience) listening(pid int32) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

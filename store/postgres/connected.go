@@ -6,7 +6,7 @@ import (
 	"fmt"
 )
 
-// applicationName is how the connections of services call themselves.
+// applicationName is the application_name of service connections.
 const applicationName = "holdpoint"
 
 // Connected returns the number of service connections to a database. Connections with another

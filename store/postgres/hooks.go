@@ -14,7 +14,8 @@ WHERE f.webhook_id = $1::text AND f.webhook_id <> '' AND f.due_at_ms <= floor(ex
 	)
 ORDER BY f.due_at_ms, f.session_id, f.effect_id
 LIMIT $2::bigint`,
-	// An origin has 16 characters, the first 8 of its owner, behind "deliver_webhook:callback:".
+	// An origin is the first 8 characters of its owner and 8 more, after
+	// "deliver_webhook:callback:".
 	DueCallbacks: `
 SELECT f.session_id, f.effect_id
 FROM effects AS f

@@ -16,7 +16,7 @@ import (
 const (
 	minReconnect = 50 * time.Millisecond
 	maxReconnect = 10 * time.Second
-	// listenCheck is how long silence may last before the connection is tried.
+	// listenCheck is how long silence may last before the connection is checked.
 	listenCheck = 30 * time.Second
 )
 
@@ -24,7 +24,7 @@ const (
 // poll.
 func (s *Store) Hears() bool { return s.listener != nil }
 
-// listener receives the hints of other replicas on a connection of its own.
+// listener receives the hints of other replicas on its own connection.
 type listener struct {
 	config  *pgx.ConnConfig
 	replica string
@@ -74,7 +74,7 @@ func (l *listener) run(ctx context.Context) {
 	}
 }
 
-// listen returns when the connection is lost, and whether there was one.
+// listen returns when the connection is lost, and whether it was ever listening.
 func (l *listener) listen(ctx context.Context) (listened bool, err error) {
 	conn, err := pgx.ConnectConfig(ctx, l.config)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 // example while they migrate, revoke a rule, or revoke one of the last two admins.
 var ErrNoLocks = errors.New("advisory locks do nothing on this connection")
 
-// The statements that prove advisory locks. Each start uses a key of its own, so that replicas that
-// start together do not meet.
+// Statements that prove advisory locks. Each start uses its own key, so that replicas that start at
+// the same time do not conflict.
 const (
 	sqlLockOfTransaction    = `SELECT pg_advisory_xact_lock($1::bigint)`
 	sqlSharedOfTransaction  = `SELECT pg_advisory_xact_lock_shared($1::bigint)`
@@ -102,7 +102,7 @@ func proveSessionLocks(ctx context.Context, first, second *pgx.Conn, key int64) 
 	})
 }
 
-// inTransaction carries out do in a transaction that is rolled back.
+// inTransaction runs do in a transaction that is rolled back.
 func inTransaction(ctx context.Context, conn *pgx.Conn, do func(pgx.Tx) error) error {
 	tx, err := conn.Begin(ctx)
 	if err != nil {

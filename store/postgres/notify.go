@@ -206,7 +206,7 @@ func (n *notifier) send(ctx context.Context) (sent bool) {
 	if len(payloads) == 0 {
 		return true
 	}
-	// Finish what has begun even if the store is closing.
+	// Finish sending even if the store is closing.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), notifyTimeout)
 	defer cancel()
 	err := n.tell(ctx, payloads)
@@ -219,7 +219,7 @@ func (n *notifier) send(ctx context.Context) (sent bool) {
 // wakeUp makes run send again.
 func (n *notifier) wakeUp() { signal(n.wake) }
 
-// signal wakes who receives from a channel with room for one.
+// signal wakes the receiver of a channel with room for one.
 func signal(wake chan<- struct{}) {
 	select {
 	case wake <- struct{}{}:
@@ -247,7 +247,7 @@ func (n *notifier) close() {
 	n.send(context.Background())
 }
 
-// payloadsOf packs notices into as few payloads as it can.
+// payloadsOf packs notices into as few payloads as possible.
 func payloadsOf(replica string, notices []runs.Notice) []string {
 	overflow := hintsLost(replica)
 	if overflow == nil {
@@ -274,7 +274,7 @@ func payloadsOf(replica string, notices []runs.Notice) []string {
 			h.Claimable = append(h.Claimable, claimHint{RunID: c.RunID, AgentID: c.AgentID, AtMs: c.ClaimableAtMs, Principal: c.Principal, HolderPrincipal: c.HolderPrincipal})
 		}
 		text, err := json.Marshal(h)
-		// The member's name and the commas come on top.
+		// Room for the member's name and the commas.
 		const around = len(`,"hints":[],`)
 		if err != nil || empty+len(text)+around > maxPayload {
 			return overflow

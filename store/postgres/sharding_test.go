@@ -7,8 +7,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// unsharded are the statements of deciding transactions that reach rows by another key than their
-// session, and by which. docs/scaling.md, "What names no session", says why.
+// unsharded are the statements of deciding transactions that find rows by a key other than their
+// session, with that key. docs/scaling.md, "What names no session", gives the reasons.
 var unsharded = map[string]string{
 	"load records": "scope", "insert idempotency_records": "scope",
 	"load named rules": "rule_id", "load chosen runs": "run_id", "load tokens": "token_id", "sqlGuardTokens": "token_id",

@@ -2,7 +2,7 @@ package postgres
 
 import "github.com/holdpoint/holdpoint/store/columns"
 
-// expand puts the columns of a row type in place of its alias and a star.
+// expand replaces a row type's alias and star by its columns.
 func expand(statement string) string { return columns.Expand(statement) }
 
 func expanded(statements map[string]string) map[string]string {
@@ -147,7 +147,7 @@ WHERE k.locktype = 'advisory' AND k.objsubid = 1 AND k.granted
 
 // The settings of deciding transactions, for a connection and for one transaction. Every wait
 // has a limit; the one for a lock is short, because a lane's other sessions wait too, and the
-// committer then sets the session aside. holdpoint.door tells the triggers that the service
+// committer then takes the session off its lane. holdpoint.door tells the triggers that the service
 // maintains the versions of sessions. Without enable_seqscan = off, a plan made while a table
 // was small scans all of it once it is large. Without force_generic_plan the server plans nearly
 // every time, because it knows the length of an array only then, and planning costs more than
@@ -333,7 +333,7 @@ WHERE address_id = $1 AND principal = $2 AND verified_at_ms = 0 AND code_until_m
 UPDATE addresses SET verified_at_ms = $4, code_hash = ''
 WHERE address_id = $1 AND principal = $2 AND verified_at_ms = 0 AND code_hash = $3 AND code_hash <> '' AND code_until_ms > $4`
 	sqlRemoveAddress = `DELETE FROM addresses WHERE address_id = $1 AND principal = $2`
-	// A count that has ended begins anew. One message more than the limit is counted, and then no more.
+	// An expired count restarts. It stops at one above the limit.
 	sqlCountNotice = `
 INSERT INTO notice_counts (principal, since_ms, sent) VALUES (CAST($1 AS text), CAST($2 AS bigint), 1)
 ON CONFLICT (principal) DO UPDATE SET

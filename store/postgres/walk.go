@@ -21,21 +21,20 @@ var (
 	_ model.Walker = (*Inspector)(nil)
 )
 
-// Inspector reads a database and never writes to it, on one connection of its own.
+// Inspector reads a database on its own connection and never writes to it.
 type Inspector struct {
 	conn *pgx.Conn
 }
 
-// OpenInspector connects to a database for reading. The URL may lead to a proxy
-// that pools by transaction. It returns an error that wraps
-// [migrations.ErrSchemaBehind] or [migrations.ErrSchemaAhead] when the schema is not
-// the one that this program knows, or the error of the connection.
+// OpenInspector connects to a database for reading. The URL may lead to a proxy that pools by
+// transaction. The error wraps [migrations.ErrSchemaBehind] or [migrations.ErrSchemaAhead] if the
+// schema is not the one known to this program.
 func OpenInspector(ctx context.Context, url string) (*Inspector, error) {
 	config, err := connConfig(url)
 	if err != nil {
 		return nil, err
 	}
-	// Nothing is left on the connection, which may be a proxy's.
+	// The connection may belong to a proxy, so leave no state on it.
 	config.DefaultQueryExecMode = pgx.QueryExecModeExec
 	if err := checkSchema(ctx, config); err != nil {
 		return nil, err
@@ -57,8 +56,7 @@ func checkSchema(ctx context.Context, config *pgx.ConnConfig) (err error) {
 	return migrator.Check(ctx)
 }
 
-// Walk implements runs.Walker. While it lasts, the server keeps the row versions
-// that its snapshot shows.
+// Walk implements runs.Walker. Meanwhile the server keeps the row versions of its snapshot.
 func (i *Inspector) Walk(ctx context.Context, visit func(*model.SessionRows) error) error {
 	return walk(ctx, i.conn, visit)
 }
@@ -76,8 +74,8 @@ func (s *Store) Walk(ctx context.Context, visit func(*model.SessionRows) error) 
 	return walk(ctx, conn.Conn(), visit)
 }
 
-// walkPage is how many rows a cursor fetches at a time. Rows may be large, and one
-// page of each table is in memory.
+// walkPage is the number of rows that a cursor fetches at a time. Rows may be large, and one page
+// of each table is in memory.
 const walkPage = 256
 
 // walk reads all tables in parallel, with a cursor for each in one transaction, whose first
@@ -87,8 +85,7 @@ func walk(ctx context.Context, conn *pgx.Conn, visit func(*model.SessionRows) er
 		return readFailure(ctx, err)
 	}
 	defer func() {
-		// A reading transaction has nothing to lose; it must end even when the context
-		// has.
+		// Always end the read-only transaction, even if the context has ended.
 		if _, rollback := conn.Exec(context.WithoutCancel(ctx), sqlRollback); rollback != nil && err == nil {
 			err = readFailure(ctx, rollback)
 		}
@@ -105,12 +102,12 @@ func walk(ctx context.Context, conn *pgx.Conn, visit func(*model.SessionRows) er
 	return streams.Visit(visit)
 }
 
-// readTable reads a whole table by sessions.
+// readTable reads a whole table by session.
 func readTable[R any](ctx context.Context, conn *pgx.Conn, table *columns.Table[R], order ...string) model.NextRow[R] {
 	return readCursor(ctx, conn, table.Name, table.Walk(order...), func(rows pgx.Rows, do func(*R)) error { return table.Each(rows, do) })
 }
 
-// readCursor declares a cursor for a statement when the first row is asked for.
+// readCursor declares a cursor for a statement when its first row is read.
 func readCursor[R any](ctx context.Context, conn *pgx.Conn, name, sql string, each func(pgx.Rows, func(*R)) error) model.NextRow[R] {
 	cursor := "walk_" + name
 	fetch := "FETCH FORWARD " + strconv.Itoa(walkPage) + " FROM " + cursor

@@ -17,7 +17,7 @@ import (
 	"github.com/holdpoint/holdpoint/store/tokens"
 )
 
-// The statements that write rows, any number of rows each.
+// Statements that write any number of rows.
 var (
 	writeSessions = newWriter(columns.Sessions)
 	writeRuns     = newWriter(columns.Runs)
@@ -29,8 +29,8 @@ var (
 	writeRules    = newWriter(columns.Rules)
 )
 
-// writer writes rows of one table: a few by a statement each, many by one whose arguments are
-// arrays, one for each column.
+// writer writes rows of one table. It writes a few rows with one statement each, and many with one
+// statement whose arguments are an array for each column.
 type writer[R any] struct {
 	insert, update           string
 	insertArray, updateArray []func([]*R) any
@@ -99,7 +99,7 @@ func (o *oneRow[R]) parameter(typeName string, value func(*R) any) string {
 	return "$" + strconv.Itoa(len(o.values)) + "::" + typeName
 }
 
-// bulk puts together the rows of a bulk statement, which it calls u.
+// bulk builds the rows of a bulk statement, as table u.
 type bulk[R any] struct {
 	names, types, values []string
 	arrays               []func([]*R) any
@@ -181,7 +181,7 @@ func (w *writer[R]) queueUpdate(batch *pgx.Batch, rows []*R) {
 	}
 }
 
-// fewRows is up to how many rows a statement for each costs less than one for all.
+// fewRows is the number of rows up to which single statements are cheaper than a bulk statement.
 const fewRows = 3
 
 // queue queues one statement per row. All must be written: the session's lock guarantees that
@@ -232,10 +232,10 @@ var sessionMetadata = []func([]*model.Session) any{
 	},
 }
 
-// queueWrites queues all that a batch of commands decided. Rows of each kind go in the
-// order of their keys, so that transactions that meet at a unique index meet in one order.
+// queueWrites queues the writes of a batch of commands. Rows of each kind are sorted by key, so
+// that transactions with conflicting keys wait in the same order.
 //
-// amended are the updated sessions whose metadata or life changed.
+// amended are the updated sessions with changed metadata or life.
 func queueWrites(batch *pgx.Batch, w *runs.Writes, amended []*model.Session) {
 	slices.SortFunc(w.NewSessions, func(a, b *model.Session) int { return cmp.Compare(a.SessionID, b.SessionID) })
 	slices.SortFunc(w.NewRuns, func(a, b *model.Run) int { return cmp.Compare(a.RunID, b.RunID) })

@@ -33,7 +33,7 @@ func (r *Reader) EventsWithin(ctx context.Context, q runs.EventQuery) (events []
 	page.more, page.maxBytes = false, q.MaxBytes
 	switch err := r.readEvents(ctx, rest, &page); {
 	case refusal.CodeOf(err) == api.CodeEventCursorReset:
-		// Retention came between. A page has no gap, so it ends before that one.
+		// Retention deleted events meanwhile. A page has no gap, so it ends before this event.
 		return page.events[:had], true, nil
 	case err != nil:
 		return nil, false, err

@@ -1,8 +1,8 @@
-// Package read answers runs.Reader for both engines: it checks ids, asks the statements
-// of an engine, and puts their rows together into records. Lists are built here as well
-// (lists.go), because each has as many forms as it has filters.
+// Package read implements runs.Reader for both engines. It checks ids, runs an engine's statements
+// and combines their rows into records. It also builds lists (lists.go), because their statements
+// depend on the filters.
 //
-// It must not know a driver; what differs between the dialects is in Statements.
+// It must not know a driver. Differences between the dialects are in Statements.
 package read
 
 import (
@@ -19,7 +19,7 @@ import (
 	"github.com/holdpoint/holdpoint/store/columns"
 )
 
-// Query is one statement with its arguments. Read is handed the rows.
+// Query is one statement with its arguments. Read reads the rows.
 type Query struct {
 	SQL  string
 	Args []any
@@ -48,7 +48,7 @@ type Statements struct {
 	// Run, of $1 run_id, has the place in the queue last. RunPayload has run_id, input
 	// and checkpoint.
 	Run, RunPayload string
-	// For the list $1 of run ids: the open requests and those of the Resume.
+	// For the list $1 of run ids: the open requests and the requests of the Resume.
 	RequestsOfRuns string
 	// RunOutputs takes $1 run_id and returns the bodies of the newest outputs, oldest first,
 	// within $2 bytes, and the total number of outputs up to the limit.

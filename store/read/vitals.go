@@ -8,7 +8,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// What the rows of Statements.Vitals count.
+// Kinds of rows in the result of Statements.Vitals.
 const (
 	CountedWaits       = "waits"
 	CountedOwed        = "owed"

@@ -59,8 +59,8 @@ func (c *connection) exec(ctx context.Context, query string, args ...any) (int64
 	return result.RowsAffected()
 }
 
-// query runs a query and hands its rows to read. The driver has seen to it that no
-// interrupt comes after the call that it was meant for.
+// query runs a query and passes its rows to read. The driver ensures that an interrupt does not hit
+// a later call.
 func (c *connection) query(ctx context.Context, query string, args []any, read func(columns.Rows) error) error {
 	statement, err := c.prepare(ctx, query)
 	if err != nil {

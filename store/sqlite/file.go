@@ -149,7 +149,7 @@ func Migrate(ctx context.Context, path string, do func(*migrations.Migrator) err
 	return err
 }
 
-// beside are the suffixes of a database's files.
+// Suffixes of a database's files.
 var beside = []string{"", "-wal", "-shm", ".lock"}
 
 // createPrivate creates a missing file that only its owner may read. SQLite gives the -wal and

@@ -37,7 +37,8 @@ func manyEvents() []api.JSON {
 	return events
 }
 
-// openHeld opens a file with run "r" of session "s", which a worker has and which has said something.
+// openHeld opens a file with run "r" of session "s", which a worker has claimed and appended events
+// to.
 func openHeld(t *testing.T, path string) *Store {
 	t.Helper()
 	s, err := Open(t.Context(), path, Options{})

@@ -43,8 +43,8 @@ const (
 	alone     = 2
 )
 
-// staging is a large change of one session that is written in parts. Who has the write connection
-// uses it.
+// staging is a large change of one session that is written in parts. Only the owner of the write
+// connection uses it.
 type staging struct {
 	sessionID string
 	// events are written before the deciding transaction, ordered by id, and written counts
@@ -136,7 +136,7 @@ func unstagePart(ctx context.Context, c *connection, sessionID string, rows int)
 	return deleted >= int64(rows), err
 }
 
-// unstageAll deletes the unfinished staged rows of a process: at most those of one command.
+// unstageAll deletes the unfinished staged rows of a process, at most one command's rows.
 func unstageAll(ctx context.Context, c *connection) (sessions []string, err error) {
 	err = c.query(ctx, sqlStagedSessions, nil, func(rows columns.Rows) error {
 		return columns.Each(rows, func(id *string) []any { return []any{id} }, func(id *string) { sessions = append(sessions, *id) })

@@ -154,7 +154,7 @@ WHERE address_id = $1 AND principal = $2 AND verified_at_ms = 0 AND code_until_m
 UPDATE addresses SET verified_at_ms = $4, code_hash = ''
 WHERE address_id = $1 AND principal = $2 AND verified_at_ms = 0 AND code_hash = $3 AND code_hash <> '' AND code_until_ms > $4`
 	sqlRemoveAddress = `DELETE FROM addresses WHERE address_id = $1 AND principal = $2`
-	// A count that has ended begins anew. One message more than the limit is counted, and then no more.
+	// An expired count restarts. It stops at one above the limit.
 	sqlCountNotice = `
 INSERT INTO notice_counts (principal, since_ms, sent) VALUES (CAST($1 AS text), CAST($2 AS bigint), 1)
 ON CONFLICT (principal) DO UPDATE SET

@@ -301,7 +301,7 @@ SELECT k.value ->> 0, k.value ->> 1, (SELECT count(*) FROM (
 FROM json_each($1) AS k`,
 })
 
-// expand puts the columns of a row type in place of its alias and a star.
+// expand replaces a row type's alias and star by its columns.
 func expand(statement string) string { return columns.Expand(statement) }
 
 func expanded(statements map[string]string) map[string]string {

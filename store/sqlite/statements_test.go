@@ -106,7 +106,7 @@ func TestNoStatementScansATable(t *testing.T) {
 				t.Errorf("%s sorts\n%s\n%s", name, sql, detail)
 			}
 			if name == "sqlStagedSessions" {
-				continue // it has a line for each command under way
+				continue // it has a line for each active command
 			}
 			if name == "sqlTrimSession" && detail == "SCAN audit_checkpoints" {
 				continue // EXISTS ends at the first row

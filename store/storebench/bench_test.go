@@ -28,8 +28,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(postgrestest.Wrap(m)) }
 // callers are the numbers of concurrent goroutines.
 var callers = []int{1, 8, 64}
 
-// ways are the two ways to carry commands: together, and each by itself on as many
-// connections as there are callers.
+// ways are the two ways to run commands: together, or each alone, with one connection per caller.
 var ways = []struct {
 	name    string
 	options committer.Options

@@ -141,7 +141,7 @@ func readOfChange(b *testing.B, store runs.Store) string {
 	return fmt.Sprintf("the last change: read in %.2f ms, put in order in %.2f ms", median(read), median(ordered))
 }
 
-// changeRules adds and revokes a rule of all sessions by turns, one every changeEvery, until stop.
+// changeRules alternately adds and revokes a rule of all sessions, every changeEvery, until stop.
 func changeRules(b *testing.B, store runs.Store) (stop func()) {
 	b.Helper()
 	ctx, cancel := context.WithCancel(b.Context())
@@ -190,7 +190,7 @@ func (t turned) String() string {
 	return fmt.Sprintf("%.0f/s %.0f µs CPU p50 %v p99 %v p99.9 %v max %v", t.rate, t.cpu, t.p50, t.p99, t.p999, t.longest)
 }
 
-// middle returns the median of each figure by itself.
+// middle returns the median of each figure.
 func middle(turns []turned) turned {
 	var m turned
 	of := func(figure func(*turned) float64) float64 {

@@ -276,7 +276,7 @@ func (h *harness) pageEffects(q runs.EffectQuery, between func()) []string {
 	return nil
 }
 
-// oneHasIt lets many claim the same effects concurrently, on any of the stores.
+// oneHasIt has many callers claim the same effects concurrently, on any of the stores.
 func oneHasIt(h *harness, stores ...runs.Store) {
 	h.Helper()
 	for _, id := range h.askers("a", "b", "c", "d", "e", "f", "g", "h") {

@@ -131,7 +131,7 @@ var isolationTests = map[string]func(*harness){
 		effect := h.claimEffect("huge", due[0])
 		last := ended.Session.QueuedCount
 		for n, more := 0, true; more; n++ {
-			// Between two parts everybody else has a turn.
+			// Other commands run between two parts.
 			h.create("small", numbered("small", n))
 			more = h.do(commandOf(effect)).More
 			left := h.session("huge").Session.QueuedCount

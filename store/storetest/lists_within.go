@@ -11,8 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// page reads the page of a list that comes after the last row that was seen, and returns its
-// keys.
+// page reads the page of a list after the last row of the previous one, and returns its keys.
 type page func(limit int, budget *runs.Budget) []string
 
 // budgetTests show that a page ends at its bytes, and that nothing is lost by that.

@@ -63,7 +63,7 @@ var loadBytesTests = map[string]func(*harness){
 		h.refuse(api.CodeMailboxFull, more)
 		h.do(delivery("child", "asker", "small"))
 		h.refuse(api.CodeMailboxFull, more)
-		// An acknowledged message makes room.
+		// Acknowledging a message frees space.
 		read := h.mailbox("child")
 		h.do(&runs.AcknowledgeMessage{SessionID: "child", MessageID: read[0]})
 		require.False(h, h.do(more).Existing)

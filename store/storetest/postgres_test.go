@@ -139,7 +139,7 @@ CREATE TRIGGER broken BEFORE INSERT ON events FOR EACH ROW WHEN (NEW.session_id 
 	}, err
 }
 
-// Backup implements storetest.Restorer. The tables stay: a restore that replaces them is noticed besides.
+// Backup implements storetest.Restorer. It keeps the tables, because replaced tables are detected in another way too.
 func (d *postgresDatabase) Backup(ctx context.Context) (restore func() error, err error) {
 	d.backups++
 	kept := "backup_" + strconv.Itoa(d.backups)

@@ -29,7 +29,8 @@ var resolutionTests = map[string]func(*harness){
 		}
 		require.Equal(h, []string{"b=allowed", "c=denied", "a=allowed"}, order)
 		require.Equal(h, `{"command":"make -n"}`, string(reply.Claim.Resume.Approvals[2].Resolution.UpdatedInput))
-		// A second claim after a lapse is handed the same; only the grants last as long as its lease.
+		// A second claim after an expired lease gets the same. Only the grants last as long as its
+		// lease.
 		h.clock.Advance(api.DefaultLeaseMs)
 		again := h.do(&runs.ClaimRun{RunID: "r", WorkerID: "w"})
 		renewed := reply.Claim.Resume.Approvals[0].Resolution.Grant.Exp + api.DefaultLeaseMs/1000

@@ -138,7 +138,7 @@ var ruleTests = map[string]func(*harness){
 		require.True(h, h.do(added).Existing)
 		h.refuse(api.CodeIDConflict, &runs.AddRule{SessionID: "s-2", RuleID: "l", ToolName: "bash", Match: anyInput})
 		h.refuse(api.CodeIDConflict, &runs.AddRule{RuleID: "l", ToolName: "bash", Match: anyInput})
-		// Who is not where the rule is does not find it.
+		// A caller outside of the rule's session does not find it.
 		h.refuse(api.CodeRuleNotFound, &runs.RevokeRule{SessionID: "s-2", RuleID: "l"})
 		h.refuse(api.CodeRuleNotFound, &runs.RevokeRule{RuleID: "l"})
 		h.refuse(api.CodeRuleNotFound, &runs.RevokeRule{SessionID: "s-1", RuleID: "nothing\x00"})

@@ -108,8 +108,8 @@ func (c *Clock) Follow(follow func(nowMs int64)) {
 	follow(c.nowMs.Load())
 }
 
-// Run runs the contract against an engine, each test on a database of its own, which
-// must be healthy at the end.
+// Run runs the contract against an engine. Each test has its own database, which must be healthy at
+// the end.
 func Run(t *testing.T, engine Engine) {
 	t.Helper()
 	groups := engine.groups()

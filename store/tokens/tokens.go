@@ -1,8 +1,9 @@
-// Package tokens keeps tokens, the public keys of signatures, checkpoints and the audit's own log for both engines: it implements
-// auth.Tokens, signing.Keeper, audit.CheckpointRows and journal.Rows with the statements of an engine. They belong to no session, so
-// their changes are short transactions of their own and no commands of the door.
+// Package tokens stores tokens, public signing keys, checkpoints and the audit log for both
+// engines. It implements auth.Tokens, signing.Keeper, audit.CheckpointRows and journal.Rows with
+// the statements of an engine. These rows belong to no session, so they change in short
+// transactions of their own and not by commands of the door.
 //
-// It must not know a driver, nor what a role may do.
+// It must not know a driver, or the permissions of a role.
 package tokens
 
 import (

@@ -1,19 +1,18 @@
-// Package postgrestest gives tests a real Postgres, each test a fresh database with
-// the schema in it. It takes the first of these that there is:
+// Package postgrestest gives each test a fresh database with the schema on a real Postgres. It uses
+// the first of these that is available:
 //
 //  1. the server that HOLDPOINT_TEST_POSTGRES_URL names,
 //  2. the binaries of an installation (on PATH or where distributions put them),
 //     started for this test process alone,
-//  3. a container, when a docker daemon answers.
+//  3. a container, if a docker daemon answers.
 //
-// Where there is none the test is skipped, loudly; under CI it fails.
+// Otherwise the test is skipped with a message, or fails under CI.
 //
 // A package that uses it ends its server in TestMain:
 //
 //	func TestMain(m *testing.M) { goleak.VerifyTestMain(postgrestest.Wrap(m)) }
 //
-// It is for tests and benchmarks only. It knows the migrations and nothing else of
-// the project.
+// It is for tests and benchmarks only. It knows only the migrations of the project.
 package postgrestest
 
 import (
@@ -111,8 +110,8 @@ type Main struct{ m *testing.M }
 
 // Run implements TestMain's m.Run. It returns the exit code.
 func (m *Main) Run() int {
-	// The heaps of tests are small, so that the collector would run all the time: a fifth of the
-	// processor's work. A GOGC of the environment stays.
+	// The heaps of tests are small, so the garbage collector would take a fifth of the CPU. A GOGC
+	// of the environment has precedence.
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(400)
 	}
