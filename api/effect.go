@@ -20,8 +20,8 @@ const (
 	EffectCancelAbandoned EffectKind = "cancel_abandoned"
 	// EffectDeliverWebhook posts an event to a webhook.
 	EffectDeliverWebhook EffectKind = "deliver_webhook"
-	// EffectAdvanceRequest tells people of a request that is open for a while. It is done in the session of the
-	// request.
+	// EffectAdvanceRequest notifies people of a request that has been open for a while. It runs in
+	// the session of the request.
 	EffectAdvanceRequest EffectKind = "advance_request"
 	// EffectNotify sends a message to a person.
 	EffectNotify EffectKind = "notify"

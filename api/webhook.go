@@ -51,8 +51,8 @@ type Webhook struct {
 }
 
 // WebhookBody describes a webhook, or changes to one: an absent member keeps its value. A list
-// replaces the previous list; an empty list is no filter. Unknown members are refused, because a
-// misspelt filter would let everything pass.
+// replaces the previous list, and an empty list removes the filter. Unknown members are refused,
+// because a misspelt filter would let everything pass.
 type WebhookBody struct {
 	_ struct{} `body:"closed"`
 

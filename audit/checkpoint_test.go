@@ -289,13 +289,13 @@ func TestWhenCheckpointsAreDue(t *testing.T) {
 	require.Len(t, d.kept, 2)
 	require.Equal(t, 1, d.reads, "sessions are not searched while it is known which moved")
 
-	// After ten minutes everything that moved is signed, also what another replica has left.
+	// After ten minutes all changed sessions are signed, including another replica's.
 	d.nowMs += 600_000
 	d.add(t, "c", `{"type":"progress"}`)
 	d.ledger["c"][8].TimestampMs = d.nowMs
 	require.NoError(t, c.Look(t.Context()))
 	require.Len(t, d.kept, 3)
-	// Another replica starts at once, and does not begin before its time again.
+	// Another replica starts at once, and does not sign again before the interval is over.
 	another := audit.NewCheckpointer(d, keys, slog.New(slog.DiscardHandler))
 	require.NoError(t, another.Look(t.Context()))
 	require.Len(t, d.kept, 4)
@@ -311,7 +311,7 @@ func TestWhenCheckpointsAreDue(t *testing.T) {
 	require.NoError(t, c.Look(t.Context()))
 	require.Len(t, d.kept, 6)
 
-	// What moved is signed in parts.
+	// Many changed sessions are signed in parts.
 	for i := range 2500 {
 		d.add(t, fmt.Sprintf("many-%04d", i), `{"type":"progress"}`)
 		c.Notice(d.moved(fmt.Sprintf("many-%04d", i), 1))
@@ -327,7 +327,7 @@ func TestWhenCheckpointsAreDue(t *testing.T) {
 	}
 }
 
-// TestCheckpointsAreSignedByThemselves: the loop looks, goes on after a failure, and ends.
+// TestCheckpointsAreSignedByThemselves: the loop signs, continues after a failure, and ends.
 func TestCheckpointsAreSignedByThemselves(t *testing.T) {
 	t.Parallel()
 	d, c, _, _ := newDesk(t)

@@ -217,7 +217,7 @@ func TestChangesAreFound(t *testing.T) {
 	}
 }
 
-// FuzzVerify: no file makes the verifier panic, and none but the exported one is found whole.
+// FuzzVerify: no file makes the verifier panic, and only the exported file verifies.
 func FuzzVerify(f *testing.F) {
 	t := &testing.T{}
 	private := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))

@@ -87,7 +87,7 @@ func (k *Keyring) token(ctx context.Context, a *Assertion) (*Token, error) {
 	for range maxRevocations {
 		token := &Token{
 			TokenID: k.newID(PrefixToken), Name: a.Name, Role: a.Role, Principal: a.Principal, Groups: a.Groups,
-			// The secret is thrown away, so the token cannot be used by itself.
+			// The secret is discarded, so the token cannot be used directly.
 			SecretHash: HashOf(NewSecret()), CreatedAtMs: k.nowMs(), CreatedBy: a.By, Key: key, Fingerprint: key,
 		}
 		kept, err := k.tokens.AddToken(ctx, token, token.created(nil))

@@ -19,7 +19,7 @@ var Routes = []Route{
 	{"GET", "/openapi.yaml", Known},
 	{"GET", "/openapi.json", Known},
 	{"GET", "/v1/me", Known},
-	// Those who decide are told, and nobody else can have a message sent.
+	// Only deciders are notified, so only they may have messages sent.
 	{"GET", "/v1/me/addresses", Decide},
 	{"POST", "/v1/me/addresses", Decide},
 	{"POST", "/v1/me/addresses/{address_id}/verify", Decide},

@@ -178,7 +178,7 @@ func TestDemoAtATerminal(t *testing.T) {
 	requireEmpty(t, temporary)
 }
 
-// elsewhere returns a client for a person who is not at the demo's terminal.
+// elsewhere returns a client for a person away from the demo's terminal.
 func elsewhere(t *testing.T, url string) *client.Client {
 	t.Helper()
 	connected, err := client.New(url, client.WithActor("mara"))
@@ -245,7 +245,7 @@ func TestDemoInTheInbox(t *testing.T) {
 	require.Zero(t, s.ends())
 }
 
-// A prompt at the terminal ends when somebody else decides, and the demo continues.
+// A prompt at the terminal ends when another person decides, and the demo continues.
 func TestDemoIsDecidedElsewhere(t *testing.T) {
 	t.Parallel()
 	s := atTerminal(t, []string{"TMPDIR=" + t.TempDir()}, "holdpoint demo")
@@ -262,7 +262,7 @@ func TestDemoIsDecidedElsewhere(t *testing.T) {
 	require.Zero(t, s.ends())
 }
 
-// Somebody else may decide before the demo looks.
+// Another person may decide before the demo looks.
 func TestDemoIsOvertaken(t *testing.T) {
 	t.Parallel()
 	s := atTerminal(t, []string{"TMPDIR=" + t.TempDir()}, "holdpoint demo")

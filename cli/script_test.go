@@ -365,7 +365,8 @@ func envStdout(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Setenv(args[0], found[1])
 }
 
-// receiver starts a server that writes what is posted to it to a file, and makes a file of channels that post to it.
+// receiver starts a server that writes posted bodies to a file, and writes a channels file that
+// posts to it.
 func receiver(ts *testscript.TestScript, neg bool, args []string) {
 	needs(ts, neg, args, 1, 1)
 	path := ts.MkAbs(args[0])

@@ -114,7 +114,7 @@ func (t *Task) recordSettled(settled *api.Settled) error {
 	return nil
 }
 
-// readHistory reads all decisions of the run, including those of earlier suspensions.
+// readHistory reads all decisions of the run, including decisions on earlier suspensions.
 func (t *Task) readHistory(ctx context.Context) error {
 	settled, err := t.client.AwaitSettled(ctx, t.RunID(), t.Fence(), "0", 0)
 	if err != nil {

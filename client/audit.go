@@ -18,8 +18,8 @@ type AuditExportParams struct {
 }
 
 // ExportAudit writes an export of the audit log as lines of JSON. It is not retried and has
-// no deadline but that of ctx. If it fails, the output lacks its last line, which shows
-// that it is incomplete. Errors: [ErrNotFound]; [ErrForbidden]; that of the writer.
+// no deadline except ctx. If it fails, the output lacks its last line, which shows
+// that it is incomplete. Errors: [ErrNotFound]; [ErrForbidden]; any error of the writer.
 func (c *Client) ExportAudit(ctx context.Context, params AuditExportParams, to io.Writer) error {
 	query := url.Values{}
 	if params.SessionID != "" {

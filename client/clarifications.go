@@ -28,7 +28,7 @@ type AskParentResult = api.AskParentReply
 
 // AskParent asks the parent's session on behalf of a run. If the ids of the request and of
 // the tool call are both empty, the client generates one, so that the call can be retried.
-// The same question is not asked twice. Errors besides those of a worker's calls:
+// The same question is not asked twice. Errors besides a worker's usual ones:
 // [ErrNoParent]; [ErrSessionEnded] if the parent's session accepts no questions;
 // [ErrIDConflict] if the id is in use; [ErrInvalid].
 func (c *Client) AskParent(ctx context.Context, runID, fence string, request api.UserQuestionRequest, options AskParentOptions) (*AskParentResult, error) {
@@ -53,7 +53,7 @@ func (c *Client) AskParent(ctx context.Context, runID, fence string, request api
 // Without Park it returns nil once the question is open in the parent's session, and the
 // handler continues; see [Client.Mailbox] for the answer.
 //
-// Errors: those of [Client.AskParent].
+// Errors: as [Client.AskParent].
 func (t *Task) AskParent(ctx context.Context, request api.UserQuestionRequest, options AskParentOptions) (*api.ClarificationAnswer, error) {
 	ctx, done := t.whileLeased(ctx)
 	defer done()

@@ -34,7 +34,7 @@ type Client struct {
 	owned       *http.Transport // nil if the caller provided the HTTP client
 	opener      *http.Transport // opens multiplexed connections; nil without multiplexing
 	tls         *tls.Config     // of owned; nil for the system's defaults
-	// traceparent returns that of a context; may be nil.
+	// traceparent returns the traceparent of a context; may be nil.
 	traceparent func(context.Context) string
 }
 
@@ -229,7 +229,7 @@ func openerOf(plain *http.Transport) *http.Transport {
 	return opener
 }
 
-// Close closes the idle connections of the built-in HTTP client, but not those of a given
+// Close closes the idle connections of the built-in HTTP client, but not connections of a given
 // one.
 func (c *Client) Close() {
 	if c.multiplexed != nil {

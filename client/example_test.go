@@ -81,7 +81,7 @@ func ExampleWorker() {
 	// <nil>
 }
 
-// A late caller learns what was decided.
+// A late caller gets the decision.
 func ExampleError() {
 	url, stop, err := serve()
 	if err != nil {

@@ -51,8 +51,8 @@ func InputDigest(input any) (string, error) {
 // VerifyGrant verifies offline that a grant ([api.Grant], its JWS) allows a tool to run
 // with an input, of any type with a JSON form, and returns its claims. It does not check
 // whether the grant was redeemed or its lease lost since; [Client.RedeemGrant] does. If you
-// only verify grants and must not act twice, remember the JTI of each. The keys are those
-// of [Client.Keys]; read them again if a key is unknown, because new replicas have new
+// only verify grants and must not act twice, remember the JTI of each. Get the keys from
+// [Client.Keys], and read them again if a key is unknown, because new replicas have new
 // keys.
 //
 // Errors: [ErrGrantInvalid]; [ErrGrantMismatch]; [ErrGrantExpired]; [ErrInvalid] for an
@@ -154,9 +154,9 @@ func (c *Client) RedeemGrant(ctx context.Context, params RedeemGrantParams) (*ap
 }
 
 // RedeemGrant redeems the grant of an approval returned by Approve or [Task.Resume], just
-// before the task does what was approved with this input. Errors: those of
-// [Client.RedeemGrant]; ErrGrantRedeemed also if the claim shows that a previous worker was
-// about to act.
+// before the task does what was approved with this input. Errors: as
+// [Client.RedeemGrant]. ErrGrantRedeemed is also returned if the claim shows that a previous
+// worker was about to act.
 func (t *Task) RedeemGrant(ctx context.Context, resolution api.Resolution, input any) (*api.Redemption, error) {
 	grant := resolution.Grant
 	switch {

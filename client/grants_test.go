@@ -88,8 +88,7 @@ func TestVerifyGrant(t *testing.T) {
 	}
 }
 
-// TestTaskRedeemsOnce: a handler that starts again after a crash learns what was already
-// begun.
+// TestTaskRedeemsOnce: a handler that starts again after a crash learns that the action was begun.
 func TestTaskRedeemsOnce(t *testing.T) {
 	t.Parallel()
 	c := realClient(t)

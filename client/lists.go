@@ -9,11 +9,11 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// PageParams ask for one page of a list.
+// PageParams select one page of a list.
 type PageParams struct {
-	// Limit is 1 to 100; 0 leaves it to the service.
+	// Limit is 1 to 100; the service's default if 0.
 	Limit int
-	// Cursor is the NextCursor of the page before; from the beginning when empty.
+	// Cursor is the NextCursor of the previous page; empty for the first page.
 	Cursor string
 }
 
@@ -22,9 +22,9 @@ func (p PageParams) page() PageParams { return p }
 // Page is one page of a list.
 type Page[T any] = api.Page[T]
 
-// listParams choose the rows of a list.
+// listParams are the filters of a list.
 type listParams interface {
-	// list returns the path of the list, and its filters, of which empty ones choose all.
+	// list returns the list's path and filters. Empty filters match everything.
 	list() (path, map[string]string)
 	page() PageParams
 }
@@ -43,8 +43,8 @@ func listPage[T any](ctx context.Context, c *Client, params listParams, page Pag
 	return get[Page[T]](ctx, c, from, query)
 }
 
-// walk yields the rows of all pages, in pages of the largest size by default. It ends
-// after the first error.
+// walk yields the rows of all pages. Pages have the maximum size by default. It ends after the
+// first error.
 func walk[T any](ctx context.Context, c *Client, params listParams) iter.Seq2[T, error] {
 	page := params.page()
 	if page.Limit == 0 {
@@ -73,20 +73,20 @@ func walk[T any](ctx context.Context, c *Client, params listParams) iter.Seq2[T,
 	}
 }
 
-// set puts a value that is not empty.
+// set sets a parameter unless it is empty.
 func set(query url.Values, name, value string) {
 	if value != "" {
 		query.Set(name, value)
 	}
 }
 
-// RunListParams choose runs. Empty members choose all.
+// RunListParams filter runs. Empty members match everything.
 type RunListParams struct {
 	SessionID string
 	AgentID   string
 	Status    api.Status
 	Kind      api.RunKind
-	// PriorityActive puts the runs that are not terminal before the others.
+	// PriorityActive lists unfinished runs before the others.
 	PriorityActive bool
 	PageParams
 }
@@ -111,7 +111,7 @@ func (c *Client) AllRuns(ctx context.Context, params RunListParams) iter.Seq2[ap
 	return walk[api.RunView](ctx, c, params)
 }
 
-// SessionListParams choose sessions. Empty members choose all.
+// SessionListParams filter sessions. Empty members match everything.
 type SessionListParams struct {
 	Status  api.Status
 	AgentID string
@@ -122,7 +122,7 @@ func (p SessionListParams) list() (path, map[string]string) {
 	return at("/v1/sessions"), map[string]string{"status": string(p.Status), "agent_id": p.AgentID}
 }
 
-// ListSessions returns one page of sessions in the order of their ids.
+// ListSessions returns one page of sessions, sorted by id.
 func (c *Client) ListSessions(ctx context.Context, params SessionListParams) (*Page[api.SessionSummaryView], error) {
 	return listPage[api.SessionSummaryView](ctx, c, params, params.PageParams)
 }
@@ -132,14 +132,14 @@ func (c *Client) AllSessions(ctx context.Context, params SessionListParams) iter
 	return walk[api.SessionSummaryView](ctx, c, params)
 }
 
-// PendingListParams choose open requests.
+// PendingListParams filter open requests.
 type PendingListParams struct {
-	// SessionID chooses those of one session; all when empty. An unknown session has none.
+	// SessionID selects one session; all if empty. An unknown session has no requests.
 	SessionID string
 	PageParams
 }
 
-// pendingList is the list of open approvals or of open questions.
+// pendingList is the list of open approvals or open questions.
 type pendingList struct {
 	PendingListParams
 	noun string
@@ -152,8 +152,7 @@ func (p pendingList) list() (path, map[string]string) {
 	return at("/v1/sessions", p.SessionID, p.noun), nil
 }
 
-// ListApprovals returns one page of open approvals in the order of session, run and
-// request id.
+// ListApprovals returns one page of open approvals, sorted by session, run and request id.
 func (c *Client) ListApprovals(ctx context.Context, params PendingListParams) (*Page[api.PendingApprovalView], error) {
 	return listPage[api.PendingApprovalView](ctx, c, pendingList{params, "approvals"}, params.PageParams)
 }
@@ -163,8 +162,7 @@ func (c *Client) AllApprovals(ctx context.Context, params PendingListParams) ite
 	return walk[api.PendingApprovalView](ctx, c, pendingList{params, "approvals"})
 }
 
-// ListQuestions returns one page of open questions in the order of session, run and
-// request id.
+// ListQuestions returns one page of open questions, sorted by session, run and request id.
 func (c *Client) ListQuestions(ctx context.Context, params PendingListParams) (*Page[api.PendingQuestionView], error) {
 	return listPage[api.PendingQuestionView](ctx, c, pendingList{params, "questions"}, params.PageParams)
 }
@@ -174,9 +172,9 @@ func (c *Client) AllQuestions(ctx context.Context, params PendingListParams) ite
 	return walk[api.PendingQuestionView](ctx, c, pendingList{params, "questions"})
 }
 
-// RuleListParams choose rules.
+// RuleListParams filter rules.
 type RuleListParams struct {
-	// SessionID chooses those that are bound to a session; all when empty.
+	// SessionID selects the rules of one session; all if empty.
 	SessionID string
 	PageParams
 }
@@ -185,7 +183,7 @@ func (p RuleListParams) list() (path, map[string]string) {
 	return at("/v1/rules"), map[string]string{"session_id": p.SessionID}
 }
 
-// ListRules returns one page of rules, oldest first, also revoked and expired ones.
+// ListRules returns one page of rules, oldest first, including revoked and expired ones.
 func (c *Client) ListRules(ctx context.Context, params RuleListParams) (*Page[api.RuleView], error) {
 	return listPage[api.RuleView](ctx, c, params, params.PageParams)
 }
@@ -195,12 +193,12 @@ func (c *Client) AllRules(ctx context.Context, params RuleListParams) iter.Seq2[
 	return walk[api.RuleView](ctx, c, params)
 }
 
-// EffectListParams choose effects. Empty members choose all.
+// EffectListParams filter effects. Empty members match everything.
 type EffectListParams struct {
 	State api.EffectState
 	// SessionID is the session of the decision that caused the effect.
 	SessionID string
-	// WebhookID is where the effect posts to.
+	// WebhookID selects the deliveries to one webhook.
 	WebhookID string
 	PageParams
 }
@@ -219,16 +217,16 @@ func (c *Client) AllEffects(ctx context.Context, params EffectListParams) iter.S
 	return walk[api.EffectView](ctx, c, params)
 }
 
-// DecisionListParams choose decisions. Empty members choose all.
+// DecisionListParams filter decisions. Empty members match everything.
 type DecisionListParams struct {
 	SessionID string
 	AgentID   string
-	// Actor is who decided.
+	// Actor is the name of the person who decided.
 	Actor   string
 	Outcome api.Outcome
-	// SinceMs leaves out what was decided before that moment.
+	// SinceMs omits earlier decisions.
 	SinceMs int64
-	// Summary cuts the inputs of approvals to 4 KiB.
+	// Summary truncates the inputs of approvals to 4 KiB.
 	Summary bool
 	PageParams
 }
@@ -246,7 +244,7 @@ func (p DecisionListParams) list() (path, map[string]string) {
 	return at("/v1/decisions"), filters
 }
 
-// ListDecisions returns one page of what was settled, the newest first.
+// ListDecisions returns one page of settled requests, newest first.
 func (c *Client) ListDecisions(ctx context.Context, params DecisionListParams) (*Page[api.RequestView], error) {
 	return listPage[api.RequestView](ctx, c, params, params.PageParams)
 }
@@ -262,18 +260,18 @@ func (c *Client) GetRequest(ctx context.Context, handle string) (*api.RequestVie
 	return get[api.RequestView](ctx, c, at("/v1/requests", handle), nil)
 }
 
-// ExplainRequest says what an approval or a question waits for, and who may decide it. Errors:
+// ExplainRequest explains why an approval or a question is open, and who may decide it. Errors:
 // [ErrNotFound].
 func (c *Client) ExplainRequest(ctx context.Context, handle string) (*api.RequestExplanation, error) {
 	return get[api.RequestExplanation](ctx, c, at("/v1/requests", handle, "explain"), nil)
 }
 
-// ExplainRun says what a run waits for. Errors: [ErrNotFound].
+// ExplainRun explains why a run waits. Errors: [ErrNotFound].
 func (c *Client) ExplainRun(ctx context.Context, runID string) (*api.RunExplanation, error) {
 	return get[api.RunExplanation](ctx, c, at("/v1/runs", runID, "explain"), nil)
 }
 
-// ListWorkers returns the leases that are in force, by worker.
+// ListWorkers returns the active leases by worker.
 func (c *Client) ListWorkers(ctx context.Context) (*api.WorkersView, error) {
 	return get[api.WorkersView](ctx, c, at("/v1/workers"), nil)
 }

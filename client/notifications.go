@@ -7,18 +7,20 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// ListAddresses returns where the caller is told of what it may decide, the oldest first. Errors: [ErrForbidden].
+// ListAddresses returns the addresses at which the caller is notified, oldest first. Errors:
+// [ErrForbidden].
 func (c *Client) ListAddresses(ctx context.Context) (*api.AddressList, error) {
 	return get[api.AddressList](ctx, c, at("/v1/me/addresses"), nil)
 }
 
-// AddAddress adds an address of the caller, to which a code is sent. It is repeated only where the service cannot
-// have received it. Errors: [ErrInvalid]; [ErrForbidden].
+// AddAddress adds an address of the caller and sends a code to it. It is retried only if the
+// service cannot have received the call. Errors: [ErrInvalid]; [ErrForbidden].
 func (c *Client) AddAddress(ctx context.Context, body api.AddressBody) (*api.Address, error) {
 	return post[api.Address](ctx, c, at("/v1/me/addresses"), body, never)
 }
 
-// VerifyAddress verifies an address by its code. Errors: [ErrNotFound]; [ErrForbidden], also for a wrong code.
+// VerifyAddress verifies an address by its code. Errors: [ErrNotFound]; [ErrForbidden], also for a
+// wrong code.
 func (c *Client) VerifyAddress(ctx context.Context, addressID, code string) (*api.Address, error) {
 	return post[api.Address](ctx, c, at("/v1/me/addresses", addressID, "verify"), api.VerifyAddressBody{Code: code}, never)
 }
@@ -29,12 +31,13 @@ func (c *Client) RemoveAddress(ctx context.Context, addressID string) error {
 	return err
 }
 
-// ListChannels returns the channels by which people are told. Errors: [ErrForbidden].
+// ListChannels returns the configured channels for notifications. Errors: [ErrForbidden].
 func (c *Client) ListChannels(ctx context.Context) (*api.ChannelList, error) {
 	return get[api.ChannelList](ctx, c, at("/v1/channels"), nil)
 }
 
-// TestChannel sends a test message once, and says what came of it. Errors: [ErrNotFound]; [ErrInvalid]; [ErrForbidden].
+// TestChannel sends one test message and returns the result. Errors: [ErrNotFound]; [ErrInvalid];
+// [ErrForbidden].
 func (c *Client) TestChannel(ctx context.Context, name, address string) (*api.ChannelTest, error) {
 	return post[api.ChannelTest](ctx, c, at("/v1/channels", name, "test"), api.TestChannelBody{Address: address}, never)
 }

@@ -63,8 +63,8 @@ type ExplainParams struct {
 	ToolCallID  string
 	Input       api.JSON
 	PatternKeys []string
-	// Effect and RememberForMs are those of the decision whose rules are in Remember:
-	// RuleAllow if empty, 30 days if nil.
+	// Effect and RememberForMs describe the decision whose rules are in Remember. Effect is
+	// RuleAllow if empty, and RememberForMs is 30 days if nil.
 	Effect        api.RuleEffect
 	RememberForMs *int64
 }

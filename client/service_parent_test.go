@@ -27,8 +27,8 @@ func blue(requestID string) client.AnswerQuestionParams {
 	}}
 }
 
-// untilSome polls until there is a result: effects on other sessions are carried out after
-// the reply to a decision.
+// untilSome polls until there is a result: effects on other sessions run after the reply to a
+// decision.
 func untilSome[T any](t *testing.T, ask func(context.Context) ([]T, error)) []T {
 	t.Helper()
 	ticker := time.NewTicker(5 * time.Millisecond)

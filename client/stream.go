@@ -70,8 +70,8 @@ func (c *Client) StreamSession(ctx context.Context, sessionID, after string) ite
 	})
 }
 
-// StreamRun follows a run like [Client.StreamSession]. The ids are those of the session's
-// log. It ends after the event that ends the run.
+// StreamRun follows a run like [Client.StreamSession]. The ids are event ids of the
+// session's log. It ends after the event that ends the run.
 func (c *Client) StreamRun(ctx context.Context, runID, after string) iter.Seq2[StreamEvent, error] {
 	return c.stream(ctx, after, streamKind{
 		path: at("/v1/runs", runID, "stream"), numbered: true,

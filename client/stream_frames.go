@@ -35,8 +35,8 @@ func (s *cutSource) Read(to []byte) (int, error) {
 }
 
 // readFrames returns the frames of one connection, without an incomplete last one. The
-// iteration ends after an error: that of the connection, or errFrame for a frame of more
-// than MaxReplyBytes. The id is the last one of the connection, "" if there was none.
+// iteration ends after an error of the connection, or errFrame for a frame of more than
+// MaxReplyBytes. The id is the last one of the connection, "" if there was none.
 func readFrames(body io.Reader) iter.Seq2[streamFrame, error] {
 	return func(yield func(streamFrame, error) bool) {
 		source := &cutSource{body: body}

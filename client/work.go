@@ -9,8 +9,8 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// The calls in this file are those of a worker. [Worker] makes them for a handler; use them
-// directly only to write your own loop. All calls with a fence return [ErrLeaseLost] if it
+// Workers make the calls in this file. [Worker] makes them for a handler. Use them directly
+// only to write your own loop. All calls with a fence return [ErrLeaseLost] if it
 // is stale, [ErrRunState] if the run's state does not allow the call, and [ErrNotFound].
 
 // ClaimRunsParams ask for claimable runs.
@@ -109,8 +109,8 @@ func (c *Client) AppendEvents(ctx context.Context, runID, fence string, events [
 
 // AppendEventsWithKey is [Client.AppendEvents] for a caller that repeats it after the
 // client has given up: with the same idempotency key, fence and events they are appended
-// once, and the id is that of the first time. An empty key is replaced by a new one. Errors
-// besides those of AppendEvents: [ErrIdempotencyConflict].
+// once, and the same id is returned. An empty key is replaced by a new one. Additional error:
+// [ErrIdempotencyConflict].
 func (c *Client) AppendEventsWithKey(ctx context.Context, runID, fence, idempotencyKey string, events []api.JSON) (lastEventID string, err error) {
 	k := newKey(idempotencyKey)
 	var reply api.AppendEventsReply

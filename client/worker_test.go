@@ -361,8 +361,8 @@ func TestRunsThatTheLastPollClaimedAreReleased(t *testing.T) {
 	})
 }
 
-// The package is used from outside of this module: it must only import the documents of the
-// API and what carries them.
+// The package is used outside of this module, so it must only import the documents of the API and
+// their transport.
 func TestFilesImportOnlyTheWire(t *testing.T) {
 	t.Parallel()
 	files := must(filepath.Glob("*.go"))(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/holdpoint/holdpoint/auth/signing"
 )
 
-// testAuditLog: what changes who may decide is on record, with who did it and by which way.
+// testAuditLog checks that every change of permissions is recorded with its actor and via.
 func testAuditLog(t *testing.T, a *rig, keyring *auth.Keyring) {
 	_, root := token(t, keyring, api.CreateTokenBody{Name: "root", Role: api.RoleAdmin, Principal: "user:mara"})
 	me := a.get(t, "/v1/me", bearer(root)).want(http.StatusOK).textAt("token_id")

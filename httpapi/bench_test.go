@@ -17,8 +17,8 @@ import (
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
-// BenchmarkWait makes the four calls of a wait on the handler, without a connection: a run is made,
-// claimed and suspended; its approval is allowed; a worker claims it; it is completed.
+// BenchmarkWait measures the four calls of a wait on the handler, without a connection: create,
+// claim and suspend a run; allow its approval; claim it again; complete it.
 func BenchmarkWait(b *testing.B) {
 	store, err := sqlite.Open(b.Context(), sqlite.Memory, sqlite.Options{})
 	require.NoError(b, err)

@@ -136,8 +136,8 @@ func TestCrossSiteRequestsWithoutOrigin(t *testing.T) {
 	}
 }
 
-// TestALinkOfAnotherSiteOpensAPage: a browser opens it by itself, and no script of that site can
-// read it. Nothing else is open to such a call.
+// TestALinkOfAnotherSiteOpensAPage: a link opens the page, and no script of the other site can read
+// it. Such a call opens nothing else.
 func TestALinkOfAnotherSiteOpensAPage(t *testing.T) {
 	t.Parallel()
 	site, err := web.New()

@@ -197,7 +197,7 @@ func (r *reply) at(path ...any) any {
 	return at
 }
 
-// text returns the text at a path, which must be there.
+// text returns the text at a path, and fails if there is none.
 func (r *reply) textAt(path ...any) string {
 	r.t.Helper()
 	text, ok := r.at(path...).(string)
@@ -232,22 +232,21 @@ const goodAnswers = `[{"question_id":"route","selected_option_ids":["a"]},{"ques
 // wantedRun has the ids of one test's run.
 type wantedRun struct{ session, run, fence string }
 
-// waiting makes a run that waits, unattached, for what the suspension's members
-// say.
+// waiting creates an unattached run that waits for the suspension's members.
 func (a *rig) waiting(t *testing.T, members string) wantedRun {
 	t.Helper()
 	made := a.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"input":"go","suspend":{%s}}`, a.name("session"), members)).want(http.StatusAccepted)
 	return wantedRun{session: made.textAt("session_id"), run: made.textAt("run_id")}
 }
 
-// claimed makes a run and claims it.
+// claimed creates a run and claims it.
 func (a *rig) claimed(t *testing.T) wantedRun {
 	t.Helper()
 	made := a.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"input":"go","claim":{"worker_id":"w1","lease_ms":3600000}}`, a.name("session"))).want(http.StatusAccepted)
 	return wantedRun{session: made.textAt("run", "session_id"), run: made.textAt("run", "run_id"), fence: made.textAt("lease", "fence")}
 }
 
-// attached makes a run whose worker waits in place.
+// attached creates a run whose worker waits in place.
 func (a *rig) attached(t *testing.T, members string) wantedRun {
 	t.Helper()
 	made := a.post(t, "/v1/runs", fmt.Sprintf(

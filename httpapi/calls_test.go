@@ -35,7 +35,7 @@ func connected(t *testing.T, a *rig, secret string) *http.Client {
 		opener.CloseIdleConnections()
 	})
 	c := &http.Client{Transport: transport}
-	// Many calls at once make a connection worthwhile: polls that find nothing.
+	// Many concurrent polls that find nothing make a connection worthwhile.
 	for connected := false; !connected; {
 		var polls sync.WaitGroup
 		for range 30 {
@@ -49,7 +49,7 @@ func connected(t *testing.T, a *rig, secret string) *http.Client {
 	return c
 }
 
-// countingTransport counts what goes by plain HTTP.
+// countingTransport counts the calls over plain HTTP.
 type countingTransport struct {
 	next http.RoundTripper
 	mu   sync.Mutex
@@ -78,7 +78,7 @@ func poll(t *testing.T, a *rig, c *http.Client, secret string, waitMs int) int {
 	return status
 }
 
-// askOver makes a call with a token, and returns the status and the text of its reply.
+// askOver calls with a token and returns the status and the text of the reply.
 func askOver(t *testing.T, a *rig, c *http.Client, secret, method, path, body string, headers ...string) (status int, text string) {
 	t.Helper()
 	status, text, err := askedOver(t.Context(), a, c, secret, method, path, body, headers...)
@@ -140,7 +140,7 @@ func TestCallsOverOneConnection(t *testing.T) {
 		require.Contains(t, text, refused.code, refused.path)
 	}
 
-	// A token that is revoked ends what it holds, and makes no more calls.
+	// Revoking a token ends its held calls and refuses further ones.
 	held := make(chan int, 1)
 	go func() { held <- poll(t, a, c, agent, 60_000) }()
 	require.NoError(t, keyring.Revoke(t.Context(), tokenID, true))

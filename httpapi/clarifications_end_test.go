@@ -15,8 +15,8 @@ func declinedAnswer(justification any) map[string]any {
 	return map[string]any{"request_id": "q1", "declined": true, "summary": "", "answers": []any{}, "justification": justification}
 }
 
-// testClarificationsEndOtherwise shows that a parked child goes on with a declined
-// answer, whatever became of its question.
+// testClarificationsEndOtherwise shows that a parked child continues with a declined answer,
+// however its question ended.
 func testClarificationsEndOtherwise(t *testing.T, a *rig) {
 	for _, end := range []struct {
 		name string

@@ -20,14 +20,14 @@ func (a *rig) child(t *testing.T, parent string) wantedRun {
 	return a.claimedIn(t, session)
 }
 
-// claimedIn makes a run in a session and claims it.
+// claimedIn creates a run in a session and claims it.
 func (a *rig) claimedIn(t *testing.T, session string) wantedRun {
 	t.Helper()
 	made := a.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"input":"go","claim":{"worker_id":"w1","lease_ms":3600000}}`, session)).want(http.StatusAccepted)
 	return wantedRun{session: session, run: made.textAt("run", "run_id"), fence: made.textAt("lease", "fence")}
 }
 
-// parent makes a session that can be asked.
+// parent creates a session that accepts questions.
 func (a *rig) parent(t *testing.T) string {
 	t.Helper()
 	session := a.name("parent")
@@ -35,14 +35,13 @@ func (a *rig) parent(t *testing.T) string {
 	return session
 }
 
-// ask lets a child's run ask its parent; members are further ones of the body.
+// ask asks the parent on behalf of a child's run. members are added to the body.
 func (a *rig) ask(t *testing.T, child wantedRun, request, members string, options ...option) *reply {
 	t.Helper()
 	return a.post(t, "/v1/runs/"+child.run+"/clarifications", fmt.Sprintf(`{"fence":%q,"request":%s%s}`, child.fence, request, members), options...)
 }
 
-// parked lets a child wait for a question with that id and returns the
-// clarification's run.
+// parked parks a child with a question of this id and returns the clarification's run.
 func (a *rig) parked(t *testing.T, child wantedRun, id string) string {
 	t.Helper()
 	return a.ask(t, child, question(id), `,"park":true`).want(http.StatusAccepted).textAt("clarification", "run_id")

@@ -25,8 +25,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 )
 
-// contract is openapi.yaml as the tests hold the service to it, and what of it they
-// have seen.
+// contract is openapi.yaml as checked by the tests, with the parts that they have covered.
 type contract struct {
 	*judges
 
@@ -36,12 +35,12 @@ type contract struct {
 	codes    map[api.Code]bool
 }
 
-// judges are what requests and replies are checked with. All contracts share them.
+// judges validate requests and replies. All contracts share them.
 type judges struct {
 	document *openapi3.T
 	requests routers.Router
-	// replies judges what the service answers. In it no object may have a member that
-	// the document does not name, so that a new member cannot stay undocumented.
+	// replies validates replies. It rejects undocumented members, so that a new member must be
+	// documented.
 	replies                    routers.Router
 	requestBodies, replyBodies *schemas
 }
@@ -145,9 +144,9 @@ type expectation int
 
 const (
 	_ expectation = iota
-	// semantic: the service refuses what a schema cannot tell.
+	// semantic: the service refuses something that a schema cannot express.
 	semantic
-	// lenient: the service takes what the schema does not promise.
+	// lenient: the service accepts something that the schema does not promise.
 	lenient
 	// noOpinion: JSON libraries disagree about the body, so the schema library's result is ignored.
 	noOpinion
@@ -254,8 +253,7 @@ func (c *contract) seen(operation string, status int, code api.Code) bool {
 	return before
 }
 
-// checkRequest checks that the service takes what the schema takes and refuses
-// what it refuses.
+// checkRequest checks that the service accepts and refuses the same requests as the schema.
 func (c *contract) checkRequest(input *openapi3filter.RequestValidationInput, body []byte, status int, code api.Code, expected expectation) error {
 	if status == http.StatusForbidden || status >= 500 || expected == noOpinion {
 		return nil

@@ -24,7 +24,7 @@ func TestReasonsOfFailuresAreForAdmins(t *testing.T) {
 	require.Equal(t, failed.LastError, effectViewFor(auth.Local())(failed).LastError)
 }
 
-// An operator of the service says who may name addresses that the service calls.
+// The operator sets which roles may name addresses for the service to call.
 func TestCallbacksAreOfTheRolesThatMayNameThem(t *testing.T) {
 	t.Parallel()
 	anywhere := func(string) error { return nil }

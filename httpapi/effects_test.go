@@ -60,8 +60,8 @@ func testEffects(t *testing.T, a *rig) {
 	})
 }
 
-// TestAnOperatorRetriesWhatWasGivenUp runs without the loop, so that the effect is
-// carried out when the test wants it.
+// TestAnOperatorRetriesWhatWasGivenUp runs without the effects loop, so that the test decides when
+// the effect runs.
 func TestAnOperatorRetriesWhatWasGivenUp(t *testing.T) {
 	t.Parallel()
 	for engine, open := range openers {

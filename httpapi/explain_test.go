@@ -62,7 +62,7 @@ func testExplain(t *testing.T, a *rig) {
 		require.Equal(t, "waiting_for_people", got.at("queued_behind", "explain", "queued_behind", "explain", "state"))
 		require.Contains(t, got.text, "Anyone can decide")
 
-		// A long queue: the nearest, and the run that holds up all of them.
+		// A long queue: the nearest run, and the run that blocks all of them.
 		got = why(t, behind[29])
 		require.EqualValues(t, 30, got.at("queued_ahead"))
 		require.Equal(t, 20, strings.Count(got.text, `"queued_behind":`))
@@ -94,8 +94,8 @@ func testExplain(t *testing.T, a *rig) {
 	})
 }
 
-// waitsForWorkers makes runs of an agent until one was claimed by a worker that waited for it, and returns
-// that run.
+// waitsForWorkers creates runs of an agent until a waiting worker has claimed one, and returns that
+// run.
 func (a *rig) waitsForWorkers(t *testing.T, agent string, why func(*testing.T, string) *reply) string {
 	t.Helper()
 	run := a.post(t, "/v1/runs", fmt.Sprintf(`{"agent_id":%q,"input":1}`, agent)).want(http.StatusAccepted).textAt("run_id")
@@ -103,7 +103,7 @@ func (a *rig) waitsForWorkers(t *testing.T, agent string, why func(*testing.T, s
 	return run
 }
 
-// testExplainPeople checks who is named as allowed to decide, and who may see it.
+// testExplainPeople checks who is listed as allowed to decide, and who may see the list.
 func testExplainPeople(t *testing.T, a *rig, keyring *auth.Keyring) {
 	t.Helper()
 	as := func(body api.CreateTokenBody) (tokenID string, credential option) {

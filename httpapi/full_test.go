@@ -13,8 +13,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// testFull has its own service, because its rows would fill the lists of all sessions. Its effects
-// are not carried out.
+// testFull has its own service, because its rows would fill the lists of all sessions. It runs no
+// effects.
 func testFull(t *testing.T, store runs.Store, contract *contract) {
 	a := serve(t, store, contract)
 	do := func(command runs.Command) {

@@ -54,7 +54,7 @@ func (s *target) send(t *testing.T, method string, address *url.URL, header http
 	return recorder
 }
 
-// leaving is a caller who goes away after the first part of a stream.
+// leaving is a caller who disconnects after the first part of a stream.
 type leaving struct {
 	*httptest.ResponseRecorder
 	leave context.CancelFunc
@@ -74,7 +74,7 @@ func (s *target) post(t *testing.T, path, body string) *httptest.ResponseRecorde
 	return s.send(t, http.MethodPost, &url.URL{Path: path}, http.Header{"Content-Type": {"application/json"}}, body)
 }
 
-// made makes a run of a fresh session and returns both ids.
+// made creates a run in a new session and returns both ids.
 func (s *target) made(t *testing.T, members string) (session, run, fence string) {
 	t.Helper()
 	recorder := s.post(t, "/v1/runs", `{"input":1,`+members+`}`)
@@ -222,7 +222,7 @@ func FuzzSchemas(f *testing.F) {
 	})
 }
 
-// BenchmarkSmallRequests measures what the layers above the store cost.
+// BenchmarkSmallRequests measures the cost of the layers above the store.
 func BenchmarkSmallRequests(b *testing.B) {
 	a := serve(b, openSQLite(b), nil)
 	handler := a.handler.Handler()

@@ -18,7 +18,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// granted makes an attached run with one approval "a", and allows it.
+// granted creates an attached run with one approval "a" and allows it.
 func (a *rig) granted(t *testing.T, approval string) wantedRun {
 	t.Helper()
 	held := a.attached(t, `"approvals":[`+approval+`]`)

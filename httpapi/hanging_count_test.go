@@ -57,7 +57,7 @@ func (h *hang) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQ
 // TraceQueryEnd does nothing.
 func (*hang) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// hangingReader is a count that does not come to an end, without a statement.
+// hangingReader has a count that never returns, without a statement.
 type hangingReader struct{ *hang }
 
 func (r hangingReader) Backlogs(context.Context) ([]model.Backlog, error) {

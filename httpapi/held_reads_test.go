@@ -162,7 +162,7 @@ func TestEveryReadIsHeld(t *testing.T) {
 			return int(n), err
 		},
 	}
-	// Nothing is due here; what these return names no session to a caller, and data keys are shown to none.
+	// Nothing is due here. These results show callers no session and no data keys.
 	loops := []string{"Owners"}
 	scopes := map[string]*auth.Identity{
 		"of sessions": {Role: api.RoleOperator, Principal: "user:x", TokenID: "t", SessionPrefixes: []string{"ours"}},

@@ -34,9 +34,10 @@ type heldStore struct {
 
 var _ runs.Service = heldStore{}
 
-// Do implements [runs.Door]. A decision, cancellation, rule or repair is decided only if the token works at
-// that moment; that of a worker's call was read within half a second. Errors: forbidden, invalid_token, the
-// not-found errors for what is outside of the caller's scope, and those of the store.
+// Do implements [runs.Door]. A decision, cancellation, rule or repair re-checks the token within its
+// transaction. A worker's token was read within the last half second. Errors: forbidden,
+// invalid_token, the not-found errors for anything outside of the caller's scope, and errors of the
+// store.
 func (s heldStore) Do(ctx context.Context, command runs.Command) (runs.Reply, error) {
 	caller := auth.From(ctx)
 	call := &runs.Call{

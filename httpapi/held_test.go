@@ -34,9 +34,9 @@ func soon(t *testing.T, replies <-chan *reply) *reply {
 	}
 }
 
-// testHeldReplies shows the calls that are answered when there is something to
-// tell. Whether the change comes before or after the reply is held must make no
-// difference, and the order is left to chance.
+// testHeldReplies tests the calls that are answered once something happens. The result must be the
+// same whether the change comes before or after the service holds the reply, so the order is
+// random.
 func testHeldReplies(t *testing.T, a *rig) {
 	parallel(t, "input waits until the run waits", func(t *testing.T) {
 		session, agent := a.name("session"), a.name("agent")

@@ -199,8 +199,7 @@ func testLists(t *testing.T, a *rig) {
 	})
 }
 
-// TestUnpagedListsAreBounded shows that a list without a limit names where it goes
-// on when it is too long.
+// TestUnpagedListsAreBounded shows that a long list without a limit has a cursor for the rest.
 func TestUnpagedListsAreBounded(t *testing.T) {
 	t.Parallel()
 	a := serve(t, openSQLite(t), newContract(t))

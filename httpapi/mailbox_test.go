@@ -17,8 +17,7 @@ import (
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
-// eventually polls until done returns true. Effects in another session are carried out after the
-// reply, and no call waits for them.
+// eventually polls until done returns true. Effects in other sessions run after the reply.
 func (a *rig) eventually(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	ticker := time.NewTicker(5 * time.Millisecond)
@@ -160,8 +159,8 @@ func testMailbox(t *testing.T, a *rig) {
 	})
 }
 
-// TestAMessageThatNobodyAcknowledges runs on a clock of its own, which only the engine
-// for one process takes.
+// TestAMessageThatNobodyAcknowledges uses its own clock, which only the single-process engine
+// accepts.
 func TestAMessageThatNobodyAcknowledges(t *testing.T) {
 	t.Parallel()
 	var clock atomic.Int64

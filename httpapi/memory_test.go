@@ -19,8 +19,8 @@ import (
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
-// TestMemoryOfReplies holds the table "Memory of a request" in docs/configuration.md. It is not
-// parallel: what others allocate would count.
+// TestMemoryOfReplies checks the table "Memory of a request" in docs/configuration.md. It is not
+// parallel, because allocations of other tests would count.
 func TestMemoryOfReplies(t *testing.T) {
 	const (
 		bytes = 900_000
@@ -79,7 +79,7 @@ func TestMemoryOfReplies(t *testing.T) {
 	require.Empty(t, a.get(t, "/v1/runs?limit=1").want(http.StatusOK).header.Get("Link"))
 }
 
-// requireMemory makes one call and holds what it allocates, and its reply, to so many MiB.
+// requireMemory checks the allocations and the reply size of one call, in MiB.
 func requireMemory(t *testing.T, handler http.Handler, method, path, body string, megabytes, reply, status int) {
 	t.Helper()
 	const megabyte = 1 << 20
@@ -104,8 +104,8 @@ func requireMemory(t *testing.T, handler http.Handler, method, path, body string
 	require.LessOrEqual(t, answer.bytes, reply*megabyte, path)
 }
 
-// TestMemoryOfWrites holds the rows of the same table that are no lists: bodies as large as they
-// may be, the mailbox, and rules that are read and explained.
+// TestMemoryOfWrites checks the other rows of that table: bodies of the maximum size, the mailbox,
+// and reading and explaining rules.
 func TestMemoryOfWrites(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "memory.db")
 	store, err := sqlite.Open(t.Context(), path, sqlite.Options{})
@@ -131,8 +131,8 @@ func TestMemoryOfWrites(t *testing.T) {
 	}
 	match, err := json.Marshal(api.RuleMatch{Params: params})
 	require.NoError(t, err)
-	// A quarter of what may be in force, and of what it may cost: all would take the race detector
-	// half a minute.
+	// A quarter of the maximum number and cost: with all of them the race detector takes half a
+	// minute.
 	const ofRules = 250 / 4
 	insert(api.MaxRuleBytesOfAllSessions/4/len(match), `
 INSERT INTO rules (created_at_ms, uses, session_id, rule_id, tool_name, effect, created_by, text, match)

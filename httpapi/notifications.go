@@ -10,8 +10,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// notifications returns the service that keeps addresses and sends messages. Programs that embed the API may leave it
-// out; then there is no address and no channel, and the refusal has the code that says so.
+// notifications returns the service for addresses and messages. Programs that embed the API may
+// omit it. Then there are no addresses and no channels, and the refusal has the given code.
 func (s *Server) notifications(missing api.Code) (*notify.Service, error) {
 	if s.notify == nil {
 		return nil, refusal.New(missing, "this service sends no notifications")
@@ -19,7 +19,7 @@ func (s *Server) notifications(missing api.Code) (*notify.Service, error) {
 	return s.notify, nil
 }
 
-// listAddresses answers with the addresses of the caller.
+// listAddresses returns the addresses of the caller.
 func (s *Server) listAddresses(w http.ResponseWriter, r *http.Request) error {
 	if s.notify == nil {
 		return wire.Respond(w, r, http.StatusOK, api.AddressList{Data: []api.Address{}})
@@ -52,7 +52,7 @@ func (s *Server) addAddress(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusCreated, added)
 }
 
-// verifyAddress verifies an address of the caller by the code that was sent to it.
+// verifyAddress verifies an address of the caller by its code.
 func (s *Server) verifyAddress(w http.ResponseWriter, r *http.Request) error {
 	people, err := s.notifications(api.CodeAddressNotFound)
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *Server) removeAddress(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// listChannels answers with the channels and what they have not sent.
+// listChannels returns the channels with their unsent messages.
 func (s *Server) listChannels(w http.ResponseWriter, r *http.Request) error {
 	if s.notify == nil {
 		return wire.Respond(w, r, http.StatusOK, api.ChannelList{Data: []api.Channel{}})

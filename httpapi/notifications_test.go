@@ -52,7 +52,7 @@ func (c *fakeChannel) last(address string) *notify.Message {
 	return c.sent[address]
 }
 
-// newNotify makes what the routes of addresses need, with one channel, "ops".
+// newNotify returns the service for the routes of addresses, with one channel, "ops".
 func newNotify(store notify.Store, reader runs.Store, channel notify.Channel) *notify.Service {
 	return notify.New(notify.Options{
 		Store: store, Reader: reader, Channels: map[string]notify.Channel{"ops": channel},
@@ -62,7 +62,7 @@ func newNotify(store notify.Store, reader runs.Store, channel notify.Channel) *n
 	})
 }
 
-// testNotifications holds the routes of addresses and channels, where everybody has the same ones.
+// testNotifications tests the routes of addresses and channels. All callers share the same addresses.
 func testNotifications(t *testing.T, a *rig) {
 	address := a.name("ada")
 	added := a.post(t, "/v1/me/addresses", `{"channel":"ops","address":"`+address+`"}`).want(http.StatusCreated)
@@ -97,7 +97,7 @@ func testNotifications(t *testing.T, a *rig) {
 	without.post(t, "/v1/channels/ops/test", `{"address":"x"}`).refused(api.CodeChannelNotFound)
 }
 
-// AddAddress and those below implement notify.Store and what sends.
+// AddAddress and the following methods implement notify.Store and the sender.
 func (s *brokenStore) AddAddress(context.Context, *notify.Address, *journal.Entry) (bool, error) {
 	return false, s.err
 }

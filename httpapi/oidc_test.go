@@ -183,7 +183,7 @@ func testIssuer(t *testing.T, store runs.Store, contract *contract) {
 		secured := serve(t, store, contract, func(o *httpapi.Options) { o.Keyring, o.OIDC = keyring, provider })
 		secured.client.CheckRedirect = a.client.CheckRedirect
 		_, set := secured.get(t, "/v1/oidc/start").want(http.StatusFound).cookieOf()
-		// Browsers take a cookie with this prefix from the host itself alone.
+		// Browsers accept a cookie with this prefix only from the host itself.
 		require.Equal(t, []any{"__Host-holdpoint-oidc", "/", "", true, true}, []any{set.Name, set.Path, set.Domain, set.Secure, set.HttpOnly})
 	})
 	t.Run("nobody without a group of ours", func(t *testing.T) {
@@ -223,7 +223,7 @@ func testIssuer(t *testing.T, store runs.Store, contract *contract) {
 		issuer.Lies(func(claims map[string]any) { claims["iat"] = time.Now().Unix() - 10 })
 		flow, back = a.begin(t, "/")
 		a.get(t, back, flow).refused(api.CodeSignInFailed)
-		// Who comes from the issuer again comes in: there is where people are locked out.
+		// A new sign-in at the issuer succeeds: people are locked out at the issuer.
 		after := issuer.IDToken(nil)
 		a.get(t, "/v1/me", bearer(after)).refused(api.CodeInvalidToken)
 		issuer.Lies(func(claims map[string]any) { claims["iat"] = time.Now().Unix() + 2 })
@@ -277,7 +277,7 @@ func testIssuer(t *testing.T, store runs.Store, contract *contract) {
 	})
 }
 
-// signedIn returns what a page calls with after the browser has come back from the issuer.
+// signedIn returns the headers of a page after a sign-in at the issuer.
 func signedIn(r *reply) option {
 	require.Len(r.t, r.header.Values("Set-Cookie"), 1, "the end of what it began")
 	secret := regexp.MustCompile(`holdpoint_[0-9A-Za-z]{49}`).FindString(r.text)

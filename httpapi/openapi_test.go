@@ -79,8 +79,8 @@ var notFilters = map[string]bool{
 	"limit": true, "page": true, "cursor": true, "after": true, "fields": true, "priority_active": true, "until": true, "fence": true, "ticket": true,
 }
 
-// An empty filter comes from a script whose variable is unset. Left out in silence it would list, and have
-// decided, everything.
+// A script with an unset variable sends an empty filter. If it were ignored, the call would list
+// and decide everything.
 func TestAnEmptyFilterIsRefused(t *testing.T) {
 	t.Parallel()
 	a := serve(t, openSQLite(t), newContract(t))

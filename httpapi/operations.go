@@ -25,8 +25,8 @@ const readyTimeout = 1500 * time.Millisecond
 // isProbe reports whether a path is for health checks, which use any host name.
 func isProbe(path string) bool { return path == pathLive || path == pathReady }
 
-// live reports that the process answers. It does not check the database: an outage is no reason to
-// kill the process.
+// live reports that the process answers. It does not check the database: an outage must not
+// get the process killed.
 func (s *Server) live(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, api.StatusReply{Status: "live"})
 }

@@ -90,8 +90,8 @@ func TestProblemCodesAreTheDocuments(t *testing.T) {
 	require.Len(t, document.Components.Examples, len(table))
 }
 
-// TestProblemResponsesUseTheirStatus holds that every example of a problem stands
-// under the status that its code has.
+// TestProblemResponsesUseTheirStatus checks that every example of a problem is documented under the
+// status of its code.
 func TestProblemResponsesUseTheirStatus(t *testing.T) {
 	t.Parallel()
 	status := map[string]int{}

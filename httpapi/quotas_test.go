@@ -19,7 +19,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// testQuotas holds one principal to its quota on every operation, while another one goes on.
+// testQuotas checks the quota of one principal on every operation. Another principal is not
+// affected.
 func testQuotas(t *testing.T, store runs.Store, contract *contract) {
 	t.Helper()
 	keyring := newKeyring(store.(auth.Tokens), auth.Required)
@@ -151,7 +152,7 @@ type nearlyFull struct {
 
 func (n *nearlyFull) FreeBytes() int64 { return n.free.Load() }
 
-// testBacklogs holds one principal to what it may have waiting, on every way that adds to it.
+// testBacklogs checks the backlog limits of one principal, on every call that adds to a backlog.
 func testBacklogs(t *testing.T, store runs.Store, contract *contract) {
 	t.Helper()
 	keyring := newKeyring(store.(auth.Tokens), auth.Required)
@@ -184,7 +185,7 @@ func testBacklogs(t *testing.T, store runs.Store, contract *contract) {
 		require.Equal(t, calls-taken, took[http.StatusTooManyRequests])
 		require.GreaterOrEqual(t, taken, 1)
 		require.LessOrEqual(t, taken, 5)
-		// Another replica counts what this one has admitted.
+		// Another replica counts the rows admitted here.
 		b := limited(wire.Quota{Queued: 5})
 		for range 5 - taken {
 			b.post(t, "/v1/runs", `{"input":1}`, greedy).want(http.StatusAccepted)
@@ -192,7 +193,7 @@ func testBacklogs(t *testing.T, store runs.Store, contract *contract) {
 		got := a.post(t, "/v1/runs", `{"input":1}`, greedy).refused(wire.CodeTooManyQueuedRuns)
 		require.Equal(t, "1", got.header.Get("Retry-After"))
 		a.post(t, "/v1/runs", `{"input":1}`, other).want(http.StatusAccepted)
-		// A run that is claimed at once is not queued.
+		// A run claimed at creation is not queued.
 		b.post(t, "/v1/runs", `{"input":1,"claim":{"worker_id":"w"}}`, greedy).want(http.StatusAccepted)
 		b.post(t, "/v1/runs", `{"input":1}`, greedy).refused(wire.CodeTooManyQueuedRuns)
 		require.Equal(t, int64(5), b.handler.BacklogUse().Queued)
@@ -216,7 +217,7 @@ func testBacklogs(t *testing.T, store runs.Store, contract *contract) {
 		a.post(t, suspend, `{"fence":"`+fence+`","hold":true,`+asks("b")+`}`, greedy).refused(wire.CodeTooManyPrompts)
 		a.post(t, "/v1/runs", `{"input":1,"suspend":{`+asks("a")+`}}`, other).want(http.StatusAccepted)
 		require.Equal(t, int64(3), a.handler.BacklogUse().Prompts)
-		// Deciding is never refused, and makes room.
+		// Decisions are never refused, and reduce the backlog.
 		a.post(t, "/v1/runs/"+waiting+"/approvals", `{"resolutions":[{"request_id":"a","behavior":"allow"}]}`, greedy).want(http.StatusAccepted)
 		b := limited(wire.Quota{Prompts: 3})
 		b.post(t, suspend, `{"fence":"`+fence+`","hold":true,`+asks("b")+`}`, greedy).want(http.StatusOK)

@@ -12,7 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/auth"
 )
 
-// testRequesters holds who may allow an approval that excludes its requester.
+// testRequesters checks who may allow an approval that excludes its requester.
 func testRequesters(t *testing.T, a *rig, keyring *auth.Keyring) {
 	t.Helper()
 	made := 0
@@ -39,7 +39,8 @@ func testRequesters(t *testing.T, a *rig, keyring *auth.Keyring) {
 		require.Len(t, a.get(t, "/v1/runs/"+run, admin).want(http.StatusOK).list("pending_approvals"), want)
 	}
 
-	// Who made the run: alone, in a batch, on the session's route and remembered; a no is theirs.
+	// The creator of the run cannot allow: alone, in a batch, on the session's route, or
+	// remembered. They may deny.
 	raise("fe-1", "fe-run-1", maker)
 	require.Equal(t, true, a.get(t, "/v1/runs/fe-run-1", admin).at("pending_approvals", 0, "exclude_requester"))
 	allowed("fe-run-1", "a", makerDecides).refused(api.CodeRequesterExcluded)
@@ -63,7 +64,7 @@ func testRequesters(t *testing.T, a *rig, keyring *auth.Keyring) {
 	raise("fe-cancel", "fe-run-cancel", maker)
 	require.Less(t, a.post(t, "/v1/runs/fe-run-cancel/cancel", `{}`, makerDecides).status, 300)
 
-	// Who held it once, and who made an earlier run of the session.
+	// An earlier lease holder, and the creator of an earlier run of the session.
 	a.post(t, "/v1/runs", `{"session_id":"fe-2","run_id":"fe-early","agent_id":"fe","input":1}`, as("service:early", api.RoleAdmin)).want(http.StatusAccepted)
 	take := func(by option) string {
 		return a.post(t, "/v1/runs/fe-early/claim", `{"worker_id":"w"}`, by).want(http.StatusOK).textAt("lease", "fence")

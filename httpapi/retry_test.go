@@ -9,7 +9,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// An operator retries a failed run, with a key that makes the call repeatable.
+// An operator retries a failed run with an idempotency key.
 func testRetry(t *testing.T, a *rig) {
 	session, run := a.name("session"), a.name("run")
 	path := "/v1/runs/" + run

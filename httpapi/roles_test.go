@@ -12,8 +12,8 @@ import (
 	"github.com/holdpoint/holdpoint/auth"
 )
 
-// rows says which roles may make a call, the first row that matches counts. It is written from
-// what the roles are for, and not from the table of package auth.
+// rows lists which roles may make a call. The first matching row counts. It is written from the
+// purpose of each role, independently of the table in package auth.
 var rows = []struct {
 	method, path string
 	roles        string
@@ -56,7 +56,7 @@ func testRoles(t *testing.T, a *rig, keyring *auth.Keyring) {
 		for _, o := range append(others, operations...) {
 			// A claim that waits for a run is held for nothing; the path decides about the role.
 			got := a.do(t, o.method, o.path, o.body, bearer(secret))
-			// What a rule of all sessions takes is more than the route.
+			// A rule for all sessions requires more than the route does.
 			rule := o.method == http.MethodPost && o.path == "/v1/rules" && role == api.RoleOperator
 			if allowedRoles(t, o.method, o.path)[role] && !rule {
 				require.NotContains(t, []int{http.StatusUnauthorized, http.StatusForbidden}, got.status, "%s %s %s: %s", role, o.method, o.path, got.text)
@@ -126,7 +126,8 @@ func testRoles(t *testing.T, a *rig, keyring *auth.Keyring) {
 	forAll(admin).want(http.StatusCreated)
 	a.post(t, "/v1/rules", `{"session_id":"s-1","match":{"pattern_keys":["k"]}}`, bearer(operator)).want(http.StatusCreated)
 
-	// A rule that is written with a decision takes what a rule takes; refused, nothing is decided.
+	// A rule written with a decision requires the same permission as a rule. If refused, nothing is
+	// decided.
 	a.post(t, "/v1/runs", `{"run_id":"remembered","session_id":"s-2","input":1,"suspend":{"approvals":[`+approval("a")+`]}}`, bearer(admin)).want(http.StatusAccepted)
 	remember := func(scope string) string {
 		return `{"resolutions":[{"request_id":"a","behavior":"allow","remember":"` + scope + `"}]}`

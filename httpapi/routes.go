@@ -29,7 +29,7 @@ const (
 	del     = http.MethodDelete
 )
 
-// routes lists every route except those of the dialects, with the paths of openapi.yaml.
+// routes lists every route except the dialects' routes, with the paths of openapi.yaml.
 func (s *Server) routes() []route {
 	return []route{
 		{post, "/v1/sessions", s.createSession},

@@ -22,7 +22,7 @@ func tool(id, name, command string, more string) string {
 	return fmt.Sprintf(`{"id":%q,"tool_call_id":"call-%s","tool_name":%q,"input":{"command":%q}%s}`, id, id, name, command, more)
 }
 
-// suspended lets a claimed run ask for something.
+// suspended suspends a claimed run.
 func (a *rig) suspended(t *testing.T, run wantedRun, members string) *reply {
 	t.Helper()
 	return a.post(t, "/v1/runs/"+run.run+"/suspend", fmt.Sprintf(`{"fence":%q,%s}`, run.fence, members)).want(http.StatusOK)
@@ -293,8 +293,8 @@ func (m *manyRules) RulesFor(context.Context, string, int, *runs.Budget) ([]rule
 	return standing, 1, nil
 }
 
-// TestAnExplanationLooksAtEveryRule shows that the newest of very many rules counts,
-// and that what cannot be told for sure is not told.
+// TestAnExplanationLooksAtEveryRule shows that the newest of very many rules counts, and that an
+// uncertain result is not reported.
 func TestAnExplanationLooksAtEveryRule(t *testing.T) {
 	t.Parallel()
 	const call = `{"tool_name":"bash","input":{}}`

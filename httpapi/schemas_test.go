@@ -20,8 +20,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// schemas compiles the schemas of JSON bodies, each once: openapi3filter would do so for every
-// body that it reads, which takes longer than everything else in a test.
+// schemas compiles each schema of a JSON body once. openapi3filter would compile it for every body,
+// which takes longer than the rest of a test.
 type schemas struct {
 	mu       sync.Mutex
 	compiler *jsonschema.Compiler
@@ -39,7 +39,7 @@ func newSchemas(document *openapi3.T) (*schemas, error) {
 	return s, s.add(documentURL, document)
 }
 
-// add makes something known to the compiler as JSON.
+// add gives a value to the compiler as JSON.
 func (s *schemas) add(url string, value any) error {
 	text, err := json.Marshal(value)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/auth"
 )
 
-// about returns an operation's path with the given ids in place of "nobody" and "nothing".
+// about returns an operation's path with the given ids instead of "nobody" and "nothing".
 func (o *operation) about(sessionID, runID, ruleID, handle string) string {
 	id := sessionID
 	switch {
@@ -27,8 +27,8 @@ func (o *operation) about(sessionID, runID, ruleID, handle string) string {
 	return strings.NewReplacer("nobody", id, "nothing", id).Replace(o.path)
 }
 
-// testScopes holds what a token that is bound to sessions or agents reaches: what it does not is
-// answered word for word as what does not exist.
+// testScopes checks the scope of a token limited to sessions or agents: anything outside gets the
+// same answer as something missing.
 func testScopes(t *testing.T, a *rig, keyring *auth.Keyring) {
 	t.Helper()
 	admin := ofRole(t, keyring, api.RoleAdmin)
@@ -65,7 +65,7 @@ func testScopes(t *testing.T, a *rig, keyring *auth.Keyring) {
 				require.Equal(t, plain.Replace(want.text), got.text, "%s %s %s", role, o.method, there)
 				require.Contains(t, []int{http.StatusNotFound, http.StatusForbidden}, got.status, "%s %s", o.method, there)
 			}
-			// Lists, and what they count.
+			// Lists and their counts.
 			for _, list := range []string{"/v1/sessions", "/v1/runs", "/v1/runs?priority_active=true", "/v1/approvals", "/v1/questions", "/v1/rules", "/v1/effects", "/v1/decisions", "/v1/workers"} {
 				got := a.get(t, list, bearer(secrets[role])).want(http.StatusOK)
 				require.NotContains(t, got.text, "their", list)
@@ -76,7 +76,7 @@ func testScopes(t *testing.T, a *rig, keyring *auth.Keyring) {
 			for _, list := range []string{"/v1/sessions/theirs:1/approvals", "/v1/runs?session_id=theirs:1", "/v1/rules?session_id=theirs:1", "/v1/runs?agent_id=their-agent"} {
 				require.Equal(t, "[]", a.get(t, list, bearer(secrets[role])).want(http.StatusOK).text, list)
 			}
-			// What it reaches is there.
+			// The token reaches everything in its scope.
 			for _, path := range []string{"/v1/sessions/ours:1", "/v1/runs/our-run", "/v1/rules/" + ownRule, "/v1/requests/" + ownHandle, "/v1/sessions/ours:1/events", "/v1/runs/our-run/events"} {
 				a.get(t, path, bearer(secrets[role])).want(http.StatusOK)
 			}
@@ -89,7 +89,7 @@ func testScopes(t *testing.T, a *rig, keyring *auth.Keyring) {
 		a.post(t, "/v1/rules", `{"session_id":"theirs:0","match":{"pattern_keys":["k"]}}`, bearer(operator)).refused(api.CodeSessionNotFound)
 		a.post(t, "/v1/rules", `{"session_id":"ours:1","match":{"pattern_keys":["k2"]}}`, bearer(operator)).want(http.StatusCreated)
 
-		// Nothing is made where it does not reach, not even by an id that is free.
+		// Nothing can be created outside of the scope, even with a free id.
 		for _, body := range []string{`{"session_id":"theirs:1","input":1}`, `{"session_id":"theirs:1","agent_id":"our-agent","input":1}`} {
 			a.post(t, "/v1/runs", body, bearer(agent)).refused(api.CodeSessionNotFound)
 		}
@@ -119,22 +119,22 @@ func testScopes(t *testing.T, a *rig, keyring *auth.Keyring) {
 			unnamed.refused(api.CodeInvalidRequest).pointer("/agent_ids")
 		}
 
-		// Streams show only what is in scope.
+		// Streams show only the scope.
 		followed := follow(t, a, "/v1/stream", secrets[api.RoleObserver])
 		require.NotContains(t, followed("our-run"), "their")
 		a.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":"theirs:s-%s","agent_id":"their-agent","input":1,"suspend":{"approvals":[%s]}}`, bound, approval("a")), bearer(admin)).want(http.StatusAccepted)
 		a.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":"ours:s-%s","run_id":"next-%s","agent_id":"our-agent","input":1,"suspend":{"approvals":[%s]}}`, bound, bound, approval("a")), bearer(admin)).want(http.StatusAccepted)
 		require.NotContains(t, followed("next-"+bound), "their")
 	}
-	// A decision is made where it is reached, and counts the same.
+	// A decision within the scope counts like any other.
 	_, operator := token(t, keyring, api.CreateTokenBody{Name: "decides", Role: api.RoleOperator, SessionPrefixes: []string{"ours:"}})
 	a.post(t, "/v1/runs/their-run/approvals", allow("a"), bearer(operator)).refused(api.CodeRunNotFound)
 	a.post(t, "/v1/runs/our-run/approvals", allow("a"), bearer(operator)).want(http.StatusAccepted)
 	require.Equal(t, "waiting_for_approval", a.get(t, "/v1/runs/their-run", bearer(admin)).want(http.StatusOK).at("status"))
 }
 
-// follow opens a stream and returns a function that reads on until a text has come, and returns
-// all that came.
+// follow opens a stream. The returned function reads until a text arrives and returns everything
+// read.
 func follow(t *testing.T, a *rig, path, secret string) func(until string) string {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -158,8 +158,8 @@ func follow(t *testing.T, a *rig, path, secret string) func(until string) string
 	}
 }
 
-// testOwn holds what an agent that is bound to nothing reaches: what its principal made or holds, and
-// the rest is answered word for word as what does not exist.
+// testOwn checks the scope of an agent without limits: the runs that its principal created or
+// holds. Anything else gets the same answer as something missing.
 func testOwn(t *testing.T, a *rig, keyring *auth.Keyring) {
 	t.Helper()
 	admin := ofRole(t, keyring, api.RoleAdmin)
@@ -204,8 +204,8 @@ func testOwn(t *testing.T, a *rig, keyring *auth.Keyring) {
 	a.post(t, "/v1/runs", `{"session_id":"theirs-1","input":1}`, bearer(mine)).refused(api.CodeSessionNotFound)
 	a.post(t, "/v1/runs", `{"run_id":"their-own-run","session_id":"mine-1","input":1}`, bearer(mine)).refused(api.CodeIDConflict)
 
-	// A claim is handed what the principal made, also while it waits; the others' runs of the same
-	// agent stay where they are.
+	// A claim returns the principal's own runs, also if it waits. Other principals' runs of the
+	// same agent stay queued.
 	queue := func(by, sessionID string) string {
 		return a.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"agent_id":"shared","input":1}`, sessionID), bearer(by)).want(http.StatusAccepted).textAt("run_id")
 	}
@@ -226,7 +226,7 @@ func testOwn(t *testing.T, a *rig, keyring *auth.Keyring) {
 	a.post(t, "/v1/runs/"+theirs+"/claim", `{"worker_id":"w"}`, bearer(mine)).refused(api.CodeRunNotFound)
 	require.Len(t, claims(other, "0").list("claims"), 2, "%s and %s", theirs, theirNext)
 
-	// The stream of everything shows its own, and goes on with it.
+	// The stream of all sessions shows only its own runs.
 	followed := follow(t, a, "/v1/stream", mine)
 	require.NotContains(t, followed("my-own-run"), "their")
 	scene(other, "theirs-2", "their-next-run")

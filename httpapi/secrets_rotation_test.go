@@ -12,8 +12,8 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi"
 )
 
-// While secret keys are changed, replicas that were not restarted do not know the new key. None of them
-// takes a run that it cannot hand over, and each knows the key once it has read its file again.
+// During a rotation of secret keys, replicas that were not restarted do not know the new key. They
+// do not claim runs that they cannot decrypt, and know the key once they have re-read the file.
 func TestRotatingSecretKeysKeepsEveryClaim(t *testing.T) {
 	t.Parallel()
 	for engine, open := range openers {

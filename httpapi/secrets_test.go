@@ -133,7 +133,7 @@ func testSecrets(t *testing.T, a *rig) {
 		require.Equal(t, secret, settled.at("settled", 0, "request", "input", "env", "PGPASSWORD"))
 		require.Equal(t, map[string]any{"sql": "select 2", "env": map[string]any{"PGPASSWORD": secret}}, settled.at("settled", 0, "resolution", "updated_input"))
 
-		// A rule for exactly this input holds by its keyed digest, and tells nothing.
+		// A rule for exactly this input matches by its keyed digest and reveals nothing.
 		again := func(id string) *reply {
 			return a.post(t, "/v1/runs/"+held.run+"/suspend", `{"fence":"`+held.fence+`","hold":true,"approvals":[{"id":"`+id+`","tool_call_id":"c","tool_name":"psql","input":{"p":"`+secret+`"},"sensitive_paths":["/p"]}]}`).want(http.StatusOK)
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// sameOrigin is what a browser sends for a page of the service itself.
+// sameOrigin is the header that a browser sends for a page of the service itself.
 func sameOrigin() option { return header("Sec-Fetch-Site", "same-origin") }
 
 // cookieOf returns a reply's cookie and the option that sends it back.
@@ -25,7 +25,7 @@ func (r *reply) cookieOf() (sent option, set *http.Cookie) {
 	return header("Cookie", cookies[0].Name+"="+cookies[0].Value), cookies[0]
 }
 
-// sessionOf returns what a page on a loopback address calls with after a sign-in.
+// sessionOf returns the headers of a page on a loopback address after a sign-in.
 func (r *reply) sessionOf() option {
 	r.t.Helper()
 	require.Empty(r.t, r.header.Values("Set-Cookie"), "every port of the address would be sent a cookie")
@@ -70,7 +70,7 @@ func testSignIn(t *testing.T, a *rig, keyring *auth.Keyring, store runs.Store) {
 		a.get(t, "/v1/me", sent, bearer(set.Value), overTLS()).refused(api.CodeInvalidToken)
 		require.Equal(t, "token", a.get(t, "/v1/me", sent, bearer(operator), overTLS()).want(http.StatusOK).at("via"))
 		a.post(t, "/v1/tokens", `{"name":"x","role":"admin"}`, sent, sameOrigin(), overTLS()).refused(api.CodeForbidden)
-		// The name without a prefix may come from a page of a neighbouring host.
+		// A neighbouring host's page may have set the cookie without the prefix.
 		a.get(t, "/v1/me", header("Cookie", "holdpoint="+set.Value), overTLS()).refused(api.CodeUnauthenticated)
 		a.do(t, http.MethodPost, "/v1/login", "", bearer(operator), header("Origin", "http://holdpoint.example"), overTLS()).refused(wire.CodeOriginNotAllowed)
 	})

@@ -14,10 +14,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// BenchmarkStreams measures what a follower costs: "bytes/stream" is the memory that
-// 1,000 idle ones take, each with its connection at both ends, and ns/op the time in
-// which one event reaches all of them. "bare" is the least that net/http can do: a
-// handler that waits for a channel and writes.
+// BenchmarkStreams measures the cost of followers. "bytes/stream" is the memory of 1,000 idle ones
+// with both ends of their connections, and ns/op is the time until one event has reached all of
+// them. "bare" is the minimum with net/http: a handler that receives from a channel and writes.
 func BenchmarkStreams(b *testing.B) {
 	b.Run("session", func(b *testing.B) {
 		a := serve(b, openSQLite(b), newContract(b))

@@ -58,7 +58,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	}, time.Minute, 5*time.Millisecond, "who leaves makes room, and who is refused takes none")
 }
 
-// slow opens a stream whose reader takes nothing but its first byte.
+// slow opens a stream whose reader reads only its first byte.
 func (a *rig) slow(t *testing.T, path string) net.Conn {
 	t.Helper()
 	slow, err := net.Dial("tcp", a.server.Listener.Addr().String())
@@ -75,7 +75,7 @@ func (a *rig) slow(t *testing.T, path string) net.Conn {
 // Together they are more than the buffers of both kernels take.
 const bulkyEvents, bulkyBytes = 300, 50_000
 
-// bulky appends so many events to a run, and calls a function after each.
+// bulky appends this many events to a run, and calls a function after each.
 func (a *rig) bulky(t *testing.T, run wantedRun, after func(i int)) {
 	t.Helper()
 	text := strings.Repeat("x", bulkyBytes)
@@ -85,7 +85,7 @@ func (a *rig) bulky(t *testing.T, run wantedRun, after func(i int)) {
 	}
 }
 
-// The others see every event while the service waits for a reader that takes nothing.
+// Other readers get every event while the service waits for a reader that reads nothing.
 func TestASlowReaderHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	a := serve(t, openSQLite(t), newContract(t), func(o *httpapi.Options) { o.StreamWriteTimeout = time.Hour })

@@ -13,10 +13,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// TestNoGhostsInTheInbox lets runs wait and go on in every way there is, at random,
-// while readers follow the inbox from the beginning and from somewhere in between. In
-// the end each of them shows what the lists say is open: no prompt that was settled,
-// and none too few.
+// TestNoGhostsInTheInbox suspends and continues runs in every possible way, at random, while
+// readers follow the inbox from the beginning or from a later event. In the end each of them shows
+// exactly the open requests of the lists.
 func TestNoGhostsInTheInbox(t *testing.T) {
 	t.Parallel()
 	for name, pair := range pairs {
@@ -46,7 +45,7 @@ func TestNoGhostsInTheInbox(t *testing.T) {
 			for i, one := range watching {
 				require.Eventually(t, func() bool { return one.shows(open) }, time.Minute, 5*time.Millisecond, "reader %d: %v", i, one)
 			}
-			// Nothing comes late.
+			// No event arrives late.
 			last := writes.waiting(t, `"approvals":[`+approval("last")+`]`)
 			open[promptKey(last.session, last.run, "last")] = true
 			for i, one := range watching {
@@ -56,7 +55,7 @@ func TestNoGhostsInTheInbox(t *testing.T) {
 	}
 }
 
-// watching is a reader of the inbox that reads by itself.
+// watching is a reader of the inbox in its own goroutine.
 type watching struct {
 	mu    sync.Mutex
 	shown *prompts
@@ -111,7 +110,7 @@ func (w *watching) String() string {
 	return fmt.Sprint(w.shown)
 }
 
-// allOpen returns what the lists of approvals and questions have.
+// allOpen returns the requests in the lists of approvals and questions.
 func (a *rig) allOpen(t *testing.T) map[string]bool {
 	t.Helper()
 	open := map[string]bool{}
@@ -124,11 +123,10 @@ func (a *rig) allOpen(t *testing.T) map[string]bool {
 	return open
 }
 
-// waitAndGoOn lets one run wait, and mostly ends the wait in some way. Calls from other goroutines
+// waitAndGoOn suspends one run, and mostly ends the wait in some way. Calls from goroutines other
 // than the test's check nothing: only the final set of open requests counts.
 func waitAndGoOn(t *testing.T, a *rig, random *rand.Rand) {
-	// Not through the client that checks everything against the contract: that takes
-	// most of the time.
+	// Without the client that checks everything against the contract, which takes most of the time.
 	call := func(path, body string) *reply {
 		got := &reply{t: t, body: map[string]any{}}
 		answer, err := a.server.Client().Post(a.server.URL+path, "application/json", strings.NewReader(body))

@@ -17,11 +17,11 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// prompts is what a follower of the inbox shows.
+// prompts is the state of a follower of the inbox.
 type prompts struct {
 	open map[string]bool // by session, run and request
 	more bool
-	// gaps holds the reasons of gaps, and events counts what came as an event, by name.
+	// gaps holds the reasons of gaps, and events counts the received events by name.
 	gaps   []string
 	events map[string]int
 }
@@ -32,7 +32,7 @@ func promptKey(sessionID, runID, requestID string) string {
 	return strings.Join([]string{sessionID, runID, requestID}, "/")
 }
 
-// apply takes a frame in, as docs/streams.md tells a reader to.
+// apply applies a frame as docs/streams.md describes.
 func (p *prompts) apply(one frame) error {
 	switch one.name {
 	case "":
@@ -89,7 +89,7 @@ func (p *prompts) begin(snapshot string) error {
 	return nil
 }
 
-// until reads frames until what they show fits.
+// until reads frames until the state fits.
 func (r *reader) until(p *prompts, fits func() bool) {
 	r.t.Helper()
 	for !fits() {

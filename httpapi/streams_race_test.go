@@ -46,9 +46,9 @@ func replicaOf(t *testing.T, database string, contract *contract, options postgr
 	return serve(t, store, contract, change...)
 }
 
-// TestStreamsMissNothing subscribes while a worker writes, over and over, with and
-// without a cursor, and reads to the end: every event after the first id is there
-// once, whatever fell between subscription, snapshot and commit.
+// TestStreamsMissNothing repeatedly subscribes while a worker writes, with and without a cursor,
+// and reads to the end. Every event after the first id arrives exactly once, regardless of the
+// order of subscription, snapshot and commit.
 func TestStreamsMissNothing(t *testing.T) {
 	t.Parallel()
 	const rounds = 20
@@ -96,7 +96,7 @@ func TestStreamsMissNothing(t *testing.T) {
 	}
 }
 
-// writeEvents does what a worker does, and ends the session.
+// writeEvents writes events as a worker does, and ends the session.
 func writeEvents(t *testing.T, a *rig, run wantedRun) {
 	call := func(path, body string) {
 		if _, err := a.try(t, http.MethodPost, path, body); err != nil {
@@ -113,8 +113,7 @@ func writeEvents(t *testing.T, a *rig, run wantedRun) {
 	call("/v1/sessions/"+run.session+"/end", "")
 }
 
-// A log that is longer than what a feed keeps, read from its beginning by many while
-// it grows.
+// Many readers read a log that is longer than a feed's window from its beginning, while it grows.
 func TestStreamsOfALongLog(t *testing.T) {
 	t.Parallel()
 	a := serve(t, openSQLite(t), newContract(t))
@@ -147,7 +146,7 @@ func TestStreamsOfALongLog(t *testing.T) {
 	require.NotEqual(t, string(api.EventCompleted), first.event().name)
 }
 
-// A herd that comes back at once, as after a restart, has one snapshot read for it.
+// Clients that reconnect at once, as after a restart, share the read of one snapshot.
 func TestStreamsThatOpenTogetherShareASnapshot(t *testing.T) {
 	t.Parallel()
 	const readers = 50
@@ -181,7 +180,7 @@ func TestStreamsThatOpenTogetherShareASnapshot(t *testing.T) {
 	require.Less(t, store.waiting.Load(), int64(readers))
 }
 
-// slowSessions answers for sessions when the gate is open, and counts who asks.
+// slowSessions answers for sessions once the gate is open, and counts the calls.
 type slowSessions struct {
 	runs.Store
 	gate    chan struct{}

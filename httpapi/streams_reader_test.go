@@ -79,8 +79,8 @@ func (r *reader) read() (frame, error) {
 	}
 }
 
-// next returns the next frame, which must come soon. A stream that hangs ends with
-// the test's deadline, so the reading is watched.
+// next returns the next frame. The read has a time-out, because a hanging stream would only end
+// with the test's deadline.
 func (r *reader) next() frame {
 	r.t.Helper()
 	watchdog := time.AfterFunc(time.Minute, func() { _ = r.response.Body.Close() })
@@ -138,7 +138,7 @@ func ids(all []frame) []string {
 	return list
 }
 
-// requireLog checks that frames are what the log has after an event.
+// requireLog checks that frames equal the log after an event.
 func (a *rig) requireLog(t *testing.T, path string, after string, got []frame) {
 	t.Helper()
 	log := a.get(t, path+"/events?after="+after).want(http.StatusOK)

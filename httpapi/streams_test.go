@@ -177,7 +177,7 @@ func testStreams(t *testing.T, a *rig) {
 		}
 		for {
 			if _, err := open.read(); err != nil {
-				break // its reader comes back
+				break // its reader reconnects
 			}
 		}
 		for _, of := range []string{path, "/v1/runs/" + old.run} {

@@ -41,7 +41,7 @@ type rig struct {
 	store    runs.Store
 	client   *http.Client
 	contract *contract
-	// channel is the one by which people are told.
+	// channel is the channel that notifies people.
 	channel *fakeChannel
 }
 
@@ -136,7 +136,7 @@ func newKeyring(tokens auth.Tokens, mode auth.Mode) *auth.Keyring {
 	})
 }
 
-// newSigning returns keys of a replica, which are made and published.
+// newSigning creates and publishes the keys of a replica.
 func newSigning(tb testing.TB, keeper signing.Keeper) *signing.Keys {
 	tb.Helper()
 	private, err := signing.Generate()

@@ -146,8 +146,8 @@ func testSuspend(t *testing.T, a *rig) {
 	})
 }
 
-// carriesLargeIntegers shows that integers beyond 2^53 reach people and the worker with their digits, and
-// that no other input has their digest: a double would take several for one.
+// carriesLargeIntegers shows that people and the worker get all digits of integers beyond 2^53, and
+// that digests distinguish them: several of them share one double.
 func (a *rig) carriesLargeIntegers(t *testing.T) {
 	t.Helper()
 	raise := func(input string) (wantedRun, string) {

@@ -13,13 +13,13 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// ticket makes one for a path.
+// ticket creates a ticket for a path.
 func (a *rig) ticket(t *testing.T, path string, options ...option) string {
 	t.Helper()
 	return a.post(t, ticketsPath, `{"path":"`+path+`"}`, options...).want(http.StatusCreated).textAt("ticket")
 }
 
-// ended makes a run that is over, whose stream ends by itself, and returns the path of the stream.
+// ended creates a finished run, whose stream ends at once, and returns the path of the stream.
 func (a *rig) ended(t *testing.T, options ...option) string {
 	t.Helper()
 	run := a.post(t, "/v1/runs", `{"session_id":"`+a.name("s")+`","input":1}`, options...).want(http.StatusAccepted).textAt("run_id")
@@ -53,7 +53,7 @@ func testTickets(t *testing.T, a *rig, keyring *auth.Keyring) {
 		for _, wrong := range []string{observer, auth.NewSecret(), "x", ""} {
 			a.get(t, path+"?ticket="+wrong).refused(api.CodeInvalidToken)
 		}
-		a.get(t, path+"?ticket="+ticket, bearer("x")).refused(api.CodeInvalidToken) // a header goes before it
+		a.get(t, path+"?ticket="+ticket, bearer("x")).refused(api.CodeInvalidToken) // a header has precedence
 		a.get(t, path+"?ticket="+ticket, bearer(observer)).want(http.StatusOK)
 		a.get(t, path+"?ticket="+ticket).want(http.StatusOK)
 	})
@@ -95,8 +95,7 @@ func testTickets(t *testing.T, a *rig, keyring *auth.Keyring) {
 	})
 }
 
-// A ticket works at another replica than the one that made it, for a minute, and its stream ends
-// with the token.
+// A ticket is valid at other replicas too, for a minute, and its stream ends with the token.
 func TestTicketsOfAnotherReplica(t *testing.T) {
 	t.Parallel()
 	for engine, open := range openers {

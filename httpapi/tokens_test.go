@@ -20,7 +20,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// How long a test waits for what must come, and how often it looks.
+// How long a test waits, and how often it polls.
 const (
 	patience     = time.Minute
 	patienceStep = 5 * time.Millisecond
@@ -36,7 +36,7 @@ func closed(t *testing.T, store runs.Store, contract *contract) (a *rig, keyring
 	return serve(t, store, contract, func(o *httpapi.Options) { o.Keyring, o.Hosts = keyring, []string{"holdpoint.example"} }), keyring
 }
 
-// token makes a token past HTTP and returns its id and secret.
+// token creates a token without HTTP and returns its id and secret.
 func token(t *testing.T, keyring *auth.Keyring, body api.CreateTokenBody) (tokenID, secret string) {
 	t.Helper()
 	made, _, err := keyring.Create(t.Context(), &body, "user:test", "")
@@ -44,7 +44,7 @@ func token(t *testing.T, keyring *auth.Keyring, body api.CreateTokenBody) (token
 	return made.Token.TokenID, made.Secret
 }
 
-// ofRole makes a token of a role.
+// ofRole creates a token with a role.
 func ofRole(t *testing.T, keyring *auth.Keyring, role api.Role) (secret string) {
 	t.Helper()
 	_, secret = token(t, keyring, api.CreateTokenBody{Name: "the-" + string(role), Role: role})
@@ -290,7 +290,7 @@ func testClosed(t *testing.T, store runs.Store, contract *contract) {
 	})
 }
 
-// Two callers who revoke the last two admins at once leave one.
+// If two callers concurrently revoke the last two admins, one remains.
 func TestTheLastTwoAdminsAtOnce(t *testing.T) {
 	t.Parallel()
 	for engine, open := range openers {
@@ -398,7 +398,7 @@ func TestARevokedTokenDecidesNothing(t *testing.T) {
 	for engine, open := range openers {
 		parallel(t, engine, func(t *testing.T) {
 			store := open(t)
-			// At this replica no time passes, so that it believes what it has read.
+			// Time does not pass at this replica, so it trusts its cache.
 			const nowMs = 1_750_000_000_000
 			keyring := auth.NewKeyring(auth.Options{Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return nowMs }})
 			other := newKeyring(store.(auth.Tokens), auth.Required)
@@ -449,8 +449,8 @@ func TestARevokedTokenDecidesNothing(t *testing.T) {
 	}
 }
 
-// Every route of /v1 is in the table, and every row is a route; the dialects' are held to it by
-// the tests of the program, which has all of them.
+// Every route of /v1 has a row, and every row has a route. Tests of the program check the dialects'
+// routes, because only the program has all of them.
 func TestEveryRouteOfV1IsInTheTable(t *testing.T) {
 	t.Parallel()
 	require.NoError(t, chi.Walk(httpapi.New(httpapi.Options{}).Routes(), func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {

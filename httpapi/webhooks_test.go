@@ -26,7 +26,7 @@ type webhookStore interface {
 	webhooks.Store
 }
 
-// newWebhooks makes what the routes of webhooks need. Nothing is delivered but tests.
+// newWebhooks returns the dependencies of the webhook routes. Only test messages are delivered.
 func newWebhooks(tb testing.TB, store webhookStore, sealer webhooks.Sealer) *httpapi.Webhooks {
 	tb.Helper()
 	guard := egress.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
@@ -132,7 +132,7 @@ func testWebhooks(t *testing.T, a *rig) {
 	})
 }
 
-// testTooManyWebhooks needs a service of its own.
+// testTooManyWebhooks has its own service.
 func testTooManyWebhooks(t *testing.T, a *rig) {
 	t.Helper()
 	for range api.MaxWebhooks {

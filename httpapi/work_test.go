@@ -227,8 +227,7 @@ func testWork(t *testing.T, a *rig) {
 	})
 }
 
-// fencedCalls are the calls of a lease's holder with the members they need besides
-// the fence.
+// fencedCalls are the calls of a lease's holder with their required members except the fence.
 var fencedCalls = map[string]string{
 	"/heartbeat":               "",
 	"/suspend":                 `,"approvals":[` + approval("stale") + `]`,

@@ -69,7 +69,7 @@ func (s *scene) text(session *mcp.ClientSession, tool, arguments string) (text s
 	return result.Content[0].(*mcp.TextContent).Text, result.IsError
 }
 
-// told is the union of what tools answer.
+// told is the union of the tools' answers.
 type told struct {
 	Status    string                    `json:"status"`
 	Message   string                    `json:"message"`
@@ -231,8 +231,8 @@ func TestWhatIsNotAllowedIsDeniedWithTheReason(t *testing.T) {
 	}
 }
 
-// TestADecisionAboutSomethingElseIsNoPermission makes a run as a call would, of which the metadata
-// says one thing and the request another.
+// TestADecisionAboutSomethingElseIsNoPermission creates a run like a call's, but its metadata and
+// its request differ.
 func TestADecisionAboutSomethingElseIsNoPermission(t *testing.T) {
 	s := newScene(t)
 	worker := s.service.Connect()
@@ -329,7 +329,8 @@ func TestADecisionIsHandedOutOnce(t *testing.T) {
 	}
 }
 
-// TestAnAgentsQuestionIsAQuestion: the answer goes back in the input, and declined is a denial.
+// TestAnAgentsQuestionIsAQuestion: the answer is returned in the input, and a declined question is
+// a denial.
 func TestAnAgentsQuestionIsAQuestion(t *testing.T) {
 	s := newScene(t)
 	const asked = `{"tool_name":"AskUserQuestion","tool_use_id":"toolu_q","input":{"questions":[
@@ -415,7 +416,7 @@ func TestACancelledCallIsWithdrawnAndOneOfALostConnectionIsNot(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, api.StatusCancelled, run.Status)
 
-	// The client is gone: what it asked stays, for the one that asks again.
+	// The client disconnects: its request stays open for a client that asks again.
 	var leaving atomic.Bool
 	server := mcptools.NewServer(mcptools.Options{Client: s.service.Connect(), For: mcptools.ForAgents, SessionID: "work", AgentID: "coder", Leaving: leaving.Load})
 	stdin, theirs := io.Pipe()

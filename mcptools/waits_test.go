@@ -21,7 +21,7 @@ import (
 	"github.com/holdpoint/holdpoint/test/inprocess"
 )
 
-// What clients of these tests can do.
+// Capabilities of the clients in these tests.
 var (
 	forms     = mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{}}
 	takesTask = mcp.ClientCapabilities{Extensions: map[string]any{tasks.Extension: map[string]any{}}}
@@ -53,7 +53,7 @@ func (s *scene) replica(options mcptools.Options) *replica {
 	return r
 }
 
-// reply is what a call is answered, whatever it is.
+// reply is the answer to a call, of any kind.
 type reply struct {
 	ResultType    string `json:"resultType"`
 	TaskID        string `json:"taskId"`
@@ -98,7 +98,7 @@ func (r *reply) told(t *scene) (told told) {
 	return told
 }
 
-// call makes one stateless call to a server that is new, as every replica is to its caller.
+// call makes one stateless call to a new server, because every replica is new to its caller.
 func (r *replica) call(capabilities mcp.ClientCapabilities, method string, params map[string]any) *reply {
 	r.Helper()
 	ours, theirs := mcp.NewInMemoryTransports()
@@ -208,7 +208,7 @@ func TestACallParksAsATask(t *testing.T) {
 	require.Nil(t, cancelled.Result)
 	require.Contains(t, cancelled.StatusMessage, "so it was not allowed")
 
-	// Who only looks, and who takes no task, gets none.
+	// Observers, and clients without tasks, get no task.
 	require.Equal(t, "pending", r.ask(takesTask, "request_approval", `{"tool_name":"x","input":{},"wait_seconds":0}`, nil).told(s).Status)
 	require.Equal(t, "pending", r.ask(mcp.ClientCapabilities{}, "request_approval", `{"tool_name":"y","input":{},"wait_seconds":0}`, nil).told(s).Status)
 }
@@ -228,7 +228,7 @@ func TestThePersonAtTheClientOfATaskDecides(t *testing.T) {
 	require.Contains(t, string(form.Params.Schema), `"allow"`)
 	require.Equal(t, "working", r.task(takesTask, "tasks/get", task.TaskID).Status) // a client that shows no forms
 
-	// None of these decides.
+	// None of these responses decides.
 	for _, responses := range []map[string]any{
 		{},
 		{"other": accept(map[string]any{"decision": "allow"})},
@@ -249,7 +249,7 @@ func TestThePersonAtTheClientOfATaskDecides(t *testing.T) {
 	require.Equal(t, "input_required", r.task(both, "tasks/get", task.TaskID).Status)
 	require.NotNil(t, r.call(both, "tasks/update", map[string]any{"taskId": task.TaskID}).Error)
 
-	for _, decision := range []string{"allow", "deny"} { // the second comes too late
+	for _, decision := range []string{"allow", "deny"} { // the second is too late
 		ack := r.task(both, "tasks/update", task.TaskID, map[string]any{open.Request.ID: accept(map[string]any{"decision": decision, "reason": "go on"}), "more": 1})
 		require.Nil(t, ack.Error)
 		done := r.task(both, "tasks/get", task.TaskID)
@@ -263,7 +263,7 @@ func TestThePersonAtTheClientOfATaskDecides(t *testing.T) {
 	require.Equal(t, "ada", decisions.Items[0].Resolution.ResolvedBy)
 	require.Equal(t, "api:mcp", decisions.Items[0].Resolution.Via)
 
-	// A role that decides nothing is shown no form, and what it says to one is not heard.
+	// A role that may not decide is shown no form, and its answer to one is ignored.
 	agent := s.replica(mcptools.Options{MayDecide: func(context.Context) bool { return false }})
 	task = agent.ask(both, "request_approval", deploy, nil)
 	require.Equal(t, "working", task.Status)
@@ -357,7 +357,8 @@ func TestThePersonAtAClientWithFormsDecides(t *testing.T) {
 	blind := s.replica(mcptools.Options{SessionID: "blind"}).ask(forms, "request_approval", `{"tool_name":"blind","input":{}}`, map[string]any{"inputResponses": map[string]any{id: allow}})
 	require.Equal(t, "input_required", blind.ResultType)
 
-	// What decides nothing is asked again; the arguments may be written otherwise.
+	// After an answer without a decision the form is shown again. The arguments may be formatted
+	// differently.
 	require.Equal(t, "input_required", other.ask(forms, "request_approval", deploy, again(accept(nil), deploy)).ResultType)
 	spelled := ` {"reason":"done", "input":{"to":"production"}, "tool_name":"deploy"}`
 	done := other.ask(forms, "request_approval", spelled, again(allow, spelled))
@@ -429,7 +430,8 @@ func TestFormsOfQuestions(t *testing.T) {
 	}
 }
 
-// TestNobodyDecidesAboutWhatIsNotShown: what does not fit a form, and what would not be seen in it.
+// TestNobodyDecidesAboutWhatIsNotShown: content that does not fit a form, or would be invisible in
+// it.
 func TestNobodyDecidesAboutWhatIsNotShown(t *testing.T) {
 	s := newScene(t)
 	r := s.replica(mcptools.Options{})
@@ -515,7 +517,7 @@ func TestAClientOfAnEarlierRevisionIsAskedWhileItsCallIsHeld(t *testing.T) {
 	require.Equal(t, "Denied by ada: no", s.told(waits, "request_approval", deploy).Message)
 	<-ended
 
-	// A client without a user declines by itself. The request stays open.
+	// A client without a user declines automatically. The request stays open.
 	declines := connect(func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
 		return &mcp.ElicitResult{Action: "decline"}, nil
 	})

@@ -11,22 +11,22 @@ import (
 	"github.com/pressly/goose/v3/lock"
 )
 
-// advisoryLock lets one process at a time migrate a Postgres database. It asks again and
-// again, as goose's own locker does every five seconds, instead of waiting in the server:
-// there a waiting statement holds a snapshot, and CREATE INDEX CONCURRENTLY waits for all
-// of them, so that the replica that migrates would wait for the one that waits for it.
+// advisoryLock lets only one process migrate a Postgres database at a time. It polls, as goose's
+// own locker does every five seconds, instead of waiting in the server. A waiting statement holds a
+// snapshot, and CREATE INDEX CONCURRENTLY waits for all snapshots: the migrating replica and the
+// waiting one would block each other.
 type advisoryLock struct{}
 
 const lockInterval = 100 * time.Millisecond
 
-// LockTimeout is how long a step on Postgres waits for a lock, and how long those may wait
-// that queue behind it.
+// LockTimeout is how long a step on Postgres waits for a lock, and so how long it blocks the
+// transactions queued behind it.
 const LockTimeout = time.Second
 
-// lockPause is for those to go on before the step is tried again.
+// lockPause lets the queued transactions run before the step is retried.
 const lockPause = 500 * time.Millisecond
 
-// lockNotAvailable is the SQLSTATE of a lock that was not had in time.
+// lockNotAvailable is the SQLSTATE of a lock time-out.
 const lockNotAvailable = "55P03"
 
 func lockTimedOut(err error) bool {
@@ -34,7 +34,7 @@ func lockTimedOut(err error) bool {
 	return errors.As(err, &failure) && failure.SQLState() == lockNotAvailable
 }
 
-// pause returns the cause of the context's end when that comes first.
+// pause waits, and returns the cause of the context if it ends first.
 func pause(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()

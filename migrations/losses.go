@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// Loss is what taking a step back deletes: a table, or a column of one, and how many rows have
-// something in it.
+// Loss is a table or column that a rollback of a step deletes, with the number of its rows that
+// have a value.
 type Loss struct {
 	Table, Column string
 	Rows          int64
@@ -25,8 +25,8 @@ var (
 	lineComment   = regexp.MustCompile(`(?m)--.*$`)
 )
 
-// Losses returns the newest step that is applied, with version 0 when there is none, and what
-// taking it back deletes. It writes nothing.
+// Losses returns the newest applied step, with version 0 if there is none, and what its rollback
+// would delete. It writes nothing.
 func (m *Migrator) Losses(ctx context.Context) (step Migration, losses []Loss, err error) {
 	current, _, err := m.Versions(ctx)
 	if err != nil || current == 0 {
@@ -42,7 +42,7 @@ func (m *Migrator) Losses(ctx context.Context) (step Migration, losses []Loss, e
 		return Migration{}, nil, fmt.Errorf("migrations: %w", err)
 	}
 	for _, loss := range lossesOf(string(text)) {
-		// The names are those of our own files.
+		// The names come from our own files.
 		question := "SELECT count(*) FROM " + loss.Table
 		if loss.Column != "" {
 			question += " WHERE " + loss.Column + " IS NOT NULL"
@@ -55,8 +55,8 @@ func (m *Migrator) Losses(ctx context.Context) (step Migration, losses []Loss, e
 	return steps[at], losses, nil
 }
 
-// lossesOf returns what the Down part of a step drops. A table that the step itself has made, to
-// copy another one, is no loss.
+// lossesOf returns the tables and columns that the Down part of a step drops, except tables that
+// the step itself created to copy another one.
 func lossesOf(text string) (losses []Loss) {
 	_, down, _ := strings.Cut(text, "-- +goose Down")
 	made := map[string]bool{}

@@ -1,8 +1,8 @@
-// Package migrations holds the schemas of both engines and applies them. The SQL
-// files are embedded, so a binary carries its own schema and can tell whether a
-// database is behind or ahead of it.
+// Package migrations holds the schemas of both engines and applies them. The SQL files are
+// embedded, so a binary carries its own schema and knows whether a database is behind or ahead of
+// it.
 //
-// It knows goose and database/sql; it must not know what is in the tables.
+// It knows goose and database/sql, but must not know the contents of the tables.
 package migrations
 
 import (
@@ -23,10 +23,10 @@ import (
 //go:embed postgres/*.sql sqlite/*.sql
 var files embed.FS
 
-// Engine names a set of migrations. It is the name of their directory.
+// Engine names a set of migrations and their directory.
 type Engine string
 
-// The engines that have a schema.
+// Engines with a schema.
 const (
 	Postgres Engine = "postgres"
 	SQLite   Engine = "sqlite"
@@ -43,7 +43,7 @@ var (
 var ErrSchemaUnreleased = errors.New("the database was made by a development version from before the first release, and cannot be upgraded: " +
 	"keep that version until its runs have ended, or export its audit log with it (holdpoint audit export) and start with a new database; see docs/upgrade.md")
 
-// Table holds the versions of the schema that are applied. It has a name of its own, so that an
+// Table holds the applied versions of the schema. Its name is not goose's default, so that an
 // embedding program can use goose in the same database. Package sqlite reads it too.
 const Table = "holdpoint_schema"
 
@@ -51,7 +51,7 @@ const Table = "holdpoint_schema"
 type Migration struct {
 	Version int64
 	Name    string
-	// AppliedAt is given by Status alone; it is zero while the step is pending.
+	// AppliedAt is set only by Status, and is zero while the step is pending.
 	AppliedAt time.Time
 }
 
@@ -65,14 +65,14 @@ type Migrator struct {
 	sources  fs.FS
 }
 
-// New returns a migrator of a database. The handle stays the caller's to close;
-// on Postgres it must reach the server itself and not a transaction-pooling proxy,
-// because the lock is held by the connection. The logger may be nil.
+// New returns a migrator of a database. The caller closes the handle. On Postgres it must connect
+// to the server itself and not to a transaction-pooling proxy, because the connection holds the
+// lock. The logger may be nil.
 func New(db *sql.DB, engine Engine, logger *slog.Logger) (*Migrator, error) {
 	return newMigrator(db, engine, logger, files)
 }
 
-// newMigrator returns a migrator that takes the steps from a directory for each engine.
+// newMigrator returns a migrator that reads the steps from a directory for each engine.
 func newMigrator(db *sql.DB, engine Engine, logger *slog.Logger, engines fs.FS) (*Migrator, error) {
 	sources, err := fs.Sub(engines, string(engine))
 	if err != nil {
@@ -101,10 +101,9 @@ func newMigrator(db *sql.DB, engine Engine, logger *slog.Logger, engines fs.FS) 
 	return &Migrator{provider: provider, db: db, engine: engine, sources: sources}, nil
 }
 
-// Up applies every pending step and returns those that it applied, oldest first.
-// After an error the earlier steps stay applied. On Postgres a step gives up a lock that it
-// cannot have within [LockTimeout], so that those who queue behind it go on, and tries again
-// until the context ends.
+// Up applies all pending steps and returns them, oldest first. After an error the earlier steps
+// stay applied. If a step on Postgres does not get a lock within [LockTimeout], it lets queued
+// transactions run and retries until the context ends.
 func (m *Migrator) Up(ctx context.Context) ([]Migration, error) {
 	if _, err := m.begun(ctx); err != nil {
 		return nil, err
@@ -124,8 +123,8 @@ func (m *Migrator) Up(ctx context.Context) ([]Migration, error) {
 	}
 }
 
-// Down takes back the newest applied step, with all data that only it holds, and
-// returns it. The version is 0 when nothing was applied.
+// Down rolls back the newest applied step, deletes the data that only this step stores, and returns
+// the step. The version is 0 if nothing was applied.
 func (m *Migrator) Down(ctx context.Context) (Migration, error) {
 	if _, err := m.begun(ctx); err != nil {
 		return Migration{}, err
@@ -140,11 +139,11 @@ func (m *Migrator) Down(ctx context.Context) (Migration, error) {
 	return applied([]*goose.MigrationResult{result})[0], nil
 }
 
-// Status returns every step that this program knows, and whether it is applied. It writes nothing.
+// Status returns all steps known to this program, and whether they are applied. It writes nothing.
 func (m *Migrator) Status(ctx context.Context) ([]Migration, error) {
 	begun, err := m.begun(ctx)
 	if err != nil || !begun {
-		return m.steps(), err // goose would make its table
+		return m.steps(), err // goose would create its table
 	}
 	statuses, err := m.provider.Status(ctx)
 	if err != nil {
@@ -157,7 +156,7 @@ func (m *Migrator) Status(ctx context.Context) ([]Migration, error) {
 	return steps, nil
 }
 
-// steps returns every step that this program knows, as pending.
+// steps returns all steps known to this program, as pending.
 func (m *Migrator) steps() []Migration {
 	sources := m.provider.ListSources()
 	steps := make([]Migration, 0, len(sources))
@@ -167,10 +166,10 @@ func (m *Migrator) steps() []Migration {
 	return steps
 }
 
-// begun reports whether anything was ever applied. It returns [ErrSchemaUnreleased] for a database
-// that has goose's default table and one of ours.
+// begun reports whether any step was ever applied. It returns [ErrSchemaUnreleased] for a database
+// with goose's default table and one of ours.
 func (m *Migrator) begun(ctx context.Context) (begun bool, err error) {
-	// goose would create its table, outside of the lock and in the way of a replica that migrates.
+	// goose would create its table outside of the lock and conflict with a migrating replica.
 	question := "SELECT relname AS name FROM pg_class WHERE relkind = 'r' AND pg_table_is_visible(oid) AND relname"
 	if m.engine == SQLite {
 		question = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name"
@@ -187,8 +186,8 @@ func (m *Migrator) begun(ctx context.Context) (begun bool, err error) {
 	return begun, nil
 }
 
-// Versions returns the version that the database is at (0 when it is empty) and
-// the newest one that this program knows. It changes nothing.
+// Versions returns the version of the database, 0 if it is empty, and the newest version known to
+// this program. It writes nothing.
 func (m *Migrator) Versions(ctx context.Context) (current, newest int64, err error) {
 	begun, err := m.begun(ctx)
 	if err != nil {
@@ -205,9 +204,9 @@ func (m *Migrator) Versions(ctx context.Context) (current, newest int64, err err
 	return current, newest, nil
 }
 
-// Check returns nil when the database has the schema that this program knows, else
-// an error that wraps [ErrSchemaBehind] or [ErrSchemaAhead] and names the versions,
-// [ErrSchemaUnreleased], or the database's error.
+// Check returns nil if the database has the schema known to this program. Otherwise the error wraps
+// [ErrSchemaBehind] or [ErrSchemaAhead] and names the versions, or is [ErrSchemaUnreleased] or the
+// database's error.
 func (m *Migrator) Check(ctx context.Context) error {
 	current, newest, err := m.Versions(ctx)
 	switch {
@@ -221,8 +220,8 @@ func (m *Migrator) Check(ctx context.Context) error {
 	return nil
 }
 
-// Digest returns a hexadecimal hash of an engine's migrations: two programs with
-// the same digest make the same schema.
+// Digest returns a hexadecimal hash of an engine's migrations. Programs with the same digest have
+// the same schema.
 func Digest(engine Engine) (string, error) {
 	sum := sha256.New()
 	err := fs.WalkDir(files, string(engine), func(path string, entry fs.DirEntry, err error) error {

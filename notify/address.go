@@ -15,7 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// PrefixAddress begins the ids of addresses.
+// PrefixAddress is the prefix of address ids.
 const PrefixAddress = "address"
 
 // Address is a row of addresses.
@@ -24,39 +24,39 @@ type Address struct {
 	Principal    string
 	Channel      string
 	Address      string
-	VerifiedAtMs int64 // 0 until the code was typed
+	VerifiedAtMs int64 // 0 until verified
 	CodeHash     string
 	CodeUntilMs  int64
 	CodeSentAtMs int64
 	CreatedAtMs  int64
 }
 
-// View returns the address as its owner sees it.
+// View returns the address as shown to its owner.
 func (a *Address) View() api.Address {
 	return api.Address{AddressID: a.AddressID, Channel: a.Channel, Address: a.Address, VerifiedAtMs: a.VerifiedAtMs, CreatedAtMs: a.CreatedAtMs}
 }
 
-// Store keeps addresses, and how many messages a person was sent. Each method may return an error that wraps
-// runs.ErrUnavailable or runs.ErrClosed, and the context's error.
+// Store stores addresses and counts the messages sent to each person. Each method may return an
+// error that wraps runs.ErrUnavailable or runs.ErrClosed, or the context's error.
 type Store interface {
-	// AddAddress writes an address with a code. For one that is there and not verified it replaces the code, unless
-	// that is younger than api.AddressCodePauseMs. It returns false when it wrote nothing.
+	// AddAddress writes an address with a code. If the address exists and is not verified, it
+	// replaces a code older than api.AddressCodePauseMs. It returns false if it wrote nothing.
 	AddAddress(ctx context.Context, a *Address, entry *journal.Entry) (bool, error)
-	// Addresses returns the addresses of some principals, the oldest first.
+	// Addresses returns the addresses of these principals, oldest first.
 	Addresses(ctx context.Context, principals []string) ([]Address, error)
-	// TryCode counts a try of the code of an address that is not verified, and returns false when there is none left,
-	// or when the code works no longer.
+	// TryCode counts a try of the code of an unverified address. It returns false if no try is left
+	// or the code has expired.
 	TryCode(ctx context.Context, principal, addressID string, nowMs int64) (bool, error)
 	// VerifyAddress verifies an address if the hash matches its code, and returns whether it did.
 	VerifyAddress(ctx context.Context, principal, addressID, codeHash string, nowMs int64, entry *journal.Entry) (bool, error)
-	// RemoveAddress deletes an address, and returns whether there was one.
+	// RemoveAddress deletes an address and returns whether it existed.
 	RemoveAddress(ctx context.Context, principal, addressID string, entry *journal.Entry) (bool, error)
-	// CountNotice counts a message to a person. It returns how many the person was sent within api.FloodMs, this one
-	// included, and 0 when one more is not to be sent.
+	// CountNotice counts a message to a person. It returns the number of messages within
+	// api.FloodMs including this one, or 0 if the message must not be sent.
 	CountNotice(ctx context.Context, principal string, nowMs int64) (int64, error)
 }
 
-// newCode returns six digits.
+// newCode returns a random code of six digits.
 func newCode() (string, error) {
 	number, err := rand.Int(rand.Reader, big.NewInt(1_000_000))
 	if err != nil {
@@ -74,9 +74,9 @@ func unknownAddress() error {
 	return refusal.New(api.CodeAddressNotFound, "you have no such address")
 }
 
-// Add adds an address of the caller, and sends a code to it. An address that is verified stays so. Errors:
-// invalid_request; channel_unknown; too_many_addresses, also for a code that was sent less than a minute ago;
-// channel_unavailable when the code could not be sent; and store errors.
+// Add adds an address of the caller and sends a code to it. A verified address stays verified.
+// Errors: invalid_request; channel_unknown; too_many_addresses, also if the last code is less than
+// a minute old; channel_unavailable if the code could not be sent; errors of the store.
 func (s *Service) Add(ctx context.Context, principal string, body *api.AddressBody) (api.Address, error) {
 	channel := s.channels[body.Channel]
 	if channel == nil {
@@ -125,7 +125,7 @@ func (s *Service) Add(ctx context.Context, principal string, body *api.AddressBo
 	return made.View(), nil
 }
 
-// find returns the row of an address that the caller has, nil when there is none.
+// find returns an address of the caller, or nil.
 func (s *Service) find(ctx context.Context, principal string, body *api.AddressBody) (*Address, error) {
 	all, err := s.options.Store.Addresses(ctx, []string{principal})
 	if err != nil {
@@ -149,8 +149,8 @@ func (s *Service) List(ctx context.Context, principal string) (api.AddressList, 
 	return list, err
 }
 
-// Verify verifies an address by the code that was sent to it. Errors: address_not_found; address_code_wrong, also
-// for a code that is too old or was tried too often; and store errors.
+// Verify verifies an address by its code. Errors: address_not_found; address_code_wrong, also for a
+// code that has expired or was tried too often; errors of the store.
 func (s *Service) Verify(ctx context.Context, principal, addressID, code string) (api.Address, error) {
 	address, err := s.own(ctx, principal, addressID)
 	if err != nil || address.VerifiedAtMs != 0 {
@@ -189,7 +189,7 @@ func (s *Service) own(ctx context.Context, principal, addressID string) (api.Add
 	return api.Address{}, unknownAddress()
 }
 
-// Remove deletes an address. Errors: address_not_found; and store errors.
+// Remove deletes an address. Errors: address_not_found; errors of the store.
 func (s *Service) Remove(ctx context.Context, principal, addressID string) error {
 	entry := auth.EntryBy(auth.From(ctx), s.options.NowMs(), api.AuditEvent{Type: api.AuditAddressRemoved, AddressID: addressID})
 	removed, err := s.options.Store.RemoveAddress(ctx, principal, addressID, entry)

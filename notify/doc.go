@@ -1,8 +1,8 @@
-// Package notify tells people of what they may decide: it keeps their addresses, chooses who is told, and makes the
-// messages. Channels send them.
+// Package notify notifies people of requests that they may decide. It stores their addresses,
+// selects the recipients and writes the messages. Channels send them.
 //
-// An address counts once its owner has typed the code that was sent to it. Nothing of an address is in a log, an
-// event or an error.
+// An address is used only after its owner has entered the code sent to it. Addresses never appear
+// in logs, events or errors.
 //
-// It must not know SQL, HTTP or SMTP.
+// The package must not know SQL, HTTP or SMTP.
 package notify

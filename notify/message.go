@@ -10,24 +10,25 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// maxShown bounds a name in a message, in characters.
+// maxShown is the maximum length of a name in a message, in characters.
 const maxShown = 80
 
-// Message is what a channel sends. Its texts have no line breaks but those of Text.
+// Message is a message for a channel. Only Text may have line breaks.
 type Message struct {
-	// ID is the same for each try.
+	// ID is the same for each attempt.
 	ID string
-	// Thread is the same for the messages about one session; empty for none.
+	// Thread is the same for all messages about a session; empty for none.
 	Thread  string
 	Subject string
 	Text    string
-	// Link opens the request; empty where the service does not know its address.
+	// Link opens the request; empty if the service does not know its public URL.
 	Link string
-	// Kind is approval, question, code, flood or test. The others are empty unless it is approval or question.
+	// Kind is approval, question, code, flood or test. The others are set only for approval and
+	// question.
 	Kind, Tool, Agent, Deadline, Digest string
 }
 
-// clean returns a text that an agent chose without line breaks and other control characters, and cut.
+// clean returns an agent's text without control characters and truncated.
 func clean(text string) string {
 	text = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == unicode.ReplacementChar {
@@ -41,7 +42,7 @@ func clean(text string) string {
 	return strings.TrimSpace(text)
 }
 
-// message returns what a person is told of a request: never its input.
+// message returns the message about a request. It never contains the input.
 func (s *Service) message(effectID string, request *model.Request, run *model.Run, summary bool) *Message {
 	m := &Message{ID: effectID, Thread: request.SessionID, Agent: clean(run.AgentID), Kind: "question"}
 	m.Subject = "Question from " + m.Agent
@@ -67,7 +68,8 @@ func (s *Service) message(effectID string, request *model.Request, run *model.Ru
 	return m
 }
 
-// floodMessage counts requests in place of telling of one more.
+// floodMessage returns a message with the number of open requests, instead of one about each
+// request.
 func (s *Service) floodMessage(effectID string, open int64) *Message {
 	m := &Message{ID: effectID, Kind: "flood", Subject: fmt.Sprintf("%d requests are open", open), Link: s.options.ExternalURL}
 	m.Text = textOf([]string{fmt.Sprintf("%d requests are open. You get no more messages about single requests for a few minutes.", open)}, m.Link)

@@ -20,17 +20,17 @@ type Channel interface {
 	Kind() api.ChannelKind
 	// Summary reports whether messages show more than the tool, the agent and the deadline.
 	Summary() bool
-	// CheckAddress returns why a text is not an address of the channel.
+	// CheckAddress returns an error if the text is not a valid address of the channel.
 	CheckAddress(address string) error
-	// Send sends one message. It ends within 20 s. The error shows no address and no secret; it wraps
-	// ErrPermanent when another try would fail, too.
+	// Send sends one message within 20 s. The error contains no address and no secret. It wraps
+	// ErrPermanent if a retry would not help.
 	Send(ctx context.Context, address string, m *Message) error
 }
 
-// ErrPermanent is wrapped by the failure of a message that no retry would help.
+// ErrPermanent is wrapped by errors that a retry would not help.
 var ErrPermanent = errors.New("given up")
 
-// Reader is what a [Service] needs of a runs.Reader.
+// Reader is the part of runs.Reader that a [Service] uses.
 type Reader interface {
 	DecisionByHandle(ctx context.Context, handle string) (*model.DecidedRequest, error)
 	Run(ctx context.Context, runID string) (*model.RunRecord, error)
@@ -40,25 +40,25 @@ type Reader interface {
 	Effects(ctx context.Context, q runs.EffectQuery) ([]model.Effect, error)
 }
 
-// Options set up a [Service]. All but Logger must be set.
+// Options configure a [Service]. All but Logger must be set.
 type Options struct {
 	Store    Store
 	Reader   Reader
 	Channels map[string]Channel
 	// Deciders returns the principals whose allow or answer to an open request would be accepted now.
 	Deciders func(ctx context.Context, run *model.Run, request *model.Request) ([]string, error)
-	// Reach returns what a person reaches, for counts.
+	// Reach returns the scope of a person, for counts.
 	Reach func(ctx context.Context, principal string) (runs.Scope, error)
-	// ExternalURL is where the service is reached, without a slash at the end; messages have no link when it is
-	// empty.
+	// ExternalURL is the public URL of the service, without a slash at the end. If it is empty,
+	// messages have no link.
 	ExternalURL string
 	NewID       runs.IDSource
 	NowMs       func() int64
-	// Logger is slog.Default() when nil.
+	// Logger is slog.Default() if nil.
 	Logger *slog.Logger
 }
 
-// Service tells people of what they may decide. It is safe for concurrent use.
+// Service notifies people of requests that they may decide. It is safe for concurrent use.
 type Service struct {
 	options  Options
 	channels map[string]Channel
@@ -76,8 +76,9 @@ func errorAttr(err error) slog.Attr     { return slog.Any("error", err) }
 // Channels returns the names of the channels.
 func (s *Service) Channels() []string { return slices.Sorted(maps.Keys(s.channels)) }
 
-// Recipients returns who is to be told of a request: those who may decide it and have a verified address on a
-// channel of this service, each by the first of theirs.
+// Recipients returns the people to notify of a request: everyone who may decide it and has a
+// verified address on a channel of this service. Each gets one message, at their first such
+// address.
 func (s *Service) Recipients(ctx context.Context, advance *runs.AdvanceRequest) ([]runs.Recipient, error) {
 	request, run, err := s.open(ctx, advance.Handle)
 	if err != nil || request == nil {
@@ -104,7 +105,7 @@ func (s *Service) Recipients(ctx context.Context, advance *runs.AdvanceRequest) 
 	return to, nil
 }
 
-// open returns an open request that is not past its deadline, with its run; nil for any other.
+// open returns an open request before its deadline, with its run; otherwise nil.
 func (s *Service) open(ctx context.Context, handle string) (*model.Request, *model.Run, error) {
 	found, err := s.options.Reader.DecisionByHandle(ctx, handle)
 	switch {
@@ -129,8 +130,9 @@ func (s *Service) open(ctx context.Context, handle string) (*model.Request, *mod
 	return &found.Request, &record.Run, nil
 }
 
-// Send sends the message of an effect of kind api.EffectNotify. A message about a request that is settled, or to a
-// person who may not decide any more, is dropped without a failure. permanent says that no retry helps.
+// Send sends the message of an effect of kind api.EffectNotify. It drops the message without an
+// error if the request is settled or the person may no longer decide it. permanent means that a
+// retry would not help.
 func (s *Service) Send(ctx context.Context, effect *model.Effect) (permanent bool, failure error) {
 	notice, err := runs.NoticeOf(effect)
 	if err != nil {
@@ -173,7 +175,7 @@ func (s *Service) Send(ctx context.Context, effect *model.Effect) (permanent boo
 	return errors.Is(err, ErrPermanent), err
 }
 
-// countOpen counts the open requests within a person's reach.
+// countOpen counts the open requests within a person's scope.
 func (s *Service) countOpen(ctx context.Context, principal string) (int64, error) {
 	var all int64
 	reach, err := s.options.Reach(ctx, principal)
@@ -190,7 +192,7 @@ func (s *Service) countOpen(ctx context.Context, principal string) (int64, error
 	return all, nil
 }
 
-// address returns the first verified address that a person has on a channel, "" for none.
+// address returns a person's first verified address on a channel, or "".
 func (s *Service) address(ctx context.Context, notice *runs.PersonNotice) (string, error) {
 	all, err := s.options.Store.Addresses(ctx, []string{notice.Principal})
 	if err != nil {
@@ -204,7 +206,7 @@ func (s *Service) address(ctx context.Context, notice *runs.PersonNotice) (strin
 	return "", nil
 }
 
-// Views returns the channels and what they have not sent.
+// Views returns the channels with their unsent messages.
 func (s *Service) Views(ctx context.Context) (api.ChannelList, error) {
 	list := api.ChannelList{Data: []api.Channel{}}
 	for _, name := range s.Channels() {

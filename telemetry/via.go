@@ -11,7 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// vias are the values of the label via: the service's own, and those of the dialects. The
+// vias are the values of the label via, of the service itself and of the dialects. The
 // part after a colon is left out, because callers choose it.
 var vias = []string{
 	api.ViaAPI, api.ViaClock, api.ViaWorker, api.ViaRunEnded, api.ViaCancel, api.ViaInterrupt, api.ViaEnd,

@@ -44,7 +44,7 @@ func (m *Manager) NowMs() int64 { return m.options.NowMs() }
 func (m *Manager) CheckURL(url string) error { return m.options.CheckURL(url) }
 
 // Create creates an endpoint and returns it with its secret. Errors: invalid_request,
-// secrets_not_configured, too_many_webhooks; those of [Store].
+// secrets_not_configured, too_many_webhooks; any error of [Store].
 func (m *Manager) Create(ctx context.Context, body *api.WebhookBody, createdBy string) (*Endpoint, string, error) {
 	settings := Settings{Format: api.WebhookStandard, MaxConcurrency: api.DefaultWebhookConcurrency}
 	var faults refusal.Faults
@@ -98,10 +98,10 @@ func errNotConfigured() error {
 // place is the context to which an endpoint's encrypted secrets are bound.
 func place(webhookID string) string { return "webhook/" + webhookID }
 
-// List returns all endpoints. Errors: those of [Store].
+// List returns all endpoints. Errors: any error of [Store].
 func (m *Manager) List(ctx context.Context) ([]Endpoint, error) { return m.options.Store.Webhooks(ctx) }
 
-// Endpoint returns an endpoint. Errors: webhook_not_found; those of [Store].
+// Endpoint returns an endpoint. Errors: webhook_not_found; any error of [Store].
 func (m *Manager) Endpoint(ctx context.Context, webhookID string) (*Endpoint, error) {
 	all, err := m.options.Store.Webhooks(ctx)
 	if err != nil {
@@ -117,7 +117,7 @@ func (m *Manager) Endpoint(ctx context.Context, webhookID string) (*Endpoint, er
 func unknown() error { return refusal.New(api.CodeWebhookNotFound, "there is no such webhook") }
 
 // Change changes the settings named in the body. Errors: invalid_request,
-// webhook_not_found; those of [Store].
+// webhook_not_found; any error of [Store].
 func (m *Manager) Change(ctx context.Context, webhookID string, body *api.WebhookBody) (*Endpoint, error) {
 	return m.change(ctx, webhookID, api.AuditWebhookChanged, func(e *Endpoint, nowMs int64) error {
 		var faults refusal.Faults
@@ -134,7 +134,7 @@ func (m *Manager) Change(ctx context.Context, webhookID string, body *api.Webhoo
 }
 
 // Disable disables an endpoint for a reason, unless it is already disabled or was changed
-// meanwhile. Errors: webhook_not_found; those of [Store].
+// meanwhile. Errors: webhook_not_found; any error of [Store].
 func (m *Manager) Disable(ctx context.Context, webhookID, reason string) error {
 	_, err := m.change(ctx, webhookID, api.AuditWebhookDisabled, func(e *Endpoint, nowMs int64) error {
 		if e.DisabledAtMs == 0 {
@@ -147,7 +147,7 @@ func (m *Manager) Disable(ctx context.Context, webhookID, reason string) error {
 
 // Rotate gives an endpoint a new secret and returns it. For graceMs more, deliveries are
 // also signed with the current secret; any older one is dropped. Errors: invalid_request,
-// webhook_not_found, secrets_not_configured; those of [Store].
+// webhook_not_found, secrets_not_configured; any error of [Store].
 func (m *Manager) Rotate(ctx context.Context, webhookID string, graceMs int64) (*Endpoint, string, error) {
 	if graceMs < 0 || graceMs > api.MaxTokenGraceMs {
 		return nil, "", refusal.Invalid(api.Fault{Pointer: "/grace_ms", Detail: "must be between 0 and 604800000"})
@@ -204,7 +204,7 @@ func (m *Manager) change(ctx context.Context, webhookID string, what api.AuditEv
 }
 
 // Remove deletes an endpoint and drops its pending deliveries. Errors: webhook_not_found;
-// those of [Store].
+// any error of [Store].
 func (m *Manager) Remove(ctx context.Context, webhookID string) error {
 	entry := entryOf(ctx, api.AuditWebhookRemoved, &Endpoint{WebhookID: webhookID}, m.options.NowMs())
 	removed, err := m.options.Store.RemoveWebhook(ctx, webhookID, entry)
@@ -215,7 +215,7 @@ func (m *Manager) Remove(ctx context.Context, webhookID string) error {
 }
 
 // Secrets returns the secrets that sign a delivery at the given time, newest first. Errors:
-// secrets_not_configured; that of the Sealer.
+// secrets_not_configured; any error of the Sealer.
 func (m *Manager) Secrets(e *Endpoint, nowMs int64) ([]string, error) {
 	if m.options.Sealer == nil {
 		return nil, errNotConfigured()

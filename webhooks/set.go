@@ -14,7 +14,7 @@ type Set struct {
 
 type want struct {
 	webhookID string
-	// events are the selected types; nil for all except those of workers.
+	// events are the selected types; nil for all except types of workers.
 	events   map[api.EventType]bool
 	kinds    map[api.WebhookKind]bool
 	agents   map[string]bool

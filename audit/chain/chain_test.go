@@ -11,8 +11,8 @@ import (
 	"github.com/holdpoint/holdpoint/audit/chain"
 )
 
-// TestVectors computes the chain that docs/spec prints. Its hashes were made by another program, in
-// another language.
+// TestVectors computes the chain in docs/spec. Its hashes come from another program in another
+// language.
 func TestVectors(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile("../../docs/spec/audit-vectors.json")

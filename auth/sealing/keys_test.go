@@ -101,7 +101,7 @@ func TestKeysAreRead(t *testing.T) {
 	}
 }
 
-// What one sensitive value costs before the door, and again when it is handed over.
+// The cost of one sensitive value before the door, and again when it is handed over.
 func BenchmarkSealAndOpen(b *testing.B) {
 	keys, err := Parse(keyOf(1))
 	require.NoError(b, err)

@@ -65,7 +65,8 @@ func TestWhatAnotherReplicaSignsIsKnownWithinASecond(t *testing.T) {
 	require.Equal(t, two.KeyID(), set.Keys[0].Kid, "the newest first")
 }
 
-// TestASignatureIsThatOfTheLibrary: it is put together here, and is what a signer of package jose writes.
+// TestASignatureIsThatOfTheLibrary: the hand-written encoding equals the output of a signer of
+// package jose.
 func TestASignatureIsThatOfTheLibrary(t *testing.T) {
 	t.Parallel()
 	private, err := signing.Generate()

@@ -4,13 +4,13 @@ package main
 
 import (
 	"context"
-	_ "embed" // beside.sql
+	_ "embed" // for rowsBeside
 	"fmt"
 	"strconv"
 	"strings"
 )
 
-// besideDatabase has the rows of [settings.beside]. It is created once and kept.
+// besideDatabase is the database with the other runs. It is created once and kept.
 const besideDatabase = "holdpoint_waits_beside"
 
 //go:embed beside.sql

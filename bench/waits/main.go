@@ -60,7 +60,7 @@ type settings struct {
 	tokens bool
 	// replicas adds each service with that many processes on one database; 0 for none.
 	replicas int
-	// beside adds each service with that many suspended and as many finished runs in the
+	// Measure each service also with that many suspended and as many finished runs in the
 	// database; 0 for none.
 	beside     int
 	madeBeside bool

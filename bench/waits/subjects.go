@@ -25,7 +25,7 @@ type subject struct {
 	asks bool
 	// replicas is the number of the service's processes on the database, at least 1.
 	replicas int
-	// beside puts other runs into the database.
+	// Fill the database with other runs.
 	beside bool
 	// load is the command that runs the load.
 	load []string

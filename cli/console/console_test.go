@@ -161,7 +161,7 @@ func TestAgo(t *testing.T) {
 	require.Empty(t, Ago(0, now))
 }
 
-// A line that shows one member of an input says what it leaves out.
+// A line that shows one member of an input lists the members it omits.
 func TestCommandOfSaysWhatItLeavesOut(t *testing.T) {
 	t.Parallel()
 	for input, want := range map[string]string{

@@ -38,7 +38,7 @@ func NewPrompter(terminal *Console) *Prompter {
 	}
 }
 
-// Close ends all prompts, including those of Within. Call it once.
+// Close ends all prompts, including prompts of Within. Call it once.
 func (p *Prompter) Close() { close(p.input.over) }
 
 // Within returns a prompter at the same terminal whose prompts end with the cause of ctx.
@@ -92,8 +92,8 @@ func (i *input) isWanted() bool {
 }
 
 // Answers asks each question of a request, or for its value, and returns the resolution
-// with the answers. It asks again after an invalid answer. Errors: [ErrNoMoreInput]; those
-// of reading stdin; the cause of a context of [Prompter.Within].
+// with the answers. It asks again after an invalid answer. Errors: [ErrNoMoreInput];
+// errors from reading stdin; the cause of a context of [Prompter.Within].
 func (p *Prompter) Answers(request *api.UserQuestionRequest, resolution api.UserQuestionResolution) (api.UserQuestionResolution, error) {
 	if len(request.Questions) == 0 {
 		value, err := p.value(request)

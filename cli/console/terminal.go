@@ -10,9 +10,8 @@ import (
 	"golang.org/x/term"
 )
 
-// New returns the console of a process. The width is $COLUMNS, or else that of the
-// terminal. Colors are used only on a terminal, and not if $NO_COLOR is set or the terminal
-// is dumb.
+// New returns the console of a process. The width is $COLUMNS, or else the width of the terminal.
+// Colors are used only on a terminal, and not if $NO_COLOR is set or the terminal is dumb.
 func New(lookupEnv func(string) (string, bool), stdin io.Reader, stdout, stderr io.Writer) *Console {
 	c := &Console{Stdin: stdin, Stdout: stdout, Stderr: stderr, Now: time.Now, Env: lookupEnv}
 	value := func(name string) string { text, _ := lookupEnv(name); return text }

@@ -19,7 +19,7 @@ type Flag struct {
 	Database string `default:"sqlite:holdpoint.db" from:"HOLDPOINT_DATABASE" placeholder:"URL" help:"Database: sqlite:PATH or postgres://… (default ${default}; $$HOLDPOINT_DATABASE)."`
 }
 
-// Open opens the store; the caller closes it. Errors: those of [store.Open], with advice;
+// Open opens the store; the caller closes it. Errors: as [store.Open], with advice;
 // an invalid URL is a usage error.
 func (f Flag) Open(ctx context.Context, options store.Options) (store.Store, error) {
 	opened, err := store.Open(ctx, f.Database, options)

@@ -136,7 +136,7 @@ func (a *asking) asks(requestID string, afterMs, atMs *int64) *api.Suspension {
 
 // askReport is the output of a run of ask. A later call with the same key ends with it.
 type askReport struct {
-	// Outcome is that of the request.
+	// Outcome is the outcome of the request.
 	Outcome    string   `json:"outcome"`
 	Answers    []string `json:"answers"`
 	Reason     string   `json:"reason,omitempty"`

@@ -22,7 +22,7 @@ type changedError struct{ what string }
 func (e *changedError) Error() string { return e.what + " since this was approved" }
 
 // bind opens the directory and the program of a plan and compares them with the approved
-// ones. An edited command is resolved now. Errors: a changedError; those of the file
+// ones. An edited command is resolved now. Errors: a changedError; any error of the file
 // system.
 func bind(plan plan) (*boundCommand, error) {
 	command := &boundCommand{Cmd: &exec.Cmd{Args: plan.argv, Dir: plan.cwd}}

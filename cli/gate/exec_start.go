@@ -105,8 +105,8 @@ func redeemedAtMs(settled api.SettledApproval) int64 {
 }
 
 // redeem redeems the grant for the input of the plan. If it is refused, redeem records that
-// nothing was started. The error is that of a lost lease, the cause of an end of ctx, or
-// has the exit code ExitForeign.
+// nothing was started. The error reports a lost lease, is the cause of ctx's end, or has
+// the exit code ExitForeign.
 func (e *execution) redeem(ctx context.Context, fence string, record startRecord, settled api.SettledApproval) error {
 	grant, input := settled.Resolution.Grant, settled.Request.Input
 	if settled.Resolution.UpdatedInput != nil {

@@ -46,7 +46,7 @@ type gate struct {
 	suspension func(afterMs *int64) *api.Suspension
 	// raised reports that the requests have been raised.
 	raised atomic.Bool
-	// fence is that of the newest claim by this process.
+	// fence is the fence of the newest claim by this process.
 	fence string
 	// outage reports that the person was told that the service is away.
 	outage bool

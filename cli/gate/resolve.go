@@ -37,7 +37,7 @@ type boundFile struct {
 // unreadable replaces the digest of a program that the caller may execute but not read.
 const unreadable = "unreadable"
 
-// resolve finds the files that a command runs. Errors: those of the file system.
+// resolve finds the files that a command runs. Errors: any error of the file system.
 func resolve(argv []string, cwd string) (resolved, error) {
 	path, err := programOf(argv[0], cwd)
 	if err != nil {

@@ -103,7 +103,7 @@ type Raised struct {
 
 // Raise raises a call and returns its run, or finds the run of an earlier call with the
 // same key whose decision nobody has read. It does not wait. The request stays open when
-// this process ends. Errors: those of [client.Client.CreateRun].
+// this process ends. Errors: as [client.Client.CreateRun].
 func (a *Asker) Raise(ctx context.Context, call Call) (*Raised, error) {
 	return a.raise(ctx, call, 0)
 }

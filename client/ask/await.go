@@ -28,8 +28,8 @@ const (
 // Await waits for the decision, at most for wait, or until ctx ends if wait is negative. It
 // completes the run, so that the decision is returned only once: an answer that was already
 // read is Spent. If nobody has decided in time, the Outcome is empty and the call stays
-// open. Errors: [ErrForeign], the context's, and those of [client.Client.AwaitRun],
-// including [client.ErrUnavailable] after Patience.
+// open. Errors: [ErrForeign], the context's, and the errors of
+// [client.Client.AwaitRun], including [client.ErrUnavailable] after Patience.
 func (a *Asker) Await(ctx context.Context, runID string, wait time.Duration) (*Answer, error) {
 	return a.await(ctx, &Raised{RunID: runID}, wait)
 }

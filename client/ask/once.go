@@ -52,7 +52,7 @@ type Held struct {
 }
 
 // RaiseHeld raises a call as [Asker.Hold] does and renews its lease until Release is
-// called. Errors: those of [Asker.Raise]. Along with an error it returns the run that may
+// called. Errors: as [Asker.Raise]. Along with an error it returns the run that may
 // nevertheless exist.
 func (a *Asker) RaiseHeld(ctx context.Context, call Call) (*Held, error) {
 	lease := cmp.Or(a.Lease, holdLease)
@@ -74,7 +74,7 @@ func (a *Asker) RaiseHeld(ctx context.Context, call Call) (*Held, error) {
 	return held, nil
 }
 
-// Await waits until ctx ends. Errors: those of [Asker.Await].
+// Await waits until ctx ends. Errors: as [Asker.Await].
 func (h *Held) Await(ctx context.Context) (*Answer, error) { return h.asker.await(ctx, h.Raised, -1) }
 
 // Release stops renewing the lease. The service withdraws the open request unless the same

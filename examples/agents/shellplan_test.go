@@ -56,7 +56,7 @@ func TestAPlanWhole(t *testing.T) {
 	require.Contains(t, done[4].Output, "exit status")
 	require.FileExists(t, filepath.Join(directory, "build", "a"))
 
-	// People who watch see each tool call once.
+	// Observers see each tool call once.
 	events, err := c.ListRunEvents(t.Context(), runID, client.EventListParams{})
 	require.NoError(t, err)
 	calls := map[string]int{}
@@ -216,7 +216,7 @@ func TestRisky(t *testing.T) {
 		"echo x>y", "ls 2>&1", "echo x >| y", "x=1 ls", "PATH=. ls", "echo ~root", "ls *", "ls ?", "ls [a]", "echo {a,b}", "echo %1", "echo #x",
 		// Quotes and escapes, which may hide anything.
 		`echo "x"`, `echo 'x'`, `ec\ho x`, `e""cho`, `echo \x`, `'ls'`, `echo $'x'`, `echo $"x"`, `l\` + "\ns",
-		// Blanks and letters that are not what they seem.
+		// Look-alike blanks and letters.
 		"ls\tx", "ls\u00a0x", "ls\u2028x", "ls\vx", "\u202els", "ls\u200b", "\u0455h", "lѕ", "ls \x1b[2J", "ls \xff", "ls\x85rm",
 	} {
 		require.True(t, agents.Risky(command), "%q", command)

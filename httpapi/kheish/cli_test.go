@@ -21,8 +21,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(postgrestest.Wrap(m)) }
 
-// cli makes the calls of Kheish's command line, with the same paths and bodies, and reads the
-// replies with its types.
+// cli makes the same calls as Kheish's command line and decodes the replies with its types.
 type cli struct {
 	*dialecttest.Service
 	t *testing.T
@@ -124,7 +123,7 @@ func (c *cli) resolveAll(members, key string) (resolved int, runs []string, code
 	return resolved, runs, ""
 }
 
-// waiting makes a session whose run waits.
+// waiting creates a session whose run waits.
 func (c *cli) waiting(session, suspend string) (run string) {
 	c.t.Helper()
 	return c.Post(c.t, "/v1/runs", `{"session_id":"`+session+`","input":"go","suspend":`+suspend+`}`).Want(http.StatusAccepted).TextAt("run_id")
@@ -237,7 +236,7 @@ func TestRunsAndSessionsCommands(t *testing.T) {
 	_, code = post[runView](c, "/v1/sessions/one/runs", strings.Replace(input, "hello", "other", 1), "k1")
 	require.Equal(t, "idempotency_conflict", code)
 
-	// A worker of /v1 does everything that its contract allows, and what the clients do not know.
+	// A worker of /v1 uses its whole contract, including features unknown to the clients.
 	fence := c.Post(t, "/v1/runs/"+run+"/claim", `{"worker_id":"w"}`).Want(http.StatusOK).TextAt("lease", "fence")
 	c.Post(t, "/v1/runs/"+run+"/events", `{"fence":"`+fence+`","events":[{"type":"delta","text":"h"},
 		{"type":"output","content":"hi","parts":[{"a":1.50}]}]}`).Want(http.StatusAccepted)
@@ -376,7 +375,7 @@ func TestStreams(t *testing.T) {
 	fence := c.Post(t, "/v1/runs/"+run+"/claim", `{"worker_id":"w"}`).Want(http.StatusOK).TextAt("lease", "fence")
 	c.Post(t, "/v1/runs/"+run+"/events", `{"fence":"`+fence+`","events":[{"type":"delta"},{"type":"output","content":"hi","parts":[{"a":1}]}]}`).Want(http.StatusAccepted)
 	for _, stream := range []*dialecttest.Stream{session, runs} {
-		// What came together may be told in one go: the views of runs come last then.
+		// Changes that happen together may be reported together, with the views of runs last.
 		updated, output := false, false
 		for range 200 {
 			name, _, data := c.frame(stream)

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// fits checks a decoded document against a Go type as serde checks it against the client's: a
-// member that is not a pointer and has no default must be there and of its type, a pointer is
-// an Option, an enum is closed, and members that are not known are ignored.
+// fits checks a decoded document against a Go type, as serde checks it against the client's type. A
+// member without a default must be present and have its type. A pointer is an Option, an enum is
+// closed, and unknown members are ignored.
 func fits(value any, into reflect.Type, at string) error {
 	switch {
 	case into.Kind() == reflect.Pointer:

@@ -1,7 +1,7 @@
 package kheish_test
 
-// The types that Kheish's clients decode replies with: which members must be there, and which
-// values are known. They are written after its documents; a pointer is an Option.
+// The types with which Kheish's clients decode replies: required members and known values. They
+// follow its documents. A pointer is an Option.
 
 type agentStatus string
 
@@ -40,7 +40,7 @@ func (mode) variants() string {
 }
 func (level) variants() string { return "off on redacted full" }
 
-// contentPart is closed: nothing that a worker of ours makes is one.
+// contentPart is a closed enum, and our workers produce none of its values.
 type contentPart string
 
 func (contentPart) variants() string { return "" }

@@ -11,9 +11,9 @@ import (
 	"github.com/holdpoint/holdpoint/runs/watch"
 )
 
-// BenchmarkHub is the hub's part alone, without connections: one event for 2,000
-// followers of a session, and for as many goroutines that wait for a channel and do
-// nothing else. "bytes/follower" is what each holds while it waits.
+// BenchmarkHub measures only the hub, without connections: one event for 2,000 followers of a
+// session, and for as many goroutines that only receive from a channel. "bytes/follower" is the
+// memory of each while it waits.
 func BenchmarkHub(b *testing.B) {
 	const followers = 2000
 	b.Run("session", func(b *testing.B) {

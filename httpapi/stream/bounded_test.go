@@ -10,8 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// Events of the largest size allowed are read one by one, by a feed and by who is behind it, and
-// none is lost.
+// Feeds and slow followers read events of the maximum size one by one, and lose none.
 func TestLargeEventsAreReadInSmallParts(t *testing.T) {
 	bubble(t, Options{}, func(b *bench) {
 		const large, small = 40, 400
@@ -43,8 +42,8 @@ func TestLargeEventsAreReadInSmallParts(t *testing.T) {
 	})
 }
 
-// What a session has that was not published is read within a bound. Beyond it the followers have
-// a gap, and then the snapshot.
+// Unpublished events of a session are read up to a limit. Beyond it, followers get a gap and then
+// the snapshot.
 func TestAnInboxFarBehindIsAGap(t *testing.T) {
 	inboxBubble(t, func(b *inboxBench) {
 		reader := &inboxReader{}
@@ -68,7 +67,7 @@ func TestAnInboxFarBehindIsAGap(t *testing.T) {
 		require.Len(b, reader.shown(), 6)
 		require.LessOrEqual(b, b.board.mostBytes, inboxReadBytes+1<<20)
 
-		// One with more than is published at once.
+		// A session with more events than are published at a time.
 		first := far(b.board.commit("g", "+1", "+2", "+3", "+4", "+5", "-1", "-2"))
 		enlarge("g")
 		b.board.tell(first)
@@ -82,7 +81,7 @@ func TestAnInboxFarBehindIsAGap(t *testing.T) {
 	})
 }
 
-// The events that notices bring along are dropped beyond a bound, and read from the store.
+// Events attached to notices are dropped beyond a limit and read from the store.
 func TestNoticesHoldFewBytes(t *testing.T) {
 	inboxBubble(t, func(b *inboxBench) {
 		reader := &inboxReader{}

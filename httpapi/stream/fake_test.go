@@ -32,7 +32,7 @@ type fakeStore struct {
 	deleted bool
 	// eventReads and sessionReads count the calls.
 	eventReads, sessionReads int
-	// mostBytes is what the largest read had.
+	// mostBytes is the size of the largest read.
 	mostBytes int
 }
 
@@ -149,7 +149,7 @@ func (f *fakeStore) reads() (events, sessions int) {
 	return f.eventReads, f.sessionReads
 }
 
-// sink is a reader who takes everything, unless told otherwise.
+// sink is a reader that accepts everything, unless set otherwise.
 type sink struct {
 	mu      sync.Mutex
 	text    bytes.Buffer
@@ -206,7 +206,7 @@ func newBench(t *testing.T, options Options) *bench {
 	return &bench{T: t, store: store, hub: NewHub(options)}
 }
 
-// follow follows the session and returns what ends it.
+// follow follows the session and returns a function that ends it.
 func (b *bench) follow(out *sink, from From) (stop func(), ended <-chan struct{}) {
 	b.Helper()
 	subscription, err := b.hub.Join("s")
@@ -224,7 +224,7 @@ func (b *bench) follow(out *sink, from From) (stop func(), ended <-chan struct{}
 	}, done
 }
 
-// window returns what the feed keeps.
+// window returns the frames kept by the feed.
 func (b *bench) window() (frames, size int, base int64) {
 	f := b.hub.feeds["s"]
 	f.mu.Lock()

@@ -48,8 +48,7 @@ const (
 	pollsPerSecondUnheard = 500
 )
 
-// hearing is implemented by a [Store] that may hear of all commits at once, including those of
-// other processes.
+// hearing is implemented by a [Store] that may hear of the commits of all processes.
 type hearing interface{ Hears() bool }
 
 // Store is what a feed reads. See [runs.Reader].

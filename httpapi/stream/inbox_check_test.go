@@ -6,8 +6,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// A look and the events that it is compared with are never of the same instant. Only a
-// difference that stays the same is one that followers were not shown.
+// A poll and the events it is compared with are never of the same instant. Only a lasting
+// difference means that followers missed something.
 func TestADifferenceThatTurnsAroundIsNone(t *testing.T) {
 	t.Parallel()
 	one := map[uint64]struct{}{7: {}}

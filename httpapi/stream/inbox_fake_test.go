@@ -29,11 +29,11 @@ type board struct {
 	subscribers map[int]func(runs.Notice)
 	joined      int
 	broken      bool
-	// held, when set, holds up the reading of events until it is closed.
+	// held, if set, blocks the reading of events until it is closed.
 	held chan struct{}
 	// eventReads and openReads count the calls.
 	eventReads, openReads int
-	// mostBytes is what the largest read of events had.
+	// mostBytes is the size of the largest read of events.
 	mostBytes int
 }
 
@@ -70,8 +70,8 @@ func far(notice runs.Notice) runs.Notice {
 	return notice
 }
 
-// commit does what the steps say in a session, "+r" raising a request, "-r" settling
-// it, and "." neither, and returns the notice of it.
+// commit performs steps in a session: "+r" raises a request, "-r" settles it, and "." does neither.
+// It returns the notice.
 func (b *board) commit(session string, steps ...string) runs.Notice {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -107,7 +107,7 @@ func (b *board) lose(session string) {
 	maps.DeleteFunc(b.open, func(name string, _ model.PendingRequest) bool { return strings.HasPrefix(name, session+"/") })
 }
 
-// do commits and tells at once.
+// do commits and announces the notice at once.
 func (b *board) do(session string, steps ...string) { b.tell(b.commit(session, steps...)) }
 
 func (b *board) PendingRequests(_ context.Context, q runs.RequestQuery) ([]model.PendingRequest, error) {
@@ -178,7 +178,7 @@ type inboxReader struct {
 	mu   sync.Mutex
 	open map[string]bool
 	more bool
-	// heard holds what it was told: "[n]" for a snapshot of n, "!reason" for a gap,
+	// heard records what the reader received: "[n]" for a snapshot of n, "!reason" for a gap,
 	// "session:id" for an event, "-" for silence.
 	heard []string
 }
@@ -258,7 +258,7 @@ func newInboxBench(t *testing.T, options Options) *inboxBench {
 	return b
 }
 
-// follow follows the inbox and returns what ends it.
+// follow follows the inbox and returns a function that ends it.
 func (b *inboxBench) follow(reader *inboxReader) (stop func(), ended <-chan struct{}) {
 	b.Helper()
 	subscription, err := b.hub.JoinInbox(context.Background())

@@ -12,9 +12,9 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// TestNoGhosts raises and settles requests at random while followers come and go. Notices arrive at
-// once, late, out of order, together, or never. After each quiet period every follower shows
-// exactly the open requests. Only lost notices take a poll; the others take no time at all.
+// TestNoGhosts raises and settles requests at random while followers join and leave. Notices arrive
+// immediately, late, out of order, together, or never. After each quiet period every follower shows
+// exactly the open requests. Only lost notices need a poll.
 func TestNoGhosts(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(100) {
@@ -90,7 +90,7 @@ func playGhosts(b *inboxBench, random *rand.Rand) {
 	}
 }
 
-// hint passes a notice on, in one of the ways in which notices come.
+// hint delivers a notice in one of these ways.
 func (b *inboxBench) hint(random *rand.Rand, loses bool, notice runs.Notice) {
 	switch way := random.IntN(10); {
 	case way == 0 && loses:

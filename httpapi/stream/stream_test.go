@@ -266,7 +266,7 @@ func TestKeepAlive(t *testing.T) {
 	})
 }
 
-// eventSink is a face with frames of its own.
+// eventSink is a sink with its own frames.
 type eventSink struct {
 	sink
 	calls [][]*model.Event

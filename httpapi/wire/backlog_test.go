@@ -14,7 +14,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// table is what all processes of a test have in their database.
+// table is the database shared by all processes of a test.
 type table struct {
 	mu     sync.Mutex
 	rows   map[string]int64
@@ -121,7 +121,7 @@ func TestWhoIsAtTheLimitIsCountedOnceASecond(t *testing.T) {
 	require.Equal(t, Waiting{Prompts: 10}, b.Use())
 }
 
-// Who is far from the limit costs a count in the beginning and one for each share.
+// A caller far from the limit costs one count at first and one for each share.
 func TestCountsAreFew(t *testing.T) {
 	t.Parallel()
 	d := newTable()
@@ -132,7 +132,7 @@ func TestCountsAreFew(t *testing.T) {
 	require.Equal(t, 5, d.counts)
 }
 
-// What cannot be counted is refused, and what needs no count goes on.
+// Calls that need a failing count are refused, and other calls continue.
 func TestBacklogsFailClosed(t *testing.T) {
 	t.Parallel()
 	d := newTable()
@@ -223,7 +223,8 @@ func TestASlowCountIsNotWaitedFor(t *testing.T) {
 	d.goOn <- struct{}{}
 	// Both are in the first count, which began before they were made: they count twice until the next.
 	require.False(t, raise(t, b, d.table, "agent:a"))
-	// A count that took a minute is made again after twenty. Meanwhile one at the limit is refused.
+	// A count that took a minute is repeated after twenty. Meanwhile a caller at the limit is
+	// refused.
 	now = now.Add(15 * time.Minute)
 	require.False(t, raise(t, b, d.table, "agent:a"))
 	require.Empty(t, d.began)

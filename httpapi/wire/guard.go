@@ -99,7 +99,7 @@ func ownOrigin(origin string, r *http.Request) bool {
 	return own && strings.EqualFold(parsed.Host, r.Host)
 }
 
-// Methods and headers that pages of allowed origins may use: those of openapi.yaml, and headers
+// Methods and headers that pages of allowed origins may use: the ones in openapi.yaml, and headers
 // added by browsers and authenticating proxies.
 var (
 	sharedMethods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodDelete}

@@ -104,7 +104,7 @@ func TestIdlePrincipalsAreForgotten(t *testing.T) {
 }
 
 // Work beyond the cost of one call is charged, so its caller can make fewer calls. A call beyond
-// the rate waits for its turn, and so does a refusal.
+// the rate is delayed, and so is a refusal.
 func TestTheRateIsChargedByCost(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_750_000_000, 0)

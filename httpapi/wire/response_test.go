@@ -18,8 +18,8 @@ import (
 
 func newShell() *wire.Shell { return wire.NewShell(slog.New(slog.DiscardHandler), wire.Guard{}, nil) }
 
-// A client that reads nothing of a reply loses its connection: the kernel takes some of the
-// reply, and the rest ends with its deadline.
+// A client that reads nothing of a reply loses its connection: the kernel buffers some of the
+// reply, and the rest fails at its deadline.
 func TestClientThatReadsNothingLosesItsConnection(t *testing.T) {
 	t.Parallel()
 	shell := newShell()
@@ -39,13 +39,13 @@ func TestClientThatReadsNothingLosesItsConnection(t *testing.T) {
 	var timeout net.Error
 	require.ErrorAs(t, <-ended, &timeout)
 	require.True(t, timeout.Timeout())
-	// The connection is gone: what the kernel had is followed by its end.
+	// The connection is closed: only the kernel's buffer can still be read.
 	got, _ := io.Copy(io.Discard, conn)
 	require.Less(t, got, int64(len(body)))
 }
 
-// slowly is a connection whose client takes a part of a reply after some time, but never so
-// long that a deadline passes.
+// slowly is a connection whose client reads a part of a reply from time to time, but never so late
+// that a deadline passes.
 type slowly struct {
 	*httptest.ResponseRecorder
 	takes    time.Duration
@@ -87,7 +87,7 @@ func TestSlowClientThatMovesGetsAll(t *testing.T) {
 	}
 }
 
-// A stream waits longer than a reply may take, and gives its reader a time of its own.
+// A stream may wait longer than a reply, and sets its own deadlines for its reader.
 func TestStreamKeepsItsOwnDeadlines(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

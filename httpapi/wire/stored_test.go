@@ -55,7 +55,8 @@ func TestStoredBytesHaveADailyBudget(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Idle principals are forgotten once their budget is full, so names that come and go fill no memory.
+// Idle principals are forgotten once their budget is full, so that changing names do not fill
+// memory.
 func TestFullBudgetsAreForgotten(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_000_000, 0)

@@ -1,6 +1,6 @@
-// Package canonical makes the RFC 8785 form of JSON values with jsontext, except that integers keep their
-// digits: RFC 8785 rounds them to a double, so that two integers beyond 2^53 could share one form. It must
-// not know what the values are about.
+// Package canonical formats JSON values by RFC 8785, except that integers keep their digits. RFC
+// 8785 rounds integers to a double, so two integers beyond 2^53 could have the same form. The
+// package must not know the meaning of the values.
 package canonical
 
 import (
@@ -11,12 +11,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Member is a member of an object: its name with the quotes, and its value, as they are written.
+// Member is a member of an object: its quoted name and its value, as written.
 type Member struct{ Name, Value []byte }
 
-// Value returns the RFC 8785 form of a value, which must be valid and without white space around it.
-// It does not change the text, and returns the text itself when that is the form. It returns an error
-// when there is no such form.
+// Value returns the RFC 8785 form of a valid value without surrounding white space. It does not
+// modify the text, and returns the text itself if that is already the form. It returns an error if
+// there is no such form.
 func Value(text []byte) ([]byte, error) {
 	if len(text) == 0 {
 		return nil, io.ErrUnexpectedEOF
@@ -31,7 +31,7 @@ func Value(text []byte) ([]byte, error) {
 	return form, nil
 }
 
-// Text is [Value] for a text that need not be valid, and may have white space around it.
+// Text is [Value] for a text that may be invalid or have surrounding white space.
 func Text(text []byte) ([]byte, error) {
 	if value := jsontext.Value(text); !value.IsValid() {
 		return nil, errors.New("not one JSON value")
@@ -39,23 +39,23 @@ func Text(text []byte) ([]byte, error) {
 	return Value(bytes.TrimSpace(text))
 }
 
-// Members returns the members of an object in its order, as parts of its text. It returns an error when
-// the text is not exactly one valid object.
+// Members returns the members of an object in order, as parts of its text. It returns an error
+// unless the text is exactly one valid object.
 func Members(object []byte) ([]Member, error) {
 	var members []Member
 	err := eachMember(object, func(name, value []byte) { members = append(members, Member{name, value}) })
 	return members, err
 }
 
-// Count returns how many members a valid object has.
+// Count returns the number of members of a valid object.
 func Count(object []byte) (count int64) {
-	// An invalid object counts as far as it can be read.
+	// An invalid object counts up to its first error.
 	_ = eachMember(object, func(_, _ []byte) { count++ })
 	return count
 }
 
 func eachMember(object []byte, found func(name, value []byte)) error {
-	// A decoder reads a bytes.Buffer in place, so that what it returns is a part of the text.
+	// A decoder reads a bytes.Buffer in place, so its results are parts of the text.
 	decoder := jsontext.NewDecoder(bytes.NewBuffer(object))
 	if token, err := decoder.ReadToken(); err != nil || token.Kind() != '{' {
 		return errors.New("not an object")
@@ -88,8 +88,8 @@ func eachMember(object []byte, found func(name, value []byte)) error {
 	return nil
 }
 
-// Object returns the RFC 8785 form of an object with such members. It returns an error when there is no
-// such form.
+// Object returns the RFC 8785 form of an object with these members. It returns an error if there is
+// no such form.
 func Object(members []Member) ([]byte, error) {
 	object := []byte{'{'}
 	for i, m := range members {
@@ -101,8 +101,8 @@ func Object(members []Member) ([]byte, error) {
 	return Value(append(object, '}'))
 }
 
-// withoutMinusZero returns a copy of a valid text in which each number -0 is 0: RFC 8785 has no -0, and
-// jsontext keeps the sign of integers that it does not round.
+// withoutMinusZero returns a copy of a valid text with each number -0 replaced by 0. RFC 8785 has
+// no -0, but jsontext keeps the sign of integers that it does not round.
 func withoutMinusZero(text []byte) []byte {
 	changed := make([]byte, 0, len(text))
 	inString, kept := false, 0
@@ -124,7 +124,7 @@ func isMinusZero(text []byte) bool {
 	return len(text) > 1 && text[1] == '0' && (len(text) == 2 || bytes.IndexByte([]byte(" \t\r\n,]}"), text[2]) >= 0)
 }
 
-// Is reports whether the member has such a name.
+// Is reports whether the member has this name.
 func (m Member) Is(name string) bool {
 	text, err := jsontext.AppendUnquote(nil, m.Name)
 	return err == nil && string(text) == name

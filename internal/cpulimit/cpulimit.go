@@ -1,7 +1,7 @@
-// Package cpulimit limits concurrent CPU-bound work, fairly between callers. Go runs a
-// goroutine for up to 10 ms at a time, in one queue for all. On two processors, half a
-// dozen callers that send a megabyte each would leave a tenth of the time to everybody
-// else. The package must not know what the work is.
+// Package cpulimit limits concurrent CPU-bound work, fairly between callers. Go runs a goroutine
+// for up to 10 ms at a time, in one queue for all. On two processors, half a dozen callers that
+// send a megabyte each would leave a tenth of the time to all others. The package must not know the
+// purpose of the work.
 package cpulimit
 
 import (

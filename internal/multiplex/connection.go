@@ -65,7 +65,7 @@ func newConnection(conn *websocket.Conn, maxReply int) *connection {
 
 // do makes a call. made is false if the call certainly had no effect: the connection has
 // ended, is about to, or is full, or the service refused the call. The caller may then send
-// it another way. Errors: that of ctx; errBroken.
+// it another way. Errors: the error of ctx; errBroken.
 func (c *connection) do(ctx context.Context, r *http.Request, asked *call) (reply *http.Response, made bool, err error) {
 	w, id := c.enter()
 	if w == nil {

@@ -96,7 +96,7 @@ type call struct {
 	body           []byte
 }
 
-// Headers that a call may have in addition to those of the request that opened the
+// Headers that a call may have in addition to the headers of the request that opened the
 // WebSocket, in canonical form. Headers that identify the caller are sent once, when the
 // WebSocket is opened: a proxy that adds them sees only that request.
 var callHeaders = []string{"Accept", "Content-Type", "Idempotency-Key", "Prefer", "Traceparent", "Tracestate", "X-Request-Id"}

@@ -46,7 +46,7 @@ func newOutbox(conn *websocket.Conn, patience time.Duration, background bool) *o
 }
 
 // add queues a frame, whose payload is written by fill, once there is room. An error means
-// that the frame will certainly not be written: errClosed or that of ctx. A nil error does
+// that the frame will certainly not be written: errClosed or ctx's error. A nil error does
 // not mean that it was written.
 func (o *outbox) add(ctx context.Context, k kind, call uint64, fill func([]byte) []byte) error {
 	o.mu.Lock()

@@ -11,7 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// notifications returns what tells people.
+// notifications returns the service that notifies people.
 func (s *Service) notifications() *notify.Service {
 	collector := explain.Collector{Reader: s.options.Store, Whole: s.options.Store, NowMs: s.options.Store.NowMs, Directory: directory{s.options.Keyring}}
 	return notify.New(notify.Options{
@@ -27,7 +27,7 @@ func (s *Service) notifications() *notify.Service {
 	})
 }
 
-// reachOf returns what a person reaches: everything, or what the first of the person's tokens does.
+// reachOf returns the scope of a person: everything, or the scope of the person's first token.
 func reachOf(ctx context.Context, keyring *auth.Keyring, principal string) (runs.Scope, error) {
 	deciders, _, err := keyring.Deciders(ctx)
 	reach, found := runs.Scope{}, false
@@ -46,5 +46,5 @@ func reachOf(ctx context.Context, keyring *auth.Keyring, principal string) (runs
 	return reach, err
 }
 
-// directory says who has a credential that works.
+// directory returns the principals with a valid credential.
 type directory struct{ *auth.Keyring }

@@ -15,7 +15,7 @@ import (
 )
 
 // TestTheDocument makes the calls of docs/mcp.md and compares the replies. Words in capitals stand
-// for what differs from run to run.
+// for varying values.
 func TestTheDocument(t *testing.T) {
 	s := serve(t, auth.None)
 	page, err := os.ReadFile("../../docs/mcp.md")
@@ -44,10 +44,10 @@ func TestTheDocument(t *testing.T) {
 		require.Equal(t, 200, status, reply)
 		var said any
 		require.NoError(t, json.Unmarshal([]byte(reply), &said))
-		delete(said.(map[string]any)["result"].(map[string]any), "_meta") // who serves
+		delete(said.(map[string]any)["result"].(map[string]any), "_meta") // the server's name
 		return said
 	}
-	// same compares, and takes note of what the words in capitals stood for.
+	// same compares values, and records the values of words in capitals.
 	var same func(shown, said any)
 	same = func(shown, said any) {
 		switch shown := shown.(type) {

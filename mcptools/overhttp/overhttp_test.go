@@ -225,7 +225,8 @@ func TestWhoAskedIsExcludedByTheQuery(t *testing.T) {
 	}
 }
 
-// TestACallIsCutShort: the caller or the service goes away. The request stays, and no call is held.
+// TestACallIsCutShort: the caller disconnects or the service stops. The request stays open, and no
+// call is held.
 func TestACallIsCutShort(t *testing.T) {
 	s := serve(t, auth.Required)
 	agent, assistant := s.connect(api.RoleAgent, "?session=work"), s.connect(api.RoleOperator, "")

@@ -1,5 +1,5 @@
-// Package channels sends messages to people: by e-mail, and by HTTP requests that templates make. It reads the file
-// that configures them.
+// Package channels sends messages to people by e-mail and by templated HTTP requests. It also reads
+// the configuration file of channels.
 //
-// The errors of a channel show no address, no secret and nothing that a server answered.
+// Errors never contain an address, a secret or a server's reply.
 package channels

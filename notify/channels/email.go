@@ -20,10 +20,10 @@ import (
 	"github.com/holdpoint/holdpoint/notify"
 )
 
-// smtpTimeout bounds a conversation with the mail server.
+// smtpTimeout limits a connection to the mail server.
 const smtpTimeout = 15 * time.Second
 
-// email sends by an SMTP server that the operator names.
+// email sends through the operator's SMTP server.
 type email struct {
 	host     string
 	options  []gomail.Option
@@ -95,7 +95,8 @@ func (e *email) CheckAddress(address string) error {
 	return nil
 }
 
-// Send implements notify.Channel. Each try has the same Message-ID, so that a mailbox shows one message.
+// Send implements notify.Channel. Retries have the same Message-ID, so that a mailbox shows one
+// message.
 func (e *email) Send(ctx context.Context, address string, m *notify.Message) error {
 	message := gomail.NewMsg(gomail.WithNoDefaultUserAgent())
 	if err := errors.Join(message.From(e.from), message.To(address)); err != nil {
@@ -122,7 +123,7 @@ func idOf(text string) string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// mailFailure returns a failure without what the server said, which often repeats the address.
+// mailFailure returns an error without the server's reply, which often contains the address.
 func mailFailure(err error) error {
 	var refused *gomail.SendError
 	var network net.Error

@@ -33,13 +33,13 @@ type channel struct {
 	Kind    api.ChannelKind `yaml:"kind"`
 	Content string          `yaml:"content"`
 
-	// Of e-mail.
+	// For e-mail.
 	SMTP         string `yaml:"smtp"`
 	From         string `yaml:"from"`
 	Username     string `yaml:"username"`
 	PasswordFile string `yaml:"password_file"`
 
-	// Of HTTP.
+	// For HTTP.
 	URL         string            `yaml:"url"`
 	Method      string            `yaml:"method"`
 	Headers     map[string]string `yaml:"headers"`
@@ -47,7 +47,7 @@ type channel struct {
 	SecretFiles map[string]string `yaml:"secret_files"`
 }
 
-// The values of content.
+// Values of content.
 const (
 	contentNone    = "none"
 	contentSummary = "summary"
@@ -55,8 +55,8 @@ const (
 
 var channelName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
 
-// Load reads the file of --channels. Paths in it are relative to its folder. client calls the addresses of HTTP
-// channels.
+// Load reads the file of --channels. Its paths are relative to its directory. client sends the
+// requests of HTTP channels.
 func Load(path string, client *egress.Client) (map[string]notify.Channel, error) {
 	text, err := readBounded(path, maxFileBytes)
 	if err != nil {
@@ -96,7 +96,7 @@ func (c *channel) make(folder string, client *egress.Client) (notify.Channel, er
 	return nil, errors.New("kind must be email or http")
 }
 
-// secret reads a file without the line break at its end.
+// secret reads a file without its final line break.
 func secret(folder, path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(folder, path)

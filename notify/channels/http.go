@@ -19,10 +19,11 @@ import (
 	"github.com/holdpoint/holdpoint/webhooks/egress"
 )
 
-// maxTemplated bounds what a template makes.
+// maxTemplated limits the output of a template.
 const maxTemplated = 64 << 10
 
-// httpChannel sends by an HTTP request. Templates make its URL, headers and body of named values alone.
+// httpChannel sends an HTTP request. Templates build its URL, headers and body from these values
+// only.
 type httpChannel struct {
 	client    *egress.Client
 	method    string
@@ -32,22 +33,22 @@ type httpChannel struct {
 	showMore  bool
 }
 
-// values are what a template may name.
+// values are the variables of templates.
 type values struct {
 	ID, Kind, Subject, Text, Link, Tool, Agent, Deadline, Digest string
-	// Address is what the person gave.
+	// Address is the person's address.
 	Address string
 	// Secret has the contents of secret_files.
 	Secret map[string]string
 }
 
 var functions = template.FuncMap{
-	// json writes a text as JSON, with its quotation marks.
+	// json quotes a text as JSON.
 	"json": func(text string) (string, error) {
 		written, err := json.Marshal(text)
 		return string(written), err
 	},
-	// path writes a text as one segment of a path.
+	// path escapes a text as one path segment.
 	"path": url.PathEscape,
 }
 
@@ -88,7 +89,7 @@ func (c *channel) http(folder string, client *egress.Client) (*httpChannel, erro
 			return nil, err
 		}
 	}
-	// Show at the start what would fail with each message.
+	// Report template errors at start-up.
 	if _, _, _, err := made.request("address", &notify.Message{}); err != nil {
 		return nil, err
 	}
@@ -109,7 +110,7 @@ func (c *httpChannel) CheckAddress(address string) error {
 	return nil
 }
 
-// Send implements notify.Channel. Each try has the same Idempotency-Key.
+// Send implements notify.Channel. Retries have the same Idempotency-Key.
 func (c *httpChannel) Send(ctx context.Context, address string, m *notify.Message) error {
 	to, header, body, err := c.request(address, m)
 	if err != nil {
@@ -140,7 +141,7 @@ func (c *httpChannel) request(address string, m *notify.Message) (to string, hea
 		if err != nil {
 			return "", nil, nil, err
 		}
-		// A text with line breaks would be a header of its own.
+		// A line break would start another header.
 		header.Set(name, strings.Join(strings.Fields(string(value)), " "))
 	}
 	where, err := fill(c.url, &given)

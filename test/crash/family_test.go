@@ -19,7 +19,7 @@ var answerMessage = model.MessageIDOf("way")
 func parentID(t *trial) string        { return "parent-of-" + t.sessionID }
 func clarificationID(t *trial) string { return t.clarificationID }
 
-// child makes a session with a parent, and a run in it whose lease the caller has.
+// child creates a session with a parent, and a run in it with a lease of the caller.
 var child = steps(
 	does(func(t *trial) (*api.SessionView, error) {
 		return t.client.CreateSession(t.ctx, client.CreateSessionParams{SessionID: parentID(t)})
@@ -30,7 +30,7 @@ var child = steps(
 	held,
 )
 
-// askParent asks the parent's session, and parks the child or lets it go on.
+// askParent asks the parent's session, and parks the child or lets it continue.
 func askParent(park bool) step {
 	return func(t *trial) error {
 		request := rig.Question("way")
@@ -45,7 +45,7 @@ func askParent(park bool) step {
 	}
 }
 
-// asking makes a child that has asked; the parent's session has the question.
+// asking creates a child that has asked its parent's session.
 func asking(park bool) step { return steps(child, askParent(park), carriedOut) }
 
 var answerChild = does(func(t *trial) (*client.RunResult, error) {
@@ -55,8 +55,8 @@ var answerChild = does(func(t *trial) (*client.RunResult, error) {
 })
 
 // carriedOut waits until no effect of the two sessions is pending. The lease of an effect whose
-// process was killed goes on for a while; an operator need not wait for that, and what was done
-// already must then be found done.
+// process was killed continues for a while. An operator may retry the effect earlier, and must then
+// find it completed if it was.
 func carriedOut(t *trial) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -93,8 +93,8 @@ func carriedOut(t *trial) error {
 	}
 }
 
-// resumedByAnswer claims a child that was parked, checks that it is handed the answer and that
-// this acknowledged the message, and completes it.
+// resumedByAnswer claims a parked child, checks that the claim has the answer and acknowledged the
+// message, and completes the run.
 func resumedByAnswer(declined bool) step {
 	return steps(carriedOut, func(t *trial) error {
 		claim, err := t.claimNext(longLeaseMs)
@@ -138,12 +138,12 @@ func messages(want int) step {
 	}
 }
 
-// clarificationLog checks that the clarification's run was made and ended once.
+// clarificationLog checks that the clarification's run was created and ended once.
 var clarificationLog = hasLog(clarificationID,
 	[]string{"accepted", "waiting_for_user_question", "output", "parent_clarification_resolved", "completed"})
 
-// deadLetter makes an answer to a child that was over when it came. Its session works on another
-// run now.
+// deadLetter creates an answer to a child that had ended before. Its session now works on another
+// run.
 var deadLetter = steps(asking(false), complete, answerChild, carriedOut, func(t *trial) error {
 	t.runID += "-second"
 	return held(t)

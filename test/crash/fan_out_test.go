@@ -22,19 +22,19 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// post is what an endpoint got.
+// post is a request received by an endpoint.
 type post struct{ id, kind, session string }
 
-// killer is an endpoint that notes what it got. While it is armed it kills the service before it
-// answers, so that what it got is on no record.
+// killer is an endpoint that records its requests. While armed, it kills the service before it
+// answers, so that the service has no record of the post.
 type killer struct {
 	*httptest.Server
 	mu    sync.Mutex
 	got   []post
 	armed *rig.Process
-	// unanswered are the ids of what it got when it killed the service.
+	// unanswered are the ids of the requests during which it killed the service.
 	unanswered []string
-	// status is what it answers.
+	// status is the status of its answers.
 	status int
 }
 
@@ -88,7 +88,7 @@ func (k *killer) posts() []post {
 	return slices.Clone(k.got)
 }
 
-// requireAgain requires that what the service was killed by came again.
+// requireAgain requires that the request that killed the service was repeated.
 func (k *killer) requireAgain(t *testing.T) {
 	t.Helper()
 	k.mu.Lock()
@@ -103,9 +103,10 @@ func (k *killer) requireAgain(t *testing.T) {
 	require.Greater(t, count, 1, "no answer was given to %s", k.unanswered[0])
 }
 
-// TestFanOutOfAKilledService kills the service between a commit and what it owes to two webhooks and a
-// callback, between the claim of a delivery and the post, and between the post to each and its record. Each gets everything at least
-// once, in the order of the session's log, and again only under the same id.
+// TestFanOutOfAKilledService kills the service between a commit and its deliveries to two webhooks
+// and a callback, between the claim of a delivery and the post, and between each post and its
+// record. Each endpoint gets everything at least once, in the order of the session's log, and
+// repeats have the same id.
 func TestFanOutOfAKilledService(t *testing.T) {
 	t.Parallel()
 	rig.Databases(t, func(t *testing.T, database string) {
@@ -222,7 +223,7 @@ func TestDeadLettersOfAKilledServiceAreNotDoubled(t *testing.T) {
 	})
 }
 
-// effects returns those of a state that post somewhere.
+// effects returns the effects in a state that post somewhere.
 func effects(ctx context.Context, t *testing.T, c *client.Client, state api.EffectState) []api.EffectView {
 	t.Helper()
 	var found []api.EffectView
@@ -235,8 +236,8 @@ func effects(ctx context.Context, t *testing.T, c *client.Client, state api.Effe
 	return found
 }
 
-// nothingOwed waits until everything is posted, or given up. An attempt that nobody has recorded is
-// made again once its claim has lapsed.
+// nothingOwed waits until everything is posted or given up. An unrecorded attempt is repeated once
+// its claim has expired.
 func nothingOwed(t *testing.T, c *client.Client) {
 	t.Helper()
 	require.Eventually(t, func() bool {
@@ -267,8 +268,8 @@ func runOf(session string) string {
 	return "run-" + session
 }
 
-// distinct returns the types that came for a session, each id once. What comes again must be
-// the newest of its session: all before it has been taken.
+// distinct returns the types received for a session, each id once. A repeat must be the newest of
+// its session, because all earlier ones have been accepted.
 func distinct(t *testing.T, posts []post, session string) []string {
 	t.Helper()
 	var kinds []string

@@ -21,16 +21,16 @@ const (
 	tableVariable = "HOLDPOINT_CRASH_TABLE"
 )
 
-// sampleSize is how many points of a row a sample tries, spread over all of them, besides afterCommit
-// and every name in the first row that has it. Different rows begin at different points.
+// sampleSize is the number of sampled points per row, spread over all of them, in addition to
+// afterCommit and to every name in the first row that has it. Different rows begin at different
+// points.
 const sampleSize = 1
 
 // afterCommit is the point between the first commit of a call and its reply.
 var afterCommit = point{"committer.committed", 1}
 
-// retries is how often a point is tried at which the process did not come by: what
-// it does in the background, such as preparing a statement on a new connection, is
-// not the same every time.
+// retries is how often a point is tried that the process did not reach: its background work, such
+// as preparing a statement on a new connection, varies.
 const retries = 3
 
 // full reports whether all points are tried.
@@ -68,14 +68,14 @@ func TestMatrix(t *testing.T) {
 	}
 }
 
-// fill makes one row of the table: it learns the points of a scenario and kills the
-// service at those that are chosen.
+// fill makes one row of the table: it records the points of a scenario and kills the service at the
+// chosen ones.
 func fill(t *testing.T, s *service, sc *scenario, engine string, choose func([]point) []point) row {
 	t.Helper()
 	r := row{engine: engine, scenario: sc.name}
-	// What is recorded second is what a service does that was started again before,
-	// as it is at every point that follows. A machine that was so slow that a deadline
-	// passed before the points were armed has recorded nothing of interest, and gets later deadlines.
+	// The second recording is of a restarted service, like every later try. If a slow machine
+	// passed a deadline before the points were armed, the recording is empty and is repeated with
+	// later deadlines.
 	recordings := 1
 	if full() {
 		recordings = 2

@@ -11,13 +11,12 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// The matrix can fail: calls whose callers do what they must not, each killed at a
-// point where that shows.
+// The matrix can fail: these callers misbehave, and each is killed at a point where that shows.
 func TestMatrixNoticesWhatIsWrong(t *testing.T) {
 	t.Parallel()
 	keyless := func(a *trial) error {
 		params := a.params(nil, nil)
-		params.RunID = "" // and the client makes a new key for every call
+		params.RunID = "" // and the client generates a new key for every call
 		_, err := a.client.CreateRun(a.ctx, params)
 		return err
 	}

@@ -36,9 +36,9 @@ var redactionPoints = []point{
 // redactionSample is how many points of statements are tried.
 const redactionSample = 3
 
-// TestRedactionKilled kills the service while it redacts. What is left is whole or was never begun,
-// whatever the audit's export and the doctor look at, and the same call again has the answer that the
-// first one would have had.
+// TestRedactionKilled kills the service during a redaction. The redaction is then complete or was
+// never begun, for the audit's export and for the doctor, and a repeated call gets the original
+// reply.
 func TestRedactionKilled(t *testing.T) {
 	t.Parallel()
 	rig.Databases(t, func(t *testing.T, database string) {
@@ -102,7 +102,7 @@ func pointsWithin(t *testing.T, hits string) []point {
 		name = strings.TrimSpace(name)
 		counts[name]++
 		within = within && name != "redact.committed" || name == "redact.locked"
-		// How many reads an answer takes is not the same every time.
+		// The number of reads per answer varies.
 		if within && !strings.HasPrefix(name, "redact.") && !strings.HasSuffix(name, ".received") {
 			points = append(points, point{name, counts[name]})
 		}
@@ -167,7 +167,7 @@ func (p *redactedPast) read() (ids, hashes []string) {
 	return ids, hashes
 }
 
-// redact makes the call, which says how many events have no body any more.
+// redact makes the call, whose reply has the number of events without a body.
 func (p *redactedPast) redact() error {
 	p.t.Helper()
 	reply, err := p.c.Redact(p.t.Context(), p.name, api.RedactBody{EventIDs: p.eventIDs, Reason: "asked for"})

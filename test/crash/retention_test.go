@@ -34,9 +34,8 @@ var retentionPoints = []point{
 	{"retain.committed", 3},
 }
 
-// TestRetentionKilled kills the service while it deletes what is over, at one point after the
-// other. What is left is whole; nothing is gone that something needs; and the service goes on
-// where it was once it is back.
+// TestRetentionKilled kills the service during retention, at one point after the other. The
+// remaining rows are consistent, nothing needed is deleted, and the restarted service continues.
 func TestRetentionKilled(t *testing.T) {
 	t.Parallel()
 	rig.Databases(t, func(t *testing.T, database string) {
@@ -45,7 +44,7 @@ func TestRetentionKilled(t *testing.T) {
 			Program: rig.Program(t, "failpoints"), Database: database, Env: []string{failpoint.Variable + "=" + service.plan},
 			Args: []string{"--keep-runs", "1h", "--keep-rules", "1h", "--idempotency-retention", "1h"},
 		})
-		// On Postgres there is another replica, which lives on and remembers what is deleted.
+		// On Postgres another replica keeps running with its cache of the deleted rows.
 		other := service.Process
 		if strings.HasPrefix(database, "postgres") {
 			other = rig.Start(t, rig.Options{Database: database})
@@ -76,7 +75,7 @@ func TestRetentionKilled(t *testing.T) {
 	})
 }
 
-// makeOld makes everything that is over as old as if it had ended hours ago. Events keep their
+// makeOld changes the times of finished rows as if they had ended hours ago. Events keep their
 // times, which are part of their chain.
 func makeOld(t *testing.T, database string) {
 	t.Helper()
@@ -96,8 +95,8 @@ func makeOld(t *testing.T, database string) {
 	}
 }
 
-// pastOf is what has happened in the sessions of one kill: runs that are over and that something
-// needs, and some that nothing does.
+// pastOf is the history of the sessions of one kill: finished runs that are still needed, and some
+// that are not.
 type pastOf struct {
 	t *testing.T
 	// c is of the replica that is killed, other of one that has worked in the same sessions.
@@ -119,7 +118,7 @@ func (p *pastOf) byOther() *pastOf {
 	return &by
 }
 
-// over makes a run that waits for an approval, allows it, and completes it.
+// over creates a run that waits for an approval, allows it, and completes it.
 func (p *pastOf) over(session, run string, events int, remember api.Remember) {
 	p.t.Helper()
 	_, err := p.c.CreateRun(p.ctx(), client.CreateRunParams{
@@ -146,10 +145,10 @@ func (p *pastOf) over(session, run string, events int, remember api.Remember) {
 
 func (p *pastOf) make() {
 	p.t.Helper()
-	// Three transactions, and the session goes with the last.
+	// Three transactions, the last of which deletes the session.
 	p.over("gone", "gone", 2*api.MaxEventsPerCall, "")
 	p.byOther().over("gone", "gone-too", 0, "")
-	// One run goes; what came after the run that waits stays with it.
+	// One run is deleted. The events after the waiting run stay with it.
 	p.over("waits", "before", 0, "")
 	_, err := p.c.CreateRun(p.ctx(), client.CreateRunParams{
 		RunID: p.id("waiting"), SessionID: p.id("waits"), AgentID: p.id("agent-waiting"), Input: 1, Suspend: rig.Approvals("a"),
@@ -160,7 +159,8 @@ func (p *pastOf) make() {
 		p.known = item.ID
 		break
 	}
-	// A rule in force names its run, and an answer that came too late belongs to another.
+	// A rule in force names its run as the source, and another run has an answer that arrived too
+	// late.
 	p.over("ruled", "ruled", 0, api.RememberSession)
 	ctx, cancel := context.WithTimeout(p.ctx(), rig.Patience)
 	defer cancel()
@@ -169,7 +169,7 @@ func (p *pastOf) make() {
 	p.requireDeadLetter(ctx)
 }
 
-// requireKept waits until the service has deleted the rest, and checks that what is needed is
+// requireKept waits until the service has deleted the rest, and checks that everything needed is
 // there and works.
 func (p *pastOf) requireKept(at point) {
 	p.t.Helper()
@@ -191,7 +191,7 @@ func (p *pastOf) requireKept(at point) {
 	require.NoError(p.t, err)
 	require.Equal(p.t, "1", again[0].ID)
 
-	// The reader of the session goes on with its last event, and an older one is told.
+	// A reader of the session continues from its last event, and an older reader gets an error.
 	_, err = p.c.ListSessionEvents(p.ctx(), p.id("waits"), client.EventListParams{After: "1"})
 	require.ErrorIs(p.t, err, client.ErrCursorReset)
 	ctx, cancel := context.WithTimeout(p.ctx(), rig.Patience)
@@ -228,7 +228,7 @@ func (p *pastOf) requireKept(at point) {
 	p.requireDeadLetter(ctx)
 }
 
-// requireDeadLetter checks that the answer which came after its run waits to be replayed.
+// requireDeadLetter checks that the answer that arrived after its run can be replayed.
 func (p *pastOf) requireDeadLetter(ctx context.Context) {
 	p.t.Helper()
 	dead, err := p.c.DeadLetters(ctx, p.mail.sessionID)

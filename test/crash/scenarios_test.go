@@ -13,25 +13,25 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// scenario is a kind of call. Its steps fail when something is not as it must be, at whatever
-// point the program was killed.
+// scenario is a kind of call. Its steps return an error if the result is wrong, at whatever point
+// the program was killed.
 type scenario struct {
 	name string
-	// prepare makes what the call needs; nil for nothing. No point is armed yet.
+	// prepare creates the rows that the call needs; nil for none. No point is armed yet.
 	prepare step
-	// call makes the call. nil is its acknowledgement.
+	// call makes the call. nil means that it was acknowledged.
 	call step
 	// again repeats the call as a client would that had no reply; call when nil.
 	again step
-	// onlyUnacknowledged: a caller who had its reply does not repeat the call.
+	// onlyUnacknowledged: a caller with a reply does not repeat the call.
 	onlyUnacknowledged bool
 	// inForce counts how often the call's effect is on record.
 	inForce counter
-	// finish takes everything to its end, as the users would, and checks what they are handed.
+	// finish completes everything as the users would, and checks what they get.
 	finish step
 	// events are the types of the run's events at the end, all of them.
 	events []string
-	// alone: no second replica may be there, because it would do what the call does.
+	// alone: without a second replica, which would do the same work.
 	alone bool
 }
 
@@ -76,12 +76,12 @@ func question() *api.Suspension {
 func allow(id string) api.ApprovalResolution { return rig.Allow(id) }
 func deny(id string) api.ApprovalResolution  { return rig.Deny(id) }
 
-// scenarios are the rows of the matrix: the calls of those who make runs and work on them, of
-// those who decide and of the clock, and of children that ask their parent's session.
+// scenarios are the rows of the matrix: calls of creators, workers and deciders, the clock, and
+// children that ask their parent's session.
 var scenarios = []scenario{
 	{
 		name: "create a run",
-		// Only the key tells the repeated call from one for a second run.
+		// Only the key distinguishes a repeated call from a call for a second run.
 		call: func(t *trial) error {
 			params := t.params(nil, nil)
 			params.RunID, params.IdempotencyKey = "", "create"
@@ -243,7 +243,7 @@ var scenarios = []scenario{
 			suspension.Questions[0].ExpiresAtMs = &t.dueAtMs
 			return waitingFor(suspension)(t)
 		},
-		// The refusal is the acknowledgement: it says what was recorded.
+		// The refusal is the acknowledgement: it contains the recorded decision.
 		call: steps(untilDue, func(t *trial) error {
 			err := answer("left")(t)
 			switch {
@@ -321,7 +321,7 @@ var scenarios = []scenario{
 			t.dueAtMs = time.Now().UnixMilli() + t.soon(400)
 			return asking(true)(t)
 		},
-		// Nobody calls for it; the child that waits sees it.
+		// No caller triggers it; the waiting child observes it.
 		call: awaitDecided,
 		again: steps(untilDue, func(t *trial) error {
 			run, err := t.client.AwaitRun(t.ctx, t.clarificationID, client.UntilTerminal, rig.Patience/2)
@@ -363,7 +363,7 @@ func append300(t *trial) error {
 	return err
 }
 
-// appended300 counts how often the 300 events are there, all of them.
+// appended300 returns how often all 300 events are in the log.
 func appended300(t *trial) (int, error) {
 	count, err := logged("step")(t)
 	if err == nil && count%300 != 0 {
@@ -372,7 +372,7 @@ func appended300(t *trial) (int, error) {
 	return count / 300, err
 }
 
-// decidedRun makes a run that waited, was allowed to go on, and is claimable.
+// decidedRun creates a run that waited, was allowed, and is claimable.
 var decidedRun = steps(waitingFor(approvals(1)), resolve(allow("ask-1")))
 
 func queuedID(t *trial) string { return t.runID + "-queued" }

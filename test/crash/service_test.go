@@ -65,9 +65,8 @@ func (r *replica) arm(plan string) error {
 	return os.Rename(r.plan+".new", r.plan)
 }
 
-// crash sees the replica dead, if it is not by itself, and starts it again. It
-// returns whether it died by itself. After a reply it may still be on its way to
-// the point.
+// crash waits for the replica to die, or kills it, and restarts it. It returns whether the replica
+// died on its own. After a reply it may not have reached the point yet.
 func (r *replica) crash() (byItself bool, err error) {
 	timer := time.NewTimer(100 * time.Millisecond)
 	defer timer.Stop()
@@ -91,9 +90,8 @@ type point struct {
 
 func (p point) String() string { return fmt.Sprintf("%s %d", p.name, p.n) }
 
-// mostReads is how many points of one name in statements that only read are tried.
-// How many there are depends on who looks again how often, and a process that dies
-// at any of them leaves the same behind.
+// mostReads is how many points of one name are tried in read-only statements. Their number depends
+// on polling, and a process that dies at any of them leaves the same state.
 const mostReads = 3
 
 // reads reports whether a point belongs to a statement that only reads.
@@ -101,8 +99,8 @@ func reads(name string) bool {
 	return strings.HasPrefix(name, "postgres.reads.") || strings.HasPrefix(name, "sqlite.") && strings.Contains(name, ".SELECT-")
 }
 
-// record lets the scenario go undisturbed to its reply and kills the service then.
-// It returns the points that were hit.
+// record runs the scenario undisturbed to its reply and then kills the service. It returns the
+// recorded points.
 func (s *service) record(t *testing.T, sc *scenario, id string) ([]point, observation, error) {
 	t.Helper()
 	doomed := s.called()
@@ -126,14 +124,14 @@ func (s *service) record(t *testing.T, sc *scenario, id string) ([]point, observ
 	return points, seen, nil
 }
 
-// kill lets the scenario go to a point.
+// kill runs the scenario up to a point.
 func (s *service) kill(t *testing.T, sc *scenario, id string, at point) (observation, error) {
 	t.Helper()
 	return s.try(t, sc, id, "kill "+at.String())
 }
 
-// try prepares a scenario, arms the points, makes the call, sees the process dead,
-// repeats the call at the service as it is then, and checks what is in force.
+// try prepares a scenario, arms the points, makes the call, waits for the process to die, repeats
+// the call after the restart, and checks the result.
 func (s *service) try(t *testing.T, sc *scenario, id, plan string) (observation, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), rig.Patience)
@@ -170,8 +168,8 @@ func (s *service) try(t *testing.T, sc *scenario, id, plan string) (observation,
 	return seen, sc.check(a, &seen)
 }
 
-// check looks what is in force, repeats the call and looks again, holds it to the
-// rules, and takes everything to its end.
+// check reads the result, repeats the call, reads again, compares both with the rules, and finishes
+// the scenario.
 func (sc *scenario) check(a *trial, seen *observation) (err error) {
 	if seen.before, err = sc.inForce(a); err != nil {
 		return fmt.Errorf("after the restart: %w", err)
@@ -197,14 +195,14 @@ func (sc *scenario) check(a *trial, seen *observation) (err error) {
 	return hasLog(func(t *trial) string { return t.runID }, sc.events)(a)
 }
 
-// stop ends all processes, so that nobody has the database.
+// stop ends all processes, so that the database is not in use.
 func (s *service) stop() {
 	for _, r := range s.replicas {
 		r.Kill()
 	}
 }
 
-// requireHealthy stops the service and lets the doctor walk all rows.
+// requireHealthy stops the service and runs the doctor over all rows.
 func (s *service) requireHealthy(t *testing.T, database string) {
 	t.Helper()
 	s.stop()

@@ -16,7 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// row is what one kind of call came to on one engine.
+// row is the result of one kind of call on one engine.
 type row struct {
 	engine, scenario string
 	// known is how many points the call has, tried at how many of them the service was
@@ -30,7 +30,7 @@ type row struct {
 	twice, wrong  int
 }
 
-// count takes in what one kill came to.
+// count adds the result of one kill.
 func (r *row) count(seen observation) {
 	r.tried++
 	for _, one := range []struct {
@@ -122,8 +122,8 @@ const (
 	tableEnd   = "<!-- /crash-matrix -->"
 )
 
-// writeInto puts the table between the markers of a document, and makes a document of
-// the table alone where there is none. A relative path counts from the module's root.
+// writeInto writes the table between the markers of a document, and creates the document if it is
+// missing. A relative path starts at the module's root.
 func (f *table) writeInto(path string) error {
 	if !filepath.IsAbs(path) {
 		path = filepath.Join("..", "..", path)

@@ -17,14 +17,14 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// trial is one scenario on its way, with a session, a run and an agent of its own, and what its
-// caller remembers across the restart.
+// trial is one run of a scenario, with its own session, run and agent, and the caller's memory
+// across the restart.
 type trial struct {
 	ctx    context.Context
 	client *client.Client
 	// agentID is the agent of this trial alone, so that a worker can ask for its run.
 	runID, sessionID, agentID string
-	// fence is that of the caller's lease, if it has one.
+	// fence is the fence of the caller's lease, if it has one.
 	fence string
 	// clarificationID is the run in the parent's session that asks for this one.
 	clarificationID string
@@ -43,7 +43,7 @@ func (t *trial) soon(quickMs int) int64 { return int64(quickMs * t.slow) }
 // step is one thing that the caller does or checks.
 type step func(*trial) error
 
-// steps takes several steps until one fails.
+// steps runs several steps until one fails.
 func steps(all ...step) step {
 	return func(t *trial) error {
 		for _, step := range all {
@@ -55,7 +55,7 @@ func steps(all ...step) step {
 	}
 }
 
-// fails takes a step that must be refused with an error.
+// fails runs a step that must be refused with an error.
 func fails(call step, want error) step {
 	return func(t *trial) error {
 		if err := call(t); !errors.Is(err, want) {
@@ -65,7 +65,7 @@ func fails(call step, want error) step {
 	}
 }
 
-// does makes a step of a client's call whose reply does not matter.
+// does returns a step that makes a client's call and ignores its reply.
 func does[Reply any](call func(t *trial) (Reply, error)) step {
 	return func(t *trial) error {
 		_, err := call(t)
@@ -86,14 +86,14 @@ func (t *trial) params(suspension *api.Suspension, lease *api.ClaimOptions) clie
 	}
 }
 
-// waitingFor makes the run, which waits from its first moment.
+// waitingFor creates the run, suspended from the start.
 func waitingFor(suspension *api.Suspension) step {
 	return does(func(t *trial) (*client.CreatedRun, error) {
 		return t.client.CreateRun(t.ctx, t.params(suspension, nil))
 	})
 }
 
-// held makes the run and takes its lease.
+// held creates the run and claims it.
 func held(t *trial) error {
 	created, err := t.client.CreateRun(t.ctx, t.params(nil, &api.ClaimOptions{WorkerID: workerID}))
 	if err != nil {
@@ -117,7 +117,7 @@ func suspend(suspension *api.Suspension) step {
 	})
 }
 
-// attached makes a suspension one whose worker keeps its lease.
+// attached returns the suspension with an attached worker.
 func attached(suspension *api.Suspension) *api.Suspension {
 	suspension.Hold = true
 	return suspension
@@ -163,7 +163,7 @@ func awaitDecided(t *trial) error {
 	return err
 }
 
-// handed is what a worker must be handed. Members that are zero are not checked.
+// handed lists what a worker must get. Zero members are not checked.
 type handed struct {
 	fence      string
 	attempt    int64
@@ -186,7 +186,7 @@ func (t *trial) claimNext(leaseMs int64) (*api.Claim, error) {
 	return &claims[0], t.remember(&claims[0])
 }
 
-// claimed claims the run, see claimNext, and checks what it is handed.
+// claimed claims the run, see claimNext, and checks the claim.
 func claimed(leaseMs int64, want handed) step {
 	return func(t *trial) error {
 		claim, err := t.claimNext(leaseMs)
@@ -221,8 +221,8 @@ func (h handed) check(claim *api.Claim) error {
 	return nil
 }
 
-// resumed claims the run for the first time since its suspension, checks that it is handed these
-// outcomes and no others, approvals before questions, and completes it.
+// resumed claims the run for the first time since its suspension, checks that the claim has exactly
+// these outcomes, approvals before questions, and completes the run.
 func resumed(fence string, outcomes ...api.Outcome) step {
 	return steps(claimed(longLeaseMs, handed{fence: fence, attempt: 1, outcomes: outcomes}), complete)
 }
@@ -239,8 +239,8 @@ func release(checkpoint api.JSON) step {
 	return does(func(t *trial) (*api.RunView, error) { return t.client.ReleaseRun(t.ctx, t.runID, t.fence, checkpoint) })
 }
 
-// settled checks what an attached worker is handed since its suspension, in the order of the
-// decisions, when nothing is open.
+// settled checks the decisions that an attached worker gets since its suspension, in order, once
+// nothing is open.
 func settled(outcomes ...api.Outcome) step {
 	return func(t *trial) error {
 		got, err := t.client.AwaitSettled(t.ctx, t.runID, t.fence, "0", rig.Patience/2)
@@ -266,7 +266,7 @@ func settled(outcomes ...api.Outcome) step {
 	}
 }
 
-// ended checks that the run is over and that nobody can be handed it.
+// ended checks that the run is finished and cannot be claimed.
 func ended(status api.Status) step {
 	return func(t *trial) error {
 		run, err := t.client.GetRun(t.ctx, t.runID)
@@ -297,7 +297,7 @@ func runsIn(sessionID func(*trial) string) counter {
 // runsMade counts the runs of the trial's session.
 var runsMade = runsIn(func(t *trial) string { return t.sessionID })
 
-// logged counts the run's events of a type, and loggedIn those of another run.
+// logged counts the run's events of a type, and loggedIn the events of another run.
 func logged(eventType string) counter {
 	return loggedIn(func(t *trial) string { return t.runID }, eventType)
 }

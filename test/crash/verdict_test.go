@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// observation is what one kill came to.
+// observation is the result of one kill.
 type observation struct {
 	// killed: the process died at the point, and not because the test ended it.
 	killed bool
@@ -21,7 +21,7 @@ type observation struct {
 	before, after int
 }
 
-// What a kill must not come to.
+// Results that must never happen.
 var (
 	errLost   = errors.New("acknowledged, and not in force after the restart")
 	errTwice  = errors.New("in force more than once")

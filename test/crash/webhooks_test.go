@@ -16,8 +16,8 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// A service that is killed while it posts to a webhook posts the event again, with the same id and
-// the same body, and what follows it after it.
+// A service that is killed during a post to a webhook repeats the post with the same id and body,
+// and posts the following events after it.
 func TestDeliveryOfAKilledServiceIsMadeAgain(t *testing.T) {
 	t.Parallel()
 	rig.Databases(t, func(t *testing.T, database string) {

@@ -16,8 +16,8 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// workerVariable makes the test program an attached worker of the service that it
-// names, so that there is a process of its own to kill.
+// workerVariable makes the test program an attached worker of the named service, so that the worker
+// is a separate process to kill.
 const workerVariable = "HOLDPOINT_CRASH_WORKER"
 
 // workerSteps are the life of an attached worker: it raises two prompts side by side, gets the
@@ -51,8 +51,8 @@ func received(after, next string) step {
 	}
 }
 
-// workerMain takes each step when a line comes in, and says in a line of its own
-// that it has been taken, or why not. The first line is the run's id.
+// workerMain takes a step for each input line, and prints a line with the result. The first line is
+// the run's id.
 func workerMain(url string, in io.Reader, out *os.File) int {
 	lines := bufio.NewScanner(in)
 	if !lines.Scan() {

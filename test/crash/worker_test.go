@@ -21,7 +21,7 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// death says when an attached worker is killed and what the people do meanwhile.
+// death defines when an attached worker is killed and what people do meanwhile.
 type death struct {
 	// taken is how many of its steps the worker has taken for sure.
 	taken int
@@ -54,10 +54,9 @@ func deaths() []death {
 	return all
 }
 
-// An attached worker is killed at each of its steps and between any two of them.
-// What it had asked stays open, what was decided is handed to the next worker, all of
-// it, and there is only one: no worker is handed the run before the lease of the dead
-// one has lapsed.
+// An attached worker is killed at each of its steps and between any two of them. Its open requests
+// stay open. The next worker gets all decisions, and only one worker claims the run, after the dead
+// worker's lease has expired.
 func TestAttachedWorkerKilled(t *testing.T) {
 	t.Parallel()
 	rig.Databases(t, func(t *testing.T, database string) {
@@ -83,7 +82,7 @@ func TestAttachedWorkerKilled(t *testing.T) {
 	})
 }
 
-// happen lets one worker live until its death and checks what comes of its run.
+// happen lets one worker live until its death and checks the result for its run.
 func (d death) happen(a *trial, url string) error {
 	if _, err := a.client.CreateRun(a.ctx, a.params(nil, nil)); err != nil {
 		return err
@@ -149,8 +148,8 @@ func (a *trial) decideOpen() error {
 // behaviors are the decisions about the two prompts.
 var behaviors = map[string]api.ApprovalResolution{"ask-1": allow("ask-1"), "ask-2": deny("ask-2")}
 
-// live starts a worker, lets it take its steps, and kills it. Before it receives a
-// decision somebody has to make it.
+// live starts a worker, lets it take its steps, and kills it. It makes the decision that the worker
+// waits for.
 func (d death) live(a *trial, url string) error {
 	command := exec.Command(os.Args[0])
 	command.Env = append(os.Environ(), workerVariable+"="+url)
@@ -198,14 +197,14 @@ func (d death) live(a *trial, url string) error {
 // decidedBefore says which prompt must be decided before a step can be taken.
 var decidedBefore = map[string]string{"receive the first decision": "ask-1", "receive the second decision": "ask-2"}
 
-// successors are two workers that wait for the run at once.
+// successors are two workers that concurrently wait for the run.
 type successors struct {
 	stop  context.CancelFunc
 	asked errgroup.Group
 	taken [2][]api.Claim
 }
 
-// ask lets two workers wait for the run, until one of them is handed it.
+// ask starts two workers that wait for the run until one of them gets it.
 func (a *trial) ask() *successors {
 	s := &successors{}
 	asking, stop := context.WithCancel(a.ctx)
@@ -227,15 +226,15 @@ func (a *trial) ask() *successors {
 	return s
 }
 
-// wait returns what the two were handed.
+// wait returns the claims of the two.
 func (s *successors) wait() ([]api.Claim, error) {
 	defer s.stop()
 	err := s.asked.Wait()
 	return slices.Concat(s.taken[:]...), err
 }
 
-// succeed checks what was handed over: to one worker, with everything that was
-// decided, and not before the dead worker's lease had lapsed.
+// succeed checks the hand-over: to one worker, with all decisions, and not before the dead worker's
+// lease has expired.
 func (a *trial) succeed(handedOut []api.Claim, lapsesAtMs int64) error {
 	if len(handedOut) != 1 {
 		return fmt.Errorf("%d workers were handed the run", len(handedOut))

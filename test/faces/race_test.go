@@ -34,7 +34,7 @@ func (r *race) post(t *testing.T, path string, body any) {
 	require.Less(t, reply.Status, 300, "%s", reply.Body)
 }
 
-// decisionOf returns the winner's decision, and otherDecision that of everyone after it.
+// decisionOf returns the winner's decision, and otherDecision the decision of everyone after it.
 func decisionOf(kind Kind, verb Verb) Decision {
 	return Decision{Verb: verb, Reason: "because", Edit: map[string]any{"attempt": 2}, Answers: texts(kind, "Left", "none", "postgres")}
 }

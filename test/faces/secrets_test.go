@@ -145,7 +145,7 @@ func TestSecretsAreShownToTheWorkerAlone(t *testing.T) {
 	}
 }
 
-// passSecrets lets a worker ask for secrets that a face answers, with every stream open.
+// passSecrets has a worker ask for secrets that a face answers, with every stream open.
 func passSecrets(t *testing.T, shown, worker *Service, face Face) {
 	t.Helper()
 	ctx := rig.Soon(t)

@@ -34,7 +34,7 @@ var values = []string{
 	`"{\"a\":1}"`, `"2024-01-02T03:04:05Z"`, `["1",1,1.5,"1.5"]`,
 }
 
-// anyJSON generates an approver's values. Numbers are those that are carried exactly.
+// anyJSON generates an approver's values, with only exactly representable numbers.
 func anyJSON() *rapid.Generator[any] {
 	scalar := rapid.OneOf(
 		rapid.Just[any](nil),

@@ -27,7 +27,7 @@ const (
 	leaseMs        = 1000
 )
 
-// floor is what the workers wrote down: who had which run, and when.
+// floor records which worker had which run, and when.
 type floor struct {
 	mu    sync.Mutex
 	holds []hold
@@ -41,18 +41,18 @@ type hold struct {
 	runID, sessionID string
 	fence            int64
 	attempt          int64
-	claimed          time.Time // the reply was there
+	claimed          time.Time // when the reply arrived
 	// atMs is when the claim was decided and lapsesAtMs when its lease ends, both by the database's clock.
 	atMs, lapsesAtMs int64
-	// ended is when the call that ended it was sent; zero for a worker that went away
-	// without a word, whose lease had to lapse.
+	// ended is when the call that ended it was sent; zero for a worker that disappeared, whose
+	// lease had to expire.
 	ended     time.Time
 	completed bool
 	firstOf   bool // the run had never been claimed before
 }
 
-// TestManyWorkersOverReplicas lets workers claim, complete, give back and forget runs
-// of sessions with queues, at every replica at once, and checks what each was handed.
+// TestManyWorkersOverReplicas has workers claim, complete, release and abandon runs of sessions
+// with queues, concurrently at every replica, and checks all claims.
 func TestManyWorkersOverReplicas(t *testing.T) {
 	for _, engine := range rig.Engines {
 		t.Run(engine.Name, func(t *testing.T) {
@@ -82,8 +82,8 @@ func TestManyWorkersOverReplicas(t *testing.T) {
 	}
 }
 
-// enqueue makes runs whose ids tell their order: session by session, the first runs
-// of all before the second ones.
+// enqueue creates runs whose ids tell their order: the first runs of all sessions before the second
+// ones.
 func (f *floor) enqueue(t *testing.T, replicas []*client.Client) {
 	t.Helper()
 	for place := range runsPerSession {
@@ -119,8 +119,7 @@ func (f *floor) work(t *testing.T, c *client.Client, workerID string, choose *ra
 	}
 }
 
-// hold does with a run what workers do: most finish it, some give it back, some go
-// away without a word.
+// hold treats a run as workers do: most complete it, some release it, some disappear.
 func (f *floor) hold(ctx context.Context, t *testing.T, c *client.Client, claim api.Claim, choose *rand.Rand) {
 	fence, err := strconv.ParseInt(claim.Lease.Fence, 10, 64)
 	if err != nil {
@@ -141,7 +140,8 @@ func (f *floor) hold(ctx context.Context, t *testing.T, c *client.Client, claim 
 	}
 	switch {
 	case errors.Is(err, client.ErrLeaseLost):
-		// On a slow machine the lease lapses before the call arrives. What is checked below is that it had lapsed.
+		// On a slow machine the lease expires before the call arrives. The checks below require
+		// that.
 		held.ended, held.completed = time.Time{}, false
 	case err != nil:
 		t.Errorf("run %s under fence %d: %v", held.runID, fence, err)
@@ -156,8 +156,8 @@ func (f *floor) hold(ctx context.Context, t *testing.T, c *client.Client, claim 
 	}
 }
 
-// requireOneHolderAtATime checks that fences grow one by one, and that nobody was
-// handed a run before its last holder had given it up or could have lost it.
+// requireOneHolderAtATime checks that fences grow by one, and that no run was claimed before its
+// last holder had released it or its lease could have expired.
 func (f *floor) requireOneHolderAtATime(t *testing.T) {
 	t.Helper()
 	byRun := map[string][]hold{}
@@ -183,8 +183,8 @@ func (f *floor) requireOneHolderAtATime(t *testing.T) {
 	}
 }
 
-// requireSessionsInOrder checks that no run of a session was handed out before the
-// one ahead of it was over.
+// requireSessionsInOrder checks that no run of a session was claimed before the one ahead of it
+// ended.
 func (f *floor) requireSessionsInOrder(t *testing.T) {
 	t.Helper()
 	completed, first := map[string]time.Time{}, map[string]time.Time{}
@@ -205,9 +205,8 @@ func (f *floor) requireSessionsInOrder(t *testing.T) {
 	}
 }
 
-// requireFirstComeFirstServed checks the beginning, when the head of every session's
-// queue can be had: no session's second run is handed out before every session's
-// first has been.
+// requireFirstComeFirstServed checks the beginning, when the head of every session's queue is
+// claimable: no session's second run is claimed before every session's first.
 func (f *floor) requireFirstComeFirstServed(t *testing.T) {
 	t.Helper()
 	lastFirstAtMs := int64(0)
@@ -222,6 +221,6 @@ func (f *floor) requireFirstComeFirstServed(t *testing.T) {
 			before++
 		}
 	}
-	// Claims that are under way at once may overtake each other, and there are no more of them than workers.
+	// Concurrent claims may overtake each other, and there are no more of them than workers.
 	require.Less(t, before, workers, "second runs of sessions were served before another session's first")
 }

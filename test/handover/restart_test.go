@@ -21,12 +21,12 @@ import (
 // suspendedVariable says how many runs wait while the service is restarted.
 const suspendedVariable = "HOLDPOINT_SUSPENDED"
 
-// owedEffects is how many effects of each kind the dead service left behind.
+// owedEffects is the number of pending effects of each kind after the kill.
 const owedEffects = 40
 
-// TestRestartReplaysWhatIsOwed kills the service with many suspended runs and with pending
-// and completed effects, and starts it again. The pending effects are carried out, the
-// completed ones are not repeated, and the first decision succeeds at once.
+// TestRestartReplaysWhatIsOwed kills the service with many suspended runs and with pending and
+// completed effects, and restarts it. The pending effects run, the completed ones are not repeated,
+// and the first decision succeeds at once.
 func TestRestartReplaysWhatIsOwed(t *testing.T) {
 	for _, engine := range rig.Engines {
 		t.Run(engine.Name, func(t *testing.T) {
@@ -66,9 +66,8 @@ func TestRestartReplaysWhatIsOwed(t *testing.T) {
 	}
 }
 
-// leave makes the rows that a service leaves behind that was killed: runs that wait,
-// children whose question was asked but not brought to their parents, and children
-// whose question was answered but whose answer was not brought back.
+// leave creates the rows of a killed service: waiting runs, children whose question has not reached
+// the parent, and children whose answer has not been delivered.
 func leave(t *testing.T, url string, suspended int) {
 	t.Helper()
 	opened, err := store.Open(t.Context(), url, store.Options{Logger: slog.New(slog.DiscardHandler)})
@@ -89,8 +88,8 @@ func leave(t *testing.T, url string, suspended int) {
 	}))
 }
 
-// leaveChild makes a child that is parked on its question. An answered one has its
-// first effect behind it.
+// leaveChild creates a child that is parked on its question. If answered, its first effect is
+// complete.
 func leaveChild(ctx context.Context, opened runs.Store, child string, answered bool) error {
 	if _, err := opened.Do(ctx, &runs.CreateSession{SessionID: child, ParentSessionID: "parent"}); err != nil {
 		return err
@@ -130,7 +129,7 @@ func leaveChild(ctx context.Context, opened runs.Store, child string, answered b
 	return nil
 }
 
-// requireResumes decides about a suspended run and takes it.
+// requireResumes decides about a suspended run and claims it.
 func requireResumes(t *testing.T, c *client.Client, runID string) {
 	t.Helper()
 	_, err := c.ResolveRunApprovals(t.Context(), runID, rig.Decide(rig.Allow("deploy")))

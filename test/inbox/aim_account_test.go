@@ -21,7 +21,7 @@ const aimScript = `(() => {
 	const keep = (does, ms, every) => { timers.set(++last, {does, due: now + ms, every}); return last };
 	globalThis.setInterval = (does, ms) => keep(does, ms, ms);
 	globalThis.clearInterval = id => { timers.delete(id) };
-	// The short ones let the page draw. Those of 10 s and more give up a connection that a slow machine keeps.
+	// Short timers let the page draw. Timers of 10 s or more give up slow connections.
 	globalThis.setTimeout = (does, ms = 0, ...rest) => ms >= 10000 ? ++last : ms >= 300 ? keep(() => does(...rest), ms, 0) : later(does, ms, ...rest);
 	globalThis.clearTimeout = id => { if (!timers.delete(id)) clear(id) };
 	const handleOf = element => element?.closest?.("[data-handle]")?.dataset.handle ?? "";
@@ -106,7 +106,8 @@ func (b *box) holds(x, y float64) bool {
 	return x >= b.Left && x < b.Right && y >= b.Top && y < b.Bottom
 }
 
-// under returns the button at a place, or else the prompt there. What comes later in the document lies over the rest.
+// under returns the button at a place, or the prompt if there is none. Later elements of the
+// document cover earlier ones.
 func (l *look) under(x, y float64) *box {
 	for i := len(l.Boxes) - 1; i >= 0; i-- {
 		if l.Boxes[i].holds(x, y) {
@@ -127,7 +128,7 @@ func (l *look) prompts(at *box) []string {
 	return []string{at.Handle}
 }
 
-// press is what the person did last.
+// press is the person's last action.
 type press struct {
 	t, x, y float64
 	key     string // empty for a pointer
@@ -136,7 +137,7 @@ type press struct {
 // isText reports whether a key writes a letter into a field.
 func (p press) isText() bool { return len(p.key) == 1 && strings.Trim(p.key, "\t\r ") != "" }
 
-// sent is a decision that the page made a call for.
+// sent is a decision sent by the page.
 type sent struct {
 	T    float64 `json:"t"`
 	ID   string  `json:"id"`
@@ -165,7 +166,7 @@ func (s *person) at(t float64) *look {
 	return nil
 }
 
-// wrong says why a decision is not what the person meant, nothing when it is.
+// wrong returns why the person did not mean a decision, or "".
 func (s *person) wrong(made sent) string {
 	handle, last := s.handles[made.ID], s.last
 	if made.T != last.t {
@@ -202,8 +203,8 @@ func (s *person) wrong(made sent) string {
 	return ""
 }
 
-// settled waits until the page is at rest and shows what the service has. Decisions that it has sent meanwhile are
-// held against what the person aimed at; the first that nobody meant is returned. first is done in the page before.
+// settled waits until the page is idle and compares it with the service. It returns the first
+// decision that the person did not mean. The page runs the script first beforehand.
 func (s *person) settled(first string) (fault error) {
 	s.page.t.Helper()
 	var state pageState

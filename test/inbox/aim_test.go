@@ -24,8 +24,9 @@ import (
 	"github.com/holdpoint/holdpoint/store/storetest"
 )
 
-// TestDecisionsAreAboutWhatWasAimedAt lets prompts arrive and settle under the hands of a person who clicks, taps and
-// types at random. A decision is about the prompt that was under the pointer, or had the focus, 200 ms before.
+// TestDecisionsAreAboutWhatWasAimedAt adds and settles prompts while a person clicks, taps and
+// types at random. A decision is about the prompt that was under the pointer, or had the focus, 200
+// ms before.
 func TestDecisionsAreAboutWhatWasAimedAt(t *testing.T) { //nolint:tparallel // one service, one person after the other
 	t.Parallel()
 	seeds, steps := 2, 120
@@ -43,7 +44,7 @@ func TestDecisionsAreAboutWhatWasAimedAt(t *testing.T) { //nolint:tparallel // o
 	}
 }
 
-// person acts at random in a page in which prompts come and go at random.
+// person acts at random in a page whose prompts change at random.
 type person struct {
 	*flows
 	page   *page
@@ -93,7 +94,8 @@ func (s *person) load() error {
 	return s.pass(2 * aimsBefore)
 }
 
-// walk makes so many moves and leaves nothing open. It returns the first decision that the person did not mean.
+// walk makes this many moves and leaves nothing open. It returns the first decision that the person
+// did not mean.
 func (s *person) walk(steps int) error {
 	err := s.load()
 	for s.moves = 0; err == nil && s.moves < steps; s.moves++ {
@@ -159,7 +161,7 @@ func (s *person) point() error {
 	return s.click(1 + s.random.IntN(4)/3)
 }
 
-// pass lets time pass.
+// pass advances the time.
 func (s *person) pass(ms float64) error {
 	s.log = append(s.log, fmt.Sprintf("%.0f ms pass", ms))
 	s.now += ms
@@ -205,7 +207,7 @@ func (s *person) gone(id string) {
 	s.open = slices.DeleteFunc(s.open, func(one string) bool { return one == id })
 }
 
-// clear takes away what is settled and shows what is new: the list moves.
+// clear removes settled prompts and shows new ones, so the list moves.
 func (s *person) clear() error {
 	s.log = append(s.log, "clears")
 	return s.settled(`[...document.querySelectorAll(".tidy button")].forEach(one => one.click()), document.querySelector(".scroll-list")?.scrollTo({top: 0, behavior: "instant"})`)

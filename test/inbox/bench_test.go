@@ -105,7 +105,7 @@ func BenchmarkPage(b *testing.B) {
 	b.ReportMetric(p.number("(globalThis.gc?.(), performance.memory.usedJSHeapSize / (1 << 20))"), "heap-MB")
 }
 
-// bulk raises so many approvals, 50 a run, and returns the runs.
+// bulk raises this many approvals, 50 per run, and returns the runs.
 func (f *flows) bulk(t testing.TB, session string, count int) (ids []string) {
 	t.Helper()
 	const each = 50

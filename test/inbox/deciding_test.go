@@ -120,7 +120,7 @@ func (f *flows) race(t *testing.T) {
 	second.status("Allowed by ada in the inbox")
 	require.Equal(t, "ada", f.decision(t, run).ResolvedBy)
 
-	// Both at once: one is recorded, and both say which.
+	// Both decide at once: one decision is recorded, and both pages show it.
 	run = f.ask(t, one(approval("merge-again", `{"branch":"y"}`)))
 	first, second = ada.prompt("merge-again"), ben.prompt("merge-again")
 	second.find("button", "Deny").click()

@@ -16,7 +16,7 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// documents goes from the inbox to its documents, and finds a page with the keyboard alone.
+// documents opens the documents from the inbox, and finds a page with the keyboard only.
 func (f *flows) documents(t *testing.T) {
 	p := f.open(t, "/settings")
 	p.find("link", "Documents").click()
@@ -30,7 +30,7 @@ func (f *flows) documents(t *testing.T) {
 	p.press("\r")
 	p.until("its page", func() bool { return p.read("location.pathname + location.hash") == second })
 
-	// What is typed is text, also when it is huge, and when it is nowhere.
+	// Input is searched as plain text, even if it is huge or matches nothing.
 	search := func(words, says string) {
 		p.find("combobox", "Search the documents").write(words)
 		p.until(says, func() bool {

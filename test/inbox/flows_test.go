@@ -22,7 +22,7 @@ type flows struct {
 	service *rig.Process
 	browser context.Context
 	client  *client.Client
-	// asked counts the runs: each has a session of its own.
+	// asked counts the runs. Each has its own session.
 	asked int
 	// phone says that the window is as narrow as one, and dark.
 	phone bool
@@ -35,7 +35,7 @@ func start(t *testing.T) *flows {
 	return &flows{service: service, browser: browser, client: service.ConnectPatiently()}
 }
 
-// ask makes a run that waits.
+// ask creates a run that waits.
 func (f *flows) ask(t *testing.T, suspension api.Suspension) *client.CreatedRun {
 	t.Helper()
 	f.asked++
@@ -52,7 +52,7 @@ func one(request api.ApprovalRequest) api.Suspension {
 	return api.Suspension{Approvals: []api.ApprovalRequest{request}}
 }
 
-// decision returns what was recorded for a run's first approval.
+// decision returns the recorded decision on a run's first approval.
 func (f *flows) decision(t *testing.T, run *client.CreatedRun) *api.Resolution {
 	t.Helper()
 	view, err := f.client.GetRequest(t.Context(), run.PendingApprovals[0].Handle)
@@ -60,7 +60,7 @@ func (f *flows) decision(t *testing.T, run *client.CreatedRun) *api.Resolution {
 	return view.Resolution
 }
 
-// TestInbox lets people decide in the page, one flow after the other.
+// TestInbox decides in the page, one flow after the other.
 func TestInbox(t *testing.T) {
 	t.Parallel()
 	start(t).all(t)

@@ -40,7 +40,7 @@ func (f *flows) answered(t *testing.T, run *client.CreatedRun) string {
 	return string(view.Resolution.Value)
 }
 
-// forms fills in a form: what may be answered is seen and chosen, and what is left empty is absent.
+// forms fills in a form. Possible answers are shown and selected, and empty fields are omitted.
 func (f *flows) forms(t *testing.T) {
 	p := f.open(t, "/")
 	run := f.askForm(t, "Fill in", formSchema)
@@ -61,7 +61,7 @@ func (f *flows) forms(t *testing.T) {
 	tags.find("checkbox", "urgent").click()
 	urgent := item.find("radiogroup", "Urgent")
 	urgent.find("radio", "No").click()
-	urgent.find("radio", "No").click() // takes it back
+	urgent.find("radio", "No").click() // clears the selection
 	p.until("nothing is chosen", func() bool { return len(p.all(item, "button", "Clear")) == 0 })
 	item.find("radiogroup", "Speed").find("radio", "Fast").click()
 	item.find("spinbutton", "Account").write("9007199254740993")
@@ -78,7 +78,7 @@ func (f *flows) forms(t *testing.T) {
 	item.status("Answered by you")
 	require.Equal(t, `{"colour":"#0f0","tags":["later","never"],"agreed":true,"account":9007199254740993,"speed":2,"address":{"city":"Rome","lines":["1 Main Street","Back yard"]}}`, f.answered(t, run))
 
-	// Settled while somebody fills it in: the text stays, and goes nowhere.
+	// The question is settled while it is being answered: the text stays and is not sent.
 	run = f.askForm(t, "Taken away", `{"type":"object","properties":{"why":{"type":"string","title":"Why"}}}`)
 	item = p.prompt("Taken away")
 	item.find("textbox", "Why").write("because")

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { rig.Main(m, removeNode) }
 //go:embed node/package.json node/package-lock.json
 var nodeFiles embed.FS
 
-// nodeInstalled is what removeNode removes.
+// nodeInstalled is the directory that removeNode removes.
 var nodeInstalled string
 
 func removeNode() {

@@ -17,8 +17,8 @@ const wholeRows = `(() => {
 	return String([...document.querySelectorAll(".list > li")].map(one => one.getBoundingClientRect()).filter(one => one.top >= box.top && one.bottom <= Math.min(box.bottom, innerHeight)).length);
 })()`
 
-// measures counts what a person sees at once, and the keys and places of ten decisions in a row. It needs the
-// prompts of many.
+// measures counts the prompts visible at once, and the keys and places of ten consecutive
+// decisions. It needs the prompts of many.
 func (f *flows) measures(t *testing.T) {
 	p := f.open(t, "/")
 	p.row("bulk")

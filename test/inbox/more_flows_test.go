@@ -16,7 +16,7 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// fileChange shows what a tool does to a file as a diff, and nothing of the input is left out.
+// fileChange shows a tool's change to a file as a diff, without omitting any of the input.
 func (f *flows) fileChange(t *testing.T) {
 	p := f.open(t, "/")
 	f.ask(t, one(approval("edit_file", `{"file_path":"/srv/web.yaml","old_string":"name: web\nreplicas: 3\nport: 80","new_string":"name: web\nreplicas: 8\nport: 80","replace_all":true}`)))
@@ -59,7 +59,7 @@ func (f *flows) imitation(t *testing.T) {
 	require.Empty(t, p.all(item, "button", "Allow"))
 	item.find("button", "Show all (938 KB)").click()
 	p.until("the whole input", func() bool { return strings.Contains(item.text(), "rm -rf /") })
-	// The tree of roles and names takes seconds to make of so long a text: no more is asked by role.
+	// Finding elements by role takes seconds with a text this long, so avoid it here.
 	p.calm()
 	p.eval(`(document.querySelector(".bar button.deny").click(), "")`)
 	p.until("the form", func() bool { return p.read(`document.querySelector(".denying button.deny") ? "yes" : ""`) == "yes" })
@@ -69,8 +69,8 @@ func (f *flows) imitation(t *testing.T) {
 	require.Equal(t, api.OutcomeDenied, f.decision(t, run).Outcome)
 }
 
-// sleep freezes the page, as a laptop does whose lid is closed. What was settled meanwhile is
-// settled, and what came is there, without a reload.
+// sleep freezes the page, as a closed laptop does. Afterwards it shows all changes without a
+// reload.
 func (f *flows) sleep(t *testing.T) {
 	p := f.open(t, "/")
 	run := f.ask(t, one(approval("before-sleep", `1`)))
@@ -112,7 +112,8 @@ func (f *flows) sleep(t *testing.T) {
 	require.Equal(t, "yes", p.eval("globalThis.notReloaded"))
 }
 
-// place: what arrives moves nobody out of a field, and after a denial by keyboard the focus is on the next one.
+// place: arriving prompts do not move the focus out of a field, and after a denial by keyboard the
+// focus is on the next one.
 func (f *flows) place(t *testing.T) {
 	p := f.open(t, "/")
 	focused := func() string {

@@ -26,10 +26,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// patience bounds how long a page may take to show something.
+// patience limits how long a page may take to show something.
 const patience = time.Minute
 
-// page is one tab, in a browser profile of its own.
+// page is one tab, in its own browser profile.
 type page struct {
 	t    testing.TB
 	tab  context.Context
@@ -38,14 +38,14 @@ type page struct {
 	mu sync.Mutex
 	// complaints are errors of the page's console and its scripts.
 	complaints []string
-	// calls are those that have not ended, and the last that failed, for whoever reads why a test did.
+	// calls are the open calls and the last failed one, for the messages of failed tests.
 	calls map[network.RequestID]string
 	// unread is why the page could not be read last.
 	unread error
 }
 
-// openPage opens an address in a profile of its own. What its console complains about fails the
-// test, but for calls that found no service.
+// openPage opens an address in a new profile. Console errors fail the test, except for calls that
+// did not reach the service.
 func openPage(t testing.TB, browser context.Context, base, address string) *page {
 	t.Helper()
 	p := &page{t: t, base: base, calls: map[network.RequestID]string{}}
@@ -65,8 +65,8 @@ func openPage(t testing.TB, browser context.Context, base, address string) *page
 	return p
 }
 
-// load opens an address of the service. A browser gives up what it loads when an address of the machine changes, as it
-// does when a container starts; then the page is loaded again.
+// load opens an address of the service. A browser aborts loading if an address of the machine
+// changes, as when a container starts. Then load retries.
 func (p *page) load(address string) {
 	p.t.Helper()
 	err := chromedp.Do(p.tab, chromedp.Navigate(p.base+address))
@@ -76,18 +76,18 @@ func (p *page) load(address string) {
 	require.NoError(p.t, err)
 }
 
-// skipScript lets a test put the clock of a page forward. What has just moved, or has just got the focus, takes no
-// decision for a moment, and no test waits for that.
+// skipScript lets a test advance the clock of a page. Elements ignore presses for a moment after
+// they moved or got the focus, and tests do not wait for that.
 const skipScript = `(() => {
 	const now = performance.now.bind(performance);
 	globalThis.skip = 0;
 	performance.now = () => now() + skip;
 })()`
 
-// longEnough is longer than anything that a page waits for before it takes a press.
+// longEnough is longer than the page ignores presses.
 const longEnough = 2000
 
-// calm lets the moment pass in which presses are dropped.
+// calm skips the time in which presses are ignored.
 func (p *page) calm() {
 	p.t.Helper()
 	p.eval(fmt.Sprintf(`String(globalThis.skip += %d)`, longEnough))
@@ -118,7 +118,7 @@ func (p *page) listen(event any) {
 			}
 		}
 	case *log.EventEntryAdded:
-		// A refused call, and one that finds no service, is told to the person.
+		// The page itself shows refused and failed calls.
 		if event.Entry.Level == "error" && event.Entry.Source != "network" {
 			complaint = event.Entry.Text
 		}
@@ -137,8 +137,8 @@ type element struct {
 	prompt string
 }
 
-// all returns what has a role and a name now, below an element or in the whole page; nothing while
-// the page makes room for another.
+// all returns the elements with a role and a name, below an element or in the whole page. It
+// returns none while another page loads.
 func (p *page) all(within *element, role, name string) []*element {
 	var found []*element
 	var id runtime.RemoteObjectID
@@ -201,10 +201,10 @@ func (p *page) until(what string, holds func() bool) {
 	}
 }
 
-// shown is the text of the page, nothing while it makes room for another.
+// shown is the text of the page, or "" while another page loads.
 func (p *page) shown() string { return p.read("document.title + '\\n' + document.body.innerText") }
 
-// state is what a page that hangs may wait for.
+// state describes a hanging page.
 func (p *page) state() string {
 	lines := []string{p.shown(), "--", p.read("location.href + ' is ' + document.readyState + ' and ' + document.visibilityState")}
 	p.mu.Lock()
@@ -347,7 +347,7 @@ func (p *page) prompt(tool string) *element {
 	return item
 }
 
-// toList goes back to the list, where a prompt is a page of its own.
+// toList returns to the list if a prompt is shown on its own page.
 func (p *page) toList() {
 	p.t.Helper()
 	p.until("the list", func() bool {
@@ -386,7 +386,7 @@ func (p *page) menu(name string) {
 	p.find("link", name).click()
 }
 
-// press types keys as a keyboard does: a key that the page takes writes no character.
+// press types keys as a keyboard does: a shortcut of the page writes no character.
 func (p *page) press(keys string) {
 	p.t.Helper()
 	p.calm()
@@ -428,7 +428,7 @@ func (p *page) read(expression string) string {
 	return text
 }
 
-// frame waits until what was done has been drawn.
+// frame waits until changes have been drawn.
 func (p *page) frame() {
 	p.t.Helper()
 	p.await(`new Promise(done => requestAnimationFrame(() => setTimeout(() => done(""))))`)

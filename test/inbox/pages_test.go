@@ -76,7 +76,7 @@ func (f *flows) pages(t *testing.T) {
 	})
 }
 
-// axe looks for what keeps people out, on every page, in both themes.
+// axe checks the accessibility of every page, in both themes.
 func (f *flows) axe(t *testing.T) {
 	f.ask(t, api.Suspension{
 		Approvals: []api.ApprovalRequest{approval("for-axe", `{"command":"rm -rf build","cwd":"/src"}`)},
@@ -110,7 +110,7 @@ func (f *flows) axe(t *testing.T) {
 	}
 }
 
-// accessible looks for what keeps people out of the page as it is.
+// accessible checks the accessibility of the page in its current state.
 func (p *page) accessible(where string) {
 	p.t.Helper()
 	source, err := axeSource()
@@ -123,7 +123,7 @@ func (p *page) accessible(where string) {
 	require.Empty(p.t, found, where)
 }
 
-// many scrolls and filters a thousand prompts, of which the document has a few.
+// many scrolls and filters a thousand prompts, of which only a few are in the document.
 func (f *flows) many(t *testing.T) {
 	const runs, each = 10, 100
 	for n := range runs {

@@ -15,7 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// TestScreenshots makes those of docs/, where HOLDPOINT_SCREENSHOTS names the directory.
+// TestScreenshots takes the screenshots of docs/, in the directory HOLDPOINT_SCREENSHOTS.
 func TestScreenshots(t *testing.T) {
 	directory := os.Getenv("HOLDPOINT_SCREENSHOTS")
 	if directory == "" {
@@ -75,7 +75,7 @@ func TestScreenshots(t *testing.T) {
 	}
 }
 
-// shoot takes a picture of the page where HOLDPOINT_SCREENSHOTS names a directory, to look at.
+// shoot takes a screenshot of the page in the directory HOLDPOINT_SCREENSHOTS, if set.
 func (f *flows) shoot(t *testing.T, p *page, name string) {
 	t.Helper()
 	directory := os.Getenv("HOLDPOINT_SCREENSHOTS")

@@ -15,7 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// several decides about several prompts at once. From two on a dialog lists what will be allowed.
+// several decides several prompts at once. For two or more, a dialog lists the calls to be allowed.
 func (f *flows) several(t *testing.T) {
 	p := f.open(t, "/")
 	var asked []*client.CreatedRun
@@ -48,7 +48,7 @@ func (f *flows) several(t *testing.T) {
 	f.shoot(t, p, "several")
 	p.accessible("the dialog of several")
 
-	// The world goes on: one is settled elsewhere, another one arrives.
+	// Meanwhile one is settled elsewhere, and another one arrives.
 	_, err := f.client.ResolveRunApprovals(t.Context(), asked[1].RunID, rig.Decide(rig.Deny(asked[1].PendingApprovals[0].ID)))
 	require.NoError(t, err)
 	dialog.find("list", "Settled meanwhile")

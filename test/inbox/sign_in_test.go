@@ -20,8 +20,8 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// signIn is on a service of its own, which asks for tokens: somebody signs in, decides, and is
-// signed out when the token is revoked.
+// signIn uses its own service, which requires tokens: a person signs in, decides, and is signed out
+// when the token is revoked.
 func (f *flows) signIn(t *testing.T) {
 	service := rig.Start(t, rig.Options{Database: "sqlite:" + filepath.Join(t.TempDir(), "holdpoint.db")})
 	first, err := service.ConnectPatiently().CreateToken(t.Context(), api.CreateTokenBody{Name: "root", Role: api.RoleAdmin})
@@ -109,7 +109,7 @@ func (f *flows) neighbour(t *testing.T, p *page, handle string, admin *client.Cl
 	require.NoError(t, err)
 	require.Equal(t, http.StatusUnauthorized, call("/v1/runs/"+view.RunID+"/approvals", string(body)))
 	require.Equal(t, http.StatusUnauthorized, call("/v1/logout", ""))
-	// From its page, with what the browser adds by itself.
+	// From its page, with the headers that the browser adds.
 	for _, path := range []string{"/v1/logout", "/v1/login", "/v1/oidc/callback?state=x&code=y"} {
 		p.await(`fetch(` + quoted(p.base+path) + `, {method: "POST", mode: "no-cors", credentials: "include"}).then(() => "", error => error.message)`)
 	}
@@ -121,8 +121,8 @@ func (f *flows) neighbour(t *testing.T, p *page, handle string, admin *client.Cl
 	require.Equal(t, "user:mara", view.Resolution.ResolvedBy)
 }
 
-// excluded: mara finds no Allow on what excludes her and why, may deny it, and has one on what excludes
-// somebody else.
+// excluded: on a request that excludes her, mara sees the reason instead of Allow. She may deny it,
+// and can allow a request that excludes another person.
 func (f *flows) excluded(t *testing.T, p *page, admin *client.Client, service *rig.Process, raise func(by *client.Client, tool string, excludeRequester bool) string) {
 	works, err := admin.CreateToken(t.Context(), api.CreateTokenBody{Name: "mara-works", Role: api.RoleAgent, Principal: "user:mara"})
 	require.NoError(t, err)
@@ -155,8 +155,8 @@ func (f *flows) excluded(t *testing.T, p *page, admin *client.Client, service *r
 	item.status("Allowed by you")
 }
 
-// tokens is what an administrator does in the settings: a token is made, its secret is shown once,
-// and it works until it is revoked.
+// tokens manages tokens in the settings: a token is created, its secret is shown once, and it works
+// until it is revoked.
 func (f *flows) tokens(t *testing.T) {
 	service := rig.Start(t, rig.Options{Database: "sqlite:" + filepath.Join(t.TempDir(), "holdpoint.db")})
 	root, err := service.ConnectPatiently().CreateToken(t.Context(), api.CreateTokenBody{Name: "root", Role: api.RoleAdmin})

@@ -14,13 +14,13 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// torn opens the page where answers are lost, as a browser loses them whose network changes: first of
-// scripts, then of what the page reads.
+// torn loses replies as a browser does when its network changes: first of scripts, then of the
+// page's reads.
 func (f *flows) torn(t *testing.T) {
 	target, err := url.Parse(f.service.URL())
 	require.NoError(t, err)
 	forward := httputil.NewSingleHostReverseProxy(target)
-	const lost = 4 // a browser asks a second time by itself where a connection was used before
+	const lost = 4 // a browser retries on its own if the connection was used before
 	var asked atomic.Int64
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/assets/words.js" && asked.Add(1) <= lost {

@@ -19,7 +19,7 @@ func TestUnits(t *testing.T) {
 	node := rig.Need(t, "node")
 	assets := t.TempDir()
 	require.NoError(t, os.CopyFS(assets, os.DirFS(filepath.Join("..", "..", "web", "assets"))))
-	// Node takes the page's files for modules.
+	// Node loads the page's files as modules.
 	require.NoError(t, os.WriteFile(filepath.Join(assets, "package.json"), []byte(`{"type":"module"}`), 0o600))
 	tests, err := filepath.Glob("units/*.test.mjs")
 	require.NoError(t, err)

@@ -20,8 +20,8 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// webhooks is what an administrator does with webhooks: one is made, its secret is shown once, it
-// fails, is enabled again, and what was given up is delivered. Others have no such page.
+// webhooks manages a webhook as an administrator: it is created, its secret is shown once, it
+// fails, is enabled again, and its failed delivery is retried. Other users have no such page.
 func (f *flows) webhooks(t *testing.T) {
 	if !storetest.Thorough {
 		return // with the suites under "faults"

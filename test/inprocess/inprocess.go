@@ -62,9 +62,9 @@ type Options struct {
 	Logger *slog.Logger
 	// Tracer makes the spans of calls; nil for none.
 	Tracer wire.Tracer
-	// Closed asks for tokens, those of the service's Keyring.
+	// Closed requires tokens of the service's Keyring.
 	Closed bool
-	// Mounts returns faces in addition to those of every service, with the given keys.
+	// Mounts returns additional faces with the given keys.
 	Mounts func(signatures *signing.Keys) []kit.Mount
 }
 

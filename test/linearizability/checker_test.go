@@ -21,7 +21,7 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// verdict is what the checker says about the histories of all runs.
+// verdict is the checker's result for the histories of all runs.
 type verdict struct {
 	// wrong are the runs whose calls no order explains; undecided are the runs for which
 	// the checker ran out of time.

@@ -23,14 +23,14 @@ type replica struct {
 	calls, database *rig.Line
 }
 
-// nemesis makes faults, one after the other.
+// nemesis injects faults, one after the other.
 type nemesis struct {
 	random   *rand.Rand
 	cluster  *rig.Cluster
 	replicas []*replica
 	// calm is the time between two faults.
 	calm time.Duration
-	// first are the faults that have not been made yet.
+	// first are the faults that have not happened yet.
 	first []fault
 	// done counts the faults by name; it is read after run.
 	done map[string]int
@@ -45,7 +45,7 @@ func newNemesis(seed uint64, s *service) *nemesis {
 	return n
 }
 
-// fault is a thing that goes wrong, and is well again when strike returns.
+// fault is a failure that is repaired when strike returns.
 type fault struct {
 	name   string
 	strike func(ctx context.Context, n *nemesis) error
@@ -69,8 +69,8 @@ var faults = []fault{
 	{"delay calls", onLine(calls, 1, delay)},
 }
 
-// run makes faults until a context ends, and in any case each kind once. All is well
-// again when it returns.
+// run injects faults until a context ends, and each kind at least once. Everything is repaired when
+// it returns.
 func (n *nemesis) run(ctx, until context.Context) error {
 	for len(n.first) > 0 || until.Err() == nil {
 		if pause(ctx, n.calm); ctx.Err() != nil {
@@ -141,7 +141,7 @@ func freezeReplica(ctx context.Context, n *nemesis) error {
 	return nil
 }
 
-// turnClock lets a replica's clock be wrong by up to a day from now on.
+// turnClock changes a replica's clock by up to a day.
 func turnClock(_ context.Context, n *nemesis) error {
 	r := n.replica()
 	wrong := time.Duration(n.random.IntN(2*24*60*60)-24*60*60) * time.Second
@@ -154,8 +154,7 @@ func calls(r *replica) *rig.Line    { return r.calls }
 
 func delay(l *rig.Line, random *rand.Rand) error { return l.Delay(20 + random.IntN(150)) }
 
-// onLine makes a fault of what happens to one of a replica's lines, so many times within
-// about a second.
+// onLine returns a fault that harms one of a replica's lines this many times within about a second.
 func onLine(which func(*replica) *rig.Line, times int, harm func(*rig.Line, *rand.Rand) error) func(context.Context, *nemesis) error {
 	return func(ctx context.Context, n *nemesis) error {
 		l := which(n.replica())
@@ -175,9 +174,8 @@ func onLine(which func(*replica) *rig.Line, times int, harm func(*rig.Line, *ran
 	}
 }
 
-// breakConnections ends a replica's connections to Postgres again and again, and lets it
-// make new ones at once. The replies are on their way for a while, so that it often does
-// not hear of what it has committed, and can do something rash.
+// breakConnections repeatedly ends a replica's connections to Postgres, which may reconnect at
+// once. The delayed replies often keep it from learning that it has committed.
 func breakConnections(ctx context.Context, n *nemesis) error {
 	l := n.replica().database
 	for range 10 {

@@ -11,7 +11,7 @@ import (
 	"github.com/anishathalye/porcupine"
 )
 
-// history records the calls, each run's by itself: no promise of the model is about two
+// history records the calls of each run separately, because the model makes no promise about two
 // runs.
 type history struct {
 	began time.Time
@@ -24,14 +24,14 @@ func newHistory() *history {
 	return &history{began: time.Now(), calls: map[string][]porcupine.Operation{}}
 }
 
-// clock returns the time since the beginning, which never goes back, and the time of
-// day, which is the database's as well.
+// clock returns the time since the start, which never goes back, and the time of day, which the
+// database shares.
 func (h *history) clock() (since, dayMs int64) {
 	now := time.Now()
 	return int64(now.Sub(h.began)), now.UnixMilli()
 }
 
-// call makes a call and records it. The caller is a number from 0.
+// call makes a call and records it. Callers are numbered from 0.
 func (h *history) call(runID string, caller int, in input, do func() output) output {
 	operation := porcupine.Operation{ClientId: caller}
 	operation.Call, in.CallMs = h.clock()

@@ -21,8 +21,8 @@ import (
 
 // The environment of these tests.
 const (
-	// durationVariable says how long the load runs at least, as in 45s or 2h. A run makes each fault once, and
-	// goes on until its load has shown everything that it is there to show.
+	// durationVariable sets the minimum duration of the load, such as 45s or 2h. A run injects each
+	// fault at least once, and continues until its load has covered everything.
 	durationVariable = "HOLDPOINT_SOAK"
 	// seedVariable repeats the choices of an earlier run.
 	seedVariable = "HOLDPOINT_SOAK_SEED"
@@ -30,9 +30,9 @@ const (
 
 const (
 	defaultDuration = 12 * time.Second
-	// episode bounds what is recorded before it is checked and forgotten, by the service too.
+	// episode limits the recorded history before it is checked and forgotten, also by the service.
 	episode = 15 * time.Second
-	// overtime is how much longer than asked for a run may take to show everything.
+	// overtime is how much longer a run may take to cover everything.
 	overtime = 10 * time.Minute
 )
 
@@ -73,7 +73,7 @@ func TestReplicasAreOneServiceWhateverFails(t *testing.T) {
 		requireReadBack(t, s, histories)
 		checking := time.Now()
 		requireLinearizable(t, histories)
-		if lives == 0 { // what a swap takes back is lost
+		if lives == 0 { // rows after the old copy are lost in a swap
 			require.NotContains(t, s.logs(), "has lost what was acknowledged", "Postgres was killed and restarted, and had flushed everything")
 		}
 		t.Logf("after %s, with the checker at work for %s: %s",
@@ -83,7 +83,7 @@ func TestReplicasAreOneServiceWhateverFails(t *testing.T) {
 	total.requireAll(t)
 }
 
-// suffer lets the load and the faults have the service for a while.
+// suffer runs the load and the faults for a while.
 func (s *service) suffer(t *testing.T, faults *nemesis, work *load, length time.Duration) {
 	t.Helper()
 	until, cancel := context.WithTimeout(t.Context(), length)
@@ -135,8 +135,8 @@ func start(t *testing.T, program string, replicas int) *service {
 	return s
 }
 
-// connect returns clients of the replicas for each of so many callers. They never
-// repeat a call by themselves: what the history does not know of must not happen.
+// connect returns clients of the replicas for each caller. They never retry on their own, because
+// the history must record every call.
 func (s *service) connect(t *testing.T, callers int) [][]*client.Client {
 	t.Helper()
 	connected := make([][]*client.Client, callers)
@@ -170,14 +170,14 @@ func (s sentOnce) RoundTrip(request *http.Request) (*http.Response, error) {
 
 type repeatedKey struct{}
 
-// noticeRepeated lets sentOnce say whether the reply of a call is marked as repeated, which
-// the client tells of some calls only.
+// noticeRepeated lets sentOnce report whether the reply to a call is marked as repeated, which the
+// client shows only for some calls.
 func noticeRepeated(ctx context.Context) (context.Context, *bool) {
 	repeated := new(bool)
 	return context.WithValue(ctx, repeatedKey{}, repeated), repeated
 }
 
-// logs is what the replicas wrote.
+// logs returns the logs of the replicas.
 func (s *service) logs() (text string) {
 	for i, r := range s.replicas {
 		text += fmt.Sprintf("--- replica %d\n%s", i, r.Log())

@@ -26,8 +26,8 @@ var forgets = []struct {
 	{"a database that is swapped for an older one", (*service).swap},
 }
 
-// makeOldSQL makes what is over as old as if it had ended hours ago. Events keep their times, which are
-// part of their chain.
+// makeOldSQL changes the times of finished rows as if they had ended hours ago. Events keep their
+// times, which are part of their chain.
 const makeOldSQL = `
 UPDATE runs SET finished_at_ms = finished_at_ms - 36000000 WHERE finished_at_ms IS NOT NULL;
 UPDATE sessions SET updated_at_ms = updated_at_ms - 36000000`
@@ -58,8 +58,8 @@ func (s *service) retain(t *testing.T) {
 	deleting.Kill()
 }
 
-// swap replaces the database by an older copy, while the replicas run. An operator who restores a backup
-// under another name, and then renames it, does the same.
+// swap replaces the database by an older copy while the replicas run, as an operator does who
+// restores a backup under another name and then renames it.
 func (s *service) swap(t *testing.T) {
 	t.Helper()
 	ctx := rig.Soon(t)

@@ -12,25 +12,25 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// A run is left alone once it has been called so often, or has so many calls of unknown
-// outcome: the checker must try each of those at every place.
+// A run is left alone after this many calls, or calls of unknown outcome: the checker must try each
+// of the latter at every position.
 const (
 	maxCalls        = 45
 	maxUnknown      = 6
 	callsAfterwards = 6
 )
 
-// board is what the callers tell each other about a run, so that several of them want
-// the same thing at once. What it says may be out of date.
+// board is what the callers share about a run, so that several of them make the same call at once.
+// It may be out of date.
 type board struct {
 	runID, sessionID, agentID string
-	// idle: who claims the run does little with it, so that leases lapse.
+	// idle: the claimant of the run does little with it, so that leases expire.
 	idle bool
 
 	mu      sync.Mutex
-	status  api.Status // empty before the run is there
+	status  api.Status // empty before the run exists
 	holders []holder   // by fence
-	asked   []asked    // all that was raised, as far as anybody tried
+	asked   []asked    // all raised requests, including failed attempts
 	settled [maxSlots]bool
 	keys    int
 	calls   int
@@ -53,11 +53,11 @@ func newBoard(number int) *board {
 	return &board{
 		runID: fmt.Sprintf("run-%d", number), sessionID: fmt.Sprintf("session-%d", number), agentID: fmt.Sprintf("agent-%d", number),
 		idle: number%4 == 0,
-		keys: 1, // of the call that makes the run
+		keys: 1, // of the call that creates the run
 	}
 }
 
-// note remembers what a call showed, and says whether the run is to be left alone.
+// note records the reply to a call, and returns whether the run is to be left alone.
 func (b *board) note(out output) (done bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -84,8 +84,7 @@ func (b *board) claimed(h holder) {
 	b.holders = append(b.holders, h)
 }
 
-// roundAfter returns the number of the suspension that comes next for one who was
-// shown this.
+// roundAfter returns the number of the next suspension for a caller with this reply.
 func roundAfter(out output) int {
 	for slot := maxSlots - 1; slot >= 0; slot-- {
 		if out.Settled[slot].Outcome != "" {
@@ -106,7 +105,7 @@ func (b *board) nextKey() int {
 	return b.keys
 }
 
-// raises remembers what a suspension is about to raise.
+// raises records the requests that a suspension is about to raise.
 func (b *board) raises(requests []asked) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

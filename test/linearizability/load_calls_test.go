@@ -15,17 +15,17 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// caller makes calls and reads the replies in the terms of the model.
+// caller makes calls and translates the replies for the model.
 type caller struct {
 	number  int
 	name    string
 	history *history
 }
 
-// callTimeout is when a caller gives up, on top of what it asked to be held.
+// callTimeout is when a caller gives up, in addition to the wait that it requested.
 const callTimeout = 1200 * time.Millisecond
 
-// make records a call on a run. The reply function fills in what the model knows.
+// make records a call on a run. do fills in the parts of the reply that the model knows.
 func (c *caller) make(runID string, in input, do func(out *output) error) output {
 	return c.history.call(runID, c.number, in, func() (out output) {
 		if err := do(&out); err != nil {
@@ -36,7 +36,7 @@ func (c *caller) make(runID string, in input, do func(out *output) error) output
 	})
 }
 
-// judge says what an error tells about a call.
+// judge returns the output of a call that returned an error.
 func judge(err error) (out output) {
 	var refused *client.Error
 	if errors.As(err, &refused) && refused.Code != "" && refused.Status < 500 {
@@ -88,8 +88,7 @@ func (c *caller) claim(ctx context.Context, service *client.Client, b *board) ou
 	})
 }
 
-// await claims as workers do, by asking for a run of an agent and being held. Each run
-// has an agent of its own.
+// await claims as workers do, by a held claim for an agent. Each run has its own agent.
 func (c *caller) await(ctx context.Context, service *client.Client, b *board, waitMs int64) output {
 	in := input{Kind: callClaim, Mark: c.name, LeaseMs: leaseMs}
 	return c.make(b.runID, in, func(out *output) error {

@@ -15,7 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// chooser is a caller that chooses what to call.
+// chooser is a caller that chooses its calls at random.
 type chooser struct {
 	caller
 	load *load
@@ -60,13 +60,13 @@ func (c *chooser) mark() string {
 	return fmt.Sprintf("%s#%d", c.name, c.marks)
 }
 
-// chance is one in so many.
+// chance is true once in this many calls.
 func (c *chooser) chance(in int) bool { return c.random.IntN(in) == 0 }
 
 // service returns one of the replicas.
 func (c *chooser) service() *client.Client { return c.services[c.random.IntN(len(c.services))] }
 
-// once makes one call on a run: most often one that fits what is known about the run.
+// once makes one call on a run, most often one that fits its known state.
 func (c *chooser) once(ctx context.Context, b *board) output {
 	status := b.lastStatus()
 	switch {
@@ -87,7 +87,7 @@ func (c *chooser) once(ctx context.Context, b *board) output {
 	}
 	waits := model.Waiting(status)
 	if c.chance(8) {
-		waits = !waits // as somebody does who has not heard
+		waits = !waits // as a caller with an outdated state does
 	}
 	if waits {
 		return c.settle(ctx, b)
@@ -95,7 +95,7 @@ func (c *chooser) once(ctx context.Context, b *board) output {
 	return c.goOn(ctx, b)
 }
 
-// goOn does what workers do.
+// goOn makes a worker's call.
 func (c *chooser) goOn(ctx context.Context, b *board) output {
 	h, there := b.pickHolder(c.random)
 	if !there || c.chance(3) || b.idle && !c.chance(5) {
@@ -115,7 +115,8 @@ func (c *chooser) goOn(ctx context.Context, b *board) output {
 	}
 }
 
-// endLease suspends or releases, as somebody does who has not heard what came of it.
+// endLease suspends or releases, as a caller does that does not know the outcome of an earlier
+// call.
 func (c *chooser) endLease(ctx context.Context, b *board, h holder) output {
 	if h.round < maxRounds && !c.chance(3) {
 		return c.suspend(ctx, b, h)
@@ -123,7 +124,7 @@ func (c *chooser) endLease(ctx context.Context, b *board, h holder) output {
 	return c.release(ctx, b, h)
 }
 
-// suspend makes the suspension of a holder, now and then another one by the same id.
+// suspend makes the holder's suspension, and sometimes a different one with the same id.
 func (c *chooser) suspend(ctx context.Context, b *board, h holder) output {
 	requests := h.next
 	if c.chance(6) {
@@ -138,8 +139,7 @@ func (c *chooser) release(ctx context.Context, b *board, h holder) output {
 	return c.caller.release(ctx, c.service(), b, h.fence, c.random.IntN(4)/3)
 }
 
-// claimOneWay claims a run by its id or by asking for whatever there is, now and then
-// on all replicas at once.
+// claimOneWay claims a run by its id or by its agent, and sometimes on all replicas at once.
 func (c *chooser) claimOneWay(ctx context.Context, b *board) output {
 	switch {
 	case c.chance(3):
@@ -163,7 +163,7 @@ func (c *chooser) await(ctx context.Context, service *client.Client, b *board, w
 	return out
 }
 
-// remember writes a claim on the board, with the suspension that will come of it.
+// remember writes a claim on the board, with the suspension that will follow.
 func (c *chooser) remember(b *board, out output) {
 	if out.Fence == 0 {
 		return
@@ -182,7 +182,7 @@ func (c *chooser) remember(b *board, out output) {
 	b.claimed(h)
 }
 
-// settle does what people do.
+// settle makes a person's call.
 func (c *chooser) settle(ctx context.Context, b *board) output {
 	in := input{Kind: callResolve, Mark: c.mark(), Key: b.nextKey()}
 	request, there := b.pickRequest(c.random)
@@ -216,7 +216,7 @@ func (c *chooser) settle(ctx context.Context, b *board) output {
 	return c.decide(ctx, c.service(), b, in)
 }
 
-// decide makes a call that settles requests and writes on the board what it learnt.
+// decide makes a call that settles requests and writes the result on the board.
 func (c *chooser) decide(ctx context.Context, service *client.Client, b *board, in input) output {
 	out := c.caller.decide(ctx, service, b, in)
 	if out.Code == "" && !out.Unknown {
@@ -236,8 +236,7 @@ func (c *chooser) allowOrDeny() api.Outcome {
 	return api.OutcomeAllowed
 }
 
-// everywhere makes the same call on all replicas at once, and returns what one of them
-// answered.
+// everywhere makes the same call on all replicas at once, and returns one of the replies.
 func (c *chooser) everywhere(ctx context.Context, b *board, call func(context.Context, *client.Client, *board) output) output {
 	outs := make([]output, len(c.services))
 	var calls sync.WaitGroup

@@ -15,9 +15,9 @@ import (
 // leaseMs is the shortest lease that the service gives, so that leases lapse.
 const leaseMs = 1000
 
-// load is many callers at a few runs. When a run is over another one takes its place.
+// load has many callers of a few runs. A finished run is replaced by a new one.
 type load struct {
-	// seed makes the callers' choices; what comes of them depends on the machine too.
+	// seed determines the callers' choices. Their results depend on the machine too.
 	seed    uint64
 	history *history
 	// services are, for each caller, its clients of the replicas.

@@ -9,7 +9,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// kind is what a call asks for.
+// kind is the kind of a call.
 type kind string
 
 // The kinds of calls.
@@ -40,16 +40,16 @@ type input struct {
 	Kind kind
 	// CallMs is when the call was made, by the clock that the database has as well.
 	CallMs int64
-	// Mark tells this call's decision from every other one. It begins with the name of
-	// the caller and is recorded with the decision.
+	// Mark distinguishes this call's decision from all others. It begins with the caller's name and
+	// is recorded with the decision.
 	Mark string
-	// Key is the number of the idempotency key in its run, from 1; 0 for none. Variant
-	// tells two payloads apart that were sent with one key, or two releases with one fence.
+	// Key is the number of the idempotency key within its run, from 1; 0 for none. Variant
+	// distinguishes two payloads with the same key, or two releases with the same fence.
 	Key, Variant int
 
 	Fence   int64
 	LeaseMs int64
-	// Round counts the suspensions of the run, from 0; Asked is what this one raises.
+	// Round counts the suspensions of the run, from 0. Asked are the requests of this one.
 	Round int
 	Asked []asked
 	// Decisions are set for a resolve; all other decisions are about one request.
@@ -63,23 +63,23 @@ type asked struct {
 	DueAtMs  int64 // 0 for never
 }
 
-// decision is what shall become of a request.
+// decision is the decision about a request.
 type decision struct {
 	Slot    int
 	Outcome api.Outcome
 }
 
-// output is what the caller was told.
+// output is the reply to the caller.
 type output struct {
-	// Unknown: nobody told the caller anything that says whether the call had an
-	// effect. It may have one until the end of the history.
+	// Unknown: no reply shows whether the call had an effect. It may take effect until the end of
+	// the history.
 	Unknown bool
 	// Nothing: the call had no effect and showed nothing, so it is not recorded.
 	Nothing  bool
 	ReturnMs int64
 	// Code is set for a refusal; all other fields except Recorded are then zero.
 	Code api.Code
-	// Recorded is what a refusal says was decided before; RecordedSlot is of what.
+	// Recorded is the earlier decision in a refusal, and RecordedSlot its request.
 	Recorded     settled
 	RecordedSlot int
 	// Repeated: the service knew this very call already.
@@ -96,7 +96,7 @@ type output struct {
 	Result string
 }
 
-// settled is what became of a request, as it is shown.
+// settled is the shown result of a request.
 type settled struct {
 	Outcome api.Outcome
 	// Mark is the mark of the call that decided. If no call did, or its mark is not shown,
@@ -104,7 +104,7 @@ type settled struct {
 	Mark string
 }
 
-// Who settles what no call decides.
+// Who of results that no call decides.
 const (
 	systemName = "system"
 	systemMark = systemName + "#"

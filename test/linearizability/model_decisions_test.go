@@ -6,9 +6,9 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// What people call. The methods change the run and return the code of the refusal.
+// The calls of people. The methods change the run and return the code of the refusal.
 
-// knowsKey: the call is answered by what is recorded under its key.
+// knowsKey: the reply is the one recorded under the call's key.
 func (r *run) knowsKey(in input) bool {
 	return in.Key != 0 && (r.Keys[0]|r.Keys[1])&keyBit(in) != 0
 }
@@ -82,16 +82,14 @@ func (r *run) answer(in input) api.Code {
 	return ""
 }
 
-// recordedAsTold: a refusal that says what was decided says what is so, and it says so
-// wherever it can.
+// recordedAsTold: a refusal shows the actual decision, and shows it whenever possible.
 func (r *run) recordedAsTold(in input, out output) bool {
 	slot, recorded := r.recorded(in, out.Code)
 	return out.RecordedSlot == slot && out.Recorded.Outcome == recorded.Outcome &&
 		actorOf(out.Recorded.Mark) == actorOf(recorded.Mark)
 }
 
-// recorded returns the request that a refused call is about and what became of it;
-// nothing if it is about none that is settled.
+// recorded returns the settled request of a refused call and its result, or nothing.
 func (r *run) recorded(in input, code api.Code) (slot int, recorded settled) {
 	if code == api.CodeIdempotencyConflict || code == api.CodeRunNotFound {
 		return 0, settled{}
@@ -109,7 +107,7 @@ func (r *run) recorded(in input, code api.Code) (slot int, recorded settled) {
 	return 0, settled{}
 }
 
-// answeredAsTold: what the caller was told is what the call found and did.
+// answeredAsTold: the reply matches the state that the call found and changed.
 func (r *run) answeredAsTold(before run, in input, out output, call moment) bool {
 	switch in.Kind {
 	case callCreate:
@@ -138,7 +136,7 @@ func (out *output) lapsesAfter(leaseMs int64, call moment) bool {
 	return out.LapsesAtMs >= call.earliestMs-clockToleranceMs+leaseMs && out.LapsesAtMs <= call.latestMs+leaseMs
 }
 
-// resume is what a claim is told: what became of the last suspension.
+// resume returns the results of the last suspension, as shown to a claim.
 func (r *run) resume() (shown [maxSlots]settled) {
 	from, to := r.lastRound()
 	for slot := from; slot < to; slot++ {

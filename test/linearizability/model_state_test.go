@@ -12,7 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// leaseEnd is how the newest lease ended by somebody's act.
+// leaseEnd is the act that ended the newest lease.
 type leaseEnd string
 
 // The ends of a lease. One that has none may have lapsed; its fence counts until
@@ -25,8 +25,8 @@ const (
 	leaseRevoked   leaseEnd = "revoked"
 )
 
-// run is what the service promises about one run: the wait and the lease. Two runs are
-// equal when == says so. Its methods change it, so they are called on copies.
+// run is the model of one run: the wait and the lease. Two runs are equal if == says so. Its
+// methods change it, so they are called on copies.
 type run struct {
 	Exists bool
 	Status api.Status
@@ -38,8 +38,7 @@ type run struct {
 	// between these two; both are 0 when that is now.
 	ClaimableMinMs, ClaimableMaxMs int64
 
-	// Rounds counts the suspensions. The requests of the last one are what the next
-	// claim is told about.
+	// Rounds counts the suspensions. The next claim shows the requests of the last one.
 	Rounds   int
 	Requests [maxSlots]request
 	// RaisedUnder is the fence of each suspension. A lease ends with its suspension, so no
@@ -53,8 +52,8 @@ type run struct {
 	Keys [2]uint64
 }
 
-// fences is a set of fences, with a bit for each. A run is left alone long before it has
-// had so many claims (maxCalls).
+// fences is a set of fences, with a bit for each. A run is left alone long before it has had that
+// many claims (maxCalls).
 type fences [2]uint64
 
 func (f *fences) has(fence int64) bool { return f[fence/64]&(1<<(fence%64)) != 0 }
@@ -86,8 +85,7 @@ func (r *run) settle(slot int, outcome api.Outcome, mark string) {
 	r.Requests[slot].settled = settled{Outcome: outcome, Mark: mark}
 }
 
-// waitOrGoOn gives the run the status that its requests call for. Once nothing is open
-// it is there to be claimed.
+// waitOrGoOn sets the status from the open requests. Without any, the run is claimable.
 func (r *run) waitOrGoOn() {
 	switch {
 	case r.isOpen(true):
@@ -102,7 +100,7 @@ func (r *run) waitOrGoOn() {
 
 func (r *run) claimableNow() { r.ClaimableMinMs, r.ClaimableMaxMs = 0, 0 }
 
-// cancel ends the run, and with it what it waits for.
+// cancel ends the run and its requests.
 func (r *run) cancel(actor string) {
 	for slot := range r.Requests {
 		if r.Requests[slot].open() {
@@ -114,7 +112,7 @@ func (r *run) cancel(actor string) {
 
 func (r *run) end(status api.Status, leaseEnd leaseEnd) {
 	r.Status = status
-	if leaseEnd != leaseRevoked || r.LeaseEnd == leaseGoesOn { // what its holder has ended is not revoked
+	if leaseEnd != leaseRevoked || r.LeaseEnd == leaseGoesOn { // a lease ended by its holder is not revoked
 		r.LeaseEnd = leaseEnd
 	}
 	r.ClaimableMinMs, r.ClaimableMaxMs = math.MaxInt64, math.MaxInt64
@@ -133,7 +131,7 @@ func (r *run) due(atMs int64) []int {
 	return due
 }
 
-// expire lets requests expire together: an approval is denied to the worker, a question
+// expire lets requests expire together. The worker gets a denial for an approval, and a question
 // ends the run.
 func (r *run) expire(due []int) {
 	question := -1
@@ -153,8 +151,8 @@ func (r *run) expire(due []int) {
 	r.cancel(systemName)
 }
 
-// expiries returns the run and every run that it may have become by deadlines alone
-// until a moment. Nobody knows which sweep or which call found them.
+// expiries returns the run and every state that deadlines alone may have caused up to a time. It is
+// unknown which sweep or call found them.
 func expiries(r run, untilMs int64) []run {
 	found := []run{r}
 	for i := 0; i < len(found); i++ {

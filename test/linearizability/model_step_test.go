@@ -40,13 +40,12 @@ func approvals() porcupine.Model {
 	return nondeterministic.ToModel()
 }
 
-// step returns the runs that may be there after a call, none if the call cannot have
-// been answered so.
+// step returns the possible runs after a call, or none if its reply is impossible.
 func step(before run, in input, out output) []run {
 	call := moment{earliestMs: in.CallMs - clockSlackMs, latestMs: out.ReturnMs + clockSlackMs}
 	var after []run
 	for _, r := range expiries(before, call.latestMs) {
-		// The door looks at deadlines first, but for what needs no decision.
+		// The door checks deadlines first, except for calls without a decision.
 		overdue := len(r.due(call.earliestMs)) > 0
 		if overdue && in.Kind != callRead && !r.knowsKey(in) {
 			continue
@@ -61,9 +60,8 @@ func step(before run, in input, out output) []run {
 // moment is when a call took effect: some time between the two.
 type moment struct{ earliestMs, latestMs int64 }
 
-// take makes the run what it is after the call, and says whether the call can have
-// been answered so. An unknown call that can have no effect has none, and is always
-// possible.
+// take changes the run by a call, and returns whether its reply is possible. An unknown call that
+// can have no effect has none, and is always possible.
 func (r *run) take(in input, out output, call moment) bool {
 	before := *r
 	code := r.do(in, out, call)

@@ -13,15 +13,15 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// told is a call in a history written by hand.
+// told is a call in a hand-written history.
 type told struct {
 	fromMs, toMs int64
 	in           input
 	out          output
 }
 
-// The calls of the histories below. Each takes 10 ms, one after the other from 0, but
-// where between says otherwise.
+// The calls of the histories below. Each takes 10 ms, one after the other from 0, unless between is
+// used.
 func calling(in input, out output) told { return told{in: in, out: out} }
 
 func (c told) between(fromMs, toMs int64) told {
@@ -278,7 +278,7 @@ func (c told) opens(slot int) told {
 	return c
 }
 
-// wrongLapse lets a lease be given by a clock that is ahead by so much.
+// wrongLapse gives the lease of a call by a clock that is ahead by this much.
 func wrongLapse(c told, aheadMs int64) told {
 	c.out.LapsesAtMs = startMs + aheadMs + leaseMs
 	return c

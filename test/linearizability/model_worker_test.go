@@ -8,7 +8,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// What workers call. The methods change the run and return the code of the refusal.
+// The calls of workers. The methods change the run and return the code of the refusal.
 
 func (r *run) create(in input) {
 	if r.Exists {
@@ -18,8 +18,8 @@ func (r *run) create(in input) {
 	r.recordKey(in)
 }
 
-// claim gives the next fence to a caller if the run can continue and has no lease. A lease
-// that lasts longer than the call is not reported to anybody.
+// claim gives the next fence to a caller if the run can continue and has no lease. No caller learns
+// of a lease that outlasts the call.
 func (r *run) claim(in input, out output, call moment) api.Code {
 	goesOn := r.Status == api.StatusQueued || r.Status == api.StatusRunning
 	mayBeFree := goesOn && r.ClaimableMinMs <= call.latestMs
@@ -32,7 +32,7 @@ func (r *run) claim(in input, out output, call moment) api.Code {
 	r.LeaseEnd = leaseGoesOn
 	r.ClaimableMinMs, r.ClaimableMaxMs = out.LapsesAtMs, out.LapsesAtMs
 	if out.Unknown {
-		// The service gives back what it claimed for somebody who is gone.
+		// The service releases a run that it claimed for a disconnected caller.
 		r.ClaimableMinMs, r.ClaimableMaxMs = 0, math.MaxInt64
 	}
 	return ""
@@ -65,8 +65,8 @@ func (r *run) heartbeat(in input, out output, call moment) api.Code {
 	return ""
 }
 
-// repeatsWork: this very call was made before, and is answered with the current state,
-// whichever worker holds the run by then.
+// repeatsWork: the same call was made before, and the reply is the current state, whichever worker
+// holds the run by then.
 func (r *run) repeatsWork(in input) bool {
 	switch in.Kind {
 	case callRelease:
@@ -80,8 +80,8 @@ func (r *run) repeatsWork(in input) bool {
 	}
 }
 
-// raisedUnder: there is a suspension with the id of this one, which is made of its number
-// and its fence; what it raised may be something else.
+// raisedUnder: there is a suspension with this id, which is formed from its number and fence. Its
+// requests may differ.
 func (r *run) raisedUnder(in input) bool {
 	return in.Round < r.Rounds && r.RaisedUnder[in.Round] == in.Fence
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// logged is what a run's log says about it.
+// logged is the content of a run's log.
 type logged struct {
 	// settled counts the resolutions by request and mark.
 	settled   map[int]map[string]int

@@ -14,10 +14,10 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// tally counts what a history shows, by what it is.
+// tally counts the covered situations of a history.
 type tally map[string]int
 
-// What a history must show for its check to say anything.
+// Situations that a history must cover for its check to be meaningful.
 const (
 	tallyAllowed   = "allowed"
 	tallyDenied    = "denied"
@@ -88,8 +88,7 @@ func (c tally) count(in input, out output) {
 	}
 }
 
-// takenOver counts the claims that came next after one whose holder did nothing to end
-// its lease.
+// takenOver counts the claims after a holder that did nothing to end its lease.
 func takenOver(calls []porcupine.Operation) (count int) {
 	ended := map[int64]bool{}
 	lapses := map[int64]int64{}
@@ -123,12 +122,12 @@ func replaced(calls []porcupine.Operation) (count int) {
 	return count
 }
 
-// complete reports whether the load has shown everything that it is there to show.
+// complete reports whether the load has covered all situations.
 func (c tally) complete() bool {
 	return !slices.ContainsFunc(tallyOrder, func(what string) bool { return c[what] == 0 })
 }
 
-// requireAll fails when something is missing that the load is there to make.
+// requireAll fails if the load has missed a situation.
 func (c tally) requireAll(t *testing.T) {
 	t.Helper()
 	for _, what := range tallyOrder {

@@ -70,7 +70,7 @@ func repeat(ctx context.Context, count int, duration time.Duration, one func(con
 	return &all, nil
 }
 
-// now is the wall clock: measuring it is what this program is for.
+// now is the wall clock, which this program measures.
 func now() time.Time { return time.Now() } //nolint:forbidigo // See above.
 
 func suspension() *api.Suspension {

@@ -1,7 +1,7 @@
 // Command load measures a running service over HTTP through the Go client: how many
-// whole waits it carries a second, and how long a decision takes to reach the worker
-// that waits for it. Beside them, in the same run, it measures as many empty calls
-// of a bare net/http server, which is what the machine can do at all.
+// complete waits it handles per second, and how long a decision takes to reach the waiting
+// worker. For comparison, the same run measures as many empty calls of a bare net/http
+// server, which is the limit of the machine.
 //
 //	holdpoint serve --database postgres://… &
 //	go run ./test/load -server http://127.0.0.1:4000 -clients 1,8,64 -for 10s

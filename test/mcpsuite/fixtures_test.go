@@ -42,7 +42,7 @@ func (f *fixtures) with(name string, content ...mcp.Content) {
 	})
 }
 
-// simple are the tools that answer at once.
+// simple adds the tools that answer at once.
 func (f *fixtures) simple() {
 	pixel := []byte("\x89PNG\r\n\x1a\n")
 	resource := &mcp.EmbeddedResource{Resource: &mcp.ResourceContents{
@@ -86,7 +86,7 @@ func ask(message, member, kind string) *mcp.ElicitParams {
 	return &mcp.ElicitParams{Message: message, RequestedSchema: jsontext.Value(fmt.Sprintf(`{"type":"object","properties":{%q:{"type":%q}},"required":[%q]}`, member, kind, member))}
 }
 
-// answered returns what the person at the client said to a form.
+// answered returns the value that the person entered in a form.
 func answered(responses mcp.InputResponseMap, key, member string) (any, bool) {
 	answer, is := responses[key].(*mcp.ElicitResult)
 	if !is || answer.Action != "accept" {
@@ -105,7 +105,7 @@ func (f *fixtures) asks(name string, forms mcp.InputRequestMap, done func(mcp.In
 	})
 }
 
-// rounds are what a tool of several rounds carries from one to the next.
+// rounds is the state that a tool of several rounds carries from one to the next.
 type rounds struct {
 	Round int `json:"round"`
 }
@@ -172,7 +172,7 @@ func (f *fixtures) forms() {
 	})
 }
 
-// parks offers a tool whose calls become tasks. Its run is made by start.
+// parks adds a tool whose calls become tasks. start creates its run.
 func (f *fixtures) parks(name, schema string, start func(ctx context.Context, call *mcp.CallToolRequest) (*api.RunView, error)) {
 	f.waits.Register(name, f.read)
 	f.tool(name, schema, func(ctx context.Context, call *mcp.CallToolRequest) (*mcp.CallToolResult, error) {
@@ -184,7 +184,7 @@ func (f *fixtures) parks(name, schema string, start func(ctx context.Context, ca
 	})
 }
 
-// read returns how a run of the suite stands, and ends it when what it waits for is decided, as
+// read returns the state of a run of the suite, and ends the run once its requests are decided, as
 // its worker would.
 func (f *fixtures) read(ctx context.Context, runID string) (mcptools.Reading, error) {
 	run, err := f.worker().GetRun(ctx, runID)
@@ -221,7 +221,7 @@ func (f *fixtures) complete(ctx context.Context, runID, fence string, result *mc
 	return err
 }
 
-// work makes a run that a worker holds for a while and then ends.
+// work creates a run that a worker holds for a while and then ends.
 func (f *fixtures) work(ctx context.Context, seconds float64, end func(ctx context.Context, runID, fence string) error) (*api.RunView, error) {
 	made, err := f.worker().CreateRun(ctx, client.CreateRunParams{AgentID: "suite", Claim: &api.ClaimOptions{WorkerID: "suite", LeaseMs: 120_000}})
 	if err != nil {
@@ -234,7 +234,7 @@ func (f *fixtures) work(ctx context.Context, seconds float64, end func(ctx conte
 	return &made.Claim.Run, nil
 }
 
-// questions makes a run that waits for typed answers.
+// questions creates a run that waits for typed answers.
 func (f *fixtures) questions(ctx context.Context, asked ...api.UserQuestionRequest) (*api.RunView, error) {
 	made, err := f.worker().CreateRun(ctx, client.CreateRunParams{AgentID: "suite", Suspend: &api.Suspension{SuspensionID: "asked", Questions: asked}})
 	if err != nil {

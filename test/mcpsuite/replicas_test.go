@@ -20,7 +20,7 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// result is what a call of a client is answered.
+// result is the answer to a client's call.
 type result struct {
 	ResultType    string                     `json:"resultType"`
 	TaskID        string                     `json:"taskId"`

@@ -25,7 +25,7 @@ import (
 
 // ClusterOptions say how a [Cluster] is run.
 type ClusterOptions struct {
-	// Settings are added to the server's command line, over those of the cluster.
+	// Settings are added to the server's command line and override the cluster's settings.
 	Settings map[string]string
 }
 
@@ -42,8 +42,8 @@ type Cluster struct {
 	server slot
 }
 
-// NewCluster makes an empty cluster and does not start it: a test that wants a standby
-// fills [Cluster.Directory] anew first. It is killed and removed with the test.
+// NewCluster creates an empty cluster without starting it. A test that wants a standby replaces
+// [Cluster.Directory] first. The cluster is killed and removed with the test.
 //
 // It needs the binaries of an installation; see [Missing].
 func NewCluster(tb testing.TB, options ClusterOptions) *Cluster {
@@ -71,8 +71,8 @@ func NewCluster(tb testing.TB, options ClusterOptions) *Cluster {
 	return c
 }
 
-// NeedPostgres returns the directory of the programs of Postgres. Where there are none the test is
-// skipped; see [Missing]. What takes long is done after it.
+// NeedPostgres returns the directory of Postgres' programs. If there are none, the test is skipped;
+// see [Missing]. Call it before any slow preparation.
 func NeedPostgres(tb testing.TB) (directory string) {
 	tb.Helper()
 	directory, err := postgrestest.Binaries()
@@ -85,7 +85,7 @@ func NeedPostgres(tb testing.TB) (directory string) {
 // Directory is the data directory.
 func (c *Cluster) Directory() string { return filepath.Join(c.directory, "data") }
 
-// Port is where the server listens on 127.0.0.1. It stays the same after a restart.
+// Port is the server's port on 127.0.0.1. It stays the same after a restart.
 func (c *Cluster) Port() int { return c.port }
 
 // URL is the address of a database of the cluster.
@@ -98,7 +98,7 @@ func (c *Cluster) URL(database string) string {
 	return u.String()
 }
 
-// CreateDatabase makes an empty database and returns its URL.
+// CreateDatabase creates an empty database and returns its URL.
 func (c *Cluster) CreateDatabase(name string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), Patience)
 	defer cancel()
@@ -168,8 +168,8 @@ func (c *Cluster) Stop() error {
 	return nil
 }
 
-// Kill ends the server with all its processes at once, as when its machine is lost: nothing is
-// flushed. It does nothing when none runs.
+// Kill ends the server with all its processes at once, as if its machine were lost. Nothing is
+// flushed. It does nothing if the server is not running.
 func (c *Cluster) Kill() {
 	c.server.end(func(d *daemon) {
 		// A stopped postmaster starts no further process between the list and the kill.
@@ -189,7 +189,7 @@ func (c *Cluster) Kill() {
 	})
 }
 
-// Log is what all runs of the server wrote so far.
+// Log is the output of all runs of the server so far.
 func (c *Cluster) Log() string {
 	text, _ := os.ReadFile(c.logPath())
 	return string(text)

@@ -23,15 +23,14 @@ func childrenOf(parent int) []int {
 	return children
 }
 
-// alive says whether a process still holds anything. One that nobody has waited for
-// does not.
+// alive reports whether a process still holds resources. A zombie does not.
 func alive(pid int) bool {
 	fields := statFields(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
 	return len(fields) > 0 && string(fields[0]) != "Z" && string(fields[0]) != "X"
 }
 
-// statFields returns the state, the parent and what follows of a process's stat. The
-// name before them may hold spaces and brackets.
+// statFields returns the fields of a process's stat from the state and the parent on. The name
+// before them may contain spaces and brackets.
 func statFields(path string) [][]byte {
 	text, err := os.ReadFile(path)
 	if err != nil {

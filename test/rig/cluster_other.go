@@ -22,8 +22,7 @@ func childrenOf(parent int) []int {
 	return children
 }
 
-// alive says whether a process still holds anything. One that nobody has waited for
-// does not.
+// alive reports whether a process still holds resources. A zombie does not.
 func alive(pid int) bool {
 	state, err := exec.Command("ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
 	return err == nil && !strings.HasPrefix(strings.TrimSpace(string(state)), "Z")

@@ -21,8 +21,8 @@ type daemon struct {
 }
 
 // startDaemon starts a command that appends its output to a file. The kernel ends it when this
-// process dies. That signal comes when the thread that started it ends, so a goroutine keeps
-// the thread for as long as the command runs.
+// process dies. That signal is sent when the starting thread ends, so a goroutine keeps the thread
+// while the command runs.
 func startDaemon(command *exec.Cmd, account *syscall.Credential, logPath string) (*daemon, error) {
 	log, err := os.OpenFile(logPath, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {

@@ -18,10 +18,10 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// Reply is what the caller of a decision learnt from the reply.
+// Reply is the caller's knowledge about a decision after its reply.
 type Reply int
 
-// What a caller may learn.
+// Possible replies.
 const (
 	// Nothing: there was no reply, or none that says. The decision may be in force or not.
 	NoReply Reply = iota
@@ -31,11 +31,11 @@ const (
 	Refused
 )
 
-// Decision is one decision and what its caller learnt.
+// Decision is one decision and its reply.
 type Decision struct {
 	RunID, RequestID string
-	// Outcome is what the request has if the decision takes effect. No two decisions
-	// about one request have the same.
+	// Outcome is the request's outcome if the decision takes effect. It differs between all
+	// decisions about a request.
 	Outcome api.Outcome
 	Reply   Reply
 	// Recorded is the outcome that a refusal named.
@@ -48,18 +48,18 @@ type Decision struct {
 	SentAt, AnsweredAt time.Time
 }
 
-// Claim is a run that was handed to a worker.
+// Claim is a run claimed by a worker.
 type Claim struct {
 	RunID, Fence string
 	// Outcomes are the outcomes of the delivered decisions.
 	Outcomes []api.Outcome
 }
 
-// History is what the clients of a [Traffic] did and learnt.
+// History records the calls of a [Traffic]'s clients and their replies.
 type History struct {
 	// Created and Completed are the runs of which that was acknowledged.
 	Created, Completed []string
-	// CreatedBefore is how many of Created an earlier attempt had made already.
+	// CreatedBefore is how many of Created existed from an earlier attempt.
 	CreatedBefore int
 	Decisions     []Decision
 	Claims        []Claim
@@ -106,7 +106,7 @@ func (h *History) FirstAcknowledged(service int, after time.Time) (first time.Ti
 	return first, found
 }
 
-// RunRecord is what the service has on record of a run.
+// RunRecord is the service's record of a run.
 type RunRecord struct {
 	Status api.Status
 	// Resolutions are the resolutions of all resolution events, in order.
@@ -115,8 +115,7 @@ type RunRecord struct {
 	Ends int
 }
 
-// Records are what the service has on record, by run. A run that it does not know is
-// not in it.
+// Records are the service's records by run. Unknown runs are absent.
 type Records map[string]RunRecord
 
 // ReadRecords asks a service for the runs of a history.
@@ -176,8 +175,8 @@ func (h *History) RequireKept(tb testing.TB, service *Process, message ...any) {
 	require.Empty(tb, problems, message...)
 }
 
-// Read reads what a service has on record of a history. The service may still be on its way back to its database, so
-// every read is repeated.
+// Read reads the service's records of a history. It retries every read, because the service may
+// still be reconnecting to its database.
 func (h *History) Read(tb testing.TB, service *Process) Records {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), 5*Patience)
@@ -187,10 +186,9 @@ func (h *History) Read(tb testing.TB, service *Process) Records {
 	return records
 }
 
-// Problems compares what the callers learnt with what is on record, and names every promise that
-// was not kept: what was acknowledged is on record once, with that outcome, and nothing else is; a
-// refusal named the recorded outcome; no worker was handed another outcome, or a fence that was
-// handed out before.
+// Problems compares the replies with the records and names every broken promise. An acknowledged
+// decision is recorded once with its outcome, and nothing else is recorded. A refusal names the
+// recorded outcome. No worker gets another outcome, or a fence that was used before.
 func (h *History) Problems(records Records) []string {
 	problems := slices.Clone(h.Unexpected)
 	report := func(format string, arguments ...any) { problems = append(problems, fmt.Sprintf(format, arguments...)) }
@@ -210,7 +208,7 @@ func (h *History) Problems(records Records) []string {
 		about := [2]string{d.RunID, d.RequestID}
 		given[about] = append(given[about], d.Outcome)
 		if d.Reply == Refused {
-			given[about] = append(given[about], d.Recorded) // by a rival who may have no reply yet
+			given[about] = append(given[about], d.Recorded) // by a rival who may not have a reply yet
 		}
 		recorded := records[d.RunID].outcomes(d.RequestID)
 		switch {
@@ -252,7 +250,7 @@ func (h *History) Problems(records Records) []string {
 	return problems
 }
 
-// outcomes are what was recorded for a request.
+// outcomes are the recorded outcomes of a request.
 func (r RunRecord) outcomes(requestID string) []api.Outcome {
 	var outcomes []api.Outcome
 	for _, resolution := range r.Resolutions {

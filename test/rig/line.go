@@ -10,8 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Line is a network connection to a place, through a proxy. It can be cut, delayed and led
-// elsewhere; its own address stays the same. It is closed with the test.
+// Line is a network connection through a proxy. It can be cut, delayed and redirected, and its own
+// address stays the same. It is closed with the test.
 type Line struct {
 	server            *toxiproxy.ApiServer
 	proxy             *toxiproxy.Proxy
@@ -34,8 +34,8 @@ func (l *Line) Address() string { return l.address }
 // Cut ends all connections, and refuses new ones until [Line.Mend] or [Line.Lead].
 func (l *Line) Cut() { l.proxy.Stop() }
 
-// Mend makes the line good for new connections and ends those that there are: to remove a
-// delay from a connection in use can take toxiproxy many seconds.
+// Mend makes the line good for new connections and ends the existing ones: toxiproxy may take many
+// seconds to remove a delay from a connection in use.
 func (l *Line) Mend() error {
 	if l.proxy != nil {
 		l.proxy.Stop()
@@ -50,7 +50,7 @@ func (l *Line) Lead(upstream string) error {
 	return l.Mend()
 }
 
-// Delay delays all that is sent, by up to twice so many milliseconds each way.
+// Delay delays all data by up to twice this many milliseconds each way.
 func (l *Line) Delay(latencyMs int) error {
 	for _, stream := range []string{"upstream", "downstream"} {
 		toxic := fmt.Sprintf(`{"type": "latency", "stream": %q, "attributes": {"latency": %d, "jitter": %d}}`, stream, latencyMs, latencyMs)

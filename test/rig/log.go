@@ -11,7 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// Log is what the events of a run say.
+// Log is the content of a run's events.
 type Log struct {
 	// Types are the types of the events.
 	Types []string

@@ -16,15 +16,15 @@ import (
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 )
 
-// Patience is how long something may take before it counts as hung.
+// Patience is the time after which a step counts as hung.
 const Patience = 60 * time.Second
 
-// Main is what TestMain of a package calls that uses the rig. It runs the tests, stops their
-// Postgres, removes the programs that they built, calls the functions given, and fails when a
-// goroutine is left.
+// Main is called by TestMain of a package that uses the rig. It runs the tests, stops their
+// Postgres, removes the programs that they built, calls the given functions, and fails if a
+// goroutine remains.
 func Main(m *testing.M, after ...func()) {
 	goleak.VerifyTestMain(runThen{postgrestest.Wrap(m), append(after, removePrograms)},
-		// toxiproxy leaks what delays a connection that ends meanwhile.
+		// toxiproxy leaks a goroutine if a delayed connection ends.
 		goleak.IgnoreAnyFunction("github.com/Shopify/toxiproxy/v2/toxics.(*ToxicStub).Run"))
 }
 
@@ -73,14 +73,14 @@ func Soon(tb testing.TB) context.Context {
 	return ctx
 }
 
-// Await polls until the condition holds. It fails the test when that takes longer than
-// [Patience]. The condition is called by the goroutine of the test.
+// Await polls on the test's goroutine until the condition holds. It fails the test after
+// [Patience].
 func Await(tb testing.TB, condition func() bool, message ...any) {
 	tb.Helper()
 	AwaitWithin(tb, Patience, condition, message...)
 }
 
-// AwaitWithin is [Await] for what takes long by itself.
+// AwaitWithin is [Await] for conditions that take longer.
 func AwaitWithin(tb testing.TB, patience time.Duration, condition func() bool, message ...any) {
 	tb.Helper()
 	for deadline := time.Now().Add(patience); !condition(); {

@@ -9,8 +9,8 @@ import (
 	"github.com/holdpoint/holdpoint/internal/testcache"
 )
 
-// KeepNetwork keeps tests of all processes from changing the addresses of this machine until the end
-// of the test: a browser gives up what it loads when they change (ERR_NETWORK_CHANGED).
+// KeepNetwork keeps the tests of all processes from changing this machine's addresses until the end
+// of the test, because browsers abort loading if they change (ERR_NETWORK_CHANGED).
 func KeepNetwork(tb testing.TB) {
 	tb.Helper()
 	lockNetwork(tb, testcache.Share)

@@ -25,14 +25,15 @@ import (
 
 const machines = 3
 
-// Patroni is three machines on one network, each with a Postgres that Patroni looks after, with
-// synchronous replication. A machine is a network namespace, so it can be lost or cut off as a whole.
-// The network's switch is a namespace as well: rules that others have made for packets of this machine
-// do not reach it.
+// Patroni is three machines on one network, each with a Postgres that Patroni manages, with
+// synchronous replication. A machine is a network namespace, so it can be lost or disconnected as a
+// whole. The network's switch is a namespace too, so that firewall rules of this machine do not
+// affect it.
 //
-// etcd is on a machine of its own. A member that comes back with a machine answers reads from what it
-// had, and a Patroni before 4.0.6 believes it: the old leader is promoted again, without what others
-// acknowledged meanwhile; see docs/reliability.md#losing-a-postgres-and-a-proxy-in-between.
+// etcd has its own machine. An etcd member that restarts with a machine answers reads from old
+// data, and Patroni before 4.0.6 trusts it: it promotes the old leader again, without commits that
+// others have acknowledged meanwhile. See
+// docs/reliability.md#losing-a-postgres-and-a-proxy-in-between.
 type Patroni struct {
 	Machines  []*PatroniMachine
 	etcd      *PatroniMachine
@@ -45,7 +46,7 @@ type Patroni struct {
 	account   *syscall.Credential
 }
 
-// PatroniMachine is one of them, or that of etcd.
+// PatroniMachine is one of the machines, or the machine of etcd.
 type PatroniMachine struct {
 	cluster   *Patroni
 	number    int
@@ -178,7 +179,7 @@ func (m *PatroniMachine) settings() []byte {
 	}))
 }
 
-// Start starts what belongs on the machine, and does not wait for it.
+// Start starts the machine's programs and does not wait for them.
 func (m *PatroniMachine) Start() error {
 	for _, arguments := range m.commands {
 		command := exec.CommandContext(context.Background(), arguments[0], arguments[1:]...)
@@ -212,14 +213,14 @@ func (m *PatroniMachine) Kill() {
 	m.daemons = nil
 }
 
-// Cut takes the machine off the network; its processes go on. Connect undoes it.
+// Cut disconnects the machine from the network while its processes continue. Connect undoes it.
 func (m *PatroniMachine) Cut() error { return m.setPort("down") }
 
 // Connect puts the machine on the network again.
 func (m *PatroniMachine) Connect() error { return m.setPort("up") }
 
-// AwaitDemoted waits until the machine's own Postgres takes no writes. Patroni sees to it when it no longer
-// reaches etcd; a leader that is back on the network before that answers reads from what it had.
+// AwaitDemoted waits until the machine's own Postgres rejects writes. Patroni demotes it once etcd
+// is unreachable. A leader that reconnects before that answers reads from old data.
 func (m *PatroniMachine) AwaitDemoted(tb testing.TB) {
 	tb.Helper()
 	url := fmt.Sprintf("postgres://postgres@/postgres?host=%s", m.path("sockets"))
@@ -243,13 +244,13 @@ func (m *PatroniMachine) setPort(state string) error {
 	return nil
 }
 
-// Log is what the machine's Patroni and Postgres wrote.
+// Log is the output of the machine's Patroni and Postgres.
 func (m *PatroniMachine) Log() string {
 	text, _ := os.ReadFile(m.path("log"))
 	return string(text)
 }
 
-// URL is the address of a database on whichever machine takes writes.
+// URL is the address of a database on the machine that accepts writes.
 func (p *Patroni) URL(database string) string {
 	var hosts []string
 	for _, m := range p.Machines {
@@ -258,7 +259,7 @@ func (p *Patroni) URL(database string) string {
 	return fmt.Sprintf("postgres://postgres@%s/%s?sslmode=disable&target_session_attrs=read-write", strings.Join(hosts, ","), database)
 }
 
-// member is a line of what Patroni answers to /cluster.
+// member is an entry of Patroni's reply to /cluster.
 type member struct {
 	Name string `json:"name"`
 	Role string `json:"role"`
@@ -280,8 +281,8 @@ func (p *Patroni) AwaitLeader(tb testing.TB, except *PatroniMachine) (leader *Pa
 	return leader
 }
 
-// AwaitStandbys waits until all machines but the leader follow it. It asks the leader's own Postgres: what
-// Patroni of a machine says that was away may be old.
+// AwaitStandbys waits until all other machines follow the leader. It asks the leader's own
+// Postgres, because Patroni on a reconnected machine may report old data.
 func (p *Patroni) AwaitStandbys(tb testing.TB) {
 	tb.Helper()
 	const following = "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming' AND application_name LIKE 'machine%'"
@@ -308,7 +309,8 @@ func (m *PatroniMachine) leads(members []member) bool {
 	return leads && synchronous
 }
 
-// await waits until the cluster is as wanted, and tells what the machines wrote when it does not become so.
+// await waits until the cluster is in the wanted state, and logs the machines' output if it times
+// out.
 func (p *Patroni) await(tb testing.TB, wanted func(context.Context) bool) {
 	tb.Helper()
 	ctx, cancel := context.WithTimeout(tb.Context(), 5*Patience)
@@ -331,7 +333,7 @@ func (p *Patroni) await(tb testing.TB, wanted func(context.Context) bool) {
 	}
 }
 
-// statusClient keeps nothing open, and no dial to a machine that is cut off goes on for long.
+// statusClient keeps no connections open, and limits the time to dial a disconnected machine.
 var statusClient = &http.Client{Transport: &http.Transport{
 	DisableKeepAlives: true, DialContext: (&net.Dialer{Timeout: 2 * time.Second}).DialContext,
 }}
@@ -354,8 +356,8 @@ func (m *PatroniMachine) members(ctx context.Context) ([]member, error) {
 	return answer.Members, json.UnmarshalRead(response.Body, &answer)
 }
 
-// CreateDatabase makes an empty database and returns its URL when every machine has it: a client
-// that asks a standby which has not tries no other.
+// CreateDatabase creates an empty database and returns its URL once every machine has it: a client
+// that reaches a standby without it does not try another one.
 func (p *Patroni) CreateDatabase(tb testing.TB, name string) string {
 	tb.Helper()
 	Await(tb, func() bool {
@@ -366,7 +368,7 @@ func (p *Patroni) CreateDatabase(tb testing.TB, name string) string {
 		defer conn.Close(tb.Context())
 		_, err = conn.Exec(tb.Context(), "CREATE DATABASE "+pgx.Identifier{name}.Sanitize())
 		refused, ok := errors.AsType[*pgconn.PgError](err)
-		return err == nil || ok && refused.Code == "42P04" // it is there
+		return err == nil || ok && refused.Code == "42P04" // it exists
 	}, "no machine takes a new database")
 	for _, m := range p.Machines {
 		there := fmt.Sprintf("postgres://postgres@%s:5432/%s?sslmode=disable", m.Address, name)

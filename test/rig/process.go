@@ -81,8 +81,8 @@ func Spawn(tb testing.TB, options Options) *Process {
 	return p
 }
 
-// Restart starts a process that has ended again, at the same address, with the environment of
-// its first start and what is given here. It does not wait.
+// Restart restarts an ended process at the same address, with the environment of its first start
+// and these variables. It does not wait.
 func (p *Process) Restart(env ...string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -108,8 +108,8 @@ func (p *Process) Replace(program string) error {
 	return p.Restart()
 }
 
-// AwaitReady waits until the process takes calls. It returns an error when the process ends
-// before that, or after [Patience].
+// AwaitReady waits until the process accepts calls. It returns an error if the process ends before,
+// or after [Patience].
 func (p *Process) AwaitReady() error {
 	err := p.daemon().awaitReady(func(context.Context) error {
 		text, err := os.ReadFile(p.listenFile)
@@ -130,14 +130,14 @@ func (p *Process) AwaitReady() error {
 	return nil
 }
 
-// Resume starts a process that has ended again and waits until it takes calls.
+// Resume restarts an ended process and waits until it accepts calls.
 func (p *Process) Resume() {
 	p.tb.Helper()
 	require.NoError(p.tb, p.Restart())
 	require.NoError(p.tb, p.AwaitReady())
 }
 
-// URL is where the service listens. It stays the same after a restart.
+// URL is the address of the service. It stays the same after a restart.
 func (p *Process) URL() string { return "http://" + p.Address() }
 
 // Address is the host and port of [Process.URL].
@@ -147,8 +147,8 @@ func (p *Process) Address() string {
 	return p.listen
 }
 
-// Connect returns a client of the service that gives up at the first failure, unless the options
-// say otherwise. The client is closed with the test.
+// Connect returns a client of the service that never retries, unless the options say otherwise. The
+// client is closed with the test.
 func (p *Process) Connect(options ...client.Option) *client.Client {
 	p.tb.Helper()
 	options = append([]client.Option{client.WithRetry(client.RetryPolicy{MaxAttempts: 1})}, options...)
@@ -161,7 +161,7 @@ func (p *Process) Connect(options ...client.Option) *client.Client {
 // ConnectPatiently is [Process.Connect] for a client that retries as the library does.
 func (p *Process) ConnectPatiently() *client.Client {
 	p.tb.Helper()
-	// A restart takes as long as the machine needs; the context of the call bounds the wait.
+	// A restart takes as long as the machine needs. The context of the call limits the wait.
 	return p.Connect(client.WithRetry(client.RetryPolicy{MaxAttempts: 1_000, MaxDelay: time.Second}))
 }
 
@@ -177,8 +177,8 @@ func (p *Process) Ended() <-chan struct{} { return p.daemon().ended }
 // PID is the process that runs now, or the last one that did.
 func (p *Process) PID() int { return p.daemon().command.Process.Pid }
 
-// Kill ends the process at once, as kill -9 does, and waits until it is gone. A frozen process
-// is killed as well. It does nothing when the process is gone.
+// Kill kills the process with SIGKILL, even a frozen one, and waits until it is gone. It does
+// nothing if the process is gone.
 func (p *Process) Kill() { p.daemon().signal(syscall.SIGKILL) }
 
 // Stop asks the process to shut down and waits until it has.
@@ -190,7 +190,7 @@ func (p *Process) Freeze() { p.daemon().signal(syscall.SIGSTOP) }
 // Thaw continues a frozen process.
 func (p *Process) Thaw() { p.daemon().signal(syscall.SIGCONT) }
 
-// Log is what all starts of the process wrote so far.
+// Log is the output of all starts of the process so far.
 func (p *Process) Log() string {
 	text, _ := os.ReadFile(p.logFile)
 	return string(text)

@@ -30,8 +30,8 @@ var programs = struct {
 // for builds with tags. Every package of tests then starts the same file, and links none.
 const prebuiltVariable = "HOLDPOINT_TEST_PROGRAMS"
 
-// Program returns the path of cmd/holdpoint built with the given tags. It comes from the directory in
-// HOLDPOINT_TEST_PROGRAMS, or is built once in the life of the test process; [Main] removes it then.
+// Program returns the path of cmd/holdpoint built with the given tags. It comes from the directory
+// in HOLDPOINT_TEST_PROGRAMS, or is built once per test process and removed by [Main].
 func Program(tb testing.TB, tags ...string) string {
 	tb.Helper()
 	joined := strings.Join(tags, ",")
@@ -46,7 +46,7 @@ func Program(tb testing.TB, tags ...string) string {
 	return path
 }
 
-// build builds the program with flags of "go build", unless one of that name is there.
+// build builds the program with flags of "go build", unless it exists under this name.
 func build(name string, flags ...string) (string, error) {
 	programs.Lock()
 	defer programs.Unlock()
@@ -68,9 +68,9 @@ func build(name string, flags ...string) (string, error) {
 	return path, nil
 }
 
-// buildKept builds the program in the user's cache directory and copies it. Every package of
-// tests needs it, "go build" finds in a moment that a program is up to date, and linking one takes
-// seconds. Without a cache directory it is built where it is wanted.
+// buildKept builds the program in the user's cache directory and copies it. Every package of tests
+// needs it. Linking takes seconds, but "go build" detects quickly that a program is up to date.
+// Without a cache directory it is built in place.
 func buildKept(path string, flags []string) error {
 	module, err := exec.Command("go", "env", "GOMOD").Output()
 	if err != nil {
@@ -95,7 +95,7 @@ func buildKept(path string, flags []string) error {
 	return copyProgram(kept, path)
 }
 
-// removeOldPrograms removes those of trees that nobody has built from for a week.
+// removeOldPrograms removes the programs of trees that were not built for a week.
 func removeOldPrograms(mine string) {
 	kept, err := filepath.Glob(filepath.Join(filepath.Dir(mine), "program-*"))
 	if err != nil {
@@ -132,7 +132,7 @@ func copyProgram(from, to string) error {
 	return errors.Join(err, target.Close())
 }
 
-// removePrograms removes what [Program] built.
+// removePrograms removes the programs built by [Program].
 func removePrograms() {
 	programs.Lock()
 	defer programs.Unlock()

@@ -42,7 +42,7 @@ func Deny(id string) api.ApprovalResolution {
 	return api.ApprovalResolution{RequestID: id, Behavior: api.BehaviorDeny}
 }
 
-// Decide returns the parameters of a call that makes these decisions, without a key.
+// Decide returns the parameters for these decisions, without an idempotency key.
 func Decide(decisions ...api.ApprovalResolution) client.ResolveApprovalsParams {
 	return client.ResolveApprovalsParams{Resolutions: decisions}
 }
@@ -57,7 +57,7 @@ func Choose(id, optionID string) client.AnswerQuestionParams {
 	return client.AnswerQuestionParams{Resolution: resolution}
 }
 
-// Outcomes returns the outcomes of what a worker is handed, approvals before questions.
+// Outcomes returns the outcomes in a worker's Resume, approvals before questions.
 func Outcomes(resume *api.Resume) []api.Outcome {
 	if resume == nil {
 		return nil

@@ -15,9 +15,9 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// NewStandby makes a copy of a running cluster that follows it by streaming
-// replication under a name, which synchronous_standby_names of the primary may hold,
-// and starts it. It is killed and removed with the test.
+// NewStandby creates and starts a copy of a running cluster that follows it by streaming
+// replication. Its name may be in the primary's synchronous_standby_names. It is killed and removed
+// with the test.
 func NewStandby(tb testing.TB, primary *Cluster, name string, options ClusterOptions) *Cluster {
 	tb.Helper()
 	standby := NewCluster(tb, options)
@@ -56,7 +56,7 @@ func (c *Cluster) AwaitStandby(name, state string) error {
 	}
 }
 
-// Promote ends the recovery of a standby and returns when it takes writes.
+// Promote ends the recovery of a standby and returns once it accepts writes.
 func (c *Cluster) Promote() error {
 	output, err := c.Run("pg_ctl", "promote", "--pgdata", c.Directory(), "--wait")
 	if err != nil {
@@ -65,11 +65,11 @@ func (c *Cluster) Promote() error {
 	return nil
 }
 
-// Freeze stops every process of the server where it stands, until Thaw. What others
-// send it meanwhile waits in the kernel.
+// Freeze stops every process of the server until Thaw. Data sent to it meanwhile waits in the
+// kernel.
 func (c *Cluster) Freeze() { c.signalAll(syscall.SIGSTOP) }
 
-// Thaw lets a frozen server go on.
+// Thaw resumes a frozen server.
 func (c *Cluster) Thaw() { c.signalAll(syscall.SIGCONT) }
 
 func (c *Cluster) signalAll(signal syscall.Signal) {

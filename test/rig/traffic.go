@@ -16,15 +16,14 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// The ids of what each run of a [Traffic] asks.
+// Ids of the requests of each run of a [Traffic].
 const (
 	trafficApproval = "deploy"
 	trafficQuestion = "way"
 )
 
 const (
-	// trafficLeaseMs is short, because a run whose claim got lost with a server comes
-	// back only when its lease lapses.
+	// trafficLeaseMs is short, because a claim lost with a server only ends with its lease.
 	trafficLeaseMs = 2_000
 	// trafficWaitMs is how long one call waits for a run.
 	trafficWaitMs = 2_000
@@ -32,7 +31,7 @@ const (
 	trafficPause = 50 * time.Millisecond
 )
 
-// TrafficOptions say who makes a [Traffic] and where.
+// TrafficOptions configure a [Traffic].
 type TrafficOptions struct {
 	// Name begins the ids of all that is made. It must be new to the database.
 	Name string
@@ -42,19 +41,18 @@ type TrafficOptions struct {
 	Clients int
 }
 
-// Traffic is many clients that take runs through whole waits, one after the other: a
-// run is made and waits, somebody decides, now and then a rival decides the opposite at
-// the same time, a worker that is waiting claims the run and completes it. The clients
-// repeat what fails, as the client library does, and when that gives up they repeat
-// the same call with the same key until it is answered. Every fourth decision is not
-// repeated so, and what became of it stays unknown.
+// Traffic is many clients that take runs through complete waits, one after the other: a run is
+// created and waits, a person decides, sometimes a rival concurrently decides the opposite, and a
+// waiting worker claims the run and completes it. The clients retry like the client library. If
+// that gives up, they repeat the call with the same key until it is answered. Every fourth decision
+// is not repeated, and its result stays unknown.
 //
-// It remembers what its clients learnt; see [History.Problems].
+// It records the replies; see [History.Problems].
 type Traffic struct {
 	options  TrafficOptions
 	services []*client.Client
 	cut      context.CancelFunc
-	last     chan struct{} // closed: nobody begins another run
+	last     chan struct{} // closed: no further runs are begun
 	ending   sync.Once
 	running  sync.WaitGroup
 
@@ -88,8 +86,8 @@ func StartTraffic(tb testing.TB, options TrafficOptions) *Traffic {
 	return t
 }
 
-// Finish lets every client bring its run to the end and returns when all have. It
-// returns an error when that takes longer than [Patience].
+// Finish lets every client finish its current run and returns when all have. It returns an error
+// after [Patience].
 func (t *Traffic) Finish() error {
 	t.end()
 	finished := make(chan struct{})
@@ -106,8 +104,7 @@ func (t *Traffic) Finish() error {
 	}
 }
 
-// Stop cuts off what is on its way and returns when no client is left. It may be
-// called again.
+// Stop cancels the current calls and returns when all clients have ended. It may be called again.
 func (t *Traffic) Stop() {
 	t.end()
 	t.cut()
@@ -144,7 +141,7 @@ func (t *Traffic) AwaitAcknowledged(tb testing.TB, more int) {
 	}
 }
 
-// History is what the clients have done and learnt until now.
+// History returns the calls and replies so far.
 func (t *Traffic) History() History {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -163,7 +160,7 @@ func (t *Traffic) at(i int) (service *client.Client, number int) {
 	return t.services[number], number
 }
 
-// trafficClient takes one run after the other through a whole wait.
+// trafficClient takes one run after the other through a complete wait.
 type trafficClient struct {
 	*Traffic
 	agentID string
@@ -216,9 +213,8 @@ func trafficSuspension(n int) *api.Suspension {
 	return Questions(trafficQuestion)
 }
 
-// decide gives one decision and notes what came of it. It returns whether the request
-// is known to be settled. The opposite of allowing is denying, that of answering is
-// declining.
+// decide makes one decision and records its reply. It returns whether the request is known to be
+// settled. The opposite of allowing is denying, and the opposite of answering is declining.
 func (c *trafficClient) decide(ctx context.Context, runID string, n int, positive, impatient bool) (known bool) {
 	service, number := c.at(n + 1)
 	d := Decision{RunID: runID, Service: number, SentAt: now()}
@@ -271,7 +267,7 @@ func replayed(result *client.RunResult, err error) (bool, error) {
 	return err == nil && result.Replayed, err
 }
 
-// asksApproval reads from a run's id what [trafficSuspension] gave it.
+// asksApproval reports whether [trafficSuspension] gave the run an approval, from the run's id.
 func (c *trafficClient) asksApproval(runID string) bool {
 	return (runID[len(runID)-1]-'0')%2 == 0
 }
@@ -318,7 +314,7 @@ func (c *trafficClient) complete(ctx context.Context, held api.Claim, n int) boo
 	return false
 }
 
-// repeat makes a call until it is answered.
+// repeat repeats a call until it is answered.
 func (c *trafficClient) repeat(ctx context.Context, call func() error) error {
 	for {
 		err := call()

@@ -1,3 +1,3 @@
-// Package rolling replaces the replicas of one version by those of the next while clients
+// Package rolling replaces the replicas of one version by replicas of the next one while clients
 // decide, and goes back. It has tests only.
 package rolling

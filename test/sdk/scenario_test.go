@@ -16,8 +16,8 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// scenario is an entry of scenarios.json. Its steps are done one after the other; all but those of
-// the table in [scene.step] by the library that is tested.
+// scenario is an entry of scenarios.json. The tested library performs its steps in order, except
+// for the steps in the table in [scene.step].
 type scenario struct {
 	Name  string `json:"name"`
 	Steps []step `json:"steps"`

@@ -24,7 +24,7 @@ var whole = docsite.New(holdpoint.Documents(), holdpoint.OpenAPIJSON())
 
 const browser = "text/html,application/xhtml+xml,*/*;q=0.8"
 
-// ask returns what a site answers; status 0 when it leaves the answer to others.
+// ask returns a site's answer, with status 0 if the site does not handle the address.
 func ask(t testing.TB, site *docsite.Site, address string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
 	request := httptest.NewRequestWithContext(t.Context(), http.MethodGet, "/", http.NoBody)
@@ -152,7 +152,7 @@ func TestTheReferenceShowsEveryOperation(t *testing.T) {
 	require.NotContains(t, schemas, "%!", "a format without its argument")
 }
 
-// TestHostileDocumentsAreText: what a document contains cannot become a part of the page.
+// TestHostileDocumentsAreText: a document's content cannot become markup of the page.
 func TestHostileDocumentsAreText(t *testing.T) {
 	t.Parallel()
 	site := docsite.New(fstest.MapFS{

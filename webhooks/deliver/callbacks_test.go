@@ -248,8 +248,8 @@ func TestCallbacksThatFailHoldUpNoOtherAndAreReplayed(t *testing.T) {
 	})
 }
 
-// A pending callback is posted even if the request was redacted meanwhile, with what is
-// left of it. After that nothing of the callback is kept.
+// A pending callback is posted even if the request was redacted meanwhile, without the redacted
+// content. After that, nothing of the callback is kept.
 func TestACallbackIsPostedWhatARedactionLeft(t *testing.T) {
 	t.Parallel()
 	onEngines(t, func(t *testing.T, s *service) {
@@ -352,8 +352,8 @@ func TestACallbackIsAPartOfTheCall(t *testing.T) {
 	require.Len(t, pending, 1)
 }
 
-// The page shows what to send and what is posted: the test sends its first example, and
-// compares the members of the second one with a real message.
+// The page shows what to send and what is posted. The test sends its first example, and compares
+// the members of the second one with a real message.
 func TestThePageShowsCallbacks(t *testing.T) {
 	t.Parallel()
 	s := start(t, inprocess.Memory)

@@ -8,15 +8,15 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// noticesAtOnce bounds the messages that one channel sends at once. Each channel has a lane of its own, so a
-// channel that hangs holds up no other.
+// noticesAtOnce is the maximum number of messages that a channel sends at once. Each channel has
+// its own lane, so a channel that hangs does not delay the others.
 const noticesAtOnce = 4
 
 // Notices sends messages to people.
 type Notices interface {
-	// Channels are the names of the channels.
+	// Channels returns the names of the channels.
 	Channels() []string
-	// Send sends the message of an effect. permanent says that no retry helps.
+	// Send sends the message of an effect. permanent means that a retry would not help.
 	Send(ctx context.Context, effect *model.Effect) (permanent bool, failure error)
 }
 
@@ -28,7 +28,7 @@ type noticeLane struct {
 	breaker   breaker
 }
 
-// noticeLanes returns a lane for each channel, by its name.
+// noticeLanes returns a lane for each channel, by name.
 func noticeLanes(d *Deliverer) map[string]*noticeLane {
 	lanes := map[string]*noticeLane{}
 	if d.options.Notices == nil {
@@ -40,12 +40,12 @@ func noticeLanes(d *Deliverer) map[string]*noticeLane {
 	return lanes
 }
 
-// run sends until ctx ends and nothing is under way.
+// run sends until ctx ends and no message is in flight.
 func (l *noticeLane) run(ctx context.Context) {
 	l.laneLoop.run(ctx, l.start, func(r result) { l.breaker.ended(r) })
 }
 
-// start begins as many messages as there is room for, and returns how long the lane may sleep.
+// start starts as many messages as there is room for, and returns how long the lane may sleep.
 func (l *noticeLane) start(ctx context.Context) time.Duration {
 	if pause := l.breaker.pause(); pause > 0 {
 		return pause
@@ -77,7 +77,8 @@ func (l *noticeLane) start(ctx context.Context) time.Duration {
 				refused = permanent
 				return attempt{failure: failure, permanent: permanent}
 			})
-			// A refused address says nothing about the channel: the breaker must not delay messages to other people.
+			// A refused address does not mean that the channel fails, and must not delay other
+			// messages.
 			r.delivered = r.delivered || refused
 			return r
 		})

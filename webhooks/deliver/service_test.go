@@ -316,7 +316,7 @@ func TestEndpointThatFailsHoldsUpNobodyAndGetsEverythingInOrderLater(t *testing.
 	})
 }
 
-// The page shows what is posted: its example has the members of a real delivery.
+// The example on the page has the members of a real delivery.
 func TestThePageShowsWhatIsPosted(t *testing.T) {
 	t.Parallel()
 	s := start(t, inprocess.Memory)

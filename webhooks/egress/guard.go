@@ -23,7 +23,7 @@ type Guard struct {
 	Allow []netip.Prefix
 	// Flag is the flag that sets Allow, for error messages; --webhook-allow if empty.
 	Flag string
-	// Own returns the addresses of this machine; those of its network interfaces if nil.
+	// Own returns the addresses of this machine. If nil, they are read from its network interfaces.
 	// They are refused even if they are public, because servers on this machine may trust
 	// local callers. If Own fails, every address is refused.
 	Own func() ([]netip.Addr, error)

@@ -42,8 +42,7 @@ func (s *replica) raw(tb testing.TB, query string) (net.Conn, *bufio.Reader) {
 	return conn, reader
 }
 
-// TestIdleSocketsAreSmall measures what an idle socket costs the process, its client's
-// side of the connection included.
+// TestIdleSocketsAreSmall measures the memory of an idle socket, including the client's side.
 func TestIdleSocketsAreSmall(t *testing.T) {
 	service := serve(t, dialecttest.SQLite(t))
 	service.raw(t, "")
@@ -70,7 +69,8 @@ func bulky() string {
 	return approvals(approval("a1", fmt.Sprintf(`"input":{"command":%q}`, strings.Repeat("x", 900<<10))))
 }
 
-// TestSlowReaderHoldsUpNobody holds that others see everything while the service waits for a reader that takes nothing.
+// TestSlowReaderHoldsUpNobody checks that other readers get everything while the service waits for
+// a reader that reads nothing.
 func TestSlowReaderHoldsUpNobody(t *testing.T) {
 	t.Parallel()
 	service := serve(t, dialecttest.SQLite(t), func(o *httpapi.Options) { o.StreamWriteTimeout = time.Hour })
@@ -85,7 +85,8 @@ func TestSlowReaderHoldsUpNobody(t *testing.T) {
 	require.NoError(t, slow.Close())
 }
 
-// TestSlowReaderLosesItsSocket holds that a reader that takes nothing is let go after a while.
+// TestSlowReaderLosesItsSocket checks that a reader that reads nothing is disconnected after a
+// while.
 func TestSlowReaderLosesItsSocket(t *testing.T) {
 	t.Parallel()
 	service := serve(t, dialecttest.SQLite(t), func(o *httpapi.Options) { o.StreamWriteTimeout = 100 * time.Millisecond })

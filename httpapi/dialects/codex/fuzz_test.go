@@ -89,7 +89,7 @@ func FuzzCommands(f *testing.F) {
 	require.NoError(f, err)
 	f.Fuzz(func(t *testing.T, message []byte, binary bool) {
 		if len(message) > 4<<10 {
-			return // such a one ends the socket
+			return // it ends the socket
 		}
 		kind := websocket.MessageText
 		if binary {

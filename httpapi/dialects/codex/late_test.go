@@ -14,9 +14,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// testLate holds that a tool input of which another dialect answers one question after the
-// other is open here until the last. What all other losers are answered is held by
-// test/faces.
+// testLate checks a tool input whose questions another dialect answers one by one: it stays open
+// here until the last one. Package test/faces checks the replies to all other losers.
 func testLate(t *testing.T, service, other *replica) {
 	r := service.attached(t, questions(question("q1", "")))
 	requestID := service.requestID(t, r)
@@ -109,8 +108,7 @@ func (s *stale) RequestByHandle(ctx context.Context, handle string) (*model.Pend
 	return found, err
 }
 
-// TestDoorDecides holds that it is the door that says who came first, whatever was read
-// before it.
+// TestDoorDecides checks that the door determines the winner, regardless of earlier reads.
 func TestDoorDecides(t *testing.T) {
 	t.Parallel()
 	service := serve(t, &stale{Store: dialecttest.SQLite(t), shown: map[string]model.PendingRequest{}})

@@ -61,7 +61,7 @@ func (f *face) visibleSession(r *http.Request) (*model.Session, error) {
 }
 
 // openOf returns the open requests of the path's session and of the sessions below it, oldest
-// first, without those of system sessions below.
+// first, without requests of system sessions below.
 func (f *face) openOf(r *http.Request, kind model.RequestKind) ([]*model.Request, error) {
 	session, err := f.visibleSession(r)
 	if session == nil || err != nil {

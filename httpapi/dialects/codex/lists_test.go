@@ -77,7 +77,7 @@ func testLists(t *testing.T, service, other *replica) {
 			Is(http.StatusOK, fmt.Sprintf(`{"status":"ok","requestId":%q,"threadId":%q}`, requestID, r.session))
 		shown := service.get(t, "/v1/runs/"+r.id).Want(http.StatusOK)
 		require.Equal(t, "completed", shown.At("status"))
-		// The very same answer again, which /v1 takes for a retry, is too late here.
+		// /v1 would treat the same answer as a retry, but here it is too late.
 		service.reply(t, requestID, `{"decision":"accept","answers":{"where":{"answers":["prod"]},"how":{"answers":["slowly"]}}}`).
 			Is(http.StatusNotFound, fmt.Sprintf(`{"status":"not_found","requestId":%q}`, requestID))
 	})
@@ -100,7 +100,7 @@ func testGuards(t *testing.T, service, _ *replica) {
 			service.get(t, "/api/sessions/"+session+"/"+list).Is(http.StatusForbidden, fmt.Sprintf(
 				`{"status":"error","code":"system_session","sessionId":%q,"message":"system-owned sessions are reserved for orchestrator workers"}`, session))
 		}
-		// Nothing in it is declined by itself.
+		// Nothing in it is declined automatically.
 		require.Equal(t, 1, service.get(t, "/v1/sessions/"+session).Want(http.StatusOK).Count("pending_approvals"))
 	})
 

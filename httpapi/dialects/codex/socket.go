@@ -130,7 +130,7 @@ type socket struct {
 	// ctx ends with the socket.
 	ctx  context.Context //nolint:containedctx // the sink's methods have none of their own
 	stop context.CancelFunc
-	// filter is the thread whose events are wanted; nil for all except those of system sessions.
+	// filter is the thread whose events are sent; nil for all except system sessions.
 	filter atomic.Pointer[string]
 	// goroutines read commands and wait for pongs.
 	goroutines sync.WaitGroup

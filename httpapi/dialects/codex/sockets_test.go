@@ -24,7 +24,7 @@ type client struct {
 	conn *websocket.Conn
 }
 
-// connect opens a socket and takes its first message.
+// connect opens a socket and reads its first message.
 func (s *replica) connect(t *testing.T, threadID string) *client {
 	t.Helper()
 	query, shown := "", "null"
@@ -63,8 +63,7 @@ func (c *client) any() string {
 	return string(message)
 }
 
-// event takes the next message, which must be of that type and thread, and returns its
-// payload.
+// event reads the next message, which must have this type and thread, and returns its payload.
 func (c *client) event(kind, threadID string) map[string]any {
 	c.t.Helper()
 	message := c.next()
@@ -82,15 +81,15 @@ func (c *client) send(message string) {
 	require.NoError(c.t, c.conn.Write(context.Background(), websocket.MessageText, []byte(message)))
 }
 
-// settle waits until the commands so far were obeyed. Nothing else may come before.
+// settle waits until all commands so far have taken effect. No other message may arrive before.
 func (c *client) settle() {
 	c.t.Helper()
 	c.send(`{"type":"ping"}`)
 	require.Equal(c.t, `{"type":"pong"}`, c.next())
 }
 
-// untilPong returns what comes before the answer to a ping: of a socket that had no
-// filter, what other tests did.
+// untilPong returns the messages before the answer to a ping. A socket without a filter also gets
+// messages of other tests.
 func (c *client) untilPong() (before []string) {
 	c.t.Helper()
 	c.send(`{"type":"ping"}`)
@@ -263,7 +262,7 @@ func testSockets(t *testing.T, service, other *replica) {
 		service.waitingIn(t, session, approvals(approval("a1", "")))
 		exact.event(typeApproval, session)
 		service.waitingIn(t, plain, approvals(approval("a2", "")))
-		// A socket without a filter also hears of what other tests do.
+		// A socket without a filter also gets messages of other tests.
 		for {
 			message := all.next()
 			require.NotContains(t, message, session)
@@ -314,8 +313,7 @@ func (c *client) reading(t *testing.T) context.Context {
 	return c.conn.CloseRead(t.Context())
 }
 
-// TestDrain holds that sockets are closed with "going away", and that none is opened any
-// more.
+// TestDrain checks that sockets are closed with "going away", and that no new one is accepted.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	service := serve(t, dialecttest.SQLite(t))
@@ -327,7 +325,7 @@ func TestDrain(t *testing.T) {
 	service.get(t, "/api/stream").failed(http.StatusServiceUnavailable)
 }
 
-// TestTooManySockets holds that they count as streams.
+// TestTooManySockets checks that sockets count as streams.
 func TestTooManySockets(t *testing.T) {
 	t.Parallel()
 	service := serve(t, dialecttest.SQLite(t), func(o *httpapi.Options) { o.Limits.MaxStreams = 1 })
@@ -335,8 +333,8 @@ func TestTooManySockets(t *testing.T) {
 	service.get(t, "/api/stream").failed(http.StatusServiceUnavailable)
 }
 
-// TestKeepAlive holds that a quiet socket is asked whether its client is there, and that
-// one whose client is too busy to answer misses nothing.
+// TestKeepAlive checks that a quiet socket is pinged, and that a client too busy to answer misses
+// nothing.
 func TestKeepAlive(t *testing.T) {
 	t.Parallel()
 	service := serve(t, dialecttest.SQLite(t), func(o *httpapi.Options) {

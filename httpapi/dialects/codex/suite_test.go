@@ -108,7 +108,7 @@ type run struct{ session, id, fence string }
 // name returns a fresh id.
 func name() string { return runs.NewID("t") }
 
-// waiting makes a run that waits for what the suspension's members say.
+// waiting creates a run that waits for the suspension's members.
 func (s *replica) waiting(t *testing.T, members string) run {
 	t.Helper()
 	return s.waitingIn(t, name(), members)
@@ -120,7 +120,7 @@ func (s *replica) waitingIn(t *testing.T, session, members string) run {
 	return run{session: session, id: made.TextAt("run_id")}
 }
 
-// attached makes a run whose worker stays while it waits.
+// attached creates a run whose worker stays attached while it waits.
 func (s *replica) attached(t *testing.T, members string) run {
 	t.Helper()
 	return s.attachedIn(t, name(), members)
@@ -133,8 +133,8 @@ func (s *replica) attachedIn(t *testing.T, session, members string) run {
 	return run{session: session, id: made.TextAt("run", "run_id"), fence: made.TextAt("lease", "fence")}
 }
 
-// clarifying makes a clarification of which a child waits for the answer. The run is the
-// one in the parent's session.
+// clarifying creates a clarification for a waiting child. It returns the run in the parent's
+// session.
 func (s *replica) clarifying(t *testing.T) run {
 	t.Helper()
 	parent, child := s.session(t, `{}`), name()
@@ -142,12 +142,12 @@ func (s *replica) clarifying(t *testing.T) run {
 	made := s.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"input":"go","claim":{"worker_id":"w"}}`, child)).Want(http.StatusAccepted)
 	asked := s.post(t, "/v1/runs/"+made.TextAt("run", "run_id")+"/clarifications",
 		fmt.Sprintf(`{"fence":%q,"park":true,"request":%s}`, made.TextAt("lease", "fence"), question("c1", ""))).Want(http.StatusAccepted)
-	// What the child waits for is asked in the parent's session, and there alone.
+	// The child's question is open only in the parent's session.
 	s.get(t, "/api/sessions/"+child+"/tool-input").Is(http.StatusOK, `{"data":[]}`)
 	return run{session: parent, id: asked.TextAt("clarification", "run_id")}
 }
 
-// session makes a session with metadata.
+// session creates a session with metadata.
 func (s *replica) session(t *testing.T, metadata string) string {
 	t.Helper()
 	id := name()
@@ -155,7 +155,7 @@ func (s *replica) session(t *testing.T, metadata string) string {
 	return id
 }
 
-// resolution returns what the worker is handed about a request of a run that goes on.
+// resolution returns the worker's copy of a decision after the run continues.
 func (s *replica) resolution(t *testing.T, r run, kind string) map[string]any {
 	t.Helper()
 	shown := s.get(t, "/v1/runs/"+r.id).Want(http.StatusOK)

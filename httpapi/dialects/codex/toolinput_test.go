@@ -12,7 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 )
 
-// recorded is what stands in the row of the only settled request of a run.
+// recorded returns the stored resolution of a run's only settled request.
 func (s *replica) recorded(t *testing.T, r run) api.Resolution {
 	t.Helper()
 	_, settled, err := s.Store.SettledAfter(t.Context(), r.id, 0)

@@ -122,8 +122,8 @@ func testTranscript(t *testing.T, service, _ *replica) {
 	})
 }
 
-// TestTranscriptOfALogThatIsShortened holds that a transcript has no entry of what went while it
-// was read.
+// TestTranscriptOfALogThatIsShortened checks that a transcript has no events deleted during the
+// read.
 func TestTranscriptOfALogThatIsShortened(t *testing.T) {
 	t.Parallel()
 	service := serve(t, dialecttest.NewShortening(t, dialecttest.SQLite(t)))
@@ -138,8 +138,7 @@ func TestTranscriptOfALogThatIsShortened(t *testing.T) {
 	}
 }
 
-// TestTranscriptIsBounded holds that the newest entries are shown, however many there
-// are.
+// TestTranscriptIsBounded checks that the newest entries are shown, however many there are.
 func TestTranscriptIsBounded(t *testing.T) {
 	t.Parallel()
 	store := dialecttest.SQLite(t)

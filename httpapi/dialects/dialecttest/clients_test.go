@@ -1,4 +1,4 @@
-// What clients of all dialects need of a service, whatever the dialect.
+// Requirements of the clients of all dialects.
 package dialecttest_test
 
 import (
@@ -45,7 +45,7 @@ func withTokens(t *testing.T) (s *dialecttest.Service, token func(api.CreateToke
 	}
 }
 
-// The page of hermes' clients takes a 401 as the end of its own sign-in.
+// The page of hermes' clients treats a 401 as the end of its own sign-in.
 func TestMissingAndUnknownCredentials(t *testing.T) {
 	t.Parallel()
 	s, _ := withTokens(t)
@@ -68,7 +68,7 @@ func TestMissingAndUnknownCredentials(t *testing.T) {
 	}
 }
 
-// A chat client names no session, so its session is made where its token reaches.
+// A chat client names no session, so its session is created within the token's scope.
 func TestTokensOfSessionPrefixesStartRuns(t *testing.T) {
 	t.Parallel()
 	s, token := withTokens(t)
@@ -86,7 +86,7 @@ func TestTokensOfSessionPrefixesStartRuns(t *testing.T) {
 	for i := range 3 {
 		require.Regexp(t, "^web:session_", sessions.TextAt(i, "session_id"))
 	}
-	// The bounds hold: a run of others is not a parent, and nothing is made in its session.
+	// The scope holds: a run of others cannot be a parent, and nothing is created in its session.
 	admin := token(api.CreateTokenBody{Name: "all", Role: api.RoleAdmin})
 	foreign := s.Post(t, "/v1/runs", `{"session_id":"foreign","input":{}}`, admin).Want(http.StatusAccepted).TextAt("run_id")
 	s.Follow(t, http.MethodPost, "/stream", `{"prompt":"go","parent_id":"`+foreign+`"}`, bound).Frame()
@@ -134,7 +134,7 @@ func TestDigestsWithoutTheirPrefix(t *testing.T) {
 	}
 }
 
-// Pages of other origins read which run a reply shows, and what a call without an id decided.
+// Pages of other origins can read the run in a reply, and the decision of a call without an id.
 func TestHeadersOfDialectsAreReadByPages(t *testing.T) {
 	t.Parallel()
 	const inbox = "https://inbox.example"
@@ -154,7 +154,7 @@ func TestHeadersOfDialectsAreReadByPages(t *testing.T) {
 	}
 }
 
-// The loser of a race reads who was faster, also where it shows nothing but the text of the problem.
+// The loser of a race learns who decided, even if the client only shows the problem's text.
 func TestLosersReadWhoDecided(t *testing.T) {
 	t.Parallel()
 	s := dialecttest.Serve(t, dialecttest.SQLite(t), allDialects)

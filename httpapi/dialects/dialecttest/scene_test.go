@@ -13,7 +13,7 @@ import (
 // approval is a suspension with one approval.
 const approval = `"approvals":[{"id":"a","tool_call_id":"c","tool_name":"bash","input":{"command":"ls"}}]`
 
-// asks makes a session whose run waits for one request.
+// asks creates a session whose run waits for one request.
 func asks(t *testing.T, s *dialecttest.Service, session, suspension string) (run, handle string) {
 	t.Helper()
 	view := s.Post(t, "/v1/runs", `{"session_id":"`+session+`","input":{},"suspend":{`+suspension+`}}`).Want(http.StatusAccepted)

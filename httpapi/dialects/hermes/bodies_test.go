@@ -95,8 +95,8 @@ func testBodies(t *testing.T, s *service) {
 	})
 }
 
-// FuzzBodies holds that no body is a failure of the service, and that every reply is one that
-// the dialect has.
+// FuzzBodies checks that no body causes an internal error, and that every reply belongs to the
+// dialect.
 func FuzzBodies(f *testing.F) {
 	for _, seed := range []string{
 		"", "{}", "null", `{"session_id":"s"}`, `{"session_id":"s","choice":null}`, `{"session_id":[],"choice":"once"}`,

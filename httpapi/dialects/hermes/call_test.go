@@ -93,8 +93,7 @@ type run struct {
 	} `json:"resume"`
 }
 
-// waiting makes a run that waits for what the suspension's members say, in a session
-// of its own.
+// waiting creates a run in its own session that waits for the suspension's members.
 func (s *service) waiting(t *testing.T, members string) run {
 	t.Helper()
 	return s.waitingIn(t, runs.NewID("session"), members)
@@ -107,7 +106,7 @@ func (s *service) waitingIn(t *testing.T, session, members string) run {
 	return made
 }
 
-// attached is a run whose worker stays.
+// attached is a run whose worker stays attached.
 type attached struct {
 	run
 	fence string

@@ -170,8 +170,8 @@ const three = `{"id":"q1","tool_call_id":"c","questions":[
 	{"id":"two:x","header":"","question":"Second?","multi_select":true,"options":[{"id":"a","label":"A"},{"id":"b","label":"B"}]},
 	{"id":"three","header":"Third","question":"Third?","multi_select":false,"options":[]}]}`
 
-// testSeveralQuestions holds that a request with several questions is answered one
-// after the other, in any order, and settled when all are (docs/spec/hermes.md#clarify-id).
+// testSeveralQuestions checks that the questions of a request are answered one by one, in any
+// order, and that the last answer settles it (docs/spec/hermes.md#clarify-id).
 func testSeveralQuestions(t *testing.T, s *service) {
 	t.Run("one after the other", func(t *testing.T) {
 		t.Parallel()

@@ -169,7 +169,7 @@ func TestADatabaseThatDoesNotAnswer(t *testing.T) {
 	s.follow(t, "/api/approval/stream", made.SessionID).shows("initial", "", 0)
 }
 
-// TestOneReadForAllWhoFollow holds that a change is read once, however many follow.
+// TestOneReadForAllWhoFollow checks that a change is read once for all followers.
 func TestOneReadForAllWhoFollow(t *testing.T) {
 	t.Parallel()
 	store := &troubled{Store: dialecttest.SQLite(t)}
@@ -190,7 +190,7 @@ func TestOneReadForAllWhoFollow(t *testing.T) {
 	require.LessOrEqual(t, store.reads.Load()-before, int64(2))
 }
 
-// TestStreamsAreCounted holds that these streams count with all others.
+// TestStreamsAreCounted checks that these streams count towards the limit of streams.
 func TestStreamsAreCounted(t *testing.T) {
 	t.Parallel()
 	store := dialecttest.SQLite(t)

@@ -28,7 +28,7 @@ func (s *countingStore) PendingRequests(ctx context.Context, q runs.RequestQuery
 	return found, err
 }
 
-// manyOpen raises many approvals of 8 KB in a session of its own.
+// manyOpen raises many approvals of 8 KB in its own session.
 func manyOpen(tb testing.TB, store runs.Store, count int) (sessionID string) {
 	tb.Helper()
 	sessionID = runs.NewID(runs.PrefixSession)

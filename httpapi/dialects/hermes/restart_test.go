@@ -9,8 +9,8 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 )
 
-// TestRestart checks that pending requests survive, ids stay, streams begin with what is open, and
-// partial answers remain.
+// TestRestart checks that pending requests survive, ids stay the same, streams begin with the open
+// requests, and partial answers remain.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	dialecttest.OnEngines(t, func(t *testing.T, database *dialecttest.Database) {

@@ -107,7 +107,7 @@ func testRules(t *testing.T, s *service) {
 	})
 }
 
-// TestCapOfRules holds that a rule past the cap is refused and never clamped.
+// TestCapOfRules checks that a rule beyond the cap is refused and not clamped.
 func TestCapOfRules(t *testing.T) {
 	t.Parallel()
 	dialecttest.OnEngines(t, func(t *testing.T, database *dialecttest.Database) {

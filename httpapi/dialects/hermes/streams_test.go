@@ -14,7 +14,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// testStreams holds docs/spec/hermes.md#streams: each frame byte for byte, and when one comes.
+// testStreams checks docs/spec/hermes.md#streams: every byte of each frame, and when it is sent.
 func testStreams(t *testing.T, s *service) {
 	t.Run("without a session", func(t *testing.T) {
 		t.Parallel()
@@ -134,8 +134,8 @@ func testStreams(t *testing.T, s *service) {
 	})
 }
 
-// testLongStreams holds what happens around a stream: sessions that come and go, other
-// events, and many who follow.
+// testLongStreams checks the surroundings of a stream: sessions that start and end, other events,
+// and many followers.
 func testLongStreams(t *testing.T, s *service) {
 	t.Run("a session that is not there, or cannot be", func(t *testing.T) {
 		t.Parallel()
@@ -222,8 +222,7 @@ func testLongStreams(t *testing.T, s *service) {
 	})
 }
 
-// TestDrainEndsStreams holds that clients are sent elsewhere when the service goes
-// away, whatever their stream waits for.
+// TestDrainEndsStreams checks that the service ends all streams when it stops.
 func TestDrainEndsStreams(t *testing.T) {
 	t.Parallel()
 	store := dialecttest.SQLite(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 )
 
-// Labels may hold commas. What can be read as different options is read as none.
+// Labels may contain commas. An ambiguous list is read as no options.
 func TestOptionsOfAList(t *testing.T) {
 	t.Parallel()
 	asked := func(labels ...string) *api.UserQuestion {

@@ -15,7 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// The errors in their order: each body has everything wrong that comes after it.
+// Errors by precedence: each body also has all later errors.
 func TestErrorsOfAnswers(t *testing.T) {
 	t.Parallel()
 	onEngines(t, relay.Options{}, func(t *testing.T, s *service) {
@@ -68,7 +68,7 @@ func TestSessionsThatAreNoChats(t *testing.T) {
 	})
 }
 
-// Nothing but a truthy "approved" allows, and only true itself makes a rule.
+// Only a truthy "approved" allows, and only true itself creates a rule.
 func TestOddResponses(t *testing.T) {
 	t.Parallel()
 	onEngines(t, relay.Options{}, func(t *testing.T, s *service) {
@@ -150,7 +150,7 @@ func TestExpiredRelays(t *testing.T) {
 	})
 }
 
-// All answer at once; one succeeds.
+// All answer concurrently, and one succeeds.
 func TestOneAnswerWins(t *testing.T) {
 	t.Parallel()
 	onEngines(t, relay.Options{}, func(t *testing.T, s *service) {

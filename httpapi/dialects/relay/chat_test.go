@@ -35,7 +35,7 @@ func TestChat(t *testing.T) {
 		c.tells("usage", `"inputTokens":7,"outputTokens":9`)
 		c.tells("error", `"message":"oh"`)
 
-		// Both at once, and as the original writes them.
+		// Both together, in the original's format.
 		open := w.raises(approvals(bash("a", "rm -rf ./temp"), bash("b", "ls")))
 		shown, always, _ := strings.Cut(c.Frame().Data, `,"always":`)
 		require.Equal(t, fmt.Sprintf(`{"type":"relay","runId":%q,"agentId":"default","kind":"permission","id":%q,"toolCallId":"call-a","tool":"bash","params":{"command":"rm -rf ./temp"}`,

@@ -66,7 +66,7 @@ func TestAnswersOnAnotherReplica(t *testing.T) {
 	})
 }
 
-// The client leaves: its relays are gone everywhere, and the wait stays open.
+// If the client disconnects, its relays are gone everywhere, and the request stays open.
 func TestAClosedStreamTakesItsRelays(t *testing.T) {
 	t.Parallel()
 	onReplicas(t, func(t *testing.T, first, second *service) {
@@ -102,8 +102,7 @@ func TestDetachedRelaysOutliveTheStream(t *testing.T) {
 	})
 }
 
-// A service that goes away takes the stream with it, but not the relays: the client
-// has not left.
+// A stopping service ends the stream but keeps the relays, because the client has not left.
 func TestDrainLeavesRelaysAnswerable(t *testing.T) {
 	t.Parallel()
 	onReplicas(t, func(t *testing.T, first, second *service) {
@@ -117,7 +116,7 @@ func TestDrainLeavesRelaysAnswerable(t *testing.T) {
 	})
 }
 
-// What could not be written down leaves the relays answerable, and says so in the log.
+// If the close cannot be stored, the relays stay answerable, and the error is logged.
 func TestACloseThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	inner := dialecttest.SQLite(t)

@@ -18,7 +18,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// leaving is a client who goes away after the first part of a stream.
+// leaving is a client that disconnects after the first part of a stream.
 type leaving struct {
 	*httptest.ResponseRecorder
 	leave context.CancelFunc

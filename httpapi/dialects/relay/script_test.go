@@ -22,7 +22,7 @@ type chat struct {
 	s *service
 
 	session, run string
-	// always is what the last relay said that "always" would allow.
+	// always is the scope of "always" as shown by the last relay.
 	always string
 }
 
@@ -49,8 +49,8 @@ func (s *service) chat(t *testing.T, members ...string) *chat {
 	return c
 }
 
-// tells reads the next frame, which must have this name and, besides its type, the
-// run and the agent of the chat, these members and no other.
+// tells reads the next frame. It must have this name, its type, the run and the agent of the chat,
+// these members and no others.
 func (c *chat) tells(name, members string) {
 	c.T.Helper()
 	c.tellsOf(c.run, "default", "", name, members)
@@ -109,7 +109,7 @@ func (c *chat) settles(name, handle string) api.Resolution {
 type worker struct {
 	c     *chat
 	fence string
-	// input is what the run was made with.
+	// input is the input of the run.
 	input jsontext.Value
 }
 
@@ -126,7 +126,7 @@ func (c *chat) work() *worker {
 	return &worker{c: c, fence: claim.Lease.Fence, input: claim.Input}
 }
 
-// started is work, and reads the frame that tells of it.
+// started is work, and reads the frame that announces it.
 func (c *chat) started() *worker {
 	c.T.Helper()
 	w := c.work()
@@ -174,7 +174,7 @@ func (w *worker) completes() {
 	require.Equal(w.c.T, http.StatusOK, got.Status, "%s", got.Text)
 }
 
-// settled returns what the attached worker is handed about a request.
+// settled returns the decision that the attached worker gets.
 func (w *worker) settled(requestID string) api.Resolution {
 	w.c.T.Helper()
 	var got struct {

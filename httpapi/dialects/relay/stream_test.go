@@ -19,8 +19,8 @@ import (
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
-// A log may be cut anywhere into the parts that a sink is handed. What a client reads
-// is the same: above all, no relay is shown of a call that a rule settles.
+// A client reads the same frames however the log is split between calls of the sink. In particular,
+// no relay is shown for a call that a rule settles.
 func TestFramesDoNotDependOnTheCut(t *testing.T) {
 	t.Parallel()
 	store, err := sqlite.Open(t.Context(), sqlite.Memory, sqlite.Options{})
@@ -79,12 +79,12 @@ func TestFramesDoNotDependOnTheCut(t *testing.T) {
 	}
 }
 
-// brokenPipe is a client that takes nothing any more.
+// brokenPipe is a client that no longer reads.
 type brokenPipe struct{ *httptest.ResponseRecorder }
 
 func (brokenPipe) Write([]byte) (int, error) { return 0, errors.New("broken pipe") }
 
-// A client that takes nothing has left, although its request is still there.
+// A client that reads nothing counts as gone, even if its request is still open.
 func TestAClientThatTakesNothingHasLeft(t *testing.T) {
 	t.Parallel()
 	store, err := sqlite.Open(t.Context(), sqlite.Memory, sqlite.Options{})

@@ -34,7 +34,8 @@ func (s *countingStore) EventsWithin(ctx context.Context, q runs.EventQuery) ([]
 
 func (s *countingStore) read() int64 { return s.events.Swap(0) }
 
-// A late segment of a long log, and a later page of a long segment, cost what they show.
+// The cost of a late segment of a long log, or of a late page of a long segment, depends only on
+// its own size.
 func TestReadsAreOfWhatIsShown(t *testing.T) {
 	t.Parallel()
 	counting := &countingStore{Store: dialecttest.SQLite(t)}
@@ -51,7 +52,7 @@ func TestReadsAreOfWhatIsShown(t *testing.T) {
 		w.append(steps...)
 	}
 
-	// A client that goes on where it was, while the run does.
+	// A client continues from its cursor, while the run continues.
 	page := s.events(t, w.runID, "?limit=2000&after=3000")
 	require.Len(t, page.body["events"], 1001)
 	counting.read()
@@ -68,7 +69,7 @@ func TestReadsAreOfWhatIsShown(t *testing.T) {
 	require.Equal(t, 4001.0, again.body["next_cursor"])
 	require.LessOrEqual(t, counting.read(), int64(1100))
 
-	// What follows a decision, behind all that.
+	// The events after a decision, at the end of the log.
 	w.wait(approval("a"))
 	open := s.events(t, w.runID, "?after=4004")
 	handle := dialecttest.At(open.body, "events", 0, "data", "approval_id").(string)
@@ -84,7 +85,7 @@ func TestReadsAreOfWhatIsShown(t *testing.T) {
 	require.LessOrEqual(t, counting.read(), int64(40))
 }
 
-// Events of the largest size allowed: a page ends early, and goes on.
+// Events of the maximum size: a page ends early and continues.
 func TestLargeEvents(t *testing.T) {
 	s := serve(t, dialecttest.SQLite(t))
 	stream := s.open(t, "/stream", `{}`)
@@ -121,8 +122,8 @@ func TestLargeEvents(t *testing.T) {
 	require.Equal(t, http.StatusNoContent, s.do(t, http.MethodPost, "/cancel/"+w.runID, "").Status)
 }
 
-// BenchmarkLateSegment lists what follows a decision, and the newest frames of the run before it,
-// behind 50,000 events of a worker.
+// BenchmarkLateSegment lists the events after a decision, and the newest frames of the run before
+// it, after 50,000 events of a worker.
 func BenchmarkLateSegment(b *testing.B) {
 	store := dialecttest.SQLite(b)
 	s := serve(b, store)

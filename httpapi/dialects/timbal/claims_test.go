@@ -49,7 +49,7 @@ func testTooLate(t *testing.T, s *service) {
 	require.Equal(t, api.OutcomeDeclined, resolution.Outcome)
 }
 
-// What expired or was cancelled meanwhile is answered with a cancelled OUTPUT.
+// If a request expired or was cancelled meanwhile, the answer is a cancelled OUTPUT.
 func testTooLateForTheClock(t *testing.T, s *service) {
 	after := int64(1)
 	due, dueQuestion := approval("a"), question("q")
@@ -112,7 +112,7 @@ func testResumeAgainWithItsKey(t *testing.T, s *service) {
 	without := s.show(t, body)
 	require.Equal(t, "approval_already_claimed", without[1].at("status", "reason"))
 
-	// It goes on from there, and the key still shows the first.
+	// The client continues from there, and the key still shows the first one.
 	soon := resumeBody(t, lost.runID, b, `{"approved":true,"expires_at":9000000000000}`)
 	last, _ := s.gone(t, w, soon, key("k2"))
 	require.Equal(t, "success", last[1].at("status", "code"))
@@ -137,7 +137,7 @@ func testKeyOfARefusedResume(t *testing.T, s *service) {
 	require.Equal(t, "success", events[1].at("status", "code"))
 }
 
-// A decision made elsewhere is followed here: a resume without answers follows the run.
+// This face follows a decision made elsewhere: a resume without answers follows the run.
 func testFollowWhatWasDecidedElsewhere(t *testing.T, s *service) {
 	w, first := s.paused(t, approval("a"))
 	w.do(&runs.ResolveApprovals{RunID: w.runID, Resolutions: []runs.ApprovalDecision{{RequestID: "a", Behavior: "allow"}}})

@@ -30,8 +30,8 @@ func TestLiveAndReadInOneMillisecond(t *testing.T) {
 	testLiveAndRead(t, s)
 }
 
-// A decision that is over is none, but the call by which it was made in time is the
-// same call however late it is sent again.
+// An expired decision does not count. But a repeat of a call that decided in time counts as the
+// same call, however late it is sent.
 func TestDecisionsThatExpire(t *testing.T) {
 	t.Parallel()
 	s, nowMs := serveAt(t)

@@ -13,7 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// said starts a run with a message, lets a worker answer it, and returns the run's id and the
+// said starts a run with a message, has a worker answer it, and returns the run's id and the
 // worker's input.
 func (s *service) said(t *testing.T, body, answer string) (runID string, input map[string]any) {
 	t.Helper()
@@ -42,7 +42,7 @@ func testConversation(t *testing.T, s *service) {
 	require.Equal(t, session, s.sessionOf(t, second))
 	require.Equal(t, session, s.sessionOf(t, third))
 
-	// The same message again from an older one leaves out what came after that.
+	// Sent again from an older run, the message omits everything after that run.
 	_, input = s.said(t, `{"prompt":"and an index","parent_id":"`+first+`"}`, `1`)
 	require.Equal(t, []any{one}, input["history"])
 
@@ -67,7 +67,7 @@ func testConversation(t *testing.T, s *service) {
 	require.Equal(t, map[string]any{"prompt": "x", "history": []any{"mine"}}, stream.rest()[1].at("input"))
 }
 
-// What other faces started in the session belongs to the conversation.
+// Runs started in the session by other faces belong to the conversation.
 func testConversationWithAnotherFace(t *testing.T, s *service) {
 	session := runs.NewID("session")
 	var ids []string
@@ -131,7 +131,7 @@ func testConversationTooLong(t *testing.T, s *service) {
 	require.Len(t, input["history"], 1, "the newest is there whatever its size")
 }
 
-// A message to a paused run shows what it waits for and starts nothing.
+// A message to a paused run shows its open requests and starts nothing.
 func testAMessageOverAPausedRun(t *testing.T, s *service) {
 	w, first := s.paused(t, approval("a"), typed("t"))
 	for _, path := range []string{"/stream", "/run"} {
@@ -150,7 +150,7 @@ func testAMessageOverAPausedRun(t *testing.T, s *service) {
 	second := s.show(t, resumeBody(t, resumed, ids(first)[0], "true"))
 	require.Equal(t, []string{"START", "APPROVAL", "OUTPUT"}, kinds(second))
 
-	// Another agent is not held up by it.
+	// Another agent is not blocked by it.
 	other := s.open(t, "/agents/other/stream", `{"prompt":"x","parent_id":"`+w.runID+`"}`)
 	s.claim(t, other.runID).complete(`1`)
 	require.Equal(t, "success", other.rest()[1].at("status", "code"))
@@ -161,7 +161,7 @@ func testAMessageOverAPausedRun(t *testing.T, s *service) {
 	require.Len(t, input["history"], 1)
 }
 
-// The session that a person has ended takes no more messages.
+// A session that a person has ended accepts no more messages.
 func testAMessageToAnEndedSession(t *testing.T, s *service) {
 	first, _ := s.said(t, `{"prompt":"one"}`, `1`)
 	require.Less(t, s.do(t, http.MethodPost, "/v1/sessions/"+s.sessionOf(t, first)+"/end", "{}").Status, 300)
@@ -186,7 +186,7 @@ func testAnAgentWithADot(t *testing.T, s *service) {
 	require.Equal(t, "team_coder", last[1].at("path"))
 }
 
-// A question of a kind, without a schema, takes any JSON value.
+// A question with a kind but no schema accepts any JSON value.
 func testAQuestionOfAKind(t *testing.T, s *service) {
 	for _, value := range []string{`"postgres"`, `null`, `[]`, `""`, `{"a":[1,{}]}`, `-1.5`, `true`} {
 		w, first := s.paused(t, api.UserQuestionRequest{ID: "q", ToolCallID: "c", Kind: "ask_user", Payload: api.JSON(`{"question":"Which?","options":["postgres"]}`)})

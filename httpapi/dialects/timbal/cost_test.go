@@ -24,8 +24,8 @@ func many(n int, value string) string {
 	return text.String() + "}"
 }
 
-// A caller chooses how many members its override has. Its time is linear in them: the
-// deadline is far above that, and far below what a search for each takes.
+// A caller chooses the number of members in its override. The time is linear in it: the deadline is
+// far above that, and far below the time of a search for each member.
 func TestManyMembers(t *testing.T) {
 	t.Parallel()
 	s := serve(t, dialecttest.SQLite(t))

@@ -18,7 +18,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// quickly answers a call in which nothing goes on: the run waits, or is refused.
+// quickly sends a call after which the run does not continue: it waits, or the call is refused.
 func (s *service) quickly(t *testing.T, body string) (status int, text string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -44,7 +44,7 @@ func FuzzResumeValue(f *testing.F) {
 	}
 	s := serve(f, dialecttest.SQLite(f))
 	f.Fuzz(func(t *testing.T, value string) {
-		// Both stay paused, because something else is open on them too.
+		// Both stay paused, because another request of each is open too.
 		made := s.do(t, http.MethodPost, "/v1/runs", `{"input":1,"suspend":{"approvals":[
 			{"id":"a","tool_call_id":"c","tool_name":"b","input":{"to":"x"},"input_schema":{"type":"object","properties":{"to":{"type":"string"}}}},
 			{"id":"keep","tool_call_id":"c","tool_name":"b","input":{}}],

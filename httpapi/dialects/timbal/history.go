@@ -23,8 +23,8 @@ type history struct {
 	// decision right before the end. settledAt is the last event that settled something.
 	stopped   *stoppage
 	settledAt int64
-	// decided is the last event of the newest decision made through this dialect; decidedBefore is
-	// that of the decision before. A decision about several requests is several events.
+	// decided is the last event of the newest decision made through this dialect, and decidedBefore
+	// the last event of the decision before it. A decision about several requests has several events.
 	decided, decidedBefore int64
 	decidedAtMs            int64
 }

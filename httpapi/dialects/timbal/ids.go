@@ -21,8 +21,8 @@ import (
 //	<run>~<event>.x<8 hex>     a resume that was refused; nothing of it is in the log
 //
 // where <event> is a number of the session's log. No run has a "~" in its id: a caller
-// that chooses the id of its run cannot take that of a segment of another's. A resume whose
-// client has chosen an id has that instead, by a record that only one can have.
+// that chooses the id of its run cannot take the id of another run's segment. A resume uses the id
+// chosen by its client instead, if any: a unique record reserves it.
 type segmentID struct {
 	runID string
 	// after is the event after which the segment begins, 0 for the whole run.

@@ -63,8 +63,8 @@ func testLiveAndRead(t *testing.T, s *service) {
 	}
 }
 
-// testClarification answers what a child asks its parent's session: the run that waits
-// there can be resumed like any other. The child's own run shows nothing to answer.
+// testClarification answers a child's question in its parent's session. The run that waits there
+// can be resumed like any other. The child's own run shows nothing to answer.
 func testClarification(t *testing.T, s *service) {
 	effects := loop.NewEffects(s.Store, loop.EffectsOptions{Logger: slog.New(slog.DiscardHandler)})
 	ctx, cancel := context.WithCancel(context.Background())

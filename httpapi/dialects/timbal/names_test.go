@@ -108,7 +108,7 @@ func testANameInUse(t *testing.T, s *service) {
 	s.inUse(t, mine, named(t, mine, w.runID, ids(first)[0], "true")) // even when it is over
 }
 
-// What decides nothing, or is refused, has its id as well: a client goes on from it.
+// A call that decides nothing, or is refused, has an id too, from which a client can continue.
 func testANameOfNoDecision(t *testing.T, s *service) {
 	w, first := s.paused(t, approval("a"), typed("t"))
 	name := func(n int) string { return fmt.Sprintf("%s-%d", w.runID, n) }
@@ -190,7 +190,7 @@ func TestOneNameAtOnce(t *testing.T) {
 		var status [2 * calls]int
 		for n := range 2 * calls {
 			group.Go(func() {
-				// A stream that was opened is left: what it shows is read from the log below.
+				// Leave the opened stream: its content is read from the log below.
 				response, err := replicas[n%2].Send(t.Context(), replicas[n%2].Client, http.MethodPost, "/stream", bodies[n/2])
 				if err == nil {
 					status[n] = response.StatusCode

@@ -55,8 +55,8 @@ func testSeveralQuestions(t *testing.T, s *service) {
 	require.Equal(t, []string{"my", "pg"}, answers[2].SelectedOptionIDs)
 }
 
-// numberedAlike is sameInLog without what the log does not contain: warnings, and the parent when a
-// resume took two commands.
+// numberedAlike is sameInLog without events missing in the log: warnings, and the parent if a
+// resume needed two commands.
 func (s *service) numberedAlike(t *testing.T, events []*event) {
 	t.Helper()
 	list, _ := s.events(t, events[0].at("run_id").(string), "").body["events"].([]any)

@@ -83,7 +83,7 @@ func kinds(events []*event) []string {
 	return names
 }
 
-// show is open for a stream that ends by itself.
+// show is open for a stream that ends on its own.
 func (s *service) show(t *testing.T, body string, options ...dialecttest.Option) []*event {
 	t.Helper()
 	stream := s.open(t, "/stream", body, options...)

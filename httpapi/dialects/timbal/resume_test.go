@@ -12,7 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 )
 
-// gone resumes, lets a worker finish the run, and returns the events.
+// gone resumes, has a worker finish the run, and returns the events.
 func (s *service) gone(t *testing.T, w *worker, body string, options ...dialecttest.Option) ([]*event, *api.Claim) {
 	t.Helper()
 	stream := s.open(t, "/stream", body, options...)
@@ -72,7 +72,7 @@ func testAnswersToAStructuredQuestion(t *testing.T, s *service) {
 		require.ElementsMatch(t, test.selected, answer.SelectedOptionIDs, test.value)
 		require.Equal(t, test.free, answer.FreeformAnswer, test.value)
 	}
-	// A label goes before an id: it is what people see.
+	// A label has precedence over an id, because people see the label.
 	crossed := question("q")
 	crossed.Questions[0].Options = []api.QuestionOption{{ID: "a", Label: "b"}, {ID: "b", Label: "a"}}
 	w, first := s.paused(t, crossed)
@@ -144,7 +144,7 @@ func testDecisionsAboutAnApproval(t *testing.T, s *service) {
 		got := claim.Resume.Approvals[0].Resolution
 		require.NotZero(t, got.ResolvedAtMs)
 		test.want.RequestID, test.want.ResolvedBy, test.want.ResolvedAtMs, test.want.Via = "a", "user:local", got.ResolvedAtMs, "timbal"
-		// What a worker redeems is not part of the decision.
+		// The grant that a worker redeems is not part of the decision.
 		require.Equal(t, got.Behavior == api.BehaviorAllow, got.Grant != nil, test.value)
 		got.Grant = nil
 		require.Equal(t, test.want, got, test.value)

@@ -15,8 +15,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Ids, events and their numbers are the same after a restart, and a resume made before
-// it is found again by its key.
+// Ids, events and their numbers are the same after a restart, and a resume from before it is found
+// by its key.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	dialecttest.OnEngines(t, func(t *testing.T, database *dialecttest.Database) {
@@ -114,7 +114,7 @@ func testAChosenIDIsNoSegments(t *testing.T, s *service) {
 	require.Equal(t, http.StatusNotFound, s.do(t, http.MethodGet, "/v1/runs/nobody~7", "").Status)
 	require.Equal(t, http.StatusNotFound, s.do(t, http.MethodGet, "/v1/runs/~7", "").Status)
 
-	// A run that goes on from a segment has a parent that /v1 knows.
+	// A run that continues from a segment has a parent known to /v1.
 	next := s.open(t, "/stream", `{"parent_id":"`+segment+`"}`)
 	record, err := s.Store.Run(t.Context(), next.runID)
 	require.NoError(t, err)
@@ -135,7 +135,7 @@ func testAGrantIsNotShown(t *testing.T, s *service) {
 	require.Equal(t, []string{"START", "STEP", "OUTPUT"}, kinds(segment.rest()))
 }
 
-// Many events, more than are read at once, live and from the log.
+// More events than are read at a time, live and from the log.
 func testALongSegment(t *testing.T, s *service) {
 	stream := s.open(t, "/stream", `{}`)
 	w := s.claim(t, stream.runID)
@@ -194,8 +194,8 @@ func testSettledWhenRaised(t *testing.T, s *service) {
 	_ = w
 }
 
-// An attached worker raises more while people decide: a pause shows what was raised together, and
-// the next pause the later requests.
+// An attached worker raises more requests while people decide. A pause shows the requests that were
+// raised together, and the next pause shows the later ones.
 func testAttachedWorker(t *testing.T, s *service) {
 	stream := s.open(t, "/stream", `{}`)
 	w := s.claim(t, stream.runID)
@@ -252,7 +252,7 @@ func testRun(t *testing.T, s *service) {
 	require.Equal(t, "r", last.body["parent_run_id"])
 }
 
-// A service that goes away answers at once, and the run goes on.
+// A stopping service answers at once, and the run continues.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	s := serve(t, dialecttest.SQLite(t))

@@ -151,7 +151,7 @@ func testHowARunEnds(t *testing.T, s *service) {
 	require.Nil(t, nothing.at("output"))
 }
 
-// A start: the ids, the agent, what of the body is the worker's.
+// A start: the ids, the agent, and the worker's part of the body.
 func testStart(t *testing.T, s *service) {
 	stream := s.open(t, "/stream", `{"prompt":"x","context":{"id":"mine","parent_id":"up"},"n":{"a":[1]},"parent_id":"ignored","resume":null}`, actor("ann"))
 	require.Equal(t, "mine", stream.runID)
@@ -186,7 +186,7 @@ func testStart(t *testing.T, s *service) {
 	}
 }
 
-// An idempotency key makes a start that is sent again show the run of the first.
+// A start repeated with its idempotency key shows the first run.
 func testStartAgainWithItsKey(t *testing.T, s *service) {
 	first := s.open(t, "/stream", `{"prompt":"x"}`, key("k"))
 	first.next()
@@ -204,7 +204,7 @@ func testStartAgainWithItsKey(t *testing.T, s *service) {
 	require.Equal(t, "success", over[1].at("status", "code"))
 }
 
-// A client that goes away does not stop the run, and finds it again.
+// A client that disconnects does not stop the run, and can find it again.
 func testADroppedClient(t *testing.T, s *service) {
 	stream := s.open(t, "/stream", `{}`)
 	stream.next()

@@ -113,7 +113,7 @@ func replyOf(answer *dialecttest.Reply) *reply {
 	return &reply{answer, object}
 }
 
-// later sends a request whose answer is held; what it returns waits for the answer.
+// later sends a request whose answer is held. The returned function waits for the answer.
 func (s *service) later(t *testing.T, method, path, body string) func() *reply {
 	t.Helper()
 	type result struct {
@@ -144,7 +144,7 @@ func (s *service) settled(t *testing.T, handle string) (api.Outcome, api.Resolut
 	return found.Request.Outcome, found.Request.Recorded()
 }
 
-// events reads what a run showed.
+// events reads the frames of a run.
 func (s *service) events(t *testing.T, runID, query string) *reply {
 	t.Helper()
 	answer := s.do(t, http.MethodGet, "/runs/"+runID+"/events"+query, "")

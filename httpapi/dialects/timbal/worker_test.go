@@ -19,7 +19,7 @@ type worker struct {
 	fence int64
 }
 
-// claim takes a run of that id.
+// claim claims the run with this id.
 func (s *service) claim(t *testing.T, runID string) *worker {
 	t.Helper()
 	w := &worker{t: t, store: s.Store, runID: runID}
@@ -85,7 +85,7 @@ func (w *worker) complete(output string) {
 	w.do(&runs.Complete{RunID: w.runID, Fence: w.fence, Output: api.JSON(output)})
 }
 
-// goOn claims the run again and completes it with what it was handed.
+// goOn claims the run again and completes it with the decisions it got.
 func (w *worker) goOn() *api.Claim {
 	w.t.Helper()
 	claim := w.again()
@@ -93,7 +93,7 @@ func (w *worker) goOn() *api.Claim {
 	return claim
 }
 
-// What most tests here ask for.
+// The approval used by most tests.
 func approval(id string) api.ApprovalRequest {
 	return api.ApprovalRequest{
 		ID: id, ToolCallID: "call-" + id, ToolName: "send_email", Input: api.JSON(`{"to":"a@example.com","subject":"hi"}`),
@@ -119,7 +119,7 @@ func typed(id string) api.UserQuestionRequest {
 	}
 }
 
-// paused starts a run, lets it wait, and returns its worker and the events.
+// paused starts a run, suspends it, and returns its worker and the events.
 func (s *service) paused(t *testing.T, requests ...any) (*worker, []*event) {
 	t.Helper()
 	stream := s.open(t, "/stream", `{"prompt":"set up my database"}`)

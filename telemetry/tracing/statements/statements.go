@@ -17,7 +17,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Tracer is a pgx tracer. Statements sent outside of a span, such as those of polling
+// Tracer is a pgx tracer. Statements sent outside of a span, for example by polling
 // loops, are not traced. It is safe for concurrent use.
 type Tracer struct {
 	tracer trace.Tracer

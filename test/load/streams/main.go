@@ -1,6 +1,6 @@
 // Command streams measures what following costs: the memory of idle subscribers and
-// the time in which one event reaches all of them, beside a bare net/http server that
-// does only that, in the same run and by turns. Each server is a process of its own.
+// the time in which one event reaches all of them. It compares with a bare net/http server
+// that does only this, alternating in the same run. Each server is its own process.
 //
 //	go build -o holdpoint ./cmd/holdpoint
 //	go run ./test/load/streams -program ./holdpoint
@@ -31,7 +31,7 @@ func main() {
 	}
 }
 
-// options say what is measured.
+// options configure the measurements.
 type options struct {
 	program     string
 	replicas    string
@@ -76,15 +76,15 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return o.withOneSlow(ctx)
 }
 
-// plan says whom the subscribers follow, and what makes an event.
+// plan defines the paths of the subscribers, and the event.
 type plan struct {
-	// paths returns what each subscriber asks for; the first of them get the event.
+	// paths returns the path of each subscriber. The first ones get the event.
 	paths func() []string
-	// prepare makes what is followed, in holdpoint; send makes the event there.
+	// prepare creates the followed rows in holdpoint, and send creates the event.
 	prepare, send func(ctx context.Context, server *server) error
 }
 
-// beside compares holdpoint and the bare server, alternating between them.
+// Compare holdpoint and the bare server, alternating between them.
 func (o *options) beside(ctx context.Context, name string, reached int, p plan) error {
 	holdpoint, err := startHoldpoint(ctx, o.program, "")
 	if err != nil {

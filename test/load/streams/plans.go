@@ -11,8 +11,8 @@ import (
 var bareFrame = []byte("id: 3\nevent: delta\ndata: " + `{"id":"3","timestamp_ms":1750000000000,"run_id":"r","session_id":"all",` +
 	`"agent_id":"default","event":{"type":"delta"}}` + "\n\n")
 
-// sessionPlan lets many follow one session and a few each of many others. The event is
-// one of the first.
+// sessionPlan has many subscribers of one session, and a few of each of many others. The event is
+// in the former.
 func sessionPlan(o options) plan {
 	return plan{
 		paths: func() []string {
@@ -39,7 +39,7 @@ func sessionPlan(o options) plan {
 	}
 }
 
-// inboxPlan lets all follow the inbox. The event is a prompt.
+// inboxPlan has subscribers of the inbox. The event is a prompt.
 func inboxPlan(o options) plan {
 	return plan{
 		paths: func() []string {
@@ -56,8 +56,8 @@ func inboxPlan(o options) plan {
 	}
 }
 
-// withOneSlow measures a thousand readers of large events with and without one more
-// that takes nothing, by turns.
+// withOneSlow measures a thousand readers of large events, alternately with and without another one
+// that reads nothing.
 func (o *options) withOneSlow(ctx context.Context) error {
 	const readers, turns, events = 1000, 4, 25
 	s, err := startHoldpoint(ctx, o.program, "")
@@ -103,8 +103,8 @@ func (o *options) withOneSlow(ctx context.Context) error {
 	return nil
 }
 
-// acrossReplicas measures how long an event takes from a call at one replica to a
-// subscriber at another, at rest.
+// acrossReplicas measures how long an event takes from a call at one replica to a subscriber at
+// another, without load.
 func (o *options) acrossReplicas(ctx context.Context) error {
 	writes, err := startHoldpoint(ctx, o.program, o.replicas)
 	if err != nil {

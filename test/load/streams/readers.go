@@ -14,11 +14,11 @@ import (
 	"time"
 )
 
-// patience bounds how long one event may take to reach all.
+// patience limits how long one event may take to reach all subscribers.
 const patience = time.Minute
 
-// readers is the process that follows one server. It is not this one, because a process
-// has only so many open files.
+// readers is the process that follows one server. It is a separate process because of the limit of
+// open files.
 type readers struct {
 	process *exec.Cmd
 	in      io.WriteCloser
@@ -57,7 +57,7 @@ func (s *server) subscribe(ctx context.Context, paths []string) error {
 	return err
 }
 
-// reach returns how long an event takes until the last of those who follow has it.
+// reach returns the time until an event has reached the last subscriber.
 func (s *server) reach(ctx context.Context, reached int, send func(context.Context, *server) error) (time.Duration, error) {
 	if _, err := fmt.Fprintln(s.readers.in, reached); err != nil {
 		return 0, err
@@ -95,17 +95,17 @@ func (r *readers) stop() {
 	_ = r.process.Wait()
 }
 
-// tally counts the frames that have come to all readers of a process together.
+// tally counts the frames received by all readers of a process.
 type tally struct {
 	count atomic.Int64
-	// wanted is the count at which the moment is told.
+	// wanted is the count at which the time is reported.
 	wanted  atomic.Int64
 	reached chan int64
 }
 
-// read is the readers' process. It takes the paths to follow, one a line, up to an empty
-// line, and says a number when all have had a frame. Then it takes numbers of frames,
-// says 0 when it expects them, and the moment in nanoseconds when they have come.
+// read runs in the readers' process. It reads the paths to follow, one per line, up to an empty
+// line, and prints a number when all have had a frame. Then it reads numbers of frames. For each it
+// prints 0 when it is ready, and the time in nanoseconds when they have arrived.
 func read(ctx context.Context, address string, in io.Reader, out io.Writer) error {
 	lines := bufio.NewScanner(in)
 	var paths []string

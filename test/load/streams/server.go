@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// server is a process that is measured, with those who follow it.
+// server is a measured process with its subscribers.
 type server struct {
 	name    string
 	address string
@@ -25,15 +25,14 @@ type server struct {
 	folder  string
 	client  *http.Client
 	readers *readers
-	// first is what the first of them follows.
+	// first is the path of the first subscriber.
 	first string
-	// before is its memory before anybody followed, and each what one follower takes, in
-	// bytes.
+	// before is its memory without subscribers, and each the memory per subscriber, in bytes.
 	before int
 	each   float64
 }
 
-// startHoldpoint starts the service on a database of its own, or on the given one.
+// startHoldpoint starts the service on a new database, or on the given one.
 func startHoldpoint(ctx context.Context, program, database string) (*server, error) {
 	folder, err := os.MkdirTemp("", "holdpoint-streams-")
 	if err != nil {
