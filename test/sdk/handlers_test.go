@@ -104,7 +104,10 @@ var goHandlers = map[string]func(ctx context.Context, task *client.Task) (any, e
 		if err != nil {
 			return nil, err
 		}
-		if err := task.Emit(ctx, map[string]any{"type": "carried", "value": answer.Value}); err != nil {
+		if err := task.Emit(ctx, struct { // a map has no order
+			Type  string   `json:"type"`
+			Value api.JSON `json:"value"`
+		}{"carried", answer.Value}); err != nil {
 			return nil, err
 		}
 		if err := task.SaveCheckpoint(ctx, decision.UpdatedInput); err != nil {
