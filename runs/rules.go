@@ -68,7 +68,7 @@ type ruleBody struct {
 func (c *AddRule) Spec() Spec {
 	return Spec{
 		Name: "AddRule", Actions: actionsOfRule(c.SessionID), Target: TargetRules,
-		Size: Size{Rows: 1, NewRows: 1, Bytes: len(c.Reason)}, Settles: c.Effect == api.RuleDeny,
+		Size: Size{Rows: 1, NewRows: 1, Bytes: len(c.Reason) + matchBytes(&c.Match)}, Settles: c.Effect == api.RuleDeny,
 	}
 }
 

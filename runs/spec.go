@@ -196,3 +196,14 @@ func actionsOfRule(sessionID string) []auth.Action {
 	}
 	return []auth.Action{auth.WriteRule}
 }
+
+// matchBytes returns the size of a rule's match.
+func matchBytes(match *api.RuleMatch) (bytes int) {
+	for _, key := range match.PatternKeys {
+		bytes += len(key)
+	}
+	for name, glob := range match.Params {
+		bytes += len(name) + len(glob)
+	}
+	return bytes
+}

@@ -62,8 +62,8 @@ type settings struct {
 	replicas int
 	// Measure each service also with that many suspended and as many finished runs in the
 	// database; 0 for none.
-	beside     int
-	madeBeside bool
+	rows     int
+	madeRows bool
 	// noService leaves out the service of this tree.
 	noService bool
 	floors    []floor
@@ -102,7 +102,7 @@ func parse(arguments []string, usage io.Writer) (*settings, error) {
 	flags.BoolVar(&s.engine, "engine", false, "measure the engine of this tree in process as well")
 	flags.BoolVar(&s.tokens, "tokens", false, "measure each service also where calls need a token, as NAME+token")
 	flags.IntVar(&s.replicas, "replicas", 0, "measure each service also as so many processes on one database, as NAMExN")
-	flags.IntVar(&s.beside, "beside", 0, "measure each service also beside so many suspended and as many finished runs, as NAME+rows")
+	flags.IntVar(&s.rows, "rows", 0, "measure each service also with so many suspended and as many finished runs in its database, as NAME+rows")
 	flags.BoolVar(&s.noService, "no-service", false, "measure no service over HTTP unless --binary names one")
 	flags.Func("floor", "SUBJECT/REFERENCE=RATIO of waits/s below which the run fails; may be repeated", func(text string) error {
 		f, err := parseFloor(text)
@@ -134,10 +134,10 @@ func parse(arguments []string, usage io.Writer) (*settings, error) {
 		return nil, errors.New("--database must be postgres or sqlite")
 	case s.database == "sqlite" && (len(s.peers) > 0 || s.postgres != ""):
 		return nil, errors.New("--peer and --postgres need --database postgres")
-	case s.database == "sqlite" && (s.replicas > 0 || s.beside > 0):
-		return nil, errors.New("--replicas and --beside need --database postgres")
-	case s.replicas < 0 || s.beside < 0:
-		return nil, errors.New("--replicas and --beside must not be negative")
+	case s.database == "sqlite" && (s.replicas > 0 || s.rows > 0):
+		return nil, errors.New("--replicas and --rows need --database postgres")
+	case s.replicas < 0 || s.rows < 0:
+		return nil, errors.New("--replicas and --rows must not be negative")
 	case s.rounds < 1:
 		return nil, errors.New("--rounds must be positive")
 	}

@@ -151,8 +151,8 @@ func (s *settings) turn(ctx context.Context, server *postgresServer, subject sub
 	options.Target = "sqlite:" + filepath.Join(directory, "waits.db")
 	if server != nil {
 		name := "holdpoint_waits"
-		if subject.beside {
-			name = besideDatabase
+		if subject.otherRows {
+			name = rowsDatabase
 		} else {
 			defer func() { err = errors.Join(err, server.drop(context.WithoutCancel(ctx), name)) }()
 		}
@@ -201,14 +201,14 @@ func (s *settings) turn(ctx context.Context, server *postgresServer, subject sub
 func (s *settings) databaseFor(ctx context.Context, server *postgresServer, subject subject, name, directory string) (string, error) {
 	at := *server.admin
 	at.Path = "/" + name
-	if subject.beside && server.process == nil {
-		s.madeBeside = s.madeBeside || server.exec(ctx, "ALTER DATABASE "+quote(name)+" CONNECTION LIMIT -1") == nil // it exists
+	if subject.otherRows && server.process == nil {
+		s.madeRows = s.madeRows || server.exec(ctx, "ALTER DATABASE "+quote(name)+" CONNECTION LIMIT -1") == nil // it exists
 	}
-	if subject.beside && s.madeBeside {
+	if subject.otherRows && s.madeRows {
 		return at.String(), server.exec(ctx, "CHECKPOINT")
 	}
 	url, err := server.fresh(ctx, name)
-	if err != nil || !subject.beside {
+	if err != nil || !subject.otherRows {
 		return url, err
 	}
 	// The service creates the schema.
@@ -217,12 +217,12 @@ func (s *settings) databaseFor(ctx context.Context, server *postgresServer, subj
 		err = service.stop(syscall.SIGTERM)
 	}
 	if err == nil {
-		err = server.makeBeside(ctx, s.beside)
+		err = server.makeRows(ctx, s.rows)
 	}
 	if err != nil {
 		return "", errors.Join(err, server.drop(context.WithoutCancel(ctx), name))
 	}
-	s.madeBeside = true
+	s.madeRows = true
 	return url, nil
 }
 

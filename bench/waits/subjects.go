@@ -26,7 +26,7 @@ type subject struct {
 	// replicas is the number of the service's processes on the database, at least 1.
 	replicas int
 	// Fill the database with other runs.
-	beside bool
+	otherRows bool
 	// load is the command that runs the load.
 	load []string
 }
@@ -72,9 +72,9 @@ func (s *settings) subjects(ctx context.Context, progress io.Writer) ([]subject,
 			several.name, several.replicas = fmt.Sprintf("%sx%d", b.name, s.replicas), s.replicas
 			all = append(all, several)
 		}
-		if s.beside > 0 {
+		if s.rows > 0 {
 			among := one
-			among.name, among.beside = b.name+"+rows", true
+			among.name, among.otherRows = b.name+"+rows", true
 			all = append(all, among)
 		}
 		if s.tokens {

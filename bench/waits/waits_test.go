@@ -68,7 +68,7 @@ func TestArgumentsAreChecked(t *testing.T) {
 		{"more"},
 		{"--database", "sqlite", "--peer", "plsql"},
 		{"--database", "sqlite", "--replicas", "3"},
-		{"--beside", "-1"},
+		{"--rows", "-1"},
 	} {
 		_, err := parse(arguments, t.Output())
 		require.Error(t, err, "%v", arguments)

@@ -26,7 +26,7 @@ var ErrNoMoreInput = errors.New("the input ended before the question was answere
 type Prompter struct {
 	input *input
 	to    io.Writer
-	// until ends a prompt that is no longer needed.
+	// until ends an obsolete prompt.
 	until context.Context //nolint:containedctx // of one prompt; see Within
 }
 

@@ -330,7 +330,7 @@ func identityOf(run *api.RunView) identity {
 	return read
 }
 
-// Withdraw cancels a call that is no longer needed. If it was decided meanwhile, the
+// Withdraw cancels an obsolete call. If it was decided meanwhile, the
 // decision stands.
 func (a *Asker) Withdraw(ctx context.Context, runID, reason string) error {
 	_, err := a.Client.CancelRun(ctx, runID, reason)

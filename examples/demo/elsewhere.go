@@ -9,7 +9,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// errDecidedElsewhere ends a prompt at the terminal that is no longer needed.
+// errDecidedElsewhere ends an obsolete prompt at the terminal.
 var errDecidedElsewhere = errors.New("decided elsewhere")
 
 // lookAgain is the interval of checks whether a request was decided.

@@ -21,7 +21,7 @@ type pausedItem struct {
 }
 
 // forgetAfter is how long after its delay an untried item is forgotten: another replica has
-// handled it, or it is no longer due.
+// handled it, or it was finished.
 const forgetAfter = 2 * lastPause
 
 // active returns the delayed items.

@@ -17,7 +17,7 @@ import (
 
 // maxStiltedPhrases is how many phrases of stilted the tree still has. Lower it after
 // rewording some; never raise it.
-const maxStiltedPhrases = 116
+const maxStiltedPhrases = 110
 
 // phrase is an unidiomatic phrase and its replacement.
 type phrase struct {

@@ -218,7 +218,7 @@ func endedUndecided(recorded *api.RecordedDecision) bool {
 	return recorded == nil || recorded.Outcome == api.OutcomeCancelled || recorded.Via == api.ViaRunEnded
 }
 
-// answerStale answers a choice about an approval that is no longer open. The caller may clear it
+// answerStale answers a choice about a settled approval. The caller may clear it
 // only when nothing else is open. Open approvals are never touched.
 func (f *face) answerStale(w http.ResponseWriter, r *http.Request, call *approvalCall) error {
 	open, err := f.CountOpen(r.Context(), model.KindApproval, call.sessionID)
