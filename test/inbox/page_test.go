@@ -360,13 +360,20 @@ func (p *page) linked(handle string) *element {
 	return &element{page: p, prompt: handle, what: "the prompt " + handle}
 }
 
-// status waits until the prompt says something: in its row, or where it is open.
+// status waits until the prompt says something: in its row, or where it is open. It opens the prompt only when
+// its row is not on the screen: a press on the row would take the focus from where the page has just put it.
 func (e *element) status(contains string) {
 	e.page.t.Helper()
 	e.page.until("status "+contains, func() bool {
 		within := []*element{e}
-		if id := e.page.object("document.getElementById(" + quoted("prompt-"+e.prompt) + ")"); e.prompt != "" && id != "" {
-			within = []*element{{page: e.page, id: id}, e}
+		if e.prompt != "" {
+			row, open := quoted("prompt-"+e.prompt), quoted(e.prompt)
+			if e.page.read(`(row => row && getComputedStyle(row).visibility === "visible" ? "yes" : "")(document.getElementById(`+row+`))`) == "yes" {
+				within = []*element{{page: e.page, id: e.page.object(`document.getElementById(` + row + `)`)}}
+				if id := e.page.object(`document.querySelector("#detail[data-handle=" + CSS.escape(` + open + `) + "]")`); id != "" {
+					within = append(within, &element{page: e.page, id: id})
+				}
+			}
 		}
 		for _, place := range within {
 			for _, one := range e.page.all(place, "status", "") {
