@@ -32,6 +32,7 @@ var examples = map[string][]string{
 	"mcp":          {`holdpoint mcp --agent-id claude-code --timeout 8h`},
 	"hook run":     {`holdpoint hook run --agent-id claude-code --timeout 8h`},
 	"hook install": {`holdpoint hook install claude-code --dry-run`, `holdpoint hook install gemini-cli --dry-run`},
+	"hook doctor":  {`holdpoint hook doctor claude-code`},
 	"watch":        {`holdpoint watch --json`},
 
 	"why": {`holdpoint why run-1`, `holdpoint why $HANDLE`},

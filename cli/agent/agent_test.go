@@ -20,6 +20,12 @@ const hookLine = "holdpoint hook --agent-id claude-code"
 
 var claude = &codingAgents[0]
 
+// The program and the flags in the settings that docs/agents.md shows.
+const (
+	shownProgram = "/usr/local/bin/holdpoint"
+	shownFlags   = " --server http://127.0.0.1:4000 --signed-by kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k"
+)
+
 func TestInstallingKeepsWhatIsThere(t *testing.T) {
 	t.Parallel()
 	before := `{"model": "x", "hooks": {"Stop": [{"hooks": []}], "PreToolUse": [{"matcher": "Read", "hooks": [{"type": "command", "command": "lint"}]}]}, "env": {"n": 9007199254740993}}`
@@ -88,11 +94,11 @@ func TestInstalledIsWhatTheDocumentShows(t *testing.T) {
 		of := &codingAgents[i]
 		shown := regexp.MustCompile("(?s)<!-- test:settings-" + of.name + " -->\n```json\n(.*?)```").FindSubmatch(text)
 		require.NotNil(t, shown, of.name)
-		installed, changed, err := withHook([]byte("{}"), of, of.events[0], "*", of.command(""))
+		installed, changed, err := withHook([]byte("{}"), of, of.events[0], "*", of.command(shownProgram, shownFlags))
 		require.NoError(t, err)
 		require.True(t, changed)
 		require.Equal(t, string(shown[1]), string(installed), of.name)
-		again, changed, err := withHook(installed, of, of.events[0], "*", of.command(""))
+		again, changed, err := withHook(installed, of, of.events[0], "*", of.command(shownProgram, shownFlags))
 		require.NoError(t, err)
 		require.False(t, changed, of.name)
 		require.Equal(t, string(installed), string(again))
@@ -113,8 +119,8 @@ func TestFlagsNameTheAgents(t *testing.T) {
 	for _, one := range codingAgents {
 		names = append(names, one.name)
 	}
-	for command, field := range map[any]string{HookRun{}: "HooksOf", HookInstall{}: "Agent"} {
-		tagged, there := reflect.TypeOf(command).FieldByName(field)
+	for command, field := range map[any]string{&HookRun{}: "HooksOf", &HookInstall{}: "Agent", &HookDoctor{}: "Agent"} {
+		tagged, there := reflect.TypeOf(command).Elem().FieldByName(field)
 		require.True(t, there)
 		require.Equal(t, strings.Join(names, ","), tagged.Tag.Get("enum"))
 	}
@@ -129,7 +135,7 @@ func TestGuardBlocks(t *testing.T) {
 	for i := range codingAgents {
 		of := &codingAgents[i]
 		for _, hook := range []string{"kill -9 $$", "exit 1", "exec /nonexistent"} {
-			_, line, _ := strings.Cut(of.command(""), " || ")
+			_, line, _ := strings.Cut(of.command(shownProgram, shownFlags), " || ")
 			command := exec.CommandContext(t.Context(), "sh", "-c", "sh -c '"+hook+"' 2>/dev/null || "+line)
 			var stderr strings.Builder
 			command.Stderr = &stderr

@@ -12,6 +12,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/mcptools"
 )
 
@@ -88,9 +89,10 @@ const (
 	denies = `echo '{"permissionDecision":"deny","permissionDecisionReason":"holdpoint hook has failed: nothing was allowed"}'`
 )
 
-// command returns the command line that the agent calls.
-func (a *codingAgent) command(flags string) string {
-	line := "holdpoint hook"
+// command returns the command line that the agent calls. The program is an absolute path: which
+// program a name means depends on the agent's environment.
+func (a *codingAgent) command(program, flags string) string {
+	line := console.QuoteArgument(program) + " hook"
 	if a.name != codingAgents[0].name {
 		line += " --hooks-of " + a.name
 	}

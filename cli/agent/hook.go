@@ -27,14 +27,16 @@ const maxHookInput = 16 << 20
 type Hook struct {
 	Run     HookRun     `cmd:"" default:"withargs" help:"Decide a tool call: reads JSON from stdin and prints the decision."`
 	Install HookInstall `cmd:"" help:"Add the hook to an agent's settings."`
+	Doctor  HookDoctor  `cmd:"" help:"Check an installed hook, and say what could still get around it."`
 }
 
 // HookRun decides one tool call.
 type HookRun struct {
 	console.Connection
 	Asking
-	Lease   time.Duration `default:"15s" placeholder:"DURATION" help:"Withdraw the request if this process is silent for twice this time (default ${default})."`
-	HooksOf string        `default:"claude-code" enum:"claude-code,codex,gemini-cli,qwen-code,copilot-cli" placeholder:"AGENT" help:"Calling agent: claude-code (default), codex, gemini-cli, qwen-code or copilot-cli."`
+	Lease    time.Duration `default:"15s" placeholder:"DURATION" help:"Withdraw the request if this process is silent for twice this time (default ${default})."`
+	SignedBy []string      `placeholder:"KEY" help:"Allow a call only with a grant signed by this key of the service (its id in GET /v1/keys). Repeat the flag for several keys. hook install writes it."`
+	HooksOf  string        `default:"claude-code" enum:"claude-code,codex,gemini-cli,qwen-code,copilot-cli" placeholder:"AGENT" help:"Calling agent: claude-code (default), codex, gemini-cli, qwen-code or copilot-cli."`
 }
 
 // Help returns the text below the flags in --help.
@@ -89,12 +91,12 @@ func (c *HookRun) Run(ctx context.Context, terminal *console.Console) error {
 		defer stop()
 		waiting, forget := whileAgentListens(waiting, terminal.Stdout, until)
 		defer forget()
-		asker := &ask.Asker{Client: opened, AgentID: c.Agent, Patience: c.Outage, Lease: c.Lease}
+		asker := &ask.Asker{Client: opened, AgentID: c.Agent, Patience: c.Outage, Lease: c.Lease, WithGrants: len(c.SignedBy) > 0}
 		answer, err := c.decide(waiting, asker, asked, until)
 		if errors.Is(err, errTooLong) {
 			answer, err = &ask.Answer{Outcome: api.OutcomeExpired}, nil
 		}
-		decided = mcptools.PermissionOf(answer, err)
+		decided = c.onlySigned(waiting, opened, asked, answer, mcptools.PermissionOf(answer, err))
 		var ended console.SignalError
 		if errors.As(context.Cause(waiting), &ended) && err != nil {
 			return console.ExitWith(console.SignalCode(ended.Signal))

@@ -3,11 +3,13 @@ package agent
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,7 +17,9 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
+	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/internal/canonical"
 )
 
@@ -34,13 +38,18 @@ type HookInstall struct {
 	Event    string `placeholder:"EVENT" help:"PreToolUse (gemini-cli: BeforeTool) for every matching tool call. claude-code defaults to PermissionRequest: only calls it would ask you about."`
 	Matcher  string `default:"*" placeholder:"PATTERN" help:"Tools to match (default ${default})."`
 	Settings string `placeholder:"PATH" help:"Settings file (default: of this project for claude-code and copilot-cli, otherwise of this user)."`
-	Server   string `placeholder:"URL" help:"Server address for the hook."`
+	Server   string `default:"http://127.0.0.1:4000" from:"HOLDPOINT_SERVER" placeholder:"URL" help:"Server address, which the hook keeps whatever the agent's environment says (default ${default}; $$HOLDPOINT_SERVER)."`
 	console.CertificatePaths
 	DryRun bool `help:"Print the new settings without changing the file."`
 }
 
+// Help returns the text below the flags in --help.
+func (c *HookInstall) Help() string {
+	return `The installed command has the path of this program, the address of the service and the ids of its public keys. The hook allows a call only with a grant that one of these keys signed, so nothing else that answers at that address can allow one. If the service does not answer now, the keys are left out: install again when it does. holdpoint hook doctor says what is left open.`
+}
+
 // Run writes the settings or prints them.
-func (c *HookInstall) Run(terminal *console.Console) error {
+func (c *HookInstall) Run(ctx context.Context, terminal *console.Console) error {
 	of, err := agentNamed(c.Agent)
 	if err != nil {
 		return err
@@ -65,22 +74,30 @@ func (c *HookInstall) Run(terminal *console.Console) error {
 	if err != nil {
 		return err
 	}
-	var flags string
-	if c.Server != "" {
-		flags += " --server " + console.QuoteArgument(c.Server)
-	}
 	if err := c.Absolute(c.Server); err != nil {
 		return err
 	}
+	flags := " --server " + console.QuoteArgument(c.Server)
 	for _, file := range []struct{ flag, path string }{{"ca", c.CA}, {"client-cert", c.ClientCert}, {"client-key", c.ClientKey}} {
 		if file.path != "" {
 			flags += " --" + file.flag + " " + console.QuoteArgument(file.path)
 		}
 	}
-	command := of.command(flags)
+	keys, unread := c.keys(ctx)
+	for _, id := range keys {
+		flags += " --signed-by " + id
+	}
+	program, err := programPath()
+	if err != nil {
+		return err
+	}
+	command := of.command(program, flags)
 	after, changed, err := withHook(before, of, event, c.Matcher, command)
 	if err != nil {
 		return fmt.Errorf("%s: %w; nothing was changed", path, err)
+	}
+	if unread != nil {
+		terminal.Say("the hook will believe whatever answers at %s, because its keys could not be read (%s): install again when it answers", c.Server, firstLine(unread))
 	}
 	switch {
 	case c.DryRun:
@@ -110,8 +127,56 @@ type installed struct {
 	Changed  bool   `json:"changed"`
 }
 
-// ours is the start of every command that this package installs.
-const ours = "holdpoint hook "
+// mostKeys is the maximum number of keys in a hook's command. The newest are taken: replicas without a
+// key file leave a key behind each time they start.
+const mostKeys = 4
+
+// keys returns the ids of the service's newest public keys.
+func (c *HookInstall) keys(ctx context.Context) (ids []string, err error) {
+	connection := console.Connection{Server: c.Server, Certificates: console.Certificates(c.CertificatePaths)}
+	err = connection.Call(func(opened *client.Client) error {
+		read, err := opened.Keys(ctx)
+		if err != nil {
+			return err
+		}
+		checked, err := signing.NewPublic(*read)
+		if err != nil {
+			return err
+		}
+		for _, key := range checked.Set().Keys {
+			ids = append(ids, key.Kid)
+		}
+		return nil
+	})
+	return ids[:min(len(ids), mostKeys)], err
+}
+
+// programPath returns the absolute path of this program: the one by which a person calls it, so that
+// an upgrade behind a link keeps the hook.
+func programPath() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("find this program: %w", err)
+	}
+	if found, err := exec.LookPath("holdpoint"); err == nil {
+		found, err = filepath.Abs(found)
+		if target, broken := filepath.EvalSymlinks(found); err == nil && broken == nil && target == self {
+			return found, nil
+		}
+	}
+	return self, nil
+}
+
+func firstLine(err error) string {
+	line, _, _ := strings.Cut(err.Error(), "\n")
+	return line
+}
+
+// isHook reports whether a command of an agent's settings calls this program's hook, by whatever path.
+func isHook(command string) bool {
+	program, _, found := strings.Cut(command, " hook ")
+	return found && filepath.Base(strings.Trim(program, "'")) == "holdpoint"
+}
 
 // withHook adds a hook to settings and leaves all other members in place. It replaces an
 // earlier holdpoint hook for the same tools; with two hooks a person would be asked twice.
@@ -168,9 +233,9 @@ func isOurs(entry jsontext.Value, of *codingAgent, matcher string) bool {
 		return false
 	}
 	if of.noMatcher {
-		return strings.HasPrefix(known.Bash, ours)
+		return isHook(known.Bash)
 	}
-	return known.Matcher == matcher && len(known.Hooks) == 1 && strings.HasPrefix(known.Hooks[0].Command, ours)
+	return known.Matcher == matcher && len(known.Hooks) == 1 && isHook(known.Hooks[0].Command)
 }
 
 // sameJSON reports whether two texts are the same value. It compares integers by their

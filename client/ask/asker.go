@@ -36,6 +36,9 @@ type Asker struct {
 	// Lease is how long a process may be silent about the calls that it holds; 15 seconds
 	// if 0.
 	Lease time.Duration
+	// WithGrants has answers that allow a call carry the service's grant, for
+	// [client.VerifyGrant]. It costs one more call.
+	WithGrants bool
 }
 
 // Call is a request to a person: one of Approval and Question.
@@ -63,6 +66,9 @@ type Answer struct {
 	// Approval and Question are the recorded request.
 	Approval *api.ApprovalRequest
 	Question *api.UserQuestionRequest
+	// Grant is the JWS that the service signed for this process, if the call is allowed and
+	// [Asker.WithGrants] is set. It is empty if the service gave none.
+	Grant string
 	// Resolution is the recorded decision. It is empty until somebody has decided, and if
 	// the run ended without a decision.
 	Resolution api.Resolution

@@ -74,6 +74,8 @@ type reading struct {
 	raised *Raised
 	// reader tells this wait from others that read the same run.
 	reader string
+	// claimed is what a claim by this wait returned, if there was one.
+	claimed *api.Resume
 }
 
 // settled reports whether the wait is over.
@@ -94,7 +96,7 @@ func (r *reading) look(ctx context.Context, hold time.Duration, away bool) (*Ans
 	if identityOf(run).MadeBy == "" {
 		return nil, fmt.Errorf("%w: run %s was not made by an agent's call", ErrForeign, run.RunID)
 	}
-	answer := &Answer{Run: run, RunID: run.RunID}
+	answer := &Answer{Run: run, RunID: r.raised.RunID}
 	if run.Status == api.StatusWaitingForApproval || run.Status == api.StatusWaitingForUserQuestion {
 		answer.RequestID = firstOf(run)
 		return answer, nil
@@ -112,9 +114,9 @@ func (r *reading) look(ctx context.Context, hold time.Duration, away bool) (*Ans
 	case answer.Outcome == "":
 		return answer, nil // a worker has the run, without a decision
 	}
-	taken, err := r.take(ctx, run)
+	taken, err := r.take(ctx, run, answer)
 	if err != nil || taken == nil {
-		return &Answer{Run: run, RunID: run.RunID, RequestID: answer.RequestID}, err
+		return &Answer{Run: run, RunID: r.raised.RunID, RequestID: answer.RequestID}, err
 	}
 	answer.Run = taken
 	return answer, nil
@@ -133,14 +135,25 @@ func readerOf(run *api.RunView) string {
 	return output.ReadBy
 }
 
-// take completes a decided run and returns it, or nil if another process holds it.
-func (r *reading) take(ctx context.Context, run *api.RunView) (*api.RunView, error) {
+// take completes a decided run and returns it, or nil if another process holds it. Before that it
+// reads the grant, which only the holder of the lease gets.
+func (r *reading) take(ctx context.Context, run *api.RunView, answer *Answer) (*api.RunView, error) {
 	if r.raised.fence == "" {
 		claim, err := r.Client.ClaimRun(ctx, run.RunID, api.ClaimOptions{WorkerID: workerID(), LeaseMs: leaseMs})
 		if err != nil {
 			return nil, unlessLost(err)
 		}
-		r.raised.fence = claim.Lease.Fence
+		r.raised.fence, r.claimed = claim.Lease.Fence, claim.Resume
+	}
+	if _, _, allowed := answer.Allowed(); allowed && r.WithGrants {
+		grant, err := r.grant(ctx, answer)
+		if err != nil {
+			if !transient(err) {
+				r.raised.fence = ""
+			}
+			return nil, unlessLost(err)
+		}
+		answer.Grant = grant
 	}
 	output, err := json.Marshal(taken{r.reader})
 	if err != nil {
@@ -154,6 +167,33 @@ func (r *reading) take(ctx context.Context, run *api.RunView) (*api.RunView, err
 		return nil, unlessLost(err)
 	}
 	return completed, nil
+}
+
+// grant returns the grant of an allowed call, "" if there is none. It is in the claim, or is read
+// by the process that has held the run since it asked.
+func (r *reading) grant(ctx context.Context, answer *Answer) (string, error) {
+	var approvals []api.SettledApproval
+	if r.claimed != nil {
+		approvals = r.claimed.Approvals
+	} else {
+		read, err := r.Client.AwaitSettled(ctx, answer.RunID, r.raised.fence, "0", 0)
+		if err != nil {
+			return "", err
+		}
+		for _, text := range read.Settled {
+			var one api.SettledApproval
+			if err := json.Unmarshal(text, &one); err != nil {
+				return "", fmt.Errorf("a decision of run %s: %w", answer.RunID, err)
+			}
+			approvals = append(approvals, one)
+		}
+	}
+	for _, one := range approvals {
+		if one.Resolution.RequestID == answer.RequestID && one.Resolution.Grant != nil {
+			return one.Resolution.Grant.JWS, nil
+		}
+	}
+	return "", nil
 }
 
 // firstOf returns the open request of a waiting run.

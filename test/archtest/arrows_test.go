@@ -121,7 +121,7 @@ var places = []place{
 	{name: "cli/operate", ours: with("runs", "internal/multiplex", "client", "cli/console"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "cli/contexts", ours: []string{"api", "internal/canonical", "internal/multiplex", "client", "runs/document", "runs/refusal", "cli/console"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "cli/watch", ours: []string{"api", "internal/canonical", "internal/multiplex", "client", "runs/document", "runs/refusal", "cli/console"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "cli/agent", ours: with("internal/multiplex", "client", "client/ask", "mcptools", "mcptools/tasks", "cli/console"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "cli/agent", ours: with("auth/signing", "internal/multiplex", "client", "client/ask", "mcptools", "mcptools/tasks", "cli/console"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "cli/database", ours: with("notify", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "migrations", "store", "store/*", "internal/multiplex", "client", "cli/console"), never: []string{chi}},
 	{name: "cli/*", ours: program},
 	{name: "cli", ours: program},

@@ -1,0 +1,277 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/go-json-experiment/json"
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// HookDoctor checks an installed hook.
+type HookDoctor struct {
+	console.Format
+	Agent    string `arg:"" optional:"" default:"claude-code" enum:"claude-code,codex,gemini-cli,qwen-code,copilot-cli" help:"Agent (default ${default})."`
+	Settings string `placeholder:"PATH" help:"Settings file (default: where hook install writes)."`
+}
+
+// Help returns the text below the flags in --help.
+func (c *HookDoctor) Help() string {
+	return `Run it in the environment in which the agent runs: it uses the same HOLDPOINT_TOKEN.
+
+"ok" holds. "open" is something that the agent, or somebody else with its rights, can still do; docs/agents.md says how to close it. "fails" means that the hook does not work.
+
+Exit codes: 0 the hook works, 1 it does not.`
+}
+
+// The verdicts of a check.
+const (
+	holds = "ok"
+	open  = "open"
+	fails = "fails"
+)
+
+// finding is the result of one check.
+type finding struct {
+	Verdict string `json:"verdict"`
+	Detail  string `json:"detail"`
+}
+
+type findings []finding
+
+func (f *findings) add(verdict, format string, arguments ...any) {
+	*f = append(*f, finding{verdict, fmt.Sprintf(format, arguments...)})
+}
+
+// Run checks the hook and prints the findings.
+func (c *HookDoctor) Run(ctx context.Context, terminal *console.Console) error {
+	of, err := agentNamed(c.Agent)
+	if err != nil {
+		return err
+	}
+	path := c.Settings
+	if path == "" {
+		if path, err = of.settingsPath(); err != nil {
+			return err
+		}
+	}
+	var found findings
+	commands, unread := hooksIn(path)
+	switch {
+	case unread != nil:
+		found.add(fails, "%s: %s", path, unread)
+	case len(commands) == 0:
+		found.add(fails, "%s has no hook of holdpoint: run holdpoint hook install %s", path, c.Agent)
+	default:
+		found.add(holds, "%s has the hook", path)
+		if writable(path) {
+			found.add(open, "this user can change %s, so an agent of this user can remove the hook: use the agent's managed settings, or run the agent as another user", path)
+		}
+	}
+	for _, command := range commands {
+		found.checkCommand(ctx, terminal, command)
+	}
+	if c.JSON {
+		err = console.PrintJSON(terminal.Stdout, map[string]findings{"findings": found})
+	} else {
+		for _, one := range found {
+			fmt.Fprintf(terminal.Stdout, "%-6s %s\n", one.Verdict, console.Printable(one.Detail, false))
+		}
+	}
+	for _, one := range found {
+		if one.Verdict == fails && err == nil {
+			err = console.ExitWith(console.ExitError)
+		}
+	}
+	return err
+}
+
+// hooksIn returns the commands in a settings file that call the hook.
+func hooksIn(path string) (commands []string, err error) {
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var settings struct {
+		Hooks map[string][]struct {
+			Bash  string `json:"bash"`
+			Hooks []struct {
+				Command string `json:"command"`
+			} `json:"hooks"`
+		} `json:"hooks"`
+	}
+	if err := json.Unmarshal(text, &settings); err != nil {
+		return nil, fmt.Errorf("its hooks cannot be read: %w", err)
+	}
+	for _, entries := range settings.Hooks {
+		for _, entry := range entries {
+			for _, one := range append(entry.Hooks, struct {
+				Command string `json:"command"`
+			}{entry.Bash}) {
+				if isHook(one.Command) {
+					commands = append(commands, one.Command)
+				}
+			}
+		}
+	}
+	return commands, nil
+}
+
+// checkCommand checks one installed command.
+func (f *findings) checkCommand(ctx context.Context, terminal *console.Console, command string) {
+	argv, err := argvOf(command)
+	if err != nil {
+		f.add(fails, "the command cannot be read: %s", err)
+		return
+	}
+	f.checkProgram(argv[0])
+	var keys []string
+	connection := console.Connection{Server: console.DefaultServerURL}
+	given := map[string]*string{"--server": &connection.Server, "--ca": &connection.CA, "--client-cert": &connection.ClientCert, "--client-key": &connection.ClientKey}
+	fixed := false
+	for i := 1; i+1 < len(argv); i++ {
+		if into := given[argv[i]]; into != nil {
+			*into = argv[i+1]
+			fixed = fixed || argv[i] == "--server"
+		}
+		if argv[i] == "--signed-by" {
+			keys = append(keys, argv[i+1])
+		}
+	}
+	if !fixed {
+		if named, set := terminal.LookupEnv("HOLDPOINT_SERVER"); set && named != "" {
+			connection.Server = named
+		}
+		f.add(open, "the hook takes its service from HOLDPOINT_SERVER, which the agent can set: run hook install again")
+	}
+	if parsed, err := url.Parse(connection.Server); err == nil && parsed.Scheme == "http" && !isLoopback(parsed.Hostname()) {
+		f.add(open, "%s has no TLS: anyone between the hook and the service can read the token", connection.Server)
+	}
+	f.checkService(ctx, terminal, &connection, keys)
+}
+
+func (f *findings) checkProgram(program string) {
+	info, err := os.Stat(program)
+	switch {
+	case !filepath.IsAbs(program):
+		f.add(open, "the agent's PATH says which program %s is: run hook install again", program)
+	case err != nil:
+		f.add(fails, "%s is not there: run hook install again", program)
+	case info.IsDir() || info.Mode()&0o111 == 0:
+		f.add(fails, "%s cannot be run", program)
+	case writable(program):
+		f.add(open, "this user can replace %s: install it as another user", program)
+	default:
+		f.add(holds, "%s is the program, and this user cannot replace it", program)
+	}
+}
+
+// checkService asks the service for its keys and what the token may do. The keys are looked up first,
+// without the token, so that it is not sent to a stranger.
+func (f *findings) checkService(ctx context.Context, terminal *console.Console, connection *console.Connection, keys []string) {
+	err := connection.Call(func(opened *client.Client) error {
+		if len(keys) == 0 {
+			f.add(open, "the hook believes whatever answers at %s: run hook install again", connection.Server)
+			_, err := opened.Keys(ctx)
+			return err
+		}
+		if _, err := pinned(ctx, opened, keys); err != nil {
+			return err
+		}
+		f.add(holds, "%s has a key that the hook was installed with; allowing a call takes its signature", connection.Server)
+		return nil
+	})
+	if err == nil {
+		err = connection.AfterApply(terminal)
+	}
+	var me *api.Me
+	if err == nil {
+		err = connection.Call(func(opened *client.Client) error {
+			read, err := opened.Me(ctx)
+			me = read
+			return err
+		})
+	}
+	switch {
+	case err != nil:
+		f.add(fails, "%s: %s", connection.Server, firstLine(err))
+	case me.Via == "open":
+		f.add(open, "the service asks for no token, so the agent can allow its own calls: give people tokens and the agent one of role agent")
+	case me.Role == api.RoleOperator || me.Role == api.RoleAdmin:
+		f.add(open, "the agent's token has the role %s and can allow its own calls: give the agent one of role agent", me.Role)
+	default:
+		f.add(holds, "the agent's token has the role %s and cannot decide", me.Role)
+	}
+}
+
+// argvOf returns the words of the first command of a shell line.
+func argvOf(line string) ([]string, error) {
+	parsed, err := syntax.NewParser().Parse(strings.NewReader(line), "")
+	if err != nil {
+		return nil, err
+	}
+	var argv []string
+	syntax.Walk(parsed, func(node syntax.Node) bool {
+		call, is := node.(*syntax.CallExpr)
+		if is && argv == nil {
+			for _, word := range call.Args {
+				argv = append(argv, textOf(word))
+			}
+		}
+		return argv == nil
+	})
+	if len(argv) == 0 {
+		return nil, errors.New("it calls nothing")
+	}
+	return argv, nil
+}
+
+// textOf returns a word without its quotes, as [console.QuoteArgument] writes them.
+func textOf(word *syntax.Word) string {
+	var text strings.Builder
+	for _, part := range word.Parts {
+		switch part := part.(type) {
+		case *syntax.Lit:
+			text.WriteString(strings.ReplaceAll(part.Value, `\`, ""))
+		case *syntax.SglQuoted:
+			text.WriteString(part.Value)
+		}
+	}
+	return text.String()
+}
+
+// writable reports whether this user can write a file, or replace it in its directory.
+func writable(path string) bool {
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err == nil {
+		_ = file.Close()
+		return true
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	probe, err := os.CreateTemp(filepath.Dir(path), ".holdpoint-*")
+	if err != nil {
+		return false
+	}
+	_ = probe.Close()
+	_ = os.Remove(probe.Name())
+	return true
+}
+
+func isLoopback(host string) bool {
+	return host == "localhost" || strings.HasPrefix(host, "127.") || host == "::1"
+}
