@@ -105,7 +105,7 @@ func newMigrator(db *sql.DB, engine Engine, logger *slog.Logger, engines fs.FS) 
 // stay applied. If a step on Postgres does not get a lock within [LockTimeout], it lets queued
 // transactions run and retries until the context ends.
 func (m *Migrator) Up(ctx context.Context) ([]Migration, error) {
-	if _, err := m.begun(ctx); err != nil {
+	if err := m.begin(ctx); err != nil {
 		return nil, err
 	}
 	var results []*goose.MigrationResult
@@ -164,6 +164,18 @@ func (m *Migrator) steps() []Migration {
 		steps = append(steps, Migration{Version: source.Version, Name: source.Path})
 	}
 	return steps
+}
+
+// begin creates goose's table under the lock. UpByOne looks for the table, and creates it, before it takes
+// the lock: of two replicas that start on an empty Postgres database one would fail.
+func (m *Migrator) begin(ctx context.Context) error {
+	if begun, err := m.begun(ctx); err != nil || begun {
+		return err
+	}
+	if _, err := m.provider.GetDBVersion(ctx); err != nil {
+		return fmt.Errorf("schema version: %w", err)
+	}
+	return nil
 }
 
 // begun reports whether any step was ever applied. It returns [ErrSchemaUnreleased] for a database

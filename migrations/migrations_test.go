@@ -74,6 +74,35 @@ func TestReplicasThatStartAtOnceDoNotTripOverEachOther(t *testing.T) {
 	require.Len(t, steps, total, "each step was applied once")
 }
 
+// TestTheVersionTableIsCreatedUnderTheLock: goose looks for its table, and creates it, before it takes the
+// lock. Of two replicas that start on an empty database one would fail.
+func TestTheVersionTableIsCreatedUnderTheLock(t *testing.T) {
+	t.Parallel()
+	db := engines[migrations.Postgres](t)()
+	other, err := db.Conn(t.Context())
+	require.NoError(t, err)
+	defer other.Close()
+	_, err = other.ExecContext(t.Context(), "SELECT pg_advisory_lock($1)", migrations.AdvisoryLockID)
+	require.NoError(t, err)
+
+	m, err := migrations.New(db, migrations.Postgres, nil)
+	require.NoError(t, err)
+	done := make(chan error, 1)
+	go func() {
+		_, err := m.Up(t.Context())
+		done <- err
+	}()
+	const waits = "SELECT count(*) > 0, to_regclass($1) IS NOT NULL FROM pg_stat_activity WHERE datname = current_database() AND query LIKE 'SELECT pg_try_advisory_lock%'"
+	for waiting, created := false, false; !waiting; {
+		require.NoError(t, other.QueryRowContext(t.Context(), waits, migrations.Table).Scan(&waiting, &created))
+		require.False(t, created, "the table is there, and another replica has the lock")
+	}
+	_, err = other.ExecContext(t.Context(), "SELECT pg_advisory_unlock($1)", migrations.AdvisoryLockID)
+	require.NoError(t, err)
+	require.NoError(t, <-done)
+	require.NoError(t, m.Check(t.Context()))
+}
+
 func TestUnknownEngine(t *testing.T) {
 	t.Parallel()
 	_, err := migrations.New(nil, "oracle", nil)
