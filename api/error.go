@@ -71,6 +71,7 @@ const (
 	CodeTooManyWebhooks             Code = "too_many_webhooks"
 	CodeAddressNotFound             Code = "address_not_found"
 	CodeTooManyAddresses            Code = "too_many_addresses"
+	CodeTooManyCodes                Code = "too_many_codes"
 	CodeAddressCodeWrong            Code = "address_code_wrong"
 	CodeChannelNotFound             Code = "channel_not_found"
 	CodeChannelUnknown              Code = "channel_unknown"

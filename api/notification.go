@@ -9,10 +9,15 @@ const (
 	// MaxRecipients is the maximum number of people notified of one request.
 	MaxRecipients = 100
 	// AddressCodeMs is how long the code of an address is valid, AddressCodeTries how often it may
-	// be tried, and AddressCodePauseMs how long a person must wait for another one.
+	// be tried, and AddressCodePauseMs how long another code to the same destination must wait.
 	AddressCodeMs      = 900_000
 	AddressCodeTries   = 5
 	AddressCodePauseMs = 60_000
+	// AddressCodesOfDestination and AddressCodesOfPerson limit the codes within AddressCodeWindowMs
+	// to one destination, by all people together, and of one person. Removed addresses count.
+	AddressCodesOfDestination = 5
+	AddressCodesOfPerson      = 32
+	AddressCodeWindowMs       = 86_400_000
 	// FloodMs is the period in which a person gets at most FloodMessages messages about single
 	// requests. One more message then counts the remaining requests.
 	FloodMs       = 600_000

@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"regexp"
 	"strings"
@@ -67,7 +68,7 @@ func testNotifications(t *testing.T, a *rig) {
 	address := a.name("ada")
 	added := a.post(t, "/v1/me/addresses", `{"channel":"ops","address":"`+address+`"}`).want(http.StatusCreated)
 	require.Nil(t, added.at("verified_at_ms"))
-	a.post(t, "/v1/me/addresses", `{"channel":"ops","address":"`+address+`"}`).refused(api.CodeTooManyAddresses)
+	a.post(t, "/v1/me/addresses", `{"channel":"ops","address":"`+address+`"}`).refused(api.CodeTooManyCodes)
 	a.post(t, "/v1/me/addresses", `{"channel":"mail","address":"x"}`).refused(api.CodeChannelUnknown)
 	a.post(t, "/v1/me/addresses", `{"channel":"ops","address":"a b"}`, expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/address")
 	a.post(t, "/v1/me/addresses", `{"channel":"ops","address":"`+a.name("unreachable")+`"}`).refused(api.CodeChannelUnavailable)
@@ -79,6 +80,10 @@ func testNotifications(t *testing.T, a *rig) {
 	a.post(t, verify, `{"code":"again"}`).want(http.StatusOK)
 	a.post(t, "/v1/me/addresses", `{"channel":"ops","address":"`+address+`"}`).want(http.StatusCreated)
 	require.Contains(t, a.get(t, "/v1/me/addresses").want(http.StatusOK).text, address)
+	for n := len(a.get(t, "/v1/me/addresses").want(http.StatusOK).list("data")); n < api.MaxAddresses; n++ {
+		a.post(t, "/v1/me/addresses", fmt.Sprintf(`{"channel":"ops","address":%q}`, a.name("more"))).want(http.StatusCreated)
+	}
+	a.post(t, "/v1/me/addresses", `{"channel":"ops","address":"`+a.name("more")+`"}`).refused(api.CodeTooManyAddresses)
 	require.Equal(t, "ops", a.get(t, "/v1/channels").want(http.StatusOK).at("data", 0, "name"))
 	require.Equal(t, true, a.post(t, "/v1/channels/ops/test", `{"address":"x"}`).want(http.StatusOK).at("delivered"))
 	require.Equal(t, "the receiver cannot be reached", a.post(t, "/v1/channels/ops/test", `{"address":"unreachable"}`).want(http.StatusOK).at("error"))
@@ -98,9 +103,15 @@ func testNotifications(t *testing.T, a *rig) {
 }
 
 // AddAddress and the following methods implement notify.Store and the sender.
-func (s *brokenStore) AddAddress(context.Context, *notify.Address, *journal.Entry) (bool, error) {
+func (s *brokenStore) AddAddress(context.Context, *notify.Address, notify.CodeCounts, notify.CodeCounts, *journal.Entry) (bool, error) {
 	return false, s.err
 }
+
+func (s *brokenStore) CodeCounts(context.Context, string, string) ([]notify.CodeCount, error) {
+	return nil, s.err
+}
+
+func (s *brokenStore) DropCodeCounts(context.Context, int64) error { return s.err }
 
 func (s *brokenStore) Addresses(context.Context, []string) ([]notify.Address, error) {
 	return nil, s.err

@@ -12,6 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
@@ -27,7 +28,6 @@ type Address struct {
 	VerifiedAtMs int64 // 0 until verified
 	CodeHash     string
 	CodeUntilMs  int64
-	CodeSentAtMs int64
 	CreatedAtMs  int64
 }
 
@@ -39,9 +39,14 @@ func (a *Address) View() api.Address {
 // Store stores addresses and counts the messages sent to each person. Each method may return an
 // error that wraps runs.ErrUnavailable or runs.ErrClosed, or the context's error.
 type Store interface {
-	// AddAddress writes an address with a code. If the address exists and is not verified, it
-	// replaces a code older than api.AddressCodePauseMs. It returns false if it wrote nothing.
-	AddAddress(ctx context.Context, a *Address, entry *journal.Entry) (bool, error)
+	// AddAddress writes an address with a code, or replaces the code of an address that is not
+	// verified, together with the counts after it. It writes no address and returns false if the
+	// counts are no longer those of before.
+	AddAddress(ctx context.Context, a *Address, before, after CodeCounts, entry *journal.Entry) (bool, error)
+	// CodeCounts returns the existing counts of two subjects.
+	CodeCounts(ctx context.Context, destination, person string) ([]CodeCount, error)
+	// DropCodeCounts deletes counts that started before a time.
+	DropCodeCounts(ctx context.Context, beforeMs int64) error
 	// Addresses returns the addresses of these principals, oldest first.
 	Addresses(ctx context.Context, principals []string) ([]Address, error)
 	// TryCode counts a try of the code of an unverified address. It returns false if no try is left
@@ -75,8 +80,8 @@ func unknownAddress() error {
 }
 
 // Add adds an address of the caller and sends a code to it. A verified address stays verified.
-// Errors: invalid_request; channel_unknown; too_many_addresses, also if the last code is less than
-// a minute old; channel_unavailable if the code could not be sent; errors of the store.
+// Errors: invalid_request; channel_unknown; too_many_addresses; too_many_codes; channel_unavailable if
+// the code could not be sent; errors of the store.
 func (s *Service) Add(ctx context.Context, principal string, body *api.AddressBody) (api.Address, error) {
 	channel := s.channels[body.Channel]
 	if channel == nil {
@@ -94,29 +99,12 @@ func (s *Service) Add(ctx context.Context, principal string, body *api.AddressBo
 	if err := faults.Err(); err != nil {
 		return api.Address{}, err
 	}
-	known, err := s.find(ctx, principal, body)
-	if err != nil {
-		return api.Address{}, err
-	}
-	if known != nil && known.VerifiedAtMs != 0 {
-		return known.View(), nil
-	}
-	nowMs := s.options.NowMs()
-	made := &Address{Principal: principal, Channel: body.Channel, Address: body.Address, CreatedAtMs: nowMs, CodeSentAtMs: nowMs, CodeUntilMs: nowMs + api.AddressCodeMs}
-	if made.AddressID = s.options.NewID(PrefixAddress); known != nil {
-		made.AddressID, made.CreatedAtMs = known.AddressID, known.CreatedAtMs
-	}
-	code, err := newCode()
-	if err != nil {
-		return api.Address{}, err
-	}
-	made.CodeHash = hashOf(made.AddressID, code)
-	entry := auth.EntryBy(auth.From(ctx), nowMs, api.AuditEvent{Type: api.AuditAddressAdded, AddressID: made.AddressID, Channel: made.Channel})
-	switch added, err := s.options.Store.AddAddress(ctx, made, entry); {
+	made, code, err := s.addCode(ctx, principal, body, channel.Kind())
+	switch {
 	case err != nil:
 		return api.Address{}, err
-	case !added:
-		return api.Address{}, refusal.New(api.CodeTooManyAddresses, "you have %d addresses, or a code was sent to this one less than a minute ago", api.MaxAddresses)
+	case made.VerifiedAtMs != 0:
+		return made.View(), nil
 	}
 	if err := channel.Send(ctx, made.Address, codeMessage(made.AddressID, code)); err != nil {
 		s.options.Logger.WarnContext(ctx, "the code of an address could not be sent", channelAttr(made.Channel), errorAttr(err))
@@ -125,18 +113,66 @@ func (s *Service) Add(ctx context.Context, principal string, body *api.AddressBo
 	return made.View(), nil
 }
 
-// find returns an address of the caller, or nil.
-func (s *Service) find(ctx context.Context, principal string, body *api.AddressBody) (*Address, error) {
-	all, err := s.options.Store.Addresses(ctx, []string{principal})
-	if err != nil {
-		return nil, err
+// addAttempts is how often an address is decided again because the counts changed in the meantime.
+const addAttempts = 8
+
+// addCode writes an address with a new code, and returns both. It returns a verified address as it is.
+func (s *Service) addCode(ctx context.Context, principal string, body *api.AddressBody, kind api.ChannelKind) (*Address, string, error) {
+	if err := s.options.Store.DropCodeCounts(ctx, s.options.NowMs()-api.AddressCodeWindowMs); err != nil {
+		return nil, "", err
 	}
-	for i := range all {
-		if all[i].Channel == body.Channel && all[i].Address == body.Address {
-			return &all[i], nil
+	for range addAttempts {
+		made, facts, err := s.codeFacts(ctx, principal, body, kind)
+		if err != nil || made.VerifiedAtMs != 0 {
+			return made, "", err
+		}
+		after, err := decideCode(facts, s.options.NewID("code"))
+		if err != nil {
+			return nil, "", err
+		}
+		code, err := newCode()
+		if err != nil {
+			return nil, "", err
+		}
+		made.CodeHash, made.CodeUntilMs = hashOf(made.AddressID, code), facts.nowMs+api.AddressCodeMs
+		entry := auth.EntryBy(auth.From(ctx), facts.nowMs, api.AuditEvent{Type: api.AuditAddressAdded, AddressID: made.AddressID, Channel: made.Channel})
+		if added, err := s.options.Store.AddAddress(ctx, made, facts.counts, after, entry); err != nil || added {
+			return made, code, err
 		}
 	}
-	return nil, nil
+	return nil, "", fmt.Errorf("%w: other calls add addresses at the same time", runs.ErrUnavailable)
+}
+
+// codeFacts returns the address to add, or an existing one, and the facts for its code.
+func (s *Service) codeFacts(ctx context.Context, principal string, body *api.AddressBody, kind api.ChannelKind) (*Address, *codeFacts, error) {
+	nowMs := s.options.NowMs()
+	made := &Address{Principal: principal, Channel: body.Channel, Address: body.Address, CreatedAtMs: nowMs, AddressID: s.options.NewID(PrefixAddress)}
+	facts := &codeFacts{nowMs: nowMs, counts: CodeCounts{
+		Destination: CodeCount{Subject: subjectOfDestination(kind, body.Channel, body.Address)}, Person: CodeCount{Subject: subjectOfPerson(principal)},
+	}}
+	all, err := s.options.Store.Addresses(ctx, []string{principal})
+	if err != nil {
+		return nil, nil, err
+	}
+	facts.others = len(all)
+	for i := range all {
+		if all[i].Channel == body.Channel && all[i].Address == body.Address {
+			made = &all[i]
+			facts.others--
+		}
+	}
+	counts, err := s.options.Store.CodeCounts(ctx, facts.counts.Destination.Subject, facts.counts.Person.Subject)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, count := range counts {
+		if count.Subject == facts.counts.Person.Subject {
+			facts.counts.Person = count
+		} else {
+			facts.counts.Destination = count
+		}
+	}
+	return made, facts, nil
 }
 
 // List returns the addresses of a person.

@@ -406,7 +406,7 @@ func TestCodesOfAddresses(t *testing.T) {
 		added, err := s.client.AddAddress(t.Context(), api.AddressBody{Channel: "ops", Address: "ada"})
 		require.NoError(t, err)
 		_, err = s.client.AddAddress(t.Context(), api.AddressBody{Channel: "ops", Address: "ada"})
-		require.ErrorContains(t, err, string(api.CodeTooManyAddresses), "a code a minute")
+		require.ErrorContains(t, err, string(api.CodeTooManyCodes), "a code a minute")
 		require.Len(t, s.http.all(), 1)
 		code := codeLine.FindStringSubmatch(s.http.all()[0])[1]
 		for range api.AddressCodeTries {

@@ -69,6 +69,7 @@ var codes = [...]CodeInfo{
 	{api.CodeTooManyWebhooks, http.StatusConflict, "webhooks"},
 	{api.CodeAddressNotFound, http.StatusNotFound, "notifications"},
 	{api.CodeTooManyAddresses, http.StatusTooManyRequests, "notifications"},
+	{api.CodeTooManyCodes, http.StatusTooManyRequests, "notifications"},
 	{api.CodeAddressCodeWrong, http.StatusForbidden, "notifications"},
 	{api.CodeChannelNotFound, http.StatusNotFound, "notifications"},
 	{api.CodeChannelUnknown, http.StatusUnprocessableEntity, "notifications"},

@@ -89,6 +89,8 @@ func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
 		seconds := int64(1)
 		if later := (*laterError)(nil); errors.As(err, &later) {
 			seconds = max(int64(math.Ceil(later.after.Seconds())), 1)
+		} else if refused := (*refusal.Error)(nil); errors.As(err, &refused) {
+			seconds = max((refused.AfterMs+999)/1000, 1)
 		}
 		w.Header()["Retry-After"] = []string{strconv.FormatInt(seconds, 10)}
 	}

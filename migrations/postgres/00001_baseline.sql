@@ -738,7 +738,6 @@ CREATE TABLE addresses (
     verified_at_ms  bigint NOT NULL,
     code_until_ms   bigint NOT NULL,
     code_tries      bigint NOT NULL,
-    code_sent_at_ms bigint NOT NULL,
     created_at_ms   bigint NOT NULL,
     address_id      text COLLATE "C" NOT NULL,
     principal       text COLLATE "C" NOT NULL,
@@ -748,6 +747,20 @@ CREATE TABLE addresses (
     CONSTRAINT addresses_pkey PRIMARY KEY (address_id),
     CONSTRAINT addresses_once UNIQUE (principal, channel, address)
 );
+
+-- How many codes were sent to each destination, and because of each person, since a moment. These rows outlive
+-- the address. A destination is a hash.
+CREATE TABLE code_counts (
+    since_ms bigint NOT NULL,
+    sent     bigint NOT NULL,
+    last_ms  bigint NOT NULL,
+    subject  text COLLATE "C" NOT NULL,
+    -- Random, and different after each change.
+    mark     text COLLATE "C" NOT NULL,
+    CONSTRAINT code_counts_pkey PRIMARY KEY (subject)
+);
+
+CREATE INDEX code_counts_since ON code_counts (since_ms);
 
 -- How many messages each person has been sent since a moment.
 CREATE TABLE notice_counts (
@@ -763,6 +776,7 @@ ANALYZE sessions, runs, claimable_runs, requests, events, idempotency_records, e
 -- +goose Down
 
 DROP TABLE notice_counts;
+DROP TABLE code_counts;
 DROP TABLE addresses;
 DROP TABLE audit_entries;
 DROP TABLE audit_checkpoints;

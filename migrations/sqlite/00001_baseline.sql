@@ -623,11 +623,24 @@ CREATE TABLE addresses (
     code_hash       TEXT    NOT NULL,
     code_until_ms   INTEGER NOT NULL,
     code_tries      INTEGER NOT NULL,
-    code_sent_at_ms INTEGER NOT NULL,
     created_at_ms   INTEGER NOT NULL,
     CONSTRAINT addresses_pkey PRIMARY KEY (address_id),
     CONSTRAINT addresses_once UNIQUE (principal, channel, address)
 ) STRICT;
+
+-- How many codes were sent to each destination, and because of each person, since a moment. These rows outlive
+-- the address. A destination is a hash.
+CREATE TABLE code_counts (
+    subject  TEXT    NOT NULL,
+    since_ms INTEGER NOT NULL,
+    sent     INTEGER NOT NULL,
+    last_ms  INTEGER NOT NULL,
+    -- Random, and different after each change.
+    mark     TEXT    NOT NULL,
+    CONSTRAINT code_counts_pkey PRIMARY KEY (subject)
+) STRICT;
+
+CREATE INDEX code_counts_since ON code_counts (since_ms);
 
 -- How many messages each person has been sent since a moment.
 CREATE TABLE notice_counts (
@@ -640,6 +653,7 @@ CREATE TABLE notice_counts (
 -- +goose Down
 
 DROP TABLE notice_counts;
+DROP TABLE code_counts;
 DROP TABLE addresses;
 DROP TABLE audit_entries;
 DROP TABLE audit_checkpoints;

@@ -26,6 +26,8 @@ type Error struct {
 	FirstKeptEventID string
 	// Redemption is the first redemption of a grant; set only with grant_redeemed.
 	Redemption *api.Redemption
+	// AfterMs is when the same call may succeed, in milliseconds from now; 0 if unknown.
+	AfterMs int64
 }
 
 // Error returns the code and the detail, for logs and tests.
@@ -50,6 +52,13 @@ func CodeOf(err error) api.Code {
 // New returns an [Error] with the given code. The detail is formatted as by [fmt.Sprintf].
 func New(code api.Code, format string, args ...any) *Error {
 	return &Error{Code: code, Detail: fmt.Sprintf(format, args...)}
+}
+
+// TooSoon returns an error for a call that may succeed after a time.
+func TooSoon(code api.Code, afterMs int64, format string, args ...any) *Error {
+	refused := New(code, format, args...)
+	refused.AfterMs = afterMs
+	return refused
 }
 
 // Invalid returns an invalid_request error with the given faults. Its detail repeats the first

@@ -10,12 +10,15 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/read"
+	"github.com/holdpoint/holdpoint/store/tokens"
 )
 
 const (
 	addressColumns = `
-SELECT a.address_id, a.principal, a.channel, a.address, a.verified_at_ms, a.code_hash, a.code_until_ms, a.code_sent_at_ms, a.created_at_ms
+SELECT a.address_id, a.principal, a.channel, a.address, a.verified_at_ms, a.code_hash, a.code_until_ms, a.created_at_ms
 FROM addresses AS a`
+
+	sqlCodeCounts = `SELECT c.subject, c.since_ms, c.sent, c.last_ms, c.mark FROM code_counts AS c WHERE c.subject IN ($1, $2)`
 
 	sqlNoticeCount = `SELECT sent FROM notice_counts WHERE principal = $1`
 )
@@ -23,13 +26,41 @@ FROM addresses AS a`
 var _ notify.Store = (*Endpoints)(nil)
 
 func addressTargets(a *notify.Address) []any {
-	return []any{&a.AddressID, &a.Principal, &a.Channel, &a.Address, &a.VerifiedAtMs, &a.CodeHash, &a.CodeUntilMs, &a.CodeSentAtMs, &a.CreatedAtMs}
+	return []any{&a.AddressID, &a.Principal, &a.Channel, &a.Address, &a.VerifiedAtMs, &a.CodeHash, &a.CodeUntilMs, &a.CreatedAtMs}
 }
 
 // AddAddress implements notify.Store.
-func (k *Endpoints) AddAddress(ctx context.Context, a *notify.Address, entry *journal.Entry) (bool, error) {
-	return k.write(ctx, entry, k.statements.AddAddress, a.AddressID, a.Principal, a.Channel, a.Address, a.CodeHash, a.CodeUntilMs, a.CodeSentAtMs, a.CreatedAtMs,
-		api.MaxAddresses, api.AddressCodePauseMs)
+func (k *Endpoints) AddAddress(ctx context.Context, a *notify.Address, before, after notify.CodeCounts, entry *journal.Entry) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
+	defer cancel()
+	to, by := &after.Destination, &after.Person
+	// The second statement only changes a row if the first has changed both of its rows.
+	changed, err := k.writer.WriteTokens(ctx,
+		tokens.Write{SQL: k.statements.CountCode, Args: []any{
+			to.Subject, to.SinceMs, to.Sent, to.LastMs, before.Destination.Mark, by.Subject, by.SinceMs, by.Sent, by.LastMs, before.Person.Mark, by.Mark,
+		}},
+		tokens.Write{SQL: k.statements.AddAddress, Entry: entry, Args: []any{
+			a.AddressID, a.Principal, a.Channel, a.Address, a.CodeHash, a.CodeUntilMs, a.CreatedAtMs, int64(api.MaxAddresses), to.Subject, by.Subject, by.Mark,
+		}})
+	return changed > 0, err
+}
+
+// CodeCounts implements notify.Store.
+func (k *Endpoints) CodeCounts(ctx context.Context, destination, person string) ([]notify.CodeCount, error) {
+	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
+	defer cancel()
+	var found []notify.CodeCount
+	err := k.db.Ask(ctx, read.Query{SQL: sqlCodeCounts, Args: []any{destination, person}, Read: func(rows columns.Rows) error {
+		targets := func(c *notify.CodeCount) []any { return []any{&c.Subject, &c.SinceMs, &c.Sent, &c.LastMs, &c.Mark} }
+		return columns.Each(rows, targets, func(c *notify.CodeCount) { found = append(found, *c) })
+	}})
+	return found, err
+}
+
+// DropCodeCounts implements notify.Store.
+func (k *Endpoints) DropCodeCounts(ctx context.Context, beforeMs int64) error {
+	_, err := k.write(ctx, nil, k.statements.DropCodeCounts, beforeMs)
+	return err
 }
 
 // Addresses implements notify.Store.

@@ -41,12 +41,16 @@ type Statements struct {
 	// may be sent now.
 	DueNotices string
 	// AddAddress takes $1 address_id, $2 principal, $3 channel, $4 address, $5 code_hash, $6
-	// code_until_ms, $7 code_sent_at_ms, $8 created_at_ms, $9 the maximum number of addresses per
-	// person and $10 the pause before another code. TryCode takes $1 address_id, $2 principal, $3
+	// code_until_ms, $7 created_at_ms, $8 the maximum number of addresses per person, and $9, $10 and
+	// $11 the two subjects and the new mark of CountCode. TryCode takes $1 address_id, $2 principal, $3
 	// the current time and $4 the maximum number of tries. VerifyAddress takes $1 address_id, $2
 	// principal, $3 code_hash and $4 the current time. RemoveAddress takes $1 address_id and $2
 	// principal.
 	AddAddress, TryCode, VerifyAddress, RemoveAddress string
+	// CountCode takes $1 to $5 of the destination's count (subject, since_ms, sent, last_ms, the mark
+	// it must have), $6 to $10 the same of the person's, and $11 the new mark. DropCodeCounts takes $1
+	// the time before which counts have expired.
+	CountCode, DropCodeCounts string
 	// CountNotice takes $1 principal, $2 the current time, $3 the time up to which counts have expired
 	// and $4 the limit.
 	CountNotice string

@@ -140,13 +140,23 @@ WHERE arrival_id = $1 AND entry_id IS NULL
 // The statements about addresses and messages.
 const (
 	sqlAddAddress = `
-INSERT INTO addresses (address_id, principal, channel, address, verified_at_ms, code_hash, code_until_ms, code_tries, code_sent_at_ms, created_at_ms)
-SELECT CAST($1 AS text), CAST($2 AS text), CAST($3 AS text), CAST($4 AS text), 0, CAST($5 AS text), CAST($6 AS bigint), 0, CAST($7 AS bigint), CAST($8 AS bigint)
-WHERE (SELECT count(*) FROM addresses AS o WHERE o.principal = CAST($2 AS text) AND o.address_id <> CAST($1 AS text)) < CAST($9 AS bigint)
+INSERT INTO addresses (address_id, principal, channel, address, verified_at_ms, code_hash, code_until_ms, code_tries, created_at_ms)
+SELECT CAST($1 AS text), CAST($2 AS text), CAST($3 AS text), CAST($4 AS text), 0, CAST($5 AS text), CAST($6 AS bigint), 0, CAST($7 AS bigint)
+WHERE (SELECT count(*) FROM addresses AS o WHERE o.principal = CAST($2 AS text) AND o.address_id <> CAST($1 AS text)) < CAST($8 AS bigint)
+	AND (SELECT count(*) FROM code_counts AS c WHERE c.subject IN ($9, $10) AND c.mark = $11) = 2
 ON CONFLICT (principal, channel, address) DO UPDATE SET
-	code_hash = excluded.code_hash, code_until_ms = excluded.code_until_ms, code_tries = 0, code_sent_at_ms = excluded.code_sent_at_ms
-WHERE addresses.verified_at_ms = 0 AND addresses.address_id = excluded.address_id
-	AND addresses.code_sent_at_ms <= excluded.code_sent_at_ms - CAST($10 AS bigint)`
+	code_hash = excluded.code_hash, code_until_ms = excluded.code_until_ms, code_tries = 0
+WHERE addresses.verified_at_ms = 0 AND addresses.address_id = excluded.address_id`
+	// The destination comes first, so that two transactions never wait for each other.
+	sqlCountCode = `
+INSERT INTO code_counts (subject, since_ms, sent, last_ms, mark) VALUES
+	(CAST($1 AS text), CAST($2 AS bigint), CAST($3 AS bigint), CAST($4 AS bigint), CAST($11 AS text)),
+	(CAST($6 AS text), CAST($7 AS bigint), CAST($8 AS bigint), CAST($9 AS bigint), CAST($11 AS text))
+ON CONFLICT (subject) DO UPDATE SET since_ms = excluded.since_ms, sent = excluded.sent, last_ms = excluded.last_ms, mark = excluded.mark
+WHERE code_counts.mark = CASE WHEN code_counts.subject = CAST($1 AS text) THEN CAST($5 AS text) ELSE CAST($10 AS text) END`
+	sqlDropCodeCounts = `
+DELETE FROM code_counts WHERE subject IN (
+	SELECT old.subject FROM code_counts AS old WHERE old.since_ms <= CAST($1 AS bigint) ORDER BY old.since_ms LIMIT 1000)`
 	sqlTryCode = `
 UPDATE addresses SET code_tries = code_tries + 1
 WHERE address_id = $1 AND principal = $2 AND verified_at_ms = 0 AND code_until_ms > $3 AND code_tries < $4`
