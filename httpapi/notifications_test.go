@@ -131,6 +131,10 @@ func (s *brokenStore) RemoveAddress(context.Context, string, string, *journal.En
 
 func (s *brokenStore) CountNotice(context.Context, string, int64) (int64, error) { return 0, s.err }
 
+func (s *brokenStore) OrphanNotices(context.Context, []string, int64, int) ([]runs.DueEffect, error) {
+	return nil, s.err
+}
+
 func (s *brokenStore) DueNotices(context.Context, string, int) ([]runs.DueEffect, error) {
 	return nil, s.err
 }

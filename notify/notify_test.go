@@ -33,6 +33,7 @@ import (
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 	"github.com/holdpoint/holdpoint/test/inprocess"
 	"github.com/holdpoint/holdpoint/test/rig"
+	"github.com/holdpoint/holdpoint/webhooks/deliver"
 	"github.com/holdpoint/holdpoint/webhooks/egress"
 )
 
@@ -394,6 +395,17 @@ func TestAChannelThatFails(t *testing.T) {
 			require.NoError(t, err)
 			return len(pending.Items) == 1 && pending.Items[0].LastError == "the mail server answered 451"
 		})
+		// A replica without the channel finds the message once it has been due for long.
+		stored, is := s.Store.(deliver.Store)
+		require.True(t, is)
+		for known, count := range map[string]int{"ops": 1, "mail": 0} {
+			orphans, err := stored.OrphanNotices(t.Context(), []string{"ops", known}, -time.Hour.Milliseconds(), 10)
+			require.NoError(t, err)
+			require.Len(t, orphans, count, known)
+			orphans, err = stored.OrphanNotices(t.Context(), []string{"ops", known}, time.Hour.Milliseconds(), 10)
+			require.NoError(t, err)
+			require.Empty(t, orphans, "another replica may still send it")
+		}
 		s.healthy(t)
 	})
 }

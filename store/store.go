@@ -119,6 +119,8 @@ type Store interface {
 	notify.Store
 	// DueNotices returns the messages that a channel is to send.
 	DueNotices(ctx context.Context, channel string, limit int) ([]runs.DueEffect, error)
+	// OrphanNotices returns the messages of other channels that are due for graceMs.
+	OrphanNotices(ctx context.Context, channels []string, graceMs int64, limit int) ([]runs.DueEffect, error)
 	// RefreshWebhooks makes later decisions use the current webhooks.
 	RefreshWebhooks(ctx context.Context) error
 	// Lanes and Pools return the state of the committer and of the connections.

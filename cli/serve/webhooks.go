@@ -19,9 +19,15 @@ func (c *Command) callbackRoles() []api.Role {
 }
 
 // delivered returns the observer of deliveries, nil for none.
-func (a *admin) delivered() func(deliver.Outcome, time.Duration) {
+func (a *admin) delivered() func(string, deliver.Outcome, time.Duration) {
 	if a == nil {
 		return nil
 	}
-	return func(outcome deliver.Outcome, took time.Duration) { a.metrics.Webhooks.Attempted(string(outcome), took) }
+	return func(channel string, outcome deliver.Outcome, took time.Duration) {
+		if channel != "" {
+			a.metrics.Webhooks.Notified(channel, string(outcome), took)
+			return
+		}
+		a.metrics.Webhooks.Attempted(string(outcome), took)
+	}
 }

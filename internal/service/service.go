@@ -46,8 +46,8 @@ type Options struct {
 	LogRequests bool
 	Observer    wire.Observer
 	Tracer      wire.Tracer
-	// Delivered observes each attempt to deliver to a webhook.
-	Delivered func(deliver.Outcome, time.Duration)
+	// Delivered observes each attempt to deliver to a webhook, or to notify a person by a channel.
+	Delivered func(channel string, outcome deliver.Outcome, took time.Duration)
 
 	OIDC               *oidc.Provider
 	ClientCertificates bool

@@ -10,6 +10,7 @@ import (
 	"net/mail"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -25,10 +26,13 @@ const smtpTimeout = 15 * time.Second
 
 // email sends through the operator's SMTP server.
 type email struct {
-	host     string
-	options  []gomail.Option
-	from     string
-	domain   string
+	host    string
+	options []gomail.Option
+	from    string
+	domain  string
+	timeout time.Duration
+	// tls says that the connection begins with TLS.
+	tls      bool
 	showMore bool
 }
 
@@ -45,10 +49,11 @@ func (c *channel) email(folder string) (*email, error) {
 		return nil, errors.New("from must be an address")
 	}
 	_, domain, _ := strings.Cut(from.Address, "@")
-	made := &email{host: at.Hostname(), from: from.String(), domain: domain, showMore: c.Content == contentSummary}
-	made.options = []gomail.Option{gomail.WithTimeout(smtpTimeout), gomail.WithoutNoop()}
+	made := &email{host: at.Hostname(), from: from.String(), domain: domain, timeout: smtpTimeout, showMore: c.Content == contentSummary}
+	made.options = []gomail.Option{gomail.WithoutNoop()}
 	switch {
 	case at.Scheme == "smtps":
+		made.tls = true
 		made.options = append(made.options, gomail.WithSSL(), gomail.WithPort(465))
 	case loopback(at.Hostname()):
 		made.options = append(made.options, gomail.WithTLSPolicy(gomail.TLSOpportunistic), gomail.WithPort(25))
@@ -109,11 +114,25 @@ func (e *email) Send(ctx context.Context, address string, m *notify.Message) err
 	}
 	message.SetGenHeader("Auto-Submitted", "auto-generated")
 	message.SetBodyString(gomail.TypeTextPlain, m.Text)
-	client, err := gomail.NewClient(e.host, e.options...)
+	options := append(slices.Clip(e.options), gomail.WithTimeout(e.timeout))
+	if !e.tls {
+		// The library leaves the connection open if the server stops answering before the first mail.
+		var dialed net.Conn
+		defer func() {
+			if dialed != nil {
+				_ = dialed.Close() // usually closed already
+			}
+		}()
+		options = append(options, gomail.WithDialContextFunc(func(ctx context.Context, network, address string) (made net.Conn, err error) {
+			dialed, err = (&net.Dialer{}).DialContext(ctx, network, address)
+			return dialed, err
+		}))
+	}
+	client, err := gomail.NewClient(e.host, options...)
 	if err != nil {
 		return errors.New("the mail server cannot be used with these settings")
 	}
-	ctx, cancel := context.WithTimeout(ctx, smtpTimeout)
+	ctx, cancel := context.WithTimeout(ctx, e.timeout)
 	defer cancel()
 	return mailFailure(client.DialAndSendWithContext(ctx, message))
 }

@@ -111,3 +111,14 @@ func (k *Endpoints) DueNotices(ctx context.Context, channel string, limit int) (
 	defer cancel()
 	return k.due(ctx, k.statements.DueNotices, model.NoticeWebhookID(channel), limit)
 }
+
+// OrphanNotices returns up to limit messages that are due for graceMs, of channels other than these.
+func (k *Endpoints) OrphanNotices(ctx context.Context, channels []string, graceMs int64, limit int) ([]runs.DueEffect, error) {
+	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
+	defer cancel()
+	known := make([]string, 0, len(channels))
+	for _, channel := range channels {
+		known = append(known, model.NoticeWebhookID(channel))
+	}
+	return k.due(ctx, k.statements.OrphanNotices, k.db.List(known), limit, graceMs)
+}

@@ -38,8 +38,9 @@ type Statements struct {
 	// order.
 	Orphans string
 	// DueNotices takes $1 webhook_id and the limit $2, and returns the messages of a channel that
-	// may be sent now.
-	DueNotices string
+	// may be sent now. OrphanNotices takes the list $1 of excluded webhook_ids, the limit $2 and $3 how
+	// long a message must be due, and returns messages of other channels, in any order.
+	DueNotices, OrphanNotices string
 	// AddAddress takes $1 address_id, $2 principal, $3 channel, $4 address, $5 code_hash, $6
 	// code_until_ms, $7 created_at_ms, $8 the maximum number of addresses per person, and $9, $10 and
 	// $11 the two subjects and the new mark of CountCode. TryCode takes $1 address_id, $2 principal, $3

@@ -32,6 +32,13 @@ FROM effects AS f
 WHERE f.webhook_id = $1::text AND f.webhook_id <> '' AND f.due_at_ms <= floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint
 ORDER BY f.due_at_ms, f.session_id, f.effect_id
 LIMIT $2::bigint`,
+	OrphanNotices: `
+SELECT f.session_id, f.effect_id
+FROM effects AS f
+WHERE f.webhook_id >= 'notify.' AND f.webhook_id < 'notify/' AND f.webhook_id <> ''
+	AND f.due_at_ms <= floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint - $3::bigint
+	AND f.webhook_id NOT IN (SELECT k.known FROM unnest($1::text[]) AS k (known))
+LIMIT $2::bigint`,
 	AddressesOf: `
 WHERE a.principal IN (SELECT k.principal FROM unnest($1::text[]) AS k (principal))
 ORDER BY a.created_at_ms, a.address_id`,

@@ -32,6 +32,12 @@ FROM effects AS f INDEXED BY effects_due
 WHERE f.webhook_id = $1 AND f.webhook_id <> '' AND f.due_at_ms <= $3
 ORDER BY f.due_at_ms, f.session_id, f.effect_id
 LIMIT $2`,
+	OrphanNotices: `
+SELECT f.session_id, f.effect_id
+FROM effects AS f INDEXED BY effects_due
+WHERE f.webhook_id >= 'notify.' AND f.webhook_id < 'notify/' AND f.webhook_id <> '' AND f.due_at_ms <= $4 - $3
+	AND f.webhook_id NOT IN (SELECT one.value FROM json_each($1) AS one)
+LIMIT $2`,
 	AddressesOf: `
 WHERE a.principal IN (SELECT one.value FROM json_each($1) AS one)
 ORDER BY a.created_at_ms, a.address_id`,

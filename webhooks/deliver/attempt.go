@@ -9,7 +9,6 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/internal/failpoint"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -101,7 +100,8 @@ func (d *Deliverer) attemptDelivery(ctx context.Context, due runs.DueEffect, try
 	default:
 		outcome = Retried
 	}
-	d.options.Observe(outcome, time.Since(began)) //nolint:forbidigo // as above
+	channel, _ := model.NoticeChannel(due.EffectID)
+	d.options.Observe(channel, outcome, time.Since(began)) //nolint:forbidigo // as above
 	d.finish(ctx, claimed.Effect, made)
 	if made.gone {
 		d.Wake()
@@ -118,15 +118,17 @@ func (d *Deliverer) finish(ctx context.Context, effect *model.Effect, made attem
 		SessionID: effect.SessionID, EffectID: effect.EffectID, Attempt: effect.Attempts,
 		Permanent: made.permanent, RetryAfterMs: made.retryAfterMs,
 	}
-	if effect.Kind == api.EffectNotify {
-		finish.RunID = effect.RunID
-	}
-	attrs := []slog.Attr{
-		slog.String("webhook_id", effect.WebhookID), slog.String("session_id", effect.SessionID), slog.Int64("attempts", effect.Attempts),
+	attrs := []slog.Attr{slog.String("session_id", effect.SessionID), slog.Int64("attempts", effect.Attempts)}
+	failed := "webhook failed"
+	if channel, is := model.NoticeChannel(effect.EffectID); is {
+		finish.RunID, failed = effect.RunID, "notification failed"
+		attrs = append(attrs, slog.String("channel", channel), slog.String("run_id", effect.RunID))
+	} else {
+		attrs = append(attrs, slog.String("webhook_id", effect.WebhookID))
 	}
 	if made.failure != nil {
 		finish.Error = made.failure.Error()
-		d.options.Logger.LogAttrs(ctx, slog.LevelWarn, "webhook failed", append(attrs, slog.Any("error", made.failure))...)
+		d.options.Logger.LogAttrs(ctx, slog.LevelWarn, failed, append(attrs, slog.Any("error", made.failure))...)
 	}
 	if _, err := d.store.Do(ctx, finish); err != nil {
 		d.options.Logger.LogAttrs(ctx, slog.LevelWarn, "the result of a delivery could not be recorded; it may be sent again", append(attrs, slog.Any("error", err))...)

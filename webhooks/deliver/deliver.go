@@ -4,7 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,6 +29,9 @@ const (
 	// orphanLooks is how often, at the interval pace, deliveries to a webhook are dropped
 	// after its lane has ended. Until every replica knows, decisions still create some.
 	orphanLooks = 5
+	// noticeGrace is how long a message to a person may be due at a replica that does not have its
+	// channel. A replica that has it sends the message earlier.
+	noticeGrace = 10 * time.Minute
 	// orphanBatch is the number of deliveries dropped per statement.
 	orphanBatch = 100
 )
@@ -36,6 +42,7 @@ type Store interface {
 	DueDeliveries(ctx context.Context, webhookID string, limit int) ([]runs.DueEffect, error)
 	DueCallbacks(ctx context.Context, except []string, limit int) ([]runs.DueEffect, error)
 	DueNotices(ctx context.Context, channel string, limit int) ([]runs.DueEffect, error)
+	OrphanNotices(ctx context.Context, channels []string, graceMs int64, limit int) ([]runs.DueEffect, error)
 	DecisionByHandle(ctx context.Context, handle string) (*model.DecidedRequest, error)
 	Run(ctx context.Context, runID string) (*model.RunRecord, error)
 	EventsWithin(ctx context.Context, q runs.EventQuery) (events []model.Event, more bool, err error)
@@ -54,8 +61,8 @@ type Options struct {
 	Callbacks   Callbacks
 	// Notices sends messages to people; nil for none.
 	Notices Notices
-	// Observe is called after each attempt, unless it is nil.
-	Observe func(Outcome, time.Duration)
+	// Observe is called after each attempt, unless it is nil. channel is empty for webhooks.
+	Observe func(channel string, outcome Outcome, took time.Duration)
 	// Logger is slog.Default() if nil.
 	Logger *slog.Logger
 }
@@ -79,7 +86,7 @@ func New(store Store, options Options) *Deliverer {
 	options.Logger = cmp.Or(options.Logger, slog.Default())
 	options.CallbackClient = cmp.Or(options.CallbackClient, options.Client)
 	if options.Observe == nil {
-		options.Observe = func(Outcome, time.Duration) {}
+		options.Observe = func(string, Outcome, time.Duration) {}
 	}
 	d := &Deliverer{store: store, options: options, lanes: map[string]*lane{}, woken: make(chan struct{}, 1)}
 	d.callbacks, d.notices = newCallbackLane(d), noticeLanes(d)
@@ -199,10 +206,20 @@ func (d *Deliverer) assign(ctx context.Context, running *sync.WaitGroup) (ended 
 	return ended, nil
 }
 
-// giveUpOrphans drops deliveries to deleted or disabled webhooks.
+// giveUpOrphans drops deliveries to deleted or disabled webhooks, and messages of channels that no
+// replica has.
 func (d *Deliverer) giveUpOrphans(ctx context.Context) {
+	d.giveUp(ctx, func() ([]runs.DueEffect, error) { return d.store.DueDeliveries(ctx, "", orphanBatch) })
+	channels := slices.Collect(maps.Keys(d.notices))
+	d.giveUp(ctx, func() ([]runs.DueEffect, error) {
+		return d.store.OrphanNotices(ctx, channels, noticeGrace.Milliseconds(), orphanBatch)
+	})
+}
+
+// giveUp ends the effects that a read returns as failed, until it returns none.
+func (d *Deliverer) giveUp(ctx context.Context, read func() ([]runs.DueEffect, error)) {
 	for {
-		due, err := d.store.DueDeliveries(ctx, "", orphanBatch)
+		due, err := read()
 		if err != nil || len(due) == 0 {
 			return
 		}
@@ -213,7 +230,12 @@ func (d *Deliverer) giveUpOrphans(ctx context.Context) {
 				continue
 			}
 			progress = true
-			d.finish(ctx, claimed.Effect, attempt{permanent: true, failure: errors.New("the webhook is deleted or disabled")})
+			reason := errors.New("the webhook is deleted or disabled")
+			if channel, is := model.NoticeChannel(one.EffectID); is {
+				reason = fmt.Errorf("the channel %q was removed from the file of --channels", channel)
+				d.options.Observe(channel, GivenUp, 0)
+			}
+			d.finish(ctx, claimed.Effect, attempt{permanent: true, failure: reason})
 		}
 		if !progress {
 			return

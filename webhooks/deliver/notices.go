@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
@@ -70,18 +71,20 @@ func (l *noticeLane) start(ctx context.Context) time.Duration {
 			continue
 		}
 		room--
-		l.begin(one, func() result {
-			refused := false
-			r := l.deliverer.attemptDelivery(ctx, one, func(effect *model.Effect) attempt {
-				permanent, failure := l.deliverer.options.Notices.Send(ctx, effect)
-				refused = permanent
-				return attempt{failure: failure, permanent: permanent}
-			})
-			// A refused address does not mean that the channel fails, and must not delay other
-			// messages.
-			r.delivered = r.delivered || refused
-			return r
-		})
+		l.begin(one, func() result { return l.send(ctx, one) })
 	}
 	return pace
+}
+
+// send sends one message. A refused address counts as delivered for the breaker: it does not mean that
+// the channel fails, and must not delay the messages of other people.
+func (l *noticeLane) send(ctx context.Context, one runs.DueEffect) result {
+	refused := false
+	r := l.deliverer.attemptDelivery(ctx, one, func(effect *model.Effect) attempt {
+		permanent, failure := l.deliverer.options.Notices.Send(ctx, effect)
+		refused = permanent
+		return attempt{failure: failure, permanent: permanent}
+	})
+	r.delivered = r.delivered || refused
+	return r
 }

@@ -1,0 +1,83 @@
+package channels
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/notify"
+)
+
+// mute is an SMTP server that stops answering at a command: "" for the greeting, "." for the end of the
+// message.
+func mute(t *testing.T, at string) string {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ended := make(chan struct{})
+	t.Cleanup(func() {
+		require.NoError(t, listener.Close())
+		<-ended
+	})
+	go func() {
+		defer close(ended)
+		connection, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		defer connection.Close()
+		lines := bufio.NewScanner(connection)
+		if at != "" {
+			fmt.Fprint(connection, "220 ready\r\n")
+		}
+		for data := false; at != "" && lines.Scan(); {
+			command := strings.ToUpper(lines.Text())
+			switch {
+			case data && command != ".":
+				continue
+			case strings.HasPrefix(command, at):
+				at = ""
+			case command == "DATA":
+				data = true
+				fmt.Fprint(connection, "354 go on\r\n")
+			default:
+				fmt.Fprint(connection, "250 ok\r\n")
+			}
+		}
+		_, _ = io.Copy(io.Discard, connection) // until the client hangs up
+	}()
+	return "smtp://" + listener.Addr().String()
+}
+
+// A mail server that stops answering costs one attempt its time, and the message is tried again.
+func TestAMailServerThatStopsAnswering(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"", "EHLO", "MAIL", "RCPT", "DATA", "."} {
+		t.Run("at "+at, func(t *testing.T) {
+			t.Parallel()
+			mail, err := (&channel{Kind: api.ChannelEmail, SMTP: mute(t, at), From: "holdpoint@example.com"}).email("")
+			require.NoError(t, err)
+			require.Less(t, mail.timeout, 20*time.Second, "what Channel.Send promises")
+			mail.timeout = 100 * time.Millisecond
+			done := make(chan error, 1)
+			go func() {
+				done <- mail.Send(t.Context(), "ada@example.com", &notify.Message{ID: "m", Subject: "s", Text: "t"})
+			}()
+			select {
+			case err := <-done:
+				require.EqualError(t, err, "the mail server did not answer in time")
+				require.False(t, errors.Is(err, notify.ErrPermanent))
+			case <-time.After(time.Minute):
+				t.Fatal("the message is sent for a minute")
+			}
+		})
+	}
+}
