@@ -164,7 +164,7 @@ func (h *house) sessionOf(runID string) string {
 func (h *house) decideOnLess(command runs.Command, needs runs.Needs, state *runs.State, change runs.Change, reply runs.Reply, err error) {
 	h.t.Helper()
 	less := lessOf(state, needs)
-	less.NotifyAfterMs = state.NotifyAfterMs
+	less.NotifyAfterMs, less.DefaultExpiryMs = state.NotifyAfterMs, state.DefaultExpiryMs
 	lessChange, lessReply, lessErr := runs.Decide(less, command, h.nowMs)
 	require.Equal(h.t, err, lessErr, "%T does not name all that it needs", command)
 	requireSame(h.t, withoutPayload(change), withoutPayload(lessChange), "the command does not name all that it needs")
@@ -354,7 +354,7 @@ func copyState(state *runs.State) *runs.State {
 		rule.Match.PatternKeys, rule.Match.Params = slices.Clone(rule.Match.PatternKeys), maps.Clone(rule.Match.Params)
 		copied.Rules[ruleID] = &rule
 	}
-	copied.NotifyAfterMs = state.NotifyAfterMs
+	copied.NotifyAfterMs, copied.DefaultExpiryMs = state.NotifyAfterMs, state.DefaultExpiryMs
 	return copied
 }
 

@@ -144,11 +144,15 @@ func (w *workingCopy) oweCancelWhenAbandoned(run *model.Run, s *raisedSuspension
 	}
 }
 
-// deadline returns a request's expires_at_ms, computed from expires_after_ms if given. It returns
-// nil for neither.
+// deadline returns a request's expires_at_ms, computed from expires_after_ms if given. Without
+// either, the service's default counts; nil for no default.
 func (w *workingCopy) deadline(atMs, afterMs *int64) *int64 {
-	if afterMs == nil {
+	switch {
+	case afterMs != nil:
+	case atMs != nil || w.state.DefaultExpiryMs == 0:
 		return atMs
+	default:
+		afterMs = &w.state.DefaultExpiryMs
 	}
 	due := w.nowMs + *afterMs
 	return &due

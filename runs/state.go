@@ -57,6 +57,9 @@ type State struct {
 	// NotifyAfterMs is how long a request is open before people are notified; 0 for never. No engine
 	// loads it.
 	NotifyAfterMs int64
+	// DefaultExpiryMs is the deadline of requests that are raised without one; 0 for none. No engine
+	// loads it.
+	DefaultExpiryMs int64
 }
 
 // RuleCount counts the rules in force, with the bytes of their matches, texts and reasons. It counts

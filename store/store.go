@@ -45,6 +45,8 @@ type Options struct {
 	NowMs func() int64
 	// NotifyAfter is how long a request is open before people are notified; never if 0.
 	NotifyAfter time.Duration
+	// DefaultExpiry is the deadline of requests that are raised without one; none if 0.
+	DefaultExpiry time.Duration
 	// Logger logs failed transactions and lost connections. Default: no logging.
 	Logger *slog.Logger
 	// Observer observes the committer. Default: none.
@@ -143,7 +145,7 @@ func Open(ctx context.Context, url string, options Options) (Store, error) {
 	if at.path != "" {
 		opened, err := sqlite.Open(ctx, at.path, sqlite.Options{
 			NowMs: options.NowMs, Readers: options.Connections, KeepSchema: options.KeepSchema, Logger: options.Logger,
-			Committer: committer.Options{Observer: options.Observer, Tracer: options.Tracer, NotifyAfter: options.NotifyAfter},
+			Committer: committer.Options{Observer: options.Observer, Tracer: options.Tracer, NotifyAfter: options.NotifyAfter, DefaultExpiry: options.DefaultExpiry},
 		})
 		if err != nil {
 			return nil, err
@@ -156,7 +158,7 @@ func Open(ctx context.Context, url string, options Options) (Store, error) {
 	opened, err := postgres.Open(ctx, at.url, postgres.Options{
 		Migrate: !options.KeepSchema, ReadConnections: options.Connections,
 		Pooler: options.Pooler, ListenURL: options.ListenURL, Logger: options.Logger,
-		Committer: committer.Options{Observer: options.Observer, Tracer: options.Tracer, NotifyAfter: options.NotifyAfter}, StatementTracer: options.StatementTracer,
+		Committer: committer.Options{Observer: options.Observer, Tracer: options.Tracer, NotifyAfter: options.NotifyAfter, DefaultExpiry: options.DefaultExpiry}, StatementTracer: options.StatementTracer,
 	})
 	if err != nil {
 		return nil, err

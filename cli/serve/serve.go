@@ -60,6 +60,7 @@ type Command struct {
 	SecretKeyFile        string        `from:"HOLDPOINT_SECRET_KEY_FILE" placeholder:"PATH" help:"File of keys that encrypt sensitive values, one [id:]base64 of 32 bytes per line; the first encrypts, all decrypt. Created if missing, and reloaded when it changes ($$HOLDPOINT_SECRET_KEY_FILE, or the keys in $$HOLDPOINT_SECRET_KEY)."`
 	Channels             string        `from:"HOLDPOINT_CHANNELS" placeholder:"PATH" help:"YAML file of notification channels: e-mail and HTTP ($$HOLDPOINT_CHANNELS)."`
 	NotifyAfter          time.Duration `default:"30s" from:"HOLDPOINT_NOTIFY_AFTER" placeholder:"DURATION" help:"With --channels: how long a request is open before people are notified (default ${default}; $$HOLDPOINT_NOTIFY_AFTER)."`
+	DefaultExpiry        time.Duration `from:"HOLDPOINT_DEFAULT_EXPIRY" placeholder:"DURATION" help:"Deadline of requests that are raised without one, such as 24h; 0 for none (default 0; $$HOLDPOINT_DEFAULT_EXPIRY)."`
 	WebhookAllow         []string      `sep:"," from:"HOLDPOINT_WEBHOOK_ALLOW" placeholder:"CIDR" help:"Non-public address ranges that webhooks may call, with or without TLS ($$HOLDPOINT_WEBHOOK_ALLOW)."`
 	CallbackAllow        []string      `sep:"," from:"HOLDPOINT_CALLBACK_ALLOW" placeholder:"CIDR" help:"Non-public address ranges that request callbacks, which agents choose, may call, with or without TLS ($$HOLDPOINT_CALLBACK_ALLOW)."`
 	CallbackRoles        []string      `sep:"," default:"agent,operator,admin" enum:"agent,operator,admin,none" from:"HOLDPOINT_CALLBACK_ROLES" placeholder:"ROLE" help:"Roles that may set callbacks: agent, operator, admin, or none (default ${default}; $$HOLDPOINT_CALLBACK_ROLES)."`
@@ -102,6 +103,8 @@ func (c *Command) check() error {
 		return console.Usage("--shutdown-timeout must be positive")
 	case c.NotifyAfter < time.Second && (c.NotifyAfter != 0 || c.Channels != "") || c.NotifyAfter > 24*time.Hour:
 		return console.Usage("--notify-after must be 1s to 24h")
+	case c.DefaultExpiry != 0 && (c.DefaultExpiry < time.Second || c.DefaultExpiry.Milliseconds() > api.MaxExpiresAfterMs):
+		return console.Usage("--default-expiry must be at least 1s and at most 100 years, or 0 for none")
 	case c.RuleMaxAge < 0:
 		return console.Usage("--rule-max-age must not be negative")
 	case !refusal.ValidID(c.DefaultAgent):

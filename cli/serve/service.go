@@ -161,7 +161,7 @@ func (s *service) close() {
 // open opens the database and loads keys and tokens from it. It reports whether the service
 // requires no credentials. If it fails, it leaves nothing open.
 func (s *service) open(ctx context.Context) (open bool, err error) {
-	options := store.Options{KeepSchema: s.Migrate == "off", Pooler: s.Pooled, ListenURL: s.DirectDatabase, NotifyAfter: s.notifyAfter(), Logger: s.logger, Observer: s.journal}
+	options := store.Options{KeepSchema: s.Migrate == "off", Pooler: s.Pooled, ListenURL: s.DirectDatabase, NotifyAfter: s.notifyAfter(), DefaultExpiry: s.DefaultExpiry, Logger: s.logger, Observer: s.journal}
 	if s.admin != nil {
 		options.Observer = telemetry.All{s.admin.metrics.Door, s.journal}
 	}

@@ -54,6 +54,8 @@ type Options struct {
 	Webhooks WebhookReader
 	// NotifyAfter is how long a request is open before people are notified. Default: never.
 	NotifyAfter time.Duration
+	// DefaultExpiry is the deadline of requests that are raised without one. Default: none.
+	DefaultExpiry time.Duration
 	// NewID creates the identifiers that a command leaves empty. Default: runs.NewID.
 	NewID runs.IDSource
 	// Stamp creates the stamps of decisions (see runs.State). Default: random numbers.

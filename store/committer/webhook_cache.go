@@ -136,8 +136,8 @@ func (c *Committer) watchWebhooks() {
 
 var _ WebhookReader = webhooks.Store(nil)
 
-// withWebhooks gives a state the cached webhooks and the delay of notifications to people.
+// withWebhooks gives a state the cached webhooks and the settings of the process.
 func (c *Committer) withWebhooks(state *runs.State) {
 	state.Webhooks = c.webhooks.set()
-	state.NotifyAfterMs = c.options.NotifyAfter.Milliseconds()
+	state.NotifyAfterMs, state.DefaultExpiryMs = c.options.NotifyAfter.Milliseconds(), c.options.DefaultExpiry.Milliseconds()
 }
