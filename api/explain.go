@@ -71,6 +71,36 @@ type RequestExplanation struct {
 	You *ExplainedCaller `json:"you,omitempty"`
 	// Deadline is absent once the request is settled.
 	Deadline *ExplainedDeadline `json:"deadline,omitempty"`
+	// Notified has the notifications about an open request by the channels of the replica, at most
+	// MaxRecipients.
+	Notified []ExplainedNotice `json:"notified,omitempty"`
+	// NotifyAtMs is when people will be notified of the request.
+	NotifyAtMs int64 `json:"notify_at_ms,omitzero"`
+}
+
+// NoticeState is the state of a notification.
+type NoticeState string
+
+// The states of notifications. A message that is only counted in another one, because of a flood, is
+// sent.
+const (
+	NoticePending NoticeState = "pending"
+	NoticeSent    NoticeState = "sent"
+	NoticeFailed  NoticeState = "failed" // given up
+)
+
+// ExplainedNotice is a notification of a person. It has no address.
+type ExplainedNotice struct {
+	Who     string      `json:"who"`
+	Channel string      `json:"channel"`
+	State   NoticeState `json:"state"`
+	// AtMs is when the state began.
+	AtMs int64 `json:"at_ms"`
+	// Attempts counts the attempts, NextAtMs is when the next one may start, and Error is the error of
+	// the last one.
+	Attempts int64  `json:"attempts"`
+	NextAtMs int64  `json:"next_at_ms,omitzero"`
+	Error    string `json:"error,omitempty"`
 }
 
 // ExplainedCaller says whether the caller's allow or answer would be accepted now.

@@ -45,8 +45,13 @@ func (s *Server) explainRun(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) explanations(ctx context.Context) *explain.Collector {
+	var channels []string
+	if s.notify != nil {
+		channels = s.notify.Channels()
+	}
 	return &explain.Collector{
-		Reader: s.store, Whole: s.store.store, NowMs: s.store.NowMs, Waiting: s.claims.WaitingFor, Directory: directory{s.access.Keyring},
+		Channels: channels,
+		Reader:   s.store, Whole: s.store.store, NowMs: s.store.NowMs, Waiting: s.claims.WaitingFor, Directory: directory{s.access.Keyring},
 		ShowEffect: effectViewFor(auth.From(ctx)),
 	}
 }

@@ -390,6 +390,14 @@ func TestAChannelThatFails(t *testing.T) {
 		// One that says "later" is tried again.
 		s.mail.set(func(i *inbox) { i.smtpCode = 451 })
 		raise(t, ada, "s3", "c")
+		request, err := ada.GetRun(t.Context(), runID)
+		require.NoError(t, err)
+		explained, err := ada.ExplainRequest(t.Context(), request.PendingApprovals[0].Handle)
+		require.NoError(t, err)
+		require.Equal(t, api.NoticeFailed, explained.Notified[1].State)
+		require.Equal(t, "user:ben", explained.Notified[1].Who)
+		require.Contains(t, explained.Text, "ben (mail, not reached, given up ")
+		require.NotContains(t, explained.Text, "example.com", "an address is its owner's")
 		eventually(t, "it is to be tried again", func() bool {
 			pending, err := ada.ListEffects(t.Context(), client.EffectListParams{State: api.EffectPending, WebhookID: model.NoticeWebhookID("mail")})
 			require.NoError(t, err)

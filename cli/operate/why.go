@@ -112,5 +112,16 @@ func requestExplained(e *api.RequestExplanation, now time.Time) []console.Field 
 	if e.Deadline != nil {
 		fields = append(fields, console.Field{"deadline", console.Moment(e.Deadline.AtMs, now)})
 	}
+	for i := range e.Notified {
+		n := &e.Notified[i]
+		line := fmt.Sprintf("%s by %s: %s %s", n.Who, n.Channel, n.State, console.Moment(n.AtMs, now))
+		if n.Error != "" {
+			line += ", " + n.Error
+		}
+		if n.NextAtMs != 0 {
+			line += ", next attempt " + console.Moment(n.NextAtMs, now)
+		}
+		fields = append(fields, console.Field{"notified", line})
+	}
 	return fields
 }

@@ -30,6 +30,9 @@ type Collector struct {
 	// ShowEffect returns the caller's view of an effect.
 	ShowEffect func(effect *model.Effect) api.EffectView
 
+	// Channels are the channels that notify people; none if the service notifies nobody.
+	Channels []string
+
 	// known caches the deciders.
 	known *deciders
 }
@@ -63,6 +66,11 @@ func (c *Collector) OfRequest(ctx context.Context, handle string, actor runs.Act
 		if facts.People, err = c.people(ctx, &record.Run, &found.Request, actor); err != nil {
 			return nil, err
 		}
+		notices, err := c.notices(ctx, &record.Run)
+		if err != nil {
+			return nil, err
+		}
+		facts.Notices = notices(handle)
 	} else if caller := auth.From(ctx); caller != nil {
 		facts.People.You = &api.ExplainedCaller{}
 	}
@@ -114,6 +122,10 @@ func (c *Collector) run(ctx context.Context, record *model.RunRecord, nowMs int6
 }
 
 func (c *Collector) waiting(ctx context.Context, facts *RunFacts, actor runs.Actor, left *int) error {
+	notices, err := c.notices(ctx, &facts.Record.Run)
+	if err != nil {
+		return err
+	}
 	for i := range facts.Record.Requests {
 		request := &facts.Record.Requests[i]
 		switch {
@@ -141,7 +153,7 @@ func (c *Collector) waiting(ctx context.Context, facts *RunFacts, actor runs.Act
 				return err
 			}
 			facts.Requests = append(facts.Requests, RequestFacts{
-				NowMs: facts.NowMs, Request: request, RunKind: facts.Record.Run.Kind, People: people,
+				NowMs: facts.NowMs, Request: request, RunKind: facts.Record.Run.Kind, People: people, Notices: notices(request.Handle),
 			})
 		}
 	}

@@ -198,3 +198,41 @@ func TestRequest(t *testing.T) {
 	require.Len(t, got.MayDecide, api.MaxMayDecide)
 	require.Equal(t, int64(7), got.MayDecideMore)
 }
+
+// TestNotices checks the sentence about notifications.
+func TestNotices(t *testing.T) {
+	t.Parallel()
+	sent := func(who string, state api.NoticeState, change ...func(*api.ExplainedNotice)) api.ExplainedNotice {
+		n := api.ExplainedNotice{Who: who, Channel: "mail", State: state, AtMs: now - 3*minute, Attempts: 2}
+		for _, change := range change {
+			change(&n)
+		}
+		return n
+	}
+	failing := func(n *api.ExplainedNotice) { n.Error, n.NextAtMs = "the mail server answered 451", now+20*second }
+	for name, c := range map[string]struct {
+		notices *explain.Notices
+		text    string
+	}{
+		"no channels":             {nil, ""},
+		"nobody":                  {&explain.Notices{Nobody: true}, " Nobody was notified."},
+		"not yet":                 {&explain.Notices{AtMs: now + 20*second}, " People are notified in 20 s."},
+		"now":                     {&explain.Notices{AtMs: now}, ""},
+		"sent":                    {&explain.Notices{Sent: []api.ExplainedNotice{sent("user:ada", api.NoticeSent)}}, " Notified: ada (mail, 3 min ago)."},
+		"a service without names": {&explain.Notices{Sent: []api.ExplainedNotice{sent("user:local", api.NoticeSent)}}, " Notified: by mail, 3 min ago."},
+		"being sent":              {&explain.Notices{Sent: []api.ExplainedNotice{sent("user:ada", api.NoticePending)}}, " Notified: ada (mail, being sent)."},
+		"several": {
+			&explain.Notices{Sent: []api.ExplainedNotice{
+				sent("user:ada", api.NoticeSent), sent("user:ben", api.NoticePending, failing), sent("user:eve", api.NoticeFailed), sent("user:joe", api.NoticeSent),
+			}},
+			" Notified: eve (mail, not reached, given up 3 min ago), ben (mail, 2 failures, next attempt in 20 s), ada (mail, 3 min ago) and 1 more.",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			facts := asked(model.KindApproval)
+			facts.Notices = c.notices
+			require.Equal(t, "Waiting for an approval for 2 min. ada or ben can decide. No deadline."+c.text, explain.Request(&facts).Text)
+		})
+	}
+}

@@ -11,6 +11,8 @@ type RequestFacts struct {
 	Request *model.Request
 	RunKind api.RunKind
 	People  People
+	// Notices is nil where the service notifies nobody.
+	Notices *Notices
 }
 
 // People says who may decide a request, according to the current credentials.
@@ -72,6 +74,10 @@ func Request(f *RequestFacts) api.RequestExplanation {
 		e.State = api.ExplainNobodyCanDecide
 	}
 	e.Text = openText(f, &e)
+	if f.Notices != nil {
+		e.Notified, e.NotifyAtMs = f.Notices.Sent, f.Notices.AtMs
+		e.Text += f.Notices.text(f.NowMs)
+	}
 	return e
 }
 

@@ -493,6 +493,23 @@ export interface components {
             code?: string;
             may_decide: boolean;
         };
+        ExplainedNotice: {
+            /** @description When the state began. */
+            at_ms: components["schemas"]["TimeMs"];
+            attempts: number;
+            channel: string;
+            /** @description The error of the last attempt. */
+            error?: string;
+            /** @description When the next attempt may start. */
+            next_at_ms?: components["schemas"]["TimeMs"];
+            /**
+             * @description `failed`: the service gave up. A message that is only counted in another one, because of a flood, is `sent`.
+             * @enum {string}
+             */
+            state: "pending" | "sent" | "failed";
+            /** @description A principal. */
+            who: string;
+        };
         ExplainedRun: {
             explain?: components["schemas"]["RunExplanation"];
             run_id: components["schemas"]["ID"];
@@ -887,6 +904,10 @@ export interface components {
             may_decide: string[];
             /** @description How many others there are. */
             may_decide_more?: number;
+            /** @description The notifications of people about an open request, by the channels of the replica that answers. They have no addresses. */
+            notified?: components["schemas"]["ExplainedNotice"][];
+            /** @description When people will be notified of the request. */
+            notify_at_ms?: components["schemas"]["TimeMs"];
             /** @description The moment of the explanation by the service's clock. */
             now_ms: components["schemas"]["TimeMs"];
             request_id: components["schemas"]["ID"];

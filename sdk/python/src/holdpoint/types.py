@@ -485,6 +485,21 @@ class ExplainedCaller(TypedDict):
     may_decide: bool
 
 
+class ExplainedNotice(TypedDict):
+    # When the state began.
+    at_ms: int
+    attempts: int
+    channel: str
+    # The error of the last attempt.
+    error: NotRequired[str]
+    # When the next attempt may start.
+    next_at_ms: NotRequired[int]
+    # `failed`: the service gave up. A message that is only counted in another one, because of a flood, is `sent`.
+    state: Literal['pending', 'sent', 'failed']
+    # A principal.
+    who: str
+
+
 class ExplainedRun(TypedDict):
     explain: NotRequired[RunExplanation]
     run_id: str
@@ -862,6 +877,10 @@ class RequestExplanation(TypedDict):
     may_decide: list[str]
     # How many others there are.
     may_decide_more: NotRequired[int]
+    # The notifications of people about an open request, by the channels of the replica that answers. They have no addresses.
+    notified: NotRequired[list[ExplainedNotice]]
+    # When people will be notified of the request.
+    notify_at_ms: NotRequired[int]
     # The moment of the explanation by the service's clock.
     now_ms: int
     request_id: str

@@ -1,0 +1,122 @@
+package explain
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
+
+// maxPending bounds the pending effects of a run that are read.
+const maxPending = 100
+
+// Notices says who was notified of a request.
+type Notices struct {
+	Sent []api.ExplainedNotice
+	// AtMs is when people will be notified; 0 if that is over.
+	AtMs int64
+	// Nobody says that people were to be notified, and that there was nobody to notify.
+	Nobody bool
+}
+
+// notices reads the notifications about the requests of a run, by handle.
+func (c *Collector) notices(ctx context.Context, run *model.Run) (func(handle string) *Notices, error) {
+	if len(c.Channels) == 0 {
+		return func(string) *Notices { return nil }, nil
+	}
+	sent := map[string][]api.ExplainedNotice{}
+	for _, channel := range c.Channels {
+		effects, err := c.Reader.Effects(ctx, runs.EffectQuery{
+			SessionID: run.SessionID, RunID: run.RunID, WebhookID: model.NoticeWebhookID(channel), Limit: api.MaxRecipients,
+		})
+		if err != nil {
+			return nil, err
+		}
+		for i := range effects {
+			notice, err := runs.NoticeOf(&effects[i])
+			if err != nil {
+				continue // a row that was changed outside of the service; doctor reports it
+			}
+			sent[notice.RequestHandle] = append(sent[notice.RequestHandle], explainedNotice(&effects[i], notice))
+		}
+	}
+	pending, err := c.Reader.Effects(ctx, runs.EffectQuery{SessionID: run.SessionID, RunID: run.RunID, State: api.EffectPending, Limit: maxPending})
+	if err != nil {
+		return nil, err
+	}
+	due := map[string]int64{}
+	for i := range pending {
+		due[pending[i].EffectID] = pending[i].DueAtMs
+	}
+	return func(handle string) *Notices {
+		of := &Notices{Sent: sent[handle], AtMs: due[model.EffectID(api.EffectAdvanceRequest, handle)]}
+		slices.SortStableFunc(of.Sent, func(a, b api.ExplainedNotice) int { return cmp.Compare(a.Who, b.Who) })
+		of.Sent = of.Sent[:min(len(of.Sent), api.MaxRecipients)]
+		of.Nobody = len(of.Sent) == 0 && of.AtMs == 0 && len(pending) < maxPending
+		return of
+	}, nil
+}
+
+func explainedNotice(effect *model.Effect, notice *runs.PersonNotice) api.ExplainedNotice {
+	e := api.ExplainedNotice{
+		Who: notice.Principal, Channel: notice.Channel, State: api.NoticePending, AtMs: effect.CreatedAtMs,
+		Attempts: effect.Attempts, NextAtMs: effect.DueAtMs, Error: effect.LastError,
+	}
+	switch effect.State {
+	case api.EffectDone:
+		e.State, e.AtMs = api.NoticeSent, effect.FinishedAtMs
+	case api.EffectFailed:
+		e.State, e.AtMs = api.NoticeFailed, effect.FinishedAtMs
+	case api.EffectPending:
+	}
+	return e
+}
+
+// text returns a sentence. Failures come first, because someone has to act on them.
+func (n *Notices) text(nowMs int64) string {
+	switch {
+	case n.Nobody:
+		return " Nobody was notified."
+	case len(n.Sent) == 0 && n.AtMs > nowMs:
+		return " People are notified in " + span(n.AtMs-nowMs) + "."
+	case len(n.Sent) == 0:
+		return ""
+	}
+	order := []api.NoticeState{api.NoticeFailed, api.NoticePending, api.NoticeSent}
+	sorted := slices.Clone(n.Sent)
+	slices.SortStableFunc(sorted, func(a, b api.ExplainedNotice) int {
+		return cmp.Compare(slices.Index(order, a.State), slices.Index(order, b.State))
+	})
+	var told []string
+	for i := range sorted[:min(len(sorted), maxNamed)] {
+		told = append(told, noticeText(&sorted[i], nowMs))
+	}
+	text := " Notified: " + strings.Join(told, ", ")
+	if more := len(sorted) - len(told); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text + "."
+}
+
+func noticeText(n *api.ExplainedNotice, nowMs int64) string {
+	how := n.Channel
+	switch {
+	case n.State == api.NoticeSent:
+		how += ", " + ago(n.AtMs, nowMs)
+	case n.State == api.NoticeFailed:
+		how += ", not reached, given up " + ago(n.AtMs, nowMs)
+	case n.Error != "":
+		how += fmt.Sprintf(", %s, next attempt in %s", plural(n.Attempts, "failure"), span(n.NextAtMs-nowMs))
+	default:
+		how += ", being sent"
+	}
+	if !named(n.Who) {
+		return "by " + how
+	}
+	return shortName(n.Who) + " (" + how + ")"
+}
