@@ -54,3 +54,35 @@ func TestAStrangerIsNotFloodedWithCodes(t *testing.T) {
 		require.NoError(t, add(ben, "ben@example.com"), "ada's codes do not count as ben's")
 	})
 }
+
+// Many people add one address at the same moment: one code is sent, and the others are told to wait.
+func TestOneCodeForManyAtOnce(t *testing.T) {
+	t.Parallel()
+	onEngines(t, func(t *testing.T, database string) {
+		s := start(t, database, time.Second, true)
+		const people = 8
+		errs := make(chan error, people)
+		for n := range people {
+			token, _, err := s.Keyring.Create(t.Context(), &api.CreateTokenBody{Name: fmt.Sprint("p", n), Role: api.RoleOperator}, "user:test", "")
+			require.NoError(t, err)
+			c := s.Connect(client.WithToken(token.Secret), client.WithRetry(client.RetryPolicy{MaxAttempts: 1}))
+			go func() {
+				_, err := c.AddAddress(t.Context(), api.AddressBody{Channel: "mail", Address: "stranger@example.com"})
+				errs <- err
+			}()
+		}
+		sent := 0
+		for range people {
+			var problem *client.Error
+			switch err := <-errs; {
+			case err == nil:
+				sent++
+			default:
+				require.ErrorAs(t, err, &problem)
+				require.Equal(t, api.CodeTooManyCodes, problem.Code)
+			}
+		}
+		require.Equal(t, 1, sent)
+		require.Len(t, s.mail.all(), 1)
+	})
+}

@@ -39,3 +39,18 @@ func TestRequestsGetTheDefaultDeadline(t *testing.T) {
 	h.must(suspend("r", 1, approval("a")))
 	require.Zero(t, h.request("r", "a").DueAtMs, "there is no default by default")
 }
+
+// A question to the parent's session gets its deadline when the child asks it, not when it arrives there.
+func TestAClarificationGetsTheDefaultDeadline(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.family()
+	due := h.nowMs + 60_000
+	h.states["s"].DefaultExpiryMs = 60_000
+	reply, _, err := h.decide(ask("q"))
+	require.NoError(t, err)
+	h.states["s"].DefaultExpiryMs = 0
+	h.nowMs += 10
+	require.Equal(t, 1, h.carryOut())
+	require.Equal(t, due, h.request(reply.Clarification.RunID, "q").DueAtMs)
+}
