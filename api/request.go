@@ -128,8 +128,19 @@ type UserQuestion struct {
 	Question    string           `json:"question" body:"required"`
 	MultiSelect bool             `json:"multi_select"`
 	Options     []QuestionOption `json:"options"` // at most MaxOptionsPerQuestion
+	// AllowFreeform says whether an answer in the person's own words is accepted. When absent: true
+	// without options, false with options. The service fills it in.
+	AllowFreeform *bool `json:"allow_freeform,omitempty"`
 	// Sensitive has the same effect as the request's Sensitive, for this question alone.
 	Sensitive bool `json:"sensitive,omitzero"`
+}
+
+// TakesFreeform reports whether the question accepts an answer in the person's own words.
+func (q *UserQuestion) TakesFreeform() bool {
+	if q.AllowFreeform != nil {
+		return *q.AllowFreeform
+	}
+	return len(q.Options) == 0
 }
 
 // QuestionOption is one choice of a structured question.

@@ -61,7 +61,7 @@ func (p pendingRequest) same(other pendingRequest) error {
 func sameQuestion(a, b *api.UserQuestionRequest) bool {
 	return a.Kind == b.Kind && sameJSON(a.Payload, b.Payload) && sameJSON(a.ResponseSchema, b.ResponseSchema) &&
 		slices.EqualFunc(a.Questions, b.Questions, func(a, b api.UserQuestion) bool {
-			return a.Question == b.Question && a.MultiSelect == b.MultiSelect &&
+			return a.Question == b.Question && a.MultiSelect == b.MultiSelect && a.TakesFreeform() == b.TakesFreeform() &&
 				slices.EqualFunc(a.Options, b.Options, func(a, b api.QuestionOption) bool {
 					return sameIfGiven(a.ID, b.ID) && sameIfGiven(a.Label, b.Label)
 				})

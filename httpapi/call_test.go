@@ -222,8 +222,8 @@ func approval(id string) string {
 // many with free text.
 func question(id string) string {
 	return fmt.Sprintf(`{"id":%q,"tool_call_id":"call-%s","questions":[
-		{"id":"route","header":"Route","question":"Which route?","multi_select":false,"options":[{"id":"a","label":"A"},{"id":"b","label":"B"}]},
-		{"id":"notes","question":"Notes?","multi_select":true,"options":[{"id":"x","label":"X"},{"id":"y","label":"Y"}]}]}`, id, id)
+		{"id":"route","header":"Route","question":"Which route?","multi_select":false,"allow_freeform":true,"options":[{"id":"a","label":"A"},{"id":"b","label":"B"}]},
+		{"id":"notes","question":"Notes?","multi_select":true,"allow_freeform":true,"options":[{"id":"x","label":"X"},{"id":"y","label":"Y"}]}]}`, id, id)
 }
 
 // goodAnswers answer the question above.

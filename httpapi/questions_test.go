@@ -46,6 +46,17 @@ func testQuestions(t *testing.T, a *rig) {
 		require.Equal(t, "why not", resolution["justification"])
 		require.Equal(t, "answered", resolution["outcome"])
 	})
+	parallel(t, "own words, where only the options are accepted", func(t *testing.T) {
+		run := a.waiting(t, `"questions":[{"id":"q","tool_call_id":"c","questions":[{"id":"way","question":"Which?","options":[{"id":"a"},{"id":"b"}]}]}]`)
+		require.Equal(t, false, a.get(t, "/v1/runs/"+run.run).at("pending_questions", 0, "questions", 0, "allow_freeform"))
+		for _, path := range []string{"/v1/runs/" + run.run, "/v1/sessions/" + run.session} {
+			for _, answers := range []string{`{"question_id":"way","freeform_answer":"mine"}`, `{"question_id":"way","selected_option_ids":["a"],"freeform_answer":"mine"}`} {
+				got := a.post(t, path+"/questions", answer("q", `"answers":[`+answers+`]`)).refused(api.CodeInvalidRequest)
+				require.Equal(t, "/resolution/answers/0/freeform_answer", got.at("errors", 0, "pointer"))
+			}
+		}
+		a.post(t, "/v1/runs/"+run.run+"/questions", answer("q", `"answers":[{"question_id":"way","selected_option_ids":["a"]}]`)).want(http.StatusAccepted)
+	})
 	parallel(t, "what does not fit the schema", func(t *testing.T) {
 		for _, path := range []string{"/v1/runs/nobody/questions", "/v1/sessions/nobody/questions"} {
 			for _, bad := range []struct{ body, pointer string }{

@@ -118,7 +118,7 @@ func testSuspend(t *testing.T, a *rig) {
 		view := a.get(t, "/v1/runs/"+run.run).want(http.StatusOK)
 		require.Equal(t, "question-request-call-9", view.at("pending_questions", 0, "id"))
 		require.Equal(t, map[string]any{
-			"id": "question-1", "header": "Question 1", "question": "Why?", "multi_select": false,
+			"id": "question-1", "header": "Question 1", "question": "Why?", "multi_select": false, "allow_freeform": false,
 			"options": []any{map[string]any{"id": "option-1", "label": "Yes"}, map[string]any{"id": "option-2", "label": "No"}},
 		}, view.at("pending_questions", 0, "questions", 0))
 	})

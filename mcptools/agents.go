@@ -60,7 +60,7 @@ const (
   "type": "object", "additionalProperties": false, "required": ["question"],
   "properties": {
     "question": {"type": "string"},
-    "options": {"type": "array", "maxItems": 64, "description": "Choices. The person may always answer in their own words.", "items": {"anyOf": [
+    "options": {"type": "array", "maxItems": 64, "description": "Choices. The person may also answer in their own words, unless allow_freeform is false.", "items": {"anyOf": [
       {"type": "string"},
       {"type": "object", "additionalProperties": false, "required": ["label"], "properties": {
         "label": {"type": "string"},
@@ -68,6 +68,7 @@ const (
       }}
     ]}},
     "multi_select": {"type": "boolean", "description": "Several options may be chosen."},
+    "allow_freeform": {"type": "boolean", "default": true, "description": "false: only the options are accepted. It needs options."},
     "key": ` + keySchema + `,
     "wait_seconds": ` + waitSchema + `
   }
@@ -154,6 +155,7 @@ type questionArguments struct {
 	Question    string           `json:"question"`
 	Options     []optionArgument `json:"options"`
 	MultiSelect bool             `json:"multi_select"`
+	Freeform    *bool            `json:"allow_freeform"`
 	Key         string           `json:"key"`
 	waitArgument
 }
@@ -241,7 +243,10 @@ func addAsking[In interface{ wait() (waitFor, error) }](t *tools, server *mcp.Se
 }
 
 func (t *tools) question(arguments questionArguments) *api.UserQuestionRequest {
-	question := api.UserQuestion{ID: "answer", Question: arguments.Question, MultiSelect: arguments.MultiSelect}
+	question := api.UserQuestion{ID: "answer", Question: arguments.Question, MultiSelect: arguments.MultiSelect, AllowFreeform: new(true)}
+	if arguments.Freeform != nil {
+		question.AllowFreeform = arguments.Freeform
+	}
 	for _, option := range arguments.Options {
 		question.Options = append(question.Options, api.QuestionOption{Label: option.Label, Description: option.Description})
 	}

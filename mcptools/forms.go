@@ -111,7 +111,10 @@ func questionForm(agent string, request *api.UserQuestionRequest) *mcp.ElicitPar
 		return nil
 	}
 	question := request.Questions[0]
-	members := map[string]any{"text": map[string]any{"type": "string", "title": "Answer", "description": "In your own words."}}
+	members := map[string]any{}
+	if question.TakesFreeform() {
+		members["text"] = map[string]any{"type": "string", "title": "Answer", "description": "In your own words."}
+	}
 	labels := labelsOf(&question)
 	slices.Sort(labels)
 	if len(labels) != len(slices.Compact(labels)) {
@@ -176,7 +179,9 @@ func answerOf(request *api.UserQuestionRequest, given *mcp.ElicitResult) (api.Us
 	}
 	question := request.Questions[0]
 	answer := api.UserQuestionAnswer{QuestionID: question.ID}
-	answer.FreeformAnswer, _ = given.Content["text"].(string)
+	if answer.FreeformAnswer, _ = given.Content["text"].(string); answer.FreeformAnswer != "" && !question.TakesFreeform() {
+		return api.UserQuestionResolution{}, false
+	}
 	chosen, _ := given.Content["options"].([]any)
 	if one, is := given.Content["option"]; is {
 		chosen = []any{one}

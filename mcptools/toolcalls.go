@@ -29,11 +29,13 @@ var (
 	}
 )
 
-// toolQuestions is the input of a question tool. Some agents ask one question as Single.
+// toolQuestions is the input of a question tool. Some agents ask one question as Single. Agents
+// accept free text in addition to the options unless Freeform is false.
 type toolQuestions struct {
 	Questions []toolQuestion `json:"questions"`
 	Single    string         `json:"question"`
 	Choices   []string       `json:"choices"`
+	Freeform  *bool          `json:"allow_freeform"`
 }
 
 type toolQuestion struct {
@@ -135,9 +137,12 @@ func questionsOf(input api.JSON) ([]api.UserQuestion, error) {
 		return nil, fmt.Errorf("the question cannot be read: %w", err)
 	}
 	if len(given.Questions) == 0 && given.Single != "" {
-		one := api.UserQuestion{ID: "q1", Question: given.Single}
+		one := api.UserQuestion{ID: "q1", Question: given.Single, AllowFreeform: new(true)}
 		for i, choice := range given.Choices {
 			one.Options = append(one.Options, api.QuestionOption{ID: optionID(i), Label: choice})
+		}
+		if given.Freeform != nil && len(one.Options) > 0 {
+			one.AllowFreeform = given.Freeform
 		}
 		return []api.UserQuestion{one}, nil
 	}
@@ -149,7 +154,7 @@ func questionsOf(input api.JSON) ([]api.UserQuestion, error) {
 		if strings.TrimSpace(asked.Question) == "" {
 			return nil, errNoQuestion
 		}
-		questions[i] = api.UserQuestion{ID: "q" + strconv.Itoa(i+1), Header: asked.Header, Question: asked.Question, MultiSelect: asked.MultiSelect}
+		questions[i] = api.UserQuestion{ID: "q" + strconv.Itoa(i+1), Header: asked.Header, Question: asked.Question, MultiSelect: asked.MultiSelect, AllowFreeform: new(true)}
 		for n, option := range asked.Options {
 			questions[i].Options = append(questions[i].Options, api.QuestionOption{
 				ID: optionID(n), Label: option.Label, Description: option.Description, Preview: option.Preview,
@@ -157,6 +162,7 @@ func questionsOf(input api.JSON) ([]api.UserQuestion, error) {
 		}
 		if asked.Type == "yesno" && len(asked.Options) == 0 {
 			questions[i].Options = []api.QuestionOption{{ID: optionID(0), Label: "Yes"}, {ID: optionID(1), Label: "No"}}
+			questions[i].AllowFreeform = nil
 		}
 	}
 	return questions, nil

@@ -416,6 +416,12 @@ func TestFormsOfQuestions(t *testing.T) {
 			map[string]any{"options": []string{"c", "b"}},
 			[]string{"c", "b"},
 		},
+		{
+			`{"question":"Which?","options":["b","a"],"allow_freeform":false}`, `{"type":"object","properties":{"option":{"type":"string","title":"Option","enum":["b","a"]}}}`,
+			map[string]any{"option": "a", "text": "mine"},
+			map[string]any{"option": "a"},
+			[]string{"a"},
+		},
 	} {
 		first := r.ask(forms, "ask_user", row.arguments, nil)
 		id := first.only(s)

@@ -1,6 +1,8 @@
 package runs
 
 import (
+	"cmp"
+	"fmt"
 	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -56,7 +58,7 @@ func checkAnswer(question api.UserQuestionRequest, given QuestionAnswer, at stri
 		return api.Resolution{}, err
 	}
 	resolution.Answers = given.Answers
-	return resolution, checkAnswers(question, given.Answers)
+	return resolution, checkAnswers(question, given.Answers, at)
 }
 
 // checkValue checks the value of a typed or verbatim answer. A null value is an answer if the
@@ -73,7 +75,7 @@ func checkValue(question api.UserQuestionRequest, given QuestionAnswer, at strin
 	case given.Value == nil:
 		return emptyValue(question)
 	case !typed:
-		return nil
+		return refuseVerbatim(question, at)
 	}
 	faults, err := match(question.ResponseSchema, given.Value, at+"/value")
 	switch {
@@ -99,6 +101,20 @@ func refuseValue(question api.UserQuestionRequest, given QuestionAnswer, at stri
 	return refusal.Invalid(api.Fault{Pointer: at + "/value", Detail: "request " + question.ID + " takes answers, not a value"})
 }
 
+// refuseVerbatim refuses a verbatim value for questions that accept only options. Nobody can tell
+// whether the value is one of them.
+func refuseVerbatim(question api.UserQuestionRequest, at string) error {
+	for i := range question.Questions {
+		if asked := &question.Questions[i]; !asked.TakesFreeform() {
+			return refusal.Invalid(api.Fault{
+				Pointer: at + "/value",
+				Detail:  "question " + asked.ID + " accepts only its options, as answers: allow_freeform is false",
+			})
+		}
+	}
+	return nil
+}
+
 // answersByQuestion returns the answers keyed by question id. It returns question_duplicate_answer
 // when a question has two answers.
 func answersByQuestion(answers []api.UserQuestionAnswer) (map[string]*api.UserQuestionAnswer, error) {
@@ -114,7 +130,7 @@ func answersByQuestion(answers []api.UserQuestionAnswer) (map[string]*api.UserQu
 }
 
 // checkAnswers checks that each question has a valid answer, in the order of the questions.
-func checkAnswers(question api.UserQuestionRequest, answers []api.UserQuestionAnswer) error {
+func checkAnswers(question api.UserQuestionRequest, answers []api.UserQuestionAnswer, at string) error {
 	byQuestion, err := answersByQuestion(answers)
 	if err != nil {
 		return err
@@ -124,7 +140,7 @@ func checkAnswers(question api.UserQuestionRequest, answers []api.UserQuestionAn
 		if answer == nil {
 			return refusal.New(api.CodeQuestionAnswerMissing, "missing answer for question %s", asked.ID)
 		}
-		if err := checkAnswerTo(asked, *answer); err != nil {
+		if err := cmp.Or(checkAnswerTo(asked, *answer), checkFreeform(asked, answers, at)); err != nil {
 			return err
 		}
 	}
@@ -170,6 +186,23 @@ func checkAnswerTo(asked api.UserQuestion, answer api.UserQuestionAnswer) error 
 	return nil
 }
 
+// checkFreeform refuses an answer in the person's own words to a question that accepts only its
+// options.
+func checkFreeform(asked api.UserQuestion, answers []api.UserQuestionAnswer, at string) error {
+	if asked.TakesFreeform() {
+		return nil
+	}
+	for i := range answers {
+		if answer := &answers[i]; answer.QuestionID == asked.ID && answer.FreeformAnswer != "" {
+			return refusal.Invalid(api.Fault{
+				Pointer: fmt.Sprintf("%s/answers/%d/freeform_answer", at, i),
+				Detail:  "question " + asked.ID + " accepts only its options: allow_freeform is false",
+			})
+		}
+	}
+	return nil
+}
+
 // inParts reports whether a partial answer is stored as a part. A decline, a typed value and a
 // verbatim value are always whole.
 func (u *QuestionAnswer) inParts(question api.UserQuestionRequest) bool {
@@ -207,7 +240,7 @@ func checkPart(question api.UserQuestionRequest, given QuestionAnswer, at string
 		case before != nil:
 			return nil, refusal.New(api.CodeQuestionStateConflict, "question %s of request %s is answered already", asked.ID, question.ID)
 		}
-		if err := checkAnswerTo(asked, *answer); err != nil {
+		if err := cmp.Or(checkAnswerTo(asked, *answer), checkFreeform(asked, given.Answers, at)); err != nil {
 			return nil, err
 		}
 		known++

@@ -44,7 +44,7 @@ func TestOpenClarification(t *testing.T) {
 	require.Equal(t, int64(startMs+510), question.DueAtMs, "counted from when the child asked")
 	require.NotEqual(t, h.request("r", "q").Handle, question.Handle)
 	body := `{"id":"q","handle":"` + question.Handle + `","tool_call_id":"call-9","created_at_ms":1000020,"expires_at_ms":1000510,
-		"questions":[{"id":"route","header":"Route","question":"Which route?","multi_select":false,
+		"questions":[{"id":"route","header":"Route","question":"Which route?","multi_select":false,"allow_freeform":true,
 		"options":[{"id":"north","label":"North"},{"id":"south","label":"South"}]}]}`
 	requireJSON(t, `{
 		"run_id":"`+runID+`","session_id":"p","agent_id":"default","kind":"parent_clarification","status":"waiting_for_user_question",

@@ -16,7 +16,7 @@ func approval(id string) api.ApprovalRequest {
 func question(id string) api.UserQuestionRequest {
 	return api.UserQuestionRequest{ID: id, ToolCallID: "call-" + id, Questions: []api.UserQuestion{{
 		ID: "route", Header: "Route", Question: "Which route?",
-		Options: []api.QuestionOption{{ID: "north", Label: "North"}, {ID: "south", Label: "South"}},
+		AllowFreeform: new(true), Options: []api.QuestionOption{{ID: "north", Label: "North"}, {ID: "south", Label: "South"}},
 	}}}
 }
 

@@ -15,8 +15,8 @@ func survey(id string) api.UserQuestionRequest {
 		return []api.QuestionOption{{ID: "x", Label: "X"}, {ID: "y", Label: "Y"}, {ID: "z", Label: "Z"}}
 	}
 	return api.UserQuestionRequest{ID: id, ToolCallID: "call", Questions: []api.UserQuestion{
-		{ID: "one", Question: "One?", Options: options()},
-		{ID: "many", Question: "Many?", MultiSelect: true, Options: options()},
+		{ID: "one", Question: "One?", AllowFreeform: new(true), Options: options()},
+		{ID: "many", Question: "Many?", MultiSelect: true, AllowFreeform: new(true), Options: options()},
 		{ID: "text", Question: "Text?"},
 	}}
 }
@@ -257,4 +257,54 @@ func TestQuestionOfAKind(t *testing.T) {
 	h := newHouse(t)
 	h.start("r")
 	h.refused(api.CodeInvalidRequest, suspend("r", 1, api.UserQuestionRequest{ID: "q", Payload: api.JSON(`{"question":"Which?"}`)}))
+}
+
+// An answer in the person's own words is refused where only the options are accepted, alone and
+// with an option, and nothing is recorded.
+func TestOwnWordsOnlyWhereTheyAreAccepted(t *testing.T) {
+	t.Parallel()
+	options := []api.QuestionOption{{ID: "x", Label: "X"}}
+	for name, test := range map[string]struct {
+		asked    api.UserQuestion
+		accepted bool
+	}{
+		"with options":               {api.UserQuestion{ID: "one", Question: "One?", Options: options}, false},
+		"with options and own words": {api.UserQuestion{ID: "one", Question: "One?", Options: options, AllowFreeform: new(true)}, true},
+		"without options":            {api.UserQuestion{ID: "one", Question: "One?"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.wait("r", api.UserQuestionRequest{ID: "q", ToolCallID: "c", Questions: []api.UserQuestion{test.asked, {ID: "two", Question: "Two?"}}})
+			given := []*runs.AnswerQuestion{
+				{RunID: "r", Resolution: answers(written("two", "fine"), written("one", "mine"))},
+				{RunID: "r", Partial: true, Resolution: answers(written("two", "fine"), written("one", "mine"))},
+				{RunID: "r", Resolution: runs.QuestionAnswer{RequestID: "q", Verbatim: true, Value: api.JSON(`"mine"`)}},
+			}
+			if len(test.asked.Options) > 0 {
+				given = append(given, &runs.AnswerQuestion{RunID: "r", Resolution: answers(written("two", "fine"), written("one", "mine", "x"))})
+			}
+			for _, command := range given {
+				if test.accepted {
+					h.must(command)
+					return
+				}
+				pointer := "/resolution/answers/1/freeform_answer"
+				if command.Resolution.Verbatim {
+					pointer = "/resolution/value"
+				}
+				refused := h.refused(api.CodeInvalidRequest, command)
+				require.Equal(t, pointer, refused.Faults[0].Pointer)
+				require.Contains(t, refused.Faults[0].Detail, "question one accepts only its options")
+				require.True(t, h.request("r", "q").Open())
+				require.Nil(t, h.request("r", "q").PartialAnswers)
+			}
+			h.must(&runs.AnswerQuestion{RunID: "r", Resolution: answers(chosen("one", "x"), written("two", "fine"))})
+		})
+	}
+	h := newHouse(t)
+	h.start("r")
+	none := api.UserQuestion{ID: "one", Question: "One?", AllowFreeform: new(false)}
+	refused := h.refused(api.CodeInvalidRequest, suspend("r", 1, api.UserQuestionRequest{ID: "q", ToolCallID: "c", Questions: []api.UserQuestion{none}}))
+	require.Equal(t, "/questions/0/questions/0/allow_freeform", refused.Faults[0].Pointer)
 }

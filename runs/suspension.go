@@ -195,6 +195,11 @@ func checkQuestion(q *api.UserQuestion, at string, index int, faults *refusal.Fa
 		faults.Add(at+"/options", "must have at most %d entries", api.MaxOptionsPerQuestion)
 		return
 	}
+	takesFreeform := q.TakesFreeform()
+	q.AllowFreeform = &takesFreeform
+	if !takesFreeform && len(q.Options) == 0 {
+		faults.Add(at+"/allow_freeform", "must be true without options: the question could not be answered")
+	}
 	seen := map[string]bool{}
 	for i := range q.Options {
 		option, here := &q.Options[i], fmt.Sprintf("%s/options/%d", at, i)

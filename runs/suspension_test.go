@@ -34,11 +34,11 @@ func TestSuspensionDefaults(t *testing.T) {
 
 	asked := h.request("r", "question-request-call-9").Question()
 	require.Equal(t, []api.UserQuestion{
-		{ID: "question-1", Header: "Question 1", Question: "One?", Options: []api.QuestionOption{
+		{ID: "question-1", Header: "Question 1", Question: "One?", AllowFreeform: new(false), Options: []api.QuestionOption{
 			{ID: "option-1", Label: "option-1"}, {ID: "option-2", Label: "B"}, {ID: "c", Label: "c"},
 		}},
-		{ID: "two", Header: "Two", Question: "Two?", Options: []api.QuestionOption{}},
-		{ID: "question-3", Header: "Question 3", Question: "Three?", Options: []api.QuestionOption{}},
+		{ID: "two", Header: "Two", Question: "Two?", AllowFreeform: new(true), Options: []api.QuestionOption{}},
+		{ID: "question-3", Header: "Question 3", Question: "Three?", AllowFreeform: new(true), Options: []api.QuestionOption{}},
 	}, asked.Questions)
 	require.Equal(t, int64(startMs), asked.CreatedAtMs)
 	typed := h.request("r", "typed").Question()

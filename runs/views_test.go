@@ -47,7 +47,7 @@ func TestRunView(t *testing.T) {
 	handles := []string{h.request("r", "a").Handle, h.request("r", "q").Handle}
 	approvalText := `{"id":"a","handle":"` + handles[0] + `","tool_call_id":"call-a","tool_name":"bash","input":{"command":"ls"},"input_digest":"sha256:4cf29611a66934862f29acfcc817e30b905c1ab73d5e65831413eb6b454d49db","scope":"","reason":"","created_at_ms":1000020,"expires_at_ms":2000000}`
 	questionText := `{"id":"q","handle":"` + handles[1] + `","tool_call_id":"call-q","created_at_ms":1000020,
-		"questions":[{"id":"route","header":"Route","question":"Which route?","multi_select":false,
+		"questions":[{"id":"route","header":"Route","question":"Which route?","multi_select":false,"allow_freeform":true,
 		"options":[{"id":"north","label":"North"},{"id":"south","label":"South"}]}]}`
 	requireJSON(t, `{
 		"run_id":"r","session_id":"s","agent_id":"default","kind":"input","status":"waiting_for_user_question",

@@ -175,10 +175,14 @@ func (p *Prompter) question(question *api.UserQuestion) (api.UserQuestionAnswer,
 	if len(question.Options) == 0 {
 		return answer, p.text(&answer, p.ask(question.Sensitive))
 	}
-	prompt := "number, id or label (empty for free text only): "
+	prompt := "number, id or label"
 	if question.MultiSelect {
-		prompt = "numbers, ids or labels, with commas between them (empty for free text only): "
+		prompt = "numbers, ids or labels, with commas between them"
 	}
+	if question.TakesFreeform() {
+		prompt += " (empty for free text only)"
+	}
+	prompt += ": "
 	for {
 		line, err := p.ask(question.Sensitive)(prompt)
 		if err != nil {
@@ -192,8 +196,10 @@ func (p *Prompter) question(question *api.UserQuestion) (api.UserQuestionAnswer,
 			p.tell(problem)
 			continue
 		}
-		if answer.FreeformAnswer, err = p.ask(question.Sensitive)("free text (empty for none): "); err != nil {
-			return answer, err
+		if question.TakesFreeform() {
+			if answer.FreeformAnswer, err = p.ask(question.Sensitive)("free text (empty for none): "); err != nil {
+				return answer, err
+			}
 		}
 		if len(answer.SelectedOptionIDs) > 0 || answer.FreeformAnswer != "" {
 			return answer, nil

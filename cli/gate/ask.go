@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -62,7 +61,7 @@ func (c *Ask) Run(ctx context.Context, terminal *console.Console) error {
 		})}
 		a.named = func(suffix string) { a.requestID = "question-" + suffix }
 		a.spent = over
-		a.suspension = func(afterMs *int64) *api.Suspension { return a.asks(a.requestID, afterMs, nil) }
+		a.suspension = func(afterMs *int64) *api.Suspension { return a.asks(afterMs) }
 		return a.run(ctx)
 	})
 }
@@ -105,17 +104,15 @@ type asking struct {
 	gate
 	command *Ask
 	input   askInput
-	// requestID is the id of the first question. A question that is asked again has its
-	// number at the end.
 	requestID string
 }
 
 // asks returns the question as a suspension. An option's id is its text if that is a valid
 // id.
-func (a *asking) asks(requestID string, afterMs, atMs *int64) *api.Suspension {
-	question := api.UserQuestion{ID: "answer", Header: "Question", Question: a.input.Question, MultiSelect: a.input.Multi, Sensitive: a.input.Sensitive}
-	if !a.input.Free {
-		question.Header = "Options only"
+func (a *asking) asks(afterMs *int64) *api.Suspension {
+	question := api.UserQuestion{
+		ID: "answer", Header: "Question", Question: a.input.Question, MultiSelect: a.input.Multi, Sensitive: a.input.Sensitive,
+		AllowFreeform: &a.input.Free,
 	}
 	for _, option := range a.input.Options {
 		entry := api.QuestionOption{Label: option}
@@ -125,10 +122,9 @@ func (a *asking) asks(requestID string, afterMs, atMs *int64) *api.Suspension {
 		question.Options = append(question.Options, entry)
 	}
 	return &api.Suspension{
-		SuspensionID: requestID,
+		SuspensionID: a.requestID,
 		Questions: []api.UserQuestionRequest{{
-			ID: requestID, ToolCallID: requestID, Questions: []api.UserQuestion{question},
-			ExpiresAfterMs: afterMs, ExpiresAtMs: atMs,
+			ID: a.requestID, ToolCallID: a.requestID, Questions: []api.UserQuestion{question}, ExpiresAfterMs: afterMs,
 		}},
 		Hold: true,
 	}
@@ -179,21 +175,13 @@ func (a *asking) act(ctx context.Context, claim *api.Claim, report *askReport) (
 	if answer.Justification != nil {
 		report.Reason = *answer.Justification
 	}
-	free := false
 	for _, given := range answer.Answers {
 		for _, option := range given.SelectedOptions {
 			report.Answers = append(report.Answers, option.Label)
 		}
 		if text := strings.TrimSpace(given.FreeformAnswer); text != "" {
-			free = free || !slices.Contains(a.input.Options, text)
 			report.Answers = append(report.Answers, text)
 		}
-	}
-	if free && !a.input.Free {
-		// The service accepts free text in addition to options. This command does not, so
-		// it asks again.
-		a.terminal.Say("the answer is not one of the options; asking again")
-		return false, a.ask(ctx, claim, a.asks(a.nextRequestID(settled.Request.ID), nil, settled.Request.ExpiresAtMs))
 	}
 	kept := *report
 	if a.input.Sensitive {
@@ -217,13 +205,13 @@ func (a *asking) answerOn(resume *api.Resume) (*api.SettledQuestion, error) {
 	if len(resume.Questions) == 0 || len(resume.Approvals) > 0 {
 		return nil, fmt.Errorf("it carries %d answers and %d decisions on approvals", len(resume.Questions), len(resume.Approvals))
 	}
-	mine, err := document.Digest(a.asks(a.requestID, nil, nil).Questions[0].Questions)
+	mine, err := document.Digest(a.asks(nil).Questions[0].Questions)
 	if err != nil {
 		return nil, err
 	}
 	for i := range resume.Questions {
 		given := &resume.Questions[i].Request
-		if a.numberOf(given.ID) == 0 {
+		if given.ID != a.requestID {
 			return nil, fmt.Errorf("it is about request %s, and this call asked %s", given.ID, a.requestID)
 		}
 		if theirs, err := document.Digest(given.Questions); err != nil || theirs != mine {
@@ -232,27 +220,6 @@ func (a *asking) answerOn(resume *api.Resume) (*api.SettledQuestion, error) {
 	}
 	return &resume.Questions[len(resume.Questions)-1], nil
 }
-
-// numberOf returns the number of times the question was asked up to that id, from 1; 0 for
-// an id that is not of this call.
-func (a *asking) numberOf(requestID string) int {
-	suffix, mine := strings.CutPrefix(requestID, a.requestID)
-	switch {
-	case !mine:
-		return 0
-	case suffix == "":
-		return 1
-	}
-	number, err := strconv.Atoi(strings.TrimPrefix(suffix, "-"))
-	if err != nil || number < 2 || a.again(number) != requestID {
-		return 0
-	}
-	return number
-}
-
-func (a *asking) nextRequestID(requestID string) string { return a.again(a.numberOf(requestID) + 1) }
-
-func (a *asking) again(number int) string { return fmt.Sprintf("%s-%d", a.requestID, number) }
 
 // finished returns the report of a call that finds the run ended.
 func (a *asking) finished(ctx context.Context, view *api.RunView) (askReport, error) {

@@ -125,6 +125,9 @@ func describeQuestion(question *api.UserQuestion) string {
 	if question.MultiSelect {
 		text.WriteString("\nseveral may be chosen")
 	}
+	if len(question.Options) > 0 && question.TakesFreeform() {
+		text.WriteString("\nfree text is accepted too")
+	}
 	return text.String()
 }
 

@@ -305,10 +305,11 @@ func digestOf(approvals []api.ApprovalRequest, questions []api.UserQuestionReque
 			Question string   `json:"question"`
 			Options  []string `json:"options"`
 			Multi    bool     `json:"multi_select"`
+			Freeform bool     `json:"allow_freeform"`
 		}
 		asked := []shown{}
 		for _, one := range questions[0].Questions {
-			entry := shown{Question: one.Question, Multi: one.MultiSelect}
+			entry := shown{Question: one.Question, Multi: one.MultiSelect, Freeform: one.TakesFreeform()}
 			for _, option := range one.Options {
 				entry.Options = append(entry.Options, option.Label)
 			}

@@ -63,7 +63,7 @@ func interviewQuestions() []api.UserQuestionRequest {
 					{ID: "postgres", Label: "Postgres", Description: "for many replicas"},
 					{ID: "sqlite", Label: "SQLite", Description: "one process, one file"},
 				}},
-				{ID: "features", Header: "Features", Question: "What does it need from the start?", MultiSelect: true, Options: []api.QuestionOption{
+				{ID: "features", Header: "Features", Question: "What does it need from the start?", MultiSelect: true, AllowFreeform: new(true), Options: []api.QuestionOption{
 					{ID: "metrics", Label: "Metrics"}, {ID: "tracing", Label: "Tracing"}, {ID: "auth", Label: "Sign-in"},
 				}},
 			},

@@ -33,7 +33,7 @@ func showTyped(request map[string]any) {
 	request["questions"] = []any{map[string]any{
 		"id": typedQuestionID, "header": firstText(payload["header"], title, kind, "Value"),
 		"question":     firstText(payload["question"], request["payload"], schema["description"], title, kind, "Which value?"),
-		"multi_select": several, "options": optionsOf(values),
+		"multi_select": several, "options": optionsOf(values), "allow_freeform": true, // the schema decides
 	}}
 }
 

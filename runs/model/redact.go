@@ -83,6 +83,7 @@ func redactQuestion(q api.UserQuestionRequest) api.UserQuestionRequest {
 	for i := range q.Questions {
 		after.Questions = append(after.Questions, api.UserQuestion{
 			ID: q.Questions[i].ID, Question: redactedText, MultiSelect: q.Questions[i].MultiSelect, Options: []api.QuestionOption{},
+			AllowFreeform: q.Questions[i].AllowFreeform,
 		})
 	}
 	return after

@@ -281,7 +281,7 @@ func approvalDueAt(id string, dueAtMs int64) api.ApprovalRequest {
 func question(id string) api.UserQuestionRequest {
 	return api.UserQuestionRequest{ID: id, ToolCallID: "call-" + id, Questions: []api.UserQuestion{{
 		ID: "route", Header: "Route", Question: "Which route?",
-		Options: []api.QuestionOption{{ID: "left", Label: "Left"}, {ID: "right", Label: "Right"}},
+		AllowFreeform: new(true), Options: []api.QuestionOption{{ID: "left", Label: "Left"}, {ID: "right", Label: "Right"}},
 	}}}
 }
 

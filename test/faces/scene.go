@@ -134,7 +134,7 @@ func (a Asked) input(sessionID string) map[string]any {
 
 func (a Asked) document(sessionID string) map[string]any {
 	request := map[string]any{"id": a.ID, "tool_call_id": "call-" + a.ID}
-	way := map[string]any{"id": "way", "header": "Way", "question": "Which way?", "multi_select": false, "options": []any{
+	way := map[string]any{"id": "way", "header": "Way", "question": "Which way?", "multi_select": false, "allow_freeform": true, "options": []any{
 		map[string]any{"id": "left", "label": "Left"}, map[string]any{"id": "right", "label": "Right"},
 	}}
 	switch a.Kind {

@@ -23,7 +23,7 @@ func Approvals(ids ...string) *api.Suspension {
 func Question(id string) api.UserQuestionRequest {
 	return api.UserQuestionRequest{ID: id, ToolCallID: "call-" + id, Questions: []api.UserQuestion{{
 		ID: "way", Question: "Which way?",
-		Options: []api.QuestionOption{{ID: "left", Label: "Left"}, {ID: "right", Label: "Right"}},
+		AllowFreeform: new(true), Options: []api.QuestionOption{{ID: "left", Label: "Left"}, {ID: "right", Label: "Right"}},
 	}}}
 }
 

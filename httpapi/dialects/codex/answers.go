@@ -89,6 +89,14 @@ func (d *toolInputDecision) unfit(asked *api.UserQuestionRequest, resolution *ru
 	case asked.ResponseSchema != nil:
 		at = []any{"answers", typedQuestionOf(asked).id, "answers"}
 	}
+	if d.response == nil && asked.ResponseSchema == nil {
+		for i := range resolution.Answers {
+			if resolution.Answers[i].FreeformAnswer != "" && !asked.Questions[i].TakesFreeform() {
+				at = []any{"answers", asked.Questions[i].ID, "answers"}
+				break
+			}
+		}
+	}
 	if refused.Code == api.CodeInvalidRequest {
 		return invalid(issuesOf(refused, func(path []any) []any {
 			// The path in the command is /resolution/value/…; the rest is inside of the value.

@@ -47,7 +47,7 @@ func testLists(t *testing.T, service, other *replica) {
 		r := service.waiting(t, questions(question("q1", "")))
 		shown := service.get(t, "/v1/runs/"+r.id).Want(http.StatusOK)
 		handle, created := shown.TextAt("pending_questions", 0, "handle"), iso(shown.At("pending_questions", 0, "created_at_ms"))
-		asked := `[{"id":"where","header":"Env","question":"Deploy where?","options":[{"label":"prod","description":"live"},{"label":"staging","description":""}],"isOther":false,"isSecret":false},` +
+		asked := `[{"id":"where","header":"Env","question":"Deploy where?","options":[{"label":"prod","description":"live"},{"label":"staging","description":""}],"isOther":true,"isSecret":false},` +
 			`{"id":"how","header":"Way","question":"How?","options":null,"isOther":false,"isSecret":false}]`
 		service.get(t, "/api/sessions/"+r.session+"/tool-input").Is(http.StatusOK, fmt.Sprintf(
 			`{"data":[{"requestId":%q,"method":"item/tool/requestUserInput","threadId":%q,"turnId":%q,"itemId":"call-q1","summary":"Tool input required (2 questions)",`+

@@ -198,7 +198,7 @@ func question(id, members string) string {
 		members = "," + members
 	}
 	return fmt.Sprintf(`{"id":%q,"tool_call_id":"call-%s","questions":[
-		{"id":"where","header":"Env","question":"Deploy where?","multi_select":false,"options":[{"id":"p","label":"prod","description":"live"},{"id":"s","label":"staging"}]},
+		{"id":"where","header":"Env","question":"Deploy where?","multi_select":false,"allow_freeform":true,"options":[{"id":"p","label":"prod","description":"live"},{"id":"s","label":"staging"}]},
 		{"id":"how","header":"Way","question":"How?","multi_select":false,"options":[]}]%s}`, id, id, members)
 }
 

@@ -74,7 +74,7 @@ func questionsOf(request *api.UserQuestionRequest) []Question {
 		asked := &request.Questions[i]
 		questions[i] = Question{
 			ID: asked.ID, Header: asked.Header, Question: asked.Question,
-			IsOther: flagged(request.Metadata, asked.ID, "isOther"), IsSecret: secret(request, asked.ID, asked.Sensitive),
+			IsOther: isOther(request, asked), IsSecret: secret(request, asked.ID, asked.Sensitive),
 		}
 		options := make([]Option, len(asked.Options))
 		for at, option := range asked.Options {
@@ -99,6 +99,15 @@ func flagged(metadata api.JSON, questionID, flag string) bool {
 		value = kit.Get(metadata, flag)
 	}
 	return document.Kind(value) == 't'
+}
+
+// isOther reports whether to offer free text in addition to the options: the question accepts it, or
+// has no options and the metadata says so.
+func isOther(request *api.UserQuestionRequest, asked *api.UserQuestion) bool {
+	if len(asked.Options) > 0 {
+		return asked.TakesFreeform()
+	}
+	return flagged(request.Metadata, asked.ID, "isOther")
 }
 
 // secret reports whether the answer must be hidden while it is typed: it is sensitive, or the

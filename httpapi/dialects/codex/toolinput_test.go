@@ -69,10 +69,19 @@ func testToolInput(t *testing.T, service, other *replica) {
 	}
 
 	t.Run("several options where several may be chosen", func(t *testing.T) {
-		r := service.waiting(t, questions(`{"id":"q1","tool_call_id":"c","questions":[{"id":"m","header":"","question":"?","multi_select":true,
+		r := service.waiting(t, questions(`{"id":"q1","tool_call_id":"c","questions":[{"id":"m","header":"","question":"?","multi_select":true,"allow_freeform":true,
 			"options":[{"id":"a","label":"A"},{"id":"b","label":"B"},{"id":"c","label":"C"}]}]}`))
 		service.reply(t, service.requestID(t, r), `{"decision":"accept","answers":{"m":{"answers":["C","A","more"]}}}`).Want(http.StatusOK)
 		require.Equal(t, []api.UserQuestionAnswer{{QuestionID: "m", SelectedOptionIDs: []string{"c", "a"}, FreeformAnswer: "more"}}, service.recorded(t, r).Answers)
+	})
+
+	t.Run("own words where only the options are accepted", func(t *testing.T) {
+		r := service.waiting(t, questions(`{"id":"q1","tool_call_id":"c","questions":[{"id":"m","question":"?","options":[{"id":"a","label":"A"}]}]}`))
+		requestID := service.requestID(t, r)
+		require.Equal(t, false, service.get(t, "/api/sessions/"+r.session+"/tool-input").At("data", 0, "questions", 0, "isOther"))
+		service.reply(t, requestID, `{"decision":"accept","answers":{"m":{"answers":["A","mine"]}}}`).invalid("answers", "m", "answers")
+		service.reply(t, requestID, `{"decision":"accept","response":"mine"}`).invalid("response")
+		service.reply(t, requestID, `{"decision":"accept","answers":{"m":{"answers":["A"]}}}`).Want(http.StatusOK)
 	})
 
 	t.Run("decline lets the run go on, cancel ends it", func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 )
 
-const route = `{"id":"q1","tool_call_id":"c","questions":[{"id":"route","header":"Route","question":"Which route?","multi_select":%t,
+const route = `{"id":"q1","tool_call_id":"c","questions":[{"id":"route","header":"Route","question":"Which route?","multi_select":%t,"allow_freeform":true,
 	"options":[{"id":"a","label":"Main"},{"id":"b","label":" Dev "},{"id":"c,d","label":"Both, please"},{"id":"Main","label":"Other"}]}]}`
 
 // testClarifications holds docs/spec/hermes.md#clarify-respond as far as one caller sees it.
@@ -69,6 +69,14 @@ func testClarifications(t *testing.T, s *service) {
 			s.clarify(t, made.SessionID, members).is(http.StatusBadRequest, failed("response is required"))
 		}
 		require.Len(t, s.now(t, made).PendingQuestions, 1)
+	})
+	t.Run("anything else where only the choices are accepted", func(t *testing.T) {
+		t.Parallel()
+		made := s.waiting(t, questions(strings.Replace(fmt.Sprintf(route, false), `"allow_freeform":true`, `"allow_freeform":false`, 1)))
+		got := s.clarify(t, made.SessionID, `"response":"neither"`)
+		require.Equal(t, http.StatusBadRequest, got.Status)
+		require.Contains(t, got.Text, "question route accepts only its options")
+		s.clarify(t, made.SessionID, `"response":"Dev"`).is(http.StatusOK, took("Dev"))
 	})
 	t.Run("labels and ids select, anything else is taken as it is", func(t *testing.T) {
 		t.Parallel()

@@ -118,7 +118,7 @@ func (f *face) settle(ctx context.Context, question *openQuestion, actor runs.Ac
 }
 
 // answerTo reads a text as an answer to a structured question: labels or ids of options select
-// them, anything else is free text, which is accepted even if the question does not ask for it.
+// them, anything else is free text, which the door refuses where the question accepts only options.
 // Errors: an ambiguous list of labels.
 func answerTo(question *api.UserQuestion, text string) (api.UserQuestionAnswer, error) {
 	answer := api.UserQuestionAnswer{QuestionID: question.ID}

@@ -83,7 +83,9 @@ func testAnswersToAStructuredQuestion(t *testing.T, s *service) {
 // An answer that does not fit shows the INTERACTION again and says why
 // (docs/spec/timbal.md#refused-value); nothing of the map is recorded.
 func testAnswersThatDoNotDo(t *testing.T, s *service) {
-	w, first := s.paused(t, question("q"), typed("t"), approval("a"))
+	strict := question("q")
+	strict.Questions[0].AllowFreeform = new(false)
+	w, first := s.paused(t, strict, typed("t"), approval("a"))
 	plain, schema, gate := ids(first)[0], ids(first)[1], ids(first)[2]
 	for _, test := range []struct{ id, value, says string }{
 		{plain, `""`, "at least one answer"},
@@ -92,6 +94,8 @@ func testAnswersThatDoNotDo(t *testing.T, s *service) {
 		{plain, `[]`, "at least one answer"},
 		{plain, `{"selected":[]}`, "at least one answer"},
 		{plain, `["postgres","mysql"]`, "allows only one option"},
+		{plain, `"oracle"`, "accepts only its options"},
+		{plain, `17`, "accepts only its options"},
 		{schema, `"yes"`, "boolean"},
 		{schema, `null`, "requires a value"},
 	} {

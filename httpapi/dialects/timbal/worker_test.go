@@ -107,7 +107,7 @@ func question(id string) api.UserQuestionRequest {
 }
 
 func database(id string) api.UserQuestion {
-	return api.UserQuestion{ID: id, Question: "Which database should I use?", Options: []api.QuestionOption{
+	return api.UserQuestion{ID: id, Question: "Which database should I use?", AllowFreeform: new(true), Options: []api.QuestionOption{
 		{ID: "pg", Label: "postgres"}, {ID: "my", Label: "mysql"}, {ID: "lite", Label: "sqlite"},
 	}}
 }

@@ -32,8 +32,12 @@ function sameQuestion(a: UserQuestionRequest, b: UserQuestionRequest): boolean {
   return (a.kind ?? "") === (b.kind ?? "") && canonical(a.payload) === canonical(b.payload) &&
     canonical(a.response_schema) === canonical(b.response_schema) &&
     sameList(a.questions, b.questions, (x: UserQuestion, y: UserQuestion) =>
-      x.question === y.question && (x.multi_select ?? false) === (y.multi_select ?? false) &&
+      x.question === y.question && (x.multi_select ?? false) === (y.multi_select ?? false) && takesFreeform(x) === takesFreeform(y) &&
       sameList(x.options, y.options, (p, q) => sameIfGiven(p.id, q.id) && sameIfGiven(p.label, q.label)));
+}
+
+function takesFreeform(question: UserQuestion): boolean {
+  return question.allow_freeform ?? !question.options?.length;
 }
 
 function sameList<T>(a: T[] | undefined, b: T[] | undefined, same: (x: T, y: T) => boolean): boolean {

@@ -43,8 +43,14 @@ def _same_part(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
     return (
         a["question"] == b["question"]
         and bool(a.get("multi_select")) == bool(b.get("multi_select"))
+        and _takes_freeform(a) == _takes_freeform(b)
         and _same_list(a.get("options"), b.get("options"), _same_option)
     )
+
+
+def _takes_freeform(question: Mapping[str, Any]) -> bool:
+    allowed = question.get("allow_freeform")
+    return not question.get("options") if allowed is None else bool(allowed)
 
 
 def _same_option(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
