@@ -18,6 +18,8 @@ type RequestView struct {
 	Kind      RequestKind `json:"kind"`
 	// Requester is set for a parent clarification.
 	Requester
+	// Session is how people recognise the session.
+	Session *SessionAbout `json:"session,omitempty"`
 	// Request is an [ApprovalRequest] or a [UserQuestionRequest], by Kind.
 	Request JSON `json:"request"`
 	// RecordedDecision and Resolution are nil while the request is open.

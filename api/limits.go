@@ -17,6 +17,10 @@ const (
 	MaxToolCallIDLength     = 256
 	// MaxNameLength is the maximum length of names that are not identifiers, such as tool names.
 	MaxNameLength = 200
+	// MaxLabelLength is the maximum length of a session's label, in characters.
+	MaxLabelLength = 80
+	// MaxDirectoryLength is the maximum length of the directory in a session's origin.
+	MaxDirectoryLength = 1_024
 	// MaxActorLength is the maximum length of the X-Actor header, MaxViaLength of the X-Via header.
 	MaxActorLength      = 200
 	MaxViaLength        = 32

@@ -160,6 +160,8 @@ type PendingQuestionView struct {
 	RunKind   RunKind `json:"run_kind,omitempty"`
 	// Requester is set for a parent clarification.
 	Requester
+	// Session is how people recognise the session; absent in a session's own view.
+	Session *SessionAbout       `json:"session,omitempty"`
 	Request UserQuestionRequest `json:"request"`
 }
 
@@ -168,5 +170,6 @@ type PendingApprovalView struct {
 	SessionID string          `json:"session_id"`
 	AgentID   string          `json:"agent_id"`
 	RunID     string          `json:"run_id"`
+	Session   *SessionAbout   `json:"session,omitempty"` // how people recognise the session
 	Request   ApprovalRequest `json:"request"`
 }

@@ -110,6 +110,9 @@ type SessionRunBody struct {
 type CreateRunBody struct {
 	SessionRunBody
 	SessionID *string `json:"session_id,omitzero"` // made by the service when absent
+	// Session labels the run's session. Its members replace the session's; absent ones stay. A
+	// repeated call does not change the session again.
+	Session *SessionAbout `json:"session,omitzero"`
 	// Claim takes the run's lease in the same transaction; the reply is then a [Claim].
 	Claim *ClaimOptions `json:"claim,omitzero"`
 	// Suspend raises requests in the same transaction.

@@ -11,7 +11,10 @@ type SessionView struct {
 	AgentID         string `json:"agent_id"`
 	ParentSessionID string `json:"parent_session_id,omitempty"`
 	Metadata        JSON   `json:"metadata,omitzero"`
-	Principal       string `json:"principal,omitempty"` // whose credential it was made with
+	// Label and Origin are as in [SessionAbout].
+	Label     string         `json:"label,omitempty"`
+	Origin    *SessionOrigin `json:"origin,omitempty"`
+	Principal string         `json:"principal,omitempty"` // whose credential it was made with
 	// Status is SessionIdle, SessionEnded, or the status of the active run.
 	Status           Status                `json:"status"`
 	ActiveRun        *ActiveRunRef         `json:"active_run"`
@@ -34,14 +37,43 @@ type SessionView struct {
 
 // SessionSummaryView is a session in a list.
 type SessionSummaryView struct {
-	SessionID        string `json:"session_id"`
-	AgentID          string `json:"agent_id"`
-	ParentSessionID  string `json:"parent_session_id,omitempty"`
-	Status           Status `json:"status"`
-	PendingApprovals int    `json:"pending_approvals"` // a count
-	PendingQuestions int    `json:"pending_questions"` // a count
-	CreatedAtMs      int64  `json:"created_at_ms"`
-	UpdatedAtMs      int64  `json:"updated_at_ms"`
+	SessionID       string `json:"session_id"`
+	AgentID         string `json:"agent_id"`
+	ParentSessionID string `json:"parent_session_id,omitempty"`
+	// Label and Origin are as in [SessionAbout].
+	Label            string         `json:"label,omitempty"`
+	Origin           *SessionOrigin `json:"origin,omitempty"`
+	Status           Status         `json:"status"`
+	PendingApprovals int            `json:"pending_approvals"` // a count
+	PendingQuestions int            `json:"pending_questions"` // a count
+	CreatedAtMs      int64          `json:"created_at_ms"`
+	UpdatedAtMs      int64          `json:"updated_at_ms"`
+}
+
+// SessionAbout is how people recognise a session. It is what the caller says, and only shown.
+type SessionAbout struct {
+	_     struct{} `body:"closed"`
+	Label string   `json:"label,omitempty"` // at most MaxLabelLength characters
+	// Origin is where the agent works.
+	Origin *SessionOrigin `json:"origin,omitempty"`
+}
+
+// SessionOrigin is where an agent works. Members may be empty.
+type SessionOrigin struct {
+	_         struct{} `body:"closed"`
+	Project   string   `json:"project,omitempty"`   // at most MaxNameLength bytes
+	Directory string   `json:"directory,omitempty"` // at most MaxDirectoryLength bytes
+	Host      string   `json:"host,omitempty"`      // at most MaxNameLength bytes
+}
+
+// AmendSessionBody changes a session. At least one member is required.
+type AmendSessionBody struct {
+	// Metadata is merged into the session's: null removes a member, any other value replaces it.
+	Metadata JSON `json:"metadata,omitzero"`
+	// Label replaces the session's label; an empty one removes it.
+	Label *string `json:"label,omitzero"`
+	// Origin replaces the session's origin as a whole; an empty one removes it.
+	Origin *SessionOrigin `json:"origin,omitzero"`
 }
 
 // CreateSessionBody creates a session, or returns the existing one with that id. The body may be

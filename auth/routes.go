@@ -41,6 +41,7 @@ var Routes = []Route{
 	{"POST", "/v1/sessions", Work},
 	{"GET", "/v1/sessions", Read},
 	{"GET", "/v1/sessions/{session_id}", Read},
+	{"PATCH", "/v1/sessions/{session_id}", Work},
 	{"POST", "/v1/sessions/{session_id}/interrupt", Cancel},
 	{"POST", "/v1/sessions/{session_id}/end", Decide},
 	{"POST", "/v1/sessions/{session_id}/redact", Administer},

@@ -30,6 +30,8 @@ type CreateRunParams struct {
 	SourcePlugin string
 	SourceKind   string
 	ActorID      string
+	// Session labels the run's session; nil keeps its label and origin.
+	Session *api.SessionAbout
 	// Claim also claims the run, in the same transaction.
 	Claim *api.ClaimOptions
 	// Suspend also raises requests, in the same transaction.
@@ -57,14 +59,14 @@ func (p CreateRunParams) body() (key, api.CreateRunBody, error) {
 			IdempotencyKey: k.inBody, RunID: optional(p.RunID), Kind: p.Kind, Input: input, AgentID: optional(p.AgentID),
 			Metadata: metadata, SourcePlugin: p.SourcePlugin, SourceKind: p.SourceKind, ActorID: p.ActorID,
 		},
-		SessionID: optional(p.SessionID), Claim: p.Claim, Suspend: p.Suspend,
+		SessionID: optional(p.SessionID), Session: p.Session, Claim: p.Claim, Suspend: p.Suspend,
 	}, nil
 }
 
 // inSession refuses members that the session routes do not have.
 func (p CreateRunParams) inSession() error {
-	if p.SessionID != "" || p.Claim != nil || p.Suspend != nil {
-		return fmt.Errorf("%w: session_id, claim and suspend belong to CreateRun", ErrInvalid)
+	if p.SessionID != "" || p.Session != nil || p.Claim != nil || p.Suspend != nil {
+		return fmt.Errorf("%w: session_id, session, claim and suspend belong to CreateRun", ErrInvalid)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -60,6 +61,17 @@ type InterruptResult = api.InterruptReply
 // clarifications that wait in it. The reason may be empty. Errors: [ErrNotFound].
 func (c *Client) InterruptSession(ctx context.Context, sessionID, reason string) (*InterruptResult, error) {
 	return post[InterruptResult](ctx, c, at("/v1/sessions", sessionID, "interrupt"), api.ReasonBody{Reason: reason}, always)
+}
+
+// AmendSession changes a session's metadata, label and origin. Errors: [ErrNotFound],
+// [ErrInvalid].
+func (c *Client) AmendSession(ctx context.Context, sessionID string, body api.AmendSessionBody) (*api.SessionView, error) {
+	view := new(api.SessionView)
+	_, err := c.do(ctx, call{method: http.MethodPatch, path: at("/v1/sessions", sessionID), body: body, out: view, repeat: always})
+	if err != nil {
+		return nil, err
+	}
+	return view, nil
 }
 
 // EndSession ends a session: its runs are cancelled, and it accepts no more runs. The

@@ -40,6 +40,7 @@ var operations = []operation{
 	{"POST", "/v1/sessions", `{}`, true, ""},
 	{"GET", "/v1/sessions", "", false, ""},
 	{"GET", "/v1/sessions/nobody", "", false, api.CodeSessionNotFound},
+	{"PATCH", "/v1/sessions/nobody", `{"label":"x"}`, false, api.CodeSessionNotFound},
 	{"POST", "/v1/sessions/nobody/interrupt", `{}`, true, api.CodeSessionNotFound},
 	{"POST", "/v1/sessions/nobody/end", `{}`, true, api.CodeSessionNotFound},
 	{"GET", "/v1/sessions/nobody/events", "", false, api.CodeSessionNotFound},

@@ -26,6 +26,7 @@ const (
 	get     = "GET and HEAD"
 	getOnly = http.MethodGet
 	post    = http.MethodPost
+	patch   = http.MethodPatch
 	del     = http.MethodDelete
 )
 
@@ -35,6 +36,7 @@ func (s *Server) routes() []route {
 		{post, "/v1/sessions", s.createSession},
 		{get, "/v1/sessions", s.listSessions},
 		{get, "/v1/sessions/{session_id}", s.getSession},
+		{patch, "/v1/sessions/{session_id}", s.amendSession},
 		{post, "/v1/sessions/{session_id}/interrupt", s.interruptSession},
 		{post, "/v1/sessions/{session_id}/end", s.endSession},
 		{post, "/v1/sessions/{session_id}/redact", s.redactEvents},
@@ -174,7 +176,7 @@ func routeNotFound(_ http.ResponseWriter, r *http.Request) error {
 
 // methodNotAllowed answers with the allowed methods of the path.
 func methodNotAllowed(router *chi.Mux) wire.HandlerFunc {
-	methods := []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodDelete}
+	methods := []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPatch, http.MethodDelete}
 	return func(w http.ResponseWriter, r *http.Request) error {
 		path := r.URL.Path
 		if r.URL.RawPath != "" {

@@ -49,7 +49,7 @@ func (s *Server) createRun(w http.ResponseWriter, r *http.Request) error {
 	}
 	command := createRunCommand(&body.SessionRunBody, &faults)
 	command.SessionID, command.SessionGiven = optionalID(&faults, "/session_id", body.SessionID), body.SessionID != nil
-	command.Claim, command.Suspend = body.Claim, body.Suspend
+	command.Session, command.Claim, command.Suspend = body.Session, body.Claim, body.Suspend
 	reply, err := s.doCreateRun(r, &body.SessionRunBody, command, &faults)
 	if err != nil {
 		return err

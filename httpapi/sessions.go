@@ -77,6 +77,24 @@ func (s *Server) getSession(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, record.View())
 }
 
+// amendSession changes a session's metadata, label and origin.
+func (s *Server) amendSession(w http.ResponseWriter, r *http.Request) error {
+	sessionID := wire.PathID(r, "session_id")
+	var body api.AmendSessionBody
+	var faults refusal.Faults
+	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
+		return err
+	}
+	command := &runs.AmendSession{SessionID: sessionID, Metadata: body.Metadata, Label: body.Label, Origin: body.Origin}
+	if err := allFaults(r.Context(), &faults, command); err != nil {
+		return err
+	}
+	if _, err := s.doInSession(r, sessionID, command); err != nil {
+		return err
+	}
+	return s.respondSession(w, r, sessionID)
+}
+
 func (s *Server) interruptSession(w http.ResponseWriter, r *http.Request) error {
 	sessionID := wire.PathID(r, "session_id")
 	command, err := s.reason(w, r, func(reason string, actor runs.Actor) runs.Command {

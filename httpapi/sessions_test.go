@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
@@ -31,6 +32,38 @@ func testSessions(t *testing.T, a *rig) {
 		require.Equal(t, made.text, other.text, "an absent agent matches, other metadata is ignored")
 		a.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"agent_id":"other"}`, id)).refused(api.CodeIDConflict)
 		a.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"parent_session_id":"p"}`, id)).refused(api.CodeIDConflict)
+	})
+	parallel(t, "label and origin, and beside each request", func(t *testing.T) {
+		id := a.name("session")
+		about := `{"label":"nightly","origin":{"project":"shop","directory":"~/src/shop","host":"ada"}}`
+		made := a.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"session":%s,"input":1,"suspend":{"approvals":[{"id":"a","tool_call_id":"c","tool_name":"t","input":{}}],
+			"questions":[{"id":"q","tool_call_id":"d","questions":[{"question":"?"}]}]}}`, id, about)).want(http.StatusAccepted)
+		var want any
+		require.NoError(t, json.Unmarshal([]byte(about), &want))
+		session := a.get(t, "/v1/sessions/"+id).want(http.StatusOK)
+		require.Equal(t, want, map[string]any{"label": session.at("label"), "origin": session.at("origin")})
+		require.Equal(t, want, a.get(t, "/v1/approvals?session_id="+id+"&fields=summary").at(0, "session"))
+		require.Equal(t, want, a.get(t, "/v1/questions?session_id="+id).at(0, "session"))
+		require.Equal(t, want, a.get(t, "/v1/requests/"+made.textAt("pending_approvals", 0, "handle")).at("session"))
+		events := a.get(t, "/v1/sessions/"+id+"/events").want(http.StatusOK)
+		require.Contains(t, events.text, `"session":{"label":"nightly",`)
+
+		changed := a.do(t, http.MethodPatch, "/v1/sessions/"+id, `{"label":"daily","metadata":{"a":1}}`).want(http.StatusOK)
+		require.Equal(t, "daily", changed.at("label"))
+		require.Equal(t, "shop", changed.at("origin", "project"))
+		require.Equal(t, map[string]any{"a": 1.0}, changed.at("metadata"))
+		require.Equal(t, "daily", a.get(t, "/v1/approvals?session_id="+id).at(0, "session", "label"))
+		gone := a.do(t, http.MethodPatch, "/v1/sessions/"+id, `{"label":"","origin":{}}`).want(http.StatusOK)
+		require.NotContains(t, gone.text, `"label":"daily"`)
+		require.NotContains(t, gone.text, `"origin"`)
+		require.NotContains(t, a.get(t, "/v1/approvals?session_id="+id).text, `"session":`)
+		for body, pointer := range map[string]string{
+			`{}`: "/metadata", `{"metadata":[]}`: "/metadata", `{"label":7}`: "/label", `{"origin":{"user":"ada"}}`: "/origin/user",
+			`{"label":"` + strings.Repeat("é", 81) + `"}`: "/label", `{"origin":{"host":"` + strings.Repeat("x", 201) + `"}}`: "/origin/host",
+		} {
+			refused := a.do(t, http.MethodPatch, "/v1/sessions/"+id, body, expecting(semantic)).refused(api.CodeInvalidRequest)
+			require.Equal(t, pointer, refused.at("errors", 0, "pointer"), body)
+		}
 	})
 	parallel(t, "a queue that is full takes no more", func(t *testing.T) {
 		id := a.name("session")

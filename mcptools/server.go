@@ -37,6 +37,8 @@ type Options struct {
 	// SessionID is the session of all calls. When empty, each call gets its own session, and
 	// permission_prompt denies, because call ids of two agents could collide.
 	SessionID string
+	// Session labels the sessions of the calls; nil for no label and origin.
+	Session *api.SessionAbout
 	// Principal is the caller. Keys without a session, and signatures, are bound to it.
 	Principal string
 	// ExpiresAfter is the time limit for a decision; 0 for none.
@@ -75,7 +77,7 @@ func NewServer(options Options) *mcp.Server {
 		// The list depends on the caller, so shared caches must not keep it.
 		SetCacheable: func(_ context.Context, _ mcp.Request, result *mcp.Cacheable) { result.CacheScope = "private" },
 	})
-	t := &tools{Options: options, asker: ask.Asker{Client: options.Client, AgentID: options.AgentID, Patience: options.Patience}}
+	t := &tools{Options: options, asker: ask.Asker{Client: options.Client, AgentID: options.AgentID, Session: options.Session, Patience: options.Patience}}
 	t.waits = &Waits{options: &t.Options, readers: map[string]Reader{}}
 	if parks {
 		if err := tasks.Serve(server, t.waits); err != nil {

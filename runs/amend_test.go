@@ -8,6 +8,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
 )
 
 func amend(metadata string) *runs.AmendSession {
@@ -82,4 +83,62 @@ func TestAmendSessionIsRefused(t *testing.T) {
 	// Metadata of an ended session can still be amended.
 	h.must(&runs.EndSession{SessionID: "s"})
 	h.must(amend(`{"a":null}`))
+}
+
+func TestLabelAndOrigin(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	shop := &api.SessionOrigin{Project: "shop", Directory: "~/src/shop", Host: "ada"}
+	create := func(runID string, about *api.SessionAbout) *runs.CreateRun {
+		return &runs.CreateRun{
+			SessionID: "s", SessionGiven: true, RunID: runID, Kind: api.KindCall, Input: api.JSON(`1`), Session: about,
+			Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{approval("a")}},
+		}
+	}
+	h.must(create("r1", &api.SessionAbout{Label: "nightly", Origin: shop}))
+	shown := func() api.SessionAbout { return model.AboutOf(h.states["s"].Session.About) }
+	require.Equal(t, api.SessionAbout{Label: "nightly", Origin: shop}, shown())
+	raised := h.events["s"][len(h.events["s"])-1]
+	require.Contains(t, string(raised.Body), `"session":{"label":"nightly","origin":{"directory":"~/src/shop","host":"ada","project":"shop"}}`)
+
+	// Absent and empty members stay, given ones replace, and a repeated call changes nothing.
+	h.must(create("r2", nil))
+	h.must(create("r3", &api.SessionAbout{Origin: &api.SessionOrigin{}}))
+	require.Equal(t, api.SessionAbout{Label: "nightly", Origin: shop}, shown())
+	h.must(create("r4", &api.SessionAbout{Label: "daily"}))
+	h.requireUnchanged(create("r1", &api.SessionAbout{Label: "another", Origin: shop}))
+	require.Equal(t, api.SessionAbout{Label: "daily", Origin: shop}, shown())
+
+	view := func() api.SessionView {
+		record := model.SessionRecord{Session: *h.states["s"].Session}
+		return record.View()
+	}
+	require.Equal(t, "daily", view().Label)
+	require.Equal(t, shop, view().Origin)
+	empty := ""
+	h.must(&runs.AmendSession{SessionID: "s", Label: &empty, Metadata: api.JSON(`{"a":1}`)})
+	require.Equal(t, api.SessionAbout{Origin: shop}, shown())
+	require.Equal(t, `{"a":1}`, string(h.states["s"].Session.Metadata))
+	h.requireUnchanged(&runs.AmendSession{SessionID: "s", Origin: shop})
+	h.must(&runs.AmendSession{SessionID: "s", Origin: &api.SessionOrigin{}})
+	require.Nil(t, h.states["s"].Session.About)
+	require.Equal(t, `{"a":1}`, string(h.states["s"].Session.Metadata))
+	require.Nil(t, view().Origin)
+
+	for pointer, about := range map[string]*api.SessionAbout{
+		"/label":            {Label: strings.Repeat("é", api.MaxLabelLength+1)},
+		"/origin/project":   {Origin: &api.SessionOrigin{Project: strings.Repeat("x", api.MaxNameLength+1)}},
+		"/origin/directory": {Origin: &api.SessionOrigin{Directory: strings.Repeat("x", api.MaxDirectoryLength+1)}},
+		"/origin/host":      {Origin: &api.SessionOrigin{Host: strings.Repeat("x", api.MaxNameLength+1)}},
+	} {
+		require.Equal(t, "/session"+pointer, h.refused(api.CodeInvalidRequest, create("r9", about)).Faults[0].Pointer)
+		amend := &runs.AmendSession{SessionID: "s", Origin: about.Origin}
+		if about.Label != "" {
+			amend.Label = &about.Label
+		}
+		require.Equal(t, pointer, h.refused(api.CodeInvalidRequest, amend).Faults[0].Pointer)
+	}
+	longest := strings.Repeat("é", api.MaxLabelLength)
+	h.must(&runs.AmendSession{SessionID: "s", Label: &longest})
+	require.Equal(t, len(longest), (&runs.AmendSession{Label: &longest}).Spec().Size.Bytes, "they count as stored bytes")
 }

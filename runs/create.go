@@ -35,8 +35,11 @@ type CreateRun struct {
 	SourcePlugin string
 	SourceKind   string
 	ActorID      string
-	Claim        *api.ClaimOptions
-	Suspend      *api.Suspension
+	// Session labels the session. The fingerprint does not cover it, because it does not affect the
+	// run.
+	Session *api.SessionAbout
+	Claim   *api.ClaimOptions
+	Suspend *api.Suspension
 	// ReviewRequestIDs is as in Suspend.
 	ReviewRequestIDs []string
 	// Inline refuses to queue: no other run may be active or queued.
@@ -80,9 +83,10 @@ type createRunBody struct {
 
 // Spec implements Command.
 func (c *CreateRun) Spec() Spec {
+	label, origin := givenAbout(c.Session)
 	spec := Spec{
 		Name: "CreateRun", Actions: chats, Target: TargetNew, AgentID: c.AgentID,
-		Size:   Size{Rows: 1, NewRows: 1, Bytes: len(c.Input) + len(c.Metadata)}.with(c.Suspend),
+		Size:   Size{Rows: 1, NewRows: 1, Bytes: len(c.Input) + len(c.Metadata) + aboutBytes(label, origin)}.with(c.Suspend),
 		raised: c.raised(), above: &c.suspending.above, countQueue: &c.countQueue,
 	}
 	switch {
@@ -138,6 +142,8 @@ func (c *CreateRun) prepare(call *Call, newID IDSource) error {
 	faults.Text("/source_plugin", c.SourcePlugin, api.MaxNameLength)
 	faults.Text("/source_kind", c.SourceKind, api.MaxNameLength)
 	faults.Text("/actor_id", c.ActorID, api.MaxNameLength)
+	label, origin := givenAbout(c.Session)
+	checkAbout("/session", label, origin, &faults)
 	if c.Claim != nil {
 		faults.ID("/claim/worker_id", c.Claim.WorkerID)
 		faults.Lease("/claim/lease_ms", c.Claim.LeaseMs)
@@ -251,6 +257,9 @@ func (c *CreateRun) decide(w *workingCopy) (Reply, error) {
 	}
 	if w.session == nil {
 		w.makeSession(model.Session{SessionID: c.SessionID, AgentID: c.AgentID, Principal: c.Principal})
+	}
+	if label, origin := givenAbout(c.Session); label != nil || origin != nil {
+		w.session.About, _ = mergeAbout(w.session.About, label, origin)
 	}
 	run := &model.Run{
 		RunID: c.RunID, SessionID: c.SessionID, AgentID: cmp.Or(c.AgentID, w.session.AgentID),

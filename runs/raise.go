@@ -120,8 +120,12 @@ func (w *workingCopy) timed(form document.Object, dueAtMs *int64) document.Value
 
 // emitRaised emits the event for a suspension's new requests of one kind.
 func (w *workingCopy) emitRaised(run *model.Run, eventType api.EventType, ids []string, requests []document.Value) {
-	w.emitMembers(run, eventType, document.Object{}.
-		With("request_ids", document.OwnValue(ids)).With("requests", document.Array(requests)))
+	members := document.Object{}.With("request_ids", document.OwnValue(ids)).With("requests", document.Array(requests))
+	if w.session.About != nil {
+		// Readers of the stream show new requests without another read.
+		members = members.With("session", document.OwnValue(w.session.About))
+	}
+	w.emitMembers(run, eventType, members)
 }
 
 // oweCancelWhenAbandoned enqueues the check for an abandoned suspension with

@@ -197,7 +197,7 @@ const rowBytes = 1024
 func (r *Remembered) Bytes() int {
 	bytes := rowBytes
 	if session := r.State.Session; session != nil {
-		bytes += rowBytes + len(session.Metadata)
+		bytes += rowBytes + len(session.Metadata) + len(session.About)
 	}
 	for _, run := range r.State.Runs {
 		bytes += rowBytes + len(run.Input) + len(run.Checkpoint) + len(run.Output) + len(run.Metadata) + len(run.Requester)

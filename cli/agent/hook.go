@@ -91,7 +91,9 @@ func (c *HookRun) Run(ctx context.Context, terminal *console.Console) error {
 		defer stop()
 		waiting, forget := whileAgentListens(waiting, terminal.Stdout, until)
 		defer forget()
-		asker := &ask.Asker{Client: opened, AgentID: c.Agent, Patience: c.Outage, Lease: c.Lease, WithGrants: len(c.SignedBy) > 0}
+		asker := &ask.Asker{
+			Client: opened, AgentID: c.Agent, Session: console.About(asked.Cwd), Patience: c.Outage, Lease: c.Lease, WithGrants: len(c.SignedBy) > 0,
+		}
 		answer, err := c.decide(waiting, asker, asked, until)
 		if errors.Is(err, errTooLong) {
 			answer, err = &ask.Answer{Outcome: api.OutcomeExpired}, nil

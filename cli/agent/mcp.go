@@ -56,7 +56,7 @@ func (c *MCP) Run(ctx context.Context, terminal *console.Console) error {
 		defer stop()
 		input := &watched{Reader: terminal.Stdin}
 		server := mcptools.NewServer(mcptools.Options{
-			Client: opened, For: c.For, AgentID: c.Agent, SessionID: c.Session,
+			Client: opened, For: c.For, AgentID: c.Agent, SessionID: c.Session, Session: console.About(""),
 			ExpiresAfter: c.Timeout, ExcludeRequester: c.ExcludeRequester, Patience: c.Outage, Version: console.Version(),
 			Leaving: func() bool { return input.ended.Load() || serving.Err() != nil },
 			Signer:  mcptools.NewKeySigner(c.Key("holdpoint mcp")), MayDecide: mayDecide(opened),

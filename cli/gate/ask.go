@@ -102,8 +102,8 @@ const askLease = 5 * time.Second
 // asking is one call of ask.
 type asking struct {
 	gate
-	command *Ask
-	input   askInput
+	command   *Ask
+	input     askInput
 	requestID string
 }
 

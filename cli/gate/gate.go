@@ -75,6 +75,7 @@ func newGate(opened *client.Client, terminal *console.Console, given settings) g
 		params: client.CreateRunParams{
 			Input: given.input, AgentID: "holdpoint-" + given.noun,
 			SourcePlugin: "holdpoint", SourceKind: given.noun, ActorID: given.connection.ActorName(),
+			Session: console.About(""),
 		},
 	}
 }

@@ -30,6 +30,8 @@ type Asker struct {
 	Client *client.Client
 	// AgentID names the agent to the people who decide.
 	AgentID string
+	// Session labels the sessions of the calls; nil for no label and origin.
+	Session *api.SessionAbout
 	// Patience is how long a wait continues while the service does not answer; 10 minutes
 	// if 0. Every answer resets it.
 	Patience time.Duration
@@ -208,7 +210,7 @@ func (a *Asker) paramsOf(call Call, mine identity, generation int, lease time.Du
 	}
 	params := client.CreateRunParams{
 		SessionID: call.SessionID, RunID: runID, Kind: api.KindCall, AgentID: a.AgentID, Metadata: mine,
-		Input: summaryOf(call), SourcePlugin: "holdpoint", SourceKind: "agent_call", Suspend: &suspension,
+		Input: summaryOf(call), SourcePlugin: "holdpoint", SourceKind: "agent_call", Session: a.Session, Suspend: &suspension,
 	}
 	if params.SessionID == "" {
 		params.SessionID = params.RunID

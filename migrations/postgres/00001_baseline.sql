@@ -68,6 +68,8 @@ CREATE TABLE sessions (
     -- The principals that created or claimed a run of the session, one a line.
     requesters          text COLLATE "C",
     metadata            text,
+    -- The label and origin that people recognise the session by, as a JSON document.
+    about               text,
     CONSTRAINT sessions_pkey PRIMARY KEY (session_id)
 ) WITH (
     -- Every command updates its session's row and no indexed column. With room in the page, the new

@@ -40,6 +40,8 @@ CREATE TABLE sessions (
     -- The principals that created or claimed a run of the session, one a line.
     requesters          TEXT,
     metadata            TEXT,
+    -- The label and origin that people recognise the session by, as a JSON document.
+    about               TEXT,
     CONSTRAINT sessions_pkey PRIMARY KEY (session_id),
     CONSTRAINT sessions_session_id_given CHECK (session_id <> ''),
     CONSTRAINT sessions_queued_count_not_negative CHECK (queued_count >= 0),

@@ -19,6 +19,8 @@ type PendingRequest struct {
 	RunKind api.RunKind
 	// Requester is the run's; nil unless the run is a parent clarification.
 	Requester api.JSON
+	// About is the session's; nil in SessionRecord.Besides.
+	About api.JSON
 }
 
 // DecidedRequest is an approval or a question, usually settled, with the parts of its run that

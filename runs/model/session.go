@@ -1,6 +1,9 @@
 package model
 
-import "github.com/holdpoint/holdpoint/api"
+import (
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+)
 
 // Session is a durable conversation and the unit of locking: its runs change under its lock, its
 // events are numbered without gaps, and at most one run is active (docs/spec/v1.md#sessions).
@@ -9,6 +12,8 @@ type Session struct {
 	AgentID         string
 	ParentSessionID string   // empty when it has none
 	Metadata        api.JSON // an object, or nil
+	// About is the encoded [api.SessionAbout], nil without a label and an origin.
+	About api.JSON
 	// Principal created the session; empty if the service did.
 	Principal string
 	// Requesters are the principals that created or claimed a run of the session, one per line;
@@ -37,6 +42,23 @@ type Session struct {
 	EndedAtMs        int64 // 0 until it is ended
 	CreatedAtMs      int64
 	UpdatedAtMs      int64
+}
+
+// AboutOf decodes a stored About.
+func AboutOf(stored api.JSON) (about api.SessionAbout) {
+	if stored != nil {
+		document.DecodeStored(stored, &about)
+	}
+	return about
+}
+
+// aboutView returns a stored About as views show it, nil without one.
+func aboutView(stored api.JSON) *api.SessionAbout {
+	if stored == nil {
+		return nil
+	}
+	about := AboutOf(stored)
+	return &about
 }
 
 // DefaultAgentID is the agent of sessions and runs that name none.

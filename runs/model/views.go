@@ -183,6 +183,8 @@ func (s *SessionRecord) View() api.SessionView {
 		LastEventID: strconv.FormatInt(session.LastEventID, 10),
 		CreatedAtMs: session.CreatedAtMs, UpdatedAtMs: session.UpdatedAtMs,
 	}
+	about := AboutOf(session.About)
+	view.Label, view.Origin = about.Label, about.Origin
 	if view.QueuedRunIDs == nil {
 		view.QueuedRunIDs = []string{}
 	}
@@ -219,8 +221,10 @@ func (s *SessionRecord) View() api.SessionView {
 
 // View returns the session as /v1 lists show it.
 func (s *SessionSummary) View() api.SessionSummaryView {
+	about := AboutOf(s.Session.About)
 	return api.SessionSummaryView{
 		SessionID: s.Session.SessionID, AgentID: s.Session.AgentID, ParentSessionID: s.Session.ParentSessionID,
+		Label: about.Label, Origin: about.Origin,
 		Status: s.Status, PendingApprovals: s.PendingApprovals, PendingQuestions: s.PendingQuestions,
 		CreatedAtMs: s.Session.CreatedAtMs, UpdatedAtMs: s.Session.UpdatedAtMs,
 	}
@@ -229,7 +233,10 @@ func (s *SessionSummary) View() api.SessionSummaryView {
 // ApprovalView returns an open approval with the ids of its session, agent and run. Call it
 // only on a request of [KindApproval].
 func (p *PendingRequest) ApprovalView() api.PendingApprovalView {
-	return api.PendingApprovalView{SessionID: p.Request.SessionID, AgentID: p.AgentID, RunID: p.Request.RunID, Request: p.Request.Approval()}
+	return api.PendingApprovalView{
+		SessionID: p.Request.SessionID, AgentID: p.AgentID, RunID: p.Request.RunID,
+		Session: aboutView(p.About), Request: p.Request.Approval(),
+	}
 }
 
 // QuestionView returns an open question with the ids of its session, agent and run, and the
@@ -237,7 +244,7 @@ func (p *PendingRequest) ApprovalView() api.PendingApprovalView {
 func (p *PendingRequest) QuestionView() api.PendingQuestionView {
 	view := api.PendingQuestionView{
 		SessionID: p.Request.SessionID, AgentID: p.AgentID, RunID: p.Request.RunID,
-		RunKind: p.RunKind, Request: p.Request.Question(),
+		RunKind: p.RunKind, Session: aboutView(p.About), Request: p.Request.Question(),
 	}
 	if p.Requester != nil {
 		document.DecodeStored(p.Requester, &view.Requester)
@@ -262,8 +269,8 @@ func (d *DecidedRequest) View(shorten func(*api.ApprovalRequest)) api.RequestVie
 	request := &d.Request
 	view := api.RequestView{
 		SessionID: request.SessionID, AgentID: d.AgentID, RunID: request.RunID,
-		Run:              api.RequestRun{RunID: request.RunID, Kind: d.RunKind, Status: d.RunStatus},
-		RecordedDecision: request.RecordedDecision(),
+		Run:     api.RequestRun{RunID: request.RunID, Kind: d.RunKind, Status: d.RunStatus},
+		Session: aboutView(d.About), RecordedDecision: request.RecordedDecision(),
 	}
 	if request.Kind == KindApproval {
 		approval := request.Approval()

@@ -22,13 +22,14 @@ type (
 	rule    = rules.Rule
 )
 
-// Sessions is the table of sessions. Metadata may be large and seldom changes, and the life is set
-// once: the engines write changes of these two by a statement of their own.
+// Sessions is the table of sessions. Metadata may be large and seldom changes, as does about, and the
+// life is set once: the engines write changes of these by a statement of their own.
 var Sessions = newTable(Table[session]{Name: "sessions", Alias: "s", Columns: []Column[session]{
 	text("session_id", func(s *session) *string { return &s.SessionID }, key),
 	text("agent_id", func(s *session) *string { return &s.AgentID }, 0),
 	text("parent_session_id", func(s *session) *string { return &s.ParentSessionID }, optional),
 	jsonText("metadata", func(s *session) *api.JSON { return &s.Metadata }, optional),
+	jsonText("about", func(s *session) *api.JSON { return &s.About }, optional),
 	text("principal", func(s *session) *string { return &s.Principal }, optional),
 	text("requesters", func(s *session) *string { return &s.Requesters }, optional|changes),
 	text("active_run_id", func(s *session) *string { return &s.ActiveRunID }, optional|changes),
@@ -139,13 +140,13 @@ var Requests = newTable(Table[request]{
 })
 
 // PendingRequest returns where a request is scanned to that is followed by agent_id, kind
-// and requester of its run.
+// and requester of its run, and about of its session.
 func PendingRequest(p *model.PendingRequest) []any {
-	return append(Requests.Targets(&p.Request), &p.AgentID, (*string)(&p.RunKind), (*[]byte)(&p.Requester))
+	return append(Requests.Targets(&p.Request), &p.AgentID, (*string)(&p.RunKind), (*[]byte)(&p.Requester), (*[]byte)(&p.About))
 }
 
 // DecidedRequest returns where a request is scanned to that is followed by agent_id, kind,
-// requester, status and lease_expires_at_ms of its run.
+// requester, about of its session, status and lease_expires_at_ms of its run.
 func DecidedRequest(d *model.DecidedRequest) []any {
 	return append(PendingRequest(&d.PendingRequest), (*string)(&d.RunStatus), &d.LeaseExpiresAtMs)
 }

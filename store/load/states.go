@@ -76,16 +76,17 @@ func (s *States) There(sessionID string) {
 // Loaded returns the row of a session as read, nil without one.
 func (s *States) Loaded(sessionID string) *model.Session { return s.loaded[sessionID] }
 
-// Amended returns the sessions whose metadata or life changed since the read.
+// Amended returns the sessions whose metadata, about or life changed since the read.
 func (s *States) Amended(updated []*model.Session) []*model.Session {
 	return Amended(s.loaded, updated)
 }
 
-// Amended returns the sessions whose metadata or life differs from their rows before.
+// Amended returns the sessions whose metadata, about or life differs from their rows before.
 func Amended(before map[string]*model.Session, updated []*model.Session) []*model.Session {
 	var amended []*model.Session
 	for _, session := range updated {
-		if loaded := before[session.SessionID]; loaded == nil || loaded.Life != session.Life || !bytes.Equal(loaded.Metadata, session.Metadata) {
+		if loaded := before[session.SessionID]; loaded == nil || loaded.Life != session.Life || !bytes.Equal(loaded.Metadata, session.Metadata) ||
+			!bytes.Equal(loaded.About, session.About) {
 			amended = append(amended, session)
 		}
 	}

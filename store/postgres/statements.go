@@ -180,11 +180,11 @@ FROM (VALUES
 	sqlReadSettings = `SELECT set_config('enable_seqscan', 'off', false), set_config('jit', 'off', false)`
 )
 
-// sqlAmendSessions writes metadata and the life, which the update of sessions leaves where they are
-// stored: the one may be large and seldom changes, the other is set once.
+// sqlAmendSessions writes metadata, about and the life, which the update of sessions leaves where they
+// are stored: the first two seldom change, the last is set once.
 const sqlAmendSessions = `
-UPDATE sessions AS s SET metadata = nullif(u.metadata, ''), life = nullif(u.life, '')
-FROM unnest($1::text[], $2::text[], $3::text[]) AS u (session_id, metadata, life)
+UPDATE sessions AS s SET metadata = nullif(u.metadata, ''), about = nullif(u.about, ''), life = nullif(u.life, '')
+FROM unnest($1::text[], $2::text[], $3::text[], $4::text[]) AS u (session_id, metadata, about, life)
 WHERE s.session_id = u.session_id`
 
 const sqlSweepRecords = `

@@ -228,6 +228,9 @@ var sessionMetadata = []func([]*model.Session) any{
 		return array(rows, func(s *model.Session) string { return string(s.Metadata) })
 	},
 	func(rows []*model.Session) any {
+		return array(rows, func(s *model.Session) string { return string(s.About) })
+	},
+	func(rows []*model.Session) any {
 		return array(rows, func(s *model.Session) string { return s.Life })
 	},
 }
@@ -235,7 +238,7 @@ var sessionMetadata = []func([]*model.Session) any{
 // queueWrites queues the writes of a batch of commands. Rows of each kind are sorted by key, so
 // that transactions with conflicting keys wait in the same order.
 //
-// amended are the updated sessions with changed metadata or life.
+// amended are the updated sessions with changed metadata, about or life.
 func queueWrites(batch *pgx.Batch, w *runs.Writes, amended []*model.Session) {
 	slices.SortFunc(w.NewSessions, func(a, b *model.Session) int { return cmp.Compare(a.SessionID, b.SessionID) })
 	slices.SortFunc(w.NewRuns, func(a, b *model.Run) int { return cmp.Compare(a.RunID, b.RunID) })

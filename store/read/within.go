@@ -11,7 +11,7 @@ import (
 // is read.
 var (
 	sqlSessionSizes  = `SELECT ` + columns.Sessions.Size() + fromSessions
-	sqlRequestSizes  = `SELECT ` + columns.Requests.Size() + ` + coalesce(octet_length(r.requester), 0)` + fromRequests
+	sqlRequestSizes  = `SELECT ` + columns.Requests.Size() + ` + coalesce(octet_length(r.requester), 0) + coalesce(octet_length(` + sqlAbout + `), 0)` + fromRequests
 	sqlDecisionSizes = sqlRequestSizes
 	sqlEffectSizes   = `SELECT ` + columns.Effects.Size() + ` FROM `
 	sqlRuleSizes     = `SELECT ` + columns.Rules.Size() + ` FROM rules AS l`

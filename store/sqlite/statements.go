@@ -27,8 +27,8 @@ SELECT 1 FROM tokens AS t
 WHERE t.token_id = $1 AND t.secret_hash = $2 AND coalesce(t.previous_hash, '') = $3 AND coalesce(t.previous_until_ms, 0) = $4
 	AND coalesce(t.expires_at_ms, 0) = $5 AND t.revoked_at_ms IS NULL`
 
-	// sqlAmendSession writes metadata and the life, which the update of sessions leaves alone.
-	sqlAmendSession = `UPDATE sessions SET metadata = $2, life = nullif($3, '') WHERE session_id = $1`
+	// sqlAmendSession writes metadata, about and the life, which the update of sessions leaves alone.
+	sqlAmendSession = `UPDATE sessions SET metadata = $2, about = nullif($3, ''), life = nullif($4, '') WHERE session_id = $1`
 
 	// sqlRedeemRequest writes the redemption, which the update of requests leaves alone.
 	sqlRedeemRequest = `

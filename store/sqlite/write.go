@@ -152,7 +152,7 @@ func (w *writer[R]) updateRows(ctx context.Context, c *connection, rows []*R) er
 	return nil
 }
 
-// writeAll writes the rows of a batch. amended are the updated sessions whose metadata or life changed.
+// writeAll writes the rows of a batch. amended are the updated sessions whose metadata, about or life changed.
 func writeAll(ctx context.Context, c *connection, w *runs.Writes, amended []*model.Session) error {
 	for _, write := range []func() error{
 		func() error { return writeSessions.insertRows(ctx, c, w.NewSessions) },
@@ -200,7 +200,7 @@ func amendSessions(ctx context.Context, c *connection, sessions []*model.Session
 		if session.Metadata != nil {
 			metadata = string(session.Metadata)
 		}
-		if _, err := c.exec(ctx, sqlAmendSession, session.SessionID, metadata, session.Life); err != nil {
+		if _, err := c.exec(ctx, sqlAmendSession, session.SessionID, metadata, string(session.About), session.Life); err != nil {
 			return err
 		}
 	}

@@ -224,6 +224,12 @@ func (g *Generator) nameSegment() Maker {
 
 func (g *Generator) amendSession() Maker {
 	c := runs.AmendSession{SessionID: pick(g, sessionIDs), Metadata: api.JSON(pick(g, metadata))}
+	switch g.IntN(4) {
+	case 0:
+		c.Label = new(pick(g, []string{"", "nightly", "é🙂"}))
+	case 1:
+		c.Origin = &api.SessionOrigin{Project: pick(g, []string{"", "shop"}), Host: "ada"}
+	}
 	return func() runs.Command { copied := c; return &copied }
 }
 

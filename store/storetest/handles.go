@@ -74,6 +74,45 @@ var handleTests = map[string]func(*harness){
 			requireCode(h, api.CodeSessionNotFound, err)
 		}
 	},
+	"session head/label and origin are beside each request": func(h *harness) {
+		wait := func(runID string, about *api.SessionAbout) {
+			h.do(&runs.CreateRun{
+				SessionID: "s", SessionGiven: true, RunID: runID, Kind: api.KindCall, Input: api.JSON(`1`), Session: about,
+				Suspend: &api.Suspension{Approvals: approvals("a").Approvals},
+			})
+		}
+		wait("r1", nil)
+		wait("r2", &api.SessionAbout{Label: "nightly", Origin: &api.SessionOrigin{Project: "shop", Host: "ada"}})
+		h.wait("other", "elsewhere", approvals("b"))
+		requireAbout := func(label string) {
+			pending, err := h.store.PendingRequests(h.ctx, runs.RequestQuery{Kind: model.KindApproval, Limit: 10, Budget: &runs.Budget{MaxBytes: 1 << 20}})
+			require.NoError(h, err)
+			require.Len(h, pending, 3)
+			for _, one := range pending {
+				want := label
+				if one.Request.SessionID != "s" {
+					want = ""
+				}
+				require.Equal(h, want, model.AboutOf(one.About).Label)
+				found, err := h.store.DecisionByHandle(h.ctx, one.Request.Handle)
+				require.NoError(h, err)
+				require.Equal(h, one.About, found.About)
+			}
+			listed, err := h.store.Sessions(h.ctx, runs.SessionQuery{Limit: 10})
+			require.NoError(h, err)
+			require.Equal(h, label, listed[1].View().Label)
+			head, err := h.store.SessionHead(h.ctx, "s")
+			require.NoError(h, err)
+			require.Equal(h, "shop", model.AboutOf(head.About).Origin.Project)
+		}
+		requireAbout("nightly")
+		h.do(&runs.AmendSession{SessionID: "s", Label: new("daily")})
+		requireAbout("daily")
+		h.do(&runs.ResolveApprovals{RunID: "r1", Resolutions: allow("a"), Actor: person})
+		decided, err := h.store.Decisions(h.ctx, runs.DecisionQuery{Limit: 10})
+		require.NoError(h, err)
+		require.Equal(h, "daily", decided[0].View(nil).Session.Label)
+	},
 	"session head/metadata stays with everything else that is written": func(h *harness) {
 		h.do(&runs.CreateSession{SessionID: "s", Metadata: api.JSON(`{"a":1}`)})
 		each(h, 40, func(n int) error {

@@ -9,7 +9,7 @@ import (
 func sessionColumns(s *model.Session) map[string]any {
 	return map[string]any{
 		"session_id": s.SessionID, "agent_id": s.AgentID, "parent_session_id": s.ParentSessionID,
-		"metadata": string(s.Metadata), "principal": s.Principal, "requesters": s.Requesters, "active_run_id": s.ActiveRunID, "queued_count": s.QueuedCount,
+		"metadata": string(s.Metadata), "about": string(s.About), "principal": s.Principal, "requesters": s.Requesters, "active_run_id": s.ActiveRunID, "queued_count": s.QueuedCount,
 		"output_count":  s.OutputCount,
 		"last_event_id": s.LastEventID, "last_event_hash": s.LastEventHash, "life": s.Life, "first_kept_event_id": s.FirstKeptEventID, "ended_at_ms": s.EndedAtMs, "created_at_ms": s.CreatedAtMs, "updated_at_ms": s.UpdatedAtMs,
 	}

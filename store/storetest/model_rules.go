@@ -65,7 +65,7 @@ func (m *Model) RequestByHandle(handle string) *model.PendingRequest {
 	for _, request := range m.requests {
 		if request.Handle == handle {
 			run := m.runs[request.RunID]
-			return &model.PendingRequest{Request: *request, AgentID: run.AgentID, RunKind: run.Kind, Requester: run.Requester}
+			return &model.PendingRequest{Request: *request, AgentID: run.AgentID, RunKind: run.Kind, Requester: run.Requester, About: m.sessions[run.SessionID].About}
 		}
 	}
 	return nil

@@ -71,9 +71,9 @@ function Due({ one }) {
 }
 
 function Meta({ one }) {
-  const found = about(one), asked = useClock(now => `asked ${roughly(now - one.createdMs)} ago`);
+  const found = about(one), folder = found.folder || one.origin?.directory, asked = useClock(now => `asked ${roughly(now - one.createdMs)} ago`);
   const tool = one.kind === "approval" && !found.title.startsWith("Use ") && one.request.tool_name;
-  return html`<p class="meta"><span>${marked(one.agent)}</span>${found.folder && html`<span>in ${marked(found.folder)}</span>`}${tool && html`<span>with ${marked(tool)}</span>`}
+  return html`<p class="meta"><span>${marked(one.agent)}</span>${folder && html`<span>in ${marked(folder)}</span>`}${tool && html`<span>with ${marked(tool)}</span>`}
     <time title=${moment(one.createdMs, nowMs())}>${asked}</time></p>`;
 }
 
@@ -88,6 +88,8 @@ function Details({ one }) {
       <a href=${"/sessions/" + encodeURIComponent(one.session)}>Open session</a></p>
     ${shown && html`<dl class="details">
     <dt>Run</dt><dd><${ID} id=${one.run} to=${"/runs/" + encodeURIComponent(one.run)} /></dd>
+    ${one.label && html`<dt>Label</dt><dd>${marked(one.label)}</dd>`}
+    ${one.origin && html`<dt>Where</dt><dd>${marked([one.origin.project, one.origin.directory, one.origin.host].filter(Boolean).join(" · "))}</dd>`}
     <dt>Session</dt><dd><${ID} id=${one.session} to=${"/sessions/" + encodeURIComponent(one.session)} /></dd>
     <dt>Request</dt><dd><${ID} id=${request.id} /></dd>
     ${request.scope && html`<dt>Scope</dt><dd>${marked(request.scope)}</dd>`}

@@ -9,6 +9,7 @@ export const groupings = [["agent", "Agent"], ["session", "Session"], ["call", "
 // shortID shortens an id that says nothing.
 export const shortID = id => id.length > 12 ? id.slice(0, 8) + "…" : id;
 
+// A label or an origin is what the agent's side says: it is shown as text, with its marks.
 const nameOf = { agent: agentName, session: one => one.label ?? shortID(one.session), call: one => one.request.tool_name ?? "Question", none: () => "" };
 const keyOf = { agent: agentName, session: one => one.session, call: one => one.digest ? `${one.request.tool_name}\n${one.digest}` : one.handle, none: () => "" };
 

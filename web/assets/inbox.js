@@ -58,6 +58,7 @@ export const drafts = {
 export function promptOf(view, kind, resolution) {
   return {
     kind, handle: view.request.handle, session: view.session_id, agent: view.agent_id, run: view.run_id,
+    label: view.session?.label, origin: view.session?.origin,
     requester: view.requester_session_id, runKind: view.run_kind, request: view.request,
     createdMs: view.request.created_at_ms ?? nowMs(), dueMs: view.request.expires_at_ms ?? 0, resolution,
     digest: view.request.input_digest, text: "", barred: barredBy(view),
@@ -89,7 +90,7 @@ export function arrange(order) {
 
 function searchable(one) {
   const { request } = one;
-  return [request.tool_name, one.session, one.agent, request.reason, request.description, request.input?.text ?? (request.questions ? JSON.stringify(request.questions) : request.payload?.text)].join("\n").toLowerCase();
+  return [request.tool_name, one.session, one.label, one.origin?.project, one.origin?.directory, one.origin?.host, one.agent, request.reason, request.description, request.input?.text ?? (request.questions ? JSON.stringify(request.questions) : request.payload?.text)].join("\n").toLowerCase();
 }
 
 function upsert(one, arrives) {
@@ -200,7 +201,7 @@ function apply(name, data) {
     case "waiting_for_approval":
     case "waiting_for_user_question": {
       const kind = event.type === "waiting_for_approval" ? "approval" : "question";
-      for (const request of event.requests ?? []) if (request.handle) upsert(promptOf({ ...context, request }, kind), inbox.loaded);
+      for (const request of event.requests ?? []) if (request.handle) upsert(promptOf({ ...context, session: event.session, request }, kind), inbox.loaded);
       break;
     }
     case "approval_resolved": event.resolutions?.forEach(settledOne); break; // none in what was redacted

@@ -82,8 +82,8 @@ export function Session({ id }) {
   const { data, error } = useRead(path("sessions", id), 5000);
   const runs = useRead("/v1/runs?limit=100&session_id=" + encodeURIComponent(id), 5000);
   const letters = useRead(path("sessions", id, "mailbox", "dead-letter"));
-  return html`<h1><code>${marked(id)}</code></h1><${Failure} error=${error} />${data && html`
-    <${Facts} facts=${[["Status", data.status.replaceAll("_", " ")], ["Agent", data.agent_id], ["Parent", data.parent_session_id && session(data.parent_session_id)], ["Active run", data.active_run && run(data.active_run.run_id)], ["Queued", data.queued_run_ids.length || ""], ["Pending requests", data.pending_count || ""]]} />
+  return html`<h1>${data?.label ? marked(data.label) : html`<code>${marked(id)}</code>`}</h1><${Failure} error=${error} />${data && html`
+    <${Facts} facts=${[["Status", data.status.replaceAll("_", " ")], ["Agent", data.agent_id], ["Where", data.origin && marked([data.origin.project, data.origin.directory, data.origin.host].filter(Boolean).join(" · "))], ["Parent", data.parent_session_id && session(data.parent_session_id)], ["Active run", data.active_run && run(data.active_run.run_id)], ["Queued", data.queued_run_ids.length || ""], ["Pending requests", data.pending_count || ""]]} />
     <p><a href=${"/history?session_id=" + encodeURIComponent(id)}>Decisions in this session</a></p>
     <h2>Runs</h2><${Table} label="Runs" heads=${["Run", "Status", "Submitted"]} empty="It has no runs." rows=${(runs.data ?? []).map(one => html`<tr key=${one.run_id}><td>${run(one.run_id)}</td><td>${one.status.replaceAll("_", " ")}</td><td>${moment(one.submitted_at_ms, nowMs())}</td></tr>`)} />
     ${letters.data?.messages?.length > 0 && html`<h2>Dead letters</h2><pre class="json"><code>${marked(pretty(read(encode(letters.data.messages))))}</code></pre>`}

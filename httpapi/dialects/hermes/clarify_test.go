@@ -174,7 +174,7 @@ func testTypedQuestions(t *testing.T, s *service) {
 }
 
 const three = `{"id":"q1","tool_call_id":"c","questions":[
-	{"id":"one","header":"","question":"First?","multi_select":false,"options":[{"id":"a","label":"A"}]},
+	{"id":"one","header":"","question":"First?","multi_select":false,"allow_freeform":true,"options":[{"id":"a","label":"A"}]},
 	{"id":"two:x","header":"","question":"Second?","multi_select":true,"options":[{"id":"a","label":"A"},{"id":"b","label":"B"}]},
 	{"id":"three","header":"Third","question":"Third?","multi_select":false,"options":[]}]}`
 

@@ -321,6 +321,11 @@ export class Holdpoint {
     return await this.#get(at("/v1/sessions", sessionId), {}, options);
   }
 
+  /** Changes a session's metadata, label and origin. */
+  async amendSession(sessionId: string, body: doc.AmendSession, options: CallOptions = {}): Promise<doc.SessionView> {
+    return (await this.transport.call<doc.SessionView>({ method: "PATCH", path: at("/v1/sessions", sessionId), body, repeat: "always", signal: options.signal })).value;
+  }
+
   /** Interrupts the session's active run and declines the parent clarifications that wait in it. */
   async interruptSession(sessionId: string, options: CallOptions & { reason?: string } = {}): Promise<doc.InterruptReply> {
     return (await this.#post<doc.InterruptReply>(at("/v1/sessions", sessionId, "interrupt"), reason(options), options)).value;

@@ -330,6 +330,10 @@ class AsyncHoldpoint:
     async def get_session(self, session_id: str) -> doc.SessionView:
         return cast(doc.SessionView, await self._get(at("/v1/sessions", session_id)))
 
+    async def amend_session(self, session_id: str, body: Mapping[str, Any]) -> doc.SessionView:
+        """Changes a session's metadata, label and origin."""
+        return cast(doc.SessionView, (await self.transport.call("PATCH", at("/v1/sessions", session_id), body=body)).value)
+
     async def interrupt_session(self, session_id: str, *, reason: str | None = None) -> doc.InterruptReply:
         """Interrupts the session's active run and declines the parent clarifications that wait in it."""
         reply = await self._post(at("/v1/sessions", session_id, "interrupt"), without_none(reason=reason))
