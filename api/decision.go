@@ -28,6 +28,12 @@ type RequestView struct {
 	// RequesterExcluded is set when the caller asked for this approval and may not allow it. Lists
 	// and streams do not have it.
 	RequesterExcluded *RequesterExcluded `json:"requester_excluded,omitempty"`
+	// SameAsOpen counts the other open approvals with the same tool and input that the caller can
+	// read, up to MaxSameOpen. Only an open approval has it, where it is read by its handle.
+	SameAsOpen *int64 `json:"same_as_open,omitempty"`
+	// Context has the newest settled requests of the session, oldest first, when ?context= asked for
+	// them. Inputs are cut as in a summary.
+	Context []RequestView `json:"context,omitzero"`
 }
 
 // RequesterExcluded says that the caller is one of the approval's excluded requesters: its allow

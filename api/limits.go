@@ -134,6 +134,12 @@ const (
 	MaxOutputsPerList = 1_000
 	// MaxOutputsShown is the maximum number of output records in a view. The list has all of them.
 	MaxOutputsShown = 100
+	// MaxContextCalls is the maximum ?context= of a request.
+	MaxContextCalls = 20
+	// MaxSameOpen is the maximum same_as_open of a request, and MaxSearchedRequests the number of open
+	// approvals that are searched for it.
+	MaxSameOpen         = 100
+	MaxSearchedRequests = 10_000
 	// MaxClarificationsShown is the maximum number of clarifications in a session's view. The
 	// question lists have all of them.
 	MaxClarificationsShown = 100

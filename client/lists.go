@@ -260,6 +260,12 @@ func (c *Client) GetRequest(ctx context.Context, handle string) (*api.RequestVie
 	return get[api.RequestView](ctx, c, at("/v1/requests", handle), nil)
 }
 
+// GetRequestContext is [Client.GetRequest] with the newest settled requests of the session, at most
+// [api.MaxContextCalls], in Context.
+func (c *Client) GetRequestContext(ctx context.Context, handle string, calls int) (*api.RequestView, error) {
+	return get[api.RequestView](ctx, c, at("/v1/requests", handle), url.Values{"context": {strconv.Itoa(calls)}})
+}
+
 // ExplainRequest explains why an approval or a question is open, and who may decide it. Errors:
 // [ErrNotFound].
 func (c *Client) ExplainRequest(ctx context.Context, handle string) (*api.RequestExplanation, error) {

@@ -67,12 +67,19 @@ func (s *Server) getRequest(w http.ResponseWriter, r *http.Request) error {
 	if !refusal.ValidID(handle) {
 		return refusal.UnknownRequest(wire.Shown(handle))
 	}
+	calls, err := contextOf(r)
+	if err != nil {
+		return err
+	}
 	found, err := s.store.DecisionByHandle(r.Context(), handle)
 	if err != nil {
 		return err
 	}
 	view := found.View(nil)
 	if view.RequesterExcluded, err = s.requesterExcluded(r, &found.Request); err != nil {
+		return err
+	}
+	if err := s.addContext(r.Context(), &view, &found.Request, calls); err != nil {
 		return err
 	}
 	return wire.Respond(w, r, http.StatusOK, view)

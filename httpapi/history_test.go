@@ -34,6 +34,45 @@ func testHistory(t *testing.T, a *rig) {
 		late := a.post(t, path, allow("a1"), via("inbox")).want(http.StatusConflict)
 		require.Equal(t, "api:cli", late.textAt("recorded_decision", "via"))
 	})
+	parallel(t, "the same call, and what was decided before", func(t *testing.T) {
+		input := a.name("command")
+		call := func(id, tool string) string {
+			return fmt.Sprintf(`{"id":%q,"tool_call_id":"c","tool_name":%q,"input":{"command":%q},"input_schema":{"type":"object"},"pattern_keys":["k"]}`, id, tool, input)
+		}
+		nested := fmt.Sprintf(`{"id":"n","tool_call_id":"c","tool_name":"bash","input":{"input_digest":%q}}`, "sha256:"+strings.Repeat("0", 64))
+		one := a.waiting(t, `"approvals":[`+call("a1", "bash")+`,`+call("a2", "bash")+`,`+call("other", "zsh")+`,`+nested+`]`)
+		two := a.waiting(t, `"approvals":[`+call("b1", "bash")+`]`)
+		handle := a.get(t, "/v1/runs/"+two.run).textAt("pending_approvals", 0, "handle")
+		require.Equal(t, 2.0, a.get(t, "/v1/requests/"+handle).at("same_as_open"))
+		require.NotContains(t, a.get(t, "/v1/requests/"+handle).text, `"context"`)
+		require.Empty(t, a.get(t, "/v1/requests/"+handle+"?context=20").list("context"))
+		a.post(t, "/v1/runs/"+one.run+"/approvals", allow("a1")).want(http.StatusAccepted)
+		require.Equal(t, 1.0, a.get(t, "/v1/requests/"+handle+"?context=0").at("same_as_open"))
+		a.post(t, "/v1/runs/"+one.run+"/approvals", deny("a2")).want(http.StatusAccepted)
+
+		open := a.get(t, "/v1/runs/"+one.run).textAt("pending_approvals", 0, "handle")
+		shown := a.get(t, "/v1/requests/"+open+"?context=5").want(http.StatusOK)
+		require.Equal(t, 0.0, shown.at("same_as_open"))
+		require.Len(t, shown.list("context"), 2)
+		require.Equal(t, "a1", shown.at("context", 0, "request", "id"))
+		require.Equal(t, "denied", shown.at("context", 1, "recorded_decision", "outcome"))
+		require.Equal(t, map[string]any{"command": input}, shown.at("context", 1, "request", "input"))
+		for _, left := range []string{"input_schema", "pattern_keys"} {
+			require.Nil(t, shown.at("context", 0, "request", left))
+		}
+		newest := a.get(t, "/v1/requests/"+open+"?context=1").list("context")
+		require.Len(t, newest, 1)
+		require.Equal(t, shown.at("context", 1), newest[0])
+		// Of a settled request, what was settled before it.
+		settled := a.get(t, "/v1/requests/"+shown.textAt("context", 1, "request", "handle")+"?context=5")
+		require.Nil(t, settled.at("same_as_open"))
+		for _, before := range settled.list("context") {
+			require.Equal(t, "a1", before.(map[string]any)["request"].(map[string]any)["id"])
+		}
+		for _, bad := range []string{"-1", "21", "x", ""} {
+			a.get(t, "/v1/requests/"+handle+"?context="+bad, unchecked()).refused(api.CodeBadRequest)
+		}
+	})
 	parallel(t, "decisions, newest first, by every filter", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+approval("a1")+`,`+approval("a2")+`],"questions":[`+question("q1")+`]`)
 		actor := a.name("ada")

@@ -68,6 +68,9 @@ type RequestQuery struct {
 	// Oldest selects only the request of the session that was raised first. The other bodies are not
 	// read, and After, Limit and Budget are ignored.
 	Oldest bool
+	// InputDigest selects only approvals whose stored form has this digest, among the first
+	// MaxSearchedRequests open ones. Check the rows: a nested member can have the same text.
+	InputDigest string
 	// OpenAtMs excludes requests that are overdue at this time and not yet swept; 0 excludes none.
 	OpenAtMs int64
 	// EachQuestion counts unanswered questions instead of requests. Only counts use it.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/columns"
@@ -52,8 +53,20 @@ func (l *Lists) oldestRequest(q runs.RequestQuery) (sql string, args []any) {
 	return whole.of(sqlRequests), whole.args
 }
 
+// searched returns a filter for the requests whose body has a text, among the first ones that the
+// filter selects. So a search reads a limited number of bodies.
+func (f *filter) searched(pattern string) filter {
+	first := f.of(`SELECT q.session_id, q.run_id, q.request_id, q.body FROM requests AS q`) + "\nLIMIT " + f.argument(api.MaxSearchedRequests)
+	found := filter{args: f.args}
+	found.and("(q.session_id, q.run_id, q.request_id) IN (SELECT o.session_id, o.run_id, o.request_id FROM ("+first+") AS o WHERE o.body LIKE ?)", pattern)
+	return found
+}
+
 func (l *Lists) requestPage(q runs.RequestQuery, statement string, limit int) (string, []any) {
 	f := l.requestFilter(q)
+	if q.InputDigest != "" {
+		f = f.searched(`%"input_digest":"` + q.InputDigest + `"%`)
+	}
 	if after := q.After; after != nil {
 		f.and("(q.session_id, q.run_id, q.request_id) > (?, ?, ?)", after.SessionID, after.RunID, after.RequestID)
 	}
@@ -62,7 +75,7 @@ func (l *Lists) requestPage(q runs.RequestQuery, statement string, limit int) (s
 
 // PendingRequests implements runs.Reader.
 func (r *Reader) PendingRequests(ctx context.Context, q runs.RequestQuery) ([]model.PendingRequest, error) {
-	if !storable(string(q.Kind), q.SessionID, q.RunID) || q.After != nil && !storable(q.After.SessionID, q.After.RunID, q.After.RequestID) {
+	if !storable(string(q.Kind), q.SessionID, q.RunID, q.InputDigest) || q.After != nil && !storable(q.After.SessionID, q.After.RunID, q.After.RequestID) {
 		return nil, nil
 	}
 	if q.Oldest {

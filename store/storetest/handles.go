@@ -113,6 +113,36 @@ var handleTests = map[string]func(*harness){
 		require.NoError(h, err)
 		require.Equal(h, "daily", decided[0].View(nil).Session.Label)
 	},
+	"requests/open ones with an input, within a scope": func(h *harness) {
+		for n, session := range []string{"team-a", "team-b", "team-c"} {
+			h.do(&runs.CreateRun{
+				SessionID: session, SessionGiven: true, RunID: numbered("r", n), Kind: api.KindCall, Input: api.JSON(`1`),
+				Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{
+					{ID: "same", ToolCallID: "c", ToolName: "bash", Input: api.JSON(`{"command":"ls"}`)},
+					{ID: "other", ToolCallID: "c", ToolName: "bash", Input: api.JSON(`{"command":"` + session + `"}`)},
+				}},
+			})
+		}
+		all, err := h.store.PendingRequests(h.ctx, runs.RequestQuery{Kind: model.KindApproval, Limit: 10})
+		require.NoError(h, err)
+		require.Len(h, all, 6)
+		found := func(q runs.RequestQuery) (sessions []string) {
+			q.Kind, q.Budget = model.KindApproval, &runs.Budget{MaxBytes: 1 << 20}
+			rows, err := h.store.PendingRequests(h.ctx, q)
+			require.NoError(h, err)
+			for _, row := range rows {
+				require.Equal(h, "same", row.Request.RequestID)
+				sessions = append(sessions, row.Request.SessionID)
+			}
+			return sessions
+		}
+		digest := all[1].Request.Approval().InputDigest
+		require.Equal(h, []string{"team-a", "team-b", "team-c"}, found(runs.RequestQuery{InputDigest: digest, Limit: 10}))
+		require.Equal(h, []string{"team-a"}, found(runs.RequestQuery{InputDigest: digest, Limit: 1}))
+		require.Equal(h, []string{"team-b"}, found(runs.RequestQuery{InputDigest: digest, Limit: 10, Scope: runs.Scope{SessionPrefixes: []string{"team-b"}}}))
+		h.do(&runs.ResolveApprovals{RunID: numbered("r", 0), Resolutions: allow("same"), Actor: person})
+		require.Equal(h, []string{"team-b", "team-c"}, found(runs.RequestQuery{InputDigest: digest, Limit: 10}))
+	},
 	"session head/metadata stays with everything else that is written": func(h *harness) {
 		h.do(&runs.CreateSession{SessionID: "s", Metadata: api.JSON(`{"a":1}`)})
 		each(h, 40, func(n int) error {

@@ -432,8 +432,8 @@ export class Holdpoint {
   }
 
   /** An approval or a question by its handle, open or settled. */
-  async getRequest(handle: string, options: CallOptions = {}): Promise<doc.RequestView> {
-    return await this.#get(at("/v1/requests", handle), {}, options);
+  async getRequest(handle: string, options: CallOptions & { context?: number } = {}): Promise<doc.RequestView> {
+    return await this.#get(at("/v1/requests", handle), { context: options.context }, options);
   }
 
   /** The leases that are in force, by worker. */

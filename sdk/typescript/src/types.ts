@@ -59,6 +59,7 @@ export type Version = Schemas["VersionReply"];
 export type Pagination = Schemas["Pagination"];
 export type CreateRun = Schemas["CreateRun"];
 export type CreateSession = Schemas["CreateSession"];
+export type AmendSession = Schemas["AmendSession"];
 export type AskParent = Schemas["AskParent"];
 export type AskParentReply = Schemas["AskParentReply"];
 export type InterruptReply = Schemas["InterruptReply"];

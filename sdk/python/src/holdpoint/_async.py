@@ -464,9 +464,9 @@ class AsyncHoldpoint:
                 return
             after = page["next_after"]
 
-    async def get_request(self, handle: str) -> doc.RequestView:
-        """An approval or a question by its handle, open or settled."""
-        return cast(doc.RequestView, await self._get(at("/v1/requests", handle)))
+    async def get_request(self, handle: str, *, context: int | None = None) -> doc.RequestView:
+        """An approval or a question by its handle, open or settled. context adds as many settled requests of its session."""
+        return cast(doc.RequestView, await self._get(at("/v1/requests", handle), without_none(context=context)))
 
     async def list_workers(self) -> doc.WorkersView:
         """The leases that are in force, by worker."""

@@ -1,0 +1,97 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
+
+const (
+	// contextTimeout limits the reads about a request. After that the reply is without them.
+	contextTimeout = time.Second
+	// maxContextBytes limits the rows of a context. It has at least one call.
+	maxContextBytes = 256 << 10
+)
+
+// contextOf reads ?context=, -1 when absent.
+func contextOf(r *http.Request) (int, error) {
+	query := queryOf(r)
+	if !query.Has("context") {
+		return -1, nil
+	}
+	calls, err := strconv.Atoi(query.Get("context"))
+	if err != nil || calls < 0 || calls > api.MaxContextCalls {
+		return 0, badQuery("context", "a number from 0 to "+strconv.Itoa(api.MaxContextCalls))
+	}
+	return calls, nil
+}
+
+// addContext adds how many open approvals are for the same call, and the calls that were settled
+// before in the session. Both are within the caller's scope.
+func (s *Server) addContext(ctx context.Context, view *api.RequestView, request *model.Request, calls int) error {
+	limited, cancel := context.WithTimeout(ctx, contextTimeout)
+	defer cancel()
+	var err error
+	if view.SameAsOpen, err = s.sameOpen(limited, request); err == nil && calls >= 0 {
+		view.Context, err = s.settledBefore(limited, request, calls)
+	}
+	if ctx.Err() == nil && errors.Is(limited.Err(), context.DeadlineExceeded) {
+		return nil
+	}
+	return err
+}
+
+// sameOpen counts the other open approvals with the tool and the input of an open approval; nil for
+// any other request.
+func (s *Server) sameOpen(ctx context.Context, request *model.Request) (*int64, error) {
+	if request.Kind != model.KindApproval || !request.Open() {
+		return nil, nil
+	}
+	asked := request.Approval()
+	rows, err := s.store.PendingRequests(ctx, runs.RequestQuery{
+		Kind: model.KindApproval, InputDigest: asked.InputDigest, Limit: api.MaxSameOpen + 1,
+		Budget: &runs.Budget{MaxBytes: api.MaxReplyBytes},
+	})
+	if err != nil {
+		return nil, err
+	}
+	var same int64
+	for i := range rows {
+		other := rows[i].Request.Approval()
+		if other.Handle != asked.Handle && other.ToolName == asked.ToolName && other.InputDigest == asked.InputDigest {
+			same++
+		}
+	}
+	same = min(same, api.MaxSameOpen)
+	return &same, nil
+}
+
+// settledBefore returns the newest settled requests of the session, oldest first. Of a settled
+// request they are those that were settled before it.
+func (s *Server) settledBefore(ctx context.Context, request *model.Request, calls int) ([]api.RequestView, error) {
+	views := []api.RequestView{}
+	if calls == 0 {
+		return views, nil
+	}
+	q := runs.DecisionQuery{SessionID: request.SessionID, Limit: calls, Budget: &runs.Budget{MaxBytes: maxContextBytes}}
+	if !request.Open() {
+		q.After = &runs.DecisionPosition{SettledAtMs: request.SettledAtMs, Handle: request.Handle}
+	}
+	rows, err := s.store.Decisions(ctx, q)
+	for i := range rows {
+		views = append(views, rows[i].View(func(approval *api.ApprovalRequest) {
+			wire.Summarize(approval)
+			approval.InputSchema, approval.Metadata, approval.PatternKeys, approval.SensitivePaths = nil, nil, nil, nil
+		}))
+	}
+	slices.Reverse(views)
+	return views, err
+}
