@@ -99,7 +99,7 @@ func TestLabelAndOrigin(t *testing.T) {
 	shown := func() api.SessionAbout { return model.AboutOf(h.states["s"].Session.About) }
 	require.Equal(t, api.SessionAbout{Label: "nightly", Origin: shop}, shown())
 	raised := h.events["s"][len(h.events["s"])-1]
-	require.Contains(t, string(raised.Body), `"session":{"label":"nightly","origin":{"directory":"~/src/shop","host":"ada","project":"shop"}}`)
+	require.Contains(t, string(raised.Body), `"session":{"label":"nightly","origin":{"project":"shop","directory":"~/src/shop","host":"ada"}}`)
 
 	// Absent and empty members stay, given ones replace, and a repeated call changes nothing.
 	h.must(create("r2", nil))
