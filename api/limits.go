@@ -56,6 +56,9 @@ const (
 	MaxQuestionsPerRequest = 16
 	MaxOptionsPerQuestion  = 64
 	MaxPatternKeys         = 64
+	// MaxHints is the maximum number of hints of one request, of at most MaxHintLength bytes.
+	MaxHints      = 8
+	MaxHintLength = 500
 	// MaxSensitivePaths is the maximum length of an approval's sensitive_paths.
 	MaxSensitivePaths = 32
 	MaxEventsPerCall  = 1_000

@@ -71,6 +71,7 @@ type ApprovalRequest struct {
 	Scope       string   `json:"scope"`  // empty when the caller gave none
 	Reason      string   `json:"reason"` // empty when the caller gave none
 	Description string   `json:"description,omitempty"`
+	Hints       []Hint   `json:"hints,omitempty"`        // at most MaxHints
 	InputSchema JSON     `json:"input_schema,omitzero"`  // at most MaxSchemaBytes
 	PatternKeys []string `json:"pattern_keys,omitempty"` // at most MaxPatternKeys
 	// SensitivePaths are JSON Pointers into Input, at most MaxSensitivePaths. Only the worker that
@@ -92,6 +93,24 @@ type ApprovalRequest struct {
 	ExpiresAfterMs *int64 `json:"expires_after_ms,omitempty"`
 }
 
+// Hint is a remark of the agent's side for the person who decides, such as what a command changes.
+// The service decides nothing by it.
+type Hint struct {
+	_     struct{}  `body:"closed"`
+	Level HintLevel `json:"level" body:"required"`
+	Text  string    `json:"text" body:"required"` // at most MaxHintLength bytes
+}
+
+// HintLevel is how serious a hint is.
+type HintLevel string
+
+// The levels of hints.
+const (
+	HintInfo   HintLevel = "info"
+	HintWarn   HintLevel = "warn"
+	HintDanger HintLevel = "danger"
+)
+
 // UserQuestionRequest asks a person 1 to MaxQuestionsPerRequest structured questions, or for one
 // value that a JSON Schema describes.
 type UserQuestionRequest struct {
@@ -104,6 +123,7 @@ type UserQuestionRequest struct {
 	Kind           string `json:"kind,omitempty"`
 	Payload        JSON   `json:"payload,omitzero"`
 	ResponseSchema JSON   `json:"response_schema,omitzero"` // at most MaxSchemaBytes
+	Hints          []Hint `json:"hints,omitempty"`          // at most MaxHints
 	Metadata       JSON   `json:"metadata,omitzero"`        // an object
 	// Sensitive means that only the worker that holds the run sees the answers.
 	Sensitive bool `json:"sensitive,omitzero"`

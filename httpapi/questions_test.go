@@ -51,7 +51,7 @@ func testQuestions(t *testing.T, a *rig) {
 		require.Equal(t, false, a.get(t, "/v1/runs/"+run.run).at("pending_questions", 0, "questions", 0, "allow_freeform"))
 		for _, path := range []string{"/v1/runs/" + run.run, "/v1/sessions/" + run.session} {
 			for _, answers := range []string{`{"question_id":"way","freeform_answer":"mine"}`, `{"question_id":"way","selected_option_ids":["a"],"freeform_answer":"mine"}`} {
-				got := a.post(t, path+"/questions", answer("q", `"answers":[`+answers+`]`)).refused(api.CodeInvalidRequest)
+				got := a.post(t, path+"/questions", answer("q", `"answers":[`+answers+`]`), expecting(semantic)).refused(api.CodeInvalidRequest)
 				require.Equal(t, "/resolution/answers/0/freeform_answer", got.at("errors", 0, "pointer"))
 			}
 		}

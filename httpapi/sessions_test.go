@@ -61,7 +61,11 @@ func testSessions(t *testing.T, a *rig) {
 			`{}`: "/metadata", `{"metadata":[]}`: "/metadata", `{"label":7}`: "/label", `{"origin":{"user":"ada"}}`: "/origin/user",
 			`{"label":"` + strings.Repeat("é", 81) + `"}`: "/label", `{"origin":{"host":"` + strings.Repeat("x", 201) + `"}}`: "/origin/host",
 		} {
-			refused := a.do(t, http.MethodPatch, "/v1/sessions/"+id, body, expecting(semantic)).refused(api.CodeInvalidRequest)
+			var options []option
+			if body == `{}` {
+				options = append(options, expecting(semantic))
+			}
+			refused := a.do(t, http.MethodPatch, "/v1/sessions/"+id, body, options...).refused(api.CodeInvalidRequest)
 			require.Equal(t, pointer, refused.at("errors", 0, "pointer"), body)
 		}
 	})

@@ -115,15 +115,22 @@ func (s Size) with(suspension *api.Suspension) Size {
 	s.Rows, s.NewRows, s.Bytes = s.Rows+requests, s.NewRows+requests, s.Bytes+len(suspension.Checkpoint)
 	for i := range suspension.Approvals {
 		asked := &suspension.Approvals[i]
-		s.Bytes += len(asked.Input) + len(asked.InputSchema) + len(asked.Reason)
+		s.Bytes += len(asked.Input) + len(asked.InputSchema) + len(asked.Reason) + hintBytes(asked.Hints)
 		s.Schemas += len(asked.InputSchema)
 	}
 	for i := range suspension.Questions {
 		asked := &suspension.Questions[i]
-		s.Bytes += len(asked.ResponseSchema) + questionBytes(asked.Questions)
+		s.Bytes += len(asked.ResponseSchema) + questionBytes(asked.Questions) + hintBytes(asked.Hints)
 		s.Schemas += len(asked.ResponseSchema)
 	}
 	return s
+}
+
+func hintBytes(hints []api.Hint) (bytes int) {
+	for i := range hints {
+		bytes += len(hints[i].Text)
+	}
+	return bytes
 }
 
 func questionBytes(questions []api.UserQuestion) (bytes int) {

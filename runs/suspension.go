@@ -121,6 +121,7 @@ func checkApprovalRequest(a *api.ApprovalRequest, at string, faults *refusal.Fau
 	faults.Text(at+"/scope", a.Scope, api.MaxNameLength)
 	faults.Text(at+"/reason", a.Reason, api.MaxTextLength)
 	faults.Text(at+"/description", a.Description, api.MaxTextLength)
+	checkHints(a.Hints, at, faults)
 	faults.Object(at+"/metadata", a.Metadata)
 	faults.List = append(faults.List, document.CheckSchema(a.InputSchema, at+"/input_schema")...)
 	if len(a.PatternKeys) > api.MaxPatternKeys {
@@ -150,6 +151,7 @@ func checkQuestionRequest(q *api.UserQuestionRequest, at string, faults *refusal
 	}
 	faults.Text(at+"/tool_call_id", q.ToolCallID, api.MaxToolCallIDLength)
 	faults.Text(at+"/kind", q.Kind, api.MaxNameLength)
+	checkHints(q.Hints, at, faults)
 	faults.Object(at+"/metadata", q.Metadata)
 	faults.List = append(faults.List, document.CheckSchema(q.ResponseSchema, at+"/response_schema")...)
 	checkDeadline(at, q.ExpiresAtMs, q.ExpiresAfterMs, faults)
@@ -172,6 +174,26 @@ func checkQuestionRequest(q *api.UserQuestionRequest, at string, faults *refusal
 		checkQuestion(&q.Questions[i], here, i, faults)
 		q.Questions[i].Sensitive = q.Questions[i].Sensitive || q.Sensitive
 		uniqueID(here, q.Questions[i].ID, seen, faults)
+	}
+}
+
+func checkHints(hints []api.Hint, at string, faults *refusal.Faults) {
+	if len(hints) > api.MaxHints {
+		faults.Add(at+"/hints", "must have at most %d entries", api.MaxHints)
+		return
+	}
+	for i, hint := range hints {
+		here := fmt.Sprintf("%s/hints/%d", at, i)
+		switch hint.Level {
+		case api.HintInfo, api.HintWarn, api.HintDanger:
+		default:
+			faults.Add(here+"/level", "must be info, warn or danger")
+		}
+		if strings.TrimSpace(hint.Text) == "" {
+			faults.Add(here+"/text", "is required")
+			continue
+		}
+		faults.Text(here+"/text", hint.Text, api.MaxHintLength)
 	}
 }
 

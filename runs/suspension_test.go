@@ -3,6 +3,7 @@ package runs_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
@@ -314,4 +315,34 @@ func TestSchemaFaultsInOrder(t *testing.T) {
 	}, refusal.Faults)
 	refusal = h.refused(api.CodeInvalidRequest, answered(`{"b":[`+strings.Repeat(`"x",`, 500)+`"x"]}`))
 	require.Len(t, refusal.Faults, 20)
+}
+
+func TestHints(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.start("r")
+	hinted := func(hints ...api.Hint) (api.ApprovalRequest, api.UserQuestionRequest) {
+		asked, question := approval("a"), question("q")
+		asked.Hints, question.Hints = hints, hints
+		return asked, question
+	}
+	good := []api.Hint{{Level: api.HintInfo, Text: "reads"}, {Level: api.HintWarn, Text: "writes"}, {Level: api.HintDanger, Text: strings.Repeat("x", api.MaxHintLength)}}
+	for at, bad := range map[string][]api.Hint{
+		"/hints":         slices.Repeat(good, 3),
+		"/hints/0/level": {{Level: "loud", Text: "x"}},
+		"/hints/1/text":  {good[0], {Level: api.HintWarn, Text: " "}},
+		"/hints/0/text":  {{Level: api.HintWarn, Text: strings.Repeat("x", api.MaxHintLength+1)}},
+	} {
+		asked, question := hinted(bad...)
+		faults := h.refused(api.CodeInvalidRequest, suspend("r", 1, asked, question)).Faults
+		require.Len(t, faults, 2, at)
+		require.Equal(t, []string{"/approvals/0" + at, "/questions/0" + at}, []string{faults[0].Pointer, faults[1].Pointer})
+	}
+	asked, question := hinted(good...)
+	without, _ := hinted()
+	sized := suspend("r", 1, asked, question)
+	require.Equal(t, 2*(5+6+api.MaxHintLength), sized.Spec().Size.Bytes-suspend("r", 1, without, func() api.UserQuestionRequest { q := question; q.Hints = nil; return q }()).Spec().Size.Bytes)
+	h.must(sized)
+	require.Equal(t, good, h.request("r", "a").Approval().Hints)
+	require.Equal(t, good, h.request("r", "q").Question().Hints)
 }

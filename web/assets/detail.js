@@ -13,6 +13,7 @@ import { lookUp, nowMs, open } from "./inbox.js";
 import { Part } from "./json.js";
 import { headingOf } from "./headings.js";
 import { marked } from "./marks.js";
+import { Hints } from "./hints.js";
 import { QuestionFields } from "./question.js";
 import { setQuery } from "./route.js";
 import { isNarrow } from "./screen.js";
@@ -122,6 +123,7 @@ function Asked({ one }) {
   return html`<div class="asked" role="group" aria-label="From the agent">
     ${one.changed && html`<p class="changed-input">The input has changed since you read it.</p>`}
     ${[reason, description, ...(about(one).said ?? [])].filter(Boolean).map(text => wrap(html`<blockquote>${marked(text)}</blockquote>`))}
+    <${Hints} request=${one.request} />
     <${Input} key=${one.digest} one=${one} wrap=${wrap} /></div>`;
 }
 
@@ -154,7 +156,7 @@ export function Detail({ one }) {
       ${isNarrow() && html`<${Crumbs} one=${one} />`}
       <div class="title"><h2>${marked(one.kind === "question" ? headingOf(one) : title)}</h2>${one.dueMs > 0 && !one.resolution && html`<${Due} one=${one} />`}</div>
       <${Meta} one=${one} />
-      ${one.kind === "approval" ? html`<${Asked} one=${one} />` : html`<${QuestionFields} one=${one} />`}
+      ${one.kind === "approval" ? html`<${Asked} one=${one} />` : html`<${Hints} request=${one.request} /><${QuestionFields} one=${one} />`}
       <${SameCall} one=${one} />
       <${Details} one=${one} />
       ${one.form === "edit" && !one.barred && html`<${EditForm} one=${one} />`}

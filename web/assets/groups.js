@@ -2,6 +2,7 @@
 
 import { describe, rowOf } from "./kinds.js";
 import { headingOf, questionOf } from "./headings.js";
+import { wordOf, worst } from "./hints.js";
 
 export const headingHeight = 28;
 export const groupings = [["agent", "Agent"], ["session", "Session"], ["call", "Same call"], ["none", "None"]];
@@ -66,6 +67,12 @@ export function about(one) {
 
 // nameOfRow is what a row is called: what is asked, with which tool, about what.
 export function nameOfRow(one) {
+  const level = worst(one.request);
+  if (level === "warn" || level === "danger") return `${wordOf(level)}: ${plainName(one)}`;
+  return plainName(one);
+}
+
+function plainName(one) {
   const { title, row } = about(one), { tool_name: tool } = one.request;
   if (one.kind === "question") return `Question: ${headingOf(one)}: ${row.what}`;
   const what = [row.strong !== tool && row.strong, row.what, row.hint].filter(Boolean).join(" ");

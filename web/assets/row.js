@@ -3,6 +3,7 @@
 import { html } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { act } from "./guard.js";
 import { about, nameOfRow, shortID } from "./groups.js";
+import { Flag } from "./hints.js";
 import { Icon } from "./icons.js";
 import { changed, inbox, isMine, nowMs } from "./inbox.js";
 import { marked, plain } from "./marks.js";
@@ -76,7 +77,7 @@ export function Row({ one, top, position, total, current, list }) {
     <span class="lead"><${Icon} name=${icon} />${one.kind === "approval" && !over && html`<input type="checkbox" tabindex=${current ? "0" : "-1"} aria-label=${`Select ${plain(one.request.tool_name)} in ${one.session}`}
       checked=${inbox.selected.has(one.handle)} onClick=${event => select(event, one, list)} />`}</span>
     <span class="what">${row.strong && html`<b>${marked(row.strong)}</b> `}${row.code ? html`<code>${marked(row.what)}</code>` : marked(row.what)}</span>
-    <span class="hint">${row.hint && marked(row.hint)}</span>
+    <span class="hint"><${Flag} request=${one.request} />${row.hint && marked(row.hint)}</span>
     ${outcome ? html`<span class="why outcome" role="status" title=${plain(outcome)}>${marked(outcome)}</span>` : html`<span class="why">${marked(whyOf(one))}</span><${Time} one=${one} />`}
   </li>`;
 }
