@@ -33,7 +33,7 @@ func testSessions(t *testing.T, a *rig) {
 		a.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"agent_id":"other"}`, id)).refused(api.CodeIDConflict)
 		a.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"parent_session_id":"p"}`, id)).refused(api.CodeIDConflict)
 	})
-	parallel(t, "label and origin, and beside each request", func(t *testing.T) {
+	parallel(t, "label and origin, and with each request", func(t *testing.T) {
 		id := a.name("session")
 		about := `{"label":"nightly","origin":{"project":"shop","directory":"~/src/shop","host":"ada"}}`
 		made := a.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"session":%s,"input":1,"suspend":{"approvals":[{"id":"a","tool_call_id":"c","tool_name":"t","input":{}}],

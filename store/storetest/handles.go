@@ -74,7 +74,7 @@ var handleTests = map[string]func(*harness){
 			requireCode(h, api.CodeSessionNotFound, err)
 		}
 	},
-	"session head/label and origin are beside each request": func(h *harness) {
+	"session head/label and origin come with each request": func(h *harness) {
 		wait := func(runID string, about *api.SessionAbout) {
 			h.do(&runs.CreateRun{
 				SessionID: "s", SessionGiven: true, RunID: runID, Kind: api.KindCall, Input: api.JSON(`1`), Session: about,
