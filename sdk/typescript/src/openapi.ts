@@ -52,6 +52,15 @@ export interface components {
         AddressList: {
             data: components["schemas"]["Address"][];
         };
+        /** @description At least one member. */
+        AmendSession: {
+            /** @description Replaces the label; an empty one removes it. */
+            label?: components["schemas"]["SessionLabel"];
+            /** @description Merged into the session's metadata: null removes a member, any other value replaces it whole. */
+            metadata?: components["schemas"]["Metadata"];
+            /** @description Replaces the origin as a whole; an empty one removes it. */
+            origin?: components["schemas"]["SessionOrigin"];
+        };
         /** @description What was recorded for a question, in the form that a worker hands to its model. */
         Answer: {
             answers: components["schemas"]["LabelledAnswer"][];
@@ -115,6 +124,7 @@ export interface components {
             expires_at_ms?: number;
             /** @description Identifies the request among all requests of all runs. Made by the service; ignored in a request. */
             handle?: string;
+            hints?: components["schemas"]["Hint"][];
             id: components["schemas"]["ID"];
             input: components["schemas"]["Any"];
             /**
@@ -360,6 +370,8 @@ export interface components {
             kind?: "input" | "call";
             metadata?: components["schemas"]["Metadata"];
             run_id?: components["schemas"]["ID"];
+            /** @description Labels the session. Members given here replace the session's, absent ones stay. A repeated call does not change the session again. */
+            session?: components["schemas"]["SessionAbout"];
             /** @description A new session is made when absent. */
             session_id?: components["schemas"]["ID"];
             source_kind?: string;
@@ -588,6 +600,13 @@ export interface components {
             /** @description When the run last changed: a heartbeat, an event, or a decision about it. */
             updated_at_ms: components["schemas"]["TimeMs"];
         };
+        /** @description A remark of the agent's side for the person who decides, shown as its words. The service decides nothing by it. */
+        Hint: {
+            /** @enum {string} */
+            level: "info" | "warn" | "danger";
+            /** @description In bytes. */
+            text: string;
+        };
         /** @description An opaque id. */
         ID: string;
         /** @description The key of this call; see "Idempotency". */
@@ -727,6 +746,7 @@ export interface components {
             agent_id: components["schemas"]["ID"];
             request: components["schemas"]["ApprovalRequest"];
             run_id: components["schemas"]["ID"];
+            session?: components["schemas"]["SessionAbout"];
             session_id: components["schemas"]["ID"];
         };
         PendingQuestionView: {
@@ -743,6 +763,8 @@ export interface components {
             requester_tool_call_id?: string;
             run_id?: components["schemas"]["ID"];
             run_kind?: components["schemas"]["RunKind"];
+            /** @description Absent in a session's own view. */
+            session?: components["schemas"]["SessionAbout"];
             session_id: components["schemas"]["ID"];
         };
         /** @description Who calls. */
@@ -923,6 +945,8 @@ export interface components {
         /** @description An approval or a question, open or settled, with its context. */
         RequestView: {
             agent_id: components["schemas"]["ID"];
+            /** @description With `context`: settled requests of the session, oldest first, fewer when they have more than 256 KiB. Inputs are cut as in a summary; schemas, pattern keys and metadata are left out. Absent when the read took too long. */
+            context?: components["schemas"]["RequestView"][];
             /** @enum {string} */
             kind: "approval" | "question";
             parent_channel_ids?: string[];
@@ -948,6 +972,9 @@ export interface components {
                 status: components["schemas"]["RunStatus"];
             };
             run_id: components["schemas"]["ID"];
+            /** @description Only in `GET /v1/requests/{handle}` of an open approval: how many other open approvals have its tool and input, of those that the caller can read; 100 for 100 or more. Among the first 10,000 open approvals. Absent when the count took too long. */
+            same_as_open?: number;
+            session?: components["schemas"]["SessionAbout"];
             session_id: components["schemas"]["ID"];
         };
         /** @description What was recorded for an approval: the decision as it was given, and who made it, when and by what way. */
@@ -1067,7 +1094,7 @@ export interface components {
             agent_id: components["schemas"]["ID"];
             /** @description SHA-256 of the RFC 8785 form of `event` without its `type`. This and the two below are absent from events that were written before there was a chain. */
             body_digest?: string;
-            /** @description What happened. The service writes `accepted`, `queued {position}`, `started`, `waiting_for_approval {request_ids, requests}`, `approval_resolved {resolutions}`, `grant_redeemed {request_id, jti, tool_name, redeemed_at_ms, redeemed_by, fence}`, `waiting_for_user_question {request_ids, requests}`, `user_question_resolved {resolution}`, `user_question_answered {request_id, question_ids, answers, justification?, resolved_by, via, open}` (some of several questions have their answers; `open` have none), `parent_clarification_requested {request_id, parked, waiting_on}` (in the session that asks; its answer is a `user_question_resolved`), `parent_clarification_resolved {requester_agent_id, requester_session_id, request_id, declined, resolution}` (in the session that was asked), `output {output}`, `completed`, `failed {error}`, `interrupted {reason?}`, `cancelled {reason?}` `run_retried` (a failed run goes on), `request_notified {request_id, step, to: [{who, channels}]}` (people are told of a request) and `notification_failed {request_id, who, channel}` (a message was given up). Workers add types of their own, any but these and `snapshot` and `stream_gap`, which name frames of streams.
+            /** @description What happened. The service writes `accepted`, `queued {position}`, `started`, `waiting_for_approval {request_ids, requests, session?}`, `approval_resolved {resolutions}`, `grant_redeemed {request_id, jti, tool_name, redeemed_at_ms, redeemed_by, fence}`, `waiting_for_user_question {request_ids, requests, session?}`, `user_question_resolved {resolution}`, `user_question_answered {request_id, question_ids, answers, justification?, resolved_by, via, open}` (some of several questions have their answers; `open` have none), `parent_clarification_requested {request_id, parked, waiting_on}` (in the session that asks; its answer is a `user_question_resolved`), `parent_clarification_resolved {requester_agent_id, requester_session_id, request_id, declined, resolution}` (in the session that was asked), `output {output}`, `completed`, `failed {error}`, `interrupted {reason?}`, `cancelled {reason?}` `run_retried` (a failed run goes on), `request_notified {request_id, step, to: [{who, channels}]}` (people are told of a request) and `notification_failed {request_id, who, channel}` (a message was given up). Workers add types of their own, any but these and `snapshot` and `stream_gap`, which name frames of streams.
              *      */
             event: {
                 type: string;
@@ -1195,6 +1222,22 @@ export interface components {
         };
         /** @description A number that the service wrote, as decimal text. */
         Sequence: string;
+        /** @description How people recognise a session. It is what the caller says, and only shown. */
+        SessionAbout: {
+            label?: components["schemas"]["SessionLabel"];
+            origin?: components["schemas"]["SessionOrigin"];
+        };
+        /** @description A name of the session for people, at most 80 characters. */
+        SessionLabel: string;
+        /** @description Where the agent works. */
+        SessionOrigin: {
+            /** @description In bytes. */
+            directory?: string;
+            /** @description In bytes. */
+            host?: string;
+            /** @description Such as the name of the repository; in bytes. */
+            project?: string;
+        };
         SessionPage: {
             items: components["schemas"]["SessionSummary"][];
             pagination: components["schemas"]["Pagination"];
@@ -1224,6 +1267,8 @@ export interface components {
         SessionSummary: {
             agent_id: components["schemas"]["ID"];
             created_at_ms: components["schemas"]["TimeMs"];
+            label?: components["schemas"]["SessionLabel"];
+            origin?: components["schemas"]["SessionOrigin"];
             parent_session_id?: components["schemas"]["ID"];
             pending_approvals: number;
             pending_questions: number;
@@ -1235,8 +1280,10 @@ export interface components {
             active_run: components["schemas"]["ActiveRun"] | null;
             agent_id: components["schemas"]["ID"];
             created_at_ms: components["schemas"]["TimeMs"];
+            label?: components["schemas"]["SessionLabel"];
             last_event_id: components["schemas"]["Sequence"];
             metadata?: components["schemas"]["Metadata"];
+            origin?: components["schemas"]["SessionOrigin"];
             /** @description The newest output records of its runs, at most 100 and 4 MiB; empty in replies of writes. */
             outputs: components["schemas"]["OutputRecord"][];
             /** @description How many output records of its runs are kept; also in replies of writes. */
@@ -1413,6 +1460,8 @@ export interface components {
             token: components["schemas"]["Token"];
         };
         UserQuestion: {
+            /** @description Whether an answer in the person's own words is accepted. When absent: true without options, false with options. Always present in replies. */
+            allow_freeform?: boolean;
             /** @description `Question N` when absent. */
             header?: string;
             /** @description `question-N` when absent. */
@@ -1451,6 +1500,7 @@ export interface components {
             expires_at_ms?: number;
             /** @description Identifies the request among all requests of all runs. Made by the service; ignored in a request. */
             handle?: string;
+            hints?: components["schemas"]["Hint"][];
             /** @description `question-request-<tool_call_id>` when absent. */
             id?: components["schemas"]["ID"];
             /** @description Tells the one who shows a typed question how. */

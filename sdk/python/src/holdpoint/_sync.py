@@ -160,6 +160,10 @@ class Holdpoint:
     def get_session(self, session_id: str) -> doc.SessionView:
         return self._portal.call(self._async.get_session(session_id))
 
+    def amend_session(self, session_id: str, body: Mapping[str, Any]) -> doc.SessionView:
+        """Changes a session's metadata, label and origin."""
+        return self._portal.call(self._async.amend_session(session_id, body))
+
     def interrupt_session(self, session_id: str, *, reason: str | None=None) -> doc.InterruptReply:
         """Interrupts the session's active run and declines the parent clarifications that wait in it."""
         return self._portal.call(self._async.interrupt_session(session_id, reason=reason))
@@ -233,9 +237,9 @@ class Holdpoint:
         """The output records of a run, oldest first. A run's view shows only the newest."""
         return self._portal.iterate(self._async.all_outputs(run_id))
 
-    def get_request(self, handle: str) -> doc.RequestView:
-        """An approval or a question by its handle, open or settled."""
-        return self._portal.call(self._async.get_request(handle))
+    def get_request(self, handle: str, *, context: int | None=None) -> doc.RequestView:
+        """An approval or a question by its handle, open or settled. context adds as many settled requests of its session."""
+        return self._portal.call(self._async.get_request(handle, context=context))
 
     def list_workers(self) -> doc.WorkersView:
         """The leases that are in force, by worker."""

@@ -56,6 +56,16 @@ class AddressList(TypedDict):
     data: list[Address]
 
 
+class AmendSession(TypedDict):
+    # At least one member.
+    # Replaces the label; an empty one removes it.
+    label: NotRequired[str]
+    # Merged into the session's metadata: null removes a member, any other value replaces it whole.
+    metadata: NotRequired[dict[str, Any]]
+    # Replaces the origin as a whole; an empty one removes it.
+    origin: NotRequired[SessionOrigin]
+
+
 class Answer(TypedDict):
     # What was recorded for a question, in the form that a worker hands to its model.
     answers: list[LabelledAnswer]
@@ -119,6 +129,7 @@ class ApprovalRequest(TypedDict):
     expires_at_ms: NotRequired[int]
     # Identifies the request among all requests of all runs. Made by the service; ignored in a request.
     handle: NotRequired[str]
+    hints: NotRequired[list[Hint]]
     id: str
     input: Any
     # In a summary: how long the JSON form of a cut input is. Ignored in a request.
@@ -361,6 +372,9 @@ class CreateRun(TypedDict):
     kind: NotRequired[Literal['input', 'call']]
     metadata: NotRequired[dict[str, Any]]
     run_id: NotRequired[str]
+    # Labels the session. Members given here replace the session's, absent ones stay. A repeated call does not change the
+    # session again.
+    session: NotRequired[SessionAbout]
     # A new session is made when absent.
     session_id: NotRequired[str]
     source_kind: NotRequired[str]
@@ -574,6 +588,13 @@ class HeldLease(TypedDict):
     updated_at_ms: int
 
 
+class Hint(TypedDict):
+    # A remark of the agent's side for the person who decides, shown as its words. The service decides nothing by it.
+    level: Literal['info', 'warn', 'danger']
+    # In bytes.
+    text: str
+
+
 class InboxView(TypedDict):
     # What is open in all sessions, the oldest first.
     # How many approvals are open in all, even if `more` is true.
@@ -702,6 +723,7 @@ class PendingApprovalView(TypedDict):
     agent_id: str
     request: ApprovalRequest
     run_id: str
+    session: NotRequired[SessionAbout]
     session_id: str
 
 
@@ -719,6 +741,8 @@ class PendingQuestionView(TypedDict):
     requester_tool_call_id: NotRequired[str]
     run_id: NotRequired[str]
     run_kind: NotRequired[Literal['input', 'call', 'parent_clarification']]
+    # Absent in a session's own view.
+    session: NotRequired[SessionAbout]
     session_id: str
 
 
@@ -910,6 +934,9 @@ class RequestViewRun(TypedDict):
 class RequestView(TypedDict):
     # An approval or a question, open or settled, with its context.
     agent_id: str
+    # With `context`: settled requests of the session, oldest first, fewer when they have more than 256 KiB. Inputs are cut as
+    # in a summary; schemas, pattern keys and metadata are left out. Absent when the read took too long.
+    context: NotRequired[list[RequestView]]
     kind: Literal['approval', 'question']
     parent_channel_ids: NotRequired[list[str]]
     parent_project_ids: NotRequired[list[str]]
@@ -928,6 +955,11 @@ class RequestView(TypedDict):
     resolution: NotRequired[Resolution | RecordedAnswer]
     run: RequestViewRun
     run_id: str
+    # Only in `GET /v1/requests/{handle}` of an open approval: how many other open approvals have its tool and input, of those
+    # that the caller can read; 100 for 100 or more. Among the first 10,000 open approvals. Absent when the count took too
+    # long.
+    same_as_open: NotRequired[int]
+    session: NotRequired[SessionAbout]
     session_id: str
 
 
@@ -1058,16 +1090,16 @@ class RulePage(TypedDict):
 
 class RunEventEntryEvent(TypedDict):
     # What happened. The service writes `accepted`, `queued {position}`, `started`, `waiting_for_approval {request_ids,
-    # requests}`, `approval_resolved {resolutions}`, `grant_redeemed {request_id, jti, tool_name, redeemed_at_ms, redeemed_by,
-    # fence}`, `waiting_for_user_question {request_ids, requests}`, `user_question_resolved {resolution}`,
-    # `user_question_answered {request_id, question_ids, answers, justification?, resolved_by, via, open}` (some of several
-    # questions have their answers; `open` have none), `parent_clarification_requested {request_id, parked, waiting_on}` (in
-    # the session that asks; its answer is a `user_question_resolved`), `parent_clarification_resolved {requester_agent_id,
-    # requester_session_id, request_id, declined, resolution}` (in the session that was asked), `output {output}`,
-    # `completed`, `failed {error}`, `interrupted {reason?}`, `cancelled {reason?}` `run_retried` (a failed run goes on),
-    # `request_notified {request_id, step, to: [{who, channels}]}` (people are told of a request) and `notification_failed
-    # {request_id, who, channel}` (a message was given up). Workers add types of their own, any but these and `snapshot` and
-    # `stream_gap`, which name frames of streams.
+    # requests, session?}`, `approval_resolved {resolutions}`, `grant_redeemed {request_id, jti, tool_name, redeemed_at_ms,
+    # redeemed_by, fence}`, `waiting_for_user_question {request_ids, requests, session?}`, `user_question_resolved
+    # {resolution}`, `user_question_answered {request_id, question_ids, answers, justification?, resolved_by, via, open}`
+    # (some of several questions have their answers; `open` have none), `parent_clarification_requested {request_id, parked,
+    # waiting_on}` (in the session that asks; its answer is a `user_question_resolved`), `parent_clarification_resolved
+    # {requester_agent_id, requester_session_id, request_id, declined, resolution}` (in the session that was asked), `output
+    # {output}`, `completed`, `failed {error}`, `interrupted {reason?}`, `cancelled {reason?}` `run_retried` (a failed run
+    # goes on), `request_notified {request_id, step, to: [{who, channels}]}` (people are told of a request) and
+    # `notification_failed {request_id, who, channel}` (a message was given up). Workers add types of their own, any but these
+    # and `snapshot` and `stream_gap`, which name frames of streams.
     type: str
 
 
@@ -1079,16 +1111,16 @@ class RunEventEntry(TypedDict):
     # written before there was a chain.
     body_digest: NotRequired[str]
     # What happened. The service writes `accepted`, `queued {position}`, `started`, `waiting_for_approval {request_ids,
-    # requests}`, `approval_resolved {resolutions}`, `grant_redeemed {request_id, jti, tool_name, redeemed_at_ms, redeemed_by,
-    # fence}`, `waiting_for_user_question {request_ids, requests}`, `user_question_resolved {resolution}`,
-    # `user_question_answered {request_id, question_ids, answers, justification?, resolved_by, via, open}` (some of several
-    # questions have their answers; `open` have none), `parent_clarification_requested {request_id, parked, waiting_on}` (in
-    # the session that asks; its answer is a `user_question_resolved`), `parent_clarification_resolved {requester_agent_id,
-    # requester_session_id, request_id, declined, resolution}` (in the session that was asked), `output {output}`,
-    # `completed`, `failed {error}`, `interrupted {reason?}`, `cancelled {reason?}` `run_retried` (a failed run goes on),
-    # `request_notified {request_id, step, to: [{who, channels}]}` (people are told of a request) and `notification_failed
-    # {request_id, who, channel}` (a message was given up). Workers add types of their own, any but these and `snapshot` and
-    # `stream_gap`, which name frames of streams.
+    # requests, session?}`, `approval_resolved {resolutions}`, `grant_redeemed {request_id, jti, tool_name, redeemed_at_ms,
+    # redeemed_by, fence}`, `waiting_for_user_question {request_ids, requests, session?}`, `user_question_resolved
+    # {resolution}`, `user_question_answered {request_id, question_ids, answers, justification?, resolved_by, via, open}`
+    # (some of several questions have their answers; `open` have none), `parent_clarification_requested {request_id, parked,
+    # waiting_on}` (in the session that asks; its answer is a `user_question_resolved`), `parent_clarification_resolved
+    # {requester_agent_id, requester_session_id, request_id, declined, resolution}` (in the session that was asked), `output
+    # {output}`, `completed`, `failed {error}`, `interrupted {reason?}`, `cancelled {reason?}` `run_retried` (a failed run
+    # goes on), `request_notified {request_id, step, to: [{who, channels}]}` (people are told of a request) and
+    # `notification_failed {request_id, who, channel}` (a message was given up). Workers add types of their own, any but these
+    # and `snapshot` and `stream_gap`, which name frames of streams.
     event: RunEventEntryEvent
     # SHA-256 of the RFC 8785 form of `session_id`, `id`, `type`, `timestamp_ms`, `run_id`, `actor`, `body_digest` and `prev`.
     hash: NotRequired[str]
@@ -1213,6 +1245,22 @@ class RunView(TypedDict):
     waiting_on: NotRequired[WaitingOn]
 
 
+class SessionAbout(TypedDict):
+    # How people recognise a session. It is what the caller says, and only shown.
+    label: NotRequired[str]
+    origin: NotRequired[SessionOrigin]
+
+
+class SessionOrigin(TypedDict):
+    # Where the agent works.
+    # In bytes.
+    directory: NotRequired[str]
+    # In bytes.
+    host: NotRequired[str]
+    # Such as the name of the repository; in bytes.
+    project: NotRequired[str]
+
+
 class SessionPage(TypedDict):
     items: list[SessionSummary]
     pagination: Pagination
@@ -1240,6 +1288,8 @@ class SessionSnapshot(TypedDict):
 class SessionSummary(TypedDict):
     agent_id: str
     created_at_ms: int
+    label: NotRequired[str]
+    origin: NotRequired[SessionOrigin]
     parent_session_id: NotRequired[str]
     pending_approvals: int
     pending_questions: int
@@ -1252,8 +1302,10 @@ class SessionView(TypedDict):
     active_run: ActiveRun | None
     agent_id: str
     created_at_ms: int
+    label: NotRequired[str]
     last_event_id: str
     metadata: NotRequired[dict[str, Any]]
+    origin: NotRequired[SessionOrigin]
     # The newest output records of its runs, at most 100 and 4 MiB; empty in replies of writes.
     outputs: list[OutputRecord]
     # How many output records of its runs are kept; also in replies of writes.
@@ -1421,6 +1473,9 @@ class TokenSecret(TypedDict):
 
 
 class UserQuestion(TypedDict):
+    # Whether an answer in the person's own words is accepted. When absent: true without options, false with options. Always
+    # present in replies.
+    allow_freeform: NotRequired[bool]
     # `Question N` when absent.
     header: NotRequired[str]
     # `question-N` when absent.
@@ -1453,6 +1508,7 @@ class UserQuestionRequest(TypedDict):
     expires_at_ms: NotRequired[int]
     # Identifies the request among all requests of all runs. Made by the service; ignored in a request.
     handle: NotRequired[str]
+    hints: NotRequired[list[Hint]]
     # `question-request-<tool_call_id>` when absent.
     id: NotRequired[str]
     # Tells the one who shows a typed question how.
