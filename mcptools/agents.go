@@ -52,6 +52,10 @@ const (
     "input": {"type": "object", "description": "The exact input. Use the answer's input: the person may have edited it."},
     "description": {"type": "string", "description": "One line for the person who decides."},
     "reason": {"type": "string", "description": "Why it should be done."},
+    "hints": {"type": "array", "maxItems": 8, "description": "Remarks for the person who decides, such as what it changes.", "items": {
+      "type": "object", "additionalProperties": false, "required": ["level", "text"],
+      "properties": {"level": {"enum": ["info", "warn", "danger"]}, "text": {"type": "string", "maxLength": 500}}
+    }},
     "key": ` + keySchema + `,
     "wait_seconds": ` + waitSchema + `
   }
@@ -143,11 +147,12 @@ func answers(decided *ask.Answer) []string {
 }
 
 type approvalArguments struct {
-	ToolName    string   `json:"tool_name"`
-	Input       api.JSON `json:"input"`
-	Description string   `json:"description"`
-	Reason      string   `json:"reason"`
-	Key         string   `json:"key"`
+	ToolName    string     `json:"tool_name"`
+	Input       api.JSON   `json:"input"`
+	Description string     `json:"description"`
+	Reason      string     `json:"reason"`
+	Hints       []api.Hint `json:"hints"`
+	Key         string     `json:"key"`
 	waitArgument
 }
 
@@ -206,7 +211,7 @@ func (t *tools) addAgents(server *mcp.Server) {
 		Description: "Ask a person whether something may be done, before it is done. Continue only when status is allowed, with the input in the answer.",
 	}, approvalSchema, func(arguments approvalArguments) putting {
 		return putting{call: &ask.Call{SessionID: t.SessionID, Key: arguments.Key, Approval: &api.ApprovalRequest{
-			ToolName: arguments.ToolName, Input: arguments.Input, Description: arguments.Description, Reason: arguments.Reason,
+			ToolName: arguments.ToolName, Input: arguments.Input, Description: arguments.Description, Reason: arguments.Reason, Hints: arguments.Hints,
 			ExpiresAfterMs: t.expiresAfterMs(), ExcludeRequester: t.ExcludeRequester,
 		}}}
 	})

@@ -607,3 +607,17 @@ func TestOptionsWithDescriptions(t *testing.T) {
 		require.True(t, err != nil || result.IsError, bad)
 	}
 }
+
+// An agent's hints and its origin reach the person.
+func TestHintsAndOriginReachThePerson(t *testing.T) {
+	s := newScene(t)
+	r := s.replica(mcptools.Options{SessionID: "labelled", Session: &api.SessionAbout{Origin: &api.SessionOrigin{Project: "shop", Host: "ada"}}})
+	asked := r.ask(takesTask, "request_approval", `{"tool_name":"deploy","input":{"to":"production"},"hints":[{"level":"danger","text":"customers see it"}]}`, nil)
+	require.Equal(t, "working", asked.Status)
+	page, err := s.person.ListApprovals(t.Context(), client.PendingListParams{SessionID: "labelled"})
+	require.NoError(t, err)
+	require.Len(t, page.Items, 1)
+	require.Equal(t, []api.Hint{{Level: api.HintDanger, Text: "customers see it"}}, page.Items[0].Request.Hints)
+	require.Equal(t, &api.SessionOrigin{Project: "shop", Host: "ada"}, page.Items[0].Session.Origin)
+	require.Nil(t, r.task(takesTask, "tasks/cancel", asked.TaskID).Error)
+}
