@@ -92,7 +92,7 @@ var bodyTypes = map[string]reflect.Type{
 	"AppendEvents": reflect.TypeFor[api.AppendEventsBody](), "AskParent": reflect.TypeFor[api.AskParentBody](),
 	"CancelQuestion": reflect.TypeFor[api.CancelQuestionBody](), "ClaimRun": reflect.TypeFor[api.ClaimRunBody](),
 	"ClaimRuns": reflect.TypeFor[api.ClaimRunsBody](), "Complete": reflect.TypeFor[api.CompleteBody](),
-	"CreateRun": reflect.TypeFor[api.CreateRunBody](), "CreateSession": reflect.TypeFor[api.CreateSessionBody](),
+	"CreateRun": reflect.TypeFor[api.CreateRunBody](), "CreateSession": reflect.TypeFor[api.CreateSessionBody](), "AmendSession": reflect.TypeFor[api.AmendSessionBody](),
 	"CreateStreamTicket": reflect.TypeFor[api.CreateStreamTicketBody](), "CreateToken": reflect.TypeFor[api.CreateTokenBody](),
 	"CreateSessionRun": reflect.TypeFor[api.SessionRunBody](), "ExplainRules": reflect.TypeFor[api.ExplainRulesBody](),
 	"Fail": reflect.TypeFor[api.FailBody](), "Heartbeat": reflect.TypeFor[api.HeartbeatBody](), "Nothing": reflect.TypeFor[struct{}](),

@@ -20,7 +20,7 @@ func testRedaction(t *testing.T, a *rig) {
 	session, run, other := a.name("redacted"), a.name("r"), a.name("r")
 	a.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"run_id":%q,"agent_id":"coder","input":1,"suspend":{
 		"approvals":[{"id":"a1","tool_call_id":"c","tool_name":"bash","reason":%q,"input":{"command":%q}}],
-		"questions":[{"id":"q1","tool_call_id":"d","questions":[{"id":"one","question":%q,"options":[{"id":"o","label":%q}]}]}]}}`,
+		"questions":[{"id":"q1","tool_call_id":"d","questions":[{"id":"one","question":%q,"allow_freeform":true,"options":[{"id":"o","label":%q}]}]}]}}`,
 		session, run, secret, secret, secret, secret)).want(http.StatusAccepted)
 	a.post(t, "/v1/runs/"+run+"/approvals", `{"resolutions":[{"request_id":"a1","behavior":"allow","reason":"`+secret+`","updated_input":{"command":"`+secret+`"}}]}`).want(http.StatusAccepted)
 	needed := a.post(t, "/v1/sessions/"+session+"/redact", `{"event_ids":["1"],"reason":"asked for"}`).refused(api.CodeEventNeeded)

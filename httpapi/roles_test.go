@@ -30,6 +30,7 @@ var rows = []struct {
 	{"POST", `/(cancel|interrupt)$`, "agent operator admin"},
 	{"POST", `/(approvals|approval-runs|questions|end)$|^/v1/runs/[^/]+/retry$`, "operator admin"},
 	{"POST", ``, "agent admin"},
+	{"PATCH", ``, "agent admin"},
 }
 
 func allowedRoles(t *testing.T, method, path string) map[api.Role]bool {

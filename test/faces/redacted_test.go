@@ -72,7 +72,7 @@ func (s *inProcess) past(t *testing.T, id string) *pastScene {
 	p := &pastScene{s: s, session: id, parent: id + "-parent", runID: id + "-run", taken: taken, eventIDs: map[string][]string{}}
 	do("/v1/sessions", `{"session_id":"`+p.parent+`"}`)
 	do("/v1/sessions", `{"session_id":"`+p.session+`","parent_session_id":"`+p.parent+`"}`)
-	question := `"questions":[{"id":"one","question":"` + taken + `","options":[{"id":"o","label":"` + taken + `"}]}]`
+	question := `"questions":[{"id":"one","question":"` + taken + `","allow_freeform":true,"options":[{"id":"o","label":"` + taken + `"}]}]`
 	do("/v1/runs", `{"session_id":"`+p.session+`","run_id":"`+p.runID+`","agent_id":"default","input":1,"suspend":{
 		"approvals":[{"id":"a","tool_call_id":"c","tool_name":"bash","reason":"`+taken+`","input":{"command":"`+taken+`"}}],
 		"questions":[{"id":"q","tool_call_id":"d",`+question+`}]}}`)
