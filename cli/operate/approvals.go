@@ -83,6 +83,7 @@ func (approvalRef) fields(view *api.RequestView, now time.Time) []console.Field 
 		{"scope", request.Scope},
 		{"reason", request.Reason},
 		{"description", request.Description},
+		{"hints", hintText(request.Hints)},
 		{"input", console.Indented(request.Input)},
 		{"input digest", request.InputDigest},
 		{"pattern keys", strings.Join(request.PatternKeys, "\n")},
@@ -94,6 +95,7 @@ func (approvalRef) fields(view *api.RequestView, now time.Time) []console.Field 
 		{"you may not allow it", excludedText(view)},
 		{"decided", decidedText(view.RecordedDecision, now)},
 	}
+	fields = append(fields, aboutFields(view.Session)...)
 	if given := view.Resolution; given != nil {
 		fields = append(fields, console.Field{"edited to", console.Compact(given.UpdatedInput)},
 			console.Field{"said", given.Reason}, console.Field{"justification", given.Justification})

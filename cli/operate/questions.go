@@ -96,7 +96,9 @@ func (questionRef) fields(item *api.PendingQuestionView, now time.Time) []consol
 		{"run", item.RunID},
 		{"agent", item.AgentID},
 		{"kind", request.Kind},
+		{"hints", hintText(request.Hints)},
 	}
+	fields = append(fields, aboutFields(item.Session)...)
 	fields = append(fields, requester(item)...)
 	for i := range request.Questions {
 		question := &request.Questions[i]

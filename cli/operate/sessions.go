@@ -56,6 +56,8 @@ func (sessionRef) fields(session *api.SessionView, now time.Time) []console.Fiel
 	fields := []console.Field{
 		{"session", session.SessionID},
 		{"agent", session.AgentID},
+		{"label", session.Label},
+		{"where", whereOf(session.Origin)},
 		{"parent session", session.ParentSessionID},
 		{"status", string(session.Status)},
 		{"queued runs", strings.Join(session.QueuedRunIDs, ", ")},
