@@ -89,6 +89,7 @@ func (f *flows) all(t *testing.T) {
 		{"Remember", f.remember},
 		{"Questions", f.questions},
 		{"Forms", f.forms},
+		{"Labels", f.labels},
 		{"Several", f.several},
 		{"Race", f.race},
 		{"Expiry", f.expiry},

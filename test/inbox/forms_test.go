@@ -4,6 +4,7 @@ package inbox
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -103,12 +104,37 @@ func (f *flows) forms(t *testing.T) {
 	item.status("Declined by you")
 }
 
+// labels shows where an agent works and what it remarks, as its words, for a prompt that arrives while the page is open.
+func (f *flows) labels(t *testing.T) {
+	p := f.open(t, "/")
+	request := approval("labelled", `{"command":"rm -rf dist"}`)
+	request.Hints = []api.Hint{{Level: api.HintInfo, Text: "once"}, {Level: api.HintDanger, Text: "deletes <b>files</b>\u202e"}}
+	suspension := one(request)
+	f.asked++
+	_, err := f.client.CreateRun(t.Context(), client.CreateRunParams{
+		SessionID: "s-" + strconv.Itoa(f.asked), AgentID: "coder", Input: "go", Suspend: &suspension,
+		Session: &api.SessionAbout{Label: "Nightly", Origin: &api.SessionOrigin{Project: "sh\u200bop", Directory: "~/src/shop", Host: "ada"}},
+	})
+	require.NoError(t, err)
+	item := p.prompt("labelled")
+	p.toList()
+	p.until("the heading", func() bool { return strings.Contains(p.shown(), "shU+200Bop · coder · ada") })
+	require.Contains(t, p.read(`document.querySelector('li[aria-label*="labelled"]').ariaLabel`), "Danger: Run a command")
+	item = p.prompt("labelled")
+	require.Contains(t, item.text(), "in ~/src/shop")
+	require.Contains(t, item.text(), "Danger deletes <b>files</b>U+202E")
+	require.Contains(t, item.text(), "Note once")
+	item.find("button", "Deny").click()
+	item.find("button", "Deny").click()
+	item.status("Denied by you")
+}
+
 func (f *flows) questions(t *testing.T) {
 	p := f.open(t, "/")
 	asked := f.ask(t, api.Suspension{Questions: []api.UserQuestionRequest{
 		{ID: "q1", ToolCallID: "c1", Questions: []api.UserQuestion{
 			{ID: "route", Header: "Route", Question: "Which route?", Options: []api.QuestionOption{{ID: "n", Label: "North", Description: "longer"}, {ID: "s", Label: "South"}}},
-			{ID: "extras", Header: "Extras", Question: "Which extras?", MultiSelect: true, Options: []api.QuestionOption{{ID: "a", Label: "Tea"}, {ID: "b", Label: "Cake"}}},
+			{ID: "extras", Header: "Extras", Question: "Which extras?", MultiSelect: true, AllowFreeform: new(true), Options: []api.QuestionOption{{ID: "a", Label: "Tea"}, {ID: "b", Label: "Cake"}}},
 		}},
 		{ID: "q2", ToolCallID: "c2", Payload: api.JSON(`{"question":"How many seats?"}`), ResponseSchema: api.JSON(
 			`{"type":"object","required":["seats"],"properties":{"seats":{"type":"integer","minimum":1,"title":"Seats"},"window":{"type":"boolean","title":"Window"},"class":{"title":"Class","enum":["first","second"]}}}`)},
@@ -118,6 +144,7 @@ func (f *flows) questions(t *testing.T) {
 	route := item.find("group", "Which route?")
 	send := item.find("button", "Answer")
 	require.True(t, send.disabled(), "every question wants an answer")
+	require.Empty(t, p.all(route, "textbox", "Your answer"), "only its options are accepted")
 	route.find("radio", "South").click()
 	extras := item.find("group", "Which extras?")
 	extras.find("checkbox", "Tea").click()
