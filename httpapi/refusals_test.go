@@ -137,27 +137,27 @@ func testRefusals(t *testing.T, a *rig) {
 	parallel(t, "bodies, in the order media type, size, JSON, schema", func(t *testing.T) {
 		large := `{"input":"` + strings.Repeat("x", maxTestBody) + `"`
 		for _, o := range operations {
-			if o.method != http.MethodPost {
+			if o.method != http.MethodPost && o.method != http.MethodPatch {
 				continue
 			}
 			for _, kind := range []string{"", "text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin1", "application", "application/jsonp"} {
-				a.post(t, o.path, "{", mediaType(kind), unchecked()).refused(wire.CodeUnsupportedMediaType)
+				a.do(t, o.method, o.path, "{", mediaType(kind), unchecked()).refused(wire.CodeUnsupportedMediaType)
 			}
-			a.post(t, o.path, "{", header("Content-Encoding", "gzip"), unchecked()).refused(wire.CodeUnsupportedMediaType)
-			a.post(t, o.path, large, unchecked()).refused(wire.CodePayloadTooLarge)
+			a.do(t, o.method, o.path, "{", header("Content-Encoding", "gzip"), unchecked()).refused(wire.CodeUnsupportedMediaType)
+			a.do(t, o.method, o.path, large, unchecked()).refused(wire.CodePayloadTooLarge)
 			for _, broken := range []string{"{", "{}{}", `{"a":1,"a":2}`, "nil", "\xef\xbb\xbf{}", "{'a':1}", "\"\xff\"", " "} {
-				a.post(t, o.path, broken, unchecked()).refused(api.CodeBadRequest)
+				a.do(t, o.method, o.path, broken, unchecked()).refused(api.CodeBadRequest)
 			}
 			for _, wrong := range []string{"[]", "7", `"text"`, "true"} {
-				a.post(t, o.path, wrong).refused(api.CodeInvalidRequest).pointer("")
+				a.do(t, o.method, o.path, wrong).refused(api.CodeInvalidRequest).pointer("")
 			}
 			for _, kind := range []string{"application/json; charset=UTF-8", "Application/JSON", "application/vnd.api+json"} {
-				got := a.post(t, o.path, "[]", mediaType(kind), unchecked())
+				got := a.do(t, o.method, o.path, "[]", mediaType(kind), unchecked())
 				got.refused(api.CodeInvalidRequest)
 			}
 			if !o.optional {
-				a.post(t, o.path, "", mediaType("application/json"), unchecked()).refused(api.CodeBadRequest)
-				a.post(t, o.path, "", unchecked()).refused(wire.CodeUnsupportedMediaType)
+				a.do(t, o.method, o.path, "", mediaType("application/json"), unchecked()).refused(api.CodeBadRequest)
+				a.do(t, o.method, o.path, "", unchecked()).refused(wire.CodeUnsupportedMediaType)
 			}
 		}
 	})
