@@ -88,7 +88,7 @@ func questions(ids ...string) api.Suspension {
 	var s api.Suspension
 	for _, id := range ids {
 		s.Questions = append(s.Questions, api.UserQuestionRequest{ID: id, ToolCallID: "call", Questions: []api.UserQuestion{
-			{ID: "which", Question: "Which?", Options: []api.QuestionOption{{ID: "x"}, {ID: "y"}}},
+			{ID: "which", Question: "Which?", AllowFreeform: new(true), Options: []api.QuestionOption{{ID: "x"}, {ID: "y"}}},
 		}})
 	}
 	return s
