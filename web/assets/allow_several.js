@@ -10,7 +10,7 @@ import { marked } from "./marks.js";
 import { outcomeOf } from "./row.js";
 import { isSeen } from "./seen.js";
 
-const mostLeftOut = 20; // that are listed; the rest is a number
+export const mostLeftOut = 20; // that are listed; the rest is a number
 const guarded = "allow-several";
 
 const levels = { danger: 2, warn: 1 };
@@ -19,14 +19,17 @@ const length = one => one.request.input?.text?.length ?? 0;
 // riskiest sorts by hint, then by length.
 const riskiest = (a, b) => risk(b) - risk(a) || length(b) - length(a);
 
-function Call({ one, why }) {
-  const { row } = about(one), { folder } = about(one), outcome = outcomeOf(one);
+// Call is one call, with what becomes of it; call says that the call alone is shown, without its place.
+export function Call({ one, why, call }) {
+  const { row, folder } = about(one), outcome = !call && outcomeOf(one);
   return html`<li class=${one.resolution ? "settled" : ""}><${Icon} name=${row.icon} /><div><span class="what">${row.strong && html`<b>${marked(row.strong)}</b> `}${row.code ? html`<code>${marked(row.what)}</code>` : marked(row.what)}</span>
-    <small>${marked([one.request.tool_name, one.agent, folder ? `in ${folder}` : shortID(one.session), row.hint].filter(Boolean).join(" · "))}</small>${(outcome || why) && html`<small class="left-out">${marked(outcome || why)}</small>`}</div></li>`;
+    <small>${marked([one.request.tool_name, ...(call ? [] : [one.agent, folder ? `in ${folder}` : shortID(one.session)]), row.hint].filter(Boolean).join(" · "))}</small>${(outcome || why) && html`<small class="left-out">${marked(outcome || why)}</small>`}</div></li>`;
 }
 
 // whyNot says why a call that was selected is left out, "" for one that will be allowed.
-const whyNot = (one, digest) => one.resolution ? "settled" : one.barred ? "your own request" : one.digest !== digest ? "changed since you opened this" : isSeen(one) ? "" : "not read";
+export const whyNot = (one, digest) => one.resolution ? "settled" : one.barred ? "your own request" : one.digest !== digest ? "changed since you opened this" : isSeen(one) ? "" : "not read";
+
+export const unreadWords = unread => unread === 1 ? "1 was not read and is left out" : `${unread} were not read and are left out`;
 
 // AllowSeveral is about the prompts that were selected when it opened: [{one, digest}]. What arrives later is not in it.
 export function AllowSeveral({ asked, close }) {

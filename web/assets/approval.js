@@ -1,5 +1,6 @@
 // What a person does with one approval: read on, allow, deny, open a form.
 
+import { asksForAll } from "./ask_same.js";
 import { decide, whole } from "./decide.js";
 import { act, decided, opens, shifted, steady } from "./guard.js";
 import { changed, drafts, inbox } from "./inbox.js";
@@ -41,8 +42,16 @@ export function allow(one, event, more = {}) {
   if (!canDecide(one) || one.barred !== "" || openHandle() !== one.handle) return;
   if (!readsToEnd(one)) { void readOn(one); return; }
   if (!steady(one.handle, event) || !isSeen(one)) return;
+  if (Object.keys(more).length === 0 && asksForAll(one, "allow")) return;
   decided();
   void decide([one], { behavior: "allow", ...more });
+}
+
+// denies opens the form that takes a reason, or the dialog where other sessions wait for the same call.
+export function denies(one, writes) {
+  if (asksForAll(one, "deny")) return;
+  one.writes = writes;
+  form(one, "deny");
 }
 
 export function deny(one, event, more = {}) {

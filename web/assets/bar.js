@@ -2,7 +2,7 @@
 // the prompt, and the reason of a denial, take the place of its buttons in the same height.
 
 import { html, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { allow, back, canDecide, closes, deny, draftOf, form, isOver, keepDraft, readOn } from "./approval.js";
+import { allow, back, canDecide, closes, denies, deny, draftOf, form, isOver, keepDraft, readOn } from "./approval.js";
 import { settings } from "./api.js";
 import { Copy, useFocus } from "./components.js";
 import { canSend, sendEdit } from "./edit.js";
@@ -11,8 +11,11 @@ import { isMine } from "./inbox.js";
 import { marked, plain } from "./marks.js";
 import { canAnswer, endQuestion, sendDecline } from "./question.js";
 import { outcomeOf } from "./row.js";
+import { sessionName } from "./same_call.js";
 import { isNarrow } from "./screen.js";
 import { readsToEnd } from "./seen.js";
+import { openCalls } from "./shown.js";
+import { Undo } from "./undo.js";
 
 const Key = ({ of }) => html`<kbd aria-hidden="true">${of}</kbd>`;
 
@@ -22,7 +25,7 @@ function Outcome({ one }) {
   let text = outcomeOf(one);
   const unsent = one.resolution && !mine && (one.form === "deny" || one.form === "edit" || one.kind === "question") && one.typed;
   if (unsent) text += `. Your ${one.kind === "question" ? "answer" : one.form === "edit" ? "edit" : "reason"} was not sent`;
-  return html`<p class="outcome" role="status" title=${plain(text)}>${marked(text)}</p>${unsent && html`<${Copy} text=${one.typed} quiet=${false}>Copy text<//>`}`;
+  return html`<p class="outcome" role="status" title=${plain(text)}>${marked(text)}</p><${Undo} one=${one} />${unsent && html`<${Copy} text=${one.typed} quiet=${false}>Copy text<//>`}`;
 }
 
 // AllowButton is "Read to the end to allow" until all of the prompt was in view.
@@ -66,7 +69,7 @@ function Approval({ one }) {
   const off = !canDecide(one), barred = one.barred !== "";
   const others = html`${!one.barred && html`<button type="button" disabled=${off || barred} onClick=${() => form(one, "edit")}>Edit<${Key} of="e" /></button>`}
     <button type="button" disabled=${off} onClick=${() => form(one, "rule")}>Allow and …<${Key} of="r" /></button>`;
-  const deny = html`<button type="button" class="deny" disabled=${off} onClick=${() => { one.writes = false; form(one, "deny"); }}>Deny<${Key} of="d" /></button>`;
+  const deny = html`<button type="button" class="deny" disabled=${off} onClick=${() => denies(one, false)}>Deny<${Key} of="d" /></button>`;
   const allowing = html`<${AllowButton} one=${one} onAllow=${event => allow(one, event)} keyCap="a" />`;
   if (!isNarrow()) return html`<div class="line">${deny}${others}<span class="space"></span>${allowing}</div>`;
   return html`${more && html`<div class="line above">${others}</div>`}<div class="line">${deny}
@@ -92,7 +95,7 @@ function Question({ one }) {
 function Buttons({ one }) {
   if (one.form === "deny") return html`<${DenyForm} one=${one} />`;
   if (isOver(one)) return html`<div class="line"><${Outcome} one=${one} /></div>`;
-  if (one.form === "edit" && !one.barred) return html`<div class="line" onKeyDown=${closes(one)}><button type="button" class="quiet" onClick=${() => back(one)}>Back</button><span class="space"></span>
+  if (one.form === "edit" && !one.barred) return html`<div class="line" onKeyDown=${closes(one)}><button type="button" class="quiet" onClick=${() => back(one)}>Back</button><span class="grow quiet">${openCalls(one).length > 1 && marked(`For ${sessionName(one)} alone`)}</span>
     <${AllowButton} one=${one} label="Allow with changes" off=${!canSend(one)} onAllow=${event => sendEdit(one, event)} /></div>`;
   return one.kind === "approval" ? html`<${Approval} one=${one} />` : html`<${Question} one=${one} />`;
 }

@@ -1,13 +1,14 @@
 // Decisions about several prompts at once.
 
 import { html, useEffect, useLayoutEffect, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { AllowSeveral } from "./allow_several.js";
+import { AllowSeveral, unreadWords } from "./allow_several.js";
 import { canDecide } from "./approval.js";
 import { useFocus } from "./components.js";
 import { decide } from "./decide.js";
 import { decided, ownSince, shifted, shiftedAll, steady } from "./guard.js";
 import { changed, inbox } from "./inbox.js";
 import { isSeen } from "./seen.js";
+import { Undo } from "./undo.js";
 
 function Reason({ count, send, close }) {
   const [reason, setReason] = useState("");
@@ -39,13 +40,14 @@ function Bar({ chosen, denying, setDenying, ask }) {
     if (chosen.length === 1) send(event, { behavior: "allow" }, chosen.filter(isSeen));
     else if (steady("bulk", event)) ask(chosen.map(one => ({ one, digest: one.digest })));
   };
-  return html`<div class="bulk" role="group" aria-label="Selected">${denying
+  const [first] = chosen;
+  return html`<div class="bulk" role="group" aria-label="Selected">${first.sending ? html`<span role="status">${first.sending}</span><${Undo} one=${first} handle="bulk" />` : denying
     ? html`<${Reason} count=${chosen.length} send=${deny} close=${() => setDenying(false)} />`
     : html`<button class="allow" disabled=${!able || chosen.some(one => one.barred !== "") || unread === chosen.length} onClick=${allow}>Allow selected (${chosen.length - unread})</button>
       <button class="deny" disabled=${!able} onClick=${() => setDenying(true)}>Deny selected (${chosen.length})</button>
       <button class="quiet" onClick=${() => { inbox.selected.clear(); changed(); }}>Select none</button>
       ${barred > 0 && html`<span role="status">${barred} of these are your own requests. Someone else has to allow them.</span>`}
-      ${unread > 0 && html`<span role="status">${unread === 1 ? "1 was not read and is left out" : `${unread} were not read and are left out`}</span>`}`}</div>`;
+      ${unread > 0 && html`<span role="status">${unreadWords(unread)}</span>`}`}</div>`;
 }
 
 export function Bulk() {

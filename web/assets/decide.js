@@ -3,12 +3,14 @@
 import { call, get, newKey, path, persist, settings } from "./api.js";
 import { focusedByPage, shifted } from "./guard.js";
 import { nameOfRow } from "./groups.js";
-import { changed, claim, isMine, lookUp, nowMs, settle } from "./inbox.js";
+import { changed, claim, inbox, isMine, lookUp, nowMs, settle } from "./inbox.js";
 import { plain } from "./marks.js";
 import { setQuery } from "./route.js";
+import { joinRow } from "./same_call.js";
 import { isNarrow } from "./screen.js";
 import { focusPrompt, nextOpen } from "./shown.js";
 import { say } from "./toast.js";
+import { hold } from "./undo.js";
 import { settledWords } from "./words.js";
 
 // whole returns a prompt's request with its whole input.
@@ -33,7 +35,8 @@ function failed(one, error) {
 function moveOn(list) {
   const active = document.activeElement;
   const at = active?.closest?.("[data-handle]")?.dataset.handle ?? "";
-  const from = list.find(one => one.handle === at) ?? (active === document.body || active?.closest?.(".bulk") ? list.at(-1) : null);
+  const row = inbox.prompts.get(at)?.row; // the focus may be in another call of the same row
+  const from = list.find(one => one.handle === at) ?? list.find(one => row && one.row === row) ?? (active === document.body || active?.closest?.(".bulk") ? list.at(-1) : null);
   if (!from?.resolution || !isMine(from.handle)) return;
   // Where none is left, the focus goes from the field that was decided in to its prompt: keys act again.
   const next = nextOpen(from.handle) ?? from;
@@ -43,9 +46,16 @@ function moveOn(list) {
   focusPrompt(next, "page");
 }
 
-// decide records decisions about approvals, one call for each run.
-export async function decide(prompts, decision) {
-  const runs = Map.groupBy(prompts.filter(one => !one.resolution && !one.sending), one => one.run);
+// decide records decisions about approvals, after the wait that the person has set.
+export function decide(prompts, decision) {
+  const list = prompts.filter(one => !one.resolution && !one.sending);
+  const words = decision.behavior === "deny" ? "Denying" : decision.updated_input ? "Allowing with changes" : "Allowing";
+  return hold(list, words, () => send(list, decision));
+}
+
+// send makes one call for each run.
+async function send(prompts, decision) {
+  const runs = Map.groupBy(prompts.filter(one => !one.resolution), one => one.run);
   for (const list of runs.values()) for (const one of list) { one.sending = "Sending…"; one.error = ""; }
   changed();
   const sent = [...runs.values()].flat();
@@ -62,6 +72,7 @@ export async function decide(prompts, decision) {
           if (view?.request.input_digest && view.request.input_digest !== one.digest) {
             Object.assign(one.request, view.request, { input_truncated: false });
             one.digest = view.request.input_digest;
+            joinRow(one);
             one.changed = true;
           }
         } else await lookUp(one.handle);
@@ -75,6 +86,7 @@ export async function decide(prompts, decision) {
 }
 
 async function question(one, target, body) {
+  if (one.resolution) return;
   one.sending = "Sending…";
   one.error = "";
   changed();
@@ -91,8 +103,9 @@ async function question(one, target, body) {
   moveOn([one]);
 }
 
-export const answer = (one, resolution) => question(one, path("runs", one.run, "questions"), { resolution: { request_id: one.request.id, ...resolution } });
-export const cancelQuestion = one => question(one, path("runs", one.run, "questions", one.request.id, "cancel"), {});
+export const answer = (one, resolution) => hold([one], resolution.declined ? "Declining" : "Answering",
+  () => question(one, path("runs", one.run, "questions"), { resolution: { request_id: one.request.id, ...resolution } }));
+export const cancelQuestion = one => hold([one], "Ending the run", () => question(one, path("runs", one.run, "questions", one.request.id, "cancel"), {}));
 
 // explain returns the exact texts of the rules that an allow and a deny would write.
 export async function explain(one, rememberForMs) {

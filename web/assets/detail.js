@@ -3,6 +3,7 @@
 import { html, useEffect, useLayoutEffect, useReducer, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { AllowAnd } from "./allow_and.js";
 import { bytes, unfold } from "./approval.js";
+import { AskSame } from "./ask_same.js";
 import { Bar } from "./bar.js";
 import { Copy } from "./components.js";
 import { Content } from "./content.js";
@@ -16,9 +17,10 @@ import { marked } from "./marks.js";
 import { Hints } from "./hints.js";
 import { QuestionFields } from "./question.js";
 import { setQuery } from "./route.js";
+import { namesOf } from "./same_call.js";
 import { isNarrow } from "./screen.js";
 import { atEnd, leave, look } from "./seen.js";
-import { place, visible } from "./shown.js";
+import { openCalls, place, rowIndex, visible } from "./shown.js";
 import { useClock } from "./ticks.js";
 import { deadlineWords, dueWords, moment, roughly, size } from "./words.js";
 
@@ -129,13 +131,15 @@ function Asked({ one }) {
 
 function SameCall({ one }) {
   if (!one.digest || one.resolution) return null;
+  const shared = openCalls(one).filter(other => other !== one);
   const others = open().filter(other => other !== one && other.digest === one.digest && other.request.tool_name === one.request.tool_name).length;
+  if (shared.length > 0) return html`<p class="quiet">The same call waits in ${shared.length} other ${shared.length === 1 ? "session" : "sessions"}: ${marked(namesOf(shared))}. Allow and Deny ask about all of them.</p>`;
   return others > 0 && html`<p class="quiet">The same call waits ${others} more ${others === 1 ? "time" : "times"}.</p>`;
 }
 
 // Crumbs lead back to the list from a prompt that is a page of its own.
 function Crumbs({ one }) {
-  const list = visible(), at = list.findIndex(other => other.handle === one.handle);
+  const list = visible(), at = rowIndex(list, one.handle);
   return html`<p class="crumbs"><button type="button" class="link" onClick=${() => setQuery({ prompt: "" }, true)}>‹ Inbox</button>${at >= 0 && html`<span>${at + 1} of ${list.length}</span>`}</p>`;
 }
 
@@ -150,6 +154,9 @@ export function Detail({ one }) {
   }, []);
   useReading(one, box);
   useBarred(one);
+  // Its buttons are about other calls than before.
+  const calls = openCalls(one).map(other => other.handle).join(), before = useRef(calls);
+  useLayoutEffect(() => { if (before.current !== calls) shifted(one.handle); before.current = calls; }, [calls]);
   const { title } = about(one);
   return html`<section id="detail" class="detail" role="region" aria-label="Prompt" data-handle=${one.handle} tabindex="-1">
     <div class="scroll-detail" ref=${box} tabindex="0"><div class="inner">
@@ -162,5 +169,5 @@ export function Detail({ one }) {
       ${one.form === "edit" && !one.barred && html`<${EditForm} one=${one} />`}
     </div></div>
     <${Bar} one=${one} />
-    ${one.form === "rule" && html`<${AllowAnd} one=${one} />`}</section>`;
+    ${one.form === "rule" && html`<${AllowAnd} one=${one} />`}${one.form === "same" && html`<${AskSame} key=${one.asks.behavior} one=${one} />`}</section>`;
 }

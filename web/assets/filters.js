@@ -7,7 +7,7 @@ import { Icon } from "./icons.js";
 import { clearSettled, inbox, open, settledCount, showFresh } from "./inbox.js";
 import { marked } from "./marks.js";
 import { setQuery } from "./route.js";
-import { groupedBy, place, visible } from "./shown.js";
+import { groupedBy, place, rowIndex, visible } from "./shown.js";
 
 // filter looks at another list: what was settled is not in it.
 const filter = change => { clearSettled(); setQuery(change, true); };
@@ -18,7 +18,7 @@ const orders = [["", "Most urgent"], ["oldest", "Oldest"], ["newest", "Newest"]]
 function toList(event) {
   if (event.key !== "ArrowDown" && event.key !== "Enter" && event.key !== "Escape") return;
   event.preventDefault();
-  const list = visible(), one = list.find(other => other.handle === place.handle) ?? list[0];
+  const list = visible(), one = list[Math.max(0, rowIndex(list, place.handle))];
   (document.getElementById("prompt-" + one?.handle) ?? document.querySelector(".list"))?.focus();
 }
 

@@ -3,6 +3,7 @@
 import { get, onTellTabs, path, Refused } from "./api.js";
 import { parse } from "./exact.js";
 import { forget, shifted } from "./guard.js";
+import { joinRow, leaveRow } from "./same_call.js";
 import { follow } from "./stream.js";
 import { shareStream } from "./tabs.js";
 
@@ -106,6 +107,7 @@ function upsert(one, arrives) {
   inbox.everHad = true;
   inbox.prompts.set(one.handle, one);
   byID.set(idOf(one.session, one.run, one.request.id), one.handle);
+  joinRow(one);
   if (!arrives) { inbox.order.push(one.handle); return; }
   // One that would move rows in view waits, so that nothing moves under a person's hand.
   if (fits(one)) inbox.order.push(one.handle); else inbox.fresh.push(one.handle);
@@ -130,6 +132,7 @@ export function showFresh() {
 export function settle(handle, resolution) {
   const one = inbox.prompts.get(handle);
   if (!one || one.resolution) return;
+  const elsewhere = !one.sending && !mine.has(handle);
   one.resolution = resolution;
   one.sending = "";
   inbox.selected.delete(handle);
@@ -140,14 +143,20 @@ export function settle(handle, resolution) {
   } else settledOrder.push(handle);
   for (let i = 0; settledOrder.length > mostSettled && i < settledOrder.length; i++)
     if (!document.getElementById("prompt-" + settledOrder[i])) remove(settledOrder.splice(i--, 1)[0]);
+  if (elsewhere) settledElsewhere(one);
   changed();
 }
 const settledOrder = [];
+
+// settledElsewhere is told of each prompt that somebody else, or the clock, settled.
+let settledElsewhere = () => {};
+export const onSettledElsewhere = listener => { settledElsewhere = listener; };
 
 function remove(handle) {
   const one = inbox.prompts.get(handle);
   if (!one) return;
   inbox.prompts.delete(handle);
+  leaveRow(one);
   byID.delete(idOf(one.session, one.run, one.request.id));
   inbox.order = inbox.order.filter(other => other !== handle);
   inbox.fresh = inbox.fresh.filter(other => other !== handle);

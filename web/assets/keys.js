@@ -1,14 +1,16 @@
 // The keys of the page. They act on the prompt in the detail while it, or its row, has the focus.
 
-import { allow, canDecide, form } from "./approval.js";
+import { allow, canDecide, denies, form } from "./approval.js";
+import { asksForAll } from "./ask_same.js";
 import { denyWith } from "./bar.js";
 import { act, dropsKey, focusedByKey, isField, focusedPrompt, noteFocus, noteKey, notePointer, returned, steady } from "./guard.js";
 import { changed, inbox } from "./inbox.js";
 import { chooseByKey } from "./question.js";
 import { go, query, setQuery } from "./route.js";
-import { selectRange } from "./row.js";
+import { selectCalls, selectRange } from "./row.js";
 import { isNarrow } from "./screen.js";
-import { focusPrompt, keepFocus, nextOpen, openHandle, place, showPrompt, visible } from "./shown.js";
+import { focusPrompt, keepFocus, nextOpen, openCalls, openHandle, place, rowIndex, showPrompt, visible } from "./shown.js";
+import { takeBack } from "./undo.js";
 
 function moveTo(one) {
   if (!one) return;
@@ -17,7 +19,7 @@ function moveTo(one) {
 }
 
 function move(step) {
-  const list = visible(), at = list.findIndex(one => one.handle === place.handle);
+  const list = visible(), at = rowIndex(list, place.handle);
   const inside = document.activeElement?.closest?.("[data-handle]");
   moveTo(list[at < 0 ? 0 : Math.max(0, Math.min(list.length - 1, at + (inside ? step : 0)))]);
 }
@@ -25,14 +27,14 @@ function move(step) {
 function select(one, event) {
   act("bulk");
   if (event.shiftKey && inbox.selectedLast) selectRange(visible(), inbox.selectedLast, one.handle);
-  else if (!inbox.selected.delete(one.handle)) inbox.selected.add(one.handle);
+  else selectCalls(one, !openCalls(one).every(other => inbox.selected.has(other.handle)));
   inbox.selectedLast = one.handle;
   changed();
 }
 
 function selectAll() {
   act("bulk");
-  for (const one of visible()) if (one.kind === "approval" && !one.resolution) inbox.selected.add(one.handle);
+  for (const one of visible()) if (one.kind === "approval") selectCalls(one, true);
   changed();
 }
 
@@ -73,10 +75,11 @@ export function keys(event, help) {
     case "u": if (query().get("prompt") && isNarrow()) setQuery({ prompt: "" }); else if (location.pathname !== "/") go("/"); break;
     case "c": if (one) void navigator.clipboard?.writeText(`${location.origin}/?prompt=${encodeURIComponent(one.handle)}`); break;
     case "a": if (approval && !choice) allow(one, event); break;
-    case "d": if (approval && aimed()) { one.writes = true; form(one, "deny"); } break;
-    case "D": if (approval && aimed()) denyWith(one, event, ""); break;
+    case "d": if (approval && aimed()) denies(one, true); break;
+    case "D": if (approval && aimed() && !asksForAll(one, "deny")) denyWith(one, event, ""); break;
     case "e": if (approval && one.barred === "" && aimed()) form(one, "edit"); break;
     case "r": if (approval && aimed()) form(one, "rule"); break;
+    case "z": takeBack(); break;
     case "x": case "X":
       if (!approval || event.repeat) return;
       select(one, event);

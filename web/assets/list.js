@@ -8,7 +8,7 @@ import { endOf, layout } from "./groups.js";
 import { inbox, onFits } from "./inbox.js";
 import { marked } from "./marks.js";
 import { Row } from "./row.js";
-import { groupedBy, groups as groupsNow, place } from "./shown.js";
+import { groupedBy, groups as groupsNow, joinsRow, place, rowIndex } from "./shown.js";
 
 const beyond = 400; // pixels of rows that are drawn above and below the screen
 
@@ -39,7 +39,7 @@ export function List({ current }) {
   const box = useRef(), [, measure] = useReducer(n => n + 1, 0);
   const by = groupedBy(), groups = groupsNow(), height = rowHeight();
   const { headings, rows, height: whole, total } = layout(groups, by, height);
-  const list = rows.map(({ one }) => one);
+  const list = rows.map(({ one }) => one), chosen = list[rowIndex(list, current)]?.handle;
   useEffect(() => {
     let asked = false;
     const look = () => {
@@ -55,6 +55,7 @@ export function List({ current }) {
   // What arrives joins its group where no row in view moves.
   useEffect(() => {
     onFits(one => {
+      if (joinsRow(one)) return true;
       const now = { groups: groupsNow(), by: groupedBy(), rowHeight: rowHeight() }, element = box.current;
       if (!element?.clientHeight) return true;
       const end = endOf(one, now), after = layout(now.groups, now.by, now.rowHeight).height;
@@ -65,7 +66,7 @@ export function List({ current }) {
   useStill(rows, box);
   // The row that the focus goes to is brought into view.
   useLayoutEffect(() => {
-    const wanted = place.wanted && rows.find(({ one }) => one.handle === place.wanted);
+    const wanted = place.wanted && rows[rowIndex(list, place.wanted)];
     place.wanted = "";
     if (!wanted || !box.current) return;
     const { scrollTop, clientHeight } = box.current, top = wanted.top - (by === "none" ? 0 : 28);
@@ -81,7 +82,7 @@ export function List({ current }) {
     <div class="rows" style=${{ height: whole + "px" }}>
       ${heads.map(({ key, name, count, top }) => html`<h2 class="group" key=${"h" + key} style=${{ transform: `translateY(${top}px)` }}><span>${marked(name)}</span> <span class="n">${count}</span></h2>`)}
       <ul class="list" aria-label="Waiting for you" tabindex="-1">${drawn.map(({ one, top, position }) =>
-        html`<${Row} key=${one.handle} one=${one} top=${top} position=${position} total=${total} current=${one.handle === current} list=${list} />`)}</ul>
+        html`<${Row} key=${one.row?.id ?? one.handle} one=${one} top=${top} position=${position} total=${total} current=${one.handle === chosen} list=${list} />`)}</ul>
       ${list.length === 0 && html`<p class="empty">No matching requests.</p>`}
     </div><${Decided} current=${current} height=${height} /></div><${Bulk} list=${list} /></section>`;
 }

@@ -9,6 +9,7 @@ import { query } from "./route.js";
 import { onWidth } from "./screen.js";
 import { openHandle } from "./shown.js";
 import { Toast } from "./toast.js";
+import { takeBack } from "./undo.js";
 
 // useInbox renders again after each change of the inbox. An effect after the paint would miss
 // a snapshot that comes before it.
@@ -49,7 +50,7 @@ export function Inbox() {
   const params = query(), asked = params.get("prompt");
   arrange(params.get("sort") ?? "");
   if (inbox.fresh.includes(asked)) showFresh();
-  useEffect(() => () => clearSettled(), []);
+  useEffect(() => () => { takeBack(); clearSettled(); }, []);
   if (!inbox.loaded) return html`<h1 class="sr">Inbox</h1><p class="empty" aria-busy="true">Loading…</p>`;
   const current = openHandle(), one = inbox.prompts.get(current);
   const nothing = inbox.order.length + inbox.decided.length + inbox.fresh.length === 0;

@@ -9,6 +9,7 @@ import { isMine, nowMs, subscribe } from "./inbox.js";
 import { marked } from "./marks.js";
 import { query, setQuery } from "./route.js";
 import { Tokens } from "./tokens.js";
+import { waits, waitSeconds } from "./undo.js";
 import { moment, settledWords, span } from "./words.js";
 
 const run = id => html`<a href=${"/runs/" + encodeURIComponent(id)}><code>${id}</code></a>`;
@@ -141,6 +142,8 @@ export function Settings() {
     <label class="choice"><input type="checkbox" checked=${settings.get("sound") === "on"} onChange=${e => settings.set("sound", e.target.checked ? "on" : "off")} />Sound</label>
     <label class="choice"><input type="checkbox" checked=${settings.get("compact") === "on"} onChange=${e => { settings.set("compact", e.target.checked ? "on" : "off"); tick(); }} />Compact</label>
     <label class="choice"><input type="checkbox" checked=${settings.get("advance", "on") === "on"} onChange=${e => { settings.set("advance", e.target.checked ? "on" : "off"); tick(); }} />On a phone, open the next request after a decision</label>
+    <div role="radiogroup" aria-label="Wait before sending" class="choices"><span class="quiet">Wait before sending</span>${waits.map(one => html`<label class="choice"><input type="radio" name="wait" checked=${waitSeconds() === one} onChange=${() => { settings.set("wait", one); tick(); }} />${one} s</label>`)}</div>
+    <p class="quiet">A decision that waits can be taken back. If you leave the page, it is not sent.</p>
     <p class="quiet">No notifications or sounds while you are looking at this page. Decisions made here are logged as "in the inbox".</p>
     <p><a href="/docs">Documents</a></p></div>
     ${account.me?.role === "admin" && html`<${Tokens} />`}`;

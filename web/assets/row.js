@@ -8,13 +8,15 @@ import { Icon } from "./icons.js";
 import { changed, inbox, isMine, nowMs } from "./inbox.js";
 import { marked, plain } from "./marks.js";
 import { isNarrow } from "./screen.js";
-import { focusPrompt } from "./shown.js";
+import { sessionName } from "./same_call.js";
+import { callsInRow, focusPrompt, openCalls, rowIndex } from "./shown.js";
 import { useClock } from "./ticks.js";
 import { deadlineWords, moment, roughly, settledWords, span } from "./words.js";
 
 const soon = 120000;
 
-function Time({ one }) {
+function Time({ calls }) {
+  const one = calls.reduce((a, b) => (b.dueMs || Infinity) < (a.dueMs || Infinity) ? b : a); // the one with the least time left
   const text = useClock(now => one.dueMs ? roughly(one.dueMs - now) : roughly(now - one.createdMs));
   const title = one.dueMs ? `${deadlineWords(one.kind, one.dueMs, nowMs())}` : `asked ${span(nowMs() - one.createdMs)} ago, ${moment(one.createdMs, nowMs())}`;
   if (!one.dueMs) return html`<time class="age" title=${title}>${text}</time>`;
@@ -41,25 +43,39 @@ export function outcomeOf(one) {
   return settledWords(one.kind, one.resolution, nowMs(), isMine(one.handle)) + (reason ? ` “${reason}”` : "");
 }
 
+// outcomeOfRow says what became of the calls of a row when all are settled.
+function outcomeOfRow(calls) {
+  const said = Map.groupBy(calls, outcomeOf);
+  return [...said].map(([text, of]) => text + (said.size > 1 && of.length > 1 ? ` ×${of.length}` : "")).join(" · ");
+}
+
+// selectCalls selects all calls of a row that can be decided, or none of them.
+export function selectCalls(one, on) {
+  for (const { handle } of openCalls(one)) if (on) inbox.selected.add(handle); else inbox.selected.delete(handle);
+}
+
 // select takes a row; with Shift all from the one that was selected last.
 function select(event, one, list) {
   act("bulk");
   const on = event.target.checked;
   if (event.shiftKey && inbox.selectedLast) selectRange(list, inbox.selectedLast, one.handle);
-  if (on) inbox.selected.add(one.handle); else inbox.selected.delete(one.handle);
+  selectCalls(one, on);
   inbox.selectedLast = one.handle;
   changed();
 }
 
 export function selectRange(list, from, to) {
-  const a = list.findIndex(one => one.handle === from), b = list.findIndex(one => one.handle === to);
+  const a = rowIndex(list, from), b = rowIndex(list, to);
   if (a < 0 || b < 0) return;
-  for (const one of list.slice(Math.min(a, b), Math.max(a, b) + 1)) if (one.kind === "approval" && !one.resolution) inbox.selected.add(one.handle);
+  for (const one of list.slice(Math.min(a, b), Math.max(a, b) + 1)) if (one.kind === "approval") selectCalls(one, true);
 }
 
 export function Row({ one, top, position, total, current, list }) {
   const { row } = about(one);
-  const over = one.resolution, outcome = outcomeOf(one);
+  const calls = list.length === 0 ? [one] : callsInRow(one), left = calls.filter(other => !other.resolution);
+  const over = one.resolution, outcome = over && calls.length > 1 ? outcomeOfRow(calls) : outcomeOf(one);
+  const count = over ? calls.length : left.length, times = count > 1 ? `×${count}` : "";
+  const chosen = left.filter(other => inbox.selected.has(other.handle)).length;
   const refused = ["denied", "expired", "declined", "cancelled", "gone"].includes(over?.outcome);
   const icon = over ? (refused ? "denied" : "allowed") : row.icon;
   const open = event => {
@@ -72,12 +88,13 @@ export function Row({ one, top, position, total, current, list }) {
     focusPrompt(one, "key", true);
   };
   return html`<li id=${"prompt-" + one.handle} class=${"row" + (over ? " settled" : "") + (current ? " current" : "")} data-handle=${one.handle} tabindex=${current ? "0" : "-1"}
-      aria-label=${plain(nameOfRow(one))} aria-current=${current ? "true" : null} aria-setsize=${total} aria-posinset=${position}
+      aria-label=${plain([nameOfRow(one), times].filter(Boolean).join(" "))} aria-current=${current ? "true" : null} aria-setsize=${total} aria-posinset=${position}
       style=${top === undefined ? {} : { transform: `translateY(${top}px)` }} onClick=${open} onKeyDown=${enter}>
-    <span class="lead"><${Icon} name=${icon} />${one.kind === "approval" && !over && html`<input type="checkbox" tabindex=${current ? "0" : "-1"} aria-label=${`Select ${plain(one.request.tool_name)} in ${one.session}`}
-      checked=${inbox.selected.has(one.handle)} onClick=${event => select(event, one, list)} />`}</span>
+    <span class="lead"><${Icon} name=${icon} />${one.kind === "approval" && !over && html`<input type="checkbox" tabindex=${current ? "0" : "-1"} aria-label=${`Select ${plain(one.request.tool_name)} in ${times ? `${count} sessions` : one.session}`}
+      checked=${chosen > 0 && chosen === left.length} indeterminate=${chosen > 0 && chosen < left.length} onClick=${event => select(event, one, list)} />`}</span>
     <span class="what">${row.strong && html`<b>${marked(row.strong)}</b> `}${row.code ? html`<code>${marked(row.what)}</code>` : marked(row.what)}</span>
     <span class="hint"><${Flag} request=${one.request} />${row.hint && marked(row.hint)}</span>
-    ${outcome ? html`<span class="why outcome" role="status" title=${plain(outcome)}>${marked(outcome)}</span>` : html`<span class="why">${marked(whyOf(one))}</span><${Time} one=${one} />`}
+    ${outcome ? html`<span class="why outcome" role="status" title=${plain(outcome)}>${marked(outcome)}${times && ` ${times}`}</span>` : html`<span class="why">${marked(whyOf(one))}</span>
+      <span class="tail">${times && html`<b class="times" title=${left.map(sessionName).join(", ")}>${times}</b>`}<${Time} calls=${left.length > 0 ? left : [one]} /></span>`}
   </li>`;
 }

@@ -20,6 +20,18 @@ export const covers = (ranges, height) => ranges.some(([from, to]) => from <= 2 
 
 const records = new WeakMap(); // by prompt
 
+// A text that was read is read in every session that shows the same one.
+const mostTexts = 2000;
+const texts = new Set(); // of calls that were read, the oldest first
+const textOf = ({ kind, digest, request }) => kind === "approval" && digest && JSON.stringify([digest, request.tool_name, request.reason ?? "", request.description ?? "", request.hints ?? []]);
+function keepText(one) {
+  const text = textOf(one);
+  if (!text) return;
+  texts.add(text);
+  if (texts.size > mostTexts) texts.delete(texts.values().next().value);
+}
+const wasRead = one => { const record = records.get(one); return record?.digest === one.digest && record.seen || texts.has(textOf(one)); };
+
 function recordOf(one, width) {
   let record = records.get(one);
   if (!record || record.digest !== one.digest || record.width !== width && !record.seen) {
@@ -37,7 +49,7 @@ export function look(one, asked) {
   const width = asked.clientWidth, box = asked.closest(".scroll-detail");
   if (!width || !box) return false;
   const record = recordOf(one, width);
-  if (record.seen) return false;
+  if (record.seen || texts.has(textOf(one))) return false;
   const before = record.inView;
   const { top, bottom } = box.getBoundingClientRect();
   // In a tab that is not looked at nothing is pressed, and nothing at once when it is (guard.js).
@@ -51,7 +63,7 @@ export function look(one, asked) {
     last = Math.max(last, box.bottom);
   });
   const ends = all && shown && last <= bottom + 2 && last > top;
-  if (clock() - record.endSince >= atEnd) record.seen = true; // until now, at least
+  if (clock() - record.endSince >= atEnd) { record.seen = true; keepText(one); } // until now, at least
   if (!ends) record.endSince = Infinity;
   else if (record.endSince === Infinity) record.endSince = clock();
   record.inView = record.seen || ends;
@@ -62,7 +74,7 @@ export function look(one, asked) {
 export function leave(one) {
   const record = records.get(one);
   if (!record || record.seen) return;
-  if (clock() - record.endSince >= atEnd) record.seen = record.inView = true;
+  if (clock() - record.endSince >= atEnd) { record.seen = record.inView = true; keepText(one); }
   else Object.assign(record, { endSince: Infinity, inView: false });
 }
 
@@ -70,11 +82,11 @@ export function leave(one) {
 export function isSeen(one) {
   const asked = detail()?.dataset.handle === one.handle && detail().querySelector(".asked");
   if (asked) look(one, asked);
-  return records.get(one)?.digest === one.digest && records.get(one).seen;
+  return wasRead(one);
 }
 
 // readsToEnd reports whether all of the prompt in the detail is in view, or was: its button says "Allow" then.
-export const readsToEnd = one => { const record = records.get(one); return !!record && record.digest === one.digest && record.inView; };
+export const readsToEnd = one => { const record = records.get(one); return record?.digest === one.digest && record.inView || wasRead(one); };
 
 // nextUnread returns the first part that was not in view yet, with how far down it is unread.
 export function nextUnread(one, asked) {

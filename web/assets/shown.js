@@ -3,8 +3,9 @@
 import { settings } from "./api.js";
 import { focusedByPage } from "./guard.js";
 import { grouped, groupings } from "./groups.js";
-import { changed, inbox } from "./inbox.js";
+import { changed, inbox, onSettledElsewhere } from "./inbox.js";
 import { onRoute, query, setQuery } from "./route.js";
+import { leadOf } from "./same_call.js";
 import { isNarrow } from "./screen.js";
 
 export function groupedBy() {
@@ -18,14 +19,40 @@ export const fits = (one, params = query()) => {
   return (!agent || one.agent === agent) && (!kind || one.kind === kind) && words.every(word => one.text.includes(word));
 };
 
-// groups returns the prompts that fit the filters, by group.
-export const groups = () => grouped(inbox.order.map(handle => inbox.prompts.get(handle)).filter(one => one && fits(one)), groupedBy());
+// Who groups by session, or by call, looks at each call by itself.
+const mergesCalls = by => by === "agent" || by === "none";
+
+// callsInRow returns the calls that share a row in the list as it is shown, settled ones too.
+export function callsInRow(one) {
+  if (!(one.row?.members.length > 1) || !mergesCalls(groupedBy())) return [one];
+  const params = query(), members = one.row.members.filter(other => !inbox.fresh.includes(other.handle) && !inbox.decided.includes(other.handle) && fits(other, params));
+  return members.includes(one) ? members : [one];
+}
+// openCalls returns those of them that can still be decided.
+export const openCalls = one => callsInRow(one).filter(other => !other.resolution);
+
+// groups returns the prompts that fit the filters, by group: one for each row, in the place of its first call.
+export function groups() {
+  const by = groupedBy(), params = query(), list = inbox.order.map(handle => inbox.prompts.get(handle)).filter(one => one && fits(one, params));
+  if (!mergesCalls(by)) return grouped(list, by);
+  const known = new Set();
+  const firsts = list.filter(({ row }) => !row || row.members.length === 1 || !known.has(row) && known.add(row));
+  return grouped(firsts, by).map(group => ({ ...group, list: group.list.map(one => one.row?.members.length > 1 ? leadOf(one.row, callsInRow(one)) : one) }));
+}
 // visible returns them as they stand in the list.
 export const visible = () => groups().flatMap(group => group.list);
+// rowIndex finds the row of a prompt in such a list.
+export const rowIndex = (list, handle) => {
+  const row = inbox.prompts.get(handle)?.row, at = list.findIndex(one => one.handle === handle);
+  return at >= 0 || !row ? at : list.findIndex(one => one.row === row && callsInRow(one).some(other => other.handle === handle));
+};
+// joinsRow reports whether a prompt that arrives adds to a row that is shown.
+export const joinsRow = one => callsInRow(one).length > 1;
 
 // nextOpen returns the next undecided prompt after one, else the first, else none.
 export function nextOpen(handle) {
-  const list = visible(), at = list.findIndex(one => one.handle === handle);
+  const list = visible(), at = rowIndex(list, handle);
+  if (list[at] && list[at].handle !== handle && !list[at].resolution) return list[at]; // the rest of its row
   return list.slice(at + 1).find(one => !one.resolution) ?? list.find(one => !one.resolution);
 }
 
@@ -66,7 +93,10 @@ export function showPrompt(one, cause, adds = false) {
   changed();
 }
 
-export const rowOf = handle => document.getElementById("prompt-" + handle);
+export function rowOf(handle) {
+  const lead = inbox.prompts.get(handle)?.row?.lead.handle;
+  return document.getElementById("prompt-" + handle) ?? (lead ? document.getElementById("prompt-" + lead) : null);
+}
 export const detail = () => document.getElementById("detail");
 
 // focusPrompt opens a prompt and gives it the focus: its row, or on a narrow page the prompt itself.
@@ -75,8 +105,8 @@ export function focusPrompt(one, cause, adds) {
   else showPrompt(one, cause, adds);
   changed();
   const focus = () => {
-    const element = isNarrow() && query().get("prompt") ? detail() : rowOf(one.handle);
-    if (element?.dataset.handle !== one.handle) return false;
+    const inDetail = isNarrow() && query().get("prompt"), element = inDetail ? detail() : rowOf(one.handle);
+    if (!element || inDetail && element.dataset.handle !== one.handle) return false;
     element.focus({ preventScroll: true });
     return true;
   };
@@ -92,3 +122,13 @@ export function keepFocus() {
   back?.focus({ preventScroll: true });
   focusedByPage();
 }
+
+// Where somebody else settles the call that stands for a row, the detail goes on with the next call of the row: it
+// says the same. A form that is open stays, with the outcome.
+onSettledElsewhere(one => {
+  if (openHandle() !== one.handle || one.form) return;
+  const next = openCalls(one)[0];
+  if (!next) return;
+  Object.assign(place, { handle: next.handle, cause: "page" });
+  if (location.pathname === "/" && query().get("prompt") === one.handle) setQuery({ prompt: next.handle }, true);
+});

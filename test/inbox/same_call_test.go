@@ -1,0 +1,124 @@
+//go:build unix
+
+package inbox
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/test/rig"
+)
+
+// sameCall decides equal calls of several sessions by their one row.
+func (f *flows) sameCall(t *testing.T) {
+	p := f.open(t, "/")
+	ask := func(session, reason, command string) *client.CreatedRun {
+		request := approval("install", `{"command":`+quoted(command)+`}`)
+		request.Reason = reason
+		suspension := one(request)
+		run, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: session, AgentID: "same", Input: "go", Suspend: &suspension})
+		require.NoError(t, err)
+		return run
+	}
+	const row = `[...document.querySelectorAll(".list > li")].filter(one => one.ariaLabel.includes(" install: "))`
+	named := func(name string) {
+		t.Helper()
+		p.until("the one row "+name, func() bool { return p.read(row+`.map(one => one.ariaLabel).join(" | ")`) == name })
+	}
+	top := func() string { return p.read(`String(` + row + `[0].getBoundingClientRect().top)`) }
+	focused := func() string {
+		return p.read(`document.activeElement.closest("dialog")?.ariaLabel ?? document.activeElement.outerHTML`)
+	}
+	settle := func(run *client.CreatedRun) {
+		t.Helper()
+		_, err := f.client.ResolveRunApprovals(t.Context(), run.RunID, rig.Decide(rig.Deny(run.PendingApprovals[0].ID)))
+		require.NoError(t, err)
+	}
+
+	const call = "Run a command with install: npm ci"
+	shop := ask("shop", "It is new", "npm ci")
+	named(call)
+	place := top()
+	shop2, other := ask("shop2", "It is new", "npm ci"), ask("shop3", "Another reason", "npm ci")
+	shop4 := ask("shop4", "It is new", "npm ci")
+	named(call + " ×4")
+	require.Equal(t, place, top(), "nothing moves")
+	p.find("checkbox", "Select install in 4 sessions")
+	item := p.prompt("install")
+	require.Contains(t, item.text(), "The same call waits in 3 other sessions: shop2, shop3, shop4")
+	f.shoot(t, p, "same-call-row")
+
+	// The one that stands for the row is settled elsewhere: the row stays, and so does what is open.
+	settle(shop)
+	named(call + " ×3")
+	p.until("the next one is open", func() bool {
+		return p.read(`document.getElementById("detail").dataset.handle`) == shop2.PendingApprovals[0].Handle
+	})
+	if !f.phone {
+		require.Equal(t, place, top(), "the row keeps its place")
+	}
+
+	item = p.prompt("install")
+	item.find("button", "Allow").click()
+	dialog := p.find("dialog", "Allow 2 calls: shop2, shop4")
+	require.Nil(t, f.decision(t, shop2), "it asks first")
+	require.Contains(t, dialog.text(), "1 was not read and is left out")
+	require.Contains(t, dialog.find("list", "Left out").text(), "shop3")
+	f.shoot(t, p, "same-call")
+	p.accessible("the dialog of the same call")
+	late := ask("shop5", "It is new", "npm ci")
+	named(call + " ×4")
+	settle(shop4)
+	dialog = p.find("dialog", "Allow 1 call: shop2")
+	dialog.find("list", "Settled meanwhile")
+	require.Equal(t, "Allow 1 call: shop2", focused())
+	dialog.find("button", "Allow 1 call: shop2").click()
+	p.until("it is allowed", func() bool { return f.decision(t, shop2) != nil })
+	require.Nil(t, f.decision(t, other))
+	require.Nil(t, f.decision(t, late), "what arrived later is not in it")
+	p.toList()
+	named(call + " ×2")
+
+	// Two that were read: one is taken out by hand.
+	third := ask("shop6", "Another reason", "npm ci")
+	named(call + " ×3")
+	p.prompt("install")
+	p.calm()
+	item = p.prompt("install")
+	p.until("a call of the row is open", func() bool { return len(p.all(item, "button", "Allow")) == 1 })
+	item.find("button", "Deny").click()
+	dialog = p.find("dialog", "Deny 3 calls: shop3, shop5, shop6")
+	dialog.find("checkbox", "shop5").click()
+	dialog = p.find("dialog", "Deny 2 calls: shop3, shop6")
+	dialog.find("textbox", "Reason (optional)").write("not now")
+	dialog.find("button", "Deny 2 calls: shop3, shop6").click()
+	for _, run := range []*client.CreatedRun{other, third} {
+		p.until("it is denied", func() bool { return f.decision(t, run) != nil })
+		require.Equal(t, "not now", f.decision(t, run).Reason)
+	}
+	require.Nil(t, f.decision(t, late))
+	p.prompt("install").find("button", "Allow").click()
+	p.prompt("install").status("Allowed by you")
+	require.Equal(t, api.OutcomeAllowed, f.decision(t, late).Outcome)
+	p.toList()
+	p.until("the row says so once", func() bool {
+		return p.read(`String(`+row+`.length)`) == "1" && strings.Contains(p.read(row+`[0].innerText`), "Denied by you")
+	})
+
+	// A settled row takes no new call. Two equal calls of one session have a row each.
+	twice := approval("install", `{"command":"npm ci"}`)
+	twice.ID = "a-twice"
+	suspension := api.Suspension{Approvals: []api.ApprovalRequest{approval("install", `{"command":"npm ci"}`), twice}}
+	run, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: "shop7", AgentID: "same", Input: "go", Suspend: &suspension})
+	require.NoError(t, err)
+	p.until("rows of their own", func() bool { return p.read(`String(`+row+`.length)`) == "3" })
+	_, err = f.client.CancelRun(t.Context(), run.RunID, "")
+	require.NoError(t, err)
+	p.until("they are settled", func() bool {
+		return p.read(`String(`+row+`.filter(one => one.classList.contains("settled")).length)`) == "3"
+	})
+}

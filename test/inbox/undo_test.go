@@ -1,0 +1,134 @@
+//go:build unix
+
+package inbox
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/test/rig"
+)
+
+// undo takes back decisions that wait to be sent.
+func (f *flows) undo(t *testing.T) {
+	fresh := openPage(t, f.browser, f.service.URL(), "/settings")
+	checked := func(p *page, label string) {
+		t.Helper()
+		group := p.find("radiogroup", "Wait before sending")
+		p.until(label+" is chosen", func() bool {
+			return group.find("radio", label).call("function() { return this.checked }", nil) == "true"
+		})
+	}
+	checked(fresh, "0 s")
+	fresh.in("light", 390, 844)
+	fresh.load("/settings")
+	checked(fresh, "3 s")
+
+	p := f.open(t, "/settings")
+	p.find("radio", "5 s").click()
+	p.load("/settings")
+	checked(p, "5 s")
+	p.load("/")
+	// The clock of the page stands still; presses of a test advance it by two seconds.
+	stop := func() {
+		p.eval(`(() => { const at = performance.now(); globalThis.skip = 0; performance.now = () => at + globalThis.skip; return ""; })()`)
+	}
+	pass := func(ms int) { p.eval(fmt.Sprintf(`String(globalThis.skip += %d)`, ms)) }
+	stop()
+	pressed := func(item *element, button, says string) {
+		t.Helper()
+		item.find("button", button).click()
+		item.status(says)
+	}
+
+	first := f.ask(t, one(approval("undone", `{"n":1}`)))
+	item := p.prompt("undone")
+	pressed(item, "Allow", "Allowing in 5 s")
+	require.Empty(t, p.all(item, "button", "Allow"))
+	f.shoot(t, p, "undo")
+	p.calm()
+	item.status("Allowing in 3 s")
+	item.find("button", "Undo").click()
+	item.find("button", "Allow")
+	pass(10_000)
+	p.frame()
+	require.Nil(t, f.decision(t, first), "what was taken back is not sent")
+
+	// "z" takes back as well, and the reason that was written stays.
+	item.find("button", "Deny").click()
+	f.reason(item).write("not today")
+	pressed(item, "Deny", "Denying in 5 s")
+	p.eval(`(document.activeElement.blur(), document.getElementById("detail").focus(), "")`)
+	p.press("z")
+	require.Contains(t, f.reason(item).call("function() { return this.value }", nil), "not today")
+	require.Nil(t, f.decision(t, first))
+
+	// After the wait it is sent.
+	pressed(item, "Deny", "Denying in 5 s")
+	pass(5_000)
+	item.status("Denied by you")
+	require.Equal(t, "not today", f.decision(t, first).Reason)
+
+	// A second decision sends the first.
+	first, second := f.ask(t, one(approval("waits-one", `{"n":1}`))), f.ask(t, one(approval("waits-two", `{"n":1}`)))
+	p.row("waits-two")
+	pressed(p.prompt("waits-one"), "Allow", "Allowing in 5 s")
+	pressed(p.prompt("waits-two"), "Allow", "Allowing in 5 s")
+	p.until("the first is sent", func() bool { return f.decision(t, first) != nil })
+	require.Nil(t, f.decision(t, second))
+
+	// Who decides elsewhere meanwhile wins.
+	terminal := f.service.Connect(client.WithActor("eve"), client.WithVia("cli"))
+	_, err := terminal.ResolveRunApprovals(t.Context(), second.RunID, rig.Decide(rig.Deny(second.PendingApprovals[0].ID)))
+	require.NoError(t, err)
+	p.prompt("waits-two").status("Denied by eve in the terminal")
+	pass(10_000)
+	p.frame()
+	require.Empty(t, p.all(nil, "button", "Undo"))
+	require.Equal(t, api.OutcomeDenied, f.decision(t, second).Outcome)
+
+	// An answer waits, too. Leaving the page sends nothing.
+	asked := f.ask(t, api.Suspension{Questions: []api.UserQuestionRequest{{ID: "q", ToolCallID: "c", Questions: []api.UserQuestion{{ID: "x", Header: "Undo it", Question: "Say?"}}}}})
+	answered := func() bool {
+		view, err := f.client.GetRequest(t.Context(), asked.PendingQuestions[0].Handle)
+		require.NoError(t, err)
+		return view.Resolution != nil
+	}
+	item = p.prompt("Undo it")
+	item.find("textbox", "Your answer").write("yes")
+	pressed(item, "Answer", "Answering in 5 s")
+	p.read(`(() => { const link = document.createElement("a"); link.href = "/history"; document.body.append(link); link.click(); link.remove(); return ""; })()`)
+	p.find("heading", "History")
+	pass(10_000)
+	p.frame()
+	require.False(t, answered(), "another page of the inbox")
+	p.load("/")
+	stop()
+	item = p.prompt("Undo it")
+	pressed(item, "Answer", "Answering in 5 s")
+	p.load("/")
+	stop()
+	item = p.prompt("Undo it")
+	item.find("button", "Answer")
+	require.False(t, answered(), "and a reload")
+	pressed(item, "Answer", "Answering in 5 s")
+	pass(5_000)
+	p.until("it is answered", answered)
+
+	// A machine that slept for long sends nothing.
+	late := f.ask(t, one(approval("slept", `{"n":1}`)))
+	item = p.prompt("slept")
+	pressed(item, "Allow", "Allowing in 5 s")
+	p.eval(`(() => { const now = Date.now; Date.now = () => now() + 60_000; globalThis.skip += 10_000; return ""; })()`)
+	item.find("button", "Allow")
+	require.Nil(t, f.decision(t, late))
+	p.eval(`(globalThis.skip += 2000, localStorage.setItem("holdpoint.wait", "0"), "")`)
+	item.find("button", "Allow").click()
+	item.status("Allowed by you")
+	require.True(t, strings.HasPrefix(string(f.decision(t, late).Outcome), "allowed"))
+}

@@ -1,0 +1,53 @@
+// Equal calls of different sessions share a row.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+const { callsOf, joinRow, leadOf, leaveRow } = await import(process.env.HOLDPOINT_ASSETS + "/same_call.js");
+
+let n = 0;
+const call = (session, digest = "d", tool_name = "Bash", kind = "approval") => { const one = { kind, handle: "h" + ++n, session, digest, request: { tool_name } }; joinRow(one); return one; };
+const together = (a, b) => !!a.row && a.row === b.row;
+
+test("the same tool and digest in different sessions", () => {
+  const a = call("shop"), b = call("shop2");
+  assert.ok(together(a, b));
+  assert.ok(!together(a, call("shop3", "other")));
+  assert.ok(!together(a, call("shop3", "d", "Edit")));
+  assert.ok(!together(a, call("shop3", "d", "Bash", "question")));
+  const twice = call("shop");
+  assert.ok(!together(a, twice), "two calls of one session have a row each");
+  assert.ok(together(a, call("shop4")));
+  for (const one of [...a.row.members, twice]) one.resolution = {};
+  assert.ok(!together(a, call("shop5")), "a settled row keeps its outcome");
+});
+
+test("the lead changes only when it is settled and another one is open", () => {
+  const a = call("s1", "lead"), b = call("s2", "lead"), c = call("s3", "lead"), lead = () => leadOf(a.row ?? b.row, b.row.members);
+  assert.equal(lead(), a);
+  b.resolution = {};
+  assert.equal(lead(), a);
+  a.resolution = {};
+  assert.equal(lead(), c);
+  c.resolution = {};
+  assert.equal(lead(), c);
+  leaveRow(c);
+  assert.equal(lead(), b);
+  leaveRow(a); leaveRow(b);
+  assert.ok(!together(c, call("s4", "lead")));
+});
+
+test("a changed input leaves the row", () => {
+  const a = call("c1", "before"), b = call("c2", "before");
+  b.digest = "after";
+  joinRow(b);
+  assert.ok(!together(a, b));
+  assert.deepEqual(a.row.members, [a]);
+});
+
+test("sessions are named, and the rest counted", () => {
+  const list = ["shop", "shop2", "shop3", "shop4", "shop5", "shop6", "shop7"].map(session => ({ session }));
+  assert.equal(callsOf(list.slice(0, 3)), "3 calls: shop, shop2, shop3");
+  assert.equal(callsOf(list), "7 calls: shop, shop2, shop3, shop4, shop5 and 2 more");
+  assert.equal(callsOf([{ session: "1", label: "Shop" }]), "1 call: Shop");
+  assert.equal(callsOf([]), "0 calls");
+});

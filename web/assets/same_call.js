@@ -1,0 +1,48 @@
+// Equal calls of different sessions share one row of the list. A call joins a row while one of its calls is open: a
+// settled row keeps its outcome.
+
+import { shortID } from "./groups.js";
+
+const mostNames = 5; // sessions that are named; the rest is a number
+
+const rows = new Map(); // by tool and digest: the rows of equal calls
+let made = 0;
+
+// joinRow puts a call into the row of its equals. Two calls of one session have a row each.
+export function joinRow(one) {
+  leaveRow(one);
+  if (one.kind !== "approval" || !one.digest) return;
+  const key = `${one.request.tool_name}\n${one.digest}`, same = rows.get(key) ?? [];
+  const takes = ({ members }) => members.some(other => !other.resolution) && members.every(other => other.resolution || other.session !== one.session);
+  one.row = same.find(takes) ?? { id: "row-" + ++made, key, members: [], lead: one };
+  if (one.row.members.length === 0) rows.set(key, [...same, one.row]);
+  one.row.members.push(one);
+}
+
+// leaveRow takes out a call that is gone from the page or has another input now.
+export function leaveRow(one) {
+  const { row } = one;
+  if (!row) return;
+  one.row = undefined;
+  row.members.splice(row.members.indexOf(one), 1);
+  if (row.members.length > 0) return;
+  const left = rows.get(row.key).filter(other => other !== row);
+  if (left.length > 0) rows.set(row.key, left); else rows.delete(row.key);
+}
+
+// leadOf is the call that stands for its row. It changes only when it is settled and another one is open.
+export function leadOf(row, members) {
+  const kept = members.includes(row.lead) && row.lead;
+  return row.lead = (kept && !kept.resolution && kept) || members.find(one => !one.resolution) || kept || members.at(-1);
+}
+
+export const sessionName = one => one.label ?? shortID(one.session);
+
+// namesOf names the sessions of calls: "shop, shop2, shop3".
+export function namesOf(list) {
+  const more = list.length - mostNames;
+  return list.slice(0, mostNames).map(sessionName).join(", ") + (more > 0 ? ` and ${more} more` : "");
+}
+
+// callsOf is how many calls, and whose: "3 calls: shop, shop2, shop3".
+export const callsOf = list => `${list.length} ${list.length === 1 ? "call" : "calls"}${list.length > 0 ? ": " + namesOf(list) : ""}`;

@@ -1,0 +1,64 @@
+// A decision can wait a few seconds before it is sent, because the service hands it over at once. Until then it can be
+// taken back. Nothing is sent from a page that is left.
+
+import { html } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { settings } from "./api.js";
+import { clock, opens, steady } from "./guard.js";
+import { changed } from "./inbox.js";
+import { isNarrow } from "./screen.js";
+
+export const waits = ["0", "3", "5"]; // seconds
+export const waitSeconds = () => settings.get("wait", isNarrow() ? "3" : "0");
+const mostLate = 10_000; // ms; a computer that slept longer sends nothing
+const tickMs = 200;
+
+let waiting = null; // {list, words, until, late, send, timer}
+
+const open = () => waiting.list.filter(one => !one.resolution);
+const isHeld = one => !one.resolution && !!waiting?.list.includes(one);
+
+function end() {
+  const ended = waiting;
+  clearInterval(ended.timer);
+  for (const one of open()) one.sending = "";
+  waiting = null;
+  return ended;
+}
+
+// hold sends a decision about prompts, after the wait. It sends the one that waits now at once.
+export function hold(list, words, send) {
+  if (waiting) void end().send();
+  const ms = Number(waitSeconds()) * 1000;
+  if (!ms || list.length === 0) return send();
+  waiting = { list, words, send, until: clock() + ms, late: Date.now() + ms + mostLate, timer: setInterval(tick, tickMs) };
+  for (const one of list) one.error = "";
+  tick();
+}
+
+function tick() {
+  const list = open(), left = waiting.until - clock();
+  if (list.length === 0) end(); // somebody else was first
+  else if (Date.now() > waiting.late) takeBack();
+  else if (left <= 0) return void end().send();
+  else {
+    const text = `${waiting.words}${list.length > 1 ? ` ${list.length} calls` : ""} in ${Math.ceil(left / 1000)} s`;
+    if (list.every(one => one.sending === text)) return;
+    for (const one of list) one.sending = text;
+  }
+  changed();
+}
+
+// takeBack takes back the decision that waits.
+export function takeBack() {
+  if (!waiting) return;
+  for (const one of end().list) opens(one.handle);
+  changed();
+}
+
+for (const left of ["pagehide", "freeze"]) globalThis.addEventListener?.(left, takeBack, { capture: true });
+
+// Undo stands next to the words of a decision that waits.
+export function Undo({ one, handle = one.handle }) {
+  const press = event => { if (steady(handle, event)) takeBack(); };
+  return isHeld(one) && html`<span class="dot" aria-hidden="true">·</span><button type="button" class="undo" onClick=${press}>Undo<kbd aria-hidden="true">z</kbd></button><span class="space"></span>`;
+}
