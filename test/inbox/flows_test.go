@@ -83,6 +83,7 @@ func (f *flows) all(t *testing.T) {
 		run  func(*testing.T)
 	}{
 		{"Empty", f.empty},
+		{"Clear", f.clear},
 		{"Allow", f.allow},
 		{"Deny", f.deny},
 		{"Edit", f.edit},
@@ -106,6 +107,7 @@ func (f *flows) all(t *testing.T) {
 		{"Link", f.link},
 		{"Restart", f.restart},
 		{"Pages", f.pages},
+		{"Family", f.family},
 		{"SignIn", f.signIn},
 		{"Tokens", f.tokens},
 		{"Webhooks", f.webhooks},
@@ -128,13 +130,6 @@ func (f *flows) open(t *testing.T, address string) *page {
 		p.eval(`localStorage.setItem("holdpoint.wait", "0") ?? ""`) // decisions of other flows are sent at once
 	}
 	return p
-}
-
-func (f *flows) empty(t *testing.T) {
-	p := f.open(t, "/")
-	p.until("the empty inbox", func() bool { return strings.Contains(p.shown(), "Nothing is waiting for you.") })
-	require.Equal(t, "holdpoint", p.eval("document.title"))
-	p.find("button", "Copy")
 }
 
 func (f *flows) keyboard(t *testing.T) {

@@ -37,7 +37,7 @@ func (f *flows) restart(t *testing.T) {
 }
 
 func (f *flows) pages(t *testing.T) {
-	p := f.open(t, "/history")
+	p := f.open(t, "/history?outcome=denied") // the newest of them
 	p.find("heading", "History")
 	p.until("a decision", func() bool {
 		return strings.Contains(p.shown(), "Denied by someone without a name in the inbox") && strings.Contains(p.shown(), "not on Fridays")

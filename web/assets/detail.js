@@ -17,6 +17,7 @@ import { marked } from "./marks.js";
 import { Hints } from "./hints.js";
 import { QuestionFields } from "./question.js";
 import { setQuery } from "./route.js";
+import { askerOf } from "./row.js";
 import { namesOf } from "./same_call.js";
 import { isNarrow } from "./screen.js";
 import { atEnd, leave, look } from "./seen.js";
@@ -76,7 +77,7 @@ function Due({ one }) {
 function Meta({ one }) {
   const found = about(one), folder = found.folder || one.origin?.directory, asked = useClock(now => `asked ${roughly(now - one.createdMs)} ago`);
   const tool = one.kind === "approval" && !found.title.startsWith("Use ") && one.request.tool_name;
-  return html`<p class="meta"><span>${marked(one.agent)}</span>${folder && html`<span>in ${marked(folder)}</span>`}${tool && html`<span>with ${marked(tool)}</span>`}
+  return html`<p class="meta"><span>${marked(one.agent)}</span>${askerOf(one) && html`<a href=${"/sessions/" + encodeURIComponent(one.requester)} title=${one.requester}>${marked(askerOf(one))}</a>`}${folder && html`<span>in ${marked(folder)}</span>`}${tool && html`<span>with ${marked(tool)}</span>`}
     <time title=${moment(one.createdMs, nowMs())}>${asked}</time></p>`;
 }
 

@@ -185,6 +185,7 @@ export async function lookUp(handle) {
     const view = await get(path("requests", handle));
     if (view.resolution) settle(handle, view.resolution);
     const one = inbox.prompts.get(handle);
+    if (one && one.requester !== view.requester_session_id) { one.requester = view.requester_session_id; changed(); }
     if (one && !one.resolution && one.barred !== barredBy(view)) { one.barred = barredBy(view); shifted(handle); changed(); }
     return view;
   } catch (error) {
@@ -210,7 +211,11 @@ function apply(name, data) {
     case "waiting_for_approval":
     case "waiting_for_user_question": {
       const kind = event.type === "waiting_for_approval" ? "approval" : "question";
-      for (const request of event.requests ?? []) if (request.handle) upsert(promptOf({ ...context, session: event.session, request }, kind), inbox.loaded);
+      for (const request of event.requests ?? []) {
+        if (!request.handle) continue;
+        upsert(promptOf({ ...context, session: event.session, request }, kind), inbox.loaded);
+        if (kind === "question") void lookUp(request.handle); // the event does not say whose question it is
+      }
       break;
     }
     case "approval_resolved": event.resolutions?.forEach(settledOne); break; // none in what was redacted

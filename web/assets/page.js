@@ -2,6 +2,7 @@
 
 import { html, useEffect, useLayoutEffect, useReducer, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { Detail } from "./detail.js";
+import { Empty } from "./empty.js";
 import { Filters } from "./filters.js";
 import { arrange, clearSettled, inbox, lookUp, promptOf, showFresh, subscribe } from "./inbox.js";
 import { List, rowHeight } from "./list.js";
@@ -34,13 +35,6 @@ function Linked({ handle }) {
   }, [handle]);
   if (one === "none") return html`<section id="detail" class="detail" aria-label="Prompt"><p class="empty" role="status">No such prompt, or it is not yours.</p></section>`;
   return one ? html`<${Detail} key=${handle} one=${one} />` : html`<section id="detail" class="detail" aria-label="Prompt"></section>`;
-}
-
-const tryIt = `holdpoint exec --server ${location.origin} --reason "to see it wait" -- echo it ran`;
-
-function Empty() {
-  return html`<div class="empty"><p>Nothing is waiting for you.</p>
-    ${!inbox.everHad && html`<p class="quiet">Try it in a terminal:</p><pre tabindex="0"><code>${tryIt}</code></pre><button onClick=${() => navigator.clipboard?.writeText(tryIt)}>Copy</button>`}</div>`;
 }
 
 export function Inbox() {

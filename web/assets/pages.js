@@ -5,7 +5,8 @@ import { account, call, newKey, onAccount, path, settings, signOut } from "./api
 import { Confirm, Failure, Table, useRead } from "./components.js";
 import { InputView } from "./content.js";
 import { encode, pretty, read, textOf } from "./exact.js";
-import { isMine, nowMs, subscribe } from "./inbox.js";
+import { nameOfRow, shortID } from "./groups.js";
+import { isMine, nowMs, promptOf, subscribe } from "./inbox.js";
 import { marked } from "./marks.js";
 import { query, setQuery } from "./route.js";
 import { Tokens } from "./tokens.js";
@@ -79,6 +80,15 @@ export function Run({ id }) {
     <${Timeline} address=${path("runs", id, "events")} />`}`;
 }
 
+// Waiting lists what waits in a session and in the sessions below it. A request of another session says which.
+function Waiting({ id }) {
+  const asked = "?page=true&limit=100&fields=summary&session_id=" + encodeURIComponent(id);
+  const approvals = useRead("/v1/approvals" + asked, 5000), questions = useRead("/v1/questions" + asked, 5000);
+  const list = [["approval", approvals], ["question", questions]].flatMap(([kind, { data }]) => (data?.items ?? []).map(view => promptOf(view, kind)));
+  for (const one of list) if (one.session !== id) one.requester ??= one.session;
+  return list.length > 0 && html`<h2>Waiting now</h2><ul class="waiting" aria-label="Waiting now">${list.map(one => html`<li key=${one.handle}><a href=${"/?prompt=" + encodeURIComponent(one.handle)}>${marked(nameOfRow(one))}</a> ${one.requester && html`<span class="quiet">asked by <a href=${"/sessions/" + encodeURIComponent(one.requester)} title=${one.requester}>${marked(shortID(one.requester))}</a></span>`}</li>`)}</ul>`;
+}
+
 export function Session({ id }) {
   const { data, error } = useRead(path("sessions", id), 5000);
   const runs = useRead("/v1/runs?limit=100&session_id=" + encodeURIComponent(id), 5000);
@@ -86,6 +96,7 @@ export function Session({ id }) {
   return html`<h1>${data?.label ? marked(data.label) : html`<code>${marked(id)}</code>`}</h1><${Failure} error=${error} />${data && html`
     <${Facts} facts=${[["Status", data.status.replaceAll("_", " ")], ["Agent", data.agent_id], ["Where", data.origin && marked([data.origin.project, data.origin.directory, data.origin.host].filter(Boolean).join(" · "))], ["Parent", data.parent_session_id && session(data.parent_session_id)], ["Active run", data.active_run && run(data.active_run.run_id)], ["Queued", data.queued_run_ids.length || ""], ["Pending requests", data.pending_count || ""]]} />
     <p><a href=${"/history?session_id=" + encodeURIComponent(id)}>Decisions in this session</a></p>
+    <${Waiting} id=${id} />
     <h2>Runs</h2><${Table} label="Runs" heads=${["Run", "Status", "Submitted"]} empty="It has no runs." rows=${(runs.data ?? []).map(one => html`<tr key=${one.run_id}><td>${run(one.run_id)}</td><td>${one.status.replaceAll("_", " ")}</td><td>${moment(one.submitted_at_ms, nowMs())}</td></tr>`)} />
     ${letters.data?.messages?.length > 0 && html`<h2>Dead letters</h2><pre class="json"><code>${marked(pretty(read(encode(letters.data.messages))))}</code></pre>`}
     <${Timeline} address=${path("sessions", id, "events")} />`}`;

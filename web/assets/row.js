@@ -23,6 +23,9 @@ function Time({ calls }) {
   return html`<time class=${"age due" + (one.dueMs - nowMs() < soon ? " soon" : "")} title=${title}><${Icon} name="due" /><span class="sr">time left </span>${text}</time>`;
 }
 
+// askerOf says which other session asks, for example a sub-agent that asks its parent's session.
+export const askerOf = one => one.requester && one.requester !== one.session ? `asked by ${shortID(one.requester)}` : "";
+
 // whyOf is the second line of a row: the agent's words about it, else with what and where.
 function whyOf(one) {
   const said = one.request.reason || one.request.description || about(one).said?.[0];
@@ -75,6 +78,7 @@ export function Row({ one, top, position, total, current, list }) {
   const calls = list.length === 0 ? [one] : callsInRow(one), left = calls.filter(other => !other.resolution);
   const over = one.resolution, outcome = over && calls.length > 1 ? outcomeOfRow(calls) : outcomeOf(one);
   const count = over ? calls.length : left.length, times = count > 1 ? `×${count}` : "";
+  const asker = askerOf(one);
   const chosen = left.filter(other => inbox.selected.has(other.handle)).length;
   const refused = ["denied", "expired", "declined", "cancelled", "gone"].includes(over?.outcome);
   const icon = over ? (refused ? "denied" : "allowed") : row.icon;
@@ -88,13 +92,13 @@ export function Row({ one, top, position, total, current, list }) {
     focusPrompt(one, "key", true);
   };
   return html`<li id=${"prompt-" + one.handle} class=${"row" + (over ? " settled" : "") + (current ? " current" : "")} data-handle=${one.handle} tabindex=${current ? "0" : "-1"}
-      aria-label=${plain([nameOfRow(one), times].filter(Boolean).join(" "))} aria-current=${current ? "true" : null} aria-setsize=${total} aria-posinset=${position}
+      aria-label=${plain(nameOfRow(one) + (times && " " + times) + (asker && ", " + asker))} aria-current=${current ? "true" : null} aria-setsize=${total} aria-posinset=${position}
       style=${top === undefined ? {} : { transform: `translateY(${top}px)` }} onClick=${open} onKeyDown=${enter}>
     <span class="lead"><${Icon} name=${icon} />${one.kind === "approval" && !over && html`<input type="checkbox" tabindex=${current ? "0" : "-1"} aria-label=${`Select ${plain(one.request.tool_name)} in ${times ? `${count} sessions` : one.session}`}
       checked=${chosen > 0 && chosen === left.length} indeterminate=${chosen > 0 && chosen < left.length} onClick=${event => select(event, one, list)} />`}</span>
     <span class="what">${row.strong && html`<b>${marked(row.strong)}</b> `}${row.code ? html`<code>${marked(row.what)}</code>` : marked(row.what)}</span>
     <span class="hint"><${Flag} request=${one.request} />${row.hint && marked(row.hint)}</span>
-    ${outcome ? html`<span class="why outcome" role="status" title=${plain(outcome)}>${marked(outcome)}${times && ` ${times}`}</span>` : html`<span class="why">${marked(whyOf(one))}</span>
+    ${outcome ? html`<span class="why outcome" role="status" title=${plain(outcome)}>${marked(outcome)}${times && ` ${times}`}</span>` : html`<span class="why">${asker && html`<span class="asker">${marked(asker)}</span> · `}${marked(whyOf(one))}</span>
       <span class="tail">${times && html`<b class="times" title=${left.map(sessionName).join(", ")}>${times}</b>`}<${Time} calls=${left.length > 0 ? left : [one]} /></span>`}
   </li>`;
 }

@@ -47,7 +47,7 @@ export const rowIndex = (list, handle) => {
   return at >= 0 || !row ? at : list.findIndex(one => one.row === row && callsInRow(one).some(other => other.handle === handle));
 };
 // joinsRow reports whether a prompt that arrives adds to a row that is shown.
-export const joinsRow = one => callsInRow(one).length > 1;
+export const joinsRow = one => openCalls(one).length > 1;
 
 // nextOpen returns the next undecided prompt after one, else the first, else none.
 export function nextOpen(handle) {
