@@ -24,22 +24,31 @@ func TestTheAimOfATestIsTrue(t *testing.T) { //nolint:tparallel // one service, 
 		name   string
 		writes int
 		edits  []edit
+		phone  bool
 	}{
+		{"a finger meets the next prompt at once", 0, []edit{
+			{"guard.js", "return inPlace(handle, now);", "return true;"},
+			{"guard.js", "if (now < decidedAt + afterDecision || now < pageFocusUntil) return false;", ""},
+			{"seen.js", "export const atEnd = 500;", "export const atEnd = 0;"},
+		}, true},
 		{"a settled prompt makes room for the next", 0, []edit{
 			{"shown.js", "  if (!place.handle) {\n", "  if (!place.handle || inbox.prompts.get(place.handle)?.resolution) {\n"},
 			{"guard.js", "return inPlace(handle, now);", "return true;"},
-		}},
+		}, false},
 		{"a field vanishes and letters act as keys", 50, []edit{
 			{"bar.js", `if (one.form === "deny") return`, `if (one.form === "deny" && !one.resolution) return`},
 			{"guard.js", "export function dropsKey(event, active) {\n", "export function dropsKey(event, active) {\n  return false;\n"},
 			{"shown.js", `rowOf(place.handle) ||`, `document.querySelector(".row:not(.settled)") ||`},
 			{"shown.js", "  focusedByPage();\n", ""},
 			{"guard.js", "return !event.repeat && now >= focusedAt + afterFocus;", "return !event.repeat;"},
-		}},
+		}, false},
 	} {
 		t.Run(defect.name, func(t *testing.T) {
 			someone := f.someone(t, f.planted(t, defect.edits), 1)
 			someone.writes = defect.writes
+			if defect.phone {
+				someone.holdsPhone()
+			}
 			fault := someone.walk(1500)
 			require.ErrorContains(t, fault, "was decided, but")
 			t.Logf("found after %d moves, %d decisions", someone.moves, someone.decided)

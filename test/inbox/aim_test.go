@@ -44,6 +44,42 @@ func TestDecisionsAreAboutWhatWasAimedAt(t *testing.T) { //nolint:tparallel // o
 	}
 }
 
+// TestDecisionsOnAPhoneAreAboutWhatWasAimedAt is the same with a finger on a page of a phone's size, where a request is a
+// page of its own and the next one opens by itself.
+func TestDecisionsOnAPhoneAreAboutWhatWasAimedAt(t *testing.T) { //nolint:tparallel // one service, one person after the other
+	t.Parallel()
+	seeds, steps := 1, 200
+	if storetest.Thorough {
+		seeds, steps = 6, 800
+	}
+	f := start(t)
+	for seed := range seeds {
+		t.Run(strconv.Itoa(seed), func(t *testing.T) {
+			someone := f.someone(t, f.service.URL(), uint64(seed)+100)
+			someone.holdsPhone()
+			require.NoError(t, someone.walk(steps))
+			t.Logf("%d moves, %d decisions", someone.moves, someone.decided)
+			require.Positive(t, someone.decided, "decisions are made")
+		})
+	}
+}
+
+// holdsPhone makes the page as small as a phone's. The person taps, and decisions are sent at once.
+func (s *person) holdsPhone() {
+	s.page.t.Helper()
+	s.page.in("light", 390, 844)
+	s.page.eval(`localStorage.setItem("holdpoint.wait", "0") ?? ""`)
+	s.phone, s.x, s.y = true, 200, 400
+}
+
+// inReach reports whether a button is on the screen, below the head of the page.
+func (s *person) inReach(one box) bool {
+	if s.phone {
+		return one.Top >= 44 && one.Bottom <= 844
+	}
+	return one.Top >= 70 && one.Bottom <= 900
+}
+
 // person acts at random in a page whose prompts change at random.
 type person struct {
 	*flows
@@ -61,6 +97,8 @@ type person struct {
 	open           []string
 	log            []string
 	moves, decided int
+	// phone says that the page is as small as a phone's and that the person taps.
+	phone bool
 	// writes is how many of a hundred moves write a text into a field.
 	writes int
 }
@@ -155,7 +193,7 @@ func (s *person) point() error {
 			return err
 		}
 	}
-	if s.random.IntN(3) == 0 {
+	if s.random.IntN(3) == 0 || s.phone {
 		return s.tap()
 	}
 	return s.click(1 + s.random.IntN(4)/3)
@@ -231,10 +269,16 @@ func (s *person) mouse(event input.DispatchMouseEventParams) {
 // aim moves the hand to a button, mostly to one that decides, or to some other place.
 func (s *person) aim() {
 	s.x, s.y = float64(s.random.IntN(1000)+50), float64(s.random.IntN(800)+60)
+	if s.phone {
+		s.x, s.y = float64(s.random.IntN(370)+10), float64(s.random.IntN(780)+50)
+	}
 	// The buttons that are pressed most are those that decide.
 	some := map[string][]box{}
-	for _, one := range s.looks[len(s.looks)-1].Boxes {
-		if one.Top < 70 || one.Bottom > 900 || one.Kind == "section" {
+	now := s.looks[len(s.looks)-1].Boxes
+	// On a phone an open prompt covers the list.
+	covered := s.phone && slices.ContainsFunc(now, func(one box) bool { return one.Kind == "section" })
+	for _, one := range now {
+		if !s.inReach(one) || one.Kind == "section" || covered && one.Kind == "li" {
 			continue
 		}
 		// A row opens its prompt; key caps stand on buttons.
@@ -316,7 +360,7 @@ func (s *person) write() error {
 	opens := func(one box) bool { return strings.HasPrefix(one.Label, "Deny") }
 	for _, what := range []func(box) bool{field, opens} {
 		if now := s.looks[len(s.looks)-1]; !now.Field {
-			at := slices.IndexFunc(now.Boxes, func(one box) bool { return one.Top > 70 && one.Bottom < 900 && what(one) })
+			at := slices.IndexFunc(now.Boxes, func(one box) bool { return s.inReach(one) && what(one) })
 			if at < 0 {
 				continue
 			}

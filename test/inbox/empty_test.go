@@ -41,7 +41,7 @@ func (f *flows) empty(t *testing.T) {
 		t.Cleanup(cancel)
 		command := exec.CommandContext(ctx, "sh", "-c", line)
 		command.Dir = folder
-		command.Env = append(os.Environ(), "HOME="+folder, "PATH="+programs+":"+os.Getenv("PATH"))
+		command.Env = append(os.Environ(), "HOME="+folder, "PATH="+programs+":/usr/bin:/bin")
 		return command
 	}
 
@@ -70,7 +70,16 @@ func (f *flows) empty(t *testing.T) {
 	try.Stdout = &printed
 	require.NoError(t, try.Start())
 	p.until("it waits", func() bool { return p.read("document.title") == "(1) holdpoint" })
-	p.prompt("exec").find("button", "Allow").click()
+	item := p.prompt("exec")
+	item.call("function() { this.focus(); return 0 }", nil)
+	p.until("it is read", func() bool {
+		if len(p.all(item, "button", "Allow")) == 1 {
+			return true
+		}
+		p.press("a") // reads on
+		return false
+	})
+	item.find("button", "Allow").click()
 	require.NoError(t, try.Wait())
 	require.Equal(t, "it ran\n", printed.String())
 }

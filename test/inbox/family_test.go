@@ -34,7 +34,7 @@ func (f *flows) family(t *testing.T) {
 		})
 		item := p.prompt("Of a child")
 		p.until("the detail names it", func() bool { return len(p.all(item, "link", "asked by child")) == 1 })
-		require.Contains(t, p.read(`document.querySelector(".list > li").innerText`), "asked by child")
+		require.Contains(t, p.read(`document.querySelector(".list > li").textContent`), "asked by child")
 		p.load("/")
 	}
 	f.shoot(t, p, "family")

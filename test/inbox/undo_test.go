@@ -65,7 +65,7 @@ func (f *flows) undo(t *testing.T) {
 	pressed(item, "Deny", "Denying in 5 s")
 	p.eval(`(document.activeElement.blur(), document.getElementById("detail").focus(), "")`)
 	p.press("z")
-	require.Contains(t, f.reason(item).call("function() { return this.value }", nil), "not today")
+	require.Contains(t, item.find("textbox", "Reason (optional)").call("function() { return this.value }", nil), "not today")
 	require.Nil(t, f.decision(t, first))
 
 	// After the wait it is sent.

@@ -80,7 +80,7 @@ export function Run({ id }) {
     <${Timeline} address=${path("runs", id, "events")} />`}`;
 }
 
-// Waiting lists what waits in a session and in the sessions below it. A request of another session says which.
+// Waiting lists the pending requests of a session and of the sessions below it. A request of another session says which.
 function Waiting({ id }) {
   const asked = "?page=true&limit=100&fields=summary&session_id=" + encodeURIComponent(id);
   const approvals = useRead("/v1/approvals" + asked, 5000), questions = useRead("/v1/questions" + asked, 5000);
