@@ -48,7 +48,7 @@ func (f *flows) pages(t *testing.T) {
 	}{
 		{"Rules", "Allow the tool lint", func(name string) { p.find("link", name).click() }},
 		{"Workers", "No active workers.", p.menu},
-		{"Effects", "No pending deliveries.", p.menu},
+		{"Effects", "State", p.menu},
 		{"Settings", "Your name", p.menu},
 	} {
 		link.follow(link.name)

@@ -20,10 +20,10 @@ export const covers = (ranges, height) => ranges.some(([from, to]) => from <= 2 
 
 const records = new WeakMap(); // by prompt
 
-// A text that was read is read in every session that shows the same one.
+// A text that was read is read in every session that shows the same one. The titles of a schema are part of it.
 const mostTexts = 2000;
 const texts = new Set(); // of calls that were read, the oldest first
-const textOf = ({ kind, digest, request }) => kind === "approval" && digest && JSON.stringify([digest, request.tool_name, request.reason ?? "", request.description ?? "", request.hints ?? []]);
+const textOf = ({ kind, digest, request }) => kind === "approval" && digest && JSON.stringify([digest, request.tool_name, request.reason ?? "", request.description ?? "", request.hints ?? [], request.input_schema ?? null]);
 function keepText(one) {
   const text = textOf(one);
   if (!text) return;
