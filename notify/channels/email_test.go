@@ -2,7 +2,6 @@ package channels
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -74,7 +73,7 @@ func TestAMailServerThatStopsAnswering(t *testing.T) {
 			select {
 			case err := <-done:
 				require.EqualError(t, err, "the mail server did not answer in time")
-				require.False(t, errors.Is(err, notify.ErrPermanent))
+				require.NotErrorIs(t, err, notify.ErrPermanent)
 			case <-time.After(time.Minute):
 				t.Fatal("the message is sent for a minute")
 			}

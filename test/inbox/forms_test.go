@@ -116,11 +116,11 @@ func (f *flows) labels(t *testing.T) {
 		Session: &api.SessionAbout{Label: "Nightly", Origin: &api.SessionOrigin{Project: "sh\u200bop", Directory: "~/src/shop", Host: "ada"}},
 	})
 	require.NoError(t, err)
-	item := p.prompt("labelled")
+	p.row("labelled")
 	p.toList()
 	p.until("the heading", func() bool { return strings.Contains(p.shown(), "shU+200Bop · coder · ada") })
 	require.Contains(t, p.read(`document.querySelector('li[aria-label*="labelled"]').ariaLabel`), "Danger: Run a command")
-	item = p.prompt("labelled")
+	item := p.prompt("labelled")
 	require.Contains(t, item.text(), "in ~/src/shop")
 	require.Contains(t, item.text(), "Danger deletes <b>files</b>U+202E")
 	require.Contains(t, item.text(), "Note once")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"net/http"
 	"runtime/debug"
 	"time"
@@ -119,16 +120,20 @@ func (d *Deliverer) finish(ctx context.Context, effect *model.Effect, made attem
 		Permanent: made.permanent, RetryAfterMs: made.retryAfterMs,
 	}
 	attrs := []slog.Attr{slog.String("session_id", effect.SessionID), slog.Int64("attempts", effect.Attempts)}
-	failed := "webhook failed"
 	if channel, is := model.NoticeChannel(effect.EffectID); is {
-		finish.RunID, failed = effect.RunID, "notification failed"
+		finish.RunID = effect.RunID
 		attrs = append(attrs, slog.String("channel", channel), slog.String("run_id", effect.RunID))
 	} else {
 		attrs = append(attrs, slog.String("webhook_id", effect.WebhookID))
 	}
 	if made.failure != nil {
 		finish.Error = made.failure.Error()
-		d.options.Logger.LogAttrs(ctx, slog.LevelWarn, failed, append(attrs, slog.Any("error", made.failure))...)
+		attrs := append(slices.Clone(attrs), slog.Any("error", made.failure))
+		if finish.RunID != "" {
+			d.options.Logger.LogAttrs(ctx, slog.LevelWarn, "notification failed", attrs...)
+		} else {
+			d.options.Logger.LogAttrs(ctx, slog.LevelWarn, "webhook failed", attrs...)
+		}
 	}
 	if _, err := d.store.Do(ctx, finish); err != nil {
 		d.options.Logger.LogAttrs(ctx, slog.LevelWarn, "the result of a delivery could not be recorded; it may be sent again", append(attrs, slog.Any("error", err))...)
