@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/holdpoint/holdpoint/internal/failpoint"
