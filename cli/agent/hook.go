@@ -93,6 +93,11 @@ func (c *HookRun) Run(ctx context.Context, terminal *console.Console) error {
 		defer forget()
 		asker := &ask.Asker{
 			Client: opened, AgentID: c.Agent, Session: console.About(asked.Cwd), Patience: c.Outage, Lease: c.Lease, WithGrants: len(c.SignedBy) > 0,
+			OnRaised: func(handle string) {
+				if link := c.Link(handle); link != "" {
+					terminal.Say("waiting for a decision: %s", link)
+				}
+			},
 		}
 		answer, err := c.decide(waiting, asker, asked, until)
 		if errors.Is(err, errTooLong) {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"os/user"
 	"regexp"
@@ -160,6 +161,19 @@ func (c *Connection) ServerFlag() string {
 		flags += " --ca " + QuoteArgument(c.CA)
 	}
 	return flags
+}
+
+// Link returns the address at which the inbox shows a request; "" for a service on a socket, which no
+// browser reaches.
+func (c *Connection) Link(handle string) string {
+	if strings.HasPrefix(c.Server, "unix:") {
+		return ""
+	}
+	server := c.Server
+	if !strings.Contains(server, "://") {
+		server = "http://" + server
+	}
+	return strings.TrimRight(server, "/") + "/?prompt=" + url.QueryEscape(handle)
 }
 
 func plainASCII(text string) bool {

@@ -24,13 +24,21 @@ func (g *gate) sayWaiting(view *api.RunView) {
 		g.once(request.ID, func() {
 			g.terminal.Say("waiting for approval %s of run %s: %s", request.ID, view.RunID, console.Printable(console.CommandOf(request.Input), false))
 			g.terminal.Say("decide with: %s approvals allow%s %s (or deny)", console.Program(), g.ServerFlag(), console.ShortHandle(request.Handle))
+			g.sayLink(request.Handle)
 		})
 	}
 	for _, request := range view.PendingQuestions {
 		g.once(request.ID, func() {
 			g.terminal.Say("waiting for an answer to %s of run %s", request.ID, view.RunID)
 			g.terminal.Say("answer with: %s questions answer%s %s --interactive", console.Program(), g.ServerFlag(), console.ShortHandle(request.Handle))
+			g.sayLink(request.Handle)
 		})
+	}
+}
+
+func (g *gate) sayLink(handle string) {
+	if link := g.Link(handle); link != "" {
+		g.terminal.Say("or in a browser: %s", link)
 	}
 }
 

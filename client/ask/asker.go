@@ -41,6 +41,8 @@ type Asker struct {
 	// WithGrants has answers that allow a call carry the service's grant, for
 	// [client.VerifyGrant]. It costs one more call.
 	WithGrants bool
+	// OnRaised, if set, is told the handle of a request that this process has raised.
+	OnRaised func(handle string)
 }
 
 // Call is a request to a person: one of Approval and Question.
@@ -135,6 +137,7 @@ func (a *Asker) raise(ctx context.Context, call Call, lease time.Duration) (*Rai
 			if created.Claim != nil { // nil after a lost reply if the lease has expired meanwhile
 				raised.fence = created.Claim.Lease.Fence
 			}
+			a.tell(created)
 			return raised, nil
 		case !errors.Is(err, client.ErrIDConflict) || call.Key == "":
 			return &Raised{RunID: params.RunID}, err
@@ -149,6 +152,18 @@ func (a *Asker) raise(ctx context.Context, call Call, lease time.Duration) (*Rai
 			return &Raised{RunID: runIDOf(call, mine, next), Joined: true}, nil
 		}
 		generation = next
+	}
+}
+
+func (a *Asker) tell(created *client.CreatedRun) {
+	if a.OnRaised == nil {
+		return
+	}
+	for _, one := range created.PendingApprovals {
+		a.OnRaised(one.Handle)
+	}
+	for _, one := range created.PendingQuestions {
+		a.OnRaised(one.Handle)
 	}
 }
 

@@ -94,6 +94,7 @@ func (f *flows) all(t *testing.T) {
 		{"Several", f.several},
 		{"SameCall", f.sameCall},
 		{"Undo", f.undo},
+		{"Before", f.before},
 		{"Race", f.race},
 		{"Expiry", f.expiry},
 		{"Keyboard", f.keyboard},

@@ -5,6 +5,7 @@ import { AllowAnd } from "./allow_and.js";
 import { bytes, unfold } from "./approval.js";
 import { AskSame } from "./ask_same.js";
 import { Bar } from "./bar.js";
+import { Before } from "./before.js";
 import { Copy } from "./components.js";
 import { Content } from "./content.js";
 import { EditForm } from "./edit.js";
@@ -166,6 +167,7 @@ export function Detail({ one }) {
       <${Meta} one=${one} />
       ${one.kind === "approval" ? html`<${Asked} one=${one} />` : html`<${Hints} request=${one.request} /><${QuestionFields} one=${one} />`}
       <${SameCall} one=${one} />
+      <${Before} one=${one} />
       <${Details} one=${one} />
       ${one.form === "edit" && !one.barred && html`<${EditForm} one=${one} />`}
     </div></div>
