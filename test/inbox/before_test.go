@@ -12,7 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// before shows what was asked and decided before a request, when the person asks for it.
+// before lists the earlier requests of a session with their outcomes, once the person opens the list.
 func (f *flows) before(t *testing.T) {
 	p := f.open(t, "/")
 	first := approval("step-past", `{"command":"ls past"}`)

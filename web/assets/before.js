@@ -1,4 +1,4 @@
-// What was asked and decided before a request, in its session.
+// The requests that were settled before this one in its session.
 
 import { html, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { path } from "./api.js";
