@@ -88,7 +88,7 @@ func (f *flows) webhooks(t *testing.T) {
 	require.NoError(t, <-verified)
 	require.Equal(t, "yes", p.eval(`document.documentElement.scrollWidth <= innerWidth ? "yes" : document.documentElement.scrollWidth + " wide"`))
 	p.find("button", "Delete").click()
-	p.until("it asks", func() bool { return strings.Contains(p.shown(), "It is gone for good") })
+	p.until("it asks", func() bool { return strings.Contains(p.shown(), "Deleting is permanent") })
 	p.find("alert", "").find("button", "Delete").click()
 	p.until("nothing is there", func() bool { return strings.Contains(p.shown(), "There are no webhooks.") })
 
