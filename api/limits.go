@@ -139,10 +139,11 @@ const (
 	MaxOutputsShown = 100
 	// MaxContextCalls is the maximum ?context= of a request.
 	MaxContextCalls = 20
-	// MaxSameOpen is the maximum same_as_open of a request, and MaxSearchedRequests the number of open
-	// approvals that are searched for it.
+	// MaxSameOpen is the maximum same_as_open of a request. MaxSearchedRequests and MaxSearchedBytes
+	// limit the open approvals that are searched for it.
 	MaxSameOpen         = 100
 	MaxSearchedRequests = 10_000
+	MaxSearchedBytes    = 8 << 20
 	// MaxClarificationsShown is the maximum number of clarifications in a session's view. The
 	// question lists have all of them.
 	MaxClarificationsShown = 100

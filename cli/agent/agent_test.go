@@ -77,6 +77,22 @@ func TestSuggestionsBecomeKeysOnlyWhenAllOfThemAreRules(t *testing.T) {
 	}
 }
 
+// TestHooksAreKnownByAnyName: an installed hook is found again, and not doubled, whatever the program was
+// called and wherever it was.
+func TestHooksAreKnownByAnyName(t *testing.T) {
+	t.Parallel()
+	for _, program := range []string{"holdpoint", shownProgram, "/home/me/my tools/holdpoint", "/opt/hp-1.2"} {
+		for i := range codingAgents {
+			require.True(t, isHook(codingAgents[i].command(program, shownFlags)), program)
+		}
+	}
+	for _, command := range []string{"", "lint", "holdpoint exec -- ls", "/usr/bin/other hook --agent-id claude-code"} {
+		require.False(t, isHook(command), command)
+	}
+	require.True(t, isLoopback("127.0.0.2") && isLoopback("localhost") && isLoopback("::1"))
+	require.False(t, isLoopback("127.evil.example") || isLoopback("10.0.0.1"))
+}
+
 func TestSessionsAreIDs(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "claude-code-ff34877a-2005", sessionOf("claude-code", "ff34877a-2005"))

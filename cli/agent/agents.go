@@ -85,8 +85,9 @@ func agentNamed(name string) (*codingAgent, error) {
 // Shell commands for a hook that was killed, could not start or could not read its input.
 // Exit code 2 blocks the call and shows stderr; one agent reads only stdout.
 const (
-	blocks = "{ echo 'holdpoint hook has failed: nothing was allowed' >&2; exit 2; }"
-	denies = `echo '{"permissionDecision":"deny","permissionDecisionReason":"holdpoint hook has failed: nothing was allowed"}'`
+	hookFailed = "holdpoint hook has failed: nothing was allowed"
+	blocks     = "{ echo '" + hookFailed + "' >&2; exit 2; }"
+	denies     = `echo '{"permissionDecision":"deny","permissionDecisionReason":"` + hookFailed + `"}'`
 )
 
 // command returns the command line that the agent calls. The program is an absolute path: which

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
+	"net/netip"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json"
@@ -116,8 +119,8 @@ func hooksIn(path string) (commands []string, err error) {
 	if err := json.Unmarshal(text, &settings); err != nil {
 		return nil, fmt.Errorf("its hooks cannot be read: %w", err)
 	}
-	for _, entries := range settings.Hooks {
-		for _, entry := range entries {
+	for _, event := range slices.Sorted(maps.Keys(settings.Hooks)) {
+		for _, entry := range settings.Hooks[event] {
 			for _, one := range append(entry.Hooks, struct {
 				Command string `json:"command"`
 			}{entry.Bash}) {
@@ -273,5 +276,6 @@ func writable(path string) bool {
 }
 
 func isLoopback(host string) bool {
-	return host == "localhost" || strings.HasPrefix(host, "127.") || host == "::1"
+	address, err := netip.ParseAddr(host)
+	return host == "localhost" || err == nil && address.IsLoopback()
 }

@@ -164,6 +164,9 @@ func programPath() (string, error) {
 			return found, nil
 		}
 	}
+	if strings.Contains(self, "go-build") {
+		return "", console.Usage("the hook needs a program that stays, and go run deletes this one: build it first, with go build -o ~/.local/bin/holdpoint ./cmd/holdpoint")
+	}
 	return self, nil
 }
 
@@ -172,10 +175,11 @@ func firstLine(err error) string {
 	return line
 }
 
-// isHook reports whether a command of an agent's settings calls this program's hook, by whatever path.
+// isHook reports whether a command of an agent's settings calls this program's hook. The program may
+// have any path and name; what the shell says when the hook fails is in each installed command.
 func isHook(command string) bool {
 	program, _, found := strings.Cut(command, " hook ")
-	return found && filepath.Base(strings.Trim(program, "'")) == "holdpoint"
+	return found && (filepath.Base(strings.Trim(program, "'")) == "holdpoint" || strings.Contains(command, hookFailed))
 }
 
 // withHook adds a hook to settings and leaves all other members in place. It replaces an

@@ -54,11 +54,16 @@ func (l *Lists) oldestRequest(q runs.RequestQuery) (sql string, args []any) {
 }
 
 // searched returns a filter for the requests whose body has a text, among the first ones that the
-// filter selects. So a search reads a limited number of bodies.
+// filter selects. A search reads a limited number of bodies and bytes: otherwise the large requests of
+// one agent would slow down everyone who opens a request.
 func (f *filter) searched(pattern string) filter {
-	first := f.of(`SELECT q.session_id, q.run_id, q.request_id, q.body FROM requests AS q`) + "\nLIMIT " + f.argument(api.MaxSearchedRequests)
+	first := f.of(`SELECT q.session_id, q.run_id, q.request_id, octet_length(q.body) AS size FROM requests AS q`) + "\nLIMIT " + f.argument(api.MaxSearchedRequests)
 	found := filter{args: f.args}
-	found.and("(q.session_id, q.run_id, q.request_id) IN (SELECT o.session_id, o.run_id, o.request_id FROM ("+first+") AS o WHERE o.body LIKE ?)", pattern)
+	found.and(`(q.session_id, q.run_id, q.request_id) IN (
+	SELECT o.session_id, o.run_id, o.request_id
+	FROM (SELECT n.session_id, n.run_id, n.request_id, sum(n.size) OVER (ROWS UNBOUNDED PRECEDING) AS bytes FROM (`+first+`) AS n) AS o
+	WHERE o.bytes <= ?)`, int64(api.MaxSearchedBytes))
+	found.and("q.body LIKE ?", pattern)
 	return found
 }
 

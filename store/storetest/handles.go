@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"strings"
 
 	"github.com/stretchr/testify/require"
 
@@ -142,6 +143,25 @@ var handleTests = map[string]func(*harness){
 		require.Equal(h, []string{"team-b"}, found(runs.RequestQuery{InputDigest: digest, Limit: 10, Scope: runs.Scope{SessionPrefixes: []string{"team-b"}}}))
 		h.do(&runs.ResolveApprovals{RunID: numbered("r", 0), Resolutions: allow("same"), Actor: person})
 		require.Equal(h, []string{"team-b", "team-c"}, found(runs.RequestQuery{InputDigest: digest, Limit: 10}))
+	},
+	"requests/a search for an input reads a limited number of bytes": func(h *harness) {
+		const size, calls = 1_000_000, 12
+		for n := range calls {
+			h.do(&runs.CreateRun{
+				SessionID: numbered("s", n), SessionGiven: true, RunID: numbered("r", n), Kind: api.KindCall, Input: api.JSON(`1`),
+				Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{
+					{ID: "large", ToolCallID: "c", ToolName: "bash", Input: api.JSON(`{"command":"` + strings.Repeat("x", size) + `"}`)},
+				}},
+			})
+		}
+		first, err := h.store.PendingRequests(h.ctx, runs.RequestQuery{Kind: model.KindApproval, Limit: 1})
+		require.NoError(h, err)
+		found, err := h.store.PendingRequests(h.ctx, runs.RequestQuery{
+			Kind: model.KindApproval, InputDigest: first[0].Request.Approval().InputDigest, Limit: calls, Budget: &runs.Budget{MaxBytes: 2 * size * calls},
+		})
+		require.NoError(h, err)
+		count := len(found) // not the rows, which are large
+		require.Equal(h, api.MaxSearchedBytes/size, count)
 	},
 	"session head/metadata stays with everything else that is written": func(h *harness) {
 		h.do(&runs.CreateSession{SessionID: "s", Metadata: api.JSON(`{"a":1}`)})

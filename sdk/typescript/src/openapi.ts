@@ -972,7 +972,7 @@ export interface components {
                 status: components["schemas"]["RunStatus"];
             };
             run_id: components["schemas"]["ID"];
-            /** @description Only in `GET /v1/requests/{handle}` of an open approval: how many other open approvals have its tool and input, of those that the caller can read; 100 for 100 or more. Among the first 10,000 open approvals. Absent when the count took too long. */
+            /** @description Only in `GET /v1/requests/{handle}` of an open approval: how many other open approvals have its tool and input, of those that the caller can read; 100 for 100 or more. Among the first 10,000 open approvals and 8 MiB. Absent when the count took too long. */
             same_as_open?: number;
             session?: components["schemas"]["SessionAbout"];
             session_id: components["schemas"]["ID"];

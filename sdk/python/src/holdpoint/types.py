@@ -956,8 +956,8 @@ class RequestView(TypedDict):
     run: RequestViewRun
     run_id: str
     # Only in `GET /v1/requests/{handle}` of an open approval: how many other open approvals have its tool and input, of those
-    # that the caller can read; 100 for 100 or more. Among the first 10,000 open approvals. Absent when the count took too
-    # long.
+    # that the caller can read; 100 for 100 or more. Among the first 10,000 open approvals and 8 MiB. Absent when the count
+    # took too long.
     same_as_open: NotRequired[int]
     session: NotRequired[SessionAbout]
     session_id: str
