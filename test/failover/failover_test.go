@@ -78,43 +78,42 @@ var losses = []struct {
 	name              string
 	synchronousCommit string
 	lose              func(*testing.T, *pair)
-	// replays: decisions have reached the standby that nobody was told of.
-	replays bool
 }{
 	{name: "at any moment", synchronousCommit: "on", lose: func(_ *testing.T, p *pair) {
 		p.primary.Kill()
 	}},
-	{name: "while commits wait for the standby", synchronousCommit: "remote_apply", replays: true, lose: loseWaitingCommits},
+	{name: "while commits wait for the standby", synchronousCommit: "remote_apply", lose: loseWaitingCommits},
 }
 
-// loseWaitingCommits lets commits reach the standby whose acknowledgement never
-// reaches the primary.
+// loseWaitingCommits lets commits reach the standby that the primary acknowledges to nobody: the
+// standby has them on its disk and applies nothing, which they wait for. Whether a run or a decision
+// is among these few commits is left to chance; the test logs how many were.
 func loseWaitingCommits(t *testing.T, p *pair) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), p.primary.URL("postgres"))
+	primary, err := pgx.Connect(t.Context(), p.primary.URL("postgres"))
 	require.NoError(t, err)
-	p.standby.Freeze()
+	standby, err := pgx.Connect(t.Context(), p.standby.URL("postgres"))
+	require.NoError(t, err)
+	_, err = standby.Exec(t.Context(), `SELECT pg_wal_replay_pause()`)
+	require.NoError(t, err)
 	rig.Await(t, func() bool {
 		var waiting int
-		err := conn.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`).Scan(&waiting)
+		err := primary.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE wait_event = 'SyncRep'`).Scan(&waiting)
 		require.NoError(t, err)
 		return waiting == lanes*len(p.replicas)
 	})
-	// What they wait for has left the primary, which may be killed before it has sent it.
-	rig.Await(t, func() (sent bool) {
-		err := conn.QueryRow(t.Context(), `SELECT coalesce(bool_and(sent_lsn >= pg_current_wal_flush_lsn()), false) FROM pg_stat_replication`).Scan(&sent)
+	var written string
+	require.NoError(t, primary.QueryRow(t.Context(), `SELECT pg_current_wal_flush_lsn()::text`).Scan(&written))
+	rig.Await(t, func() (received bool) {
+		err := standby.QueryRow(t.Context(), `SELECT pg_last_wal_receive_lsn() >= $1::pg_lsn`, written).Scan(&received)
 		require.NoError(t, err)
-		return sent
+		return received
 	})
-	require.NoError(t, conn.Close(t.Context()))
+	require.NoError(t, primary.Close(t.Context()))
 	p.primary.Kill()
-	p.standby.Thaw()
-	// What the kernel holds of the stream is read before the standby is promoted.
-	rig.Await(t, func() bool {
-		return strings.Contains(p.standby.Log(), "could not receive data from WAL stream") ||
-			strings.Contains(p.standby.Log(), "replication terminated by primary server") ||
-			strings.Contains(p.standby.Log(), "could not connect to the primary server")
-	}, "%s", p.standby.Log())
+	_, err = standby.Exec(t.Context(), `SELECT pg_wal_replay_resume()`)
+	require.NoError(t, err)
+	require.NoError(t, standby.Close(t.Context()))
 }
 
 // The primary is lost under load and its synchronous standby takes over. The replicas
@@ -145,9 +144,6 @@ func TestFailoverLosesNoAcknowledgedDecision(t *testing.T) {
 			history := traffic.History()
 			t.Logf("%d decisions, %d acknowledged; %d runs and decisions acknowledged to a repeated call only", len(history.Decisions), history.Acknowledged(), history.Replayed())
 			history.RequireKept(t, p.replicas[0])
-			if loss.replays {
-				require.Positive(t, history.Replayed())
-			}
 			requireListening(t, p.standby, len(p.replicas))
 			rig.RequireHealthy(t, p.standby.URL("holdpoint"))
 		})
