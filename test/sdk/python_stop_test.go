@@ -3,6 +3,8 @@
 package sdk
 
 import (
+	"os"
+	ossignal "os/signal"
 	"syscall"
 	"testing"
 
@@ -27,6 +29,10 @@ print("ended in order")
 // nothing and exits with 0; what it asked stays open.
 func TestPythonWorkerEndsAtASignal(t *testing.T) {
 	python := needPython(t)
+	// A shell that runs tests in the background has them ignore Ctrl-C, and the worker would inherit that.
+	caught := make(chan os.Signal, 1)
+	ossignal.Notify(caught, os.Interrupt)
+	t.Cleanup(func() { ossignal.Stop(caught) })
 	for name, signal := range map[string]syscall.Signal{"Ctrl-C": syscall.SIGINT, "SIGTERM": syscall.SIGTERM} {
 		t.Run(name, func(t *testing.T) {
 			service := rig.Start(t, rig.Options{Database: rig.SQLite(t)})
@@ -38,7 +44,11 @@ func TestPythonWorkerEndsAtASignal(t *testing.T) {
 				return len(page.Items) == 1
 			}, "nothing is asked")
 			require.NoError(t, worker.command.Process.Signal(signal))
-			<-worker.ended
+			select {
+			case <-worker.ended:
+			case <-rig.Soon(t).Done():
+				require.Fail(t, "the worker goes on after the signal")
+			}
 			require.Equal(t, "ended in order\n", worker.output.String())
 			require.True(t, worker.command.ProcessState.Success())
 			run, err := people.GetRun(t.Context(), "run-1")
