@@ -91,7 +91,7 @@ crash: ## Kill the service at every point of every call; writes the table of doc
 
 .PHONY: soak
 soak: ## Check histories under faults for SOAK (10m)
-	HOLDPOINT_SOAK=$(SOAK) go test -count 1 -tags faults -timeout 0 -v -run TestReplicasAreOneService ./test/linearizability
+	HOLDPOINT_SOAK=$(SOAK) HOLDPOINT_WRONG_CLOCKS=1 go test -count 1 -tags faults -timeout 0 -v -run TestReplicasAreOneService ./test/linearizability
 
 .PHONY: powercut
 powercut: ## Kill the service on a SQLite file, and cut its power, 200 times each

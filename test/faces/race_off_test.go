@@ -1,5 +1,0 @@
-//go:build !race
-
-package faces
-
-const underRace = false
