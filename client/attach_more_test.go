@@ -28,7 +28,7 @@ func TestARequestThatIsOpenAlreadyIsAdopted(t *testing.T) {
 			_, err := task.Approve(ctx, approval("a", "rm -rf /"))
 			require.ErrorIs(b, err, client.ErrIDConflict, "other arguments")
 			_, err = task.Approve(ctx, approval("q", "ls"))
-			require.ErrorIs(b, err, client.ErrIDConflict, "a question is no approval")
+			require.ErrorIs(b, err, client.ErrIDConflict, "a question is not an approval")
 			_, err = task.Ask(ctx, question("q", "Which other?"))
 			require.ErrorIs(b, err, client.ErrIDConflict, "another question")
 			must(task.Approve(ctx, approval("a", "ls")))(b)

@@ -96,7 +96,7 @@ func (t *Task) handleSettled(settled *api.Settled, before []string) {
 func (t *Task) recordSettled(settled *api.Settled) error {
 	after, err := strconv.ParseInt(settled.After, 10, 64)
 	if err != nil {
-		return fmt.Errorf("the cursor %q of the settled requests is no number: %w", settled.After, err)
+		return fmt.Errorf("the cursor %q of the settled requests is not a number: %w", settled.After, err)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

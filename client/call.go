@@ -264,7 +264,7 @@ func at(base string, segments ...string) path {
 	text.WriteString(base)
 	for _, segment := range segments {
 		if segment == "" || segment == "." || segment == ".." {
-			return path{err: fmt.Errorf("%w: %q is no id (under %s)", ErrInvalid, segment, base)}
+			return path{err: fmt.Errorf("%w: %q is not an id (under %s)", ErrInvalid, segment, base)}
 		}
 		text.WriteByte('/')
 		text.WriteString(url.PathEscape(segment))

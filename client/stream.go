@@ -153,7 +153,7 @@ func (c *Client) stream(ctx context.Context, after string, kind streamKind) iter
 func parseSequence(id string) (int64, error) {
 	number, err := strconv.ParseInt(numberOf(id), 10, 64)
 	if err != nil || number < 0 {
-		return 0, fmt.Errorf("%w: %q is no id of an event", ErrInvalid, id)
+		return 0, fmt.Errorf("%w: %q is not the id of an event", ErrInvalid, id)
 	}
 	return number, nil
 }
@@ -297,7 +297,7 @@ func (s *streamReader) gap(frame streamFrame) error {
 		Reason string `json:"reason"`
 	}
 	if err := json.Unmarshal(frame.data, &gap); err != nil || frame.name != "stream_gap" || gap.Reason == "" {
-		return fmt.Errorf("%w: %q is no stream_gap", errFrame, frame.name)
+		return fmt.Errorf("%w: %q is not a stream_gap", errFrame, frame.name)
 	}
 	s.after = ""
 	s.done = !s.yield(StreamEvent{Gap: gap.Reason}, nil)

@@ -148,7 +148,7 @@ func TestStreamEnds(t *testing.T) {
 		require.NoError(t, err)
 		require.Empty(t, list)
 	})
-	t.Run("with the session, whose end is no event", func(t *testing.T) {
+	t.Run("with the session, whose end is not an event", func(t *testing.T) {
 		t.Parallel()
 		service := &scripted{view: `{"session_id":"s","status":"ended","last_event_id":"4"}`, replies: []string{sessionAt2 + event(3, "x"), event(4, "x")}}
 		list, err := readItems(service.connect(t).StreamSession(t.Context(), "s", ""), 0)
@@ -207,16 +207,16 @@ func TestStreamThatCannotBe(t *testing.T) {
 		after   string
 		want    error
 	}{
-		"an id that is none":          {after: "x", want: client.ErrInvalid},
-		"refused":                     {},
-		"never there":                 {replies: []string{"503", "503", sessionAt2}, want: client.ErrUnavailable},
-		"no snapshot":                 {replies: []string{event(3, "x")}},
-		"an event without an id":      {replies: []string{sessionAt2 + "event: x\ndata: {}\n\n"}},
-		"an event that is no JSON":    {replies: []string{sessionAt2 + "id: 3\nevent: x\ndata: {\n\n"}},
-		"an event of another id":      {replies: []string{sessionAt2 + strings.Replace(event(3, "x"), "id: 3", "id: 4", 1)}},
-		"a gap without a reason":      {after: "9", replies: []string{"event: stream_gap\ndata: {}\n\n"}},
-		"a snapshot that is no view":  {replies: []string{"id: 1\nevent: snapshot\ndata: 7\n\n"}},
-		"a gap that nobody asked for": {replies: []string{"event: stream_gap\ndata: {\"reason\":\"ahead\"}\n\n"}},
+		"an id that is none":            {after: "x", want: client.ErrInvalid},
+		"refused":                       {},
+		"never there":                   {replies: []string{"503", "503", sessionAt2}, want: client.ErrUnavailable},
+		"no snapshot":                   {replies: []string{event(3, "x")}},
+		"an event without an id":        {replies: []string{sessionAt2 + "event: x\ndata: {}\n\n"}},
+		"an event that is not JSON":     {replies: []string{sessionAt2 + "id: 3\nevent: x\ndata: {\n\n"}},
+		"an event of another id":        {replies: []string{sessionAt2 + strings.Replace(event(3, "x"), "id: 3", "id: 4", 1)}},
+		"a gap without a reason":        {after: "9", replies: []string{"event: stream_gap\ndata: {}\n\n"}},
+		"a snapshot that is not a view": {replies: []string{"id: 1\nevent: snapshot\ndata: 7\n\n"}},
+		"a gap that nobody asked for":   {replies: []string{"event: stream_gap\ndata: {\"reason\":\"ahead\"}\n\n"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -159,7 +159,7 @@ func TestWhoMayOpenAConnection(t *testing.T) {
 	for _, role := range []api.Role{api.RoleAgent, api.RoleOperator, api.RoleObserver, api.RoleAdmin} {
 		secret := ofRole(t, keyring, role)
 		status, text = askOver(t, a, plain, secret, http.MethodGet, multiplex.Path, "")
-		require.Equal(t, http.StatusBadRequest, status, "it is no WebSocket: "+text)
+		require.Equal(t, http.StatusBadRequest, status, "it is not a WebSocket: "+text)
 		status, text = askOver(t, a, plain, secret, http.MethodGet, multiplex.Path, "", "Connection", "Upgrade", "Upgrade", "websocket",
 			"Sec-WebSocket-Version", "13", "Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Protocol", multiplex.Subprotocol, "Origin", a.server.URL)
 		require.Equal(t, http.StatusBadRequest, status, "a page opens none, of whatever origin: "+text)

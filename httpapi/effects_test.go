@@ -14,7 +14,7 @@ import (
 )
 
 func testEffects(t *testing.T, a *rig) {
-	parallel(t, "what was owed is shown", func(t *testing.T) {
+	parallel(t, "due deliveries are shown", func(t *testing.T) {
 		parent := a.parent(t)
 		child := a.child(t, parent)
 		clarification := a.parked(t, child, "q1")

@@ -190,7 +190,7 @@ func testGrants(t *testing.T, a *rig) {
 		a.post(t, redeemURL, redeeming(grant, digestOf(t, input))).want(http.StatusOK)
 		a.requireHidden(t, held.session, held.run)
 		for _, path := range []string{"/v1/runs/" + held.run, "/v1/runs/" + held.run + "/events"} {
-			require.NotContains(t, a.get(t, path).text, digestOf(t, input), "whoever guesses the value could tell by it")
+			require.NotContains(t, a.get(t, path).text, digestOf(t, input), "a caller who guesses the value could tell by it")
 		}
 	})
 	parallel(t, "what was forged", func(t *testing.T) {

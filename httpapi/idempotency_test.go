@@ -81,7 +81,7 @@ func testIdempotency(t *testing.T, a *rig) {
 		a.post(t, path, strings.Replace(body, "{", `{"idempotency_key":"other",`, 1), k, unchecked()).refused(api.CodeInvalidIdempotencyKey)
 		a.post(t, path, `{"events":[]}`, key(strings.Repeat("k", 257)), unchecked()).refused(api.CodeInvalidRequest)
 		a.post(t, "/v1/runs/"+run.run+"/complete", fmt.Sprintf(`{"fence":%q}`, run.fence)).want(http.StatusOK)
-		require.Equal(t, first.text, replayed(a.post(t, path, body, k).want(http.StatusAccepted)).text, "also when the run is over")
+		require.Equal(t, first.text, replayed(a.post(t, path, body, k).want(http.StatusAccepted)).text, "even if the run is over")
 		a.post(t, path, body, key("new")).refused(api.CodeRunStateConflict)
 		require.Equal(t, "7", a.get(t, "/v1/sessions/"+run.session).at("last_event_id"), "what was refused or replayed appended nothing")
 	})

@@ -25,7 +25,7 @@ func testQuestions(t *testing.T, a *rig) {
 			{"too many beats a repeated option", `"answers":[{"question_id":"route","selected_option_ids":["a","a"]}]`, api.CodeQuestionSingleSelect},
 			{"a repeated option beats an unknown one", `"answers":[{"question_id":"route","selected_option_ids":["a"]},{"question_id":"notes","selected_option_ids":["x","x","z"]}]`, api.CodeQuestionDuplicateOption},
 			{"each option in turn", `"answers":[{"question_id":"route","selected_option_ids":["a"]},{"question_id":"notes","selected_option_ids":["z","x","x"]}]`, api.CodeQuestionOptionNotFound},
-			{"blank text is no answer", `"answers":[{"question_id":"route","freeform_answer":" \t\n"},{"question_id":"other"}]`, api.CodeQuestionAnswerEmpty},
+			{"blank text does not answer", `"answers":[{"question_id":"route","freeform_answer":" \t\n"},{"question_id":"other"}]`, api.CodeQuestionAnswerEmpty},
 			{"the second question's turn comes after the first is fine", `"answers":[{"question_id":"route","selected_option_ids":["a"]}]`, api.CodeQuestionAnswerMissing},
 			{"left over answers come last", `"answers":[{"question_id":"route","freeform_answer":"r"},{"question_id":"notes","freeform_answer":"n"},{"question_id":"x"}]`, api.CodeQuestionUnknownAnswer},
 			{"nothing at all", `"answers":[]`, api.CodeQuestionAnswerMissing},

@@ -96,7 +96,7 @@ func checkInt64(value any) error {
 	}
 	// 1e3 is an integer, too.
 	if float, err := number.Float64(); err != nil || float != math.Trunc(float) || math.Abs(float) >= 1<<63 {
-		return fmt.Errorf("%s is no int64", number)
+		return fmt.Errorf("%s is not an int64", number)
 	}
 	return nil
 }

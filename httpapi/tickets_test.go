@@ -45,7 +45,7 @@ func testTickets(t *testing.T, a *rig, keyring *auth.Keyring) {
 		require.Contains(t, a.get(t, path+"?cursor=0&ticket="+ticket).want(http.StatusOK).text, "event: cancelled")
 		a.get(t, path+"?ticket="+ticket).refused(api.CodeInvalidToken)
 	})
-	t.Run("it is no token, and opens nothing else", func(t *testing.T) {
+	t.Run("it is not a token, and opens nothing else", func(t *testing.T) {
 		ticket := a.ticket(t, path, bearer(observer))
 		a.get(t, "/v1/me", bearer(ticket)).refused(api.CodeInvalidToken)
 		a.get(t, "/v1/me?ticket="+ticket).refused(api.CodeUnauthenticated)

@@ -71,7 +71,7 @@ func checkValue(question api.UserQuestionRequest, given QuestionAnswer, at strin
 	case typed && len(given.Answers) > 0:
 		return unknownAnswers()
 	case len(given.Answers) > 0:
-		return refusal.Invalid(api.Fault{Pointer: at + "/answers", Detail: "must be empty beside a value"})
+		return refusal.Invalid(api.Fault{Pointer: at + "/answers", Detail: "must be empty when a value is given"})
 	case given.Value == nil:
 		return emptyValue(question)
 	case !typed:

@@ -130,7 +130,7 @@ func TestApprovalChecksInOrder(t *testing.T) {
 			api.CodeApprovalNotPending, "approval resolution references unknown pending request x",
 		},
 		{
-			"a digest that is no digest is at fault",
+			"a malformed digest is at fault",
 			func(h *house) { h.wait("r", approval("a")) },
 			&runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{
 				{RequestID: "a", Behavior: api.BehaviorAllow, InputDigest: "7f0c"},

@@ -42,7 +42,7 @@ func TestAskWithoutParking(t *testing.T) {
 	clarification := request.Clarification()
 	require.False(t, clarification.Parked)
 	require.Equal(t, *reply.Clarification, clarification.WaitingOn)
-	require.Empty(t, clarification.Request.Handle, "the handle that counts is that of the parent's request")
+	require.Empty(t, clarification.Request.Handle, "the handle of the parent's request counts")
 	require.NotEmpty(t, request.Handle)
 	require.Equal(t, []api.EventType{"accepted", "queued", "started", "parent_clarification_requested"}, h.eventTypes("r"))
 	require.JSONEq(t, `{"type":"parent_clarification_requested","request_id":"q","parked":false,

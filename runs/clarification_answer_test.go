@@ -330,7 +330,7 @@ func TestSessionRouteOfClarifications(t *testing.T) {
 	h.refused(api.CodeQuestionRequestMismatch, inParent(answer("", "unknown", "north")))
 
 	h, _ = waiting(t, approval("q"))
-	require.NotEqual(t, "active", h.must(inParent(answer("", "q", "north"))).Run.Run.RunID, "an approval is no question")
+	require.NotEqual(t, "active", h.must(inParent(answer("", "q", "north"))).Run.Run.RunID, "an approval is not a question")
 	refusal := h.refused(api.CodeRunStateConflict, inParent(answer("", "unknown", "north")))
 	require.Equal(t, "session p has no run that waits for an answer", refusal.Detail)
 

@@ -115,8 +115,8 @@ func TestDecideChecksInOrder(t *testing.T) {
 		{"no such run, before an empty batch", nobody, api.CodeRunNotFound, nil},
 		{"an approval twice, before one that is unknown", several(yes("a"), yes("a"), yes("none"), north("none")), api.CodeApprovalDuplicate, nil},
 		{"an unknown approval, before an unknown question", several(yes("none"), north("none")), api.CodeApprovalNotPending, nil},
-		{"a question is no approval", several(yes("q")), api.CodeApprovalNotPending, nil},
-		{"an approval is no question", several(yes("a"), north("b")), api.CodeQuestionRequestMismatch, nil},
+		{"a question is not an approval", several(yes("q")), api.CodeApprovalNotPending, nil},
+		{"an approval is not a question", several(yes("a"), north("b")), api.CodeQuestionRequestMismatch, nil},
 		{"a bad input, before an unknown question", several(yes("a"), withInput("i", `{"command":1}`), north("none")), api.CodeInvalidRequest, []string{"/approvals/1/updated_input/command"}},
 		{"an unknown question, before a wrong answer", several(yes("a"), west, north("none")), api.CodeQuestionRequestMismatch, nil},
 		{"a wrong answer", several(yes("a"), west, value("v", `"x"`)), api.CodeQuestionOptionNotFound, nil},
@@ -214,7 +214,7 @@ func TestCancelByARequest(t *testing.T) {
 			require.Equal(t, api.OutcomeCancelled, recorded.Outcome, sibling)
 			require.Equal(t, "enough", recorded.Reason)
 			require.Equal(t, "codex", recorded.Via)
-			require.Equal(t, sibling == id, recorded.RuntimePayload != nil, "the payload is that of the one request")
+			require.Equal(t, sibling == id, recorded.RuntimePayload != nil, "the one request has the payload")
 		}
 		require.Equal(t, int64(1), h.request("r", id).SettledNumber)
 		require.JSONEq(t, `{"type":"cancelled","reason":"enough"}`, h.lastEvent("r", api.EventCancelled))

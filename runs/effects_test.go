@@ -48,7 +48,7 @@ func TestEffectLease(t *testing.T) {
 	h.requireUnchanged(finish(1, "too late"))
 	require.Empty(t, h.effect(effectID).LastError)
 	done := h.must(finish(1, "")).Effect
-	require.Equal(t, api.EffectDone, done.State, "what was done is done, whoever reports it")
+	require.Equal(t, api.EffectDone, done.State, "what was done is done, whichever process reports it")
 	require.Zero(t, done.DueAtMs)
 	require.Equal(t, h.nowMs, done.FinishedAtMs)
 	h.nowMs += model.EffectLeaseMs

@@ -28,7 +28,7 @@ func TestPrincipalsAreKept(t *testing.T) {
 	claimed := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w", Principal: "agent:other"})
 	require.Equal(t, "agent:other", claimed.Claim.Run.Lease.HolderPrincipal)
 	require.Equal(t, "agent:maker", claimed.Run.Run.Principal)
-	require.Equal(t, "user:mara", h.states["s"].Session.Principal, "whoever else makes runs in it")
+	require.Equal(t, "user:mara", h.states["s"].Session.Principal, "even if others make runs in it")
 	h.must(&runs.CreateRun{RunID: "elsewhere", SessionID: "t", SessionGiven: true, Input: api.JSON(`1`), Principal: "agent:maker"})
 	require.Equal(t, "agent:maker", h.states["t"].Session.Principal)
 }

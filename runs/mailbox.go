@@ -112,7 +112,7 @@ func (c *ReplayMessage) decide(w *workingCopy) (Reply, error) {
 	w.deadLetterIfStale(message)
 	switch {
 	case message.State == api.MessageAcknowledged:
-		return Reply{}, refusal.New(api.CodeMessageNotFound, "message %s was acknowledged and is no dead letter", c.MessageID)
+		return Reply{}, refusal.New(api.CodeMessageNotFound, "message %s was acknowledged and is not a dead letter", c.MessageID)
 	case message.State == api.MessagePending:
 		return Reply{Messages: []model.Message{*message}, Existing: true}, nil
 	case w.childIsOver():

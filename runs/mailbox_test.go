@@ -100,7 +100,7 @@ func TestAcknowledgeMessage(t *testing.T) {
 	require.Empty(t, h.read(false))
 	require.Empty(t, h.read(true))
 	refusal := h.refused(api.CodeMessageNotFound, &runs.ReplayMessage{SessionID: "s", MessageID: messageOfQ})
-	require.Equal(t, "message "+messageOfQ+" was acknowledged and is no dead letter", refusal.Detail)
+	require.Equal(t, "message "+messageOfQ+" was acknowledged and is not a dead letter", refusal.Detail)
 
 	// Messages can be acknowledged unread, or as dead letters of an ended session.
 	h = newHouse(t)

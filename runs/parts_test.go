@@ -40,7 +40,7 @@ func TestPartsOfAnAnswer(t *testing.T) {
 	recorded := h.request("r", "q").Recorded()
 	require.Equal(t, []api.UserQuestionAnswer{chosen("one", "x"), chosen("many", "z"), written("text", "later")}, recorded.Answers)
 	require.Equal(t, "hermes", recorded.Via)
-	require.Empty(t, recorded.Justification, "it is that of the part that completed the answer")
+	require.Empty(t, recorded.Justification, "the part that completed the answer has one")
 	require.Equal(t, []api.EventType{
 		"accepted", "queued", "started", "waiting_for_user_question", "user_question_answered", "user_question_answered",
 		"user_question_resolved", "started",
@@ -70,7 +70,7 @@ func TestPartChecksInOrder(t *testing.T) {
 	}{
 		{"a key", withKey, api.CodeInvalidRequest, "/idempotency_key: must not be given with a part of an answer"},
 		{"another request", other, api.CodeQuestionRequestMismatch, "user-question resolution p does not match any pending request on run r"},
-		{"declined beside answers", declined, api.CodeQuestionDeclinedAnswers, "declined user-question resolutions must not include answers"},
+		{"declined with answers", declined, api.CodeQuestionDeclinedAnswers, "declined user-question resolutions must not include answers"},
 		{"a value", withValue, api.CodeInvalidRequest, "/resolution/value: request q takes answers, not a value"},
 		{"an answer twice", part("r", chosen("none"), chosen("none")), api.CodeQuestionDuplicateAnswer, "duplicate answer for question none"},
 		{"nothing", part("r"), api.CodeQuestionAnswerMissing, "missing answer for question one"},
@@ -85,7 +85,7 @@ func TestPartChecksInOrder(t *testing.T) {
 		{"an option twice", part("r", chosen("text", "x", "x")), api.CodeQuestionSingleSelect, "question text allows only one option"},
 		{"an unknown question, when all others are right", part("r", chosen("none", "x"), chosen("one", "x")), api.CodeQuestionUnknownAnswer, "resolution contains answers for unknown questions"},
 		{"an unknown question alone", part("r", chosen("none", "x")), api.CodeQuestionUnknownAnswer, "resolution contains answers for unknown questions"},
-		{"the last one beside an unknown question", part("r", chosen("one", "x"), written("text", "t"), chosen("none", "x")), api.CodeQuestionUnknownAnswer, "resolution contains answers for unknown questions"},
+		{"the last one with an unknown question", part("r", chosen("one", "x"), written("text", "t"), chosen("none", "x")), api.CodeQuestionUnknownAnswer, "resolution contains answers for unknown questions"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -45,8 +45,8 @@ func TestAnswerChecksInOrder(t *testing.T) {
 		code   api.Code
 		detail string
 	}{
-		{"declined beside answers, before what is wrong in them", declinedWithAnswers, api.CodeQuestionDeclinedAnswers, "declined user-question resolutions must not include answers"},
-		{"declined beside a value", declinedWithValue, api.CodeQuestionDeclinedAnswers, "declined user-question resolutions must not include answers"},
+		{"declined with answers, before what is wrong in them", declinedWithAnswers, api.CodeQuestionDeclinedAnswers, "declined user-question resolutions must not include answers"},
+		{"declined with a value", declinedWithValue, api.CodeQuestionDeclinedAnswers, "declined user-question resolutions must not include answers"},
 		{"an answer twice, before a missing one", answers(chosen("one", "x"), chosen("one", "y")), api.CodeQuestionDuplicateAnswer, "duplicate answer for question one"},
 		{"an unknown answer twice is twice first", answers(chosen("none"), chosen("none")), api.CodeQuestionDuplicateAnswer, "duplicate answer for question none"},
 		{"the first that is twice", answers(chosen("many"), chosen("one"), chosen("one"), chosen("many")), api.CodeQuestionDuplicateAnswer, "duplicate answer for question one"},
@@ -60,7 +60,7 @@ func TestAnswerChecksInOrder(t *testing.T) {
 		{"an option of a question that has none", answers(chosen("one", "x"), chosen("many", "x"), chosen("text", "x")), api.CodeQuestionOptionNotFound, "unknown option x for question text"},
 		{"no option and no text", answers(chosen("one"), chosen("many", "x"), written("text", "t")), api.CodeQuestionAnswerEmpty, "question one requires at least one answer"},
 		{"no option and blanks", answers(written("one", " \t\n"), chosen("many", "x"), written("text", "t")), api.CodeQuestionAnswerEmpty, "question one requires at least one answer"},
-		{"an unknown option beside text", answers(written("one", "t", "none"), chosen("many", "x"), written("text", "t")), api.CodeQuestionOptionNotFound, "unknown option none for question one"},
+		{"an unknown option with text", answers(written("one", "t", "none"), chosen("many", "x"), written("text", "t")), api.CodeQuestionOptionNotFound, "unknown option none for question one"},
 		{"an empty answer, before an unknown question", answers(chosen("none", "x"), chosen("one", "x"), chosen("many"), written("text", "t")), api.CodeQuestionAnswerEmpty, "question many requires at least one answer"},
 		{"an answer too many, when all others are right", answers(chosen("none", "x"), chosen("one", "x"), chosen("many", "x"), written("text", "t")), api.CodeQuestionUnknownAnswer, "resolution contains answers for unknown questions"},
 		{"a value for a question that takes answers", runs.QuestionAnswer{RequestID: "q", Value: api.JSON(`1`)}, api.CodeInvalidRequest, "/resolution/value: request q takes answers, not a value"},
@@ -81,11 +81,11 @@ func TestAnswerChecksInOrder(t *testing.T) {
 func TestAnswersThatAreTaken(t *testing.T) {
 	t.Parallel()
 	for name, given := range map[string]runs.QuestionAnswer{
-		"in another order":   answers(written("text", "t"), chosen("many", "z", "x"), chosen("one", "y")),
-		"text beside option": answers(written("one", "because", "x"), written("many", "both", "x", "y"), written("text", "t")),
-		"text instead":       answers(written("one", "none of these"), written("many", "-"), written("text", "t")),
-		"declined":           {RequestID: "q", Declined: true, Justification: "not now"},
-		"declined with []":   {RequestID: "q", Declined: true, Answers: []api.UserQuestionAnswer{}, Value: api.JSON(`null`)},
+		"in another order": answers(written("text", "t"), chosen("many", "z", "x"), chosen("one", "y")),
+		"text with option": answers(written("one", "because", "x"), written("many", "both", "x", "y"), written("text", "t")),
+		"text instead":     answers(written("one", "none of these"), written("many", "-"), written("text", "t")),
+		"declined":         {RequestID: "q", Declined: true, Justification: "not now"},
+		"declined with []": {RequestID: "q", Declined: true, Answers: []api.UserQuestionAnswer{}, Value: api.JSON(`null`)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

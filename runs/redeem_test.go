@@ -121,7 +121,7 @@ func TestRedeemGrantOfACallback(t *testing.T) {
 	h.must(redeem("a", 1, h.nowMs+1))
 	h.refused(api.CodeGrantRedeemed, redeem("a", 1, h.nowMs+1))
 	claim := h.must(&runs.ClaimRun{RunID: "r", WorkerID: "w", Principal: "agent:b"}).Claim
-	require.NotZero(t, claim.Resume.Approvals[0].Resolution.Grant.RedeemedAtMs, "whoever claims sees it")
+	require.NotZero(t, claim.Resume.Approvals[0].Resolution.Grant.RedeemedAtMs, "every worker that claims sees it")
 	h.refused(api.CodeLeaseLost, redeem("b", 1, h.nowMs+1))
 
 	h, redeem = raised()

@@ -50,7 +50,7 @@ func TestAddRuleAgain(t *testing.T) {
 	same := body()
 	same.Effect, same.Actor = api.RuleAllow, runs.Actor{Name: "somebody else"}
 	reply := h.must(same)
-	require.True(t, reply.Existing, "also when it has expired")
+	require.True(t, reply.Existing, "even if it has expired")
 	require.Equal(t, first, reply.Rule)
 	for name, change := range map[string]func(*runs.AddRule){
 		"session": func(c *runs.AddRule) { c.SessionID = "t" }, "agent": func(c *runs.AddRule) { c.AgentID = "x" },
@@ -191,7 +191,7 @@ func TestRuleFaults(t *testing.T) {
 		{"past all bounds", runs.AddRule{ToolName: "bash", Match: whatever, ExpiresAfterMs: ms(api.MaxExpiresAfterMs + 1)}, []string{"/expires_after_ms"}},
 		{"an end past all bounds", runs.AddRule{ToolName: "bash", Match: whatever, ExpiresAtMs: ms(startMs + api.MaxExpiresAfterMs + 1)}, []string{"/expires_at_ms"}},
 		{"past the cap", runs.AddRule{ToolName: "bash", Match: whatever, ExpiresAfterMs: ms(1_001), MaxAgeMs: 1_000}, []string{"/expires_after_ms"}},
-		{"for ever past the cap", runs.AddRule{ToolName: "bash", Match: whatever, ExpiresAfterMs: ms(0), MaxAgeMs: 1_000}, []string{"/expires_after_ms"}},
+		{"forever past the cap", runs.AddRule{ToolName: "bash", Match: whatever, ExpiresAfterMs: ms(0), MaxAgeMs: 1_000}, []string{"/expires_after_ms"}},
 		{"an end past the cap", runs.AddRule{ToolName: "bash", Match: whatever, ExpiresAtMs: ms(startMs + 1_001), MaxAgeMs: 1_000}, []string{"/expires_at_ms"}},
 	} {
 		t.Run(test.name, func(t *testing.T) {

@@ -215,7 +215,7 @@ func TestRememberFaults(t *testing.T) {
 		{"how long but not what", func(r *runs.ApprovalDecision) { r.Remember, r.RememberForMs = "", ms(1) }, 0, "remember_for_ms"},
 		{"less than no time", func(r *runs.ApprovalDecision) { r.RememberForMs = ms(-1) }, 0, "remember_for_ms"},
 		{"past the cap", func(r *runs.ApprovalDecision) { r.RememberForMs = ms(1_001) }, 1_000, "remember_for_ms"},
-		{"for ever past the cap", func(r *runs.ApprovalDecision) { r.RememberForMs = ms(0) }, 1_000, "remember_for_ms"},
+		{"forever past the cap", func(r *runs.ApprovalDecision) { r.RememberForMs = ms(0) }, 1_000, "remember_for_ms"},
 		{"past all bounds", func(r *runs.ApprovalDecision) { r.RememberForMs = ms(api.MaxExpiresAfterMs + 1) }, 0, "remember_for_ms"},
 		{"another input", func(r *runs.ApprovalDecision) { r.UpdatedInput = api.JSON(`{"command":"ls -l"}`) }, 0, "remember"},
 		{"nothing to match", func(r *runs.ApprovalDecision) { r.RememberMatch = &api.RuleMatch{} }, 0, "remember"},

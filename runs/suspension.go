@@ -158,7 +158,7 @@ func checkQuestionRequest(q *api.UserQuestionRequest, at string, faults *refusal
 
 	switch {
 	case q.ResponseSchema != nil && len(q.Questions) > 0:
-		faults.Add(at+"/questions", "must be empty beside a response_schema")
+		faults.Add(at+"/questions", "must be empty when there is a response_schema")
 	case q.ResponseSchema == nil && len(q.Questions) == 0:
 		faults.Add(at+"/questions", "ask 1 to %d questions, or give a response_schema or a kind", api.MaxQuestionsPerRequest)
 	case len(q.Questions) > api.MaxQuestionsPerRequest:

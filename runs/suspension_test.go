@@ -92,7 +92,7 @@ func TestSuspensionFaults(t *testing.T) {
 			a.Reason, a.Description = long(api.MaxTextLength+1), long(api.MaxTextLength+1)
 		})}, []string{"/approvals/0/tool_call_id", "/approvals/0/tool_name", "/approvals/0/scope", "/approvals/0/reason", "/approvals/0/description"}},
 		{"control characters and broken text", []any{change(a, func(a *api.ApprovalRequest) { a.Reason, a.Scope = "\x1b[2J", "\xff" })}, []string{"/approvals/0/scope", "/approvals/0/reason"}},
-		{"metadata that is no object", []any{change(a, func(a *api.ApprovalRequest) { a.Metadata = api.JSON(`[]`) })}, []string{"/approvals/0/metadata"}},
+		{"metadata that is not an object", []any{change(a, func(a *api.ApprovalRequest) { a.Metadata = api.JSON(`[]`) })}, []string{"/approvals/0/metadata"}},
 		{"pattern keys", []any{
 			change(a, func(a *api.ApprovalRequest) { a.PatternKeys = make([]string, 65) }),
 		}, append([]string{"/approvals/0/pattern_keys"}, numbered("/approvals/0/pattern_keys/%d", 65)...)},
@@ -105,7 +105,7 @@ func TestSuspensionFaults(t *testing.T) {
 		}, []string{"/approvals/0/expires_after_ms", "/questions/0/expires_after_ms"}},
 		{"a deadline past all bounds", []any{change(a, func(a *api.ApprovalRequest) { a.ExpiresAfterMs = ms(math.MaxInt64) })}, []string{"/approvals/0/expires_after_ms"}},
 		{"a question without anything", []any{api.UserQuestionRequest{}}, []string{"/questions/0/id", "/questions/0/questions"}},
-		{"questions beside a schema", []any{edit(func(q *api.UserQuestionRequest) { q.ResponseSchema = api.JSON(`{}`) })}, []string{"/questions/0/questions"}},
+		{"questions with a schema", []any{edit(func(q *api.UserQuestionRequest) { q.ResponseSchema = api.JSON(`{}`) })}, []string{"/questions/0/questions"}},
 		{"too many questions", []any{edit(func(q *api.UserQuestionRequest) { q.Questions = make([]api.UserQuestion, 17) })}, []string{"/questions/0/questions"}},
 		{"a question twice", []any{edit(func(q *api.UserQuestionRequest) { q.Questions = append(q.Questions, q.Questions[0]) })}, []string{"/questions/0/questions/1/id"}},
 		{"a default id that is taken", []any{edit(func(q *api.UserQuestionRequest) {

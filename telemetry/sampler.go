@@ -85,7 +85,7 @@ var (
 	descSweepLag    = describe("sweep_lag_seconds", "How long the most overdue request is past its deadline.")
 	descDeadLetters = describe("dead_letters", "Messages that nobody acknowledged in time.")
 	descRules       = describe("rules_in_force", "Standing rules in force.")
-	descCounted     = describe("database_counts_up", "1 when the counts of the database are those of the last seconds, 0 when it did not answer.")
+	descCounted     = describe("database_counts_up", "1 when the counts of the database were made in the last seconds, 0 when it did not answer.")
 	descFailures    = describe("database_count_failures_total", "Countings that the database did not answer.")
 
 	descLaneOldest  = describe("lane_oldest_seconds", "How long ago the oldest command came that a lane has not answered.", "lane")

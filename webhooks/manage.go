@@ -305,10 +305,10 @@ func checkEvents(s *Settings, given bool, faults *refusal.Faults) {
 		switch {
 		case !refusal.ValidID(string(event)): // already a fault
 		case event == "snapshot" || event == "stream_gap":
-			fault = "names a frame of streams, which is no event"
+			fault = "names a frame of streams, which is not an event"
 		case slices.Contains(s.Kinds, kind):
 		case kind == api.WebhookWorker && event != api.EventOutput:
-			fault = "is no type that the service writes; for one that workers append, kinds must name worker"
+			fault = "is not a type that the service writes; for one that workers append, kinds must name worker"
 		case len(s.Kinds) > 0:
 			fault = fmt.Sprintf("is of kind %s, which kinds must name, too", kind)
 		}

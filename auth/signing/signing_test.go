@@ -187,7 +187,7 @@ func TestFileOfKeys(t *testing.T) {
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 	entries, err := os.ReadDir(filepath.Dir(path))
 	require.NoError(t, err)
-	require.Len(t, entries, 1, "nothing is left beside it")
+	require.Len(t, entries, 1, "nothing else is left")
 
 	// The new key signs, the old one is still known.
 	old := newKeys(t, nil, func() int64 { return 1 }, made[0])

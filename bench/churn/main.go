@@ -51,7 +51,7 @@ func parse(arguments []string, progress io.Writer) (settings, error) {
 	flags.Int64Var(&s.runs, "runs", 200_000, "how many runs to make")
 	flags.IntVar(&s.callers, "callers", 32, "how many callers carry runs at once")
 	flags.Int64Var(&s.runsSession, "runs-a-session", 5, "how many runs a session gets, one after the other")
-	flags.DurationVar(&s.keep, "keep", time.Minute, "how long a run and an idempotency key are kept; 0 for ever")
+	flags.DurationVar(&s.keep, "keep", time.Minute, "how long a run and an idempotency key are kept; 0 forever")
 	flags.DurationVar(&s.interval, "interval", 5*time.Second, "how often the retention looks")
 	flags.DurationVar(&s.every, "every", 15*time.Second, "how often a row is printed")
 	flags.DurationVar(&s.drain, "drain", 0, "for how long to go on deleting, and printing, after the last run")

@@ -123,7 +123,7 @@ func parse(arguments []string, usage io.Writer) (*settings, error) {
 	for text := range strings.SplitSeq(*clients, ",") {
 		count, err := strconv.Atoi(text)
 		if err != nil || count < 1 {
-			return nil, fmt.Errorf("--clients %q: %q is no count", *clients, text)
+			return nil, fmt.Errorf("--clients %q: %q is not a count", *clients, text)
 		}
 		s.clients = append(s.clients, count)
 	}

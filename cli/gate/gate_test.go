@@ -21,7 +21,7 @@ func TestPlanOf(t *testing.T) {
 		"argv":                    {`{"argv":["ls"]}`, plan{argv: []string{"ls"}, cwd: "/w", edited: true, newArguments: true}},
 		"argv wins":               {`{"argv":["ls"],"command":"id"}`, plan{argv: []string{"ls"}, cwd: "/w", edited: true, newArguments: true}},
 		"line":                    {`{"command":"ls | wc"}`, plan{argv: []string{"/bin/sh", "-c", "ls | wc"}, cwd: "/w", edited: true}},
-		"line beside the argv":    {`{"command":"ls","argv":["rm","-rf","build"]}`, plan{argv: []string{"/bin/sh", "-c", "ls"}, cwd: "/w", edited: true}},
+		"line and argv":           {`{"command":"ls","argv":["rm","-rf","build"]}`, plan{argv: []string{"/bin/sh", "-c", "ls"}, cwd: "/w", edited: true}},
 		"directory":               {`{"command":"rm -rf build","cwd":"/v"}`, plan{argv: []string{"rm", "-rf", "build"}, cwd: "/v", edited: true}},
 		"nothing but blanks more": {`{"command":" rm -rf build "}`, plan{argv: []string{"rm", "-rf", "build"}, cwd: "/w"}},
 	} {
@@ -73,7 +73,7 @@ func TestDecisionOn(t *testing.T) {
 		"another tool":      settled(func(s *api.SettledApproval) { s.Request.ToolName = "date" }),
 		"another call":      settled(func(s *api.SettledApproval) { s.Request.ToolCallID = "c" }),
 		"pattern keys":      settled(func(s *api.SettledApproval) { s.Request.PatternKeys = []string{"harmless"} }),
-		"one more beside it": append(settled(func(*api.SettledApproval) {}),
+		"one more with it": append(settled(func(*api.SettledApproval) {}),
 			settled(func(s *api.SettledApproval) { s.Request.ID, s.Resolution.RequestID = "other", "other" })...),
 	} {
 		_, err := decisionOn(asked, &api.Resume{Approvals: decisions})

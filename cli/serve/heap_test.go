@@ -41,7 +41,7 @@ func TestHeapIsCollectedLess(t *testing.T) {
 	h := &heapGrowth{room: 1 << 40, percent: leastGrowth}
 	h.adjust()
 	if got := debug.SetGCPercent(leastGrowth); got <= leastGrowth || got != h.percent {
-		t.Errorf("the GC percent is %d beside much room, want %d", got, h.percent)
+		t.Errorf("the GC percent is %d with much room, want %d", got, h.percent)
 	}
 	h.room = 0
 	h.adjust()

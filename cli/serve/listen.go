@@ -46,7 +46,7 @@ func listen(ctx context.Context, address string, reachable bool) (net.Listener, 
 
 func refuse(address string) error {
 	return console.Usage("refusing to listen on %s with --auth=none: other machines could reach it, and anyone there could approve anything.\n"+
-		"           Listen on 127.0.0.1, leave out --auth=none, or, where the network is trusted, say --insecure-no-auth beside it", address)
+		"           Listen on 127.0.0.1, leave out --auth=none, or, where the network is trusted, add --insecure-no-auth", address)
 }
 
 // refuseOpen returns the error for a service without tokens on a reachable address;

@@ -57,7 +57,7 @@ func TestProcessorsAreWatched(t *testing.T) {
 	}
 	require.True(t, <-set)
 	cancel()
-	require.False(t, <-set, "whoever comes next has them all")
+	require.False(t, <-set, "the next caller has them all")
 	<-ended
 	require.Empty(t, set)
 }

@@ -106,7 +106,7 @@ func TestASocketIsItsOwnersAlone(t *testing.T) {
 	require.Equal(t, os.FileMode(0o600), info.Mode().Perm())
 	entries, err := os.ReadDir(filepath.Dir(path))
 	require.NoError(t, err)
-	require.Len(t, entries, 1, "nothing is left beside it")
+	require.Len(t, entries, 1, "nothing else is left")
 
 	_, err = listen(t.Context(), "unix:"+path, false)
 	require.ErrorContains(t, err, "another process listens there")

@@ -23,7 +23,7 @@ const madeBy = "holdpoint agent call"
 
 // ErrForeign means that the run was not made by this package, or that the decision on it is
 // about a different request.
-var ErrForeign = errors.New("what was decided is not what was asked")
+var ErrForeign = errors.New("the decision is not about this request")
 
 // Asker asks on behalf of one agent. It is safe for concurrent use.
 type Asker struct {

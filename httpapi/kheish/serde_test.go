@@ -40,20 +40,20 @@ func fits(value any, into reflect.Type, at string) error {
 	switch into.Kind() {
 	case reflect.String:
 		if _, ok := value.(string); !ok {
-			return fmt.Errorf("%s: %v is no string", at, value)
+			return fmt.Errorf("%s: %v is not a string", at, value)
 		}
 	case reflect.Bool:
 		if _, ok := value.(bool); !ok {
-			return fmt.Errorf("%s: %v is no bool", at, value)
+			return fmt.Errorf("%s: %v is not a bool", at, value)
 		}
 	case reflect.Uint64:
 		if number, ok := value.(float64); !ok || number < 0 || number != float64(uint64(number)) {
-			return fmt.Errorf("%s: %v is no u64", at, value)
+			return fmt.Errorf("%s: %v is not a u64", at, value)
 		}
 	case reflect.Slice:
 		list, ok := value.([]any)
 		if !ok {
-			return fmt.Errorf("%s: %v is no list", at, value)
+			return fmt.Errorf("%s: %v is not a list", at, value)
 		}
 		for i, one := range list {
 			if err := fits(one, into.Elem(), fmt.Sprintf("%s[%d]", at, i)); err != nil {
@@ -71,7 +71,7 @@ func fits(value any, into reflect.Type, at string) error {
 func fitsStruct(value any, into reflect.Type, at string) error {
 	object, ok := value.(map[string]any)
 	if !ok {
-		return fmt.Errorf("%s: %v is no object", at, value)
+		return fmt.Errorf("%s: %v is not an object", at, value)
 	}
 	for i := range into.NumField() {
 		field := into.Field(i)

@@ -65,7 +65,7 @@ func TestTheInboxReadsOnceForAll(t *testing.T) {
 			require.Equal(b, "[0] a:1 a:2", reader.said())
 		}
 		events, after := b.board.reads()
-		require.Equal(b, 1, events, "what joins on brings its events along, and what is no prompt is not looked at")
+		require.Equal(b, 1, events, "what joins on brings its events along, and only prompts are looked at")
 		require.Equal(b, snapshots, after)
 	})
 }

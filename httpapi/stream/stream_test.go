@@ -117,7 +117,7 @@ func TestBehindTheWindow(t *testing.T) {
 		require.Equal(b, "900", ofRun.seen())
 		require.Empty(b, slow.seen())
 		frames, _, _ := b.window()
-		require.LessOrEqual(b, frames, windowFrames, "whoever is slow, the window is bounded")
+		require.LessOrEqual(b, frames, windowFrames, "the window is bounded, whichever reader is slow")
 		close(blocked)
 		synctest.Wait()
 		require.Equal(b, rangeText(251, 901), slow.seen())

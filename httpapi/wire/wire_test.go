@@ -170,7 +170,7 @@ func TestShell(t *testing.T) {
 
 	reply, log = call(failing(refusal.UnknownRun("r")))
 	require.Equal(t, 404, reply.Code)
-	require.Empty(t, log, "a caller's mistake is no news")
+	require.Empty(t, log, "a caller's mistake is not logged")
 
 	reply, log = call(wire.HandlerFunc(func(http.ResponseWriter, *http.Request) error { panic("boom") }))
 	require.Equal(t, 500, reply.Code)

@@ -52,6 +52,6 @@ func TestAClaimIsHandedWhatItReaches(t *testing.T) {
 		_, err = d.Claim(t.Context(), Request{WorkerID: "w", Scope: scope})
 		require.Equal(t, api.CodeInvalidRequest, refusal.CodeOf(err), "it names its agents")
 		own := claim(d, Request{WorkerID: "w", Scope: runs.Scope{AgentIDs: []string{"other"}}})
-		require.Empty(t, own.runIDs(t), "those of the scope are named by it")
+		require.Empty(t, own.runIDs(t), "the scope names its own runs")
 	})
 }

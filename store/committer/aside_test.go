@@ -188,7 +188,7 @@ func TestManyLockedSessionsHoldUpALaneOnce(t *testing.T) {
 		require.Less(t, time.Since(began), 3*time.Second)
 		began = time.Now()
 		require.NoError(t, (<-do(t.Context(), c, create("s", "r"))).err)
-		require.Zero(t, time.Since(began), "whoever comes later does not wait")
+		require.Zero(t, time.Since(began), "a later caller does not wait")
 	})
 }
 

@@ -193,7 +193,7 @@ func TestALaneThatDoesNotMoveIsNamed(t *testing.T) {
 		require.Equal(t, 1, strings.Count(log.String(), "lane has not moved"), "it is logged once")
 
 		began := time.Now()
-		require.False(t, c.Close(), "closing does not wait for ever")
+		require.False(t, c.Close(), "closing does not wait forever")
 		require.Equal(t, 3*time.Second, time.Since(began))
 		require.ErrorIs(t, (<-call).err, runs.ErrUnavailable)
 		require.False(t, c.Close())

@@ -52,7 +52,7 @@ func TestWhatADatabaseHasLostIsTold(t *testing.T) {
 		}
 		m.incarnation.Store(2)
 		require.NoError(t, (<-do(t.Context(), c, create("next", "r1"))).err)
-		require.Equal(t, runs.Notice{}, <-notices, "whoever waits reads again")
+		require.Equal(t, runs.Notice{}, <-notices, "every waiting reader reads again")
 		require.Equal(t, "next", (<-notices).SessionID)
 		require.Equal(t, 2, <-seen.lost)
 		require.Equal(t, 2, tries)

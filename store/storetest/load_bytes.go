@@ -83,7 +83,7 @@ var loadBytesTests = map[string]func(*harness){
 		}
 		each(h, api.MaxExactRulesOfSession, func(n int) error { return add("s", n) })
 		requireCode(h, api.CodeTooManyRules, add("s", api.MaxExactRulesOfSession))
-		require.NoError(h, add("", api.MaxExactRulesOfSession), "those of all sessions have no bound")
+		require.NoError(h, add("", api.MaxExactRulesOfSession), "rules of all sessions have no bound")
 		h.wait("s", "r", approvals("a"))
 		remember := runs.ApprovalDecision{RequestID: "a", Behavior: api.BehaviorAllow, Remember: api.RememberSession}
 		h.refuse(api.CodeTooManyRules, &runs.ResolveApprovals{RunID: "r", Resolutions: []runs.ApprovalDecision{remember}})

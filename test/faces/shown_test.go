@@ -16,7 +16,7 @@ func testShown(t *testing.T, s *inProcess) {
 	for name, test := range map[string]func(*testing.T, *inProcess){
 		"a run of any face shows on every other":    testRunOfAnyFace,
 		"a relay belongs to its chat":               testRelayOfItsChat,
-		"a question is no relay":                    testQuestionIsNoRelay,
+		"a question is not a relay":                 testQuestionIsNoRelay,
 		"a timbal id belongs to its run":            testTimbalIDOfItsRun,
 		"answers in parts, on several faces":        testAnswersInParts,
 		"a whole answer goes before parts":          testWholeBeforeParts,

@@ -107,7 +107,7 @@ func TestGallery09UnknownIDs(t *testing.T) {
 				both.Resolutions = append(both.Resolutions, allow("nothing").Resolutions...)
 				return failure(c.ResolveRunApprovals(ctx, "run", both))
 			}},
-			"a question is no approval": {api.CodeApprovalNotPending, func(ctx context.Context, c *client.Client) error {
+			"a question is not an approval": {api.CodeApprovalNotPending, func(ctx context.Context, c *client.Client) error {
 				return failure(c.ResolveRunApprovals(ctx, "run", allow("ask")))
 			}},
 			"answer of no run": {api.CodeRunNotFound, func(ctx context.Context, c *client.Client) error {

@@ -45,7 +45,7 @@ func TestRestartReplaysWhatIsOwed(t *testing.T) {
 				pending, err := c.ListEffects(t.Context(), client.EffectListParams{State: api.EffectPending})
 				return err == nil && len(pending.Items) == 0
 			})
-			t.Logf("%d runs suspended: takes calls after %v, the first run resumes after %v, %d owed effects are done after %v",
+			t.Logf("%d runs suspended: takes calls after %v, the first run resumes after %v, %d pending effects are done after %v",
 				suspended, ready, resumed, 2*owedEffects, time.Since(began))
 			var opened, delivered int
 			for effect, err := range c.AllEffects(t.Context(), client.EffectListParams{}) {

@@ -82,7 +82,7 @@ func (f *flows) webhooks(t *testing.T) {
 	p.until("it is enabled", func() bool { return !strings.Contains(p.shown(), "its endpoint answered") })
 	p.find("button", "Deliver again").click()
 	require.NoError(t, <-verified)
-	p.until("nothing is owed", func() bool { return !strings.Contains(p.shown(), "given up") })
+	p.until("no delivery is pending", func() bool { return !strings.Contains(p.shown(), "given up") })
 	p.find("button", "Test").click()
 	p.until("what came of it", func() bool { return strings.Contains(p.shown(), "The test event was delivered") })
 	require.NoError(t, <-verified)

@@ -45,7 +45,7 @@ func run(ctx context.Context, args []string, out *os.File) error {
 	for text := range strings.SplitSeq(*clients, ",") {
 		count, err := strconv.Atoi(text)
 		if err != nil || count < 1 {
-			return fmt.Errorf("-clients %q: %q is no count", *clients, text)
+			return fmt.Errorf("-clients %q: %q is not a count", *clients, text)
 		}
 		counts = append(counts, count)
 	}

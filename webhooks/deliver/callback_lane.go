@@ -81,7 +81,7 @@ func (l *callbackLane) start(ctx context.Context) time.Duration {
 		due, err := l.deliverer.store.DueCallbacks(ctx, l.withoutRoom(), callbacksSeen)
 		if err != nil {
 			if ctx.Err() == nil {
-				l.deliverer.options.Logger.WarnContext(ctx, "what callbacks are owed cannot be read", slog.Any("error", err))
+				l.deliverer.options.Logger.WarnContext(ctx, "pending callbacks cannot be read", slog.Any("error", err))
 			}
 			break
 		}

@@ -53,7 +53,7 @@ func (l *lane) start(ctx context.Context) time.Duration {
 	due, err := l.deliverer.store.DueDeliveries(ctx, e.WebhookID, room+len(l.underWay))
 	if err != nil {
 		if ctx.Err() == nil {
-			l.deliverer.options.Logger.WarnContext(ctx, "what a webhook is owed cannot be read", slog.String("webhook_id", e.WebhookID), slog.Any("error", err))
+			l.deliverer.options.Logger.WarnContext(ctx, "pending deliveries of a webhook cannot be read", slog.String("webhook_id", e.WebhookID), slog.Any("error", err))
 		}
 		return pace
 	}

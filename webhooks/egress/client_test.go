@@ -160,7 +160,7 @@ func TestHostileAnswersCostLittle(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, answer.Status)
 	_, err = c.Post(t.Context(), endless.URL+"/head", http.Header{}, nil)
-	require.Error(t, err, "a head that is too long is no answer")
+	require.Error(t, err, "a head that is too long does not count as an answer")
 	require.Less(t, drainTime, Timeout/2, "nobody waits for the end of an answer")
 }
 

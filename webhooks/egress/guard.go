@@ -76,7 +76,7 @@ func ParseAllow(ranges []string) ([]netip.Prefix, error) {
 		}
 		prefix, err := netip.ParsePrefix(text)
 		if err != nil {
-			return nil, fmt.Errorf("%q is no range of addresses such as 10.0.0.0/8", text)
+			return nil, fmt.Errorf("%q is not a range of addresses such as 10.0.0.0/8", text)
 		}
 		allow = append(allow, prefix.Masked())
 	}

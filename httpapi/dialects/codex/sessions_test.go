@@ -40,7 +40,7 @@ func testSessions(t *testing.T, service, other *replica) {
 		require.Equal(t, untitled, service.get(t, "/api/sessions/"+untitled).At("session", "title"))
 		require.Equal(t, 0, service.get(t, "/api/sessions/"+untitled).Count("transcript"))
 	})
-	t.Run("what is no session to show", func(t *testing.T) {
+	t.Run("sessions that are not shown", func(t *testing.T) {
 		for _, unknown := range []string{"nobody", "%00", "a%20b"} {
 			answer := service.get(t, "/api/sessions/"+unknown).Want(http.StatusNotFound)
 			require.Equal(t, "not_found", answer.At("status"))

@@ -141,7 +141,7 @@ func testSockets(t *testing.T, service, other *replica) {
 		require.Equal(t, "running", service.get(t, "/v1/runs/"+r.id).At("status"))
 	})
 
-	t.Run("whoever sees a prompt can decide it at once", func(t *testing.T) {
+	t.Run("a person who sees a prompt can decide it at once", func(t *testing.T) {
 		c := other.connect(t, "")
 		for range 20 {
 			session := name()
@@ -300,7 +300,7 @@ func testSockets(t *testing.T, service, other *replica) {
 		c.closed(websocket.StatusMessageTooBig)
 	})
 
-	t.Run("what is no handshake", func(t *testing.T) {
+	t.Run("requests that are not a handshake", func(t *testing.T) {
 		service.get(t, "/api/stream").failed(http.StatusUpgradeRequired)
 		service.get(t, "/api/stream", dialecttest.Header("Connection", "Upgrade"), dialecttest.Header("Upgrade", "websocket"), dialecttest.Header("Sec-WebSocket-Version", "12")).failed(http.StatusBadRequest)
 		service.get(t, "/api/stream", dialecttest.Header("Connection", "Upgrade"), dialecttest.Header("Upgrade", "websocket"), dialecttest.Header("Sec-WebSocket-Version", "13")).failed(http.StatusBadRequest)

@@ -119,7 +119,7 @@ func testToolInput(t *testing.T, service, other *replica) {
 		})
 	}
 
-	t.Run("what is no answer is refused, and the question stays", func(t *testing.T) {
+	t.Run("an unusable answer is refused, and the question stays", func(t *testing.T) {
 		r := service.waiting(t, questions(question("q1", "")))
 		requestID := service.requestID(t, r)
 		service.reply(t, requestID, `{"decision":"accept"}`).invalid("answers")

@@ -60,7 +60,7 @@ func testRules(t *testing.T, s *service) {
 		_, settled := s.raised(t, runs.NewID("session"), keyed("a1", one))
 		require.False(t, settled, "another session")
 	})
-	t.Run("always: everywhere, and for ever", func(t *testing.T) {
+	t.Run("always: everywhere, and forever", func(t *testing.T) {
 		t.Parallel()
 		mark := runs.NewID("call")
 		after := choose(t, runs.NewID("session"), "always", keyed(mark, `"k"`))

@@ -47,7 +47,7 @@ func testStreams(t *testing.T, s *service) {
 			text = stream.next()
 		}
 		require.Equal(t, "event: approval\n"+`data: {"pending":null,"pending_count":0}`, text)
-		require.Equal(t, ": keepalive", clarify.next(), "an approval is no news to the other stream")
+		require.Equal(t, ": keepalive", clarify.next(), "an approval does not concern the other stream")
 	})
 	t.Run("a prompt behind the first, and settled ones", func(t *testing.T) {
 		t.Parallel()
@@ -68,7 +68,7 @@ func testStreams(t *testing.T, s *service) {
 		s.post(t, "/v1/runs/"+made.RunID+"/cancel", "").Into(nil)
 		stream.shows("approval", "", 0)
 	})
-	t.Run("whoever sees a prompt can answer it at once", func(t *testing.T) {
+	t.Run("a person who sees a prompt can answer it at once", func(t *testing.T) {
 		t.Parallel()
 		session := runs.NewID("session")
 		stream := s.follow(t, "/api/approval/stream", session)

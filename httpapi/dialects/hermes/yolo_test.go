@@ -29,7 +29,7 @@ func testYolo(t *testing.T, s *service) {
 			s.respond(t, made.SessionID, body).is(http.StatusOK, drained(3))
 			now := s.now(t, made)
 			require.Empty(t, now.PendingApprovals)
-			require.Len(t, now.PendingQuestions, 1, "a question is no approval")
+			require.Len(t, now.PendingQuestions, 1, "a question is not an approval")
 			s.clarify(t, made.SessionID, `"response":"x"`).is(http.StatusOK, took("x"))
 			now = s.now(t, made)
 			var at []int64

@@ -140,11 +140,11 @@ func TestAlwaysIsExact(t *testing.T) {
 		digest, err := document.Digest(api.JSON(`{"command":"git push origin"}`))
 		require.NoError(t, err)
 		require.Equal(t, "bash", rules[0].ToolName)
-		require.Equal(t, api.RuleMatch{InputDigest: digest}, rules[0].Match, "also when the request offers pattern keys")
+		require.Equal(t, api.RuleMatch{InputDigest: digest}, rules[0].Match, "even if the request offers pattern keys")
 		require.Equal(t, recorded.Rule.Text, rules[0].Text)
 		require.Zero(t, rules[0].ExpiresAtMs, "it ends with the session")
 
-		require.Contains(t, c.open(), "b", "what waits already still waits")
+		require.Contains(t, c.open(), "b", "the pending request stays pending")
 		require.Len(t, w.raises(approvals(`{"id":"c","tool_call_id":"x","tool_name":"bash","input":{ "command" : "git push origin" }}`)), 1, "the very same call is allowed")
 		require.Equal(t, "rule:"+recorded.Rule.RuleID, w.settled("c").Via)
 		w.raisesOne("d", "git push")

@@ -41,7 +41,7 @@ func testTooLate(t *testing.T, s *service) {
 	require.Equal(t, want, claimed(q, `"mysql"`))
 	require.Equal(t, want, claimed(q, `{"type":"timbal.cancel"}`))
 	w.goOn()
-	require.Equal(t, want, claimed(q, `"mysql"`), "also when the run is over")
+	require.Equal(t, want, claimed(q, `"mysql"`), "even if the run is over")
 	_, resolution := s.settled(t, a)
 	require.Equal(t, api.OutcomeDenied, resolution.Outcome)
 	require.Equal(t, "api", resolution.Via)

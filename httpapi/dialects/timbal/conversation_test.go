@@ -102,7 +102,7 @@ func testConversationWithAKey(t *testing.T, s *service) {
 	w := s.claim(t, second.runID)
 	w.wait(approval("a"))
 	paused := s.open(t, "/stream", body, key("k"), actor("conversation"))
-	require.Equal(t, second.runID, paused.runID, "and is no new message")
+	require.Equal(t, second.runID, paused.runID, "and is not a new message")
 	require.Equal(t, []string{"START", "APPROVAL", "OUTPUT"}, kinds(paused.rest()))
 }
 

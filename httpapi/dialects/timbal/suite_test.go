@@ -61,7 +61,7 @@ func TestTimbal(t *testing.T) {
 			{"several questions", testSeveralQuestions},
 			{"several questions at once", testSeveralQuestionsAtOnce},
 			{"two segments", testTwoSegments},
-			{"a chosen id is no segment's", testAChosenIDIsNoSegments},
+			{"a chosen id belongs to no segment", testAChosenIDIsNoSegments},
 			{"a named resume", testANamedResume},
 			{"a name in use", testANameInUse},
 			{"a name of no decision", testANameOfNoDecision},
