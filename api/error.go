@@ -15,6 +15,7 @@ const (
 	CodeQuestionsFull               Code = "questions_full"
 	CodeMailboxFull                 Code = "mailbox_full"
 	CodeSuspensionTooLarge          Code = "suspension_too_large"
+	CodeAppendTooLarge              Code = "append_too_large"
 	CodeSecretsNotConfigured        Code = "secrets_not_configured"
 	CodeTooManyRules                Code = "too_many_rules"
 	CodeRunNotFound                 Code = "run_not_found"
@@ -98,7 +99,7 @@ type Problem struct {
 	Detail string `json:"detail"`
 	Code   Code   `json:"code"`
 	Domain string `json:"domain"`
-	// Errors is set for invalid_request.
+	// Errors is set for invalid_request and append_too_large.
 	Errors []Fault `json:"errors,omitempty"`
 	// RecordedDecision is set when the call was too late. It is the earlier decision.
 	RecordedDecision *RecordedDecision `json:"recorded_decision,omitempty"`

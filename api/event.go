@@ -59,8 +59,8 @@ type RunEventEntry struct {
 type AppendEventsBody struct {
 	IdempotencyKey *string `json:"idempotency_key,omitzero"`
 	Fence          *string `json:"fence,omitzero" body:"required"`
-	// Events are 1 to MaxEventsPerCall objects with a "type". "output" also becomes an
-	// output record.
+	// Events are 1 to MaxEventsPerCall objects with a "type", of together at most
+	// MaxEventBytesPerCall bytes. "output" also becomes an output record.
 	Events []JSON `json:"events" body:"required"`
 }
 

@@ -61,7 +61,10 @@ const (
 	MaxHintLength = 500
 	// MaxSensitivePaths is the maximum length of an approval's sensitive_paths.
 	MaxSensitivePaths = 32
-	MaxEventsPerCall  = 1_000
+	// MaxEventsPerCall and MaxEventBytesPerCall limit one append of events. Exceeding either is
+	// CodeAppendTooLarge; the client libraries split longer appends.
+	MaxEventsPerCall     = 256
+	MaxEventBytesPerCall = 512 << 10
 	// MaxContextIDs is the maximum length of each list of project and channel ids of a
 	// clarification.
 	MaxContextIDs          = 64

@@ -17,7 +17,7 @@ func TestRunWithMuchOutput(t *testing.T) {
 	t.Parallel()
 	c := realClient(t)
 	ctx := t.Context()
-	const count, size = 70, 1_000_000
+	const count, size = 70, 500_000
 	created := must(c.CreateRun(ctx, client.CreateRunParams{Input: "x", Claim: &api.ClaimOptions{WorkerID: "w"}}))(t)
 	fence := created.Claim.Lease.Fence
 	runID := created.Claim.Run.RunID
@@ -34,11 +34,11 @@ func TestRunWithMuchOutput(t *testing.T) {
 
 	shown := must(c.GetRun(ctx, runID))(t)
 	require.True(t, shown.OutputsTruncated)
-	require.Len(t, shown.Outputs, 4)
-	require.Equal(t, "069", shown.Outputs[3].Content[:3])
+	require.Len(t, shown.Outputs, 8)
+	require.Equal(t, "069", shown.Outputs[7].Content[:3])
 	session := must(c.GetSession(ctx, completed.SessionID))(t)
 	require.True(t, session.OutputsTruncated)
-	require.Len(t, session.Outputs, 4)
+	require.Len(t, session.Outputs, 8)
 	listed := must(c.ListRuns(ctx, client.RunListParams{SessionID: completed.SessionID}))(t)
 	require.NotNil(t, listed.Items[0].Outputs)
 	require.Empty(t, listed.Items[0].Outputs)

@@ -192,7 +192,7 @@ func (t *Task) Fail(ctx context.Context, message string) error {
 
 // Emit appends events to the session's log. Each must be a value whose JSON is an object
 // with a "type". They are appended once, even if the call is retried because its reply was
-// lost.
+// lost. Many or large events are sent in several calls, as by [Client.AppendEvents].
 func (t *Task) Emit(ctx context.Context, events ...any) error {
 	if len(events) == 0 {
 		return nil

@@ -1,10 +1,14 @@
 package client
 
 import (
+	"cmp"
 	"context"
+	"fmt"
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/holdpoint/holdpoint/api"
 )
@@ -101,27 +105,53 @@ func (c *Client) Withdraw(ctx context.Context, runID, requestID, fence, reason s
 
 // AppendEvents appends events to the session's log and returns the id of the last. Each is
 // an object with a "type"; "output" also becomes an output record. They are appended once,
-// even if the call is retried because its reply was lost. Errors besides the usual:
-// [ErrInvalid].
+// even if the call is retried because its reply was lost. More than [api.MaxEventsPerCall]
+// events or [api.MaxEventBytesPerCall] bytes are sent in several calls, in order: after an
+// error the events of the earlier calls are in the log. Errors besides the usual:
+// [ErrInvalid], also for a single event above the limit.
 func (c *Client) AppendEvents(ctx context.Context, runID, fence string, events []api.JSON) (lastEventID string, err error) {
 	return c.AppendEventsWithKey(ctx, runID, fence, "", events)
 }
 
 // AppendEventsWithKey is [Client.AppendEvents] for a caller that repeats it after the
 // client has given up: with the same idempotency key, fence and events they are appended
-// once, and the same id is returned. An empty key is replaced by a new one. Additional error:
+// once, and the same id is returned. An empty key is replaced by a new one. If the events need
+// several calls, each has the key with a suffix of five bytes. Additional error:
 // [ErrIdempotencyConflict].
 func (c *Client) AppendEventsWithKey(ctx context.Context, runID, fence, idempotencyKey string, events []api.JSON) (lastEventID string, err error) {
-	k := newKey(idempotencyKey)
+	idempotencyKey = cmp.Or(idempotencyKey, uuid.NewString())
+	if eventsOfCall(events) == len(events) {
+		return c.appendOnce(ctx, runID, fence, newKey(idempotencyKey), events)
+	}
+	for n := 1; len(events) > 0; n++ {
+		fits := eventsOfCall(events)
+		lastEventID, err = c.appendOnce(ctx, runID, fence, newKey(fmt.Sprintf("%s/%04d", idempotencyKey, n)), events[:fits])
+		if err != nil {
+			return "", err
+		}
+		events = events[fits:]
+	}
+	return lastEventID, nil
+}
+
+// eventsOfCall returns how many of the events the next call takes: at least one, if there are any.
+func eventsOfCall(events []api.JSON) int {
+	bytes := 0
+	for i, event := range events {
+		if bytes += len(event); i > 0 && (i == api.MaxEventsPerCall || bytes > api.MaxEventBytesPerCall) {
+			return i
+		}
+	}
+	return len(events)
+}
+
+func (c *Client) appendOnce(ctx context.Context, runID, fence string, k key, events []api.JSON) (lastEventID string, err error) {
 	var reply api.AppendEventsReply
 	_, err = c.do(ctx, call{
 		method: http.MethodPost, path: at("/v1/runs", runID, "events"), key: k,
 		body: api.AppendEventsBody{IdempotencyKey: k.inBody, Fence: &fence, Events: events}, out: &reply, repeat: always,
 	})
-	if err != nil {
-		return "", err
-	}
-	return reply.LastEventID, nil
+	return reply.LastEventID, err
 }
 
 // CompleteRun ends a run with its output, which may be nil.

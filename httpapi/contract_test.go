@@ -161,7 +161,7 @@ func withExpectation(ctx context.Context, e expectation) context.Context {
 // schemaCodes are the refusals that a schema could have foreseen.
 var schemaCodes = map[api.Code]bool{
 	api.CodeBadRequest: true, api.CodeInvalidRequest: true, wire.CodeUnsupportedMediaType: true,
-	wire.CodePayloadTooLarge: true, api.CodeInvalidLimit: true, api.CodeInvalidCursor: true,
+	wire.CodePayloadTooLarge: true, api.CodeAppendTooLarge: true, api.CodeInvalidLimit: true, api.CodeInvalidCursor: true,
 	api.CodeInvalidEventCursor: true, api.CodeInvalidIdempotencyKey: true,
 }
 

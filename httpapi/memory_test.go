@@ -45,7 +45,9 @@ func TestMemoryOfReplies(t *testing.T) {
 	// One run with as much as may be open, and with many outputs.
 	large := do(&runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"}})
 	for n := range many {
-		do(&runs.AppendEvents{RunID: "r", Fence: large.Run.Run.Fence, Events: []api.JSON{api.JSON(`{"type":"output","content":"` + text + `"}`)}})
+		for range 2 {
+			do(&runs.AppendEvents{RunID: "r", Fence: large.Run.Run.Fence, Events: []api.JSON{api.JSON(`{"type":"output","content":"` + text[:bytes/2] + `"}`)}})
+		}
 		if n < 9 {
 			do(&runs.Suspend{RunID: "r", Fence: large.Run.Run.Fence, Suspension: api.Suspension{Hold: true, Approvals: []api.ApprovalRequest{{
 				ID: fmt.Sprintf("a-%d", n), ToolCallID: "c", ToolName: "bash", Input: api.JSON(`"` + text + `"`),
@@ -157,10 +159,14 @@ SELECT 's', 'm-' || n, 'r', 'p', 'pending', 'clarification_answer', '{"type":"pa
 	for _, input := range []string{one, many} {
 		requireMemory(t, handler, http.MethodPost, "/v1/runs", `{"input":`+input+`}`, 60, 2, http.StatusAccepted)
 		requireMemory(t, handler, http.MethodPost, "/v1/runs", approval(input), 60, 5, http.StatusAccepted)
-		requireMemory(t, handler, http.MethodPost, "/v1/runs/r/events", fmt.Sprintf(`{"fence":"%d","events":[{"type":"delta","value":%s}]}`, fence, input), 60, 1, http.StatusAccepted)
 	}
-	requireMemory(t, handler, http.MethodPost, "/v1/runs/r/events", fmt.Sprintf(`{"fence":"%d","events":[%s]}`, fence,
-		strings.TrimSuffix(strings.Repeat(`{"type":"output","content":"`+large[:1000]+`"},`, 990), ",")), 60, 1, http.StatusAccepted)
+	for _, events := range []string{
+		`{"type":"delta","value":"` + large[:500_000] + `"}`,
+		`{"type":"delta","value":[` + strings.TrimSuffix(strings.Repeat("{},", 150_000), ",") + `]}`,
+		strings.TrimSuffix(strings.Repeat(`{"type":"output","content":"`+large[:1900]+`"},`, api.MaxEventsPerCall), ","),
+	} {
+		requireMemory(t, handler, http.MethodPost, "/v1/runs/r/events", fmt.Sprintf(`{"fence":"%d","events":[%s]}`, fence, events), 60, 1, http.StatusAccepted)
+	}
 	requireMemory(t, handler, http.MethodPost, "/v1/runs/r/complete", fmt.Sprintf(`{"fence":"%d","output":%s}`, fence, many), 60, 5, http.StatusOK)
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi"
 )
 
 func testWork(t *testing.T, a *rig) {
@@ -198,6 +199,12 @@ func testWork(t *testing.T, a *rig) {
 		} {
 			a.post(t, path, fmt.Sprintf(`{"fence":%q,"events":%s}`, run.fence, bad.events), expecting(semantic)).refused(api.CodeInvalidRequest).pointer(bad.pointer)
 		}
+		many := strings.Repeat(`{"type":"delta"},`, api.MaxEventsPerCall)
+		a.post(t, path, fmt.Sprintf(`{"fence":%q,"events":[%s{"type":"delta"}]}`, run.fence, many)).refused(api.CodeAppendTooLarge).pointer("/events/256")
+		large := `{"type":"delta","text":"` + strings.Repeat("x", api.MaxEventBytesPerCall) + `"}`
+		unlimited := serve(t, a.store, a.contract, func(o *httpapi.Options) { o.Limits = httpapi.Limits{} })
+		unlimited.post(t, path, fmt.Sprintf(`{"fence":%q,"events":[{"type":"delta"},%s]}`, run.fence, large), expecting(semantic)).
+			refused(api.CodeAppendTooLarge).pointer("/events/1")
 		added := a.post(t, path, fmt.Sprintf(
 			`{"fence":%q,"events":[{"type":"delta","text":"12"},{"type":"output","content":"12 files","parts":[{"k":null}]}]}`, run.fence)).want(http.StatusAccepted)
 		list := a.get(t, path).want(http.StatusOK).list()

@@ -19,14 +19,16 @@ import (
 // It counts as progress.
 //
 // Reply: LastEventID, the id of the last appended event, even if Replayed. Errors: run_not_found,
-// idempotency_conflict, lease_lost, run_state_conflict, invalid_request, invalid_idempotency_key.
+// idempotency_conflict, lease_lost, run_state_conflict, append_too_large, invalid_request,
+// invalid_idempotency_key.
 type AppendEvents struct {
 	RunID string
 	Fence int64
 	// IdempotencyKey is optional.
 	IdempotencyKey string
-	// Events are 1 to MaxEventsPerCall JSON objects with a "type" that is not reserved for the
-	// service. An "output" also becomes an output record.
+	// Events are 1 to MaxEventsPerCall JSON objects of together at most MaxEventBytesPerCall bytes,
+	// each with a "type" that is not reserved for the service. An "output" also becomes an output
+	// record.
 	Events []api.JSON
 
 	// keyDigest is the stored digest of the idempotency key, "" without a key. canonical is the body
@@ -94,9 +96,8 @@ func (c *AppendEvents) prepare(*Call, IDSource) error {
 	if len(c.Events) == 0 {
 		faults.Add("/events", "must not be empty")
 	}
-	if len(c.Events) > api.MaxEventsPerCall {
-		faults.Add("/events", "must have at most %d entries", api.MaxEventsPerCall)
-		return faults.Err()
+	if err := c.checkSize(); err != nil {
+		return err
 	}
 	c.parsed, c.digests = make([]appendedEvent, len(c.Events)), make([]string, len(c.Events))
 	c.bodies, c.outputs = make([]api.JSON, len(c.Events)), make([]document.Object, len(c.Events))
@@ -130,6 +131,22 @@ func (c *AppendEvents) prepare(*Call, IDSource) error {
 		return err
 	}
 	return c.prepareKey()
+}
+
+// checkSize refuses an append that would delay others too long, and points at the first event
+// beyond the limits.
+func (c *AppendEvents) checkSize() error {
+	bytes := 0
+	for i, event := range c.Events {
+		if bytes += len(event); i < api.MaxEventsPerCall && bytes <= api.MaxEventBytesPerCall {
+			continue
+		}
+		tooLarge := refusal.New(api.CodeAppendTooLarge, "one call appends at most %d events of together %d bytes",
+			api.MaxEventsPerCall, api.MaxEventBytesPerCall)
+		tooLarge.Faults = []api.Fault{{Pointer: fmt.Sprintf("/events/%d", i), Detail: "is beyond the limit of one call"}}
+		return tooLarge
+	}
+	return nil
 }
 
 // prepareKey computes the digest and fingerprint body of a keyed call. The body contains digests of

@@ -13,12 +13,12 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// BenchmarkDecideLarge measures decisions with about 1 MB of caller values, which all other
+// BenchmarkDecideLarge measures decisions with about 500 kB of caller values, which all other
 // callers of the session wait for.
 func BenchmarkDecideLarge(b *testing.B) {
 	const nowMs = 1_000_000
-	objects := api.JSON(`[` + strings.TrimSuffix(strings.Repeat(`{"b":1,"a":"x"},`, 60_000), ",") + `]`)
-	text := strings.Repeat("a line of text\n", 65_000)
+	objects := api.JSON(`[` + strings.TrimSuffix(strings.Repeat(`{"b":1,"a":"x"},`, 30_000), ",") + `]`)
+	text := strings.Repeat("a line of text\n", 32_000)
 	create := &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: api.JSON(`"go"`)}
 	claim := &runs.ClaimRun{RunID: "r", WorkerID: "w"}
 	suspend := func(input api.JSON) runs.Command {
@@ -94,7 +94,7 @@ func (r *askedReader) PendingRequests(context.Context, runs.RequestQuery) ([]mod
 	return nil, nil
 }
 
-// BenchmarkPrepareEvents measures preparing a worker's events before the lock: 1,000 events of 1 kB.
+// BenchmarkPrepareEvents measures preparing a worker's events before the lock: 256 events of 1 kB.
 func BenchmarkPrepareEvents(b *testing.B) {
 	line := strings.Repeat("a line of text, ", 60)
 	for _, bench := range []struct{ name, event string }{
@@ -105,7 +105,7 @@ func BenchmarkPrepareEvents(b *testing.B) {
 		{"output", `{"type":"output","content":"` + line + `"}`},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
-			events := make([]api.JSON, 1000)
+			events := make([]api.JSON, api.MaxEventsPerCall)
 			for i := range events {
 				events[i] = api.JSON(bench.event)
 			}

@@ -1,7 +1,9 @@
 package runs_test
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -398,6 +400,39 @@ func TestAppendedEvents(t *testing.T) {
 		require.Equal(t, []string{test.pointer}, pointersOf(refusal), test.event)
 	}
 	require.Equal(t, []string{"/events"}, pointersOf(h.refused(api.CodeInvalidRequest, appended())))
-	require.Equal(t, []string{"/events"}, pointersOf(h.refused(api.CodeInvalidRequest, appended(make([]string, api.MaxEventsPerCall+1)...))))
 	require.Equal(t, []string{"/error"}, pointersOf(h.refused(api.CodeInvalidRequest, &runs.Fail{RunID: "r", Fence: 1})))
+}
+
+// TestAnAppendIsBounded tries appends at both limits and one beyond.
+func TestAnAppendIsBounded(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.start("r")
+	event := func(bytes int) api.JSON {
+		const empty = len(`{"type":"note","text":""}`)
+		return api.JSON(`{"type":"note","text":"` + strings.Repeat("x", bytes-empty) + `"}`)
+	}
+	many := slices.Repeat([]api.JSON{event(30)}, api.MaxEventsPerCall+1)
+	half := event(api.MaxEventBytesPerCall / 2)
+	for _, test := range []struct {
+		events  []api.JSON
+		pointer string
+	}{
+		{many, "/events/256"},
+		{[]api.JSON{half, half, event(30)}, "/events/2"},
+		{[]api.JSON{half, event(api.MaxEventBytesPerCall/2 + 1)}, "/events/1"},
+		{[]api.JSON{event(api.MaxEventBytesPerCall + 1), event(30)}, "/events/0"},
+		{append(slices.Clone(many), api.JSON(`no JSON`)), "/events/256"},
+	} {
+		for _, key := range []string{"", "k"} {
+			refused := h.refused(api.CodeAppendTooLarge, &runs.AppendEvents{RunID: "r", Fence: 1, Events: test.events, IdempotencyKey: key})
+			require.Equal(t, []string{test.pointer}, pointersOf(refused))
+		}
+	}
+	before := h.states["s"].Session.LastEventID
+	for _, events := range [][]api.JSON{many[1:], {half, half}, {event(api.MaxEventBytesPerCall)}} {
+		reply := h.must(&runs.AppendEvents{RunID: "r", Fence: 1, Events: events})
+		before += int64(len(events))
+		require.Equal(t, before, reply.LastEventID, "what was refused appended nothing")
+	}
 }

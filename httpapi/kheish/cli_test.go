@@ -301,8 +301,8 @@ func TestLongLogs(t *testing.T) {
 	c := serveCLI(t)
 	claim := c.Post(t, "/v1/runs", `{"session_id":"one","input":1,"claim":{"worker_id":"w"}}`).Want(http.StatusAccepted)
 	run, fence := claim.TextAt("run", "run_id"), claim.TextAt("lease", "fence")
-	batch := strings.Repeat(`{"type":"output","content":"x"},{"type":"delta"},`, 400)
-	for range 3 {
+	batch := strings.Repeat(`{"type":"output","content":"x"},{"type":"delta"},`, 100)
+	for range 12 {
 		c.Post(t, "/v1/runs/"+run+"/events", `{"fence":"`+fence+`","events":[`+strings.TrimSuffix(batch, ",")+`]}`).Want(http.StatusAccepted)
 	}
 	events, code := get[[]runEventEntry](c, "/v1/runs/"+run+"/events")

@@ -99,6 +99,7 @@ var codes = [...]CodeInfo{
 	{api.CodeRunNotClaimable, http.StatusConflict, "runs"},
 	{api.CodeLeaseLost, http.StatusConflict, "runs"},
 	{api.CodeSuspensionTooLarge, http.StatusUnprocessableEntity, "runs"},
+	{api.CodeAppendTooLarge, http.StatusRequestEntityTooLarge, "runs"},
 	{api.CodeSecretsNotConfigured, http.StatusUnprocessableEntity, "runs"},
 
 	{api.CodeApprovalStateConflict, http.StatusConflict, "approvals"},

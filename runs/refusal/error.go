@@ -15,7 +15,8 @@ import (
 type Error struct {
 	Code   api.Code
 	Detail string
-	// Faults names every invalid member; set only with invalid_request.
+	// Faults names every invalid member of an invalid_request, or the first event beyond the limits
+	// with append_too_large.
 	Faults []api.Fault
 	// Recorded is the earlier decision; set only if the call names a settled request
 	// (docs/spec/v1.md#recorded-decision).

@@ -97,10 +97,10 @@ func createUnknown(ctx context.Context, store runs.Store, r round) error {
 	return err
 }
 
-// muchToAppend are 1,000 events of 1 kB, the maximum of one call. They are created beforehand,
+// muchToAppend are 256 events of 1 kB, the maximum of one call. They are created beforehand,
 // because creating them would take processors in slices of 10 ms.
 var muchToAppend = func() []api.JSON {
-	events := make([]api.JSON, 1000)
+	events := make([]api.JSON, api.MaxEventsPerCall)
 	for i := range events {
 		events[i] = api.JSON(fmt.Sprintf(`{"type":"step","text":"%01000d"}`, i))
 	}

@@ -150,21 +150,21 @@ var eventTests = map[string]func(*harness){
 		require.Equal(h, []int64{1, api.MaxOutputsShown + 10}, []int64{list[0].View().OutputsCount, list[1].View().OutputsCount}, "next, r")
 	},
 	"events/views and pages end at their bytes": func(h *harness) {
-		const bytes, count = 1 << 20, 9
+		const bytes, count = api.MaxEventBytesPerCall, 17
 		h.create("s", "r")
 		h.create("s", "small")
 		fence := h.claim("r")
 		for n := range count {
-			// Four and the short one fit into a page of outputs, but not with the other events.
-			text := strings.Repeat("x", bytes-130)
+			// Eight and the short one fit into a page of outputs, but not with the other events.
+			text := strings.Repeat("x", bytes-116)
 			if n == 1 {
 				text = "short"
 			}
 			h.do(&runs.AppendEvents{RunID: "r", Fence: fence, Events: []api.JSON{
-				api.JSON(fmt.Sprintf(`{"type":"output","content":"%d%s"}`, n, text)), api.JSON(`{"type":"delta"}`),
+				api.JSON(fmt.Sprintf(`{"type":"output","content":"%c%s"}`, 'a'+n, text)), api.JSON(`{"type":"delta"}`),
 			}})
 		}
-		numbers := func(contents ...string) (list []string) {
+		letters := func(contents ...string) (list []string) {
 			for _, content := range contents {
 				list = append(list, content[:1])
 			}
@@ -175,7 +175,7 @@ var eventTests = map[string]func(*harness){
 			for _, output := range outputs {
 				contents = append(contents, output.Content)
 			}
-			require.Equal(h, []string{"5", "6", "7", "8"}, numbers(contents...))
+			require.Equal(h, []string{"j", "k", "l", "m", "n", "o", "p", "q"}, letters(contents...))
 		}
 		require.True(h, h.run("r").View().OutputsTruncated)
 		require.True(h, h.session("s").OutputsTruncated)
@@ -228,7 +228,7 @@ var eventTests = map[string]func(*harness){
 			{runs.EventQuery{SessionID: "s", Limit: 1000, MaxBytes: api.MaxReplyBytes}, wanted, 3},
 			{runs.EventQuery{RunID: "r", Limit: 1000, MaxBytes: api.MaxReplyBytes}, ofRun, 3},
 			{runs.EventQuery{RunID: "r", Outputs: true, Limit: 1000, MaxBytes: api.MaxReplyBytes}, outputs, 2},
-			{runs.EventQuery{RunID: "r", Outputs: true, Limit: 2, MaxBytes: api.MaxReplyBytes}, outputs, 5},
+			{runs.EventQuery{RunID: "r", Outputs: true, Limit: 2, MaxBytes: api.MaxReplyBytes}, outputs, 9},
 			// Never less than one, however large.
 			{runs.EventQuery{RunID: "r", Outputs: true, Limit: 1000, MaxBytes: 1}, outputs, count},
 			{runs.EventQuery{SessionID: "s", Limit: 1, MaxBytes: api.MaxReplyBytes}, wanted, len(wanted)},
@@ -337,4 +337,4 @@ func eventIDs(events []model.Event) []int64 {
 	return ids
 }
 
-var bigText = strings.Repeat(`many "words" \ and ünïcödé 🙂 `, 40_000)
+var bigText = strings.Repeat(`many "words" \ and ünïcödé 🙂 `, 12_000)

@@ -22,7 +22,7 @@ var isolationTests = map[string]func(*harness){
 		for i := range payload {
 			payload[i] = 'x'
 		}
-		events := make([]api.JSON, 500)
+		events := make([]api.JSON, api.MaxEventsPerCall)
 		for i := range events {
 			events[i] = api.JSON(`{"type":"step","text":"` + string(payload) + `"}`)
 		}

@@ -25,7 +25,7 @@ var keyedEventTests = map[string]func(*harness){
 	"events/a key appends once": func(h *harness) {
 		for name, events := range map[string][]api.JSON{
 			"few":  {api.JSON(`{"type":"step","n":1}`), api.JSON(`{"type":"output","content":"x"}`)},
-			"many": manySteps(500),
+			"many": manySteps(api.MaxEventsPerCall),
 		} {
 			h.create(name, name)
 			h.create(name, name+"-next")
@@ -73,7 +73,7 @@ var keyedEventTests = map[string]func(*harness){
 // oneKeyOneAppend sends the same keyed append from many goroutines, spread over stores of one
 // database.
 func oneKeyOneAppend(h *harness, stores ...runs.Store) {
-	for name, events := range map[string][]api.JSON{"few": aProgress, "many": manySteps(300)} {
+	for name, events := range map[string][]api.JSON{"few": aProgress, "many": manySteps(api.MaxEventsPerCall)} {
 		h.create(name, name)
 		fence := h.claim(name)
 		var wait sync.WaitGroup

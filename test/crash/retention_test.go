@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -132,12 +133,8 @@ func (p *pastOf) over(session, run string, events int, remember api.Remember) {
 	work := &trial{ctx: p.ctx(), client: p.c, runID: p.id(run), sessionID: p.id(session), agentID: p.id("agent-" + run)}
 	claim, err := work.claimNext(longLeaseMs)
 	require.NoError(p.t, err)
-	for n := 0; n < events; n += api.MaxEventsPerCall {
-		batch := make([]api.JSON, min(events-n, api.MaxEventsPerCall))
-		for i := range batch {
-			batch[i] = api.JSON(`{"type":"delta"}`)
-		}
-		_, err := p.c.AppendEvents(p.ctx(), p.id(run), claim.Lease.Fence, batch)
+	if events > 0 {
+		_, err = p.c.AppendEvents(p.ctx(), p.id(run), claim.Lease.Fence, slices.Repeat([]api.JSON{api.JSON(`{"type":"delta"}`)}, events))
 		require.NoError(p.t, err)
 	}
 	require.NoError(p.t, complete(work))
@@ -146,7 +143,7 @@ func (p *pastOf) over(session, run string, events int, remember api.Remember) {
 func (p *pastOf) make() {
 	p.t.Helper()
 	// Three transactions, the last of which deletes the session.
-	p.over("gone", "gone", 2*api.MaxEventsPerCall, "")
+	p.over("gone", "gone", 2_000, "")
 	p.byOther().over("gone", "gone-too", 0, "")
 	// One run is deleted. The events after the waiting run stay with it.
 	p.over("waits", "before", 0, "")

@@ -167,9 +167,9 @@ var scenarios = []scenario{
 		events: plainLog,
 	},
 	{
-		// As many as are written in parts.
-		name: "append many events", prepare: held, call: append300, inForce: appended300, finish: complete,
-		events: slices.Concat([]string{"accepted", "started"}, slices.Repeat([]string{"step"}, 300), []string{"completed"}),
+		// As many as one call takes.
+		name: "append many events", prepare: held, call: appendMany, inForce: appendedMany, finish: complete,
+		events: slices.Concat([]string{"accepted", "started"}, slices.Repeat([]string{"step"}, api.MaxEventsPerCall), []string{"completed"}),
 	},
 	{name: "complete", prepare: held, call: complete, inForce: logged("completed"), finish: ended(api.StatusCompleted), events: plainLog},
 	{
@@ -358,18 +358,19 @@ var scenarios = []scenario{
 	},
 }
 
-func append300(t *trial) error {
-	_, err := t.client.AppendEventsWithKey(t.ctx, t.runID, t.fence, "append", slices.Repeat([]api.JSON{api.JSON(`{"type":"step"}`)}, 300))
+func appendMany(t *trial) error {
+	_, err := t.client.AppendEventsWithKey(t.ctx, t.runID, t.fence, "append",
+		slices.Repeat([]api.JSON{api.JSON(`{"type":"step"}`)}, api.MaxEventsPerCall))
 	return err
 }
 
-// appended300 returns how often all 300 events are in the log.
-func appended300(t *trial) (int, error) {
+// appendedMany returns how often all of these events are in the log.
+func appendedMany(t *trial) (int, error) {
 	count, err := logged("step")(t)
-	if err == nil && count%300 != 0 {
-		err = fmt.Errorf("%d of 300 events are there", count)
+	if err == nil && count%api.MaxEventsPerCall != 0 {
+		err = fmt.Errorf("%d of %d events are there", count, api.MaxEventsPerCall)
 	}
-	return count / 300, err
+	return count / api.MaxEventsPerCall, err
 }
 
 // decidedRun creates a run that waited, was allowed, and is claimable.

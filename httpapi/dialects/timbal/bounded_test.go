@@ -93,7 +93,7 @@ func TestLargeEvents(t *testing.T) {
 	stream.Leave()
 	w := s.claim(t, stream.runID)
 	const large = 24
-	text := strings.Repeat("x", 1<<20-1000)
+	text := strings.Repeat("x", 1<<19-1000)
 	for range large {
 		w.append(`{"type":"step","text":"` + text + `"}`)
 	}
@@ -118,7 +118,7 @@ func TestLargeEvents(t *testing.T) {
 		cursor, done = page["next_cursor"].(float64), page["done"] == true
 	}
 	require.Equal(t, 1+large+2, shown)
-	require.Equal(t, large/4, pages, "four a page, and the end with the last")
+	require.Equal(t, large/8, pages, "eight a page, and the end with the last")
 	require.Equal(t, http.StatusNoContent, s.do(t, http.MethodPost, "/cancel/"+w.runID, "").Status)
 }
 
@@ -135,11 +135,11 @@ func BenchmarkLateSegment(b *testing.B) {
 	fence := do(&runs.CreateRun{
 		SessionID: "s", SessionGiven: true, RunID: "r", Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"},
 	}).Run.Run.Fence
-	steps := make([]api.JSON, 1000)
+	steps := make([]api.JSON, 250)
 	for i := range steps {
 		steps[i] = api.JSON(`{"type":"step","text":"a line that a worker writes"}`)
 	}
-	for range 50 {
+	for range 200 {
 		do(&runs.AppendEvents{RunID: "r", Fence: fence, Events: steps})
 	}
 	do(&runs.Suspend{RunID: "r", Fence: fence, Suspension: api.Suspension{Approvals: []api.ApprovalRequest{{ID: "a", ToolCallID: "c", ToolName: "bash", Input: api.JSON(`1`)}}}})

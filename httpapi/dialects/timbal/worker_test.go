@@ -2,6 +2,7 @@ package timbal_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/go-json-experiment/json"
@@ -73,11 +74,13 @@ func (w *worker) suspend(hold bool, requests ...any) {
 
 func (w *worker) append(events ...string) {
 	w.t.Helper()
-	command := &runs.AppendEvents{RunID: w.runID, Fence: w.fence}
-	for _, text := range events {
-		command.Events = append(command.Events, api.JSON(text))
+	for call := range slices.Chunk(events, api.MaxEventsPerCall) {
+		command := &runs.AppendEvents{RunID: w.runID, Fence: w.fence}
+		for _, text := range call {
+			command.Events = append(command.Events, api.JSON(text))
+		}
+		w.do(command)
 	}
-	w.do(command)
 }
 
 func (w *worker) complete(output string) {

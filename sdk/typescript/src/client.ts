@@ -1,6 +1,7 @@
 import { type CallOptions, type HoldpointOptions, type KeyedOptions, type Reply, type Repeatable, Transport, at, maxWaitMs, newID, randomUUID } from "./http.js";
 import { invalid, isKind, isTransient } from "./errors.js";
 import { inputDigest } from "./grants.js";
+import { encodeJSON } from "./json.js";
 import { numberOf, type Snapshots, type StreamItem, type StreamOptions, stream } from "./stream.js";
 import * as doc from "./types.js";
 import { isTerminal, isWaiting } from "./types.js";
@@ -281,10 +282,21 @@ export class Holdpoint {
     return (await this.#post<doc.RunView>(at("/v1/runs", runId, "requests", requestId, "withdraw"), body, options)).value;
   }
 
-  /** Adds events to the session's log and returns the id of the last. They are added once, even if the call is repeated because its reply was lost. */
+  /**
+   * Adds events to the session's log and returns the id of the last. They are added once, even if the call is repeated because its
+   * reply was lost. More than 256 events or 512 KiB are sent in several calls, in order: after an error the events of the earlier
+   * calls are in the log. Each of several calls has the idempotency key with a suffix of five bytes.
+   */
   async appendEvents(runId: string, fence: string, events: { type: string; [member: string]: unknown }[], options: KeyedOptions = {}): Promise<string> {
-    const reply = await this.#keyed<{ last_event_id: string }>(at("/v1/runs", runId, "events"), { fence, events }, options);
-    return reply.value.last_event_id;
+    const key = options.idempotencyKey ?? randomUUID();
+    const calls = appends(events);
+    let last = "";
+    for (const [i, events] of calls.entries()) {
+      const idempotencyKey = calls.length === 1 ? key : `${key}/${String(i + 1).padStart(4, "0")}`;
+      const reply = await this.#keyed<{ last_event_id: string }>(at("/v1/runs", runId, "events"), { fence, events }, { ...options, idempotencyKey });
+      last = reply.value.last_event_id;
+    }
+    return last;
   }
 
   async completeRun(runId: string, fence: string, output?: unknown, options: CallOptions = {}): Promise<doc.RunView> {
@@ -675,6 +687,25 @@ function decisions(o: DecisionListOptions): List {
     query: { session_id: o.sessionId, agent_id: o.agentId, actor: o.actor, outcome: o.outcome, since_ms: o.sinceMs, fields: o.summary ? "summary" : undefined },
   };
 }
+
+/** Splits events into what one call takes: 256 events and 512 KiB, one event at least. */
+function appends<T>(events: T[]): T[][] {
+  const calls: T[][] = [[]];
+  let bytes = 0;
+  for (const event of events) {
+    const size = utf8.encode(encodeJSON(event)).length;
+    let last = calls[calls.length - 1]!;
+    if (last.length > 0 && (last.length === 256 || bytes + size > 512 * 1024)) {
+      calls.push(last = []);
+      bytes = 0;
+    }
+    last.push(event);
+    bytes += size;
+  }
+  return calls;
+}
+
+const utf8 = new TextEncoder();
 
 function reason(options: { reason?: string }): { reason?: string } {
   return options.reason === undefined ? {} : { reason: options.reason };

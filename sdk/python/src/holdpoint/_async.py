@@ -11,9 +11,10 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, TypeVar, cast
 
 from . import types as doc
+from ._json import encode_json
 from ._stream import Kind, StreamItem, number_of, stream
 from ._transport import MAX_WAIT_SECONDS, Reply, RetryPolicy, Transport, at, new_id, now, without_none
-from .errors import HoldpointError, is_kind, is_transient
+from .errors import HoldpointError, invalid, is_kind, is_transient
 from .grants import input_digest
 
 Item = TypeVar("Item")
@@ -292,9 +293,16 @@ class AsyncHoldpoint:
         self, run_id: str, fence: str, events: Sequence[Mapping[str, Any]], *, idempotency_key: str | None = None,
     ) -> str:
         """Adds events to the session's log and returns the id of the last. They are added once, even if the call is repeated
-        because its reply was lost."""
-        reply = await self._keyed(at("/v1/runs", run_id, "events"), {"fence": fence, "events": list(events)}, idempotency_key)
-        return cast(str, reply.value["last_event_id"])
+        because its reply was lost. More than 256 events or 512 KiB are sent in several calls, in order: after an error the events of
+        the earlier calls are in the log. Each of several calls has the idempotency key with a suffix of five bytes."""
+        key = idempotency_key or str(uuid.uuid4())
+        calls = _appends(events)
+        last = ""
+        for number, part in enumerate(calls, 1):
+            key_of_part = key if len(calls) == 1 else f"{key}/{number:04d}"
+            reply = await self._keyed(at("/v1/runs", run_id, "events"), {"fence": fence, "events": part}, key_of_part)
+            last = cast(str, reply.value["last_event_id"])
+        return last
 
     async def complete_run(self, run_id: str, fence: str, output: Any = None) -> doc.RunView:
         return cast(doc.RunView, (await self._post(at("/v1/runs", run_id, "complete"), without_none(fence=fence, output=output))).value)
@@ -648,6 +656,23 @@ class AsyncHoldpoint:
             # A page may end early, because it would be too large.
             if not reply.value or (not reply.more and len(reply.value) < 1000):
                 return
+
+
+def _appends(events: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]]]:
+    """Splits events into what one call takes: 256 events and 512 KiB, one event at least."""
+    calls: list[list[Mapping[str, Any]]] = [[]]
+    size = 0
+    for event in events:
+        try:
+            more = len(encode_json(event).encode())
+        except (TypeError, ValueError) as failure:
+            raise invalid(f"append_events: {failure}") from failure
+        if calls[-1] and (len(calls[-1]) == 256 or size + more > 512 << 10):
+            calls.append([])
+            size = 0
+        calls[-1].append(event)
+        size += more
+    return calls
 
 
 def _run(reply: Reply) -> RunResult:

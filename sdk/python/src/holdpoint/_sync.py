@@ -135,7 +135,8 @@ class Holdpoint:
 
     def append_events(self, run_id: str, fence: str, events: Sequence[Mapping[str, Any]], *, idempotency_key: str | None=None) -> str:
         """Adds events to the session's log and returns the id of the last. They are added once, even if the call is repeated
-        because its reply was lost."""
+        because its reply was lost. More than 256 events or 512 KiB are sent in several calls, in order: after an error the events of
+        the earlier calls are in the log. Each of several calls has the idempotency key with a suffix of five bytes."""
         return self._portal.call(self._async.append_events(run_id, fence, events, idempotency_key=idempotency_key))
 
     def complete_run(self, run_id: str, fence: str, output: Any=None) -> doc.RunView:
