@@ -38,9 +38,6 @@ type Spec struct {
 	Settles bool
 	// ExcludesRequester says that the command raises an approval that its requesters may not allow.
 	ExcludesRequester bool
-	// AppendsOnly says that the command only appends events, independent of other rows. A large command may
-	// then be written in parts.
-	AppendsOnly bool
 
 	// raised has the approvals that rules may decide; nil without any.
 	raised *raisedSuspension

@@ -58,16 +58,6 @@ CREATE INDEX sessions_of_agent ON sessions (agent_id, session_id);
 CREATE INDEX sessions_of_parent ON sessions (parent_session_id) WHERE parent_session_id IS NOT NULL;
 CREATE INDEX sessions_below ON sessions (parent_session_id) WHERE parent_session_id <> '' AND ended_at_ms IS NULL;
 
--- Staged events: sessions to which a large command is being written in parts. Events from
--- first_event_id on are invisible to readers until the transaction that decides deletes the row. A row
--- that exists when the file is opened belongs to an interrupted command.
-CREATE TABLE staged_events (
-    session_id     TEXT    NOT NULL,
-    first_event_id INTEGER NOT NULL,
-    CONSTRAINT staged_events_pkey PRIMARY KEY (session_id),
-    CONSTRAINT staged_events_first_event_id_positive CHECK (first_event_id > 0)
-) STRICT, WITHOUT ROWID;
-
 -- Runs: executions of an agent, queued, running, waiting or over.
 CREATE TABLE runs (
     run_id              TEXT    NOT NULL,
@@ -674,5 +664,4 @@ DROP TABLE events;
 DROP TABLE requests;
 DROP TABLE run_payloads;
 DROP TABLE runs;
-DROP TABLE staged_events;
 DROP TABLE sessions;

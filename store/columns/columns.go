@@ -170,13 +170,9 @@ func (t *Table[R]) Size() string {
 
 // Walk returns the statement that reads the whole table by session; order has further sort
 // columns.
-func (t *Table[R]) Walk(order ...string) string { return t.WalkWhere("true", order...) }
-
-// WalkWhere is [Table.Walk] for the rows that meet a condition.
-func (t *Table[R]) WalkWhere(condition string, order ...string) string {
+func (t *Table[R]) Walk(order ...string) string {
 	by := append([]string{"session_id"}, order...)
-	return "SELECT " + t.List() + " FROM " + t.Name + " AS " + t.Alias + " WHERE " + condition +
-		" ORDER BY " + t.Alias + "." + strings.Join(by, ", "+t.Alias+".")
+	return "SELECT " + t.List() + " FROM " + t.Name + " AS " + t.Alias + " ORDER BY " + t.Alias + "." + strings.Join(by, ", "+t.Alias+".")
 }
 
 // Targets returns where a row is scanned to, in the order of [Table.List].

@@ -24,8 +24,7 @@ const (
 	maxLockTries = 2
 	// After a large command the next one is delayed by restOfLarge times its duration, at most
 	// maxRest. On SQLite, other commands keep 43 % of their throughput with a factor of 1 and 65 %
-	// with a factor of 3 (see docs/benchmark-log.md). A command written in parts takes longer but
-	// blocks less, so its factor is 1.
+	// with a factor of 3 (see docs/benchmark-log.md).
 	restOfLarge = 3
 	maxRest     = 250 * time.Millisecond
 	// A command with this many rows or bytes is large. Its session is off the lane until it is
@@ -52,8 +51,6 @@ type attempt struct {
 	// begun is when it began, and batches is the lane's batch count at that time.
 	begun   time.Time
 	batches int
-	// inParts reports whether it was written in parts.
-	inParts bool
 	// locked reports whether another transaction has locked the session's row.
 	locked bool
 	err    error
@@ -96,15 +93,9 @@ func (c *Committer) attemptAside(l *lane) {
 	}
 	l.attempting = true
 	made := &attempt{session: next, call: next.calls[0], begun: now, batches: l.batches}
-	// After a refusal it is decided under the lock, where no other writer can interfere.
-	made.inParts = c.parted != nil && next.aside.refused == 0 && made.call.inParts()
 	next.aside.attempting = made.call
 	go func() {
-		how := besideLane
-		if made.inParts {
-			how = inParts
-		}
-		locked, err := c.tryCommit(l, []*call{made.call}, how)
+		locked, err := c.tryCommit(l, []*call{made.call}, inBackground)
 		made.locked, made.err = len(locked) > 0, err
 		l.attempted <- made
 	}()
@@ -117,11 +108,7 @@ func (c *Committer) attemptEnded(l *lane, made *attempt) {
 	at.attempting = nil
 	now := time.Now()
 	if made.call.large() && l.batches > made.batches {
-		rest := restOfLarge * now.Sub(made.begun)
-		if made.inParts {
-			rest = now.Sub(made.begun)
-		}
-		l.restsUntil = now.Add(min(rest, maxRest))
+		l.restsUntil = now.Add(min(restOfLarge*now.Sub(made.begun), maxRest))
 	}
 	switch {
 	case made.locked:

@@ -170,23 +170,16 @@ func (c *Committer) panicked(cause any) {
 	c.options.Logger.Error("batch panicked", slog.Any("cause", cause), slog.String("stack", string(debug.Stack())))
 }
 
-// way is where a transaction runs: on the lane, in the background, or in the background in parts.
-type way int
-
+// Where a transaction runs.
 const (
-	inLane way = iota
-	besideLane
-	inParts
+	inLane       = false
+	inBackground = true
 )
 
 // tryCommit decides the calls in one transaction and answers them. It returns the calls of locked
 // sessions. After an error no call is answered. A background transaction does not touch the lane's
 // memory, which belongs to another goroutine.
-func (c *Committer) tryCommit(l *lane, calls []*call, how way) (locked []*call, err error) {
-	aside, begin := how != inLane, c.engine.Begin
-	if how == inParts {
-		begin = c.parted.BeginParted
-	}
+func (c *Committer) tryCommit(l *lane, calls []*call, background bool) (locked []*call, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), c.options.Timeout)
 	defer cancel()
 
@@ -203,7 +196,7 @@ func (c *Committer) tryCommit(l *lane, calls []*call, how way) (locked []*call, 
 	}()
 
 	loads := loadsOf(calls, c.takerWaiting() != nil)
-	batch, err := begin(ctx, loads)
+	batch, err := c.engine.Begin(ctx, loads)
 	if err != nil {
 		return nil, fmt.Errorf("begin: %w", err)
 	}
@@ -212,7 +205,7 @@ func (c *Committer) tryCommit(l *lane, calls []*call, how way) (locked []*call, 
 
 	c.meet(batch, loads)
 	remembered := c.rememberLoaded(batch, loads)
-	if !aside {
+	if !background {
 		l.memory.loaded(batch, loads)
 	}
 	d := &decisions{}
@@ -242,14 +235,14 @@ func (c *Committer) tryCommit(l *lane, calls []*call, how way) (locked []*call, 
 		}
 		written = true
 	}
-	if aside {
+	if background {
 		// Yield so that the lane can use the released connection before the answered callers send
 		// more work.
 		runtime.Gosched()
 	}
 	answered = true
 	c.committed(d)
-	if c.unread != nil && !aside {
+	if c.unread != nil && !background {
 		for _, r := range remembered {
 			r.Committed()
 			l.memory.put(r)

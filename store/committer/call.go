@@ -55,13 +55,6 @@ func (c *call) settle() { c.state.Store(callSettled) }
 // large reports whether the call would block other calls for too long.
 func (c *call) large() bool { return c.size.Rows >= largeRows || c.size.Bytes >= largeBytes }
 
-// inParts reports whether the call may be written in parts. Such a call writes almost only events,
-// and depends only on its session and the caller's token. Both are compared again in the last part.
-// The unique key of its idempotency record prevents a second write.
-func (c *call) inParts() bool {
-	return c.command.Spec().AppendsOnly && !c.needs.Rules && c.large()
-}
-
 // answered reports whether the lane is done with the call.
 func (c *call) answered() bool {
 	if c.state.Load() == callSettled {

@@ -97,8 +97,6 @@ type Committer struct {
 	engine Engine
 	// unread is the engine if it can write without reading first, or nil.
 	unread Unread
-	// parted is the engine if it writes large commands in parts, or nil.
-	parted Parted
 	clock  clock
 	taker  atomic.Pointer[runs.Taker]
 	// incarnation identifies the database server last seen, 0 before the first one.
@@ -175,7 +173,6 @@ func New(engine Engine, options Options) *Committer {
 	if unread, able := engine.(Unread); able && options.RememberedBytes > 0 {
 		c.unread = unread
 	}
-	c.parted, _ = engine.(Parted)
 	if versioned, able := engine.(Versioned); able {
 		c.versioned = versioned
 		c.acknowledged, _ = lru.New[string, acknowledged](maxAcknowledged)

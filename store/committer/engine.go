@@ -21,16 +21,6 @@ type Engine interface {
 	AwaitRuleReaders(ctx context.Context) error
 }
 
-// Parted is an Engine with a single writer at a time. It writes large commands in parts, so that
-// other transactions can run in between.
-type Parted interface {
-	// BeginParted loads like Begin but takes no locks. The caller must not write these sessions in
-	// another way until the batch ends. What Commit writes becomes visible with its last
-	// transaction. That transaction is refused if the loaded rows or tokens have changed. Rules are
-	// not compared.
-	BeginParted(ctx context.Context, loads []Load) (Batch, error)
-}
-
 // Batch is one open transaction.
 type Batch interface {
 	// NowMs is the time of the decisions, read from the deciding clock once the locks are held.

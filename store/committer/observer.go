@@ -33,8 +33,7 @@ type Transaction struct {
 	// Read reports whether it loaded rows. If not, it was decided from cached rows.
 	Read   bool
 	Result Result
-	// Took includes other transactions in between if it was written in parts (see Parted).
-	Took time.Duration
+	Took   time.Duration
 }
 
 // Result is the outcome of a transaction.

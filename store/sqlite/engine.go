@@ -41,23 +41,12 @@ type batch struct {
 	store *Store
 	write *connection // nil when the batch is over
 	nowMs int64
-	// decides is the change that the transaction makes visible, nil if it was not written in
-	// parts.
-	decides *staging
 }
 
 // Begin implements [committer.Engine]. The database's one write lock is the lock
 // of every session. Statements inside a transaction run to their end whatever
 // becomes of the context, so that the connection is never left half way.
 func (e *engine) Begin(ctx context.Context, loads []committer.Load) (committer.Batch, error) {
-	b, err := e.load(ctx, loads)
-	if err != nil {
-		return nil, err // and no batch that is a nil pointer
-	}
-	return b, nil
-}
-
-func (e *engine) load(ctx context.Context, loads []committer.Load) (*batch, error) {
 	b, err := e.begin(ctx)
 	if err != nil {
 		return nil, err
@@ -84,11 +73,6 @@ func (e *engine) begin(ctx context.Context) (*batch, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.beginOn(ctx, write)
-}
-
-// beginOn begins it on the write connection, which is released with the transaction.
-func (e *engine) beginOn(ctx context.Context, write *connection) (*batch, error) {
 	if _, err := write.exec(context.WithoutCancel(ctx), sqlBegin); err != nil {
 		e.store.writers.release(write)
 		return nil, failed("begin", err)
@@ -128,32 +112,18 @@ func (b *batch) Commit(ctx context.Context, writes runs.Writes) error {
 	return b.commit(context.WithoutCancel(ctx), &writes, b.Amended(writes.UpdatedSessions))
 }
 
-// commit writes and commits, including a waiting part. amended are the updated sessions whose
-// metadata changed.
+// commit writes and commits. amended are the updated sessions whose metadata changed.
 func (b *batch) commit(ctx context.Context, writes *runs.Writes, amended []*model.Session) error {
-	unstaged, err := b.unstage(ctx, writes.UpdatedSessions)
+	doing := "write"
+	err := writeAll(ctx, b.write, writes, amended)
 	if err == nil {
-		err = writeAll(ctx, b.write, writes, amended)
+		doing = "commit"
+		_, err = b.write.exec(ctx, sqlCommit)
 	}
 	if err != nil {
 		b.Rollback(ctx)
-		return failed("write", err)
+		return failed(doing, err)
 	}
-	taken := b.store.staged.take()
-	defer taken.end(errLeft) // always, because a caller waits for it
-	written, err := taken.ride(ctx, b.write)
-	if err == nil {
-		if _, err = b.write.exec(ctx, sqlCommit); err != nil {
-			err = failed("commit", err)
-		}
-	}
-	if err != nil {
-		b.Rollback(ctx)
-		return err
-	}
-	written()
-	unstaged()
-	b.store.staged.batches.Add(1)
 	b.end()
 	return nil
 }

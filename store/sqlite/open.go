@@ -54,10 +54,7 @@ type Store struct {
 	reads   *database
 	// checkpoints are nil for a database in memory.
 	checkpoints *checkpoints
-	// staged are the changes that are being written in parts.
-	staged parts
-	nowMs  func() int64
-	logger *slog.Logger
+	nowMs       func() int64
 	// schema is the version that this program knows.
 	schema int64
 	owned  *file
@@ -98,7 +95,7 @@ func open(ctx context.Context, owned *file, options Options) (*Store, error) {
 	if err := migrator.Check(ctx); err != nil {
 		return nil, err
 	}
-	store := &Store{nowMs: options.NowMs, owned: owned, logger: options.Logger}
+	store := &Store{nowMs: options.NowMs, owned: owned}
 	if store.nowMs == nil {
 		store.nowMs = func() int64 { return time.Now().UnixMilli() }
 	}
@@ -108,9 +105,6 @@ func open(ctx context.Context, owned *file, options Options) (*Store, error) {
 	writer, err := newConnection(ctx, owned.write)
 	if err != nil {
 		return nil, err
-	}
-	if err := takeOutLeftovers(ctx, writer, options.Logger); err != nil {
-		return nil, errors.Join(err, writer.close())
 	}
 	store.writers = newPool(writer)
 	store.readers = store.writers
@@ -135,18 +129,6 @@ func open(ctx context.Context, owned *file, options Options) (*Store, error) {
 	options.Committer.Logger = cmp.Or(options.Committer.Logger, options.Logger)
 	store.Committer = committer.New(&engine{store: store}, options.Committer)
 	return store, nil
-}
-
-// takeOutLeftovers deletes the rows of unfinished commands of an earlier process.
-func takeOutLeftovers(ctx context.Context, writer *connection, logger *slog.Logger) error {
-	left, err := unstageAll(ctx, writer)
-	if err != nil {
-		return failed("take out staged rows", err)
-	}
-	if len(left) > 0 && logger != nil {
-		logger.InfoContext(ctx, "a command that came to no end was taken back", slog.Any("session_ids", left))
-	}
-	return nil
 }
 
 func openReaders(ctx context.Context, db *sql.DB, count int) (*pool, error) {

@@ -16,13 +16,11 @@ const (
 	// The database's one write lock is the lock of every session.
 	sqlRedactLock   = `SELECT s.last_event_id FROM sessions AS s WHERE s.session_id = $1`
 	sqlRedactEvents = `SELECT e.* FROM events AS e WHERE e.session_id = $1 AND e.event_id IN (SELECT CAST(k.value AS INTEGER) FROM json_each($2) AS k)
-	AND e.event_id < coalesce((SELECT g.first_event_id FROM staged_events AS g WHERE g.session_id = $1), 9223372036854775807)
 ORDER BY e.event_id`
 	sqlRedactNeeded = `
 SELECT coalesce(min(e.event_id), 0) FROM events AS e
 JOIN runs AS r ON r.session_id = e.session_id AND r.run_id = e.run_id
-WHERE e.session_id = $1 AND e.event_id IN (SELECT CAST(k.value AS INTEGER) FROM json_each($2) AS k)
-	AND e.event_id < coalesce((SELECT g.first_event_id FROM staged_events AS g WHERE g.session_id = $1), 9223372036854775807) AND (
+WHERE e.session_id = $1 AND e.event_id IN (SELECT CAST(k.value AS INTEGER) FROM json_each($2) AS k) AND (
 	r.finished_at_ms IS NULL
 	OR EXISTS (SELECT 1 FROM effects AS f WHERE f.session_id = $1 AND f.run_id = r.run_id AND f.webhook_id = '' AND f.state <> 'done')
 	OR EXISTS (SELECT 1 FROM messages AS m WHERE m.session_id = $1 AND m.run_id = r.run_id AND m.acknowledged_at_ms IS NULL))`

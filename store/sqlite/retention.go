@@ -23,7 +23,6 @@ const (
 WITH head AS MATERIALIZED (
 	SELECT e.event_id, e.run_id FROM events AS e
 	WHERE e.session_id = $1 AND e.event_id >= $2
-		AND e.event_id < coalesce((SELECT g.first_event_id FROM staged_events AS g WHERE g.session_id = $1), 9223372036854775807)
 	ORDER BY e.event_id LIMIT $5
 ), most AS MATERIALIZED (
 	SELECT r.run_id FROM (SELECT DISTINCT h.run_id FROM head AS h) AS k

@@ -4,8 +4,6 @@ const (
 	sqlBegin    = `BEGIN IMMEDIATE`
 	sqlCommit   = `COMMIT`
 	sqlRollback = `ROLLBACK`
-	// sqlIsOver succeeds when no transaction is open, and then one is.
-	sqlIsOver = `BEGIN`
 
 	sqlCheckpoint = `PRAGMA wal_checkpoint(PASSIVE)`
 
@@ -41,11 +39,6 @@ WHERE session_id = $1 AND run_id = $2 AND request_id = $3 AND outcome = 'allowed
 INSERT INTO run_payloads (run_id, member, value) VALUES ($1, $2, $3)
 ON CONFLICT (run_id, member) DO UPDATE SET value = excluded.value`
 	sqlDeletePayload = `DELETE FROM run_payloads WHERE run_id = $1 AND member = $2`
-
-	// sqlStage records that a change of the session is being written in parts, see staging.go.
-	sqlStage = `
-INSERT INTO staged_events (session_id, first_event_id)
-SELECT s.session_id, $2 FROM sessions AS s WHERE s.session_id = $1 AND s.last_event_id = $2 - 1`
 
 	sqlSweepRecords = `
 DELETE FROM idempotency_records

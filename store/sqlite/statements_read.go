@@ -44,7 +44,7 @@ FROM (
 	SELECT n.*, sum(n.size) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
 	FROM (
 		SELECT e.rowid AS line, e.event_id, octet_length(e.body) AS size FROM events AS e
-		WHERE e.run_id = $1 AND e.type = 'output'` + ofRunThere + `
+		WHERE e.run_id = $1 AND e.type = 'output'
 		ORDER BY e.event_id DESC LIMIT 101
 	) AS n
 	WINDOW w AS (ORDER BY n.event_id DESC)
@@ -104,7 +104,7 @@ FROM (
 	SELECT n.*, sum(n.size) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
 	FROM (
 		SELECT e.rowid AS line, e.event_id, octet_length(e.body) AS size FROM events AS e
-		WHERE e.session_id = $1 AND e.type = 'output'` + ofSessionThere + `
+		WHERE e.session_id = $1 AND e.type = 'output'
 		ORDER BY e.event_id DESC LIMIT 101
 	) AS n
 	WINDOW w AS (ORDER BY n.event_id DESC)
@@ -132,11 +132,11 @@ WHERE r.run_id = $1`,
 	// or counted first.
 	SessionEventsWithin: expand(`
 SELECT e.*, 0 FROM events AS e
-WHERE e.session_id = $1 AND e.event_id > $2 AND $4 IS NOT NULL` + ofSessionThere + `
+WHERE e.session_id = $1 AND e.event_id > $2 AND $4 IS NOT NULL
 ORDER BY e.event_id LIMIT $3`),
 	SessionRequestEventsWithin: expand(`
 SELECT e.*, 0 FROM events AS e INDEXED BY events_about_requests
-WHERE e.session_id = $1 AND e.event_id > $2 AND $4 IS NOT NULL` + ofSessionThere + `
+WHERE e.session_id = $1 AND e.event_id > $2 AND $4 IS NOT NULL
 	AND (e.type = 'waiting_for_approval' OR e.type = 'approval_resolved' OR e.type = 'waiting_for_user_question'
 		OR e.type = 'user_question_answered' OR e.type = 'user_question_resolved' OR e.type = 'parent_clarification_resolved')
 ORDER BY e.event_id LIMIT $3`),
@@ -149,11 +149,11 @@ WHERE r.run_id = $1 AND e.session_id = r.session_id AND e.run_id = r.run_id
 ORDER BY e.event_id LIMIT $3`),
 	RunEventsWithin: expand(`
 SELECT e.*, 0 FROM events AS e
-WHERE e.run_id = $1 AND e.event_id > $2 AND $4 IS NOT NULL` + ofRunThere + `
+WHERE e.run_id = $1 AND e.event_id > $2 AND $4 IS NOT NULL
 ORDER BY e.event_id LIMIT $3`),
 	RunOutputsWithin: expand(`
 SELECT e.*, 0 FROM events AS e
-WHERE e.run_id = $1 AND e.type = 'output' AND e.event_id > $2 AND $4 IS NOT NULL` + ofRunThere + `
+WHERE e.run_id = $1 AND e.type = 'output' AND e.event_id > $2 AND $4 IS NOT NULL
 ORDER BY e.event_id LIMIT $3`),
 
 	RequestByHandle: expand(`

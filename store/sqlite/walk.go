@@ -108,7 +108,7 @@ func walk(ctx context.Context, conn *sql.Conn, visit func(*model.SessionRows) er
 	defer open.close()
 	streams := model.RowStreams{
 		Sessions: readTable(&open, columns.Sessions), Runs: readTable(&open, columns.Runs),
-		Requests: readTable(&open, columns.Requests), Events: readRows(&open, columns.Events.WalkWhere(anyThere, "event_id"), columns.Events.Targets),
+		Requests: readTable(&open, columns.Requests), Events: readRows(&open, columns.Events.Walk("event_id"), columns.Events.Targets),
 		Records: readTable(&open, columns.Records), Effects: readTable(&open, columns.Effects),
 		Messages: readTable(&open, columns.Messages), Rules: readTable(&open, columns.Rules),
 		Entries: readRows(&open, tokens.WalkEntries, tokens.EntryTargets),

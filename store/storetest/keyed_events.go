@@ -11,7 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// manySteps returns enough events for an engine to write them in parts.
+// manySteps returns events of 1 kB.
 func manySteps(count int) []api.JSON {
 	events := make([]api.JSON, count)
 	for i := range events {

@@ -20,12 +20,10 @@ import (
 // that stand whole. Nothing else writes: there is one door.
 // retention.go deletes what is past its horizon and is the only one that deletes decisions;
 // redaction.go empties rows that are there and makes or deletes none; rewrap.go encrypts keys otherwise.
-// staging.go takes out events that were written ahead of a decision which was not made: nobody could read them.
 var (
-	writers   = regexp.MustCompile(`^store/(postgres|sqlite)/(write|statements|retention|redaction|rewrap|staging)\.go$`)
+	writers   = regexp.MustCompile(`^store/(postgres|sqlite)/(write|statements|retention|redaction|rewrap)\.go$`)
 	redaction = regexp.MustCompile(`^store/(postgres|sqlite)/(redaction|rewrap)\.go$`)
 	retention = regexp.MustCompile(`^store/(postgres|sqlite)/retention\.go$`)
-	staging   = regexp.MustCompile(`^store/sqlite/staging\.go$`)
 )
 
 // swept are the tables from which rows may be deleted because they are no longer kept,
@@ -66,10 +64,6 @@ func TestOnlyTheEnginesWrite(t *testing.T) {
 			require.Contains(t, []string{"sessions", "runs", "run_payloads", "requests", "events"}, w.table, "%s:%d", w.file, w.line)
 		case retention.MatchString(w.file):
 			require.True(t, strings.HasPrefix(w.verb, "DELETE") || w.table == "sessions", "%s:%d: %s %s: retention decides nothing", w.file, w.line, w.verb, w.table)
-		case staging.MatchString(w.file):
-			require.Equal(t, "DELETE FROM", w.verb, "%s:%d: it writes nothing", w.file, w.line)
-			require.Contains(t, []string{"events", "staged_events"}, w.table, "%s:%d", w.file, w.line)
-			require.Contains(t, w.text, "staged_events", "%s:%d: an event that is there is not deleted", w.file, w.line)
 		case strings.HasPrefix(w.verb, "DELETE"):
 			require.True(t, swept[w.table], "%s:%d: %s %s: what was decided is not deleted", w.file, w.line, w.verb, w.table)
 		}
