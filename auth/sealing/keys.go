@@ -14,11 +14,12 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/holdpoint/holdpoint/auth/keyfile"
 )
 
 // KeyBytes is the length of a key and of a data key.
@@ -84,7 +85,9 @@ func Read(source func() (string, error)) (*Keys, error) {
 // processes create it at once, all of them get the same key.
 func Load(path string) (*Keys, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		if err := make0600(path); err != nil && !errors.Is(err, fs.ErrExist) {
+		var secret [KeyBytes]byte
+		_, _ = rand.Read(secret[:]) // never fails, as its documentation says
+		if err := keyfile.Create(path, []byte(base64.StdEncoding.EncodeToString(secret[:])+"\n")); err != nil {
 			return nil, fmt.Errorf("make the file of the secret key: %w", err)
 		}
 	}
@@ -92,26 +95,6 @@ func Load(path string) (*Keys, error) {
 		text, err := os.ReadFile(path)
 		return string(text), err
 	})
-}
-
-// make0600 creates a file with a new key atomically. An existing file is kept, and the error wraps
-// [fs.ErrExist].
-func make0600(path string) (err error) {
-	var secret [KeyBytes]byte
-	_, _ = rand.Read(secret[:]) // never fails, as its documentation says
-	// CreateTemp uses mode 0600.
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.Remove(file.Name())) }()
-	if _, err := fmt.Fprintln(file, base64.StdEncoding.EncodeToString(secret[:])); err != nil {
-		return errors.Join(err, file.Close())
-	}
-	if err := errors.Join(file.Sync(), file.Close()); err != nil {
-		return err
-	}
-	return os.Link(file.Name(), path)
 }
 
 // Reload reads the source again and adds its keys; its first key encrypts from then on. A key that

@@ -10,9 +10,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 
 	"github.com/go-jose/go-jose/v4"
+
+	"github.com/holdpoint/holdpoint/auth/keyfile"
 )
 
 const (
@@ -29,7 +30,15 @@ func Load(path string) ([]ed25519.PrivateKey, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return keys, err
 	}
-	if err := make0600(path); err != nil && !errors.Is(err, fs.ErrExist) {
+	key, err := Generate()
+	if err != nil {
+		return nil, err
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	if err := keyfile.Create(path, pem.EncodeToMemory(&pem.Block{Type: pemPrivate, Bytes: der})); err != nil {
 		return nil, fmt.Errorf("make the file of the signing key: %w", err)
 	}
 	return read(path)
@@ -63,32 +72,6 @@ func read(path string) ([]ed25519.PrivateKey, error) {
 		return nil, fmt.Errorf("signing key: %s has no key in PEM", path)
 	}
 	return keys, nil
-}
-
-// make0600 creates a file with a new key atomically. An existing file is kept, and the error wraps
-// [fs.ErrExist].
-func make0600(path string) (err error) {
-	key, err := Generate()
-	if err != nil {
-		return err
-	}
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return err
-	}
-	// CreateTemp uses mode 0600.
-	file, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.Remove(file.Name())) }()
-	if err := pem.Encode(file, &pem.Block{Type: pemPrivate, Bytes: der}); err != nil {
-		return errors.Join(err, file.Close())
-	}
-	if err := errors.Join(file.Sync(), file.Close()); err != nil {
-		return err
-	}
-	return os.Link(file.Name(), path)
 }
 
 func thumbprint(key ed25519.PublicKey) (string, error) {

@@ -33,7 +33,7 @@ type place struct {
 }
 
 // domain are the packages that the domain stands on.
-var domain = []string{"api", "internal/canonical", "internal/cpulimit", "audit/chain", "audit/journal", "auth", "webhooks", "runs/refusal", "runs/document", "runs/rules/shellcmd", "runs/rules", "runs/model"}
+var domain = []string{"api", "internal/canonical", "internal/cpulimit", "audit/chain", "audit/journal", "auth", "auth/keyfile", "webhooks", "runs/refusal", "runs/document", "runs/rules/shellcmd", "runs/rules", "runs/model"}
 
 // with returns the packages together with those that the domain stands on.
 func with(names ...string) []string { return append(names, domain...) }
@@ -56,8 +56,9 @@ var places = []place{
 	{name: "internal/service", ours: assembled()},
 	{name: "api", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "auth", ours: []string{"api", "internal/canonical", "audit/chain", "audit/journal", "runs/refusal"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "auth/signing", ours: []string{"api", "internal/canonical", "audit/chain", "audit/journal"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "auth/sealing", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "auth/keyfile", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "auth/signing", ours: []string{"api", "auth/keyfile", "internal/canonical", "audit/chain", "audit/journal"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "auth/sealing", ours: []string{"auth/keyfile"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "audit", ours: with("auth/signing", "runs"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "webhooks", ours: []string{"api", "internal/canonical", "audit/chain", "audit/journal", "auth", "runs/refusal"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "webhooks/egress", ours: []string{"api"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
