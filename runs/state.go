@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/rules"
@@ -98,31 +97,12 @@ func NewState(sessionID string) *State {
 	}
 }
 
-// Change is what a decision writes: new images of whole rows. A row is in at most one of its
-// two lists.
+// Change is what a decision writes.
 type Change struct {
 	// Session is nil when it does not change. SessionNew says that the row is inserted.
-	Session     *model.Session
-	SessionNew  bool
-	NewRuns     []*model.Run
-	UpdatedRuns []*model.Run
-	NewRequests []*model.Request
-	// SettledRequests are existing rows: requests that were settled, or that have a new partial
-	// answer and are still open.
-	SettledRequests []*model.Request
-	// RedeemedRequests are settled requests whose grant was redeemed. Only the redemption is written.
-	// They may also be in one of the lists above.
-	RedeemedRequests []*model.Request
-	Events           []*model.Event
-	Records          []*model.IdempotencyRecord
-	NewEffects       []*model.Effect
-	UpdatedEffects   []*model.Effect
-	NewMessages      []*model.Message
-	UpdatedMessages  []*model.Message
-	NewRules         []*rules.Rule
-	UpdatedRules     []*rules.Rule
-	// Entries are entries of the audit log.
-	Entries []*journal.Entry
+	Session    *model.Session
+	SessionNew bool
+	Rows
 
 	// dequeued has the FirstEventID of runs that left the queue. Apply moves up the runs behind them.
 	dequeued []int64

@@ -6,17 +6,16 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// Writes are the rows that a batch of decisions writes: each row once, in its last image.
-type Writes struct {
-	NewSessions     []*model.Session
-	UpdatedSessions []*model.Session
-	NewRuns         []*model.Run
-	UpdatedRuns     []*model.Run
-	NewRequests     []*model.Request
+// Rows are new images of whole rows. A row is in at most one of its two lists.
+type Rows struct {
+	NewRuns     []*model.Run
+	UpdatedRuns []*model.Run
+	NewRequests []*model.Request
 	// SettledRequests are existing rows: requests that were settled, or that have a new partial
 	// answer and are still open.
 	SettledRequests []*model.Request
-	// RedeemedRequests are existing rows. Only their redemption is written, after the other lists.
+	// RedeemedRequests are settled requests whose grant was redeemed. Only the redemption is written,
+	// after the other lists. They may also be in one of the lists above.
 	RedeemedRequests []*model.Request
 	Events           []*model.Event
 	Records          []*model.IdempotencyRecord
@@ -30,58 +29,43 @@ type Writes struct {
 	Entries []*journal.Entry
 }
 
+// Writes are the rows that a batch of decisions writes: each row once, in its last image.
+type Writes struct {
+	NewSessions     []*model.Session
+	UpdatedSessions []*model.Session
+	Rows
+}
+
 // Gather merges the changes of one batch, given in the order of their decisions. A new checkpoint
 // is written even if a later image of its run leaves CheckpointSet false: that image has it too.
 // If two sessions create a run or a rule with the same id, both rows are returned and the database
 // refuses one.
 func Gather(changes []Change) Writes {
 	var w Writes
-	sessions := rows[string, model.Session]{}
-	runRows := rows[[2]string, model.Run]{}
-	requests := rows[[3]string, model.Request]{}
-	effects := rows[string, model.Effect]{}
-	messages := rows[[2]string, model.Message]{}
-	ruleRows := rows[[2]string, rules.Rule]{}
+	sessions := lastRows[string, model.Session]{}
+	runRows := lastRows[[2]string, model.Run]{}
+	requests := lastRows[[3]string, model.Request]{}
+	effects := lastRows[string, model.Effect]{}
+	messages := lastRows[[2]string, model.Message]{}
+	ruleRows := lastRows[[2]string, rules.Rule]{}
 	for i := range changes {
 		change := &changes[i]
 		if change.Session != nil {
 			sessions.put(change.Session.SessionID, change.Session, change.SessionNew)
 		}
-		for _, run := range change.NewRuns {
-			runRows.put([2]string{run.SessionID, run.RunID}, run, true)
-		}
+		runRows.putAll(change.NewRuns, nil, keyOfRun)
 		for _, run := range change.UpdatedRuns {
-			if before := runRows.get([2]string{run.SessionID, run.RunID}); before != nil && before.CheckpointSet && !run.CheckpointSet {
+			if before := runRows.get(keyOfRun(run)); before != nil && before.CheckpointSet && !run.CheckpointSet {
 				kept := *run
 				kept.CheckpointSet = true
 				run = &kept
 			}
-			runRows.put([2]string{run.SessionID, run.RunID}, run, false)
+			runRows.put(keyOfRun(run), run, false)
 		}
-		for _, request := range change.NewRequests {
-			requests.put([3]string{request.SessionID, request.RunID, request.RequestID}, request, true)
-		}
-		for _, request := range change.SettledRequests {
-			requests.put([3]string{request.SessionID, request.RunID, request.RequestID}, request, false)
-		}
-		for _, effect := range change.NewEffects {
-			effects.put(effect.EffectID, effect, true)
-		}
-		for _, effect := range change.UpdatedEffects {
-			effects.put(effect.EffectID, effect, false)
-		}
-		for _, message := range change.NewMessages {
-			messages.put([2]string{message.SessionID, message.MessageID}, message, true)
-		}
-		for _, message := range change.UpdatedMessages {
-			messages.put([2]string{message.SessionID, message.MessageID}, message, false)
-		}
-		for _, rule := range change.NewRules {
-			ruleRows.put([2]string{rule.SessionID, rule.RuleID}, rule, true)
-		}
-		for _, rule := range change.UpdatedRules {
-			ruleRows.put([2]string{rule.SessionID, rule.RuleID}, rule, false)
-		}
+		requests.putAll(change.NewRequests, change.SettledRequests, func(r *model.Request) [3]string { return [3]string{r.SessionID, r.RunID, r.RequestID} })
+		effects.putAll(change.NewEffects, change.UpdatedEffects, func(e *model.Effect) string { return e.EffectID })
+		messages.putAll(change.NewMessages, change.UpdatedMessages, func(m *model.Message) [2]string { return [2]string{m.SessionID, m.MessageID} })
+		ruleRows.putAll(change.NewRules, change.UpdatedRules, func(r *rules.Rule) [2]string { return [2]string{r.SessionID, r.RuleID} })
 		w.RedeemedRequests = append(w.RedeemedRequests, change.RedeemedRequests...)
 		w.Events = append(w.Events, change.Events...)
 		w.Records = append(w.Records, change.Records...)
@@ -96,15 +80,17 @@ func Gather(changes []Change) Writes {
 	return w
 }
 
-// rows keeps the last image of each row and whether the batch inserts it, in the order of their
+func keyOfRun(run *model.Run) [2]string { return [2]string{run.SessionID, run.RunID} }
+
+// lastRows keeps the last image of each row and whether the batch inserts it, in the order of their
 // first put.
-type rows[K comparable, R any] struct {
+type lastRows[K comparable, R any] struct {
 	index map[K]int
 	last  []*R
 	isNew []bool
 }
 
-func (r *rows[K, R]) put(key K, row *R, isNew bool) {
+func (r *lastRows[K, R]) put(key K, row *R, isNew bool) {
 	if r.index == nil {
 		r.index = map[K]int{}
 	}
@@ -117,15 +103,24 @@ func (r *rows[K, R]) put(key K, row *R, isNew bool) {
 	r.isNew = append(r.isNew, isNew)
 }
 
+func (r *lastRows[K, R]) putAll(inserted, updated []*R, key func(*R) K) {
+	for _, row := range inserted {
+		r.put(key(row), row, true)
+	}
+	for _, row := range updated {
+		r.put(key(row), row, false)
+	}
+}
+
 // get returns the last image of a row so far, or nil.
-func (r *rows[K, R]) get(key K) *R {
+func (r *lastRows[K, R]) get(key K) *R {
 	if at, seen := r.index[key]; seen {
 		return r.last[at]
 	}
 	return nil
 }
 
-func (r *rows[K, R]) split() (inserted, updated []*R) {
+func (r *lastRows[K, R]) split() (inserted, updated []*R) {
 	for i, row := range r.last {
 		if r.isNew[i] {
 			inserted = append(inserted, row)

@@ -31,7 +31,7 @@ func TestTheJournalSaysWhoDecidedWhatByWhichWay(t *testing.T) {
 	open := model.Request{SessionID: "s", RunID: "r", RequestID: "b", Kind: model.KindQuestion}
 	asked := settled
 	asked.Kind = model.KindClarification
-	journal.Committed([]runs.Change{{NewRequests: []*model.Request{&open}, SettledRequests: []*model.Request{&settled, &asked}}})
+	journal.Committed([]runs.Change{{Rows: runs.Rows{NewRequests: []*model.Request{&open}, SettledRequests: []*model.Request{&settled, &asked}}}})
 	ended, end := context.WithCancel(t.Context())
 	end()
 	require.NoError(t, journal.Run(ended), "what is left is logged")
@@ -45,7 +45,7 @@ func TestASlowLogSlowsNoDecision(t *testing.T) {
 	journal := NewJournal(slog.New(slog.NewJSONHandler(&log, nil)))
 	request := model.Request{Kind: model.KindApproval, Outcome: api.OutcomeDenied}
 	for range journalSize + 3 {
-		journal.Committed([]runs.Change{{SettledRequests: []*model.Request{&request}}})
+		journal.Committed([]runs.Change{{Rows: runs.Rows{SettledRequests: []*model.Request{&request}}}})
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
@@ -55,6 +55,6 @@ func TestASlowLogSlowsNoDecision(t *testing.T) {
 	require.Equal(t, journalSize, bytes.Count(log.Bytes(), []byte(`"msg":"decision"`)))
 
 	quiet := NewJournal(slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})))
-	quiet.Committed([]runs.Change{{SettledRequests: []*model.Request{&request}}})
+	quiet.Committed([]runs.Change{{Rows: runs.Rows{SettledRequests: []*model.Request{&request}}}})
 	require.Empty(t, quiet.settled)
 }

@@ -88,10 +88,10 @@ func TestAnOpenChangeOfRulesKeepsNobodyWaiting(t *testing.T) {
 		}).Run.Requests[0].Outcome
 	}
 	require.Empty(t, raise("before"))
-	require.NoError(t, batch.Commit(ctx, runs.Writes{NewRules: []*rules.Rule{{
+	require.NoError(t, batch.Commit(ctx, runs.Writes{Rows: runs.Rows{NewRules: []*rules.Rule{{
 		RuleID: "l", SessionID: rules.AllSessions, ToolName: "bash", Effect: api.RuleDeny, Match: api.RuleMatch{AnyInput: true},
 		Text: "no", CreatedBy: "ann", CreatedAtMs: 1,
-	}}}))
+	}}}}))
 	require.Equal(t, api.OutcomeDenied, raise("after"))
 }
 

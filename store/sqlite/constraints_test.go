@@ -17,24 +17,26 @@ import (
 func legal() runs.Writes {
 	return runs.Writes{
 		NewSessions: []*model.Session{{SessionID: "s", AgentID: "a", ActiveRunID: "r", LastEventID: 1, CreatedAtMs: 1, UpdatedAtMs: 1}},
-		NewRuns: []*model.Run{{
-			RunID: "r", SessionID: "s", AgentID: "a", Kind: api.KindInput, Status: api.StatusWaitingForApproval, Input: api.JSON(`1`),
-			SubmittedAtMs: 1, StartedAtMs: 1, UpdatedAtMs: 1, FirstEventID: 1, LastEventID: 1, Fence: 1, WorkerID: "w", RaisedCount: 1,
-		}},
-		NewRequests: []*model.Request{{
-			SessionID: "s", RunID: "r", RequestID: "q", Handle: "h", SuspensionID: "p", Number: 1,
-			Kind: model.KindApproval, Body: api.JSON(`{}`), DueAtMs: 9, CreatedAtMs: 1,
-		}},
-		Events:  []*model.Event{{SessionID: "s", EventID: 1, RunID: "r", AgentID: "a", Type: api.EventAccepted, TimestampMs: 1, Body: api.JSON(`{}`)}},
-		Records: []*model.IdempotencyRecord{{RecordKey: model.RecordKey{Operation: model.OperationCreateRun, Scope: "s", IdempotencyKey: "k"}, CreatedAtMs: 1}},
-		NewEffects: []*model.Effect{{
-			SessionID: "s", EffectID: "e", RunID: "r", Kind: api.EffectOpenClarification, State: api.EffectPending,
-			TargetSessionID: "p", Payload: api.JSON(`{}`), CreatedAtMs: 1, DueAtMs: 1,
-		}},
-		NewMessages: []*model.Message{{
-			SessionID: "s", MessageID: "m", RunID: "r", FromSessionID: "p", State: api.MessagePending, Subject: "t",
-			Payload: api.JSON(`{}`), CreatedAtMs: 1,
-		}},
+		Rows: runs.Rows{
+			NewRuns: []*model.Run{{
+				RunID: "r", SessionID: "s", AgentID: "a", Kind: api.KindInput, Status: api.StatusWaitingForApproval, Input: api.JSON(`1`),
+				SubmittedAtMs: 1, StartedAtMs: 1, UpdatedAtMs: 1, FirstEventID: 1, LastEventID: 1, Fence: 1, WorkerID: "w", RaisedCount: 1,
+			}},
+			NewRequests: []*model.Request{{
+				SessionID: "s", RunID: "r", RequestID: "q", Handle: "h", SuspensionID: "p", Number: 1,
+				Kind: model.KindApproval, Body: api.JSON(`{}`), DueAtMs: 9, CreatedAtMs: 1,
+			}},
+			Events:  []*model.Event{{SessionID: "s", EventID: 1, RunID: "r", AgentID: "a", Type: api.EventAccepted, TimestampMs: 1, Body: api.JSON(`{}`)}},
+			Records: []*model.IdempotencyRecord{{RecordKey: model.RecordKey{Operation: model.OperationCreateRun, Scope: "s", IdempotencyKey: "k"}, CreatedAtMs: 1}},
+			NewEffects: []*model.Effect{{
+				SessionID: "s", EffectID: "e", RunID: "r", Kind: api.EffectOpenClarification, State: api.EffectPending,
+				TargetSessionID: "p", Payload: api.JSON(`{}`), CreatedAtMs: 1, DueAtMs: 1,
+			}},
+			NewMessages: []*model.Message{{
+				SessionID: "s", MessageID: "m", RunID: "r", FromSessionID: "p", State: api.MessagePending, Subject: "t",
+				Payload: api.JSON(`{}`), CreatedAtMs: 1,
+			}},
+		},
 	}
 }
 

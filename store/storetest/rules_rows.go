@@ -37,7 +37,7 @@ func RequireRuleLoads(t *testing.T, engine committer.Engine) {
 	full.AgentID, full.Reason, full.ExpiresAtMs, full.MaxUses, full.Uses = "coder", "as \x01ever 🙂", 9, 3, 1
 	full.SourceRunID, full.SourceRequestID, full.PayloadDigest = "r", "q", "sha256:d"
 	full.Match.Params, full.Match.PatternKeys, full.Match.ToolCallID = map[string]string{"b": "nul \x00", "a": "*"}, []string{"z", "a"}, "call"
-	commitRules(t, engine, runs.Writes{NewRules: slices.Collect(maps.Values(made))})
+	commitRules(t, engine, runs.Writes{Rows: runs.Rows{NewRules: slices.Collect(maps.Values(made))}})
 
 	states := loadRules(t, engine, []committer.Load{
 		{SessionID: rules.AllSessions, Needs: []runs.Needs{{SessionRules: true}}},
@@ -72,7 +72,7 @@ func RequireRuleLoads(t *testing.T, engine committer.Engine) {
 	used.Uses = 2
 	revoked.RevokedAtMs, revoked.RevokedBy = 5, "eve"
 	made["full"], made["one-*"] = &used, &revoked
-	commitRules(t, engine, runs.Writes{UpdatedRules: []*rules.Rule{&used, &revoked}})
+	commitRules(t, engine, runs.Writes{Rows: runs.Rows{UpdatedRules: []*rules.Rule{&used, &revoked}}})
 	require.Empty(t, Diff(made, images()))
 	require.Equal(t, map[string][]string{"s-2": {"one-s-2"}},
 		loadRules(t, engine, []committer.Load{{SessionID: "s-2", Needs: []runs.Needs{{Rules: true, RuleDigests: []string{"sha256:1"}}}}}))
@@ -82,7 +82,7 @@ func RequireRuleLoads(t *testing.T, engine committer.Engine) {
 	batch, err := engine.Begin(t.Context(), nil)
 	require.NoError(t, err)
 	defer batch.Rollback(t.Context())
-	require.Error(t, batch.Commit(t.Context(), runs.Writes{UpdatedRules: []*rules.Rule{&missing}}), "what is not there cannot change")
+	require.Error(t, batch.Commit(t.Context(), runs.Writes{Rows: runs.Rows{UpdatedRules: []*rules.Rule{&missing}}}), "what is not there cannot change")
 }
 
 // RequireRuleVersions expects of an engine with an empty database that the version of rules
@@ -102,14 +102,14 @@ func RequireRuleVersions(t *testing.T, engine committer.Engine) {
 	}
 	require.Zero(t, versions("s-1"))
 	exact := rule("s-1", "exact", api.RuleMatch{InputDigest: "sha256:1", PatternKeys: []string{"k"}})
-	commitRules(t, engine, runs.Writes{NewRules: []*rules.Rule{exact, rule(rules.AllSessions, "exact of all", api.RuleMatch{InputDigest: "sha256:1"})}})
+	commitRules(t, engine, runs.Writes{Rows: runs.Rows{NewRules: []*rules.Rule{exact, rule(rules.AllSessions, "exact of all", api.RuleMatch{InputDigest: "sha256:1"})}}})
 	require.Zero(t, versions("s-1"), "exact rules are read by the decision itself")
 
 	any1 := rule("s-1", "any", api.RuleMatch{AnyInput: true})
 	any1.MaxUses = 3
-	commitRules(t, engine, runs.Writes{NewRules: []*rules.Rule{
+	commitRules(t, engine, runs.Writes{Rows: runs.Rows{NewRules: []*rules.Rule{
 		any1, rule("s-2", "both", api.RuleMatch{InputDigest: "sha256:1", Params: map[string]string{"a": "*"}}),
-	}})
+	}}})
 	first, other := versions("s-1"), versions("s-2")
 	require.Positive(t, first.OfSession)
 	require.Positive(t, other.OfSession, "globs are not matched by the decision")
@@ -122,20 +122,20 @@ func RequireRuleVersions(t *testing.T, engine committer.Engine) {
 		require.Greater(t, versions("s-1").OfSession, before.OfSession)
 		require.Equal(t, other, versions("s-2"), "another session's rules are as they were")
 	}
-	grows(runs.Writes{NewRules: []*rules.Rule{rule("s-1", "more", api.RuleMatch{PatternKeys: []string{"k"}})}})
+	grows(runs.Writes{Rows: runs.Rows{NewRules: []*rules.Rule{rule("s-1", "more", api.RuleMatch{PatternKeys: []string{"k"}})}}})
 	used := *any1
 	used.Uses = 1
-	grows(runs.Writes{UpdatedRules: []*rules.Rule{&used}})
+	grows(runs.Writes{Rows: runs.Rows{UpdatedRules: []*rules.Rule{&used}}})
 	revoked := used
 	revoked.RevokedAtMs, revoked.RevokedBy = 5, "eve"
-	grows(runs.Writes{UpdatedRules: []*rules.Rule{&revoked}})
+	grows(runs.Writes{Rows: runs.Rows{UpdatedRules: []*rules.Rule{&revoked}}})
 
 	before := versions("s-1")
 	gone := *exact
 	gone.RevokedAtMs, gone.RevokedBy = 5, "eve"
-	commitRules(t, engine, runs.Writes{UpdatedRules: []*rules.Rule{&gone}})
+	commitRules(t, engine, runs.Writes{Rows: runs.Rows{UpdatedRules: []*rules.Rule{&gone}}})
 	require.Equal(t, before, versions("s-1"))
-	commitRules(t, engine, runs.Writes{NewRules: []*rules.Rule{rule(rules.AllSessions, "all", api.RuleMatch{AnyInput: true})}})
+	commitRules(t, engine, runs.Writes{Rows: runs.Rows{NewRules: []*rules.Rule{rule(rules.AllSessions, "all", api.RuleMatch{AnyInput: true})}}})
 	require.Equal(t, before.OfSession, versions("s-1").OfSession)
 	require.Positive(t, versions("s-1").OfAll)
 	require.Equal(t, versions("s-1").OfAll, versions("nobody").OfAll)
