@@ -143,7 +143,7 @@ func Open(ctx context.Context, url string, options Options) (_ *Service, err err
 	s.assembly = service.New(service.Options{
 		Store: s.store, Logger: s.logger, Keyring: keyring, Signing: signatures, SecretKeys: s.secrets,
 		Version: version(), OpenAPIYAML: openAPIYAML, OpenAPIJSON: openAPIJSON, Pages: shown,
-		Mounts: []kit.Mount{
+		Faces: []kit.Mount{
 			overhttp.New(overhttp.Options{Version: version(), Signing: signatures, NowMs: nowMs}),
 			service.Documents(Documents(), openAPIJSON),
 		},

@@ -7,7 +7,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// Action is something that a role may or may not do. Every route in [Routes] requires one.
+// Action is something that a role may or may not do. Every route of every face requires one.
 type Action string
 
 // The actions. No role may do the zero value.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/alecthomas/kong"
 	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/cli/serve"
 )
 
 // commandsOf returns the words of every command that can be run.
@@ -29,7 +31,7 @@ func commandsOf(node *kong.Node, path []string) (all []string) {
 
 func parserOf(t *testing.T) *kong.Kong {
 	t.Helper()
-	parser, err := kong.New(&program{}, kong.Exit(func(int) {}))
+	parser, err := kong.New(&program{}, serve.Vars(), kong.Exit(func(int) {}))
 	require.NoError(t, err)
 	return parser
 }

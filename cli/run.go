@@ -85,6 +85,7 @@ func Run(ctx context.Context, args []string, lookupEnv func(string) (string, boo
 	helped := false
 	parser, err := kong.New(&program,
 		kong.Name("holdpoint"),
+		serve.Vars(),
 		kong.Description("Lets agents wait for people: durable approvals and questions.\n\n"+console.ExitCodesHelp),
 		kong.Writers(stdout, stderr),
 		kong.Exit(func(int) { helped = true }),
@@ -186,7 +187,7 @@ func environment(lookupEnv func(string) (string, bool)) kong.Resolver {
 // serveAgain reads the command line, environment and configuration file of serve again.
 func serveAgain(args []string, lookupEnv func(string) (string, bool)) (*serve.Command, error) {
 	var program program
-	parser, err := kong.New(&program, kong.Writers(io.Discard, io.Discard), kong.Exit(func(int) {}),
+	parser, err := kong.New(&program, serve.Vars(), kong.Writers(io.Discard, io.Discard), kong.Exit(func(int) {}),
 		kong.Resolvers(&configFile{lookupEnv: lookupEnv}, environment(lookupEnv)),
 		kong.Bind(&console.Console{Stdout: io.Discard, Stderr: io.Discard, Env: lookupEnv}))
 	if err != nil {

@@ -79,7 +79,7 @@ func (s *Server) openCalls(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	err := multiplex.Serve(w, r, multiplex.Options{
-		Handler: noStreams(s.handler), Draining: s.draining, Refuse: refuseCall,
+		Handler: s.noStreams(s.handler), Draining: s.draining, Refuse: refuseCall,
 		Panicked: func(cause any, stack []byte) {
 			s.logger.ErrorContext(r.Context(), "a call over a connection panicked", slog.Any("cause", cause), slog.String("stack", string(stack)))
 		},
@@ -100,9 +100,9 @@ func refuseCall(w http.ResponseWriter, r *http.Request, tooMany bool, message st
 }
 
 // noStreams refuses calls with an endless reply.
-func noStreams(next http.Handler) http.Handler {
+func (s *Server) noStreams(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.HasSuffix(r.URL.Path, "/stream") && wire.IsStream(r.URL.Path) {
+		if strings.HasSuffix(r.URL.Path, "/stream") && s.isStream(r.URL.Path) {
 			refuseCall(w, r, false, "a stream is opened by a request of its own")
 			return
 		}

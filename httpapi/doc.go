@@ -5,6 +5,6 @@
 // runs.Decide decides what may happen to a run, and every change is a command to the store. It must
 // not know SQL, an engine, or a clock: the times it shows are recorded ones.
 //
-// A foreign wire contract is a separate package. It shares only package wire and the store with
-// this one.
+// Every wire contract is a [wire.Face]; a foreign one is a separate package. It shares only package
+// wire and the store with this one.
 package httpapi

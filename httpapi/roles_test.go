@@ -13,7 +13,7 @@ import (
 )
 
 // rows lists which roles may make a call. The first matching row counts. It is written from the
-// purpose of each role, independently of the table in package auth.
+// purpose of each role, independently of the actions in the table of routes.
 var rows = []struct {
 	method, path string
 	roles        string

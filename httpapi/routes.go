@@ -1,156 +1,150 @@
 package httpapi
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/go-chi/chi/v5"
 
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/oidc"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/internal/multiplex"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// route is a path of openapi.yaml with one of its methods.
-type route struct {
-	method  string
-	path    string
-	handler wire.HandlerFunc
-}
+// routes returns the routes of /v1 and of operators, with the paths of openapi.yaml.
+func (s *Server) routes() []wire.Route {
+	return []wire.Route{
+		wire.Post("/v1/sessions", auth.Work, s.createSession),
+		wire.Get("/v1/sessions", auth.Read, s.listSessions),
+		wire.Get("/v1/sessions/{session_id}", auth.Read, s.getSession),
+		wire.Patch("/v1/sessions/{session_id}", auth.Work, s.amendSession),
+		wire.Post("/v1/sessions/{session_id}/interrupt", auth.Cancel, s.interruptSession),
+		wire.Post("/v1/sessions/{session_id}/end", auth.Decide, s.endSession),
+		wire.Post("/v1/sessions/{session_id}/redact", auth.Administer, s.redactEvents),
+		wire.Get("/v1/sessions/{session_id}/events", auth.Read, s.listSessionEvents),
+		wire.Stream("/v1/sessions/{session_id}/stream", auth.Read, s.streamSession),
+		wire.Post("/v1/sessions/{session_id}/runs", auth.Work, s.createSessionRun),
+		wire.Post("/v1/sessions/{session_id}/input", auth.Work, s.inputSession),
+		wire.Get("/v1/sessions/{session_id}/approvals", auth.Read, s.listApprovals),
+		wire.Post("/v1/sessions/{session_id}/approvals", auth.Decide, s.inSession(s.resolveApprovals)),
+		wire.Post("/v1/sessions/{session_id}/approval-runs", auth.Decide, s.onActiveRun(s.resolveApprovals)),
+		wire.Get("/v1/sessions/{session_id}/questions", auth.Read, s.listQuestions),
+		wire.Post("/v1/sessions/{session_id}/questions", auth.Decide, s.inSession(s.answerQuestion)),
+		// Reading the mailbox leases the returned messages.
+		wire.GetOnly("/v1/sessions/{session_id}/mailbox", auth.Work, s.readMailbox),
+		wire.Get("/v1/sessions/{session_id}/mailbox/dead-letter", auth.Administer, s.readDeadLetters),
+		wire.Post("/v1/sessions/{session_id}/mailbox/{message_id}/ack", auth.Work, s.acknowledgeMessage),
+		wire.Post("/v1/sessions/{session_id}/mailbox/dead-letter/{message_id}/replay", auth.Administer, s.replayMessage),
+		wire.Post("/v1/sessions/{session_id}/effects/{effect_id}/retry", auth.Administer, s.retryEffect),
 
-// Methods of routes. A get also serves HEAD. getOnly does not: a stream never ends and has no
-// useful headers, and reading a mailbox leases messages.
-const (
-	get     = "GET and HEAD"
-	getOnly = http.MethodGet
-	post    = http.MethodPost
-	patch   = http.MethodPatch
-	del     = http.MethodDelete
-)
+		wire.Post("/v1/runs", auth.Work, s.createRun),
+		wire.Get("/v1/runs", auth.Read, s.listRuns),
+		wire.Post("/v1/runs/claim", auth.Work, s.claimRuns),
+		wire.Get("/v1/runs/{run_id}", auth.Read, s.getRun),
+		wire.Get("/v1/runs/{run_id}/explain", auth.Read, s.explainRun),
+		wire.Get("/v1/runs/{run_id}/events", auth.Read, s.listRunEvents),
+		wire.Get("/v1/runs/{run_id}/outputs", auth.Read, s.listOutputs),
+		wire.Stream("/v1/runs/{run_id}/stream", auth.Read, s.streamRun),
+		wire.Post("/v1/runs/{run_id}/cancel", auth.Cancel, s.cancelRun),
+		wire.Post("/v1/runs/{run_id}/retry", auth.Decide, s.retryRun),
+		wire.Post("/v1/runs/{run_id}/approvals", auth.Decide, s.onRun(s.resolveApprovals)),
+		wire.Post("/v1/runs/{run_id}/questions", auth.Decide, s.onRun(s.answerQuestion)),
+		wire.Post("/v1/runs/{run_id}/questions/{request_id}/cancel", auth.Cancel, s.cancelQuestion),
 
-// routes lists every route except the dialects' routes, with the paths of openapi.yaml.
-func (s *Server) routes() []route {
-	return []route{
-		{post, "/v1/sessions", s.createSession},
-		{get, "/v1/sessions", s.listSessions},
-		{get, "/v1/sessions/{session_id}", s.getSession},
-		{patch, "/v1/sessions/{session_id}", s.amendSession},
-		{post, "/v1/sessions/{session_id}/interrupt", s.interruptSession},
-		{post, "/v1/sessions/{session_id}/end", s.endSession},
-		{post, "/v1/sessions/{session_id}/redact", s.redactEvents},
-		{get, "/v1/sessions/{session_id}/events", s.listSessionEvents},
-		{getOnly, "/v1/sessions/{session_id}/stream", s.streamSession},
-		{post, "/v1/sessions/{session_id}/runs", s.createSessionRun},
-		{post, "/v1/sessions/{session_id}/input", s.inputSession},
-		{get, "/v1/sessions/{session_id}/approvals", s.listApprovals},
-		{post, "/v1/sessions/{session_id}/approvals", s.inSession(s.resolveApprovals)},
-		{post, "/v1/sessions/{session_id}/approval-runs", s.onActiveRun(s.resolveApprovals)},
-		{get, "/v1/sessions/{session_id}/questions", s.listQuestions},
-		{post, "/v1/sessions/{session_id}/questions", s.inSession(s.answerQuestion)},
-		{getOnly, "/v1/sessions/{session_id}/mailbox", s.readMailbox},
-		{get, "/v1/sessions/{session_id}/mailbox/dead-letter", s.readDeadLetters},
-		{post, "/v1/sessions/{session_id}/mailbox/{message_id}/ack", s.acknowledgeMessage},
-		{post, "/v1/sessions/{session_id}/mailbox/dead-letter/{message_id}/replay", s.replayMessage},
-		{post, "/v1/sessions/{session_id}/effects/{effect_id}/retry", s.retryEffect},
+		wire.Post("/v1/runs/{run_id}/claim", auth.Work, s.claimRun),
+		wire.Post("/v1/runs/{run_id}/heartbeat", auth.Work, s.heartbeat),
+		wire.Post("/v1/runs/{run_id}/suspend", auth.Work, s.suspend),
+		wire.Get("/v1/runs/{run_id}/resume", auth.Work, s.awaitResume),
+		wire.Post("/v1/runs/{run_id}/requests/{request_id}/withdraw", auth.Work, onLease(s, bodyRequired, withdraw)),
+		wire.Post("/v1/runs/{run_id}/clarifications", auth.Work, s.askParent),
+		wire.Post("/v1/runs/{run_id}/events", auth.Work, s.appendEvents),
+		wire.Post("/v1/runs/{run_id}/complete", auth.Work, onLease(s, bodyRequired, complete)),
+		wire.Post("/v1/runs/{run_id}/fail", auth.Work, onLease(s, bodyRequired, fail)),
+		wire.Post("/v1/runs/{run_id}/release", auth.Work, onLease(s, bodyOptional, release)),
 
-		{post, "/v1/runs", s.createRun},
-		{get, "/v1/runs", s.listRuns},
-		{post, "/v1/runs/claim", s.claimRuns},
-		{get, "/v1/runs/{run_id}", s.getRun},
-		{get, "/v1/runs/{run_id}/explain", s.explainRun},
-		{get, "/v1/runs/{run_id}/events", s.listRunEvents},
-		{get, "/v1/runs/{run_id}/outputs", s.listOutputs},
-		{getOnly, "/v1/runs/{run_id}/stream", s.streamRun},
-		{post, "/v1/runs/{run_id}/cancel", s.cancelRun},
-		{post, "/v1/runs/{run_id}/retry", s.retryRun},
-		{post, "/v1/runs/{run_id}/approvals", s.onRun(s.resolveApprovals)},
-		{post, "/v1/runs/{run_id}/questions", s.onRun(s.answerQuestion)},
-		{post, "/v1/runs/{run_id}/questions/{request_id}/cancel", s.cancelQuestion},
+		wire.Post("/v1/grants/redeem", auth.Work, s.redeemGrant),
+		// Each call over the connection is checked as a call of its own route.
+		wire.GetOnly(multiplex.Path, auth.Known, s.openCalls),
 
-		{post, "/v1/runs/{run_id}/claim", s.claimRun},
-		{post, "/v1/runs/{run_id}/heartbeat", s.heartbeat},
-		{post, "/v1/runs/{run_id}/suspend", s.suspend},
-		{get, "/v1/runs/{run_id}/resume", s.awaitResume},
-		{post, "/v1/runs/{run_id}/requests/{request_id}/withdraw", onLease(s, bodyRequired, withdraw)},
-		{post, "/v1/runs/{run_id}/clarifications", s.askParent},
-		{post, "/v1/runs/{run_id}/events", s.appendEvents},
-		{post, "/v1/runs/{run_id}/complete", onLease(s, bodyRequired, complete)},
-		{post, "/v1/runs/{run_id}/fail", onLease(s, bodyRequired, fail)},
-		{post, "/v1/runs/{run_id}/release", onLease(s, bodyOptional, release)},
+		wire.Stream("/v1/stream", auth.Read, s.streamInbox),
+		wire.Get("/v1/approvals", auth.Read, s.listApprovals),
+		wire.Get("/v1/questions", auth.Read, s.listQuestions),
+		wire.Get("/v1/requests/{handle}", auth.Read, s.getRequest),
+		wire.Get("/v1/requests/{handle}/explain", auth.Read, s.explainRequest),
+		wire.Get("/v1/decisions", auth.Read, s.listDecisions),
+		wire.Get("/v1/workers", auth.Read, s.listWorkers),
+		wire.Get("/v1/effects", auth.Read, s.listEffects),
+		wire.Get("/v1/rules", auth.Read, s.listRules),
+		wire.Post("/v1/rules", auth.WriteRule, s.addRule),
+		wire.Post("/v1/rules/explain", auth.Read, s.explainRules),
+		wire.Get("/v1/rules/{rule_id}", auth.Read, s.getRule),
+		wire.Delete("/v1/rules/{rule_id}", auth.WriteRule, s.revokeRule),
 
-		{post, "/v1/grants/redeem", s.redeemGrant},
-		{getOnly, multiplex.Path, s.openCalls},
+		wire.Post("/v1/tokens", auth.Administer, s.createToken),
+		wire.Get("/v1/tokens", auth.Administer, s.listTokens),
+		wire.Get("/v1/tokens/{token_id}", auth.Administer, s.getToken),
+		wire.Post("/v1/tokens/{token_id}/rotate", auth.Administer, s.rotateToken),
+		wire.Delete("/v1/tokens/{token_id}", auth.Administer, s.revokeToken),
+		wire.Post("/v1/webhooks", auth.Administer, s.createWebhook),
+		wire.Get("/v1/webhooks", auth.Administer, s.listWebhooks),
+		wire.Get("/v1/webhooks/{webhook_id}", auth.Administer, s.getWebhook),
+		wire.Post("/v1/webhooks/{webhook_id}", auth.Administer, s.changeWebhook),
+		wire.Delete("/v1/webhooks/{webhook_id}", auth.Administer, s.removeWebhook),
+		wire.Post("/v1/webhooks/{webhook_id}/rotate", auth.Administer, s.rotateWebhook),
+		wire.Post("/v1/webhooks/{webhook_id}/test", auth.Administer, s.testWebhook),
+		wire.Post("/v1/webhooks/{webhook_id}/replay", auth.Administer, s.replayWebhook),
+		wire.Get("/v1/me", auth.Known, s.showMe),
+		// Only deciders are notified, so only they may have messages sent.
+		wire.Get("/v1/me/addresses", auth.Decide, s.listAddresses),
+		wire.Post("/v1/me/addresses", auth.Decide, s.addAddress),
+		wire.Post("/v1/me/addresses/{address_id}/verify", auth.Decide, s.verifyAddress),
+		wire.Delete("/v1/me/addresses/{address_id}", auth.Decide, s.removeAddress),
+		wire.Get("/v1/channels", auth.Administer, s.listChannels),
+		wire.Post("/v1/channels/{name}/test", auth.Administer, s.testChannel),
+		// Anyone with a signature may verify it.
+		wire.Get("/v1/keys", auth.Public, s.showKeys),
+		wire.Get("/v1/audit", auth.Administer, s.listAudit),
+		wire.GetOnly("/v1/audit/export", auth.Administer, s.exportAudit),
+		// The token is in the body, or there is nothing to sign in to.
+		wire.Post("/v1/login", auth.Public, s.signIn),
+		wire.Post("/v1/logout", auth.Known, s.signOut),
+		wire.Post("/v1/stream-tickets", auth.Known, s.createStreamTicket),
+		wire.Get("/v1/oidc", auth.Public, s.showIssuer),
+		wire.GetOnly(oidc.StartPath, auth.Public, s.startSignIn),
+		wire.GetOnly(oidc.CallbackPath, auth.Public, s.endSignIn),
 
-		{getOnly, "/v1/stream", s.streamInbox},
-		{get, "/v1/approvals", s.listApprovals},
-		{get, "/v1/questions", s.listQuestions},
-		{get, "/v1/requests/{handle}", s.getRequest},
-		{get, "/v1/requests/{handle}/explain", s.explainRequest},
-		{get, "/v1/decisions", s.listDecisions},
-		{get, "/v1/workers", s.listWorkers},
-		{get, "/v1/effects", s.listEffects},
-		{get, "/v1/rules", s.listRules},
-		{post, "/v1/rules", s.addRule},
-		{post, "/v1/rules/explain", s.explainRules},
-		{get, "/v1/rules/{rule_id}", s.getRule},
-		{del, "/v1/rules/{rule_id}", s.revokeRule},
-
-		{post, "/v1/tokens", s.createToken},
-		{get, "/v1/tokens", s.listTokens},
-		{get, "/v1/tokens/{token_id}", s.getToken},
-		{post, "/v1/tokens/{token_id}/rotate", s.rotateToken},
-		{del, "/v1/tokens/{token_id}", s.revokeToken},
-		{post, "/v1/webhooks", s.createWebhook},
-		{get, "/v1/webhooks", s.listWebhooks},
-		{get, "/v1/webhooks/{webhook_id}", s.getWebhook},
-		{post, "/v1/webhooks/{webhook_id}", s.changeWebhook},
-		{del, "/v1/webhooks/{webhook_id}", s.removeWebhook},
-		{post, "/v1/webhooks/{webhook_id}/rotate", s.rotateWebhook},
-		{post, "/v1/webhooks/{webhook_id}/test", s.testWebhook},
-		{post, "/v1/webhooks/{webhook_id}/replay", s.replayWebhook},
-		{get, "/v1/me", s.showMe},
-		{get, "/v1/me/addresses", s.listAddresses},
-		{post, "/v1/me/addresses", s.addAddress},
-		{post, "/v1/me/addresses/{address_id}/verify", s.verifyAddress},
-		{del, "/v1/me/addresses/{address_id}", s.removeAddress},
-		{get, "/v1/channels", s.listChannels},
-		{post, "/v1/channels/{name}/test", s.testChannel},
-		{get, "/v1/keys", s.showKeys},
-		{get, "/v1/audit", s.listAudit},
-		{getOnly, "/v1/audit/export", s.exportAudit},
-		{post, "/v1/login", s.signIn},
-		{post, "/v1/logout", s.signOut},
-		{post, "/v1/stream-tickets", s.createStreamTicket},
-		{get, "/v1/oidc", s.showIssuer},
-		{getOnly, oidc.StartPath, s.startSignIn},
-		{getOnly, oidc.CallbackPath, s.endSignIn},
-
-		{get, pathLive, s.live},
-		{get, pathReady, s.ready},
-		{get, pathVersion, s.showVersion},
-		{get, "/openapi.yaml", s.showOpenAPIYAML},
-		{get, "/openapi.json", s.showOpenAPIJSON},
+		wire.Get(pathLive, auth.Public, s.live),
+		wire.Get(pathReady, auth.Public, s.ready),
+		wire.Get(pathVersion, auth.Known, s.showVersion),
+		wire.Get("/openapi.yaml", auth.Known, s.showOpenAPIYAML),
+		wire.Get("/openapi.json", auth.Known, s.showOpenAPIJSON),
 	}
 }
 
-// Routes returns the router without the shell around it.
-func (s *Server) Routes() *chi.Mux {
+// newRouter returns a router without routes.
+func newRouter() *chi.Mux {
 	router := chi.NewRouter()
 	router.Use(notePlace)
 	router.NotFound(wire.HandlerFunc(routeNotFound).ServeHTTP)
 	router.MethodNotAllowed(methodNotAllowed(router).ServeHTTP)
-	for _, route := range s.routes() {
-		if route.method == get {
-			guarded := s.access.Guard(http.MethodGet, route.path, route.handler)
-			router.Method(http.MethodGet, route.path, guarded)
-			router.Method(http.MethodHead, route.path, guarded)
-			continue
-		}
-		router.Method(route.method, route.path, s.access.Guard(route.method, route.path, route.handler))
-	}
 	return router
+}
+
+// innerCalls returns a handler of calls that are made while another call of the router is answered.
+// chi would continue with the outer call's route otherwise.
+func innerCalls(router *chi.Mux) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		router.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), chi.RouteCtxKey, (*chi.Context)(nil))))
+	})
+}
+
+// isStream reports whether a path belongs to a stream of any face.
+func (s *Server) isStream(path string) bool {
+	return slices.ContainsFunc(s.faces, func(face wire.Face) bool { return face.IsStream(path) })
 }
 
 // notePlace records where each call goes, even one that panics.
@@ -167,7 +161,7 @@ func notePlace(next http.Handler) http.Handler {
 
 // isForeign reports whether a path belongs to a dialect.
 func (s *Server) isForeign(path string) bool {
-	return path != "/v1" && !strings.HasPrefix(path, "/v1/") && !slices.ContainsFunc(s.routes(), func(r route) bool { return r.path == path })
+	return path != "/v1" && !strings.HasPrefix(path, "/v1/") && !slices.ContainsFunc(s.faces[0].Routes, func(r wire.Route) bool { return r.Path == path })
 }
 
 func routeNotFound(_ http.ResponseWriter, r *http.Request) error {

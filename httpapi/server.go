@@ -125,8 +125,8 @@ type Options struct {
 	LogRequests bool
 	// OpenAPIYAML and OpenAPIJSON are served at /openapi.yaml and /openapi.json; nil for nothing.
 	OpenAPIYAML, OpenAPIJSON []byte
-	// Dialects are the foreign wire contracts to serve as well.
-	Dialects []kit.Mount
+	// Faces are the wire contracts to serve next to /v1.
+	Faces []kit.Mount
 }
 
 // Pages serves web pages in front of the API.
@@ -163,6 +163,7 @@ type Server struct {
 	openAPIYAML  []byte
 	openAPIJSON  []byte
 	notify       *notify.Service
+	faces        []wire.Face // /v1 first
 	handler      http.Handler
 
 	draining    context.Context
@@ -227,26 +228,39 @@ func New(options Options) *Server {
 		MaxStreams: options.Limits.MaxStreams, PollInterval: server.pollInterval, KeepAlive: options.KeepAlive,
 	})
 	guard := wire.Guard{Hosts: options.Hosts, Origins: options.Origins, AnySite: []string{pathVersion, oidc.StartPath, oidc.CallbackPath}}
-	routes := server.Routes()
-	for _, mount := range options.Dialects {
-		mount(routes, kit.Services{
-			Store: server.store, Watches: options.Hub, Streams: server.streams, Logger: logger, Draining: draining,
-			PollInterval: server.pollInterval, KeepAlive: cmp.Or(options.KeepAlive, stream.DefaultKeepAlive),
-			StreamWriteTimeout: server.streamWrites, MaxRuleAgeMs: server.maxRuleAgeMs,
-			MaxBodyBytes: server.limits.MaxBodyBytes, Access: server.access,
-		})
+	router := newRouter()
+	services := kit.Services{
+		Store: server.store, Watches: options.Hub, Streams: server.streams, Logger: logger, Draining: draining,
+		PollInterval: server.pollInterval, KeepAlive: cmp.Or(options.KeepAlive, stream.DefaultKeepAlive),
+		StreamWriteTimeout: server.streamWrites, MaxRuleAgeMs: server.maxRuleAgeMs,
+		MaxBodyBytes: server.limits.MaxBodyBytes, Router: innerCalls(router),
 	}
-	var handler http.Handler = routes
+	server.faces = []wire.Face{{Name: "v1", Via: api.ViaAPI, Routes: server.routes()}, kheish.Face(draining.Done())}
+	for _, mount := range options.Faces {
+		server.faces = append(server.faces, mount(services))
+	}
+	for i := range server.faces {
+		server.access.Mount(router, &server.faces[i])
+	}
+	var handler http.Handler = router
 	if options.Pages != nil {
 		guard.Page = options.Pages.IsPage
-		handler = options.Pages.Wrap(routes)
+		handler = options.Pages.Wrap(router)
 	}
 	shell := wire.NewShell(logger, guard, isProbe)
 	shell.Foreign, shell.Observer, shell.LogRequests = server.isForeign, options.Observer, options.LogRequests
 	shell.Tracer = options.Tracer
-	server.handler = kheish.Wrap(shell.Wrap(handler), draining.Done())
+	server.handler = shell.Wrap(handler)
+	for _, face := range server.faces {
+		if face.Over != nil {
+			server.handler = face.Over(server.handler)
+		}
+	}
 	return server
 }
+
+// Faces returns every wire contract that the server speaks, /v1 first.
+func (s *Server) Faces() []wire.Face { return s.faces }
 
 // Handler returns the whole API.
 func (s *Server) Handler() http.Handler { return advertise(s.handler) }

@@ -26,7 +26,7 @@ func (s *Server) createStreamTicket(w http.ResponseWriter, r *http.Request) erro
 	if err := faults.Err(); err != nil {
 		return err
 	}
-	path := ticketPath(body.Path)
+	path := s.ticketPath(body.Path)
 	if path == "" {
 		faults.Add("/path", "must be the path of a stream, as /v1/stream or /v1/runs/{run_id}/stream, without a host, of at most %d bytes", api.MaxTicketPath)
 		return faults.Err()
@@ -39,7 +39,7 @@ func (s *Server) createStreamTicket(w http.ResponseWriter, r *http.Request) erro
 }
 
 // ticketPath returns what a ticket for a path is bound to, "" when the path is not a stream.
-func ticketPath(path string) string {
+func (s *Server) ticketPath(path string) string {
 	if len(path) > api.MaxTicketPath {
 		return ""
 	}
@@ -48,7 +48,7 @@ func ticketPath(path string) string {
 		return ""
 	}
 	at.Path = strings.TrimPrefix(at.Path, kheish.Prefix)
-	if !wire.IsStream(at.Path) {
+	if !s.isStream(at.Path) {
 		return ""
 	}
 	return wire.TicketPath(at)

@@ -27,6 +27,7 @@ type Door struct {
 	decisions    *prometheus.CounterVec
 	waited       *prometheus.HistogramVec
 	lost         prometheus.Counter
+	faces        []string // vias of faces
 
 	// Children of the vectors by their labels: a look-up costs more than counting.
 	byCommand children[commandKey, prometheus.Counter]
@@ -53,8 +54,9 @@ type (
 	}
 )
 
-func newDoor() *Door {
+func newDoor(faces []string) *Door {
 	return &Door{
+		faces:        faces,
 		commands:     counters("commands_total", "Commands by how they were answered: done, error, or the code of their refusal.", "command", "result"),
 		lapses:       counter("lease_lapses_total", "Claims of runs whose lease before had lapsed."),
 		laneWait:     histogram("lane_wait_seconds", "How long commands waited until their batch began.", laneBuckets),
@@ -140,7 +142,7 @@ func (d *Door) settled(request *model.Request) {
 }
 
 func (d *Door) count(request *model.Request) {
-	d.decisions.WithLabelValues(string(request.Kind), string(request.Outcome), viaLabel(request)).Inc()
+	d.decisions.WithLabelValues(string(request.Kind), string(request.Outcome), d.viaLabel(request)).Inc()
 	d.byWaited.of(waitedKey{request.Kind, request.Outcome}, func() prometheus.Observer {
 		return d.waited.WithLabelValues(string(request.Kind), string(request.Outcome))
 	}).Observe(float64(request.SettledAtMs-request.CreatedAtMs) / 1000)

@@ -31,15 +31,16 @@ type Metrics struct {
 	registry *prometheus.Registry
 }
 
-// New returns empty metrics. holdpoint_build_info shows the version.
-func New(version string) *Metrics {
+// New returns empty metrics. holdpoint_build_info shows the version. faces are the vias by which
+// decisions are counted, next to the service's own.
+func New(version string, faces ...string) *Metrics {
 	registry := prometheus.NewRegistry()
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Namespace: namespace, Name: "build_info", Help: "Always 1; its labels say which program this is.",
 		ConstLabels: prometheus.Labels{"version": version, "go_version": runtime.Version()},
 	})
 	build.Set(1)
-	m := &Metrics{Door: newDoor(), HTTP: newHTTP(), Webhooks: newWebhooks(), registry: registry}
+	m := &Metrics{Door: newDoor(faces), HTTP: newHTTP(), Webhooks: newWebhooks(), registry: registry}
 	registry.MustRegister(build, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	registry.MustRegister(m.Door.collectors()...)
 	registry.MustRegister(m.HTTP.collectors()...)

@@ -94,6 +94,6 @@ func TestTheWayOfADecisionIsOneOfFew(t *testing.T) {
 		`{"updated_input":{"via":"clock"},"answers":[{"via":"x"}],"via":"hermes","runtime_payload":{"via":"api"}}`: "hermes",
 		`{"via":"of-a-caller"}`: otherVia, `{"via":1}`: otherVia, `{}`: otherVia, `[]`: otherVia, `{"via"`: otherVia, ``: otherVia, `{"a":`: otherVia,
 	} {
-		require.Equal(t, want, viaLabel(&model.Request{Resolution: api.JSON(resolution)}), resolution)
+		require.Equal(t, want, newDoor([]string{"hermes", "codex", "timbal", "relay"}).viaLabel(&model.Request{Resolution: api.JSON(resolution)}), resolution)
 	}
 }

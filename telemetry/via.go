@@ -11,19 +11,19 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// vias are the values of the label via, of the service itself and of the dialects. The
-// part after a colon is left out, because callers choose it.
+// vias are the values of the label via, without the names of faces. The part after a colon is left
+// out, because callers choose it.
 var vias = []string{
 	api.ViaAPI, api.ViaClock, api.ViaWorker, api.ViaRunEnded, api.ViaCancel, api.ViaInterrupt, api.ViaEnd,
-	strings.TrimSuffix(api.ViaRule, ":"), "hermes", "codex", "timbal", "relay",
+	strings.TrimSuffix(api.ViaRule, ":"),
 }
 
 const otherVia = "other"
 
 // viaLabel returns how a request was settled, as a label.
-func viaLabel(request *model.Request) string {
+func (d *Door) viaLabel(request *model.Request) string {
 	via, _, _ := strings.Cut(viaOf(request.Resolution), ":")
-	if !slices.Contains(vias, via) {
+	if !slices.Contains(vias, via) && !slices.Contains(d.faces, via) {
 		return otherVia
 	}
 	return via

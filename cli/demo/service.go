@@ -22,7 +22,7 @@ type ServiceCommand struct {
 // Run serves and works until stdin ends, which means that the demo has ended.
 func (c *ServiceCommand) Run(ctx context.Context, terminal *console.Console) error {
 	var service serve.Command
-	parser, err := kong.New(&service)
+	parser, err := kong.New(&service, serve.Vars())
 	if err != nil {
 		return err
 	}

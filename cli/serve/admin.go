@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/httpapi/dialects"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs/claims"
 	"github.com/holdpoint/holdpoint/store"
@@ -37,7 +38,7 @@ func (c *Command) listenAdmin(ctx context.Context) (*admin, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s for --admin-addr: %w", c.AdminAddr, err)
 	}
-	return &admin{listener: listener, metrics: telemetry.New(console.Version())}, nil
+	return &admin{listener: listener, metrics: telemetry.New(console.Version(), dialects.Names()...)}, nil
 }
 
 // observer returns the observer of calls, nil for none.

@@ -5,63 +5,39 @@ import (
 	"strings"
 	"time"
 
+	"github.com/alecthomas/kong"
+
+	"github.com/holdpoint/holdpoint"
 	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/cli/console"
-	"github.com/holdpoint/holdpoint/httpapi/dialects/codex"
-	"github.com/holdpoint/holdpoint/httpapi/dialects/hermes"
+	"github.com/holdpoint/holdpoint/httpapi/dialects"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
-	"github.com/holdpoint/holdpoint/httpapi/dialects/relay"
-	"github.com/holdpoint/holdpoint/httpapi/dialects/timbal"
+	assembly "github.com/holdpoint/holdpoint/internal/service"
 	"github.com/holdpoint/holdpoint/mcptools/overhttp"
 )
 
 // noDialects means none in the list of dialects.
 const noDialects = "none"
 
-// dialects are the protocols of other programs, with their constructors.
-var dialects = []struct {
-	name string
-	make func(c *Command) kit.Mount
-}{
-	{"hermes", func(*Command) kit.Mount { return hermes.Mount }},
-	{"codex", func(*Command) kit.Mount { return codex.Mount }},
-	{"timbal", func(c *Command) kit.Mount { return timbal.New(timbal.Options{DefaultAgentID: c.DefaultAgent}) }},
-	{"relay", func(c *Command) kit.Mount {
-		return relay.New(relay.Options{DefaultAgentID: c.DefaultAgent, AlwaysPrefix: c.RelayAlways == "prefix", Models: c.RelayModels})
-	}},
-}
-
-func dialectNames() []string {
-	names := make([]string, len(dialects))
-	for i, dialect := range dialects {
-		names[i] = dialect.name
-	}
-	return names
-}
+// Vars are what the flags of a [Command] refer to.
+func Vars() kong.Vars { return kong.Vars{"dialects": strings.Join(dialects.Names(), ",")} }
 
 func checkDialects(names []string) error {
+	known := dialects.Names()
 	for _, name := range names {
-		if !slices.Contains(dialectNames(), name) && (name != noDialects || len(names) > 1) {
-			return console.Usage("unknown dialect %q; use %s, or none", name, strings.Join(dialectNames(), ", "))
+		if !slices.Contains(known, name) && (name != noDialects || len(names) > 1) {
+			return console.Usage("unknown dialect %q; use %s, or none", name, strings.Join(known, ", "))
 		}
 	}
 	return nil
 }
 
-// mounts returns the mounts next to /v1.
-func (c *Command) mounts(signatures *signing.Keys) []kit.Mount {
-	return append(c.dialects(), overhttp.New(overhttp.Options{
+// faces returns the faces next to /v1: the selected dialects, MCP and the documents.
+func (c *Command) faces(signatures *signing.Keys) []kit.Mount {
+	selected := dialects.Named(dialects.Options{
+		DefaultAgentID: c.DefaultAgent, AlwaysPrefix: c.RelayAlways == "prefix", Models: c.RelayModels,
+	}, c.Dialects)
+	return append(selected, overhttp.New(overhttp.Options{
 		Version: console.Version(), Signing: signatures, NowMs: func() int64 { return time.Now().UnixMilli() },
-	}), documents())
-}
-
-// dialects returns the selected dialects.
-func (c *Command) dialects() []kit.Mount {
-	var served []kit.Mount
-	for _, dialect := range dialects {
-		if slices.Contains(c.Dialects, dialect.name) {
-			served = append(served, dialect.make(c))
-		}
-	}
-	return served
+	}), assembly.Documents(holdpoint.Documents(), holdpoint.OpenAPIJSON()))
 }

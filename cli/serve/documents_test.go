@@ -10,7 +10,6 @@ import (
 
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi"
-	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	assembly "github.com/holdpoint/holdpoint/internal/service"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/watch"
@@ -27,7 +26,7 @@ func TestDocumentsAreOpen(t *testing.T) {
 	inbox, err := assembly.Pages()
 	require.NoError(t, err)
 	keyring := auth.NewKeyring(auth.Options{Tokens: store, Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return 1 }})
-	server := httpapi.New(httpapi.Options{Store: store, Hub: watch.NewHub(), Keyring: keyring, Pages: inbox, Dialects: []kit.Mount{documents()}})
+	server := httpapi.New(httpapi.Options{Store: store, Hub: watch.NewHub(), Keyring: keyring, Pages: inbox, Faces: (&Command{}).faces(nil)})
 	defer server.Drain()
 	for _, test := range []struct {
 		method, target string

@@ -16,6 +16,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/httpapi/dialects"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 	"github.com/holdpoint/holdpoint/runs"
 )
@@ -33,8 +34,8 @@ func newFaces(t *testing.T) *faces {
 	tokens, ok := store.(auth.Tokens)
 	require.True(t, ok)
 	f := &faces{t: t, keyring: auth.NewKeyring(auth.Options{Tokens: tokens, Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return 1 }})}
-	mounts := (&Command{Dialects: dialectNames(), DefaultAgent: "default", RelayAlways: "exact"}).mounts(nil)
-	f.server = dialecttest.Serve(t, store, mounts[0], func(o *httpapi.Options) { o.Keyring, o.Dialects = f.keyring, mounts }).Server
+	served := (&Command{Dialects: dialects.Names(), DefaultAgent: "default", RelayAlways: "exact"}).faces(nil)
+	f.server = dialecttest.Serve(t, store, nil, func(o *httpapi.Options) { o.Keyring, o.Faces = f.keyring, served }).Server
 	return f
 }
 

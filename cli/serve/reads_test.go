@@ -18,7 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-chi/chi/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -26,6 +25,7 @@ import (
 	"github.com/holdpoint/holdpoint/auth/sealing"
 	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/httpapi/dialects"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/codex"
 	assembly "github.com/holdpoint/holdpoint/internal/service"
 	"github.com/holdpoint/holdpoint/notify"
@@ -85,7 +85,7 @@ func startWhole(t *testing.T) *whole {
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
 	nowMs := func() int64 { return time.Now().UnixMilli() }
 	keyring := auth.NewKeyring(auth.Options{Tokens: store, Mode: auth.Required, NewID: runs.NewID, NowMs: nowMs})
-	command := Command{Dialects: dialectNames(), DefaultAgent: "default", RelayAlways: "exact", ReviewHook: "http://127.0.0.1:1"}
+	command := Command{Dialects: dialects.Names(), DefaultAgent: "default", RelayAlways: "exact", ReviewHook: "http://127.0.0.1:1"}
 	keys, err := sealing.Parse("k:" + base64.StdEncoding.EncodeToString(make([]byte, 32)))
 	require.NoError(t, err)
 	private, err := signing.Generate()
@@ -103,7 +103,7 @@ func startWhole(t *testing.T) *whole {
 	t.Cleanup(store.Subscribe(hub.Publish))
 	w.store = store
 	w.server = httpapi.New(httpapi.Options{
-		Store: store, Hub: hub, Keyring: keyring, Dialects: command.mounts(signatures), Hosts: []string{"*"}, Origins: []string{"https://page.example"},
+		Store: store, Hub: hub, Keyring: keyring, Faces: command.faces(signatures), Hosts: []string{"*"}, Origins: []string{"https://page.example"},
 		Reviewed: codex.ChangesFiles, Webhooks: hooks, Signing: signatures, Checkpoints: store, Journal: store,
 		Notify:       notify.New(notify.Options{Store: store, Reader: store, NewID: runs.NewID, NowMs: nowMs}),
 		PollInterval: 5 * time.Millisecond, KeepAlive: 5 * time.Millisecond,
@@ -238,12 +238,10 @@ func TestReadsWriteNothing(t *testing.T) {
 	handle := first(t, `"handle":"([^"]+)"`, waits)
 	version := committed()
 	routes, read := map[string]bool{}, 0
-	require.NoError(t, chi.Walk(w.server.Routes(), func(_, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
-		routes[route] = true
-		return nil
-	}))
-	for _, route := range auth.Routes {
-		routes[route.Path] = true
+	for _, face := range w.server.Faces() {
+		for _, route := range face.Routes {
+			routes[route.Path] = true
+		}
 	}
 	for route := range routes {
 		sessions, mayWrite := []string{"s"}, writing[route]

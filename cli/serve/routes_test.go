@@ -2,7 +2,6 @@ package serve
 
 import (
 	"context"
-	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -10,22 +9,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-chi/chi/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi"
-	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
-	"github.com/holdpoint/holdpoint/httpapi/stream"
-	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/httpapi/dialects"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/watch"
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
 // ofRoles are the roles that may call each route of a dialect. It is written from the
-// purpose of the roles, independently of the table in package auth.
+// purpose of the roles, independently of the actions in the tables of routes.
 var ofRoles = map[string]string{
 	"GET /api/approval/pending": "oAOR", "GET /api/clarify/pending": "oAOR",
 	"POST /api/approval/respond": "OR", "POST /api/clarify/respond": "OR",
@@ -122,49 +118,38 @@ func withoutCredential(route string) int {
 	return http.StatusUnauthorized
 }
 
-// Every route of the router, of /v1 and all dialects, is in the table, and the table has no
-// others. Each route that is not public refuses a call without a credential.
-func TestEveryRouteIsInTheTable(t *testing.T) {
+// Every route of every face names an action that some role may do, and no other face has it. Each
+// route that is not public refuses a call without a credential.
+func TestEveryRoute(t *testing.T) {
 	t.Parallel()
 	store, err := sqlite.Open(t.Context(), sqlite.Memory, sqlite.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
-	logger := slog.New(slog.DiscardHandler)
 	keyring := auth.NewKeyring(auth.Options{Tokens: store, Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return 1 }})
-	router := httpapi.New(httpapi.Options{Store: store, Hub: watch.NewHub(), Keyring: keyring}).Routes()
-	command := Command{Dialects: dialectNames(), DefaultAgent: "default", RelayAlways: "exact", ReviewHook: "http://127.0.0.1:1"}
-	draining, drain := context.WithCancel(t.Context())
-	defer drain()
-	for _, mount := range command.mounts(nil) {
-		mount(router, kit.Services{
-			Store: store, Watches: watch.NewHub(), Logger: logger, Draining: draining, PollInterval: time.Second, KeepAlive: time.Second,
-			StreamWriteTimeout: time.Second, MaxBodyBytes: 1 << 20, Access: &wire.Access{Keyring: keyring},
-			Streams: stream.NewHub(stream.Options{Store: store, Watches: watch.NewHub(), Done: draining.Done(), Logger: logger}),
-		})
-	}
-	whole := httpapi.New(httpapi.Options{Store: store, Hub: watch.NewHub(), Keyring: keyring, Dialects: command.mounts(nil), Hosts: []string{"*"}})
+	command := Command{Dialects: dialects.Names(), DefaultAgent: "default", RelayAlways: "exact", ReviewHook: "http://127.0.0.1:1"}
+	whole := httpapi.New(httpapi.Options{Store: store, Hub: watch.NewHub(), Keyring: keyring, Faces: command.faces(nil), Hosts: []string{"*"}})
 	defer whole.Drain()
 	other := auth.NewKeyring(auth.Options{Tokens: store, Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return 1 }})
 	requireRoles(t, whole.Handler(), keyring, other)
 	requireReach(t, whole.Handler(), keyring)
-	registered := map[auth.Route]bool{}
-	require.NoError(t, chi.Walk(router, func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
-		action := auth.ActionOf(method, route)
-		require.NotEmpty(t, action, "%s %s has no row in auth/routes.go", method, route)
-		if method != http.MethodHead {
-			registered[auth.Route{Method: method, Path: route, Action: action}] = true
+	of := map[string]string{}
+	for _, face := range whole.Faces() {
+		require.Equal(t, face.Over == nil, len(face.Routes) > 0, face.Name)
+		for _, route := range face.Routes {
+			require.NotEqual(t, "no role", auth.RolesFor(route.Action), route.Path)
+			for _, method := range route.Methods {
+				name := method + " " + route.Path
+				require.Empty(t, of[name], "%s has %s, and so has %s", face.Name, name, of[name])
+				of[name] = face.Name
+				if route.Action == auth.Public {
+					continue
+				}
+				answer := httptest.NewRecorder()
+				path := strings.NewReplacer("{", "", "}", "").Replace(route.Path)
+				whole.Handler().ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader("{}")))
+				require.Equal(t, withoutCredential(route.Path), answer.Code, "%s: %s", name, answer.Body)
+				require.Equal(t, `Bearer realm="holdpoint"`, answer.Header().Get("WWW-Authenticate"))
+			}
 		}
-		if action == auth.Public {
-			return nil
-		}
-		answer := httptest.NewRecorder()
-		path := strings.NewReplacer("{", "", "}", "").Replace(route)
-		router.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader("{}")))
-		require.Equal(t, withoutCredential(route), answer.Code, "%s %s: %s", method, route, answer.Body)
-		require.Equal(t, `Bearer realm="holdpoint"`, answer.Header().Get("WWW-Authenticate"))
-		return nil
-	}))
-	for _, route := range auth.Routes {
-		require.True(t, registered[route], "%s %s is in the table and no route", route.Method, route.Path)
 	}
 }

@@ -81,7 +81,7 @@ func (s *service) assemble() (*assembly.Service, error) {
 	return assembly.New(assembly.Options{
 		Store: s.store, Logger: s.logger, Keyring: s.keyring, Signing: s.signatures,
 		Version: console.Version(), OpenAPIYAML: holdpoint.OpenAPIYAML(), OpenAPIJSON: holdpoint.OpenAPIJSON(),
-		Pages: shown, Mounts: s.mounts(s.signatures), LogRequests: s.LogRequests, Observer: s.admin.observer(), Tracer: s.traces.calls(), Delivered: s.admin.delivered(),
+		Pages: shown, Faces: s.faces(s.signatures), LogRequests: s.LogRequests, Observer: s.admin.observer(), Tracer: s.traces.calls(), Delivered: s.admin.delivered(),
 		OIDC: s.issuer, ClientCertificates: s.ClientCA != "", Hosts: s.AllowedHost, Origins: s.AllowedOrigin, ExternalURL: s.ExternalURL,
 		Quota: wire.Quota{
 			Rate: s.LimitRate, Burst: s.LimitBurst, Calls: s.LimitCalls, Held: s.LimitHeld, Streams: s.LimitStreams,

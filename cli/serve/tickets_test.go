@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -19,6 +20,8 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/httpapi/dialects"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/watch"
 	"github.com/holdpoint/holdpoint/store/sqlite"
@@ -50,10 +53,10 @@ func TestEveryStreamTakesATicket(t *testing.T) {
 	log := &logged{}
 	logger := slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	keyring := auth.NewKeyring(auth.Options{Tokens: store, Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return 1 }, Logger: logger})
-	command := Command{Dialects: dialectNames(), DefaultAgent: "default", RelayAlways: "exact"}
+	command := Command{Dialects: dialects.Names(), DefaultAgent: "default", RelayAlways: "exact"}
 	hub := watch.NewHub()
 	unsubscribe := store.Subscribe(hub.Publish)
-	service := httpapi.New(httpapi.Options{Store: store, Hub: hub, Keyring: keyring, Dialects: command.mounts(nil), Logger: logger, LogRequests: true})
+	service := httpapi.New(httpapi.Options{Store: store, Hub: hub, Keyring: keyring, Faces: command.faces(nil), Logger: logger, LogRequests: true})
 	server := httptest.NewServer(service.Handler())
 	t.Cleanup(func() {
 		service.Drain()
@@ -85,10 +88,19 @@ func TestEveryStreamTakesATicket(t *testing.T) {
 	}
 	post("/v1/runs", `{"run_id":"r","session_id":"s","input":1,"suspend":{"questions":[{"id":"q","tool_call_id":"q","response_schema":{}}]}}`)
 	var tickets []string
-	for _, path := range []string{
+	paths := []string{
 		"/v1/stream?fields=summary", "/v1/sessions/s/stream", "/v1/runs/r/stream", "/kheish/v1/sessions/s/stream", "/kheish/v1/runs/r/stream",
 		"/api/approval/stream?session_id=s", "/api/clarify/stream?session_id=s", "/api/stream?threadId=s",
-	} {
+	}
+	for _, face := range service.Faces() {
+		for _, route := range face.Routes {
+			require.True(t, !route.Stream || slices.ContainsFunc(paths, func(path string) bool {
+				path, _, _ = strings.Cut(path, "?")
+				return (&wire.Face{Routes: []wire.Route{route}}).IsStream(path)
+			}), "no ticket for %s is tried here", route.Path)
+		}
+	}
+	for _, path := range paths {
 		var ticket api.StreamTicket
 		require.NoError(t, json.Unmarshal([]byte(post("/v1/stream-tickets", `{"path":"`+path+`"}`)), &ticket))
 		tickets = append(tickets, ticket.Ticket)

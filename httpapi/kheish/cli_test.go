@@ -9,13 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-chi/chi/v5"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
-	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 )
 
@@ -138,7 +136,7 @@ const (
 
 func serveCLI(t *testing.T) *cli {
 	t.Helper()
-	s := dialecttest.Serve(t, dialecttest.SQLite(t), func(chi.Router, kit.Services) {}, func(o *httpapi.Options) { o.KeepAlive = 20 * time.Millisecond })
+	s := dialecttest.Serve(t, dialecttest.SQLite(t), nil, func(o *httpapi.Options) { o.KeepAlive = 20 * time.Millisecond })
 	return &cli{s, t}
 }
 
@@ -318,7 +316,7 @@ func TestLongLogs(t *testing.T) {
 func TestALogThatIsShortenedWhileItIsRead(t *testing.T) {
 	t.Parallel()
 	store := dialecttest.NewShortening(t, dialecttest.SQLite(t))
-	s := dialecttest.Serve(t, store, func(chi.Router, kit.Services) {})
+	s := dialecttest.Serve(t, store, nil)
 	c := &cli{s, t}
 	old := c.Post(t, "/v1/runs", `{"session_id":"one","input":1}`).Want(http.StatusAccepted).TextAt("run_id")
 	c.Post(t, "/v1/runs/"+old+"/cancel", "").Want(http.StatusOK)

@@ -5,6 +5,9 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
 )
 
 // Prefix precedes /v1 in the address configured in a Kheish client.
@@ -13,9 +16,13 @@ const Prefix = "/kheish"
 // shaper writes the reply to a call whose path begins with /v1.
 type shaper func(next http.Handler, w http.ResponseWriter, r *http.Request)
 
-// Wrap returns a handler that serves paths below [Prefix] with the same paths of next. When
-// draining is closed, held calls are answered at once.
-func Wrap(next http.Handler, draining <-chan struct{}) http.Handler {
+// Face serves paths below [Prefix] with the same paths of the handler that it wraps. When draining
+// is closed, held calls are answered at once.
+func Face(draining <-chan struct{}) wire.Face {
+	return wire.Face{Name: "kheish", Via: api.ViaAPI, Over: func(next http.Handler) http.Handler { return wrap(next, draining) }}
+}
+
+func wrap(next http.Handler, draining <-chan struct{}) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		path, found := strings.CutPrefix(r.URL.Path, Prefix+"/v1/")
 		if !found {

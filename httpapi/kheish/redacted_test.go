@@ -4,12 +4,10 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/go-chi/chi/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
-	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
@@ -19,7 +17,7 @@ func TestRedactedEvents(t *testing.T) {
 	store := dialecttest.SQLite(t)
 	redactor, is := store.(runs.Redactor)
 	require.True(t, is)
-	c := &cli{dialecttest.Serve(t, store, func(chi.Router, kit.Services) {}, func(o *httpapi.Options) { o.Redactor = redactor }), t}
+	c := &cli{dialecttest.Serve(t, store, nil, func(o *httpapi.Options) { o.Redactor = redactor }), t}
 	run := c.waiting("one", twoApprovals)
 	other := c.Post(t, "/v1/runs", `{"session_id":"one","input":1}`).Want(http.StatusAccepted).TextAt("run_id")
 	c.Post(t, "/v1/runs/"+other+"/cancel", "").Want(http.StatusOK)

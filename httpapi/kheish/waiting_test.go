@@ -117,13 +117,13 @@ func TestAnOutageDoesNotEndTheWait(t *testing.T) {
 	for outage, want := range map[int]int{0: 200, 5: 200, 15: 200, 1000: 503} {
 		synctest.Test(t, func(t *testing.T) {
 			calls := 0
-			handler := kheish.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			handler := kheish.Face(nil).Over(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				if calls++; calls <= outage {
 					w.WriteHeader(http.StatusServiceUnavailable)
 					return
 				}
 				_, _ = w.Write([]byte(`{"run_id":"r"}`))
-			}), nil)
+			}))
 			reply := httptest.NewRecorder()
 			handler.ServeHTTP(reply, httptest.NewRequest(http.MethodGet, "/kheish/v1/runs/r", nil))
 			require.Equal(t, want, reply.Code)
@@ -134,9 +134,9 @@ func TestAnOutageDoesNotEndTheWait(t *testing.T) {
 	close(draining)
 	calls := 0
 	reply := httptest.NewRecorder()
-	kheish.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	kheish.Face(draining).Over(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		calls++
 		w.WriteHeader(http.StatusServiceUnavailable)
-	}), draining).ServeHTTP(reply, httptest.NewRequest(http.MethodGet, "/kheish/v1/runs/r", nil))
+	})).ServeHTTP(reply, httptest.NewRequest(http.MethodGet, "/kheish/v1/runs/r", nil))
 	require.Equal(t, 1, calls)
 }

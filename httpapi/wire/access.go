@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -12,8 +11,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// Access authorizes every call with the table of package auth: it authenticates the caller, checks
-// its role for the route, and applies its quota. A nil Access requires no credential and has no
+// Access authorizes every call: it authenticates the caller, checks its role for the action of the
+// route, and applies its quota. A nil Access requires no credential and has no
 // quotas.
 type Access struct {
 	Keyring *auth.Keyring
@@ -33,21 +32,21 @@ var (
 	actorIgnored = []string{`299 holdpoint "X-Actor was ignored: this token may not act for others"`}
 )
 
-// Guard returns a handler that calls next for callers who may call the route, with their identity
+// Guard returns the handler of a route for callers who may call it, with their identity
 // in the request's context (see [auth.From]). Other callers get an error: unauthenticated,
 // invalid_token, forbidden, an error of [Quotas], or one of the database. When the call's token is
 // revoked, its context ends.
-func (a *Access) Guard(method, path string, next HandlerFunc) HandlerFunc {
-	action := auth.ActionOf(method, path)
+func (a *Access) Guard(route *Route) HandlerFunc {
+	action, next := route.Action, route.Handle
 	if action == "" {
 		return func(http.ResponseWriter, *http.Request) error {
-			return refusal.New(api.CodeForbidden, "no role may call %s %s: it is not in the table of routes", method, path)
+			return refusal.New(api.CodeForbidden, "no role may call %s: its route names no action", route.Path)
 		}
 	}
 	if action == auth.Public {
 		return next
 	}
-	enter, stream := a.enter, method == http.MethodGet && slices.Contains(StreamRoutes, path)
+	enter, stream := a.enter, route.Stream
 	if stream {
 		enter = a.enterStream
 	}

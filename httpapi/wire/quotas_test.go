@@ -25,7 +25,7 @@ func TestMadeUpTokensAreNotRemembered(t *testing.T) {
 	t.Parallel()
 	keyring := auth.NewKeyring(auth.Options{Tokens: nobody{}, Mode: auth.Required, NowMs: func() int64 { return 1 }})
 	access := &Access{Keyring: keyring, Quotas: NewQuotas(Quota{}, 1<<20, 0, time.Now)}
-	handler := access.Guard(http.MethodGet, "/v1/me", func(http.ResponseWriter, *http.Request) error { return nil })
+	handler := access.Guard(&Route{Path: "/v1/me", Action: auth.Known, Handle: func(http.ResponseWriter, *http.Request) error { return nil }})
 	call := func() {
 		r := httptest.NewRequest(http.MethodGet, "/v1/me", nil)
 		r.Header.Set("Authorization", "Bearer "+auth.NewSecret())

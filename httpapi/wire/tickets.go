@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"sync"
 
@@ -18,13 +17,6 @@ const (
 	cursorMember = "cursor"
 )
 
-// StreamRoutes are the routes that accept a ticket: those that a browser calls by EventSource or
-// WebSocket, which cannot send headers.
-var StreamRoutes = []string{
-	"/v1/stream", "/v1/sessions/{session_id}/stream", "/v1/runs/{run_id}/stream",
-	"/api/approval/stream", "/api/clarify/stream", "/api/stream",
-}
-
 // TicketPath returns what a ticket is bound to: a path and its query members sorted by name,
 // without those that a page chooses for each connection.
 func TicketPath(at *url.URL) string {
@@ -35,17 +27,6 @@ func TicketPath(at *url.URL) string {
 		return at.Path
 	}
 	return at.Path + "?" + query.Encode()
-}
-
-// IsStream reports whether a path belongs to [StreamRoutes].
-func IsStream(path string) bool {
-	parts := strings.Split(path, "/")
-	return slices.ContainsFunc(StreamRoutes, func(pattern string) bool {
-		names := strings.Split(pattern, "/")
-		return slices.EqualFunc(names, parts, func(name, part string) bool {
-			return name == part || part != "" && strings.HasPrefix(name, "{")
-		})
-	})
 }
 
 // ticketOf returns the ticket of a stream's call. A header takes precedence. Two tickets count as

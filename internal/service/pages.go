@@ -5,8 +5,7 @@ import (
 	"io/fs"
 	"net/http"
 
-	"github.com/go-chi/chi/v5"
-
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
@@ -30,9 +29,9 @@ func Pages() (httpapi.Pages, error) {
 	return pages{inbox}, nil
 }
 
-// Documents returns a mount of the documents, which need no token.
+// Documents returns the face of the documents, which contain nothing that is stored.
 func Documents(documents fs.FS, openAPI []byte) kit.Mount {
-	return func(router chi.Router, services kit.Services) {
+	return func(kit.Services) wire.Face {
 		site := docsite.New(documents, openAPI)
 		serve := func(w http.ResponseWriter, r *http.Request) error {
 			if !site.Serve(w, r) {
@@ -40,10 +39,8 @@ func Documents(documents fs.FS, openAPI []byte) kit.Mount {
 			}
 			return nil
 		}
-		for _, path := range []string{docsite.Root, docsite.Root + "/*"} {
-			guarded := services.Access.Guard(http.MethodGet, path, serve)
-			router.Method(http.MethodGet, path, guarded)
-			router.Method(http.MethodHead, path, guarded)
-		}
+		return wire.Face{Name: "docs", Routes: []wire.Route{
+			wire.Get(docsite.Root, auth.Public, serve), wire.Get(docsite.Root+"/*", auth.Public, serve),
+		}}
 	}
 }

@@ -41,8 +41,8 @@ type Options struct {
 	Version                  string
 	OpenAPIYAML, OpenAPIJSON []byte
 	Pages                    httpapi.Pages
-	// Mounts are served next to /v1.
-	Mounts      []kit.Mount
+	// Faces are served next to /v1.
+	Faces       []kit.Mount
 	LogRequests bool
 	Observer    wire.Observer
 	Tracer      wire.Tracer
@@ -128,7 +128,7 @@ func (s *Service) Trusted() *httpapi.Server {
 	options := s.faces(s.API.Webhooks())
 	options.OIDC, options.ClientCertificates = nil, false
 	options.Keyring = auth.NewKeyring(auth.Options{Tokens: s.options.Store, Mode: auth.None, NewID: runs.NewID, Logger: s.options.Logger, NowMs: nowMs})
-	options.Pages, options.Dialects, options.Origins, options.Backlogs = nil, nil, nil, nil
+	options.Pages, options.Faces, options.Origins, options.Backlogs = nil, nil, nil, nil
 	options.Limits = httpapi.Limits{}
 	return httpapi.New(options)
 }
@@ -139,7 +139,7 @@ func (s *Service) faces(hooks *httpapi.Webhooks) httpapi.Options {
 	options := httpapi.Options{
 		Version: o.Version, Logger: o.Logger, LogRequests: o.LogRequests, Observer: o.Observer, Tracer: o.Tracer,
 		Store: o.Store, Checkpoints: o.Store, Journal: o.Store, Redactor: o.Store, Backlogs: o.Store,
-		Hub: s.hub, Claims: s.Claims, Webhooks: hooks, Notify: s.people, Pages: o.Pages, Dialects: o.Mounts,
+		Hub: s.hub, Claims: s.Claims, Webhooks: hooks, Notify: s.people, Pages: o.Pages, Faces: o.Faces,
 		OpenAPIYAML: o.OpenAPIYAML, OpenAPIJSON: o.OpenAPIJSON,
 		Keyring: o.Keyring, OIDC: o.OIDC, ClientCertificates: o.ClientCertificates, Hosts: o.Hosts, Origins: o.Origins,
 		Signing: o.Signing, Issuer: o.ExternalURL, Sealer: s.sealer(),

@@ -14,7 +14,6 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/go-chi/chi/v5"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -27,9 +26,6 @@ import (
 	"github.com/holdpoint/holdpoint/mcptools/tasks"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
-
-// path is the only route.
-const path = "/mcp"
 
 // maxCalls is the maximum number of held calls of one process. A caller gets as many as are free,
 // so one caller leaves half of the slots to the others.
@@ -50,17 +46,17 @@ type Options struct {
 	Streams bool
 }
 
-// New returns a mount that adds the route to the /v1 router.
+// New returns the face.
 func New(options Options) kit.Mount {
-	return func(router chi.Router, services kit.Services) {
-		e := &endpoint{Options: options, router: router, services: services, slots: newSlots(maxCalls)}
-		router.Method(http.MethodPost, path, services.Access.Guard(http.MethodPost, path, e.serve))
+	return func(services kit.Services) wire.Face {
+		e := &endpoint{Options: options, services: services, slots: newSlots(maxCalls)}
+		// Its tools make calls of /v1, which are checked.
+		return wire.Face{Name: "mcp", Via: api.ViaAPI, Routes: []wire.Route{wire.Post("/mcp", auth.Known, e.serve)}}
 	}
 }
 
 type endpoint struct {
 	Options
-	router   http.Handler
 	services kit.Services
 	slots    *slots
 }
@@ -101,7 +97,7 @@ func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) error {
 // clientOptions pass the caller's identity on.
 func (e *endpoint) clientOptions(ctx context.Context, r *http.Request) []client.Option {
 	options := []client.Option{
-		client.WithHTTPClient(&http.Client{Transport: &inProcess{ctx: ctx, handler: e.router, authorization: r.Header["Authorization"]}}),
+		client.WithHTTPClient(&http.Client{Transport: &inProcess{ctx: ctx, handler: e.services.Router, authorization: r.Header["Authorization"]}}),
 		client.WithVia("mcp"), client.WithUserAgent("holdpoint-mcp"),
 	}
 	if actor := r.Header.Get(wire.ActorHeader); actor != "" {
@@ -186,8 +182,7 @@ type inProcess struct {
 
 // RoundTrip returns the complete response.
 func (p *inProcess) RoundTrip(r *http.Request) (*http.Response, error) {
-	// chi would continue with the outer call's route otherwise.
-	ctx, cancel := context.WithCancel(context.WithValue(p.ctx, chi.RouteCtxKey, (*chi.Context)(nil)))
+	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
 	defer context.AfterFunc(r.Context(), cancel)()
 	inner := r.Clone(ctx)

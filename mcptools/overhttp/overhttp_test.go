@@ -52,7 +52,7 @@ func serve(t *testing.T, mode auth.Mode) *service {
 	})
 	served := httpapi.New(httpapi.Options{
 		Store: store, Hub: hub, Claims: claims.New(store, claims.Options{}), Keyring: keyring,
-		Dialects: []kit.Mount{overhttp.New(overhttp.Options{Version: "test", Signing: keys(t, store), NowMs: nowMs})},
+		Faces: []kit.Mount{overhttp.New(overhttp.Options{Version: "test", Signing: keys(t, store), NowMs: nowMs})},
 	})
 	server := httptest.NewServer(served.Handler())
 	s := &service{T: t, url: server.URL, secrets: map[api.Role]string{}, drain: served.Drain}

@@ -25,9 +25,9 @@ func (s *slots) take(caller string) error {
 	defer s.mu.Unlock()
 	switch own := s.of[caller]; {
 	case s.free == 0:
-		return refusal.New(wire.CodeServiceUnavailable, "too many calls of %s are waiting", path)
+		return refusal.New(wire.CodeServiceUnavailable, "too many calls of /mcp are waiting")
 	case own >= s.free:
-		return refusal.New(wire.CodeTooManyCalls, "%d of your calls of %s are waiting, and %d are left for all callers", own, path, s.free)
+		return refusal.New(wire.CodeTooManyCalls, "%d of your calls of /mcp are waiting, and %d are left for all callers", own, s.free)
 	}
 	s.free--
 	s.of[caller]++

@@ -95,6 +95,7 @@ var places = []place{
 	{name: "httpapi", ours: with("notify", "internal/multiplex", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/*", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/dialects/dialecttest", ours: with("notify", "internal/multiplex", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "internal/testcache", "runs", "runs/*", "migrations", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/kit")}, // for tests
 	{name: "httpapi/dialects/kit", ours: with("internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire", "httpapi/stream"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "httpapi/dialects", ours: with("internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/*"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	// A dialect links no other dialect.
 	{name: "httpapi/dialects/*", ours: with("internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/*", ours: with("internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire"), never: []string{sqlPackage, pgx, sqlite, goose}},

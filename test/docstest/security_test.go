@@ -9,12 +9,17 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint"
 	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/httpapi/dialects"
+	"github.com/holdpoint/holdpoint/internal/service"
+	"github.com/holdpoint/holdpoint/mcptools/overhttp"
 )
 
 var update = flag.Bool("update", false, "write the tables of docs/security.md")
 
-// TestSecurityPrintsTheTable holds the tables of docs/security.md to package auth. Run it with
+// TestSecurityPrintsTheTable holds the tables of docs/security.md to package auth and the routes of all faces. Run it with
 // -update to write them.
 func TestSecurityPrintsTheTable(t *testing.T) {
 	t.Parallel()
@@ -68,9 +73,12 @@ func roles() string {
 // routes is the table of routes and actions.
 func routes() string {
 	var table strings.Builder
-	table.WriteString("| Route | Takes |\n|---|---|\n")
-	for _, route := range auth.Routes {
-		table.WriteString("| `" + route.Method + " " + route.Path + "` | " + string(route.Action) + " |\n")
+	table.WriteString("| Route | Face | Takes |\n|---|---|---|\n")
+	faces := append(dialects.All(dialects.Options{}), overhttp.New(overhttp.Options{}), service.Documents(holdpoint.Documents(), nil))
+	for _, face := range httpapi.New(httpapi.Options{Faces: faces}).Faces() {
+		for _, route := range face.Routes {
+			table.WriteString("| `" + route.Methods[0] + " " + route.Path + "` | " + face.Name + " | " + string(route.Action) + " |\n")
+		}
 	}
 	return table.String()
 }

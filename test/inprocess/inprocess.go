@@ -22,11 +22,8 @@ import (
 	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/httpapi"
-	"github.com/holdpoint/holdpoint/httpapi/dialects/codex"
-	"github.com/holdpoint/holdpoint/httpapi/dialects/hermes"
+	"github.com/holdpoint/holdpoint/httpapi/dialects"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
-	"github.com/holdpoint/holdpoint/httpapi/dialects/relay"
-	"github.com/holdpoint/holdpoint/httpapi/dialects/timbal"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/runs"
@@ -64,8 +61,8 @@ type Options struct {
 	Tracer wire.Tracer
 	// Closed requires tokens of the service's Keyring.
 	Closed bool
-	// Mounts returns additional faces with the given keys.
-	Mounts func(signatures *signing.Keys) []kit.Mount
+	// Faces returns additional faces with the given keys.
+	Faces func(signatures *signing.Keys) []kit.Mount
 }
 
 // Service is a running service.
@@ -101,9 +98,9 @@ func Start(tb testing.TB, database string, options Options) *Service {
 			Tokens: opened, Mode: auth.Required, NewID: runs.NewID, Logger: logger, NowMs: func() int64 { return time.Now().UnixMilli() },
 		})
 	}
-	mounts := []kit.Mount{hermes.Mount, codex.Mount, timbal.New(timbal.Options{}), relay.New(relay.Options{})}
-	if options.Mounts != nil {
-		mounts = append(mounts, options.Mounts(signatures)...)
+	served := dialects.All(dialects.Options{})
+	if options.Faces != nil {
+		served = append(served, options.Faces(signatures)...)
 	}
 	manager := webhooks.NewManager(webhooks.Options{
 		Store: opened, Sealer: options.Sealer, CheckURL: options.WebhookGuard.CheckURL, NewID: runs.NewID,
@@ -146,7 +143,7 @@ func Start(tb testing.TB, database string, options Options) *Service {
 		Checkpoints: opened, Journal: opened, Redactor: opened,
 		Signing: signatures, Keyring: keyring, Sealer: options.Sealer, LogRequests: options.Logger != nil, Tracer: options.Tracer,
 		Store: opened, Hub: hub, Claims: dispatcher, Logger: logger,
-		Dialects: mounts,
+		Faces: served,
 	})
 	loops := []func(context.Context) error{
 		dispatcher.Run,

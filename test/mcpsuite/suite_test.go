@@ -52,7 +52,7 @@ func serve(t *testing.T) (url string) {
 	t.Helper()
 	var service *inprocess.Service
 	var worker *client.Client
-	service = inprocess.Start(t, inprocess.Memory, inprocess.Options{Mounts: func(signatures *signing.Keys) []kit.Mount {
+	service = inprocess.Start(t, inprocess.Memory, inprocess.Options{Faces: func(signatures *signing.Keys) []kit.Mount {
 		return []kit.Mount{overhttp.New(overhttp.Options{
 			Version: "test", Signing: signatures, NowMs: func() int64 { return time.Now().UnixMilli() }, Streams: true,
 			Extend: func(server *mcp.Server, waits *mcptools.Waits) {

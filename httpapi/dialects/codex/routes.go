@@ -1,9 +1,9 @@
 package codex
 
 import (
-	"github.com/go-chi/chi/v5"
-
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
 )
 
 // Via is the recorded via of decisions made through this dialect.
@@ -11,30 +11,30 @@ const Via = "codex"
 
 // face serves the routes.
 type face struct {
-	kit.Face
+	kit.Dialect
 	announcer *announcer
 }
 
-// Mount adds the routes of the dialect. It is a [kit.Mount].
-func Mount(router chi.Router, services kit.Services) {
+// Mount returns the dialect. It is a [kit.Mount].
+func Mount(services kit.Services) wire.Face {
 	f := &face{
-		Face:      kit.Face{Services: services, Via: Via, Refuse: refusalOf},
+		Dialect:   kit.Dialect{Services: services, Via: Via, Refuse: refusalOf},
 		announcer: newAnnouncer(services),
 	}
-	f.Routes(router, []kit.Route{
-		{Methods: kit.GetAndHead, Path: "/api/sessions", Handle: f.listSessions},
-		{Methods: kit.GetAndHead, Path: "/api/sessions/{sessionId}", Handle: f.showSession},
-		{Methods: kit.GetAndHead, Path: "/api/capabilities", Handle: f.showCapabilities},
-		{Methods: kit.GetAndHead, Path: "/api/models", Handle: f.showNone},
-		{Methods: kit.GetAndHead, Path: "/api/projects", Handle: f.showNone},
-		{Methods: kit.GetAndHead, Path: "/api/mcp/servers", Handle: f.showNone},
-		{Methods: kit.GetAndHead, Path: "/api/sessions/{sessionId}/approvals", Handle: f.listApprovals},
-		{Methods: kit.GetAndHead, Path: "/api/sessions/{sessionId}/tool-input", Handle: f.listToolInputs},
-		{Methods: kit.GetAndHead, Path: "/api/sessions/{sessionId}/transcript", Handle: f.showTranscript},
-		{Methods: kit.PostOnly, Path: "/api/approvals/{approvalId}/decision", Handle: f.decideApproval},
-		{Methods: kit.PostOnly, Path: "/api/tool-input/{requestId}/decision", Handle: f.decideToolInput},
-		{Methods: kit.GetOnly, Path: "/api/stream", Handle: f.serveSocket},
-	})
+	return f.Face(
+		wire.Get("/api/sessions", auth.Read, f.listSessions),
+		wire.Get("/api/sessions/{sessionId}", auth.Read, f.showSession),
+		wire.Get("/api/capabilities", auth.Read, f.showCapabilities),
+		wire.Get("/api/models", auth.Read, f.showNone),
+		wire.Get("/api/projects", auth.Read, f.showNone),
+		wire.Get("/api/mcp/servers", auth.Read, f.showNone),
+		wire.Get("/api/sessions/{sessionId}/approvals", auth.Read, f.listApprovals),
+		wire.Get("/api/sessions/{sessionId}/tool-input", auth.Read, f.listToolInputs),
+		wire.Get("/api/sessions/{sessionId}/transcript", auth.Read, f.showTranscript),
+		wire.Post("/api/approvals/{approvalId}/decision", auth.Decide, f.decideApproval),
+		wire.Post("/api/tool-input/{requestId}/decision", auth.Decide, f.decideToolInput),
+		wire.Stream("/api/stream", auth.Read, f.serveSocket),
+	)
 }
 
 // sessionPage is the body of the lists and of the transcript.

@@ -339,7 +339,7 @@ func TestKeepAlive(t *testing.T) {
 	t.Parallel()
 	service := serve(t, dialecttest.SQLite(t), func(o *httpapi.Options) {
 		o.KeepAlive, o.StreamWriteTimeout = 20*time.Millisecond, 200*time.Millisecond
-		o.Dialects = []kit.Mount{codex.Mount}
+		o.Faces = []kit.Mount{codex.Mount}
 	})
 	pings := make(chan struct{}, 100)
 	dial := func(answering bool, pings chan<- struct{}) *websocket.Conn {

@@ -29,7 +29,7 @@ func serve(tb testing.TB, store runs.Store, change ...func(*httpapi.Options)) *r
 	tb.Helper()
 	change = append([]func(*httpapi.Options){func(o *httpapi.Options) {
 		o.PollInterval = time.Minute // tests must not depend on polling
-		o.Dialects = append(o.Dialects, hermes.Mount)
+		o.Faces = append(o.Faces, hermes.Mount)
 	}}, change...)
 	return &replica{dialecttest.Serve(tb, store, codex.Mount, change...)}
 }

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/go-chi/chi/v5"
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/httpapi"
@@ -18,12 +17,9 @@ func TestBrowsers(t *testing.T, mount kit.Mount) {
 	t.Helper()
 	const inbox = "https://inbox.example"
 	s := Serve(t, SQLite(t), mount, func(o *httpapi.Options) { o.Origins = []string{inbox} })
-	router := chi.NewRouter()
-	mount(router, kit.Services{})
-	routes := 0
-	require.NoError(t, chi.Walk(router, func(method, route string, _ http.Handler, _ ...func(http.Handler) http.Handler) error {
-		routes++
-		path := strings.NewReplacer("{", "", "}", "").Replace(route)
+	routes := mount(kit.Services{}).Routes
+	require.NotEmpty(t, routes)
+	each := func(method, path string) {
 		ask := func(origin string) *Reply {
 			return s.Do(t, http.MethodOptions, path, "", Header("Origin", origin), Header("Sec-Fetch-Site", "cross-site"),
 				Header("Access-Control-Request-Method", method), Header("Access-Control-Request-Headers", "content-type"))
@@ -47,7 +43,10 @@ func TestBrowsers(t *testing.T, mount kit.Mount) {
 			require.Equal(t, inbox, called.Header.Get("Access-Control-Allow-Origin"))
 			require.Equal(t, "cross-origin", called.Header.Get("Cross-Origin-Resource-Policy"))
 		}
-		return nil
-	}))
-	require.NotZero(t, routes)
+	}
+	for _, route := range routes {
+		for _, method := range route.Methods {
+			each(method, strings.NewReplacer("{", "", "}", "").Replace(route.Path))
+		}
+	}
 }

@@ -6,29 +6,22 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-chi/chi/v5"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi"
-	"github.com/holdpoint/holdpoint/httpapi/dialects/codex"
+	"github.com/holdpoint/holdpoint/httpapi/dialects"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/hermes"
-	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
-	"github.com/holdpoint/holdpoint/httpapi/dialects/relay"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/timbal"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func allDialects(router chi.Router, services kit.Services) {
-	for _, mount := range []kit.Mount{hermes.Mount, codex.Mount, relay.New(relay.Options{}), timbal.New(timbal.Options{})} {
-		mount(router, services)
-	}
-}
+func allDialects(o *httpapi.Options) { o.Faces = dialects.All(dialects.Options{}) }
 
 // withTokens serves all dialects with required tokens.
 func withTokens(t *testing.T) (s *dialecttest.Service, token func(api.CreateTokenBody) dialecttest.Option) {
@@ -37,7 +30,7 @@ func withTokens(t *testing.T) (s *dialecttest.Service, token func(api.CreateToke
 	keyring := auth.NewKeyring(auth.Options{
 		Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return time.Now().UnixMilli() },
 	})
-	s = dialecttest.Serve(t, store, allDialects, func(o *httpapi.Options) { o.Keyring = keyring })
+	s = dialecttest.Serve(t, store, nil, allDialects, func(o *httpapi.Options) { o.Keyring = keyring })
 	return s, func(body api.CreateTokenBody) dialecttest.Option {
 		made, _, err := keyring.Create(t.Context(), &body, "user:test", "")
 		require.NoError(t, err)
@@ -98,7 +91,7 @@ const mark = "\xef\xbb\xbf"
 
 func TestBodiesWithAByteOrderMark(t *testing.T) {
 	t.Parallel()
-	s := dialecttest.Serve(t, dialecttest.SQLite(t), allDialects)
+	s := dialecttest.Serve(t, dialecttest.SQLite(t), nil, allDialects)
 	for _, face := range []struct{ path, body string }{
 		{"/api/approval/respond", `{"session_id":"HERE","choice":"once","approval_id":"HANDLE"}`},
 		{"/api/approvals/HANDLE/decision", `{"decision":"accept"}`},
@@ -118,7 +111,7 @@ func TestBodiesWithAByteOrderMark(t *testing.T) {
 // A digest is accepted with and without its prefix wherever a caller can give one.
 func TestDigestsWithoutTheirPrefix(t *testing.T) {
 	t.Parallel()
-	s := dialecttest.Serve(t, dialecttest.SQLite(t), allDialects)
+	s := dialecttest.Serve(t, dialecttest.SQLite(t), nil, allDialects)
 	run, _ := asks(t, s, "s", approval)
 	digest := s.Get(t, "/v1/runs/"+run).TextAt("pending_approvals", 0, "input_digest")
 	bare := digest[len("sha256:"):]
@@ -138,7 +131,7 @@ func TestDigestsWithoutTheirPrefix(t *testing.T) {
 func TestHeadersOfDialectsAreReadByPages(t *testing.T) {
 	t.Parallel()
 	const inbox = "https://inbox.example"
-	s := dialecttest.Serve(t, dialecttest.SQLite(t), allDialects, func(o *httpapi.Options) { o.Origins = []string{inbox} })
+	s := dialecttest.Serve(t, dialecttest.SQLite(t), nil, allDialects, func(o *httpapi.Options) { o.Origins = []string{inbox} })
 	origin := dialecttest.Header("Origin", inbox)
 	_, _ = asks(t, s, "approves", approval)
 	_, _ = asks(t, s, "answers", `"questions":[{"id":"q","questions":[{"id":"x","question":"X?"}]}]`)
@@ -157,7 +150,7 @@ func TestHeadersOfDialectsAreReadByPages(t *testing.T) {
 // The loser of a race learns who decided, even if the client only shows the problem's text.
 func TestLosersReadWhoDecided(t *testing.T) {
 	t.Parallel()
-	s := dialecttest.Serve(t, dialecttest.SQLite(t), allDialects)
+	s := dialecttest.Serve(t, dialecttest.SQLite(t), nil, allDialects)
 	run, _ := asks(t, s, "s", approval)
 	question, _ := asks(t, s, "q", `"questions":[{"id":"a","questions":[{"id":"x","question":"X?"}]}]`)
 	allow, answer := `{"resolutions":[{"request_id":"a","behavior":"allow"}]}`, `{"resolution":{"request_id":"a","declined":true}}`
@@ -174,7 +167,7 @@ func TestLosersReadWhoDecided(t *testing.T) {
 func TestRelaysOfALostStream(t *testing.T) {
 	t.Parallel()
 	store := dialecttest.SQLite(t)
-	first, second := dialecttest.Serve(t, store, allDialects), dialecttest.Serve(t, store, allDialects)
+	first, second := dialecttest.Serve(t, store, nil, allDialects), dialecttest.Serve(t, store, nil, allDialects)
 	chat := first.Follow(t, http.MethodPost, "/chat", `{"model":"m","messages":[1]}`)
 	session := sessionOf(t, chat)
 	run := first.Get(t, "/v1/runs?session_id="+session).TextAt(0, "run_id")

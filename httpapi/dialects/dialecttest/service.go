@@ -30,7 +30,7 @@ type Service struct {
 	Stop func()
 }
 
-// Serve starts a service with a dialect on a store.
+// Serve starts a service with a dialect, nil for none, on a store.
 func Serve(tb testing.TB, store runs.Store, mount kit.Mount, change ...func(*httpapi.Options)) *Service {
 	tb.Helper()
 	hub, silent := watch.NewHub(), slog.New(slog.DiscardHandler)
@@ -39,7 +39,10 @@ func Serve(tb testing.TB, store runs.Store, mount kit.Mount, change ...func(*htt
 	done := make(chan error, 1)
 	go func() { done <- dispatcher.Run(ctx) }()
 	unsubscribe := store.Subscribe(hub.Publish)
-	options := httpapi.Options{Store: store, Hub: hub, Claims: dispatcher, Version: "v0-test", Dialects: []kit.Mount{mount}}
+	options := httpapi.Options{Store: store, Hub: hub, Claims: dispatcher, Version: "v0-test"}
+	if mount != nil {
+		options.Faces = []kit.Mount{mount}
+	}
 	options.Limits.Quota = wire.Quota{Rate: -1, Calls: -1, Held: -1}
 	for _, apply := range change {
 		apply(&options)

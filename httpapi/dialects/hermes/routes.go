@@ -4,9 +4,9 @@ import (
 	"net/http"
 	"sync/atomic"
 
-	"github.com/go-chi/chi/v5"
-
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
 )
 
 // Via is the recorded via of decisions made through this dialect.
@@ -14,23 +14,23 @@ const Via = "hermes"
 
 // face serves the routes.
 type face struct {
-	kit.Face
+	kit.Dialect
 	boards boards
 	// unknownSessions counts the streams of unknown sessions.
 	unknownSessions atomic.Int64
 }
 
-// Mount adds the six routes of the dialect. It is a [kit.Mount].
-func Mount(router chi.Router, services kit.Services) {
-	f := &face{Face: kit.Face{Services: services, Via: Via, Refuse: refusalOf, Respond: respondPretty}}
-	f.Routes(router, []kit.Route{
-		{Methods: kit.GetAndHead, Path: "/api/approval/pending", Handle: f.showApproval},
-		{Methods: kit.GetAndHead, Path: "/api/clarify/pending", Handle: f.showClarification},
-		{Methods: kit.GetOnly, Path: "/api/approval/stream", Handle: f.stream(&approvalQueue)},
-		{Methods: kit.GetOnly, Path: "/api/clarify/stream", Handle: f.stream(&clarifyQueue)},
-		{Methods: kit.PostOnly, Path: "/api/approval/respond", Handle: f.respondApproval},
-		{Methods: kit.PostOnly, Path: "/api/clarify/respond", Handle: f.respondClarification},
-	})
+// Mount returns the dialect with its six routes. It is a [kit.Mount].
+func Mount(services kit.Services) wire.Face {
+	f := &face{Dialect: kit.Dialect{Services: services, Via: Via, Refuse: refusalOf, Respond: respondPretty}}
+	return f.Face(
+		wire.Get("/api/approval/pending", auth.Read, f.showApproval),
+		wire.Get("/api/clarify/pending", auth.Read, f.showClarification),
+		wire.Stream("/api/approval/stream", auth.Read, f.stream(&approvalQueue)),
+		wire.Stream("/api/clarify/stream", auth.Read, f.stream(&clarifyQueue)),
+		wire.Post("/api/approval/respond", auth.Decide, f.respondApproval),
+		wire.Post("/api/clarify/respond", auth.Decide, f.respondClarification),
+	)
 }
 
 // sessionOf returns the first nonempty session_id of the query, or "": an empty parameter counts as

@@ -3,9 +3,8 @@ package kit
 import (
 	"context"
 	"log/slog"
+	"net/http"
 	"time"
-
-	"github.com/go-chi/chi/v5"
 
 	"github.com/holdpoint/holdpoint/httpapi/stream"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
@@ -13,10 +12,11 @@ import (
 	"github.com/holdpoint/holdpoint/runs/watch"
 )
 
-// Mount adds a dialect's routes to a router.
-type Mount func(router chi.Router, services Services)
+// Mount returns a face. The name, via and routes do not depend on the services, so they can be read
+// with the zero value.
+type Mount func(services Services) wire.Face
 
-// Services are the dependencies of a dialect. All members except MaxRuleAgeMs and Access are set.
+// Services are the dependencies of a face. All members except MaxRuleAgeMs are set.
 type Services struct {
 	Store   runs.Service
 	Watches *watch.Hub
@@ -31,8 +31,9 @@ type Services struct {
 	KeepAlive time.Duration
 	// StreamWriteTimeout is how long a stream's reader may block before its connection is closed.
 	StreamWriteTimeout time.Duration
-	// Access authorizes calls; nil allows every caller.
-	Access *wire.Access
+	// Router has the routes of all faces and checks their callers. It is for calls of /v1 that a
+	// face makes with its caller's credential.
+	Router http.Handler
 	// MaxBodyBytes is the maximum size of a request body.
 	MaxBodyBytes int64
 	// MaxRuleAgeMs is the longest lifetime of a rule created with a decision, in milliseconds; 0

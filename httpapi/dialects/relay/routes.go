@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"net/http"
 
-	"github.com/go-chi/chi/v5"
-
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
@@ -28,7 +28,7 @@ type Options struct {
 
 // face serves the routes.
 type face struct {
-	kit.Face
+	kit.Dialect
 	agentID      string
 	alwaysPrefix bool
 	models       models
@@ -37,13 +37,13 @@ type face struct {
 
 // New returns the dialect, to be mounted next to /v1.
 func New(options Options) kit.Mount {
-	return func(router chi.Router, services kit.Services) {
+	return func(services kit.Services) wire.Face {
 		f := newFace(services, options)
-		f.Routes(router, []kit.Route{
-			{Methods: kit.GetAndHead, Path: "/models", Handle: f.listModels},
-			{Methods: kit.PostOnly, Path: "/chat", Handle: f.startChat},
-			{Methods: kit.PostOnly, Path: "/chat/relay/{relayId}", Handle: f.answerRelay},
-		})
+		return f.Face(
+			wire.Get("/models", auth.Read, f.listModels),
+			wire.Post("/chat", auth.Chat, f.startChat),
+			wire.Post("/chat/relay/{relayId}", auth.Decide, f.answerRelay),
+		)
 	}
 }
 
@@ -62,7 +62,7 @@ func (f *face) listModels(w http.ResponseWriter, r *http.Request) error {
 
 func newFace(services kit.Services, options Options) *face {
 	f := &face{
-		Face:    kit.Face{Services: services, Via: Via, Refuse: refusalOf},
+		Dialect: kit.Dialect{Services: services, Via: Via, Refuse: refusalOf},
 		agentID: cmp.Or(options.DefaultAgentID, model.DefaultAgentID), alwaysPrefix: options.AlwaysPrefix,
 		models: models{Models: []string{}}, followed: newFollowedChats(),
 	}

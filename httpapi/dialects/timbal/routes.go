@@ -4,8 +4,7 @@ import (
 	"cmp"
 	"net/http"
 
-	"github.com/go-chi/chi/v5"
-
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -24,7 +23,7 @@ type Options struct {
 
 // face serves the routes.
 type face struct {
-	kit.Face
+	kit.Dialect
 	agentID  string
 	outlines *outlines
 }
@@ -32,21 +31,23 @@ type face struct {
 // New returns the dialect, to be mounted next to /v1. Every route also exists below
 // /agents/{agent_id}. Only calls that start a run use the agent.
 func New(options Options) kit.Mount {
-	return func(router chi.Router, services kit.Services) {
+	return func(services kit.Services) wire.Face {
 		f := &face{
-			Face:     kit.Face{Services: services, Via: Via, Refuse: refusalOf},
+			Dialect:  kit.Dialect{Services: services, Via: Via, Refuse: refusalOf},
 			agentID:  cmp.Or(options.DefaultAgentID, model.DefaultAgentID),
 			outlines: newOutlines(),
 		}
+		var routes []wire.Route
 		for _, prefix := range []string{"", "/agents/{agent_id}"} {
-			f.Routes(router, []kit.Route{
-				{Methods: kit.PostOnly, Path: prefix + "/stream", Handle: f.stream},
-				{Methods: kit.PostOnly, Path: prefix + "/run", Handle: f.run},
-				{Methods: kit.GetOnly, Path: prefix + "/runs/{run_id}/events", Handle: f.events},
-				{Methods: kit.PostOnly, Path: prefix + "/cancel/{run_id}", Handle: f.cancel},
-				{Methods: kit.GetOnly, Path: prefix + "/healthcheck", Handle: f.healthcheck},
-			})
+			routes = append(routes,
+				wire.Post(prefix+"/stream", auth.Chat, f.stream),
+				wire.Post(prefix+"/run", auth.Chat, f.run),
+				wire.GetOnly(prefix+"/runs/{run_id}/events", auth.Read, f.events),
+				wire.Post(prefix+"/cancel/{run_id}", auth.Cancel, f.cancel),
+				wire.GetOnly(prefix+"/healthcheck", auth.Known, f.healthcheck),
+			)
 		}
+		return f.Face(routes...)
 	}
 }
 

@@ -7,17 +7,15 @@ import (
 	"log/slog"
 	"net/http"
 
-	"github.com/go-chi/chi/v5"
-
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// Face is a mounted dialect. Dialects embed it.
-type Face struct {
+// Dialect holds what handlers of a dialect use. Dialects embed it.
+type Dialect struct {
 	Services
-	// Via names the dialect in records and logs.
+	// Via names the dialect in settings, records and logs.
 	Via string
 	// Refuse returns the reply to an error that is not an [*Error].
 	Refuse func(error) *Error
@@ -25,31 +23,13 @@ type Face struct {
 	Respond func(w http.ResponseWriter, r *http.Request, status int, body any) error
 }
 
-// Route is a row of a dialect's route table.
-type Route struct {
-	Methods []string
-	Path    string
-	Handle  wire.HandlerFunc
+// Face returns the face of a dialect with its routes. Errors of handlers are answered in the
+// dialect's format, and logged when the status is 500 or more and the client is still connected.
+func (d *Dialect) Face(routes ...wire.Route) wire.Face {
+	return wire.Face{Name: d.Via, Via: d.Via, Routes: routes, Answer: d.answer}
 }
 
-// Methods of routes. A stream has no HEAD, because it never ends.
-var (
-	GetAndHead = []string{http.MethodGet, http.MethodHead}
-	GetOnly    = []string{http.MethodGet}
-	PostOnly   = []string{http.MethodPost}
-)
-
-// Routes adds a route table. Errors of handlers are answered in the dialect's format, and logged
-// when the status is 500 or more and the client is still connected.
-func (f *Face) Routes(router chi.Router, routes []Route) {
-	for _, route := range routes {
-		for _, method := range route.Methods {
-			router.Method(method, route.Path, f.handler(f.Access.Guard(method, route.Path, route.Handle)))
-		}
-	}
-}
-
-func (f *Face) handler(handle wire.HandlerFunc) http.Handler {
+func (d *Dialect) answer(handle wire.HandlerFunc) http.Handler {
 	return wire.HandlerFunc(func(w http.ResponseWriter, r *http.Request) error {
 		err := handle(w, r)
 		if err == nil {
@@ -57,30 +37,30 @@ func (f *Face) handler(handle wire.HandlerFunc) http.Handler {
 		}
 		var reply *Error
 		if !errors.As(err, &reply) {
-			reply = f.Refuse(err)
+			reply = d.Refuse(err)
 		}
 		if reply.Status >= http.StatusInternalServerError {
-			f.Report(r, cmp.Or(reply.Cause, err))
+			d.Report(r, cmp.Or(reply.Cause, err))
 		}
 		if reply.RetryAfter && len(w.Header()["Retry-After"]) == 0 {
 			w.Header()["Retry-After"] = []string{"1"}
 		}
-		return f.Answer(w, r, reply.Status, reply.Body)
+		return d.Answer(w, r, reply.Status, reply.Body)
 	})
 }
 
 // Answer replies with a body in the dialect's format.
-func (f *Face) Answer(w http.ResponseWriter, r *http.Request, status int, body any) error {
-	if f.Respond != nil {
-		return f.Respond(w, r, status, body)
+func (d *Dialect) Answer(w http.ResponseWriter, r *http.Request, status int, body any) error {
+	if d.Respond != nil {
+		return d.Respond(w, r, status, body)
 	}
 	return wire.Respond(w, r, status, body)
 }
 
 // Actor returns the caller. Errors: bad_request for an invalid X-Actor header.
-func (f *Face) Actor(r *http.Request) (runs.Actor, error) {
+func (d *Dialect) Actor(r *http.Request) (runs.Actor, error) {
 	actor, err := wire.Actor(r)
-	actor.Via = f.Via
+	actor.Via = d.Via
 	return actor, err
 }
 
@@ -90,9 +70,9 @@ func NewSessionID(ctx context.Context) string {
 }
 
 // Report logs a failure of the service, unless the client has disconnected, which may be the cause.
-func (f *Face) Report(r *http.Request, err error) {
+func (d *Dialect) Report(r *http.Request, err error) {
 	if r.Context().Err() == nil {
-		f.Logger.LogAttrs(context.WithoutCancel(r.Context()), slog.LevelError, "dialect request failed", slog.String("dialect", f.Via),
+		d.Logger.LogAttrs(context.WithoutCancel(r.Context()), slog.LevelError, "dialect request failed", slog.String("dialect", d.Via),
 			slog.String("method", r.Method), slog.String("path", r.URL.Path), slog.String("error", err.Error()))
 	}
 }
