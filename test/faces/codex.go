@@ -11,6 +11,11 @@ type Codex struct{}
 // Name implements Face.
 func (Codex) Name() string { return "codex" }
 
+// Traits implements Face.
+func (Codex) Traits() Traits {
+	return Traits{Via: "codex", AnySession: true}
+}
+
 // Verbs implements Face.
 func (Codex) Verbs(kind Kind) []Verb {
 	if kind == Approval {

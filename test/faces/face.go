@@ -57,7 +57,9 @@ type Decision struct {
 
 // Face is a client of one API.
 type Face interface {
+	// Name is for the names of tests. A test that treats a face differently asks for its Traits.
 	Name() string
+	Traits() Traits
 	// Verbs returns the decisions that this face offers for a kind of prompt.
 	Verbs(kind Kind) []Verb
 	// Decide makes a decision and returns the last reply. Errors: network errors only.
@@ -67,6 +69,26 @@ type Face interface {
 	// Open returns the handles of the prompts that are shown as open next to a prompt. A face that
 	// shows one at a time returns only that one.
 	Open(ctx context.Context, s *Service, about Prompt) ([]string, error)
+}
+
+// Traits are how faces differ.
+type Traits struct {
+	// Via is the recorded via of its decisions.
+	Via string
+	// InChat says that prompts are shown only on the stream of the chat that started their run.
+	InChat bool
+	// OldestOnly says that of each kind of prompt only the oldest is shown.
+	OldestOnly bool
+	// InParts says that the remaining questions of a prompt can be answered one by one.
+	InParts bool
+	// AlwaysForever says that the rule of an AllowAlways never expires.
+	AlwaysForever bool
+	// AnySession says that a call names a prompt without its session.
+	AnySession bool
+	// Repeats says that repeating the recorded answer to a clarification succeeds.
+	Repeats bool
+	// DenyReason and StopReason say that the face accepts a reason with the verb.
+	DenyReason, StopReason bool
 }
 
 // All returns every face that can decide. /v1 appears twice, because decisions go by run or by

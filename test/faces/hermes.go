@@ -12,6 +12,11 @@ type Hermes struct{}
 // Name implements Face.
 func (Hermes) Name() string { return "hermes" }
 
+// Traits implements Face.
+func (Hermes) Traits() Traits {
+	return Traits{Via: "hermes", OldestOnly: true, InParts: true, AlwaysForever: true}
+}
+
 // Verbs implements Face.
 func (Hermes) Verbs(kind Kind) []Verb {
 	if kind == Approval {

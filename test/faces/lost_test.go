@@ -31,26 +31,14 @@ func (f *fate) over() bool { return f.status != "running" && !strings.HasPrefix(
 // requireLost checks the whole reply to a late call against the race table.
 func requireLost(t *testing.T, face Face, what Decision, f *fate, got Reply) {
 	t.Helper()
-	status, body := lost(face, what, f)
-	if face.Name() == "timbal" {
-		if f.prompt.Kind == Several && strings.Contains(got.Body, f.prompt.Handle+":way") {
-			// The winner answered question by question: the first one is already answered.
-			body = strings.Replace(body, ":notes", ":way", 1)
-		}
-		require.Equal(t, "text/event-stream", got.Header.Get("Content-Type"))
-		body = timbalLost(t, f, body, got)
-	}
-	if face.Name() == "relay" && got.Status == http.StatusOK {
-		// The client follows no stream, so this reply has to tell it who decided.
-		require.Contains(t, got.Body, fmt.Sprintf(`{"success":false,"resolution":{"request_id":%q,"outcome":%q,`, f.recorded.RequestID, f.recorded.Outcome))
-		require.Contains(t, got.Body, fmt.Sprintf(`"resolved_by":%q,"resolved_at_ms":%d,"via":%q`, f.recorded.ResolvedBy, f.recorded.ResolvedAtMs, f.recorded.Via))
-		return
-	}
+	status, body := lost(t, face, what, f, got)
 	require.Equal(t, status, got.Status, "%s: %s: %s", face.Name(), what.Verb, got.Body)
 	require.Equal(t, body, got.Body, "%s: %s", face.Name(), what.Verb)
 }
 
-func lost(face Face, what Decision, f *fate) (status int, body string) {
+// lost returns the reply that a face gives to a late call. got is the reply that came.
+func lost(t *testing.T, face Face, what Decision, f *fate, got Reply) (status int, body string) {
+	t.Helper()
 	switch face := face.(type) {
 	case Native:
 		if f.prompt.Kind == Approval {
@@ -58,6 +46,11 @@ func lost(face Face, what Decision, f *fate) (status int, body string) {
 		}
 		return nativeLostQuestion(what, f)
 	case Hermes:
+		if f.prompt.Kind == Approval && f.over() && got.Status == http.StatusConflict {
+			// The look-up happened while the run still waited.
+			return got.Status, "{\n  \"ok\": false,\n  \"choice\": \"once\",\n  \"relayed\": false,\n  \"code\": \"gateway_run_unavailable\",\n" +
+				"  \"error\": \"The run has ended; there is nothing left to approve.\"\n}"
+		}
 		return hermesLost(what, f)
 	case Codex:
 		if f.prompt.Kind == Approval {
@@ -65,8 +58,20 @@ func lost(face Face, what Decision, f *fate) (status int, body string) {
 		}
 		return http.StatusNotFound, `{"status":"not_found","requestId":"` + f.prompt.Handle + `"}`
 	case Timbal:
-		return http.StatusOK, timbalLostOutput(what, f)
+		output := timbalLostOutput(what, f)
+		if f.prompt.Kind == Several && strings.Contains(got.Body, f.prompt.Handle+":way") {
+			// The winner answered question by question: the first one is already answered.
+			output = strings.Replace(output, ":notes", ":way", 1)
+		}
+		require.Equal(t, "text/event-stream", got.Header.Get("Content-Type"))
+		return http.StatusOK, timbalLost(t, f, output, got)
 	case Relay:
+		if got.Status == http.StatusOK {
+			// The client follows no stream, so this reply has to tell it who decided.
+			require.Contains(t, got.Body, fmt.Sprintf(`{"success":false,"resolution":{"request_id":%q,"outcome":%q,`, f.recorded.RequestID, f.recorded.Outcome))
+			require.Contains(t, got.Body, fmt.Sprintf(`"resolved_by":%q,"resolved_at_ms":%d,"via":%q`, f.recorded.ResolvedBy, f.recorded.ResolvedAtMs, f.recorded.Via))
+			return got.Status, got.Body
+		}
 		if f.chatOver {
 			return http.StatusNotFound, `{"error":"Session not found"}`
 		}

@@ -22,6 +22,11 @@ func (n Native) Name() string {
 	return "v1 by run"
 }
 
+// Traits implements Face.
+func (n Native) Traits() Traits {
+	return Traits{Via: "api", Repeats: true, DenyReason: true, StopReason: !n.BySession}
+}
+
 // Verbs implements Face. /v1 can stop a run through its question but not through an approval.
 func (n Native) Verbs(kind Kind) []Verb {
 	switch {

@@ -169,13 +169,6 @@ func (r *race) stopping(t *testing.T, one, other Face) {
 		said{face: stops, what: decisionOf(r.kind, Stop)}, said{face: goesOn, what: otherDecision(r.kind, plain(goesOn, r.kind, 0))})
 	f := r.fate(t)
 	require.Equal(t, outcomes[won.what.Verb], f.recorded.Outcome)
-	if lost.face.Name() == "hermes" && r.kind == Approval && lost.reply.Status == 409 {
-		// The look-up happened while the run still waited.
-		require.Equal(t, "{\n  \"ok\": false,\n  \"choice\": \"once\",\n  \"relayed\": false,\n  \"code\": \"gateway_run_unavailable\",\n"+
-			"  \"error\": \"The run has ended; there is nothing left to approve.\"\n}", lost.reply.Body)
-		require.Equal(t, Stop, won.what.Verb)
-		return
-	}
 	requireLost(t, lost.face, lost.what, f, lost.reply)
 }
 
@@ -280,7 +273,7 @@ func (r *race) requireOneTaken(t *testing.T, all []said) {
 	f := r.fate(t)
 	winners := 0
 	for _, who := range all {
-		repeats := r.kind == Clarification && slices.Contains([]string{"v1 by run", "v1 by session", "timbal"}, who.face.Name())
+		repeats := r.kind == Clarification && who.face.Traits().Repeats
 		switch {
 		case f.recorded.ResolvedBy == who.name:
 			winners++

@@ -150,7 +150,7 @@ func (r *race) requireShown(t *testing.T, prompt Prompt) {
 	require.NoError(t, err)
 	require.Contains(t, r.Chat.Open(), prompt.Handle)
 	for _, face := range All() {
-		if face.Name() == "relay" {
+		if face.Traits().InChat {
 			continue
 		}
 		open, err := face.Open(rig.Soon(t), r.Service, prompt)
@@ -163,7 +163,7 @@ func (r *race) requireShown(t *testing.T, prompt Prompt) {
 func (r *race) requireGone(t *testing.T, prompt Prompt) {
 	t.Helper()
 	for _, face := range All() {
-		if face.Name() == "relay" {
+		if face.Traits().InChat {
 			continue
 		}
 		open, err := face.Open(rig.Soon(t), r.Service, prompt)

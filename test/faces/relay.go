@@ -13,6 +13,11 @@ type Relay struct{}
 // Name implements Face.
 func (Relay) Name() string { return "relay" }
 
+// Traits implements Face.
+func (Relay) Traits() Traits {
+	return Traits{Via: "relay", InChat: true, DenyReason: true}
+}
+
 // Verbs implements Face. Relay has no questions.
 func (Relay) Verbs(kind Kind) []Verb {
 	if kind == Approval {

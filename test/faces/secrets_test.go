@@ -174,7 +174,7 @@ func passSecrets(t *testing.T, shown, worker *Service, face Face) {
 	require.NoError(t, err)
 	for _, prompt := range prompts {
 		for _, other := range All() {
-			if other.Name() != "relay" {
+			if !other.Traits().InChat {
 				_, err := other.Open(ctx, shown, prompt)
 				require.NoError(t, err)
 			}

@@ -62,7 +62,7 @@ func testRunOfAnyFace(t *testing.T, s *inProcess) {
 					prompts, _, err := scene.Raise(rig.Soon(t), false, Asked{Kind: kind, ID: "first"})
 					require.NoError(t, err)
 					for _, other := range All() {
-						if other.Name() == "relay" {
+						if other.Traits().InChat {
 							continue
 						}
 						open, err := other.Open(rig.Soon(t), s.Service, prompts[0])
@@ -71,7 +71,7 @@ func testRunOfAnyFace(t *testing.T, s *inProcess) {
 					}
 					got, err := face.Decide(rig.Soon(t), s.Service, prompts[0], decisionOf(kind, face.Verbs(kind)[0]))
 					require.NoError(t, err)
-					if face.Name() == "relay" {
+					if face.Traits().InChat {
 						// Relays exist only in chats.
 						require.Equal(t, Reply{http.StatusNotFound, `{"error":"Session not found"}`, got.Header}, got)
 						_, err = Native{}.Decide(rig.Soon(t), s.Service, prompts[0], decisionOf(kind, AllowOnce))
@@ -199,7 +199,7 @@ func testAnswersInParts(t *testing.T, s *inProcess) {
 	require.NoError(t, err)
 	require.True(t, Hermes{}.Took(got), "%s", got.Body)
 	for _, face := range All() {
-		if face.Name() == "relay" {
+		if face.Traits().InChat {
 			require.Equal(t, []string{prompt.Handle}, scene.Chat.Open(), "half an answer settles nothing")
 			continue
 		}
@@ -234,7 +234,7 @@ func testAnswersInParts(t *testing.T, s *inProcess) {
 // stays in the log.
 func testWholeBeforeParts(t *testing.T, s *inProcess) {
 	for _, face := range All() {
-		if !Can(face, Several, Answer) || face.Name() == "hermes" || face.Name() == "timbal" {
+		if !Can(face, Several, Answer) || face.Traits().InParts {
 			continue // these show only the remaining questions and send a partial answer
 		}
 		scene := s.begin(t)

@@ -20,6 +20,11 @@ const RunIDHeader = "X-Run-Id"
 // Name implements Face.
 func (Timbal) Name() string { return "timbal" }
 
+// Traits implements Face.
+func (Timbal) Traits() Traits {
+	return Traits{Via: "timbal", InParts: true, Repeats: true, DenyReason: true, StopReason: true}
+}
+
 // Verbs implements Face.
 func (Timbal) Verbs(kind Kind) []Verb {
 	if kind == Approval {

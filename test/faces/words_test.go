@@ -14,11 +14,6 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// ways are the recorded Resolution.via of the faces.
-var ways = map[string]string{
-	"v1 by run": "api", "v1 by session": "api", "hermes": "hermes", "codex": "codex", "timbal": "timbal", "relay": "relay",
-}
-
 // codexWords is the codex column of the vocabulary table: what codex shows for a decision on any
 // face.
 var codexWords = map[Verb]string{
@@ -27,15 +22,8 @@ var codexWords = map[Verb]string{
 }
 
 // reasons reports whether a face accepts a reason with a verb.
-func reasons(face Face, kind Kind, verb Verb) bool {
-	switch verb {
-	case Deny:
-		return face.Name() != "hermes" && face.Name() != "codex"
-	case Stop:
-		return face.Name() == "timbal" || face.Name() == "v1 by run" && kind != Approval
-	case AllowOnce, AllowSession, AllowAlways, AllowEdited, Answer, Decline:
-	}
-	return false
+func reasons(face Face, verb Verb) bool {
+	return verb == Deny && face.Traits().DenyReason || verb == Stop && face.Traits().StopReason
 }
 
 // spoken is a randomly generated decision.
@@ -140,7 +128,7 @@ func (r *reading) readRecord() {
 	r.recorded = all[0]
 	require.Equal(r, outcomes[r.what.Verb], r.recorded.Outcome)
 	require.Equal(r, "ada", r.recorded.ResolvedBy)
-	require.Equal(r, ways[r.face.Name()], r.recorded.Via)
+	require.Equal(r, r.face.Traits().Via, r.recorded.Via)
 	said := r.recorded.Reason
 	if r.recorded.Justification != nil {
 		said += *r.recorded.Justification
@@ -148,10 +136,10 @@ func (r *reading) readRecord() {
 	switch {
 	case r.kind == Clarification && r.what.Verb == Stop:
 		require.True(r, r.recorded.Declined, "a child is told no")
-		if reasons(r.face, r.kind, Stop) {
+		if reasons(r.face, Stop) {
 			require.Contains(r, said, r.what.Reason)
 		}
-	case reasons(r.face, r.kind, r.what.Verb):
+	case reasons(r.face, r.what.Verb):
 		require.Equal(r, r.what.Reason, said)
 	default:
 		require.Empty(r, said)
@@ -227,7 +215,7 @@ func (r *reading) readRule() {
 		require.Equal(r, "allow", r.explained("another"))
 	}
 	const month = 30 * 24 * 60 * 60 * 1000
-	if rule.SessionID != "" || r.face.Name() == "hermes" && r.what.Verb == AllowAlways {
+	if rule.SessionID != "" || r.face.Traits().AlwaysForever && r.what.Verb == AllowAlways {
 		require.Zero(r, rule.ExpiresAtMs)
 	} else {
 		require.Equal(r, rule.CreatedAtMs+month, rule.ExpiresAtMs)

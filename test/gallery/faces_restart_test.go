@@ -67,11 +67,11 @@ func requireReconnected(t *testing.T, s *faces.Service, held *faces.Scene, appro
 	}
 	all := append(handles(approvals), handles(questions)...)
 	for _, face := range faces.All() {
-		if face.Name() == "relay" {
+		if face.Traits().InChat {
 			continue // its stream has ended, and its relays are decided
 		}
 		want := all
-		if face.Name() == "hermes" {
+		if face.Traits().OldestOnly {
 			want = append(handles(approvals[:min(1, len(approvals))]), handles(questions[:min(1, len(questions))])...)
 		}
 		shown, err := face.Open(rig.Soon(t), s, about)

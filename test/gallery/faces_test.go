@@ -183,13 +183,13 @@ func TestGallery06IdenticalCallsOnEveryFace(t *testing.T) {
 			prompts := raise(t, held, twin("left"), twin("right"))
 			left, right := prompts[0], prompts[1]
 			require.NotEqual(t, left.Handle, right.Handle)
-			switch face.Name() {
-			case "relay":
+			switch traits := face.Traits(); {
+			case traits.InChat:
 				for _, prompt := range prompts {
 					_, err := held.Chat.Await(rig.Soon(t), func(f faces.Frame) bool { return f.Event == "relay" && f.ID == prompt.Handle })
 					require.NoError(t, err)
 				}
-			case "hermes":
+			case traits.OldestOnly:
 				reply, err := at.Get(rig.Soon(t), "/api/approval/pending?session_id="+held.SessionID)
 				require.NoError(t, err)
 				require.Contains(t, reply.Body, left.Handle)
@@ -227,7 +227,7 @@ func TestGallery09UnknownIDsOnEveryFace(t *testing.T) {
 				for _, verb := range face.Verbs(kind) {
 					what := faces.Decision{Verb: verb, Edit: map[string]any{}, Answers: []string{"Left"}}
 					say(t, s.faces(t, 1), face, unknown, what, false)
-					if face.Name() != "codex" { // its ids do not depend on the session
+					if !face.Traits().AnySession {
 						got, err := face.Decide(rig.Soon(t), s.faces(t, 1), elsewhere, what)
 						require.NoError(t, err)
 						require.False(t, face.Took(got), "%s: %s", face.Name(), got.Body)
@@ -308,21 +308,21 @@ type emptyCall struct {
 // emptyCalls are a face's ways to send an empty answer.
 func emptyCalls(face faces.Face, about faces.Prompt) []emptyCall {
 	var calls []emptyCall
-	switch face.Name() {
-	case "hermes":
+	switch face.(type) {
+	case faces.Hermes:
 		for _, members := range []string{``, `,"response":null`, `,"response":false`, `,"response":0`, `,"response":{}`, `,"response":"","answer":"Left"`} {
 			calls = append(calls, emptyCall{
 				"/api/clarify/respond", `{"session_id":"` + about.SessionID + `","clarify_id":"` + about.Handle + `"` + members + `}`,
 				400, `"response is required"`,
 			})
 		}
-	case "codex":
+	case faces.Codex:
 		for _, members := range []string{``, `,"answers":{}`, `,"answers":{"way":{"answers":[]},"value":{"answers":[]}}`, `,"answers":{"other":{"answers":["Left"]}}`} {
 			calls = append(calls, emptyCall{
 				"/api/tool-input/" + about.Handle + "/decision", `{"decision":"accept"` + members + `}`, 400, `"code":"invalid_request"`,
 			})
 		}
-	case "timbal":
+	case faces.Timbal:
 		for _, value := range []string{`null`, `[]`, `""`, `{"selected":[]}`} {
 			calls = append(calls, emptyCall{
 				"/stream", `{"parent_id":"` + about.RunID + `","resume":{"` + about.Handle + `":` + value + `}}`, 200, `"metadata":{"error":`,
