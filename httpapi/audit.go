@@ -9,17 +9,31 @@ import (
 	"github.com/holdpoint/holdpoint/audit"
 	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
+
+// audits are the routes of the audit log: reading it, exporting it, and redacting what it shows. Each
+// member except store and bodies may be nil; the route that needs it then answers
+// service_unavailable.
+type audits struct {
+	store       runs.Service
+	bodies      *wire.Bodies
+	signing     *signing.Keys
+	journal     journal.Rows
+	checkpoints audit.CheckpointRows
+	redactor    runs.Redactor
+}
 
 // exportBufferBytes is the size of the buffer between an export and the connection.
 const exportBufferBytes = 64 << 10
 
-// exportAudit writes an export of the audit log. A failure after the first line ends the
+// export writes an export of the audit log. A failure after the first line ends the
 // connection, and verification then reports a cut-off file.
-func (s *Server) exportAudit(w http.ResponseWriter, r *http.Request) error {
-	if s.signing == nil {
+func (a *audits) export(w http.ResponseWriter, r *http.Request) error {
+	if a.signing == nil {
 		return refusal.New(wire.CodeServiceUnavailable, "this service signs nothing")
 	}
 	query, scope := queryOf(r), audit.Scope{}
@@ -35,19 +49,19 @@ func (s *Server) exportAudit(w http.ResponseWriter, r *http.Request) error {
 			return badQuery("since_ms", "milliseconds since the epoch")
 		}
 	}
-	nowMs, err := s.store.NowMs(r.Context())
+	nowMs, err := a.store.NowMs(r.Context())
 	if err != nil {
 		return err
 	}
-	if s.journal != nil {
+	if a.journal != nil {
 		event := api.AuditEvent{Type: api.AuditExported, SessionID: scope.SessionID, SinceMs: scope.SinceMs}
-		if err := s.journal.AddEntry(r.Context(), auth.EntryBy(auth.From(r.Context()), nowMs, event)); err != nil {
+		if err := a.journal.AddEntry(r.Context(), auth.EntryBy(auth.From(r.Context()), nowMs, event)); err != nil {
 			return err
 		}
 	}
 	reply := &exportReply{ResponseWriter: w}
 	buffered := bufio.NewWriterSize(reply, exportBufferBytes)
-	if err = audit.Export(r.Context(), buffered, audit.Sources{Log: s.store, Entries: s.journal, Checkpoints: s.checkpoints}, s.signing, scope, nowMs); err == nil {
+	if err = audit.Export(r.Context(), buffered, audit.Sources{Log: a.store, Entries: a.journal, Checkpoints: a.checkpoints}, a.signing, scope, nowMs); err == nil {
 		err = buffered.Flush()
 	}
 	if err != nil && reply.begun {
@@ -59,10 +73,10 @@ func (s *Server) exportAudit(w http.ResponseWriter, r *http.Request) error {
 // auditCursor is the kind of cursor for GET /v1/audit.
 var auditCursor = listName{cursor: "u", keys: 1}
 
-// listAudit answers with a page of the audit log, oldest first. It first seals the entries written
+// list answers with a page of the audit log, oldest first. It first seals the entries written
 // so far.
-func (s *Server) listAudit(w http.ResponseWriter, r *http.Request) error {
-	if s.journal == nil {
+func (a *audits) list(w http.ResponseWriter, r *http.Request) error {
+	if a.journal == nil {
 		return refusal.New(wire.CodeServiceUnavailable, "this service keeps no audit log")
 	}
 	query := queryOf(r)
@@ -82,10 +96,10 @@ func (s *Server) listAudit(w http.ResponseWriter, r *http.Request) error {
 			return errInvalidCursor
 		}
 	}
-	if err := journal.Seal(r.Context(), s.journal); err != nil {
+	if err := journal.Seal(r.Context(), a.journal); err != nil {
 		return err
 	}
-	entries, err := s.journal.EntriesAfter(r.Context(), after, limit+1)
+	entries, err := a.journal.EntriesAfter(r.Context(), after, limit+1)
 	if err != nil {
 		return err
 	}

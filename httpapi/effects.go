@@ -11,7 +11,7 @@ import (
 
 // retryEffect makes an effect due at once, even one that has failed. The body may be absent.
 func (s *Server) retryEffect(w http.ResponseWriter, r *http.Request) error {
-	if err := s.decodeNothing(w, r); err != nil {
+	if err := s.bodies.DecodeNothing(w, r); err != nil {
 		return err
 	}
 	sessionID, effectID := wire.PathID(r, "session_id"), wire.PathID(r, "effect_id")

@@ -68,7 +68,7 @@ func (s *Server) replayMessage(w http.ResponseWriter, r *http.Request) error {
 // doOnMessage sends a command about one message to the store. The body may be absent and is not
 // read.
 func (s *Server) doOnMessage(w http.ResponseWriter, r *http.Request, sessionID, messageID string, command runs.Command) (runs.Reply, error) {
-	if err := s.decodeNothing(w, r); err != nil {
+	if err := s.bodies.DecodeNothing(w, r); err != nil {
 		return runs.Reply{}, err
 	}
 	if !refusal.ValidID(messageID) {

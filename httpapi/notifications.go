@@ -10,21 +10,28 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// notifications returns the service for addresses and messages. Programs that embed the API may
+// people are the routes of addresses and channels. notify is nil where the service sends no
+// notifications.
+type people struct {
+	notify *notify.Service
+	bodies *wire.Bodies
+}
+
+// service returns the service for addresses and messages. Programs that embed the API may
 // omit it. Then there are no addresses and no channels, and the refusal has the given code.
-func (s *Server) notifications(missing api.Code) (*notify.Service, error) {
-	if s.notify == nil {
+func (p *people) service(missing api.Code) (*notify.Service, error) {
+	if p.notify == nil {
 		return nil, refusal.New(missing, "this service sends no notifications")
 	}
-	return s.notify, nil
+	return p.notify, nil
 }
 
 // listAddresses returns the addresses of the caller.
-func (s *Server) listAddresses(w http.ResponseWriter, r *http.Request) error {
-	if s.notify == nil {
+func (p *people) listAddresses(w http.ResponseWriter, r *http.Request) error {
+	if p.notify == nil {
 		return wire.Respond(w, r, http.StatusOK, api.AddressList{Data: []api.Address{}})
 	}
-	list, err := s.notify.List(r.Context(), auth.From(r.Context()).Principal)
+	list, err := p.notify.List(r.Context(), auth.From(r.Context()).Principal)
 	if err != nil {
 		return err
 	}
@@ -32,14 +39,14 @@ func (s *Server) listAddresses(w http.ResponseWriter, r *http.Request) error {
 }
 
 // addAddress adds an address of the caller and sends a code to it.
-func (s *Server) addAddress(w http.ResponseWriter, r *http.Request) error {
-	people, err := s.notifications(api.CodeChannelUnknown)
+func (p *people) addAddress(w http.ResponseWriter, r *http.Request) error {
+	people, err := p.service(api.CodeChannelUnknown)
 	if err != nil {
 		return err
 	}
 	var body api.AddressBody
 	var faults refusal.Faults
-	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
+	if err := p.bodies.Decode(w, r, &body, &faults); err != nil {
 		return err
 	}
 	if err := faults.Err(); err != nil {
@@ -53,14 +60,14 @@ func (s *Server) addAddress(w http.ResponseWriter, r *http.Request) error {
 }
 
 // verifyAddress verifies an address of the caller by its code.
-func (s *Server) verifyAddress(w http.ResponseWriter, r *http.Request) error {
-	people, err := s.notifications(api.CodeAddressNotFound)
+func (p *people) verifyAddress(w http.ResponseWriter, r *http.Request) error {
+	people, err := p.service(api.CodeAddressNotFound)
 	if err != nil {
 		return err
 	}
 	var body api.VerifyAddressBody
 	var faults refusal.Faults
-	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
+	if err := p.bodies.Decode(w, r, &body, &faults); err != nil {
 		return err
 	}
 	if err := faults.Err(); err != nil {
@@ -74,8 +81,8 @@ func (s *Server) verifyAddress(w http.ResponseWriter, r *http.Request) error {
 }
 
 // removeAddress deletes an address of the caller.
-func (s *Server) removeAddress(w http.ResponseWriter, r *http.Request) error {
-	people, err := s.notifications(api.CodeAddressNotFound)
+func (p *people) removeAddress(w http.ResponseWriter, r *http.Request) error {
+	people, err := p.service(api.CodeAddressNotFound)
 	if err != nil {
 		return err
 	}
@@ -91,11 +98,11 @@ func (s *Server) removeAddress(w http.ResponseWriter, r *http.Request) error {
 }
 
 // listChannels returns the channels with their unsent messages.
-func (s *Server) listChannels(w http.ResponseWriter, r *http.Request) error {
-	if s.notify == nil {
+func (p *people) listChannels(w http.ResponseWriter, r *http.Request) error {
+	if p.notify == nil {
 		return wire.Respond(w, r, http.StatusOK, api.ChannelList{Data: []api.Channel{}})
 	}
-	list, err := s.notify.Views(r.Context())
+	list, err := p.notify.Views(r.Context())
 	if err != nil {
 		return err
 	}
@@ -103,14 +110,14 @@ func (s *Server) listChannels(w http.ResponseWriter, r *http.Request) error {
 }
 
 // testChannel sends a test message.
-func (s *Server) testChannel(w http.ResponseWriter, r *http.Request) error {
-	people, err := s.notifications(api.CodeChannelNotFound)
+func (p *people) testChannel(w http.ResponseWriter, r *http.Request) error {
+	people, err := p.service(api.CodeChannelNotFound)
 	if err != nil {
 		return err
 	}
 	var body api.TestChannelBody
 	var faults refusal.Faults
-	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
+	if err := p.bodies.Decode(w, r, &body, &faults); err != nil {
 		return err
 	}
 	if err := faults.Err(); err != nil {

@@ -62,8 +62,14 @@ func (e *notReadyError) Unwrap() error {
 	return refusal.New(wire.CodeServiceUnavailable, "the service is not ready, though its database answers; does the schema have this program's version? The log has the reason")
 }
 
-func (s *Server) showVersion(w http.ResponseWriter, r *http.Request) error {
-	return wire.Respond(w, r, http.StatusOK, api.VersionInfo{Name: "holdpoint", Version: s.version})
+// about describes the program and its API.
+type about struct {
+	program    string // its version
+	yaml, json []byte // openapi.yaml and openapi.json; nil for nothing
+}
+
+func (a *about) version(w http.ResponseWriter, r *http.Request) error {
+	return wire.Respond(w, r, http.StatusOK, api.VersionInfo{Name: "holdpoint", Version: a.program})
 }
 
 var (
@@ -71,12 +77,12 @@ var (
 	jsonType = []string{"application/json"}
 )
 
-func (s *Server) showOpenAPIYAML(w http.ResponseWriter, r *http.Request) error {
-	return showOpenAPI(w, r, yamlType, s.openAPIYAML)
+func (a *about) showYAML(w http.ResponseWriter, r *http.Request) error {
+	return showOpenAPI(w, r, yamlType, a.yaml)
 }
 
-func (s *Server) showOpenAPIJSON(w http.ResponseWriter, r *http.Request) error {
-	return showOpenAPI(w, r, jsonType, s.openAPIJSON)
+func (a *about) showJSON(w http.ResponseWriter, r *http.Request) error {
+	return showOpenAPI(w, r, jsonType, a.json)
 }
 
 func showOpenAPI(w http.ResponseWriter, r *http.Request, contentType []string, text []byte) error {

@@ -13,15 +13,15 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// redactEvents removes the bodies of a session's events.
-func (s *Server) redactEvents(w http.ResponseWriter, r *http.Request) error {
-	if s.redactor == nil {
+// redact removes the bodies of a session's events.
+func (a *audits) redact(w http.ResponseWriter, r *http.Request) error {
+	if a.redactor == nil {
 		return refusal.New(wire.CodeServiceUnavailable, "this service redacts nothing")
 	}
 	sessionID := wire.PathID(r, "session_id")
 	var body api.RedactBody
 	var faults refusal.Faults
-	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
+	if err := a.bodies.Decode(w, r, &body, &faults); err != nil {
 		return err
 	}
 	var others refusal.Faults
@@ -33,11 +33,11 @@ func (s *Server) redactEvents(w http.ResponseWriter, r *http.Request) error {
 	reply := api.RedactReply{}
 	if body.BeforeMs != nil {
 		var err error
-		if ids, reply.NextAfterEventID, err = s.eventsBefore(r, sessionID, after, *body.BeforeMs); err != nil {
+		if ids, reply.NextAfterEventID, err = a.eventsBefore(r, sessionID, after, *body.BeforeMs); err != nil {
 			return err
 		}
 	}
-	nowMs, err := s.store.NowMs(r.Context())
+	nowMs, err := a.store.NowMs(r.Context())
 	if err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func (s *Server) redactEvents(w http.ResponseWriter, r *http.Request) error {
 		}
 		return auth.EntryBy(auth.From(r.Context()), nowMs, event)
 	}
-	count, err := s.redactor.RedactEvents(r.Context(), redaction)
+	count, err := a.redactor.RedactEvents(r.Context(), redaction)
 	if err != nil {
 		return err
 	}
@@ -88,9 +88,9 @@ func checkRedact(body *api.RedactBody, faults *refusal.Faults) (ids []int64, aft
 
 // eventsBefore returns the next events after an id and before the first event at or after a time.
 // When there are more, it also returns the last id.
-func (s *Server) eventsBefore(r *http.Request, sessionID string, after, beforeMs int64) (ids []int64, next *string, err error) {
+func (a *audits) eventsBefore(r *http.Request, sessionID string, after, beforeMs int64) (ids []int64, next *string, err error) {
 	for {
-		events, more, err := s.store.EventsWithin(r.Context(), runs.EventQuery{
+		events, more, err := a.store.EventsWithin(r.Context(), runs.EventQuery{
 			SessionID: sessionID, After: after, Limit: api.MaxRedactions - len(ids), MaxBytes: api.MaxReplyBytes,
 		})
 		if err != nil {

@@ -15,15 +15,6 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// decodeNothing reads an optional body without members.
-func (s *Server) decodeNothing(w http.ResponseWriter, r *http.Request) error {
-	var faults refusal.Faults
-	if err := s.bodies.DecodeOptional(w, r, &struct{}{}, &faults); err != nil {
-		return err
-	}
-	return faults.Err()
-}
-
 // reason reads an optional api.ReasonBody and the actor of the command.
 func (s *Server) reason(w http.ResponseWriter, r *http.Request, command func(reason string, actor runs.Actor) runs.Command) (runs.Command, error) {
 	var body api.ReasonBody

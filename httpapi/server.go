@@ -142,7 +142,6 @@ type Server struct {
 	store        heldStore
 	hub          *watch.Hub
 	claims       *claims.Dispatcher
-	version      string
 	limits       Limits
 	bodies       *wire.Bodies
 	pollInterval time.Duration
@@ -152,17 +151,14 @@ type Server struct {
 	maxRuleAgeMs int64
 	reviewed     func(*api.ApprovalRequest) bool
 	access       *wire.Access
+	audits       audits
+	about        about
+	hooks        hooks
+	people       people
 	signing      *signing.Keys
 	grantIssuer  string
-	checkpoints  audit.CheckpointRows
-	journal      journal.Rows
-	redactor     runs.Redactor
 	sealer       runs.Sealer
 	oidc         *oidc.Provider
-	webhooks     *Webhooks
-	openAPIYAML  []byte
-	openAPIJSON  []byte
-	notify       *notify.Service
 	faces        []wire.Face // /v1 first
 	handler      http.Handler
 
@@ -195,7 +191,6 @@ func New(options Options) *Server {
 	}
 	server := &Server{
 		store: held, sealer: options.Sealer, hub: options.Hub, claims: options.Claims,
-		version: cmp.Or(options.Version, "dev"),
 		limits: Limits{
 			MaxBodyBytes: cmp.Or(options.Limits.MaxBodyBytes, wire.DefaultMaxBodyBytes),
 			MaxWait:      min(cmp.Or(options.Limits.MaxWait, DefaultMaxWait), DefaultMaxWait),
@@ -208,14 +203,7 @@ func New(options Options) *Server {
 		access:       &wire.Access{Keyring: options.Keyring, Certificates: options.ClientCertificates},
 		signing:      options.Signing,
 		grantIssuer:  GrantIssuer(options.Issuer),
-		checkpoints:  options.Checkpoints,
-		journal:      options.Journal,
-		redactor:     options.Redactor,
 		oidc:         options.OIDC,
-		webhooks:     options.Webhooks,
-		openAPIYAML:  options.OpenAPIYAML,
-		openAPIJSON:  options.OpenAPIJSON,
-		notify:       options.Notify,
 		draining:     draining, drain: drain, logger: logger,
 	}
 	if options.OIDC != nil {
@@ -223,6 +211,10 @@ func New(options Options) *Server {
 	}
 	server.access.Quotas = wire.NewQuotas(options.Limits.Quota, server.limits.MaxBodyBytes, cmp.Or(options.Limits.Patience, wire.DefaultPatience), time.Now) //nolint:forbidigo // calls are counted by this process's clock
 	server.bodies = &wire.Bodies{MaxBytes: server.limits.MaxBodyBytes}
+	server.audits = audits{held, server.bodies, options.Signing, options.Journal, options.Checkpoints, options.Redactor}
+	server.hooks = hooks{held, server.bodies, options.Webhooks}
+	server.people = people{options.Notify, server.bodies}
+	server.about = about{cmp.Or(options.Version, "dev"), options.OpenAPIYAML, options.OpenAPIJSON}
 	server.streams = stream.NewHub(stream.Options{
 		Store: options.Store, Scope: scopeOf, Watches: options.Hub, Done: draining.Done(), Logger: logger,
 		MaxStreams: options.Limits.MaxStreams, PollInterval: server.pollInterval, KeepAlive: options.KeepAlive,
@@ -266,7 +258,7 @@ func (s *Server) Faces() []wire.Face { return s.faces }
 func (s *Server) Handler() http.Handler { return advertise(s.handler) }
 
 // Webhooks returns the webhooks of the options.
-func (s *Server) Webhooks() *Webhooks { return s.webhooks }
+func (s *Server) Webhooks() *Webhooks { return s.hooks.webhooks }
 
 // Streams returns the number of open streams.
 func (s *Server) Streams() int { return s.streams.Open() }

@@ -27,30 +27,37 @@ type Webhooks struct {
 	Test func(ctx context.Context, e *webhooks.Endpoint) (api.WebhookTest, error)
 }
 
-// webhookManager returns the manager of webhooks. Errors: service_unavailable in an embedded
-// service without webhooks.
-func (s *Server) webhookManager() (*webhooks.Manager, error) {
-	if s.webhooks == nil {
-		return nil, refusal.New(wire.CodeServiceUnavailable, "this service keeps no webhooks")
-	}
-	return s.webhooks.Manager, nil
+// hooks are the routes of webhooks. webhooks is nil where the service keeps none.
+type hooks struct {
+	store    runs.Service
+	bodies   *wire.Bodies
+	webhooks *Webhooks
 }
 
-// changedWebhook answers with a webhook once its change is in effect.
-func (s *Server) changedWebhook(w http.ResponseWriter, r *http.Request, status int, reply any) error {
-	if err := s.webhooks.Changed(r.Context()); err != nil {
+// manager returns the manager of webhooks. Errors: service_unavailable in an embedded
+// service without webhooks.
+func (h *hooks) manager() (*webhooks.Manager, error) {
+	if h.webhooks == nil {
+		return nil, refusal.New(wire.CodeServiceUnavailable, "this service keeps no webhooks")
+	}
+	return h.webhooks.Manager, nil
+}
+
+// changed answers with a webhook once its change is in effect.
+func (h *hooks) changed(w http.ResponseWriter, r *http.Request, status int, reply any) error {
+	if err := h.webhooks.Changed(r.Context()); err != nil {
 		return err
 	}
 	return wire.Respond(w, r, status, reply)
 }
 
-// createWebhook creates a webhook. Only this reply contains its secret.
-func (s *Server) createWebhook(w http.ResponseWriter, r *http.Request) error {
-	manager, err := s.webhookManager()
+// create creates a webhook. Only this reply contains its secret.
+func (h *hooks) create(w http.ResponseWriter, r *http.Request) error {
+	manager, err := h.manager()
 	if err != nil {
 		return err
 	}
-	body, err := s.webhookBody(w, r)
+	body, err := h.body(w, r)
 	if err != nil {
 		return err
 	}
@@ -59,21 +66,21 @@ func (s *Server) createWebhook(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	locate(w, "/v1/webhooks/", made.WebhookID)
-	return s.changedWebhook(w, r, http.StatusCreated, api.WebhookSecret{Webhook: made.View(manager.NowMs()), Secret: secret})
+	return h.changed(w, r, http.StatusCreated, api.WebhookSecret{Webhook: made.View(manager.NowMs()), Secret: secret})
 }
 
-func (s *Server) webhookBody(w http.ResponseWriter, r *http.Request) (*api.WebhookBody, error) {
+func (h *hooks) body(w http.ResponseWriter, r *http.Request) (*api.WebhookBody, error) {
 	var body api.WebhookBody
 	var faults refusal.Faults
-	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
+	if err := h.bodies.Decode(w, r, &body, &faults); err != nil {
 		return nil, err
 	}
 	return &body, faults.Err()
 }
 
-// listWebhooks answers with all webhooks, at most api.MaxWebhooks.
-func (s *Server) listWebhooks(w http.ResponseWriter, r *http.Request) error {
-	manager, err := s.webhookManager()
+// list answers with all webhooks, at most api.MaxWebhooks.
+func (h *hooks) list(w http.ResponseWriter, r *http.Request) error {
+	manager, err := h.manager()
 	if err != nil {
 		return err
 	}
@@ -88,29 +95,29 @@ func (s *Server) listWebhooks(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, reply)
 }
 
-// webhook returns the webhook named in the path. Errors: webhook_not_found.
-func (s *Server) webhook(r *http.Request) (*webhooks.Endpoint, error) {
-	manager, err := s.webhookManager()
+// find returns the webhook named in the path. Errors: webhook_not_found.
+func (h *hooks) find(r *http.Request) (*webhooks.Endpoint, error) {
+	manager, err := h.manager()
 	if err != nil {
 		return nil, err
 	}
 	return manager.Endpoint(r.Context(), wire.PathID(r, "webhook_id"))
 }
 
-func (s *Server) getWebhook(w http.ResponseWriter, r *http.Request) error {
-	found, err := s.webhook(r)
+func (h *hooks) get(w http.ResponseWriter, r *http.Request) error {
+	found, err := h.find(r)
 	if err != nil {
 		return err
 	}
-	return wire.Respond(w, r, http.StatusOK, found.View(s.webhooks.Manager.NowMs()))
+	return wire.Respond(w, r, http.StatusOK, found.View(h.webhooks.Manager.NowMs()))
 }
 
-func (s *Server) changeWebhook(w http.ResponseWriter, r *http.Request) error {
-	manager, err := s.webhookManager()
+func (h *hooks) change(w http.ResponseWriter, r *http.Request) error {
+	manager, err := h.manager()
 	if err != nil {
 		return err
 	}
-	body, err := s.webhookBody(w, r)
+	body, err := h.body(w, r)
 	if err != nil {
 		return err
 	}
@@ -118,33 +125,33 @@ func (s *Server) changeWebhook(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.changedWebhook(w, r, http.StatusOK, changed.View(manager.NowMs()))
+	return h.changed(w, r, http.StatusOK, changed.View(manager.NowMs()))
 }
 
-func (s *Server) removeWebhook(w http.ResponseWriter, r *http.Request) error {
-	manager, err := s.webhookManager()
+func (h *hooks) remove(w http.ResponseWriter, r *http.Request) error {
+	manager, err := h.manager()
 	if err != nil {
 		return err
 	}
 	if err := manager.Remove(r.Context(), wire.PathID(r, "webhook_id")); err != nil {
 		return err
 	}
-	if err := s.webhooks.Changed(r.Context()); err != nil {
+	if err := h.webhooks.Changed(r.Context()); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
 }
 
-// rotateWebhook gives a webhook a new secret, which only this reply contains.
-func (s *Server) rotateWebhook(w http.ResponseWriter, r *http.Request) error {
-	manager, err := s.webhookManager()
+// rotate gives a webhook a new secret, which only this reply contains.
+func (h *hooks) rotate(w http.ResponseWriter, r *http.Request) error {
+	manager, err := h.manager()
 	if err != nil {
 		return err
 	}
 	var body api.RotateWebhookBody
 	var faults refusal.Faults
-	if err := s.bodies.DecodeOptional(w, r, &body, &faults); err != nil {
+	if err := h.bodies.DecodeOptional(w, r, &body, &faults); err != nil {
 		return err
 	}
 	if err := faults.Err(); err != nil {
@@ -158,37 +165,37 @@ func (s *Server) rotateWebhook(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return s.changedWebhook(w, r, http.StatusOK, api.WebhookSecret{Webhook: rotated.View(manager.NowMs()), Secret: secret})
+	return h.changed(w, r, http.StatusOK, api.WebhookSecret{Webhook: rotated.View(manager.NowMs()), Secret: secret})
 }
 
-// testWebhook posts a test event and answers with the result.
-func (s *Server) testWebhook(w http.ResponseWriter, r *http.Request) error {
-	if err := s.decodeNothing(w, r); err != nil {
+// test posts a test event and answers with the result.
+func (h *hooks) test(w http.ResponseWriter, r *http.Request) error {
+	if err := h.bodies.DecodeNothing(w, r); err != nil {
 		return err
 	}
-	found, err := s.webhook(r)
+	found, err := h.find(r)
 	if err != nil {
 		return err
 	}
-	result, err := s.webhooks.Test(r.Context(), found)
+	result, err := h.webhooks.Test(r.Context(), found)
 	if err != nil {
 		return err
 	}
 	return wire.Respond(w, r, http.StatusOK, result)
 }
 
-// replayWebhook makes failed deliveries due again, oldest first.
-func (s *Server) replayWebhook(w http.ResponseWriter, r *http.Request) error {
-	if err := s.decodeNothing(w, r); err != nil {
+// replay makes failed deliveries due again, oldest first.
+func (h *hooks) replay(w http.ResponseWriter, r *http.Request) error {
+	if err := h.bodies.DecodeNothing(w, r); err != nil {
 		return err
 	}
 	webhookID := wire.PathID(r, "webhook_id")
 	if webhookID != api.CallbackWebhookID {
-		if _, err := s.webhook(r); err != nil {
+		if _, err := h.find(r); err != nil {
 			return err
 		}
 	}
-	givenUp, err := s.store.Effects(r.Context(), runs.EffectQuery{State: api.EffectFailed, WebhookID: webhookID, Limit: api.MaxWebhookReplay + 1})
+	givenUp, err := h.store.Effects(r.Context(), runs.EffectQuery{State: api.EffectFailed, WebhookID: webhookID, Limit: api.MaxWebhookReplay + 1})
 	if err != nil {
 		return err
 	}
@@ -197,7 +204,7 @@ func (s *Server) replayWebhook(w http.ResponseWriter, r *http.Request) error {
 		givenUp, reply.More = givenUp[:api.MaxWebhookReplay], true
 	}
 	for i := range givenUp {
-		retried, err := s.store.Do(r.Context(), &runs.RetryEffect{SessionID: givenUp[i].SessionID, EffectID: givenUp[i].EffectID})
+		retried, err := h.store.Do(r.Context(), &runs.RetryEffect{SessionID: givenUp[i].SessionID, EffectID: givenUp[i].EffectID})
 		switch {
 		case refusal.CodeOf(err) == api.CodeEffectNotFound || refusal.CodeOf(err) == api.CodeSessionNotFound: // deleted meanwhile
 		case err != nil:

@@ -59,6 +59,15 @@ func (b *Bodies) DecodeOptional(w http.ResponseWriter, r *http.Request, into any
 	return read(w, r, b.MaxBytes, true, b.decoder(into, faults))
 }
 
+// DecodeNothing reads an optional body without members. Errors are the ones of [Bodies.Decode].
+func (b *Bodies) DecodeNothing(w http.ResponseWriter, r *http.Request) error {
+	var faults refusal.Faults
+	if err := b.DecodeOptional(w, r, &struct{}{}, &faults); err != nil {
+		return err
+	}
+	return faults.Err()
+}
+
 // decoder returns a function that decodes a text into a value.
 func (b *Bodies) decoder(into any, faults *refusal.Faults) func([]byte) error {
 	return func(text []byte) error {
