@@ -21,35 +21,41 @@ import (
 // defaultIssuer is the "iss" of grants without an external URL.
 const defaultIssuer = "holdpoint"
 
-// signGrants sets the JWS of the grants in a Resume, which may be nil, for the lease's holder.
+// grants sign and verify grants. Without keys, grants are not signed and none is valid.
+type grants struct {
+	keys   *signing.Keys
+	issuer string // the "iss"
+}
+
+// sign sets the JWS of the grants in a Resume, which may be nil, for the lease's holder.
 // Redeemed grants are unchanged.
-func (s *Server) signGrants(resume *api.Resume, runID, agentID, fence string) error {
+func (g *grants) sign(resume *api.Resume, runID, agentID, fence string) error {
 	if resume == nil {
 		return nil
 	}
 	for i := range resume.Approvals {
-		if err := s.signGrant(&resume.Approvals[i], runID, agentID, fence); err != nil {
+		if err := g.signOne(&resume.Approvals[i], runID, agentID, fence); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Server) signGrant(settled *api.SettledApproval, runID, agentID, fence string) error {
+func (g *grants) signOne(settled *api.SettledApproval, runID, agentID, fence string) error {
 	grant := settled.Resolution.Grant
-	if s.signing == nil || grant == nil || grant.Exp == 0 || grant.RedeemedAtMs != 0 {
+	if g.keys == nil || grant == nil || grant.Exp == 0 || grant.RedeemedAtMs != 0 {
 		return nil
 	}
 	claims, err := runs.GrantClaims(settled, grant, runID, agentID, fence)
 	if err != nil {
 		return err
 	}
-	claims.Iss, claims.Iat = s.grantIssuer, min(time.Now().Unix(), grant.Exp) //nolint:forbidigo // iat is informative; nothing is decided by it
+	claims.Iss, claims.Iat = g.issuer, min(time.Now().Unix(), grant.Exp) //nolint:forbidigo // iat is informative; nothing is decided by it
 	payload, err := json.Marshal(claims)
 	if err != nil {
 		return err
 	}
-	signed, err := s.signing.Sign(api.GrantPurpose, payload)
+	signed, err := g.keys.Sign(api.GrantPurpose, payload)
 	if err != nil {
 		return err
 	}
@@ -75,7 +81,7 @@ func (s *Server) redeemGrant(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	claims, err := s.verifyGrant(r, body.Grant)
+	claims, err := s.grants.verify(r, body.Grant)
 	if err != nil {
 		return err
 	}
@@ -97,15 +103,15 @@ func (s *Server) redeemGrant(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, reply.Redemption)
 }
 
-// verifyGrant returns a grant's claims. Errors: invalid_grant; errors of [signing.Keeper].
-func (s *Server) verifyGrant(r *http.Request, text string) (*api.GrantClaims, error) {
-	if s.signing == nil {
+// verify returns a grant's claims. Errors: invalid_grant; errors of [signing.Keeper].
+func (g *grants) verify(r *http.Request, text string) (*api.GrantClaims, error) {
+	if g.keys == nil {
 		return nil, refusal.New(wire.CodeServiceUnavailable, "this service signs nothing")
 	}
 	if len(text) > api.MaxGrantBytes {
 		return nil, errInvalidGrant("it is too long")
 	}
-	payload, err := s.signing.Verify(r.Context(), api.GrantPurpose, text)
+	payload, err := g.keys.Verify(r.Context(), api.GrantPurpose, text)
 	if errors.Is(err, signing.ErrInvalid) {
 		return nil, errInvalidGrant(strings.TrimPrefix(err.Error(), signing.ErrInvalid.Error()+": "))
 	}
@@ -129,6 +135,6 @@ func GrantIssuer(externalURL string) string {
 }
 
 // signRecord signs the grants in a run's Resume for the holder of its newest lease.
-func (s *Server) signRecord(resume *api.Resume, run *model.Run) error {
-	return s.signGrants(resume, run.RunID, run.AgentID, model.FenceText(run.Fence))
+func (g *grants) signRecord(resume *api.Resume, run *model.Run) error {
+	return g.sign(resume, run.RunID, run.AgentID, model.FenceText(run.Fence))
 }

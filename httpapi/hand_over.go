@@ -32,7 +32,7 @@ func (s *Server) handOver(ctx context.Context, claims ...api.Claim) error {
 				return err
 			}
 		}
-		if err := s.signGrants(claim.Resume, claim.Run.RunID, claim.Run.AgentID, claim.Lease.Fence); err != nil {
+		if err := s.grants.sign(claim.Resume, claim.Run.RunID, claim.Run.AgentID, claim.Lease.Fence); err != nil {
 			return err
 		}
 	}

@@ -9,11 +9,11 @@ import (
 
 // showKeys answers with the public signing keys. It needs no credential, so that anyone can verify
 // a signature.
-func (s *Server) showKeys(w http.ResponseWriter, r *http.Request) error {
-	if s.signing == nil {
+func (g *grants) showKeys(w http.ResponseWriter, r *http.Request) error {
+	if g.keys == nil {
 		return refusal.New(wire.CodeServiceUnavailable, "this service signs nothing")
 	}
-	keys, err := s.signing.Public(r.Context())
+	keys, err := g.keys.Public(r.Context())
 	if err != nil {
 		return err
 	}

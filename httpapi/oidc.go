@@ -10,35 +10,35 @@ import (
 )
 
 // issuer returns the OpenID Connect issuer. Errors: no_issuer.
-func (s *Server) issuer() (*oidc.Provider, error) {
-	if s.oidc == nil {
+func (i *identities) issuer() (*oidc.Provider, error) {
+	if i.oidc == nil {
 		return nil, refusal.New(api.CodeNoIssuer, "this service has no OpenID Connect issuer: sign in with a token")
 	}
-	return s.oidc, nil
+	return i.oidc, nil
 }
 
 // showIssuer tells a page whether people can sign in with an issuer.
-func (s *Server) showIssuer(w http.ResponseWriter, r *http.Request) error {
-	if s.oidc == nil {
+func (i *identities) showIssuer(w http.ResponseWriter, r *http.Request) error {
+	if i.oidc == nil {
 		return wire.Respond(w, r, http.StatusOK, api.Issuer{})
 	}
-	return wire.Respond(w, r, http.StatusOK, api.Issuer{Name: s.oidc.Name(), StartPath: oidc.StartPath})
+	return wire.Respond(w, r, http.StatusOK, api.Issuer{Name: i.oidc.Name(), StartPath: oidc.StartPath})
 }
 
-func (s *Server) startSignIn(w http.ResponseWriter, r *http.Request) error {
-	issuer, err := s.issuer()
+func (i *identities) startSignIn(w http.ResponseWriter, r *http.Request) error {
+	issuer, err := i.issuer()
 	if err != nil {
 		return err
 	}
 	return issuer.Start(w, r)
 }
 
-func (s *Server) endSignIn(w http.ResponseWriter, r *http.Request) error {
-	issuer, err := s.issuer()
+func (i *identities) endSignIn(w http.ResponseWriter, r *http.Request) error {
+	issuer, err := i.issuer()
 	if err != nil {
 		return err
 	}
-	keyring, err := s.keyring()
+	keyring, err := i.keyring()
 	if err != nil {
 		return err
 	}

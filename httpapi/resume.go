@@ -111,7 +111,7 @@ func (s *Server) settledDocument(run *model.Run, request *model.Request) (api.JS
 		return request.SettledDocument(), nil
 	}
 	settled := request.SettledApproval(run.LeaseExpiresAtMs)
-	if err := s.signGrant(&settled, run.RunID, run.AgentID, model.FenceText(run.Fence)); err != nil {
+	if err := s.grants.signOne(&settled, run.RunID, run.AgentID, model.FenceText(run.Fence)); err != nil {
 		return nil, err
 	}
 	return document.Encode(settled), nil

@@ -154,11 +154,10 @@ type Server struct {
 	audits       audits
 	about        about
 	hooks        hooks
+	identities   identities
+	grants       grants
 	people       people
-	signing      *signing.Keys
-	grantIssuer  string
 	sealer       runs.Sealer
-	oidc         *oidc.Provider
 	faces        []wire.Face // /v1 first
 	handler      http.Handler
 
@@ -201,9 +200,6 @@ func New(options Options) *Server {
 		maxRuleAgeMs: options.MaxRuleAge.Milliseconds(),
 		reviewed:     options.Reviewed,
 		access:       &wire.Access{Keyring: options.Keyring, Certificates: options.ClientCertificates},
-		signing:      options.Signing,
-		grantIssuer:  GrantIssuer(options.Issuer),
-		oidc:         options.OIDC,
 		draining:     draining, drain: drain, logger: logger,
 	}
 	if options.OIDC != nil {
@@ -213,6 +209,8 @@ func New(options Options) *Server {
 	server.bodies = &wire.Bodies{MaxBytes: server.limits.MaxBodyBytes}
 	server.audits = audits{held, server.bodies, options.Signing, options.Journal, options.Checkpoints, options.Redactor}
 	server.hooks = hooks{held, server.bodies, options.Webhooks}
+	server.identities = identities{server.access, server.bodies, options.OIDC, server.isStream}
+	server.grants = grants{options.Signing, GrantIssuer(options.Issuer)}
 	server.people = people{options.Notify, server.bodies}
 	server.about = about{cmp.Or(options.Version, "dev"), options.OpenAPIYAML, options.OpenAPIJSON}
 	server.streams = stream.NewHub(stream.Options{

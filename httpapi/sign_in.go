@@ -10,8 +10,8 @@ import (
 
 // signIn exchanges a token for a cookie or, on a loopback address, for a secret. Without required
 // credentials there is nothing to sign in to.
-func (s *Server) signIn(w http.ResponseWriter, r *http.Request) error {
-	cookie, identity, err := s.access.SignIn(w, r)
+func (i *identities) signIn(w http.ResponseWriter, r *http.Request) error {
+	cookie, identity, err := i.access.SignIn(w, r)
 	if err != nil {
 		return err
 	}
@@ -25,9 +25,9 @@ func (s *Server) signIn(w http.ResponseWriter, r *http.Request) error {
 }
 
 // signOut ends a browser's sign-in. It has no effect on a token.
-func (s *Server) signOut(w http.ResponseWriter, r *http.Request) error {
+func (i *identities) signOut(w http.ResponseWriter, r *http.Request) error {
 	if identity := auth.From(r.Context()); identity.Via == auth.ViaSession {
-		keyring, err := s.keyring()
+		keyring, err := i.keyring()
 		if err != nil {
 			return err
 		}

@@ -13,20 +13,20 @@ import (
 )
 
 // createStreamTicket creates a ticket for one connection to a stream. Only this reply contains it.
-func (s *Server) createStreamTicket(w http.ResponseWriter, r *http.Request) error {
-	keyring, err := s.keyring()
+func (i *identities) createStreamTicket(w http.ResponseWriter, r *http.Request) error {
+	keyring, err := i.keyring()
 	if err != nil {
 		return err
 	}
 	var body api.CreateStreamTicketBody
 	var faults refusal.Faults
-	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
+	if err := i.bodies.Decode(w, r, &body, &faults); err != nil {
 		return err
 	}
 	if err := faults.Err(); err != nil {
 		return err
 	}
-	path := s.ticketPath(body.Path)
+	path := i.ticketPath(body.Path)
 	if path == "" {
 		faults.Add("/path", "must be the path of a stream, as /v1/stream or /v1/runs/{run_id}/stream, without a host, of at most %d bytes", api.MaxTicketPath)
 		return faults.Err()
@@ -39,7 +39,7 @@ func (s *Server) createStreamTicket(w http.ResponseWriter, r *http.Request) erro
 }
 
 // ticketPath returns what a ticket for a path is bound to, "" when the path is not a stream.
-func (s *Server) ticketPath(path string) string {
+func (i *identities) ticketPath(path string) string {
 	if len(path) > api.MaxTicketPath {
 		return ""
 	}
@@ -48,7 +48,7 @@ func (s *Server) ticketPath(path string) string {
 		return ""
 	}
 	at.Path = strings.TrimPrefix(at.Path, kheish.Prefix)
-	if !s.isStream(at.Path) {
+	if !i.isStream(at.Path) {
 		return ""
 	}
 	return wire.TicketPath(at)

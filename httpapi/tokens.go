@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/httpapi/oidc"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
@@ -13,24 +14,32 @@ import (
 // tokenCursor is the kind of cursor for GET /v1/tokens.
 var tokenCursor = listName{cursor: "t", keys: 2}
 
+// identities are the routes of tokens, sign-ins and stream tickets.
+type identities struct {
+	access   *wire.Access
+	bodies   *wire.Bodies
+	oidc     *oidc.Provider // nil for none
+	isStream func(path string) bool
+}
+
 // keyring returns the manager of tokens. Errors: service_unavailable in an embedded service without
 // tokens.
-func (s *Server) keyring() (*auth.Keyring, error) {
-	if s.access.Keyring == nil {
+func (i *identities) keyring() (*auth.Keyring, error) {
+	if i.access.Keyring == nil {
 		return nil, refusal.New(wire.CodeServiceUnavailable, "this service keeps no tokens")
 	}
-	return s.access.Keyring, nil
+	return i.access.Keyring, nil
 }
 
 // createToken creates a token. Only this reply contains its secret.
-func (s *Server) createToken(w http.ResponseWriter, r *http.Request) error {
-	keyring, err := s.keyring()
+func (i *identities) createToken(w http.ResponseWriter, r *http.Request) error {
+	keyring, err := i.keyring()
 	if err != nil {
 		return err
 	}
 	var body api.CreateTokenBody
 	var faults refusal.Faults
-	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
+	if err := i.bodies.Decode(w, r, &body, &faults); err != nil {
 		return err
 	}
 	if err := faults.Err(); err != nil {
@@ -50,8 +59,8 @@ func (s *Server) createToken(w http.ResponseWriter, r *http.Request) error {
 }
 
 // listTokens answers with a page of tokens, oldest first.
-func (s *Server) listTokens(w http.ResponseWriter, r *http.Request) error {
-	keyring, err := s.keyring()
+func (i *identities) listTokens(w http.ResponseWriter, r *http.Request) error {
+	keyring, err := i.keyring()
 	if err != nil {
 		return err
 	}
@@ -96,8 +105,8 @@ func (s *Server) listTokens(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, page)
 }
 
-func (s *Server) getToken(w http.ResponseWriter, r *http.Request) error {
-	keyring, err := s.keyring()
+func (i *identities) getToken(w http.ResponseWriter, r *http.Request) error {
+	keyring, err := i.keyring()
 	if err != nil {
 		return err
 	}
@@ -109,14 +118,14 @@ func (s *Server) getToken(w http.ResponseWriter, r *http.Request) error {
 }
 
 // rotateToken gives a token a new secret, which only this reply contains.
-func (s *Server) rotateToken(w http.ResponseWriter, r *http.Request) error {
-	keyring, err := s.keyring()
+func (i *identities) rotateToken(w http.ResponseWriter, r *http.Request) error {
+	keyring, err := i.keyring()
 	if err != nil {
 		return err
 	}
 	var body api.RotateTokenBody
 	var faults refusal.Faults
-	if err := s.bodies.DecodeOptional(w, r, &body, &faults); err != nil {
+	if err := i.bodies.DecodeOptional(w, r, &body, &faults); err != nil {
 		return err
 	}
 	if err := faults.Err(); err != nil {
@@ -129,8 +138,8 @@ func (s *Server) rotateToken(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, reply)
 }
 
-func (s *Server) revokeToken(w http.ResponseWriter, r *http.Request) error {
-	keyring, err := s.keyring()
+func (i *identities) revokeToken(w http.ResponseWriter, r *http.Request) error {
+	keyring, err := i.keyring()
 	if err != nil {
 		return err
 	}
@@ -143,7 +152,7 @@ func (s *Server) revokeToken(w http.ResponseWriter, r *http.Request) error {
 
 // showMe answers with the caller's identity. When no credential is required, that is the name in
 // X-Actor.
-func (s *Server) showMe(w http.ResponseWriter, r *http.Request) error {
+func (i *identities) showMe(w http.ResponseWriter, r *http.Request) error {
 	identity := auth.From(r.Context())
 	me := identity.Me()
 	if identity.Via == auth.ViaOpen {
