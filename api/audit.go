@@ -47,7 +47,9 @@ type AuditEvent struct {
 	Name      string `json:"name,omitempty"`
 	Role      Role   `json:"role,omitempty"`
 	Principal string `json:"principal,omitempty"`
-	GraceMs   int64  `json:"grace_ms,omitzero"`
+	// OnBehalfOf is the person whose token it is.
+	OnBehalfOf string `json:"on_behalf_of,omitempty"`
+	GraceMs    int64  `json:"grace_ms,omitzero"`
 
 	RuleID    string     `json:"rule_id,omitempty"`
 	SessionID string     `json:"session_id,omitempty"`

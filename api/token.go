@@ -27,8 +27,10 @@ type TokenView struct {
 	Name    string `json:"name"`
 	Role    Role   `json:"role"`
 	// Principal is the principal of the token: "user:…", "agent:…" or "service:…".
-	Principal string   `json:"principal"`
-	Groups    []string `json:"groups"`
+	Principal string `json:"principal"`
+	// OnBehalfOf is the person whose token it is; empty for none.
+	OnBehalfOf string   `json:"on_behalf_of,omitempty"`
+	Groups     []string `json:"groups"`
 	// SessionPrefixes and AgentIDs limit which sessions and agents the token reaches. Empty means
 	// no limit.
 	SessionPrefixes []string `json:"session_prefixes"`
@@ -52,8 +54,11 @@ type CreateTokenBody struct {
 	Name string   `json:"name" body:"required"`
 	Role Role     `json:"role" body:"required"`
 	// Principal is "agent:" or "user:" and the name when it is empty.
-	Principal string   `json:"principal,omitempty"`
-	Groups    []string `json:"groups,omitempty"`
+	Principal string `json:"principal,omitempty"`
+	// OnBehalfOf is the person whose token it is, "user:" and a name. Decisions name both, and with
+	// exclude_requester neither may allow what the other requested.
+	OnBehalfOf string   `json:"on_behalf_of,omitempty"`
+	Groups     []string `json:"groups,omitempty"`
 	// SessionPrefixes and AgentIDs limit which sessions and agents the token reaches; nil means no
 	// limit. An empty list is refused, and so is either of them for an admin.
 	SessionPrefixes []string `json:"session_prefixes,omitzero"`
@@ -88,9 +93,11 @@ type TokenList struct {
 
 // Me is the caller as the service sees it.
 type Me struct {
-	Principal string   `json:"principal"`
-	Role      Role     `json:"role"`
-	Groups    []string `json:"groups"`
+	Principal string `json:"principal"`
+	// OnBehalfOf is the person whose token it is; empty for none.
+	OnBehalfOf string   `json:"on_behalf_of,omitempty"`
+	Role       Role     `json:"role"`
+	Groups     []string `json:"groups"`
 	// Via is "token", "session" for a signed-in browser, or "open" when the service requires no
 	// credential.
 	Via             string   `json:"via"`

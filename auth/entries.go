@@ -18,7 +18,7 @@ func EntryBy(identity *Identity, nowMs int64, event api.AuditEvent) *journal.Ent
 // created returns the audit entry for a new token. With a nil identity, the actor is the token's
 // issuer or certificate check.
 func (t *Token) created(by *Identity) *journal.Entry {
-	event := api.AuditEvent{Type: api.AuditTokenCreated, TokenID: t.TokenID, Name: t.Name, Role: t.Role, Principal: t.Principal}
+	event := api.AuditEvent{Type: api.AuditTokenCreated, TokenID: t.TokenID, Name: t.Name, Role: t.Role, Principal: t.Principal, OnBehalfOf: t.OnBehalfOf}
 	entry := EntryBy(by, t.CreatedAtMs, event)
 	if by == nil {
 		entry.Actor = t.CreatedBy

@@ -26,10 +26,13 @@ const LocalPrincipal = "user:local"
 // Identity is an authenticated caller.
 type Identity struct {
 	Principal string
-	Role      api.Role
-	Groups    []string
-	Via       string
-	TokenID   string // "" when Via is ViaOpen
+	// OnBehalfOf is the person whose token it is, who is recorded with decisions; "" for none. The
+	// token's rights are only its own.
+	OnBehalfOf string
+	Role       api.Role
+	Groups     []string
+	Via        string
+	TokenID    string // "" when Via is ViaOpen
 	// Credential is the hash of the caller's secret; "" when Via is not ViaToken.
 	Credential string
 	// SessionPrefixes and AgentIDs limit which sessions and agents the identity reaches. Empty
@@ -75,7 +78,7 @@ func (i *Identity) Check(action Action) error {
 // Me returns the identity as the API shows it to the caller.
 func (i *Identity) Me() api.Me {
 	return api.Me{
-		Principal: i.Principal, Role: i.Role, Groups: append([]string{}, i.Groups...), Via: i.Via, TokenID: i.TokenID,
+		Principal: i.Principal, OnBehalfOf: i.OnBehalfOf, Role: i.Role, Groups: append([]string{}, i.Groups...), Via: i.Via, TokenID: i.TokenID,
 		SessionPrefixes: i.SessionPrefixes, AgentIDs: i.AgentIDs, ExpiresAtMs: i.ExpiresAtMs,
 	}
 }

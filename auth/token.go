@@ -20,10 +20,12 @@ const PrefixToken = "token"
 
 // Token is a stored token. Its secret cannot be derived from it.
 type Token struct {
-	TokenID         string
-	Name            string
-	Role            api.Role
-	Principal       string
+	TokenID   string
+	Name      string
+	Role      api.Role
+	Principal string
+	// OnBehalfOf is the person whose token it is; "" for none.
+	OnBehalfOf      string
 	Groups          []string
 	SessionPrefixes []string
 	AgentIDs        []string
@@ -129,7 +131,7 @@ func (t *Token) Accepts(credential string, nowMs int64) bool {
 // Identity returns the identity of callers that use the token.
 func (t *Token) Identity() *Identity {
 	identity := &Identity{
-		Principal: t.Principal, Role: t.Role, Groups: t.Groups, Via: ViaToken, TokenID: t.TokenID,
+		Principal: t.Principal, OnBehalfOf: t.OnBehalfOf, Role: t.Role, Groups: t.Groups, Via: ViaToken, TokenID: t.TokenID,
 		SessionPrefixes: t.SessionPrefixes, AgentIDs: t.AgentIDs,
 		MayActFor: t.MayActFor, MayAlways: t.MayAlways, ExpiresAtMs: t.ExpiresAtMs,
 	}
@@ -148,7 +150,7 @@ func (t *Token) Identity() *Identity {
 // View returns the token as the API shows it.
 func (t *Token) View() api.TokenView {
 	return api.TokenView{
-		TokenID: t.TokenID, Name: t.Name, Role: t.Role, Principal: t.Principal, Groups: append([]string{}, t.Groups...),
+		TokenID: t.TokenID, Name: t.Name, Role: t.Role, Principal: t.Principal, OnBehalfOf: t.OnBehalfOf, Groups: append([]string{}, t.Groups...),
 		SessionPrefixes: append([]string{}, t.SessionPrefixes...), AgentIDs: append([]string{}, t.AgentIDs...),
 		MayActFor: t.MayActFor, MayAlways: t.MayAlways, Hint: t.Hint, CreatedAtMs: t.CreatedAtMs, CreatedBy: t.CreatedBy,
 		ExpiresAtMs: t.ExpiresAtMs, RevokedAtMs: t.RevokedAtMs, LastUsedAtMs: t.LastUsedAtMs,
@@ -164,7 +166,7 @@ func newToken(body *api.CreateTokenBody, nowMs int64) (*Token, error) {
 		faults.Add("/role", "must be observer, agent, operator or admin")
 	}
 	t := &Token{
-		Name: body.Name, Role: body.Role, Principal: body.Principal, Groups: body.Groups,
+		Name: body.Name, Role: body.Role, Principal: body.Principal, OnBehalfOf: body.OnBehalfOf, Groups: body.Groups,
 		SessionPrefixes: body.SessionPrefixes, AgentIDs: body.AgentIDs, MayActFor: body.MayActFor, MayAlways: body.MayAlways,
 		CreatedAtMs: nowMs,
 	}
@@ -181,6 +183,7 @@ func newToken(body *api.CreateTokenBody, nowMs int64) (*Token, error) {
 	case namable:
 		faults.Add("/principal", "is required when the name has characters other than A-Z a-z 0-9 . _ : - @")
 	}
+	t.checkPerson(&faults)
 	checkTexts(&faults, "/groups", t.Groups, api.MaxTokenGroups, func(group string) string {
 		if !validName(group) {
 			return fmt.Sprintf("must have 1 to %d characters of A-Z a-z 0-9 . _ : - @", api.MaxIDLength)
@@ -205,6 +208,19 @@ func newToken(body *api.CreateTokenBody, nowMs int64) (*Token, error) {
 		t.ExpiresAtMs = nowMs + *body.ExpiresAfterMs
 	}
 	return t, faults.Err()
+}
+
+// checkPerson adds the faults of OnBehalfOf.
+func (t *Token) checkPerson(faults *refusal.Faults) {
+	switch {
+	case t.OnBehalfOf == "":
+	case !ValidPrincipal(t.OnBehalfOf) || !strings.HasPrefix(t.OnBehalfOf, "user:"):
+		faults.Add("/on_behalf_of", "must be user: and a name of A-Z a-z 0-9 . _ : - @")
+	case t.OnBehalfOf == t.Principal:
+		faults.Add("/on_behalf_of", "must be another principal than the token's own")
+	case t.MayActFor:
+		faults.Add("/on_behalf_of", "must not be given together with may_act_for, which names a person with each call")
+	}
 }
 
 // maxExpiryMs keeps the sum of a relative expiry and the current time an exact JSON integer.

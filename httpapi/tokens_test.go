@@ -89,6 +89,9 @@ func testTokens(t *testing.T, a *rig) {
 			{`{"name":"x","role":"agent","groups":["a@b",""]}`, "/groups/1"},
 			{`{"name":"x","role":"agent","session_prefix":["a"]}`, "/session_prefix"},
 			{`{"name":"x","role":"agent","expires_ms":1}`, "/expires_ms"},
+			{`{"name":"x","role":"agent","on_behalf_of":"agent:y"}`, "/on_behalf_of"},
+			{`{"name":"x","role":"agent","on_behalf_of":"ada"}`, "/on_behalf_of"},
+			{`{"name":"x","role":"agent","on_behalf_of":"user:a b"}`, "/on_behalf_of"},
 		} {
 			got := a.post(t, "/v1/tokens", bad.body).refused(api.CodeInvalidRequest).pointer(bad.pointer)
 			require.Len(t, got.list("errors"), 1, got.text)
@@ -101,6 +104,8 @@ func testTokens(t *testing.T, a *rig) {
 			{`{"name":"x","role":"admin","session_prefixes":["a"]}`, "/session_prefixes"},
 			{`{"name":"x","role":"agent","may_always":true}`, "/may_always"},
 			{`{"name":"x","role":"agent","expires_at_ms":1}`, "/expires_at_ms"},
+			{`{"name":"x","role":"operator","on_behalf_of":"user:x"}`, "/on_behalf_of"},
+			{`{"name":"x","role":"agent","on_behalf_of":"user:ada","may_act_for":true}`, "/on_behalf_of"},
 			{`{"name":"x","role":"agent","expires_at_ms":9000000000000,"expires_after_ms":1}`, "/expires_after_ms"},
 		} {
 			got := a.post(t, "/v1/tokens", bad.body, expecting(semantic)).refused(api.CodeInvalidRequest).pointer(bad.pointer)
@@ -191,6 +196,7 @@ func testClosed(t *testing.T, store runs.Store, contract *contract) {
 	t.Run("what a token reaches", func(t *testing.T) { testScopes(t, a, keyring) })
 	t.Run("why something waits", func(t *testing.T) { testExplainPeople(t, a, keyring) })
 	t.Run("who asked does not allow", func(t *testing.T) { testRequesters(t, a, keyring) })
+	t.Run("a token of a person", func(t *testing.T) { testOnBehalfOf(t, a, keyring) })
 	t.Run("what an agent without bounds reaches", func(t *testing.T) { testOwn(t, a, keyring) })
 	t.Run("browsers", func(t *testing.T) { testSignIn(t, a, keyring, store) })
 	t.Run("the audit's own log", func(t *testing.T) { testAuditLog(t, a, keyring) })

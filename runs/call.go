@@ -44,6 +44,14 @@ func CallerOf(ctx context.Context) string {
 	return ""
 }
 
+// PersonOf returns the person on whose behalf the context's caller works, "" when there is none.
+func PersonOf(ctx context.Context) string {
+	if caller := auth.From(ctx); caller != nil {
+		return caller.OnBehalfOf
+	}
+	return ""
+}
+
 // Permitted returns an error unless the caller's role may issue the command. Errors: forbidden,
 // requester_exclusion_needs_auth.
 func (c *Call) Permitted(spec *Spec) error {

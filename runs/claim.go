@@ -20,7 +20,10 @@ type ClaimRun struct {
 	WorkerID  string
 	// Principal is the claimer's principal. It holds the lease and is recorded as the actor of later
 	// events. Empty for the service itself.
-	Principal   string
+	Principal string
+	// OnBehalfOf is the person whose token the claimer used, "" for none. The person counts as a
+	// requester, as the principal does.
+	OnBehalfOf  string
 	LeaseMs     int64 // DefaultLeaseMs when 0
 	MaxAttempts int64 // DefaultMaxAttempts when 0
 	// Scope is the claimer's scope. A run outside of it is run_not_found.
@@ -71,7 +74,7 @@ func (c *ClaimRun) decide(w *workingCopy) (Reply, error) {
 		w.leaveQueue(run)
 		w.startRun(run)
 	}
-	w.grantLease(run, c.WorkerID, c.Principal, c.LeaseMs)
+	w.grantLease(run, c.WorkerID, c.Principal, c.OnBehalfOf, c.LeaseMs)
 	w.acknowledgeAnswers(run)
 	record := w.recordOf(run)
 	claim := record.ClaimOf()

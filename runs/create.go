@@ -55,6 +55,8 @@ type CreateRun struct {
 	// Principal is the caller's principal. A RunID that another principal has used is id_conflict,
 	// whatever the payload.
 	Principal string
+	// OnBehalfOf is the person whose token the caller used, "" for none.
+	OnBehalfOf string
 
 	runIDGiven  bool
 	sessionMade bool
@@ -121,7 +123,7 @@ func (c *CreateRun) recordKey() *model.RecordKey {
 
 func (c *CreateRun) prepare(call *Call, newID IDSource) error {
 	if call.Caller != nil {
-		c.Principal, c.SessionPrefix = call.Caller.Principal, SessionPrefixFor(call.Caller)
+		c.Principal, c.OnBehalfOf, c.SessionPrefix = call.Caller.Principal, call.Caller.OnBehalfOf, SessionPrefixFor(call.Caller)
 	}
 	c.leaveOutDefaults()
 	var faults refusal.Faults
@@ -274,7 +276,7 @@ func (c *CreateRun) decide(w *workingCopy) (Reply, error) {
 		SubmittedAtMs: w.nowMs, UpdatedAtMs: w.nowMs, QueuedAhead: w.session.QueuedCount, Input: c.Input,
 	}
 	w.addRun(run)
-	w.noteRequesters(c.Principal, c.Caller)
+	w.noteRequesters(c.Principal, c.OnBehalfOf, c.Caller)
 	w.emit(run, api.EventAccepted, plainEvent{api.EventAccepted})
 	if c.runIDGiven {
 		w.writeRecord(model.NameKey(run.RunID), digest, run.RunID)
@@ -350,7 +352,7 @@ func (c *CreateRun) startAtOnce(w *workingCopy, run *model.Run) (Reply, error) {
 		w.startRun(run)
 	}
 	if c.Claim != nil {
-		w.grantLease(run, c.Claim.WorkerID, c.Principal, c.Claim.LeaseMs)
+		w.grantLease(run, c.Claim.WorkerID, c.Principal, c.OnBehalfOf, c.Claim.LeaseMs)
 	}
 	if c.Suspend != nil {
 		w.suspend(run, &c.suspending)

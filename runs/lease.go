@@ -8,8 +8,9 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// grantLease leases a run to a principal's worker under a new fence. A leaseMs of 0 is the default.
-func (w *workingCopy) grantLease(run *model.Run, workerID, principal string, leaseMs int64) {
+// grantLease leases a run to a principal's worker under a new fence. person is the person on whose behalf
+// the principal works, or "". A leaseMs of 0 is the default.
+func (w *workingCopy) grantLease(run *model.Run, workerID, principal, person string, leaseMs int64) {
 	run.Fence++
 	run.Attempt++
 	run.StalledAttempts++
@@ -17,7 +18,7 @@ func (w *workingCopy) grantLease(run *model.Run, workerID, principal string, lea
 	run.LeaseEnd = ""
 	run.LastCallDigest = ""
 	run.Attached = false
-	w.noteRequesters(principal)
+	w.noteRequesters(principal, person)
 	w.extendLease(run, leaseMs)
 }
 

@@ -65,6 +65,9 @@ func (w *workingCopy) suspend(run *model.Run, s *raisedSuspension) {
 // raiseRequests writes the requests of a suspension and their events. The caller has checked
 // that the ids are new in the run.
 func (w *workingCopy) raiseRequests(run *model.Run, s *raisedSuspension) {
+	if w.caller != nil {
+		w.noteRequesters(w.caller.OnBehalfOf)
+	}
 	number := run.RaisedCount
 	raise := func(kind model.RequestKind, id, handle string, dueAtMs *int64, body document.Value, sealed api.JSON) {
 		number++

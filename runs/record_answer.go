@@ -84,7 +84,7 @@ func sameAnswer(given QuestionAnswer, request *model.Request) bool {
 // recordAnswer records a checked answer and its event. A clarification completes with it; for
 // any other run call updateWaiting afterwards.
 func (w *workingCopy) recordAnswer(run *model.Run, request *model.Request, resolution api.Resolution, actor Actor) {
-	resolution.ResolvedBy, resolution.Via = actor.Name, actor.Via
+	resolution.ResolvedBy, resolution.ViaPrincipal, resolution.Via = actor.Name, actor.ViaPrincipal, actor.Via
 	if run.Kind == api.KindParentClarification {
 		w.completeClarification(run, request, resolution)
 		return

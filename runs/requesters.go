@@ -10,7 +10,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-// noteRequesters records principals that created a run of the session or hold the lease of one.
+// noteRequesters records principals that created a run of the session, hold the lease of one, or raised
+// a request in it, and the people on whose behalf they did.
 func (w *workingCopy) noteRequesters(names ...string) {
 	if noted := requesters(w.session.Requesters).with(names...); string(noted) != w.session.Requesters {
 		w.session.Requesters = string(noted)
@@ -87,7 +88,8 @@ func excludesRequesters(request *model.Request) bool {
 	return request.Kind == model.KindApproval && bytes.Contains(request.Body, excluded) && request.Approval().ExcludeRequester
 }
 
-// exclude returns requester_excluded when the caller, or the person it acts for, is a requester.
+// exclude returns requester_excluded when the caller, or the person it acts for or belongs to, is a
+// requester.
 // Without authentication every caller counts as one.
 func (r requesters) exclude(requestID string, caller *auth.Identity, actor Actor) error {
 	if caller != nil && caller.Via == auth.ViaOpen {
@@ -95,7 +97,7 @@ func (r requesters) exclude(requestID string, caller *auth.Identity, actor Actor
 	}
 	names := []string{actor.Name, actor.ViaPrincipal}
 	if caller != nil {
-		names = append(names, caller.Principal)
+		names = append(names, caller.Principal, caller.OnBehalfOf)
 	}
 	for _, name := range names {
 		if r.has(name) {

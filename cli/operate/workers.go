@@ -75,6 +75,7 @@ func meFields(me *api.Me, now time.Time) []console.Field {
 	signedIn := map[string]string{"token": "with a token", "session": "in a browser", "open": "without a token: the service asks for none"}
 	return []console.Field{
 		{"principal", me.Principal},
+		{"on behalf of", me.OnBehalfOf},
 		{"role", string(me.Role)},
 		{"groups", strings.Join(me.Groups, ", ")},
 		{"signed in", signedIn[me.Via]},

@@ -121,6 +121,7 @@ type create struct {
 	Name            string        `required:"" placeholder:"NAME" help:"What the token is for."`
 	Role            string        `required:"" placeholder:"ROLE" help:"Role: observer, agent, operator or admin."`
 	Principal       string        `placeholder:"PRINCIPAL" help:"Principal: user:NAME, agent:NAME or service:NAME (default: agent: or user: with the token's name)."`
+	OnBehalfOf      string        `placeholder:"PERSON" help:"Person whose token it is, as user:NAME. Decisions name both, and count as this person's."`
 	Groups          []string      `sep:"," placeholder:"GROUP" help:"Groups of the principal."`
 	SessionPrefixes []string      `sep:"," placeholder:"PREFIX" help:"Only sessions whose id starts with one of these prefixes."`
 	AgentIDs        []string      `name:"agent-ids" sep:"," placeholder:"ID" help:"Only runs of these agents."`
@@ -133,7 +134,7 @@ type create struct {
 // Run prints only the secret on stdout, so that a script can store it.
 func (c *create) Run(ctx context.Context, terminal *console.Console) error {
 	body := api.CreateTokenBody{
-		Name: c.Name, Role: api.Role(c.Role), Principal: c.Principal, Groups: c.Groups,
+		Name: c.Name, Role: api.Role(c.Role), Principal: c.Principal, OnBehalfOf: c.OnBehalfOf, Groups: c.Groups,
 		SessionPrefixes: c.SessionPrefixes, AgentIDs: c.AgentIDs, MayActFor: c.MayActFor, MayAlways: c.MayAlways,
 	}
 	if c.ExpiresAtMs != 0 {
@@ -229,6 +230,7 @@ func fields(t *api.TokenView, now time.Time) []console.Field {
 		{"name", t.Name},
 		{"role", string(t.Role)},
 		{"principal", t.Principal},
+		{"on behalf of", t.OnBehalfOf},
 		{"state", stateOf(t, now)},
 		{"groups", strings.Join(t.Groups, ", ")},
 		{"sessions", strings.Join(t.SessionPrefixes, ", ")},

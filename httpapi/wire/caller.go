@@ -20,7 +20,8 @@ const (
 )
 
 // Actor returns who gives a command and how. The name is the principal of the credential, or
-// X-Actor when the credential may act for others; the principal is then recorded as well. The via
+// X-Actor when the credential may act for others, or the person on whose behalf the credential
+// works; in both cases the principal is recorded as well. The via
 // is [api.ViaAPI], followed by a colon and X-Via if present.
 //
 // Errors: bad_request when X-Actor counts and is not 1 to 200 bytes of printable text, or when
@@ -31,6 +32,9 @@ func Actor(r *http.Request) (runs.Actor, error) {
 		identity = auth.Local()
 	}
 	actor := runs.Actor{Name: identity.Principal, Via: api.ViaAPI}
+	if identity.OnBehalfOf != "" {
+		actor.Name, actor.ViaPrincipal = identity.OnBehalfOf, identity.Principal
+	}
 	if values := r.Header[ActorHeader]; len(values) > 0 && identity.MayActFor {
 		actor.Name = strings.TrimSpace(values[0])
 		unprintable := func(r rune) bool { return !unicode.IsPrint(r) }

@@ -48,7 +48,7 @@ func (d *Dispatcher) Claim(ctx context.Context, request Request) ([]api.Claim, e
 		return nil, err
 	}
 	w := d.join(request.AgentIDs, request.Scope, request.MaxRuns)
-	w.workerID, w.leaseMs, w.caller = request.WorkerID, request.LeaseMs, runs.CallerOf(ctx)
+	w.workerID, w.leaseMs, w.caller, w.person = request.WorkerID, request.LeaseMs, runs.CallerOf(ctx), runs.PersonOf(ctx)
 	defer d.unjoin(w)
 	timer := time.NewTimer(request.Wait)
 	defer timer.Stop()
@@ -80,7 +80,7 @@ func (d *Dispatcher) ClaimRun(ctx context.Context, runID, workerID string, lease
 		return api.Claim{}, err
 	}
 	claim, err := d.claimOne(ctx, &runs.ClaimRun{
-		RunID: runID, WorkerID: workerID, Principal: runs.CallerOf(ctx), LeaseMs: leaseMs, MaxAttempts: d.options.MaxAttempts, Opens: d.options.Opens, Scope: scope,
+		RunID: runID, WorkerID: workerID, Principal: runs.CallerOf(ctx), OnBehalfOf: runs.PersonOf(ctx), LeaseMs: leaseMs, MaxAttempts: d.options.MaxAttempts, Opens: d.options.Opens, Scope: scope,
 	})
 	if err != nil {
 		return api.Claim{}, err
@@ -217,7 +217,7 @@ func (d *Dispatcher) claimAll(ctx context.Context, hints []*hint, request Reques
 	claim := func(i int) {
 		results[i], failures[i] = d.claimOne(ctx, &runs.ClaimRun{
 			RunID: hints[i].RunID, SessionID: hints[i].SessionID,
-			WorkerID: request.WorkerID, Principal: runs.CallerOf(ctx), LeaseMs: request.LeaseMs, MaxAttempts: d.options.MaxAttempts, Opens: d.options.Opens,
+			WorkerID: request.WorkerID, Principal: runs.CallerOf(ctx), OnBehalfOf: runs.PersonOf(ctx), LeaseMs: request.LeaseMs, MaxAttempts: d.options.MaxAttempts, Opens: d.options.Opens,
 			Scope: request.Scope,
 		})
 	}

@@ -179,6 +179,7 @@ type waiter struct {
 
 	workerID string
 	caller   string
+	person   string
 	leaseMs  int64
 	// taking counts the claims that the store is deciding for it; it is then in no list. handed
 	// are the committed ones.

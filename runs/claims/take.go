@@ -74,7 +74,7 @@ func (d *Dispatcher) Take(claimable []runs.Claimable) []*runs.ClaimRun {
 		}
 		d.claiming[h.RunID] = h.ClaimableAtMs
 		claim := &runs.ClaimRun{
-			RunID: run.RunID, SessionID: run.SessionID, WorkerID: w.workerID, Principal: w.caller, LeaseMs: w.leaseMs, MaxAttempts: d.options.MaxAttempts, Opens: d.options.Opens,
+			RunID: run.RunID, SessionID: run.SessionID, WorkerID: w.workerID, Principal: w.caller, OnBehalfOf: w.person, LeaseMs: w.leaseMs, MaxAttempts: d.options.MaxAttempts, Opens: d.options.Opens,
 			Scope: w.demand.scope,
 		}
 		w.taking++

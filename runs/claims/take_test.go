@@ -8,8 +8,32 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs"
 )
+
+// A claim that is decided with another caller's decision names who waits for it, and the person whose
+// token that is.
+func TestATakenClaimNamesItsPerson(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		store := newFakeStore()
+		d, _ := start(t, store, Options{})
+		ctx := auth.With(t.Context(), &auth.Identity{Principal: "agent:coder", OnBehalfOf: "user:ada"})
+		claimed := make(chan error, 1)
+		go func() {
+			_, err := d.Claim(ctx, Request{WorkerID: "w", AgentIDs: []string{"agent"}, Wait: maxWait})
+			claimed <- err
+		}()
+		synctest.Wait()
+		taken := d.Take([]runs.Claimable{store.add("r", "agent", nowMs())})[0]
+		require.Equal(t, "agent:coder", taken.Principal)
+		require.Equal(t, "user:ada", taken.OnBehalfOf)
+		reply, err := store.Do(t.Context(), taken)
+		require.NoError(t, err)
+		d.Taken(taken, reply, nil)
+		require.NoError(t, <-claimed)
+	})
+}
 
 // A busy claimer is handed more runs by other transactions, up to its room.
 func TestABusyClaimerIsHandedMore(t *testing.T) {

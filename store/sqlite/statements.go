@@ -52,8 +52,8 @@ const (
 	sqlAddToken = `
 INSERT INTO tokens (token_id, name, role, principal, groups, session_prefixes, agent_ids, may_act_for, may_always, hint,
 	secret_hash, previous_hash, previous_until_ms, created_at_ms, created_by, expires_at_ms, revoked_at_ms, last_used_at_ms,
-	idempotency_key, fingerprint)
-VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
+	idempotency_key, fingerprint, on_behalf_of)
+VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
 ON CONFLICT (created_by, idempotency_key) DO NOTHING`
 	sqlRotateToken = `
 UPDATE tokens SET previous_hash = secret_hash, previous_until_ms = $4, secret_hash = $2, hint = $3

@@ -80,10 +80,11 @@ type Statements struct {
 const (
 	Columns = `token_id, name, role, principal, groups, session_prefixes, agent_ids, may_act_for, may_always, hint,
 	secret_hash, previous_hash, previous_until_ms, created_at_ms, created_by, expires_at_ms, revoked_at_ms, last_used_at_ms,
-	idempotency_key, fingerprint`
+	idempotency_key, fingerprint, on_behalf_of`
 	readColumns = `SELECT token_id, name, role, principal, coalesce(groups, ''), coalesce(session_prefixes, ''), coalesce(agent_ids, ''),
 	may_act_for, may_always, hint, secret_hash, coalesce(previous_hash, ''), coalesce(previous_until_ms, 0), created_at_ms, created_by,
-	coalesce(expires_at_ms, 0), coalesce(revoked_at_ms, 0), coalesce(last_used_at_ms, 0), coalesce(idempotency_key, ''), coalesce(fingerprint, '')
+	coalesce(expires_at_ms, 0), coalesce(revoked_at_ms, 0), coalesce(last_used_at_ms, 0), coalesce(idempotency_key, ''), coalesce(fingerprint, ''),
+	coalesce(on_behalf_of, '')
 FROM tokens`
 
 	byID   = readColumns + ` WHERE token_id = $1`
@@ -127,7 +128,7 @@ func (r *row) targets() []any {
 	return []any{
 		&r.TokenID, &r.Name, &r.Role, &r.Principal, &r.groups, &r.sessionPrefixes, &r.agentIDs, &r.MayActFor, &r.MayAlways, &r.Hint,
 		&r.SecretHash, &r.PreviousHash, &r.PreviousUntilMs, &r.CreatedAtMs, &r.CreatedBy, &r.ExpiresAtMs, &r.RevokedAtMs, &r.LastUsedAtMs,
-		&r.Key, &r.Fingerprint,
+		&r.Key, &r.Fingerprint, &r.OnBehalfOf,
 	}
 }
 
@@ -175,7 +176,7 @@ func (k *Keeper) AddToken(ctx context.Context, t *auth.Token, entry *journal.Ent
 	changed, err := k.write(ctx, Write{SQL: k.statements.Insert, Entry: entry, Args: []any{
 		t.TokenID, t.Name, string(t.Role), t.Principal, texts(t.Groups), texts(t.SessionPrefixes), texts(t.AgentIDs), t.MayActFor, t.MayAlways, t.Hint,
 		t.SecretHash, orNull(t.PreviousHash), numberOrNull(t.PreviousUntilMs), t.CreatedAtMs, t.CreatedBy,
-		numberOrNull(t.ExpiresAtMs), numberOrNull(t.RevokedAtMs), numberOrNull(t.LastUsedAtMs), orNull(t.Key), orNull(t.Fingerprint),
+		numberOrNull(t.ExpiresAtMs), numberOrNull(t.RevokedAtMs), numberOrNull(t.LastUsedAtMs), orNull(t.Key), orNull(t.Fingerprint), orNull(t.OnBehalfOf),
 	}})
 	if err != nil || changed > 0 {
 		return t, err

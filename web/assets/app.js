@@ -107,7 +107,7 @@ function More({ at }) {
 }
 
 function Header({ at, help }) {
-  const count = open().length, who = account.me?.via === "open" ? myName() : account.me?.principal?.replace(/^user:/, "");
+  const count = open().length, who = account.me?.via === "open" ? myName() : (account.me?.on_behalf_of ?? account.me?.principal)?.replace(/^user:/, "");
   return html`<header><a class="skip" href="#main">Skip to the list</a><a class="brand" href="/">holdpoint</a>
     <nav aria-label="Pages">${pages.map(([address, label]) => html`<a href=${address} aria-current=${at === address ? "page" : null}>${label}${address === "/" && count > 0 && html` <span class="count">${count}</span>`}</a>`)}<${More} at=${at} /></nav>
     <${Connection} />${who && html`<a class="who" href="/settings">${marked(who)}</a>`}<button class="quiet help" aria-label="Keys" onClick=${help}>?</button></header>`;

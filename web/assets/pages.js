@@ -132,7 +132,7 @@ export function Effects() {
 
 function SignedIn() {
   const [problem, setProblem] = useState("");
-  return html`<p>Signed in as <strong>${marked(account.me.principal)}</strong>, ${account.me.role}. Your decisions are recorded under this name.</p>
+  return html`<p>Signed in as <strong>${marked(account.me.on_behalf_of ?? account.me.principal)}</strong>, ${account.me.role}. Your decisions are recorded under this name.</p>
     <p><button onClick=${() => signOut().catch(error => setProblem(error.message))}>Sign out</button></p><${Failure} error=${problem} />`;
 }
 

@@ -241,6 +241,7 @@ export interface components {
             /** @description The hash of the first event of a session that was deleted. */
             life?: string;
             name?: string;
+            on_behalf_of?: string;
             principal?: string;
             reason?: string;
             role?: string;
@@ -426,6 +427,8 @@ export interface components {
             /** @description An operator may write rules of all sessions. */
             may_always?: boolean;
             name: string;
+            /** @description The person whose token it is. Decisions name the person as `resolved_by` and the principal as `via_principal`, and `exclude_requester` treats the two as one. Not together with `may_act_for`. */
+            on_behalf_of?: string;
             /** @description `agent:` or `user:` and the name when absent; required if the name has other characters. */
             principal?: components["schemas"]["Principal"];
             role: components["schemas"]["Role"];
@@ -668,6 +671,8 @@ export interface components {
             agent_ids?: string[];
             expires_at_ms?: components["schemas"]["TimeMs"];
             groups: string[];
+            /** @description The person whose token it is; absent for none. Decisions are recorded under this name. */
+            on_behalf_of?: string;
             principal: string;
             role: components["schemas"]["Role"];
             /** @description Absent for no bound. */
@@ -834,6 +839,8 @@ export interface components {
             runtime_payload?: components["schemas"]["Any"];
             value?: components["schemas"]["Any"];
             via: components["schemas"]["Via"];
+            /** @description Whose credential it was, when that acted for `resolved_by`. */
+            via_principal?: string;
         };
         /** @description What was recorded for the request before this call came. */
         RecordedDecision: {
@@ -1340,6 +1347,8 @@ export interface components {
             agent_ids?: string[];
             expires_at_ms?: components["schemas"]["TimeMs"];
             groups: string[];
+            /** @description The person whose token it is; absent for none. Decisions are recorded under this name. */
+            on_behalf_of?: string;
             principal: string;
             role: components["schemas"]["Role"];
             /** @description On a loopback address alone: what the page calls with, as `Authorization: Session`. */
@@ -1439,6 +1448,8 @@ export interface components {
             may_act_for: boolean;
             may_always: boolean;
             name: string;
+            /** @description The person whose token it is; absent for none. */
+            on_behalf_of?: string;
             principal: string;
             revoked_at_ms?: components["schemas"]["TimeMs"];
             role: components["schemas"]["Role"];

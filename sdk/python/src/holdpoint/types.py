@@ -237,6 +237,7 @@ class AuditEvent(TypedDict):
     # The hash of the first event of a session that was deleted.
     life: NotRequired[str]
     name: NotRequired[str]
+    on_behalf_of: NotRequired[str]
     principal: NotRequired[str]
     reason: NotRequired[str]
     role: NotRequired[str]
@@ -429,6 +430,9 @@ class CreateToken(TypedDict):
     # An operator may write rules of all sessions.
     may_always: NotRequired[bool]
     name: str
+    # The person whose token it is. Decisions name the person as `resolved_by` and the principal as `via_principal`, and
+    # `exclude_requester` treats the two as one. Not together with `may_act_for`.
+    on_behalf_of: NotRequired[str]
     # `agent:` or `user:` and the name when absent; required if the name has other characters.
     principal: NotRequired[str]
     role: Literal['observer', 'agent', 'operator', 'admin']
@@ -651,6 +655,8 @@ class Me(TypedDict):
     agent_ids: NotRequired[list[str]]
     expires_at_ms: NotRequired[int]
     groups: list[str]
+    # The person whose token it is; absent for none. Decisions are recorded under this name.
+    on_behalf_of: NotRequired[str]
     principal: str
     role: Literal['observer', 'agent', 'operator', 'admin']
     # Absent for no bound.
@@ -808,6 +814,8 @@ class RecordedAnswer(TypedDict):
     runtime_payload: NotRequired[Any]
     value: NotRequired[Any]
     via: str
+    # Whose credential it was, when that acted for `resolved_by`.
+    via_principal: NotRequired[str]
 
 
 class RecordedDecision(TypedDict):
@@ -1364,6 +1372,8 @@ class SignIn(TypedDict):
     agent_ids: NotRequired[list[str]]
     expires_at_ms: NotRequired[int]
     groups: list[str]
+    # The person whose token it is; absent for none. Decisions are recorded under this name.
+    on_behalf_of: NotRequired[str]
     principal: str
     role: Literal['observer', 'agent', 'operator', 'admin']
     # On a loopback address alone: what the page calls with, as `Authorization: Session`.
@@ -1452,6 +1462,8 @@ class Token(TypedDict):
     may_act_for: bool
     may_always: bool
     name: str
+    # The person whose token it is; absent for none.
+    on_behalf_of: NotRequired[str]
     principal: str
     revoked_at_ms: NotRequired[int]
     role: Literal['observer', 'agent', 'operator', 'admin']
