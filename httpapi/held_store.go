@@ -75,17 +75,20 @@ func ownerOf(caller *auth.Identity) string {
 }
 
 // carryOut carries out a call unless the caller may not store that much more. The reserve of the disk is for
-// decisions, cancellations and ends. Errors: storage_reserved, too_many_stored_bytes, too_many_prompts,
+// decisions, cancellations and ends. A call that repeats an earlier one stores nothing, so it always gets its
+// recorded reply. Errors: storage_reserved, too_many_stored_bytes, too_many_prompts,
 // too_many_queued_runs.
 func (s heldStore) carryOut(ctx context.Context, call *runs.Call, spec *runs.Spec) (runs.Reply, error) {
 	bytes := spec.Size.Stored()
 	if bytes > 0 && !spec.Settles && s.hasRoom != nil && !s.hasRoom() {
-		return runs.Reply{}, refusal.New(wire.CodeStorageReserved, "the disk of the database is nearly full: the rest is reserved for decisions, cancellations and ends")
+		call.OnlyRepeat = refusal.New(wire.CodeStorageReserved, "the disk of the database is nearly full: the rest is reserved for decisions, cancellations and ends")
+		return s.store.Do(ctx, call)
 	}
 	principal, open := sharesOf(call.Caller)
 	giveBack, err := s.stored.Take(principal, open, bytes, spec.Settles)
 	if err != nil {
-		return runs.Reply{}, err
+		call.OnlyRepeat = err
+		return s.store.Do(ctx, call)
 	}
 	reply, err := s.addOpen(ctx, call, spec.Adds)
 	if err == nil && (reply.Existing || reply.Replayed) || refusal.CodeOf(err) != "" {

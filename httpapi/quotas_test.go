@@ -124,6 +124,18 @@ func testQuotas(t *testing.T, store runs.Store, contract *contract) {
 		wait, err := strconv.Atoi(refused.header.Get("Retry-After"))
 		require.NoError(t, err)
 		require.Greater(t, wait, 3_600, "a tenth of a day's budget")
+		// A repeated call gets its recorded reply, by its run id or by its key. With another body it is not a
+		// repetition, and a new key is a new call.
+		a.post(t, "/v1/runs", large, greedy).want(http.StatusOK)
+		keyed := func(name, body string) *reply {
+			return a.post(t, "/v1/runs", `{"session_id":"keyed","run_id":"keyed","input":"`+body+`"}`, greedy, key(name))
+		}
+		first := keyed("once", "y").want(http.StatusAccepted)
+		a.post(t, "/v1/runs", `{"run_id":"rest","input":"`+strings.Repeat("x", 4_300)+`"}`, greedy)
+		require.Equal(t, first.textAt("run_id"), keyed("once", "y").want(http.StatusAccepted).textAt("run_id"))
+		keyed("once", strings.Repeat("y", 9_000)).refused(api.CodeIdempotencyConflict)
+		a.post(t, "/v1/runs", `{"session_id":"unwritten","input":"`+strings.Repeat("y", 9_000)+`"}`, greedy, key("twice")).refused(wire.CodeTooManyStoredBytes)
+		a.get(t, "/v1/sessions/unwritten", greedy).want(http.StatusNotFound)
 		a.post(t, "/v1/runs/large/cancel", `{}`, greedy).want(http.StatusOK)
 		goesOn(a)
 		// Ends pass, and count: a caller cannot store without limit by ending runs.

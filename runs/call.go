@@ -26,6 +26,9 @@ type Call struct {
 	// requests with a callback are refused. Callbacks with the same owner share delivery slots.
 	CheckCallback func(url string) error
 	CallbackOwner string
+	// OnlyRepeat, if it is not nil, is returned for a call that would change something. A call that repeats
+	// an earlier one still gets its recorded reply.
+	OnlyRepeat error
 }
 
 // Unwrap returns the command inside a Call, and any other command unchanged.

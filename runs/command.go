@@ -72,6 +72,12 @@ func Decide(state *State, command Command, nowMs int64) (Change, Reply, error) {
 	if errors.As(err, new(*RulesChangedError)) || errors.Is(err, ErrUnchecked) {
 		return Change{}, Reply{}, err
 	}
+	if call, is := command.(*Call); is && call.OnlyRepeat != nil {
+		if err == nil && !reply.Existing && !reply.Replayed {
+			reply, err = Reply{}, call.OnlyRepeat
+		}
+		return Change{}, reply, err
+	}
 	if state.NotifyAfterMs > 0 && err == nil {
 		w.enqueueAdvances()
 	}
