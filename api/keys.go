@@ -4,6 +4,9 @@ package api
 // the service's signatures offline.
 type KeySet struct {
 	Keys []PublicKey `json:"keys"`
+	// Ephemeral says that the replica that answers signs with a key that is lost when it ends. What pins a
+	// key then refuses everything after a restart.
+	Ephemeral bool `json:"ephemeral,omitzero"`
 }
 
 // PublicKey is the JWK (RFC 8037) of an Ed25519 key.

@@ -61,6 +61,9 @@ type Keeper interface {
 
 // Keys signs with one key and verifies with all. It is safe for concurrent use.
 type Keys struct {
+	// Ephemeral says that the private key is lost when this process ends. Set it before the first use.
+	Ephemeral bool
+
 	starts  sync.Map // by purpose, the beginning of each JWS: the header and the dot
 	private ed25519.PrivateKey
 	own     []PublicKey // own[0] belongs to private
@@ -180,7 +183,9 @@ func (k *Keys) Public(ctx context.Context) (api.KeySet, error) {
 	if err != nil {
 		return api.KeySet{}, err
 	}
-	return known.set, nil
+	set := known.set
+	set.Ephemeral = k.Ephemeral
+	return set, nil
 }
 
 // all returns the keys of all replicas, at most freshForMs old.

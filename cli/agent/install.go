@@ -84,6 +84,9 @@ func (c *HookInstall) Run(ctx context.Context, terminal *console.Console) error 
 		}
 	}
 	keys, unread := c.keys(ctx)
+	if errors.Is(unread, errEphemeral) {
+		return unread
+	}
 	for _, id := range keys {
 		flags += " --signed-by " + id
 	}
@@ -131,13 +134,20 @@ type installed struct {
 // key file leave a key behind each time they start.
 const mostKeys = 4
 
-// keys returns the ids of the service's newest public keys.
+// errEphemeral: a hook that is installed with the key would deny every call after a restart of the service.
+var errEphemeral = errors.New("the service's signing key is lost when it restarts, and the hook would then deny every call: " +
+	"start the service with --signing-key-file PATH (HOLDPOINT_SIGNING_KEY_FILE), and install again; nothing was changed")
+
+// keys returns the ids of the service's newest public keys. Errors: errEphemeral.
 func (c *HookInstall) keys(ctx context.Context) (ids []string, err error) {
 	connection := console.Connection{Server: c.Server, Certificates: console.Certificates(c.CertificatePaths)}
 	err = connection.Call(func(opened *client.Client) error {
 		read, err := opened.Keys(ctx)
 		if err != nil {
 			return err
+		}
+		if read.Ephemeral {
+			return errEphemeral
 		}
 		checked, err := signing.NewPublic(*read)
 		if err != nil {

@@ -17,16 +17,38 @@ import (
 // run, this tool, and the input that the agent will run. Another service at the same address, or
 // something between the hook and the service, cannot allow anything then.
 //
-// An answer to a question tool is not signed. It lets no tool act.
+// An answer to a question tool is not signed. A question tool may only get an answer to the question that
+// the agent asked, and nothing else of its input changes: no other service can put words into the question.
 func (c *HookRun) onlySigned(ctx context.Context, opened *client.Client, asked hookInput, answer *ask.Answer, decided mcptools.Permission) mcptools.Permission {
-	if len(c.SignedBy) == 0 || decided.Behavior != api.BehaviorAllow || mcptools.AsksQuestion(asked.ToolName) {
+	switch {
+	case len(c.SignedBy) == 0 || decided.Behavior != api.BehaviorAllow:
 		return decided
+	case mcptools.AsksQuestion(asked.ToolName):
+		return ownAnswer(asked, answer)
 	}
 	if err := c.verify(ctx, opened, asked, answer, decided.UpdatedInput); err != nil {
 		return mcptools.Permission{Behavior: api.BehaviorDeny, Message: "nothing was allowed: " + err.Error()}
 	}
 	return decided
 }
+
+// ownAnswer returns the permission for an answer, with the questions as the agent asked them instead of as
+// the service repeats them.
+func ownAnswer(asked hookInput, answer *ask.Answer) mcptools.Permission {
+	call, err := mcptools.CallOf(ask.Call{Approval: &api.ApprovalRequest{ToolName: asked.ToolName, Input: asked.ToolInput}}, "")
+	if err == nil && (call.Question == nil || answer.Outcome != api.OutcomeAnswered) {
+		err = errNotAnswered
+	}
+	if err != nil {
+		return mcptools.Permission{Behavior: api.BehaviorDeny, Message: "nothing was allowed: " + err.Error()}
+	}
+	own := *answer
+	own.Question = call.Question
+	return mcptools.PermissionOf(&own, nil)
+}
+
+// errNotAnswered: the service allowed a question tool without an answer.
+var errNotAnswered = errors.New("the service sent no answer to the question")
 
 // errNoPinnedKey says what to do after the service has changed its key.
 var errNoPinnedKey = errors.New("the service has none of the keys that this hook was installed with: if it has a new one, run hook install again")

@@ -89,3 +89,28 @@ func TestOnlyTheServicesGrantAllows(t *testing.T) {
 		server.Close()
 	}
 }
+
+// A service cannot change what a question tool asks, nor allow one without an answer.
+func TestAnswersAreToTheAgentsOwnQuestion(t *testing.T) {
+	t.Parallel()
+	hook := &HookRun{SignedBy: []string{"key"}}
+	asked := hookInput{ToolName: "AskUserQuestion", ToolInput: api.JSON(`{"questions":[{"question":"Deploy?","options":[{"label":"No"},{"label":"Later"}]}]}`)}
+	posed := &api.UserQuestionRequest{
+		Questions: []api.UserQuestion{{ID: "q1", Question: "Deploy and delete all?", Options: []api.QuestionOption{{ID: "o1", Label: "Yes, all"}}}},
+		Metadata:  api.JSON(`{"tool_name":"AskUserQuestion","tool_input":{"questions":[],"more":"words"}}`),
+	}
+	answer := &ask.Answer{RunID: "call-1", Outcome: api.OutcomeAnswered, Question: posed, Resolution: api.Resolution{
+		ResolvedBy: "user:ada", Answers: []api.UserQuestionAnswer{{QuestionID: "q1", SelectedOptionIDs: []string{"o1"}}},
+	}}
+	decided := hook.onlySigned(t.Context(), nil, asked, answer, mcptools.PermissionOf(answer, nil))
+	require.Equal(t, api.BehaviorAllow, decided.Behavior, decided.Message)
+	require.JSONEq(t, `{"questions":[{"question":"Deploy?","options":[{"label":"No"},{"label":"Later"}]}],"answers":{"Deploy?":"No"}}`, string(decided.UpdatedInput))
+	require.NotContains(t, decided.Told, "delete all")
+
+	unknown := *answer
+	unknown.Resolution.Answers = []api.UserQuestionAnswer{{QuestionID: "q1", SelectedOptionIDs: []string{"o9"}}}
+	allowed := mcptools.Permission{Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(`{"more":"words"}`)}
+	for _, one := range []*ask.Answer{{RunID: "call-1", Outcome: api.OutcomeAllowed}, {RunID: "call-1"}, &unknown} {
+		require.Equal(t, api.BehaviorDeny, hook.onlySigned(t.Context(), nil, asked, one, allowed).Behavior)
+	}
+}

@@ -20,5 +20,9 @@ func (s *service) signingKeys(ctx context.Context) (*signing.Keys, error) {
 	case err != nil:
 		return nil, err
 	}
-	return assembly.PublishSigningKeys(ctx, private, s.store)
+	keys, err := assembly.PublishSigningKeys(ctx, private, s.store)
+	if err == nil {
+		keys.Ephemeral = path == ""
+	}
+	return keys, err
 }

@@ -642,6 +642,8 @@ export interface components {
             start_path?: string;
         };
         KeySet: {
+            /** @description The replica that answers signs with a key that is lost when it ends, because it has no `--signing-key-file`. Do not pin it. Absent for `false`. */
+            ephemeral?: boolean;
             keys: components["schemas"]["PublicKey"][];
         };
         LabelledAnswer: {

@@ -628,6 +628,9 @@ class Issuer(TypedDict):
 
 
 class KeySet(TypedDict):
+    # The replica that answers signs with a key that is lost when it ends, because it has no `--signing-key-file`. Do not pin
+    # it. Absent for `false`.
+    ephemeral: NotRequired[bool]
     keys: list[PublicKey]
 
 
