@@ -155,9 +155,10 @@ func (s *Server) explainRules(w http.ResponseWriter, r *http.Request) error {
 		return refusal.New(wire.CodeServiceUnavailable, "more than %d rules are in force, or they have more than %d bytes, and an answer from some of them could be wrong", maxJudgedRules, maxJudgedBytes)
 	}
 	var answer api.RuleExplanation
-	// The caller chooses the input, and there may be many rules.
+	// The caller chooses the input, and there may be many rules. All that is computed from them is in the slot.
 	if err := cpulimit.Do(r.Context(), cpulimit.Bytes, func() error {
 		answer.Explanation = rules.Explain(standing, call, nowMs)
+		s.addChoices(&answer, &call, decision, nowMs)
 		return nil
 	}); err != nil {
 		return err
@@ -178,13 +179,19 @@ func (s *Server) explainRules(w http.ResponseWriter, r *http.Request) error {
 		idle++
 		return elsewhere[rule.RuleID] || idle > maxIdleRules
 	})
+	return wire.Respond(w, r, http.StatusOK, answer)
+}
+
+// addChoices adds the rules that a decision about the call could write. Their cost grows with the input, so
+// call it in a slot of [cpulimit.Do].
+func (s *Server) addChoices(answer *api.RuleExplanation, call *rules.Call, decision runs.ApprovalDecision, nowMs int64) {
 	for _, as := range []api.RememberAs{api.RememberExact, api.RememberCommand, api.RememberTool} {
 		choice := api.RememberChoice{As: as}
 		decision.RememberAs = as
 		if call.SessionID != "" {
-			choice.Session, choice.Examples = s.previewRule(&call, decision, api.RememberSession, nowMs)
+			choice.Session, choice.Examples = s.previewRule(call, decision, api.RememberSession, nowMs)
 		}
-		text, examples := s.previewRule(&call, decision, api.RememberAlways, nowMs)
+		text, examples := s.previewRule(call, decision, api.RememberAlways, nowMs)
 		choice.Always, choice.Examples = text, cmp.Or(choice.Examples, examples)
 		if as == api.RememberExact {
 			answer.Remember.Session, answer.Remember.Always, answer.Remember.Examples = choice.Session, choice.Always, choice.Examples
@@ -193,7 +200,6 @@ func (s *Server) explainRules(w http.ResponseWriter, r *http.Request) error {
 			answer.Remember.Choices = append(answer.Remember.Choices, choice)
 		}
 	}
-	return wire.Respond(w, r, http.StatusOK, answer)
 }
 
 // previewRule returns the text of the rule that a decision about the call would create, with
