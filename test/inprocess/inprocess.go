@@ -61,6 +61,8 @@ type Options struct {
 	Tracer wire.Tracer
 	// Closed requires tokens of the service's Keyring.
 	Closed bool
+	// Quota limits each principal; nil for no limit of calls, because tests make as many as they can.
+	Quota *wire.Quota
 	// Faces returns additional faces with the given keys.
 	Faces func(signatures *signing.Keys) []kit.Mount
 }
@@ -126,9 +128,13 @@ func Start(tb testing.TB, database string, options Options) *Service {
 		Manager: manager, Client: caller, Logger: logger, Notices: notices,
 		Callbacks: deliver.Callbacks{Sealer: options.Sealer, Sign: signatures.Sign, Issuer: httpapi.GrantIssuer("")},
 	})
+	quota := wire.Quota{Rate: -1, Calls: -1, Held: -1}
+	if options.Quota != nil {
+		quota = *options.Quota
+	}
 	api := httpapi.New(httpapi.Options{
 		OpenAPIYAML: holdpoint.OpenAPIYAML(), OpenAPIJSON: holdpoint.OpenAPIJSON(),
-		Limits: httpapi.Limits{Quota: wire.Quota{Rate: -1, Calls: -1, Held: -1}},
+		Limits: httpapi.Limits{Quota: quota},
 		Webhooks: &httpapi.Webhooks{
 			Manager: manager,
 			Changed: func(ctx context.Context) error {

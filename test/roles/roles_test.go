@@ -8,6 +8,8 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"os"
+	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -19,6 +21,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/test/inprocess"
 )
 
@@ -27,8 +30,12 @@ const calls = 20_000
 
 const callersAtOnce = 8
 
+// mostMemory is how much memory this process may have: the service, and the test itself.
+const mostMemory = 512 << 20
+
 // TestNoCallDoesWhatItsRoleForbids calls with credentials of every role, with none and with a forged
-// one. What each session's runs were given has a word of its own, so that a reply tells whose it shows.
+// one, within limits. What each session's runs were given has a word of its own, so that a reply tells whose
+// it shows. No reply is an error of the service, and its memory has a bound.
 func TestNoCallDoesWhatItsRoleForbids(t *testing.T) {
 	count := calls
 	if text := os.Getenv("HOLDPOINT_ROLE_CALLS"); text != "" {
@@ -36,7 +43,10 @@ func TestNoCallDoesWhatItsRoleForbids(t *testing.T) {
 		count, err = strconv.Atoi(text)
 		require.NoError(t, err)
 	}
-	service := inprocess.Start(t, inprocess.Memory, inprocess.Options{Closed: true})
+	// The default limits, but for a rate at which a million calls take minutes, and for a budget of bytes that
+	// some callers use up.
+	quota := wire.Quota{Rate: 1_000, Stored: int64(count)}
+	service := inprocess.Start(t, "sqlite:"+filepath.Join(t.TempDir(), "roles.db"), inprocess.Options{Closed: true, Quota: &quota})
 	var admin string
 	for _, c := range callers {
 		switch {
@@ -66,7 +76,8 @@ func TestNoCallDoesWhatItsRoleForbids(t *testing.T) {
 
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
-	var made, changed, refused atomic.Int64
+	var made, changed, refused, limited atomic.Int64
+	var memory atomic.Uint64
 	var workers sync.WaitGroup
 	for worker := range callersAtOnce {
 		workers.Go(func() {
@@ -80,10 +91,19 @@ func TestNoCallDoesWhatItsRoleForbids(t *testing.T) {
 					t.Errorf("%s %s: %v", c.method, c.path, err)
 					return
 				}
+				if g.progress%1_000 == 0 {
+					var stats runtime.MemStats
+					runtime.ReadMemStats(&stats)
+					if now := stats.Sys - stats.HeapReleased; now > memory.Load() {
+						memory.Store(now)
+					}
+				}
 				if problem := judge(by, c, status, text); problem != "" {
 					t.Errorf("%s by %s: %s %s %s: %d %s", problem, by.name, c.method, c.path, c.body, status, text)
 				}
 				switch {
+				case status == http.StatusTooManyRequests:
+					limited.Add(1)
 				case status < 300 && c.method != http.MethodGet:
 					changed.Add(1)
 				case status == http.StatusForbidden, status == http.StatusUnauthorized:
@@ -94,9 +114,11 @@ func TestNoCallDoesWhatItsRoleForbids(t *testing.T) {
 	}
 	workers.Wait()
 	decided := requireLawful(t, reader)
-	t.Logf("%d calls: %d changed something, %d were refused for who made them; %d decisions", count, changed.Load(), refused.Load(), decided)
+	t.Logf("%d calls: %d changed something, %d were refused for who made them, %d by a limit; %d decisions; %d MiB", count, changed.Load(), refused.Load(), limited.Load(), decided, memory.Load()>>20)
+	require.Less(t, memory.Load(), uint64(mostMemory))
 	// A test of refusals alone would show nothing.
 	require.Positive(t, decided)
+	require.Positive(t, limited.Load())
 	require.Greater(t, changed.Load(), int64(count/50))
 }
 
@@ -143,6 +165,8 @@ func judge(by *caller, c call, status int, text string) string {
 		return "answered without a credential"
 	case by.role != "" && status == http.StatusUnauthorized:
 		return "a credential was refused"
+	case status == http.StatusTooManyRequests && by.role != "":
+		// A limit comes before the role and after the credential. The reply is held against the words below.
 	case by.role != "" && !permitted && status != http.StatusForbidden:
 		return "the role forbids it"
 	case permitted && c.session != "" && !by.reaches(c.session) && status < 300 && !c.list:
