@@ -105,6 +105,11 @@ expiry: ## Let 10,000 requests fall due at once on two replicas
 roles: ## Make a million calls with credentials of every role and hold them against a second table
 	HOLDPOINT_ROLE_CALLS=1000000 go test -count 1 -tags faults -timeout 60m -v ./test/roles
 
+.PHONY: neighbours
+neighbours: ## Measure what one caller's most expensive calls cost another, and fail above bounds
+	HOLDPOINT_NEIGHBOURS_FOR=20s HOLDPOINT_NEIGHBOURS_RATIO=20 HOLDPOINT_NEIGHBOURS_MEMORY=512 \
+		go test -count 1 -tags faults -timeout 30m -v ./test/neighbours
+
 .PHONY: restart
 restart: ## Restart the service with 100,000 runs suspended and debts to pay
 	HOLDPOINT_SUSPENDED=100000 go test -count 1 -tags faults -timeout 30m -v -run Restart ./test/handover

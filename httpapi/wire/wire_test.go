@@ -192,6 +192,25 @@ func TestShell(t *testing.T) {
 	require.Contains(t, log, "encode the reply")
 }
 
+// A client that leaves is not a failure of the service.
+func TestADepartedClientIsNoError(t *testing.T) {
+	t.Parallel()
+	for _, left := range []bool{true, false} {
+		var log bytes.Buffer
+		shell := wire.NewShell(slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelInfo})), wire.Guard{}, nil)
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		request := httptest.NewRequest(http.MethodGet, "http://localhost/x", nil).WithContext(ctx)
+		shell.Wrap(wire.HandlerFunc(func(http.ResponseWriter, *http.Request) error {
+			if left {
+				leave()
+			}
+			return context.Canceled
+		})).ServeHTTP(httptest.NewRecorder(), request)
+		require.Equal(t, !left, strings.Contains(log.String(), "level=ERROR"), log.String())
+	}
+}
+
 func TestShownIsAlwaysText(t *testing.T) {
 	t.Parallel()
 	require.Equal(t, "a", wire.Shown("a"))

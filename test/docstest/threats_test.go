@@ -11,7 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Every test that docs/security.md names is there.
+// Every row of the threats in docs/security.md names a test, and every test that it names is there.
 func TestThreatsNameTestsThatThereAre(t *testing.T) {
 	t.Parallel()
 	declared := regexp.MustCompile(`(?m)^func (Test\w+)\(t \*testing\.T\)`)
@@ -26,6 +26,14 @@ func TestThreatsNameTestsThatThereAre(t *testing.T) {
 		}
 		return err
 	}))
+	_, threats, found := strings.Cut(document(t, "docs/security.md"), "\n## Threats\n")
+	require.True(t, found)
+	threats, _, _ = strings.Cut(threats, "\n## ")
+	for line := range strings.Lines(threats) {
+		if cells := strings.Split(line, "|"); len(cells) > 5 && !strings.HasPrefix(cells[1], "-") && cells[1] != " Who " {
+			require.Contains(t, cells[len(cells)-2], "`Test", "no test shows: %s", line)
+		}
+	}
 	named := regexp.MustCompile("`(Test\\w+)`").FindAllStringSubmatch(document(t, "docs/security.md"), -1)
 	require.NotEmpty(t, named)
 	for _, name := range named {
