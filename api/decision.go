@@ -18,6 +18,8 @@ type RequestView struct {
 	Kind      RequestKind `json:"kind"`
 	// Requester is set for a parent clarification.
 	Requester
+	// ParentSessionID is the parent of the session that asks, empty without one.
+	ParentSessionID string `json:"parent_session_id,omitempty"`
 	// Session is how people recognise the session.
 	Session *SessionAbout `json:"session,omitempty"`
 	// Request is an [ApprovalRequest] or a [UserQuestionRequest], by Kind.

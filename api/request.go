@@ -180,16 +180,21 @@ type PendingQuestionView struct {
 	RunKind   RunKind `json:"run_kind,omitempty"`
 	// Requester is set for a parent clarification.
 	Requester
-	// Session is how people recognise the session; absent in a session's own view.
+	// ParentSessionID is the parent of the session that asks; it and Session are absent in a
+	// session's own view.
+	ParentSessionID string `json:"parent_session_id,omitempty"`
+	// Session is how people recognise the session.
 	Session *SessionAbout       `json:"session,omitempty"`
 	Request UserQuestionRequest `json:"request"`
 }
 
 // PendingApprovalView is an open approval with its context.
 type PendingApprovalView struct {
-	SessionID string          `json:"session_id"`
-	AgentID   string          `json:"agent_id"`
-	RunID     string          `json:"run_id"`
-	Session   *SessionAbout   `json:"session,omitempty"` // how people recognise the session
-	Request   ApprovalRequest `json:"request"`
+	SessionID string `json:"session_id"`
+	AgentID   string `json:"agent_id"`
+	RunID     string `json:"run_id"`
+	// ParentSessionID is set when a child session asks.
+	ParentSessionID string          `json:"parent_session_id,omitempty"`
+	Session         *SessionAbout   `json:"session,omitempty"` // how people recognise the session
+	Request         ApprovalRequest `json:"request"`
 }

@@ -136,6 +136,9 @@ func (c *Client) AllSessions(ctx context.Context, params SessionListParams) iter
 type PendingListParams struct {
 	// SessionID selects one session; all if empty. An unknown session has no requests.
 	SessionID string
+	// Below includes the requests of the sessions below SessionID: its children, their children,
+	// and so on.
+	Below bool
 	PageParams
 }
 
@@ -146,8 +149,11 @@ type pendingList struct {
 }
 
 func (p pendingList) list() (path, map[string]string) {
-	if p.SessionID == "" {
+	switch {
+	case p.SessionID == "":
 		return at("/v1", p.noun), nil
+	case p.Below:
+		return at("/v1", p.noun), map[string]string{"session_id": p.SessionID}
 	}
 	return at("/v1/sessions", p.SessionID, p.noun), nil
 }

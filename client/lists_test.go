@@ -73,9 +73,10 @@ func TestOpenRequestsOfOneSessionHaveTheirOwnRoute(t *testing.T) {
 	var paths []string
 	c := connect(t, pagesOf(0, &paths))
 	must(c.ListApprovals(t.Context(), client.PendingListParams{SessionID: "s"}))(t)
+	must(c.ListApprovals(t.Context(), client.PendingListParams{SessionID: "s", Below: true}))(t)
 	page := must(c.ListQuestions(t.Context(), client.PendingListParams{PageParams: client.PageParams{Limit: 7, Cursor: "3"}}))(t)
 	require.Empty(t, page.Pagination.NextCursor)
-	require.Equal(t, []string{"/v1/sessions/s/approvals?page=true", "/v1/questions?cursor=3&limit=7&page=true"}, paths)
+	require.Equal(t, []string{"/v1/sessions/s/approvals?page=true", "/v1/approvals?page=true&session_id=s", "/v1/questions?cursor=3&limit=7&page=true"}, paths)
 }
 
 func TestEventsAreWalkedToTheNewest(t *testing.T) {

@@ -69,6 +69,26 @@ func testSessions(t *testing.T, a *rig) {
 			require.Equal(t, pointer, refused.at("errors", 0, "pointer"), body)
 		}
 	})
+	parallel(t, "a child's requests name the parent", func(t *testing.T) {
+		parent, child := a.name("session"), a.name("session")
+		a.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q}`, parent)).want(http.StatusCreated)
+		a.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"parent_session_id":%q}`, child, parent)).want(http.StatusCreated)
+		made := a.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"input":1,"suspend":{"approvals":[{"id":"a","tool_call_id":"c","tool_name":"t","input":{}}],
+			"questions":[{"id":"q","tool_call_id":"d","questions":[{"question":"?"}]}]}}`, child)).want(http.StatusAccepted)
+		require.Equal(t, parent, a.get(t, "/v1/approvals?session_id="+parent+"&fields=summary").at(0, "parent_session_id"), "in the list of the parent")
+		require.Equal(t, parent, a.get(t, "/v1/questions?session_id="+child).at(0, "parent_session_id"))
+		handle := made.textAt("pending_approvals", 0, "handle")
+		require.Equal(t, parent, a.get(t, "/v1/requests/"+handle).at("parent_session_id"))
+		events := a.get(t, "/v1/sessions/"+child+"/events").want(http.StatusOK)
+		require.Equal(t, 2, strings.Count(events.text, fmt.Sprintf(`"parent_session_id":%q`, parent)), "in the events that raise them, as the stream of the inbox sends them")
+		a.post(t, "/v1/runs/"+made.textAt("run_id")+"/approvals", `{"resolutions":[{"request_id":"a","behavior":"deny"}]}`).want(http.StatusAccepted)
+		require.Equal(t, parent, a.get(t, "/v1/requests/"+handle).at("parent_session_id"), "and after it is settled")
+		top := a.name("session")
+		a.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"input":1,"suspend":{"approvals":[{"id":"b","tool_call_id":"c","tool_name":"t","input":{}}]}}`, top)).want(http.StatusAccepted)
+		for _, address := range []string{"/v1/approvals?session_id=" + top, "/v1/sessions/" + top + "/events"} {
+			require.NotContains(t, a.get(t, address).want(http.StatusOK).text, "parent_session_id")
+		}
+	})
 	parallel(t, "a queue that is full takes no more", func(t *testing.T) {
 		id := a.name("session")
 		a.fillQueue(t, id)

@@ -17,7 +17,7 @@ const (
 	pendingSchema = `{
   "type": "object", "additionalProperties": false,
   "properties": {
-    "session_id": {"type": "string", "minLength": 1, "description": "Only this session."},
+    "session_id": {"type": "string", "minLength": 1, "description": "Only this session and its child sessions."},
     "limit": {"type": "integer", "minimum": 1, "maximum": 100, "description": "20 of each kind by default."}
   }
 }`
@@ -162,7 +162,7 @@ func (t *tools) listPending(ctx context.Context, arguments pendingArguments) (an
 	if arguments.Limit < 0 || arguments.Limit > api.MaxPageLimit {
 		return nil, errors.New("limit must be 1 to 100")
 	}
-	params := client.PendingListParams{PageParams: client.PageParams{Limit: arguments.Limit}}
+	params := client.PendingListParams{Below: true, PageParams: client.PageParams{Limit: arguments.Limit}}
 	if id := arguments.SessionID; id != nil {
 		if params.SessionID = *id; *id == "" {
 			return nil, errors.New("session_id is empty: give it a value, or leave it out to list everything")

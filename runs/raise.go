@@ -124,8 +124,11 @@ func (w *workingCopy) timed(form document.Object, dueAtMs *int64) document.Value
 // emitRaised emits the event for a suspension's new requests of one kind.
 func (w *workingCopy) emitRaised(run *model.Run, eventType api.EventType, ids []string, requests []document.Value) {
 	members := document.Object{}.With("request_ids", document.OwnValue(ids)).With("requests", document.Array(requests))
+	// Readers of the stream show new requests without another read.
+	if w.session.ParentSessionID != "" {
+		members = members.With("parent_session_id", document.OwnValue(w.session.ParentSessionID))
+	}
 	if w.session.About != nil {
-		// Readers of the stream show new requests without another read.
 		members = members.With("session", document.OwnValue(w.session.About))
 	}
 	w.emitMembers(run, eventType, members)

@@ -76,3 +76,11 @@ func shownName(text string, limit int) string {
 	}
 	return text
 }
+
+// SessionName names the session that asks, with its parent if it has one.
+func SessionName(sessionID, parentSessionID string) string {
+	if parentSessionID == "" {
+		return sessionID
+	}
+	return sessionID + " (child of " + parentSessionID + ")"
+}

@@ -26,7 +26,7 @@ type Approvals struct {
 type approvalFilter struct{ ofSession }
 
 func (f approvalFilter) read(ctx context.Context, c *client.Client) ([]api.PendingApprovalView, error) {
-	return collect(c.AllApprovals(ctx, client.PendingListParams{SessionID: f.SessionID}), 0)
+	return collect(c.AllApprovals(ctx, client.PendingListParams{SessionID: f.SessionID, Below: true}), 0)
 }
 
 func (approvalFilter) table() table[api.PendingApprovalView] {
@@ -35,7 +35,7 @@ func (approvalFilter) table() table[api.PendingApprovalView] {
 		func(item *api.PendingApprovalView, now time.Time) []string {
 			request := &item.Request
 			return []string{
-				console.ShortHandle(request.Handle), request.ID, item.SessionID, console.Cut(request.ToolName, 20), console.Cut(console.CommandOf(request.Input), 60),
+				console.ShortHandle(request.Handle), request.ID, console.SessionName(item.SessionID, item.ParentSessionID), console.Cut(request.ToolName, 20), console.Cut(console.CommandOf(request.Input), 60),
 				console.Cut(request.Reason, 40), console.Ago(request.CreatedAtMs, now), console.Ago(valueOf(request.ExpiresAtMs), now),
 			}
 		},
@@ -77,6 +77,7 @@ func (approvalRef) fields(view *api.RequestView, now time.Time) []console.Field 
 		{"request", request.ID},
 		{"handle", request.Handle},
 		{"session", view.SessionID},
+		{"parent session", view.ParentSessionID},
 		{"run", view.RunID},
 		{"agent", view.AgentID},
 		{"tool", request.ToolName},

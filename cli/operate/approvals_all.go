@@ -50,7 +50,8 @@ func listed(items []api.PendingApprovalView) string {
 	var out strings.Builder
 	for i := range items {
 		request := &items[i].Request
-		fmt.Fprintf(&out, "%d. %s (request %s, session %s)\n", i+1, console.Printable(request.ToolName, false), request.ID, items[i].SessionID)
+		fmt.Fprintf(&out, "%d. %s (request %s, session %s)\n", i+1, console.Printable(request.ToolName, false), request.ID,
+			console.SessionName(items[i].SessionID, items[i].ParentSessionID))
 		for _, text := range []string{console.Indented(request.Input), request.Description, request.Reason} {
 			if text != "" {
 				out.WriteString("   " + strings.ReplaceAll(console.Printable(text, true), "\n", "\n   ") + "\n")

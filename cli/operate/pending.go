@@ -16,7 +16,7 @@ import (
 
 // ofSession is the flag of lists that can be limited to a session.
 type ofSession struct {
-	SessionID string `name:"session-id" aliases:"session" placeholder:"ID" help:"Only requests of this session."`
+	SessionID string `name:"session-id" aliases:"session" placeholder:"ID" help:"Only requests of this session; lists and reviews include its child sessions."`
 }
 
 // pendingRef locates an open request whose id alone is ambiguous.

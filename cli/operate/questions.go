@@ -26,7 +26,7 @@ type Questions struct {
 type questionFilter struct{ ofSession }
 
 func (f questionFilter) read(ctx context.Context, c *client.Client) ([]api.PendingQuestionView, error) {
-	return collect(c.AllQuestions(ctx, client.PendingListParams{SessionID: f.SessionID}), 0)
+	return collect(c.AllQuestions(ctx, client.PendingListParams{SessionID: f.SessionID, Below: true}), 0)
 }
 
 func (questionFilter) table() table[api.PendingQuestionView] {
@@ -35,7 +35,7 @@ func (questionFilter) table() table[api.PendingQuestionView] {
 		func(item *api.PendingQuestionView, now time.Time) []string {
 			request := &item.Request
 			return []string{
-				console.ShortHandle(request.Handle), request.ID, item.SessionID, askedBy(item), console.Cut(console.QuestionText(request), 60), console.Cut(choicesOf(request), 40),
+				console.ShortHandle(request.Handle), request.ID, console.SessionName(item.SessionID, item.ParentSessionID), askedBy(item), console.Cut(console.QuestionText(request), 60), console.Cut(choicesOf(request), 40),
 				console.Ago(request.CreatedAtMs, now), console.Ago(valueOf(request.ExpiresAtMs), now),
 			}
 		},
@@ -93,6 +93,7 @@ func (questionRef) fields(item *api.PendingQuestionView, now time.Time) []consol
 		{"request", request.ID},
 		{"handle", request.Handle},
 		{"session", item.SessionID},
+		{"parent session", item.ParentSessionID},
 		{"run", item.RunID},
 		{"agent", item.AgentID},
 		{"kind", request.Kind},

@@ -19,7 +19,7 @@ type approvalsReview struct {
 // Run asks until none is left or the person quits.
 func (c *approvalsReview) Run(ctx context.Context, terminal *console.Console) error {
 	return c.Call(func(opened *client.Client) error {
-		items, err := collect(opened.AllApprovals(ctx, client.PendingListParams{SessionID: c.SessionID}), 0)
+		items, err := collect(opened.AllApprovals(ctx, client.PendingListParams{SessionID: c.SessionID, Below: true}), 0)
 		if err != nil {
 			return err
 		}

@@ -12,8 +12,8 @@ import (
 
 // item is one open request.
 type item struct {
-	sessionID, runID, requestID string
-	createdAtMs                 int64
+	session, runID, requestID string // session is its name
+	createdAtMs               int64
 	// approval is nil for a question.
 	approval *api.ApprovalRequest
 	question *api.UserQuestionRequest
@@ -42,22 +42,22 @@ func (i *item) about() string {
 	return "? " + console.QuestionText(i.question)
 }
 
-func ofApproval(sessionID, runID string, request api.ApprovalRequest) item {
-	return item{sessionID: sessionID, runID: runID, requestID: request.ID, createdAtMs: request.CreatedAtMs, approval: &request}
+func ofApproval(session, runID string, request api.ApprovalRequest) item {
+	return item{session: session, runID: runID, requestID: request.ID, createdAtMs: request.CreatedAtMs, approval: &request}
 }
 
-func ofQuestion(sessionID, runID string, request api.UserQuestionRequest) item {
-	return item{sessionID: sessionID, runID: runID, requestID: request.ID, createdAtMs: request.CreatedAtMs, question: &request}
+func ofQuestion(session, runID string, request api.UserQuestionRequest) item {
+	return item{session: session, runID: runID, requestID: request.ID, createdAtMs: request.CreatedAtMs, question: &request}
 }
 
 // itemsOf returns the requests of a snapshot, oldest first.
 func itemsOf(inbox *api.InboxView) []item {
 	var items []item
 	for _, view := range inbox.PendingApprovals {
-		items = append(items, ofApproval(view.SessionID, view.RunID, view.Request))
+		items = append(items, ofApproval(console.SessionName(view.SessionID, view.ParentSessionID), view.RunID, view.Request))
 	}
 	for _, view := range inbox.PendingQuestions {
-		items = append(items, ofQuestion(view.SessionID, view.RunID, view.Request))
+		items = append(items, ofQuestion(console.SessionName(view.SessionID, view.ParentSessionID), view.RunID, view.Request))
 	}
 	slices.SortStableFunc(items, func(a, b item) int { return cmp.Compare(a.createdAtMs, b.createdAtMs) })
 	return items
@@ -65,10 +65,11 @@ func itemsOf(inbox *api.InboxView) []item {
 
 // eventBody has the members of events about requests.
 type eventBody struct {
-	Type        api.EventType    `json:"type"`
-	Requests    []api.JSON       `json:"requests"`
-	Resolutions []api.Resolution `json:"resolutions"`
-	Resolution  *api.Resolution  `json:"resolution"`
+	Type            api.EventType    `json:"type"`
+	ParentSessionID string           `json:"parent_session_id"`
+	Requests        []api.JSON       `json:"requests"`
+	Resolutions     []api.Resolution `json:"resolutions"`
+	Resolution      *api.Resolution  `json:"resolution"`
 }
 
 // apply returns the items after an event, and the request that it settled. An event may
@@ -78,19 +79,20 @@ func apply(items []item, entry *api.RunEventEntry) (after []item, settled []api.
 	if json.Unmarshal(entry.Event, &body) != nil {
 		return items, nil
 	}
+	session := console.SessionName(entry.SessionID, body.ParentSessionID)
 	switch body.Type { //nolint:exhaustive // the others are not about requests
 	case api.EventWaitingForApproval:
 		for _, text := range body.Requests {
 			var request api.ApprovalRequest
 			if json.Unmarshal(text, &request) == nil {
-				items = add(items, ofApproval(entry.SessionID, entry.RunID, request))
+				items = add(items, ofApproval(session, entry.RunID, request))
 			}
 		}
 	case api.EventWaitingForUserQuestion:
 		for _, text := range body.Requests {
 			var request api.UserQuestionRequest
 			if json.Unmarshal(text, &request) == nil {
-				items = add(items, ofQuestion(entry.SessionID, entry.RunID, request))
+				items = add(items, ofQuestion(session, entry.RunID, request))
 			}
 		}
 	default:

@@ -57,6 +57,18 @@ func TestAKeyNeverActsOnAnotherRequest(t *testing.T) {
 	require.Contains(t, s.text(), "Nothing waits for you.")
 }
 
+func TestTheParentOfAChildIsShown(t *testing.T) {
+	t.Parallel()
+	s := screenOf()
+	s.take(&client.StreamEvent{Inbox: &api.InboxView{PendingApprovals: []api.PendingApprovalView{
+		{SessionID: "kid", ParentSessionID: "top", RunID: "r", Request: asked("a1", `{}`)},
+	}}})
+	require.Contains(t, s.text(), "kid (child of top)")
+	s.take(&client.StreamEvent{Event: &api.RunEventEntry{SessionID: "kid2", RunID: "r2", Event: api.JSON(
+		`{"type":"waiting_for_approval","parent_session_id":"top","requests":[{"id":"a3","handle":"h-a3","tool_call_id":"c","tool_name":"bash","input":1}]}`)}})
+	require.Contains(t, s.text(), "kid2 (child of top)")
+}
+
 // A request that does not fit on the screen can only be allowed after all of it was shown.
 // It can be denied at once.
 func TestWhatIsAllowedWasRead(t *testing.T) {

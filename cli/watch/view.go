@@ -57,7 +57,7 @@ func (s *screen) rows(room int) []string {
 	cells := make([][]string, 0, to-from)
 	for i := from; i < to; i++ {
 		one := &s.items[i]
-		cells = append(cells, []string{one.requestID, one.sessionID, console.Cut(one.about(), 200), console.Ago(one.createdAtMs, s.now())})
+		cells = append(cells, []string{one.requestID, one.session, console.Cut(one.about(), 200), console.Ago(one.createdAtMs, s.now())})
 	}
 	var out bytes.Buffer
 	table := console.Console{Stdout: &out, Columns: max(s.width-2, 20)}

@@ -21,6 +21,8 @@ type PendingRequest struct {
 	Requester api.JSON
 	// About is the session's; nil in SessionRecord.Besides.
 	About api.JSON
+	// ParentSessionID is the session's; empty in SessionRecord.Besides.
+	ParentSessionID string
 }
 
 // DecidedRequest is an approval or a question, usually settled, with the parts of its run that

@@ -235,7 +235,7 @@ func (s *SessionSummary) View() api.SessionSummaryView {
 func (p *PendingRequest) ApprovalView() api.PendingApprovalView {
 	return api.PendingApprovalView{
 		SessionID: p.Request.SessionID, AgentID: p.AgentID, RunID: p.Request.RunID,
-		Session: aboutView(p.About), Request: p.Request.Approval(),
+		ParentSessionID: p.ParentSessionID, Session: aboutView(p.About), Request: p.Request.Approval(),
 	}
 }
 
@@ -244,7 +244,7 @@ func (p *PendingRequest) ApprovalView() api.PendingApprovalView {
 func (p *PendingRequest) QuestionView() api.PendingQuestionView {
 	view := api.PendingQuestionView{
 		SessionID: p.Request.SessionID, AgentID: p.AgentID, RunID: p.Request.RunID,
-		RunKind: p.RunKind, Session: aboutView(p.About), Request: p.Request.Question(),
+		RunKind: p.RunKind, ParentSessionID: p.ParentSessionID, Session: aboutView(p.About), Request: p.Request.Question(),
 	}
 	if p.Requester != nil {
 		document.DecodeStored(p.Requester, &view.Requester)
@@ -269,8 +269,8 @@ func (d *DecidedRequest) View(shorten func(*api.ApprovalRequest)) api.RequestVie
 	request := &d.Request
 	view := api.RequestView{
 		SessionID: request.SessionID, AgentID: d.AgentID, RunID: request.RunID,
-		Run:     api.RequestRun{RunID: request.RunID, Kind: d.RunKind, Status: d.RunStatus},
-		Session: aboutView(d.About), RecordedDecision: request.RecordedDecision(),
+		Run:             api.RequestRun{RunID: request.RunID, Kind: d.RunKind, Status: d.RunStatus},
+		ParentSessionID: d.ParentSessionID, Session: aboutView(d.About), RecordedDecision: request.RecordedDecision(),
 	}
 	if request.Kind == KindApproval {
 		approval := request.Approval()

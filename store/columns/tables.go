@@ -140,13 +140,13 @@ var Requests = newTable(Table[request]{
 })
 
 // PendingRequest returns where a request is scanned to that is followed by agent_id, kind
-// and requester of its run, and about of its session.
+// and requester of its run, and about and parent_session_id of its session.
 func PendingRequest(p *model.PendingRequest) []any {
-	return append(Requests.Targets(&p.Request), &p.AgentID, (*string)(&p.RunKind), (*[]byte)(&p.Requester), (*[]byte)(&p.About))
+	return append(Requests.Targets(&p.Request), &p.AgentID, (*string)(&p.RunKind), (*[]byte)(&p.Requester), (*[]byte)(&p.About), &p.ParentSessionID)
 }
 
 // DecidedRequest returns where a request is scanned to that is followed by agent_id, kind,
-// requester, about of its session, status and lease_expires_at_ms of its run.
+// requester, about and parent_session_id of its session, status and lease_expires_at_ms of its run.
 func DecidedRequest(d *model.DecidedRequest) []any {
 	return append(PendingRequest(&d.PendingRequest), (*string)(&d.RunStatus), &d.LeaseExpiresAtMs)
 }

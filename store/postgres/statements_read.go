@@ -119,7 +119,7 @@ ORDER BY o.event_id`,
 
 	// From the open requests to their runs: the queue of the session may be long.
 	SessionBesides: expand(`
-SELECT q.*, r.agent_id, r.kind, r.requester, NULL::text
+SELECT q.*, r.agent_id, r.kind, r.requester, NULL::text, ''
 FROM requests AS q
 CROSS JOIN LATERAL (
 	SELECT * FROM runs AS one
@@ -227,7 +227,8 @@ WHERE e.place = 1 OR e.bytes <= $4::bigint
 ORDER BY e.event_id`),
 
 	RequestByHandle: expand(`
-SELECT q.*, r.agent_id, r.kind, r.requester, (SELECT s.about FROM sessions AS s WHERE s.session_id = q.session_id)
+SELECT q.*, r.agent_id, r.kind, r.requester, (SELECT s.about FROM sessions AS s WHERE s.session_id = q.session_id),
+	(SELECT coalesce(s.parent_session_id, '') FROM sessions AS s WHERE s.session_id = q.session_id)
 FROM requests AS q
 CROSS JOIN LATERAL (
 	SELECT * FROM runs AS one

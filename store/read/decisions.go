@@ -13,7 +13,7 @@ import (
 // word for word where they must be used.
 const (
 	sqlDecisions = `
-SELECT q.*, r.agent_id, r.kind, r.requester, ` + sqlAbout + `, r.status, coalesce(r.lease_expires_at_ms, 0)` + fromRequests
+SELECT q.*, r.agent_id, r.kind, r.requester, ` + sqlAbout + `, ` + sqlParent + `, r.status, coalesce(r.lease_expires_at_ms, 0)` + fromRequests
 	sqlCountDecisions        = `SELECT count(*) FROM requests AS q`
 	sqlCountDecisionsOfAgent = `
 SELECT count(*) FROM requests AS q JOIN runs AS r ON r.session_id = q.session_id AND r.run_id = q.run_id`

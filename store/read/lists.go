@@ -49,9 +49,10 @@ JOIN runs AS r ON r.session_id = s.session_id AND r.run_id = s.active_run_id`
 	sqlRuns      = `SELECT r.*, 0 AS place FROM runs AS r`
 	sqlCountRuns = `SELECT count(*) FROM runs AS r`
 	sqlRequests  = `
-SELECT q.*, r.agent_id, r.kind, r.requester, ` + sqlAbout + fromRequests
-	// sqlAbout is a subquery, because a join could change the order in which the tables are read.
+SELECT q.*, r.agent_id, r.kind, r.requester, ` + sqlAbout + `, ` + sqlParent + fromRequests
+	// sqlAbout and sqlParent are subqueries, because a join could change the order in which the tables are read.
 	sqlAbout     = `(SELECT s.about FROM sessions AS s WHERE s.session_id = q.session_id)`
+	sqlParent    = `(SELECT coalesce(s.parent_session_id, '') FROM sessions AS s WHERE s.session_id = q.session_id)`
 	fromRequests = `
 FROM requests AS q JOIN runs AS r ON r.session_id = q.session_id AND r.run_id = q.run_id`
 	sqlCountRequests = `SELECT count(*) FROM requests AS q`

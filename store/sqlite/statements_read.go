@@ -114,7 +114,7 @@ WHERE newest.place <= 100 AND (newest.place = 1 OR newest.bytes <= $2)
 ORDER BY newest.event_id`,
 
 	SessionBesides: expand(`
-SELECT q.*, r.agent_id, r.kind, r.requester, NULL
+SELECT q.*, r.agent_id, r.kind, r.requester, NULL, ''
 FROM runs AS r
 CROSS JOIN requests AS q ON q.run_id = r.run_id AND q.outcome IS NULL AND q.kind IN ('approval', 'question')
 WHERE r.session_id = $1 AND r.finished_at_ms IS NULL AND r.kind IN ('parent_clarification', 'call')
@@ -157,7 +157,8 @@ WHERE e.run_id = $1 AND e.type = 'output' AND e.event_id > $2 AND $4 IS NOT NULL
 ORDER BY e.event_id LIMIT $3`),
 
 	RequestByHandle: expand(`
-SELECT q.*, r.agent_id, r.kind, r.requester, (SELECT s.about FROM sessions AS s WHERE s.session_id = q.session_id)
+SELECT q.*, r.agent_id, r.kind, r.requester, (SELECT s.about FROM sessions AS s WHERE s.session_id = q.session_id),
+	(SELECT coalesce(s.parent_session_id, '') FROM sessions AS s WHERE s.session_id = q.session_id)
 FROM requests AS q JOIN runs AS r ON r.session_id = q.session_id AND r.run_id = q.run_id
 WHERE q.handle = $1`),
 

@@ -114,6 +114,24 @@ var handleTests = map[string]func(*harness){
 		require.NoError(h, err)
 		require.Equal(h, "daily", decided[0].View(nil).Session.Label)
 	},
+	"session head/the parent comes with each request": func(h *harness) {
+		h.do(&runs.Suspend{RunID: "r", Fence: h.child("r"), Suspension: approvals("a")})
+		h.wait("parent", "above", approvals("b"))
+		want := map[string]string{"child": "parent", "parent": ""}
+		pending, err := h.store.PendingRequests(h.ctx, runs.RequestQuery{Kind: model.KindApproval, Limit: 10, Budget: &runs.Budget{MaxBytes: 1 << 20}})
+		require.NoError(h, err)
+		require.Len(h, pending, 2)
+		for _, one := range pending {
+			require.Equal(h, want[one.Request.SessionID], one.ApprovalView().ParentSessionID)
+			open, err := h.store.RequestByHandle(h.ctx, one.Request.Handle)
+			require.NoError(h, err)
+			require.Equal(h, one.ParentSessionID, open.ParentSessionID)
+		}
+		h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: allow("a"), Actor: person})
+		decided, err := h.store.Decisions(h.ctx, runs.DecisionQuery{Limit: 10})
+		require.NoError(h, err)
+		require.Equal(h, "parent", decided[0].View(nil).ParentSessionID)
+	},
 	"requests/open ones with an input, within a scope": func(h *harness) {
 		for n, session := range []string{"team-a", "team-b", "team-c"} {
 			h.do(&runs.CreateRun{

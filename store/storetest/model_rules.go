@@ -65,7 +65,10 @@ func (m *Model) RequestByHandle(handle string) *model.PendingRequest {
 	for _, request := range m.requests {
 		if request.Handle == handle {
 			run := m.runs[request.RunID]
-			return &model.PendingRequest{Request: *request, AgentID: run.AgentID, RunKind: run.Kind, Requester: run.Requester, About: m.sessions[run.SessionID].About}
+			session := m.sessions[run.SessionID]
+			return &model.PendingRequest{
+				Request: *request, AgentID: run.AgentID, RunKind: run.Kind, Requester: run.Requester, About: session.About, ParentSessionID: session.ParentSessionID,
+			}
 		}
 	}
 	return nil

@@ -28,6 +28,7 @@ func (f *flows) family(t *testing.T) {
 	}, client.AskParentOptions{})
 	require.NoError(t, err)
 	const named = "Question: Of a child: Which branch?, asked by child"
+	const childApproval = "Run a command with child-tool: make, asked by child-2"
 	const row = `[...document.querySelectorAll(".list > li")].filter(one => one.ariaLabel.includes("Of a child"))`
 	for range 2 { // as it arrives, and from a list
 		p.until("the row names the child", func() bool {
@@ -40,7 +41,18 @@ func (f *flows) family(t *testing.T) {
 	}
 	f.shoot(t, p, "family")
 
+	p.load("/")
 	approval := f.askIn(t, "child-2", "parent", one(approval("child-tool", `{"command":"make"}`)))
+	for range 2 {
+		p.until("the row of the approval names the child", func() bool {
+			return p.read(`[...document.querySelectorAll(".list > li")].map(one => one.ariaLabel).find(one => one.includes("make")) ?? ""`) == childApproval
+		})
+		require.Len(t, p.all(p.prompt("child-tool"), "link", "asked by child-2"), 1)
+		p.load("/")
+	}
+	p.load("/sessions/child-2")
+	p.until("its own page does not", func() bool { return strings.Contains(p.find("list", "Waiting now").text(), "make") })
+	require.NotContains(t, p.find("list", "Waiting now").text(), "asked by")
 	p.load("/sessions/parent")
 	list := p.find("list", "Waiting now")
 	p.until("both name their sessions", func() bool {

@@ -18,7 +18,7 @@ import { marked } from "./marks.js";
 import { Hints } from "./hints.js";
 import { QuestionFields } from "./question.js";
 import { setQuery } from "./route.js";
-import { askerOf } from "./row.js";
+import { askerOf, askingSession } from "./row.js";
 import { namesOf } from "./same_call.js";
 import { isNarrow } from "./screen.js";
 import { atEnd, leave, look } from "./seen.js";
@@ -78,7 +78,7 @@ function Due({ one }) {
 function Meta({ one }) {
   const found = about(one), folder = found.folder || one.origin?.directory, asked = useClock(now => `asked ${roughly(now - one.createdMs)} ago`);
   const tool = one.kind === "approval" && !found.title.startsWith("Use ") && one.request.tool_name;
-  return html`<p class="meta"><span>${marked(one.agent)}</span>${askerOf(one) && html`<a href=${"/sessions/" + encodeURIComponent(one.requester)} title=${one.requester}>${marked(askerOf(one))}</a>`}${folder && html`<span>in ${marked(folder)}</span>`}${tool && html`<span>with ${marked(tool)}</span>`}
+  return html`<p class="meta"><span>${marked(one.agent)}</span>${askerOf(one) && html`<a href=${"/sessions/" + encodeURIComponent(askingSession(one))} title=${askingSession(one)}>${marked(askerOf(one))}</a>`}${folder && html`<span>in ${marked(folder)}</span>`}${tool && html`<span>with ${marked(tool)}</span>`}
     <time title=${moment(one.createdMs, nowMs())}>${asked}</time></p>`;
 }
 
@@ -96,6 +96,7 @@ function Details({ one }) {
     ${one.label && html`<dt>Label</dt><dd>${marked(one.label)}</dd>`}
     ${one.origin && html`<dt>Where</dt><dd>${marked([one.origin.project, one.origin.directory, one.origin.host].filter(Boolean).join(" · "))}</dd>`}
     <dt>Session</dt><dd><${ID} id=${one.session} to=${"/sessions/" + encodeURIComponent(one.session)} /></dd>
+    ${one.parent && html`<dt>Parent session</dt><dd><${ID} id=${one.parent} to=${"/sessions/" + encodeURIComponent(one.parent)} /></dd>`}
     <dt>Request</dt><dd><${ID} id=${request.id} /></dd>
     ${request.scope && html`<dt>Scope</dt><dd>${marked(request.scope)}</dd>`}
     ${request.pattern_keys?.length > 0 && html`<dt>Patterns</dt><dd>${request.pattern_keys.map(key => html`<code>${marked(key)}</code> `)}</dd>`}

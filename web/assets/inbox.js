@@ -60,7 +60,7 @@ export function promptOf(view, kind, resolution) {
   return {
     kind, handle: view.request.handle, session: view.session_id, agent: view.agent_id, run: view.run_id,
     label: view.session?.label, origin: view.session?.origin,
-    requester: view.requester_session_id, runKind: view.run_kind, request: view.request,
+    requester: view.requester_session_id, parent: view.parent_session_id, runKind: view.run_kind, request: view.request,
     createdMs: view.request.created_at_ms ?? nowMs(), dueMs: view.request.expires_at_ms ?? 0, resolution,
     digest: view.request.input_digest, text: "", barred: barredBy(view),
   };
@@ -91,7 +91,7 @@ export function arrange(order) {
 
 function searchable(one) {
   const { request } = one;
-  return [request.tool_name, one.session, one.label, one.origin?.project, one.origin?.directory, one.origin?.host, one.agent, request.reason, request.description, request.input?.text ?? (request.questions ? JSON.stringify(request.questions) : request.payload?.text)].join("\n").toLowerCase();
+  return [request.tool_name, one.session, one.parent, one.label, one.origin?.project, one.origin?.directory, one.origin?.host, one.agent, request.reason, request.description, request.input?.text ?? (request.questions ? JSON.stringify(request.questions) : request.payload?.text)].join("\n").toLowerCase();
 }
 
 function upsert(one, arrives) {
@@ -213,7 +213,7 @@ function apply(name, data) {
       const kind = event.type === "waiting_for_approval" ? "approval" : "question";
       for (const request of event.requests ?? []) {
         if (!request.handle) continue;
-        upsert(promptOf({ ...context, session: event.session, request }, kind), inbox.loaded);
+        upsert(promptOf({ ...context, parent_session_id: event.parent_session_id, session: event.session, request }, kind), inbox.loaded);
         if (kind === "question") void lookUp(request.handle); // the event does not say whose question it is
       }
       break;

@@ -9,6 +9,7 @@ import { nameOfRow, shortID } from "./groups.js";
 import { isMine, nowMs, promptOf, subscribe } from "./inbox.js";
 import { marked } from "./marks.js";
 import { query, setQuery } from "./route.js";
+import { askingSession } from "./row.js";
 import { Tokens } from "./tokens.js";
 import { waits, waitSeconds } from "./undo.js";
 import { moment, settledWords, span } from "./words.js";
@@ -85,8 +86,8 @@ function Waiting({ id }) {
   const asked = "?page=true&limit=100&fields=summary&session_id=" + encodeURIComponent(id);
   const approvals = useRead("/v1/approvals" + asked, 5000), questions = useRead("/v1/questions" + asked, 5000);
   const list = [["approval", approvals], ["question", questions]].flatMap(([kind, { data }]) => (data?.items ?? []).map(view => promptOf(view, kind)));
-  for (const one of list) if (one.session !== id) one.requester ??= one.session;
-  return list.length > 0 && html`<h2>Waiting now</h2><ul class="waiting" aria-label="Waiting now">${list.map(one => html`<li key=${one.handle}><a href=${"/?prompt=" + encodeURIComponent(one.handle)}>${marked(nameOfRow(one))}</a> ${one.requester && html`<span class="quiet">asked by <a href=${"/sessions/" + encodeURIComponent(one.requester)} title=${one.requester}>${marked(shortID(one.requester))}</a></span>`}</li>`)}</ul>`;
+  const other = one => [askingSession(one) || one.session].find(session => session !== id);
+  return list.length > 0 && html`<h2>Waiting now</h2><ul class="waiting" aria-label="Waiting now">${list.map(one => html`<li key=${one.handle}><a href=${"/?prompt=" + encodeURIComponent(one.handle)}>${marked(nameOfRow(one))}</a> ${other(one) && html`<span class="quiet">asked by <a href=${"/sessions/" + encodeURIComponent(other(one))} title=${other(one)}>${marked(shortID(other(one)))}</a></span>`}</li>`)}</ul>`;
 }
 
 export function Session({ id }) {

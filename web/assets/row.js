@@ -23,8 +23,16 @@ function Time({ calls }) {
   return html`<time class=${"age due" + (one.dueMs - nowMs() < soon ? " soon" : "")} title=${title}><${Icon} name="due" /><span class="sr">time left </span>${text}</time>`;
 }
 
-// askerOf says which other session asks, for example a sub-agent that asks its parent's session.
-export const askerOf = one => one.requester && one.requester !== one.session ? `asked by ${shortID(one.requester)}` : "";
+// askingSession returns the child session that asks: for an answer of its parent's session, or of a person. "" when no child asks.
+export const askingSession = one => one.requester && one.requester !== one.session ? one.requester : one.parent ? one.session : "";
+
+export const askerOf = one => askingSession(one) && `asked by ${shortID(askingSession(one))}`;
+
+// askersOf is askerOf for all calls of a row.
+function askersOf(calls) {
+  const children = calls.filter(askingSession).length;
+  return calls.length === 1 ? askerOf(calls[0]) : children > 0 ? `${children} asked by child sessions` : "";
+}
 
 // whyOf is the second line of a row: the agent's words about it, else with what and where.
 function whyOf(one) {
@@ -78,7 +86,7 @@ export function Row({ one, top, position, total, current, list }) {
   const calls = list.length === 0 ? [one] : callsInRow(one), left = calls.filter(other => !other.resolution);
   const over = one.resolution, outcome = over && calls.length > 1 ? outcomeOfRow(calls) : outcomeOf(one);
   const count = over ? calls.length : left.length, times = count > 1 ? `×${count}` : "";
-  const asker = askerOf(one);
+  const asker = askersOf(left.length > 0 ? left : [one]);
   const chosen = left.filter(other => inbox.selected.has(other.handle)).length;
   const refused = ["denied", "expired", "declined", "cancelled", "gone"].includes(over?.outcome);
   const icon = over ? (refused ? "denied" : "allowed") : row.icon;

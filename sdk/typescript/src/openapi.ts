@@ -752,6 +752,8 @@ export interface components {
         };
         PendingApprovalView: {
             agent_id: components["schemas"]["ID"];
+            /** @description The parent of the session, when a child session asks. */
+            parent_session_id?: components["schemas"]["ID"];
             request: components["schemas"]["ApprovalRequest"];
             run_id: components["schemas"]["ID"];
             session?: components["schemas"]["SessionAbout"];
@@ -761,6 +763,8 @@ export interface components {
             agent_id: components["schemas"]["ID"];
             parent_channel_ids?: string[];
             parent_project_ids?: string[];
+            /** @description The parent of the session, when a child session asks. Absent in a session's own view. */
+            parent_session_id?: components["schemas"]["ID"];
             request: components["schemas"]["UserQuestionRequest"];
             /** @description Of a parent clarification: who asks. The members below are the same. */
             requester_agent_id?: components["schemas"]["ID"];
@@ -961,6 +965,8 @@ export interface components {
             kind: "approval" | "question";
             parent_channel_ids?: string[];
             parent_project_ids?: string[];
+            /** @description The parent of the session, when a child session asks. */
+            parent_session_id?: components["schemas"]["ID"];
             recorded_decision?: components["schemas"]["RecordedDecision"];
             request: components["schemas"]["ApprovalRequest"] | components["schemas"]["UserQuestionRequest"];
             /** @description Of a parent clarification: who asks. The members below are the same. */
@@ -1104,7 +1110,7 @@ export interface components {
             agent_id: components["schemas"]["ID"];
             /** @description SHA-256 of the RFC 8785 form of `event` without its `type`. This and the two below are absent from events that were written before there was a chain. */
             body_digest?: string;
-            /** @description What happened. The service writes `accepted`, `queued {position}`, `started`, `waiting_for_approval {request_ids, requests, session?}`, `approval_resolved {resolutions}`, `grant_redeemed {request_id, jti, tool_name, redeemed_at_ms, redeemed_by, fence}`, `waiting_for_user_question {request_ids, requests, session?}`, `user_question_resolved {resolution}`, `user_question_answered {request_id, question_ids, answers, justification?, resolved_by, via, open}` (some of several questions have their answers; `open` have none), `parent_clarification_requested {request_id, parked, waiting_on}` (in the session that asks; its answer is a `user_question_resolved`), `parent_clarification_resolved {requester_agent_id, requester_session_id, request_id, declined, resolution}` (in the session that was asked), `output {output}`, `completed`, `failed {error}`, `interrupted {reason?}`, `cancelled {reason?}` `run_retried` (a failed run goes on), `request_notified {request_id, step, to: [{who, channels}]}` (people are told of a request) and `notification_failed {request_id, who, channel}` (a message was given up). Workers add types of their own, any but these and `snapshot` and `stream_gap`, which name frames of streams.
+            /** @description What happened. The service writes `accepted`, `queued {position}`, `started`, `waiting_for_approval {request_ids, requests, parent_session_id?, session?}`, `approval_resolved {resolutions}`, `grant_redeemed {request_id, jti, tool_name, redeemed_at_ms, redeemed_by, fence}`, `waiting_for_user_question {request_ids, requests, parent_session_id?, session?}`, `user_question_resolved {resolution}`, `user_question_answered {request_id, question_ids, answers, justification?, resolved_by, via, open}` (some of several questions have their answers; `open` have none), `parent_clarification_requested {request_id, parked, waiting_on}` (in the session that asks; its answer is a `user_question_resolved`), `parent_clarification_resolved {requester_agent_id, requester_session_id, request_id, declined, resolution}` (in the session that was asked), `output {output}`, `completed`, `failed {error}`, `interrupted {reason?}`, `cancelled {reason?}` `run_retried` (a failed run goes on), `request_notified {request_id, step, to: [{who, channels}]}` (people are told of a request) and `notification_failed {request_id, who, channel}` (a message was given up). Workers add types of their own, any but these and `snapshot` and `stream_gap`, which name frames of streams.
              *      */
             event: {
                 type: string;

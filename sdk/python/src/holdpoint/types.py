@@ -731,6 +731,8 @@ class PendingApprovalRef(TypedDict):
 
 class PendingApprovalView(TypedDict):
     agent_id: str
+    # The parent of the session, when a child session asks.
+    parent_session_id: NotRequired[str]
     request: ApprovalRequest
     run_id: str
     session: NotRequired[SessionAbout]
@@ -741,6 +743,8 @@ class PendingQuestionView(TypedDict):
     agent_id: str
     parent_channel_ids: NotRequired[list[str]]
     parent_project_ids: NotRequired[list[str]]
+    # The parent of the session, when a child session asks. Absent in a session's own view.
+    parent_session_id: NotRequired[str]
     request: UserQuestionRequest
     # Of a parent clarification: who asks. The members below are the same.
     requester_agent_id: NotRequired[str]
@@ -952,6 +956,8 @@ class RequestView(TypedDict):
     kind: Literal['approval', 'question']
     parent_channel_ids: NotRequired[list[str]]
     parent_project_ids: NotRequired[list[str]]
+    # The parent of the session, when a child session asks.
+    parent_session_id: NotRequired[str]
     recorded_decision: NotRequired[RecordedDecision]
     request: ApprovalRequest | UserQuestionRequest
     # Of a parent clarification: who asks. The members below are the same.
@@ -1102,16 +1108,16 @@ class RulePage(TypedDict):
 
 class RunEventEntryEvent(TypedDict):
     # What happened. The service writes `accepted`, `queued {position}`, `started`, `waiting_for_approval {request_ids,
-    # requests, session?}`, `approval_resolved {resolutions}`, `grant_redeemed {request_id, jti, tool_name, redeemed_at_ms,
-    # redeemed_by, fence}`, `waiting_for_user_question {request_ids, requests, session?}`, `user_question_resolved
-    # {resolution}`, `user_question_answered {request_id, question_ids, answers, justification?, resolved_by, via, open}`
-    # (some of several questions have their answers; `open` have none), `parent_clarification_requested {request_id, parked,
-    # waiting_on}` (in the session that asks; its answer is a `user_question_resolved`), `parent_clarification_resolved
-    # {requester_agent_id, requester_session_id, request_id, declined, resolution}` (in the session that was asked), `output
-    # {output}`, `completed`, `failed {error}`, `interrupted {reason?}`, `cancelled {reason?}` `run_retried` (a failed run
-    # goes on), `request_notified {request_id, step, to: [{who, channels}]}` (people are told of a request) and
-    # `notification_failed {request_id, who, channel}` (a message was given up). Workers add types of their own, any but these
-    # and `snapshot` and `stream_gap`, which name frames of streams.
+    # requests, parent_session_id?, session?}`, `approval_resolved {resolutions}`, `grant_redeemed {request_id, jti,
+    # tool_name, redeemed_at_ms, redeemed_by, fence}`, `waiting_for_user_question {request_ids, requests, parent_session_id?,
+    # session?}`, `user_question_resolved {resolution}`, `user_question_answered {request_id, question_ids, answers,
+    # justification?, resolved_by, via, open}` (some of several questions have their answers; `open` have none),
+    # `parent_clarification_requested {request_id, parked, waiting_on}` (in the session that asks; its answer is a
+    # `user_question_resolved`), `parent_clarification_resolved {requester_agent_id, requester_session_id, request_id,
+    # declined, resolution}` (in the session that was asked), `output {output}`, `completed`, `failed {error}`, `interrupted
+    # {reason?}`, `cancelled {reason?}` `run_retried` (a failed run goes on), `request_notified {request_id, step, to: [{who,
+    # channels}]}` (people are told of a request) and `notification_failed {request_id, who, channel}` (a message was given
+    # up). Workers add types of their own, any but these and `snapshot` and `stream_gap`, which name frames of streams.
     type: str
 
 
@@ -1123,16 +1129,16 @@ class RunEventEntry(TypedDict):
     # written before there was a chain.
     body_digest: NotRequired[str]
     # What happened. The service writes `accepted`, `queued {position}`, `started`, `waiting_for_approval {request_ids,
-    # requests, session?}`, `approval_resolved {resolutions}`, `grant_redeemed {request_id, jti, tool_name, redeemed_at_ms,
-    # redeemed_by, fence}`, `waiting_for_user_question {request_ids, requests, session?}`, `user_question_resolved
-    # {resolution}`, `user_question_answered {request_id, question_ids, answers, justification?, resolved_by, via, open}`
-    # (some of several questions have their answers; `open` have none), `parent_clarification_requested {request_id, parked,
-    # waiting_on}` (in the session that asks; its answer is a `user_question_resolved`), `parent_clarification_resolved
-    # {requester_agent_id, requester_session_id, request_id, declined, resolution}` (in the session that was asked), `output
-    # {output}`, `completed`, `failed {error}`, `interrupted {reason?}`, `cancelled {reason?}` `run_retried` (a failed run
-    # goes on), `request_notified {request_id, step, to: [{who, channels}]}` (people are told of a request) and
-    # `notification_failed {request_id, who, channel}` (a message was given up). Workers add types of their own, any but these
-    # and `snapshot` and `stream_gap`, which name frames of streams.
+    # requests, parent_session_id?, session?}`, `approval_resolved {resolutions}`, `grant_redeemed {request_id, jti,
+    # tool_name, redeemed_at_ms, redeemed_by, fence}`, `waiting_for_user_question {request_ids, requests, parent_session_id?,
+    # session?}`, `user_question_resolved {resolution}`, `user_question_answered {request_id, question_ids, answers,
+    # justification?, resolved_by, via, open}` (some of several questions have their answers; `open` have none),
+    # `parent_clarification_requested {request_id, parked, waiting_on}` (in the session that asks; its answer is a
+    # `user_question_resolved`), `parent_clarification_resolved {requester_agent_id, requester_session_id, request_id,
+    # declined, resolution}` (in the session that was asked), `output {output}`, `completed`, `failed {error}`, `interrupted
+    # {reason?}`, `cancelled {reason?}` `run_retried` (a failed run goes on), `request_notified {request_id, step, to: [{who,
+    # channels}]}` (people are told of a request) and `notification_failed {request_id, who, channel}` (a message was given
+    # up). Workers add types of their own, any but these and `snapshot` and `stream_gap`, which name frames of streams.
     event: RunEventEntryEvent
     # SHA-256 of the RFC 8785 form of `session_id`, `id`, `type`, `timestamp_ms`, `run_id`, `actor`, `body_digest` and `prev`.
     hash: NotRequired[str]
