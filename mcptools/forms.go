@@ -86,12 +86,10 @@ func visible(text string) string {
 }
 
 // approvalOf returns the decision from an approval's form, if there is one.
-func approvalOf(request *api.ApprovalRequest, given *mcp.ElicitResult) (api.ApprovalResolution, bool) {
-	if given == nil || given.Action != "accept" {
-		return api.ApprovalResolution{}, false
-	}
-	decision, _ := given.Content["decision"].(string)
-	reason, _ := given.Content["reason"].(string)
+func approvalOf(request *api.ApprovalRequest, given *filledForm) (api.ApprovalResolution, bool) {
+	content := given.accepted()
+	decision, _ := content["decision"].(string)
+	reason, _ := content["reason"].(string)
 	behavior := api.Behavior(decision)
 	return api.ApprovalResolution{
 		RequestID: request.ID, Behavior: behavior, InputDigest: request.InputDigest, Reason: reason,
@@ -166,24 +164,24 @@ func labelsOf(question *api.UserQuestion) []string {
 }
 
 // answerOf returns the answer from a question's form, if there is one.
-func answerOf(request *api.UserQuestionRequest, given *mcp.ElicitResult) (api.UserQuestionResolution, bool) {
-	if given == nil || given.Action != "accept" {
+func answerOf(request *api.UserQuestionRequest, given *filledForm) (api.UserQuestionResolution, bool) {
+	content := given.accepted()
+	if content == nil {
 		return api.UserQuestionResolution{}, false
 	}
 	if request.ResponseSchema != nil {
-		value, err := json.Marshal(given.Content, json.Deterministic(true))
-		return api.UserQuestionResolution{RequestID: request.ID, Value: value}, err == nil && given.Content != nil
+		return api.UserQuestionResolution{RequestID: request.ID, Value: api.JSON(given.Content)}, true
 	}
 	if len(request.Questions) != 1 {
 		return api.UserQuestionResolution{}, false
 	}
 	question := request.Questions[0]
 	answer := api.UserQuestionAnswer{QuestionID: question.ID}
-	if answer.FreeformAnswer, _ = given.Content["text"].(string); answer.FreeformAnswer != "" && !question.TakesFreeform() {
+	if answer.FreeformAnswer, _ = content["text"].(string); answer.FreeformAnswer != "" && !question.TakesFreeform() {
 		return api.UserQuestionResolution{}, false
 	}
-	chosen, _ := given.Content["options"].([]any)
-	if one, is := given.Content["option"]; is {
+	chosen, _ := content["options"].([]any)
+	if one, is := content["option"]; is {
 		chosen = []any{one}
 	}
 	for _, label := range chosen {

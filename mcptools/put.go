@@ -146,14 +146,16 @@ func (t *tools) resume(ctx context.Context, request *mcp.CallToolRequest) (runID
 		return "", false, &refusedError{carried.RunID, err}
 	}
 	forms := t.waits.Forms(ctx, run, request.ClientCapabilities())
-	given := map[string]*mcp.ElicitResult{}
+	given := map[string]*filledForm{}
 	for id, response := range request.Params.InputResponses {
 		if answer, is := response.(*mcp.ElicitResult); is && forms[id] != nil {
-			given[id] = answer
+			if given[id], err = filled(answer); err != nil {
+				return "", false, &refusedError{carried.RunID, err}
+			}
 			dismissed = dismissed || answer.Action != "accept"
 		}
 	}
-	if err := t.waits.Decide(ctx, run, given); err != nil {
+	if err := t.waits.decide(ctx, run, given); err != nil {
 		return "", false, &refusedError{carried.RunID, err}
 	}
 	return carried.RunID, dismissed, nil
@@ -167,12 +169,16 @@ func (t *tools) dialog(ctx context.Context, session *mcp.ServerSession, run *api
 	var dialogs sync.WaitGroup
 	for id, request := range forms {
 		dialogs.Go(func() {
-			form, _ := request.(*mcp.ElicitParams)
-			answer, err := session.Elicit(asking, form)
+			params, _ := request.(*mcp.ElicitParams)
+			answer, err := session.Elicit(asking, params)
 			if err != nil {
 				return // others can still decide
 			}
-			if err := t.waits.Decide(asking, run, map[string]*mcp.ElicitResult{id: answer}); err != nil && asking.Err() == nil {
+			form, err := filled(answer)
+			if err == nil {
+				err = t.waits.decide(asking, run, map[string]*filledForm{id: form})
+			}
+			if err != nil && asking.Err() == nil {
 				refuse(&refusedError{run.RunID, err})
 			}
 		})

@@ -161,14 +161,14 @@ func (w *Waits) Update(ctx context.Context, taskID string, capabilities *mcp.Cli
 		return unknown(err)
 	}
 	asked := w.Forms(ctx, run, capabilities)
-	given := map[string]*mcp.ElicitResult{}
+	given := map[string]*filledForm{}
 	for id, text := range responses {
-		var answer mcp.ElicitResult
+		var answer filledForm
 		if asked[id] != nil && json.Unmarshal(text, &answer) == nil {
 			given[id] = &answer
 		}
 	}
-	if err := w.Decide(ctx, run, given); err != nil {
+	if err := w.decide(ctx, run, given); err != nil {
 		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "nothing was decided: " + explain(err)}
 	}
 	return nil
@@ -187,9 +187,9 @@ func (w *Waits) Cancel(ctx context.Context, taskID string) error {
 	return unknown(err)
 }
 
-// Decide records the client's decisions about a run's open requests. A request that was decided
+// decide records the client's decisions about a run's open requests. A request that was decided
 // meanwhile keeps its decision. Errors: errors of the client.
-func (w *Waits) Decide(ctx context.Context, run *api.RunView, given map[string]*mcp.ElicitResult) error {
+func (w *Waits) decide(ctx context.Context, run *api.RunView, given map[string]*filledForm) error {
 	var approved []api.ApprovalResolution
 	for _, request := range run.PendingApprovals {
 		if resolution, said := approvalOf(&request, given[request.ID]); said {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/client/ask"
 	"github.com/holdpoint/holdpoint/mcptools"
 	"github.com/holdpoint/holdpoint/mcptools/tasks"
 	"github.com/holdpoint/holdpoint/test/inprocess"
@@ -434,6 +435,53 @@ func TestFormsOfQuestions(t *testing.T) {
 		require.Equal(t, "answered", done.Status)
 		require.ElementsMatch(t, row.answers, done.Answers)
 	}
+}
+
+// TestNumbersOfFormsAreRecordedAsTyped: with their digits where the text of the form is known, and
+// otherwise not at all when a double may be another number.
+func TestNumbersOfFormsAreRecordedAsTyped(t *testing.T) {
+	s := newScene(t)
+	r := s.replica(mcptools.Options{})
+	question := func() (asked api.UserQuestionRequest, arguments string) {
+		raised, err := (&ask.Asker{Client: s.person}).Raise(t.Context(), ask.Call{Question: &api.UserQuestionRequest{
+			Payload:        api.JSON(`{"message":"Which?"}`),
+			ResponseSchema: api.JSON(`{"type":"object","properties":{"n":{"type":"integer"},"x":{"type":"number"}}}`),
+		}})
+		require.NoError(t, err)
+		run, err := s.person.GetRun(t.Context(), raised.RunID)
+		require.NoError(t, err)
+		return run.PendingQuestions[0], `{"run_id":"` + raised.RunID + `","wait_seconds":1}`
+	}
+	recorded := func(asked api.UserQuestionRequest) string {
+		view, err := s.person.GetRequest(t.Context(), asked.Handle)
+		require.NoError(t, err)
+		if view.Resolution == nil {
+			return ""
+		}
+		return string(view.Resolution.Value)
+	}
+	const exact = `{"x":1.0,"n":9007199254740993}`
+	asked, arguments := question()
+	first := r.ask(forms, "check_decision", arguments, nil)
+	say := func(content string) *reply {
+		return r.ask(forms, "check_decision", arguments, map[string]any{
+			"requestState": first.RequestState, "inputResponses": map[string]any{asked.ID: map[string]any{"action": "accept", "content": json.RawMessage(content)}},
+		})
+	}
+	for _, rounded := range []string{exact, `{"n":-9007199254740993}`, `{"x":1e300}`} {
+		require.Equal(t, asked.ID, first.only(s))
+		refused := say(rounded)
+		require.Contains(t, refused.Content[0].Text, "more digits", rounded)
+		require.Empty(t, recorded(asked), rounded)
+	}
+	say(`{"n":7,"x":0.5}`)
+	require.JSONEq(t, `{"n":7,"x":0.5}`, recorded(asked))
+
+	asked, arguments = question()
+	task := r.ask(both, "check_decision", arguments, nil)
+	require.NotEmpty(t, task.TaskID)
+	require.Nil(t, r.task(both, "tasks/update", task.TaskID, map[string]any{asked.ID: map[string]any{"action": "accept", "content": json.RawMessage(exact)}}).Error)
+	require.Equal(t, exact, recorded(asked))
 }
 
 // TestNobodyDecidesAboutWhatIsNotShown: content that does not fit a form, or would be invisible in
