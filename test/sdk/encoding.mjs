@@ -35,6 +35,10 @@ const item = decodeJSON("[1.0,[2.0]]");
 item[1].push(3);
 same(encodeJSON(item), "[1,[2,3]]");
 
+// A number alone has no text of its own: JSON.rawJSON gives it one.
+same(encodeJSON(decodeJSON("1.0")), "1");
+if (JSON.rawJSON) same(encodeJSON({ value: JSON.rawJSON("1.0"), list: [JSON.rawJSON("0.1234567890123456789")] }), `{"value":1.0,"list":[0.1234567890123456789]}`);
+
 // The rest is as JSON.stringify has it.
 const date = new Date(0);
 for (const value of [undefined, () => 1, [undefined, () => 1], { a: undefined, b: null }, date, { date }, [new Number(1), new String("x")], "\ud800", new Map([[1, 2]])]) {

@@ -9,7 +9,7 @@ const sources = new WeakMap<object, string>();
 /**
  * Decodes JSON without rounding. An integer beyond 2^53 is a bigint. A number with a fraction or an
  * exponent is a number. Objects and arrays remember their text, and `encodeJSON` writes it again if
- * they have not been changed. Throws a SyntaxError for text that is not JSON.
+ * they have not been changed; a number by itself cannot, and is written as JSON.stringify does. Throws a SyntaxError for text that is not JSON.
  */
 export function decodeJSON(text: string): unknown {
   const plain: unknown = JSON.parse(text);
