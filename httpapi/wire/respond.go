@@ -102,8 +102,8 @@ var errEncode = errors.New("encode the reply")
 func WriteBytes(w http.ResponseWriter, r *http.Request, status int, mediaType []string, body []byte) {
 	header := w.Header()
 	header["Content-Type"] = mediaType
-	// net/http counts short bodies itself.
-	if len(body) > 2048 || r.Method == http.MethodHead {
+	// net/http counts short bodies itself, if the reply is not sent before the end of the call.
+	if len(body) > 2048 || r.Method == http.MethodHead || refusesUnread(r, status) {
 		header["Content-Length"] = []string{strconv.Itoa(len(body))}
 	}
 	failpoint.Hit("http.reply")

@@ -19,6 +19,7 @@ const (
 // their own deadlines, such as streams, keep them.
 type response struct {
 	http.ResponseWriter
+	request   *http.Request
 	requestID string
 	foreign   func(path string) bool
 	patience  time.Duration
@@ -33,6 +34,8 @@ type response struct {
 	principal string
 	// begun is the time of arrival.
 	begun time.Time
+	// unread says that the rest of a large body is read after the reply.
+	unread bool
 }
 
 // Place is a call's route pattern, and the session and run in its path. Empty members do not apply.
@@ -69,6 +72,7 @@ func responseOf(w http.ResponseWriter) *response {
 func (r *response) WriteHeader(status int) {
 	if r.status == 0 {
 		r.status = status
+		r.keepReading(status)
 	}
 	r.ResponseWriter.WriteHeader(status)
 }

@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"bufio"
 	"bytes"
 	"io"
 	"log/slog"
@@ -106,4 +107,67 @@ func TestStreamKeepsItsOwnDeadlines(t *testing.T) {
 		require.Equal(t, own, client.deadline)
 		require.Equal(t, "frame", client.Body.String())
 	})
+}
+
+// A client that sends all of its body before it reads gets the refusal, and no reset.
+func TestRefusalOfALargeBodyReachesAClientThatSendsOn(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(newShell().Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var into any
+		wire.WriteProblem(w, r, wire.Decode(w, r, 1<<10, &into))
+	})))
+	t.Cleanup(server.Close)
+	const size = 32 << 20
+	part := bytes.Repeat([]byte("x"), 1<<20)
+	for name, head := range map[string]string{
+		"with a length": "Content-Length: 33554432\r\n", "in chunks": "Transfer-Encoding: chunked\r\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			conn, err := net.Dial("tcp", server.Listener.Addr().String())
+			require.NoError(t, err)
+			defer conn.Close()
+			_, err = io.WriteString(conn, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+head+"\r\n")
+			require.NoError(t, err)
+			for range size / len(part) {
+				if name == "in chunks" {
+					_, err = io.WriteString(conn, "100000\r\n")
+					require.NoError(t, err)
+				}
+				_, err = conn.Write(part)
+				require.NoError(t, err)
+				if name == "in chunks" {
+					_, err = io.WriteString(conn, "\r\n")
+					require.NoError(t, err)
+				}
+			}
+			if name == "in chunks" {
+				_, err = io.WriteString(conn, "0\r\n\r\n")
+				require.NoError(t, err)
+			}
+			reply, err := http.ReadResponse(bufio.NewReader(conn), nil)
+			require.NoError(t, err)
+			defer reply.Body.Close()
+			require.Equal(t, http.StatusRequestEntityTooLarge, reply.StatusCode)
+			require.True(t, reply.Close)
+			text, err := io.ReadAll(reply.Body)
+			require.NoError(t, err)
+			require.Contains(t, string(text), "payload_too_large")
+		})
+	}
+}
+
+// A small refusal keeps its connection.
+func TestRefusalsOfSmallBodiesKeepTheConnection(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewServer(newShell().Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var into any
+		wire.WriteProblem(w, r, wire.Decode(w, r, 1<<10, &into))
+	})))
+	t.Cleanup(server.Close)
+	reply, err := server.Client().Post(server.URL, "application/json", bytes.NewReader(bytes.Repeat([]byte("x"), 2<<10)))
+	require.NoError(t, err)
+	defer reply.Body.Close()
+	require.Equal(t, http.StatusRequestEntityTooLarge, reply.StatusCode)
+	require.False(t, reply.Close)
 }

@@ -107,7 +107,7 @@ func (s *Shell) Wrap(next http.Handler) http.Handler {
 		next.ServeHTTP(w, r)
 	}))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		answer := &response{ResponseWriter: w, requestID: s.requestID(r), patience: s.Patience, foreign: s.Foreign}
+		answer := &response{ResponseWriter: w, request: r, requestID: s.requestID(r), patience: s.Patience, foreign: s.Foreign}
 		// Removes the deadline of the previous reply on this connection.
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Time{})
 		header := w.Header()
@@ -115,6 +115,7 @@ func (s *Shell) Wrap(next http.Handler) http.Handler {
 		header["X-Content-Type-Options"] = nosniff
 		header["Cache-Control"] = noStore
 		answer.begun = s.Now()
+		defer answer.linger() // after the call is counted and logged
 		if s.Observer != nil {
 			s.Observer.Began()
 			defer s.observed(answer, r)
