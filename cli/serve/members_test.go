@@ -60,7 +60,7 @@ func TestManyMembersEverywhere(t *testing.T) {
 		{"/v1/runs", `{"input":1,"suspend":{"questions":[{"id":"q","tool_call_id":"c","questions":` + short(`{"id":"q%06d"}`, 50_000) + `}]}}`},
 		{"/v1/runs", `{"input":1,"suspend":{"questions":[{"id":"q","tool_call_id":"c","questions":[{"id":"x","question":"?","options":` + short(`{"id":"%06d","label":"l"}`, 35_000) + `}]}]}}`},
 		{"/v1/runs/held/events", `{"fence":"` + fence + `","events":` + short(`{"type":"t%d"}`, 50_000) + `}`},
-		{"/v1/runs/held/events", `{"fence":"` + fence + `","events":[{"type":"t","payload":` + object + `}]}`},
+		{"/v1/runs/held/events", `{"fence":"` + fence + `","events":[{"type":"t","payload":` + manyOf("{}", `"m%06d":1`, 40_000) + `}]}`},
 		{"/v1/runs/held/heartbeat", `{"fence":"` + fence + `","checkpoint":` + object + `}`},
 		{"/v1/runs/run/approvals", `{"resolutions":` + short(`{"request_id":"a%06d"}`, 35_000) + `}`},
 		{"/v1/runs/run/approvals", `{"resolutions":[{"request_id":"b","behavior":"allow",` + object[1:] + `]}`},
@@ -92,7 +92,9 @@ func TestManyMembersEverywhere(t *testing.T) {
 		answer := w.call(http.MethodPost, one.path, one.body)
 		took := time.Since(began)
 		t.Logf("%4d ms %d %s %.110s", took.Milliseconds(), answer.Code, one.path, one.body)
-		require.NotEqual(t, http.StatusRequestEntityTooLarge, answer.Code, one.path)
+		if !strings.HasSuffix(one.path, "/events") { // an append has a limit of its own
+			require.NotEqual(t, http.StatusRequestEntityTooLarge, answer.Code, one.path)
+		}
 		require.Less(t, took, time.Minute, "%s %.120s", one.path, one.body)
 	}
 	// A large pending input is edited, and matched by a rule, one member at a time.

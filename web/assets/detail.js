@@ -21,28 +21,32 @@ import { setQuery } from "./route.js";
 import { askerOf, askingSession } from "./row.js";
 import { namesOf } from "./same_call.js";
 import { isNarrow } from "./screen.js";
-import { atEnd, leave, look } from "./seen.js";
+import { atEnd, leave, look, readsToEnd } from "./seen.js";
 import { openCalls, place, rowIndex, visible } from "./shown.js";
 import { useClock } from "./ticks.js";
 import { deadlineWords, dueWords, moment, roughly, size } from "./words.js";
 
 const smallBytes = 16 << 10; // an input up to this size is read whole at once
 
-// useReading keeps what was read of a prompt, while it is in the detail.
+// useReading keeps what was read of a prompt, while it is in the detail. What was read is also learnt elsewhere:
+// when another prompt with the same text leaves, or when a dialog counts what was read. So what counts is what the
+// button said when it was drawn.
 function useReading(one, box) {
   const [, tick] = useReducer(n => n + 1, 0);
-  const again = useRef();
-  again.current = () => {
+  const again = useRef(), drawn = useRef();
+  drawn.current = readsToEnd(one);
+  const changes = () => {
     const asked = box.current?.querySelector(".asked");
-    if (asked && one.kind === "approval" && !one.resolution && look(one, asked)) {
-      shifted(one.handle); // its button says something else now
-      tick();
-    }
+    if (!asked || one.kind !== "approval" || one.resolution) return false;
+    look(one, asked);
+    return readsToEnd(one) !== drawn.current;
   };
-  useLayoutEffect(() => {
-    const asked = box.current?.querySelector(".asked");
-    if (asked && one.kind === "approval" && !one.resolution && look(one, asked)) tick();
-  });
+  again.current = () => {
+    if (!changes()) return;
+    shifted(one.handle);
+    tick();
+  };
+  useLayoutEffect(() => { if (changes()) tick(); });
   useEffect(() => {
     const look = () => again.current(), scroll = () => { scrolled(); look(); };
     const element = box.current, timer = setInterval(look, atEnd);

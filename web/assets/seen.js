@@ -30,7 +30,9 @@ function keepText(one) {
   texts.add(text);
   if (texts.size > mostTexts) texts.delete(texts.values().next().value);
 }
-const wasRead = one => { const record = records.get(one); return record?.digest === one.digest && record.seen || texts.has(textOf(one)); };
+// recordNow returns the record of a prompt as it is now, if there is one. A question has no digest.
+const recordNow = one => { const record = records.get(one); return record?.digest === one.digest ? record : undefined; };
+const wasRead = one => recordNow(one)?.seen || texts.has(textOf(one));
 
 function recordOf(one, width) {
   let record = records.get(one);
@@ -44,13 +46,12 @@ function recordOf(one, width) {
 // scroller is the box in which a prompt is read.
 export const scroller = () => document.querySelector("#detail .scroll-detail");
 
-// look notes what of a prompt is in view now. It returns true when what its button says changes.
+// look notes what of a prompt is in view now.
 export function look(one, asked) {
   const width = asked.clientWidth, box = asked.closest(".scroll-detail");
-  if (!width || !box) return false;
+  if (!width || !box) return;
   const record = recordOf(one, width);
-  if (record.seen || texts.has(textOf(one))) return false;
-  const before = record.inView;
+  if (record.seen || texts.has(textOf(one))) return;
   const { top, bottom } = box.getBoundingClientRect();
   // In a tab that is not looked at nothing is pressed, and nothing at once when it is (guard.js).
   const shown = !document.querySelector("dialog[open]");
@@ -67,7 +68,6 @@ export function look(one, asked) {
   if (!ends) record.endSince = Infinity;
   else if (record.endSince === Infinity) record.endSince = clock();
   record.inView = record.seen || ends;
-  return before !== record.inView;
 }
 
 // leave says that a prompt is not in the detail any more. Until now its end was in view, or look has said otherwise.
@@ -86,7 +86,7 @@ export function isSeen(one) {
 }
 
 // readsToEnd reports whether all of the prompt in the detail is in view, or was: its button says "Allow" then.
-export const readsToEnd = one => { const record = records.get(one); return record?.digest === one.digest && record.inView || wasRead(one); };
+export const readsToEnd = one => recordNow(one)?.inView || wasRead(one);
 
 // nextUnread returns the first part that was not in view yet, with how far down it is unread.
 export function nextUnread(one, asked) {
