@@ -23,6 +23,7 @@ import (
 type Exec struct {
 	console.Connection
 	Session          string        `name:"session-id" aliases:"session" placeholder:"ID" help:"Session of the run, one active run at a time (default: a new one)."`
+	Label            string        `name:"session-label" placeholder:"TEXT" help:"What people recognise the session by, such as \"Release 42\" (at most 80 characters)."`
 	Reason           string        `placeholder:"TEXT" help:"Reason to show to the person who decides."`
 	Timeout          time.Duration `placeholder:"DURATION" help:"Time limit for a decision (default: none)."`
 	Key              *string       `placeholder:"KEY" help:"Idempotency key. Repeating the command with the same key continues the same request and never runs the command twice."`
@@ -89,7 +90,7 @@ func (c *Exec) Run(ctx context.Context, terminal *console.Console) error {
 	}
 	return c.Call(func(opened *client.Client) error {
 		e := &execution{rerun: c.Rerun, asked: request, gate: newGate(opened, terminal, settings{
-			connection: c.Connection, noun: "exec", key: c.Key, session: c.Session, lease: c.Lease, timeout: c.Timeout, input: input,
+			connection: c.Connection, noun: "exec", key: c.Key, session: c.Session, label: c.Label, lease: c.Lease, timeout: c.Timeout, input: input,
 		})}
 		e.named = func(suffix string) { e.asked.ID, e.asked.ToolCallID = "approval-"+suffix, "approval-"+suffix }
 		e.suspension = func(afterMs *int64) *api.Suspension {

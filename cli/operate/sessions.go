@@ -14,8 +14,9 @@ import (
 
 // Sessions is the command holdpoint sessions.
 type Sessions struct {
-	List list[api.SessionSummaryView, sessionFilter] `cmd:"" help:"List sessions."`
-	Show show[api.SessionView, sessionRef]           `cmd:"" help:"Show a session and its pending requests."`
+	List  list[api.SessionSummaryView, sessionFilter] `cmd:"" help:"List sessions."`
+	Show  show[api.SessionView, sessionRef]           `cmd:"" help:"Show a session and its pending requests."`
+	Label show[api.SessionView, sessionLabel]         `cmd:"" help:"Name a session for people; an empty text removes the name."`
 }
 
 // sessionFilter lists sessions, ordered by id.
@@ -50,6 +51,16 @@ type sessionRef struct {
 
 func (r sessionRef) find(ctx context.Context, c *client.Client) (*api.SessionView, error) {
 	return c.GetSession(ctx, r.SessionID)
+}
+
+// sessionLabel is a session and its new label, which find writes.
+type sessionLabel struct {
+	sessionRef
+	Label string `arg:"" name:"text" help:"The label, at most 80 characters."`
+}
+
+func (l sessionLabel) find(ctx context.Context, c *client.Client) (*api.SessionView, error) {
+	return c.AmendSession(ctx, l.SessionID, api.AmendSessionBody{Label: &l.Label})
 }
 
 func (sessionRef) fields(session *api.SessionView, now time.Time) []console.Field {
