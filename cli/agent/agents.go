@@ -26,6 +26,11 @@ const (
 // codingAgent describes the hooks of one agent. All agents send the JSON of hookInput.
 type codingAgent struct {
 	name string
+	// program is the agent's command, and tried the oldest version of it that is known to call the
+	// hook; "" if none was tried.
+	program, tried string
+	// older is what an older version may do, if that is known.
+	older string
 	// events are the events that can be decided. The first is installed by default.
 	events []string
 	// settings is the file that configures the hooks, in the project or in the user's home.
@@ -50,25 +55,31 @@ type codingAgent struct {
 // tested with or read from.
 var codingAgents = []codingAgent{
 	{
-		name: "claude-code", events: []string{permissionRequest, preToolUse}, settings: ".claude/settings.json",
+		name: "claude-code", program: "claude", tried: "2.1.330",
+		older:  "2.1.197 does not call PermissionRequest with -p; PreToolUse is called",
+		events: []string{permissionRequest, preToolUse}, settings: ".claude/settings.json",
 		entry: matched(1), otherwise: blocks, answersByInput: true, answer: specificAnswer,
 	},
 	{
-		name: "codex", events: []string{preToolUse}, settings: ".codex/hooks.json", ofUser: true, homeVariable: "CODEX_HOME",
+		name: "codex", program: "codex", tried: "0.169.0",
+		events: []string{preToolUse}, settings: ".codex/hooks.json", ofUser: true, homeVariable: "CODEX_HOME",
 		entry: matched(1), otherwise: blocks, answer: specificAnswer,
 	},
 	{
-		name: "gemini-cli", events: []string{beforeTool}, settings: ".gemini/settings.json", ofUser: true,
+		name: "gemini-cli", program: "gemini", tried: "0.61.0",
+		events: []string{beforeTool}, settings: ".gemini/settings.json", ofUser: true,
 		entry: matched(1000), otherwise: blocks, answer: decisionAnswer,
 	},
 	{
 		// It reads 1000 and more as milliseconds. Its updatedInput is documented but has no
 		// effect.
-		name: "qwen-code", events: []string{preToolUse}, settings: ".qwen/settings.json", ofUser: true,
+		name: "qwen-code", program: "qwen", tried: "0.24.4",
+		events: []string{preToolUse}, settings: ".qwen/settings.json", ofUser: true,
 		entry: matched(1000), otherwise: blocks, answer: uneditedAnswer,
 	},
 	{
-		name: "copilot-cli", events: []string{preToolUse}, settings: ".github/hooks/holdpoint.json", noMatcher: true,
+		name: "copilot-cli", program: "copilot",
+		events: []string{preToolUse}, settings: ".github/hooks/holdpoint.json", noMatcher: true,
 		entry: unmatched, otherwise: denies, answer: flatAnswer,
 	},
 }

@@ -81,6 +81,9 @@ func (c *HookDoctor) Run(ctx context.Context, terminal *console.Console) error {
 			found.add(open, "this user can change %s, so an agent of this user can remove the hook: use the agent's managed settings, or run the agent as another user", path)
 		}
 	}
+	if misfit := of.misfit(ctx); misfit != "" {
+		found.add(open, "%s", misfit)
+	}
 	for _, command := range commands {
 		found.checkCommand(ctx, terminal, command)
 	}

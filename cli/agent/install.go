@@ -102,6 +102,9 @@ func (c *HookInstall) Run(ctx context.Context, terminal *console.Console) error 
 	if unread != nil {
 		terminal.Say("the hook will believe whatever answers at %s, because its keys could not be read (%s): install again when it answers", c.Server, firstLine(unread))
 	}
+	if misfit := of.misfit(ctx); misfit != "" {
+		terminal.Say("%s", misfit)
+	}
 	switch {
 	case c.DryRun:
 		_, err := terminal.Stdout.Write(after)
