@@ -224,3 +224,16 @@ func TestAnswersAreAsEachAgentReadsThem(t *testing.T) {
 		require.Equal(t, one.want+"\n", written.String(), one.agent)
 	}
 }
+
+// TestTriedVersionsAreDocumented: a person can see what the message about an older version compares with.
+func TestTriedVersionsAreDocumented(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/agents.md")
+	require.NoError(t, err)
+	for _, one := range codingAgents {
+		if one.tried != "" {
+			require.Regexp(t, "\\| `"+one.name+"` \\|.*\\| "+regexp.QuoteMeta(one.tried)+",", string(page))
+		}
+		require.NotEmpty(t, one.program)
+	}
+}
