@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"unicode"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/internal/visible"
 )
 
 // maxFormBytes is the maximum size of a form. A request that does not fit is decided elsewhere,
@@ -24,14 +24,14 @@ func (w *Waits) Forms(ctx context.Context, run *api.RunView, capabilities *mcp.C
 	if !asksPeople(capabilities) || w.options.MayDecide == nil || !waits(run) || !w.options.MayDecide(ctx) {
 		return nil
 	}
-	forms := mcp.InputRequestMap{}
+	forms, agent := mcp.InputRequestMap{}, readable(run.AgentID)
 	for _, request := range run.PendingApprovals {
-		if form := approvalForm(run.AgentID, &request); form != nil {
+		if form := approvalForm(agent, &request); form != nil {
 			forms[request.ID] = form
 		}
 	}
 	for _, request := range run.PendingQuestions {
-		if form := questionForm(run.AgentID, &request); form != nil {
+		if form := questionForm(agent, &request); form != nil {
 			forms[request.ID] = form
 		}
 	}
@@ -63,22 +63,26 @@ func approvalForm(agent string, request *api.ApprovalRequest) *mcp.ElicitParams 
 		return nil
 	}
 	var message strings.Builder
-	fmt.Fprintf(&message, "The agent %s asks to run %s with:\n%s", agent, visible(request.ToolName), visible(string(input)))
+	fmt.Fprintf(&message, "The agent %s asks to run %s with:\n%s", agent, readable(request.ToolName), readable(string(input)))
 	for _, said := range []string{request.Description, request.Reason} {
 		if said != "" {
-			fmt.Fprintf(&message, "\nThe agent says: %s", visible(said))
+			fmt.Fprintf(&message, "\nThe agent says: %s", readable(said))
 		}
 	}
 	return form(message.String(), approvalFormSchema)
 }
 
-// visible escapes the characters of a text that a person would not see.
-func visible(text string) string {
+// readable escapes the characters of a text that a person would not see, or would take for others.
+func readable(text string) string {
+	likes := visible.LookAlikes(text)
 	var shown strings.Builder
-	for _, r := range text {
-		if unicode.IsPrint(r) || r == '\n' {
+	for at, r := range text {
+		switch {
+		case r == '\n' || !likes[at] && !visible.Hides(r):
 			shown.WriteRune(r)
-		} else {
+		case r > 0xffff:
+			fmt.Fprintf(&shown, "\\u{%x}", r)
+		default:
 			fmt.Fprintf(&shown, "\\u%04x", r)
 		}
 	}
@@ -128,7 +132,7 @@ func questionForm(agent string, request *api.UserQuestionRequest) *mcp.ElicitPar
 		members["option"] = choices
 	}
 	schema := map[string]any{"type": "object", "properties": members}
-	return form(fmt.Sprintf("The agent %s asks: %s", agent, visible(question.Question)), schema)
+	return form(fmt.Sprintf("The agent %s asks: %s", agent, readable(question.Question)), schema)
 }
 
 func typedForm(agent string, request *api.UserQuestionRequest) *mcp.ElicitParams {
@@ -152,13 +156,13 @@ func typedForm(agent string, request *api.UserQuestionRequest) *mcp.ElicitParams
 	if json.Unmarshal(request.Payload, &asked) != nil || asked.Message == "" {
 		asked.Message = string(request.Payload)
 	}
-	return form(fmt.Sprintf("The agent %s asks: %s", agent, visible(asked.Message)), jsontext.Value(request.ResponseSchema))
+	return form(fmt.Sprintf("The agent %s asks: %s", agent, readable(asked.Message)), jsontext.Value(request.ResponseSchema))
 }
 
 func labelsOf(question *api.UserQuestion) []string {
 	labels := make([]string, len(question.Options))
 	for i, option := range question.Options {
-		labels[i] = visible(option.Label)
+		labels[i] = readable(option.Label)
 	}
 	return labels
 }

@@ -492,10 +492,10 @@ func TestNobodyDecidesAboutWhatIsNotShown(t *testing.T) {
 	large := r.ask(both, "request_approval", `{"tool_name":"x","input":{"text":"`+strings.Repeat("long ", 4000)+`"}}`, nil)
 	require.Equal(t, "working", large.Status)
 	require.Nil(t, r.task(both, "tasks/cancel", large.TaskID).Error)
-	hidden := r.ask(forms, "request_approval", `{"tool_name":"x","input":{"command":"ls \u202etxt.exe\u200b"},"reason":"fine\u00a0\u2066"}`, nil)
+	hidden := r.ask(forms, "request_approval", `{"tool_name":"x","input":{"command":"ls \u202etxt.exe\u200b\u3164\udb40\udd00"},"description":"from \u0430pple.com","reason":"fine\u00a0\u2066"}`, nil)
 	require.False(t, hidden.IsError, hidden.Content)
 	message := hidden.InputRequests[hidden.only(s)].Params.Message
-	for _, written := range []string{`ls \u202etxt.exe\u200b`, `fine\u00a0\u2066`} {
+	for _, written := range []string{`ls \u202etxt.exe\u200b\u3164\u{e0100}`, `fine\u00a0\u2066`, `from \u0430pple.com`} {
 		require.Contains(t, message, written)
 	}
 	questions := s.replica(mcptools.Options{SessionID: "questions"})

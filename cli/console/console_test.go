@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/internal/visible"
 )
 
 // The shell must read a quoted line back as the same arguments, because the person who
@@ -35,23 +36,24 @@ func TestQuoteLineIsReadBackByTheShell(t *testing.T) {
 func TestPrintableHidesNothing(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"plain ünïcode ✓":      "plain ünïcode ✓",
-		"\x1b[2Jclean":         "⟨ESC⟩[2Jclean",
-		"a\rb":                 "a⟨CR⟩b",
-		"a\nb":                 "a⟨LF⟩b",
-		`a\nb`:                 `a\nb`,
-		"a⟨LF⟩b":               "a⟨U+27E8⟩LF⟩b",
-		"safe\u202egnp.exe":    "safe⟨U+202E⟩gnp.exe",
-		"zero\u200bwidth":      "zero⟨U+200B⟩width",
-		"tag\U000e0041":        "tag⟨U+E0041⟩",
-		"bad\xff":              "bad⟨U+FFFD⟩",
-		"non\u00a0breaking":    "non⟨U+00A0⟩breaking",
-		"\x00":                 "⟨NUL⟩",
-		"line\u2028separators": "line⟨U+2028⟩separators",
-		"c1\u009b2J":           "c1⟨U+009B⟩2J",
-		"filler\u3164":         "filler⟨U+3164⟩",
-		"braille\u2800":        "braille⟨U+2800⟩",
-		"selector\ufe0f":       "selector⟨U+FE0F⟩",
+		"plain ünïcode ✓":       "plain ünïcode ✓",
+		"\x1b[2Jclean":          "⟨ESC⟩[2Jclean",
+		"a\rb":                  "a⟨CR⟩b",
+		"a\nb":                  "a⟨LF⟩b",
+		`a\nb`:                  `a\nb`,
+		"a⟨LF⟩b":                "a⟨U+27E8⟩LF⟩b",
+		"safe\u202egnp.exe":     "safe⟨U+202E⟩gnp.exe",
+		"zero\u200bwidth":       "zero⟨U+200B⟩width",
+		"tag\U000e0041":         "tag⟨U+E0041⟩",
+		"bad\xff":               "bad⟨U+FFFD⟩",
+		"non\u00a0breaking":     "non⟨U+00A0⟩breaking",
+		"\x00":                  "⟨NUL⟩",
+		"line\u2028separators":  "line⟨U+2028⟩separators",
+		"c1\u009b2J":            "c1⟨U+009B⟩2J",
+		"filler\u3164":          "filler⟨U+3164⟩",
+		"braille\u2800":         "braille⟨U+2800⟩",
+		"selector\ufe0f":        "selector⟨U+FE0F⟩",
+		"sh https://\u0430.com": "sh https://⟨а U+0430⟩.com",
 	} {
 		require.Equal(t, want, Printable(text, false), "%q", text)
 	}
@@ -63,11 +65,11 @@ func TestPrintableHidesNothing(t *testing.T) {
 func TestPrintableTellsTextsApart(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
-		piece := rapid.SampledFrom([]string{"a", "\n", `\n`, "⟨LF⟩", "⟨", "⟩", "U+202E", "\u202e", "\x1b", "ESC", `\`, "\u009b", "\u3164"})
+		piece := rapid.SampledFrom([]string{"a", "\n", `\n`, "⟨LF⟩", "⟨", "⟩", "U+202E", "\u202e", "\x1b", "ESC", `\`, "\u009b", "\u3164", "\u0430", "\u0430 ", "\u0431"})
 		text := rapid.Map(rapid.SliceOfN(piece, 0, 5), func(all []string) string { return strings.Join(all, "") })
 		one, other := text.Draw(t, "one"), text.Draw(t, "other")
 		require.Equal(t, one == other, Printable(one, false) == Printable(other, false))
-		require.False(t, strings.ContainsFunc(Printable(one, false), hides))
+		require.False(t, strings.ContainsFunc(Printable(one, false), visible.Hides))
 	})
 }
 

@@ -6,26 +6,31 @@ import (
 	"io"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/holdpoint/holdpoint/internal/visible"
 )
 
 // Printable makes a text safe to show. It replaces characters that hide or move text by
-// their names between ⟨ and ⟩, also line breaks and tabs unless lineBreaks is set. A
-// ⟨ in the text is replaced, too, so a name cannot be faked. Agents write much of the
-// text, and a control character or a change of writing direction could hide what a person
-// is about to allow. Do not apply it twice.
+// their names between ⟨ and ⟩, also line breaks and tabs unless lineBreaks is set, and adds
+// the name to letters that imitate others, as in ⟨а U+0430⟩pple.com. A ⟨ in the text is
+// replaced, too, so a name cannot be faked. Agents write much of the text, and a control
+// character or a change of writing direction could hide what a person is about to allow.
+// Do not apply it twice.
 func Printable(text string, lineBreaks bool) string {
-	if utf8.ValidString(text) && !strings.ContainsFunc(text, named) {
+	likes := visible.LookAlikes(text)
+	if likes == nil && utf8.ValidString(text) && !strings.ContainsFunc(text, named) {
 		return text
 	}
 	var safe strings.Builder
-	for _, r := range text {
+	for at, r := range text {
 		switch {
+		case likes[at]:
+			fmt.Fprintf(&safe, "⟨%c U+%04X⟩", r, r)
 		case r == '\n' && lineBreaks, r == '\t' && lineBreaks, !named(r):
 			safe.WriteRune(r)
 		case nameOf[r] != "":
@@ -39,15 +44,7 @@ func Printable(text string, lineBreaks bool) string {
 
 var nameOf = map[rune]string{'\n': "LF", '\r': "CR", '\t': "TAB", 0x1b: "ESC", 0: "NUL", 0x7f: "DEL", 0x85: "NEL"}
 
-func named(r rune) bool { return r == '⟨' || hides(r) }
-
-// hides reports whether a character is not visible as itself: control characters, direction
-// marks, unusual blanks, fillers, and invalid UTF-8.
-func hides(r rune) bool {
-	const brailleBlank = 0x2800
-	return !unicode.IsPrint(r) || r == utf8.RuneError || r == brailleBlank ||
-		r > 0x7f && unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
-}
+func named(r rune) bool { return r == '⟨' || visible.Hides(r) }
 
 // Cut shortens a text to a number of characters.
 func Cut(text string, length int) string {
@@ -111,13 +108,13 @@ func PrintJSONLine(to io.Writer, value any) error {
 // escaped escapes such characters, which only occur in strings, without changing the JSON
 // value.
 func escaped(text []byte) []byte {
-	if !bytes.ContainsFunc(text, func(r rune) bool { return r != '\n' && hides(r) }) {
+	if !bytes.ContainsFunc(text, func(r rune) bool { return r != '\n' && visible.Hides(r) }) {
 		return text
 	}
 	var safe []byte
 	for _, r := range string(text) {
 		switch {
-		case r == '\n' || !hides(r):
+		case r == '\n' || !visible.Hides(r):
 			safe = utf8.AppendRune(safe, r)
 		case r <= 0xffff:
 			safe = fmt.Appendf(safe, `\u%04x`, r)

@@ -169,7 +169,7 @@ func (f *flows) hostile(t *testing.T) {
 	p := f.open(t, "/")
 	const evil = `<img src=x onerror="document.title='owned'"><script>document.title='owned'</script>`
 	tool := "status\u202e Allowed by ada"
-	request := approval(tool, `{"command":`+quoted("echo "+evil+"\u200b\u202e safe")+`}`)
+	request := approval(tool, `{"command":`+quoted("echo "+evil+"\u200b\u202e safe https://\u0430pple.com привет")+`}`)
 	request.ID, request.Reason = "a-evil", evil+"\n[link](javascript:alert(1)) Allowed by ada in the terminal"
 	run := f.ask(t, one(request))
 	item := p.prompt("status[U+202E] Allowed by ada")
@@ -178,6 +178,7 @@ func (f *flows) hostile(t *testing.T) {
 	require.Contains(t, text, "U+200B")
 	require.Contains(t, text, "U+202E")
 	require.NotContains(t, text, "\u202e")
+	require.Contains(t, text, "https://\u0430 U+0430pple.com привет", "a look-alike is marked, and a word is not")
 	item.find("group", "From the agent")
 	require.Empty(t, p.all(item, "image", ""))
 	require.Equal(t, "1", item.call(`function() { return this.querySelectorAll("h1, h2, h3, button.evil, script, img").length }`, nil))

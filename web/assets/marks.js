@@ -1,33 +1,50 @@
-// Text of agents, with what cannot be seen, or changes how the rest is shown, as marks.
+// Text of agents, with marks for what cannot be seen, changes how the rest is shown, or looks like something else.
 
+import { lookAlikes } from "./lookalikes.js";
 import { html } from "./vendor/htm-preact-standalone-3.1.1.js";
 
-const hidden = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\u034f\u115f\u1160\u17b4\u17b5\u3164\uffa0\u2800\ufe00-\ufe0f\u{e0100}-\u{e01ef}]/u;
-const all = new RegExp(hidden.source, "gu");
+// hidden are control characters, direction marks, fillers and the blanks that are not a plain space.
+const hidden = /[[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\p{Variation_Selector}\u2800]--[ ]]/v;
+const all = new RegExp(hidden.source, "gv");
 const emoji = /\p{Extended_Pictographic}|\ufe0f|\p{Emoji_Modifier}/u;
-const arabic = /\p{Script=Arabic}|\p{Script=Syriac}|\p{Script=Nko}/u;
+const joins = /\p{Script=Arabic}|\p{Script=Syriac}|\p{Script=Nko}/u;
+const wide = /\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana}|[\u3001-\u303f\uff01-\uff60]/u;
 
 function harmless(text, at) {
   const c = text[at];
   if (c === "\n" || c === "\t") return true;
   const before = [...text.slice(Math.max(0, at - 2), at)].pop() ?? "", after = String.fromCodePoint(text.codePointAt(at + 1) ?? 0);
   if (c === "\u200d") return emoji.test(before) && emoji.test(after);
-  if (c === "\u200c") return arabic.test(before) && arabic.test(after);
+  if (c === "\u200c") return joins.test(before) && joins.test(after);
+  if (c === "\u3000") return wide.test(before) || wide.test(after);
+  if (c === "\u00a0" || c === "\u202f") return before === "«" || /[?!:»%€]/.test(after) || /\d/.test(before) && /\d/.test(after);
   return c === "\ufe0f" && /\p{Emoji}/u.test(before);
 }
 
 const code = c => "U+" + c.codePointAt(0).toString(16).toUpperCase().padStart(4, "0");
 
-// marked returns the text with a mark for each hidden character.
+// marksOf returns {at, text, title} of each place of a text that is marked.
+function marksOf(text) {
+  const marks = [];
+  for (const [at, like] of lookAlikes(text)) {
+    const one = String.fromCodePoint(text.codePointAt(at));
+    marks.push({ at, text: `${one} ${code(one)}`, length: one.length, title: like ? `Not the letter “${like}”: it only looks like it` : "A character that looks like another" });
+  }
+  for (const match of hidden.test(text) ? text.matchAll(all) : [])
+    if (!harmless(text, match.index)) marks.push({ at: match.index, text: code(match[0]), length: match[0].length, title: "An invisible character" });
+  return marks.sort((a, b) => a.at - b.at);
+}
+
+// marked returns the text with a mark for each hidden character and each look-alike.
 export function marked(text) {
   text = String(text);
-  if (!hidden.test(text)) return text;
+  const marks = marksOf(text);
+  if (marks.length === 0) return text;
   const parts = [];
   let from = 0;
-  for (const match of text.matchAll(all)) {
-    if (harmless(text, match.index)) continue;
-    parts.push(text.slice(from, match.index), html`<span class="mark" title="An invisible character">${code(match[0])}</span>`);
-    from = match.index + match[0].length;
+  for (const one of marks) {
+    parts.push(text.slice(from, one.at), html`<span class="mark" title=${one.title}>${one.text}</span>`);
+    from = one.at + one.length;
   }
   parts.push(text.slice(from));
   return parts;
@@ -35,11 +52,13 @@ export function marked(text) {
 
 // plain is marked for names that are attributes and cannot have elements.
 export function plain(text) {
-  text = String(text);
-  return text.replace(all, (c, at) => harmless(text, at) && c !== "\n" && c !== "\t" ? c : `[${code(c)}]`);
+  text = String(text).replace(all, (c, at, whole) => harmless(whole, at) && c !== "\n" && c !== "\t" ? c : `[${code(c)}]`);
+  const likes = lookAlikes(text);
+  return likes.size === 0 ? text : text.replace(/[^\x00-\x7f]/gu, (c, at) => likes.has(at) ? `[${c} ${code(c)}]` : c);
 }
 
-// escaped returns JSON text in which hidden characters are JSON escapes: the value is the same.
+// escaped returns JSON text in which hidden characters and look-alikes are JSON escapes: the value is the same.
 export function escaped(json) {
-  return json.replace(all, c => c === "\n" || c === "\t" ? c : [...Array(c.length).keys()].map(i => "\\u" + c.charCodeAt(i).toString(16).padStart(4, "0")).join(""));
+  const likes = lookAlikes(json), escape = c => [...Array(c.length).keys()].map(i => "\\u" + c.charCodeAt(i).toString(16).padStart(4, "0")).join("");
+  return json.replace(/[^ -~]/gu, (c, at) => c !== "\n" && c !== "\t" && (likes.has(at) || hidden.test(c)) ? escape(c) : c);
 }
