@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/loop"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
@@ -179,6 +181,32 @@ var lockTests = map[string]func(*harness){
 		}
 		require.Len(h, h.session("locked").QueuedRunIDs, 1+cap(waiting))
 	},
+	"isolation/a locked session delays no other deadline": func(h *harness) {
+		due := func(session, run string) {
+			h.wait(session, run, api.Suspension{Approvals: []api.ApprovalRequest{approvalDueAt("a", clockStart+10)}})
+		}
+		due("locked", "r-locked")
+		for n := range 40 {
+			due(numbered("free", n), numbered("r", n))
+		}
+		unlock := h.lockSession("locked")
+		ctx, stop := context.WithCancel(h.ctx)
+		ended := make(chan error)
+		go func() {
+			ended <- loop.NewExpiry(h.store, loop.ExpiryOptions{Batch: 8, Concurrency: 2, Logger: slog.New(slog.DiscardHandler)}).Run(ctx)
+		}()
+		h.clock.Advance(10)
+		open := func(run string) bool { return h.run(run).Run.Status == api.StatusWaitingForApproval }
+		// One that waited for the locked session would wait for lockWait.
+		require.Eventually(h, func() bool {
+			return !slices.ContainsFunc(h.dueNow(), func(due runs.DueRun) bool { return due.RunID != "r-locked" })
+		}, lockWait/2, 10*time.Millisecond)
+		require.True(h, open("r-locked"))
+		unlock()
+		require.Eventually(h, func() bool { return !open("r-locked") }, lockWait, 10*time.Millisecond)
+		stop()
+		require.NoError(h, <-ended)
+	},
 	"isolation/a session that another transaction makes holds up no other": func(h *harness) {
 		undo := h.makeSession("made")
 		waiting := make(chan error, 5)
@@ -209,6 +237,13 @@ var lockTests = map[string]func(*harness){
 		requireCode(h, api.CodeRunNotFound, h.noRun("r-1"))
 		h.create("locked", "r-1")
 	},
+}
+
+func (h *harness) dueNow() []runs.DueRun {
+	h.Helper()
+	list, err := h.store.Due(h.ctx, 100)
+	require.NoError(h, err)
+	return list
 }
 
 // othersGoOn sends commands for other sessions. One that waited for a locked session would

@@ -106,6 +106,7 @@ func (f *flows) all(t *testing.T) {
 		{"Place", f.place},
 		{"Folded", f.folded},
 		{"Link", f.link},
+		{"Tabs", f.tabs},
 		{"Restart", f.restart},
 		{"Pages", f.pages},
 		{"Family", f.family},

@@ -29,7 +29,7 @@ import (
 // patience limits how long a page may take to show something.
 const patience = time.Minute
 
-// page is one tab, in its own browser profile.
+// page is one tab.
 type page struct {
 	t    testing.TB
 	tab  context.Context
@@ -48,8 +48,19 @@ type page struct {
 // did not reach the service.
 func openPage(t testing.TB, browser context.Context, base, address string) *page {
 	t.Helper()
+	return openTab(t, browser, base, address, chromedp.WithNewBrowserContext())
+}
+
+// another opens an address in another tab of the same profile.
+func (p *page) another(address string) *page {
+	p.t.Helper()
+	return openTab(p.t, p.tab, p.base, address)
+}
+
+func openTab(t testing.TB, browser context.Context, base, address string, options ...chromedp.ContextOption) *page {
+	t.Helper()
 	p := &page{t: t, base: base, calls: map[network.RequestID]string{}}
-	tab, closeTab := chromedp.NewContext(browser, chromedp.WithNewBrowserContext(), chromedp.WithListener(p.listen))
+	tab, closeTab := chromedp.NewContext(browser, append(options, chromedp.WithListener(p.listen))...)
 	t.Cleanup(closeTab)
 	p.tab = tab
 	require.NoError(t, chromedp.Do(tab, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
@@ -65,15 +76,26 @@ func openPage(t testing.TB, browser context.Context, base, address string) *page
 	return p
 }
 
+// front makes this tab the one that is looked at.
+func (p *page) front() {
+	p.t.Helper()
+	require.NoError(p.t, chromedp.Do(p.tab, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
+		_, err := cdp.Call(ctx, target, cdppage.BringToFront, cdp.Empty{})
+		return err
+	})))
+}
+
 // load opens an address of the service. A browser aborts loading if an address of the machine
 // changes, as when a container starts. Then load retries.
 func (p *page) load(address string) {
 	p.t.Helper()
-	err := chromedp.Do(p.tab, chromedp.Navigate(p.base+address))
+	within, cancel := context.WithTimeout(p.tab, patience)
+	defer cancel()
+	err := chromedp.Do(within, chromedp.Navigate(p.base+address))
 	for err != nil && strings.Contains(err.Error(), "ERR_NETWORK_CHANGED") {
-		err = chromedp.Do(p.tab, chromedp.Navigate(p.base+address))
+		err = chromedp.Do(within, chromedp.Navigate(p.base+address))
 	}
-	require.NoError(p.t, err)
+	require.NoError(p.t, err, "load %s", address)
 }
 
 // skipScript lets a test advance the clock of a page. Elements ignore presses for a moment after

@@ -300,6 +300,16 @@ func testSockets(t *testing.T, service, other *replica) {
 		c.closed(websocket.StatusMessageTooBig)
 	})
 
+	t.Run("an empty thread is not every thread", func(t *testing.T) {
+		refused := service.get(t, "/api/stream?threadId=", dialecttest.Header("Connection", "Upgrade"), dialecttest.Header("Upgrade", "websocket"),
+			dialecttest.Header("Sec-WebSocket-Version", "13"), dialecttest.Header("Sec-WebSocket-Key", "dGhlIHNhbXBsZSBub25jZQ=="))
+		refused.Want(http.StatusBadRequest)
+		require.Contains(t, refused.Text, "must not be empty")
+		c := service.connect(t, "")
+		c.send(`{"type":"subscribe","threadId":""}`)
+		require.Equal(t, badCommand, c.next())
+	})
+
 	t.Run("requests that are not a handshake", func(t *testing.T) {
 		service.get(t, "/api/stream").failed(http.StatusUpgradeRequired)
 		service.get(t, "/api/stream", dialecttest.Header("Connection", "Upgrade"), dialecttest.Header("Upgrade", "websocket"), dialecttest.Header("Sec-WebSocket-Version", "12")).failed(http.StatusBadRequest)
