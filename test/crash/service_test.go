@@ -28,6 +28,8 @@ type service struct {
 	replicas []*replica
 	// turn counts the kills; it says which replica is called.
 	turn int
+	// idsUsedAgain: the replica that is called is not the one that prepares, where there are two.
+	idsUsedAgain bool
 	// slow is how many times as long as on a quick machine deadlines are set, so that none passes before
 	// the points are armed.
 	slow int
@@ -40,13 +42,13 @@ type replica struct {
 }
 
 // startService starts replicas on a database. They are killed at the end of the test.
-func startService(t *testing.T, database string, replicas int) *service {
+func startService(t *testing.T, database string, replicas int, args ...string) *service {
 	t.Helper()
 	s := &service{slow: 1}
 	for range replicas {
 		r := &replica{plan: filepath.Join(t.TempDir(), "plan")}
 		r.Process = rig.Start(t, rig.Options{
-			Program: rig.Program(t, "failpoints"), Database: database, Env: []string{failpoint.Variable + "=" + r.plan},
+			Program: rig.Program(t, "failpoints"), Database: database, Env: []string{failpoint.Variable + "=" + r.plan}, Args: args,
 		})
 		s.replicas = append(s.replicas, r)
 	}
@@ -142,11 +144,19 @@ func (s *service) try(t *testing.T, sc *scenario, id, plan string) (observation,
 		return seen, err
 	}
 	a := &trial{ctx: ctx, client: doomed.Connect(), runID: id, sessionID: "session-" + id, agentID: "agent-" + id, slow: s.slow}
+	if s.idsUsedAgain {
+		preparing := s.replicas[(s.turn+1)%len(s.replicas)]
+		if err := preparing.AwaitReady(); err != nil {
+			return seen, err
+		}
+		a.client = preparing.Connect()
+	}
 	if sc.prepare != nil {
 		if err := sc.prepare(a); err != nil {
 			return seen, fmt.Errorf("prepare: %w", err)
 		}
 	}
+	a.client = doomed.Connect()
 	if err := doomed.arm(plan); err != nil {
 		return seen, err
 	}
