@@ -24,6 +24,9 @@ type RequestView struct {
 	Session *SessionAbout `json:"session,omitempty"`
 	// Request is an [ApprovalRequest] or a [UserQuestionRequest], by Kind.
 	Request JSON `json:"request"`
+	// Acknowledgement are the people who are looking at an open request, oldest first. Some may have
+	// lapsed.
+	Acknowledgement []Acknowledgement `json:"acknowledgement,omitempty"`
 	// RecordedDecision and Resolution are nil while the request is open.
 	RecordedDecision *RecordedDecision `json:"recorded_decision,omitempty"`
 	Resolution       *Resolution       `json:"resolution,omitempty"`

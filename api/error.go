@@ -27,6 +27,7 @@ const (
 	CodeMessageNotFound             Code = "message_not_found"
 	CodeEffectNotFound              Code = "effect_not_found"
 	CodeRequestNotFound             Code = "request_not_found"
+	CodeRequestSettled              Code = "request_settled"
 	CodeRuleNotFound                Code = "rule_not_found"
 	CodeApprovalStateConflict       Code = "approval_state_conflict"
 	CodeApprovalBatchEmpty          Code = "approval_batch_empty"

@@ -34,6 +34,8 @@ const (
 	EventRequestNotified EventType = "request_notified"
 	// EventNotificationFailed: a message to a person was given up.
 	EventNotificationFailed EventType = "notification_failed"
+	// EventRequestAcknowledged: a person is looking at a request, or no longer is.
+	EventRequestAcknowledged EventType = "request_acknowledged"
 )
 
 // RunEventEntry is an event in a session's log.

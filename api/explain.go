@@ -76,6 +76,8 @@ type RequestExplanation struct {
 	Notified []ExplainedNotice `json:"notified,omitempty"`
 	// NotifyAtMs is when people will be notified of the request.
 	NotifyAtMs int64 `json:"notify_at_ms,omitzero"`
+	// Acknowledgement are the people who are looking at an open request now, oldest first.
+	Acknowledgement []Acknowledgement `json:"acknowledgement,omitempty"`
 }
 
 // NoticeState is the state of a notification.

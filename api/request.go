@@ -186,6 +186,8 @@ type PendingQuestionView struct {
 	// Session is how people recognise the session.
 	Session *SessionAbout       `json:"session,omitempty"`
 	Request UserQuestionRequest `json:"request"`
+	// Acknowledgement are the people who are looking at the request, oldest first. Some may have lapsed.
+	Acknowledgement []Acknowledgement `json:"acknowledgement,omitempty"`
 }
 
 // PendingApprovalView is an open approval with its context.
@@ -197,4 +199,6 @@ type PendingApprovalView struct {
 	ParentSessionID string          `json:"parent_session_id,omitempty"`
 	Session         *SessionAbout   `json:"session,omitempty"` // how people recognise the session
 	Request         ApprovalRequest `json:"request"`
+	// Acknowledgement is as in PendingQuestionView.
+	Acknowledgement []Acknowledgement `json:"acknowledgement,omitempty"`
 }

@@ -2,6 +2,7 @@ package auth
 
 import (
 	"context"
+	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
 )
@@ -26,6 +27,22 @@ func (k *Keyring) Deciders(ctx context.Context) (deciders []*Identity, more bool
 		}
 	}
 	return deciders, more, nil
+}
+
+// MayStillDecide reports whether one of these principals has a credential that may decide. It reports
+// true if the service requires no credentials, or if not all of them were read. Errors: errors of
+// [Tokens].
+func (k *Keyring) MayStillDecide(ctx context.Context, principals ...string) (bool, error) {
+	if k == nil {
+		return true, nil
+	}
+	if open, err := k.Open(ctx); open || err != nil {
+		return open, err
+	}
+	deciders, more, err := k.Deciders(ctx)
+	return more || slices.ContainsFunc(deciders, func(decider *Identity) bool {
+		return slices.Contains(principals, decider.Principal) || decider.OnBehalfOf != "" && slices.Contains(principals, decider.OnBehalfOf)
+	}), err
 }
 
 // Strangers reports whether an issuer admits people who have no token yet.

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"iter"
+	"net/http"
 	"net/url"
 	"strconv"
 
@@ -270,6 +271,14 @@ func (c *Client) GetRequest(ctx context.Context, handle string) (*api.RequestVie
 // [api.MaxContextCalls], in Context.
 func (c *Client) GetRequestContext(ctx context.Context, handle string, calls int) (*api.RequestView, error) {
 	return get[api.RequestView](ctx, c, at("/v1/requests", handle), url.Values{"context": {strconv.Itoa(calls)}})
+}
+
+// AcknowledgeRequest says whether the caller is looking at an open request, and returns the request.
+// It decides nothing. Errors: [ErrNotFound]; [ErrAlreadyDecided]; [ErrInvalid].
+func (c *Client) AcknowledgeRequest(ctx context.Context, handle string, body api.AcknowledgementBody) (*api.RequestView, error) {
+	var view api.RequestView
+	_, err := c.do(ctx, call{method: http.MethodPut, path: at("/v1/requests", handle, "acknowledgement"), body: body, out: &view, repeat: always})
+	return orNil(&view, err)
 }
 
 // ExplainRequest explains why an approval or a question is open, and who may decide it. Errors:

@@ -99,8 +99,8 @@ var bodyTypes = map[string]reflect.Type{
 	"Reason": reflect.TypeFor[api.ReasonBody](), "Release": reflect.TypeFor[api.ReleaseBody](),
 	"RetryRun": reflect.TypeFor[api.RetryRunBody](), "RedeemGrant": reflect.TypeFor[api.RedeemGrantBody](), "RotateToken": reflect.TypeFor[api.RotateTokenBody](), "RotateWebhook": reflect.TypeFor[api.RotateWebhookBody](), "WebhookBody": reflect.TypeFor[api.WebhookBody](),
 	"ResolveApprovals": reflect.TypeFor[api.ResolveApprovalsBody](), "Suspend": reflect.TypeFor[api.SuspendBody](),
-	"Withdraw":    reflect.TypeFor[api.WithdrawBody](),
-	"AddressBody": reflect.TypeFor[api.AddressBody](), "VerifyAddressBody": reflect.TypeFor[api.VerifyAddressBody](),
+	"Withdraw":            reflect.TypeFor[api.WithdrawBody](),
+	"AcknowledgementBody": reflect.TypeFor[api.AcknowledgementBody](), "AddressBody": reflect.TypeFor[api.AddressBody](), "VerifyAddressBody": reflect.TypeFor[api.VerifyAddressBody](),
 	"TestChannelBody": reflect.TypeFor[api.TestChannelBody](),
 }
 

@@ -88,6 +88,7 @@ var operations = []operation{
 	{"GET", "/v1/runs/nobody/explain", "", false, api.CodeRunNotFound},
 	{"GET", "/v1/decisions", "", false, ""},
 	{"GET", "/v1/workers", "", false, ""},
+	{"PUT", "/v1/requests/nobody/acknowledgement", `{"state":"acknowledged"}`, false, api.CodeRequestNotFound},
 	{"GET", "/v1/rules", "", false, ""},
 	{"POST", "/v1/rules", `{"match":{"pattern_keys":["no such key"]}}`, false, ""},
 	{"POST", "/v1/rules/explain", `{"tool_name":"x","input":{}}`, false, ""},
@@ -137,7 +138,7 @@ func testRefusals(t *testing.T, a *rig) {
 	parallel(t, "bodies, in the order media type, size, JSON, schema", func(t *testing.T) {
 		large := `{"input":"` + strings.Repeat("x", maxTestBody) + `"`
 		for _, o := range operations {
-			if o.method != http.MethodPost && o.method != http.MethodPatch {
+			if o.method != http.MethodPost && o.method != http.MethodPatch && o.method != http.MethodPut {
 				continue
 			}
 			for _, kind := range []string{"", "text/plain", "application/x-www-form-urlencoded", "application/json; charset=latin1", "application", "application/jsonp"} {

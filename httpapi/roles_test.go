@@ -31,6 +31,7 @@ var rows = []struct {
 	{"POST", `/(approvals|approval-runs|questions|end)$|^/v1/runs/[^/]+/retry$`, "operator admin"},
 	{"POST", ``, "agent admin"},
 	{"PATCH", ``, "agent admin"},
+	{"PUT", `/acknowledgement$`, "operator admin"},
 }
 
 func allowedRoles(t *testing.T, method, path string) map[api.Role]bool {

@@ -75,6 +75,7 @@ func (s *Server) routes() []wire.Route {
 		wire.Get("/v1/questions", auth.Read, s.listQuestions),
 		wire.Get("/v1/requests/{handle}", auth.Read, s.getRequest),
 		wire.Get("/v1/requests/{handle}/explain", auth.Read, s.explainRequest),
+		wire.Put("/v1/requests/{handle}/acknowledgement", auth.Decide, s.acknowledgeRequest),
 		wire.Get("/v1/decisions", auth.Read, s.listDecisions),
 		wire.Get("/v1/workers", auth.Read, s.listWorkers),
 		wire.Get("/v1/effects", auth.Read, s.listEffects),
@@ -170,7 +171,7 @@ func routeNotFound(_ http.ResponseWriter, r *http.Request) error {
 
 // methodNotAllowed answers with the allowed methods of the path.
 func methodNotAllowed(router *chi.Mux) wire.HandlerFunc {
-	methods := []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPatch, http.MethodDelete}
+	methods := []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 	return func(w http.ResponseWriter, r *http.Request) error {
 		path := r.URL.Path
 		if r.URL.RawPath != "" {

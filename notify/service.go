@@ -47,6 +47,9 @@ type Options struct {
 	Channels map[string]Channel
 	// Deciders returns the principals whose allow or answer to an open request would be accepted now.
 	Deciders func(ctx context.Context, run *model.Run, request *model.Request) ([]string, error)
+	// HasCredential reports whether one of these principals has a credential that may decide. An empty
+	// name has none. If it is nil, everyone has.
+	HasCredential func(ctx context.Context, principals ...string) (bool, error)
 	// Reach returns the scope of a person, for counts.
 	Reach func(ctx context.Context, principal string) (runs.Scope, error)
 	// ExternalURL is the public URL of the service, without a slash at the end. If it is empty,
@@ -78,10 +81,13 @@ func (s *Service) Channels() []string { return slices.Sorted(maps.Keys(s.channel
 
 // Recipients returns the people to notify of a request: everyone who may decide it and has a
 // verified address on a channel of this service. Each gets one message, at their first such
-// address.
+// address. It also sets Gone of the command.
 func (s *Service) Recipients(ctx context.Context, advance *runs.AdvanceRequest) ([]runs.Recipient, error) {
 	request, run, err := s.open(ctx, advance.Handle)
 	if err != nil || request == nil {
+		return nil, err
+	}
+	if advance.Gone, err = s.gone(ctx, request); err != nil {
 		return nil, err
 	}
 	principals, err := s.options.Deciders(ctx, run, request)
@@ -131,8 +137,9 @@ func (s *Service) open(ctx context.Context, handle string) (*model.Request, *mod
 }
 
 // Send sends the message of an effect of kind api.EffectNotify. It drops the message without an
-// error if the request is settled or the person may no longer decide it. permanent means that a
-// retry would not help.
+// error if the request is settled or the person may no longer decide it. It returns a
+// *runs.PutOffError while another person is looking at the request. permanent means that a retry
+// would not help.
 func (s *Service) Send(ctx context.Context, effect *model.Effect) (permanent bool, failure error) {
 	notice, err := runs.NoticeOf(effect)
 	if err != nil {
@@ -148,6 +155,9 @@ func (s *Service) Send(ctx context.Context, effect *model.Effect) (permanent boo
 	}
 	deciders, err := s.options.Deciders(ctx, run, request)
 	if err != nil || !slices.Contains(deciders, notice.Principal) {
+		return false, err
+	}
+	if err := s.heldBack(ctx, request, notice.Principal); err != nil {
 		return false, err
 	}
 	address, err := s.address(ctx, notice)

@@ -6,7 +6,8 @@ import (
 )
 
 // AdvanceRequest notifies people of an open request (docs/notifications.md), and finishes the effect.
-// The caller has already looked up the recipients. Issue it after ClaimEffect.
+// While a person is looking at the request, it only schedules the next check. The caller has already
+// looked up the recipients. Issue it after ClaimEffect.
 //
 // Reply: Effect and NowMs; Existing when another attempt is newer. Errors: effect_not_found.
 type AdvanceRequest struct {
@@ -17,6 +18,8 @@ type AdvanceRequest struct {
 	RequestID string
 	Handle    string
 	Step      int64
+	// Gone are people who acknowledged the request and have no credential any more.
+	Gone []string
 	// To has at most api.MaxRecipients entries.
 	To []Recipient
 }
@@ -47,6 +50,10 @@ func (c *AdvanceRequest) decide(w *workingCopy) (Reply, error) {
 	if run := w.run(c.RunID); run != nil {
 		w.expireDue(run)
 		if request := w.request(c.RunID, c.RequestID); request != nil && request.Open() && request.Handle == c.Handle && !model.Terminal(run.Status) {
+			if untilMs := heldUntil(request, w.nowMs, c.Gone); untilMs != 0 {
+				w.holdAdvance(effect, untilMs)
+				return reply, nil
+			}
 			w.notify(run, request, c.Step, c.To[:min(len(c.To), api.MaxRecipients)])
 		}
 	}

@@ -83,7 +83,7 @@ func reserved(event api.EventType) bool {
 		api.EventWaitingForUserQuestion, api.EventUserQuestionResolved, api.EventUserQuestionAnswered,
 		api.EventParentClarificationRequested, api.EventParentClarificationResolved,
 		api.EventCompleted, api.EventFailed, api.EventInterrupted, api.EventCancelled, api.EventRunRetried,
-		api.EventRequestNotified, api.EventNotificationFailed:
+		api.EventRequestNotified, api.EventNotificationFailed, api.EventRequestAcknowledged:
 		return true
 	case api.EventOutput:
 		return false

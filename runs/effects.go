@@ -29,6 +29,9 @@ type FinishEffect struct {
 	Permanent bool
 	// RunID, for a message to a person, is the run whose log records that the service gave up on it.
 	RunID string
+	// PutOffMs says that the attempt was not made, because the effect is held back for that long. It does
+	// not count as an attempt.
+	PutOffMs int64
 	// RetryAfterMs is the shortest pause before the next attempt, if the receiver asked for one.
 	RetryAfterMs int64
 }
@@ -86,6 +89,10 @@ func (c *FinishEffect) decide(w *workingCopy) (Reply, error) {
 	switch {
 	case effect.State == api.EffectDone, c.Error != "" && (stale || effect.State == api.EffectFailed):
 		return Reply{Effect: effect, Existing: true}, nil
+	case c.PutOffMs > 0 && (stale || effect.State == api.EffectFailed):
+		return Reply{Effect: effect, Existing: true}, nil
+	case c.PutOffMs > 0:
+		effect.Attempts, effect.DueAtMs = effect.Attempts-1, w.nowMs+c.PutOffMs
 	case c.Error == "":
 		w.endEffect(effect, api.EffectDone, "")
 	case c.Permanent || effect.Attempts >= effect.MaxAttempts():

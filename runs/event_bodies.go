@@ -89,6 +89,18 @@ type notifiedPerson struct {
 	Channels []string `json:"channels"`
 }
 
+// requestAcknowledgedEvent says that a person is looking at a request, or no longer is. UntilMs is 0
+// for api.NotAcknowledged.
+type requestAcknowledgedEvent struct {
+	Type         api.EventType            `json:"type"`
+	RequestID    string                   `json:"request_id"`
+	By           string                   `json:"by"`
+	ViaPrincipal string                   `json:"via_principal,omitempty"`
+	Via          string                   `json:"via"`
+	State        api.AcknowledgementState `json:"state"`
+	UntilMs      int64                    `json:"until_ms,omitzero"`
+}
+
 // notificationFailedEvent says that the service gave up on a notification.
 type notificationFailedEvent struct {
 	Type      api.EventType `json:"type"`

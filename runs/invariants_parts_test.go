@@ -9,9 +9,9 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// checkParts: only the partial answers of an open request change. They only grow, and match the
-// answers in the log.
-func (h *house) checkParts(before, after *runs.State) {
+// checkParts: only the partial answers and the acknowledgement of an open request change. Partial
+// answers only grow, and match the answers in the log.
+func (h *house) checkParts(command runs.Command, before, after *runs.State) {
 	h.t.Helper()
 	reported := h.reportedParts(after.SessionID)
 	for key, is := range after.Requests {
@@ -27,6 +27,9 @@ func (h *house) checkParts(before, after *runs.State) {
 		require.Subset(h.t, partsOf(h.t, is), partsOf(h.t, was), "a partial answer is gone")
 		same := *is
 		same.PartialAnswers = was.PartialAnswers
+		if _, looks := runs.Unwrap(command).(*runs.AcknowledgeRequest); looks {
+			same.Acknowledgement = was.Acknowledgement
+		}
 		requireSame(h.t, was, &same, "an open request has changed")
 	}
 }

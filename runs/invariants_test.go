@@ -36,8 +36,8 @@ func (h *house) checkInvariants(command runs.Command, before, after *runs.State,
 		h.checkClock(run)
 	}
 	h.checkRequests(command, before, after)
-	h.checkParts(before, after)
-	h.checkEffects(before, after)
+	h.checkParts(command, before, after)
+	h.checkEffects(command, before, after)
 	h.checkMessages(before, after)
 }
 

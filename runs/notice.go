@@ -12,7 +12,7 @@ type Notice struct {
 	LastEventID int64
 	// FirstEventID is the first event of the commit, 0 when unknown.
 	FirstEventID int64
-	// Prompts says that a request was raised, partly answered, or settled; see [model.AboutRequest].
+	// Prompts says that a request was raised, acknowledged, partly answered, or settled; see [model.AboutRequest].
 	Prompts bool
 	// Events has all events of a commit by this process. It is nil for other replicas' commits.
 	Events []*model.Event

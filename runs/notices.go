@@ -2,6 +2,7 @@ package runs
 
 import (
 	"errors"
+	"slices"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/document"
@@ -13,6 +14,11 @@ type Recipient struct {
 	Principal string
 	Channel   string
 }
+
+// PutOffError says that a message is held back for a while. It is not a failure.
+type PutOffError struct{ Ms int64 }
+
+func (e *PutOffError) Error() string { return "the message is held back" }
 
 // PersonNotice is the payload of an api.EffectNotify. It has no address, because the person's address
 // at the time of sending is used.
@@ -63,4 +69,38 @@ func (w *workingCopy) noteUndelivered(effect *model.Effect) {
 	}
 	w.emit(run, api.EventNotificationFailed, notificationFailedEvent{api.EventNotificationFailed, notice.RequestID, notice.Principal, notice.Channel})
 	w.saveRun(run)
+}
+
+// acknowledgementCheckMs is how often a held notification is looked at again, because the person who
+// holds it back may have lost their last credential.
+const acknowledgementCheckMs = 60_000
+
+// heldUntil returns when the messages to others about an open request may go out again: 0 for now. gone
+// lists people without a credential.
+func heldUntil(request *model.Request, nowMs int64, gone []string) (untilMs int64) {
+	for _, a := range request.AcknowledgedAt(nowMs) {
+		if !slices.Contains(gone, a.By) {
+			untilMs = max(untilMs, a.UntilMs)
+		}
+	}
+	return untilMs
+}
+
+// heldBack is the LastError of a notification that is held back.
+const heldBack = "held back: somebody is looking at the request"
+
+// holdAdvance puts off the notification of a request. A check is not an attempt: it must not use them up.
+func (w *workingCopy) holdAdvance(effect *model.Effect, untilMs int64) {
+	effect.Attempts--
+	effect.DueAtMs, effect.LastError = min(untilMs, w.nowMs+acknowledgementCheckMs), heldBack
+}
+
+// resumeAdvance makes the notification of a request due at once, if it was held back.
+func (w *workingCopy) resumeAdvance(handle string) {
+	effect, err := w.effect(model.EffectID(api.EffectAdvanceRequest, handle))
+	if err != nil || effect.State != api.EffectPending || effect.LastError != heldBack || effect.DueAtMs <= w.nowMs {
+		return
+	}
+	effect.DueAtMs, effect.LastError = w.nowMs, ""
+	w.changes.UpdatedEffects = append(w.changes.UpdatedEffects, effect)
 }

@@ -63,6 +63,19 @@ func TestAnySequenceOfCommands(t *testing.T) {
 				runID := drawRun(t, h)
 				return &runs.CancelQuestion{RunID: runID, RequestID: drawRequest(t, h, runID), Key: drawKey(t)}
 			}),
+			"look": send(func(t *rapid.T, h *house) runs.Command {
+				runID := drawRun(t, h)
+				look := &runs.AcknowledgeRequest{RunID: runID, RequestID: drawRequest(t, h, runID), State: api.Acknowledged, Actor: runs.Actor{Name: rapid.SampledFrom([]string{"user:ada", "user:ben"}).Draw(t, "by")}}
+				if state := h.states[h.sessionOf(runID)]; state != nil {
+					if request := state.Requests[runs.RequestKey{RunID: runID, RequestID: look.RequestID}]; request != nil {
+						look.Handle = request.Handle
+					}
+				}
+				if rapid.Bool().Draw(t, "take back") {
+					look.State = api.NotAcknowledged
+				}
+				return look
+			}),
 			"rule":   send(drawRule),
 			"revoke": send(drawRevoke),
 			"expire": send(func(t *rapid.T, h *house) runs.Command { return &runs.ExpireRequests{RunID: drawRun(t, h)} }),

@@ -109,7 +109,7 @@ type EventQuery struct {
 	SessionID, RunID string
 	// Outputs selects only the run's output records.
 	Outputs bool
-	// AboutRequests selects only the events that raise or settle a request (see
+	// AboutRequests selects only the events that raise, acknowledge or settle a request (see
 	// [model.AboutRequest]).
 	AboutRequests bool
 	// After is a session-wide event number, even for a run's events; 0 starts at the oldest kept

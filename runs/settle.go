@@ -32,7 +32,7 @@ func (w *workingCopy) settleRequest(run *model.Run, request *model.Request, reso
 	request.SettledAtMs = w.nowMs
 	request.ResolvedBy = resolution.ResolvedBy
 	request.DueAtMs = 0
-	request.PartialAnswers = nil
+	request.PartialAnswers, request.Acknowledgement = nil, nil
 	value := w.brought.formOf(&resolution)
 	request.Resolution = value.Text
 	if request.Sealed != nil {

@@ -52,6 +52,7 @@ func allCommands() map[string]specWant {
 		"ResolveApprovals":   {command: &runs.ResolveApprovals{}, roles: "operator admin", settles: true},
 		"AnswerQuestion":     {command: &runs.AnswerQuestion{}, roles: "operator admin", settles: true},
 		"DecideRequests":     {command: &runs.DecideRequests{}, roles: "operator admin", settles: true},
+		"AcknowledgeRequest": {command: &runs.AcknowledgeRequest{}, roles: "operator admin"},
 		"EndSession":         {command: &runs.EndSession{}, roles: "operator admin", settles: true},
 		"RetryRun":           {command: &runs.RetryRun{}, roles: "operator admin", settles: true},
 		"CancelQuestion":     {command: &runs.CancelQuestion{}, roles: "agent operator admin", settles: true},

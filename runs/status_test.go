@@ -110,6 +110,9 @@ func TestEveryCommandInEveryStatus(t *testing.T) {
 		"interrupt":       func() runs.Command { return &runs.InterruptSession{SessionID: "s"} },
 		"end":             func() runs.Command { return &runs.EndSession{SessionID: "s"} },
 		"expire":          func() runs.Command { return &runs.ExpireRequests{RunID: "r"} },
+		"acknowledge": func() runs.Command {
+			return &runs.AcknowledgeRequest{RunID: "r", RequestID: "item", State: api.Acknowledged}
+		},
 	}
 	const (
 		asIs        = "="
@@ -122,6 +125,7 @@ func TestEveryCommandInEveryStatus(t *testing.T) {
 		toApproval  = "waiting_for_approval"
 		toQuestion  = "waiting_for_user_question"
 		toCancelled = "cancelled"
+		noRequest   = "request_not_found"
 	)
 	// queued, running, waiting for approval, for a question, completed, failed,
 	// interrupted, cancelled: the order of runs.Statuses.
@@ -151,6 +155,7 @@ func TestEveryCommandInEveryStatus(t *testing.T) {
 		"interrupt":       {asIs, "interrupted", "interrupted", "interrupted", asIs, asIs, asIs, asIs},
 		"end":             {toCancelled, toCancelled, toCancelled, toCancelled, asIs, asIs, asIs, asIs},
 		"expire":          {asIs, asIs, asIs, asIs, asIs, asIs, asIs, asIs},
+		"acknowledge":     {noRequest, noRequest, asIs, asIs, noRequest, noRequest, noRequest, noRequest},
 	}
 	require.Len(t, cells, len(commands))
 	for name, row := range cells {
@@ -159,7 +164,11 @@ func TestEveryCommandInEveryStatus(t *testing.T) {
 			t.Run(name+" when "+string(status), func(t *testing.T) {
 				t.Parallel()
 				h := into(t, status)
-				reply, change, err := h.decide(commands[name]())
+				command := commands[name]()
+				if look, is := command.(*runs.AcknowledgeRequest); is && model.Waiting(status) {
+					look.Handle = h.request("r", look.RequestID).Handle
+				}
+				reply, change, err := h.decide(command)
 				h.flush()
 				got := string(h.run("r").Status)
 				switch {
@@ -207,6 +216,7 @@ func TestUnknownTargets(t *testing.T) {
 		"question":  &runs.CancelQuestion{RunID: "x", RequestID: "a"},
 		"cancel":    &runs.CancelRun{RunID: "x"},
 		"retry":     &runs.RetryRun{RunID: "x"},
+		"look":      &runs.AcknowledgeRequest{RunID: "x", RequestID: "a", State: api.Acknowledged},
 		"expire":    &runs.ExpireRequests{RunID: "x"},
 	} {
 		t.Run(name, func(t *testing.T) {

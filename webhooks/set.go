@@ -95,7 +95,7 @@ func KindOf(event api.EventType) api.WebhookKind {
 		return api.WebhookClarification
 	case api.EventAccepted, api.EventQueued, api.EventStarted, api.EventCompleted, api.EventFailed, api.EventInterrupted, api.EventCancelled, api.EventRunRetried:
 		return api.WebhookRun
-	case api.EventOutput, api.EventRequestNotified, api.EventNotificationFailed:
+	case api.EventOutput, api.EventRequestNotified, api.EventNotificationFailed, api.EventRequestAcknowledged:
 	}
 	return api.WebhookWorker
 }

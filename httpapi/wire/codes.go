@@ -94,6 +94,7 @@ var codes = [...]CodeInfo{
 
 	{api.CodeRunNotFound, http.StatusNotFound, "runs"},
 	{api.CodeRequestNotFound, http.StatusNotFound, "runs"},
+	{api.CodeRequestSettled, http.StatusConflict, "runs"},
 	{api.CodeRunStateConflict, http.StatusConflict, "runs"},
 	{api.CodeEventNeeded, http.StatusConflict, "sessions"},
 	{api.CodeRunNotClaimable, http.StatusConflict, "runs"},

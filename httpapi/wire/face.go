@@ -68,6 +68,11 @@ func Patch(path string, action auth.Action, handle HandlerFunc) Route {
 	return Route{Methods: []string{http.MethodPatch}, Path: path, Action: action, Handle: handle}
 }
 
+// Put returns a route.
+func Put(path string, action auth.Action, handle HandlerFunc) Route {
+	return Route{Methods: []string{http.MethodPut}, Path: path, Action: action, Handle: handle}
+}
+
 // Delete returns a route.
 func Delete(path string, action auth.Action, handle HandlerFunc) Route {
 	return Route{Methods: []string{http.MethodDelete}, Path: path, Action: action, Handle: handle}

@@ -102,7 +102,7 @@ func ownOrigin(origin string, r *http.Request) bool {
 // Methods and headers that pages of allowed origins may use: the ones in openapi.yaml, and headers
 // added by browsers and authenticating proxies.
 var (
-	sharedMethods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPatch, http.MethodDelete}
+	sharedMethods = []string{http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete}
 	sentHeaders   = []string{
 		"Accept", "Authorization", "Cache-Control", "Content-Type", "Idempotency-Key",
 		"Last-Event-ID", "Prefer", ActorHeader, ViaHeader, RequestIDHeader,

@@ -21,6 +21,7 @@ func (s *Service) notifications() *notify.Service {
 			one := collector
 			return one.MayDecide(ctx, run, request)
 		},
+		HasCredential: s.options.Keyring.MayStillDecide,
 		Reach: func(ctx context.Context, principal string) (runs.Scope, error) {
 			return reachOf(ctx, s.options.Keyring, principal)
 		},

@@ -113,6 +113,8 @@ var decisionDamages = []damage{
 	{"a part answers twice", parted(`[{"question_id":"why"},{"question_id":"why"}]`), aboutReviewed(doctor.PartialAnswersWrong, "parted")},
 	{"a part is out of order", parted(`[{"question_id":"why"},{"question_id":"which"}]`), aboutReviewed(doctor.PartialAnswersWrong, "parted")},
 	{"a part is the whole", parted(`[{"question_id":"which"},{"question_id":"why"}]`), aboutReviewed(doctor.PartialAnswersWrong, "parted")},
+	{"who is looking is not a list", ofRequest("shown", func(r *model.Request) { r.Acknowledgement = api.JSON(`{}`) }), aboutReviewed(doctor.AcknowledgementWrong, "shown")},
+	{"nobody is looking", ofRequest("shown", func(r *model.Request) { r.Acknowledgement = api.JSON(`[]`) }), aboutReviewed(doctor.AcknowledgementWrong, "shown")},
 	{"a part was told of another request", func(m *memory) {
 		event := m.event("reviewed", api.EventUserQuestionAnswered)
 		event.Body = api.JSON(`{"type":"user_question_answered","request_id":"shown"}`)

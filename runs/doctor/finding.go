@@ -81,6 +81,7 @@ const (
 	ResolutionRuleWrong     Code = "resolution_rule_wrong"
 	PartialAnswersMisplaced Code = "partial_answers_misplaced"
 	PartialAnswersWrong     Code = "partial_answers_wrong"
+	AcknowledgementWrong    Code = "acknowledgement_wrong"
 	RequestNotAnnounced     Code = "request_not_announced"
 	RequestAnnouncedTwice   Code = "request_announced_twice"
 	ResolutionWithoutEvent  Code = "resolution_without_event"

@@ -36,7 +36,7 @@ func (h *history) advance(kind api.RunKind, event *model.Event) {
 		h.first = event.EventID
 	}
 	h.last = event.EventID
-	if event.Type == api.EventRequestNotified || event.Type == api.EventNotificationFailed {
+	if event.Type == api.EventRequestNotified || event.Type == api.EventNotificationFailed || event.Type == api.EventRequestAcknowledged {
 		// They may stand anywhere in a run that is not over, and move nothing.
 		h.move = move{from: h.status, afterEnd: model.Terminal(h.status), illegal: h.status == ""}
 		return
@@ -99,7 +99,7 @@ func follow(status api.Status, lastType, event api.EventType, end api.Status) (a
 			status = api.StatusRunning
 		}
 		return end, runs.CanMove(api.KindInput, status, end)
-	case api.EventGrantRedeemed, api.EventOutput, api.EventRequestNotified, api.EventNotificationFailed:
+	case api.EventGrantRedeemed, api.EventOutput, api.EventRequestNotified, api.EventNotificationFailed, api.EventRequestAcknowledged:
 	}
 	// Other types belong to the worker. They, and grants, need a lease.
 	return status, status == api.StatusRunning || model.Waiting(status)

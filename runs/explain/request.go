@@ -74,9 +74,17 @@ func Request(f *RequestFacts) api.RequestExplanation {
 		e.State = api.ExplainNobodyCanDecide
 	}
 	e.Text = openText(f, &e)
+	e.Acknowledgement = request.AcknowledgedAt(f.NowMs)
+	e.Text += acknowledgedText(e.Acknowledgement, f.NowMs)
 	if f.Notices != nil {
-		e.Notified, e.NotifyAtMs = f.Notices.Sent, f.Notices.AtMs
-		e.Text += f.Notices.text(f.NowMs)
+		notices := *f.Notices
+		if notices.AtMs != 0 {
+			for _, a := range e.Acknowledgement {
+				notices.AtMs = max(notices.AtMs, a.UntilMs)
+			}
+		}
+		e.Notified, e.NotifyAtMs = notices.Sent, notices.AtMs
+		e.Text += notices.text(f.NowMs)
 	}
 	return e
 }
@@ -134,6 +142,28 @@ func openText(f *RequestFacts, e *api.RequestExplanation) string {
 		return text + " Declined automatically in " + left + "."
 	}
 	return text + " The run is cancelled in " + left + " without an answer."
+}
+
+// acknowledgedText says who is looking at a request.
+func acknowledgedText(current []api.Acknowledgement, nowMs int64) string {
+	if len(current) == 0 {
+		return ""
+	}
+	people := make([]string, 0, len(current))
+	untilMs := int64(0)
+	for _, a := range current {
+		name := "someone"
+		if named(a.By) {
+			name = shortName(a.By)
+		}
+		people = append(people, name)
+		untilMs = max(untilMs, a.UntilMs)
+	}
+	verb := " is"
+	if len(people) > 1 {
+		verb = " are"
+	}
+	return " " + allNames(people) + verb + " looking at it for the next " + span(untilMs-nowMs) + "."
 }
 
 func settledText(request *model.Request, nowMs int64) string {

@@ -57,6 +57,17 @@ func names(list []string, more int64, uncounted bool) string {
 	return strings.Join(shown[:len(shown)-1], ", ") + " or " + shown[len(shown)-1]
 }
 
+// allNames joins the first names of a list with "and", and counts the others.
+func allNames(list []string) string {
+	if len(list) > maxNamed {
+		return fmt.Sprintf("%s and %d more", strings.Join(list[:maxNamed], ", "), len(list)-maxNamed)
+	}
+	if len(list) < 2 {
+		return strings.Join(list, "")
+	}
+	return strings.Join(list[:len(list)-1], ", ") + " and " + list[len(list)-1]
+}
+
 // plural returns "1 run", "2 runs".
 func plural(n int64, noun string) string {
 	if n == 1 {

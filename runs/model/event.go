@@ -10,13 +10,14 @@ import (
 	"github.com/holdpoint/holdpoint/audit/chain"
 )
 
-// AboutRequest reports whether events of this type say that a request was raised, partly
+// AboutRequest reports whether events of this type say that a request was raised, acknowledged, partly
 // answered or settled. Readers derive the open requests from them.
 // parent_clarification_requested is excluded: the child's question is raised in the parent's
 // session, and the child's session sees only the answer.
 func AboutRequest(t api.EventType) bool {
 	return t == api.EventWaitingForApproval || t == api.EventApprovalResolved || t == api.EventWaitingForUserQuestion ||
-		t == api.EventUserQuestionAnswered || t == api.EventUserQuestionResolved || t == api.EventParentClarificationResolved
+		t == api.EventUserQuestionAnswered || t == api.EventUserQuestionResolved || t == api.EventParentClarificationResolved ||
+		t == api.EventRequestAcknowledged
 }
 
 // Event is a stored entry of a session's log.

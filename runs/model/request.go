@@ -51,6 +51,9 @@ type Request struct {
 	// PartialAnswers is a list of api.UserQuestionAnswer for some of the questions; nil without
 	// any, and once settled.
 	PartialAnswers api.JSON
+	// Acknowledgement is a list of api.Acknowledgement, oldest first; nil without any, and once
+	// settled. Some may have lapsed.
+	Acknowledgement api.JSON
 	// Sealed is a SealedValues: the parts masked in Body, Resolution and PartialAnswers,
 	// encrypted with the run's DataKey. Nil without sensitive values.
 	Sealed api.JSON

@@ -235,7 +235,7 @@ func (s *SessionSummary) View() api.SessionSummaryView {
 func (p *PendingRequest) ApprovalView() api.PendingApprovalView {
 	return api.PendingApprovalView{
 		SessionID: p.Request.SessionID, AgentID: p.AgentID, RunID: p.Request.RunID,
-		ParentSessionID: p.ParentSessionID, Session: aboutView(p.About), Request: p.Request.Approval(),
+		ParentSessionID: p.ParentSessionID, Session: aboutView(p.About), Request: p.Request.Approval(), Acknowledgement: p.Request.Acknowledgements(),
 	}
 }
 
@@ -245,6 +245,7 @@ func (p *PendingRequest) QuestionView() api.PendingQuestionView {
 	view := api.PendingQuestionView{
 		SessionID: p.Request.SessionID, AgentID: p.AgentID, RunID: p.Request.RunID,
 		RunKind: p.RunKind, ParentSessionID: p.ParentSessionID, Session: aboutView(p.About), Request: p.Request.Question(),
+		Acknowledgement: p.Request.Acknowledgements(),
 	}
 	if p.Requester != nil {
 		document.DecodeStored(p.Requester, &view.Requester)
@@ -271,6 +272,7 @@ func (d *DecidedRequest) View(shorten func(*api.ApprovalRequest)) api.RequestVie
 		SessionID: request.SessionID, AgentID: d.AgentID, RunID: request.RunID,
 		Run:             api.RequestRun{RunID: request.RunID, Kind: d.RunKind, Status: d.RunStatus},
 		ParentSessionID: d.ParentSessionID, Session: aboutView(d.About), RecordedDecision: request.RecordedDecision(),
+		Acknowledgement: request.Acknowledgements(),
 	}
 	if request.Kind == KindApproval {
 		approval := request.Approval()

@@ -134,6 +134,7 @@ var Requests = newTable(Table[request]{
 		// Copied out of the resolution, so that a list is filtered by it.
 		text("resolved_by", func(q *request) *string { return &q.ResolvedBy }, optional|closes),
 		jsonText("partial_answers", func(q *request) *api.JSON { return &q.PartialAnswers }, optional|changes),
+		jsonText("acknowledgement", func(q *request) *api.JSON { return &q.Acknowledgement }, optional|changes),
 		jsonText("sealed", func(q *request) *api.JSON { return &q.Sealed }, optional|changes),
 		jsonText("redemption", func(q *request) *api.JSON { return &q.Redemption }, optional|apart),
 	},

@@ -242,7 +242,7 @@ CROSS JOIN LATERAL (
 SELECT k.session_id, c.held, c.bytes
 FROM unnest($1::text[]) AS k (session_id)
 CROSS JOIN LATERAL (
-	SELECT count(*) AS held, coalesce(sum(2 * octet_length(one.body) + coalesce(octet_length(one.partial_answers), 0)), 0)::bigint AS bytes
+	SELECT count(*) AS held, coalesce(sum(2 * octet_length(one.body) + coalesce(octet_length(one.partial_answers), 0) + coalesce(octet_length(one.acknowledgement), 0)), 0)::bigint AS bytes
 	FROM requests AS one
 	WHERE one.kind = 'question' AND one.session_id = k.session_id AND one.settled_number IS NULL AND (
 		SELECT r.kind FROM runs AS r WHERE r.session_id = one.session_id AND r.run_id = one.run_id) = 'parent_clarification'

@@ -158,7 +158,7 @@ FROM (
 	FROM (
 		SELECT * FROM events AS one
 		WHERE one.session_id = $1 AND one.event_id > $2::bigint
-			AND one.type IN ('waiting_for_approval', 'approval_resolved', 'waiting_for_user_question', 'user_question_answered', 'user_question_resolved', 'parent_clarification_resolved')
+			AND one.type IN ('waiting_for_approval', 'approval_resolved', 'waiting_for_user_question', 'user_question_answered', 'user_question_resolved', 'parent_clarification_resolved', 'request_acknowledged')
 		ORDER BY one.event_id LIMIT $3::bigint
 	) AS n
 	WINDOW w AS (ORDER BY n.event_id)
@@ -178,7 +178,7 @@ FROM (
 			SELECT * FROM events AS one
 			WHERE one.session_id = r.session_id AND one.run_id = r.run_id
 				AND one.event_id BETWEEN greatest(r.first_event_id, $2::bigint + 1) AND r.last_event_id
-				AND one.type IN ('waiting_for_approval', 'approval_resolved', 'waiting_for_user_question', 'user_question_answered', 'user_question_resolved', 'parent_clarification_resolved')
+				AND one.type IN ('waiting_for_approval', 'approval_resolved', 'waiting_for_user_question', 'user_question_answered', 'user_question_resolved', 'parent_clarification_resolved', 'request_acknowledged')
 			ORDER BY one.event_id LIMIT $3::bigint
 		) AS v
 		WHERE r.run_id = $1

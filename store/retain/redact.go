@@ -92,7 +92,8 @@ func Redact(ctx context.Context, tx Transaction, s *RedactStatements, r *runs.Re
 
 // redactOne deletes the body of one event and what it reports.
 func redactOne(ctx context.Context, tx Transaction, s *RedactStatements, event *model.Event) error {
-	if model.AboutRequest(event.Type) || event.Type == api.EventParentClarificationRequested {
+	reports := model.AboutRequest(event.Type) && event.Type != api.EventRequestAcknowledged
+	if reports || event.Type == api.EventParentClarificationRequested {
 		for requestID := range event.RequestIDs() {
 			requests, err := list(ctx, tx, columns.Requests, s.Requests, event.SessionID, event.RunID, requestID)
 			if err != nil {

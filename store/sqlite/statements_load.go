@@ -203,7 +203,7 @@ GROUP BY k.key`,
 
 	// A clarification has its question twice: in its run and in its request.
 	"open clarifications": `
-SELECT k.value ->> 0, count(*), coalesce(sum(2 * octet_length(q.body) + coalesce(octet_length(q.partial_answers), 0)), 0)
+SELECT k.value ->> 0, count(*), coalesce(sum(2 * octet_length(q.body) + coalesce(octet_length(q.partial_answers), 0) + coalesce(octet_length(q.acknowledgement), 0)), 0)
 FROM json_each($1) AS k
 CROSS JOIN runs AS r ON r.session_id = k.value ->> 0 AND r.finished_at_ms IS NULL AND r.kind = 'parent_clarification'
 CROSS JOIN requests AS q ON q.run_id = r.run_id AND q.outcome IS NULL

@@ -135,17 +135,19 @@ SELECT e.*, 0 FROM events AS e
 WHERE e.session_id = $1 AND e.event_id > $2 AND $4 IS NOT NULL
 ORDER BY e.event_id LIMIT $3`),
 	SessionRequestEventsWithin: expand(`
-SELECT e.*, 0 FROM events AS e INDEXED BY events_about_requests
+SELECT e.*, 0 FROM events AS e INDEXED BY events_of_requests
 WHERE e.session_id = $1 AND e.event_id > $2 AND $4 IS NOT NULL
 	AND (e.type = 'waiting_for_approval' OR e.type = 'approval_resolved' OR e.type = 'waiting_for_user_question'
-		OR e.type = 'user_question_answered' OR e.type = 'user_question_resolved' OR e.type = 'parent_clarification_resolved')
+		OR e.type = 'user_question_answered' OR e.type = 'user_question_resolved' OR e.type = 'parent_clarification_resolved'
+		OR e.type = 'request_acknowledged')
 ORDER BY e.event_id LIMIT $3`),
 	RunRequestEventsWithin: expand(`
-SELECT e.*, 0 FROM runs AS r CROSS JOIN events AS e INDEXED BY events_about_requests
+SELECT e.*, 0 FROM runs AS r CROSS JOIN events AS e INDEXED BY events_of_requests
 WHERE r.run_id = $1 AND e.session_id = r.session_id AND e.run_id = r.run_id
 	AND e.event_id > max($2, r.first_event_id - 1) AND e.event_id <= r.last_event_id AND $4 IS NOT NULL
 	AND (e.type = 'waiting_for_approval' OR e.type = 'approval_resolved' OR e.type = 'waiting_for_user_question'
-		OR e.type = 'user_question_answered' OR e.type = 'user_question_resolved' OR e.type = 'parent_clarification_resolved')
+		OR e.type = 'user_question_answered' OR e.type = 'user_question_resolved' OR e.type = 'parent_clarification_resolved'
+		OR e.type = 'request_acknowledged')
 ORDER BY e.event_id LIMIT $3`),
 	RunEventsWithin: expand(`
 SELECT e.*, 0 FROM events AS e

@@ -194,7 +194,7 @@ func (g *Generator) command() Maker {
 		g.finish, g.release, g.resolve, g.answer, g.cancelQuestion, g.cancelRun, g.interrupt, g.endSession, g.expire,
 		g.ask, g.openClarification, g.deliverAnswer, g.readMailbox, g.acknowledge, g.replay,
 		g.claimEffect, g.finishEffect, g.retryEffect,
-		g.addRule, g.revokeRule, g.decide, g.answerPart, g.amendSession,
+		g.addRule, g.revokeRule, g.decide, g.answerPart, g.amendSession, g.lookAt,
 	}
 	if g.chance(70) {
 		makers = g.next()
@@ -242,13 +242,13 @@ func (g *Generator) next() []func() Maker {
 	case run.Attached && g.chance(30):
 		return []func() Maker{g.suspend, g.ask, g.withdraw, g.redeem, g.heartbeat, g.appendEvents, g.finish}
 	case run.Status == api.StatusWaitingForApproval:
-		return []func() Maker{g.resolve, g.resolve, g.resolve, g.decide}
+		return []func() Maker{g.resolve, g.resolve, g.resolve, g.decide, g.lookAt}
 	case len(g.model.OpenRequests(g.about, model.KindApproval)) > 0:
 		return []func() Maker{g.resolve, g.answer, g.answer, g.answerPart, g.decide, g.cancelQuestion}
 	case len(g.model.OpenRequests(g.about, model.KindQuestion)) == 0:
 		// It is parked.
 		return []func() Maker{g.openClarification, g.deliverAnswer, g.cancelAbout, g.interrupt, g.answer}
 	default:
-		return []func() Maker{g.answer, g.answer, g.answer, g.answerPart, g.answerPart, g.decide, g.cancelQuestion}
+		return []func() Maker{g.answer, g.answer, g.answer, g.answerPart, g.answerPart, g.decide, g.cancelQuestion, g.lookAt}
 	}
 }

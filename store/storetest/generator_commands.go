@@ -222,6 +222,28 @@ func (g *Generator) cancelQuestion() Maker {
 	return func() runs.Command { copied := c; return &copied }
 }
 
+// lookAt acknowledges a request, or takes that back.
+func (g *Generator) lookAt() Maker {
+	runID := g.activeRunID()
+	kind := model.KindApproval
+	if g.chance(40) {
+		kind = model.KindQuestion
+	}
+	c := runs.AcknowledgeRequest{RunID: runID, RequestID: g.requestID(runID, kind), Handle: "h-unknown", State: api.Acknowledged, Actor: pick(g, actors)}
+	for position, request := range g.model.requests {
+		if position.RunID == runID && position.RequestID == c.RequestID {
+			c.Handle = request.Handle
+		}
+	}
+	if g.chance(30) {
+		c.State = api.NotAcknowledged
+	} else if g.chance(50) {
+		untilMs := g.nowMs + pick(g, []int64{-1, 1, 5_000, api.MaxAcknowledgementMs, api.MaxAcknowledgementMs + 1})
+		c.UntilMs = &untilMs
+	}
+	return func() runs.Command { copied := c; return &copied }
+}
+
 func (g *Generator) cancelRun() Maker {
 	c := runs.CancelRun{RunID: g.runID(), Reason: pick(g, []string{"", "no"}), Actor: pick(g, actors)}
 	return func() runs.Command { copied := c; return &copied }

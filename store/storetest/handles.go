@@ -251,6 +251,41 @@ var handleTests = map[string]func(*harness){
 		require.Nil(h, settled[0].PartialAnswers)
 		require.Equal(h, []string{"r"}, h.claimable())
 	},
+	"acknowledgement/is shown until the decision": func(h *harness) {
+		h.wait("s", "r", approvals("a", "b"))
+		handle := h.run("r").Requests[0].Handle
+		look := func(by string, state api.AcknowledgementState) *runs.AcknowledgeRequest {
+			return &runs.AcknowledgeRequest{RunID: "r", RequestID: "a", Handle: handle, State: state, Actor: runs.Actor{Name: by}}
+		}
+		h.do(look("ada", api.Acknowledged))
+		h.do(look("ben", api.Acknowledged))
+		require.True(h, h.do(look("ben", api.Acknowledged)).Existing)
+		list, err := h.store.PendingRequests(h.ctx, runs.RequestQuery{Kind: model.KindApproval, Limit: 10})
+		require.NoError(h, err)
+		shown := list[0].ApprovalView().Acknowledgement
+		require.Len(h, shown, 2)
+		require.Equal(h, api.Acknowledgement{
+			By: "ada", State: api.Acknowledged, AtMs: h.clock.NowMs(), UntilMs: h.clock.NowMs() + api.DefaultAcknowledgementMs,
+		}, shown[0])
+		require.Empty(h, list[1].ApprovalView().Acknowledgement)
+		found, err := h.store.RequestByHandle(h.ctx, handle)
+		require.NoError(h, err)
+		require.Equal(h, list[0].Request, found.Request)
+		h.do(look("ada", api.NotAcknowledged))
+		h.do(look("ben", api.NotAcknowledged))
+		require.Nil(h, h.run("r").Requests[0].Acknowledgement)
+
+		h.do(look("ada", api.Acknowledged))
+		h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: allow("a"), Actor: person})
+		_, settled, err := h.store.SettledAfter(h.ctx, "r", 0)
+		require.NoError(h, err)
+		require.Nil(h, settled[0].Acknowledgement)
+		refused := h.refuse(api.CodeRequestSettled, look("ben", api.Acknowledged))
+		require.Equal(h, api.OutcomeAllowed, refused.Recorded.Outcome)
+		unknown := look("ben", api.Acknowledged)
+		unknown.RequestID, unknown.Handle = "nul\x00", "nul\x00"
+		h.refuse(api.CodeRequestNotFound, unknown)
+	},
 	"parts/questions without an answer are counted": func(h *harness) {
 		count := func() int64 {
 			n, err := h.store.CountPendingRequests(h.ctx, runs.RequestQuery{Kind: model.KindQuestion, SessionID: "s", EachQuestion: true})

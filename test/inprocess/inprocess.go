@@ -116,7 +116,8 @@ func Start(tb testing.TB, database string, options Options) *Service {
 			collector := explain.Collector{Reader: opened, Whole: opened, NowMs: opened.NowMs, Directory: directory}
 			return collector.MayDecide(ctx, run, request)
 		},
-		Reach: func(context.Context, string) (runs.Scope, error) { return runs.Scope{}, nil },
+		HasCredential: keyring.MayStillDecide,
+		Reach:         func(context.Context, string) (runs.Scope, error) { return runs.Scope{}, nil },
 	})
 	effects := loop.EffectsOptions{Logger: logger}
 	var notices deliver.Notices

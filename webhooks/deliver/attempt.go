@@ -36,6 +36,8 @@ type attempt struct {
 	failure      error
 	permanent    bool
 	retryAfterMs int64
+	// putOffMs says that the attempt was not made, and how long the delivery is held back.
+	putOffMs int64
 	// gone reports that the webhook was disabled by the answer.
 	gone bool
 }
@@ -93,6 +95,10 @@ func (d *Deliverer) attemptDelivery(ctx context.Context, due runs.DueEffect, try
 	if ctx.Err() != nil && made.failure != nil && !made.permanent {
 		return ended // the lease expires, and the delivery is attempted again
 	}
+	if made.putOffMs > 0 {
+		d.finish(ctx, claimed.Effect, made)
+		return ended
+	}
 	outcome := Delivered
 	switch {
 	case made.failure == nil:
@@ -117,7 +123,7 @@ func (d *Deliverer) finish(ctx context.Context, effect *model.Effect, made attem
 	defer cancel()
 	finish := &runs.FinishEffect{
 		SessionID: effect.SessionID, EffectID: effect.EffectID, Attempt: effect.Attempts,
-		Permanent: made.permanent, RetryAfterMs: made.retryAfterMs,
+		Permanent: made.permanent, RetryAfterMs: made.retryAfterMs, PutOffMs: made.putOffMs,
 	}
 	attrs := []slog.Attr{slog.String("session_id", effect.SessionID), slog.Int64("attempts", effect.Attempts)}
 	if channel, is := model.NoticeChannel(effect.EffectID); is {

@@ -2,6 +2,7 @@ package deliver
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 
@@ -17,7 +18,8 @@ const noticesAtOnce = 4
 type Notices interface {
 	// Channels returns the names of the channels.
 	Channels() []string
-	// Send sends the message of an effect. permanent means that a retry would not help.
+	// Send sends the message of an effect. permanent means that a retry would not help. A failure that is
+	// a *runs.PutOffError is not one: the message is held back.
 	Send(ctx context.Context, effect *model.Effect) (permanent bool, failure error)
 }
 
@@ -82,6 +84,10 @@ func (l *noticeLane) send(ctx context.Context, one runs.DueEffect) result {
 	refused := false
 	r := l.deliverer.attemptDelivery(ctx, one, func(effect *model.Effect) attempt {
 		permanent, failure := l.deliverer.options.Notices.Send(ctx, effect)
+		var putOff *runs.PutOffError
+		if errors.As(failure, &putOff) {
+			return attempt{putOffMs: max(putOff.Ms, 1)}
+		}
 		refused = permanent
 		return attempt{failure: failure, permanent: permanent}
 	})

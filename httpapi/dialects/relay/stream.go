@@ -126,7 +126,7 @@ func (s *chatStream) translate(event, next *model.Event) error {
 	}
 	switch event.Type {
 	case api.EventAccepted, api.EventQueued, api.EventUserQuestionAnswered, api.EventParentClarificationRequested,
-		api.EventGrantRedeemed, api.EventRunRetried, api.EventRequestNotified, api.EventNotificationFailed:
+		api.EventGrantRedeemed, api.EventRunRetried, api.EventRequestNotified, api.EventNotificationFailed, api.EventRequestAcknowledged:
 		return nil
 	case api.EventStarted:
 		if !s.started {

@@ -8,6 +8,28 @@ export interface components {
             acknowledged: boolean;
             message_id: components["schemas"]["ID"];
         };
+        /** @description A person who is looking at an open request. It counts until `until_ms`. */
+        Acknowledgement: {
+            at_ms: components["schemas"]["TimeMs"];
+            by: string;
+            /** @enum {string} */
+            state: "acknowledged";
+            until_ms: components["schemas"]["TimeMs"];
+            /** @description Whose credential it was, when that acted for `by`. */
+            via_principal?: string;
+        };
+        AcknowledgementBody: {
+            /**
+             * @description `none` takes an acknowledgement back.
+             * @enum {string}
+             */
+            state: "acknowledged" | "none";
+            /**
+             * Format: int64
+             * @description When it lapses: at most 4 hours from now. When absent, an acknowledgement of the caller stays as it is, and a new one lapses after 30 minutes. Not with `none`.
+             */
+            until_ms?: number;
+        };
         ActiveRun: {
             run_id: components["schemas"]["ID"];
         };
@@ -751,6 +773,8 @@ export interface components {
             request_id: components["schemas"]["ID"];
         };
         PendingApprovalView: {
+            /** @description Who is looking at the open request, oldest first. Those whose `until_ms` has passed may still be listed. */
+            acknowledgement?: components["schemas"]["Acknowledgement"][];
             agent_id: components["schemas"]["ID"];
             /** @description The parent of the session, when a child session asks. */
             parent_session_id?: components["schemas"]["ID"];
@@ -760,6 +784,8 @@ export interface components {
             session_id: components["schemas"]["ID"];
         };
         PendingQuestionView: {
+            /** @description Who is looking at the open request, oldest first. Those whose `until_ms` has passed may still be listed. */
+            acknowledgement?: components["schemas"]["Acknowledgement"][];
             agent_id: components["schemas"]["ID"];
             parent_channel_ids?: string[];
             parent_project_ids?: string[];
@@ -786,7 +812,7 @@ export interface components {
              * @description The stable name of the error.
              * @enum {string}
              */
-            code: "bad_request" | "route_not_found" | "method_not_allowed" | "id_conflict" | "payload_too_large" | "unsupported_media_type" | "invalid_request" | "internal_error" | "service_unavailable" | "origin_not_allowed" | "host_not_allowed" | "unauthenticated" | "invalid_token" | "forbidden" | "requester_excluded" | "requester_exclusion_needs_auth" | "token_not_found" | "token_state_conflict" | "last_admin_token" | "sign_in_failed" | "no_issuer" | "issuer_unavailable" | "webhook_not_found" | "too_many_webhooks" | "address_not_found" | "too_many_addresses" | "too_many_codes" | "address_code_wrong" | "channel_not_found" | "channel_unknown" | "channel_unavailable" | "rate_limited" | "too_many_calls" | "too_many_streams" | "too_many_bytes" | "too_many_prompts" | "too_many_queued_runs" | "too_many_stored_bytes" | "storage_reserved" | "session_not_found" | "session_busy" | "session_ended" | "no_parent_session" | "queue_full" | "questions_full" | "mailbox_full" | "run_not_found" | "request_not_found" | "run_state_conflict" | "event_needed" | "run_not_claimable" | "lease_lost" | "suspension_too_large" | "append_too_large" | "secrets_not_configured" | "approval_state_conflict" | "approval_batch_empty" | "approval_duplicate_resolution" | "approval_request_not_pending" | "approval_changed" | "invalid_grant" | "grant_mismatch" | "grant_expired" | "grant_redeemed" | "question_state_conflict" | "question_expired" | "question_resolution_conflict" | "question_request_mismatch" | "question_declined_with_answers" | "question_duplicate_answer" | "question_answer_missing" | "question_single_select_violation" | "question_duplicate_option" | "question_option_not_found" | "question_answer_empty" | "question_unknown_answer" | "rule_not_found" | "too_many_rules" | "message_not_found" | "effect_not_found" | "invalid_idempotency_key" | "idempotency_conflict" | "invalid_limit" | "invalid_filter" | "invalid_cursor" | "invalid_event_cursor" | "event_cursor_reset";
+            code: "bad_request" | "route_not_found" | "method_not_allowed" | "id_conflict" | "payload_too_large" | "unsupported_media_type" | "invalid_request" | "internal_error" | "service_unavailable" | "origin_not_allowed" | "host_not_allowed" | "unauthenticated" | "invalid_token" | "forbidden" | "requester_excluded" | "requester_exclusion_needs_auth" | "token_not_found" | "token_state_conflict" | "last_admin_token" | "sign_in_failed" | "no_issuer" | "issuer_unavailable" | "webhook_not_found" | "too_many_webhooks" | "address_not_found" | "too_many_addresses" | "too_many_codes" | "address_code_wrong" | "channel_not_found" | "channel_unknown" | "channel_unavailable" | "rate_limited" | "too_many_calls" | "too_many_streams" | "too_many_bytes" | "too_many_prompts" | "too_many_queued_runs" | "too_many_stored_bytes" | "storage_reserved" | "session_not_found" | "session_busy" | "session_ended" | "no_parent_session" | "queue_full" | "questions_full" | "mailbox_full" | "run_not_found" | "request_not_found" | "request_settled" | "run_state_conflict" | "event_needed" | "run_not_claimable" | "lease_lost" | "suspension_too_large" | "append_too_large" | "secrets_not_configured" | "approval_state_conflict" | "approval_batch_empty" | "approval_duplicate_resolution" | "approval_request_not_pending" | "approval_changed" | "invalid_grant" | "grant_mismatch" | "grant_expired" | "grant_redeemed" | "question_state_conflict" | "question_expired" | "question_resolution_conflict" | "question_request_mismatch" | "question_declined_with_answers" | "question_duplicate_answer" | "question_answer_missing" | "question_single_select_violation" | "question_duplicate_option" | "question_option_not_found" | "question_answer_empty" | "question_unknown_answer" | "rule_not_found" | "too_many_rules" | "message_not_found" | "effect_not_found" | "invalid_idempotency_key" | "idempotency_conflict" | "invalid_limit" | "invalid_filter" | "invalid_cursor" | "invalid_event_cursor" | "event_cursor_reset";
             /** @description One sentence about this occurrence. */
             detail: string;
             /** @enum {string} */
@@ -922,6 +948,8 @@ export interface components {
             session?: string;
         };
         RequestExplanation: {
+            /** @description Who is looking at the open request now, oldest first. */
+            acknowledgement?: components["schemas"]["Acknowledgement"][];
             /** @description The service asks nobody for a credential. */
             anyone?: boolean;
             /** @description Of an open request. */
@@ -942,7 +970,7 @@ export interface components {
             may_decide_more?: number;
             /** @description The notifications of people about an open request, by the channels of the replica that answers. They have no addresses. */
             notified?: components["schemas"]["ExplainedNotice"][];
-            /** @description When people will be notified of the request. */
+            /** @description When people will be notified of the request, at the earliest after an acknowledgement has lapsed. */
             notify_at_ms?: components["schemas"]["TimeMs"];
             /** @description The moment of the explanation by the service's clock. */
             now_ms: components["schemas"]["TimeMs"];
@@ -958,6 +986,8 @@ export interface components {
         };
         /** @description An approval or a question, open or settled, with its context. */
         RequestView: {
+            /** @description Who is looking at the open request, oldest first. Those whose `until_ms` has passed may still be listed. */
+            acknowledgement?: components["schemas"]["Acknowledgement"][];
             agent_id: components["schemas"]["ID"];
             /** @description With `context`: settled requests of the session, oldest first, fewer when they have more than 256 KiB. Inputs are cut as in a summary; schemas, pattern keys and metadata are left out. Absent when the read took too long. */
             context?: components["schemas"]["RequestView"][];
@@ -1110,7 +1140,7 @@ export interface components {
             agent_id: components["schemas"]["ID"];
             /** @description SHA-256 of the RFC 8785 form of `event` without its `type`. This and the two below are absent from events that were written before there was a chain. */
             body_digest?: string;
-            /** @description What happened. The service writes `accepted`, `queued {position}`, `started`, `waiting_for_approval {request_ids, requests, parent_session_id?, session?}`, `approval_resolved {resolutions}`, `grant_redeemed {request_id, jti, tool_name, redeemed_at_ms, redeemed_by, fence}`, `waiting_for_user_question {request_ids, requests, parent_session_id?, session?}`, `user_question_resolved {resolution}`, `user_question_answered {request_id, question_ids, answers, justification?, resolved_by, via, open}` (some of several questions have their answers; `open` have none), `parent_clarification_requested {request_id, parked, waiting_on}` (in the session that asks; its answer is a `user_question_resolved`), `parent_clarification_resolved {requester_agent_id, requester_session_id, request_id, declined, resolution}` (in the session that was asked), `output {output}`, `completed`, `failed {error}`, `interrupted {reason?}`, `cancelled {reason?}` `run_retried` (a failed run goes on), `request_notified {request_id, step, to: [{who, channels}]}` (people are told of a request) and `notification_failed {request_id, who, channel}` (a message was given up). Workers add types of their own, any but these and `snapshot` and `stream_gap`, which name frames of streams.
+            /** @description What happened. The service writes `accepted`, `queued {position}`, `started`, `waiting_for_approval {request_ids, requests, parent_session_id?, session?}`, `approval_resolved {resolutions}`, `grant_redeemed {request_id, jti, tool_name, redeemed_at_ms, redeemed_by, fence}`, `waiting_for_user_question {request_ids, requests, parent_session_id?, session?}`, `user_question_resolved {resolution}`, `user_question_answered {request_id, question_ids, answers, justification?, resolved_by, via, open}` (some of several questions have their answers; `open` have none), `parent_clarification_requested {request_id, parked, waiting_on}` (in the session that asks; its answer is a `user_question_resolved`), `parent_clarification_resolved {requester_agent_id, requester_session_id, request_id, declined, resolution}` (in the session that was asked), `output {output}`, `completed`, `failed {error}`, `interrupted {reason?}`, `cancelled {reason?}` `run_retried` (a failed run goes on), `request_notified {request_id, step, to: [{who, channels}]}` (people are told of a request) `notification_failed {request_id, who, channel}` (a message was given up) and `request_acknowledged {request_id, by, via_principal?, via, state, until_ms?}` (a person is looking at an open request; with `state: none`, no longer). Workers add types of their own, any but these and `snapshot` and `stream_gap`, which name frames of streams.
              *      */
             event: {
                 type: string;

@@ -10,6 +10,24 @@ class AcknowledgedReply(TypedDict):
     message_id: str
 
 
+class Acknowledgement(TypedDict):
+    # A person who is looking at an open request. It counts until `until_ms`.
+    at_ms: int
+    by: str
+    state: Literal['acknowledged']
+    until_ms: int
+    # Whose credential it was, when that acted for `by`.
+    via_principal: NotRequired[str]
+
+
+class AcknowledgementBody(TypedDict):
+    # `none` takes an acknowledgement back.
+    state: Literal['acknowledged', 'none']
+    # When it lapses: at most 4 hours from now. When absent, an acknowledgement of the caller stays as it is, and a new one
+    # lapses after 30 minutes. Not with `none`.
+    until_ms: NotRequired[int]
+
+
 class ActiveRun(TypedDict):
     run_id: str
 
@@ -730,6 +748,8 @@ class PendingApprovalRef(TypedDict):
 
 
 class PendingApprovalView(TypedDict):
+    # Who is looking at the open request, oldest first. Those whose `until_ms` has passed may still be listed.
+    acknowledgement: NotRequired[list[Acknowledgement]]
     agent_id: str
     # The parent of the session, when a child session asks.
     parent_session_id: NotRequired[str]
@@ -740,6 +760,8 @@ class PendingApprovalView(TypedDict):
 
 
 class PendingQuestionView(TypedDict):
+    # Who is looking at the open request, oldest first. Those whose `until_ms` has passed may still be listed.
+    acknowledgement: NotRequired[list[Acknowledgement]]
     agent_id: str
     parent_channel_ids: NotRequired[list[str]]
     parent_project_ids: NotRequired[list[str]]
@@ -762,7 +784,7 @@ class PendingQuestionView(TypedDict):
 
 class Problem(TypedDict):
     # The stable name of the error.
-    code: Literal['bad_request', 'route_not_found', 'method_not_allowed', 'id_conflict', 'payload_too_large', 'unsupported_media_type', 'invalid_request', 'internal_error', 'service_unavailable', 'origin_not_allowed', 'host_not_allowed', 'unauthenticated', 'invalid_token', 'forbidden', 'requester_excluded', 'requester_exclusion_needs_auth', 'token_not_found', 'token_state_conflict', 'last_admin_token', 'sign_in_failed', 'no_issuer', 'issuer_unavailable', 'webhook_not_found', 'too_many_webhooks', 'address_not_found', 'too_many_addresses', 'too_many_codes', 'address_code_wrong', 'channel_not_found', 'channel_unknown', 'channel_unavailable', 'rate_limited', 'too_many_calls', 'too_many_streams', 'too_many_bytes', 'too_many_prompts', 'too_many_queued_runs', 'too_many_stored_bytes', 'storage_reserved', 'session_not_found', 'session_busy', 'session_ended', 'no_parent_session', 'queue_full', 'questions_full', 'mailbox_full', 'run_not_found', 'request_not_found', 'run_state_conflict', 'event_needed', 'run_not_claimable', 'lease_lost', 'suspension_too_large', 'append_too_large', 'secrets_not_configured', 'approval_state_conflict', 'approval_batch_empty', 'approval_duplicate_resolution', 'approval_request_not_pending', 'approval_changed', 'invalid_grant', 'grant_mismatch', 'grant_expired', 'grant_redeemed', 'question_state_conflict', 'question_expired', 'question_resolution_conflict', 'question_request_mismatch', 'question_declined_with_answers', 'question_duplicate_answer', 'question_answer_missing', 'question_single_select_violation', 'question_duplicate_option', 'question_option_not_found', 'question_answer_empty', 'question_unknown_answer', 'rule_not_found', 'too_many_rules', 'message_not_found', 'effect_not_found', 'invalid_idempotency_key', 'idempotency_conflict', 'invalid_limit', 'invalid_filter', 'invalid_cursor', 'invalid_event_cursor', 'event_cursor_reset']
+    code: Literal['bad_request', 'route_not_found', 'method_not_allowed', 'id_conflict', 'payload_too_large', 'unsupported_media_type', 'invalid_request', 'internal_error', 'service_unavailable', 'origin_not_allowed', 'host_not_allowed', 'unauthenticated', 'invalid_token', 'forbidden', 'requester_excluded', 'requester_exclusion_needs_auth', 'token_not_found', 'token_state_conflict', 'last_admin_token', 'sign_in_failed', 'no_issuer', 'issuer_unavailable', 'webhook_not_found', 'too_many_webhooks', 'address_not_found', 'too_many_addresses', 'too_many_codes', 'address_code_wrong', 'channel_not_found', 'channel_unknown', 'channel_unavailable', 'rate_limited', 'too_many_calls', 'too_many_streams', 'too_many_bytes', 'too_many_prompts', 'too_many_queued_runs', 'too_many_stored_bytes', 'storage_reserved', 'session_not_found', 'session_busy', 'session_ended', 'no_parent_session', 'queue_full', 'questions_full', 'mailbox_full', 'run_not_found', 'request_not_found', 'request_settled', 'run_state_conflict', 'event_needed', 'run_not_claimable', 'lease_lost', 'suspension_too_large', 'append_too_large', 'secrets_not_configured', 'approval_state_conflict', 'approval_batch_empty', 'approval_duplicate_resolution', 'approval_request_not_pending', 'approval_changed', 'invalid_grant', 'grant_mismatch', 'grant_expired', 'grant_redeemed', 'question_state_conflict', 'question_expired', 'question_resolution_conflict', 'question_request_mismatch', 'question_declined_with_answers', 'question_duplicate_answer', 'question_answer_missing', 'question_single_select_violation', 'question_duplicate_option', 'question_option_not_found', 'question_answer_empty', 'question_unknown_answer', 'rule_not_found', 'too_many_rules', 'message_not_found', 'effect_not_found', 'invalid_idempotency_key', 'idempotency_conflict', 'invalid_limit', 'invalid_filter', 'invalid_cursor', 'invalid_event_cursor', 'event_cursor_reset']
     # One sentence about this occurrence.
     detail: str
     domain: Literal['api', 'cors', 'auth', 'webhooks', 'notifications', 'limits', 'sessions', 'runs', 'approvals', 'grants', 'questions', 'rules', 'mailbox', 'effects', 'idempotency', 'pagination', 'events']
@@ -906,6 +928,8 @@ class RequestExplanationDeadline(TypedDict):
 
 
 class RequestExplanation(TypedDict):
+    # Who is looking at the open request now, oldest first.
+    acknowledgement: NotRequired[list[Acknowledgement]]
     # The service asks nobody for a credential.
     anyone: NotRequired[bool]
     # Of an open request.
@@ -919,7 +943,7 @@ class RequestExplanation(TypedDict):
     may_decide_more: NotRequired[int]
     # The notifications of people about an open request, by the channels of the replica that answers. They have no addresses.
     notified: NotRequired[list[ExplainedNotice]]
-    # When people will be notified of the request.
+    # When people will be notified of the request, at the earliest after an acknowledgement has lapsed.
     notify_at_ms: NotRequired[int]
     # The moment of the explanation by the service's clock.
     now_ms: int
@@ -949,6 +973,8 @@ class RequestViewRun(TypedDict):
 
 class RequestView(TypedDict):
     # An approval or a question, open or settled, with its context.
+    # Who is looking at the open request, oldest first. Those whose `until_ms` has passed may still be listed.
+    acknowledgement: NotRequired[list[Acknowledgement]]
     agent_id: str
     # With `context`: settled requests of the session, oldest first, fewer when they have more than 256 KiB. Inputs are cut as
     # in a summary; schemas, pattern keys and metadata are left out. Absent when the read took too long.
@@ -1116,8 +1142,10 @@ class RunEventEntryEvent(TypedDict):
     # `user_question_resolved`), `parent_clarification_resolved {requester_agent_id, requester_session_id, request_id,
     # declined, resolution}` (in the session that was asked), `output {output}`, `completed`, `failed {error}`, `interrupted
     # {reason?}`, `cancelled {reason?}` `run_retried` (a failed run goes on), `request_notified {request_id, step, to: [{who,
-    # channels}]}` (people are told of a request) and `notification_failed {request_id, who, channel}` (a message was given
-    # up). Workers add types of their own, any but these and `snapshot` and `stream_gap`, which name frames of streams.
+    # channels}]}` (people are told of a request) `notification_failed {request_id, who, channel}` (a message was given up)
+    # and `request_acknowledged {request_id, by, via_principal?, via, state, until_ms?}` (a person is looking at an open
+    # request; with `state: none`, no longer). Workers add types of their own, any but these and `snapshot` and `stream_gap`,
+    # which name frames of streams.
     type: str
 
 
@@ -1137,8 +1165,10 @@ class RunEventEntry(TypedDict):
     # `user_question_resolved`), `parent_clarification_resolved {requester_agent_id, requester_session_id, request_id,
     # declined, resolution}` (in the session that was asked), `output {output}`, `completed`, `failed {error}`, `interrupted
     # {reason?}`, `cancelled {reason?}` `run_retried` (a failed run goes on), `request_notified {request_id, step, to: [{who,
-    # channels}]}` (people are told of a request) and `notification_failed {request_id, who, channel}` (a message was given
-    # up). Workers add types of their own, any but these and `snapshot` and `stream_gap`, which name frames of streams.
+    # channels}]}` (people are told of a request) `notification_failed {request_id, who, channel}` (a message was given up)
+    # and `request_acknowledged {request_id, by, via_principal?, via, state, until_ms?}` (a person is looking at an open
+    # request; with `state: none`, no longer). Workers add types of their own, any but these and `snapshot` and `stream_gap`,
+    # which name frames of streams.
     event: RunEventEntryEvent
     # SHA-256 of the RFC 8785 form of `session_id`, `id`, `type`, `timestamp_ms`, `run_id`, `actor`, `body_digest` and `prev`.
     hash: NotRequired[str]

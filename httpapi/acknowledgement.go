@@ -1,0 +1,45 @@
+package httpapi
+
+import (
+	"cmp"
+	"net/http"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// acknowledgeRequest records whether the caller is looking at an open request, and answers with the
+// request.
+func (s *Server) acknowledgeRequest(w http.ResponseWriter, r *http.Request) error {
+	var body api.AcknowledgementBody
+	var faults refusal.Faults
+	if err := s.bodies.Decode(w, r, &body, &faults); err != nil {
+		return err
+	}
+	command := &runs.AcknowledgeRequest{Handle: wire.PathID(r, "handle"), State: body.State, UntilMs: body.UntilMs}
+	checked := *command
+	err := cmp.Or(allFaults(r.Context(), &faults, command), bodyFaults(r.Context(), &checked))
+	if err != nil {
+		return err
+	}
+	if command.Actor, err = wire.Actor(r); err != nil {
+		return err
+	}
+	if !refusal.ValidID(command.Handle) {
+		return refusal.UnknownRequest(wire.Shown(command.Handle))
+	}
+	found, err := s.store.DecisionByHandle(r.Context(), command.Handle)
+	if err != nil {
+		return err
+	}
+	command.RunID, command.RequestID = found.Request.RunID, found.Request.RequestID
+	if _, err := s.store.Do(r.Context(), command); err != nil {
+		return err
+	}
+	if found, err = s.store.DecisionByHandle(r.Context(), command.Handle); err != nil {
+		return err
+	}
+	return wire.Respond(w, r, http.StatusOK, found.View(nil))
+}

@@ -1,0 +1,87 @@
+package notify_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
+
+// look acknowledges the only request of a run, or takes that back.
+func (s *service) look(t *testing.T, c *client.Client, runID string, state api.AcknowledgementState) *api.RequestView {
+	t.Helper()
+	run, err := c.GetRun(t.Context(), runID)
+	require.NoError(t, err)
+	view, err := c.AcknowledgeRequest(t.Context(), run.PendingApprovals[0].Handle, api.AcknowledgementBody{State: state})
+	require.NoError(t, err)
+	return view
+}
+
+// advances returns the effects that wait to notify people.
+func (s *service) advances(t *testing.T, sessionID string) (found []model.Effect) {
+	t.Helper()
+	effects, err := s.Store.Effects(t.Context(), runs.EffectQuery{SessionID: sessionID, State: api.EffectPending, Limit: 100})
+	require.NoError(t, err)
+	for i := range effects {
+		if effects[i].Kind == api.EffectAdvanceRequest {
+			found = append(found, effects[i])
+		}
+	}
+	return found
+}
+
+// Messages wait while a person is looking, and go out once when that person no longer does, or has
+// lost their credential.
+func TestMessagesWaitForThePersonWhoIsLooking(t *testing.T) {
+	t.Parallel()
+	onEngines(t, func(t *testing.T, database string) {
+		s := start(t, database, time.Second, true)
+		as := func(name string, role api.Role) (tokenID string, c *client.Client) {
+			made, _, err := s.Keyring.Create(t.Context(), &api.CreateTokenBody{Name: name, Role: role}, "user:test", "")
+			require.NoError(t, err)
+			return made.Token.TokenID, s.Connect(client.WithToken(made.Secret))
+		}
+		_, maker := as("maker", api.RoleAgent)
+		_, ada := as("ada", api.RoleAdmin)
+		_, ben := as("ben", api.RoleOperator)
+		cyd, carol := as("carol", api.RoleOperator)
+		s.verified(t, ben, "ops", "ben", s.http)
+
+		held := func(session string, by *client.Client) string {
+			runID := raise(t, maker, session, "a")
+			view := s.look(t, by, runID, api.Acknowledged)
+			require.Len(t, view.Acknowledgement, 1)
+			eventually(t, "the notification is held back", func() bool {
+				waiting := s.advances(t, session)
+				return len(waiting) == 1 && waiting[0].LastError != "" && waiting[0].DueAtMs > time.Now().Add(30*time.Second).UnixMilli()
+			})
+			require.NotContains(t, s.events(t, runID), "request_notified")
+			return runID
+		}
+		first := held("one", ada)
+		second := held("two", carol)
+		require.Empty(t, s.http.about("Agent coder"))
+		why, err := ben.ExplainRun(t.Context(), first)
+		require.NoError(t, err)
+		require.Contains(t, why.Requests[0].Text, "ada is looking at it for the next 29 min.")
+		require.Len(t, why.Requests[0].Acknowledgement, 1)
+		require.Equal(t, why.Requests[0].Acknowledgement[0].UntilMs, why.Requests[0].NotifyAtMs)
+
+		s.look(t, ada, first, api.NotAcknowledged)
+		eventually(t, "the message", func() bool { return len(s.http.about("Agent coder")) == 1 })
+		require.Contains(t, s.events(t, first), "request_notified")
+
+		// Without a credential nobody is looking. The service checks every minute; an operator may ask at once.
+		require.NoError(t, s.Keyring.Revoke(t.Context(), cyd, true))
+		_, err = ada.RetryEffect(t.Context(), "two", s.advances(t, "two")[0].EffectID)
+		require.NoError(t, err)
+		eventually(t, "the other message", func() bool { return len(s.http.about("Agent coder")) == 2 })
+		require.Contains(t, s.events(t, second), "request_notified")
+		s.healthy(t)
+	})
+}
