@@ -41,8 +41,9 @@ var examples = map[string][]string{
 		`holdpoint approvals list --session-id nightly`,
 		`holdpoint approvals list --decided --by ada`,
 	},
-	"approvals show":   {`holdpoint approvals show approval-1`},
-	"approvals review": {`holdpoint approvals review --session-id nightly`},
+	"approvals show":        {`holdpoint approvals show approval-1`},
+	"approvals review":      {`holdpoint approvals review --session-id nightly`},
+	"approvals acknowledge": {`holdpoint approvals acknowledge approval-1 --for 1h`},
 	"approvals allow": {
 		`holdpoint approvals allow $HANDLE $HANDLE2`,
 		`holdpoint approvals allow approval-3 --run-id run-1 --updated-input-json '{"command":"ls -l"}'`,
@@ -52,8 +53,9 @@ var examples = map[string][]string{
 	"approvals allow-all": {`holdpoint approvals allow-all --session-id nightly --dry-run`},
 	"approvals deny-all":  {`holdpoint approvals deny-all --session-id nightly --reason 'the build is red'`},
 
-	"questions list": {`holdpoint questions list --session-id nightly`},
-	"questions show": {`holdpoint questions show question-1`},
+	"questions list":        {`holdpoint questions list --session-id nightly`},
+	"questions show":        {`holdpoint questions show question-1`},
+	"questions acknowledge": {`holdpoint questions acknowledge question-1`},
 	"questions answer": {
 		`holdpoint questions answer question-1 --run-id run-2 --option eu`,
 		`holdpoint questions answer question-2 --declined`,

@@ -13,13 +13,14 @@ import (
 
 // Approvals is the command holdpoint approvals.
 type Approvals struct {
-	List     approvalsList                      `cmd:"" help:"List pending or decided approvals."`
-	Show     show[api.RequestView, approvalRef] `cmd:"" help:"Show a pending or decided approval."`
-	Review   approvalsReview                    `cmd:"" help:"Review pending approvals one by one."`
-	Allow    approvalsAllow                     `cmd:"" help:"Allow requests, unchanged or edited."`
-	Deny     approvalsDeny                      `cmd:"" help:"Deny requests."`
-	AllowAll approvalsAllowAll                  `cmd:"" name:"allow-all" aliases:"approve-all" help:"Allow all pending approvals."`
-	DenyAll  approvalsDenyAll                   `cmd:"" name:"deny-all" help:"Deny all pending approvals."`
+	List        approvalsList                      `cmd:"" help:"List pending or decided approvals."`
+	Show        show[api.RequestView, approvalRef] `cmd:"" help:"Show a pending or decided approval."`
+	Review      approvalsReview                    `cmd:"" help:"Review pending approvals one by one."`
+	Acknowledge approvalsAcknowledge               `cmd:"" help:"Show others that you are looking at an approval."`
+	Allow       approvalsAllow                     `cmd:"" help:"Allow requests, unchanged or edited."`
+	Deny        approvalsDeny                      `cmd:"" help:"Deny requests."`
+	AllowAll    approvalsAllowAll                  `cmd:"" name:"allow-all" aliases:"approve-all" help:"Allow all pending approvals."`
+	DenyAll     approvalsDenyAll                   `cmd:"" name:"deny-all" help:"Deny all pending approvals."`
 }
 
 // approvalFilter lists the open approvals, ordered by session, run and request.
@@ -94,6 +95,7 @@ func (approvalRef) fields(view *api.RequestView, now time.Time) []console.Field 
 		{"metadata", console.Compact(request.Metadata)},
 		{"someone else must allow it", yesOrNothing(request.ExcludeRequester)},
 		{"you may not allow it", excludedText(view)},
+		{"looking", lookers(view.Acknowledgement, now)},
 		{"decided", decidedText(view.RecordedDecision, now)},
 	}
 	fields = append(fields, aboutFields(view.Session)...)

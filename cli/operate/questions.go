@@ -16,10 +16,11 @@ import (
 
 // Questions is the command holdpoint questions.
 type Questions struct {
-	List   list[api.PendingQuestionView, questionFilter] `cmd:"" help:"List open questions."`
-	Show   show[api.PendingQuestionView, questionRef]    `cmd:"" help:"Show a question."`
-	Answer questionsAnswer                               `cmd:"" help:"Answer or decline a question."`
-	Cancel questionsCancel                               `cmd:"" help:"Cancel a question and its run."`
+	List        list[api.PendingQuestionView, questionFilter] `cmd:"" help:"List open questions."`
+	Show        show[api.PendingQuestionView, questionRef]    `cmd:"" help:"Show a question."`
+	Acknowledge questionsAcknowledge                          `cmd:"" help:"Show others that you are looking at a question."`
+	Answer      questionsAnswer                               `cmd:"" help:"Answer or decline a question."`
+	Cancel      questionsCancel                               `cmd:"" help:"Cancel a question and its run."`
 }
 
 // questionFilter lists the open questions, ordered by session, run and request.
@@ -110,6 +111,7 @@ func (questionRef) fields(item *api.PendingQuestionView, now time.Time) []consol
 		{"the value must fit", console.Indented(request.ResponseSchema)},
 		{"raised", console.Moment(request.CreatedAtMs, now)},
 		{"expires", console.Moment(valueOf(request.ExpiresAtMs), now)},
+		{"looking", lookers(item.Acknowledgement, now)},
 	}...)
 }
 
