@@ -95,6 +95,7 @@ func (f *flows) all(t *testing.T) {
 		{"SameCall", f.sameCall},
 		{"Undo", f.undo},
 		{"Before", f.before},
+		{"Looking", f.looking},
 		{"Race", f.race},
 		{"Expiry", f.expiry},
 		{"Keyboard", f.keyboard},

@@ -48,7 +48,7 @@ function useTitle(name) {
 }
 
 const help = [["j, k, ↑, ↓", "next, previous"], ["Enter, o", "open"], ["n", "next undecided"], ["a", "allow"], ["d", "deny, with a reason"], ["D", "deny at once"], ["e", "edit"], ["r", "allow and …"], ["1–9", "choose an option"],
-  ["x", "select"], ["Shift+x", "select a range"], ["Ctrl/Cmd+A", "select all that match"], ["z", "undo a decision that waits to be sent"], ["c", "copy the link"], ["/", "search"], ["g then i, h, r, s", "inbox, history, rules, settings"], ["u", "back"], ["?", "this help"]];
+  ["x", "select"], ["Shift+x", "select a range"], ["Ctrl/Cmd+A", "select all that match"], ["z", "undo a decision that waits to be sent"], ["l", "say that you are looking, or no longer are"], ["c", "copy the link"], ["/", "search"], ["g then i, h, r, s", "inbox, history, rules, settings"], ["u", "back"], ["?", "this help"]];
 
 function Help({ close }) {
   return html`<dialog aria-label="Keys" ref=${dialog => dialog && !dialog.open && dialog.showModal()} onClose=${close}>

@@ -16,6 +16,7 @@ import { Part } from "./json.js";
 import { headingOf } from "./headings.js";
 import { marked } from "./marks.js";
 import { Hints } from "./hints.js";
+import { Looking } from "./looking.js";
 import { QuestionFields } from "./question.js";
 import { setQuery } from "./route.js";
 import { askerOf, askingSession } from "./row.js";
@@ -170,6 +171,7 @@ export function Detail({ one }) {
       ${isNarrow() && html`<${Crumbs} one=${one} />`}
       <div class="title"><h2>${marked(one.kind === "question" ? headingOf(one) : title)}</h2>${one.dueMs > 0 && !one.resolution && html`<${Due} one=${one} />`}</div>
       <${Meta} one=${one} />
+      <${Looking} one=${one} />
       ${one.kind === "approval" ? html`<${Asked} one=${one} />` : html`<${Hints} request=${one.request} /><${QuestionFields} one=${one} />`}
       <${SameCall} one=${one} />
       <${Before} one=${one} />

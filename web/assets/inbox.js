@@ -62,7 +62,7 @@ export function promptOf(view, kind, resolution) {
     label: view.session?.label, origin: view.session?.origin,
     requester: view.requester_session_id, parent: view.parent_session_id, runKind: view.run_kind, request: view.request,
     createdMs: view.request.created_at_ms ?? nowMs(), dueMs: view.request.expires_at_ms ?? 0, resolution,
-    digest: view.request.input_digest, text: "", barred: barredBy(view),
+    digest: view.request.input_digest, text: "", barred: barredBy(view), looking: view.acknowledgement,
   };
 }
 
@@ -98,6 +98,7 @@ function upsert(one, arrives) {
   const before = inbox.prompts.get(one.handle);
   if (before) {
     if (before.resolution) return;
+    before.looking = one.looking;
     // A whole input that was read already is not replaced by its beginning.
     const { input, input_truncated: cut, ...rest } = one.request;
     Object.assign(before.request, rest, !cut || before.request.input_truncated ? { input } : {});
@@ -185,6 +186,7 @@ export async function lookUp(handle) {
     const view = await get(path("requests", handle));
     if (view.resolution) settle(handle, view.resolution);
     const one = inbox.prompts.get(handle);
+    if (one && !one.resolution) one.looking = view.acknowledgement;
     if (one && one.requester !== view.requester_session_id) { one.requester = view.requester_session_id; changed(); }
     if (one && !one.resolution && one.barred !== barredBy(view)) { one.barred = barredBy(view); shifted(handle); changed(); }
     return view;
@@ -218,12 +220,21 @@ function apply(name, data) {
       }
       break;
     }
+    case "request_acknowledged": {
+      const one = inbox.prompts.get(byID.get(idOf(data.session_id, data.run_id, event.request_id)));
+      if (one) acknowledges(one, event, data.timestamp_ms);
+      break;
+    }
     case "approval_resolved": event.resolutions?.forEach(settledOne); break; // none in what was redacted
     case "user_question_resolved":
     case "parent_clarification_resolved": if (event.resolution) settledOne(event.resolution); break;
   }
   changed();
 }
+
+// acknowledges is told of who looks at a prompt, or no longer does.
+let acknowledges = () => {};
+export const onAcknowledged = listener => { acknowledges = listener; };
 
 // early are the requests that settled while lists were read.
 let early = new Set();

@@ -4,7 +4,8 @@ import { allow, canDecide, denies, form } from "./approval.js";
 import { asksForAll } from "./ask_same.js";
 import { denyWith } from "./bar.js";
 import { act, dropsKey, focusedByKey, isField, focusedPrompt, noteFocus, noteKey, notePointer, returned, steady } from "./guard.js";
-import { changed, inbox } from "./inbox.js";
+import { changed, inbox, nowMs } from "./inbox.js";
+import { look } from "./looking.js";
 import { chooseByKey } from "./question.js";
 import { go, query, setQuery } from "./route.js";
 import { selectCalls, selectRange } from "./row.js";
@@ -80,6 +81,7 @@ export function keys(event, help) {
     case "e": if (approval && one.barred === "" && aimed()) form(one, "edit"); break;
     case "r": if (approval && aimed()) form(one, "rule"); break;
     case "z": takeBack(); break;
+    case "l": if (open && !event.repeat && !choice) void look(one, nowMs()); break;
     case "x": case "X":
       if (!approval || event.repeat) return;
       select(one, event);

@@ -12,7 +12,7 @@ import { query, setQuery } from "./route.js";
 import { askingSession } from "./row.js";
 import { Tokens } from "./tokens.js";
 import { waits, waitSeconds } from "./undo.js";
-import { moment, settledWords, span } from "./words.js";
+import { moment, person, settledWords, span } from "./words.js";
 
 const run = id => html`<a href=${"/runs/" + encodeURIComponent(id)}><code>${id}</code></a>`;
 const session = id => html`<a href=${"/sessions/" + encodeURIComponent(id)}><code>${id}</code></a>`;
@@ -49,7 +49,7 @@ export function History() {
     ${data.pagination.has_more && html`<button onClick=${() => setQuery({ cursor: data.pagination.next_cursor })}>Older</button>`}`}`;
 }
 
-const said = { accepted: "accepted", queued: "queued", started: "started", completed: "completed", failed: "failed", cancelled: "cancelled", interrupted: "interrupted", output: "output", waiting_for_approval: "waits for approval", waiting_for_user_question: "waits for an answer" };
+const said = { accepted: "accepted", queued: "queued", started: "started", completed: "completed", failed: "failed", cancelled: "cancelled", interrupted: "interrupted", output: "output", waiting_for_approval: "waits for approval", waiting_for_user_question: "waits for an answer", request_acknowledged: "looked at" };
 
 function EventLine({ entry }) {
   const { event } = entry;
@@ -58,6 +58,7 @@ function EventLine({ entry }) {
   else if (event.type === "approval_resolved") more = event.resolutions.map(one => settledWords("approval", one, nowMs(), false)).join("; ");
   else if (event.type === "user_question_resolved") more = settledWords("question", event.resolution, nowMs(), false);
   else if (event.type === "waiting_for_approval") more = (event.requests ?? []).map(one => one.tool_name).join(", ");
+  else if (event.type === "request_acknowledged") more = `by ${person(event.by)}${event.state === "none" ? ", taken back" : ""}`;
   else if (event.error || event.reason) more = event.error ?? event.reason;
   else if (event.type === "output") more = event.output ? textOf(event.output.node, "content") ?? "" : "";
   return html`<li><time>${moment(entry.timestamp_ms, nowMs())}</time> <span class="event">${marked(said[event.type] ?? event.type.replaceAll("_", " "))}</span> ${more && html`<span class="quiet">${marked(String(more).slice(0, 2000))}</span>`}</li>`;

@@ -5,6 +5,7 @@ import { act } from "./guard.js";
 import { about, nameOfRow, shortID } from "./groups.js";
 import { Flag } from "./hints.js";
 import { Icon } from "./icons.js";
+import { lookingText } from "./looking.js";
 import { changed, inbox, isMine, nowMs } from "./inbox.js";
 import { marked, plain } from "./marks.js";
 import { isNarrow } from "./screen.js";
@@ -32,6 +33,12 @@ export const askerOf = one => askingSession(one) && `asked by ${shortID(askingSe
 function askersOf(calls) {
   const children = calls.filter(askingSession).length;
   return calls.length === 1 ? askerOf(calls[0]) : children > 0 ? `${children} asked by child sessions` : "";
+}
+
+// Lookers says who is looking at the calls of a row.
+function Lookers({ calls }) {
+  const text = useClock(now => lookingText(calls, now));
+  return text && html`<span class="asker">${marked(text)}</span> · `;
 }
 
 // whyOf is the second line of a row: the agent's words about it, else with what and where.
@@ -106,7 +113,7 @@ export function Row({ one, top, position, total, current, list }) {
       checked=${chosen > 0 && chosen === left.length} indeterminate=${chosen > 0 && chosen < left.length} onClick=${event => select(event, one, list)} />`}</span>
     <span class="what">${row.strong && html`<b>${marked(row.strong)}</b> `}${row.code ? html`<code>${marked(row.what)}</code>` : marked(row.what)}</span>
     <span class="hint"><${Flag} request=${one.request} />${row.hint && marked(row.hint)}</span>
-    ${outcome ? html`<span class="why outcome" role="status" title=${plain(outcome)}>${marked(outcome)}${times && ` ${times}`}</span>` : html`<span class="why">${asker && html`<span class="asker">${marked(asker)}</span> · `}${marked(whyOf(one))}</span>
+    ${outcome ? html`<span class="why outcome" role="status" title=${plain(outcome)}>${marked(outcome)}${times && ` ${times}`}</span>` : html`<span class="why"><${Lookers} calls=${left} />${asker && html`<span class="asker">${marked(asker)}</span> · `}${marked(whyOf(one))}</span>
       <span class="tail">${times && html`<b class="times" title=${left.map(sessionName).join(", ")}>${times}</b>`}<${Time} calls=${left.length > 0 ? left : [one]} /></span>`}
   </li>`;
 }
