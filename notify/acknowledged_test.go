@@ -1,6 +1,7 @@
 package notify_test
 
 import (
+	"net/http"
 	"testing"
 	"time"
 
@@ -82,6 +83,55 @@ func TestMessagesWaitForThePersonWhoIsLooking(t *testing.T) {
 		require.NoError(t, err)
 		eventually(t, "the other message", func() bool { return len(s.http.about("Agent coder")) == 2 })
 		require.Contains(t, s.events(t, second), "request_notified")
+		s.healthy(t)
+	})
+}
+
+// A message that is retried waits, too, but not one to the person who is looking.
+func TestARetriedMessageWaits(t *testing.T) {
+	t.Parallel()
+	onEngines(t, func(t *testing.T, database string) {
+		s := start(t, database, time.Second, true)
+		people := map[string]*client.Client{}
+		for name, role := range map[string]api.Role{"maker": api.RoleAgent, "ada": api.RoleAdmin, "ben": api.RoleOperator} {
+			made, _, err := s.Keyring.Create(t.Context(), &api.CreateTokenBody{Name: name, Role: role}, "user:test", "")
+			require.NoError(t, err)
+			people[name] = s.Connect(client.WithToken(made.Secret))
+		}
+		ada := people["ada"]
+		for _, name := range []string{"ada", "ben"} {
+			s.verified(t, people[name], "ops", name, s.http)
+		}
+		s.http.set(func(i *inbox) { i.status = http.StatusInternalServerError })
+		runID := raise(t, people["maker"], "s", "a")
+		messages := func() (found []model.Effect) {
+			effects, err := s.Store.Effects(t.Context(), runs.EffectQuery{SessionID: "s", WebhookID: model.NoticeWebhookID("ops"), State: api.EffectPending, Limit: 10})
+			require.NoError(t, err)
+			return effects
+		}
+		eventually(t, "both have failed once", func() bool {
+			found := messages()
+			return len(found) == 2 && found[0].LastError != "" && found[1].LastError != ""
+		})
+		s.look(t, ada, runID, api.Acknowledged)
+		s.http.set(func(i *inbox) { i.status = 0 })
+		again := func() {
+			for _, message := range messages() {
+				_, err := ada.RetryEffect(t.Context(), "s", message.EffectID)
+				require.NoError(t, err)
+			}
+		}
+		again()
+		eventually(t, "the message to ben is put off", func() bool {
+			found := messages()
+			return len(found) == 1 && found[0].DueAtMs > time.Now().Add(30*time.Second).UnixMilli()
+		})
+		sent := s.http.about("Agent coder")
+		require.Len(t, sent, 1)
+		require.Contains(t, sent[0], "/ada\n")
+		s.look(t, ada, runID, api.NotAcknowledged)
+		again()
+		eventually(t, "the message to ben", func() bool { return len(s.http.about("Agent coder")) == 2 && len(messages()) == 0 })
 		s.healthy(t)
 	})
 }

@@ -34,6 +34,8 @@ var eventTests = map[string]func(*harness){
 		fence = h.claim("next")
 		h.do(&runs.AppendEvents{RunID: "next", Fence: fence, Events: []api.JSON{api.JSON(`{"type":"step"}`)}})
 		h.do(&runs.Suspend{RunID: "next", Fence: fence, Suspension: suspension})
+		open := h.run("next").Requests[0]
+		h.do(&runs.AcknowledgeRequest{RunID: "next", RequestID: open.RequestID, Handle: open.Handle, State: api.Acknowledged, Actor: person})
 		h.do(&runs.ResolveApprovals{RunID: "next", Resolutions: allow("a"), Actor: person})
 		all := h.events("s")
 		for _, q := range []runs.EventQuery{{SessionID: "s"}, {RunID: "r"}, {RunID: "next"}, {RunID: "next", After: all[len(all)-2].EventID}} {

@@ -83,6 +83,30 @@ func TestARefusedMailboxOpensNoBreaker(t *testing.T) {
 	require.Equal(t, Retried, observed[len(observed)-1])
 }
 
+// holding holds each message back.
+type holding struct{ refusing }
+
+func (*holding) Send(context.Context, *model.Effect) (bool, error) {
+	return false, &runs.PutOffError{Ms: 5_000}
+}
+
+// A message that is held back is neither delivered nor a failure.
+func TestAHeldMessageIsPutOff(t *testing.T) {
+	t.Parallel()
+	store := &noticeStore{}
+	d := &Deliverer{store: store, options: Options{
+		Notices: &holding{}, Logger: slog.New(slog.DiscardHandler),
+		Observe: func(string, Outcome, time.Duration) { t.Error("nothing was attempted") },
+	}}
+	lane := noticeLanes(d)["mail"]
+	for range 2 * failuresBeforePause {
+		lane.breaker.ended(lane.send(t.Context(), runs.DueEffect{SessionID: "s", EffectID: model.NoticeEffectID("mail", "h", "user:ada", 0)}))
+	}
+	require.False(t, lane.breaker.open())
+	require.EqualValues(t, 5_000, store.finished[0].PutOffMs)
+	require.Empty(t, store.finished[0].Error)
+}
+
 // A message whose channel was removed ends with that reason, and not as a failure of a webhook.
 func TestMessagesOfARemovedChannelAreGivenUp(t *testing.T) {
 	t.Parallel()
