@@ -79,12 +79,7 @@ const ownCallTimeout = 10 * time.Second
 // [ErrWorkerStopped] at once. Other errors besides the usual: [ErrSuspended] if the handler
 // has suspended the run meanwhile; [ErrInvalid].
 func (t *Task) Approve(ctx context.Context, request api.ApprovalRequest) (api.Resolution, error) {
-	if request.ID == "" {
-		request.ID = newID("approval")
-	}
-	if request.ToolCallID == "" {
-		request.ToolCallID = request.ID
-	}
+	nameApproval(&request)
 	settled, err := t.await(ctx, pendingRequest{approval: &request})
 	if err != nil {
 		return api.Resolution{}, fmt.Errorf("approval %s: %w", request.ID, err)

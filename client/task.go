@@ -1,9 +1,11 @@
 package client
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -41,7 +43,10 @@ type Task struct {
 	ended error
 	// draining: the worker stops, so waits for people end at once. interrupted: one did.
 	draining, interrupted bool
+	// output is what the handler of [Typed] returned; nil for none.
+	output api.JSON
 	attachment
+	emitted emitted
 }
 
 // errEnded ends waits for decisions on a run that the handler has ended.
@@ -53,6 +58,7 @@ func newTask(ctx context.Context, c *Client, claim api.Claim, options WorkerOpti
 	t.lease, t.loseLease = context.WithCancelCause(context.WithoutCancel(ctx))
 	t.ctx, t.stopHandler = context.WithCancelCause(ctx)
 	t.attachment = newAttachment(claim.Resume)
+	t.emitted = newEmitted(&claim)
 	return t
 }
 
@@ -118,6 +124,9 @@ func (t *Task) SaveCheckpoint(ctx context.Context, checkpoint any) error {
 	if err != nil {
 		return t.handleRefusal(err)
 	}
+	t.mu.Lock()
+	t.emitted.since = digestOf(text)
+	t.mu.Unlock()
 	if beat.CancelRequested {
 		t.stop(ErrCancelled)
 		return ErrCancelled
@@ -127,6 +136,8 @@ func (t *Task) SaveCheckpoint(ctx context.Context, checkpoint any) error {
 
 // Suspend raises requests, ends the lease and returns [ErrSuspended], which the handler
 // must return. The handler is called again with a [Task.Resume] once everything is settled.
+// Each request needs an ID; an empty ToolCallID is set to it. [api.Resume.Approved] returns
+// the input of an approval that may run.
 //
 // If all its requests were already settled with the same ids, or standing rules settle them
 // at once, it returns the decisions instead and the handler continues. So a handler may
@@ -137,6 +148,7 @@ func (t *Task) Suspend(ctx context.Context, suspension api.Suspension) (*api.Res
 	if suspension.Hold {
 		return nil, fmt.Errorf("%w: to wait with the lease, use Approve and Ask", ErrInvalid)
 	}
+	nameToolCalls(&suspension)
 	if resume, err := t.settledBefore(&suspension); resume != nil || err != nil {
 		return resume, err
 	}
@@ -170,6 +182,21 @@ func (t *Task) Suspend(ctx context.Context, suspension api.Suspension) (*api.Res
 	return nil, ErrSuspended
 }
 
+// nameToolCalls sets empty tool call ids to the ids of their requests. It does not change the
+// caller's slices.
+func nameToolCalls(suspension *api.Suspension) {
+	suspension.Approvals = slices.Clone(suspension.Approvals)
+	for i := range suspension.Approvals {
+		request := &suspension.Approvals[i]
+		request.ToolCallID = cmp.Or(request.ToolCallID, request.ID)
+	}
+	suspension.Questions = slices.Clone(suspension.Questions)
+	for i := range suspension.Questions {
+		request := &suspension.Questions[i]
+		request.ToolCallID = cmp.Or(request.ToolCallID, request.ID)
+	}
+}
+
 // Complete ends the run with an output of any value with a JSON form; nil for none. Open
 // requests are recorded as expired.
 func (t *Task) Complete(ctx context.Context, output any) error {
@@ -177,6 +204,10 @@ func (t *Task) Complete(ctx context.Context, output any) error {
 	if err != nil {
 		return err
 	}
+	return t.complete(ctx, text)
+}
+
+func (t *Task) complete(ctx context.Context, text api.JSON) error {
 	ctx, done := t.whileLeased(ctx)
 	defer done()
 	return t.finish(func() (*api.RunView, error) { return t.client.CompleteRun(ctx, t.RunID(), t.Fence(), text) })
@@ -188,38 +219,6 @@ func (t *Task) Fail(ctx context.Context, message string) error {
 	ctx, done := t.whileLeased(ctx)
 	defer done()
 	return t.finish(func() (*api.RunView, error) { return t.client.FailRun(ctx, t.RunID(), t.Fence(), failureText(message)) })
-}
-
-// Emit appends events to the session's log. Each must be a value whose JSON is an object
-// with a "type". They are appended once, even if the call is retried because its reply was
-// lost. Many or large events are sent in several calls, as by [Client.AppendEvents].
-func (t *Task) Emit(ctx context.Context, events ...any) error {
-	if len(events) == 0 {
-		return nil
-	}
-	texts := make([]api.JSON, len(events))
-	for i, event := range events {
-		var err error
-		if texts[i], err = EncodeJSON(event); err != nil {
-			return fmt.Errorf("%w: event %d: %w", ErrInvalid, i, err)
-		}
-	}
-	ctx, done := t.whileLeased(ctx)
-	defer done()
-	if _, err := t.client.AppendEvents(ctx, t.RunID(), t.Fence(), texts); err != nil {
-		return t.handleRefusal(err)
-	}
-	return nil
-}
-
-type outputEvent struct {
-	Type    string `json:"type"`
-	Content string `json:"content"`
-}
-
-// Output appends to the output of the run and the session.
-func (t *Task) Output(ctx context.Context, text string) error {
-	return t.Emit(ctx, outputEvent{"output", text})
 }
 
 // release releases the run.

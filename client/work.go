@@ -3,6 +3,7 @@ package client
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -119,19 +120,41 @@ func (c *Client) AppendEvents(ctx context.Context, runID, fence string, events [
 // several calls, each has the key with a suffix of five bytes. Additional error:
 // [ErrIdempotencyConflict].
 func (c *Client) AppendEventsWithKey(ctx context.Context, runID, fence, idempotencyKey string, events []api.JSON) (lastEventID string, err error) {
-	idempotencyKey = cmp.Or(idempotencyKey, uuid.NewString())
+	err = appendInCalls(cmp.Or(idempotencyKey, uuid.NewString()), events, func(key string, events []api.JSON) error {
+		lastEventID, err = c.appendOnce(ctx, runID, fence, newKey(key), events)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	return lastEventID, nil
+}
+
+// appendOfTask is [Client.AppendEventsWithKey] with a key that is derived from the run and the
+// events. A conflict then means that an earlier claim, with another fence, has appended them.
+func (c *Client) appendOfTask(ctx context.Context, runID, fence, key string, events []api.JSON) error {
+	return appendInCalls(key, events, func(key string, events []api.JSON) error {
+		_, err := c.appendOnce(ctx, runID, fence, newKey(key), events)
+		if errors.Is(err, ErrIdempotencyConflict) {
+			return nil
+		}
+		return err
+	})
+}
+
+// appendInCalls splits events into calls, each with a key of its own.
+func appendInCalls(key string, events []api.JSON, send func(key string, events []api.JSON) error) error {
 	if eventsOfCall(events) == len(events) {
-		return c.appendOnce(ctx, runID, fence, newKey(idempotencyKey), events)
+		return send(key, events)
 	}
 	for n := 1; len(events) > 0; n++ {
 		fits := eventsOfCall(events)
-		lastEventID, err = c.appendOnce(ctx, runID, fence, newKey(fmt.Sprintf("%s/%04d", idempotencyKey, n)), events[:fits])
-		if err != nil {
-			return "", err
+		if err := send(fmt.Sprintf("%s/%04d", key, n), events[:fits]); err != nil {
+			return err
 		}
 		events = events[fits:]
 	}
-	return lastEventID, nil
+	return nil
 }
 
 // eventsOfCall returns how many of the events the next call takes: at least one, if there are any.

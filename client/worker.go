@@ -16,12 +16,15 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 )
 
-// Handler does the work of one run. The run's fate depends on what it returns:
+// Handler does the work of one run; [Typed] makes one that gets its input decoded. The run's
+// fate depends on what it returns:
 //
 //   - nil: the run is completed without an output, unless the handler has ended it.
 //   - an error that is [ErrSuspended], from [Task.Suspend] or [Task.AskParent]: nothing
 //     more happens.
 //   - an error that is [ErrWorkerStopped]: the run is released.
+//   - an [api.NotAllowedError], from [api.Resume.Approved] or [Task.ApproveInput]: the run
+//     fails at once, because a decision is final. It is not logged as an error.
 //   - any other error: the attempt failed. The run is retried as configured in
 //     [WorkerOptions], and fails with the error's text after the last attempt. [Task.Fail]
 //     fails it at once.

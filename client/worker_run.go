@@ -68,6 +68,7 @@ func (w *Worker) finish(t *Task, outcome error) {
 	ctx := context.WithoutCancel(t.ctx) // the calls end with the lease
 	cause := cmp.Or(context.Cause(t.lease), context.Cause(t.ctx))
 	var crash panicked
+	var notAllowed *api.NotAllowedError
 	stopped := errors.Is(outcome, ErrWorkerStopped) || errors.Is(cause, ErrWorkerStopped) || t.wasInterrupted()
 	var err error
 	switch {
@@ -79,11 +80,14 @@ func (w *Worker) finish(t *Task, outcome error) {
 	case errors.Is(cause, ErrLeaseLost):
 		err = cause
 	case outcome == nil:
-		err = t.Complete(ctx, nil)
+		err = t.complete(ctx, t.output)
 	case stopped && !errors.As(outcome, &crash):
 		err = t.release(ctx)
 	case errors.Is(outcome, ErrSuspended):
 		err = t.Fail(ctx, "handler returned ErrSuspended without having suspended the run")
+	case errors.As(outcome, &notAllowed):
+		// The decision is final, so a retry would return the same error.
+		err = t.Fail(ctx, outcome.Error())
 	default:
 		err = w.failAttempt(ctx, t, outcome)
 	}
@@ -104,7 +108,8 @@ func (w *Worker) failAttempt(ctx context.Context, t *Task, outcome error) error 
 	if counts {
 		failed++
 	}
-	last := counts && failed >= int64(w.options.MaxAttempts)
+	var permanent *permanentError
+	last := counts && failed >= int64(w.options.MaxAttempts) || errors.As(outcome, &permanent)
 	var crash panicked
 	var stack []any
 	if errors.As(outcome, &crash) {

@@ -69,9 +69,26 @@ func (c *AppendEvents) recordKey(sessionID string) *model.RecordKey {
 
 // appendedEvent has the members of a worker's event that the service reads.
 type appendedEvent struct {
-	Type    api.EventType `json:"type"`
-	Content *string       `json:"content"`
-	Parts   []api.JSON    `json:"parts"`
+	Type api.EventType `json:"type"`
+	outputMembers
+	// Output contains the other members in the form in which an output is read. In events of other
+	// types it may be any value.
+	Output api.JSON `json:"output"`
+}
+
+// outputMembers are the members of an output event.
+type outputMembers struct {
+	Content *string    `json:"content"`
+	Parts   []api.JSON `json:"parts"`
+}
+
+// acceptReadForm takes the members of an output in the form in which it is read. Other members in
+// there, such as the time, are the service's.
+func (e *appendedEvent) acceptReadForm() error {
+	if e.Type != api.EventOutput || e.Content != nil || document.Kind(e.Output) != '{' {
+		return nil
+	}
+	return json.Unmarshal(e.Output, &e.outputMembers)
 }
 
 // reserved reports whether an event type is reserved for the service or is the name of a stream
@@ -111,6 +128,10 @@ func (c *AppendEvents) prepare(*Call, IDSource) error {
 		// Member names are case-sensitive, so readers of the body see the same type that is checked here.
 		if err := json.Unmarshal(text, event); err != nil {
 			addEventFault(&faults, at, err)
+			continue
+		}
+		if err := event.acceptReadForm(); err != nil {
+			addEventFault(&faults, at+"/output", err)
 			continue
 		}
 		switch {

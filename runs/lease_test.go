@@ -375,6 +375,11 @@ func TestAppendedEvents(t *testing.T) {
 	require.Equal(t, int64(1), h.run("r").OutputCount)
 	last := h.events["s"][reply.LastEventID-1]
 	require.JSONEq(t, `{"type":"output","output":{"session_id":"s","run_id":"r","content":"hi","parts":[{"a":1}],"created_at_ms":1000000}}`, string(last.Body))
+	// What was read can be appended. The service writes its own members.
+	reply = h.must(appended(`{"type":"output","output":{"session_id":"other","run_id":"x","content":"hi","parts":[{"a":1}],"created_at_ms":7}}`,
+		`{"type":"note","output":"any value"}`))
+	require.Equal(t, last.Body, h.events["s"][reply.LastEventID-2].Body)
+	require.Equal(t, int64(2), h.run("r").OutputCount)
 
 	for _, test := range []struct {
 		event, pointer string
@@ -389,6 +394,10 @@ func TestAppendedEvents(t *testing.T) {
 		{`{"type":"a b"}`, "/events/1/type"},
 		{`{"type":"output"}`, "/events/1/content"},
 		{`{"type":"output","content":7}`, "/events/1/content"},
+		{`{"type":"output","output":{"content":7}}`, "/events/1/output/content"},
+		{`{"type":"output","output":{"content":"hi","parts":{}}}`, "/events/1/output/parts"},
+		{`{"type":"output","output":{}}`, "/events/1/content"},
+		{`{"type":"output","output":"hi"}`, "/events/1/content"},
 		{`{"type":"completed"}`, "/events/1/type"},
 		{`{"type":"snapshot"}`, "/events/1/type"},
 		{`{"type":"stream_gap"}`, "/events/1/type"},

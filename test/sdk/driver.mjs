@@ -1,7 +1,7 @@
 // Does the steps of scenarios.json with the TypeScript SDK. A step is a line on standard input,
 // its outcome one on standard output.
 import { createInterface } from "node:readline";
-import { Holdpoint, HoldpointError, Worker, decodeJSON, encodeJSON } from "@holdpoint/sdk";
+import { Holdpoint, HoldpointError, Worker, approved, decodeJSON, encodeJSON } from "@holdpoint/sdk";
 
 const [, , baseUrl] = process.argv;
 const patient = { maxAttempts: 100, baseDelayMs: 20, maxDelayMs: 200 };
@@ -52,6 +52,15 @@ const handlers = {
     await task.emit({ type: "carried", value });
     await task.saveCheckpoint(updated);
     return { input: task.input, updated, checkpoint: task.checkpoint, value };
+  },
+  careless: async (task) => {
+    await task.output("begins");
+    const resume = await task.suspend({
+      approvals: [{ id: "first", tool_name: "build", input: task.input }, { id: "second", tool_name: "deploy", input: task.input }],
+    });
+    await task.output("goes on");
+    const [second, first] = [approved(resume, "second"), approved(resume, "first")];
+    return { first, second, third: await task.approveInput({ id: "third", tool_name: "announce", input: task.input }) };
   },
   fail: async () => {
     throw new Error("out of paper");

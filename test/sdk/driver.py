@@ -48,6 +48,16 @@ def wanted(s, shown):
 
 QUESTION = {"id": "which", "questions": [{"id": "way", "question": "Which way?", "options": [{"id": "left"}, {"id": "right"}]}]}
 PARKED = {"approvals": [{"id": "parked", "tool_call_id": "c", "tool_name": "deploy", "input": 1}]}
+
+
+def careless(task):
+    return {"approvals": [{"id": "first", "tool_name": "build", "input": task.input}, {"id": "second", "tool_name": "deploy", "input": task.input}]}
+
+
+def third(task):
+    return {"id": "third", "tool_name": "announce", "input": task.input}
+
+
 COUNT = {"id": "count", "kind": "count", "response_schema": {"type": "object", "required": ["replicas"]}}
 
 
@@ -112,6 +122,13 @@ class Sync:
         task.emit({"type": "carried", "value": value})
         task.save_checkpoint(updated)
         return outcome_of(task, updated, value)
+
+    def careless_handler(self, task):
+        task.output("begins")
+        resume = task.suspend(careless(task))
+        task.output("goes on")
+        second, first = holdpoint.approved(resume, "second"), holdpoint.approved(resume, "first")
+        return {"first": first, "second": second, "third": task.approve_input(third(task))}
 
     def fail_handler(self, task):
         raise RuntimeError("out of paper")
@@ -253,6 +270,13 @@ class Async(Sync):
         await task.emit({"type": "carried", "value": value})
         await task.save_checkpoint(updated)
         return outcome_of(task, updated, value)
+
+    async def careless_handler(self, task):
+        await task.output("begins")
+        resume = await task.suspend(careless(task))
+        await task.output("goes on")
+        second, first = holdpoint.approved(resume, "second"), holdpoint.approved(resume, "first")
+        return {"first": first, "second": second, "third": await task.approve_input(third(task))}
 
     async def fail_handler(self, task):
         raise RuntimeError("out of paper")

@@ -120,6 +120,26 @@ var goHandlers = map[string]func(ctx context.Context, task *client.Task) (any, e
 			Value      api.JSON `json:"value"`
 		}{task.Input(), decision.UpdatedInput, task.Checkpoint(), answer.Value}, nil
 	},
+	"careless": func(ctx context.Context, task *client.Task) (any, error) {
+		if err := task.Output(ctx, "begins"); err != nil {
+			return nil, err
+		}
+		resume, err := task.Suspend(ctx, api.Suspension{Approvals: []api.ApprovalRequest{
+			{ID: "first", ToolName: "build", Input: task.Input()}, {ID: "second", ToolName: "deploy", Input: task.Input()},
+		}})
+		if err != nil {
+			return nil, err
+		}
+		if err := task.Output(ctx, "goes on"); err != nil {
+			return nil, err
+		}
+		var second, first, third api.JSON
+		if err := errors.Join(resume.Approved("second", &second), resume.Approved("first", &first)); err != nil {
+			return nil, err
+		}
+		err = task.ApproveInput(ctx, api.ApprovalRequest{ID: "third", ToolName: "announce", Input: task.Input()}, &third)
+		return map[string]any{"first": first, "second": second, "third": third}, err
+	},
 	"fail": func(context.Context, *client.Task) (any, error) { return nil, errors.New("out of paper") },
 }
 

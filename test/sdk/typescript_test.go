@@ -107,5 +107,5 @@ func approveFirst(t *testing.T, service *rig.Process) {
 	require.NoError(t, err)
 	done, err := people.WaitRun(rig.Soon(t), open[0].RunID, client.UntilTerminal)
 	require.NoError(t, err)
-	require.JSONEq(t, `{"removed":{"directory":"old"}}`, string(done.Output), done.Error)
+	require.JSONEq(t, `{"removed":"old"}`, string(done.Output), done.Error)
 }

@@ -288,15 +288,36 @@ export class Holdpoint {
    * calls are in the log. Each of several calls has the idempotency key with a suffix of five bytes.
    */
   async appendEvents(runId: string, fence: string, events: { type: string; [member: string]: unknown }[], options: KeyedOptions = {}): Promise<string> {
-    const key = options.idempotencyKey ?? randomUUID();
-    const calls = appends(events);
     let last = "";
-    for (const [i, events] of calls.entries()) {
-      const idempotencyKey = calls.length === 1 ? key : `${key}/${String(i + 1).padStart(4, "0")}`;
+    await this.#append(events, options.idempotencyKey ?? randomUUID(), async (events, idempotencyKey) => {
       const reply = await this.#keyed<{ last_event_id: string }>(at("/v1/runs", runId, "events"), { fence, events }, { ...options, idempotencyKey });
       last = reply.value.last_event_id;
-    }
+    });
     return last;
+  }
+
+  /**
+   * @internal `appendEvents` with a key that is derived from the run and the events. A conflict then
+   * means that an earlier claim, with another fence, has appended them.
+   */
+  async appendOfTask(
+    runId: string, fence: string, events: { type: string; [member: string]: unknown }[], options: CallOptions & { idempotencyKey: string },
+  ): Promise<void> {
+    await this.#append(events, options.idempotencyKey, async (events, idempotencyKey) => {
+      try {
+        await this.#keyed(at("/v1/runs", runId, "events"), { fence, events }, { ...options, idempotencyKey });
+      } catch (failure) {
+        if (!isKind(failure, "idempotency_conflict")) throw failure;
+      }
+    });
+  }
+
+  async #append(
+    events: { type: string; [member: string]: unknown }[], key: string,
+    send: (events: { type: string; [member: string]: unknown }[], key: string) => Promise<void>,
+  ): Promise<void> {
+    const calls = appends(events);
+    for (const [i, call] of calls.entries()) await send(call, calls.length === 1 ? key : `${key}/${String(i + 1).padStart(4, "0")}`);
   }
 
   async completeRun(runId: string, fence: string, output?: unknown, options: CallOptions = {}): Promise<doc.RunView> {

@@ -23,6 +23,7 @@ import type { Fault, PendingApprovalRef, Problem, RecordedDecision, Redemption }
  * - `unauthorized`, `forbidden`, `rate_limited`: 401, 403, 429.
  * - `unavailable`: the service could not be reached or could not answer. A call that changes
  *   something may or may not have taken effect.
+ * - `not_allowed`: an approval was denied or has expired, see `NotAllowedError`.
  * - `suspended`, `cancelled`, `worker_stopped`: what ends a handler early, see `Handler`.
  */
 export type ErrorKind =
@@ -30,7 +31,7 @@ export type ErrorKind =
   | "run_not_claimable" | "run_state" | "not_waiting" | "approval_changed" | "session_busy"
   | "session_ended" | "no_parent" | "id_conflict" | "idempotency_conflict" | "cursor_reset"
   | "invalid_grant" | "grant_mismatch" | "grant_expired" | "grant_redeemed" | "unauthorized"
-  | "forbidden" | "rate_limited" | "unavailable" | "suspended" | "cancelled" | "worker_stopped";
+  | "forbidden" | "rate_limited" | "unavailable" | "suspended" | "cancelled" | "worker_stopped" | "not_allowed";
 
 /** Every error of this package but those of an `AbortSignal`, whose reason is thrown as it is. */
 export class HoldpointError extends Error {
@@ -160,6 +161,12 @@ export class AttemptError extends HoldpointError {
     this.attempt = attempt;
     this.last = last;
   }
+}
+
+/** @internal What a worker reports about a run: an error of the same kinds, with `cause`. */
+export function ofRun(runId: string, what: string, cause: unknown): HoldpointError {
+  const kinds = cause instanceof HoldpointError ? cause.kinds : [];
+  return new HoldpointError(kinds, `run ${runId}: ${what}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
 }
 
 /** Returns the error of an argument that was refused before anything was sent. */

@@ -10,6 +10,7 @@ export {
   type ShownQuestion, type WaitOptions,
 } from "./client.js";
 export { decodeJSON, encodeJSON } from "./json.js";
+export { NotAllowedError, approvalOf, approved, questionOf } from "./approved.js";
 export { inputDigest, verifyGrant } from "./grants.js";
 export { Worker, type Handler, type WorkerOptions } from "./worker.js";
-export { Task } from "./task.js";
+export { Task, type ApprovalToAsk, type SuspensionToRaise } from "./task.js";

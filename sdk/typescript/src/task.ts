@@ -2,6 +2,8 @@ import type { Holdpoint } from "./client.js";
 import { HoldpointError, invalid, isKind, isTransient } from "./errors.js";
 import { type CallOptions, newID } from "./http.js";
 import { sleep } from "./retry.js";
+import { approvedInput } from "./approved.js";
+import { Emitted } from "./emitted.js";
 import { answers, asksTheSame, type Asked, type SettledRequest } from "./match.js";
 import type {
   Answer, ApprovalRequest, AskParent, Claim, ClarificationAnswer, Redemption, Resolution, Resume, RunView, Settled, SettledApproval, SettledQuestion, Suspension,
@@ -10,6 +12,11 @@ import type {
 
 /** An approval to ask for. An `id` that is the same each time lets a handler begin from the top after a crash. */
 export type ApprovalToAsk = Omit<ApprovalRequest, "id" | "tool_call_id"> & { id?: string; tool_call_id?: string };
+
+/** What `Task.suspend` raises. Each request needs an `id`; a missing `tool_call_id` is set to it. */
+export type SuspensionToRaise = Omit<Suspension, "hold" | "approvals"> & {
+  approvals?: (Omit<ApprovalRequest, "tool_call_id"> & { tool_call_id?: string })[];
+};
 
 /** Bounds the calls that the task makes by itself while a handler waits for it. */
 const ownCallMs = 10_000;
@@ -36,9 +43,9 @@ interface Waiter {
  * method that calls the service throws the errors of that call; after `lease_lost` and
  * `cancelled` the task's signal was aborted too. While the service cannot be reached, a call is
  * repeated for as long as the lease lasts. Then it throws `lease_lost`, and the run is left to the
- * next claim.
+ * next claim. `Input` is the type of the run's input, which is not checked.
  */
-export class Task {
+export class Task<Input = unknown> {
   readonly claim: Claim;
   readonly #client: Holdpoint;
   readonly #leaseMs: number;
@@ -65,6 +72,7 @@ export class Task {
   #polling = false;
   #stopPoll: AbortController | undefined;
   readonly #joined = new Set<Promise<void>>();
+  readonly #emitted: Emitted;
 
   /** @internal */
   constructor(client: Holdpoint, claim: Claim, times: { leaseMs: number; pollMs: number }) {
@@ -72,6 +80,7 @@ export class Task {
     this.claim = claim;
     this.#leaseMs = times.leaseMs;
     this.#pollMs = times.pollMs;
+    this.#emitted = new Emitted(claim.run.run_id, claim.checkpoint);
     this.#add(claim.resume);
   }
 
@@ -103,8 +112,8 @@ export class Task {
     return this.claim.lease.fence;
   }
 
-  get input(): unknown {
-    return this.claim.input;
+  get input(): Input {
+    return this.claim.input as Input;
   }
 
   /** The newest checkpoint as it was claimed; undefined when there was none. */
@@ -168,6 +177,17 @@ export class Task {
     return (settled as SettledApproval).resolution;
   }
 
+  /**
+   * Asks for approval and waits in place, like `approve`, and returns the input that may run, with
+   * the approver's edits. Throws a `NotAllowedError` if the approval was denied or has expired; a
+   * handler that lets it through fails the run without a retry.
+   */
+  async approveInput<T = Input>(request: ApprovalToAsk, options: CallOptions = {}): Promise<T> {
+    const id = request.id || newID("approval");
+    const settled = await this.#await({ approval: { ...request, id, tool_call_id: request.tool_call_id || id } }, options.signal);
+    return approvedInput(settled as SettledApproval) as T;
+  }
+
   /** Asks a question and waits in place until it is settled, as `approve` does. A question that expires ends its run. */
   async ask(request: UserQuestionRequest, options: CallOptions = {}): Promise<Answer> {
     const id = request.id || newID("question");
@@ -177,14 +197,16 @@ export class Task {
 
   /**
    * Raises requests, ends the lease and throws an error that is `suspended`, which the handler
-   * lets through. The handler is called again once everything is settled.
+   * lets through. The handler is called again once everything is settled. `approved` returns the
+   * input of an approval that may run.
    *
    * When everything that it asks for was settled before, by these same requests with these same
    * ids, or is settled at once by standing rules, it returns the decisions instead. So a
    * handler may begin from the top every time.
    */
-  async suspend(suspension: Omit<Suspension, "hold">, options: CallOptions = {}): Promise<Resume> {
-    if ("hold" in suspension && suspension.hold) throw invalid("to wait with the lease, use approve and ask");
+  async suspend(raised: SuspensionToRaise, options: CallOptions = {}): Promise<Resume> {
+    if ("hold" in raised && raised.hold) throw invalid("to wait with the lease, use approve and ask");
+    const suspension = withToolCalls(raised);
     const known = this.#settledBefore(suspension);
     if (known) return known;
     const settledAfter = suspension.settled_after ?? this.#included();
@@ -271,6 +293,7 @@ export class Task {
         { fence: this.fence, lease_ms: this.#leaseMs, checkpoint, ...(after === undefined ? {} : { settled_after: after }) },
         this.#with(options),
       ));
+    if (checkpoint !== undefined) this.#emitted.checkpointed(checkpoint);
     if (!beat.cancel_requested) return;
     this.stop(cancelledError());
     throw this.signal.reason;
@@ -286,12 +309,20 @@ export class Task {
     await this.endWith((client, run, fence, lease) => client.failRun(run, fence, failureText(message), options.signal ? this.#with(options) : lease));
   }
 
-  /** Appends events to the session's log, once, even if the call is repeated because its reply was lost. */
+  /**
+   * Appends events to the session's log. They are appended once, even if the call is repeated
+   * because its reply was lost, and even if the handler starts from the top again: the n-th call with
+   * the same events since the same checkpoint appends nothing if an earlier claim of the run has
+   * appended them, within the time that the service remembers idempotency keys. To append equal
+   * events in each claim, add a member that differs, such as `fence`.
+   */
   async emit(...events: { type: string; [member: string]: unknown }[]): Promise<void> {
-    if (events.length > 0) await this.#calling(() => this.#client.appendEvents(this.runId, this.fence, events, this.#with({})));
+    if (events.length === 0) return;
+    const idempotencyKey = await this.#emitted.key(events);
+    await this.#calling(() => this.#client.appendOfTask(this.runId, this.fence, events, { ...this.#with({}), idempotencyKey }));
   }
 
-  /** Appends a piece of output, which the run and the session then show. */
+  /** Appends a piece of output, once, as `emit` does. The run and the session then show it. */
   async output(content: string): Promise<void> {
     await this.emit({ type: "output", content });
   }
@@ -559,6 +590,14 @@ export class Task {
     }
     return resume.approvals.length + resume.questions.length > 0 ? resume : undefined;
   }
+}
+
+function withToolCalls(raised: SuspensionToRaise): Omit<Suspension, "hold"> {
+  return {
+    ...raised,
+    ...(raised.approvals ? { approvals: raised.approvals.map((one) => ({ ...one, tool_call_id: one.tool_call_id || one.id })) } : {}),
+    ...(raised.questions ? { questions: raised.questions.map((one) => ({ ...one, tool_call_id: one.tool_call_id || one.id })) } : {}),
+  } as Omit<Suspension, "hold">;
 }
 
 function idOf(asked: Asked): string {

@@ -1,5 +1,5 @@
 import { type Holdpoint, requireID } from "./client.js";
-import { AttemptError, HoldpointError, ProblemError, invalid, isKind, isTransient } from "./errors.js";
+import { AttemptError, HoldpointError, ProblemError, invalid, isKind, isTransient, ofRun } from "./errors.js";
 import { randomUUID } from "./http.js";
 import { sleep } from "./retry.js";
 import { Task, cancelledError, failureText, stoppedError } from "./task.js";
@@ -12,9 +12,12 @@ import type { Claim } from "./types.js";
  *
  * - an error that is `suspended`, from `Task.suspend` or `Task.askParent`: nothing more happens;
  * - anything, once `task.signal` was aborted with a reason that is `lease_lost` or `cancelled`;
- * - an error that is `worker_stopped`, or anything once it was aborted with that: the run is released.
+ * - an error that is `worker_stopped`, or anything once it was aborted with that: the run is released;
+ * - a `NotAllowedError`: the run fails at once, because a decision is final. It is not reported as an error.
+ *
+ * `Input` is the type of `task.input`, which is not checked.
  */
-export type Handler = (task: Task) => unknown;
+export type Handler<Input = unknown> = (task: Task<Input>) => unknown;
 
 export interface WorkerOptions {
   /** Names the worker in leases; made when absent. */
@@ -85,13 +88,13 @@ export class Worker {
    * for them, and releases their runs. It throws, after the same steps, when the service
    * refuses its claims for good.
    */
-  async run(handler: Handler, { signal }: { signal?: AbortSignal } = {}): Promise<void> {
+  async run<Input = unknown>(handler: Handler<Input>, { signal }: { signal?: AbortSignal } = {}): Promise<void> {
     const handlers = new Set<Promise<void>>();
     const stopping = new AbortController();
     const stopped = new AbortController();
     let refusal: unknown;
     try {
-      await this.#claim(signal, handlers, (claim) => this.#handle(claim, handler, stopping.signal, stopped.signal));
+      await this.#claim(signal, handlers, (claim) => this.#handle(claim, handler as Handler, stopping.signal, stopped.signal));
     } catch (thrown) {
       if (!signal?.aborted) refusal = thrown;
     }
@@ -151,7 +154,7 @@ export class Worker {
     try {
       await this.#finish(task, await outcomeOf(handler, task));
     } catch (thrown) {
-      this.#options.onError(thrown);
+      this.#options.onError(ofRun(task.runId, "was not finished", thrown));
     }
     stopping.removeEventListener("abort", drain);
     stopped.removeEventListener("abort", stop);
@@ -162,18 +165,23 @@ export class Worker {
   async #finish(task: Task, outcome: { output?: unknown; thrown?: unknown; failed: boolean }): Promise<void> {
     const suspended = isKind(outcome.thrown, "suspended");
     if (task.ended) {
-      if (outcome.failed && !suspended) this.#options.onError(outcome.thrown);
+      if (outcome.failed && !suspended) this.#options.onError(ofRun(task.runId, "handler failed after it had ended the run", outcome.thrown));
       return;
     }
     const why = task.lost ?? (task.signal.reason as unknown);
     const stopped = task.interrupted || isKind(why, "worker_stopped") || isKind(outcome.thrown, "worker_stopped");
     if (isKind(why, "cancelled")) return;
-    if (isKind(why, "lease_lost")) return this.#options.onError(why);
+    if (isKind(why, "lease_lost")) return this.#options.onError(ofRun(task.runId, "was not finished", why));
     // The run is ended even if the handler's own signal was aborted.
     if (!outcome.failed) return await task.endWith((c, run, fence, options) => c.completeRun(run, fence, outcome.output, options));
     if (stopped) return await task.release();
     if (suspended) {
       const text = "the handler threw that it is suspended, without having suspended the run";
+      return await task.endWith((c, run, fence, options) => c.failRun(run, fence, text, options));
+    }
+    if (isKind(outcome.thrown, "not_allowed")) {
+      // The decision is final, so a retry would end in the same way.
+      const text = failureText(textOf(outcome.thrown));
       return await task.endWith((c, run, fence, options) => c.failRun(run, fence, text, options));
     }
     await this.#failAttempt(task, outcome.thrown);
@@ -221,7 +229,7 @@ export class Worker {
         if (isKind(failure, "not_found") || isKind(failure, "run_state")) {
           return task.stop(new HoldpointError(["lease_lost"], "the run is no longer there to be worked on", { cause: failure }));
         }
-        onError(failure);
+        onError(ofRun(task.runId, "lease was not renewed", failure));
         if (Date.now() >= expires) {
           // Another worker may have claimed the run.
           return task.stop(new HoldpointError(["lease_lost"], "the lease could not be renewed in time", { cause: failure }));

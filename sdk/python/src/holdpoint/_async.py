@@ -295,14 +295,21 @@ class AsyncHoldpoint:
         """Adds events to the session's log and returns the id of the last. They are added once, even if the call is repeated
         because its reply was lost. More than 256 events or 512 KiB are sent in several calls, in order: after an error the events of
         the earlier calls are in the log. Each of several calls has the idempotency key with a suffix of five bytes."""
-        key = idempotency_key or str(uuid.uuid4())
-        calls = _appends(events)
         last = ""
-        for number, part in enumerate(calls, 1):
-            key_of_part = key if len(calls) == 1 else f"{key}/{number:04d}"
-            reply = await self._keyed(at("/v1/runs", run_id, "events"), {"fence": fence, "events": part}, key_of_part)
+        for key, part in _keyed_appends(events, idempotency_key or str(uuid.uuid4())):
+            reply = await self._keyed(at("/v1/runs", run_id, "events"), {"fence": fence, "events": part}, key)
             last = cast(str, reply.value["last_event_id"])
         return last
+
+    async def _append_of_task(self, run_id: str, fence: str, events: Sequence[Mapping[str, Any]], key_of_all: str) -> None:
+        """append_events with a key that is derived from the run and the events. A conflict then means that an earlier claim, with
+        another fence, has appended them."""
+        for key, part in _keyed_appends(events, key_of_all):
+            try:
+                await self._keyed(at("/v1/runs", run_id, "events"), {"fence": fence, "events": part}, key)
+            except HoldpointError as failure:
+                if not failure.is_kind("idempotency_conflict"):
+                    raise
 
     async def complete_run(self, run_id: str, fence: str, output: Any = None) -> doc.RunView:
         return cast(doc.RunView, (await self._post(at("/v1/runs", run_id, "complete"), without_none(fence=fence, output=output))).value)
@@ -673,6 +680,12 @@ def _appends(events: Sequence[Mapping[str, Any]]) -> list[list[Mapping[str, Any]
         calls[-1].append(event)
         size += more
     return calls
+
+
+def _keyed_appends(events: Sequence[Mapping[str, Any]], key: str) -> list[tuple[str, list[Mapping[str, Any]]]]:
+    """What each call appends, with its key."""
+    calls = _appends(events)
+    return [(key if len(calls) == 1 else f"{key}/{number:04d}", part) for number, part in enumerate(calls, 1)]
 
 
 def _run(reply: Reply) -> RunResult:

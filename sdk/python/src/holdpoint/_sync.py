@@ -402,13 +402,19 @@ class Task:
         WorkerStopped."""
         return self._portal.call(self._async.approve(request, timeout_seconds=timeout_seconds))
 
+    def approve_input(self, request: Mapping[str, Any], *, timeout_seconds: float | None=None) -> Any:
+        """Asks for approval and waits in place, like approve, and returns the input that may run, with the approver's edits. Raises
+        NotAllowed if the approval was denied or has expired; a handler that lets it through fails the run without a retry."""
+        return self._portal.call(self._async.approve_input(request, timeout_seconds=timeout_seconds))
+
     def ask(self, request: Mapping[str, Any], *, timeout_seconds: float | None=None) -> doc.Answer:
         """Asks a question and waits in place until it is settled, as approve does. A question that expires ends its run."""
         return self._portal.call(self._async.ask(request, timeout_seconds=timeout_seconds))
 
     def suspend(self, suspension: Mapping[str, Any]) -> doc.Resume:
         """Raises requests, ends the lease and raises Suspended, which the handler lets through. The handler is called again once
-        everything is settled.
+        everything is settled. Each request needs an id; a missing tool_call_id is set to it. approved returns the input of an approval
+        that may run.
 
         When everything that it asks for was settled before, by these same requests with these same ids, or is settled at once by
         standing rules, it returns the decisions instead. So a handler may begin from the top every time."""
@@ -438,9 +444,12 @@ class Task:
         self._portal.call(self._async.fail(message))
 
     def emit(self, *events: Mapping[str, Any]) -> None:
-        """Appends events, each with a type, to the session's log, once, even if the call is repeated because its reply was lost."""
+        """Appends events, each with a type, to the session's log. They are appended once, even if the call is repeated because its
+        reply was lost, and even if the handler starts from the top again: the n-th call with the same events since the same checkpoint
+        appends nothing if an earlier claim of the run has appended them, within the time that the service remembers idempotency keys.
+        To append equal events in each claim, add a member that differs, such as the fence."""
         self._portal.call(self._async.emit(*events))
 
     def output(self, content: str) -> None:
-        """Appends a piece of output, which the run and the session then show."""
+        """Appends a piece of output, once, as emit does. The run and the session then show it."""
         self._portal.call(self._async.output(content))

@@ -8,7 +8,10 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, TypeVar, cast
 
 from . import types as doc
+from ._approved import approved_input
 from ._async import AsyncHoldpoint
+from ._emitted import Emitted
+from ._json import encode_json
 from ._match import require_same
 from ._transport import new_id, now
 from .errors import Cancelled, HoldpointError, Suspended, WorkerStopped, invalid, is_transient
@@ -68,6 +71,7 @@ class AsyncTask:
         self._uncollected: set[int] = set()  # the numbers of decisions that were not returned to their caller yet
         self._poll: asyncio.Task[None] | None = None
         self._joined: set[asyncio.Task[None]] = set()
+        self._emitted = Emitted(self.run_id, encode_json(claim["checkpoint"]) if "checkpoint" in claim else "")
         self._add(claim.get("resume"))
 
     @property
@@ -152,13 +156,19 @@ class AsyncTask:
         WorkerStopped."""
         return cast(doc.Resolution, (await self._await(self._named(request, "approval"), timeout_seconds))["resolution"])
 
+    async def approve_input(self, request: Mapping[str, Any], *, timeout_seconds: float | None = None) -> Any:
+        """Asks for approval and waits in place, like approve, and returns the input that may run, with the approver's edits. Raises
+        NotAllowed if the approval was denied or has expired; a handler that lets it through fails the run without a retry."""
+        return approved_input(await self._await(self._named(request, "approval"), timeout_seconds))
+
     async def ask(self, request: Mapping[str, Any], *, timeout_seconds: float | None = None) -> doc.Answer:
         """Asks a question and waits in place until it is settled, as approve does. A question that expires ends its run."""
         return cast(doc.Answer, (await self._await(self._named(request, "question"), timeout_seconds))["resolution"])
 
     async def suspend(self, suspension: Mapping[str, Any]) -> doc.Resume:
         """Raises requests, ends the lease and raises Suspended, which the handler lets through. The handler is called again once
-        everything is settled.
+        everything is settled. Each request needs an id; a missing tool_call_id is set to it. approved returns the input of an approval
+        that may run.
 
         When everything that it asks for was settled before, by these same requests with these same ids, or is settled at once by
         standing rules, it returns the decisions instead. So a handler may begin from the top every time."""
@@ -167,6 +177,9 @@ class AsyncTask:
         if known := self._settled_before(suspension):
             return known
         sent = dict(suspension)
+        for noun in ("approvals", "questions"):
+            if noun in sent:
+                sent[noun] = [{**one, "tool_call_id": one.get("tool_call_id") or one.get("id", "")} for one in sent[noun]]
         included = self._included()
         if "checkpoint" in sent and included is not None:
             sent.setdefault("settled_after", included)
@@ -238,6 +251,8 @@ class AsyncTask:
         beat = await self._calling(self._client.heartbeat(
             self.run_id, self.fence, lease_ms=self._lease_ms, checkpoint=checkpoint, settled_after=self._included(),
         ))
+        if checkpoint is not None:
+            self._emitted.checkpointed(checkpoint)
         if beat["cancel_requested"]:
             self.stop(Cancelled())
             raise Cancelled
@@ -251,12 +266,15 @@ class AsyncTask:
         await self.end_with(self._client.fail_run(self.run_id, self.fence, failure_text(message)))
 
     async def emit(self, *events: Mapping[str, Any]) -> None:
-        """Appends events, each with a type, to the session's log, once, even if the call is repeated because its reply was lost."""
+        """Appends events, each with a type, to the session's log. They are appended once, even if the call is repeated because its
+        reply was lost, and even if the handler starts from the top again: the n-th call with the same events since the same checkpoint
+        appends nothing if an earlier claim of the run has appended them, within the time that the service remembers idempotency keys.
+        To append equal events in each claim, add a member that differs, such as the fence."""
         if events:
-            await self._calling(self._client.append_events(self.run_id, self.fence, events))
+            await self._calling(self._client._append_of_task(self.run_id, self.fence, events, self._emitted.key(events)))
 
     async def output(self, content: str) -> None:
-        """Appends a piece of output, which the run and the session then show."""
+        """Appends a piece of output, once, as emit does. The run and the session then show it."""
         await self.emit({"type": "output", "content": content})
 
     async def end_with(self, call: Awaitable[Any]) -> None:

@@ -14,7 +14,7 @@ from . import types as doc
 from ._async import AsyncHoldpoint
 from ._task import AsyncTask, failure_text
 from ._transport import now
-from .errors import AttemptFailed, Cancelled, HoldpointError, LeaseLost, ProblemError, WorkerStopped, invalid, is_kind, is_transient
+from .errors import AttemptFailed, Cancelled, HoldpointError, LeaseLost, ProblemError, WorkerStopped, invalid, is_kind, is_transient, of_run
 
 logger = logging.getLogger("holdpoint")
 
@@ -27,7 +27,7 @@ def log_error(error: BaseException) -> None:
 AsyncHandler = Callable[[AsyncTask], Awaitable[Any]]
 """Does the work of one run. What it returns is the run's output, unless it ended the run itself. When it raises, the attempt failed: the
 run is retried, and fails with the text of the error after the last attempt; task.fail fails it at once. After Suspended nothing
-more happens, and after WorkerStopped the run is released. It is cancelled when task.stopped is set; what it raises after that changes
+more happens, after WorkerStopped the run is released, and after NotAllowed it fails without a retry or a report. It is cancelled when task.stopped is set; what it raises after that changes
 nothing."""
 
 
@@ -162,7 +162,7 @@ class AsyncWorker:
             await asyncio.wait([handling])
             await self._finish(task, handling)
         except Exception as failure:  # noqa: BLE001 - of the call that ends the run
-            self._on_error(failure)
+            self._on_error(of_run(task.run_id, "was not finished", failure))
         finally:
             beats.cancel()
             with contextlib.suppress(asyncio.CancelledError):
@@ -176,17 +176,19 @@ class AsyncWorker:
         stopped = task.interrupted() or is_kind(why, "worker_stopped") or is_kind(raised, "worker_stopped")
         if task.ended:
             if raised and not suspended and not why:
-                self._on_error(raised)
+                self._on_error(of_run(task.run_id, "handler failed after it had ended the run", raised))
         elif is_kind(why, "cancelled"):
             pass
         elif why and is_kind(why, "lease_lost"):
-            self._on_error(why)
+            self._on_error(of_run(task.run_id, "was not finished", why))
         elif raised is None:
             await task.complete(handling.result())
         elif stopped:
             await task.release()
         elif suspended:
             await task.fail("the handler raised Suspended without having suspended the run")
+        elif is_kind(raised, "not_allowed"):
+            await task.fail(str(raised))  # the decision is final, so a retry would end in the same way
         else:
             await self._fail_attempt(task, raised)
 
@@ -228,7 +230,7 @@ class AsyncWorker:
                 if is_kind(failure, "not_found") or is_kind(failure, "run_state"):
                     task.stop(LeaseLost("the run is no longer there to be worked on"))
                     return
-                self._on_error(failure)
+                self._on_error(of_run(task.run_id, "lease was not renewed", failure))
                 if now() >= expires:
                     # Another worker may have claimed the run.
                     task.stop(LeaseLost("the lease could not be renewed in time"))

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-from .types import Fault, PendingApprovalRef, RecordedDecision, Redemption
+from .types import Fault, PendingApprovalRef, RecordedDecision, Redemption, Resolution
 
 Kind = Literal[
     "not_found", "conflict", "invalid", "already_decided", "expired", "lease_lost", "run_not_claimable", "run_state", "not_waiting",
     "approval_changed", "session_busy", "session_ended", "no_parent", "id_conflict", "idempotency_conflict", "cursor_reset",
     "invalid_grant", "grant_mismatch", "grant_expired", "grant_redeemed", "unauthorized", "forbidden", "rate_limited", "unavailable", "suspended", "cancelled", "worker_stopped",
+    "not_allowed",
 ]
 """What an error means to a caller. An error may be of several kinds: a late answer is `conflict`, `already_decided` and perhaps
 `expired` at once. `unavailable` says that the service could not be reached or could not answer: a call that changes something may or
-may not have taken effect. `suspended`, `cancelled` and `worker_stopped` end a handler early."""
+may not have taken effect. `suspended`, `cancelled` and `worker_stopped` end a handler early. `not_allowed` says that an
+approval was denied or has expired."""
 
 
 class HoldpointError(Exception):
@@ -113,6 +115,17 @@ class Suspended(HoldpointError):
         super().__init__(["suspended"], "the run is suspended; let this error through")
 
 
+class NotAllowed(HoldpointError):
+    """An approval was settled and does not allow its call. A handler that lets it through fails the run without a retry."""
+
+    def __init__(self, tool: str, resolution: Any) -> None:
+        by = f" by {resolution['resolved_by']}" if resolution["outcome"] == "denied" and resolution.get("resolved_by") else ""
+        why = f": {resolution['reason']}" if resolution.get("reason") else ""
+        super().__init__(["not_allowed"], f"{tool} was not allowed: {resolution['outcome']}{by}{why}")
+        self.resolution: Resolution = resolution
+        """Says who decided and why."""
+
+
 class Cancelled(HoldpointError):
     """The run was cancelled or interrupted."""
 
@@ -144,6 +157,14 @@ class AttemptFailed(HoldpointError):
         """Counts the attempts that failed so far."""
         self.last = last
         """The run has failed, and is not retried."""
+
+
+def of_run(run_id: str, what: str, cause: BaseException) -> HoldpointError:
+    """What a worker reports about a run: an error of the same kinds, with its __cause__."""
+    kinds = cause.kinds if isinstance(cause, HoldpointError) else frozenset[str]()
+    reported = HoldpointError(cast(Iterable[Kind], kinds), f"run {run_id}: {what}: {str(cause) or type(cause).__name__}")
+    reported.__cause__ = cause
+    return reported
 
 
 def invalid(message: str) -> HoldpointError:

@@ -110,7 +110,8 @@ class AnswerQuestion(TypedDict):
 
 
 class AppendEventsEvents(TypedDict):
-    # An `output` has `content` (text) and optional `parts`; it also becomes an output record of the run.
+    # An `output` has `content` (text) and optional `parts`, or both in a member `output`, as in the event that is read; it
+    # also becomes an output record of the run.
     type: str
 
 

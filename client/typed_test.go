@@ -1,0 +1,213 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
+)
+
+type greeting struct{ Name string }
+
+func TestATypedHandlerGetsItsInput(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		handler client.Handler
+		status  api.Status
+		output  string
+		error   string
+		failed  int
+	}{
+		"an output": {
+			handler: client.Typed(func(_ context.Context, _ *client.Task, in greeting) (string, error) { return "hello " + in.Name, nil }),
+			status:  api.StatusCompleted, output: `"hello run"`,
+		},
+		"no output": {
+			handler: client.Typed(func(context.Context, *client.Task, greeting) (any, error) { return nil, nil }),
+			status:  api.StatusCompleted,
+		},
+		"ended by itself": {
+			handler: client.Typed(func(ctx context.Context, task *client.Task, _ greeting) (string, error) {
+				return "unused", task.Fail(ctx, "own words")
+			}),
+			status: api.StatusFailed, error: "own words",
+		},
+		"an error": {
+			handler: client.Typed(func(context.Context, *client.Task, greeting) (string, error) { return "unused", errors.New("no luck") }),
+			status:  api.StatusFailed, error: "no luck", failed: 3,
+		},
+		"another input": {
+			handler: client.Typed(func(context.Context, *client.Task, int) (string, error) { panic("it must not be called") }),
+			status:  api.StatusFailed, error: "decode input", failed: 1,
+		},
+		"an output without a JSON form": {
+			handler: client.Typed(func(context.Context, *client.Task, greeting) (func(), error) { return func() {}, nil }),
+			status:  api.StatusFailed, error: "invalid request: output", failed: 1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(b *rig) {
+				b.handle("run", test.handler)
+				run := b.terminal("run")
+				b.end()
+				require.Equal(b, test.status, run.Status)
+				require.Equal(b, test.output, string(run.Output))
+				require.True(b, strings.HasPrefix(run.Error, test.error), run.Error)
+				require.Len(b, b.reported(), test.failed)
+			})
+		})
+	}
+}
+
+func TestApprovedAfterASuspend(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		behavior api.Behavior
+		edit     string
+		status   api.Status
+		says     string
+	}{
+		"allowed": {behavior: api.BehaviorAllow, status: api.StatusCompleted, says: `"hello run"`},
+		"edited":  {behavior: api.BehaviorAllow, edit: `{"name":"world"}`, status: api.StatusCompleted, says: `"hello world"`},
+		"emptied": {behavior: api.BehaviorAllow, edit: `{}`, status: api.StatusCompleted, says: `"hello "`},
+		"denied":  {behavior: api.BehaviorDeny, edit: `{"name":"world"}`, status: api.StatusFailed, says: "greet was not allowed: denied by ann"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(b *rig) {
+				b.handle("run", client.Typed(func(ctx context.Context, task *client.Task, input greeting) (string, error) {
+					resume, err := task.Suspend(ctx, api.Suspension{Approvals: []api.ApprovalRequest{
+						{ID: "greet", ToolName: "greet", Input: task.Input()},
+					}})
+					if err != nil {
+						return "", err
+					}
+					if err := resume.Approved("greet", &input); err != nil {
+						return "", fmt.Errorf("it goes no further: %w", err)
+					}
+					return "hello " + input.Name, nil
+				}))
+				synctest.Wait()
+				pending := must(b.client.GetRun(b.Context(), "run"))(b).PendingApprovals
+				require.Equal(b, "greet", pending[0].ToolCallID, "the id of the request")
+				decision := allowing("greet")
+				decision.Resolutions[0].Behavior = test.behavior
+				if test.edit != "" {
+					decision.Resolutions[0].UpdatedInput = api.JSON(test.edit)
+				}
+				must(b.client.ResolveRunApprovals(b.Context(), "run", decision))(b)
+				run := b.terminal("run")
+				b.end()
+				require.Equal(b, test.status, run.Status)
+				require.Contains(b, string(run.Output)+run.Error, test.says)
+				require.Empty(b, b.reported(), "a denial is not a failed attempt")
+			})
+		})
+	}
+}
+
+func TestApproveInputWaitsInPlace(t *testing.T) {
+	inBubble(t, func(b *rig) {
+		b.handle("run", client.Typed(func(ctx context.Context, task *client.Task, input greeting) (string, error) {
+			if err := task.ApproveInput(ctx, api.ApprovalRequest{ID: "one", ToolName: "greet", Input: task.Input()}, &input); err != nil {
+				return "", err
+			}
+			first := input
+			err := task.ApproveInput(ctx, api.ApprovalRequest{ID: "two", ToolName: "greet", Input: task.Input()}, &input)
+			return first.Name + input.Name, err
+		}))
+		synctest.Wait()
+		decision := allowing("one")
+		decision.Resolutions[0].UpdatedInput = api.JSON(`{"name":"world"}`)
+		must(b.client.ResolveRunApprovals(b.Context(), "run", decision))(b)
+		synctest.Wait()
+		decision = allowing("two")
+		decision.Resolutions[0].Behavior, decision.Resolutions[0].Reason = api.BehaviorDeny, "once is enough"
+		must(b.client.ResolveRunApprovals(b.Context(), "run", decision))(b)
+		run := b.terminal("run")
+		b.end()
+		require.Equal(b, "greet was not allowed: denied by ann: once is enough", run.Error)
+		require.Empty(b, b.reported())
+	})
+}
+
+// TestEventsOfAHandlerThatStartsAgain counts what is in the log after two claims of the same handler.
+func TestEventsOfAHandlerThatStartsAgain(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		checkpoint api.JSON
+		before     func(ctx context.Context, task *client.Task) error
+		outputs    int
+	}{
+		"once": {before: func(ctx context.Context, task *client.Task) error { return task.Output(ctx, "begins") }, outputs: 1},
+		"equal outputs of one claim": {
+			before: func(ctx context.Context, task *client.Task) error {
+				return errors.Join(task.Output(ctx, "begins"), task.Output(ctx, "begins"))
+			}, outputs: 2,
+		},
+		"what differs in each claim": {
+			before: func(ctx context.Context, task *client.Task) error { return task.Output(ctx, "claim "+task.Fence()) }, outputs: 2,
+		},
+		"since another checkpoint": {
+			checkpoint: api.JSON(`{"step":1}`),
+			before:     func(ctx context.Context, task *client.Task) error { return task.Output(ctx, "works") }, outputs: 2,
+		},
+		"several calls": {
+			before: func(ctx context.Context, task *client.Task) error {
+				var events []any
+				for range api.MaxEventsPerCall + 1 {
+					events = append(events, map[string]string{"type": "output", "content": "x"})
+				}
+				return task.Emit(ctx, events...)
+			}, outputs: api.MaxEventsPerCall + 1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(b *rig) {
+				b.handle("run", func(ctx context.Context, task *client.Task) error {
+					if err := test.before(ctx, task); err != nil {
+						return err
+					}
+					_, err := task.Suspend(ctx, api.Suspension{
+						Approvals: []api.ApprovalRequest{approval("a", "make")}, Checkpoint: test.checkpoint,
+					})
+					return err
+				})
+				synctest.Wait()
+				b.allow("run", "a")
+				run := b.terminal("run")
+				b.end()
+				require.Empty(b, b.reported())
+				require.EqualValues(b, test.outputs, run.OutputsCount)
+			})
+		})
+	}
+}
+
+func TestACheckpointSeparatesEqualEvents(t *testing.T) {
+	inBubble(t, func(b *rig) {
+		crashed := false
+		b.handle("run", func(ctx context.Context, task *client.Task) error {
+			if task.Checkpoint() == nil {
+				if err := errors.Join(task.Output(ctx, "works"), task.SaveCheckpoint(ctx, map[string]int{"step": 1})); err != nil {
+					return err
+				}
+			}
+			if err := task.Output(ctx, "works"); err != nil || crashed {
+				return err
+			}
+			crashed = true
+			return errors.New("crash")
+		})
+		run := b.terminal("run")
+		b.end()
+		require.EqualValues(b, 2, run.OutputsCount)
+		require.Len(b, b.reported(), 1)
+	})
+}

@@ -1,0 +1,33 @@
+"""The idempotency keys of a task's events: a handler that starts from the top does not append the same events again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from ._json import encode_json
+from .errors import invalid
+
+
+class Emitted:
+    def __init__(self, run_id: str, checkpoint: str) -> None:
+        self._run_id = run_id
+        self._since = checkpoint
+        """The text of the last checkpoint."""
+        self._times: Counter[str] = Counter()
+        """Counts the appends by their digest, which covers the checkpoint."""
+
+    def checkpointed(self, checkpoint: Any) -> None:
+        self._since = encode_json(checkpoint)
+
+    def key(self, events: Sequence[Any]) -> str:
+        """The same for the n-th append of the same events to the same run since the same checkpoint."""
+        try:
+            text = encode_json([self._run_id, self._since, list(events)]).encode()
+        except (TypeError, ValueError) as failure:
+            raise invalid(f"emit: {failure}") from failure
+        digest = hashlib.sha256(text).hexdigest()
+        self._times[digest] += 1
+        return f"task/{digest}/{self._times[digest]}"
