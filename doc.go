@@ -17,6 +17,7 @@
 //
 // [Service.Client] and [Service.Worker] call the service without a socket and without a
 // token. [Service.Handler] serves people and other programs: the inbox, the API and MCP.
+// On Postgres, [Service.CreateRunTx] creates a run in a transaction of the program.
 // The command "holdpoint serve" uses the same parts, and adds dialects, single sign-on,
 // metrics and traces.
 //

@@ -148,7 +148,8 @@ func Open(ctx context.Context, url string, options Options) (_ *Service, err err
 			service.Documents(Documents(), openAPIJSON),
 		},
 		Hosts: options.Hosts, Origins: options.Origins, ExternalURL: options.ExternalURL,
-		MaxAttempts: cmp.Or(options.MaxAttempts, defaultMaxAttempts), IdempotencyRetention: idempotencyRetention, KeepRuns: options.KeepRuns,
+		IntakeInterval: intakeInterval,
+		MaxAttempts:    cmp.Or(options.MaxAttempts, defaultMaxAttempts), IdempotencyRetention: idempotencyRetention, KeepRuns: options.KeepRuns,
 	})
 	s.trusted = s.assembly.Trusted()
 	s.inside = service.NewInside(s.trusted.Handler())

@@ -15,9 +15,10 @@ import (
 	"github.com/holdpoint/holdpoint"
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(postgrestest.Wrap(m)) }
 
 // running is a service whose loops run until the test ends or stop is called.
 type running struct {

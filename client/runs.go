@@ -63,6 +63,13 @@ func (p CreateRunParams) body() (key, api.CreateRunBody, error) {
 	}, nil
 }
 
+// Body returns the body of the call, without the idempotency key unless a header cannot have
+// it. Errors: [ErrInvalid] for a value without a JSON form.
+func (p CreateRunParams) Body() (api.CreateRunBody, error) {
+	_, body, err := p.body()
+	return body, err
+}
+
 // inSession refuses members that the session routes do not have.
 func (p CreateRunParams) inSession() error {
 	if p.SessionID != "" || p.Session != nil || p.Claim != nil || p.Suspend != nil {

@@ -99,6 +99,9 @@ func TestUpAndDownAndUpAgain(t *testing.T) {
 	}
 }
 
+// empty are steps that change only the other engine's schema.
+var empty = map[string]bool{"sqlite/00003_run_intake.sql": true}
+
 // Each step after the baseline, taken back, leaves the schema that it found, and the rows.
 func TestAStepBackLeavesTheSchemaBefore(t *testing.T) {
 	t.Parallel()
@@ -128,7 +131,7 @@ func TestAStepBackLeavesTheSchemaBefore(t *testing.T) {
 					continue
 				}
 				after := schemaOf(t, db, engine)
-				require.NotEqual(t, before, after)
+				require.Equal(t, empty[name], slices.Equal(before, after), name)
 				step, losses, err := m.Losses(ctx)
 				require.NoError(t, err)
 				require.Equal(t, applied[0].Version, step.Version)

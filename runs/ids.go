@@ -18,6 +18,8 @@ const (
 	PrefixHandle     = "request"
 	PrefixRule       = "rule"
 	PrefixDrain      = "drain"
+	// PrefixIntake begins the ids of an [Intake].
+	PrefixIntake = "intake"
 )
 
 // crockford is Crockford's base 32 in lower case. Encoded texts sort like their values.

@@ -123,6 +123,9 @@ type Store interface {
 	DueNotices(ctx context.Context, channel string, limit int) ([]runs.DueEffect, error)
 	// OrphanNotices returns the messages of other channels that are due for graceMs.
 	OrphanNotices(ctx context.Context, channels []string, graceMs int64, limit int) ([]runs.DueEffect, error)
+	// Intake returns the runs that programs asked for in transactions of their own; nil if the
+	// engine takes none.
+	Intake() runs.Intake
 	// RefreshWebhooks makes later decisions use the current webhooks.
 	RefreshWebhooks(ctx context.Context) error
 	// Lanes and Pools return the state of the committer and of the connections.

@@ -156,6 +156,12 @@ func infoOf(code api.Code) (CodeInfo, bool) {
 	return CodeInfo{CodeInternalError, http.StatusInternalServerError, "api"}, false
 }
 
+// StatusOf returns the HTTP status of a code, 500 for an unknown code.
+func StatusOf(code api.Code) int {
+	info, _ := infoOf(code)
+	return info.Status
+}
+
 // title is fixed for each status.
 func title(status int) string {
 	if text := http.StatusText(status); status != http.StatusRequestEntityTooLarge && text != "" {

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"mime"
@@ -57,6 +58,14 @@ func (b *Bodies) DecodeOptional(w http.ResponseWriter, r *http.Request, into any
 		}
 	}
 	return read(w, r, b.MaxBytes, true, b.decoder(into, faults))
+}
+
+// DecodeText is [Bodies.Decode] for a text that did not arrive as a request.
+func (b *Bodies) DecodeText(ctx context.Context, text []byte, into any, faults *refusal.Faults) error {
+	if int64(len(text)) > b.MaxBytes {
+		return tooLarge(b.MaxBytes)
+	}
+	return cpulimit.Do(ctx, len(text), func() error { return b.decoder(into, faults)(text) })
 }
 
 // DecodeNothing reads an optional body without members. Errors are the ones of [Bodies.Decode].

@@ -64,6 +64,10 @@ type Options struct {
 	// Review receives file changes that wait for approval.
 	Review func(context.Context, api.JSON) error
 
+	// IntakeInterval is how often runs of other programs' transactions are looked for; the default
+	// of [loop.IntakeOptions] if 0.
+	IntakeInterval time.Duration
+
 	MaxAttempts                               int64
 	IdempotencyRetention, KeepRuns, KeepRules time.Duration
 	MaxRuleAge                                time.Duration
@@ -111,7 +115,7 @@ func (s *Service) Loops() []func(context.Context) error {
 	if o.Channels != nil {
 		effects.Recipients = s.people.Recipients
 	}
-	return []func(context.Context) error{
+	loops := []func(context.Context) error{
 		loop.NewExpiry(o.Store, loop.ExpiryOptions{Logger: o.Logger}).Run,
 		loop.NewEffects(o.Store, effects).Run,
 		loop.NewRetention(o.Store, loop.RetentionOptions{
@@ -120,6 +124,12 @@ func (s *Service) Loops() []func(context.Context) error {
 		o.Keyring.Run,
 		s.Claims.Run, s.checkpoints.Run, s.deliverer.Run,
 	}
+	if rows := o.Store.Intake(); rows != nil {
+		loops = append(loops, loop.NewIntake(rows, loop.IntakeOptions{
+			Create: s.API.CreateFromIntake, Interval: o.IntakeInterval, Logger: o.Logger,
+		}).Run)
+	}
+	return loops
 }
 
 // Trusted returns a second server of /v1 that requires no credentials, for callers in this

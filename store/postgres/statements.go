@@ -351,3 +351,36 @@ ON CONFLICT (principal) DO UPDATE SET
 	since_ms = CASE WHEN notice_counts.since_ms <= CAST($3 AS bigint) THEN excluded.since_ms ELSE notice_counts.since_ms END
 WHERE notice_counts.since_ms <= CAST($3 AS bigint) OR notice_counts.sent <= CAST($4 AS bigint)`
 )
+
+// The statements about runs that programs asked for in transactions of their own. The caller's
+// transaction executes the first one.
+const (
+	sqlAddIntake = `
+INSERT INTO run_intake (created_at_ms, due_at_ms, attempts, intake_id, run_id, session_id, state, body)
+SELECT t.now_ms, t.now_ms, 0, CAST($1 AS text), CAST($2 AS text), CAST($3 AS text), 'pending', CAST($4 AS text)
+FROM (SELECT floor(extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now_ms) AS t`
+	sqlTakeIntake = `
+WITH due AS MATERIALIZED (
+	SELECT o.intake_id FROM run_intake AS o
+	WHERE o.due_at_ms <= floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint
+	ORDER BY o.due_at_ms, o.intake_id LIMIT CAST($1 AS bigint) FOR UPDATE SKIP LOCKED
+)
+UPDATE run_intake AS i SET
+	due_at_ms = floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint + CAST($2 AS bigint), attempts = i.attempts + 1
+FROM due WHERE i.intake_id = due.intake_id
+RETURNING i.intake_id, i.run_id, i.session_id, i.created_at_ms, i.attempts, coalesce(i.last_error, '')`
+	sqlIntakeBody     = `SELECT i.body FROM run_intake AS i WHERE i.intake_id = $1`
+	sqlFinishIntake   = `DELETE FROM run_intake WHERE intake_id = ANY($1::text[])`
+	sqlPostponeIntake = `
+UPDATE run_intake SET last_error = $2, due_at_ms = floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint + CAST($3 AS bigint)
+WHERE intake_id = $1 AND state = 'pending'`
+	sqlRefuseIntake = `
+UPDATE run_intake SET state = 'failed', due_at_ms = NULL, last_error = $2 WHERE intake_id = $1 AND state = 'pending'`
+	sqlRefusedIntake = `
+SELECT i.intake_id, i.run_id, i.session_id, i.created_at_ms, i.attempts, coalesce(i.last_error, '')
+FROM run_intake AS i WHERE i.state = 'failed' AND i.intake_id > $1 ORDER BY i.intake_id LIMIT CAST($2 AS bigint)`
+	sqlRetryIntake = `
+UPDATE run_intake SET state = 'pending', attempts = 0, due_at_ms = floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint
+WHERE intake_id = $1 AND state = 'failed'`
+	sqlDropIntake = `DELETE FROM run_intake WHERE intake_id = $1 AND state = 'failed'`
+)

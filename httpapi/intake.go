@@ -1,0 +1,77 @@
+package httpapi
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/internal/cpulimit"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// A program may ask for a run in a database transaction of its own ([runs.Intake]). The methods in
+// this file check its body as the route does, and create the run after the commit, as the caller
+// that needs no credentials.
+
+// CheckIntake checks the body of a run to be created by [Server.CreateFromIntake], without reading
+// rows. It also refuses what a row may not hold. Errors: payload_too_large, bad_request,
+// invalid_request, requester_exclusion_needs_auth.
+func (s *Server) CheckIntake(ctx context.Context, body api.JSON) error {
+	command, err := s.intakeCommand(ctx, body)
+	if err != nil {
+		return err
+	}
+	spec := command.Spec()
+	call := &runs.Call{Command: command, Caller: auth.Local()}
+	if err := call.Permitted(&spec); err != nil {
+		return err
+	}
+	err = cpulimit.Do(ctx, max(len(body), cpulimit.Bytes), func() error { return runs.Prepare(call, runs.NewID) })
+	if refusal.CodeOf(err) == api.CodeSecretsNotConfigured {
+		return refusal.Invalid(api.Fault{Pointer: "/suspend", Detail: "must not have sensitive values: the row would hold them unencrypted"})
+	}
+	return err
+}
+
+// CreateFromIntake creates a run from a checked body. The key makes it safe to repeat. The error
+// wraps [runs.ErrNotNow] if the same call may succeed later. Other errors: the errors of the route.
+func (s *Server) CreateFromIntake(ctx context.Context, key string, body api.JSON) error {
+	command, err := s.intakeCommand(ctx, body)
+	if err != nil {
+		return err
+	}
+	command.Key, command.ReviewRequestIDs = key, s.toReview(command.Suspend)
+	_, err = s.store.Do(auth.With(ctx, auth.Local()), command)
+	switch code := refusal.CodeOf(err); {
+	case code == "":
+		return err
+	case code == api.CodeQueueFull, code == api.CodeRunNotClaimable, code == api.CodeSessionBusy, wire.TryLater(wire.StatusOf(code)):
+		return fmt.Errorf("%w: %w", runs.ErrNotNow, err)
+	}
+	return err
+}
+
+// intakeCommand decodes a body. Its errors name every fault.
+func (s *Server) intakeCommand(ctx context.Context, body api.JSON) (*runs.CreateRun, error) {
+	var given api.CreateRunBody
+	var faults refusal.Faults
+	if err := s.bodies.DecodeText(ctx, body, &given, &faults); err != nil {
+		return nil, err
+	}
+	command := createRunCommand(&given.SessionRunBody, &faults)
+	command.SessionID, command.SessionGiven = optionalID(&faults, "/session_id", given.SessionID), given.SessionID != nil
+	command.Session, command.Suspend = given.Session, given.Suspend
+	if command.RunID == "" {
+		faults.Add("/run_id", "is required")
+	}
+	if given.Claim != nil {
+		faults.Add("/claim", "must not be given: the lease would begin before the caller knows")
+	}
+	if given.IdempotencyKey != nil {
+		faults.Add("/idempotency_key", "must not be given: the run id makes the call repeatable")
+	}
+	return command, allFaults(ctx, &faults, command)
+}
