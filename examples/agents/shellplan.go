@@ -114,7 +114,7 @@ func (a *ShellPlan) ask(ctx context.Context, task *client.Task, call toolCall, p
 	resume, err := task.Suspend(ctx, api.Suspension{
 		SuspensionID: call.ID,
 		Approvals: []api.ApprovalRequest{{
-			ID: call.ID, ToolCallID: call.ID, ToolName: call.Name, Input: input,
+			ID: call.ID, ToolName: call.Name, Input: input,
 			Reason:      fmt.Sprintf("step %d of %d of the plan", progress.Next+1, steps),
 			Description: "Run this shell command?",
 			InputSchema: api.JSON(`{"type":"object","required":["command"],"properties":{"command":{"type":"string","minLength":1}}}`),
@@ -124,10 +124,8 @@ func (a *ShellPlan) ask(ctx context.Context, task *client.Task, call toolCall, p
 	if err != nil {
 		return api.Resolution{}, err
 	}
-	for _, settled := range resume.Approvals {
-		if settled.Request.ID == call.ID {
-			return settled.Resolution, nil
-		}
+	if settled := resume.Approval(call.ID); settled != nil {
+		return settled.Resolution, nil
 	}
 	return api.Resolution{}, fmt.Errorf("the resume has no decision about %s", call.ID)
 }
