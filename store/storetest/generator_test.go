@@ -22,7 +22,7 @@ import (
 func TestGeneratorReaches(t *testing.T) {
 	t.Parallel()
 	reached := map[string]int{}
-	for example := range uint64(600) {
+	for example := range uint64(1000) {
 		random := rand.New(rand.NewPCG(example, 7))
 		clock := storetest.NewClock()
 		model := storetest.NewModel(storetest.Counter())
