@@ -22,6 +22,11 @@ const (
 	// requests. One more message then counts the remaining requests.
 	FloodMs       = 600_000
 	FloodMessages = 5
+	// PushChannel is the name of the channel that sends to browsers (Web Push). Services with a push
+	// key have it without configuration.
+	PushChannel = "push"
+	// MaxPushEndpoint is the maximum length of the URL at which a browser gets messages.
+	MaxPushEndpoint = 1024
 )
 
 // AddressBody adds an address of the caller.
@@ -30,6 +35,31 @@ type AddressBody struct {
 	Channel string `json:"channel" body:"required"`
 	// Address is in the channel's format, for example an e-mail address.
 	Address string `json:"address" body:"required"`
+}
+
+// PushBody subscribes a browser of the caller. It is the JSON of a PushSubscription of the Push API,
+// whose other members are ignored.
+type PushBody struct {
+	// Endpoint is the URL of the browser's push service, at most MaxPushEndpoint bytes.
+	Endpoint string   `json:"endpoint" body:"required"`
+	Keys     PushKeys `json:"keys" body:"required"`
+}
+
+// PushKeys encrypt the messages to a browser.
+type PushKeys struct {
+	// P256dh is the browser's public key: 65 bytes in base64url.
+	P256dh string `json:"p256dh" body:"required"`
+	// Auth is a secret of 16 bytes in base64url.
+	Auth string `json:"auth" body:"required"`
+}
+
+// PushView says how browsers subscribe, and which of the caller's have done so.
+type PushView struct {
+	// PublicKey is the applicationServerKey of subscriptions. It is absent if the service cannot send
+	// to browsers.
+	PublicKey string `json:"public_key,omitempty"`
+	// Data lists the caller's browsers, oldest first. Their Address is the endpoint.
+	Data []Address `json:"data"`
 }
 
 // VerifyAddressBody proves that the caller has received the code sent to an address.
@@ -58,6 +88,7 @@ type ChannelKind string
 const (
 	ChannelEmail ChannelKind = "email"
 	ChannelHTTP  ChannelKind = "http"
+	ChannelPush  ChannelKind = "push"
 )
 
 // Channel is a configured way to notify people.

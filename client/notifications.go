@@ -31,6 +31,18 @@ func (c *Client) RemoveAddress(ctx context.Context, addressID string) error {
 	return err
 }
 
+// GetPush returns the key with which browsers subscribe to notifications, and the caller's browsers.
+// Errors: [ErrForbidden].
+func (c *Client) GetPush(ctx context.Context) (*api.PushView, error) {
+	return get[api.PushView](ctx, c, at("/v1/me/push"), nil)
+}
+
+// SubscribePush adds a browser of the caller. A repeated call changes nothing. [Client.RemoveAddress]
+// removes it. Errors: [ErrInvalid]; [ErrForbidden].
+func (c *Client) SubscribePush(ctx context.Context, body api.PushBody) (*api.Address, error) {
+	return post[api.Address](ctx, c, at("/v1/me/push"), body, always)
+}
+
 // ListChannels returns the configured channels for notifications. Errors: [ErrForbidden].
 func (c *Client) ListChannels(ctx context.Context) (*api.ChannelList, error) {
 	return get[api.ChannelList](ctx, c, at("/v1/channels"), nil)

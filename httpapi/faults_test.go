@@ -101,6 +101,7 @@ var bodyTypes = map[string]reflect.Type{
 	"ResolveApprovals": reflect.TypeFor[api.ResolveApprovalsBody](), "Suspend": reflect.TypeFor[api.SuspendBody](),
 	"Withdraw":            reflect.TypeFor[api.WithdrawBody](),
 	"AcknowledgementBody": reflect.TypeFor[api.AcknowledgementBody](), "AddressBody": reflect.TypeFor[api.AddressBody](), "VerifyAddressBody": reflect.TypeFor[api.VerifyAddressBody](),
+	"PushBody":        reflect.TypeFor[api.PushBody](),
 	"TestChannelBody": reflect.TypeFor[api.TestChannelBody](),
 }
 

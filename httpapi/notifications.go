@@ -97,6 +97,39 @@ func (p *people) removeAddress(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
+// getPush returns the key for subscriptions, and the browsers of the caller.
+func (p *people) getPush(w http.ResponseWriter, r *http.Request) error {
+	if p.notify == nil {
+		return wire.Respond(w, r, http.StatusOK, api.PushView{Data: []api.Address{}})
+	}
+	view, err := p.notify.Push(r.Context(), auth.From(r.Context()).Principal)
+	if err != nil {
+		return err
+	}
+	return wire.Respond(w, r, http.StatusOK, view)
+}
+
+// subscribePush adds a browser of the caller.
+func (p *people) subscribePush(w http.ResponseWriter, r *http.Request) error {
+	people, err := p.service(api.CodeChannelUnknown)
+	if err != nil {
+		return err
+	}
+	var body api.PushBody
+	var faults refusal.Faults
+	if err := p.bodies.Decode(w, r, &body, &faults); err != nil {
+		return err
+	}
+	if err := faults.Err(); err != nil {
+		return err
+	}
+	added, err := people.Subscribe(r.Context(), auth.From(r.Context()).Principal, &body)
+	if err != nil {
+		return err
+	}
+	return wire.Respond(w, r, http.StatusCreated, added)
+}
+
 // listChannels returns the channels with their unsent messages.
 func (p *people) listChannels(w http.ResponseWriter, r *http.Request) error {
 	if p.notify == nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
 // fakeChannel keeps the last message to each address.
@@ -53,10 +54,27 @@ func (c *fakeChannel) last(address string) *notify.Message {
 	return c.sent[address]
 }
 
-// newNotify returns the service for the routes of addresses, with one channel, "ops".
+// fakePusher is the channel to browsers. It takes every endpoint of the public internet.
+type fakePusher struct{ fakeChannel }
+
+func (*fakePusher) Kind() api.ChannelKind          { return api.ChannelPush }
+func (*fakePusher) CheckAddress(string) error      { return errors.New("cannot be typed") }
+func (*fakePusher) PublicKey() string              { return "BPublicKey" }
+func (*fakePusher) Endpoint(address string) string { return address }
+
+func (*fakePusher) Address(body *api.PushBody, faults *refusal.Faults) string {
+	if !strings.HasPrefix(body.Endpoint, "https://") {
+		faults.Add("/endpoint", "must begin with https://")
+	}
+	return body.Endpoint
+}
+
+// newNotify returns the service for the routes of addresses, with the channels "ops" and "push".
 func newNotify(store notify.Store, reader runs.Store, channel notify.Channel) *notify.Service {
 	return notify.New(notify.Options{
-		Store: store, Reader: reader, Channels: map[string]notify.Channel{"ops": channel},
+		Store: store, Reader: reader, Channels: map[string]notify.Channel{
+			"ops": channel, api.PushChannel: &fakePusher{fakeChannel{sent: map[string]*notify.Message{}}},
+		},
 		NewID: runs.NewID, NowMs: func() int64 { return time.Now().UnixMilli() },
 		Deciders: func(context.Context, *model.Run, *model.Request) ([]string, error) { return nil, nil },
 		Reach:    func(context.Context, string) (runs.Scope, error) { return runs.Scope{}, nil },
@@ -65,11 +83,13 @@ func newNotify(store notify.Store, reader runs.Store, channel notify.Channel) *n
 
 // testNotifications tests the routes of addresses and channels. All callers share the same addresses.
 func testNotifications(t *testing.T, a *rig) {
+	browsers(t, a)
 	address := a.name("ada")
 	added := a.post(t, "/v1/me/addresses", `{"channel":"ops","address":"`+address+`"}`).want(http.StatusCreated)
 	require.Nil(t, added.at("verified_at_ms"))
 	a.post(t, "/v1/me/addresses", `{"channel":"ops","address":"`+address+`"}`).refused(api.CodeTooManyCodes)
 	a.post(t, "/v1/me/addresses", `{"channel":"mail","address":"x"}`).refused(api.CodeChannelUnknown)
+	a.post(t, "/v1/me/addresses", `{"channel":"push","address":"https://push.example/1"}`, expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/address")
 	a.post(t, "/v1/me/addresses", `{"channel":"ops","address":"a b"}`, expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/address")
 	a.post(t, "/v1/me/addresses", `{"channel":"ops","address":"`+a.name("unreachable")+`"}`).refused(api.CodeChannelUnavailable)
 	id := added.textAt("address_id")
@@ -84,7 +104,8 @@ func testNotifications(t *testing.T, a *rig) {
 		a.post(t, "/v1/me/addresses", fmt.Sprintf(`{"channel":"ops","address":%q}`, a.name("more"))).want(http.StatusCreated)
 	}
 	a.post(t, "/v1/me/addresses", `{"channel":"ops","address":"`+a.name("more")+`"}`).refused(api.CodeTooManyAddresses)
-	require.Equal(t, "ops", a.get(t, "/v1/channels").want(http.StatusOK).at("data", 0, "name"))
+	a.post(t, pushPath, subscription("https://push.example/"+a.name("more"))).refused(api.CodeTooManyAddresses)
+	require.Equal(t, "ops", a.get(t, "/v1/channels").want(http.StatusOK).at("data", 0, "name"), "by name")
 	require.Equal(t, true, a.post(t, "/v1/channels/ops/test", `{"address":"x"}`).want(http.StatusOK).at("delivered"))
 	require.Equal(t, "the receiver cannot be reached", a.post(t, "/v1/channels/ops/test", `{"address":"unreachable"}`).want(http.StatusOK).at("error"))
 	a.post(t, "/v1/channels/ops/test", `{"address":"a b"}`, expecting(semantic)).refused(api.CodeInvalidRequest)
@@ -100,6 +121,35 @@ func testNotifications(t *testing.T, a *rig) {
 	without.post(t, verify, `{"code":"1"}`).refused(api.CodeAddressNotFound)
 	without.do(t, http.MethodDelete, "/v1/me/addresses/"+id, "").refused(api.CodeAddressNotFound)
 	without.post(t, "/v1/channels/ops/test", `{"address":"x"}`).refused(api.CodeChannelNotFound)
+	require.Nil(t, without.get(t, pushPath).want(http.StatusOK).at("public_key"))
+	without.post(t, pushPath, subscription("https://push.example/1")).refused(api.CodeChannelUnknown)
+}
+
+const pushPath = "/v1/me/push"
+
+func subscription(endpoint string) string {
+	return `{"endpoint":"` + endpoint + `","expirationTime":null,"keys":{"p256dh":"k","auth":"a"}}`
+}
+
+// browsers tests the routes of subscriptions.
+func browsers(t *testing.T, a *rig) {
+	t.Helper()
+	endpoint := "https://push.example/" + a.name("browser")
+	require.Equal(t, "BPublicKey", a.get(t, pushPath).want(http.StatusOK).at("public_key"))
+	a.post(t, pushPath, subscription("http://push.example/1"), expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/endpoint")
+	a.post(t, pushPath, `{"endpoint":"https://push.example/1","keys":{}}`).refused(api.CodeInvalidRequest)
+	added := a.post(t, pushPath, subscription(endpoint)).want(http.StatusCreated)
+	require.NotNil(t, added.at("verified_at_ms"))
+	require.Equal(t, endpoint, added.at("address"))
+	again := a.post(t, pushPath, subscription(endpoint)).want(http.StatusCreated)
+	require.Equal(t, added.text, again.text, "a repeated call changes nothing")
+	require.Contains(t, a.get(t, pushPath).want(http.StatusOK).text, endpoint)
+	require.Contains(t, a.get(t, "/v1/me/addresses").want(http.StatusOK).text, endpoint)
+	id := added.textAt("address_id")
+	require.Equal(t, true, a.post(t, "/v1/channels/push/test", `{"address":"`+id+`"}`).want(http.StatusOK).at("delivered"))
+	a.post(t, "/v1/channels/push/test", `{"address":"`+endpoint+`"}`, expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/address")
+	a.do(t, http.MethodDelete, "/v1/me/addresses/"+id, "").want(http.StatusNoContent)
+	require.NotContains(t, a.get(t, pushPath).want(http.StatusOK).text, endpoint)
 }
 
 // AddAddress and the following methods implement notify.Store and the sender.
@@ -126,6 +176,10 @@ func (s *brokenStore) VerifyAddress(context.Context, string, string, string, int
 }
 
 func (s *brokenStore) RemoveAddress(context.Context, string, string, *journal.Entry) (bool, error) {
+	return false, s.err
+}
+
+func (s *brokenStore) AddSubscription(context.Context, *notify.Address, *journal.Entry) (bool, error) {
 	return false, s.err
 }
 

@@ -114,6 +114,8 @@ var operations = []operation{
 	{"POST", "/v1/me/addresses", `{"channel":"ops","address":"x"}`, false, ""},
 	{"POST", "/v1/me/addresses/nobody/verify", `{"code":"1"}`, false, api.CodeAddressNotFound},
 	{"DELETE", "/v1/me/addresses/nobody", "", false, api.CodeAddressNotFound},
+	{"GET", pushPath, "", false, ""},
+	{"POST", pushPath, subscription("https://push.example/nobody"), false, ""},
 	{"GET", "/v1/channels", "", false, ""},
 	{"POST", channelTestPath, `{"address":"x"}`, false, ""},
 	{"POST", ticketsPath, `{"path":"/v1/stream"}`, false, ""},

@@ -104,6 +104,8 @@ func (s *Server) routes() []wire.Route {
 		wire.Post("/v1/me/addresses", auth.Decide, s.people.addAddress),
 		wire.Post("/v1/me/addresses/{address_id}/verify", auth.Decide, s.people.verifyAddress),
 		wire.Delete("/v1/me/addresses/{address_id}", auth.Decide, s.people.removeAddress),
+		wire.Get("/v1/me/push", auth.Decide, s.people.getPush),
+		wire.Post("/v1/me/push", auth.Decide, s.people.subscribePush),
 		wire.Get("/v1/channels", auth.Administer, s.people.listChannels),
 		wire.Post("/v1/channels/{name}/test", auth.Administer, s.people.testChannel),
 		// Anyone with a signature may verify it.

@@ -54,6 +54,9 @@ type Store interface {
 	TryCode(ctx context.Context, principal, addressID string, nowMs int64) (bool, error)
 	// VerifyAddress verifies an address if the hash matches its code, and returns whether it did.
 	VerifyAddress(ctx context.Context, principal, addressID, codeHash string, nowMs int64, entry *journal.Entry) (bool, error)
+	// AddSubscription writes a verified address, or moves one with the same id to this person. It
+	// writes nothing and returns false if the person has too many others.
+	AddSubscription(ctx context.Context, a *Address, entry *journal.Entry) (bool, error)
 	// RemoveAddress deletes an address and returns whether it existed.
 	RemoveAddress(ctx context.Context, principal, addressID string, entry *journal.Entry) (bool, error)
 	// CountNotice counts a message to a person. It returns the number of messages within
@@ -148,7 +151,7 @@ func (s *Service) codeFacts(ctx context.Context, principal string, body *api.Add
 	nowMs := s.options.NowMs()
 	made := &Address{Principal: principal, Channel: body.Channel, Address: body.Address, CreatedAtMs: nowMs, AddressID: s.options.NewID(PrefixAddress)}
 	facts := &codeFacts{nowMs: nowMs, counts: CodeCounts{
-		Destination: CodeCount{Subject: subjectOfDestination(kind, body.Channel, body.Address)}, Person: CodeCount{Subject: subjectOfPerson(principal)},
+		Destination: CodeCount{Subject: subjectOfDestination(kind, body.Channel, body.Address)}, Person: CodeCount{Subject: SubjectOfPerson(principal)},
 	}}
 	all, err := s.options.Store.Addresses(ctx, []string{principal})
 	if err != nil {
@@ -180,7 +183,7 @@ func (s *Service) List(ctx context.Context, principal string) (api.AddressList, 
 	all, err := s.options.Store.Addresses(ctx, []string{principal})
 	list := api.AddressList{Data: make([]api.Address, 0, len(all))}
 	for i := range all {
-		list.Data = append(list.Data, all[i].View())
+		list.Data = append(list.Data, s.view(&all[i]))
 	}
 	return list, err
 }
@@ -209,7 +212,7 @@ func (s *Service) Verify(ctx context.Context, principal, addressID, code string)
 		return api.Address{}, refusal.New(api.CodeAddressCodeWrong, "this is not the code that was sent to the address")
 	}
 	address.VerifiedAtMs = nowMs
-	return address, nil
+	return address, s.changed(ctx)
 }
 
 func (s *Service) own(ctx context.Context, principal, addressID string) (api.Address, error) {
@@ -219,7 +222,7 @@ func (s *Service) own(ctx context.Context, principal, addressID string) (api.Add
 	}
 	for i := range all {
 		if all[i].AddressID == addressID {
-			return all[i].View(), nil
+			return s.view(&all[i]), nil
 		}
 	}
 	return api.Address{}, unknownAddress()

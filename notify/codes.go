@@ -23,7 +23,8 @@ type CodeCount struct {
 // CodeCounts are the two counts of a code.
 type CodeCounts struct{ Destination, Person CodeCount }
 
-func subjectOfPerson(principal string) string { return "person:" + principal }
+// SubjectOfPerson returns the subject of a person's count.
+func SubjectOfPerson(principal string) string { return "person:" + principal }
 
 // subjectOfDestination returns the same subject for the spellings of one mailbox.
 func subjectOfDestination(kind api.ChannelKind, channel, address string) string {

@@ -13,16 +13,20 @@ import (
 // maxShown is the maximum length of a name in a message, in characters.
 const maxShown = 80
 
-// Message is a message for a channel. Only Text may have line breaks.
+// Message is a message for a channel. Only Text and Body may have line breaks.
 type Message struct {
 	// ID is the same for each attempt.
 	ID string
 	// Thread is the same for all messages about a session; empty for none.
 	Thread  string
 	Subject string
-	Text    string
-	// Link opens the request; empty if the service does not know its public URL.
-	Link string
+	// Text is Body and, below it, Link.
+	Text, Body string
+	// Link opens the request; empty if the service does not know its public URL. Path is the same
+	// without the host, and always set for messages about requests.
+	Link, Path string
+	// UntilMs is the deadline of the request; 0 for none.
+	UntilMs int64
 	// Kind is approval, question, code, flood or test. The others are set only for approval and
 	// question.
 	Kind, Tool, Agent, Deadline, Digest string
@@ -44,7 +48,7 @@ func clean(text string) string {
 
 // message returns the message about a request. It never contains the input.
 func (s *Service) message(effectID string, request *model.Request, run *model.Run, summary bool) *Message {
-	m := &Message{ID: effectID, Thread: request.SessionID, Agent: clean(run.AgentID), Kind: "question"}
+	m := &Message{ID: effectID, Thread: request.SessionID, Agent: clean(run.AgentID), Kind: "question", UntilMs: request.DueAtMs}
 	m.Subject = "Question from " + m.Agent
 	lines := []string{"Agent " + m.Agent + " asks a question."}
 	if request.Kind == model.KindApproval {
@@ -61,39 +65,36 @@ func (s *Service) message(effectID string, request *model.Request, run *model.Ru
 		m.Deadline = time.UnixMilli(request.DueAtMs).UTC().Format("2 Jan 2006 15:04 MST")
 		lines = append(lines, "Deadline: "+m.Deadline)
 	}
+	m.Path = "/?prompt=" + url.QueryEscape(request.Handle)
 	if s.options.ExternalURL != "" {
-		m.Link = s.options.ExternalURL + "/?prompt=" + url.QueryEscape(request.Handle)
+		m.Link = s.options.ExternalURL + m.Path
 	}
-	m.Text = textOf(lines, m.Link)
-	return m
+	return m.with(lines...)
 }
 
 // floodMessage returns a message with the number of open requests, instead of one about each
 // request.
 func (s *Service) floodMessage(effectID string, open int64) *Message {
 	m := &Message{ID: effectID, Kind: "flood", Subject: fmt.Sprintf("%d requests are open", open), Link: s.options.ExternalURL}
-	m.Text = textOf([]string{fmt.Sprintf("%d requests are open. You get no more messages about single requests for a few minutes.", open)}, m.Link)
-	return m
+	return m.with(fmt.Sprintf("%d requests are open. You get no more messages about single requests for a few minutes.", open))
 }
 
 func (s *Service) testMessage() *Message {
-	return &Message{
-		ID: s.options.NewID("test"), Kind: "test", Subject: "Test message", Link: s.options.ExternalURL,
-		Text: textOf([]string{"This is a test message of holdpoint."}, s.options.ExternalURL),
-	}
+	m := &Message{ID: s.options.NewID("test"), Kind: "test", Subject: "Test message", Link: s.options.ExternalURL}
+	return m.with("This is a test message of holdpoint.")
 }
 
 func codeMessage(addressID, code string) *Message {
-	return &Message{
-		ID: addressID + " " + hashOf(addressID, code), Kind: "code", Subject: "Your code for holdpoint",
-		Text: textOf([]string{"Code: " + code, "Type it in holdpoint to get messages at this address. If you did not ask for it, ignore this message."}, ""),
-	}
+	m := &Message{ID: addressID + " " + hashOf(addressID, code), Kind: "code", Subject: "Your code for holdpoint"}
+	return m.with("Code: "+code, "Type it in holdpoint to get messages at this address. If you did not ask for it, ignore this message.")
 }
 
-func textOf(lines []string, link string) string {
-	text := strings.Join(lines, "\n") + "\n"
-	if link != "" {
-		text += "\n" + link + "\n"
+// with sets the text.
+func (m *Message) with(lines ...string) *Message {
+	m.Body = strings.Join(lines, "\n") + "\n"
+	m.Text = m.Body
+	if m.Link != "" {
+		m.Text += "\n" + m.Link + "\n"
 	}
-	return text
+	return m
 }

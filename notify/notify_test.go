@@ -147,6 +147,11 @@ func (b *safeBuffer) text() string {
 	return b.String()
 }
 
+func (b *safeBuffer) logger() *slog.Logger { return slog.New(slog.NewTextHandler(b, nil)) }
+
+// loopback lets the service call this machine.
+var loopback = egress.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
+
 func start(t *testing.T, database string, after time.Duration, closed bool) *service {
 	t.Helper()
 	s := &service{database: database, http: &inbox{done: make(chan struct{})}, mail: &inbox{done: make(chan struct{})}, log: &safeBuffer{}}
@@ -177,14 +182,13 @@ channels:
     body: "{{.Subject}}\n{{.Text}}"
     secret_files: {token: token}
 `, listener.Addr(), receiver.URL), 0o600))
-	loopback := egress.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 	caller := egress.New(egress.Options{Guard: loopback})
 	t.Cleanup(caller.Close)
 	loaded, err := channels.Load(file, caller)
 	require.NoError(t, err)
 	s.Service = inprocess.Start(t, database, inprocess.Options{
 		Channels: loaded, ExternalURL: "https://holdpoint.example", WebhookGuard: loopback, Closed: closed,
-		Store: store.Options{NotifyAfter: after}, Logger: slog.New(slog.NewTextHandler(s.log, nil)),
+		Store: store.Options{NotifyAfter: after}, Logger: s.log.logger(),
 	})
 	if !closed {
 		s.client = s.Connect()

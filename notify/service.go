@@ -57,6 +57,8 @@ type Options struct {
 	ExternalURL string
 	NewID       runs.IDSource
 	NowMs       func() int64
+	// Changed is called when a person gets a verified address; nil for none.
+	Changed func(context.Context) error
 	// Logger is slog.Default() if nil.
 	Logger *slog.Logger
 }
@@ -80,8 +82,8 @@ func errorAttr(err error) slog.Attr     { return slog.Any("error", err) }
 func (s *Service) Channels() []string { return slices.Sorted(maps.Keys(s.channels)) }
 
 // Recipients returns the people to notify of a request: everyone who may decide it and has a
-// verified address on a channel of this service. Each gets one message, at their first such
-// address. It also sets Gone of the command.
+// verified address on a channel of this service. Each gets one message: in their browsers, or else
+// at their first such address. It also sets Gone of the command.
 func (s *Service) Recipients(ctx context.Context, advance *runs.AdvanceRequest) ([]runs.Recipient, error) {
 	request, run, err := s.open(ctx, advance.Handle)
 	if err != nil || request == nil {
@@ -100,6 +102,9 @@ func (s *Service) Recipients(ctx context.Context, advance *runs.AdvanceRequest) 
 	}
 	told := map[string]bool{}
 	var to []runs.Recipient
+	slices.SortStableFunc(addresses, func(a, b Address) int {
+		return cmp.Compare(pushFirst(&a), pushFirst(&b))
+	})
 	for i := range addresses {
 		a := &addresses[i]
 		if a.VerifiedAtMs == 0 || told[a.Principal] || s.channels[a.Channel] == nil || len(to) == api.MaxRecipients {
@@ -109,6 +114,14 @@ func (s *Service) Recipients(ctx context.Context, advance *runs.AdvanceRequest) 
 		to = append(to, runs.Recipient{Principal: a.Principal, Channel: a.Channel})
 	}
 	return to, nil
+}
+
+// pushFirst orders browsers before other addresses.
+func pushFirst(a *Address) int {
+	if a.Channel == api.PushChannel {
+		return 0
+	}
+	return 1
 }
 
 // open returns an open request before its deadline, with its run; otherwise nil.
@@ -160,11 +173,11 @@ func (s *Service) Send(ctx context.Context, effect *model.Effect) (permanent boo
 	if err := s.heldBack(ctx, request, notice.Principal); err != nil {
 		return false, err
 	}
-	address, err := s.address(ctx, notice)
+	addresses, err := s.addresses(ctx, notice)
 	if err != nil {
 		return false, err
 	}
-	if address == "" {
+	if len(addresses) == 0 {
 		return true, errors.New("the person has no verified address on this channel any more")
 	}
 	sent := int64(0)
@@ -181,7 +194,7 @@ func (s *Service) Send(ctx context.Context, effect *model.Effect) (permanent boo
 		}
 		message = s.floodMessage(effect.EffectID, open)
 	}
-	err = channel.Send(ctx, address, message)
+	err = s.sendAll(ctx, channel, addresses, message)
 	return errors.Is(err, ErrPermanent), err
 }
 
@@ -202,18 +215,15 @@ func (s *Service) countOpen(ctx context.Context, principal string) (int64, error
 	return all, nil
 }
 
-// address returns a person's first verified address on a channel, or "".
-func (s *Service) address(ctx context.Context, notice *runs.PersonNotice) (string, error) {
+// addresses returns where a message to a person goes: all browsers, or the first verified address on
+// another channel.
+func (s *Service) addresses(ctx context.Context, notice *runs.PersonNotice) ([]Address, error) {
 	all, err := s.options.Store.Addresses(ctx, []string{notice.Principal})
-	if err != nil {
-		return "", err
+	all = slices.DeleteFunc(all, func(a Address) bool { return a.Channel != notice.Channel || a.VerifiedAtMs == 0 })
+	if notice.Channel != api.PushChannel && len(all) > 1 {
+		all = all[:1]
 	}
-	for i := range all {
-		if all[i].Channel == notice.Channel && all[i].VerifiedAtMs != 0 {
-			return all[i].Address, nil
-		}
-	}
-	return "", nil
+	return all, err
 }
 
 // Views returns the channels with their unsent messages.
@@ -240,13 +250,18 @@ func (s *Service) Views(ctx context.Context) (api.ChannelList, error) {
 	return list, nil
 }
 
-// Test sends a test message. Errors: channel_not_found; invalid_request.
+// Test sends a test message. The address of a browser is its id, and must be the caller's. Errors:
+// channel_not_found; invalid_request; errors of the store.
 func (s *Service) Test(ctx context.Context, name, address string) (api.ChannelTest, error) {
 	channel := s.channels[name]
 	if channel == nil {
 		return api.ChannelTest{}, refusal.New(api.CodeChannelNotFound, "there is no such channel")
 	}
-	if err := channel.CheckAddress(address); err != nil || len(address) > api.MaxAddressLength {
+	address, err := s.testAddress(ctx, channel, address)
+	if err != nil {
+		return api.ChannelTest{}, err
+	}
+	if address == "" {
 		var faults refusal.Faults
 		faults.Add("/address", "is not an address of this channel")
 		return api.ChannelTest{}, faults.Err()
@@ -256,6 +271,23 @@ func (s *Service) Test(ctx context.Context, name, address string) (api.ChannelTe
 		return api.ChannelTest{Error: err.Error()}, nil //nolint:nilerr // a failure is what the test was for
 	}
 	return api.ChannelTest{Delivered: true}, nil
+}
+
+// testAddress returns the address to which a test message is sent, or "" for one that is invalid.
+func (s *Service) testAddress(ctx context.Context, channel Channel, address string) (string, error) {
+	if channel.Kind() != api.ChannelPush {
+		if len(address) > api.MaxAddressLength || channel.CheckAddress(address) != nil {
+			address = ""
+		}
+		return address, nil
+	}
+	all, err := s.options.Store.Addresses(ctx, []string{principalOf(ctx)})
+	for i := range all {
+		if all[i].AddressID == address && all[i].Channel == api.PushChannel {
+			return all[i].Address, err
+		}
+	}
+	return "", err
 }
 
 func principalOf(ctx context.Context) string {

@@ -45,6 +45,8 @@ type Options struct {
 	NowMs func() int64
 	// NotifyAfter is how long a request is open before people are notified; never if 0.
 	NotifyAfter time.Duration
+	// NotifyAddressed notifies people only while somebody has a verified address.
+	NotifyAddressed bool
 	// DefaultExpiry is the deadline of requests that are raised without one; none if 0.
 	DefaultExpiry time.Duration
 	// Logger logs failed transactions and lost connections. Default: no logging.
@@ -145,10 +147,14 @@ func Open(ctx context.Context, url string, options Options) (Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	deciding := committer.Options{
+		Observer: options.Observer, Tracer: options.Tracer,
+		NotifyAfter: options.NotifyAfter, NotifyAddressed: options.NotifyAddressed, DefaultExpiry: options.DefaultExpiry,
+	}
 	if at.path != "" {
 		opened, err := sqlite.Open(ctx, at.path, sqlite.Options{
 			NowMs: options.NowMs, Readers: options.Connections, KeepSchema: options.KeepSchema, Logger: options.Logger,
-			Committer: committer.Options{Observer: options.Observer, Tracer: options.Tracer, NotifyAfter: options.NotifyAfter, DefaultExpiry: options.DefaultExpiry},
+			Committer: deciding,
 		})
 		if err != nil {
 			return nil, err
@@ -161,7 +167,7 @@ func Open(ctx context.Context, url string, options Options) (Store, error) {
 	opened, err := postgres.Open(ctx, at.url, postgres.Options{
 		Migrate: !options.KeepSchema, ReadConnections: options.Connections,
 		Pooler: options.Pooler, ListenURL: options.ListenURL, Logger: options.Logger,
-		Committer: committer.Options{Observer: options.Observer, Tracer: options.Tracer, NotifyAfter: options.NotifyAfter, DefaultExpiry: options.DefaultExpiry}, StatementTracer: options.StatementTracer,
+		Committer: deciding, StatementTracer: options.StatementTracer,
 	})
 	if err != nil {
 		return nil, err

@@ -37,7 +37,7 @@ func (addressFilter) table() table[api.Address] {
 			if a.VerifiedAtMs != 0 {
 				verified = console.Ago(a.VerifiedAtMs, now)
 			}
-			return []string{a.AddressID, a.Channel, a.Address, verified, console.Ago(a.CreatedAtMs, now)}
+			return []string{a.AddressID, a.Channel, console.Cut(a.Address, 60), verified, console.Ago(a.CreatedAtMs, now)}
 		},
 	}
 }

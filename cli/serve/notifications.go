@@ -3,22 +3,48 @@ package serve
 import (
 	"time"
 
+	"github.com/holdpoint/holdpoint/cli/console"
+	assembly "github.com/holdpoint/holdpoint/internal/service"
 	"github.com/holdpoint/holdpoint/notify/channels"
 	"github.com/holdpoint/holdpoint/webhooks/egress"
 )
 
 // readChannels reads the file of --channels.
 func (s *service) readChannels() (err error) {
+	s.caller = egress.New(egress.Options{Guard: s.guard})
 	if s.Channels == "" {
 		return nil
 	}
-	s.channels, err = channels.Load(s.Channels, egress.New(egress.Options{Guard: s.guard}))
+	s.channels, err = channels.Load(s.Channels, s.caller)
 	return err
+}
+
+// pushKeyFile returns the path of the key for notifications in browsers; "" if there are none.
+func (s *service) pushKeyFile() string {
+	if s.NotifyAfter == 0 {
+		return ""
+	}
+	return assembly.PushKeyFile(s.PushKeyFile, s.Database)
+}
+
+// addPush adds the channel to browsers. Call it once the database is open, whose folder has the key.
+func (s *service) addPush() error {
+	options := channels.PushOptions{ExternalURL: s.ExternalURL, Client: s.caller, CheckURL: s.guard.CheckURL, NowMs: nowMs}
+	var err error
+	if path := s.pushKeyFile(); path != "" {
+		if options.Key, err = channels.LoadPushKey(path); err != nil {
+			return console.Usage("%w; --push-key-file names another place", err)
+		}
+	}
+	if s.channels, err = channels.WithPush(s.channels, options); err != nil {
+		return console.Usage("%w; --push-key-file names its place", err)
+	}
+	return nil
 }
 
 // notifyAfter returns how long a request is open before people are told of it, 0 for never.
 func (s *service) notifyAfter() time.Duration {
-	if s.channels == nil {
+	if s.Channels == "" && s.pushKeyFile() == "" {
 		return 0
 	}
 	return s.NotifyAfter

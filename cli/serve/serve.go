@@ -23,6 +23,7 @@ type Command struct {
 	TLSKey               string        `name:"tls-key" from:"HOLDPOINT_TLS_KEY" placeholder:"PATH" help:"Private key of --tls-cert (PEM; $$HOLDPOINT_TLS_KEY)."`
 	ClientCA             string        `name:"client-ca" from:"HOLDPOINT_CLIENT_CA" placeholder:"PATH" help:"Accept client certificates signed by these CAs (PEM) as agents, named by the certificate; reloaded on SIGHUP ($$HOLDPOINT_CLIENT_CA)."`
 	SigningKeyFile       string        `from:"HOLDPOINT_SIGNING_KEY_FILE" placeholder:"PATH" help:"Sign with the first Ed25519 key in this file (PEM), created if missing (default: next to the SQLite file, with .signing-key appended; otherwise a key that only this process has; $$HOLDPOINT_SIGNING_KEY_FILE)."`
+	PushKeyFile          string        `from:"HOLDPOINT_PUSH_KEY_FILE" placeholder:"PATH" help:"P-256 key (PEM) for notifications in browsers, created if missing (default: next to the SQLite file, with .push-key appended; otherwise no such notifications; $$HOLDPOINT_PUSH_KEY_FILE)."`
 	AdminAddr            string        `from:"HOLDPOINT_ADMIN_ADDR" placeholder:"HOST:PORT" help:"Address for Prometheus metrics, and for profiles (from this machine only); off by default ($$HOLDPOINT_ADMIN_ADDR)."`
 	OTLPEndpoint         string        `name:"otlp-endpoint" from:"OTEL_EXPORTER_OTLP_ENDPOINT" placeholder:"URL" help:"OpenTelemetry collector for traces (OTLP over HTTP); off by default ($$OTEL_EXPORTER_OTLP_ENDPOINT)."`
 	ListenFile           string        `placeholder:"PATH" help:"Write the URL to this file when the service is ready, for scripts."`
@@ -58,8 +59,8 @@ type Command struct {
 	RuleMaxAge           time.Duration `placeholder:"DURATION" help:"Maximum lifetime of rules; 0 for no limit (default 0)."`
 	ReviewHook           string        `from:"HOLDPOINT_REVIEW_HOOK" placeholder:"URL" help:"URL to post each new file-change approval to ($$HOLDPOINT_REVIEW_HOOK)."`
 	SecretKeyFile        string        `from:"HOLDPOINT_SECRET_KEY_FILE" placeholder:"PATH" help:"File of keys that encrypt sensitive values, one [id:]base64 of 32 bytes per line; the first encrypts, all decrypt. Created if missing, and reloaded when it changes ($$HOLDPOINT_SECRET_KEY_FILE, or the keys in $$HOLDPOINT_SECRET_KEY)."`
-	Channels             string        `from:"HOLDPOINT_CHANNELS" placeholder:"PATH" help:"YAML file of notification channels: e-mail and HTTP ($$HOLDPOINT_CHANNELS)."`
-	NotifyAfter          time.Duration `default:"30s" from:"HOLDPOINT_NOTIFY_AFTER" placeholder:"DURATION" help:"With --channels: how long a request is open before people are notified (default ${default}; $$HOLDPOINT_NOTIFY_AFTER)."`
+	Channels             string        `from:"HOLDPOINT_CHANNELS" placeholder:"PATH" help:"YAML file of notification channels: e-mail, HTTP and settings of browsers ($$HOLDPOINT_CHANNELS)."`
+	NotifyAfter          time.Duration `default:"30s" from:"HOLDPOINT_NOTIFY_AFTER" placeholder:"DURATION" help:"How long a request is open before people are notified; without --channels 0 for never (default ${default}; $$HOLDPOINT_NOTIFY_AFTER)."`
 	DefaultExpiry        time.Duration `from:"HOLDPOINT_DEFAULT_EXPIRY" placeholder:"DURATION" help:"Deadline of requests that are raised without one, such as 24h; 0 for none (default 0; $$HOLDPOINT_DEFAULT_EXPIRY)."`
 	WebhookAllow         []string      `sep:"," from:"HOLDPOINT_WEBHOOK_ALLOW" placeholder:"CIDR" help:"Non-public address ranges that webhooks may call, with or without TLS ($$HOLDPOINT_WEBHOOK_ALLOW)."`
 	CallbackAllow        []string      `sep:"," from:"HOLDPOINT_CALLBACK_ALLOW" placeholder:"CIDR" help:"Non-public address ranges that request callbacks, which agents choose, may call, with or without TLS ($$HOLDPOINT_CALLBACK_ALLOW)."`

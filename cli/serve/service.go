@@ -34,7 +34,8 @@ type service struct {
 	files      *certificates                         // nil without --tls-cert
 	guard      egress.Guard                          // for webhooks
 	callbacks  egress.Guard
-	channels   map[string]notify.Channel // nil without --channels
+	caller     *egress.Client            // calls addresses that the guard allows
+	channels   map[string]notify.Channel // nil for none
 	secretKeys *sealing.Keys             // nil without any
 	issuer     *oidc.Provider            // nil without --oidc-issuer
 	logLevel   *slog.LevelVar
@@ -161,7 +162,8 @@ func (s *service) close() {
 // open opens the database and loads keys and tokens from it. It reports whether the service
 // requires no credentials. If it fails, it leaves nothing open.
 func (s *service) open(ctx context.Context) (open bool, err error) {
-	options := store.Options{KeepSchema: s.Migrate == "off", Pooler: s.Pooled, ListenURL: s.DirectDatabase, NotifyAfter: s.notifyAfter(), DefaultExpiry: s.DefaultExpiry, Logger: s.logger, Observer: s.journal}
+	options := store.Options{KeepSchema: s.Migrate == "off", Pooler: s.Pooled, ListenURL: s.DirectDatabase, DefaultExpiry: s.DefaultExpiry, Logger: s.logger, Observer: s.journal}
+	options.NotifyAfter, options.NotifyAddressed = s.notifyAfter(), s.Channels == ""
 	if s.admin != nil {
 		options.Observer = telemetry.All{s.admin.metrics.Door, s.journal}
 	}
@@ -186,8 +188,10 @@ func (s *service) open(ctx context.Context) (open bool, err error) {
 	if open && s.Auth != authNone && !isLoopback(s.listener) {
 		return false, refuseOpen(s.Listen, s.Database)
 	}
-	s.signatures, err = s.signingKeys(ctx)
-	return open, err
+	if s.signatures, err = s.signingKeys(ctx); err != nil {
+		return false, err
+	}
+	return open, s.addPush()
 }
 
 // url returns the URL by which this machine reaches the service.

@@ -21,6 +21,16 @@ func SigningKeyFile(given, database string) string {
 	return given
 }
 
+// PushKeyFile returns the path of the key for notifications in browsers: the given one, or the SQLite
+// file's name with ".push-key" appended. It returns "" for Postgres and in-memory databases without a
+// given path.
+func PushKeyFile(given, database string) string {
+	if file := store.FileOf(database); given == "" && file != "" {
+		return file + ".push-key"
+	}
+	return given
+}
+
 // LoadSigningKeys reads a file of keys, and creates it if it is missing. Without a path it
 // returns a new key that exists only in this process.
 func LoadSigningKeys(path string) ([]ed25519.PrivateKey, error) {

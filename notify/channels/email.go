@@ -37,7 +37,7 @@ type email struct {
 }
 
 func (c *channel) email(folder string) (*email, error) {
-	if c.URL != "" || c.Body != "" || c.Method != "" || c.Headers != nil || c.SecretFiles != nil {
+	if c.hasHTTP() {
 		return nil, errors.New("url, method, headers, body and secret_files are of http channels")
 	}
 	at, err := url.Parse(c.SMTP)

@@ -56,7 +56,7 @@ const (
 var channelName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
 
 // Load reads the file of --channels. Its paths are relative to its directory. client sends the
-// requests of HTTP channels.
+// requests of HTTP channels. [WithPush] adds the channel to browsers.
 func Load(path string, client *egress.Client) (map[string]notify.Channel, error) {
 	text, err := readBounded(path, maxFileBytes)
 	if err != nil {
@@ -73,8 +73,11 @@ func Load(path string, client *egress.Client) (map[string]notify.Channel, error)
 	}
 	made := make(map[string]notify.Channel, len(given.Channels))
 	for name, settings := range given.Channels {
-		if !channelName.MatchString(name) {
+		switch {
+		case !channelName.MatchString(name):
 			return nil, fmt.Errorf("%s: channel %q: a name has 1 to 32 characters of a-z 0-9 _ -", path, name)
+		case (name == api.PushChannel) != (settings.Kind == api.ChannelPush):
+			return nil, fmt.Errorf("%s: channel %q: the channel of kind push has the name push, and no other has", path, name)
 		}
 		if made[name], err = settings.make(filepath.Dir(path), client); err != nil {
 			return nil, fmt.Errorf("%s: channel %s: %w", path, name, err)
@@ -92,8 +95,19 @@ func (c *channel) make(folder string, client *egress.Client) (notify.Channel, er
 		return c.email(folder)
 	case api.ChannelHTTP:
 		return c.http(folder, client)
+	case api.ChannelPush:
+		return c.push()
 	}
-	return nil, errors.New("kind must be email or http")
+	return nil, errors.New("kind must be email, http or push")
+}
+
+// hasEmail reports whether there are settings of e-mail, and hasHTTP whether there are settings of HTTP.
+func (c *channel) hasEmail() bool {
+	return c.SMTP != "" || c.From != "" || c.Username != "" || c.PasswordFile != ""
+}
+
+func (c *channel) hasHTTP() bool {
+	return c.URL != "" || c.Body != "" || c.Method != "" || c.Headers != nil || c.SecretFiles != nil
 }
 
 // secret reads a file without its final line break.

@@ -61,7 +61,7 @@ func parsed(name, text string) (*template.Template, error) {
 }
 
 func (c *channel) http(folder string, client *egress.Client) (*httpChannel, error) {
-	if c.SMTP != "" || c.From != "" || c.Username != "" || c.PasswordFile != "" {
+	if c.hasEmail() {
 		return nil, errors.New("smtp, from, username and password_file are of email channels")
 	}
 	made := &httpChannel{client: client, method: http.MethodPost, headers: map[string]*template.Template{}, secrets: map[string]string{}, showMore: c.Content == contentSummary}

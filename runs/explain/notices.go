@@ -53,11 +53,13 @@ func (c *Collector) notices(ctx context.Context, run *model.Run) (func(handle st
 	for i := range pending {
 		due[pending[i].EffectID] = pending[i].DueAtMs
 	}
+	// A service with no other channel notifies nobody until somebody turns it on in a browser.
+	silent := slices.Equal(c.Channels, []string{api.PushChannel})
 	return func(handle string) *Notices {
 		of := &Notices{Sent: sent[handle], AtMs: due[model.EffectID(api.EffectAdvanceRequest, handle)]}
 		slices.SortStableFunc(of.Sent, func(a, b api.ExplainedNotice) int { return cmp.Compare(a.Who, b.Who) })
 		of.Sent = of.Sent[:min(len(of.Sent), api.MaxRecipients)]
-		of.Nobody = len(of.Sent) == 0 && of.AtMs == 0 && len(pending) < maxPending
+		of.Nobody = !silent && len(of.Sent) == 0 && of.AtMs == 0 && len(pending) < maxPending
 		return of
 	}, nil
 }

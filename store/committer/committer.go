@@ -54,6 +54,9 @@ type Options struct {
 	Webhooks WebhookReader
 	// NotifyAfter is how long a request is open before people are notified. Default: never.
 	NotifyAfter time.Duration
+	// NotifyAddressed notifies people only while somebody has a verified address. Until then a request
+	// costs no effect.
+	NotifyAddressed bool
 	// DefaultExpiry is the deadline of requests that are raised without one. Default: none.
 	DefaultExpiry time.Duration
 	// NewID creates the identifiers that a command leaves empty. Default: runs.NewID.
@@ -181,7 +184,7 @@ func New(engine Engine, options Options) *Committer {
 		c.rules = newRuleCache(options.Rules)
 	}
 	if options.Webhooks != nil {
-		c.webhooks = &webhookCache{reader: options.Webhooks}
+		c.webhooks = &webhookCache{reader: options.Webhooks, people: options.NotifyAddressed}
 		c.running.Go(c.watchWebhooks)
 	}
 	for number := range options.Lanes {

@@ -23,14 +23,18 @@ const (
 	webhookPatience = 500 * time.Millisecond
 )
 
-// WebhookReader reads the webhooks that receive events.
+// WebhookReader reads who receives events.
 type WebhookReader interface {
 	Webhooks(ctx context.Context) ([]webhooks.Endpoint, error)
+	// AnyAddress reports whether somebody has a verified address for notifications.
+	AnyAddress(ctx context.Context) (bool, error)
 }
 
 // webhookCache caches the filters of the webhooks, so that decisions need no read.
 type webhookCache struct {
 	reader WebhookReader
+	// people says that whether anybody has an address matters.
+	people bool
 	reads  singleflight.Group
 	known  atomic.Pointer[knownWebhooks]
 	// tried is when a command last waited in vain for a read, in Unix nanoseconds.
@@ -39,6 +43,8 @@ type webhookCache struct {
 
 type knownWebhooks struct {
 	set *webhooks.Set
+	// people says that somebody has an address.
+	people bool
 	// at is the time just before they were read.
 	at time.Time
 }
@@ -52,6 +58,15 @@ func (c *webhookCache) set() *webhooks.Set {
 		return known.set
 	}
 	return nil
+}
+
+// anybody reports whether somebody has an address.
+func (c *webhookCache) anybody() bool {
+	if c == nil {
+		return false
+	}
+	known := c.known.Load()
+	return known != nil && known.people
 }
 
 // ensure waits until the cache is fresh. If the read fails, the old webhooks stay in use. Only
@@ -84,7 +99,12 @@ func (c *webhookCache) refresh(ctx context.Context) error {
 		if err != nil {
 			return nil, fmt.Errorf("%w: read webhooks: %v", runs.ErrUnavailable, err) //nolint:errorlint // its deadline is not the caller's
 		}
-		fresh := &knownWebhooks{webhooks.NewSet(endpoints), at}
+		fresh := &knownWebhooks{set: webhooks.NewSet(endpoints), at: at}
+		if c.people {
+			if fresh.people, err = c.reader.AnyAddress(context.WithoutCancel(ctx)); err != nil {
+				return nil, fmt.Errorf("%w: read addresses: %v", runs.ErrUnavailable, err) //nolint:errorlint // as above
+			}
+		}
 		for {
 			known := c.known.Load()
 			if known != nil && known.at.After(at) || c.known.CompareAndSwap(known, fresh) {
@@ -134,10 +154,11 @@ func (c *Committer) watchWebhooks() {
 	}
 }
 
-var _ WebhookReader = webhooks.Store(nil)
-
 // withWebhooks gives a state the cached webhooks and the settings of the process.
 func (c *Committer) withWebhooks(state *runs.State) {
 	state.Webhooks = c.webhooks.set()
 	state.NotifyAfterMs, state.DefaultExpiryMs = c.options.NotifyAfter.Milliseconds(), c.options.DefaultExpiry.Milliseconds()
+	if c.options.NotifyAddressed && !c.webhooks.anybody() {
+		state.NotifyAfterMs = 0
+	}
 }

@@ -20,6 +20,8 @@ FROM addresses AS a`
 
 	sqlCodeCounts = `SELECT c.subject, c.since_ms, c.sent, c.last_ms, c.mark FROM code_counts AS c WHERE c.subject IN ($1, $2)`
 
+	sqlAnyAddress = `SELECT a.address_id FROM addresses AS a WHERE a.verified_at_ms > 0 LIMIT 1`
+
 	sqlNoticeCount = `SELECT sent FROM notice_counts WHERE principal = $1`
 )
 
@@ -82,6 +84,28 @@ func (k *Endpoints) TryCode(ctx context.Context, principal, addressID string, no
 // VerifyAddress implements notify.Store.
 func (k *Endpoints) VerifyAddress(ctx context.Context, principal, addressID, codeHash string, nowMs int64, entry *journal.Entry) (bool, error) {
 	return k.write(ctx, entry, k.statements.VerifyAddress, addressID, principal, codeHash, nowMs)
+}
+
+// AddSubscription implements notify.Store.
+func (k *Endpoints) AddSubscription(ctx context.Context, a *notify.Address, entry *journal.Entry) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
+	defer cancel()
+	changed, err := k.writer.WriteTokens(ctx,
+		tokens.Write{SQL: k.statements.LockPerson, Args: []any{notify.SubjectOfPerson(a.Principal), a.CreatedAtMs}},
+		tokens.Write{SQL: k.statements.AddSubscription, Entry: entry, Args: []any{
+			a.AddressID, a.Principal, a.Channel, a.Address, a.CreatedAtMs, int64(api.MaxAddresses),
+		}})
+	return changed > 0, err
+}
+
+// AnyAddress reports whether somebody has a verified address.
+func (k *Endpoints) AnyAddress(ctx context.Context) (found bool, err error) {
+	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
+	defer cancel()
+	err = k.db.Ask(ctx, read.Query{SQL: sqlAnyAddress, Read: func(rows columns.Rows) error {
+		return columns.Each(rows, func(id *string) []any { return []any{id} }, func(*string) { found = true })
+	}})
+	return found, err
 }
 
 // RemoveAddress implements notify.Store.

@@ -48,6 +48,10 @@ type Statements struct {
 	// principal, $3 code_hash and $4 the current time. RemoveAddress takes $1 address_id and $2
 	// principal.
 	AddAddress, TryCode, VerifyAddress, RemoveAddress string
+	// LockPerson takes $1 the subject of a person's count and $2 the current time. AddSubscription takes
+	// $1 address_id, $2 principal, $3 channel, $4 address, $5 the current time and $6 the maximum number
+	// of addresses per person.
+	LockPerson, AddSubscription string
 	// CountCode takes $1 to $5 of the destination's count (subject, since_ms, sent, last_ms, the mark
 	// it must have), $6 to $10 the same of the person's, and $11 the new mark. DropCodeCounts takes $1
 	// the time before which counts have expired.

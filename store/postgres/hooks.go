@@ -25,7 +25,7 @@ WHERE f.webhook_id = 'callback' AND f.due_at_ms <= floor(extract(epoch FROM stat
 ORDER BY f.due_at_ms, f.session_id, f.effect_id
 LIMIT $2::bigint`,
 	AddAddress: sqlAddAddress, TryCode: sqlTryCode, VerifyAddress: sqlVerifyAddress, RemoveAddress: sqlRemoveAddress, CountNotice: sqlCountNotice,
-	CountCode: sqlCountCode, DropCodeCounts: sqlDropCodeCounts,
+	CountCode: sqlCountCode, DropCodeCounts: sqlDropCodeCounts, LockPerson: sqlLockPerson, AddSubscription: sqlAddSubscription,
 	DueNotices: `
 SELECT f.session_id, f.effect_id
 FROM effects AS f

@@ -156,6 +156,16 @@ WHERE address_id = $1 AND principal = $2 AND verified_at_ms = 0 AND code_until_m
 	sqlVerifyAddress = `
 UPDATE addresses SET verified_at_ms = $4, code_hash = ''
 WHERE address_id = $1 AND principal = $2 AND verified_at_ms = 0 AND code_hash = $3 AND code_hash <> '' AND code_until_ms > $4`
+	// It locks the person's row, which AddAddress changes as well, so that nobody has too many addresses.
+	sqlLockPerson = `
+INSERT INTO code_counts (subject, since_ms, sent, last_ms, mark) VALUES (CAST($1 AS text), CAST($2 AS bigint), 0, 0, '')
+ON CONFLICT (subject) DO UPDATE SET mark = code_counts.mark`
+	sqlAddSubscription = `
+INSERT INTO addresses (address_id, principal, channel, address, verified_at_ms, code_hash, code_until_ms, code_tries, created_at_ms)
+SELECT CAST($1 AS text), CAST($2 AS text), CAST($3 AS text), CAST($4 AS text), CAST($5 AS bigint), '', 0, 0, CAST($5 AS bigint)
+WHERE (SELECT count(*) FROM addresses AS o WHERE o.principal = CAST($2 AS text) AND o.address_id <> CAST($1 AS text)) < CAST($6 AS bigint)
+ON CONFLICT (address_id) DO UPDATE SET
+	principal = excluded.principal, address = excluded.address, verified_at_ms = excluded.verified_at_ms, created_at_ms = excluded.created_at_ms`
 	sqlRemoveAddress = `DELETE FROM addresses WHERE address_id = $1 AND principal = $2`
 	// An expired count restarts. It stops at one above the limit.
 	sqlCountNotice = `

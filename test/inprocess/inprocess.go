@@ -111,7 +111,7 @@ func Start(tb testing.TB, database string, options Options) *Service {
 	directory := keyringDirectory{keyring}
 	people := notify.New(notify.Options{
 		Store: opened, Reader: opened, Channels: options.Channels, ExternalURL: options.ExternalURL, NewID: runs.NewID,
-		NowMs: func() int64 { return time.Now().UnixMilli() }, Logger: logger,
+		NowMs: func() int64 { return time.Now().UnixMilli() }, Logger: logger, Changed: opened.RefreshWebhooks,
 		Deciders: func(ctx context.Context, run *model.Run, request *model.Request) ([]string, error) {
 			collector := explain.Collector{Reader: opened, Whole: opened, NowMs: opened.NowMs, Directory: directory}
 			return collector.MayDecide(ctx, run, request)

@@ -308,7 +308,7 @@ export interface components {
                 /** @description Messages that were given up. */
                 failed: number;
                 /** @enum {string} */
-                kind: "email" | "http";
+                kind: "email" | "http" | "push";
                 /** @description Why one of them failed. */
                 last_error?: string;
                 name: string;
@@ -842,6 +842,22 @@ export interface components {
             use: "sig";
             /** @description The key in base64url. */
             x: string;
+        };
+        PushBody: {
+            /** @description The URL of the browser at its push service. */
+            endpoint: string;
+            keys: {
+                /** @description A secret of 16 bytes in base64url. */
+                auth: string;
+                /** @description The public key of the browser: 65 bytes in base64url. */
+                p256dh: string;
+            };
+        };
+        PushView: {
+            /** @description Their `address` is the endpoint. */
+            data: components["schemas"]["Address"][];
+            /** @description Absent when the service cannot send to browsers. */
+            public_key?: string;
         };
         QuestionOption: {
             description?: string;

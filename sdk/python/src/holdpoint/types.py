@@ -298,7 +298,7 @@ class CancelQuestion(TypedDict):
 class ChannelListData(TypedDict):
     # Messages that were given up.
     failed: int
-    kind: Literal['email', 'http']
+    kind: Literal['email', 'http', 'push']
     # Why one of them failed.
     last_error: NotRequired[str]
     name: str
@@ -811,6 +811,26 @@ class PublicKey(TypedDict):
     use: Literal['sig']
     # The key in base64url.
     x: str
+
+
+class PushBodyKeys(TypedDict):
+    # A secret of 16 bytes in base64url.
+    auth: str
+    # The public key of the browser: 65 bytes in base64url.
+    p256dh: str
+
+
+class PushBody(TypedDict):
+    # The URL of the browser at its push service.
+    endpoint: str
+    keys: PushBodyKeys
+
+
+class PushView(TypedDict):
+    # Their `address` is the endpoint.
+    data: list[Address]
+    # Absent when the service cannot send to browsers.
+    public_key: NotRequired[str]
 
 
 class QuestionOption(TypedDict):
