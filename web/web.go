@@ -26,9 +26,12 @@ var files embed.FS
 const assetsPath = "/assets/"
 
 // contentSecurityPolicy allows only the pages' own files: no inline script or style, no other host,
-// no HTML made from strings.
-const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; " +
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'"
+// no HTML made from strings. The one policy names the script that shows notifications (push.js).
+const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; manifest-src 'self'; " +
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types push-worker"
+
+// pushWorker shows notifications while no page is open. It may be the service worker of all pages.
+const pushWorker = assetsPath + "push_worker.js"
 
 // pages are the first segments of page addresses; true for those with a second segment.
 var pages = map[string]bool{
@@ -73,6 +76,8 @@ func contentType(name string) string {
 		return "image/svg+xml"
 	case ".html":
 		return "text/html; charset=utf-8"
+	case ".webmanifest":
+		return "application/manifest+json"
 	}
 	if known := mime.TypeByExtension(path.Ext(name)); known != "" {
 		return known
@@ -117,6 +122,9 @@ func (s *Site) Wrap(next http.Handler) http.Handler {
 			s.serve(w, r, s.files[assetsPath+"index.html"])
 		case strings.HasPrefix(r.URL.Path, assetsPath) && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 			if found, there := s.files[r.URL.Path]; there {
+				if r.URL.Path == pushWorker {
+					w.Header().Set("Service-Worker-Allowed", "/")
+				}
 				s.serve(w, r, found)
 				return
 			}

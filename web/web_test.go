@@ -1,6 +1,7 @@
 package web_test
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"regexp"
@@ -65,6 +66,34 @@ func TestWhatIsAPage(t *testing.T) {
 			want = http.StatusOK
 		}
 		require.Equal(t, want, got.Code, "%s %s %s", test.method, test.path, test.accept)
+	}
+}
+
+func TestTheWorkerOfNotifications(t *testing.T) {
+	t.Parallel()
+	worker := ask(t, "GET", "/assets/push_worker.js", fetchAccept)
+	require.Equal(t, "/", worker.Header().Get("Service-Worker-Allowed"))
+	require.Equal(t, "no-cache", worker.Header().Get("Cache-Control"), "a new version counts at once")
+	require.Contains(t, worker.Header().Get("Content-Security-Policy"), "default-src 'none'")
+	require.Empty(t, ask(t, "GET", "/assets/app.js", fetchAccept).Header().Get("Service-Worker-Allowed"))
+
+	manifest := ask(t, "GET", "/assets/manifest.webmanifest", fetchAccept)
+	require.Equal(t, "application/manifest+json", manifest.Header().Get("Content-Type"))
+	var app struct {
+		StartURL string `json:"start_url"`
+		Icons    []struct {
+			Src  string `json:"src"`
+			Type string `json:"type"`
+		} `json:"icons"`
+	}
+	require.NoError(t, json.Unmarshal(manifest.Body.Bytes(), &app))
+	require.Equal(t, http.StatusOK, ask(t, "GET", app.StartURL, browserAccept).Code)
+	require.Len(t, app.Icons, 3)
+	for _, icon := range app.Icons {
+		got := ask(t, "GET", icon.Src, fetchAccept)
+		require.Equal(t, http.StatusOK, got.Code, icon.Src)
+		require.Equal(t, icon.Type, got.Header().Get("Content-Type"))
+		require.Less(t, got.Body.Len(), 8<<10)
 	}
 }
 

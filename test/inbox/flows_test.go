@@ -114,6 +114,7 @@ func (f *flows) all(t *testing.T) {
 		{"SignIn", f.signIn},
 		{"Tokens", f.tokens},
 		{"Webhooks", f.webhooks},
+		{"Push", f.push},
 		{"Issuer", f.issuer},
 		{"Torn", f.torn},
 		{"Documents", f.documents},

@@ -8,6 +8,7 @@ import { encode, pretty, read, textOf } from "./exact.js";
 import { nameOfRow, shortID } from "./groups.js";
 import { isMine, nowMs, promptOf, subscribe } from "./inbox.js";
 import { marked } from "./marks.js";
+import { PushSettings, turnOffPush } from "./push.js";
 import { query, setQuery } from "./route.js";
 import { askingSession } from "./row.js";
 import { Tokens } from "./tokens.js";
@@ -135,7 +136,7 @@ export function Effects() {
 function SignedIn() {
   const [problem, setProblem] = useState("");
   return html`<p>Signed in as <strong>${marked(account.me.on_behalf_of ?? account.me.principal)}</strong>, ${account.me.role}. Your decisions are recorded under this name.</p>
-    <p><button onClick=${() => signOut().catch(error => setProblem(error.message))}>Sign out</button></p><${Failure} error=${problem} />`;
+    <p><button onClick=${() => turnOffPush().catch(() => {}).then(signOut).catch(error => setProblem(error.message))}>Sign out</button></p><${Failure} error=${problem} />`;
 }
 
 export function Settings() {
@@ -159,5 +160,5 @@ export function Settings() {
     <p class="quiet">A decision that waits can be taken back. If you leave the page, it is not sent.</p>
     <p class="quiet">No notifications or sounds while you are looking at this page. Decisions made here are logged as "in the inbox".</p>
     <p><a href="/docs">Documents</a></p></div>
-    ${account.me?.role === "admin" && html`<${Tokens} />`}`;
+    <${PushSettings} />${account.me?.role === "admin" && html`<${Tokens} />`}`;
 }

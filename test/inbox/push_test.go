@@ -1,0 +1,170 @@
+//go:build unix
+
+package inbox
+
+import (
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/browser"
+	"github.com/chromedp/cdproto/cdp"
+	cdppage "github.com/chromedp/cdproto/page"
+	"github.com/chromedp/cdproto/serviceworker"
+	"github.com/chromedp/chromedp"
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/test/pushpeer"
+	"github.com/holdpoint/holdpoint/test/rig"
+)
+
+// pushScript gives the browser a subscription at the test's push service: a headless browser has none of its own.
+const pushScript = `(() => {
+	const json = %s, kept = "test.pushKey";
+	const made = () => {
+		const key = localStorage.getItem(kept);
+		return key && {
+			endpoint: json.endpoint, options: { applicationServerKey: Uint8Array.from(JSON.parse(key)).buffer }, toJSON: () => json,
+			unsubscribe: async () => { localStorage.removeItem(kept); return true; },
+		};
+	};
+	PushManager.prototype.getSubscription = async () => made() || null;
+	PushManager.prototype.subscribe = async ({ userVisibleOnly, applicationServerKey }) => {
+		if (!userVisibleOnly || applicationServerKey.length !== 65) throw new TypeError("these options would be refused");
+		localStorage.setItem(kept, JSON.stringify([...applicationServerKey]));
+		return made();
+	};
+})()`
+
+// shown is a notification of the browser.
+type shown struct {
+	Title string `json:"title"`
+	Body  string `json:"body"`
+	Tag   string `json:"tag"`
+	Data  string `json:"data"`
+}
+
+// pushing is a page with its service worker.
+type pushing struct {
+	*page
+	worker chan serviceworker.RegistrationID
+}
+
+// push turns on notifications in a browser, lets it show the message that came to its push service, and decides what a press
+// on it opens.
+func (f *flows) push(t *testing.T) {
+	service := rig.Start(t, rig.Options{
+		Database: "sqlite:" + filepath.Join(t.TempDir(), "holdpoint.db"), Args: []string{"--webhook-allow", "127.0.0.0/8", "--notify-after", "1s"},
+	})
+	caller := service.ConnectPatiently()
+	view, err := caller.GetPush(t.Context())
+	require.NoError(t, err)
+	require.NotEmpty(t, view.PublicKey, "without any configuration")
+	phone := pushpeer.Start(t).Browser(view.PublicKey)
+	subscription, err := json.Marshal(phone.Subscription())
+	require.NoError(t, err)
+
+	p := &pushing{page: openPage(t, f.browser, service.URL(), "/settings"), worker: make(chan serviceworker.RegistrationID, 1)}
+	if f.phone {
+		p.in("dark", 390, 844)
+	}
+	p.watch(fmt.Sprintf(pushScript, subscription))
+	p.permit(browser.PermissionSettingDenied)
+	p.load("/settings")
+	p.find("button", "Turn on notifications").click()
+	p.until("that they are blocked", func() bool { return strings.Contains(p.shown(), "This browser blocks notifications of this page.") })
+	require.Empty(t, phone.Messages())
+
+	p.permit(browser.PermissionSettingGranted)
+	p.find("button", "Turn on notifications").click()
+	p.until("this browser", func() bool {
+		return strings.Contains(p.shown(), "This browser") && len(p.all(nil, "button", "Turn on notifications")) == 0
+	})
+	if f.phone {
+		p.accessible("settings with a browser")
+	}
+	p.load("/settings")
+	p.find("button", "Turn off")
+
+	suspension := one(approval("deploy", `{"password":"hunter2"}`))
+	run, err := caller.CreateRun(t.Context(), client.CreateRunParams{SessionID: "s", AgentID: "coder", Input: 1, Suspend: &suspension})
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return len(phone.Messages()) == 1 }, patience, 10*time.Millisecond)
+	message := phone.Messages()[0]
+	p.deliver(message.Text)
+	p.deliver(message.Text)
+	handle := run.PendingApprovals[0].Handle
+	want := shown{Title: "Approval needed: deploy", Body: "Agent coder wants to use deploy.", Tag: message.Tag, Data: "/?prompt=" + handle}
+	p.until("one notification", func() bool {
+		list := p.notifications()
+		return len(list) == 1 && list[0] == want
+	})
+	p.deliver("no message of the service")
+	p.until("something is shown of every message", func() bool { return len(p.notifications()) == 2 })
+
+	p.load(want.Data)
+	item := p.linked(handle)
+	item.find("button", "Allow").click()
+	item.status("Allowed by you")
+	decided, err := caller.GetRequest(t.Context(), handle)
+	require.NoError(t, err)
+	require.Equal(t, api.OutcomeAllowed, decided.Resolution.Outcome)
+
+	p.load("/settings")
+	p.find("button", "Turn off").click()
+	p.find("button", "Turn on notifications")
+	view, err = caller.GetPush(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, view.Data)
+}
+
+// watch prepares the tab for its worker and runs a script in each later page.
+func (p *pushing) watch(script string) {
+	p.t.Helper()
+	require.NoError(p.t, chromedp.Listen(p.tab, func(event any) {
+		if updated, is := event.(*serviceworker.EventWorkerRegistrationUpdated); is {
+			for _, one := range updated.Registrations {
+				select {
+				case p.worker <- one.RegistrationID:
+				default: // it is known
+				}
+			}
+		}
+	}))
+	_, err := chromedp.Call(p.tab, serviceworker.Enable, cdp.Empty{})
+	require.NoError(p.t, err)
+	_, err = chromedp.Call(p.tab, cdppage.AddScriptToEvaluateOnNewDocument, cdppage.AddScriptToEvaluateOnNewDocumentParams{Source: script})
+	require.NoError(p.t, err)
+}
+
+// permit says what the browser answers when the page asks whether it may show notifications.
+func (p *pushing) permit(setting browser.PermissionSetting) {
+	p.t.Helper()
+	_, err := chromedp.CallBrowser(p.tab, browser.SetPermission, browser.SetPermissionParams{
+		Permission: &browser.PermissionDescriptor{Name: "notifications"}, Setting: setting, Origin: p.base,
+		BrowserContextID: chromedp.FromContext(p.tab).BrowserContextID,
+	})
+	require.NoError(p.t, err)
+}
+
+// deliver hands a message to the worker, as the browser does with what its push service sends.
+func (p *pushing) deliver(text string) {
+	p.t.Helper()
+	id := <-p.worker
+	p.worker <- id
+	_, err := chromedp.Call(p.tab, serviceworker.DeliverPushMessage, serviceworker.DeliverPushMessageParams{Origin: p.base, RegistrationID: id, Data: text})
+	require.NoError(p.t, err)
+}
+
+func (p *pushing) notifications() (list []shown) {
+	p.t.Helper()
+	text := p.await(`navigator.serviceWorker.getRegistration("/").then(worker => worker.getNotifications())
+		.then(list => JSON.stringify(list.map(({ title, body, tag, data }) => ({ title, body, tag, data }))))`)
+	require.NoError(p.t, json.Unmarshal([]byte(text), &list))
+	return list
+}

@@ -1,0 +1,61 @@
+// The worker that shows notifications, in a world of the test: what it shows, and what a press opens.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { createContext, runInContext } from "node:vm";
+
+const source = readFileSync(process.env.HOLDPOINT_ASSETS + "/push_worker.js", "utf8");
+
+function world(tabs = []) {
+  const shown = [], opened = [], listeners = {};
+  const scope = {
+    URL, location: { origin: "https://holdpoint.example" },
+    addEventListener: (type, listen) => { listeners[type] = listen; },
+    skipWaiting: () => {},
+    registration: { showNotification: async (title, options) => { shown.push({ title, ...options }); } },
+    clients: { matchAll: async () => tabs, openWindow: async path => { opened.push(path); }, claim: async () => {} },
+  };
+  runInContext(source, createContext(scope));
+  const fire = async (type, event) => { let done; listeners[type]({ ...event, waitUntil: until => { done = until; } }); await done; };
+  return {
+    shown, opened,
+    push: text => fire("push", { data: text === undefined ? null : { json: () => JSON.parse(text) } }),
+    press: async one => { let closed = 0; await fire("notificationclick", { notification: { data: one.data, close: () => closed++ } }); assert.equal(closed, 1); },
+  };
+}
+
+const message = navigate => JSON.stringify({ web_push: 8030, notification: { title: "Approval needed: deploy", body: "x", navigate, tag: "t" } });
+
+test("a press opens the request", async () => {
+  const w = world();
+  await w.push(message("https://holdpoint.example/?prompt=request_1"));
+  assert.deepEqual({ ...w.shown[0] }, { title: "Approval needed: deploy", body: "x", tag: "t", silent: false, icon: "/assets/icon-192.png", data: "/?prompt=request_1" });
+  await w.press(w.shown[0]);
+  assert.deepEqual(w.opened, ["/?prompt=request_1"]);
+});
+
+test("a press shows the tab that has it, and leaves others alone", async () => {
+  const focused = [];
+  const tab = path => ({ url: "https://holdpoint.example" + path, focus: async () => { focused.push(path); } });
+  const w = world([tab("/?prompt=request_2"), tab("/?prompt=request_1")]);
+  await w.push(message("/?prompt=request_1"));
+  await w.press(w.shown[0]);
+  assert.deepEqual([focused, w.opened], [["/?prompt=request_1"], []]);
+});
+
+test("who looks at the inbox hears nothing", async () => {
+  const w = world([{ url: "https://holdpoint.example/", focused: true }]);
+  await w.push(message("/"));
+  assert.equal(w.shown[0].silent, true);
+});
+
+test("every message is shown, and none leads to another host or runs a script", async () => {
+  const w = world();
+  for (const text of [undefined, "", "[]", "null", "{}", `{"notification":1}`, `{"notification":null}`]) await w.push(text);
+  for (const to of ["https://evil.example/", "//evil.example/x", "https://holdpoint.example//evil.example/", "javascript:alert(1)", "https://[", ""]) await w.push(message(to));
+  assert.equal(w.shown.length, 13);
+  for (const one of w.shown) {
+    await w.press(one);
+    assert.equal(new URL(w.opened.at(-1), "https://holdpoint.example").origin, "https://holdpoint.example", one.data);
+  }
+});

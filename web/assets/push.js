@@ -1,0 +1,97 @@
+// Notifications of the service in this browser (Web Push), which come while no page is open.
+
+import { html, useEffect, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { account, call, path } from "./api.js";
+import { Failure, Table, useRead } from "./components.js";
+import { nowMs } from "./inbox.js";
+import { marked } from "./marks.js";
+import { moment } from "./words.js";
+
+const workerAddress = "/assets/push_worker.js";
+
+// workerURL is the address in the form that the policy of the page asks for. It allows this one, and to make it once.
+let policy;
+function workerURL() {
+  if (!globalThis.trustedTypes) return workerAddress;
+  policy ??= trustedTypes.createPolicy("push-worker", { createScriptURL: () => workerAddress });
+  return policy.createScriptURL("");
+}
+
+// why returns why this browser cannot have notifications, "" if it can.
+function why() {
+  if (!globalThis.isSecureContext) return "Notifications need HTTPS, or localhost.";
+  if (navigator.serviceWorker && globalThis.PushManager && globalThis.Notification) return "";
+  return /iPhone|iPad/.test(navigator.userAgent) ? "Add this page to the home screen first, and open it from there." : "This browser has no notifications.";
+}
+
+const bytesOf = text => Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), one => one.charCodeAt(0));
+const sameBytes = (a, b) => a?.length === b.length && a.every((one, at) => one === b[at]);
+
+async function current() {
+  const worker = await navigator.serviceWorker?.getRegistration("/");
+  return await worker?.pushManager?.getSubscription() ?? null;
+}
+
+async function subscribe(publicKey) {
+  await navigator.serviceWorker.register(workerURL(), { scope: "/" });
+  const { pushManager } = await navigator.serviceWorker.ready;
+  const key = bytesOf(publicKey), before = await pushManager.getSubscription();
+  // One for another key, as of a service that was set up anew, gets nothing.
+  const kept = before?.options.applicationServerKey;
+  if (before && !sameBytes(kept && new Uint8Array(kept), key)) await before.unsubscribe();
+  return pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key });
+}
+
+// turnOffPush ends the notifications of this browser, for who signs out.
+export async function turnOffPush() {
+  const subscription = await current();
+  if (!subscription) return;
+  const { data } = await call("GET", "/v1/me/push");
+  const mine = data.find(one => one.address === subscription.endpoint);
+  if (mine) await call("DELETE", path("me", "addresses", mine.address_id));
+  await subscription.unsubscribe();
+}
+
+const hostOf = address => { try { return new URL(address).host; } catch { return address; } };
+
+function Devices({ data, endpoint, changed }) {
+  const remove = one => (one.address === endpoint ? turnOffPush() : call("DELETE", path("me", "addresses", one.address_id))).then(changed, changed);
+  return html`<${Table} label="Browsers with notifications" heads=${["Browser", "Since", ""]} empty="" rows=${data.map(one => html`<tr key=${one.address_id}>
+    <td>${one.address === endpoint ? "This browser" : "Another browser"}<div class="quiet">${marked(hostOf(one.address))}</div></td><td>${moment(one.created_at_ms, nowMs())}</td>
+    <td><button onClick=${() => remove(one)}>Turn off</button></td></tr>`)} />`;
+}
+
+function Push() {
+  const { data, error, reload } = useRead("/v1/me/push");
+  const [endpoint, setEndpoint] = useState("");
+  const [problem, setProblem] = useState("");
+  const [busy, setBusy] = useState(false);
+  useEffect(() => { current().then(found => setEndpoint(found?.endpoint ?? ""), () => {}); }, [data]);
+  const on = data?.data.some(one => one.address === endpoint), cannot = why();
+  const turnOn = async () => {
+    setProblem("");
+    setBusy(true);
+    try {
+      // It must be the first call: browsers ask only as an answer to a press.
+      const permission = await Notification.requestPermission();
+      if (permission === "default") return;
+      if (permission !== "granted") throw new Error("This browser blocks notifications of this page. Allow them in the browser's settings for this site, then try again.");
+      const { endpoint, keys } = (await subscribe(data.public_key)).toJSON();
+      await call("POST", "/v1/me/push", { endpoint, keys });
+      reload();
+    } catch (failed) {
+      setProblem(failed.problem?.errors?.[0]?.detail ?? failed.message);
+    } finally {
+      setBusy(false);
+    }
+  };
+  return html`<${Failure} error=${error} />${data && !data.public_key && html`<p class="quiet">This service sends no notifications to browsers.</p>`}
+    ${data?.public_key && html`${cannot ? html`<p class="quiet">${cannot}</p>` : !on && html`<p><button type="button" disabled=${busy} onClick=${turnOn}>Turn on notifications</button></p>`}
+      <${Failure} error=${problem} />${data.data.length > 0 && html`<${Devices} data=${data.data} endpoint=${endpoint} changed=${reload} />`}
+      <p class="quiet">They come while this page is closed, about requests that you may decide and that are open for a while. They show the tool and the agent, never the input.</p>`}`;
+}
+
+// PushSettings is for those who may decide.
+export function PushSettings() {
+  return ["operator", "admin"].includes(account.me?.role) && html`<h2>Notifications on this device</h2><${Push} />`;
+}

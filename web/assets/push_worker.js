@@ -1,0 +1,46 @@
+// Shows the notifications of the service in this browser, and opens their request. It runs without a page and
+// keeps nothing. The address of a press is a page of this service, whatever the message says.
+
+"use strict";
+
+addEventListener("install", () => skipWaiting());
+addEventListener("activate", event => event.waitUntil(clients.claim()));
+
+function read(data) {
+  try {
+    return data.json().notification ?? {};
+  } catch {
+    return {};
+  }
+}
+
+function pathOf(navigate) {
+  try {
+    const { pathname, search } = new URL(navigate, location.origin);
+    return "/" + pathname.replace(/^\/+/, "") + search; // two slashes would begin another host
+  } catch {
+    return "/";
+  }
+}
+
+const windows = () => clients.matchAll({ type: "window", includeUncontrolled: true });
+
+// show makes no sound for who looks at the inbox. A browser takes the permission away from a worker that shows nothing.
+async function show({ title, body, tag, navigate }) {
+  const silent = (await windows()).some(one => one.focused);
+  await registration.showNotification(String(title ?? "holdpoint"), {
+    body: String(body ?? ""), ...(tag && { tag: String(tag) }), silent, icon: "/assets/icon-192.png", data: pathOf(navigate ?? "/"),
+  });
+}
+
+// open uses a tab that shows the request already. It leaves others alone: something may be typed there.
+async function open(path) {
+  const there = (await windows()).find(one => pathOf(one.url) === path);
+  return there ? there.focus() : clients.openWindow(path);
+}
+
+addEventListener("push", event => event.waitUntil(show(read(event.data))));
+addEventListener("notificationclick", event => {
+  event.notification.close();
+  event.waitUntil(open(event.notification.data));
+});
