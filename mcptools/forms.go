@@ -59,7 +59,7 @@ func approvalForm(agent string, request *api.ApprovalRequest) *mcp.ElicitParams 
 		return nil
 	}
 	input := jsontext.Value(slices.Clone(request.Input))
-	if err := input.Indent(jsontext.WithIndent("  ")); err != nil {
+	if err := input.Indent(jsontext.WithIndent("  ")); err != nil || len(input) > maxFormBytes {
 		return nil
 	}
 	var message strings.Builder

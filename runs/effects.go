@@ -101,7 +101,7 @@ func (c *FinishEffect) decide(w *workingCopy) (Reply, error) {
 			w.noteUndelivered(effect)
 		}
 	default:
-		effect.LastError = previewText(c.Error)
+		effect.LastError = StorableText(c.Error)
 		effect.DueAtMs = w.nowMs + max(effect.BackoffMs(), min(c.RetryAfterMs, model.MaxRetryAfterMs))
 	}
 	w.changes.UpdatedEffects = append(w.changes.UpdatedEffects, effect)

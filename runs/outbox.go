@@ -85,7 +85,7 @@ func (w *workingCopy) attemptEffect(effectID string) (*model.Effect, error) {
 
 // endEffect ends an effect as done, or as failed with lastError.
 func (w *workingCopy) endEffect(effect *model.Effect, state api.EffectState, lastError string) {
-	effect.State, effect.DueAtMs, effect.FinishedAtMs, effect.LastError = state, 0, w.nowMs, previewText(lastError)
+	effect.State, effect.DueAtMs, effect.FinishedAtMs, effect.LastError = state, 0, w.nowMs, StorableText(lastError)
 }
 
 // oweCallback enqueues the callback of a request that was just settled.

@@ -53,16 +53,16 @@ func shorten(text string) string {
 	shown := 0
 	for at := range text {
 		if shown == previewLength {
-			return previewText(text[:at]) + "…"
+			return StorableText(text[:at]) + "…"
 		}
 		shown++
 	}
-	return previewText(text)
+	return StorableText(text)
 }
 
-// previewText makes a text storable: JSON strings may contain NUL characters, which a text column
-// cannot store.
-func previewText(text string) string {
+// StorableText returns a text without what a text column cannot store: NUL characters, which JSON
+// strings may contain, and invalid UTF-8.
+func StorableText(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, ""), "\x00", "")
 }
 

@@ -1,12 +1,27 @@
-// Package keyfile creates files of secret keys. It must not know what a key is.
+// Package keyfile creates files of secret keys. It must not know what a key is for.
 package keyfile
 
 import (
+	"crypto/x509"
+	"encoding/pem"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 )
+
+// PrivateKey is the type of the PEM block of a private key.
+const PrivateKey = "PRIVATE KEY"
+
+// CreatePrivate is [Create] for a private key, which [x509.MarshalPKCS8PrivateKey] must know: PEM and
+// PKCS #8.
+func CreatePrivate(path string, key any) error {
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return err
+	}
+	return Create(path, pem.EncodeToMemory(&pem.Block{Type: PrivateKey, Bytes: der}))
+}
 
 // Create creates a file with mode 0600 atomically. It keeps an existing file, even if another
 // process creates it at the same time.

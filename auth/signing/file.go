@@ -16,11 +16,8 @@ import (
 	"github.com/holdpoint/holdpoint/auth/keyfile"
 )
 
-const (
-	pemPrivate = "PRIVATE KEY"
-	// maxFileBytes is the maximum size of a key file.
-	maxFileBytes = 1 << 20
-)
+// maxFileBytes is the maximum size of a key file.
+const maxFileBytes = 1 << 20
 
 // Load returns the private keys in a file: PEM, each in PKCS #8, as "openssl genpkey -algorithm
 // ed25519" writes them. A missing file is created with one new key and mode 0600. When several
@@ -34,11 +31,7 @@ func Load(path string) ([]ed25519.PrivateKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		return nil, err
-	}
-	if err := keyfile.Create(path, pem.EncodeToMemory(&pem.Block{Type: pemPrivate, Bytes: der})); err != nil {
+	if err := keyfile.CreatePrivate(path, key); err != nil {
 		return nil, fmt.Errorf("make the file of the signing key: %w", err)
 	}
 	return read(path)
@@ -58,8 +51,8 @@ func read(path string) ([]ed25519.PrivateKey, error) {
 	}
 	var keys []ed25519.PrivateKey
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
-		if block.Type != pemPrivate {
-			return nil, fmt.Errorf("signing key: %s has a block %.40q; only %q is known", path, block.Type, pemPrivate)
+		if block.Type != keyfile.PrivateKey {
+			return nil, fmt.Errorf("signing key: %s has a block %.40q; only %q is known", path, block.Type, keyfile.PrivateKey)
 		}
 		parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 		key, is := parsed.(ed25519.PrivateKey)

@@ -17,6 +17,7 @@ CREATE TABLE run_intake (
     CONSTRAINT run_intake_pkey PRIMARY KEY (intake_id),
     CONSTRAINT run_intake_state_known CHECK (state IN ('pending', 'failed')),
     CONSTRAINT run_intake_due_while_pending CHECK ((due_at_ms IS NOT NULL) = (state = 'pending')),
+    CONSTRAINT run_intake_body_bounded CHECK (octet_length(body) <= 1048576),
     CONSTRAINT run_intake_attempts_not_negative CHECK (attempts >= 0)
 ) WITH (
     -- Every run leaves a dead entry at the head of run_intake_due.

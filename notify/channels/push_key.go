@@ -18,8 +18,6 @@ import (
 // public half, so with another key all of them must subscribe again.
 type PushKey struct{ private, public string }
 
-const pemPrivate = "PRIVATE KEY"
-
 // LoadPushKey reads a P-256 key in PEM and PKCS #8, as "openssl genpkey -algorithm EC -pkeyopt
 // ec_paramgen_curve:P-256" writes it. A missing file is created with a new key and mode 0600. When
 // several processes create it at once, all of them get the same key.
@@ -32,11 +30,7 @@ func LoadPushKey(path string) (*PushKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	der, err := x509.MarshalPKCS8PrivateKey(made)
-	if err != nil {
-		return nil, err
-	}
-	if err := keyfile.Create(path, pem.EncodeToMemory(&pem.Block{Type: pemPrivate, Bytes: der})); err != nil {
+	if err := keyfile.CreatePrivate(path, made); err != nil {
 		return nil, fmt.Errorf("make the file of the push key: %w", err)
 	}
 	return readPushKey(path)
@@ -48,8 +42,8 @@ func readPushKey(path string) (*PushKey, error) {
 		return nil, fmt.Errorf("push key: %w", err)
 	}
 	block, _ := pem.Decode(text)
-	if block == nil || block.Type != pemPrivate {
-		return nil, fmt.Errorf("push key: %s has no %q in PEM", path, pemPrivate)
+	if block == nil || block.Type != keyfile.PrivateKey {
+		return nil, fmt.Errorf("push key: %s has no %q in PEM", path, keyfile.PrivateKey)
 	}
 	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
 	key, is := parsed.(*ecdsa.PrivateKey)

@@ -115,8 +115,14 @@ func (i *Intake) RunOnce(ctx context.Context) (IntakeResult, error) {
 				result.Failed++
 			}
 			mu.Unlock()
+			// The rest of the session's rows is due again when the lease has ended.
+			if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+				i.options.Logger.LogAttrs(ctx, slog.LevelWarn, "a run of another program's transaction could not be created in time",
+					slog.String("intake_id", row.IntakeID), slog.String("run_id", row.RunID))
+				return nil // only its session waits, which may be locked
+			}
 			if err != nil {
-				return err // the rest of the session's rows is due again when the lease has ended
+				return err
 			}
 		}
 		return nil
@@ -155,18 +161,20 @@ func (i *Intake) createOne(ctx context.Context, row *runs.IntakeRow) (exists, re
 		return true, false, nil // another replica was faster
 	}
 	failure := i.tryCreate(ctx, row, body)
-	switch {
-	case failure == nil:
+	if failure == nil {
 		return true, false, nil
+	}
+	reason := runs.StorableText(failure.Error())
+	switch {
 	case ctx.Err() != nil, errors.Is(failure, context.DeadlineExceeded), errors.Is(failure, runs.ErrClosed), errors.Is(failure, runs.ErrUnavailable):
 		return false, false, failure
 	case row.Attempts >= maxIntakeAttempts, refusal.CodeOf(failure) != "" && !errors.Is(failure, runs.ErrNotNow):
 		i.options.Logger.LogAttrs(ctx, slog.LevelError, "a run of another program's transaction was refused",
-			slog.String("intake_id", row.IntakeID), slog.String("run_id", row.RunID), slog.String("error", failure.Error()))
-		return false, true, i.rows.Refuse(ctx, row.IntakeID, failure.Error())
+			slog.String("intake_id", row.IntakeID), slog.String("run_id", row.RunID), slog.String("error", reason))
+		return false, true, i.rows.Refuse(ctx, row.IntakeID, reason)
 	}
 	pause := time.Second << min(row.Attempts-1, 10)
-	return false, false, i.rows.Postpone(ctx, row.IntakeID, failure.Error(), min(pause, maxIntakePause).Milliseconds())
+	return false, false, i.rows.Postpone(ctx, row.IntakeID, reason, min(pause, maxIntakePause).Milliseconds())
 }
 
 // tryCreate makes one attempt; a panic becomes an error.

@@ -92,7 +92,7 @@ func TestWhatBecomesOfAnIntakeRow(t *testing.T) {
 		case "broken":
 			return errors.New("broken")
 		case "poison":
-			panic("ouch")
+			panic("ouch\x00\xff")
 		case "good":
 			return nil
 		}
@@ -112,21 +112,30 @@ func TestWhatBecomesOfAnIntakeRow(t *testing.T) {
 // session.
 func TestAnOutageRefusesNoRow(t *testing.T) {
 	t.Parallel()
-	for _, failure := range []error{fmt.Errorf("%w: away", runs.ErrUnavailable), context.DeadlineExceeded, runs.ErrClosed} {
+	pass := func(failure error) (*rows, IntakeResult, error) {
 		r := &rows{due: []runs.IntakeRow{
 			{IntakeID: "a", SessionID: "s", Attempts: 20}, {IntakeID: "b", SessionID: "s"}, {IntakeID: "c", SessionID: "other"},
 		}}
-		_, err := passOver(t, r, func(id string) error {
+		result, err := passOver(t, r, func(id string) error {
 			require.NotEqual(t, "b", id)
 			if id == "a" {
 				return failure
 			}
 			return nil
 		})
-		require.ErrorIs(t, err, failure)
 		require.NotContains(t, r.became, "a")
 		require.NotContains(t, r.became, "b")
+		return r, result, err
 	}
+	for _, failure := range []error{fmt.Errorf("%w: away", runs.ErrUnavailable), runs.ErrClosed} {
+		_, _, err := pass(failure)
+		require.ErrorIs(t, err, failure)
+	}
+	// A session that is locked for long holds up no other: the pass has not failed, so no pause follows it.
+	r, result, err := pass(context.DeadlineExceeded)
+	require.NoError(t, err)
+	require.Equal(t, IntakeResult{Created: 1, Failed: 1}, result)
+	require.Equal(t, map[string]string{"c": "done"}, r.became)
 }
 
 func TestRunsOfASessionAreCreatedInOrder(t *testing.T) {

@@ -4,8 +4,8 @@ import { lookAlikes } from "./lookalikes.js";
 import { html } from "./vendor/htm-preact-standalone-3.1.1.js";
 
 // hidden are control characters, direction marks, fillers and the blanks that are not a plain space.
-const hidden = /[[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\p{Variation_Selector}\u2800]--[ ]]/v;
-const all = new RegExp(hidden.source, "gv");
+const hidden = /(?! )[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\p{Variation_Selector}\u2800]/u;
+const all = new RegExp(hidden.source, "gu");
 const emoji = /\p{Extended_Pictographic}|\ufe0f|\p{Emoji_Modifier}/u;
 const joins = /\p{Script=Arabic}|\p{Script=Syriac}|\p{Script=Nko}/u;
 const wide = /\p{Script=Han}|\p{Script=Hiragana}|\p{Script=Katakana}|[\u3001-\u303f\uff01-\uff60]/u;
