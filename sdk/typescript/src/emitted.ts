@@ -4,30 +4,36 @@ import { encodeJSON } from "./json.js";
 /** Derives the idempotency keys of a task's events: a handler that starts from the top does not append the same events again. */
 export class Emitted {
   readonly #runId: string;
-  /** The text of the last checkpoint. */
-  #since: string;
+  /** The digest of the last checkpoint, which may be large; undefined where there are no digests. */
+  #since: Promise<string | undefined>;
   /** Counts the appends by their digest, which covers the checkpoint. */
   readonly #times = new Map<string, number>();
 
   constructor(runId: string, checkpoint: unknown) {
     this.#runId = runId;
-    this.#since = textOf(checkpoint);
+    this.#since = digestOf(textOf(checkpoint));
   }
 
   checkpointed(checkpoint: unknown): void {
-    this.#since = textOf(checkpoint);
+    this.#since = digestOf(textOf(checkpoint));
   }
 
   /** The same for the n-th append of the same events to the same run since the same checkpoint. */
   async key(events: unknown[]): Promise<string> {
-    // Browsers have it on secure pages alone.
-    if (!globalThis.crypto?.subtle) return randomUUID();
-    const text = new TextEncoder().encode(encodeJSON([this.#runId, this.#since, events]));
-    const digest = Array.from(new Uint8Array(await crypto.subtle.digest("SHA-256", text)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+    const text = encodeJSON(events); // now: the caller may change them later
+    const digest = await digestOf(`${this.#runId}\n${await this.#since}\n${text}`);
+    if (digest === undefined) return randomUUID();
     const times = (this.#times.get(digest) ?? 0) + 1;
     this.#times.set(digest, times);
     return `task/${digest}/${times}`;
   }
+}
+
+async function digestOf(text: string): Promise<string | undefined> {
+  // Browsers have it on secure pages alone.
+  if (!globalThis.crypto?.subtle) return undefined;
+  const sum = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
+  return Array.from(new Uint8Array(sum), (byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 function textOf(checkpoint: unknown): string {

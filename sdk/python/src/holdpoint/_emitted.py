@@ -11,23 +11,27 @@ from ._json import encode_json
 from .errors import invalid
 
 
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
 class Emitted:
     def __init__(self, run_id: str, checkpoint: str) -> None:
         self._run_id = run_id
-        self._since = checkpoint
-        """The text of the last checkpoint."""
+        self._since = _digest(checkpoint)
+        """The digest of the last checkpoint, which may be large."""
         self._times: Counter[str] = Counter()
         """Counts the appends by their digest, which covers the checkpoint."""
 
     def checkpointed(self, checkpoint: Any) -> None:
-        self._since = encode_json(checkpoint)
+        self._since = _digest(encode_json(checkpoint))
 
     def key(self, events: Sequence[Any]) -> str:
         """The same for the n-th append of the same events to the same run since the same checkpoint."""
         try:
-            text = encode_json([self._run_id, self._since, list(events)]).encode()
+            text = encode_json([self._run_id, self._since, list(events)])
         except (TypeError, ValueError) as failure:
             raise invalid(f"emit: {failure}") from failure
-        digest = hashlib.sha256(text).hexdigest()
+        digest = _digest(text)
         self._times[digest] += 1
         return f"task/{digest}/{self._times[digest]}"
