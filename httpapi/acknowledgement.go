@@ -30,7 +30,7 @@ func (s *Server) acknowledgeRequest(w http.ResponseWriter, r *http.Request) erro
 	if !refusal.ValidID(command.Handle) {
 		return refusal.UnknownRequest(wire.Shown(command.Handle))
 	}
-	found, err := s.store.DecisionByHandle(r.Context(), command.Handle)
+	found, err := s.store.Reader(r.Context()).DecisionByHandle(r.Context(), command.Handle)
 	if err != nil {
 		return err
 	}
@@ -38,7 +38,7 @@ func (s *Server) acknowledgeRequest(w http.ResponseWriter, r *http.Request) erro
 	if _, err := s.store.Do(r.Context(), command); err != nil {
 		return err
 	}
-	if found, err = s.store.DecisionByHandle(r.Context(), command.Handle); err != nil {
+	if found, err = s.store.Reader(r.Context()).DecisionByHandle(r.Context(), command.Handle); err != nil {
 		return err
 	}
 	return wire.Respond(w, r, http.StatusOK, found.View(nil))

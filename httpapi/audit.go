@@ -61,7 +61,7 @@ func (a *audits) export(w http.ResponseWriter, r *http.Request) error {
 	}
 	reply := &exportReply{ResponseWriter: w}
 	buffered := bufio.NewWriterSize(reply, exportBufferBytes)
-	if err = audit.Export(r.Context(), buffered, audit.Sources{Log: a.store, Entries: a.journal, Checkpoints: a.checkpoints}, a.signing, scope, nowMs); err == nil {
+	if err = audit.Export(r.Context(), buffered, audit.Sources{Log: a.store.Reader(r.Context()), Entries: a.journal, Checkpoints: a.checkpoints}, a.signing, scope, nowMs); err == nil {
 		err = buffered.Flush()
 	}
 	if err != nil && reply.begun {

@@ -41,8 +41,8 @@ func TestCallbacksAreOfTheRolesThatMayNameThem(t *testing.T) {
 		"nobody, and no credential": {[]api.Role{}, auth.Local(), true},
 		"the service itself":        {[]api.Role{}, nil, false},
 	} {
-		err := heldStore{checkCallback: anywhere, callbackRoles: test.roles}.callbackCheckFor(test.caller)("https://a.example/")
+		err := authorized{checkCallback: anywhere, callbackRoles: test.roles}.callbackCheckFor(test.caller)("https://a.example/")
 		require.Equal(t, test.refused, err != nil, name)
 	}
-	require.Nil(t, heldStore{callbackRoles: []api.Role{}}.callbackCheckFor(agent), "a service that posts none says so")
+	require.Nil(t, authorized{callbackRoles: []api.Role{}}.callbackCheckFor(agent), "a service that posts none says so")
 }

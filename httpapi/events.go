@@ -60,20 +60,20 @@ func (s *Server) eventsWithin(r *http.Request, q runs.EventQuery) (events []mode
 		}
 	}
 	q.After, q.Limit, q.MaxBytes = after.EventID, limit, api.MaxReplyBytes
-	return s.store.EventsWithin(r.Context(), q)
+	return s.store.Reader(r.Context()).EventsWithin(r.Context(), q)
 }
 
 // requireJoins returns event_cursor_reset unless the log continues after the event of a stream
 // frame's id, which identifies the event more exactly than its number.
 func (s *Server) requireJoins(ctx context.Context, q runs.EventQuery, after model.Position) error {
 	if q.RunID != "" {
-		record, err := s.store.Run(ctx, q.RunID)
+		record, err := s.store.Reader(ctx).Run(ctx, q.RunID)
 		if err != nil {
 			return err
 		}
 		q.SessionID = record.Run.SessionID
 	}
-	head, err := s.store.SessionHead(ctx, q.SessionID)
+	head, err := s.store.Reader(ctx).SessionHead(ctx, q.SessionID)
 	if err != nil {
 		return err
 	}

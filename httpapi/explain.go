@@ -51,7 +51,7 @@ func (s *Server) explanations(ctx context.Context) *explain.Collector {
 	}
 	return &explain.Collector{
 		Channels: channels,
-		Reader:   s.store, Whole: s.store.store, NowMs: s.store.NowMs, Waiting: s.claims.WaitingFor, Directory: directory{s.access.Keyring},
+		Reader:   s.store.Reader(ctx), Whole: s.store.store, NowMs: s.store.NowMs, Waiting: s.claims.WaitingFor, Directory: directory{s.access.Keyring},
 		ShowEffect: effectViewFor(auth.From(ctx)),
 	}
 }

@@ -28,6 +28,8 @@ type frozenStore struct {
 	readyWithin time.Duration
 }
 
+func (s *frozenStore) Within(runs.Scope) runs.Reader { return s }
+
 func (s *frozenStore) Ready(ctx context.Context) error {
 	if deadline, bounded := ctx.Deadline(); bounded {
 		s.readyWithin = time.Until(deadline)

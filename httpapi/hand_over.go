@@ -21,7 +21,7 @@ func (s *Server) handOver(ctx context.Context, claims ...api.Claim) error {
 		}
 		linkResume(ctx, claim.Resume)
 		if hasSecrets(claim.Resume) {
-			record, err := s.store.Run(ctx, claim.Run.RunID)
+			record, err := s.store.Reader(ctx).Run(ctx, claim.Run.RunID)
 			if err != nil {
 				return err
 			}

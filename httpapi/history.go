@@ -53,7 +53,7 @@ func (s *Server) listDecisions(w http.ResponseWriter, r *http.Request) error {
 	}
 	return serveList(w, r, &p, q, list[runs.DecisionQuery, model.DecidedRequest, api.RequestView]{
 		filterIDs: []string{q.SessionID, q.AgentID},
-		rows:      s.store.Decisions, count: s.store.CountDecisions,
+		rows:      s.store.Reader(r.Context()).Decisions, count: s.store.Reader(r.Context()).CountDecisions,
 		view: func(row *model.DecidedRequest) api.RequestView { return row.View(shorten) },
 		keys: func(row *model.DecidedRequest) []string {
 			return []string{strconv.FormatInt(row.Request.SettledAtMs, 10), row.Request.Handle}
@@ -71,7 +71,7 @@ func (s *Server) getRequest(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	found, err := s.store.DecisionByHandle(r.Context(), handle)
+	found, err := s.store.Reader(r.Context()).DecisionByHandle(r.Context(), handle)
 	if err != nil {
 		return err
 	}
@@ -105,7 +105,7 @@ func (s *Server) requesterExcluded(r *http.Request, request *model.Request) (*ap
 
 // listWorkers shows which workers hold which runs.
 func (s *Server) listWorkers(w http.ResponseWriter, r *http.Request) error {
-	leased, nowMs, err := s.store.LeasedRuns(r.Context(), runs.Scope{}, api.MaxLeasesShown+1)
+	leased, nowMs, err := s.store.Reader(r.Context()).LeasedRuns(r.Context(), api.MaxLeasesShown+1)
 	if err != nil {
 		return err
 	}

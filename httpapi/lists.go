@@ -41,7 +41,7 @@ func (s *Server) listSessions(w http.ResponseWriter, r *http.Request) error {
 		q.After = p.after[0]
 	}
 	return serveList(w, r, &p, q, list[runs.SessionQuery, model.SessionSummary, api.SessionSummaryView]{
-		filterIDs: []string{q.AgentID}, rows: s.store.Sessions, count: s.store.CountSessions, view: (*model.SessionSummary).View,
+		filterIDs: []string{q.AgentID}, rows: s.store.Reader(r.Context()).Sessions, count: s.store.Reader(r.Context()).CountSessions, view: (*model.SessionSummary).View,
 		keys: func(row *model.SessionSummary) []string { return []string{row.Session.SessionID} },
 	})
 }
@@ -79,7 +79,7 @@ func (s *Server) listRuns(w http.ResponseWriter, r *http.Request) error {
 	}
 	return serveList(w, r, &p, q, list[runs.RunQuery, model.RunRecord, api.RunView]{
 		filterIDs: []string{q.SessionID, q.AgentID},
-		rows:      s.store.Runs, count: s.store.CountRuns, view: (*model.RunRecord).View,
+		rows:      s.store.Reader(r.Context()).Runs, count: s.store.Reader(r.Context()).CountRuns, view: (*model.RunRecord).View,
 		keys: func(row *model.RunRecord) []string {
 			keys := []string{strconv.FormatInt(row.Run.SubmittedAtMs, 10), row.Run.RunID}
 			if priority {
@@ -158,7 +158,7 @@ func listPending[View any](s *Server, w http.ResponseWriter, r *http.Request, ki
 		},
 		count: func(ctx context.Context, q runs.RequestQuery) (int64, error) {
 			q.OpenAtMs = openAtMs
-			return s.store.CountPendingRequests(ctx, q)
+			return s.store.Reader(ctx).CountPendingRequests(ctx, q)
 		},
 		view: func(row *model.PendingRequest) View { return view(row, summary) },
 		keys: func(row *model.PendingRequest) []string {
@@ -172,7 +172,7 @@ func listPending[View any](s *Server, w http.ResponseWriter, r *http.Request, ki
 // when something may have been omitted.
 func (s *Server) pending(ctx context.Context, q runs.RequestQuery) (rows []model.PendingRequest, openAtMs int64, err error) {
 	budget := *q.Budget
-	rows, err = s.store.PendingRequests(ctx, q)
+	rows, err = s.store.Reader(ctx).PendingRequests(ctx, q)
 	if err != nil || !slices.ContainsFunc(rows, func(row model.PendingRequest) bool { return row.Request.DueAtMs != 0 }) {
 		return rows, 0, err
 	}
@@ -186,7 +186,7 @@ func (s *Server) pending(ctx context.Context, q runs.RequestQuery) (rows []model
 		return rows, nowMs, nil
 	}
 	q.OpenAtMs, *q.Budget = nowMs, budget
-	rows, err = s.store.PendingRequests(ctx, q)
+	rows, err = s.store.Reader(ctx).PendingRequests(ctx, q)
 	return rows, nowMs, err
 }
 
@@ -204,7 +204,7 @@ func (s *Server) listRules(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	return serveList(w, r, &p, q, list[runs.RuleQuery, rules.Record, api.RuleView]{
-		filterIDs: []string{q.SessionID}, rows: s.store.Rules, count: s.store.CountRules, view: (*rules.Record).View,
+		filterIDs: []string{q.SessionID}, rows: s.store.Reader(r.Context()).Rules, count: s.store.Reader(r.Context()).CountRules, view: (*rules.Record).View,
 		keys: func(row *rules.Record) []string {
 			return []string{strconv.FormatInt(row.Rule.CreatedAtMs, 10), row.Rule.RuleID}
 		},
@@ -250,7 +250,7 @@ func (s *Server) listEffects(w http.ResponseWriter, r *http.Request) error {
 		}
 	}
 	return serveList(w, r, &p, q, list[runs.EffectQuery, model.Effect, api.EffectView]{
-		filterIDs: []string{q.SessionID, q.WebhookID}, rows: s.store.Effects, count: s.store.CountEffects, view: effectViewFor(auth.From(r.Context())),
+		filterIDs: []string{q.SessionID, q.WebhookID}, rows: s.store.Reader(r.Context()).Effects, count: s.store.Reader(r.Context()).CountEffects, view: effectViewFor(auth.From(r.Context())),
 		keys: func(row *model.Effect) []string {
 			return []string{strconv.FormatInt(row.CreatedAtMs, 10), row.EffectID}
 		},

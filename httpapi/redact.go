@@ -90,7 +90,7 @@ func checkRedact(body *api.RedactBody, faults *refusal.Faults) (ids []int64, aft
 // When there are more, it also returns the last id.
 func (a *audits) eventsBefore(r *http.Request, sessionID string, after, beforeMs int64) (ids []int64, next *string, err error) {
 	for {
-		events, more, err := a.store.EventsWithin(r.Context(), runs.EventQuery{
+		events, more, err := a.store.Reader(r.Context()).EventsWithin(r.Context(), runs.EventQuery{
 			SessionID: sessionID, After: after, Limit: api.MaxRedactions - len(ids), MaxBytes: api.MaxReplyBytes,
 		})
 		if err != nil {

@@ -286,6 +286,8 @@ type brokenStore struct {
 	err error
 }
 
+func (s *brokenStore) Within(runs.Scope) runs.Reader { return s }
+
 func (s *brokenStore) Do(context.Context, runs.Command) (runs.Reply, error) {
 	return runs.Reply{}, s.err
 }
@@ -441,6 +443,6 @@ func (s *brokenStore) DecisionByHandle(context.Context, string) (*model.DecidedR
 	return nil, s.err
 }
 
-func (s *brokenStore) LeasedRuns(context.Context, runs.Scope, int) ([]model.Run, int64, error) {
+func (s *brokenStore) LeasedRuns(context.Context, int) ([]model.Run, int64, error) {
 	return nil, 0, s.err
 }

@@ -21,7 +21,7 @@ func (s *Server) run(ctx context.Context, runID string) (*model.RunRecord, error
 	if !refusal.ValidID(runID) {
 		return nil, refusal.UnknownRun(wire.Shown(runID))
 	}
-	return s.store.Run(ctx, runID)
+	return s.store.Reader(ctx).Run(ctx, runID)
 }
 
 // session returns a session's current state.
@@ -29,7 +29,7 @@ func (s *Server) session(ctx context.Context, sessionID string) (*model.SessionR
 	if !refusal.ValidID(sessionID) {
 		return nil, refusal.UnknownSession(wire.Shown(sessionID))
 	}
-	return s.store.Session(ctx, sessionID)
+	return s.store.Reader(ctx).Session(ctx, sessionID)
 }
 
 // runOf returns the run in a command's reply. A replayed call's reply has no run; then it reads the
@@ -39,7 +39,7 @@ func (s *Server) runOf(ctx context.Context, reply *runs.Reply, runID string) (*m
 	if reply.Run != nil {
 		return reply.Run, nil
 	}
-	record, err := s.store.Run(ctx, cmp.Or(reply.ReplayRunID, runID))
+	record, err := s.store.Reader(ctx).Run(ctx, cmp.Or(reply.ReplayRunID, runID))
 	if err != nil {
 		return nil, err
 	}

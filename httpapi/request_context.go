@@ -56,7 +56,7 @@ func (s *Server) sameOpen(ctx context.Context, request *model.Request) (*int64, 
 		return nil, nil
 	}
 	asked := request.Approval()
-	rows, err := s.store.PendingRequests(ctx, runs.RequestQuery{
+	rows, err := s.store.Reader(ctx).PendingRequests(ctx, runs.RequestQuery{
 		Kind: model.KindApproval, InputDigest: asked.InputDigest, Limit: api.MaxSameOpen + 1,
 		Budget: &runs.Budget{MaxBytes: api.MaxReplyBytes},
 	})
@@ -85,7 +85,7 @@ func (s *Server) settledBefore(ctx context.Context, request *model.Request, call
 	if !request.Open() {
 		q.After = &runs.DecisionPosition{SettledAtMs: request.SettledAtMs, Handle: request.Handle}
 	}
-	rows, err := s.store.Decisions(ctx, q)
+	rows, err := s.store.Reader(ctx).Decisions(ctx, q)
 	for i := range rows {
 		views = append(views, rows[i].View(func(approval *api.ApprovalRequest) {
 			wire.Summarize(approval)

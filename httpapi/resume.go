@@ -65,11 +65,11 @@ func (s *Server) awaitResume(w http.ResponseWriter, r *http.Request) error {
 // Clarifications that the run does not wait for go to the mailbox. They are neither shown nor
 // counted, though they have a number like every decision.
 func (s *Server) settledAfter(ctx context.Context, runID string, fence, after int64) (api.Settled, bool, error) {
-	record, err := s.store.Run(ctx, runID)
+	record, err := s.store.Reader(ctx).Run(ctx, runID)
 	if err != nil {
 		return api.Settled{}, false, err
 	}
-	run, requests, err := s.store.SettledAfter(ctx, runID, after)
+	run, requests, err := s.store.Reader(ctx).SettledAfter(ctx, runID, after)
 	if err != nil {
 		return api.Settled{}, false, err
 	}

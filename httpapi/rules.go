@@ -29,7 +29,7 @@ func (s *Server) rule(r *http.Request) (*rules.Record, error) {
 	if !refusal.ValidID(ruleID) {
 		return nil, refusal.UnknownRule(wire.Shown(ruleID))
 	}
-	return s.store.Rule(r.Context(), ruleID)
+	return s.store.Reader(r.Context()).Rule(r.Context(), ruleID)
 }
 
 func (s *Server) getRule(w http.ResponseWriter, r *http.Request) error {
@@ -83,7 +83,7 @@ func (s *Server) addRule(w http.ResponseWriter, r *http.Request) error {
 	}
 	record := reply.Rule
 	if reply.Existing {
-		if record, err = s.store.Rule(r.Context(), record.Rule.RuleID); err != nil {
+		if record, err = s.store.Reader(r.Context()).Rule(r.Context(), record.Rule.RuleID); err != nil {
 			return err
 		}
 	}
@@ -147,7 +147,7 @@ func (s *Server) explainRules(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	budget := runs.Budget{MaxBytes: maxJudgedBytes}
-	standing, nowMs, err := s.store.RulesFor(r.Context(), cmp.Or(call.SessionID, rules.AllSessions), maxJudgedRules+1, &budget)
+	standing, nowMs, err := s.store.Reader(r.Context()).RulesFor(r.Context(), cmp.Or(call.SessionID, rules.AllSessions), maxJudgedRules+1, &budget)
 	if err != nil {
 		return err
 	}

@@ -282,6 +282,8 @@ type manyRules struct {
 	count int
 }
 
+func (m *manyRules) Within(runs.Scope) runs.Reader { return m }
+
 func (m *manyRules) RulesFor(context.Context, string, int, *runs.Budget) ([]rules.Rule, int64, error) {
 	standing := make([]rules.Rule, m.count)
 	for i := range standing {

@@ -93,7 +93,7 @@ func (s *Server) keepsLease(ctx context.Context, reply *runs.Reply) (bool, error
 	if reply.Run != nil {
 		return reply.Claim != nil, nil
 	}
-	record, err := s.store.Run(ctx, reply.ReplayRunID)
+	record, err := s.store.Reader(ctx).Run(ctx, reply.ReplayRunID)
 	if err != nil {
 		return false, err
 	}
@@ -105,7 +105,7 @@ func (s *Server) keepsLease(ctx context.Context, reply *runs.Reply) (bool, error
 func (s *Server) respondClaimed(w http.ResponseWriter, r *http.Request, reply *runs.Reply, workerID string) error {
 	claim := reply.Claim
 	if claim == nil {
-		record, err := s.store.ClaimedRun(r.Context(), reply.ReplayRunID)
+		record, err := s.store.Reader(r.Context()).ClaimedRun(r.Context(), reply.ReplayRunID)
 		if err != nil {
 			return err
 		}
@@ -164,7 +164,7 @@ func (s *Server) getRun(w http.ResponseWriter, r *http.Request) error {
 	if refusal.CodeOf(err) == api.CodeRunNotFound {
 		// It may be a client's name for a part of a run, through a dialect.
 		var named *model.IdempotencyRecord
-		if named, err = s.store.Named(r.Context(), runID); err == nil {
+		if named, err = s.store.Reader(r.Context()).Named(r.Context(), runID); err == nil {
 			record, err = s.run(r.Context(), named.RunID)
 		}
 	}

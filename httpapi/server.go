@@ -139,7 +139,7 @@ type Pages interface {
 
 // Server is the native API. Its only state is whether it drains, and the feeds of open streams.
 type Server struct {
-	store        heldStore
+	store        authorized
 	hub          *watch.Hub
 	claims       *claims.Dispatcher
 	limits       Limits
@@ -174,7 +174,7 @@ func New(options Options) *Server {
 		logger = slog.New(slog.DiscardHandler)
 	}
 	draining, drain := context.WithCancel(context.Background())
-	held := heldStore{store: options.Store, sealer: options.Sealer}
+	held := authorized{store: options.Store, sealer: options.Sealer}
 	if options.Webhooks != nil {
 		held.checkCallback, held.callbackRoles = options.Webhooks.CheckCallback, options.Webhooks.CallbackRoles
 		if held.checkCallback == nil {

@@ -67,7 +67,7 @@ func (s *Server) gapAfter(ctx context.Context, head *model.Session, at model.Pos
 	err = s.streams.OnOwnStack(ctx, func() (err error) {
 		// The next event contains the hash of this one. The first event is returned whatever its
 		// size.
-		next, _, err = s.store.EventsWithin(ctx, runs.EventQuery{SessionID: head.SessionID, Kept: true, After: at.EventID, Limit: 1, MaxBytes: 1})
+		next, _, err = s.store.Reader(ctx).EventsWithin(ctx, runs.EventQuery{SessionID: head.SessionID, Kept: true, After: at.EventID, Limit: 1, MaxBytes: 1})
 		return err
 	})
 	if err != nil {
@@ -125,7 +125,7 @@ func (s *Server) openSession(ctx context.Context, sessionID string, wanted resum
 	if wanted.given {
 		var head *model.Session
 		err := s.streams.OnOwnStack(ctx, func() (err error) {
-			head, err = s.store.SessionHead(ctx, sessionID)
+			head, err = s.store.Reader(ctx).SessionHead(ctx, sessionID)
 			return err
 		})
 		if err != nil {
@@ -138,7 +138,7 @@ func (s *Server) openSession(ctx context.Context, sessionID string, wanted resum
 	}
 	var shared singleflight.Result
 	// All concurrent streams of the session share the snapshot.
-	if err := s.store.reachesSession(ctx, sessionID); err != nil {
+	if err := s.store.reaches(ctx, sessionID); err != nil {
 		return opening{}, stream.From{}, err
 	}
 	select {
@@ -174,7 +174,7 @@ func (s *Server) snapshotOf(ctx context.Context, sessionID string) (snapshot *se
 	snapshot = &sessionSnapshot{}
 	ctx = auth.With(context.WithoutCancel(ctx), nil)
 	err = s.streams.OnOwnStack(ctx, func() error {
-		record, err := s.store.Session(ctx, sessionID)
+		record, err := s.store.Reader(ctx).Session(ctx, sessionID)
 		if err != nil {
 			return err
 		}
@@ -197,7 +197,7 @@ func (s *Server) streamRun(w http.ResponseWriter, r *http.Request) error {
 	// The first read only finds the feed to join. The snapshot is read after that.
 	var sessionID string
 	err = s.streams.OnOwnStack(r.Context(), func() error {
-		record, err := s.store.Run(r.Context(), runID)
+		record, err := s.store.Reader(r.Context()).Run(r.Context(), runID)
 		if err == nil {
 			sessionID = record.Run.SessionID
 		}
@@ -218,7 +218,7 @@ func (s *Server) streamRun(w http.ResponseWriter, r *http.Request) error {
 // openRun is openSession for one run. The ids are the session's, so a cursor is ahead only when the
 // session's log does not reach it.
 func (s *Server) openRun(r *http.Request, runID string, wanted resumption) (opening, stream.From, error) {
-	record, err := s.store.Run(r.Context(), runID)
+	record, err := s.store.Reader(r.Context()).Run(r.Context(), runID)
 	if err != nil {
 		return opening{}, stream.From{}, err
 	}
@@ -230,7 +230,7 @@ func (s *Server) openRun(r *http.Request, runID string, wanted resumption) (open
 	from := stream.From{RunID: runID, Cursor: newest.EventID, Mark: newest.Mark, Closed: model.Terminal(run.Status), End: newest.EventID}
 	var begin opening
 	if wanted.given {
-		session, err := s.store.SessionHead(r.Context(), run.SessionID)
+		session, err := s.store.Reader(r.Context()).SessionHead(r.Context(), run.SessionID)
 		if err != nil {
 			return opening{}, stream.From{}, err
 		}
@@ -252,7 +252,7 @@ func (s *Server) openRun(r *http.Request, runID string, wanted resumption) (open
 
 // positionOf returns the position of a run's newest event.
 func (s *Server) positionOf(ctx context.Context, run *model.Run) (model.Position, error) {
-	events, _, err := s.store.EventsWithin(ctx, runs.EventQuery{RunID: run.RunID, Kept: true, After: run.LastEventID - 1, Limit: 1, MaxBytes: 1})
+	events, _, err := s.store.Reader(ctx).EventsWithin(ctx, runs.EventQuery{RunID: run.RunID, Kept: true, After: run.LastEventID - 1, Limit: 1, MaxBytes: 1})
 	if err != nil || len(events) == 0 || events[0].EventID != run.LastEventID {
 		return model.Position{EventID: run.LastEventID}, err
 	}

@@ -187,6 +187,8 @@ type slowSessions struct {
 	waiting atomic.Int64
 }
 
+func (s *slowSessions) Within(runs.Scope) runs.Reader { return s }
+
 func (s *slowSessions) Session(ctx context.Context, sessionID string) (*model.SessionRecord, error) {
 	s.waiting.Add(1)
 	<-s.gate

@@ -24,6 +24,8 @@ type damagedStore struct {
 	runID string
 }
 
+func (s *damagedStore) Within(runs.Scope) runs.Reader { return s }
+
 func (s *damagedStore) Run(ctx context.Context, runID string) (*model.RunRecord, error) {
 	record, err := s.Store.Run(ctx, runID)
 	if err == nil && runID == s.runID {

@@ -23,7 +23,7 @@ func (s *Server) holdRun(ctx context.Context, record *model.RunRecord, wait time
 	changes := s.hub.Session(record.Run.SessionID)
 	defer changes.Close()
 	err := s.hold(ctx, changes, wait, func(ctx context.Context) (bool, error) {
-		current, err := s.store.Run(ctx, record.Run.RunID)
+		current, err := s.store.Reader(ctx).Run(ctx, record.Run.RunID)
 		if err != nil {
 			return false, err
 		}

@@ -195,7 +195,7 @@ func (h *hooks) replay(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 	}
-	givenUp, err := h.store.Effects(r.Context(), runs.EffectQuery{State: api.EffectFailed, WebhookID: webhookID, Limit: api.MaxWebhookReplay + 1})
+	givenUp, err := h.store.Reader(r.Context()).Effects(r.Context(), runs.EffectQuery{State: api.EffectFailed, WebhookID: webhookID, Limit: api.MaxWebhookReplay + 1})
 	if err != nil {
 		return err
 	}

@@ -193,7 +193,7 @@ func openIn(record *model.RunRecord, suspensionID string) bool {
 // reasons of an id_conflict when the suspension's id was derived from a key: the key was used
 // before, or a request id was.
 func (s *Server) hasSuspension(ctx context.Context, runID, suspensionID string) bool {
-	record, err := s.store.Run(ctx, runID)
+	record, err := s.store.Reader(ctx).Run(ctx, runID)
 	return err == nil && slices.ContainsFunc(record.Requests, func(request model.Request) bool {
 		return request.SuspensionID == suspensionID
 	})

@@ -30,14 +30,11 @@ type Channel interface {
 // ErrPermanent is wrapped by errors that a retry would not help.
 var ErrPermanent = errors.New("given up")
 
-// Reader is the part of runs.Reader that a [Service] uses.
+// Reader is the part of a runs.Store that a [Service] uses.
 type Reader interface {
-	DecisionByHandle(ctx context.Context, handle string) (*model.DecidedRequest, error)
-	Run(ctx context.Context, runID string) (*model.RunRecord, error)
+	runs.Reader
+	Within(scope runs.Scope) runs.Reader
 	NowMs(ctx context.Context) (int64, error)
-	CountPendingRequests(ctx context.Context, q runs.RequestQuery) (int64, error)
-	CountEffects(ctx context.Context, q runs.EffectQuery) (int64, error)
-	Effects(ctx context.Context, q runs.EffectQuery) ([]model.Effect, error)
 }
 
 // Options configure a [Service]. All but Logger must be set.
@@ -206,7 +203,7 @@ func (s *Service) countOpen(ctx context.Context, principal string) (int64, error
 		return 0, err
 	}
 	for _, kind := range []model.RequestKind{model.KindApproval, model.KindQuestion} {
-		count, err := s.options.Reader.CountPendingRequests(ctx, runs.RequestQuery{Kind: kind, Scope: reach})
+		count, err := s.options.Reader.Within(reach).CountPendingRequests(ctx, runs.RequestQuery{Kind: kind})
 		if err != nil {
 			return 0, err
 		}

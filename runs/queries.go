@@ -21,7 +21,6 @@ type Budget struct {
 type SessionQuery struct {
 	Status  api.Status // of the active run, or api.SessionIdle or api.SessionEnded
 	AgentID string
-	Scope   Scope
 	After   string // a session_id
 	Limit   int
 	Budget  *Budget
@@ -31,7 +30,6 @@ type SessionQuery struct {
 type RunQuery struct {
 	SessionID string
 	AgentID   string
-	Scope     Scope
 	Status    api.Status
 	Kind      api.RunKind
 	// PriorityActive puts runs that are not terminal before the others; both groups keep the list's
@@ -61,7 +59,6 @@ type RequestQuery struct {
 	// on, up to MaxSessionsBelow sessions that have not ended.
 	Below  bool
 	RunID  string // empty for all runs
-	Scope  Scope
 	After  *RequestPosition
 	Limit  int
 	Budget *Budget
@@ -91,7 +88,6 @@ type EffectQuery struct {
 	SessionID string
 	RunID     string // a run of the session; empty for all
 	WebhookID string // the webhook that they post to; empty for effects of every kind
-	Scope     Scope
 	After     *EffectPosition
 	Limit     int
 	Budget    *Budget
@@ -124,11 +120,9 @@ type EventQuery struct {
 // RuleQuery selects rules, in the order of (created_at_ms, rule_id).
 type RuleQuery struct {
 	SessionID string // only rules of this session; empty for all rules
-	// Scope, if bounded, also excludes the rules for all sessions.
-	Scope  Scope
-	After  *RulePosition
-	Limit  int
-	Budget *Budget
+	After     *RulePosition
+	Limit     int
+	Budget    *Budget
 }
 
 // RulePosition is the keyset cursor of a list of rules.
@@ -142,7 +136,6 @@ type RulePosition struct {
 type DecisionQuery struct {
 	SessionID string
 	AgentID   string
-	Scope     Scope
 	// ResolvedBy selects decisions by this actor.
 	ResolvedBy string
 	Outcome    api.Outcome
@@ -156,7 +149,6 @@ type DecisionQuery struct {
 // ClaimableQuery selects runs that can be claimed now, in the order in which they became claimable.
 type ClaimableQuery struct {
 	AgentIDs []string // empty for all agents
-	Scope    Scope
 	Limit    int
 }
 

@@ -22,7 +22,8 @@ type Door interface {
 	Do(ctx context.Context, command Command) (Reply, error)
 }
 
-// Reader has only read methods. Each may also return an error that wraps ErrUnavailable or
+// Reader has only read methods, and shows only the rows in its scope (see [Store.Within]): for it, the
+// others do not exist. Each may also return an error that wraps ErrUnavailable or
 // ErrClosed, and the context's error. Texts are sorted by their bytes. A list of an unknown
 // session is empty.
 type Reader interface {
@@ -51,9 +52,9 @@ type Reader interface {
 	// the question in the parent's session is included.
 	Decisions(ctx context.Context, q DecisionQuery) ([]model.DecidedRequest, error)
 	CountDecisions(ctx context.Context, q DecisionQuery) (int64, error)
-	// LeasedRuns returns the runs within a scope whose lease is in force, by (worker_id, run_id),
-	// at most limit, and the engine's current time.
-	LeasedRuns(ctx context.Context, scope Scope, limit int) (leased []model.Run, nowMs int64, err error)
+	// LeasedRuns returns the runs whose lease is in force, by (worker_id, run_id), at most limit, and
+	// the engine's current time.
+	LeasedRuns(ctx context.Context, limit int) (leased []model.Run, nowMs int64, err error)
 	// The counts cover all rows that a query selects, ignoring its Limit and After.
 	CountRuns(ctx context.Context, q RunQuery) (int64, error)
 	CountSessions(ctx context.Context, q SessionQuery) (int64, error)
@@ -66,19 +67,19 @@ type Reader interface {
 	// DecisionByHandle is RequestByHandle with the status of the run, for an approval or a
 	// question.
 	DecisionByHandle(ctx context.Context, handle string) (*model.DecidedRequest, error)
-	// Owners returns the owner of each existing run, keyed by run_id. The ids must be valid.
-	Owners(ctx context.Context, runIDs []string) (map[string]Owners, error)
 	// SessionHead returns only the row of a session. Errors: session_not_found.
 	SessionHead(ctx context.Context, sessionID string) (*model.Session, error)
 
-	// Rule returns a rule, even a revoked one. Errors: rule_not_found.
+	// Rule returns a rule, even a revoked one. A bounded scope has no rules for all sessions. Errors:
+	// rule_not_found.
 	Rule(ctx context.Context, ruleID string) (*rules.Record, error)
 	// Rules returns rules, including revoked ones.
 	Rules(ctx context.Context, q RuleQuery) ([]rules.Record, error)
 	CountRules(ctx context.Context, q RuleQuery) (int64, error)
 	// RulesFor returns the unrevoked rules for a session and for all sessions, in the order of
 	// (created_at_ms, rule_id), at most limit and within a budget, and the engine's current time.
-	// Expired rules are included.
+	// Expired rules are included. The rules for all sessions apply to a session in the scope, so they
+	// are returned with it; for a session outside of the scope there are none.
 	RulesFor(ctx context.Context, sessionID string, limit int, budget *Budget) (rules []rules.Rule, nowMs int64, err error)
 
 	// EventsWithin returns the events that a query selects, oldest first, and whether there are more.
@@ -103,6 +104,8 @@ type Worklist interface {
 	DueEffects(ctx context.Context, limit int) ([]DueEffect, error)
 	// DataKeys returns the data keys of runs with sensitive values after a run, in the order of run_id.
 	DataKeys(ctx context.Context, after string, limit int) ([]RunKey, error)
+	// Owners returns the owner of each existing run, keyed by run_id. The ids must be valid.
+	Owners(ctx context.Context, runIDs []string) (map[string]Owners, error)
 	// NextDueAtMs returns the earliest deadline of all open requests, 0 when none has one, and
 	// the engine's current time.
 	NextDueAtMs(ctx context.Context) (dueAtMs, nowMs int64, err error)
@@ -176,10 +179,17 @@ type Keeper interface {
 	Close() error
 }
 
-// Service is the part of a Store that handlers of calls use.
+// Service is a store for the handlers of calls. It checks each command against the permissions of
+// the context's caller.
 type Service interface {
 	Door
-	Reader
+	Instance
+	// Reader returns the reads in the scope of the context's caller.
+	Reader(ctx context.Context) Reader
+}
+
+// Instance is the clock, the state and the notices of an open store.
+type Instance interface {
 	// NowMs returns the current time of the clock that decides: the database's on Postgres,
 	// the process's on SQLite.
 	NowMs(ctx context.Context) (int64, error)
@@ -194,7 +204,11 @@ type Service interface {
 
 // Store is the complete interface of an engine.
 type Store interface {
-	Service
+	Door
+	Reader
+	// Within returns the reads in a scope. The store itself reads everything.
+	Within(scope Scope) Reader
+	Instance
 	Worklist
 	Keeper
 	Gauge

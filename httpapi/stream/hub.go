@@ -28,7 +28,6 @@ import (
 
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
-	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/watch"
 )
@@ -51,12 +50,10 @@ const (
 // hearing is implemented by a [Store] that may hear of the commits of all processes.
 type hearing interface{ Hears() bool }
 
-// Store is what a feed reads. See [runs.Reader].
+// Store is the part of a [runs.Store] that feeds use.
 type Store interface {
-	SessionHead(ctx context.Context, sessionID string) (*model.Session, error)
-	EventsWithin(ctx context.Context, q runs.EventQuery) (events []model.Event, more bool, err error)
-	PendingRequests(ctx context.Context, q runs.RequestQuery) ([]model.PendingRequest, error)
-	CountPendingRequests(ctx context.Context, q runs.RequestQuery) (int64, error)
+	runs.Reader
+	Within(scope runs.Scope) runs.Reader
 	Owners(ctx context.Context, runIDs []string) (map[string]runs.Owners, error)
 	NowMs(ctx context.Context) (int64, error)
 	Subscribe(func(runs.Notice)) (unsubscribe func())

@@ -9,7 +9,6 @@ import (
 	"github.com/go-json-experiment/json"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
@@ -113,7 +112,7 @@ func (t *shownState) check(ctx context.Context, store Store) (checked, error) {
 	}
 	open, more, found := map[uint64]struct{}{}, false, checked{}
 	for _, kind := range []model.RequestKind{model.KindApproval, model.KindQuestion} {
-		there, err := eachOpen(ctx, store, kind, runs.Scope{}, func(one *model.PendingRequest) {
+		there, err := eachOpen(ctx, store, kind, func(one *model.PendingRequest) {
 			open[requestKey(one.Request.SessionID, one.Request.RunID, one.Request.RequestID)] = struct{}{}
 			// One millisecond per request keeps checks below one percent of the time.
 			found.pause += time.Millisecond + time.Duration(len(one.Request.Body))*time.Microsecond/4

@@ -110,6 +110,8 @@ func (b *board) lose(session string) {
 // do commits and announces the notice at once.
 func (b *board) do(session string, steps ...string) { b.tell(b.commit(session, steps...)) }
 
+func (b *board) Within(runs.Scope) runs.Reader { return b }
+
 func (b *board) PendingRequests(_ context.Context, q runs.RequestQuery) ([]model.PendingRequest, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -43,16 +43,16 @@ func newSnapshot() *InboxSnapshot {
 
 // readOpen reads the open requests in a scope.
 func readOpen(ctx context.Context, store Store, scope runs.Scope) (*InboxSnapshot, error) {
-	snapshot := newSnapshot()
+	snapshot, within := newSnapshot(), store.Within(scope)
 	for kind, count := range map[model.RequestKind]*int64{
 		model.KindApproval: &snapshot.ApprovalsCount, model.KindQuestion: &snapshot.QuestionsCount,
 	} {
-		more, err := eachOpen(ctx, store, kind, scope, func(one *model.PendingRequest) {
+		more, err := eachOpen(ctx, within, kind, func(one *model.PendingRequest) {
 			snapshot.Pending = append(snapshot.Pending, *one)
 			*count++
 		})
 		if err == nil && more {
-			*count, err = store.CountPendingRequests(ctx, runs.RequestQuery{Kind: kind, Scope: scope})
+			*count, err = within.CountPendingRequests(ctx, runs.RequestQuery{Kind: kind})
 		}
 		if err != nil {
 			return nil, err
@@ -74,9 +74,9 @@ func readOpen(ctx context.Context, store Store, scope runs.Scope) (*InboxSnapsho
 
 // eachOpen visits the open requests of a kind up to a snapshot's limits, and reports whether there
 // are more.
-func eachOpen(ctx context.Context, store Store, kind model.RequestKind, scope runs.Scope, visit func(*model.PendingRequest)) (more bool, err error) {
+func eachOpen(ctx context.Context, store runs.Reader, kind model.RequestKind, visit func(*model.PendingRequest)) (more bool, err error) {
 	budget := &runs.Budget{MaxBytes: snapshotBytes}
-	query := runs.RequestQuery{Kind: kind, Scope: scope, Limit: snapshotPage, Budget: budget}
+	query := runs.RequestQuery{Kind: kind, Limit: snapshotPage, Budget: budget}
 	for count, size := 0, 0; ; {
 		page, err := store.PendingRequests(ctx, query)
 		if err != nil {

@@ -44,8 +44,8 @@ type Options struct {
 // Store is the part of a runs.Store that a dispatcher uses.
 type Store interface {
 	runs.Door
-	// Claimable is defined by runs.Reader.
-	Claimable(ctx context.Context, q runs.ClaimableQuery) ([]runs.Claimable, error)
+	// Within is defined by runs.Store.
+	Within(scope runs.Scope) runs.Reader
 	// Subscribe is defined by runs.Store.
 	Subscribe(notify func(runs.Notice)) (unsubscribe func())
 }

@@ -100,10 +100,19 @@ func (s *fakeStore) Subscribe(notify func(runs.Notice)) func() {
 	}
 }
 
-func (s *fakeStore) Claimable(_ context.Context, q runs.ClaimableQuery) ([]runs.Claimable, error) {
-	rows, err := s.readClaimable(q.AgentIDs, q.Scope, q.Limit)
-	if s.afterScan != nil {
-		s.afterScan()
+// fakeReader reads the claimable runs in a scope.
+type fakeReader struct {
+	runs.Reader
+	store *fakeStore
+	scope runs.Scope
+}
+
+func (s *fakeStore) Within(scope runs.Scope) runs.Reader { return &fakeReader{store: s, scope: scope} }
+
+func (r *fakeReader) Claimable(_ context.Context, q runs.ClaimableQuery) ([]runs.Claimable, error) {
+	rows, err := r.store.readClaimable(q.AgentIDs, r.scope, q.Limit)
+	if r.store.afterScan != nil {
+		r.store.afterScan()
 	}
 	return rows, err
 }

@@ -68,7 +68,7 @@ func byScope(demands []*demand) [][]*demand {
 func (d *Dispatcher) claimable(ctx context.Context, demands []*demand) ([]runs.Claimable, error) {
 	ctx, cancel := context.WithTimeout(ctx, scanTimeout)
 	defer cancel()
-	return d.store.Claimable(ctx, runs.ClaimableQuery{AgentIDs: agentsOf(demands), Scope: demands[0].scope, Limit: d.options.ScanLimit})
+	return d.store.Within(demands[0].scope).Claimable(ctx, runs.ClaimableQuery{AgentIDs: agentsOf(demands), Limit: d.options.ScanLimit})
 }
 
 // agentsOf returns the agents of the demands, nil for all agents.

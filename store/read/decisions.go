@@ -21,7 +21,7 @@ SELECT count(*) FROM requests AS q JOIN runs AS r ON r.session_id = q.session_id
 	shownKinds = "q.kind IN ('approval', 'question')"
 )
 
-func decisionFilter(q runs.DecisionQuery) filter {
+func decisionFilter(q runs.DecisionQuery, scope *runs.Scope) filter {
 	var f filter
 	f.and("q.settled_at_ms IS NOT NULL AND " + shownKinds)
 	f.equals("q.session_id", q.SessionID)
@@ -29,15 +29,15 @@ func decisionFilter(q runs.DecisionQuery) filter {
 	f.equals("(r.agent_id || '')", q.AgentID)
 	f.equals("q.resolved_by", q.ResolvedBy)
 	f.equals("q.outcome", string(q.Outcome))
-	f.requestWithin(&q.Scope)
+	f.requestWithin(scope)
 	if q.SinceMs > 0 {
 		f.and("q.settled_at_ms >= ?", q.SinceMs)
 	}
 	return f
 }
 
-func (l *Lists) decisionPage(q runs.DecisionQuery, statement string, limit int) (string, []any) {
-	f := decisionFilter(q)
+func (l *Lists) decisionPage(q runs.DecisionQuery, scope *runs.Scope, statement string, limit int) (string, []any) {
+	f := decisionFilter(q, scope)
 	if after := q.After; after != nil {
 		f.and("(q.settled_at_ms, q.handle) < (?, ?)", after.SettledAtMs, after.Handle)
 	}
@@ -51,7 +51,7 @@ func (r *Reader) Decisions(ctx context.Context, q runs.DecisionQuery) ([]model.D
 	}
 	return listWithin(ctx, r.lists, q.Budget, q.Limit, columns.DecidedRequest, sqlDecisionSizes, sqlDecisions,
 		func(statement string, limit int) (string, []any) {
-			return r.sql.Lists.decisionPage(q, statement, limit)
+			return r.sql.Lists.decisionPage(q, &r.scope, statement, limit)
 		})
 }
 
@@ -60,7 +60,7 @@ func (r *Reader) CountDecisions(ctx context.Context, q runs.DecisionQuery) (int6
 	if !storable(q.SessionID, q.AgentID, q.ResolvedBy, string(q.Outcome)) {
 		return 0, nil
 	}
-	f, statement := decisionFilter(q), sqlCountDecisions
+	f, statement := decisionFilter(q, &r.scope), sqlCountDecisions
 	if q.AgentID != "" {
 		statement = sqlCountDecisionsOfAgent
 	}
@@ -75,15 +75,16 @@ func (r *Reader) DecisionByHandle(ctx context.Context, handle string) (*model.De
 	}
 	var f filter
 	f.and("q.handle = ? AND "+shownKinds, handle)
+	f.requestWithin(&r.scope)
 	return first(ctx, r.db, columns.DecidedRequest, unknown, f.of(sqlDecisions), f.args...)
 }
 
 // LeasedRuns implements runs.Reader.
-func (r *Reader) LeasedRuns(ctx context.Context, scope runs.Scope, limit int) (leased []model.Run, nowMs int64, err error) {
+func (r *Reader) LeasedRuns(ctx context.Context, limit int) (leased []model.Run, nowMs int64, err error) {
 	var found records
 	var moments []int64
 	f := filter{args: r.now()}
-	f.runWithin(&scope, "r")
+	f.runWithin(&r.scope, "r")
 	sql := f.with(r.sql.LeasedRuns) + "\nORDER BY r.worker_id, r.run_id\nLIMIT " + f.argument(max(limit, 0))
 	err = r.lists.AskAtOneMoment(ctx,
 		Query{sql, f.args, found.readRuns},

@@ -14,6 +14,14 @@ import (
 // EventsWithin implements runs.Reader. After the first [cpulimit.Bytes] of a page it enters the
 // semaphore, so that a caller that reads many pages leaves processors to others.
 func (r *Reader) EventsWithin(ctx context.Context, q runs.EventQuery) (events []model.Event, more bool, err error) {
+	if q.RunID != "" {
+		err = r.reachesRun(ctx, q.RunID)
+	} else {
+		err = r.reachesSession(ctx, q.SessionID)
+	}
+	if err != nil {
+		return nil, false, err
+	}
 	first := q
 	first.MaxBytes = min(q.MaxBytes, cpulimit.Bytes)
 	page := eventPage{maxRows: q.Limit, maxBytes: first.MaxBytes}
@@ -83,9 +91,6 @@ func (r *Reader) readEvents(ctx context.Context, q runs.EventQuery, page *eventP
 		statement = r.sql.RunRequestEventsWithin
 	case q.AboutRequests:
 		statement = r.sql.SessionRequestEventsWithin
-	}
-	if !refusal.ValidID(id) {
-		return unknown
 	}
 	type kept struct{ first, last int64 }
 	var found []kept

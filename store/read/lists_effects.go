@@ -11,7 +11,7 @@ import (
 
 // effectFilter returns the source of a query's effects. Most effects are done, so the frequent
 // queries have their own index.
-func (l *Lists) effectFilter(q runs.EffectQuery) (from string, f filter) {
+func (l *Lists) effectFilter(q runs.EffectQuery, scope *runs.Scope) (from string, f filter) {
 	from = "effects AS f"
 	switch {
 	case q.State == api.EffectPending:
@@ -32,12 +32,12 @@ func (l *Lists) effectFilter(q runs.EffectQuery) (from string, f filter) {
 		f.and("f.webhook_id <> ''")
 		f.equals("f.webhook_id", q.WebhookID)
 	}
-	f.inSessionWithin(&q.Scope, "f.session_id")
+	f.inSessionWithin(scope, "f.session_id")
 	return from, f
 }
 
-func (l *Lists) effectPage(q runs.EffectQuery, statement string, limit int) (string, []any) {
-	from, f := l.effectFilter(q)
+func (l *Lists) effectPage(q runs.EffectQuery, scope *runs.Scope, statement string, limit int) (string, []any) {
+	from, f := l.effectFilter(q, scope)
 	created := "f.created_at_ms"
 	if q.SessionID != "" || q.State == api.EffectPending || q.State == api.EffectFailed || q.WebhookID != "" {
 		created += l.Sorted
@@ -54,7 +54,9 @@ func (r *Reader) Effects(ctx context.Context, q runs.EffectQuery) ([]model.Effec
 		return nil, nil
 	}
 	return listWithin(ctx, r.lists, q.Budget, q.Limit, columns.Effects.Targets, sqlEffectSizes, sqlEffects,
-		func(statement string, limit int) (string, []any) { return r.sql.Lists.effectPage(q, statement, limit) })
+		func(statement string, limit int) (string, []any) {
+			return r.sql.Lists.effectPage(q, &r.scope, statement, limit)
+		})
 }
 
 // CountEffects implements runs.Reader.
@@ -62,6 +64,6 @@ func (r *Reader) CountEffects(ctx context.Context, q runs.EffectQuery) (int64, e
 	if !storable(string(q.State), q.SessionID, q.RunID, q.WebhookID) {
 		return 0, nil
 	}
-	from, f := r.sql.Lists.effectFilter(q)
+	from, f := r.sql.Lists.effectFilter(q, &r.scope)
 	return count(ctx, r.lists, f.of(sqlCountEffects+from), f.args...)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/store/columns"
 )
 
-func (l *Lists) requestFilter(q runs.RequestQuery) filter {
+func (l *Lists) requestFilter(q runs.RequestQuery, scope *runs.Scope) filter {
 	var f filter
 	f.and("q.kind = ?", string(q.Kind))
 	f.and("q.settled_number IS NULL AND q.outcome IS NULL")
@@ -19,7 +19,7 @@ func (l *Lists) requestFilter(q runs.RequestQuery) filter {
 	if q.OpenAtMs != 0 {
 		f.and("(q.due_at_ms IS NULL OR q.due_at_ms > ?)", q.OpenAtMs)
 	}
-	f.requestWithin(&q.Scope)
+	f.requestWithin(scope)
 	return f
 }
 
@@ -44,8 +44,8 @@ const sqlSessionsBelow = `
 	SELECT b.session_id FROM below AS b LIMIT ?`
 
 // oldestRequest finds the request by its small columns before it reads the body.
-func (l *Lists) oldestRequest(q runs.RequestQuery) (sql string, args []any) {
-	f := l.requestFilter(q)
+func (l *Lists) oldestRequest(q runs.RequestQuery, scope *runs.Scope) (sql string, args []any) {
+	f := l.requestFilter(q, scope)
 	oldest := f.of(sqlRequestIDs) + "\nORDER BY q.created_at_ms, q.number, q.run_id LIMIT 1"
 	var whole filter
 	whole.args = f.args
@@ -67,8 +67,8 @@ func (f *filter) searched(pattern string) filter {
 	return found
 }
 
-func (l *Lists) requestPage(q runs.RequestQuery, statement string, limit int) (string, []any) {
-	f := l.requestFilter(q)
+func (l *Lists) requestPage(q runs.RequestQuery, scope *runs.Scope, statement string, limit int) (string, []any) {
+	f := l.requestFilter(q, scope)
 	if q.InputDigest != "" {
 		f = f.searched(`%"input_digest":"` + q.InputDigest + `"%`)
 	}
@@ -84,11 +84,13 @@ func (r *Reader) PendingRequests(ctx context.Context, q runs.RequestQuery) ([]mo
 		return nil, nil
 	}
 	if q.Oldest {
-		sql, args := r.sql.Lists.oldestRequest(q)
+		sql, args := r.sql.Lists.oldestRequest(q, &r.scope)
 		return list(ctx, r.lists, columns.PendingRequest, sql, args...)
 	}
 	return listWithin(ctx, r.lists, q.Budget, q.Limit, columns.PendingRequest, sqlRequestSizes, sqlRequests,
-		func(statement string, limit int) (string, []any) { return r.sql.Lists.requestPage(q, statement, limit) })
+		func(statement string, limit int) (string, []any) {
+			return r.sql.Lists.requestPage(q, &r.scope, statement, limit)
+		})
 }
 
 // CountPendingRequests implements runs.Reader.
@@ -96,7 +98,7 @@ func (r *Reader) CountPendingRequests(ctx context.Context, q runs.RequestQuery) 
 	if !storable(string(q.Kind), q.SessionID, q.RunID) {
 		return 0, nil
 	}
-	f, counted := r.sql.Lists.requestFilter(q), sqlCountRequests
+	f, counted := r.sql.Lists.requestFilter(q, &r.scope), sqlCountRequests
 	if q.EachQuestion {
 		counted = "SELECT " + r.sql.Lists.OpenQuestions + " FROM requests AS q"
 	}

@@ -8,15 +8,15 @@ import (
 	"github.com/holdpoint/holdpoint/store/columns"
 )
 
-func ruleFilter(q runs.RuleQuery) filter {
+func ruleFilter(q runs.RuleQuery, scope *runs.Scope) filter {
 	var f filter
 	f.equals("l.session_id", q.SessionID)
-	f.inSessionWithin(&q.Scope, "l.session_id")
+	f.inSessionWithin(scope, "l.session_id")
 	return f
 }
 
-func (l *Lists) rulePage(q runs.RuleQuery, statement string, limit int) (string, []any) {
-	f := ruleFilter(q)
+func (l *Lists) rulePage(q runs.RuleQuery, scope *runs.Scope, statement string, limit int) (string, []any) {
+	f := ruleFilter(q, scope)
 	created := "l.created_at_ms"
 	if q.SessionID != "" {
 		created += l.Sorted
@@ -33,7 +33,9 @@ func (r *Reader) Rules(ctx context.Context, q runs.RuleQuery) ([]rules.Record, e
 		return nil, nil
 	}
 	return listWithin(ctx, r.lists, q.Budget, q.Limit, columns.RuleRecord, sqlRuleSizes, sqlRules,
-		func(statement string, limit int) (string, []any) { return r.sql.Lists.rulePage(q, statement, limit) })
+		func(statement string, limit int) (string, []any) {
+			return r.sql.Lists.rulePage(q, &r.scope, statement, limit)
+		})
 }
 
 // CountRules implements runs.Reader.
@@ -41,6 +43,6 @@ func (r *Reader) CountRules(ctx context.Context, q runs.RuleQuery) (int64, error
 	if !storable(q.SessionID) {
 		return 0, nil
 	}
-	f := ruleFilter(q)
+	f := ruleFilter(q, &r.scope)
 	return count(ctx, r.lists, f.of(sqlCountRules), f.args...)
 }

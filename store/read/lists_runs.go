@@ -9,13 +9,13 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-func (l *Lists) runFilter(q runs.RunQuery, part string) filter {
+func (l *Lists) runFilter(q runs.RunQuery, scope *runs.Scope, part string) filter {
 	var f filter
 	f.equals("r.session_id", q.SessionID)
 	f.equals("r.agent_id", q.AgentID)
 	f.equals("r.kind", string(q.Kind))
 	f.equals("r.status", string(q.Status))
-	f.runWithin(&q.Scope, "r")
+	f.runWithin(scope, "r")
 	if isUnfinished(q.Status) {
 		// It follows from the status, and lets the planner use the indexes of unfinished runs.
 		part = Unfinished
@@ -69,8 +69,8 @@ func runParts(q runs.RunQuery) []string {
 	return parts
 }
 
-func (l *Lists) runPage(q runs.RunQuery, part, statement string, limit int) (string, []any) {
-	f := l.runFilter(q, part)
+func (l *Lists) runPage(q runs.RunQuery, scope *runs.Scope, part, statement string, limit int) (string, []any) {
+	f := l.runFilter(q, scope, part)
 	if after := q.After; after != nil && (part == "" || after.Over == (part == Finished)) {
 		f.and("(r.submitted_at_ms, r.run_id) > (?, ?)", after.SubmittedAtMs, after.RunID)
 	}
@@ -87,7 +87,7 @@ func (l *Lists) runPage(q runs.RunQuery, part, statement string, limit int) (str
 // Runs implements runs.Reader. It queries each part once, and then once everything that the
 // views need, in one snapshot.
 func (r *Reader) Runs(ctx context.Context, q runs.RunQuery) ([]model.RunRecord, error) {
-	ofOneAgent(&q.AgentID, &q.Scope)
+	scope := ofOneAgent(&q.AgentID, r.scope)
 	if !storable(q.SessionID, q.AgentID, string(q.Status), string(q.Kind)) || q.After != nil && !storable(q.After.RunID) {
 		return nil, nil
 	}
@@ -100,7 +100,7 @@ func (r *Reader) Runs(ctx context.Context, q runs.RunQuery) ([]model.RunRecord, 
 		for _, part := range runParts(q) {
 			limit := q.Limit - len(found.list)
 			if q.Budget != nil && limit > 0 {
-				sql, args := r.sql.Lists.runPage(q, part, sqlRunSizes, limit)
+				sql, args := r.sql.Lists.runPage(q, &scope, part, sqlRunSizes, limit)
 				var err error
 				if limit, err = fitting(ask, q.Budget, &used, sql, args); err != nil {
 					return err
@@ -109,7 +109,7 @@ func (r *Reader) Runs(ctx context.Context, q runs.RunQuery) ([]model.RunRecord, 
 			if limit <= 0 {
 				continue
 			}
-			sql, args := r.sql.Lists.runPage(q, part, sqlRuns, limit)
+			sql, args := r.sql.Lists.runPage(q, &scope, part, sqlRuns, limit)
 			if err := ask(Query{sql, args, found.readRuns}); err != nil {
 				return err
 			}
@@ -131,10 +131,10 @@ func (r *Reader) Runs(ctx context.Context, q runs.RunQuery) ([]model.RunRecord, 
 
 // CountRuns implements runs.Reader.
 func (r *Reader) CountRuns(ctx context.Context, q runs.RunQuery) (int64, error) {
-	ofOneAgent(&q.AgentID, &q.Scope)
+	scope := ofOneAgent(&q.AgentID, r.scope)
 	if !storable(q.SessionID, q.AgentID, string(q.Status), string(q.Kind)) {
 		return 0, nil
 	}
-	f := r.sql.Lists.runFilter(q, "")
+	f := r.sql.Lists.runFilter(q, &scope, "")
 	return count(ctx, r.lists, f.of(r.sql.Lists.runs(sqlCountRuns, q, "")), f.args...)
 }

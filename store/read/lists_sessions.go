@@ -9,10 +9,10 @@ import (
 	"github.com/holdpoint/holdpoint/store/columns"
 )
 
-func sessionFilter(q runs.SessionQuery) filter {
+func sessionFilter(q runs.SessionQuery, scope *runs.Scope) filter {
 	var f filter
 	f.equals("s.agent_id", q.AgentID)
-	f.sessionWithin(&q.Scope)
+	f.sessionWithin(scope)
 	switch {
 	case q.Status == "":
 	case q.Status == api.SessionEnded:
@@ -34,8 +34,8 @@ func summaryTargets(s *model.SessionSummary) []any {
 	return append(columns.Sessions.Targets(&s.Session), (*string)(&s.Status), &s.PendingApprovals, &s.PendingQuestions)
 }
 
-func (l *Lists) sessionPage(q runs.SessionQuery, statement string, limit int) (string, []any) {
-	f := sessionFilter(q)
+func (l *Lists) sessionPage(q runs.SessionQuery, scope *runs.Scope, statement string, limit int) (string, []any) {
+	f := sessionFilter(q, scope)
 	id := "s.session_id"
 	if q.AgentID == "" && hasActiveRun(q.Status) {
 		// The index of active runs has the order of the list.
@@ -49,21 +49,23 @@ func (l *Lists) sessionPage(q runs.SessionQuery, statement string, limit int) (s
 
 // Sessions implements runs.Reader.
 func (r *Reader) Sessions(ctx context.Context, q runs.SessionQuery) ([]model.SessionSummary, error) {
-	ofOneAgent(&q.AgentID, &q.Scope)
+	scope := ofOneAgent(&q.AgentID, r.scope)
 	if !storable(string(q.Status), q.AgentID, q.After) {
 		return nil, nil
 	}
 	return listWithin(ctx, r.lists, q.Budget, q.Limit, summaryTargets, sqlSessionSizes, sqlSessions,
-		func(statement string, limit int) (string, []any) { return r.sql.Lists.sessionPage(q, statement, limit) })
+		func(statement string, limit int) (string, []any) {
+			return r.sql.Lists.sessionPage(q, &scope, statement, limit)
+		})
 }
 
 // CountSessions implements runs.Reader.
 func (r *Reader) CountSessions(ctx context.Context, q runs.SessionQuery) (int64, error) {
-	ofOneAgent(&q.AgentID, &q.Scope)
+	scope := ofOneAgent(&q.AgentID, r.scope)
 	if !storable(string(q.Status), q.AgentID) {
 		return 0, nil
 	}
-	f := sessionFilter(q)
+	f := sessionFilter(q, &scope)
 	statement := sqlCountSessions
 	if hasActiveRun(q.Status) {
 		statement = sqlCountActiveSessions

@@ -128,9 +128,10 @@ type Counts struct {
 	UnfinishedRunAfter, QueuedOf string
 }
 
-// Reader implements runs.Reader.
+// Reader implements runs.Reader within a scope: rows outside of it are not there.
 type Reader struct {
-	db Database
+	scope runs.Scope
+	db    Database
 	// lists has the lists of everything and their counts, which may be slow.
 	lists Database
 	sql   *Statements
@@ -142,7 +143,14 @@ type Reader struct {
 func New(db Database, statements *Statements, connections int) *Reader {
 	all := few{db, cpulimit.NewSemaphore(connections)}
 	lists := few{all, cpulimit.NewSemaphore(connections / 2)}
-	return &Reader{bounded{all, Timeout}, bounded{lists, Timeout}, statements}
+	return &Reader{db: bounded{all, Timeout}, lists: bounded{lists, Timeout}, sql: statements}
+}
+
+// Within implements runs.Store.
+func (r *Reader) Within(scope runs.Scope) runs.Reader {
+	within := *r
+	within.scope = scope
+	return &within
 }
 
 // storable reports whether a text can be compared with a column: Postgres rejects parameters
@@ -203,8 +211,8 @@ func (r *Reader) ClaimedRun(ctx context.Context, runID string) (*model.RunRecord
 }
 
 func (r *Reader) run(ctx context.Context, runID string, withPayload bool) (*model.RunRecord, error) {
-	if !refusal.ValidID(runID) {
-		return nil, refusal.UnknownRun(runID)
+	if err := r.reachesRun(ctx, runID); err != nil {
+		return nil, err
 	}
 	var found records
 	one := r.db.List([]string{runID})
@@ -235,13 +243,20 @@ func (r *Reader) Named(ctx context.Context, name string) (*model.IdempotencyReco
 		return nil, unknown
 	}
 	key := model.NameKey(name)
-	return first(ctx, r.db, columns.Records.Targets, unknown, r.sql.Named, key.Scope, string(key.Operation), key.IdempotencyKey)
+	record, err := first(ctx, r.db, columns.Records.Targets, unknown, r.sql.Named, key.Scope, string(key.Operation), key.IdempotencyKey)
+	if err != nil {
+		return nil, err
+	}
+	if err = r.reachesRun(ctx, record.RunID); refusal.CodeOf(err) != "" {
+		return nil, unknown
+	}
+	return record, err
 }
 
 // SettledAfter implements runs.Reader.
 func (r *Reader) SettledAfter(ctx context.Context, runID string, after int64) (*model.Run, []model.Request, error) {
-	if !refusal.ValidID(runID) {
-		return nil, nil, refusal.UnknownRun(runID)
+	if err := r.reachesRun(ctx, runID); err != nil {
+		return nil, nil, err
 	}
 	var found records
 	var settled []model.Request
@@ -259,8 +274,8 @@ func (r *Reader) SettledAfter(ctx context.Context, runID string, after int64) (*
 
 // Session implements runs.Reader.
 func (r *Reader) Session(ctx context.Context, sessionID string) (*model.SessionRecord, error) {
-	if !refusal.ValidID(sessionID) {
-		return nil, refusal.UnknownSession(sessionID)
+	if err := r.reachesSession(ctx, sessionID); err != nil {
+		return nil, err
 	}
 	var sessions []model.Session
 	var active records
@@ -293,7 +308,9 @@ func (r *Reader) SessionHead(ctx context.Context, sessionID string) (*model.Sess
 	if !refusal.ValidID(sessionID) {
 		return nil, unknown
 	}
-	return first(ctx, r.db, columns.Sessions.Targets, unknown, r.sql.Session, sessionID)
+	f := filter{args: []any{sessionID}}
+	f.sessionWithin(&r.scope)
+	return first(ctx, r.db, columns.Sessions.Targets, unknown, f.with(r.sql.Session), f.args...)
 }
 
 // RequestByHandle implements runs.Reader.
@@ -302,5 +319,7 @@ func (r *Reader) RequestByHandle(ctx context.Context, handle string) (*model.Pen
 	if !storable(handle) {
 		return nil, unknown
 	}
-	return first(ctx, r.db, columns.PendingRequest, unknown, r.sql.RequestByHandle, handle)
+	f := filter{args: []any{handle}}
+	f.requestWithin(&r.scope)
+	return first(ctx, r.db, columns.PendingRequest, unknown, f.with(r.sql.RequestByHandle), f.args...)
 }

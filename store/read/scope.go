@@ -1,10 +1,14 @@
 package read
 
 import (
+	"context"
 	"slices"
 	"strings"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
 // oneOf adds a condition that a column has one of the values; with none, nothing matches.
@@ -39,12 +43,60 @@ func (f *filter) prefixed(column string, prefixes []string) {
 	f.where = append(f.where, condition)
 }
 
-// ofOneAgent makes the only agent of a scope the agent of a query that names none: lists of one
-// agent have an index.
-func ofOneAgent(agentID *string, scope *runs.Scope) {
+// ofOneAgent makes the only agent of a scope the agent of a query that names none, and returns what
+// is left of the scope: lists of one agent have an index.
+func ofOneAgent(agentID *string, scope runs.Scope) runs.Scope {
 	if *agentID == "" && len(scope.AgentIDs) == 1 {
 		*agentID, scope.AgentIDs = scope.AgentIDs[0], nil
 	}
+	return scope
+}
+
+// reachesRun returns run_not_found for a run outside of the scope and for an invalid id. It reads no
+// row of the run, so a hidden run takes as long as an unknown one.
+func (r *Reader) reachesRun(ctx context.Context, runID string) error {
+	unknown := refusal.UnknownRun(runID)
+	if !refusal.ValidID(runID) {
+		return unknown
+	}
+	if !r.scope.Bounded() {
+		return nil
+	}
+	var f filter
+	f.and("r.run_id = ?", runID)
+	f.runWithin(&r.scope, "r")
+	_, err := first(ctx, r.db, itself[int64], unknown, f.of("SELECT 1 FROM runs AS r"), f.args...)
+	return err
+}
+
+// reachesSession is reachesRun for a session.
+func (r *Reader) reachesSession(ctx context.Context, sessionID string) error {
+	if !refusal.ValidID(sessionID) {
+		return refusal.UnknownSession(sessionID)
+	}
+	if !r.scope.Bounded() {
+		return nil
+	}
+	_, err := r.SessionHead(ctx, sessionID)
+	return err
+}
+
+// reachesRulesOf reports whether the scope includes the rules of a session. The session need not
+// exist if the scope depends only on its id.
+func (r *Reader) reachesRulesOf(ctx context.Context, sessionID string) (bool, error) {
+	switch {
+	case !r.scope.Bounded():
+		return true, nil
+	case sessionID == rules.AllSessions || !r.scope.FitsID(sessionID):
+		return false, nil
+	case r.scope.Fits(sessionID, ""):
+		return true, nil
+	}
+	err := r.reachesSession(ctx, sessionID)
+	if refusal.CodeOf(err) == api.CodeSessionNotFound {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // The conditions of a scope, none if it is not limited: sessionWithin for rows of s, runWithin

@@ -21,12 +21,12 @@ func (r *Reader) Claimable(ctx context.Context, q runs.ClaimableQuery) ([]runs.C
 	known := slices.DeleteFunc(distinct(q.AgentIDs), func(id string) bool { return !storable(id) })
 	sql, args := r.sql.Claimable, r.now(max(q.Limit, 0))
 	switch {
-	case q.Scope.Bounded():
+	case r.scope.Bounded():
 		f := filter{args: r.now()}
 		if len(q.AgentIDs) > 0 {
 			f.oneOf("c.agent_id", known)
 		}
-		f.runWithin(&q.Scope, "c")
+		f.runWithin(&r.scope, "c")
 		sql = f.with(r.sql.ClaimableWithin) + "\nORDER BY c.claimable_at_ms, c.run_id\nLIMIT " + f.argument(max(q.Limit, 0))
 		args = f.args
 	case len(q.AgentIDs) > 0:
@@ -143,7 +143,9 @@ func (r *Reader) Rule(ctx context.Context, ruleID string) (*rules.Record, error)
 	if !refusal.ValidID(ruleID) {
 		return nil, unknown
 	}
-	return first(ctx, r.db, columns.RuleRecord, unknown, r.sql.Rule, ruleID)
+	f := filter{args: []any{ruleID}}
+	f.inSessionWithin(&r.scope, "l.session_id")
+	return first(ctx, r.db, columns.RuleRecord, unknown, f.with(r.sql.Rule), f.args...)
 }
 
 // RulesFor implements runs.Reader.
@@ -151,6 +153,13 @@ func (r *Reader) RulesFor(ctx context.Context, sessionID string, limit int, budg
 	sessions := []string{rules.AllSessions}
 	if refusal.ValidID(sessionID) {
 		sessions = append(sessions, sessionID)
+	}
+	reached, err := r.reachesRulesOf(ctx, sessionID)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !reached {
+		limit = 0
 	}
 	var now []int64
 	budget.Cut = false
@@ -234,7 +243,7 @@ SELECT r.run_id, coalesce(r.principal, ''), coalesce(r.holder_principal, '') FRO
 // maxOwnersAsked bounds the arguments of one statement.
 const maxOwnersAsked = 1_000
 
-// Owners implements runs.Reader.
+// Owners implements runs.Worklist.
 func (r *Reader) Owners(ctx context.Context, runIDs []string) (map[string]runs.Owners, error) {
 	type owned struct {
 		runID string

@@ -125,7 +125,7 @@ var decisionTests = map[string]func(*harness){
 		h.do(&runs.Suspend{RunID: "r-2", Fence: fence, Suspension: held})
 		h.do(&runs.Suspend{RunID: "r-3", Fence: h.run("r-3").Run.Fence, Suspension: approvals("a")})
 		leases := func(limit int) (ids []string) {
-			leased, nowMs, err := h.store.LeasedRuns(h.ctx, runs.Scope{}, limit)
+			leased, nowMs, err := h.store.LeasedRuns(h.ctx, limit)
 			require.NoError(h, err)
 			for i := range leased {
 				require.Greater(h, leased[i].LeaseExpiresAtMs, nowMs)

@@ -145,9 +145,9 @@ var handleTests = map[string]func(*harness){
 		all, err := h.store.PendingRequests(h.ctx, runs.RequestQuery{Kind: model.KindApproval, Limit: 10})
 		require.NoError(h, err)
 		require.Len(h, all, 6)
-		found := func(q runs.RequestQuery) (sessions []string) {
+		foundIn := func(within runs.Reader, q runs.RequestQuery) (sessions []string) {
 			q.Kind, q.Budget = model.KindApproval, &runs.Budget{MaxBytes: 1 << 20}
-			rows, err := h.store.PendingRequests(h.ctx, q)
+			rows, err := within.PendingRequests(h.ctx, q)
 			require.NoError(h, err)
 			for _, row := range rows {
 				require.Equal(h, "same", row.Request.RequestID)
@@ -155,10 +155,11 @@ var handleTests = map[string]func(*harness){
 			}
 			return sessions
 		}
+		found := func(q runs.RequestQuery) []string { return foundIn(h.store, q) }
 		digest := all[1].Request.Approval().InputDigest
 		require.Equal(h, []string{"team-a", "team-b", "team-c"}, found(runs.RequestQuery{InputDigest: digest, Limit: 10}))
 		require.Equal(h, []string{"team-a"}, found(runs.RequestQuery{InputDigest: digest, Limit: 1}))
-		require.Equal(h, []string{"team-b"}, found(runs.RequestQuery{InputDigest: digest, Limit: 10, Scope: runs.Scope{SessionPrefixes: []string{"team-b"}}}))
+		require.Equal(h, []string{"team-b"}, foundIn(h.store.Within(runs.Scope{SessionPrefixes: []string{"team-b"}}), runs.RequestQuery{InputDigest: digest, Limit: 10}))
 		h.do(&runs.ResolveApprovals{RunID: numbered("r", 0), Resolutions: allow("same"), Actor: person})
 		require.Equal(h, []string{"team-b", "team-c"}, found(runs.RequestQuery{InputDigest: digest, Limit: 10}))
 	},

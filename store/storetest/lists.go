@@ -146,26 +146,28 @@ var listTests = map[string]func(*harness){
 		for _, test := range []struct {
 			query runs.RequestQuery
 			want  []string
+			scope runs.Scope
 		}{
-			{runs.RequestQuery{SessionID: "top"}, []string{"top"}},
-			{runs.RequestQuery{SessionID: "top", Below: true}, []string{"a:grandchild", "top", "x:child"}},
-			{runs.RequestQuery{SessionID: "x:child", Below: true}, []string{"a:grandchild", "x:child"}},
-			{runs.RequestQuery{SessionID: "a:grandchild", Below: true}, []string{"a:grandchild"}},
-			{runs.RequestQuery{SessionID: "unknown", Below: true}, nil},
-			{runs.RequestQuery{SessionID: "top", Below: true, RunID: "run-of-x:child"}, []string{"x:child"}},
-			{runs.RequestQuery{SessionID: "top", Below: true, RunID: "run-of-top2"}, nil},
-			{runs.RequestQuery{SessionID: "top", Below: true, RunID: "run-of-x:child", Oldest: true}, []string{"x:child"}},
-			{runs.RequestQuery{SessionID: "a:grandchild", Below: true, Oldest: true}, []string{"a:grandchild"}},
-			{runs.RequestQuery{SessionID: "x:child", Below: true, RunID: "run-of-top", Oldest: true}, nil},
+			{runs.RequestQuery{SessionID: "top"}, []string{"top"}, runs.Scope{}},
+			{runs.RequestQuery{SessionID: "top", Below: true}, []string{"a:grandchild", "top", "x:child"}, runs.Scope{}},
+			{runs.RequestQuery{SessionID: "x:child", Below: true}, []string{"a:grandchild", "x:child"}, runs.Scope{}},
+			{runs.RequestQuery{SessionID: "a:grandchild", Below: true}, []string{"a:grandchild"}, runs.Scope{}},
+			{runs.RequestQuery{SessionID: "unknown", Below: true}, nil, runs.Scope{}},
+			{runs.RequestQuery{SessionID: "top", Below: true, RunID: "run-of-x:child"}, []string{"x:child"}, runs.Scope{}},
+			{runs.RequestQuery{SessionID: "top", Below: true, RunID: "run-of-top2"}, nil, runs.Scope{}},
+			{runs.RequestQuery{SessionID: "top", Below: true, RunID: "run-of-x:child", Oldest: true}, []string{"x:child"}, runs.Scope{}},
+			{runs.RequestQuery{SessionID: "a:grandchild", Below: true, Oldest: true}, []string{"a:grandchild"}, runs.Scope{}},
+			{runs.RequestQuery{SessionID: "x:child", Below: true, RunID: "run-of-top", Oldest: true}, nil, runs.Scope{}},
 			// A caller with access to the session sees its children only within the same scope.
-			{runs.RequestQuery{SessionID: "top", Below: true, Scope: runs.Scope{SessionPrefixes: []string{"top"}}}, []string{"top"}},
-			{runs.RequestQuery{SessionID: "top", Below: true, Scope: runs.Scope{SessionPrefixes: []string{"top", "a:"}}}, []string{"a:grandchild", "top"}},
-			{runs.RequestQuery{SessionID: "top", Below: true, Scope: runs.Scope{AgentIDs: []string{"another"}}}, nil},
-			{runs.RequestQuery{SessionID: "top", Below: true, Scope: runs.Scope{OwnedBy: "agent:one"}}, nil},
+			{runs.RequestQuery{SessionID: "top", Below: true}, []string{"top"}, runs.Scope{SessionPrefixes: []string{"top"}}},
+			{runs.RequestQuery{SessionID: "top", Below: true}, []string{"a:grandchild", "top"}, runs.Scope{SessionPrefixes: []string{"top", "a:"}}},
+			{runs.RequestQuery{SessionID: "top", Below: true}, nil, runs.Scope{AgentIDs: []string{"another"}}},
+			{runs.RequestQuery{SessionID: "top", Below: true}, nil, runs.Scope{OwnedBy: "agent:one"}},
 		} {
 			query := test.query
 			query.Kind, query.Limit = model.KindApproval, 10
-			page, err := h.store.PendingRequests(h.ctx, query)
+			within := h.store.Within(test.scope)
+			page, err := within.PendingRequests(h.ctx, query)
 			require.NoError(h, err)
 			var got []string
 			for i := range page {
@@ -173,7 +175,7 @@ var listTests = map[string]func(*harness){
 			}
 			require.Equal(h, test.want, got, "%+v", test.query)
 			if !query.Oldest {
-				count, err := h.store.CountPendingRequests(h.ctx, query)
+				count, err := within.CountPendingRequests(h.ctx, query)
 				require.NoError(h, err)
 				require.Equal(h, int64(len(test.want)), count, "%+v", test.query)
 			}

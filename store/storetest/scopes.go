@@ -10,6 +10,8 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
 // scopes are bounds of a caller. Ids that are next to a prefix in the order of bytes are outside
@@ -42,22 +44,22 @@ func inScope(scope *runs.Scope, sessionID, agentID string, owners ...string) boo
 }
 
 // requireScoped compares a list with a scope to the filtered list without one, and to its count.
-func requireScoped[R any](h *harness, name string, read func(runs.Scope) ([]R, error), count func(runs.Scope) (int64, error), within func(*runs.Scope, *R) bool) {
+func requireScoped[R any](h *harness, name string, read func(runs.Reader) ([]R, error), count func(runs.Reader) (int64, error), within func(*runs.Scope, *R) bool) {
 	h.Helper()
-	all, err := read(runs.Scope{})
+	all, err := read(h.store)
 	require.NoError(h, err, name)
 	require.NotEmpty(h, all, name)
 	for i := range scopes {
 		scope := scopes[i]
 		want := slices.DeleteFunc(slices.Clone(all), func(row R) bool { return !within(&scope, &row) })
-		got, err := read(scope)
+		got, err := read(h.store.Within(scope))
 		require.NoError(h, err, "%s %+v", name, scope)
 		require.Len(h, got, len(want), "%s %+v", name, scope)
 		for i := range want {
 			require.Equal(h, want[i], got[i], "%s %+v", name, scope)
 		}
 		if count != nil {
-			counted, err := count(scope)
+			counted, err := count(h.store.Within(scope))
 			require.NoError(h, err, name)
 			require.EqualValues(h, len(want), counted, "%s %+v", name, scope)
 		}
@@ -118,45 +120,43 @@ var scopeTests = map[string]func(*harness){
 			{SessionID: "a:1", PriorityActive: true},
 		} {
 			q.Limit = 1000
-			within := func(scope runs.Scope) runs.RunQuery { q := q; q.Scope = scope; return q }
-			requireScoped(h, "runs", func(scope runs.Scope) ([]model.RunRecord, error) { return h.store.Runs(h.ctx, within(scope)) },
-				func(scope runs.Scope) (int64, error) { return h.store.CountRuns(h.ctx, within(scope)) }, run)
+			requireScoped(h, "runs", func(within runs.Reader) ([]model.RunRecord, error) { return within.Runs(h.ctx, q) },
+				func(within runs.Reader) (int64, error) { return within.CountRuns(h.ctx, q) }, run)
 		}
 		for _, q := range []runs.SessionQuery{{}, {Status: api.SessionIdle}, {Status: api.StatusWaitingForUserQuestion}, {AgentID: "y"}} {
 			q.Limit = 1000
-			within := func(scope runs.Scope) runs.SessionQuery { q := q; q.Scope = scope; return q }
-			requireScoped(h, "sessions", func(scope runs.Scope) ([]model.SessionSummary, error) { return h.store.Sessions(h.ctx, within(scope)) },
-				func(scope runs.Scope) (int64, error) { return h.store.CountSessions(h.ctx, within(scope)) },
+			requireScoped(h, "sessions", func(within runs.Reader) ([]model.SessionSummary, error) { return within.Sessions(h.ctx, q) },
+				func(within runs.Reader) (int64, error) { return within.CountSessions(h.ctx, q) },
 				func(scope *runs.Scope, row *model.SessionSummary) bool {
 					return inScope(scope, row.Session.SessionID, row.Session.AgentID, makerOf[row.Session.SessionID])
 				})
 		}
-		requireScoped(h, "requests", func(scope runs.Scope) ([]model.PendingRequest, error) {
-			return h.store.PendingRequests(h.ctx, runs.RequestQuery{Kind: model.KindQuestion, Scope: scope, Limit: 1000})
-		}, func(scope runs.Scope) (int64, error) {
-			return h.store.CountPendingRequests(h.ctx, runs.RequestQuery{Kind: model.KindQuestion, Scope: scope})
+		requireScoped(h, "requests", func(within runs.Reader) ([]model.PendingRequest, error) {
+			return within.PendingRequests(h.ctx, runs.RequestQuery{Kind: model.KindQuestion, Limit: 1000})
+		}, func(within runs.Reader) (int64, error) {
+			return within.CountPendingRequests(h.ctx, runs.RequestQuery{Kind: model.KindQuestion})
 		}, func(scope *runs.Scope, row *model.PendingRequest) bool {
 			made, holds := of(row.Request.RunID)
 			return inScope(scope, row.Request.SessionID, row.AgentID, made, holds)
 		})
-		requireScoped(h, "decisions", func(scope runs.Scope) ([]model.DecidedRequest, error) {
-			return h.store.Decisions(h.ctx, runs.DecisionQuery{Scope: scope, Limit: 1000})
-		}, func(scope runs.Scope) (int64, error) {
-			return h.store.CountDecisions(h.ctx, runs.DecisionQuery{Scope: scope})
+		requireScoped(h, "decisions", func(within runs.Reader) ([]model.DecidedRequest, error) {
+			return within.Decisions(h.ctx, runs.DecisionQuery{Limit: 1000})
+		}, func(within runs.Reader) (int64, error) {
+			return within.CountDecisions(h.ctx, runs.DecisionQuery{})
 		}, func(scope *runs.Scope, row *model.DecidedRequest) bool {
 			made, holds := of(row.Request.RunID)
 			return inScope(scope, row.Request.SessionID, row.AgentID, made, holds)
 		})
-		requireScoped(h, "leases", func(scope runs.Scope) ([]model.Run, error) {
-			leased, _, err := h.store.LeasedRuns(h.ctx, scope, 1000)
+		requireScoped(h, "leases", func(within runs.Reader) ([]model.Run, error) {
+			leased, _, err := within.LeasedRuns(h.ctx, 1000)
 			return leased, err
 		}, nil, func(scope *runs.Scope, row *model.Run) bool {
 			made, holds := of(row.RunID)
 			return inScope(scope, row.SessionID, row.AgentID, made, holds)
 		})
 		for _, agents := range [][]string{nil, {"x", "z"}} {
-			requireScoped(h, "claimable", func(scope runs.Scope) ([]runs.Claimable, error) {
-				return h.store.Claimable(h.ctx, runs.ClaimableQuery{AgentIDs: agents, Scope: scope, Limit: 1000})
+			requireScoped(h, "claimable", func(within runs.Reader) ([]runs.Claimable, error) {
+				return within.Claimable(h.ctx, runs.ClaimableQuery{AgentIDs: agents, Limit: 1000})
 			}, nil, func(scope *runs.Scope, row *runs.Claimable) bool {
 				made, holds := of(row.RunID)
 				return inScope(scope, row.SessionID, row.AgentID, made, holds)
@@ -169,19 +169,19 @@ var scopeTests = map[string]func(*harness){
 		// Rows outside of runs have the agent of their session.
 		for i := range scopes {
 			scope := scopes[i]
-			rules, err := h.store.Rules(h.ctx, runs.RuleQuery{Scope: scope, Limit: 1000})
+			list, err := h.store.Within(scope).Rules(h.ctx, runs.RuleQuery{Limit: 1000})
 			require.NoError(h, err)
-			counted, err := h.store.CountRules(h.ctx, runs.RuleQuery{Scope: scope})
+			counted, err := h.store.Within(scope).CountRules(h.ctx, runs.RuleQuery{})
 			require.NoError(h, err)
 			found := map[string]bool{}
-			for i := range rules {
-				found[rules[i].Rule.SessionID] = true
+			for i := range list {
+				found[list[i].Rule.SessionID] = true
 			}
 			for sessionID, agentID := range agentOf {
 				require.Equal(h, inScope(&scope, sessionID, agentID, makerOf[sessionID]), found[sessionID], "%+v %s", scope, sessionID)
 			}
 			require.False(h, found["*"], "a rule of all sessions")
-			require.EqualValues(h, len(rules), counted)
+			require.EqualValues(h, len(list), counted)
 		}
 	},
 	"scopes/effects have the agent of the session that owes them": func(h *harness) {
@@ -197,12 +197,79 @@ var scopeTests = map[string]func(*harness){
 			{runs.Scope{AgentIDs: []string{"nobody"}}, 0},
 			{runs.Scope{OwnedBy: "agent:one"}, 0},
 		} {
-			list, err := h.store.Effects(h.ctx, runs.EffectQuery{Scope: test.scope, Limit: 10})
+			list, err := h.store.Within(test.scope).Effects(h.ctx, runs.EffectQuery{Limit: 10})
 			require.NoError(h, err)
 			require.Len(h, list, test.want, "%+v", test.scope)
-			counted, err := h.store.CountEffects(h.ctx, runs.EffectQuery{Scope: test.scope, State: api.EffectPending})
+			counted, err := h.store.Within(test.scope).CountEffects(h.ctx, runs.EffectQuery{State: api.EffectPending})
 			require.NoError(h, err)
 			require.EqualValues(h, test.want, counted)
+		}
+	},
+	"scopes/a read by id finds what its caller reaches": func(h *harness) {
+		for n, sessionID := range []string{"a", "a:1", "a.", "b:1", "zz", "A:1"} {
+			agentID, maker, holder := []string{"x", "y", "z"}[n%3], []string{"agent:one", "user:two", ""}[n%3], []string{"", "agent:one"}[n%2]
+			runID, ruleID := "r-"+sessionID, "rule-"+sessionID
+			h.do(&runs.CreateSession{SessionID: sessionID, AgentID: agentID, Principal: maker})
+			h.do(&runs.CreateRun{SessionID: sessionID, SessionGiven: true, RunID: runID, Input: api.JSON(`1`), Principal: maker})
+			h.do(&runs.Suspend{
+				RunID: runID, Fence: fenceOf(h, h.do(&runs.ClaimRun{RunID: runID, WorkerID: "w", Principal: holder})),
+				Suspension: api.Suspension{Hold: true, Approvals: []api.ApprovalRequest{approval("p"), approval("q")}},
+			})
+			h.do(&runs.ResolveApprovals{RunID: runID, Resolutions: allow("p"), Actor: person})
+			h.do(&runs.AddRule{RuleID: ruleID, SessionID: sessionID, Match: api.RuleMatch{PatternKeys: []string{"k"}}})
+			record, err := h.store.Run(h.ctx, runID)
+			require.NoError(h, err)
+			handle := record.Requests[0].Handle
+			for i := range scopes {
+				scope := scopes[i]
+				within := h.store.Within(scope)
+				found := func(err error, unknown api.Code) bool {
+					if refusal.CodeOf(err) != unknown {
+						require.NoError(h, err)
+					}
+					return err == nil
+				}
+				inSession, inRun := inScope(&scope, sessionID, agentID, maker), inScope(&scope, sessionID, agentID, maker, holder)
+				check := func(name string, want, got bool) {
+					require.Equal(h, want, got, "%s of %s in %+v", name, sessionID, scope)
+				}
+				_, err := within.Run(h.ctx, runID)
+				check("Run", inRun, found(err, api.CodeRunNotFound))
+				_, err = within.ClaimedRun(h.ctx, runID)
+				check("ClaimedRun", inRun, found(err, api.CodeRunNotFound))
+				_, err = within.Named(h.ctx, runID)
+				check("Named", inRun, found(err, api.CodeRunNotFound))
+				_, _, err = within.SettledAfter(h.ctx, runID, 0)
+				check("SettledAfter", inRun, found(err, api.CodeRunNotFound))
+				_, _, err = within.EventsWithin(h.ctx, runs.EventQuery{RunID: runID, Limit: 1, MaxBytes: 1})
+				check("EventsWithin", inRun, found(err, api.CodeRunNotFound))
+				_, err = within.RequestByHandle(h.ctx, handle)
+				check("RequestByHandle", inRun, found(err, api.CodeRequestNotFound))
+				_, err = within.DecisionByHandle(h.ctx, handle)
+				check("DecisionByHandle", inRun, found(err, api.CodeRequestNotFound))
+				_, err = within.Session(h.ctx, sessionID)
+				check("Session", inSession, found(err, api.CodeSessionNotFound))
+				_, err = within.SessionHead(h.ctx, sessionID)
+				check("SessionHead", inSession, found(err, api.CodeSessionNotFound))
+				_, _, err = within.EventsWithin(h.ctx, runs.EventQuery{SessionID: sessionID, Limit: 1, MaxBytes: 1})
+				check("EventsWithin a session", inSession, found(err, api.CodeSessionNotFound))
+				_, err = within.Rule(h.ctx, ruleID)
+				check("Rule", inSession, found(err, api.CodeRuleNotFound))
+				standing, nowMs, err := within.RulesFor(h.ctx, sessionID, 10, &runs.Budget{MaxBytes: 1 << 20})
+				require.NoError(h, err)
+				require.Positive(h, nowMs)
+				check("RulesFor", inSession, len(standing) > 0)
+			}
+		}
+		// A scope of prefixes includes sessions that do not exist yet, and no rule for all sessions.
+		h.do(&runs.AddRule{RuleID: "of-all", Match: api.RuleMatch{PatternKeys: []string{"k"}}})
+		within := h.store.Within(runs.Scope{SessionPrefixes: []string{"later"}})
+		_, err := within.Rule(h.ctx, "of-all")
+		require.Equal(h, api.CodeRuleNotFound, refusal.CodeOf(err))
+		for sessionID, want := range map[string]int{"later:1": 1, "other": 0, rules.AllSessions: 0} {
+			standing, _, err := within.RulesFor(h.ctx, sessionID, 10, &runs.Budget{MaxBytes: 1 << 20})
+			require.NoError(h, err)
+			require.Len(h, standing, want, sessionID)
 		}
 	},
 }

@@ -161,7 +161,7 @@ func (a *announcer) handleOf(key requestKey) (handleAndKind, error) {
 	}
 	ctx, cancel := a.readContext()
 	defer cancel()
-	record, err := a.services.Store.Run(ctx, key.runID)
+	record, err := a.services.Store.Reader(ctx).Run(ctx, key.runID)
 	if err != nil {
 		return handleAndKind{}, err
 	}
@@ -169,7 +169,7 @@ func (a *announcer) handleOf(key requestKey) (handleAndKind, error) {
 		return found, nil
 	}
 	// The run has been suspended again since.
-	_, requests, err := a.services.Store.SettledAfter(ctx, key.runID, 0)
+	_, requests, err := a.services.Store.Reader(ctx).SettledAfter(ctx, key.runID, 0)
 	return findRequest(requests, key.requestID), err
 }
 
@@ -190,7 +190,7 @@ func (a *announcer) isSystem(sessionID string) (bool, error) {
 	}
 	ctx, cancel := a.readContext()
 	defer cancel()
-	session, err := a.services.Store.SessionHead(ctx, sessionID)
+	session, err := a.services.Store.Reader(ctx).SessionHead(ctx, sessionID)
 	if err != nil {
 		return false, err
 	}

@@ -95,6 +95,8 @@ type stale struct {
 	shown map[string]model.PendingRequest
 }
 
+func (s *stale) Within(runs.Scope) runs.Reader { return s }
+
 func (s *stale) RequestByHandle(ctx context.Context, handle string) (*model.PendingRequest, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

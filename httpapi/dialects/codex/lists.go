@@ -41,7 +41,7 @@ func (f *face) visibleSession(r *http.Request) (*model.Session, error) {
 	if !refusal.ValidID(sessionID) {
 		return nil, nil
 	}
-	session, err := f.Store.SessionHead(r.Context(), sessionID)
+	session, err := f.Store.Reader(r.Context()).SessionHead(r.Context(), sessionID)
 	switch {
 	case refusal.CodeOf(err) == api.CodeSessionNotFound:
 		return nil, nil

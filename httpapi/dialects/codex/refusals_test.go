@@ -104,6 +104,8 @@ type broken struct {
 	doing, reading error
 }
 
+func (b *broken) Within(runs.Scope) runs.Reader { return b }
+
 func (b *broken) Do(ctx context.Context, command runs.Command) (runs.Reply, error) {
 	if b.doing != nil {
 		return runs.Reply{}, b.doing

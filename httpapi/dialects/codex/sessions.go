@@ -75,7 +75,7 @@ func (f *face) listSessions(w http.ResponseWriter, r *http.Request) error {
 		seen[list.Data[i].SessionID] = true
 	}
 	for len(list.Data) < limit {
-		page, err := f.Store.Sessions(r.Context(), runs.SessionQuery{After: cursor, Limit: limit})
+		page, err := f.Store.Reader(r.Context()).Sessions(r.Context(), runs.SessionQuery{After: cursor, Limit: limit})
 		if err != nil {
 			return err
 		}
@@ -102,7 +102,7 @@ func (f *face) listSessions(w http.ResponseWriter, r *http.Request) error {
 func (f *face) waitingSessions(ctx context.Context, limit int) ([]sessionSummary, error) {
 	newest := map[string]int64{}
 	for _, kind := range []model.RequestKind{model.KindApproval, model.KindQuestion} {
-		open, err := f.Store.PendingRequests(ctx, runs.RequestQuery{
+		open, err := f.Store.Reader(ctx).PendingRequests(ctx, runs.RequestQuery{
 			Kind: kind, Limit: 5 * limit, Budget: &runs.Budget{MaxBytes: api.MaxReplyBytes},
 		})
 		if err != nil {
@@ -120,7 +120,7 @@ func (f *face) waitingSessions(ctx context.Context, limit int) ([]sessionSummary
 	slices.SortFunc(ids, func(a, b string) int { return cmp.Or(cmp.Compare(newest[b], newest[a]), cmp.Compare(a, b)) })
 	waiting := []sessionSummary{}
 	for _, id := range ids[:min(limit, len(ids))] {
-		session, err := f.Store.SessionHead(ctx, id)
+		session, err := f.Store.Reader(ctx).SessionHead(ctx, id)
 		if refusal.CodeOf(err) == api.CodeSessionNotFound {
 			continue
 		}

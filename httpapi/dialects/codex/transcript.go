@@ -72,7 +72,7 @@ func (f *face) transcriptOf(ctx context.Context, session *model.Session) ([]Entr
 	for after, more := int64(0), session != nil; more; {
 		var events []model.Event
 		var err error
-		events, more, err = f.Store.EventsWithin(ctx, runs.EventQuery{
+		events, more, err = f.Store.Reader(ctx).EventsWithin(ctx, runs.EventQuery{
 			SessionID: session.SessionID, AboutRequests: true, After: after, Limit: readEvents, MaxBytes: api.MaxReplyBytes,
 		})
 		if refusal.CodeOf(err) == api.CodeEventCursorReset {
@@ -92,7 +92,7 @@ func (f *face) transcriptOf(ctx context.Context, session *model.Session) ([]Entr
 	}
 	for _, runID := range list.undecided() {
 		// The outcomes of its requests are still stored, and nothing else of them is shown.
-		_, settled, err := f.Store.SettledAfter(ctx, runID, 0)
+		_, settled, err := f.Store.Reader(ctx).SettledAfter(ctx, runID, 0)
 		if refusal.CodeOf(err) == api.CodeRunNotFound {
 			continue
 		}

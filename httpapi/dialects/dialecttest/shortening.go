@@ -26,6 +26,9 @@ func NewShortening(tb testing.TB, store runs.Store) *Shortening {
 	return &Shortening{Store: store, tb: tb}
 }
 
+// Within implements runs.Store: the test reads everything.
+func (s *Shortening) Within(runs.Scope) runs.Reader { return s }
+
 // EventsWithin implements [runs.Reader].
 func (s *Shortening) EventsWithin(ctx context.Context, q runs.EventQuery) (events []model.Event, more bool, err error) {
 	q.Limit = 1

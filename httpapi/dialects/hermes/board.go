@@ -114,7 +114,7 @@ func (b *board) again(ctx context.Context, f *face, q *queue, age time.Duration)
 // requests changed meanwhile.
 func (f *face) openBelow(ctx context.Context, kind model.RequestKind, sessionID string) (int64, error) {
 	count := func(below bool) (int64, error) {
-		return f.Store.CountPendingRequests(ctx, runs.RequestQuery{Kind: kind, SessionID: sessionID, Below: below})
+		return f.Store.Reader(ctx).CountPendingRequests(ctx, runs.RequestQuery{Kind: kind, SessionID: sessionID, Below: below})
 	}
 	own, err := count(false)
 	if err != nil {

@@ -24,6 +24,8 @@ type troubled struct {
 	broken atomic.Pointer[error]
 }
 
+func (s *troubled) Within(runs.Scope) runs.Reader { return s }
+
 func (s *troubled) Do(ctx context.Context, command runs.Command) (runs.Reply, error) {
 	switch runs.Unwrap(command).(type) {
 	case *runs.ResolveApprovals, *runs.AnswerQuestion:

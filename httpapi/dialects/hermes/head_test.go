@@ -22,6 +22,8 @@ type countingStore struct {
 	requests atomic.Int64
 }
 
+func (s *countingStore) Within(runs.Scope) runs.Reader { return s }
+
 func (s *countingStore) PendingRequests(ctx context.Context, q runs.RequestQuery) ([]model.PendingRequest, error) {
 	found, err := s.Store.PendingRequests(ctx, q)
 	s.requests.Add(int64(len(found)))

@@ -86,7 +86,7 @@ func (s *subscriber) look(ctx context.Context) (position, error) {
 	s.ctx = ctx
 	var at position
 	if refusal.ValidID(s.board.sessionID) {
-		session, err := s.face.Store.SessionHead(ctx, s.board.sessionID)
+		session, err := s.face.Store.Reader(ctx).SessionHead(ctx, s.board.sessionID)
 		switch {
 		case err == nil:
 			at = position{known: true, ended: session.EndedAtMs != 0, eventID: session.LastEventID, mark: session.Position().Mark}
@@ -180,7 +180,7 @@ func (f *face) pollAfter(unknownSessions int64) time.Duration {
 }
 
 func (s *subscriber) sessionExists(ctx context.Context) (bool, error) {
-	_, err := s.face.Store.SessionHead(ctx, s.board.sessionID)
+	_, err := s.face.Store.Reader(ctx).SessionHead(ctx, s.board.sessionID)
 	if refusal.CodeOf(err) == api.CodeSessionNotFound {
 		return false, nil
 	}

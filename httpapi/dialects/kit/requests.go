@@ -38,7 +38,7 @@ func (s *Services) EachOpen(ctx context.Context, kind model.RequestKind, session
 	budget := &runs.Budget{MaxBytes: api.MaxReplyBytes}
 	query := runs.RequestQuery{Kind: kind, SessionID: sessionID, Below: true, Limit: pageSize, Budget: budget}
 	for {
-		page, err := s.Store.PendingRequests(ctx, query)
+		page, err := s.Store.Reader(ctx).PendingRequests(ctx, query)
 		if err != nil {
 			return err
 		}
@@ -58,7 +58,7 @@ func (s *Services) OldestRequest(ctx context.Context, kind model.RequestKind, se
 	if !refusal.ValidID(sessionID) || runID != "" && !refusal.ValidID(runID) {
 		return nil, nil
 	}
-	found, err := s.Store.PendingRequests(ctx, runs.RequestQuery{Kind: kind, SessionID: sessionID, Below: true, RunID: runID, Oldest: true})
+	found, err := s.Store.Reader(ctx).PendingRequests(ctx, runs.RequestQuery{Kind: kind, SessionID: sessionID, Below: true, RunID: runID, Oldest: true})
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (s *Services) CountOpen(ctx context.Context, kind model.RequestKind, sessio
 	if !refusal.ValidID(sessionID) {
 		return 0, nil
 	}
-	count, err := s.Store.CountPendingRequests(ctx, runs.RequestQuery{Kind: kind, SessionID: sessionID, Below: true})
+	count, err := s.Store.Reader(ctx).CountPendingRequests(ctx, runs.RequestQuery{Kind: kind, SessionID: sessionID, Below: true})
 	return int(count), err
 }
 
@@ -79,7 +79,7 @@ func (s *Services) CountOpenQuestions(ctx context.Context, sessionID string) (in
 	if !refusal.ValidID(sessionID) {
 		return 0, nil
 	}
-	count, err := s.Store.CountPendingRequests(ctx, runs.RequestQuery{Kind: model.KindQuestion, SessionID: sessionID, Below: true, EachQuestion: true})
+	count, err := s.Store.Reader(ctx).CountPendingRequests(ctx, runs.RequestQuery{Kind: model.KindQuestion, SessionID: sessionID, Below: true, EachQuestion: true})
 	return int(count), err
 }
 
@@ -89,7 +89,7 @@ func (s *Services) FindRequest(ctx context.Context, handle string) (*model.Reque
 	if !refusal.ValidID(handle) {
 		return nil, nil
 	}
-	found, err := s.Store.RequestByHandle(ctx, handle)
+	found, err := s.Store.Reader(ctx).RequestByHandle(ctx, handle)
 	if refusal.CodeOf(err) == api.CodeRequestNotFound {
 		return nil, nil
 	}

@@ -85,7 +85,7 @@ func (f *face) settledElsewhere(ctx context.Context, sessionID, relayID string) 
 	if relay == nil || relay.Kind != model.KindApproval || relay.Open() || relay.SessionID != sessionID {
 		return nil, err
 	}
-	session, err := f.Store.SessionHead(ctx, sessionID)
+	session, err := f.Store.Reader(ctx).SessionHead(ctx, sessionID)
 	if err != nil || chatStateOf(session) == nil {
 		return nil, err
 	}

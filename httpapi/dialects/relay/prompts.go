@@ -41,7 +41,7 @@ func (s *chatStream) raiseApprovals(event, next *model.Event, approvals []api.Ap
 // event of the log says so; both were committed together.
 func (s *chatStream) settledByRules(event, next *model.Event) (map[string]bool, error) {
 	if next == nil {
-		events, _, err := s.face.Store.EventsWithin(s.ctx, runs.EventQuery{SessionID: event.SessionID, Kept: true, After: event.EventID, Limit: 1})
+		events, _, err := s.face.Store.Reader(s.ctx).EventsWithin(s.ctx, runs.EventQuery{SessionID: event.SessionID, Kept: true, After: event.EventID, Limit: 1})
 		if err != nil || len(events) == 0 {
 			return nil, err
 		}

@@ -43,7 +43,7 @@ func (f *face) answerableChat(ctx context.Context, sessionID string) (*chatState
 	if !refusal.ValidID(sessionID) {
 		return nil, errUnknownSession
 	}
-	session, err := f.Store.SessionHead(ctx, sessionID)
+	session, err := f.Store.Reader(ctx).SessionHead(ctx, sessionID)
 	if refusal.CodeOf(err) == api.CodeSessionNotFound {
 		return nil, errUnknownSession
 	}
@@ -62,7 +62,7 @@ func (f *face) runIsOver(ctx context.Context, sessionID, runID string) (bool, er
 	if !refusal.ValidID(runID) {
 		return true, nil
 	}
-	record, err := f.Store.Run(ctx, runID)
+	record, err := f.Store.Reader(ctx).Run(ctx, runID)
 	if refusal.CodeOf(err) == api.CodeRunNotFound {
 		return true, nil
 	}

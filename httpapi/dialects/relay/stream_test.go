@@ -52,7 +52,7 @@ func TestFramesDoNotDependOnTheCut(t *testing.T) {
 
 	told := func(size int) string {
 		recorder := httptest.NewRecorder()
-		f := newFace(kit.Services{Store: store, Logger: slog.New(slog.DiscardHandler)}, Options{})
+		f := newFace(kit.Services{Store: unlimited{store}, Logger: slog.New(slog.DiscardHandler)}, Options{})
 		s := newChatStream(context.Background(), f, made, stream.Begin(recorder, "text/event-stream", time.Second))
 		for first := 0; first < len(log); first += size {
 			var part []*model.Event
@@ -79,6 +79,11 @@ func TestFramesDoNotDependOnTheCut(t *testing.T) {
 	}
 }
 
+// unlimited is the service of a caller that may do and read everything.
+type unlimited struct{ runs.Store }
+
+func (u unlimited) Reader(context.Context) runs.Reader { return u.Store }
+
 // brokenPipe is a client that no longer reads.
 type brokenPipe struct{ *httptest.ResponseRecorder }
 
@@ -90,7 +95,7 @@ func TestAClientThatTakesNothingHasLeft(t *testing.T) {
 	store, err := sqlite.Open(t.Context(), sqlite.Memory, sqlite.Options{})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })
-	f := newFace(kit.Services{Store: store, Logger: slog.New(slog.DiscardHandler), Draining: t.Context()}, Options{})
+	f := newFace(kit.Services{Store: unlimited{store}, Logger: slog.New(slog.DiscardHandler), Draining: t.Context()}, Options{})
 	made := &chat{sessionID: "s", state: chatState{RunID: "r"}, input: api.JSON(`1`)}
 	require.NoError(t, f.createChat(t.Context(), made))
 	told := newChatStream(t.Context(), f, made, stream.Begin(brokenPipe{httptest.NewRecorder()}, "text/event-stream", time.Second))

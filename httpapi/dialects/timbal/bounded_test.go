@@ -26,6 +26,8 @@ type countingStore struct {
 	events atomic.Int64
 }
 
+func (s *countingStore) Within(runs.Scope) runs.Reader { return s }
+
 func (s *countingStore) EventsWithin(ctx context.Context, q runs.EventQuery) ([]model.Event, bool, error) {
 	events, more, err := s.Store.EventsWithin(ctx, q)
 	s.events.Add(int64(len(events)))

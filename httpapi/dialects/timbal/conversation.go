@@ -43,13 +43,13 @@ func (f *face) conversationOf(ctx context.Context, parentID, agentID string) (*c
 		return from, nil
 	}
 	from.sessionID, from.parent = parent.Run.SessionID, parent
-	session, err := f.Store.SessionHead(ctx, from.sessionID)
+	session, err := f.Store.Reader(ctx).SessionHead(ctx, from.sessionID)
 	if err != nil || session.ActiveRunID == "" {
 		return from, err
 	}
 	active := parent
 	if session.ActiveRunID != parent.Run.RunID {
-		if active, err = f.Store.Run(ctx, session.ActiveRunID); err != nil {
+		if active, err = f.Store.Reader(ctx).Run(ctx, session.ActiveRunID); err != nil {
 			return nil, err
 		}
 	}
@@ -121,7 +121,7 @@ func (f *face) historyOf(ctx context.Context, last *model.RunRecord) ([]api.JSON
 	var older []model.RunRecord
 	var entries []api.JSON
 	for runID := last.Run.RunID; len(entries) < maxHistoryRuns; {
-		record, err := f.Store.ClaimedRun(ctx, runID)
+		record, err := f.Store.Reader(ctx).ClaimedRun(ctx, runID)
 		if err != nil {
 			return nil, err
 		}
@@ -135,7 +135,7 @@ func (f *face) historyOf(ctx context.Context, last *model.RunRecord) ([]api.JSON
 			break
 		}
 		if older == nil {
-			older, err = f.Store.Runs(ctx, runs.RunQuery{
+			older, err = f.Store.Reader(ctx).Runs(ctx, runs.RunQuery{
 				SessionID: run.SessionID, Last: true, Limit: maxHistoryRuns, Budget: &runs.Budget{MaxBytes: api.MaxReplyBytes},
 			})
 			if err != nil {

@@ -23,7 +23,7 @@ func (f *face) requestEvents(ctx context.Context, runID string) iter.Seq2[*model
 		for more := true; more; {
 			var events []model.Event
 			var err error
-			if events, more, err = f.Store.EventsWithin(ctx, query); err != nil {
+			if events, more, err = f.Store.Reader(ctx).EventsWithin(ctx, query); err != nil {
 				yield(nil, err)
 				return
 			}
@@ -39,7 +39,7 @@ func (f *face) requestEvents(ctx context.Context, runID string) iter.Seq2[*model
 
 // historyAt folds a run's log up to an event.
 func (f *face) historyAt(ctx context.Context, runID string, at int64) (*history, error) {
-	newest, _, err := f.Store.EventsWithin(ctx, runs.EventQuery{RunID: runID, Kept: true, After: at - 1, Limit: 1})
+	newest, _, err := f.Store.Reader(ctx).EventsWithin(ctx, runs.EventQuery{RunID: runID, Kept: true, After: at - 1, Limit: 1})
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func (f *face) historyAt(ctx context.Context, runID string, at int64) (*history,
 
 // historyAtEnd folds a run's whole log.
 func (f *face) historyAtEnd(ctx context.Context, runID string) (*history, error) {
-	run, _, err := f.Store.SettledAfter(ctx, runID, math.MaxInt64)
+	run, _, err := f.Store.Reader(ctx).SettledAfter(ctx, runID, math.MaxInt64)
 	if err != nil {
 		return nil, err
 	}

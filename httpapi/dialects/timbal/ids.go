@@ -90,7 +90,7 @@ func isSuffix(suffix string) bool {
 // Errors: run_not_found.
 func (f *face) find(ctx context.Context, id string) (segmentID, *model.RunRecord, error) {
 	if refusal.ValidID(id) {
-		record, err := f.Store.Run(ctx, id)
+		record, err := f.Store.Reader(ctx).Run(ctx, id)
 		if refusal.CodeOf(err) != api.CodeRunNotFound {
 			return segmentID{runID: id}, record, err
 		}
@@ -100,7 +100,7 @@ func (f *face) find(ctx context.Context, id string) (segmentID, *model.RunRecord
 	if !ok {
 		return segmentID{}, nil, refusal.UnknownRun(wire.Shown(id))
 	}
-	record, err := f.Store.Run(ctx, split.runID)
+	record, err := f.Store.Reader(ctx).Run(ctx, split.runID)
 	if err != nil {
 		return segmentID{}, nil, err
 	}
@@ -112,7 +112,7 @@ func (f *face) find(ctx context.Context, id string) (segmentID, *model.RunRecord
 
 // findNamed is find for an id that a client chose for its resume.
 func (f *face) findNamed(ctx context.Context, id string) (segmentID, *model.RunRecord, error) {
-	named, err := f.Store.Named(ctx, id)
+	named, err := f.Store.Reader(ctx).Named(ctx, id)
 	if err != nil {
 		return segmentID{}, nil, err
 	}
@@ -120,6 +120,6 @@ func (f *face) findNamed(ctx context.Context, id string) (segmentID, *model.RunR
 	if !ok {
 		return segmentID{}, nil, refusal.UnknownRun(id)
 	}
-	record, err := f.Store.Run(ctx, named.RunID)
+	record, err := f.Store.Reader(ctx).Run(ctx, named.RunID)
 	return segmentID{runID: named.RunID, after: named.EventID, name: &found, how: how}, record, err
 }

@@ -92,9 +92,9 @@ func badContextID() error {
 // repeated returns the segment of an earlier identical call, nil for none. Errors: 409 when the id
 // is in use. A call that was refused is decided again.
 func (f *face) repeated(ctx context.Context, r *resumption) (*segment, error) {
-	record, err := f.Store.Named(ctx, r.name.id)
+	record, err := f.Store.Reader(ctx).Named(ctx, r.name.id)
 	if refusal.CodeOf(err) == api.CodeRunNotFound {
-		if _, err = f.Store.Run(ctx, r.name.id); refusal.CodeOf(err) == api.CodeRunNotFound {
+		if _, err = f.Store.Reader(ctx).Run(ctx, r.name.id); refusal.CodeOf(err) == api.CodeRunNotFound {
 			return nil, nil
 		}
 		if err == nil {
@@ -129,7 +129,7 @@ func (f *face) beginNamed(ctx context.Context, r *resumption, id segmentID) (*se
 
 // decidedSegment returns the segment that begins with the decision of a named call.
 func (f *face) decidedSegment(ctx context.Context, r *resumption) (*segment, error) {
-	record, err := f.Store.Named(ctx, r.name.id)
+	record, err := f.Store.Reader(ctx).Named(ctx, r.name.id)
 	if err != nil {
 		return nil, err
 	}
@@ -162,7 +162,7 @@ func (f *face) giveName(ctx context.Context, r *resumption, after int64, how str
 	}
 	named := segmentID{runID: id.runID, after: reply.LastEventID, name: r.name, how: how}
 	if reply.Replayed {
-		record, err := f.Store.Named(ctx, r.name.id)
+		record, err := f.Store.Reader(ctx).Named(ctx, r.name.id)
 		if err != nil {
 			return id, err
 		}
@@ -174,7 +174,7 @@ func (f *face) giveName(ctx context.Context, r *resumption, after int64, how str
 // idInUse refuses an id of a run or an earlier resume. An id can be used only once, even if its run
 // is terminal.
 func (f *face) idInUse(ctx context.Context, id string) error {
-	record, err := f.Store.Run(ctx, id)
+	record, err := f.Store.Reader(ctx).Run(ctx, id)
 	if refusal.CodeOf(err) == api.CodeRunNotFound {
 		return refuse(http.StatusConflict, "Run id '%s' is already in use: another resume has it.", id)
 	}

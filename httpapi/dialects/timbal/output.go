@@ -13,7 +13,7 @@ import (
 // readLog folds the log to its end, or until enough returns true.
 func (f *face) readLog(ctx context.Context, s *segment, enough func() bool) error {
 	for !s.ended && !enough() {
-		events, more, err := f.Store.EventsWithin(ctx, runs.EventQuery{
+		events, more, err := f.Store.Reader(ctx).EventsWithin(ctx, runs.EventQuery{
 			RunID: s.id.runID, Kept: true, After: s.log.lastEventID, Limit: pageSize, MaxBytes: pageBytes,
 		})
 		if err != nil {
@@ -41,11 +41,11 @@ func (f *face) readAhead(ctx context.Context, s *segment) error {
 
 // sameSuspension implements suspensions.
 func (f *face) sameSuspension(ctx context.Context, handle, other string) (bool, error) {
-	one, err := f.Store.RequestByHandle(ctx, handle)
+	one, err := f.Store.Reader(ctx).RequestByHandle(ctx, handle)
 	if err != nil {
 		return false, err
 	}
-	another, err := f.Store.RequestByHandle(ctx, other)
+	another, err := f.Store.Reader(ctx).RequestByHandle(ctx, other)
 	if err != nil {
 		return false, err
 	}
@@ -57,7 +57,7 @@ func (f *face) finish(ctx context.Context, s *segment) error {
 	if !s.ended || s.finished {
 		return nil
 	}
-	record, err := f.Store.ClaimedRun(ctx, s.id.runID)
+	record, err := f.Store.Reader(ctx).ClaimedRun(ctx, s.id.runID)
 	if err != nil {
 		return err
 	}

@@ -164,7 +164,7 @@ func (f *face) answerPart(ctx context.Context, r *resumption, part *runs.AnswerQ
 	if r.key == "" || !isLate(err) {
 		return false, err, nil
 	}
-	record, readErr := f.Store.Run(ctx, part.RunID)
+	record, readErr := f.Store.Reader(ctx).Run(ctx, part.RunID)
 	if readErr != nil {
 		return false, nil, readErr
 	}

@@ -41,7 +41,7 @@ func (f *face) resumeRefused(ctx context.Context, r *resumption, d *decision, er
 // first that was already settled counts.
 func (f *face) resumeLate(ctx context.Context, r *resumption, d *decision) (*segment, error) {
 	for _, entry := range d.entries {
-		found, err := f.Store.RequestByHandle(ctx, entry.request.Handle)
+		found, err := f.Store.Reader(ctx).RequestByHandle(ctx, entry.request.Handle)
 		if err != nil {
 			return nil, err
 		}
@@ -93,7 +93,7 @@ func (f *face) resumeFailed(ctx context.Context, r *resumption, text string) (*s
 
 // refusedSegment returns a segment with only its START and OUTPUT.
 func (f *face) refusedSegment(ctx context.Context, r *resumption, output *outputEvent) (*segment, error) {
-	record, err := f.Store.ClaimedRun(ctx, r.record.Run.RunID)
+	record, err := f.Store.Reader(ctx).ClaimedRun(ctx, r.record.Run.RunID)
 	if err != nil {
 		return nil, err
 	}

@@ -103,7 +103,7 @@ func (f *face) isShortened(ctx context.Context, run *model.Run) (bool, error) {
 	if !model.Terminal(run.Status) {
 		return false, nil
 	}
-	session, err := f.Store.SessionHead(ctx, run.SessionID)
+	session, err := f.Store.Reader(ctx).SessionHead(ctx, run.SessionID)
 	if err != nil {
 		return false, err
 	}

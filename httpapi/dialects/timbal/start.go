@@ -41,7 +41,7 @@ func (f *face) start(ctx context.Context, given *call, from *conversation, agent
 	}
 	record = reply.Run
 	if record == nil {
-		if record, err = f.Store.Run(ctx, reply.ReplayRunID); err != nil {
+		if record, err = f.Store.Reader(ctx).Run(ctx, reply.ReplayRunID); err != nil {
 			return nil, nil, false, err
 		}
 	}

@@ -212,7 +212,7 @@ func (f *face) respondLast(w http.ResponseWriter, r *http.Request, s *segment) e
 // awaitSegment reads the log as it grows until enough returns true, for at most wait (0 for no
 // limit), or until the service drains. A timeout is not an error.
 func (f *face) awaitSegment(ctx context.Context, s *segment, wait time.Duration, enough func() bool) error {
-	record, err := f.Store.Run(ctx, s.id.runID)
+	record, err := f.Store.Reader(ctx).Run(ctx, s.id.runID)
 	if err != nil {
 		return err
 	}

@@ -12,14 +12,13 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// heldStore is the authorized store behind every API. It checks each command against the caller's
-// permissions, whatever the route was (a decision may create a rule, and a call that starts a run
-// may decide), and each read against the caller's scope: see held_reads.go. Without a caller in the
-// context it acts for the service itself.
+// authorized is the store behind every API. It checks each command against the caller's permissions,
+// whatever the route was (a decision may create a rule, and a call that starts a run may decide), and
+// its reads have the caller's scope. Without a caller in the context it acts for the service itself.
 //
-// It embeds nothing, so that a method of [runs.Service] that is added must be held here, too.
-type heldStore struct {
-	store  runs.Service
+// It embeds nothing, so that a method of [runs.Service] that is added is authorized here, too.
+type authorized struct {
+	store  runs.Store
 	sealer runs.Sealer
 	// checkCallback is nil when callbacks are disabled.
 	checkCallback func(url string) error
@@ -32,13 +31,31 @@ type heldStore struct {
 	hasRoom func() bool
 }
 
-var _ runs.Service = heldStore{}
+var _ runs.Service = authorized{}
+
+// scopeOf returns the scope of the context's caller.
+func scopeOf(ctx context.Context) runs.Scope { return runs.ScopeOf(auth.From(ctx)) }
+
+// Reader implements [runs.Service].
+func (s authorized) Reader(ctx context.Context) runs.Reader { return s.store.Within(scopeOf(ctx)) }
+
+// NowMs implements [runs.Service].
+func (s authorized) NowMs(ctx context.Context) (int64, error) { return s.store.NowMs(ctx) }
+
+// Ready implements [runs.Service].
+func (s authorized) Ready(ctx context.Context) error { return s.store.Ready(ctx) }
+
+// Subscribe implements [runs.Service]. A notice names sessions and runs of all scopes: subscribers
+// show only what they then read with Reader.
+func (s authorized) Subscribe(notify func(runs.Notice)) (unsubscribe func()) {
+	return s.store.Subscribe(notify)
+}
 
 // Do implements [runs.Door]. A decision, cancellation, rule or repair re-checks the token within its
 // transaction. A worker's token was read within the last half second. Errors: forbidden,
 // invalid_token, the not-found errors for anything outside of the caller's scope, and errors of the
 // store.
-func (s heldStore) Do(ctx context.Context, command runs.Command) (runs.Reply, error) {
+func (s authorized) Do(ctx context.Context, command runs.Command) (runs.Reply, error) {
 	caller := auth.From(ctx)
 	call := &runs.Call{
 		Command: command, Caller: caller, Sealer: s.sealer, Traceparent: runs.TraceOf(ctx).Traceparent,
@@ -48,15 +65,18 @@ func (s heldStore) Do(ctx context.Context, command runs.Command) (runs.Reply, er
 	if err := call.Permitted(&spec); err != nil {
 		return runs.Reply{}, err
 	}
-	if err := s.reachesParent(ctx, spec.ParentSessionID); err != nil {
-		return runs.Reply{}, err
+	// Questions of a new session are asked in its parent, so the caller must reach that, too.
+	if parent := spec.ParentSessionID; refusal.ValidID(parent) {
+		if err := s.reaches(ctx, parent); err != nil {
+			return runs.Reply{}, err
+		}
 	}
 	return s.carryOut(ctx, call, &spec)
 }
 
 // callbackCheckFor returns the check for callback URLs of a caller; nil when callbacks are
 // disabled.
-func (s heldStore) callbackCheckFor(caller *auth.Identity) func(url string) error {
+func (s authorized) callbackCheckFor(caller *auth.Identity) func(url string) error {
 	if s.checkCallback == nil || s.callbackRoles == nil || caller == nil || slices.Contains(s.callbackRoles, caller.Role) {
 		return s.checkCallback
 	}
@@ -78,7 +98,7 @@ func ownerOf(caller *auth.Identity) string {
 // decisions, cancellations and ends. A call that repeats an earlier one stores nothing, so it always gets its
 // recorded reply. Errors: storage_reserved, too_many_stored_bytes, too_many_prompts,
 // too_many_queued_runs.
-func (s heldStore) carryOut(ctx context.Context, call *runs.Call, spec *runs.Spec) (runs.Reply, error) {
+func (s authorized) carryOut(ctx context.Context, call *runs.Call, spec *runs.Spec) (runs.Reply, error) {
 	bytes := spec.Size.Stored()
 	if bytes > 0 && !spec.Settles && s.hasRoom != nil && !s.hasRoom() {
 		call.OnlyRepeat = refusal.New(wire.CodeStorageReserved, "the disk of the database is nearly full: the rest is reserved for decisions, cancellations and ends")
@@ -107,7 +127,7 @@ func sharesOf(caller *auth.Identity) (principal string, open bool) {
 
 // addOpen carries out a call unless the caller has too many open prompts or queued runs. Errors:
 // too_many_prompts, too_many_queued_runs.
-func (s heldStore) addOpen(ctx context.Context, call *runs.Call, adds runs.Adds) (runs.Reply, error) {
+func (s authorized) addOpen(ctx context.Context, call *runs.Call, adds runs.Adds) (runs.Reply, error) {
 	if s.backlog == nil || adds == (runs.Adds{}) {
 		return s.store.Do(ctx, call)
 	}
@@ -128,14 +148,12 @@ func (s heldStore) addOpen(ctx context.Context, call *runs.Call, adds runs.Adds)
 	return reply, err
 }
 
-// reachesParent returns session_not_found unless a new session's parent is in the caller's scope,
-// because its questions are asked there. The result for a session never changes.
-func (s heldStore) reachesParent(ctx context.Context, sessionID string) error {
-	scope := scopeOf(ctx)
-	if sessionID == "" || !scope.Bounded() || !refusal.ValidID(sessionID) {
+// reaches returns session_not_found unless the session is in the caller's scope.
+func (s authorized) reaches(ctx context.Context, sessionID string) error {
+	if scope := scopeOf(ctx); !scope.Bounded() {
 		return nil
 	}
-	_, err := s.SessionHead(ctx, sessionID)
+	_, err := s.Reader(ctx).SessionHead(ctx, sessionID)
 	return err
 }
 
