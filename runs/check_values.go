@@ -179,28 +179,24 @@ func schemaOf(request *model.Request) api.JSON {
 	return nil
 }
 
-// maxValueChecks limits how often one call's values are checked.
-const maxValueChecks = 4
-
-// DecideChecked checks the values of a prepared command and calls decide. It repeats both when
-// decide returns ErrUnchecked because a request was raised in between. It otherwise returns
-// decide's result. After maxValueChecks attempts it returns an error that wraps ErrUnavailable,
-// never ErrUnchecked.
-func DecideChecked(ctx context.Context, reader ValueReader, command Command, decide func() (Reply, error)) (Reply, error) {
-	for range maxValueChecks {
-		if err := CheckValues(ctx, reader, command); err != nil {
-			return Reply{}, err
-		}
-		reply, err := decide()
-		if lacked, failed := readAncestors(ctx, reader, command, err); failed != nil {
-			return Reply{}, failed
-		} else if lacked {
-			continue
-		}
-		if !errors.Is(err, ErrUnchecked) {
-			return reply, err
-		}
-		readAllNamed(command)
+// Lacks handles an error that says what a decision of a prepared command lacked: rows, the requesters
+// of ancestor sessions, or the check of a value, because a request was raised in between. It reads the
+// requesters, and otherwise notes in the command what to load or check. If again is true, decide the
+// command again; if unchecked is true, call [CheckValues] before. It returns the reader's errors and
+// the context's. A Door never returns an error that is handled here.
+func Lacks(ctx context.Context, reader ValueReader, command Command, err error) (again, unchecked bool, failed error) {
+	if lacksRows(command, err) {
+		return true, false, nil
 	}
-	return Reply{}, fmt.Errorf("%w: requests are raised faster than a value can be checked", ErrUnavailable)
+	if reader == nil {
+		return false, false, nil
+	}
+	if again, err := readAncestors(ctx, reader, command, err); again || err != nil {
+		return again, false, err
+	}
+	if errors.Is(err, ErrUnchecked) {
+		readAllNamed(command)
+		return true, true, nil
+	}
+	return false, false, nil
 }

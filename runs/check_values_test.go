@@ -100,14 +100,14 @@ func TestRequestRaisedAfterTheCheck(t *testing.T) {
 	require.ErrorIs(t, err, runs.ErrUnchecked)
 
 	late = &raisedLater{house: h, hidden: 2}
-	_, err = runs.DecideChecked(t.Context(), late, command, decider(h, command))
-	require.NoError(t, err, "checked again until the request is seen")
-	require.Equal(t, 3, late.readings)
-
-	late = &raisedLater{house: h, hidden: 1_000}
-	_, err = runs.DecideChecked(t.Context(), late, command, decider(h, command))
-	require.ErrorIs(t, err, runs.ErrUnavailable)
-	require.NotErrorIs(t, err, runs.ErrUnchecked)
+	for err != nil {
+		again, unchecked, failed := runs.Lacks(t.Context(), late, command, err)
+		require.NoError(t, failed)
+		require.True(t, again && unchecked, err)
+		require.NoError(t, runs.CheckValues(t.Context(), late, command))
+		_, err = decider(h, command)()
+	}
+	require.Equal(t, 3, late.readings, "checked again until the request is seen")
 }
 
 // A call without values causes no reads, and a failed read is reported.

@@ -72,10 +72,9 @@ func Passes(code api.Code) bool {
 	return code == api.CodeQuestionsFull || code == api.CodeMailboxFull
 }
 
-// Lacked reports whether a command that was refused with err must be decided again with more rows: the
-// bytes of the queue, or the run of a call. It then updates the command's Needs. A Door never returns such
-// an error.
-func Lacked(command Command, err error) bool {
+// lacksRows reports whether a command that was refused with err must be decided again with more rows: the
+// bytes of the queue, or the run of a call. It then updates the command's Needs.
+func lacksRows(command Command, err error) bool {
 	if err == nil {
 		return false
 	}

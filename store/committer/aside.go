@@ -71,7 +71,6 @@ func (c *Committer) setAside(l *lane, waiting *call, err error) {
 	if errors.Is(err, ErrLocked) {
 		session.aside.until = time.Now().Add(asideFor)
 	}
-	l.memory.take(waiting.sessionID)
 }
 
 // attemptAside starts one background call if a call is due and none is running. The session with
@@ -95,7 +94,7 @@ func (c *Committer) attemptAside(l *lane) {
 	made := &attempt{session: next, call: next.calls[0], begun: now, batches: l.batches}
 	next.aside.attempting = made.call
 	go func() {
-		locked, err := c.tryCommit(l, []*call{made.call}, inBackground)
+		locked, err := c.carryOut(l, []*call{made.call}, false, inBackground)
 		made.locked, made.err = len(locked) > 0, err
 		l.attempted <- made
 	}()

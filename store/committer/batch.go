@@ -7,143 +7,214 @@ import (
 	"log/slog"
 	"runtime"
 	"runtime/debug"
-	"slices"
 
 	"github.com/holdpoint/holdpoint/internal/failpoint"
 	"github.com/holdpoint/holdpoint/runs"
-	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/store/facts"
 )
 
-// process answers every call of a batch. It skips abandoned calls, and calls of locked sessions
-// keep waiting in the lane.
-func (c *Committer) process(l *lane, batch []*call) {
-	batch = slices.DeleteFunc(batch, func(w *call) bool { return w.abandoned() || w.answered() })
-	if len(batch) == 0 {
-		return
-	}
-	l.batches++
-	defer c.watch(l, batch)()
-	if c.spread != nil {
-		c.spread.note(len(batch))
-		if now := c.spread.generation.Load(); now != l.generation {
-			l.generation = now
-			l.memory.forget()
+// Where a transaction runs.
+const (
+	inLane       = false
+	inBackground = true
+)
+
+// carryOut decides calls in as few transactions as possible and answers them. With cached, it first
+// decides those whose facts are cached, without reading. The others, and those whose facts turn out to
+// be stale, it decides from facts that it loads under the locks of their sessions. It returns the
+// calls of sessions that another transaction has locked. After an error the remaining calls have no
+// answer.
+func (c *Committer) carryOut(l *lane, calls []*call, cached, background bool) (locked []*call, err error) {
+	var stale *facts.Use
+	if cached {
+		if use := c.facts.Cached(); use != nil {
+			if calls, err = c.carryOutCached(l, calls, use); err != nil || len(calls) == 0 {
+				return nil, err
+			}
+			stale = use
 		}
 	}
-	if batch = c.decideRemembered(l, batch); len(batch) == 0 {
-		return
+	b := &batch{committer: c, lane: l, use: c.facts.Loading(stale), background: background}
+	if err := b.run(calls, b.load); err != nil {
+		return nil, err
 	}
-	locked, err := c.tryCommit(l, batch, inLane)
-	for _, waiting := range locked {
-		c.waitForSession(l, waiting)
-	}
-	if err == nil {
-		return
-	}
-	if !errors.Is(err, ErrRefused) {
-		c.giveUp(batch, err)
-		return
-	}
-	c.options.Logger.Debug("batch refused, trying its commands one by one",
-		slog.Int("commands", len(batch)), slog.Any("error", err))
-	c.tryOneByOne(l, batch, err)
+	return b.left, nil
 }
 
-// tryOneByOne runs each call of a refused batch in its own transaction. A call that is refused
-// again is taken off the lane with its session.
-func (c *Committer) tryOneByOne(l *lane, batch []*call, err error) {
-	waits, lockTries := map[string]bool{}, 0
-	for _, waiting := range batch {
-		if waits[waiting.sessionID] {
-			c.waitForSession(l, waiting)
-			continue
-		}
-		refusal, locked := err, []*call(nil)
-		switch {
-		case len(batch) == 1:
-		case lockTries >= maxLockTries:
-			refusal = nil
-		default:
-			if locked, refusal = c.tryCommit(l, []*call{waiting}, inLane); refusal == nil && len(locked) == 0 {
-				continue
-			}
-		}
-		waits[waiting.sessionID] = true
-		switch {
-		case len(locked) > 0:
-			c.waitForSession(l, waiting)
-		case refusal != nil && !errors.Is(refusal, ErrRefused):
-			c.giveUp([]*call{waiting}, refusal)
-			waits[waiting.sessionID] = false
-		default:
-			if errors.Is(refusal, ErrLocked) {
-				lockTries++
-			}
-			c.setAside(l, waiting, refusal)
-		}
+// carryOutCached returns the calls that have to be decided from loaded facts.
+func (c *Committer) carryOutCached(l *lane, calls []*call, use *facts.Use) (left []*call, err error) {
+	b := &batch{committer: c, lane: l, use: use}
+	err = b.run(calls, nil)
+	switch {
+	case err == nil:
+		return b.left, nil
+	case errors.Is(err, errPanicked):
+		return nil, err
+	case !use.Stale(err, errors.Is(err, ErrRefused)):
+		c.giveUp(b.decided(), err) // the outcome is unknown
+		return b.left, nil
 	}
+	c.options.Logger.Debug("batch refused, deciding it anew", slog.Int("commands", len(calls)), slog.Any("error", err))
+	for _, waiting := range b.decided() {
+		waiting.leave()
+	}
+	return calls, nil
 }
 
-// giveUp answers calls whose outcome is unknown, or which the database keeps refusing.
-func (c *Committer) giveUp(calls []*call, err error) {
-	c.options.Logger.Error("transaction failed", slog.Int("commands", len(calls)), slog.Any("error", err))
+// errPanicked is wrapped by the error of a batch that panicked.
+var errPanicked = errors.New("the transaction panicked")
+
+// batch is the decisions of one transaction, and the facts that they are made from.
+type batch struct {
+	decisions
+	committer  *Committer
+	lane       *lane
+	use        *facts.Use
+	background bool
+	// transaction has loaded the facts. It is nil if they were cached.
+	transaction Batch
+	// left are the calls that were not decided because facts are missing.
+	left []*call
+}
+
+// run decides calls, commits and answers those that it decided. load, if set, begins the transaction.
+// After an error no call is answered.
+func (b *batch) run(calls []*call, load func(context.Context, []*call) error) (err error) {
+	c := b.committer
+	ctx, cancel := context.WithTimeout(context.Background(), c.options.Timeout)
+	defer cancel()
+	defer b.use.End()
+	answered, written := false, false
+	var done func()
+	if load != nil {
+		ctx, done = c.observe(ctx, calls, &Transaction{Lane: b.lane.number, Read: true, Commands: len(calls)}, &written, &err)
+		defer done()
+	}
+	defer func() {
+		if cause := recover(); cause != nil {
+			c.panicked(cause)
+			b.use.Forget()
+			if !answered {
+				err = fmt.Errorf("%w: %v", errPanicked, cause)
+			}
+		}
+	}()
+	if load != nil {
+		if err := load(ctx, calls); err != nil {
+			return err
+		}
+		defer b.transaction.Rollback(ctx)
+	}
+	b.decide(calls)
+	if len(b.all) == 0 && load == nil {
+		return nil
+	}
+	failpoint.Hit("committer.begun")
+	defer b.endHandover(errNotHandedOver)
+	c.handOver(b)
+	if len(b.changes) > 0 {
+		failpoint.Hit("committer.decided")
+		if load == nil {
+			var traced []*call
+			if c.options.Tracer != nil {
+				traced = b.decided()
+			}
+			ctx, done = c.observe(ctx, traced, &Transaction{Lane: b.lane.number, Commands: len(b.all)}, &written, &err)
+			defer done()
+		}
+		if err = b.commit(ctx); err != nil {
+			return err
+		}
+		written = true
+	}
+	if b.background {
+		// Yield so that the lane can use the released connection before the answered callers send
+		// more work.
+		runtime.Gosched()
+	}
+	answered = true
+	c.committed(&b.decisions)
+	b.use.Committed()
+	return nil
+}
+
+// load begins the transaction and loads what the calls need.
+func (b *batch) load(ctx context.Context, calls []*call) (err error) {
+	loads := loadsOf(calls, b.committer.takerWaiting() != nil)
+	if b.transaction, err = b.committer.engine.Begin(ctx, loads); err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	if b.use.Began(b.transaction.NowMs(), b.transaction.Incarnation()) {
+		b.committer.anotherDatabase()
+	}
+	for i := range loads {
+		b.use.Loaded(loads[i].SessionID, b.transaction.State(loads[i].SessionID), loads[i].Needs)
+	}
+	return nil
+}
+
+// decide decides as many calls as possible. After one that lacks facts, it skips the later calls of
+// that session too, to keep them in order.
+func (b *batch) decide(calls []*call) {
+	b.grow(len(calls))
+	lacks := map[string]bool{}
 	for _, waiting := range calls {
-		waiting.answer(runs.Reply{}, fmt.Errorf("%w: %w", runs.ErrUnavailable, err))
-	}
-}
-
-// decision is the outcome of a call, held until the transaction is durable.
-type decision struct {
-	call  *call
-	reply runs.Reply
-	err   error
-}
-
-// decisions collects the decisions of one transaction.
-type decisions struct {
-	all       []decision
-	changes   []runs.Change
-	changed   []*changedSession
-	bySession map[string]*changedSession
-	// handed are the claims that were decided for waiting workers.
-	handed []handed
-	taker  runs.Taker
-}
-
-func (d *decisions) grow(calls int) {
-	d.all = slices.Grow(d.all, calls)
-	d.changes = slices.Grow(d.changes, calls)
-	d.changed = slices.Grow(d.changed, calls)
-}
-
-// add records a decision and applies its change to the state.
-func (d *decisions) add(decided *call, state *runs.State, nowMs int64, change runs.Change, reply runs.Reply, err error) {
-	d.all = append(d.all, decision{decided, reply, err})
-	if !change.Empty() {
-		d.apply(state, nowMs, change)
-	}
-}
-
-func (d *decisions) apply(state *runs.State, nowMs int64, change runs.Change) {
-	session := d.bySession[state.SessionID]
-	if session == nil {
-		session = &changedSession{state: state, nowMs: nowMs, claimableBefore: map[string]int64{}}
-		if d.bySession == nil {
-			d.bySession = map[string]*changedSession{}
+		if lacks[waiting.sessionID] || !b.decideOne(waiting) {
+			lacks[waiting.sessionID] = true
+			b.left = append(b.left, waiting)
 		}
-		d.bySession[state.SessionID] = session
-		d.changed = append(d.changed, session)
 	}
-	session.addChange(change)
-	state.Apply(change)
-	d.changes = append(d.changes, change)
+}
+
+func (b *batch) decideOne(waiting *call) (done bool) {
+	session := b.use.Of(waiting.sessionID, waiting.command, &waiting.needs, !waiting.lockedSince.IsZero())
+	if session == nil {
+		return false
+	}
+	if !waiting.beginDeciding() {
+		return true
+	}
+	nowMs := b.committer.momentFor(session.State, b.use.NowMs)
+	change, reply, err := b.committer.decideCommand(session.State, waiting.command, nowMs)
+	if !b.use.Proves(session, &waiting.needs, &change, err) {
+		waiting.leave()
+		return false
+	}
+	b.add(waiting, session.State, nowMs, change, reply, err)
+	b.use.Applied(session, &change)
+	return true
+}
+
+// commit writes the changes. If they were decided from cached facts, it checks these.
+func (b *batch) commit(ctx context.Context) (err error) {
+	writes := runs.Gather(b.changes)
+	if b.transaction != nil {
+		err = b.transaction.Commit(ctx, writes)
+	} else {
+		var nowMs int64
+		if nowMs, err = b.committer.unread.CommitUnread(ctx, b.use.ReadSet(), writes); err == nil {
+			b.use.Observed(nowMs)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
+}
+
+func (b *batch) decided() []*call {
+	calls := make([]*call, len(b.all))
+	for i := range b.all {
+		calls[i] = b.all[i].call
+	}
+	return calls
 }
 
 // committed answers the calls of durable decisions and announces their changes.
 func (c *Committer) committed(d *decisions) {
 	for i := range d.changes {
 		for _, run := range d.changes[i].NewRuns {
-			c.sessionOf.Add(run.RunID, run.SessionID)
+			c.facts.InSession(run.RunID, run.SessionID)
 		}
 	}
 	c.acknowledge(d)
@@ -165,108 +236,32 @@ func (c *Committer) committed(d *decisions) {
 	}
 }
 
+// answerChange answers a command that changed rules, once all decisions based on the old rules have
+// ended. It waits in the background and does not block the lane.
+func (c *Committer) answerChange(d decision) {
+	d.call.settle()
+	c.running.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), c.options.Timeout)
+		defer cancel()
+		if err := c.engine.AwaitRuleReaders(ctx); err != nil {
+			d.reply = runs.Reply{}
+			d.err = fmt.Errorf("%w: the rule is changed, but a decision that was made before may still be under way: %w", runs.ErrUnavailable, err)
+		}
+		d.call.answer(d.reply, d.err)
+	})
+}
+
 // panicked logs a panic of the calling goroutine.
 func (c *Committer) panicked(cause any) {
 	c.options.Logger.Error("batch panicked", slog.Any("cause", cause), slog.String("stack", string(debug.Stack())))
 }
 
-// Where a transaction runs.
-const (
-	inLane       = false
-	inBackground = true
-)
-
-// tryCommit decides the calls in one transaction and answers them. It returns the calls of locked
-// sessions. After an error no call is answered. A background transaction does not touch the lane's
-// memory, which belongs to another goroutine.
-func (c *Committer) tryCommit(l *lane, calls []*call, background bool) (locked []*call, err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), c.options.Timeout)
-	defer cancel()
-
-	answered, written := false, false
-	ctx, observed := c.observe(ctx, calls, &Transaction{Lane: l.number, Read: true, Commands: len(calls)}, &written, &err)
-	defer observed()
-	defer func() {
-		if cause := recover(); cause != nil {
-			c.panicked(cause)
-			if !answered {
-				locked, err = nil, fmt.Errorf("the transaction panicked: %v", cause)
-			}
-		}
-	}()
-
-	loads := loadsOf(calls, c.takerWaiting() != nil)
-	batch, err := c.engine.Begin(ctx, loads)
-	if err != nil {
-		return nil, fmt.Errorf("begin: %w", err)
-	}
-	defer batch.Rollback(ctx)
-	failpoint.Hit("committer.begun")
-
-	c.meet(batch, loads)
-	remembered := c.rememberLoaded(batch, loads)
-	if !background {
-		l.memory.loaded(batch, loads)
-	}
-	d := &decisions{}
-	d.grow(len(calls))
-	defer d.endHandover(errNotHandedOver)
-	for _, waiting := range calls {
-		state := batch.State(waiting.sessionID)
-		if state == nil {
-			locked = append(locked, waiting)
-			continue
-		}
-		if !waiting.beginDeciding() {
-			continue
-		}
-		nowMs := c.momentFor(state, batch.NowMs())
-		change, reply, err := c.decideCommand(state, waiting.command, nowMs)
-		d.add(waiting, state, nowMs, change, reply, err)
-		if r := remembered[waiting.sessionID]; r != nil {
-			r.Applied(&change)
-		}
-	}
-	c.handOver(d, remembered)
-	failpoint.Hit("committer.decided")
-	if len(d.changes) > 0 {
-		if err := batch.Commit(ctx, runs.Gather(d.changes)); err != nil {
-			return nil, fmt.Errorf("commit: %w", err)
-		}
-		written = true
-	}
-	if background {
-		// Yield so that the lane can use the released connection before the answered callers send
-		// more work.
-		runtime.Gosched()
-	}
-	answered = true
-	c.committed(d)
-	if c.unread != nil && !background {
-		for _, r := range remembered {
-			r.Committed()
-			l.memory.put(r)
-		}
-	}
-	return locked, nil
-}
-
-// meet stores the database's incarnation in the loaded states. If it has changed, meet forgets the
-// sessions of all runs and notifies every subscriber.
-func (c *Committer) meet(batch Batch, loads []Load) {
-	incarnation := batch.Incarnation()
-	for i := range loads {
-		if state := batch.State(loads[i].SessionID); state != nil {
-			state.RuleVersions.Incarnation = incarnation
-		}
-	}
-	if before := c.incarnation.Swap(incarnation); before != incarnation && before != 0 {
-		c.sessionOf.Purge()
-		c.options.Logger.Warn("the database server was started anew, or is another one: what was remembered of it is read again")
-		// Earlier notices may describe commits that the database has lost.
-		c.options.Announce(runs.Notice{})
-		c.lookForLost()
-	}
+// anotherDatabase is called when the incarnation of the database has changed.
+func (c *Committer) anotherDatabase() {
+	c.options.Logger.Warn("the database server was started anew, or is another one: what was remembered of it is read again")
+	// Earlier notices may describe commits that the database has lost.
+	c.options.Announce(runs.Notice{})
+	c.lookForLost()
 }
 
 // momentFor returns the time of a decision about a session: now, or the session's last change if
@@ -296,82 +291,16 @@ func (c *Committer) decideCommand(state *runs.State, command runs.Command, nowMs
 			change, reply, err = runs.Change{}, runs.Reply{}, fmt.Errorf("%w: %v", ErrPanicked, cause)
 		}
 	}()
-	c.withWebhooks(state)
+	c.settings(state)
 	state.Stamp = c.options.Stamp()
 	return runs.Decide(state, command, nowMs)
 }
 
-// changedSession collects the changes of one session for its notice.
-type changedSession struct {
-	state *runs.State
-	// nowMs is the time of all its decisions in the batch.
-	nowMs int64
-	// claimableBefore holds the ClaimableAtMs of each changed run before the batch. touched has
-	// their ids in order.
-	claimableBefore map[string]int64
-	touched         []string
-	// changedEffects are the ids of the effects written by the batch.
-	changedEffects []string
-	// events are the events written by the batch.
-	events  []*model.Event
-	prompts bool
-}
-
-// addChange must be called before the change is applied to the state.
-func (s *changedSession) addChange(change runs.Change) {
-	s.events = append(s.events, change.Events...)
-	for _, event := range change.Events {
-		s.prompts = s.prompts || model.AboutRequest(event.Type)
+// settings gives a state the cached webhooks and the settings of the process.
+func (c *Committer) settings(state *runs.State) {
+	state.Webhooks = c.facts.Webhooks.Set()
+	state.NotifyAfterMs, state.DefaultExpiryMs = c.options.NotifyAfter.Milliseconds(), c.options.DefaultExpiry.Milliseconds()
+	if c.options.NotifyAddressed && !c.facts.Webhooks.Anybody() {
+		state.NotifyAfterMs = 0
 	}
-	for _, list := range [][]*model.Effect{change.NewEffects, change.UpdatedEffects} {
-		for _, effect := range list {
-			if !slices.Contains(s.changedEffects, effect.EffectID) {
-				s.changedEffects = append(s.changedEffects, effect.EffectID)
-			}
-		}
-	}
-	for _, list := range [][]*model.Run{change.NewRuns, change.UpdatedRuns} {
-		for _, run := range list {
-			if _, seen := s.claimableBefore[run.RunID]; seen {
-				continue
-			}
-			var before int64
-			if row := s.state.Runs[run.RunID]; row != nil {
-				before = row.ClaimableAtMs
-			}
-			s.claimableBefore[run.RunID] = before
-			s.touched = append(s.touched, run.RunID)
-		}
-	}
-}
-
-// claimable returns the runs that became claimable in the batch.
-func (s *changedSession) claimable() []runs.Claimable {
-	var claimable []runs.Claimable
-	for _, runID := range s.touched {
-		run := s.state.Runs[runID]
-		if at := run.ClaimableAtMs; at != 0 && at <= s.nowMs && at != s.claimableBefore[runID] {
-			claimable = append(claimable, runs.Claimable{
-				RunID: run.RunID, SessionID: run.SessionID, AgentID: run.AgentID, ClaimableAtMs: at, Principal: run.Principal, HolderPrincipal: run.HolderPrincipal,
-			})
-		}
-	}
-	return claimable
-}
-
-func (s *changedSession) notice() runs.Notice {
-	notice := runs.Notice{SessionID: s.state.SessionID, Prompts: s.prompts, Events: s.events}
-	if len(s.events) > 0 {
-		notice.FirstEventID = s.events[0].EventID
-	}
-	if s.state.Session != nil {
-		notice.LastEventID, notice.Life = s.state.Session.LastEventID, model.MarkOf(s.state.Session.Life)
-	}
-	notice.Claimable = s.claimable()
-	for _, effectID := range s.changedEffects {
-		if effect := s.state.Effects[effectID]; effect.DueAtMs != 0 && effect.DueAtMs <= s.nowMs {
-			notice.Owed = append(notice.Owed, runs.DueEffect{SessionID: s.state.SessionID, EffectID: effectID})
-		}
-	}
-	return notice
 }

@@ -14,11 +14,9 @@ import (
 
 	lru "github.com/hashicorp/golang-lru/v2"
 
-	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/internal/cpulimit"
 	"github.com/holdpoint/holdpoint/runs"
-	"github.com/holdpoint/holdpoint/runs/refusal"
-	"github.com/holdpoint/holdpoint/runs/rules"
+	"github.com/holdpoint/holdpoint/store/facts"
 )
 
 // Options configure a Committer. Zero fields get the default named in their comment.
@@ -51,7 +49,7 @@ type Options struct {
 	// decision matches exact rules only, which is for tests only.
 	Rules runs.RuleReader
 	// Webhooks reads the webhooks that receive events. Default: none.
-	Webhooks WebhookReader
+	Webhooks facts.WebhookReader
 	// NotifyAfter is how long a request is open before people are notified. Default: never.
 	NotifyAfter time.Duration
 	// NotifyAddressed notifies people only while somebody has a verified address. Until then a request
@@ -99,24 +97,19 @@ var ErrPanicked = errors.New("the decision panicked")
 type Committer struct {
 	engine Engine
 	// unread is the engine if it can write without reading first, or nil.
-	unread Unread
-	clock  clock
-	taker  atomic.Pointer[runs.Taker]
-	// incarnation identifies the database server last seen, 0 before the first one.
-	incarnation atomic.Int64
-	options     Options
-	sessionOf   *lru.Cache[string, string]
+	unread  Unread
+	facts   *facts.Cache
+	taker   atomic.Pointer[runs.Taker]
+	options Options
 	// versioned is the engine if its database may lose commits, or nil. acknowledged holds the
 	// newest state of each session that callers were told about.
 	versioned    Versioned
 	acknowledged *lru.Cache[string, acknowledged]
 	// retains is the shortest known retention period in nanoseconds, or 0.
-	retains  atomic.Int64
-	rules    *ruleCache    // nil without Options.Rules
-	webhooks *webhookCache // nil without Options.Webhooks
-	lanes    []*lane
-	spread   *spread // nil with Options.Shard
-	running  sync.WaitGroup
+	retains atomic.Int64
+	lanes   []*lane
+	spread  *spread // nil with Options.Shard
+	running sync.WaitGroup
 
 	mu      sync.RWMutex
 	closed  bool
@@ -141,7 +134,8 @@ func New(engine Engine, options Options) *Committer {
 	options.RememberedBytes = cmp.Or(options.RememberedBytes, 64<<20)
 	options.ClockTolerance = cmp.Or(options.ClockTolerance, 100*time.Millisecond)
 	if options.Clock == nil {
-		options.Clock = monotonicMs()
+		started := time.Now()
+		options.Clock = func() int64 { return time.Since(started).Milliseconds() }
 	}
 	options.RememberedRuns = cmp.Or(max(options.RememberedRuns, 0), 1<<16)
 	var over *spread
@@ -162,35 +156,33 @@ func New(engine Engine, options Options) *Committer {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
-	// The only possible error is a size below 1.
-	sessionOf, _ := lru.New[string, string](options.RememberedRuns)
 	c := &Committer{
-		engine: engine, options: options, sessionOf: sessionOf, spread: over,
+		engine: engine, options: options, spread: over,
 		closing:  make(chan struct{}),
 		finished: make(chan struct{}), gone: make(chan struct{}),
-		clock: clock{local: options.Clock},
+	}
+	cache := facts.Options{
+		Bytes: -1, Runs: options.RememberedRuns, Rules: options.Rules, Webhooks: options.Webhooks, Addresses: options.NotifyAddressed,
+		Local: options.Clock, Tolerance: options.ClockTolerance,
 	}
 	if clocked, able := engine.(Clocked); able {
-		c.clock.decides = clocked.NowMs
+		cache.Decides = clocked.NowMs
 	}
-	if unread, able := engine.(Unread); able && options.RememberedBytes > 0 {
-		c.unread = unread
+	if unread, able := engine.(Unread); able {
+		c.unread, cache.Bytes = unread, options.RememberedBytes
 	}
+	c.facts = facts.New(cache)
 	if versioned, able := engine.(Versioned); able {
 		c.versioned = versioned
 		c.acknowledged, _ = lru.New[string, acknowledged](maxAcknowledged)
 	}
-	if options.Rules != nil {
-		c.rules = newRuleCache(options.Rules)
-	}
-	if options.Webhooks != nil {
-		c.webhooks = &webhookCache{reader: options.Webhooks, people: options.NotifyAddressed}
-		c.running.Go(c.watchWebhooks)
+	if c.facts.Webhooks != nil {
+		c.running.Go(func() { c.facts.Webhooks.Watch(c.closing, options.Logger) })
 	}
 	for number := range options.Lanes {
 		l := &lane{
 			number: number, calls: make(chan *call, options.MaxBatch), locked: map[string]*lockedSession{},
-			memory: newMemory(options.RememberedBytes / options.Lanes), attempted: make(chan *attempt, 1),
+			attempted: make(chan *attempt, 1),
 		}
 		c.lanes = append(c.lanes, l)
 		c.running.Go(func() { c.runLane(l) })
@@ -230,55 +222,14 @@ func (c *Committer) do(ctx context.Context, command runs.Command) (runs.Reply, e
 		return runs.Reply{}, err
 	}
 	cpulimit.Charge(ctx, time.Duration(cost(size))*costOfRow)
-	if err := c.webhooks.ensure(ctx); err != nil {
+	if err := c.facts.Webhooks.Ensure(ctx); err != nil {
 		return runs.Reply{}, err
 	}
-	decide := func() (runs.Reply, error) { return c.decideInLane(ctx, command) }
-	if c.rules != nil && runs.RaisesApprovals(command) {
-		decide = func() (runs.Reply, error) { return c.decideMatched(ctx, command) }
-	}
-	if c.options.Values != nil {
-		unchecked := decide
-		decide = func() (runs.Reply, error) { return runs.DecideChecked(ctx, c.options.Values, command, unchecked) }
-	}
-	return c.decideWhereItIs(ctx, command, decide)
+	return c.decide(ctx, command)
 }
 
-// decideWhereItIs decides a command. If the run is not found in its cached session, it looks the
-// run up again and decides there. Another replica may have reused the run's id in another session
-// after retention deleted the run.
-func (c *Committer) decideWhereItIs(ctx context.Context, command runs.Command, decide func() (runs.Reply, error)) (runs.Reply, error) {
-	needs := command.Needs()
-	var before string
-	if needs.SessionID == "" {
-		before, _ = c.sessionOf.Get(needs.RunID)
-	}
-	reply, err := decide()
-	if before == "" || refusal.CodeOf(err) != api.CodeRunNotFound {
-		return reply, err
-	}
-	c.sessionOf.Remove(needs.RunID)
-	now, lookedUp := c.session(ctx, needs)
-	switch {
-	case lookedUp != nil:
-		return runs.Reply{}, lookedUp
-	case now == before:
-		return reply, err
-	}
-	return decide()
-}
-
-// decideInLane decides a prepared command, and decides it again if rows were missing.
-func (c *Committer) decideInLane(ctx context.Context, command runs.Command) (runs.Reply, error) {
-	reply, err := c.decideOnce(ctx, command)
-	if runs.Lacked(command, err) {
-		return c.decideOnce(ctx, command)
-	}
-	return reply, err
-}
-
-// decideOnce sends a prepared command to the lane of its session and waits for the reply.
-func (c *Committer) decideOnce(ctx context.Context, command runs.Command) (runs.Reply, error) {
+// decideInLane sends a prepared command to the lane of its session and waits for the reply.
+func (c *Committer) decideInLane(ctx context.Context, command runs.Command, needs runs.Needs, sessionID string) (runs.Reply, error) {
 	c.mu.RLock()
 	if c.closed {
 		c.mu.RUnlock()
@@ -287,7 +238,7 @@ func (c *Committer) decideOnce(ctx context.Context, command runs.Command) (runs.
 	c.senders.Add(1)
 	c.mu.RUnlock()
 
-	waiting, err := c.enqueue(ctx, command)
+	waiting, err := c.enqueue(ctx, command, needs, sessionID)
 	if err != nil {
 		return runs.Reply{}, err
 	}
@@ -310,14 +261,9 @@ func (c *Committer) decideOnce(ctx context.Context, command runs.Command) (runs.
 	}
 }
 
-// enqueue finds the session of a prepared command and sends the command to its lane.
-func (c *Committer) enqueue(ctx context.Context, command runs.Command) (*call, error) {
+// enqueue sends a prepared command to its lane.
+func (c *Committer) enqueue(ctx context.Context, command runs.Command, needs runs.Needs, sessionID string) (*call, error) {
 	defer c.senders.Done()
-	needs := command.Needs()
-	sessionID, err := c.session(ctx, needs)
-	if err != nil {
-		return nil, err
-	}
 	waiting := &call{command: command, needs: needs, sessionID: sessionID, size: command.Spec().Size, caller: cpulimit.Caller(ctx), enqueued: time.Now(), span: c.spanOf(ctx), done: make(chan struct{})}
 	if c.spread != nil {
 		c.spread.stalled(c.busy(c.lanes[0]))
@@ -333,33 +279,9 @@ func (c *Committer) enqueue(ctx context.Context, command runs.Command) (*call, e
 	}
 }
 
-// session returns the session that a command has to lock.
-func (c *Committer) session(ctx context.Context, needs runs.Needs) (string, error) {
-	// Invalid ids never reach the database.
-	if needs.SessionID != "" && needs.SessionID != rules.AllSessions && !refusal.ValidID(needs.SessionID) {
-		return "", refusal.UnknownSession(needs.SessionID)
-	}
-	if needs.SessionID != "" {
-		return needs.SessionID, nil
-	}
-	if !refusal.ValidID(needs.RunID) {
-		return "", refusal.UnknownRun(needs.RunID)
-	}
-	if sessionID, known := c.sessionOf.Get(needs.RunID); known {
-		return sessionID, nil
-	}
-	sessionID, err := c.engine.SessionOf(ctx, needs.RunID)
-	switch {
-	case err != nil && ctx.Err() != nil:
-		return "", ctx.Err()
-	case err != nil:
-		return "", fmt.Errorf("%w: %w", runs.ErrUnavailable, err)
-	case sessionID == "":
-		return "", refusal.UnknownRun(needs.RunID)
-	}
-	c.sessionOf.Add(needs.RunID, sessionID)
-	return sessionID, nil
-}
+// RefreshWebhooks reads the webhooks, so that later decisions create deliveries for the current
+// ones. It returns the errors of the reader and of the context.
+func (c *Committer) RefreshWebhooks(ctx context.Context) error { return c.facts.Webhooks.Refresh(ctx) }
 
 // Close rejects new commands, finishes the queued ones and returns once nothing is in flight. It
 // returns false after Options.CloseWithin: a lane still uses the engine, and its callers get

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/facts"
 )
 
 // Engine is the database as the committer uses it.
@@ -49,3 +50,14 @@ type Load struct {
 	// scope of a record is never empty.
 	Needs []runs.Needs
 }
+
+// Unread is an Engine that can write without reading first.
+type Unread interface {
+	// CommitUnread writes and commits if the ReadSet holds, and returns the time of the check. If it
+	// does not hold, it writes nothing and the error wraps facts.ErrStale. Other errors are as in
+	// Batch.Commit.
+	CommitUnread(ctx context.Context, facts facts.ReadSet, writes runs.Writes) (nowMs int64, err error)
+}
+
+// Clocked is an Engine that decides by the clock of this process, which is free to read.
+type Clocked interface{ NowMs() int64 }

@@ -47,16 +47,16 @@ type handed struct {
 }
 
 // handOver claims the runs that a batch made claimable for waiting workers. It skips runs whose
-// rows are not all loaded; workers claim those in a later transaction.
-func (c *Committer) handOver(d *decisions, of map[string]*runs.Remembered) {
+// rows are not all there; workers claim those in a later transaction.
+func (c *Committer) handOver(b *batch) {
 	taker := c.takerWaiting()
 	if taker == nil {
 		return
 	}
 	var claimable []runs.Claimable
-	for _, session := range d.changed {
+	for _, session := range b.changed {
 		for _, run := range session.claimable() {
-			if of[run.SessionID].Answers(claimNeeds(run)) {
+			if b.use.Session(run.SessionID).Answers(claimNeeds(run)) {
 				claimable = append(claimable, run)
 			}
 		}
@@ -64,25 +64,25 @@ func (c *Committer) handOver(d *decisions, of map[string]*runs.Remembered) {
 	if len(claimable) == 0 {
 		return
 	}
-	d.taker = taker
+	b.taker = taker
 	for i, claim := range taker.Take(claimable) {
 		if claim == nil {
 			continue
 		}
-		remembered := of[claimable[i].SessionID]
+		session := b.use.Session(claimable[i].SessionID)
 		if runs.Prepare(claim, c.options.NewID) != nil {
 			taker.Taken(claim, runs.Reply{}, errNotHandedOver)
 			continue
 		}
-		nowMs := d.bySession[claimable[i].SessionID].nowMs
-		change, reply, err := c.decideCommand(remembered.State, claim, nowMs)
+		nowMs := b.bySession[claimable[i].SessionID].nowMs
+		change, reply, err := c.decideCommand(session.State, claim, nowMs)
 		if err != nil || change.Session == nil {
 			taker.Taken(claim, runs.Reply{}, errNotHandedOver)
 			continue
 		}
-		d.handed = append(d.handed, handed{claim, reply})
-		d.apply(remembered.State, nowMs, change)
-		remembered.Applied(&change)
+		b.handed = append(b.handed, handed{claim, reply})
+		b.apply(session.State, nowMs, change)
+		b.use.Applied(session, &change)
 	}
 }
 

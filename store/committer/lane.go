@@ -33,9 +33,6 @@ type lane struct {
 	intake  intake
 	waiting atomic.Int64
 	locked  map[string]*lockedSession
-	memory  *memory
-	// generation is the spread's generation when the memory was filled.
-	generation int64
 	// attempting is set while a call runs in the background. Its outcome is sent to attempted.
 	attempting bool
 	attempted  chan *attempt
@@ -157,9 +154,9 @@ func (l *lane) takeIn() {
 // gather returns the calls of the next batch: calls of locked sessions that are due, and received
 // calls, as many as fit.
 func (c *Committer) gather(l *lane) []*call {
-	batch := gathering{options: &c.options, owed: c.webhooks.set().Len()}
+	batch := gathering{options: &c.options, owed: c.facts.Webhooks.Set().Len()}
 	now, probes := time.Now(), 0
-	for sessionID, session := range l.locked {
+	for _, session := range l.locked {
 		if session.aside != nil || len(session.calls) == 0 || session.retryAt.After(now) {
 			continue
 		}
@@ -167,7 +164,6 @@ func (c *Committer) gather(l *lane) []*call {
 			// The large call arrived while the session was locked, or while it returned to the
 			// lane.
 			session.aside = &aside{}
-			l.memory.take(sessionID)
 			continue
 		}
 		if !session.free {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/facts"
 )
 
 // Observer receives what a Committer does, for metrics and logs. Several goroutines call its
@@ -68,7 +69,7 @@ func (c *Committer) observe(ctx context.Context, calls []*call, t *Transaction, 
 		switch {
 		case *written:
 			t.Result = ResultCommitted
-		case errors.Is(*err, ErrStale):
+		case errors.Is(*err, facts.ErrStale):
 			t.Result = ResultStale
 		case errors.Is(*err, ErrRefused):
 			t.Result = ResultRefused

@@ -24,9 +24,8 @@ const (
 // a moment. The lock on its row keeps them in order, as it does for two processes.
 type spread struct {
 	lanes int
-	// all is 1 while every lane is used. generation counts the changes: sessions cached before a
-	// change may have been decided by another lane since.
-	all, generation   atomic.Int64
+	// all is 1 while every lane is used.
+	all               atomic.Int64
 	batches, commands atomic.Int64
 }
 
@@ -64,7 +63,5 @@ func (s *spread) stalled(busy time.Duration) {
 }
 
 func (s *spread) set(all int64) {
-	if s.all.CompareAndSwap(1-all, all) {
-		s.generation.Add(1)
-	}
+	s.all.Store(all)
 }

@@ -11,12 +11,13 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/facts"
 )
 
 // staleCodes are the codes with which guards reject a transaction.
 var staleCodes = map[string]error{
-	"HP001": committer.ErrStale, "HP002": committer.ErrStaleClock, "HP003": committer.ErrStaleRules, "HP004": committer.ErrStaleTokens,
-	"HP005": committer.ErrStaleDatabase,
+	"HP001": facts.ErrStale, "HP002": facts.ErrStaleClock, "HP003": facts.ErrStaleRules, "HP004": facts.ErrStaleTokens,
+	"HP005": facts.ErrStaleDatabase,
 }
 
 // asRefusal wraps committer.ErrRefused around an error after which the server has rolled the

@@ -14,13 +14,14 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/facts"
 	"github.com/holdpoint/holdpoint/store/load"
 )
 
 var _ committer.Unread = (*engine)(nil)
 
 // CommitUnread implements committer.Unread, in one round trip.
-func (e *engine) CommitUnread(ctx context.Context, guard committer.Guard, w runs.Writes) (nowMs int64, err error) {
+func (e *engine) CommitUnread(ctx context.Context, guard facts.ReadSet, w runs.Writes) (nowMs int64, err error) {
 	conn, err := e.acquireAlive(ctx)
 	if err != nil {
 		return 0, err
@@ -53,7 +54,7 @@ func (e *engine) CommitUnread(ctx context.Context, guard committer.Guard, w runs
 }
 
 // queueGuard queues the statements that abort the transaction unless the guard holds.
-func queueGuard(batch *pgx.Batch, guard *committer.Guard, nowMs *int64) {
+func queueGuard(batch *pgx.Batch, guard *facts.ReadSet, nowMs *int64) {
 	scan := func(row pgx.Row) error { return row.Scan(nowMs) }
 	if len(guard.Sessions) == 1 && len(guard.Rules) == 0 && len(guard.Exact) == 0 {
 		one := guard.Sessions[0]

@@ -15,6 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/facts"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 )
 
@@ -254,7 +255,7 @@ func TestWhatIsRememberedOfAnotherServerIsRefused(t *testing.T) {
 			e := &engine{lanes: s.lanes, reads: s.reads, localSettings: options.Pooler}
 			batch, err := e.Begin(t.Context(), nil)
 			require.NoError(t, err)
-			guard := committer.Guard{Incarnation: batch.Incarnation(), NowMs: batch.NowMs(), WithinMs: 60_000}
+			guard := facts.ReadSet{Incarnation: batch.Incarnation(), NowMs: batch.NowMs(), WithinMs: 60_000}
 			batch.Rollback(t.Context())
 			for _, sessions := range [][]string{nil, {"one"}, {"one", "two"}} {
 				for _, sessionID := range sessions {
@@ -273,7 +274,7 @@ func TestWhatIsRememberedOfAnotherServerIsRefused(t *testing.T) {
 					other := guard
 					other.Incarnation++
 					_, err = e.CommitUnread(t.Context(), other, runs.Writes{})
-					require.ErrorIs(t, err, committer.ErrStaleDatabase, "%v %v", sessions, rules)
+					require.ErrorIs(t, err, facts.ErrStaleDatabase, "%v %v", sessions, rules)
 				}
 			}
 		})

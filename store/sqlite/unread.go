@@ -8,6 +8,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/facts"
 	"github.com/holdpoint/holdpoint/store/load"
 )
 
@@ -20,7 +21,7 @@ var (
 func (e *engine) NowMs() int64 { return e.store.nowMs() }
 
 // CommitUnread implements [committer.Unread].
-func (e *engine) CommitUnread(ctx context.Context, guard committer.Guard, writes runs.Writes) (nowMs int64, err error) {
+func (e *engine) CommitUnread(ctx context.Context, guard facts.ReadSet, writes runs.Writes) (nowMs int64, err error) {
 	b, err := e.begin(ctx)
 	if err != nil {
 		return 0, err
@@ -38,30 +39,30 @@ func (e *engine) CommitUnread(ctx context.Context, guard committer.Guard, writes
 	return b.nowMs, b.commit(ctx, &writes, load.Amended(before, writes.UpdatedSessions))
 }
 
-// check returns an error that wraps [committer.ErrStale] unless the guard holds.
-func (e *engine) check(ctx context.Context, b *batch, guard *committer.Guard) error {
+// check returns an error that wraps [facts.ErrStale] unless the guard holds.
+func (e *engine) check(ctx context.Context, b *batch, guard *facts.ReadSet) error {
 	changed, err := e.changedByOthers(ctx, b.write)
 	if err != nil {
 		return err
 	}
 	if changed {
-		return committer.ErrStaleDatabase
+		return facts.ErrStaleDatabase
 	}
 	if off := b.nowMs - guard.NowMs; max(off, -off) > guard.WithinMs {
-		return committer.ErrStaleClock
+		return facts.ErrStaleClock
 	}
 	return checkRows(ctx, b.write, guard)
 }
 
 // checkRows is the part of check that asks for rows.
-func checkRows(ctx context.Context, c *connection, guard *committer.Guard) error {
+func checkRows(ctx context.Context, c *connection, guard *facts.ReadSet) error {
 	for _, session := range guard.Sessions {
 		version, there, err := number(ctx, c, sqlSessionVersion, session.SessionID)
 		if err != nil {
 			return err
 		}
 		if !there || version != session.Version {
-			return committer.ErrStale
+			return facts.ErrStale
 		}
 	}
 	for sessionID, expected := range guard.Rules {
@@ -70,7 +71,7 @@ func checkRows(ctx context.Context, c *connection, guard *committer.Guard) error
 			return err
 		}
 		if version != expected {
-			return committer.ErrStaleRules
+			return facts.ErrStaleRules
 		}
 	}
 	for _, exact := range guard.Exact {
@@ -79,7 +80,7 @@ func checkRows(ctx context.Context, c *connection, guard *committer.Guard) error
 			return err
 		}
 		if there {
-			return committer.ErrStaleRules
+			return facts.ErrStaleRules
 		}
 	}
 	for _, token := range guard.Tokens {
@@ -88,7 +89,7 @@ func checkRows(ctx context.Context, c *connection, guard *committer.Guard) error
 			return err
 		}
 		if !there {
-			return committer.ErrStaleTokens
+			return facts.ErrStaleTokens
 		}
 	}
 	return nil

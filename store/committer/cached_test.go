@@ -14,19 +14,20 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/facts"
 )
 
 // unreadMemory is a memory that can write without reading first.
 type unreadMemory struct {
 	*memory
 	// onUnread, if set, may refuse the guard.
-	onUnread func(guard committer.Guard) error
+	onUnread func(guard facts.ReadSet) error
 
 	mu     sync.Mutex
-	guards []committer.Guard
+	guards []facts.ReadSet
 }
 
-func (m *unreadMemory) CommitUnread(ctx context.Context, guard committer.Guard, w runs.Writes) (int64, error) {
+func (m *unreadMemory) CommitUnread(ctx context.Context, guard facts.ReadSet, w runs.Writes) (int64, error) {
 	m.mu.Lock()
 	m.guards = append(m.guards, guard)
 	m.mu.Unlock()
@@ -36,14 +37,14 @@ func (m *unreadMemory) CommitUnread(ctx context.Context, guard committer.Guard, 
 		}
 	}
 	if guard.Incarnation != m.incarnation.Load() {
-		return 0, committer.ErrStaleDatabase
+		return 0, facts.ErrStaleDatabase
 	}
 	m.memory.mu.Lock()
 	for _, session := range guard.Sessions {
 		there := m.states[session.SessionID]
 		if there == nil || there.Session.Version != session.Version || m.foreign[session.SessionID] {
 			m.memory.mu.Unlock()
-			return 0, committer.ErrStale
+			return 0, facts.ErrStale
 		}
 	}
 	m.memory.mu.Unlock()
@@ -170,7 +171,7 @@ func TestAnUnknownOutcomeIsToldAsSuch(t *testing.T) {
 	m, c := newUnread(t, committer.Options{Lanes: 1})
 	must(t, c, create("s", "r"))
 	broken := errors.New("connection lost")
-	m.onUnread = func(committer.Guard) error { m.onUnread = nil; return broken }
+	m.onUnread = func(facts.ReadSet) error { m.onUnread = nil; return broken }
 	_, err := c.Do(t.Context(), &runs.ClaimRun{RunID: "r", WorkerID: "w"})
 	require.ErrorIs(t, err, runs.ErrUnavailable)
 	require.ErrorIs(t, err, broken)
@@ -183,10 +184,10 @@ func TestAnUnknownOutcomeIsToldAsSuch(t *testing.T) {
 
 func TestAClockOrARuleThatIsOffIsReadFor(t *testing.T) {
 	t.Parallel()
-	for _, off := range []error{committer.ErrStaleClock, committer.ErrStaleRules, committer.ErrStaleTokens, committer.ErrStale, committer.ErrRefused} {
+	for _, off := range []error{facts.ErrStaleClock, facts.ErrStaleRules, facts.ErrStaleTokens, facts.ErrStale, committer.ErrRefused} {
 		m, c := newUnread(t, committer.Options{Lanes: 1})
 		must(t, c, create("s", "r"))
-		m.onUnread = func(committer.Guard) error { m.onUnread = nil; return fmt.Errorf("refused: %w", off) }
+		m.onUnread = func(facts.ReadSet) error { m.onUnread = nil; return fmt.Errorf("refused: %w", off) }
 		require.EqualValues(t, 1, must(t, c, &runs.ClaimRun{RunID: "r", WorkerID: "w"}).Run.Run.Fence)
 		read, unread := m.counts()
 		require.Equal(t, 2, read, off)
@@ -214,7 +215,7 @@ func TestATokenIsRememberedUntilItIsAnother(t *testing.T) {
 		_, err := c.Do(t.Context(), &runs.Call{Command: decided{&runs.CreateRun{SessionID: "s", SessionGiven: true, Input: api.JSON(`1`)}}, Caller: caller})
 		return err
 	}
-	m.onUnread = func(guard committer.Guard) error {
+	m.onUnread = func(guard facts.ReadSet) error {
 		require.Equal(t, []*auth.Token{{TokenID: "t", SecretHash: "h", ExpiresAtMs: 2_000}}, guard.Tokens)
 		return nil
 	}
@@ -224,9 +225,9 @@ func TestATokenIsRememberedUntilItIsAnother(t *testing.T) {
 	read, unread := m.counts()
 	require.Equal(t, []int{1, 2}, []int{read, unread})
 
-	m.onUnread = func(committer.Guard) error {
+	m.onUnread = func(facts.ReadSet) error {
 		m.onUnread = nil
-		return fmt.Errorf("refused: %w", committer.ErrStaleTokens)
+		return fmt.Errorf("refused: %w", facts.ErrStaleTokens)
 	}
 	require.NoError(t, start())
 	require.NoError(t, start())
@@ -238,9 +239,9 @@ func TestATokenIsRememberedUntilItIsAnother(t *testing.T) {
 		{TokenID: "t", SecretHash: "h2", PreviousHash: "h", PreviousUntilMs: 1_001},
 	} {
 		m.token = other
-		m.onUnread = func(committer.Guard) error {
+		m.onUnread = func(facts.ReadSet) error {
 			m.onUnread = nil
-			return fmt.Errorf("refused: %w", committer.ErrStaleTokens)
+			return fmt.Errorf("refused: %w", facts.ErrStaleTokens)
 		}
 		before, _ := m.counts()
 		require.NoError(t, start())
@@ -251,7 +252,7 @@ func TestATokenIsRememberedUntilItIsAnother(t *testing.T) {
 		require.NoError(t, start())
 	}
 	m.token = &auth.Token{TokenID: "t", SecretHash: "h", RevokedAtMs: 1}
-	m.onUnread = func(committer.Guard) error { return fmt.Errorf("refused: %w", committer.ErrStaleTokens) }
+	m.onUnread = func(facts.ReadSet) error { return fmt.Errorf("refused: %w", facts.ErrStaleTokens) }
 	for range 2 {
 		require.Equal(t, api.CodeInvalidToken, refusal.CodeOf(start()))
 	}
@@ -264,7 +265,7 @@ func TestTheOrderOfASessionIsKept(t *testing.T) {
 	must(t, c, create("s", "r"))
 	must(t, c, &runs.ClaimRun{RunID: "r", WorkerID: "w"})
 	gate, inside := make(chan struct{}), make(chan struct{})
-	m.onUnread = func(committer.Guard) error { m.onUnread = nil; close(inside); <-gate; return nil }
+	m.onUnread = func(facts.ReadSet) error { m.onUnread = nil; close(inside); <-gate; return nil }
 	first := do(t.Context(), c, &runs.AppendEvents{RunID: "r", Fence: 1, Events: []api.JSON{api.JSON(`{"type":"note","n":1}`)}})
 	<-inside
 	// They collect behind the gate in any order. Only the mailbox needs a read.

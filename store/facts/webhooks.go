@@ -1,4 +1,4 @@
-package committer
+package facts
 
 import (
 	"context"
@@ -30,8 +30,9 @@ type WebhookReader interface {
 	AnyAddress(ctx context.Context) (bool, error)
 }
 
-// webhookCache caches the filters of the webhooks, so that decisions need no read.
-type webhookCache struct {
+// Webhooks caches the filters of the webhooks, so that decisions need no read. They have no version,
+// so they are read again every second. A nil pointer has no webhooks. It is safe for concurrent use.
+type Webhooks struct {
 	reader WebhookReader
 	// people says that whether anybody has an address matters.
 	people bool
@@ -49,8 +50,8 @@ type knownWebhooks struct {
 	at time.Time
 }
 
-// set returns the cached webhooks, or nil.
-func (c *webhookCache) set() *webhooks.Set {
+// Set returns the cached webhooks, or nil.
+func (c *Webhooks) Set() *webhooks.Set {
 	if c == nil {
 		return nil
 	}
@@ -60,8 +61,8 @@ func (c *webhookCache) set() *webhooks.Set {
 	return nil
 }
 
-// anybody reports whether somebody has an address.
-func (c *webhookCache) anybody() bool {
+// Anybody reports whether somebody has an address.
+func (c *Webhooks) Anybody() bool {
 	if c == nil {
 		return false
 	}
@@ -69,30 +70,30 @@ func (c *webhookCache) anybody() bool {
 	return known != nil && known.people
 }
 
-// ensure waits until the cache is fresh. If the read fails, the old webhooks stay in use. Only
+// Ensure waits until the cache is fresh. If the read fails, the old webhooks stay in use. Only
 // before the first successful read does it return the error: a decision could miss a webhook's
 // delivery.
-func (c *webhookCache) ensure(ctx context.Context) error {
+func (c *Webhooks) Ensure(ctx context.Context) error {
 	if c == nil {
 		return nil
 	}
 	known := c.known.Load()
 	switch {
 	case known == nil:
-		return c.refresh(ctx)
+		return c.read(ctx)
 	case time.Since(known.at) < webhookFresh, time.Since(time.Unix(0, c.tried.Load())) < webhookFresh:
 		return nil
 	}
 	waiting, cancel := context.WithTimeout(ctx, webhookPatience)
 	defer cancel()
-	if err := c.refresh(waiting); err != nil {
+	if err := c.read(waiting); err != nil {
 		c.tried.Store(time.Now().UnixNano())
 	}
 	return ctx.Err()
 }
 
-// refresh reads the webhooks. Concurrent callers share one read.
-func (c *webhookCache) refresh(ctx context.Context) error {
+// read reads the webhooks. Concurrent callers share one read.
+func (c *Webhooks) read(ctx context.Context) error {
 	reading := c.reads.DoChan("", func() (any, error) {
 		at := time.Now()
 		endpoints, err := c.reader.Webhooks(context.WithoutCancel(ctx))
@@ -120,19 +121,19 @@ func (c *webhookCache) refresh(ctx context.Context) error {
 	}
 }
 
-// RefreshWebhooks reads the webhooks, so that later decisions create deliveries for the current
-// ones. It returns the errors of the reader and of the context.
-func (c *Committer) RefreshWebhooks(ctx context.Context) error {
-	if c.webhooks == nil {
+// Refresh reads the webhooks, so that later decisions create deliveries for the current ones. It
+// returns the errors of the reader and of the context.
+func (c *Webhooks) Refresh(ctx context.Context) error {
+	if c == nil {
 		return nil
 	}
 	// A read that began earlier may have missed the change.
-	c.webhooks.reads.Forget("")
-	return c.webhooks.refresh(ctx)
+	c.reads.Forget("")
+	return c.read(ctx)
 }
 
-// watchWebhooks reads the webhooks periodically until the committer is closed.
-func (c *Committer) watchWebhooks() {
+// Watch reads the webhooks periodically until closing is closed.
+func (c *Webhooks) Watch(closing <-chan struct{}, logger *slog.Logger) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	tick := time.NewTicker(webhookPace)
@@ -140,25 +141,16 @@ func (c *Committer) watchWebhooks() {
 	failing := false
 	for {
 		select {
-		case <-c.closing:
+		case <-closing:
 			return
 		case <-tick.C:
 		}
-		err := c.webhooks.refresh(ctx)
+		err := c.read(ctx)
 		if failed := err != nil; failed != failing {
 			failing = failed
 			if failed {
-				c.options.Logger.Warn("webhooks cannot be read; those that are known count", slog.Any("error", err))
+				logger.Warn("webhooks cannot be read; those that are known count", slog.Any("error", err))
 			}
 		}
-	}
-}
-
-// withWebhooks gives a state the cached webhooks and the settings of the process.
-func (c *Committer) withWebhooks(state *runs.State) {
-	state.Webhooks = c.webhooks.set()
-	state.NotifyAfterMs, state.DefaultExpiryMs = c.options.NotifyAfter.Milliseconds(), c.options.DefaultExpiry.Milliseconds()
-	if c.options.NotifyAddressed && !c.webhooks.anybody() {
-		state.NotifyAfterMs = 0
 	}
 }

@@ -1,9 +1,6 @@
-package committer
+package facts
 
-import (
-	"sync"
-	"time"
-)
+import "sync"
 
 // sampleMs is how long the best reading of the deciding clock is used.
 const sampleMs = 5_000
@@ -22,12 +19,6 @@ type clock struct {
 	aheadMs int64 // deciding clock minus local
 	readMs  int64 // local time of that reading
 	lastMs  int64
-}
-
-// monotonicMs returns a clock that is not affected when the system time is set.
-func monotonicMs() func() int64 {
-	started := time.Now()
-	return func() int64 { return time.Since(started).Milliseconds() }
 }
 
 // observe records a reading of the deciding clock.
