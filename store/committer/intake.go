@@ -2,14 +2,17 @@ package committer
 
 import (
 	"slices"
-
-	"github.com/holdpoint/holdpoint/runs"
+	"time"
 )
 
 const (
-	// If several callers wait, each adds at most shareRows and shareBytes to a batch, but always at
-	// least one call. Otherwise one caller's large calls would delay the small calls of others.
-	shareRows, shareBytes = 64, 128 << 10
+	// share is the cost that one caller may add to a batch next to other callers. One call is
+	// always enough for a batch, and a call that costs more than a share gets a batch without
+	// others: they would all wait for it.
+	share = 32
+	// sharedFor is how long a caller that is alone keeps to its share after another one was served:
+	// a call that arrives waits for the batch in flight.
+	sharedFor = time.Second
 )
 
 // intake holds the calls that a lane has received but not started. The next call belongs to the
@@ -20,15 +23,21 @@ type intake struct {
 	waiting []*queue
 	// level is the cost of the caller that was served last. A caller that was idle starts there.
 	level, calls int
+	// now is when the batch being collected began, and taken counts its calls.
+	now   time.Time
+	taken int
+	// last is the caller that was served last, at lastAt. It counts as alone from sharedUntil.
+	last                string
+	lastAt, sharedUntil time.Time
 }
 
 // queue holds the calls of one caller.
 type queue struct {
-	calls []*call
-	used  int
-	// size and taken describe the caller's part of the batch being collected.
-	size  runs.Size
-	taken int
+	caller string
+	calls  []*call
+	used   int
+	// part is the cost of the caller's part of the batch being collected.
+	part int
 }
 
 func (i *intake) push(arriving *call) {
@@ -37,7 +46,7 @@ func (i *intake) push(arriving *call) {
 	}
 	q := i.callers[arriving.caller]
 	if q == nil {
-		q = &queue{}
+		q = &queue{caller: arriving.caller}
 		i.callers[arriving.caller] = q
 	}
 	if len(q.calls) == 0 {
@@ -49,35 +58,37 @@ func (i *intake) push(arriving *call) {
 }
 
 // begin starts a new batch.
-func (i *intake) begin() {
-	for _, q := range i.waiting {
-		q.size, q.taken = runs.Size{}, 0
+func (i *intake) begin(now time.Time) {
+	i.now, i.taken = now, 0
+	for _, q := range i.callers {
+		q.part = 0
 	}
 }
 
+// shared reports whether the batch serves several callers, or delays one that may arrive.
+func (i *intake) shared() bool { return len(i.waiting) > 1 || i.now.Before(i.sharedUntil) }
+
 // next returns the queue to serve next, or nil if no more calls may join the batch.
 func (i *intake) next() *queue {
+	shared := i.shared()
 	var next *queue
 	for _, q := range i.waiting {
-		if (next == nil || q.used < next.used) && (len(i.waiting) == 1 || q.hasShare()) {
+		if (next == nil || q.used < next.used) && (!shared || i.taken == 0 || q.part+cost(q.calls[0].size) <= share) {
 			next = q
 		}
 	}
 	return next
 }
 
-// hasShare reports whether the first call fits into its caller's share.
-func (q *queue) hasShare() bool {
-	first := q.calls[0].size
-	return q.taken == 0 || q.size.Rows+first.Rows <= shareRows && q.size.Bytes+first.Bytes <= shareBytes
-}
-
 // pop removes the first call of a queue.
 func (i *intake) pop(q *queue) {
-	first := q.calls[0]
+	if i.last != q.caller {
+		i.last, i.sharedUntil = q.caller, i.lastAt.Add(sharedFor)
+	}
+	i.lastAt = i.now
 	i.level = max(i.level, q.used)
-	q.used += cost(first.size)
-	q.size.Rows, q.size.Bytes, q.taken = q.size.Rows+first.size.Rows, q.size.Bytes+first.size.Bytes, q.taken+1
+	of := cost(q.calls[0].size)
+	q.used, q.part, i.taken = q.used+of, q.part+of, i.taken+1
 	q.calls[0] = nil
 	q.calls = q.calls[1:]
 	i.calls--

@@ -156,6 +156,8 @@ func (l *lane) takeIn() {
 func (c *Committer) gather(l *lane) []*call {
 	batch := gathering{options: &c.options, owed: c.facts.Webhooks.Set().Len()}
 	now, probes := time.Now(), 0
+	l.intake.begin(now)
+	freed := 0
 	for _, session := range l.locked {
 		if session.aside != nil || len(session.calls) == 0 || session.retryAt.After(now) {
 			continue
@@ -174,14 +176,13 @@ func (c *Committer) gather(l *lane) []*call {
 			continue
 		}
 		for _, waiting := range session.calls {
-			if !batch.add(waiting) {
+			if freed += cost(waiting.size); len(batch.calls) > 0 && freed > share && l.intake.shared() || !batch.add(waiting) {
 				break
 			}
 		}
 	}
 	l.takeIn()
 	defer func() { l.waiting.Store(int64(l.intake.calls)) }()
-	l.intake.begin()
 	for len(batch.calls) < c.options.MaxBatch {
 		next := l.intake.next()
 		if next == nil || !c.place(l, &batch, next.calls[0]) {
