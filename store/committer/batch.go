@@ -11,30 +11,25 @@ import (
 	"github.com/holdpoint/holdpoint/internal/failpoint"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store/facts"
+	"github.com/holdpoint/holdpoint/store/lanes"
 )
 
-// Where a transaction runs.
-const (
-	inLane       = false
-	inBackground = true
-)
-
-// carryOut decides calls in as few transactions as possible and answers them. With cached, it first
+// carryOut decides calls in as few transactions as possible and answers them. On the first try, it
 // decides those whose facts are cached, without reading. The others, and those whose facts turn out to
 // be stale, it decides from facts that it loads under the locks of their sessions. It returns the
 // calls of sessions that another transaction has locked. After an error the remaining calls have no
 // answer.
-func (c *Committer) carryOut(l *lane, calls []*call, cached, background bool) (locked []*call, err error) {
+func (c *Committer) carryOut(lane int, calls []*call, mode lanes.Mode) (locked []*call, err error) {
 	var stale *facts.Use
-	if cached {
+	if mode == lanes.Together {
 		if use := c.facts.Cached(); use != nil {
-			if calls, err = c.carryOutCached(l, calls, use); err != nil || len(calls) == 0 {
+			if calls, err = c.carryOutCached(lane, calls, use); err != nil || len(calls) == 0 {
 				return nil, err
 			}
 			stale = use
 		}
 	}
-	b := &batch{committer: c, lane: l, use: c.facts.Loading(stale), background: background}
+	b := &batch{committer: c, lane: lane, use: c.facts.Loading(stale), background: mode == lanes.Background}
 	if err := b.run(calls, b.load); err != nil {
 		return nil, err
 	}
@@ -42,8 +37,8 @@ func (c *Committer) carryOut(l *lane, calls []*call, cached, background bool) (l
 }
 
 // carryOutCached returns the calls that have to be decided from loaded facts.
-func (c *Committer) carryOutCached(l *lane, calls []*call, use *facts.Use) (left []*call, err error) {
-	b := &batch{committer: c, lane: l, use: use}
+func (c *Committer) carryOutCached(lane int, calls []*call, use *facts.Use) (left []*call, err error) {
+	b := &batch{committer: c, lane: lane, use: use}
 	err = b.run(calls, nil)
 	switch {
 	case err == nil:
@@ -51,12 +46,12 @@ func (c *Committer) carryOutCached(l *lane, calls []*call, use *facts.Use) (left
 	case errors.Is(err, errPanicked):
 		return nil, err
 	case !use.Stale(err, errors.Is(err, ErrRefused)):
-		c.giveUp(b.decided(), err) // the outcome is unknown
+		c.fail(b.decided(), err) // the outcome is unknown
 		return b.left, nil
 	}
 	c.options.Logger.Debug("batch refused, deciding it anew", slog.Int("commands", len(calls)), slog.Any("error", err))
 	for _, waiting := range b.decided() {
-		waiting.leave()
+		waiting.Leave()
 	}
 	return calls, nil
 }
@@ -68,7 +63,7 @@ var errPanicked = errors.New("the transaction panicked")
 type batch struct {
 	decisions
 	committer  *Committer
-	lane       *lane
+	lane       int
 	use        *facts.Use
 	background bool
 	// transaction has loaded the facts. It is nil if they were cached.
@@ -87,7 +82,7 @@ func (b *batch) run(calls []*call, load func(context.Context, []*call) error) (e
 	answered, written := false, false
 	var done func()
 	if load != nil {
-		ctx, done = c.observe(ctx, calls, &Transaction{Lane: b.lane.number, Read: true, Commands: len(calls)}, &written, &err)
+		ctx, done = c.observe(ctx, calls, &Transaction{Lane: b.lane, Read: true, Commands: len(calls)}, &written, &err)
 		defer done()
 	}
 	defer func() {
@@ -119,7 +114,7 @@ func (b *batch) run(calls []*call, load func(context.Context, []*call) error) (e
 			if c.options.Tracer != nil {
 				traced = b.decided()
 			}
-			ctx, done = c.observe(ctx, traced, &Transaction{Lane: b.lane.number, Commands: len(b.all)}, &written, &err)
+			ctx, done = c.observe(ctx, traced, &Transaction{Lane: b.lane, Commands: len(b.all)}, &written, &err)
 			defer done()
 		}
 		if err = b.commit(ctx); err != nil {
@@ -159,25 +154,25 @@ func (b *batch) decide(calls []*call) {
 	b.grow(len(calls))
 	lacks := map[string]bool{}
 	for _, waiting := range calls {
-		if lacks[waiting.sessionID] || !b.decideOne(waiting) {
-			lacks[waiting.sessionID] = true
+		if lacks[waiting.Key] || !b.decideOne(waiting) {
+			lacks[waiting.Key] = true
 			b.left = append(b.left, waiting)
 		}
 	}
 }
 
 func (b *batch) decideOne(waiting *call) (done bool) {
-	session := b.use.Of(waiting.sessionID, waiting.command, &waiting.needs, !waiting.lockedSince.IsZero())
+	session := b.use.Of(waiting.Key, waiting.command, &waiting.needs, waiting.Waited())
 	if session == nil {
 		return false
 	}
-	if !waiting.beginDeciding() {
+	if !waiting.Begin() {
 		return true
 	}
 	nowMs := b.committer.momentFor(session.State, b.use.NowMs)
 	change, reply, err := b.committer.decideCommand(session.State, waiting.command, nowMs)
 	if !b.use.Proves(session, &waiting.needs, &change, err) {
-		waiting.leave()
+		waiting.Leave()
 		return false
 	}
 	b.add(waiting, session.State, nowMs, change, reply, err)
@@ -239,8 +234,8 @@ func (c *Committer) committed(d *decisions) {
 // answerChange answers a command that changed rules, once all decisions based on the old rules have
 // ended. It waits in the background and does not block the lane.
 func (c *Committer) answerChange(d decision) {
-	d.call.settle()
-	c.running.Go(func() {
+	d.call.Settle()
+	c.lanes.Go(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), c.options.Timeout)
 		defer cancel()
 		if err := c.engine.AwaitRuleReaders(ctx); err != nil {

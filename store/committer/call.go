@@ -1,75 +1,55 @@
 package committer
 
 import (
-	"sync/atomic"
+	"errors"
+	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/lanes"
 )
 
-// call is a command that was given to the committer.
+// call is a command that was given to the committer. Its key in the lanes is its session.
 type call struct {
-	command   runs.Command
-	needs     runs.Needs
-	sessionID string
-	size      runs.Size
-	// caller identifies the caller for fair sharing of the lane.
-	caller   string
-	state    atomic.Int32
-	enqueued time.Time
-	span     CommandSpan // nil if not traced
-	// lockedSince is when the call began to wait for a locked session. Only the lane uses it.
-	lockedSince time.Time
+	lanes.Item
+	command runs.Command
+	needs   runs.Needs
+	span    CommandSpan // nil if not traced
 
-	// reply and err may be read once done is closed.
-	done  chan struct{}
+	// reply and err may be read once the item has ended.
 	reply runs.Reply
 	err   error
-}
-
-// A call ends up either decided or abandoned.
-const (
-	callQueued int32 = iota
-	callDeciding
-	callAbandoned
-	// callSettled means that the decision is committed and the answer follows.
-	callSettled
-)
-
-// beginDeciding marks the call as being decided. It returns false if the caller has given up.
-func (c *call) beginDeciding() bool {
-	return c.state.CompareAndSwap(callQueued, callDeciding) || c.state.Load() == callDeciding
-}
-
-// leave puts a call back in the queue if it was not decided after all.
-func (c *call) leave() { c.state.CompareAndSwap(callDeciding, callQueued) }
-
-// abandon withdraws the call. It returns false if the call is already being decided.
-func (c *call) abandon() bool { return c.state.CompareAndSwap(callQueued, callAbandoned) }
-
-func (c *call) abandoned() bool { return c.state.Load() == callAbandoned }
-
-// settle marks the decision as committed. The lane is done with the call, which is answered later.
-func (c *call) settle() { c.state.Store(callSettled) }
-
-// large reports whether the call would block other calls for too long.
-func (c *call) large() bool { return c.size.Rows >= largeRows || c.size.Bytes >= largeBytes }
-
-// answered reports whether the lane is done with the call.
-func (c *call) answered() bool {
-	if c.state.Load() == callSettled {
-		return true
-	}
-	select {
-	case <-c.done:
-		return true
-	default:
-		return false
-	}
 }
 
 // answer ends the call. It must be called exactly once.
 func (c *call) answer(reply runs.Reply, err error) {
 	c.reply, c.err = reply, err
-	close(c.done)
+	c.End()
+}
+
+// began reports that a call is tried.
+func (c *Committer) began(waiting *call, waited time.Duration, commands int) {
+	if c.options.Observer != nil {
+		c.options.Observer.Began(waited)
+	}
+	if waiting.span != nil {
+		waiting.span.Began(waited, commands)
+	}
+}
+
+// fail answers calls that were not decided, or whose outcome is unknown.
+func (c *Committer) fail(calls []*call, err error) {
+	switch {
+	case errors.Is(err, lanes.ErrClosed):
+		err = runs.ErrClosed
+	case errors.Is(err, ErrSessionLocked), errors.Is(err, ErrSessionFailing):
+		err = fmt.Errorf("%w: %w", runs.ErrUnavailable, err)
+	default:
+		c.options.Logger.Error("transaction failed", slog.Int("commands", len(calls)), slog.Any("error", err))
+		err = fmt.Errorf("%w: %w", runs.ErrUnavailable, err)
+	}
+	for _, waiting := range calls {
+		waiting.answer(runs.Reply{}, err)
+	}
 }

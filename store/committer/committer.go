@@ -5,10 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"log/slog"
 	"math/rand/v2"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/internal/cpulimit"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store/facts"
+	"github.com/holdpoint/holdpoint/store/lanes"
 )
 
 // Options configure a Committer. Zero fields get the default named in their comment.
@@ -99,6 +98,7 @@ type Committer struct {
 	// unread is the engine if it can write without reading first, or nil.
 	unread  Unread
 	facts   *facts.Cache
+	lanes   *lanes.Lanes[*call]
 	taker   atomic.Pointer[runs.Taker]
 	options Options
 	// versioned is the engine if its database may lose commits, or nil. acknowledged holds the
@@ -107,17 +107,6 @@ type Committer struct {
 	acknowledged *lru.Cache[string, acknowledged]
 	// retains is the shortest known retention period in nanoseconds, or 0.
 	retains atomic.Int64
-	lanes   []*lane
-	spread  *spread // nil with Options.Shard
-	running sync.WaitGroup
-
-	mu      sync.RWMutex
-	closed  bool
-	closing chan struct{}
-	// finished is closed when all lanes have ended, and gone when Close stopped waiting for them.
-	finished, gone chan struct{}
-	// senders counts the calls of Do that may still send to a lane.
-	senders sync.WaitGroup
 }
 
 // New starts a Committer over an engine. The caller must close it.
@@ -138,12 +127,6 @@ func New(engine Engine, options Options) *Committer {
 		options.Clock = func() int64 { return time.Since(started).Milliseconds() }
 	}
 	options.RememberedRuns = cmp.Or(max(options.RememberedRuns, 0), 1<<16)
-	var over *spread
-	if options.Shard == nil {
-		over = &spread{lanes: options.Lanes}
-		seed := maphash.MakeSeed()
-		options.Shard = func(sessionID string) uint64 { return over.lane(maphash.String(seed, sessionID)) }
-	}
 	if options.NewID == nil {
 		options.NewID = runs.NewID
 	}
@@ -156,11 +139,7 @@ func New(engine Engine, options Options) *Committer {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
-	c := &Committer{
-		engine: engine, options: options, spread: over,
-		closing:  make(chan struct{}),
-		finished: make(chan struct{}), gone: make(chan struct{}),
-	}
+	c := &Committer{engine: engine, options: options}
 	cache := facts.Options{
 		Bytes: -1, Runs: options.RememberedRuns, Rules: options.Rules, Webhooks: options.Webhooks, Addresses: options.NotifyAddressed,
 		Local: options.Clock, Tolerance: options.ClockTolerance,
@@ -176,18 +155,22 @@ func New(engine Engine, options Options) *Committer {
 		c.versioned = versioned
 		c.acknowledged, _ = lru.New[string, acknowledged](maxAcknowledged)
 	}
+	c.lanes = lanes.New(c.laneOptions())
 	if c.facts.Webhooks != nil {
-		c.running.Go(func() { c.facts.Webhooks.Watch(c.closing, options.Logger) })
-	}
-	for number := range options.Lanes {
-		l := &lane{
-			number: number, calls: make(chan *call, options.MaxBatch), locked: map[string]*lockedSession{},
-			attempted: make(chan *attempt, 1),
-		}
-		c.lanes = append(c.lanes, l)
-		c.running.Go(func() { c.runLane(l) })
+		c.lanes.Go(func() { c.facts.Webhooks.Watch(c.lanes.Closing(), options.Logger) })
 	}
 	return c
+}
+
+func (c *Committer) laneOptions() lanes.Options[*call] {
+	o := &c.options
+	return lanes.Options[*call]{
+		Lanes: o.Lanes, Shard: o.Shard, MaxBatch: o.MaxBatch, MaxRows: o.MaxBatchRows, MaxBytes: o.MaxBatchBytes,
+		LockWait: o.LockWait, StallAfter: o.StallAfter, CloseWithin: o.CloseWithin, Retries: o.Retries,
+		// A command may have one delivery for each webhook.
+		ExtraRows: func() int { return c.facts.Webhooks.Set().Len() },
+		Carry:     c.carryOut, Fail: c.fail, Began: c.began, Clock: o.Clock, Logger: o.Logger,
+	}
 }
 
 // Do decides a command under the lock of its session and returns once any effect is committed. It
@@ -208,10 +191,7 @@ func (c *Committer) Do(ctx context.Context, command runs.Command) (runs.Reply, e
 }
 
 func (c *Committer) do(ctx context.Context, command runs.Command) (runs.Reply, error) {
-	c.mu.RLock()
-	closed := c.closed
-	c.mu.RUnlock()
-	if closed {
+	if c.lanes.Closed() {
 		return runs.Reply{}, runs.ErrClosed
 	}
 	if err := ctx.Err(); err != nil {
@@ -221,7 +201,7 @@ func (c *Committer) do(ctx context.Context, command runs.Command) (runs.Reply, e
 	if err := cpulimit.Do(ctx, preparedBytes(size), func() error { return runs.Prepare(command, c.options.NewID) }); err != nil {
 		return runs.Reply{}, err
 	}
-	cpulimit.Charge(ctx, time.Duration(cost(size))*costOfRow)
+	cpulimit.Charge(ctx, time.Duration(laneSize(size).Cost())*costOfRow)
 	if err := c.facts.Webhooks.Ensure(ctx); err != nil {
 		return runs.Reply{}, err
 	}
@@ -230,52 +210,19 @@ func (c *Committer) do(ctx context.Context, command runs.Command) (runs.Reply, e
 
 // decideInLane sends a prepared command to the lane of its session and waits for the reply.
 func (c *Committer) decideInLane(ctx context.Context, command runs.Command, needs runs.Needs, sessionID string) (runs.Reply, error) {
-	c.mu.RLock()
-	if c.closed {
-		c.mu.RUnlock()
+	waiting := &call{
+		Item:    lanes.Item{Key: sessionID, Caller: cpulimit.Caller(ctx), Size: laneSize(command.Spec().Size)},
+		command: command, needs: needs, span: c.spanOf(ctx),
+	}
+	switch err := c.lanes.Do(ctx, waiting); {
+	case err == nil:
+		return waiting.reply, waiting.err
+	case errors.Is(err, lanes.ErrClosed):
 		return runs.Reply{}, runs.ErrClosed
-	}
-	c.senders.Add(1)
-	c.mu.RUnlock()
-
-	waiting, err := c.enqueue(ctx, command, needs, sessionID)
-	if err != nil {
-		return runs.Reply{}, err
-	}
-	select {
-	case <-waiting.done:
-		return waiting.reply, waiting.err
-	case <-ctx.Done():
-		if waiting.abandon() {
-			return runs.Reply{}, ctx.Err()
-		}
-	case <-c.gone:
-		return runs.Reply{}, fmt.Errorf("%w: the store was closed before its lane came to an end", runs.ErrUnavailable)
-	}
-	// The command is being decided. Return the answer if it is there, or the context's error.
-	select {
-	case <-waiting.done:
-		return waiting.reply, waiting.err
+	case errors.Is(err, lanes.ErrGone):
+		return runs.Reply{}, fmt.Errorf("%w: %w", runs.ErrUnavailable, err)
 	default:
-		return runs.Reply{}, ctx.Err()
-	}
-}
-
-// enqueue sends a prepared command to its lane.
-func (c *Committer) enqueue(ctx context.Context, command runs.Command, needs runs.Needs, sessionID string) (*call, error) {
-	defer c.senders.Done()
-	waiting := &call{command: command, needs: needs, sessionID: sessionID, size: command.Spec().Size, caller: cpulimit.Caller(ctx), enqueued: time.Now(), span: c.spanOf(ctx), done: make(chan struct{})}
-	if c.spread != nil {
-		c.spread.stalled(c.busy(c.lanes[0]))
-	}
-	l := c.lanes[c.options.Shard(sessionID)%uint64(len(c.lanes))]
-	select {
-	case l.calls <- waiting:
-		return waiting, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-c.closing:
-		return nil, runs.ErrClosed
+		return runs.Reply{}, err
 	}
 }
 
@@ -287,36 +234,4 @@ func (c *Committer) RefreshWebhooks(ctx context.Context) error { return c.facts.
 // returns false after Options.CloseWithin: a lane still uses the engine, and its callers get
 // runs.ErrUnavailable. Commands that wait for a locked session get one more try and then
 // runs.ErrClosed. Close may be called again.
-func (c *Committer) Close() (finished bool) {
-	c.mu.Lock()
-	first := !c.closed
-	c.closed = true
-	c.mu.Unlock()
-	if !first {
-		select {
-		case <-c.finished:
-			return true
-		case <-c.gone:
-			return false
-		}
-	}
-	close(c.closing)
-	go func() {
-		c.senders.Wait()
-		for _, l := range c.lanes {
-			close(l.calls)
-		}
-		c.running.Wait()
-		close(c.finished)
-	}()
-	late := time.NewTimer(c.options.CloseWithin)
-	defer late.Stop()
-	select {
-	case <-c.finished:
-		return true
-	case <-late.C:
-		c.options.Logger.Error("closing without waiting any longer", slog.Any("error", c.Stalled()))
-		close(c.gone)
-		return false
-	}
-}
+func (c *Committer) Close() (finished bool) { return c.lanes.Close() }

@@ -2,10 +2,10 @@ package committer
 
 import (
 	"context"
-	"errors"
 
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store/facts"
+	"github.com/holdpoint/holdpoint/store/lanes"
 )
 
 // Engine is the database as the committer uses it.
@@ -39,9 +39,26 @@ type Batch interface {
 	Rollback(ctx context.Context)
 }
 
-// ErrRefused means that the database did not commit the transaction, because of a constraint, a
-// serialization failure or a deadlock. Its commands may be retried one by one.
-var ErrRefused = errors.New("database refused the transaction")
+// Errors of an Engine.
+var (
+	// ErrRefused means that the database did not commit the transaction, because of a constraint, a
+	// serialization failure or a deadlock. Its commands may be retried one by one.
+	ErrRefused = lanes.ErrRefused
+	// ErrLocked wraps ErrRefused: the database gave up waiting for a lock and ended the transaction.
+	// It happens only for sessions that did not exist yet and could not be locked beforehand, and for
+	// rows that someone changes without the service.
+	ErrLocked = lanes.ErrLocked
+)
+
+// Errors of commands that had no effect. They are wrapped together with runs.ErrUnavailable.
+var (
+	// ErrSessionLocked means that the session stayed locked by another transaction for
+	// Options.LockWait.
+	ErrSessionLocked = lanes.ErrKeyLocked
+	// ErrSessionFailing means that the command waited Options.LockWait behind commands of its session
+	// that the database refused.
+	ErrSessionFailing = lanes.ErrKeyFailing
+)
 
 // Load lists the needs of a batch for one session.
 type Load struct {

@@ -14,11 +14,11 @@ func loadsOf(calls []*call, claims bool) []Load {
 	loads := make([]Load, 0, len(calls))
 	index := make(map[string]int, len(calls))
 	for _, c := range calls {
-		at, seen := index[c.sessionID]
+		at, seen := index[c.Key]
 		if !seen {
 			at = len(loads)
-			index[c.sessionID] = at
-			loads = append(loads, Load{SessionID: c.sessionID})
+			index[c.Key] = at
+			loads = append(loads, Load{SessionID: c.Key})
 		}
 		needs := c.needs
 		if claims && needs.MayResume {

@@ -101,7 +101,7 @@ func (c *Committer) lookForLost() {
 		}
 	}
 	begun := time.Now()
-	c.running.Go(func() { c.findLost(expected, begun) })
+	c.lanes.Go(func() { c.findLost(expected, begun) })
 }
 
 func (c *Committer) findLost(expected map[string]acknowledged, begun time.Time) {
@@ -145,7 +145,7 @@ func (c *Committer) histories(sessionIDs []string, eventIDs []int64) (found map[
 	defer closed()
 	go func() {
 		select {
-		case <-c.closing:
+		case <-c.lanes.Closing():
 			closed()
 		case <-open.Done():
 		}

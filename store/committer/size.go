@@ -4,15 +4,11 @@ import (
 	"time"
 
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/lanes"
 )
 
-const (
-	// costOfRow is the approximate time to decide and write a row, including its share of the
-	// commit.
-	costOfRow = 100 * time.Microsecond
-	// rowBytes is the number of bytes that take about as long to write as a row.
-	rowBytes = 2 << 10
-)
+// costOfRow is the approximate time to decide and write a row, including its share of the commit.
+const costOfRow = 100 * time.Microsecond
 
 // preparedBytes returns the number of bytes of text that take about as long to prepare as a command
 // of this size. Compiling a schema takes far longer than reading it.
@@ -21,5 +17,5 @@ func preparedBytes(s runs.Size) int {
 	return s.Rows*aRow + s.Bytes + s.Schemas*schemaByte
 }
 
-// cost returns the number of rows that take about as long to write as a command of this size.
-func cost(s runs.Size) int { return s.Rows + s.Bytes/rowBytes }
+// laneSize returns the part of a size that a lane counts.
+func laneSize(s runs.Size) lanes.Size { return lanes.Size{Rows: s.Rows, Bytes: s.Bytes} }

@@ -1,31 +1,28 @@
 package committer
 
-import "time"
+import (
+	"fmt"
+	"time"
+
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/store/lanes"
+)
 
 // LaneState is the current state of a lane.
-type LaneState struct {
-	Lane int
-	// Waiting is how many commands wait for the next batch, without commands of locked sessions.
-	Waiting int
-	// Busy is how long the current batch has been in flight. Oldest is the age of the oldest
-	// command in that batch or waiting for a locked session. Both are 0 if there is none.
-	Busy, Oldest time.Duration
-}
+type LaneState = lanes.State
 
 // Lanes returns the current state of each lane.
-func (c *Committer) Lanes() []LaneState {
-	now := time.Now()
-	since := func(nanoseconds int64) time.Duration {
-		if nanoseconds == 0 {
-			return 0
-		}
-		return max(now.Sub(time.Unix(0, nanoseconds)), 0)
+func (c *Committer) Lanes() []LaneState { return c.lanes.States() }
+
+// Stalled returns a [runs.NotReadyError] that wraps runs.ErrUnavailable and names a lane whose
+// batch has been in flight for Options.StallAfter or longer. It returns nil if there is none.
+func (c *Committer) Stalled() error {
+	lane, busy, stalled := c.lanes.Stalled()
+	if !stalled {
+		return nil
 	}
-	states := make([]LaneState, len(c.lanes))
-	for i, l := range c.lanes {
-		states[i] = LaneState{Lane: l.number, Waiting: len(l.calls) + int(l.waiting.Load()), Busy: c.busy(l), Oldest: since(l.oldest.Load())}
-	}
-	return states
+	detail := fmt.Sprintf("lane %d of the committer has not moved for %s", lane, busy.Round(time.Second))
+	return &runs.NotReadyError{Detail: detail, Err: runs.ErrUnavailable}
 }
 
 // PoolState describes the use of one kind of connections of an engine. Waits and Waited count how

@@ -1,4 +1,4 @@
-package committer
+package lanes
 
 import (
 	"slices"
@@ -6,19 +6,19 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-
-	"github.com/holdpoint/holdpoint/runs"
 )
+
+type work struct{ Item }
 
 // arrivals is an intake with a clock of its own.
 type arrivals struct {
-	intake
+	intake[*work]
 	clock time.Time
 }
 
-func (a *arrivals) arrive(caller string, calls, rows int) {
-	for range calls {
-		a.push(&call{caller: caller, size: runs.Size{Rows: rows}})
+func (a *arrivals) arrive(caller string, items, rows int) {
+	for range items {
+		a.push(&work{Item{Caller: caller, Size: Size{Rows: rows}}})
 	}
 }
 
