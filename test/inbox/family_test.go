@@ -56,7 +56,8 @@ func (f *flows) family(t *testing.T) {
 	p.load("/sessions/parent")
 	list := p.find("list", "Waiting now")
 	p.until("both name their sessions", func() bool {
-		return strings.Contains(list.text(), "Which branch? asked by child") && strings.Contains(list.text(), "make asked by child-2")
+		text := strings.Join(strings.Fields(list.text()), " ")
+		return strings.Contains(text, "Which branch? asked by child") && strings.Contains(text, "make asked by child-2")
 	})
 	p.accessible("the page of a session")
 	p.load("/?prompt=" + approval.PendingApprovals[0].Handle)

@@ -110,6 +110,8 @@ func (f *flows) all(t *testing.T) {
 		{"Tabs", f.tabs},
 		{"Restart", f.restart},
 		{"Pages", f.pages},
+		{"History", f.history},
+		{"Session", f.session},
 		{"Family", f.family},
 		{"SignIn", f.signIn},
 		{"Tokens", f.tokens},

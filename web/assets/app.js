@@ -3,13 +3,15 @@
 import { html, render, useEffect, useLayoutEffect, useReducer, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { account, myName, onAccount, readAccount, settings } from "./api.js";
 import { shiftedAll } from "./guard.js";
+import { History } from "./history.js";
 import { inbox, onArrival, open, start } from "./inbox.js";
 import { followFocus, keys } from "./keys.js";
 import { marked, plain } from "./marks.js";
 import { Inbox, useInbox } from "./page.js";
-import { Effects, History, Rules, Run, Session, Settings, Workers } from "./pages.js";
+import { Effects, Rules, Settings, Workers } from "./pages.js";
 import { followLinks, go, onRoute } from "./route.js";
 import { keepFocus } from "./shown.js";
+import { Run, Session } from "./session.js";
 import { SignIn } from "./sign-in.js";
 import { Webhooks } from "./webhooks.js";
 import { moment } from "./words.js";
@@ -80,8 +82,8 @@ function Pages({ help }) {
   let name = [...pages, ...morePages].find(([address]) => address === at)?.[1] ?? "Not found", page = html`<p class="empty">There is nothing at this address.</p>`;
   switch (first) {
     case "": page = html`<${Inbox} />`; break;
-    case "runs": name = plain(decodeURIComponent(id ?? "")); page = html`<${Run} id=${decodeURIComponent(id ?? "")} key=${at} />`; break;
-    case "sessions": name = plain(decodeURIComponent(id ?? "")); page = html`<${Session} id=${decodeURIComponent(id ?? "")} key=${at} />`; break;
+    case "runs": name = "Run"; page = html`<${Run} id=${decodeURIComponent(id ?? "")} key=${at} />`; break;
+    case "sessions": name = "Session"; page = html`<${Session} id=${decodeURIComponent(id ?? "")} key=${at} />`; break;
     case "history": page = html`<${History} />`; break;
     case "rules": page = html`<${Rules} />`; break;
     case "workers": page = html`<${Workers} />`; break;
@@ -91,7 +93,7 @@ function Pages({ help }) {
   }
   useTitle(name);
   useLayoutEffect(keepFocus);
-  return html`<${Header} at=${at} help=${help} /><main id="main" class=${first === "" ? "wide" : ""} tabindex="-1">${page}</main>`;
+  return html`<${Header} at=${at} help=${help} /><main id="main" class=${first === "" || first === "history" ? "wide" : ""} tabindex="-1">${page}</main>`;
 }
 
 // More is a menu of the pages that are looked at less often.

@@ -13,8 +13,7 @@ const calls = 5;
 
 function Call({ view }) {
   const past = promptOf(view, view.kind, view.resolution);
-  // "Allowed by ada in the inbox, 13:21": the time stands at the front of the line already.
-  const [outcome] = settledWords(view.kind, view.resolution, nowMs(), isMine(past.handle)).split(",");
+  const outcome = settledWords(view.kind, view.resolution, nowMs(), isMine(past.handle), false); // the time stands at the front of the line
   return html`<li class="call"><time>${moment(view.resolution.resolved_at_ms, nowMs())}</time>${" "}<a href=${"/?prompt=" + encodeURIComponent(past.handle)}>${marked(nameOfRow(past))}</a> <span class="quiet">${marked(outcome.charAt(0).toLowerCase() + outcome.slice(1))}</span></li>`;
 }
 

@@ -147,6 +147,7 @@ function SameCall({ one }) {
 
 // Crumbs lead back to the list from a prompt that is a page of its own.
 function Crumbs({ one }) {
+  if (location.pathname === "/history") return html`<p class="crumbs"><button type="button" class="link" onClick=${() => setQuery({ prompt: "" }, true)}>‹ History</button></p>`;
   const list = visible(), at = rowIndex(list, one.handle);
   return html`<p class="crumbs"><button type="button" class="link" onClick=${() => setQuery({ prompt: "" }, true)}>‹ Inbox</button>${at >= 0 && html`<span>${at + 1} of ${list.length}</span>`}</p>`;
 }

@@ -14,7 +14,7 @@ export const shortID = id => id.length > 12 ? id.slice(0, 8) + "…" : id;
 const nameOf = { agent: agentName, session: one => one.label ?? shortID(one.session), call: one => one.request.tool_name ?? "Question", none: () => "" };
 const keyOf = { agent: agentName, session: one => one.session, call: one => one.digest ? `${one.request.tool_name}\n${one.digest}` : one.handle, none: () => "" };
 
-function agentName({ agent, origin }) {
+export function agentName({ agent, origin }) {
   return [origin?.project, agent, origin?.host].filter(Boolean).join(" · ");
 }
 

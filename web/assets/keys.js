@@ -97,7 +97,7 @@ export function followFocus() {
   let pointing = false;
   addEventListener("focusin", event => {
     noteFocus(event.target);
-    const handle = event.target.closest?.("[data-handle]")?.dataset.handle;
+    const handle = location.pathname === "/" && event.target.closest?.("[data-handle]")?.dataset.handle;
     if (!handle) return;
     const moved = handle !== place.handle;
     if (moved) focusedPrompt(handle);

@@ -20,7 +20,7 @@ export function useInbox() {
 }
 
 // Linked shows a prompt that is not in the list: one that was settled before the page was opened, or none.
-function Linked({ handle }) {
+export function Linked({ handle }) {
   const [one, setOne] = useState(null);
   useEffect(() => {
     let late = false;

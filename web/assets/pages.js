@@ -1,109 +1,18 @@
-// The other pages: what was decided, runs and sessions, rules, workers, effects, settings.
+// The other pages: rules, workers, effects, settings.
 
 import { html, useLayoutEffect, useReducer, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { account, call, newKey, onAccount, path, settings, signOut } from "./api.js";
+import { account, call, onAccount, path, settings, signOut } from "./api.js";
 import { Confirm, Failure, Table, useRead } from "./components.js";
-import { InputView } from "./content.js";
-import { encode, pretty, read, textOf } from "./exact.js";
-import { nameOfRow, shortID } from "./groups.js";
-import { isMine, nowMs, promptOf, subscribe } from "./inbox.js";
+import { nowMs, subscribe } from "./inbox.js";
 import { marked } from "./marks.js";
 import { PushSettings, turnOffPush } from "./push.js";
 import { query, setQuery } from "./route.js";
-import { askingSession } from "./row.js";
 import { Tokens } from "./tokens.js";
 import { waits, waitSeconds } from "./undo.js";
-import { moment, person, settledWords, span } from "./words.js";
+import { moment, span } from "./words.js";
 
 const run = id => html`<a href=${"/runs/" + encodeURIComponent(id)}><code>${id}</code></a>`;
 const session = id => html`<a href=${"/sessions/" + encodeURIComponent(id)}><code>${id}</code></a>`;
-
-function Decided({ view }) {
-  const { request, resolution } = view;
-  const what = view.kind === "approval" ? request.tool_name : request.questions?.[0]?.header || request.questions?.[0]?.question || "Question";
-  return html`<tr><td><time>${moment(resolution.resolved_at_ms, nowMs())}</time></td>
-    <td><strong class=${"outcome-" + resolution.outcome}>${marked(settledWords(view.kind, resolution, nowMs(), isMine(request.handle)).split(",")[0])}</strong>
-      ${resolution.reason && html`<div class="quiet">“${marked(resolution.reason)}”</div>`}${resolution.rule && html`<div class="quiet">${marked(resolution.rule.text)}</div>`}</td>
-    <td><a href=${"/?prompt=" + encodeURIComponent(request.handle)}>${marked(what)}</a>${view.kind === "approval" && html`<div class="input-line"><code>${marked(shortInput(request))}</code></div>`}</td>
-    <td>${session(view.session_id)}</td><td>${run(view.run_id)}</td></tr>`;
-}
-
-function shortInput(request) {
-  if (!request.input) return "";
-  const { node } = request.input;
-  const command = !request.input_truncated && textOf(node, "command");
-  const others = command ? node.members.length - 1 : 0;
-  const text = command || (request.input_truncated ? node.value : pretty(node, ""));
-  return (text.length > 160 ? text.slice(0, 160) + "…" : text) + (others ? ` (and ${others} more)` : "");
-}
-
-export function History() {
-  const params = query();
-  const asked = new URLSearchParams({ fields: "summary" });
-  for (const name of ["actor", "outcome", "session_id", "agent_id", "cursor"]) if (params.get(name)) asked.set(name, params.get(name));
-  const { data, error } = useRead("/v1/decisions?" + asked);
-  const filter = (label, name) => html`<label>${label}<input value=${params.get(name) ?? ""} onChange=${e => setQuery({ [name]: e.target.value.trim(), cursor: "" })} /></label>`;
-  return html`<h1>History</h1><div class="filters">${filter("Decided by", "actor")}${filter("Session", "session_id")}${filter("Agent", "agent_id")}
-    <label>Outcome<select onChange=${e => setQuery({ outcome: e.target.value, cursor: "" })}>${["", "allowed", "denied", "answered", "declined", "cancelled", "expired"].map(one => html`<option value=${one} selected=${(params.get("outcome") ?? "") === one}>${one || "All"}</option>`)}</select></label></div>
-    <${Failure} error=${error} />
-    ${data && html`<${Table} label="Decisions" heads=${["When", "Decision", "About", "Session", "Run"]} empty="Nothing has been decided yet." rows=${data.items.map(view => html`<${Decided} view=${view} key=${view.request.handle} />`)} />
-    ${data.pagination.has_more && html`<button onClick=${() => setQuery({ cursor: data.pagination.next_cursor })}>Older</button>`}`}`;
-}
-
-const said = { accepted: "accepted", queued: "queued", started: "started", completed: "completed", failed: "failed", cancelled: "cancelled", interrupted: "interrupted", output: "output", waiting_for_approval: "waits for approval", waiting_for_user_question: "waits for an answer", request_acknowledged: "looked at" };
-
-function EventLine({ entry }) {
-  const { event } = entry;
-  let more = "";
-  if (event.redacted) more = "redacted";
-  else if (event.type === "approval_resolved") more = event.resolutions.map(one => settledWords("approval", one, nowMs(), false)).join("; ");
-  else if (event.type === "user_question_resolved") more = settledWords("question", event.resolution, nowMs(), false);
-  else if (event.type === "waiting_for_approval") more = (event.requests ?? []).map(one => one.tool_name).join(", ");
-  else if (event.type === "request_acknowledged") more = `by ${person(event.by)}${event.state === "none" ? ", taken back" : ""}`;
-  else if (event.error || event.reason) more = event.error ?? event.reason;
-  else if (event.type === "output") more = event.output ? textOf(event.output.node, "content") ?? "" : "";
-  return html`<li><time>${moment(entry.timestamp_ms, nowMs())}</time> <span class="event">${marked(said[event.type] ?? event.type.replaceAll("_", " "))}</span> ${more && html`<span class="quiet">${marked(String(more).slice(0, 2000))}</span>`}</li>`;
-}
-
-function Timeline({ address }) {
-  const { data, error } = useRead(address, 5000);
-  return html`<h2>Timeline</h2><${Failure} error=${error} />${data && html`<ol class="timeline">${data.map(entry => html`<${EventLine} entry=${entry} key=${entry.id} />`)}</ol>`}`;
-}
-
-function Facts({ facts }) {
-  return html`<dl class="details">${facts.filter(([, value]) => value).map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`;
-}
-
-export function Run({ id }) {
-  const { data, error, reload } = useRead(path("runs", id), 5000);
-  return html`<h1><code>${marked(id)}</code></h1><${Failure} error=${error} />${data && html`
-    <${Facts} facts=${[["Status", data.status.replaceAll("_", " ")], ["Session", session(data.session_id)], ["Agent", data.agent_id], ["Submitted", moment(data.submitted_at_ms, nowMs())], ["Attempt", data.attempt], ["Worker", data.lease?.worker_id], ["Waiting for", data.pending_approvals?.concat(data.pending_questions ?? []).map(one => html`<a href=${"/?prompt=" + encodeURIComponent(one.handle)}>${marked(one.tool_name ?? one.questions?.[0]?.header ?? "Question")}</a> `)], ["Error", data.error && marked(data.error)]]} />
-    ${data.output !== undefined && html`<h2>Output</h2><${InputView} value=${data.output} />`}
-    ${!data.finished_at_ms && html`<${Confirm} label="Cancel run" question="This ends the run and everything it waits for." does=${() => call("POST", path("runs", id, "cancel"), {}, { "Idempotency-Key": newKey() }).then(reload)} />`}
-    <${Timeline} address=${path("runs", id, "events")} />`}`;
-}
-
-// Waiting lists the pending requests of a session and of the sessions below it. A request of another session says which.
-function Waiting({ id }) {
-  const asked = "?page=true&limit=100&fields=summary&session_id=" + encodeURIComponent(id);
-  const approvals = useRead("/v1/approvals" + asked, 5000), questions = useRead("/v1/questions" + asked, 5000);
-  const list = [["approval", approvals], ["question", questions]].flatMap(([kind, { data }]) => (data?.items ?? []).map(view => promptOf(view, kind)));
-  const other = one => [askingSession(one) || one.session].find(session => session !== id);
-  return list.length > 0 && html`<h2>Waiting now</h2><ul class="waiting" aria-label="Waiting now">${list.map(one => html`<li key=${one.handle}><a href=${"/?prompt=" + encodeURIComponent(one.handle)}>${marked(nameOfRow(one))}</a> ${other(one) && html`<span class="quiet">asked by <a href=${"/sessions/" + encodeURIComponent(other(one))} title=${other(one)}>${marked(shortID(other(one)))}</a></span>`}</li>`)}</ul>`;
-}
-
-export function Session({ id }) {
-  const { data, error } = useRead(path("sessions", id), 5000);
-  const runs = useRead("/v1/runs?limit=100&session_id=" + encodeURIComponent(id), 5000);
-  const letters = useRead(path("sessions", id, "mailbox", "dead-letter"));
-  return html`<h1>${data?.label ? marked(data.label) : html`<code>${marked(id)}</code>`}</h1><${Failure} error=${error} />${data && html`
-    <${Facts} facts=${[["Status", data.status.replaceAll("_", " ")], ["Agent", data.agent_id], ["Where", data.origin && marked([data.origin.project, data.origin.directory, data.origin.host].filter(Boolean).join(" · "))], ["Parent", data.parent_session_id && session(data.parent_session_id)], ["Active run", data.active_run && run(data.active_run.run_id)], ["Queued", data.queued_run_ids.length || ""], ["Pending requests", data.pending_count || ""]]} />
-    <p><a href=${"/history?session_id=" + encodeURIComponent(id)}>Decisions in this session</a></p>
-    <${Waiting} id=${id} />
-    <h2>Runs</h2><${Table} label="Runs" heads=${["Run", "Status", "Submitted"]} empty="It has no runs." rows=${(runs.data ?? []).map(one => html`<tr key=${one.run_id}><td>${run(one.run_id)}</td><td>${one.status.replaceAll("_", " ")}</td><td>${moment(one.submitted_at_ms, nowMs())}</td></tr>`)} />
-    ${letters.data?.messages?.length > 0 && html`<h2>Dead letters</h2><pre class="json"><code>${marked(pretty(read(encode(letters.data.messages))))}</code></pre>`}
-    <${Timeline} address=${path("sessions", id, "events")} />`}`;
-}
 
 export function Rules() {
   const { data, error, reload } = useRead("/v1/rules?page=true&limit=100" + (query().get("cursor") ? "&cursor=" + encodeURIComponent(query().get("cursor")) : ""));

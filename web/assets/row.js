@@ -7,6 +7,7 @@ import { Flag } from "./hints.js";
 import { Icon } from "./icons.js";
 import { lookingText } from "./looking.js";
 import { changed, inbox, isMine, nowMs } from "./inbox.js";
+import { iconOf, What } from "./link_row.js";
 import { marked, plain } from "./marks.js";
 import { isNarrow } from "./screen.js";
 import { sessionName } from "./same_call.js";
@@ -16,7 +17,7 @@ import { deadlineWords, moment, roughly, settledWords, span } from "./words.js";
 
 const soon = 120000;
 
-function Time({ calls }) {
+export function Time({ calls }) {
   const one = calls.reduce((a, b) => (b.dueMs || Infinity) < (a.dueMs || Infinity) ? b : a); // the one with the least time left
   const text = useClock(now => one.dueMs ? roughly(one.dueMs - now) : roughly(now - one.createdMs));
   const title = one.dueMs ? `${deadlineWords(one.kind, one.dueMs, nowMs())}` : `asked ${span(nowMs() - one.createdMs)} ago, ${moment(one.createdMs, nowMs())}`;
@@ -42,7 +43,7 @@ function Lookers({ calls }) {
 }
 
 // whyOf is the second line of a row: the agent's words about it, else with what and where.
-function whyOf(one) {
+export function whyOf(one) {
   const said = one.request.reason || one.request.description || about(one).said?.[0];
   if (said) return said.slice(0, 300);
   if (one.kind === "question") {
@@ -95,8 +96,6 @@ export function Row({ one, top, position, total, current, list }) {
   const count = over ? calls.length : left.length, times = count > 1 ? `×${count}` : "";
   const asker = askersOf(left.length > 0 ? left : [one]);
   const chosen = left.filter(other => inbox.selected.has(other.handle)).length;
-  const refused = ["denied", "expired", "declined", "cancelled", "gone"].includes(over?.outcome);
-  const icon = over ? (refused ? "denied" : "allowed") : row.icon;
   const open = event => {
     if (event.target.closest("input")) return;
     focusPrompt(one, "click", isNarrow());
@@ -109,9 +108,9 @@ export function Row({ one, top, position, total, current, list }) {
   return html`<li id=${"prompt-" + one.handle} class=${"row" + (over ? " settled" : "") + (current ? " current" : "")} data-handle=${one.handle} tabindex=${current ? "0" : "-1"}
       aria-label=${plain(nameOfRow(one) + (times && " " + times) + (asker && ", " + asker))} aria-current=${current ? "true" : null} aria-setsize=${total} aria-posinset=${position}
       style=${top === undefined ? {} : { transform: `translateY(${top}px)` }} onClick=${open} onKeyDown=${enter}>
-    <span class="lead"><${Icon} name=${icon} />${one.kind === "approval" && !over && html`<input type="checkbox" tabindex=${current ? "0" : "-1"} aria-label=${`Select ${plain(one.request.tool_name)} in ${times ? `${count} sessions` : one.session}`}
+    <span class="lead"><${Icon} name=${iconOf(one)} />${one.kind === "approval" && !over && html`<input type="checkbox" tabindex=${current ? "0" : "-1"} aria-label=${`Select ${plain(one.request.tool_name)} in ${times ? `${count} sessions` : one.session}`}
       checked=${chosen > 0 && chosen === left.length} indeterminate=${chosen > 0 && chosen < left.length} onClick=${event => select(event, one, list)} />`}</span>
-    <span class="what">${row.strong && html`<b>${marked(row.strong)}</b> `}${row.code ? html`<code>${marked(row.what)}</code>` : marked(row.what)}</span>
+    <${What} row=${row} />
     <span class="hint"><${Flag} request=${one.request} />${row.hint && marked(row.hint)}</span>
     ${outcome ? html`<span class="why outcome" role="status" title=${plain(outcome)}>${marked(outcome)}${times && ` ${times}`}</span>` : html`<span class="why"><${Lookers} calls=${left} />${asker && html`<span class="asker">${marked(asker)}</span> · `}${marked(whyOf(one))}</span>
       <span class="tail">${times && html`<b class="times" title=${left.map(sessionName).join(", ")}>${times}</b>`}<${Time} calls=${left.length > 0 ? left : [one]} /></span>`}

@@ -72,7 +72,7 @@ export function openHandle() {
 }
 
 function readAddress() {
-  const asked = query().get("prompt");
+  const asked = location.pathname === "/" && query().get("prompt");
   if (asked && asked !== place.handle) Object.assign(place, { handle: asked, wanted: asked, cause: "page" });
 }
 onRoute(readAddress);

@@ -9,6 +9,19 @@ export function moment(ms, nowMs = Date.now()) {
   return at.toDateString() === now.toDateString() ? time : `${day.format(at)}, ${time}`;
 }
 
+export const timeOf = ms => clock.format(new Date(ms));
+
+const longDay = new Intl.DateTimeFormat("en-GB", { weekday: "long", day: "numeric", month: "long" });
+const olderDay = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "long", year: "numeric" });
+
+// dayOf names a day: "Today", "Yesterday", "Tuesday 24 November", or with its year.
+export function dayOf(ms, nowMs) {
+  const at = new Date(ms), now = new Date(nowMs), yesterday = new Date(now.getFullYear(), now.getMonth(), now.getDate() - 1);
+  if (at.toDateString() === now.toDateString()) return "Today";
+  if (at.toDateString() === yesterday.toDateString()) return "Yesterday";
+  return (at.getFullYear() === now.getFullYear() ? longDay : olderDay).format(at);
+}
+
 export function span(ms) {
   const s = Math.max(0, Math.round(ms / 1000));
   if (s < 60) return `${s} s`;
@@ -41,22 +54,22 @@ export function way(via) {
   return via.startsWith("api:") ? "in " + via.slice(4) : "in " + via;
 }
 
-const outcomes = { allowed: "Allowed", denied: "Denied", answered: "Answered", declined: "Declined", cancelled: "Cancelled", expired: "Expired" };
+export const outcomes = { allowed: "Allowed", denied: "Denied", answered: "Answered", declined: "Declined", cancelled: "Cancelled", expired: "Expired" };
 
 // person is how the page calls who decided.
 export const person = by => by === "user:local" || !by ? "someone without a name" : by.replace(/^user:/, "");
 
-// settledWords says what became of a request: by whom, by which way, when.
-export function settledWords(kind, resolution, nowMs, mine) {
-  const at = moment(resolution.resolved_at_ms, nowMs);
-  if (resolution.outcome === "expired") return `Expired ${/,/.test(at) ? "on" : "at"} ${at}${kind === "approval" ? " and was denied" : ""}`;
-  if (resolution.outcome === "gone") return `No longer here, ${at}`;
+// settledWords says what became of a request: by whom, by which way and, unless a line has it already, when.
+export function settledWords(kind, resolution, nowMs, mine, timed = true) {
+  const at = moment(resolution.resolved_at_ms, nowMs), when = timed ? `, ${at}` : "";
+  if (resolution.outcome === "expired") return `Expired${timed ? ` ${/,/.test(at) ? "on" : "at"} ${at}` : ""}${kind === "approval" ? " and was denied" : ""}`;
+  if (resolution.outcome === "gone") return `No longer here${when}`;
   let word = outcomes[resolution.outcome] ?? resolution.outcome;
   if (resolution.outcome === "allowed" && resolution.updated_input !== undefined) word = "Allowed with changes";
-  if (resolution.outcome === "cancelled" && resolution.via === "worker") return `Withdrawn by the agent, ${at}`;
-  if (mine) return `${word} by you, ${at}`;
-  if (resolution.via.startsWith("rule:")) return `${word} by a rule, ${at}`;
-  return `${word} by ${person(resolution.resolved_by)} ${way(resolution.via)}, ${at}`;
+  if (resolution.outcome === "cancelled" && resolution.via === "worker") return `Withdrawn by the agent${when}`;
+  if (mine) return `${word} by you${when}`;
+  if (resolution.via.startsWith("rule:")) return `${word} by a rule${when}`;
+  return `${word} by ${person(resolution.resolved_by)} ${way(resolution.via)}${when}`;
 }
 
 export function deadlineWords(kind, ms, nowMs) {

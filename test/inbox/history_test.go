@@ -1,0 +1,111 @@
+//go:build unix
+
+package inbox
+
+import (
+	"encoding/csv"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/test/rig"
+)
+
+// pastRows are the rows of the history as lines of text.
+const pastRows = `[...document.querySelectorAll(".day a.row")].map(one => one.innerText.replace(/\s+/g, " ")).join("\n")`
+
+// history searches decisions by words, shows one of them whole, and writes what is filtered as CSV.
+func (f *flows) history(t *testing.T) {
+	for i, call := range []string{`{"command":"make history-one"}`, `{"command":"make history-two"}`, `{"command":"=history-three"}`} {
+		request := approval("bash", call)
+		request.Reason = "past reason " + strconv.Itoa(i)
+		run := f.ask(t, one(request))
+		decision := rig.Deny(request.ID)
+		if i == 1 {
+			decision = rig.Allow(request.ID)
+		}
+		decision.Reason = "because " + strconv.Itoa(i)
+		_, err := f.client.ResolveRunApprovals(t.Context(), run.RunID, rig.Decide(decision))
+		require.NoError(t, err)
+	}
+	p := f.open(t, "/history")
+	p.until("the newest first", func() bool { return strings.HasPrefix(p.read(pastRows), "=history-three Denied by someone without a name by the API · “because 2”") })
+	require.NotEmpty(t, p.all(nil, "heading", "Today"+p.read(`" " + document.querySelector(".day .n").textContent`)))
+	p.accessible("history")
+	f.shoot(t, p, "history")
+
+	p.find("searchbox", "Search decisions").write("HISTORY-two because")
+	p.until("the one with all words", func() bool {
+		return strings.Count(p.read(pastRows), "\n") == 0 && strings.HasPrefix(p.read(pastRows), "make history-two Allowed by")
+	})
+	require.Equal(t, "?q=HISTORY-two+because", p.eval("location.search"))
+	p.find("searchbox", "Search decisions").write("nothing of the kind")
+	p.until("none", func() bool { return strings.Contains(p.shown(), "No matching decisions.") })
+	p.find("searchbox", "Search decisions").write("make history-")
+	p.until("two", func() bool { return strings.Count(p.read(pastRows), "\n") == 1 })
+
+	p.eval(`(URL.createObjectURL = (make => blob => { globalThis.written = blob; return make(blob); })(URL.createObjectURL), "")`)
+	p.find("button", "Download CSV").click()
+	p.until("the file", func() bool { return p.read(`globalThis.written ? "yes" : ""`) == "yes" })
+	rows, err := csv.NewReader(strings.NewReader(p.await("written.text()"))).ReadAll()
+	require.NoError(t, err)
+	require.Len(t, rows, 3)
+	require.Equal(t, []string{"time", "outcome", "decided_by", "way", "reason"}, rows[0][:5])
+	require.Equal(t, []string{"allowed", "user:local", "by the API", "because 1", "approval", "bash", "Run a command with bash: make history-two"}, rows[1][1:8])
+
+	// The rows are walked with the keys of the inbox; Back returns from an opened one on a phone.
+	p.eval(`(document.querySelector(".days a.row").focus(), "")`)
+	p.press("j")
+	p.until("the second has the focus", func() bool { return strings.Contains(p.read("document.activeElement.innerText"), "history-one") })
+	if f.phone {
+		p.press("\r")
+	}
+	p.until("its request", func() bool {
+		return strings.Contains(p.read(`document.getElementById("detail")?.innerText ?? ""`), "past reason 0")
+	})
+	require.Contains(t, p.read(`document.querySelector("#detail .bar").innerText`), "Denied by someone without a name by the API")
+	p.accessible("history, open")
+	f.shoot(t, p, "history-open")
+	if f.phone {
+		p.find("button", "‹ History").click()
+		p.until("the list", func() bool { return p.read(`document.querySelector(".has-detail") ? "" : "yes"`) == "yes" })
+		require.Equal(t, "?q=make+history-", p.eval("location.search"))
+	}
+	p.find("link", "Inbox"+p.read(`(count => count ? " " + count.textContent : "")(document.querySelector(".count"))`)).click()
+	p.until("the inbox", func() bool { return p.read("location.pathname") == "/" })
+	require.NotContains(t, p.eval("location.search"), "prompt=", "a past request does not follow into the inbox")
+}
+
+// session shows the page of a session: its input, and its log as a conversation.
+func (f *flows) session(t *testing.T) {
+	suspension := one(approval("bash", `{"command":"make told"}`))
+	run, err := f.client.CreateRun(t.Context(), client.CreateRunParams{
+		SessionID: "told", AgentID: "coder", Input: "Fix the build and tell me what was wrong.", Suspend: &suspension,
+		Session: &api.SessionAbout{Label: "Fix the build", Origin: &api.SessionOrigin{Project: "shop", Directory: "~/src/shop", Host: "ada-laptop"}},
+	})
+	require.NoError(t, err)
+	denied := rig.Deny(run.PendingApprovals[0].ID)
+	denied.Reason = "not before lunch"
+	_, err = f.client.ResolveRunApprovals(t.Context(), run.RunID, rig.Decide(denied))
+	require.NoError(t, err)
+	_, err = f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: "told", Input: "Then only look.", Suspend: nil})
+	require.NoError(t, err)
+	_, err = f.client.CancelRun(t.Context(), run.RunID, "enough")
+	require.NoError(t, err)
+
+	p := f.open(t, "/sessions/told")
+	p.find("heading", "Fix the build")
+	list := p.find("list", "Conversation")
+	p.until("what happened", func() bool {
+		text := strings.Join(strings.Fields(list.text()), " ")
+		return strings.Contains(text, "Fix the build and tell me what was wrong.") && strings.Contains(text, "make told Denied by someone without a name by the API · “not before lunch”") &&
+			strings.Contains(text, "Cancelled enough") && strings.Contains(text, "Then only look.")
+	})
+	require.NotContains(t, list.text(), run.RunID)
+	p.accessible("a session")
+	f.shoot(t, p, "session")
+}

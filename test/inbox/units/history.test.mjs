@@ -1,0 +1,39 @@
+// The history as CSV, by day, and the conversation of a session.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+const load = name => import(`${process.env.HOLDPOINT_ASSETS}/${name}.js`);
+const { csv } = await load("csv");
+const { dayOf } = await load("words");
+
+test("cells with separators are quoted, and no cell is a formula", () => {
+  assert.equal(csv(["a", "b"], [["x,y", 'say "no"'], ["=1+1", "+49"], ["-2", "@sum"], [undefined, 3]]), 'a,b\r\n"x,y","say ""no"""\r\n\'=1+1,\'+49\r\n\'-2,\'@sum\r\n,3\r\n');
+  assert.equal(csv(["a"], [["two\nlines"], ["\t=1"]]), 'a\r\n"two\nlines"\r\n\'\t=1\r\n');
+});
+
+test("days are named from where the person stands", () => {
+  const at = (...parts) => new Date(...parts).getTime(), now = at(2026, 10, 26, 0, 5);
+  assert.equal(dayOf(at(2026, 10, 26, 0, 1), now), "Today");
+  assert.equal(dayOf(at(2026, 10, 25, 23, 59), now), "Yesterday");
+  assert.equal(dayOf(at(2026, 10, 24, 12), now), "Tuesday 24 November");
+  assert.equal(dayOf(at(2025, 10, 24, 12), now), "24 November 2025");
+  assert.equal(dayOf(at(2026, 2, 1, 12), at(2026, 2, 2, 12)), "Yesterday");
+});
+
+test("a session's log is a conversation, with each decision at its request", async () => {
+  const { conversation } = await load("conversation");
+  const { Json } = await load("exact");
+  const entry = (id, event, run_id = "r") => ({ id, run_id, session_id: "s", agent_id: "coder", timestamp_ms: Number(id), event });
+  const asked = { id: "a", handle: "h1", tool_name: "Bash" }, later = { id: "b", handle: "h2", tool_name: "Bash" };
+  const items = conversation([
+    entry("1", { type: "accepted" }), entry("2", { type: "started" }),
+    entry("3", { type: "output", output: new Json('{"content":"I will look."}') }),
+    entry("4", { type: "waiting_for_approval", requests: [asked, later] }),
+    entry("5", { type: "approval_resolved", resolutions: [{ request_id: "a", outcome: "allowed" }] }),
+    entry("6", { type: "tests_ran" }), entry("7", { type: "failed", error: "exit 1" }), entry("8", { type: "waiting_for_approval", redacted: true }),
+  ], [{ run_id: "r", request: { text_preview: "Fix the build" } }]);
+  assert.deepEqual(items.map(({ kind, text, what, resolution }) => [kind, text ?? "", what ?? resolution?.outcome ?? ""]), [
+    ["input", "Fix the build", ""], ["line", "", "Started"], ["output", "I will look.", ""], ["request", "", "allowed"], ["request", "", ""],
+    ["line", "", "tests ran"], ["line", "exit 1", "Failed"], ["line", "redacted", "waiting for approval"],
+  ]);
+});

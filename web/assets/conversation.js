@@ -1,0 +1,52 @@
+// The log of a session as a conversation: what the agent was given, what it said and did, and the requests with their
+// decisions in place.
+
+import { textOf } from "./exact.js";
+import { person } from "./words.js";
+
+// Events that say nothing a reader would miss: the runs, or the requests, say it.
+const silent = new Set(["accepted", "queued", "request_notified", "approval_resolved", "user_question_resolved", "user_question_answered", "parent_clarification_resolved", "parent_clarification_requested", "grant_redeemed"]);
+const said = { started: "Started", completed: "Completed", failed: "Failed", cancelled: "Cancelled", interrupted: "Interrupted", run_retried: "Tried again", notification_failed: "A notification could not be delivered" };
+const mostText = 8000;
+
+// resolutionsOf returns the resolutions in a log, by run and request.
+function resolutionsOf(events) {
+  const found = new Map();
+  for (const { event, run_id: run } of events)
+    for (const one of event.resolutions ?? (event.resolution ? [event.resolution] : [])) found.set(`${run}/${one.request_id}`, one);
+  return found;
+}
+
+function line({ event, id, timestamp_ms: atMs }) {
+  const text = event.redacted ? "redacted" : event.error ?? event.reason ?? "";
+  return { kind: "line", key: id, atMs, what: said[event.type] ?? event.type.replaceAll("_", " "), text: String(text).slice(0, mostText) };
+}
+
+// conversation returns what is shown of the events of a session, the oldest first:
+// {kind: "input"|"output"|"line", key, atMs, text, what} or {kind: "request", key, atMs, of, view, resolution}.
+export function conversation(events, runs = []) {
+  const resolutions = resolutionsOf(events), inputs = new Map(runs.map(run => [run.run_id, run.request?.text_preview]));
+  return events.flatMap(entry => {
+    const { event, id, timestamp_ms: atMs } = entry;
+    switch (event.type) {
+      case "accepted": {
+        const text = inputs.get(entry.run_id);
+        return text ? [{ kind: "input", key: id, atMs, text, run: entry.run_id }] : [];
+      }
+      case "output": {
+        const text = textOf(event.output?.node, "content") ?? "";
+        return text ? [{ kind: "output", key: id, atMs, text: text.slice(0, mostText) }] : [];
+      }
+      case "waiting_for_approval":
+      case "waiting_for_user_question":
+        if (event.redacted) return [line(entry)];
+        return (event.requests ?? []).filter(request => request.handle).map(request => ({
+          kind: "request", key: request.handle, atMs,
+          of: event.type === "waiting_for_approval" ? "approval" : "question", view: { ...entry, request }, resolution: resolutions.get(`${entry.run_id}/${request.id}`),
+        }));
+      case "request_acknowledged":
+        return [{ kind: "line", key: id, atMs, what: `${person(event.by)} ${event.state === "none" ? "stopped looking" : "looked at a request"}`, text: "" }];
+    }
+    return silent.has(event.type) ? [] : [line(entry)];
+  });
+}

@@ -1,0 +1,105 @@
+// The page of a session, and of a run: pending requests, and what happened in it.
+
+import { html, useEffect, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { call, newKey, path } from "./api.js";
+import { Confirm, Copy, Failure, useRead } from "./components.js";
+import { InputView } from "./content.js";
+import { conversation } from "./conversation.js";
+import { encode, pretty, read, textOf } from "./exact.js";
+import { shortID } from "./groups.js";
+import { isMine, nowMs, promptOf } from "./inbox.js";
+import { LinkRow } from "./link_row.js";
+import { marked } from "./marks.js";
+import { askingSession, Time, whyOf } from "./row.js";
+import { moment, person, settledWords } from "./words.js";
+
+const shownAtOnce = 200; // events
+const mostShown = 800; // with room for those that come
+const runLink = id => html`<a href=${"/runs/" + encodeURIComponent(id)} title=${id}><code>${shortID(id)}</code></a>`;
+const sessionLink = id => html`<a href=${"/sessions/" + encodeURIComponent(id)}>${marked(shortID(id))}</a>`;
+const words = status => status.replaceAll("_", " ");
+
+function Facts({ facts }) {
+  return html`<dl class="details">${facts.filter(([, value]) => value).map(([name, value]) => html`<dt>${name}</dt><dd>${value}</dd>`)}</dl>`;
+}
+
+// Waiting lists the pending requests of a session and of the sessions below it. A request of another session says which.
+function Waiting({ id }) {
+  const asked = "?page=true&limit=100&fields=summary&session_id=" + encodeURIComponent(id);
+  const approvals = useRead("/v1/approvals" + asked, 5000), questions = useRead("/v1/questions" + asked, 5000);
+  const list = [["approval", approvals], ["question", questions]].flatMap(([kind, { data }]) => (data?.items ?? []).map(view => promptOf(view, kind)));
+  const other = one => [askingSession(one) || one.session].find(session => session !== id);
+  const why = one => html`${other(one) && html`<span class="asker">asked by ${marked(shortID(other(one)))}</span> · `}${marked(whyOf(one))}`;
+  return list.length > 0 && html`<h2>Waiting now <span class="n">${list.length}</span></h2><ul class="still-rows" aria-label="Waiting now">${list.map(one => html`<${LinkRow} key=${one.handle} one=${one} why=${why(one)} tail=${html`<${Time} calls=${[one]} />`} />`)}</ul>`;
+}
+
+function Said({ item }) {
+  const time = html`<time datetime=${new Date(item.atMs).toISOString()}>${moment(item.atMs, nowMs())}</time>`;
+  switch (item.kind) {
+    case "input": return html`<li class="input"><p class="speaker">Input of the run ${time}</p><blockquote>${marked(item.text)}</blockquote></li>`;
+    case "output": return html`<li class="output"><p class="speaker">The agent ${time}</p><blockquote>${marked(item.text)}</blockquote></li>`;
+    case "line": return html`<li class="line-of">${time} ${marked(item.what)}${item.text && html` <span class="quiet">${marked(item.text)}</span>`}</li>`;
+  }
+  const { resolution } = item, one = promptOf(item.view, item.of, resolution);
+  const why = resolution ? html`${marked(settledWords(one.kind, resolution, nowMs(), isMine(one.handle), false))}${resolution.reason && marked(` · “${resolution.reason}”`)}` : html`<b>Waiting for a decision</b>`;
+  return html`<${LinkRow} one=${one} why=${why} tail=${time} />`;
+}
+
+// Conversation shows the newest events of a session, from the time at which the page was opened, and those that come.
+function Conversation({ id, last, runs }) {
+  const [begin] = useState(last), [shown, show] = useState(shownAtOnce), after = Math.max(0, begin - shown);
+  const { data, error, reload } = useRead(`${path("sessions", id, "events")}?limit=1000${after ? `&after=${after}` : ""}`);
+  useEffect(() => { if (last !== begin) reload(); }, [last]);
+  const items = data ? conversation(data, runs) : [];
+  return html`<h2>Conversation</h2><${Failure} error=${error} />${after > 0 && shown < mostShown && html`<p><button onClick=${() => show(shown + shownAtOnce)}>Earlier</button></p>`}
+    ${data && (items.length > 0 ? html`<ol class="conversation" aria-label="Conversation">${items.map(item => html`<${Said} item=${item} key=${item.key} />`)}</ol>` : html`<p class="quiet">Nothing happened in it yet.</p>`)}`;
+}
+
+export function Session({ id }) {
+  const { data, error } = useRead(path("sessions", id), 5000);
+  const runs = useRead("/v1/runs?limit=100&session_id=" + encodeURIComponent(id), 5000);
+  const letters = useRead(path("sessions", id, "mailbox", "dead-letter"));
+  const [detailed, detail] = useState(false);
+  const list = runs.data ?? [], newest = list.reduce((a, b) => a && a.submitted_at_ms >= b.submitted_at_ms ? a : b, undefined), input = newest?.request?.text_preview;
+  return html`<h1>${marked(data?.label || data?.origin?.project || shortID(id))}</h1><${Failure} error=${error} />${data && html`
+    <p class="meta"><span class="status">${words(data.status)}</span><span>· ${marked(data.agent_id)}</span>${data.origin && html`<span>· ${marked([data.origin.directory, data.origin.host].filter(Boolean).join(" on "))}</span>`}${data.parent_session_id && html`<span>· below ${sessionLink(data.parent_session_id)}</span>`}
+      ${data.queued_run_ids.length > 0 && html`<span>· ${data.queued_run_ids.length} queued</span>`}</p>
+    ${input && html`<blockquote class="task" aria-label="Input of the run">${marked(input)}</blockquote>`}
+    <${Waiting} id=${id} />
+    <${Conversation} id=${id} last=${Number(data.last_event_id)} runs=${list} />
+    ${letters.data?.messages?.length > 0 && html`<h2>Dead letters</h2><pre class="json"><code>${marked(pretty(read(encode(letters.data.messages))))}</code></pre>`}
+    <p class="more-line"><button type="button" class="link" aria-expanded=${String(detailed)} onClick=${() => detail(!detailed)}>Details</button><a href=${"/history?session_id=" + encodeURIComponent(id)}>Decisions in this session</a></p>
+    ${detailed && html`<${Facts} facts=${[["Session", html`<code>${marked(id)}</code> <${Copy} text=${id} />`], ["Active run", data.active_run && runLink(data.active_run.run_id)],
+      ["Runs", list.length > 0 && list.map(one => html`<div>${runLink(one.run_id)} ${words(one.status)}, ${moment(one.submitted_at_ms, nowMs())}</div>`)]]} />`}`}`;
+}
+
+const said = { accepted: "accepted", queued: "queued", started: "started", completed: "completed", failed: "failed", cancelled: "cancelled", interrupted: "interrupted", output: "output", waiting_for_approval: "waits for approval", waiting_for_user_question: "waits for an answer", request_acknowledged: "looked at" };
+
+function EventLine({ entry }) {
+  const { event } = entry;
+  let more = "";
+  if (event.redacted) more = "redacted";
+  else if (event.type === "approval_resolved") more = event.resolutions.map(one => settledWords("approval", one, nowMs(), false)).join("; ");
+  else if (event.type === "user_question_resolved") more = settledWords("question", event.resolution, nowMs(), false);
+  else if (event.type === "waiting_for_approval") more = (event.requests ?? []).map(one => one.tool_name).join(", ");
+  else if (event.type === "request_acknowledged") more = `by ${person(event.by)}${event.state === "none" ? ", taken back" : ""}`;
+  else if (event.error || event.reason) more = event.error ?? event.reason;
+  else if (event.type === "output") more = event.output ? textOf(event.output.node, "content") ?? "" : "";
+  return html`<li><time>${moment(entry.timestamp_ms, nowMs())}</time> <span class="event">${marked(said[event.type] ?? event.type.replaceAll("_", " "))}</span> ${more && html`<span class="quiet">${marked(String(more).slice(0, 2000))}</span>`}</li>`;
+}
+
+function Timeline({ address }) {
+  const { data, error } = useRead(address, 5000);
+  return html`<h2>Timeline</h2><${Failure} error=${error} />${data && html`<ol class="timeline">${data.map(entry => html`<${EventLine} entry=${entry} key=${entry.id} />`)}</ol>`}`;
+}
+
+export function Run({ id }) {
+  const { data, error, reload } = useRead(path("runs", id), 5000);
+  const waiting = data?.pending_approvals?.concat(data.pending_questions ?? []).map(one => html`<a href=${"/?prompt=" + encodeURIComponent(one.handle)}>${marked(one.tool_name ?? one.questions?.[0]?.header ?? "Question")}</a> `);
+  return html`<h1><code>${marked(id)}</code></h1><${Failure} error=${error} />${data && html`
+    <${Facts} facts=${[["Status", words(data.status)], ["Session", html`<a href=${"/sessions/" + encodeURIComponent(data.session_id)}><code>${marked(data.session_id)}</code></a>`], ["Agent", data.agent_id], ["Submitted", moment(data.submitted_at_ms, nowMs())], ["Attempt", data.attempt], ["Worker", data.lease?.worker_id], ["Waiting for", waiting], ["Error", data.error && marked(data.error)]]} />
+    ${data.request?.text_preview && html`<h2>Input</h2><blockquote class="task">${marked(data.request.text_preview)}</blockquote>`}
+    ${data.output !== undefined && html`<h2>Output</h2><${InputView} value=${data.output} />`}
+    ${!data.finished_at_ms && html`<${Confirm} label="Cancel run" question="This ends the run and everything it waits for." does=${() => call("POST", path("runs", id, "cancel"), {}, { "Idempotency-Key": newKey() }).then(reload)} />`}
+    <${Timeline} address=${path("runs", id, "events")} />`}`;
+}
