@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,7 +22,6 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/store/storetest"
 )
 
 // TestDecisionsAreAboutWhatWasAimedAt adds and settles prompts while a person clicks, taps and
@@ -29,12 +29,9 @@ import (
 // ms before.
 func TestDecisionsAreAboutWhatWasAimedAt(t *testing.T) { //nolint:tparallel // one service, one person after the other
 	t.Parallel()
-	seeds, steps := 2, 120
-	if storetest.Thorough {
-		seeds, steps = 8, 800
-	}
+	walks, steps := aimSteps(t, 2, 120)
 	f := start(t)
-	for seed := range seeds {
+	for seed := range walks {
 		t.Run(strconv.Itoa(seed), func(t *testing.T) {
 			someone := f.someone(t, f.service.URL(), uint64(seed))
 			require.NoError(t, someone.walk(steps))
@@ -48,12 +45,9 @@ func TestDecisionsAreAboutWhatWasAimedAt(t *testing.T) { //nolint:tparallel // o
 // page of its own and the next one opens by itself.
 func TestDecisionsOnAPhoneAreAboutWhatWasAimedAt(t *testing.T) { //nolint:tparallel // one service, one person after the other
 	t.Parallel()
-	seeds, steps := 1, 200
-	if storetest.Thorough {
-		seeds, steps = 6, 800
-	}
+	walks, steps := aimSteps(t, 1, 200)
 	f := start(t)
-	for seed := range seeds {
+	for seed := range walks {
 		t.Run(strconv.Itoa(seed), func(t *testing.T) {
 			someone := f.someone(t, f.service.URL(), uint64(seed)+100)
 			someone.holdsPhone()
@@ -62,6 +56,22 @@ func TestDecisionsOnAPhoneAreAboutWhatWasAimedAt(t *testing.T) { //nolint:tparal
 			require.Positive(t, someone.decided, "decisions are made")
 		})
 	}
+}
+
+// walkSteps is the length of a walk when many steps are asked for.
+const walkSteps = 500
+
+// aimSteps returns how many walks there are and how long each is: those given, or half of HOLDPOINT_AIM_STEPS each at a
+// desk and on a phone.
+func aimSteps(t *testing.T, walks, steps int) (int, int) {
+	t.Helper()
+	asked := os.Getenv("HOLDPOINT_AIM_STEPS")
+	if asked == "" {
+		return walks, steps
+	}
+	all, err := strconv.Atoi(asked)
+	require.NoError(t, err, "HOLDPOINT_AIM_STEPS is a number of steps")
+	return max(1, all/2/walkSteps), walkSteps
 }
 
 // holdsPhone makes the page as small as a phone's. The person taps, and decisions are sent at once.
