@@ -29,6 +29,10 @@ const (
 	RememberExact RememberAs = "exact"
 	// RememberCommand matches the tool with the same command, with any description and time limit.
 	RememberCommand RememberAs = "command"
+	// RememberPrefix matches the tool with every command that starts with the same words.
+	RememberPrefix RememberAs = "prefix"
+	// RememberFolder matches the tool with every file in the same folder, and in folders below it.
+	RememberFolder RememberAs = "folder"
 	// RememberTool matches every call of the tool, in one session.
 	RememberTool RememberAs = "tool"
 )
@@ -158,7 +162,10 @@ type RememberTexts struct {
 
 // RememberChoice has the texts of the rules that a decision with this remember_as would create.
 type RememberChoice struct {
-	As       RememberAs    `json:"as"`
+	As RememberAs `json:"as"`
+	// About is the words with which the commands of RememberPrefix start, or the folder of
+	// RememberFolder with a slash at its end.
+	About    string        `json:"about,omitempty"`
 	Session  string        `json:"session,omitempty"`
 	Always   string        `json:"always,omitempty"`
 	Examples *RuleExamples `json:"examples,omitempty"`

@@ -185,14 +185,13 @@ func (s *Server) explainRules(w http.ResponseWriter, r *http.Request) error {
 // addChoices adds the rules that a decision about the call could write. Their cost grows with the input, so
 // call it in a slot of [cpulimit.Do].
 func (s *Server) addChoices(answer *api.RuleExplanation, call *rules.Call, decision runs.ApprovalDecision, nowMs int64) {
-	for _, as := range []api.RememberAs{api.RememberExact, api.RememberCommand, api.RememberTool} {
+	for _, as := range []api.RememberAs{api.RememberExact, api.RememberCommand, api.RememberPrefix, api.RememberFolder, api.RememberTool} {
 		choice := api.RememberChoice{As: as}
 		decision.RememberAs = as
 		if call.SessionID != "" {
-			choice.Session, choice.Examples = s.previewRule(call, decision, api.RememberSession, nowMs)
+			s.previewRule(call, decision, api.RememberSession, nowMs, &choice)
 		}
-		text, examples := s.previewRule(call, decision, api.RememberAlways, nowMs)
-		choice.Always, choice.Examples = text, cmp.Or(choice.Examples, examples)
+		s.previewRule(call, decision, api.RememberAlways, nowMs, &choice)
 		if as == api.RememberExact {
 			answer.Remember.Session, answer.Remember.Always, answer.Remember.Examples = choice.Session, choice.Always, choice.Examples
 		}
@@ -202,15 +201,23 @@ func (s *Server) addChoices(answer *api.RuleExplanation, call *rules.Call, decis
 	}
 }
 
-// previewRule returns the text of the rule that a decision about the call would create, with
-// examples; "" and nil when no such rule can be created.
-func (s *Server) previewRule(call *rules.Call, decision runs.ApprovalDecision, remember api.Remember, nowMs int64) (string, *api.RuleExamples) {
+// previewRule adds to a choice the text of the rule that a decision about the call would create, what
+// it is about, and examples, if such a rule can be created.
+func (s *Server) previewRule(call *rules.Call, decision runs.ApprovalDecision, remember api.Remember, nowMs int64, choice *api.RememberChoice) {
 	decision.Remember = remember
 	preview, err := runs.PreviewRule(
 		api.ApprovalRequest{ToolName: call.ToolName, Input: call.Input, PatternKeys: call.PatternKeys}, call.SessionID,
 		decision, s.maxRuleAgeMs, nowMs)
 	if err != nil {
-		return "", nil
+		return
 	}
-	return preview.Text, &preview.Examples
+	choice.About = preview.About
+	if choice.Examples == nil {
+		choice.Examples = &preview.Examples
+	}
+	if remember == api.RememberSession {
+		choice.Session = preview.Text
+		return
+	}
+	choice.Always = preview.Text
 }

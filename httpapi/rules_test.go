@@ -181,6 +181,33 @@ func testRules(t *testing.T, a *rig) {
 		news := a.post(t, "/v1/rules/explain", fmt.Sprintf(`{"session_id":%q,"tool_name":"WebSearch","input":{"query":"news"}}`, search.session)).want(http.StatusOK)
 		require.Equal(t, "allow", news.at("decision"))
 	})
+	parallel(t, "commands that start with the same words, files in a folder", func(t *testing.T) {
+		for _, test := range []struct{ as, tool, input, about, like, unlike string }{
+			{"prefix", "bash", `{"command":"npm test -- cart"}`, "npm test", `{"command":"npm test x"}`, `{"command":"npm publish x"}`},
+			{"folder", "Edit", `{"file_path":"cart/total.go","new_string":"x"}`, "cart/", `{"file_path":"cart/sum.go","new_string":"y"}`, `{"file_path":"shop/sum.go","new_string":"y"}`},
+		} {
+			run := a.waiting(t, fmt.Sprintf(`"approvals":[{"id":"a","tool_call_id":"c","tool_name":%q,"input":%s}]`, test.tool, test.input))
+			explain := func(input string) *reply {
+				return a.post(t, "/v1/rules/explain", fmt.Sprintf(`{"session_id":%q,"tool_name":%q,"input":%s}`, run.session, test.tool, input)).want(http.StatusOK)
+			}
+			text := ""
+			for _, choice := range explain(test.input).list("remember", "choices") {
+				if choice := choice.(map[string]any); choice["as"] == test.as {
+					require.Equal(t, test.about, choice["about"])
+					text = choice["session"].(string)
+				}
+			}
+			other := map[string]string{"prefix": "folder", "folder": "prefix"}[test.as]
+			resolve := "/v1/runs/" + run.run + "/approvals"
+			body := `{"resolutions":[{"request_id":"a","behavior":"allow","remember":"session","remember_as":%q}]}`
+			a.post(t, resolve, fmt.Sprintf(body, other), expecting(semantic)).refused(api.CodeInvalidRequest).pointer("/resolutions/0/remember_as")
+			decided := a.post(t, resolve, fmt.Sprintf(body, test.as)).want(http.StatusAccepted)
+			require.NotEmpty(t, text)
+			require.Equal(t, text, decided.textAt("resume", "approvals", 0, "resolution", "rule", "text"))
+			require.Equal(t, "allow", explain(test.like).at("decision"))
+			require.Equal(t, "ask", explain(test.unlike).at("decision"))
+		}
+	})
 	parallel(t, "explained", func(t *testing.T) {
 		session := a.name("session")
 		a.post(t, "/v1/rules", fmt.Sprintf(`{"session_id":%q,"match":{"pattern_keys":["push"]}}`, session)).want(http.StatusCreated)

@@ -31,7 +31,7 @@ const (
     "updated_input": {"type": "object", "description": "Allow with this input instead."},
     "reason": {"type": "string", "description": "For the agent."},
     "remember": {"enum": ["session", "always"], "description": "Also create a rule. The first answer is the rule's text and decides nothing."},
-    "remember_as": {"enum": ["exact", "command", "tool"], "description": "With remember: this exact call (default), this command whatever its description, or every call of the tool in this session."},
+    "remember_as": {"enum": ["exact", "command", "prefix", "folder", "tool"], "description": "With remember: this exact call (default), this command whatever its description, commands that start with the same words, files in the same folder, or every call of the tool in this session."},
     "rule_text": {"type": "string", "description": "With remember: the text of the first answer, once the person has agreed to it."}
   }
 }`

@@ -1,6 +1,8 @@
 package runs
 
 import (
+	"fmt"
+
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -28,13 +30,13 @@ func (r *ApprovalDecision) prepareRemember(at string, maxRuleAgeMs int64, newID 
 		faults.Add(at+"/remember", "must not be given together with updated_input")
 	}
 	switch r.RememberAs {
-	case "", api.RememberExact, api.RememberCommand:
+	case "", api.RememberExact, api.RememberCommand, api.RememberPrefix, api.RememberFolder:
 	case api.RememberTool:
 		if r.Remember != api.RememberSession {
 			faults.Add(at+"/remember_as", "must not be %q for all sessions: add a rule to allow a whole tool", api.RememberTool)
 		}
 	default:
-		faults.Add(at+"/remember_as", "must be %q, %q or %q", api.RememberExact, api.RememberCommand, api.RememberTool)
+		faults.Add(at+"/remember_as", "must be %q, %q, %q, %q or %q", api.RememberExact, api.RememberCommand, api.RememberPrefix, api.RememberFolder, api.RememberTool)
 	}
 	if r.RememberMatch != nil {
 		const someTool = "the request's"
@@ -71,10 +73,10 @@ func (r *ApprovalDecision) rule(approval api.ApprovalRequest, sessionID string, 
 		}
 	case r.RememberAs == api.RememberTool:
 		rule.ToolName, rule.Match.AnyInput = approval.ToolName, true
-	case r.RememberAs == api.RememberCommand:
-		// checkRemembered has refused a decision whose approval has no command.
+	case namesPart(r.RememberAs):
+		// checkRemembered has refused a decision about an approval without such a part.
 		rule.ToolName = approval.ToolName
-		rule.Match, _ = commandMatch(&approval)
+		rule.Match, _, _ = partMatch(r.RememberAs, &approval)
 	default:
 		rule.ToolName = approval.ToolName
 		input, rule.Match.InputDigest = exactInput(&approval)
@@ -83,16 +85,38 @@ func (r *ApprovalDecision) rule(approval api.ApprovalRequest, sessionID string, 
 	return rule
 }
 
-// commandMatch matches calls that run the approval's command. There is no match for an approval
-// without a command, or with sensitive values, which the rule would show.
-func commandMatch(approval *api.ApprovalRequest) (match api.RuleMatch, found bool) {
-	if len(approval.SensitivePaths) > 0 {
-		return match, false
-	}
-	return rules.CommandMatch(approval.ToolName, approval.Input)
+// namesPart reports whether a remembered rule is about a part of the input.
+func namesPart(as api.RememberAs) bool {
+	return as == api.RememberCommand || as == api.RememberPrefix || as == api.RememberFolder
 }
 
-const noCommand = "must not be \"command\": the call has no command that a rule can name"
+// partMatch matches calls that have the same part of the input as an approval, and says which: the
+// words of api.RememberPrefix, or the folder of api.RememberFolder. There is no match for an approval
+// without such a part, or with sensitive values, which the rule would show.
+func partMatch(as api.RememberAs, approval *api.ApprovalRequest) (match api.RuleMatch, about string, found bool) {
+	if len(approval.SensitivePaths) > 0 {
+		return match, "", false
+	}
+	switch as {
+	case api.RememberPrefix:
+		return rules.PrefixMatch(approval.ToolName, approval.Input)
+	case api.RememberFolder:
+		return rules.FolderMatch(approval.ToolName, approval.Input)
+	case api.RememberCommand:
+		match, found = rules.CommandMatch(approval.ToolName, approval.Input)
+	case api.RememberExact, api.RememberTool:
+	}
+	return match, "", found
+}
+
+// lacksPart is the fault of a decision about an approval without the part of the input.
+func lacksPart(as api.RememberAs) string {
+	part := map[api.RememberAs]string{
+		api.RememberCommand: "command that a rule can name", api.RememberPrefix: "command with a subcommand and further words",
+		api.RememberFolder: "file in a folder that a rule can name",
+	}[as]
+	return fmt.Sprintf("must not be %q: the call has no %s", as, part)
+}
 
 // exactInput returns an approval's input in canonical form, and its digest. For a sensitive input it
 // returns only the digest.
@@ -107,6 +131,8 @@ func exactInput(approval *api.ApprovalRequest) (canonical []byte, digest string)
 type RulePreview struct {
 	api.RuleView
 	Examples api.RuleExamples
+	// About is as in [api.RememberChoice].
+	About string
 }
 
 // PreviewRule returns the rule that a decision about an approval would write at nowMs, without id
@@ -122,9 +148,11 @@ func PreviewRule(approval api.ApprovalRequest, sessionID string, resolution Appr
 	if _, err := document.Canonical(approval.Input); err != nil {
 		faults.Add("/input", "has no canonical JSON form")
 	}
-	if resolution.RememberAs == api.RememberCommand {
-		if _, found := commandMatch(&approval); !found {
-			faults.Add("/remember_as", noCommand)
+	about := ""
+	if namesPart(resolution.RememberAs) {
+		var found bool
+		if _, about, found = partMatch(resolution.RememberAs, &approval); !found {
+			faults.Add("/remember_as", "%s", lacksPart(resolution.RememberAs))
 		}
 	}
 	if err := faults.Err(); err != nil {
@@ -135,7 +163,7 @@ func PreviewRule(approval api.ApprovalRequest, sessionID string, resolution Appr
 	if digest != record.Rule.Match.InputDigest {
 		input = nil
 	}
-	return RulePreview{record.View(), record.Rule.Examples(input)}, nil
+	return RulePreview{record.View(), record.Rule.Examples(input), about}, nil
 }
 
 // remembersDeny reports whether one of the decisions writes a deny rule.

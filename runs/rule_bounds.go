@@ -65,12 +65,12 @@ func (w *workingCopy) checkRemembered(run *model.Run, resolutions []ApprovalDeci
 			continue
 		}
 		approval := w.request(run.RunID, given.RequestID).Approval()
-		if given.RememberAs == api.RememberCommand {
-			if _, found := commandMatch(&approval); !found {
-				return refusal.Invalid(api.Fault{Pointer: fmt.Sprintf("/resolutions/%d/remember_as", i), Detail: noCommand})
+		if namesPart(given.RememberAs) {
+			if _, _, found := partMatch(given.RememberAs, &approval); !found {
+				return refusal.Invalid(api.Fault{Pointer: fmt.Sprintf("/resolutions/%d/remember_as", i), Detail: lacksPart(given.RememberAs)})
 			}
 		}
-		if given.RememberMatch != nil || given.RememberAs == api.RememberCommand || given.Remember == api.RememberSession {
+		if given.RememberMatch != nil || namesPart(given.RememberAs) || given.Remember == api.RememberSession {
 			added = append(added, given.rule(approval, run.SessionID, w.nowMs))
 		}
 	}

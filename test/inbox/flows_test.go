@@ -88,6 +88,7 @@ func (f *flows) all(t *testing.T) {
 		{"Deny", f.deny},
 		{"Edit", f.edit},
 		{"Remember", f.remember},
+		{"AllowAnd", f.allowAnd},
 		{"Questions", f.questions},
 		{"Forms", f.forms},
 		{"Labels", f.labels},

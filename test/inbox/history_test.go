@@ -33,7 +33,9 @@ func (f *flows) history(t *testing.T) {
 		require.NoError(t, err)
 	}
 	p := f.open(t, "/history")
-	p.until("the newest first", func() bool { return strings.HasPrefix(p.read(pastRows), "=history-three Denied by someone without a name by the API · “because 2”") })
+	p.until("the newest first", func() bool {
+		return strings.HasPrefix(p.read(pastRows), "=history-three Denied by someone without a name by the API · “because 2”")
+	})
 	require.NotEmpty(t, p.all(nil, "heading", "Today"+p.read(`" " + document.querySelector(".day .n").textContent`)))
 	p.accessible("history")
 	f.shoot(t, p, "history")

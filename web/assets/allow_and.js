@@ -5,8 +5,11 @@ import { allow, back, canDecide, deny, isOver } from "./approval.js";
 import { explain } from "./decide.js";
 import { pretty } from "./exact.js";
 import { opens, shiftedAll } from "./guard.js";
+import { about } from "./groups.js";
+import { open } from "./inbox.js";
 import { marked } from "./marks.js";
 import { outcomeOf } from "./row.js";
+import { isSeen } from "./seen.js";
 
 const hour = 3600_000;
 const today = () => { const end = new Date(); end.setHours(24, 0, 0, 0); return Math.max(60_000, end - Date.now()); };
@@ -23,14 +26,37 @@ function Examples({ of: examples }) {
       html`<li><code>${marked(exampleLine(one))}</code> <span class="quiet">${marked(one.why_not)}</span></li>`)}</ul>`;
 }
 
+const isEdit = one => ["edit", "patch", "write"].includes(about(one).kind);
 const whats = {
-  exact: () => "This exact call", command: () => "This command, whatever its description and time limit", tool: one => `Every call of ${one.request.tool_name}`,
+  exact: () => "This exact call",
+  command: () => "This command, whatever its description",
+  prefix: (one, words) => `Commands that start with “${words}”`,
+  folder: (one, folder) => `${isEdit(one) ? "Edits" : `Calls of ${one.request.tool_name}`} in ${folder}`,
+  tool: one => `Every call of ${one.request.tool_name}`,
 };
+const lasts = { "1 hour": "for the next hour", Today: "until the end of today", "30 days": "for 30 days", Always: "without an end" };
 
 // choicesOf returns what may be allowed: [{as, scope, label}].
 function choicesOf(one, texts) {
   return (texts?.allow?.choices ?? []).flatMap(choice => ["session", "always"].filter(scope => choice[scope])
-    .map(scope => ({ as: choice.as, scope, label: (whats[choice.as]?.(one) ?? choice.as) + (scope === "session" ? ", in this session" : ", in all sessions") })));
+    .map(scope => ({ as: choice.as, scope, what: whats[choice.as]?.(one, choice.about) ?? choice.as, where: scope === "session" ? "in this session" : "in all sessions" })));
+}
+
+// alsoAllowed returns the other requests that the rule would have allowed, had it been there before they were raised:
+// {read, unread}. Who has not read one does not allow it. Of the other rules only the service can tell.
+function alsoAllowed(one, chosen) {
+  const { request, session, digest } = one;
+  const fits = chosen?.as === "exact" ? other => digest && other.digest === digest : chosen?.as === "tool" ? () => true : () => false;
+  const list = open().filter(other => other !== one && other.kind === "approval" && other.request.tool_name === request.tool_name && !other.sending && other.barred === "" &&
+    (chosen?.scope !== "session" || other.session === session) && fits(other));
+  return { read: list.filter(isSeen), unread: list.filter(other => !isSeen(other)).length };
+}
+
+function Also({ also, on, over, set }) {
+  const { read: { length: n }, unread } = also;
+  if (n + unread === 0) return null;
+  return html`${n > 0 && html`<label class="choice"><input type="checkbox" checked=${on} disabled=${over} onChange=${event => set(event.target.checked)} />Also allows ${n} that ${n === 1 ? "waits" : "wait"} now</label>`}
+    ${unread > 0 && html`<p class="quiet">${unread} ${unread === 1 ? "that waits now was" : "that wait now were"} not read and ${unread === 1 ? "is" : "are"} left out.</p>`}`;
 }
 
 export function AllowAnd({ one }) {
@@ -38,6 +64,7 @@ export function AllowAnd({ one }) {
   const [lifetime, setLifetime] = useState("30 days");
   const [texts, setTexts] = useState(null);
   const [problem, setProblem] = useState("");
+  const [withOthers, setWithOthers] = useState(true);
   const dialog = useRef();
   const forMs = lifetimes.find(([name]) => name === lifetime)[1]();
   useEffect(() => {
@@ -56,17 +83,18 @@ export function AllowAnd({ one }) {
   const chosen = choices.find(choice => `${choice.as} ${choice.scope}` === as) ?? choices[0];
   const textOf = effect => texts?.[effect]?.choices?.find(choice => choice.as === chosen?.as)?.[chosen?.scope];
   const decision = chosen && { remember: chosen.scope, remember_as: chosen.as, remember_for_ms: forMs };
-  const off = !canDecide(one) || !decision;
+  const off = !canDecide(one) || !decision, also = alsoAllowed(one, chosen);
   const radio = (name, label, checked, onChange) => html`<label class="choice"><input type="radio" name=${name} checked=${checked} disabled=${over} onChange=${onChange} /><span>${label}</span></label>`;
   return html`<dialog class="sheet" aria-label="Allow and …" ref=${dialog} onClose=${() => back(one)}>
     <h2>Allow and …</h2>
-    <div role="radiogroup" aria-label="What to allow" class="options">${choices.map(choice => radio("what", marked(choice.label), choice === chosen, () => choose(`${choice.as} ${choice.scope}`)))}</div>
+    <div role="radiogroup" aria-label="What to allow" class="options">${choices.map(choice => radio("what", marked(`${choice.what}, ${choice.where}`), choice === chosen, () => choose(`${choice.as} ${choice.scope}`)))}</div>
     <div role="radiogroup" aria-label="For" class="choices">${lifetimes.map(([name]) => radio("for", name, name === lifetime, () => setLifetime(name)))}</div>
-    <div class="rule-text" role="note">${problem || (texts ? html`<p>${marked(textOf("allow") ?? "No such rule can be written.")}</p><${Examples} of=${texts.allow?.choices?.find(choice => choice.as === chosen?.as)?.examples} />` : html`<p>Loading…</p>`)}</div>
+    <${Also} also=${also} on=${withOthers} over=${over} set=${setWithOthers} />
+    <div class="rule-text" role="note">${problem || (texts ? html`<p>${chosen && marked(`From now on: ${chosen.what.charAt(0).toLowerCase()}${chosen.what.slice(1)} ${chosen.where}, ${lasts[lifetime]}, without asking.`)}</p><p class="quiet">${marked(textOf("allow") ?? "No such rule can be written.")}</p><${Examples} of=${texts.allow?.choices?.find(choice => choice.as === chosen?.as)?.examples} />` : html`<p>Loading…</p>`)}</div>
     ${over ? html`<p class="outcome" role="status">${marked(outcomeOf(one))}</p>` : ""}
     ${one.error && !over && html`<p class="error" role="alert">${marked(one.error)}</p>`}
     <div class="buttons"><button type="button" onClick=${() => dialog.current.close()}>Back</button>
       ${!over && html`<button type="button" disabled=${off || !textOf("deny")} title=${textOf("deny")} onClick=${event => deny(one, event, decision)}>Deny</button>`}
       <span class="space"></span>
-      ${!over && !one.barred && html`<button type="button" class="allow" disabled=${off || one.barred !== ""} onClick=${event => allow(one, event, decision)}>Allow</button>`}</div></dialog>`;
+      ${!over && !one.barred && html`<button type="button" class="allow" disabled=${off || one.barred !== ""} onClick=${event => allow(one, event, decision, withOthers ? also.read : [])}>Allow</button>`}</div></dialog>`;
 }

@@ -38,13 +38,13 @@ export async function readOn(one) {
 }
 
 // allow allows the prompt that is open and was read to its end, by a press that was aimed at it.
-export function allow(one, event, more = {}) {
+export function allow(one, event, more = {}, others = []) {
   if (!canDecide(one) || one.barred !== "" || openHandle() !== one.handle) return;
   if (!readsToEnd(one)) { void readOn(one); return; }
   if (!steady(one.handle, event) || !isSeen(one)) return;
   if (Object.keys(more).length === 0 && asksForAll(one, "allow")) return;
   decided();
-  void decide([one], { behavior: "allow", ...more });
+  void decide([one], { behavior: "allow", ...more }, others);
 }
 
 // denies opens the form that takes a reason, or the dialog where other sessions wait for the same call.

@@ -46,11 +46,15 @@ function moveOn(list) {
   focusPrompt(next, "page");
 }
 
-// decide records decisions about approvals, after the wait that the person has set.
-export function decide(prompts, decision) {
-  const list = prompts.filter(one => !one.resolution && !one.sending);
+// decide records decisions about approvals, after the wait that the person has set. Others are decided alike, without
+// the rule that the decision writes.
+export function decide(prompts, decision, others = []) {
+  const open = of => of.filter(one => !one.resolution && !one.sending), list = open(prompts), rest = open(others);
   const words = decision.behavior === "deny" ? "Denying" : decision.updated_input ? "Allowing with changes" : "Allowing";
-  return hold(list, words, () => send(list, decision));
+  return hold([...list, ...rest], words, async () => {
+    await send(list, decision);
+    if (rest.length > 0) await send(rest, { behavior: decision.behavior });
+  });
 }
 
 // send makes one call for each run.

@@ -76,6 +76,16 @@ var wrappers = wordSet(
 	"docker podman nerdctl kubectl oc lxc vagrant wsl caffeinate direnv dotenv npx bunx pnpx uvx",
 )
 
+// interpreters run the file, or the text, that their words name.
+var interpreters = wordSet("python python2 python3 node deno bun ruby perl php lua java awk gawk sed osascript tclsh Rscript psql mysql sqlite3")
+
+// RunsOthers reports whether a program may run another one, or a text, that its words name: a common
+// beginning of two of its commands says little.
+func RunsOthers(program string) bool {
+	name := programName(program)
+	return shells[name] || wrappers[name] || interpreters[name]
+}
+
 // joiners run all their words, joined, as one command.
 var joiners = wordSet("eval ssh mosh rsh watch wsl cmd pwsh powershell")
 

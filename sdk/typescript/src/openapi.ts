@@ -197,11 +197,11 @@ export interface components {
              */
             remember?: "session" | "always";
             /**
-             * @description What the rule is about. `exact`: the tool with exactly this input. `command`: the tool with this command, whatever its description and time limit. `tool`: every call of the tool, with `remember: session` alone. Needs `remember`.
+             * @description What the rule is about. `exact`: the tool with exactly this input. `command`: the tool with this command, whatever its description and time limit. `prefix`: the tool with commands that start with the same words. `folder`: the tool with files in the same folder or below it. `tool`: every call of the tool, with `remember: session` alone. Needs `remember`.
              * @default exact
              * @enum {string}
              */
-            remember_as?: "exact" | "command" | "tool";
+            remember_as?: "exact" | "command" | "prefix" | "folder" | "tool";
             /**
              * Format: int64
              * @description How long the rule lasts, in ms; 0 for no expiry. If absent: as long as the session, or 30 days for all sessions.
@@ -952,13 +952,15 @@ export interface components {
             settled_after?: string;
         };
         RememberChoice: {
+            /** @description Of `prefix`: the words with which the commands start. Of `folder`: the folder, with a slash at its end. */
+            about?: string;
             /** @description The text of the rule for all sessions. Absent when there is none. */
             always?: string;
             /**
              * @description The `remember_as` of the decision.
              * @enum {string}
              */
-            as: "exact" | "command" | "tool";
+            as: "exact" | "command" | "prefix" | "folder" | "tool";
             examples?: components["schemas"]["RuleExamples"];
             /** @description The text of the rule for this session. Only with `session_id`. */
             session?: string;

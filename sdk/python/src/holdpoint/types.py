@@ -196,8 +196,9 @@ class ApprovalResolution(TypedDict):
     # `updated_input`.
     remember: NotRequired[Literal['session', 'always']]
     # What the rule is about. `exact`: the tool with exactly this input. `command`: the tool with this command, whatever its
-    # description and time limit. `tool`: every call of the tool, with `remember: session` alone. Needs `remember`.
-    remember_as: NotRequired[Literal['exact', 'command', 'tool']]
+    # description and time limit. `prefix`: the tool with commands that start with the same words. `folder`: the tool with
+    # files in the same folder or below it. `tool`: every call of the tool, with `remember: session` alone. Needs `remember`.
+    remember_as: NotRequired[Literal['exact', 'command', 'prefix', 'folder', 'tool']]
     # How long the rule lasts, in ms; 0 for no expiry. If absent: as long as the session, or 30 days for all sessions.
     remember_for_ms: NotRequired[int]
     request_id: str
@@ -931,10 +932,12 @@ class Release(TypedDict):
 
 
 RememberChoice = TypedDict('RememberChoice', {
+    # Of `prefix`: the words with which the commands start. Of `folder`: the folder, with a slash at its end.
+    'about': 'NotRequired[str]',
     # The text of the rule for all sessions. Absent when there is none.
     'always': 'NotRequired[str]',
     # The `remember_as` of the decision.
-    'as': "Literal['exact', 'command', 'tool']",
+    'as': "Literal['exact', 'command', 'prefix', 'folder', 'tool']",
     'examples': 'NotRequired[RuleExamples]',
     # The text of the rule for this session. Only with `session_id`.
     'session': 'NotRequired[str]',

@@ -1,0 +1,71 @@
+//go:build unix
+
+package inbox
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+)
+
+// allowAnd writes rules about a part of the input, and with one press allows pending requests that were read.
+func (f *flows) allowAnd(t *testing.T) {
+	p := f.open(t, "/")
+	first, second, third := approval("tests", `{"command":"npm test -- cart"}`), approval("tests", `{"command":"npm test -- sum"}`), approval("tests", `{"command":"npm test -- tax"}`)
+	first.ID, second.ID, third.ID = "t-1", "t-2", "t-3"
+	second.ToolCallID, third.ToolCallID = "c2", "c3"
+	run := f.ask(t, api.Suspension{Approvals: []api.ApprovalRequest{first, second, third}})
+	handles := map[string]string{}
+	for _, one := range run.PendingApprovals {
+		handles[one.ID] = one.Handle
+	}
+	p.row("tests")
+
+	// The second is read; the third never is.
+	item := p.linked(handles["t-2"])
+	item.find("button", "Allow")
+	p.calm()
+	p.frame()
+	item = p.linked(handles["t-1"])
+	f.action(item, "Allow and …")
+	sheet := p.find("dialog", "Allow and …")
+	sheet.find("radio", "Commands that start with “npm test”, in all sessions").click()
+	sheet.find("radio", "30 days").click()
+	p.until("its sentence and its rule", func() bool {
+		text := sheet.text()
+		return strings.Contains(text, "From now on: commands that start with “npm test” in all sessions, for 30 days, without asking.") && strings.Contains(text, `"npm test **"`)
+	})
+	require.NotContains(t, sheet.text(), "waits now", "the page does not guess which others match")
+	sheet.find("radio", "Every call of tests, in this session").click()
+	require.Contains(t, sheet.text(), "1 that waits now was not read and is left out.")
+	sheet.find("checkbox", "Also allows 1 that waits now")
+	p.accessible("allow and")
+	f.shoot(t, p, "allow-and")
+	sheet.find("button", "Allow").click()
+	item.status("Allowed by you")
+	outcome := func(id string) api.Outcome {
+		view, err := f.client.GetRequest(t.Context(), handles[id])
+		require.NoError(t, err)
+		if view.Resolution == nil {
+			return ""
+		}
+		return view.Resolution.Outcome
+	}
+	p.until("the one that was read is allowed as well", func() bool { return outcome("t-2") == api.OutcomeAllowed })
+	require.Empty(t, outcome("t-3"))
+	_, err := f.client.CancelRun(t.Context(), run.RunID, "")
+	require.NoError(t, err)
+
+	edit := f.ask(t, one(approval("Edit", `{"file_path":"internal/cart/total.go","old_string":"a","new_string":"b"}`)))
+	item = p.prompt("Edit")
+	f.action(item, "Allow and …")
+	sheet = p.find("dialog", "Allow and …")
+	sheet.find("radio", "Edits in internal/cart/, in all sessions").click()
+	p.until("its rule", func() bool { return strings.Contains(sheet.text(), `"internal/cart/**"`) })
+	sheet.find("button", "Allow").click()
+	item.status("Allowed by you")
+	require.Contains(t, f.decision(t, edit).Rule.Text, `internal/cart/**`)
+}
