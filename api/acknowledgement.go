@@ -9,6 +9,10 @@ const (
 	// MaxAcknowledgements is the maximum number of people who acknowledge one request. A newer
 	// acknowledgement replaces the oldest one.
 	MaxAcknowledgements = 16
+	// MaxSnoozeMs bounds how long a person may snooze a request, and MaxSnoozes is the maximum number
+	// of people who snooze one. A newer snooze replaces the oldest one.
+	MaxSnoozeMs = 7 * 86_400_000
+	MaxSnoozes  = 64
 )
 
 // AcknowledgementState is what a person says about an open request.
@@ -18,15 +22,19 @@ type AcknowledgementState string
 const (
 	// Acknowledged: the person is looking at the request.
 	Acknowledged AcknowledgementState = "acknowledged"
-	// NotAcknowledged takes an acknowledgement back. It is never stored.
+	// Snoozed: the person wants no messages about the request for a while. Only the person sees it.
+	Snoozed AcknowledgementState = "snoozed"
+	// NotAcknowledged takes an acknowledgement or a snooze back. It is never stored.
 	NotAcknowledged AcknowledgementState = "none"
 )
 
-// AcknowledgementBody says whether the caller is looking at an open request.
+// AcknowledgementBody says whether the caller is looking at an open request, or snoozes it. A person
+// has one state for each request, so either replaces the other.
 type AcknowledgementBody struct {
 	State AcknowledgementState `json:"state" body:"required"`
 	// UntilMs is when the acknowledgement lapses, at most MaxAcknowledgementMs from now. When absent,
 	// a current acknowledgement stays as it is, and a new one lapses after DefaultAcknowledgementMs.
+	// A snooze requires it, at most MaxSnoozeMs from now.
 	UntilMs *int64 `json:"until_ms,omitempty"`
 }
 

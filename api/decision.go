@@ -27,6 +27,8 @@ type RequestView struct {
 	// Acknowledgement are the people who are looking at an open request, oldest first. Some may have
 	// lapsed.
 	Acknowledgement []Acknowledgement `json:"acknowledgement,omitempty"`
+	// SnoozedUntilMs is until when the caller snoozes the request; 0 for never. It may have passed.
+	SnoozedUntilMs int64 `json:"snoozed_until_ms,omitzero"`
 	// RecordedDecision and Resolution are nil while the request is open.
 	RecordedDecision *RecordedDecision `json:"recorded_decision,omitempty"`
 	Resolution       *Resolution       `json:"resolution,omitempty"`

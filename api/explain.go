@@ -78,6 +78,8 @@ type RequestExplanation struct {
 	NotifyAtMs int64 `json:"notify_at_ms,omitzero"`
 	// Acknowledgement are the people who are looking at an open request now, oldest first.
 	Acknowledgement []Acknowledgement `json:"acknowledgement,omitempty"`
+	// SnoozedUntilMs is until when the caller snoozes the open request; 0 for not now.
+	SnoozedUntilMs int64 `json:"snoozed_until_ms,omitzero"`
 }
 
 // NoticeState is the state of a notification.

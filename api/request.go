@@ -188,6 +188,8 @@ type PendingQuestionView struct {
 	Request UserQuestionRequest `json:"request"`
 	// Acknowledgement are the people who are looking at the request, oldest first. Some may have lapsed.
 	Acknowledgement []Acknowledgement `json:"acknowledgement,omitempty"`
+	// SnoozedUntilMs is until when the caller snoozes the request; 0 for never. It may have passed.
+	SnoozedUntilMs int64 `json:"snoozed_until_ms,omitzero"`
 }
 
 // PendingApprovalView is an open approval with its context.
@@ -201,4 +203,6 @@ type PendingApprovalView struct {
 	Request         ApprovalRequest `json:"request"`
 	// Acknowledgement is as in PendingQuestionView.
 	Acknowledgement []Acknowledgement `json:"acknowledgement,omitempty"`
+	// SnoozedUntilMs is until when the caller snoozes the request; 0 for never. It may have passed.
+	SnoozedUntilMs int64 `json:"snoozed_until_ms,omitzero"`
 }

@@ -41,9 +41,12 @@ var examples = map[string][]string{
 		`holdpoint approvals list --session-id nightly`,
 		`holdpoint approvals list --decided --by ada`,
 	},
-	"approvals show":        {`holdpoint approvals show approval-1`},
-	"approvals review":      {`holdpoint approvals review --session-id nightly`},
-	"approvals acknowledge": {`holdpoint approvals acknowledge approval-1 --for 1h`},
+	"approvals show":   {`holdpoint approvals show approval-1`},
+	"approvals review": {`holdpoint approvals review --session-id nightly`},
+	"approvals acknowledge": {
+		`holdpoint approvals acknowledge approval-1 --for 1h`,
+		`holdpoint approvals acknowledge approval-1 --snooze 2h`,
+	},
 	"approvals allow": {
 		`holdpoint approvals allow $HANDLE $HANDLE2`,
 		`holdpoint approvals allow approval-3 --run-id run-1 --updated-input-json '{"command":"ls -l"}'`,

@@ -10,8 +10,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// acknowledgeRequest records whether the caller is looking at an open request, and answers with the
-// request.
+// acknowledgeRequest records whether the caller is looking at an open request or snoozes it, and answers
+// with the request.
 func (s *Server) acknowledgeRequest(w http.ResponseWriter, r *http.Request) error {
 	var body api.AcknowledgementBody
 	var faults refusal.Faults
@@ -41,5 +41,5 @@ func (s *Server) acknowledgeRequest(w http.ResponseWriter, r *http.Request) erro
 	if found, err = s.store.Reader(r.Context()).DecisionByHandle(r.Context(), command.Handle); err != nil {
 		return err
 	}
-	return wire.Respond(w, r, http.StatusOK, found.View(nil))
+	return wire.Respond(w, r, http.StatusOK, found.View(command.Actor.Name, nil))
 }

@@ -64,6 +64,39 @@ func testAcknowledgement(t *testing.T, a *rig) {
 			return watching.shown.events["request_acknowledged"] > 0
 		})
 	})
+	parallel(t, "a snooze is shown to its person only", func(t *testing.T) {
+		run := a.waiting(t, `"approvals":[`+approval("a")+`],"questions":[`+question("q")+`]`)
+		view := a.get(t, "/v1/runs/"+run.run).want(http.StatusOK)
+		until := int64(view.at("submitted_at_ms").(float64)) + api.MaxSnoozeMs
+		for list, kind := range map[string]string{"approvals": "pending_approvals", "questions": "pending_questions"} {
+			handle := view.textAt(kind, 0, "handle")
+			body := fmt.Sprintf(`{"state":"snoozed","until_ms":%d}`, until)
+			for _, who := range []string{"ada", "ben"} {
+				as := header("X-Actor", who)
+				if who == "ada" {
+					got := a.acknowledge(t, handle, body, as).want(http.StatusOK)
+					require.EqualValues(t, until, got.at("snoozed_until_ms"))
+				}
+				for path, at := range map[string][]any{
+					"/v1/requests/" + handle:                                  nil,
+					"/v1/requests/" + handle + "/explain":                     nil,
+					"/v1/sessions/" + run.session + "/" + list + "?page=true": {"items", 0},
+					"/v1/" + list + "?page=true&session_id=" + run.session:    {"items", 0},
+				} {
+					got := a.get(t, path, as).want(http.StatusOK)
+					require.NotContains(t, got.text, `"acknowledgement"`)
+					if who == "ada" {
+						require.EqualValues(t, until, got.at(append(at, "snoozed_until_ms")...), path)
+					} else {
+						require.NotContains(t, got.text, "snooze", path)
+					}
+				}
+			}
+		}
+		handle := view.textAt("pending_approvals", 0, "handle")
+		got := a.acknowledge(t, handle, `{"state":"none"}`, header("X-Actor", "ada")).want(http.StatusOK)
+		require.NotContains(t, got.text, "snooze")
+	})
 	parallel(t, "faults", func(t *testing.T) {
 		run := a.waiting(t, `"approvals":[`+approval("a")+`]`)
 		view := a.get(t, "/v1/runs/"+run.run)
@@ -71,7 +104,9 @@ func testAcknowledgement(t *testing.T, a *rig) {
 		for body, pointer := range map[string]string{
 			`{}`:                                    "/state",
 			`{"state":""}`:                          "/state",
-			`{"state":"snoozed"}`:                   "/state",
+			`{"state":"asleep"}`:                    "/state",
+			`{"state":"snoozed"}`:                   "/until_ms",
+			`{"state":"snoozed","until_ms":1}`:      "/until_ms",
 			`{"state":"acknowledged","until_ms":1}`: "/until_ms",
 			`{"state":"none","until_ms":1}`:         "/until_ms",
 			fmt.Sprintf(`{"state":"acknowledged","until_ms":%d}`, nowMs+api.MaxAcknowledgementMs+3_600_000): "/until_ms",

@@ -54,7 +54,7 @@ func (s *Server) listDecisions(w http.ResponseWriter, r *http.Request) error {
 	return serveList(w, r, &p, q, list[runs.DecisionQuery, model.DecidedRequest, api.RequestView]{
 		filterIDs: []string{q.SessionID, q.AgentID},
 		rows:      s.store.Reader(r.Context()).Decisions, count: s.store.Reader(r.Context()).CountDecisions,
-		view: func(row *model.DecidedRequest) api.RequestView { return row.View(shorten) },
+		view: func(row *model.DecidedRequest) api.RequestView { return row.View("", shorten) },
 		keys: func(row *model.DecidedRequest) []string {
 			return []string{strconv.FormatInt(row.Request.SettledAtMs, 10), row.Request.Handle}
 		},
@@ -75,7 +75,7 @@ func (s *Server) getRequest(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	view := found.View(nil)
+	view := found.View(wire.ActorName(r), nil)
 	if view.RequesterExcluded, err = s.requesterExcluded(r, &found.Request); err != nil {
 		return err
 	}

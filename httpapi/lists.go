@@ -119,8 +119,9 @@ func timeAndID(after []string) (atMs int64, id string, err error) {
 // listApprovals and listQuestions serve the lists of one session and of all sessions, which may be
 // filtered by session.
 func (s *Server) listApprovals(w http.ResponseWriter, r *http.Request) error {
+	reader := wire.ActorName(r)
 	return listPending(s, w, r, model.KindApproval, func(pending *model.PendingRequest, summary bool) api.PendingApprovalView {
-		view := pending.ApprovalView()
+		view := pending.ApprovalView(reader)
 		if summary {
 			wire.Summarize(&view.Request)
 		}
@@ -129,8 +130,9 @@ func (s *Server) listApprovals(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (s *Server) listQuestions(w http.ResponseWriter, r *http.Request) error {
+	reader := wire.ActorName(r)
 	return listPending(s, w, r, model.KindQuestion, func(pending *model.PendingRequest, _ bool) api.PendingQuestionView {
-		return pending.QuestionView()
+		return pending.QuestionView(reader)
 	})
 }
 

@@ -87,7 +87,7 @@ func (s *Server) settledBefore(ctx context.Context, request *model.Request, call
 	}
 	rows, err := s.store.Reader(ctx).Decisions(ctx, q)
 	for i := range rows {
-		views = append(views, rows[i].View(func(approval *api.ApprovalRequest) {
+		views = append(views, rows[i].View("", func(approval *api.ApprovalRequest) {
 			wire.Summarize(approval)
 			approval.InputSchema, approval.Metadata, approval.PatternKeys, approval.SensitivePaths = nil, nil, nil, nil
 		}))

@@ -279,7 +279,7 @@ func (s *Server) streamInbox(w http.ResponseWriter, r *http.Request) error {
 	}
 	out := stream.Begin(w, "text/event-stream", s.streamWrites)
 	if (&opening{}).write(out) == nil {
-		subscription.Follow(r.Context(), out, summary)
+		subscription.Follow(r.Context(), out, wire.ActorName(r), summary)
 	}
 	return nil
 }

@@ -29,8 +29,12 @@ func (s *Service) gone(ctx context.Context, request *model.Request) ([]string, e
 	return gone, nil
 }
 
-// heldBack returns a *runs.PutOffError while somebody else is looking at the request.
-func (s *Service) heldBack(ctx context.Context, request *model.Request, principal string) error {
+// maxSnoozeHoldMs is maxHoldMs for the message to a person who snoozes the request.
+const maxSnoozeHoldMs = 3_600_000
+
+// heldBack returns a *runs.PutOffError while somebody else is looking at the request, or while the
+// person snoozes it and somebody else of the deciders can be notified.
+func (s *Service) heldBack(ctx context.Context, request *model.Request, principal string, deciders []string) error {
 	if request.Acknowledgement == nil {
 		return nil
 	}
@@ -42,6 +46,15 @@ func (s *Service) heldBack(ctx context.Context, request *model.Request, principa
 	if err != nil {
 		return err
 	}
+	if untilMs := request.SnoozedAt(nowMs)[principal]; untilMs != 0 {
+		others, err := s.reachable(ctx, request, deciders, nowMs)
+		if err != nil {
+			return err
+		}
+		if len(others) > 0 {
+			return &runs.PutOffError{Ms: min(untilMs-nowMs, maxSnoozeHoldMs)}
+		}
+	}
 	untilMs := int64(0)
 	for _, a := range request.AcknowledgedAt(nowMs) {
 		if a.By != principal && !slices.Contains(gone, a.By) {
@@ -52,4 +65,18 @@ func (s *Service) heldBack(ctx context.Context, request *model.Request, principa
 		return nil
 	}
 	return &runs.PutOffError{Ms: min(untilMs-nowMs, maxHoldMs)}
+}
+
+// reachable returns the deciders who have a verified address on a channel and do not snooze the request.
+func (s *Service) reachable(ctx context.Context, request *model.Request, deciders []string, nowMs int64) ([]string, error) {
+	snoozed := request.SnoozedAt(nowMs)
+	addresses, err := s.options.Store.Addresses(ctx, deciders)
+	var people []string
+	for i := range addresses {
+		a := &addresses[i]
+		if a.VerifiedAtMs != 0 && s.channels[a.Channel] != nil && snoozed[a.Principal] == 0 {
+			people = append(people, a.Principal)
+		}
+	}
+	return people, err
 }

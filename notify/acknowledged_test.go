@@ -135,3 +135,40 @@ func TestARetriedMessageWaits(t *testing.T) {
 		s.healthy(t)
 	})
 }
+
+// A person who snoozes a request gets its message only if nobody else can be notified.
+func TestASnoozedMessageWaits(t *testing.T) {
+	t.Parallel()
+	onEngines(t, func(t *testing.T, database string) {
+		s := start(t, database, time.Second, true)
+		people := map[string]*client.Client{}
+		for name, role := range map[string]api.Role{"maker": api.RoleAgent, "ada": api.RoleAdmin, "ben": api.RoleOperator} {
+			made, _, err := s.Keyring.Create(t.Context(), &api.CreateTokenBody{Name: name, Role: role}, "user:test", "")
+			require.NoError(t, err)
+			people[name] = s.Connect(client.WithToken(made.Secret))
+		}
+		snooze := func(who, runID string) {
+			run, err := people[who].GetRun(t.Context(), runID)
+			require.NoError(t, err)
+			until := time.Now().Add(24 * time.Hour).UnixMilli()
+			view, err := people[who].AcknowledgeRequest(t.Context(), run.PendingApprovals[0].Handle, api.AcknowledgementBody{State: api.Snoozed, UntilMs: &until})
+			require.NoError(t, err)
+			require.Equal(t, until, view.SnoozedUntilMs)
+		}
+		s.verified(t, people["ada"], "ops", "ada", s.http)
+		alone := raise(t, people["maker"], "alone", "a")
+		snooze("ada", alone)
+		eventually(t, "there is nobody else", func() bool { return len(s.http.about("/ada\n")) == 2 })
+
+		s.verified(t, people["ben"], "ops", "ben", s.http)
+		both := raise(t, people["maker"], "both", "a")
+		snooze("ada", both)
+		eventually(t, "ben is notified, and ada is not", func() bool {
+			effects, err := s.Store.Effects(t.Context(), runs.EffectQuery{SessionID: "both", WebhookID: model.NoticeWebhookID("ops"), State: api.EffectPending, Limit: 10})
+			require.NoError(t, err)
+			return len(s.http.about("/ben\n")) == 2 && len(effects) == 1 && effects[0].DueAtMs > time.Now().Add(30*time.Minute).UnixMilli()
+		})
+		require.Len(t, s.http.about("/ada\n"), 2)
+		s.healthy(t)
+	})
+}

@@ -167,7 +167,7 @@ func (s *Service) Send(ctx context.Context, effect *model.Effect) (permanent boo
 	if err != nil || !slices.Contains(deciders, notice.Principal) {
 		return false, err
 	}
-	if err := s.heldBack(ctx, request, notice.Principal); err != nil {
+	if err := s.heldBack(ctx, request, notice.Principal, deciders); err != nil {
 		return false, err
 	}
 	addresses, err := s.addresses(ctx, notice)

@@ -74,11 +74,14 @@ func TestWhatIsNoAcknowledgement(t *testing.T) {
 	for _, late := range []int64{-1, 0, h.nowMs, h.nowMs + api.MaxAcknowledgementMs + 1} {
 		require.Equal(t, "/until_ms", h.refused(api.CodeInvalidRequest, h.looking("user:ada", "a", api.Acknowledged, &late)).Faults[0].Pointer)
 	}
-	for _, state := range []api.AcknowledgementState{"", "snoozed", "Acknowledged"} {
+	for _, state := range []api.AcknowledgementState{"", "Snoozed", "Acknowledged"} {
 		require.Equal(t, "/state", h.refused(api.CodeInvalidRequest, h.looking("user:ada", "a", state, nil)).Faults[0].Pointer)
 	}
 	until := h.nowMs + 1
 	h.refused(api.CodeInvalidRequest, h.looking("user:ada", "a", api.NotAcknowledged, &until))
+	for _, late := range []*int64{nil, ms(0), ms(-h.nowMs), ms(h.nowMs), ms(h.nowMs + api.MaxSnoozeMs + 1)} {
+		require.Equal(t, "/until_ms", h.refused(api.CodeInvalidRequest, h.looking("user:ada", "a", api.Snoozed, late)).Faults[0].Pointer)
+	}
 
 	// Another request's handle, and requests that do not exist.
 	other := h.looking("user:ada", "a", api.Acknowledged, nil)
@@ -197,4 +200,51 @@ func TestAnAcknowledgementHoldsMessagesBack(t *testing.T) {
 		h.nowMs += 5_000
 		require.EqualValues(t, 1, h.must(&runs.ClaimEffect{SessionID: "s", EffectID: message}).Effect.Attempts)
 	})
+}
+
+// A snooze is a person's own: it holds back no message to others, and replaces that person's acknowledgement.
+func TestAPersonSnoozes(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.wait("r", approval("a"))
+	until := h.nowMs + api.MaxSnoozeMs
+	h.must(h.looking("user:ada", "a", api.Snoozed, &until))
+	require.JSONEq(t, fmt.Sprintf(`{"type":"request_acknowledged","request_id":"a","by":"user:ada","via":"api","state":"snoozed","until_ms":%d}`, until),
+		h.lastEvent("r", api.EventRequestAcknowledged))
+	require.Empty(t, h.lookers("a"))
+	require.Equal(t, until, h.request("r", "a").SnoozedUntil("user:ada"))
+	require.Zero(t, h.request("r", "a").SnoozedUntil("user:ben"))
+	require.Zero(t, h.request("r", "a").SnoozedUntil(""))
+	require.True(t, h.requireUnchanged(h.looking("user:ada", "a", api.Snoozed, &until)).Existing)
+
+	h.must(h.looking("user:ben", "a", api.Acknowledged, nil))
+	h.must(h.looking("user:ada", "a", api.Acknowledged, nil))
+	require.Equal(t, []string{"user:ben", "user:ada"}, h.lookers("a"))
+	require.Zero(t, h.request("r", "a").SnoozedUntil("user:ada"))
+	h.must(h.looking("user:ada", "a", api.Snoozed, &until))
+	require.Equal(t, []string{"user:ben"}, h.lookers("a"))
+	h.must(h.looking("user:ada", "a", api.NotAcknowledged, nil))
+	require.Zero(t, h.request("r", "a").SnoozedUntil("user:ada"))
+
+	h.must(h.looking("user:ada", "a", api.Snoozed, &until))
+	h.nowMs = until
+	require.Empty(t, h.request("r", "a").SnoozedAt(h.nowMs), "it is over")
+	require.Equal(t, until, h.request("r", "a").SnoozedUntil("user:ada"), "and still shown")
+	h.must(allow("r", "a"))
+	require.Nil(t, h.request("r", "a").Acknowledgement)
+}
+
+// Many people who snooze a request push out no acknowledgement.
+func TestSnoozesHaveALimitOfTheirOwn(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.wait("r", approval("a"))
+	until := h.nowMs + 1_000
+	h.must(h.looking("user:ada", "a", api.Acknowledged, nil))
+	for i := range api.MaxSnoozes + 2 {
+		h.must(h.looking(fmt.Sprintf("user:%02d", i), "a", api.Snoozed, &until))
+	}
+	require.Len(t, h.request("r", "a").SnoozedAt(h.nowMs), api.MaxSnoozes)
+	require.Zero(t, h.request("r", "a").SnoozedUntil("user:01"))
+	require.Equal(t, []string{"user:ada"}, h.lookers("a"))
 }

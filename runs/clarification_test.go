@@ -59,12 +59,12 @@ func TestOpenClarification(t *testing.T) {
 		"requester_agent_id":"scout","requester_session_id":"s","requester_run_id":"r","requester_tool_call_id":"call-9",
 		"requester_project_ids":["p1"],"requester_channel_ids":["c1"],"parent_project_ids":["p2"],"parent_channel_ids":["c2"],
 		"request":`+body+`
-	}`, pending.QuestionView())
+	}`, pending.QuestionView(""))
 	session := model.SessionRecord{Session: *h.states["p"].Session, Active: h.record("busy"), Besides: []model.PendingRequest{pending}}
 	view := session.View()
 	require.Equal(t, api.StatusRunning, view.Status)
 	require.Equal(t, 1, view.PendingCount)
-	require.Equal(t, []api.PendingQuestionView{pending.QuestionView()}, view.PendingQuestions)
+	require.Equal(t, []api.PendingQuestionView{pending.QuestionView("")}, view.PendingQuestions)
 
 	// The active run and the queue are unaffected.
 	h.must(&runs.Complete{RunID: "busy", Fence: 1})

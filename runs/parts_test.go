@@ -33,7 +33,7 @@ func TestPartsOfAnAnswer(t *testing.T) {
 	want := []api.UserQuestionAnswer{chosen("one", "x"), written("text", "later")}
 	require.Equal(t, want, h.record("r").View().PendingQuestions[0].PartialAnswers)
 	pending := model.PendingRequest{Request: *h.request("r", "q")}
-	require.Equal(t, want, pending.QuestionView().Request.PartialAnswers)
+	require.Equal(t, want, pending.QuestionView("").Request.PartialAnswers)
 
 	reply = h.must(part("r", chosen("many", "z")))
 	require.Equal(t, api.StatusRunning, reply.Run.Run.Status)

@@ -197,8 +197,8 @@ func TestPendingViews(t *testing.T) {
 	pending := func(id string) *model.PendingRequest {
 		return &model.PendingRequest{Request: *h.request("r", id), AgentID: "default", RunKind: api.KindInput}
 	}
-	requireJSON(t, `{"session_id":"s","agent_id":"default","run_id":"r","request":`+string(h.request("r", "a").Body)+`}`, pending("a").ApprovalView())
-	requireJSON(t, `{"session_id":"s","agent_id":"default","run_id":"r","run_kind":"input","request":`+string(h.request("r", "q").Body)+`}`, pending("q").QuestionView())
+	requireJSON(t, `{"session_id":"s","agent_id":"default","run_id":"r","request":`+string(h.request("r", "a").Body)+`}`, pending("a").ApprovalView(""))
+	requireJSON(t, `{"session_id":"s","agent_id":"default","run_id":"r","run_kind":"input","request":`+string(h.request("r", "q").Body)+`}`, pending("q").QuestionView(""))
 	requireJSON(t, `{"id":"1","timestamp_ms":1000000,"run_id":"r","session_id":"s","agent_id":"default","event":{"type":"accepted"},
 		"actor":"system","body_digest":"44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a","prev":"",
 		"hash":"`+h.events["s"][0].Hash()+`"}`, h.events["s"][0].Entry())

@@ -16,7 +16,8 @@ type acknowledging struct {
 	console.Format
 	requestRef
 	For      time.Duration `xor:"for" placeholder:"DURATION" help:"How long, at most 4h (default 30m)."`
-	TakeBack bool          `name:"take-back" xor:"for" help:"You are no longer looking at it."`
+	Snooze   time.Duration `xor:"for" placeholder:"DURATION" help:"Hold back messages to you about it for that long, at most 168h."`
+	TakeBack bool          `name:"take-back" xor:"for" help:"You are no longer looking at it, or end the snooze."`
 }
 
 type approvalsAcknowledge struct{ acknowledging }
@@ -50,14 +51,17 @@ func (c *acknowledging) acknowledge(ctx context.Context, terminal *console.Conso
 	switch {
 	case c.TakeBack:
 		body.State = api.NotAcknowledged
-	case c.For != 0:
+	case c.For != 0 || c.Snooze != 0:
 		// The service counts by its own clock.
 		why, err := opened.ExplainRequest(ctx, handle)
 		if err != nil {
 			return err
 		}
-		untilMs := why.NowMs + c.For.Milliseconds()
+		untilMs := why.NowMs + (c.For + c.Snooze).Milliseconds()
 		body.UntilMs = &untilMs
+		if c.Snooze != 0 {
+			body.State = api.Snoozed
+		}
 	}
 	view, err := opened.AcknowledgeRequest(ctx, handle, body)
 	if err != nil {
@@ -72,7 +76,16 @@ func acknowledgedFields(view *api.RequestView, now time.Time) []console.Field {
 		{"session", view.SessionID},
 		{"run", view.RunID},
 		{"looking", lookers(view.Acknowledgement, now)},
+		{"you snooze it", snoozeText(view.SnoozedUntilMs, now)},
 	}
+}
+
+// snoozeText says until when the caller snoozes a request, "" for not now.
+func snoozeText(untilMs int64, now time.Time) string {
+	if untilMs <= now.UnixMilli() {
+		return ""
+	}
+	return "until " + console.Moment(untilMs, now)
 }
 
 // lookers lists who is looking at a request, a line each.

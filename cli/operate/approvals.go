@@ -96,6 +96,7 @@ func (approvalRef) fields(view *api.RequestView, now time.Time) []console.Field 
 		{"someone else must allow it", yesOrNothing(request.ExcludeRequester)},
 		{"you may not allow it", excludedText(view)},
 		{"looking", lookers(view.Acknowledgement, now)},
+		{"you snooze it", snoozeText(view.SnoozedUntilMs, now)},
 		{"decided", decidedText(view.RecordedDecision, now)},
 	}
 	fields = append(fields, aboutFields(view.Session)...)

@@ -112,6 +112,7 @@ func (questionRef) fields(item *api.PendingQuestionView, now time.Time) []consol
 		{"raised", console.Moment(request.CreatedAtMs, now)},
 		{"expires", console.Moment(valueOf(request.ExpiresAtMs), now)},
 		{"looking", lookers(item.Acknowledgement, now)},
+		{"you snooze it", snoozeText(item.SnoozedUntilMs, now)},
 	}...)
 }
 

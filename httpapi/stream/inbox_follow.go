@@ -85,9 +85,10 @@ func (s *InboxSubscription) Deliver(ctx context.Context, sink InboxSink) {
 	s.serve(ctx, &inboxSinkWriter{sink})
 }
 
-// Follow is Deliver with the frames of /v1. summary truncates the inputs of approvals.
-func (s *InboxSubscription) Follow(ctx context.Context, out Out, summary bool) {
-	s.serve(ctx, &inboxFrameWriter{frameWriter: frameWriter{out}, inbox: s.inbox, summary: summary})
+// Follow is Deliver with the frames of /v1. reader is the person who sees them, "" for none; summary
+// truncates the inputs of approvals.
+func (s *InboxSubscription) Follow(ctx context.Context, out Out, reader string, summary bool) {
+	s.serve(ctx, &inboxFrameWriter{frameWriter: frameWriter{out}, inbox: s.inbox, reader: reader, summary: summary})
 }
 
 func (s *InboxSubscription) serve(ctx context.Context, to inboxRecipient) {
@@ -160,14 +161,12 @@ type inboxRecipient interface {
 type inboxFrameWriter struct {
 	frameWriter
 	inbox   *inbox
+	reader  string
 	summary bool
 }
 
 func (f *inboxFrameWriter) snapshot(snapshot *InboxSnapshot) error {
-	if f.summary {
-		return f.writeFrame(snapshot.summary())
-	}
-	return f.writeFrame(snapshot.frame())
+	return f.writeFrame(snapshot.frameFor(f.reader, f.summary))
 }
 
 func (f *inboxFrameWriter) keepAlive() error {

@@ -33,11 +33,12 @@ type InboxSnapshot struct {
 	frame, summary func() ([]byte, error)
 }
 
-// newSnapshot returns an empty snapshot. Each of its forms is encoded once.
+// newSnapshot returns an empty snapshot. Each of its forms is encoded once, and once more for each
+// reader who snoozes a request in it.
 func newSnapshot() *InboxSnapshot {
 	snapshot := &InboxSnapshot{}
-	snapshot.frame = sync.OnceValues(func() ([]byte, error) { return snapshot.encode(false) })
-	snapshot.summary = sync.OnceValues(func() ([]byte, error) { return snapshot.encode(true) })
+	snapshot.frame = sync.OnceValues(func() ([]byte, error) { return snapshot.encode("", false) })
+	snapshot.summary = sync.OnceValues(func() ([]byte, error) { return snapshot.encode("", true) })
 	return snapshot
 }
 
@@ -98,24 +99,36 @@ func eachOpen(ctx context.Context, store runs.Reader, kind model.RequestKind, vi
 	}
 }
 
-// View returns the snapshot as /v1 shows it.
-func (s *InboxSnapshot) View() api.InboxView {
+// View returns the snapshot as /v1 shows it to a reader, "" for none.
+func (s *InboxSnapshot) View(reader string) api.InboxView {
 	view := api.InboxView{
 		PendingApprovals: []api.PendingApprovalView{}, PendingQuestions: []api.PendingQuestionView{}, More: s.More,
 		ApprovalsCount: s.ApprovalsCount, QuestionsCount: s.QuestionsCount, NowMs: s.NowMs,
 	}
 	for i := range s.Pending {
 		if one := &s.Pending[i]; one.Request.Kind == model.KindApproval {
-			view.PendingApprovals = append(view.PendingApprovals, one.ApprovalView())
+			view.PendingApprovals = append(view.PendingApprovals, one.ApprovalView(reader))
 		} else {
-			view.PendingQuestions = append(view.PendingQuestions, one.QuestionView())
+			view.PendingQuestions = append(view.PendingQuestions, one.QuestionView(reader))
 		}
 	}
 	return view
 }
 
-func (s *InboxSnapshot) encode(summary bool) ([]byte, error) {
-	view := s.View()
+// frameFor returns the frame for a reader.
+func (s *InboxSnapshot) frameFor(reader string, summary bool) ([]byte, error) {
+	snoozes := func(one model.PendingRequest) bool { return one.Request.SnoozedUntil(reader) != 0 }
+	switch {
+	case reader != "" && slices.ContainsFunc(s.Pending, snoozes):
+		return s.encode(reader, summary)
+	case summary:
+		return s.summary()
+	}
+	return s.frame()
+}
+
+func (s *InboxSnapshot) encode(reader string, summary bool) ([]byte, error) {
+	view := s.View(reader)
 	if summary {
 		for i := range view.PendingApprovals {
 			wire.Summarize(&view.PendingApprovals[i].Request)

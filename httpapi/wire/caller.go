@@ -53,3 +53,12 @@ func Actor(r *http.Request) (runs.Actor, error) {
 	}
 	return actor, nil
 }
+
+// ActorName returns the name of [Actor], or "" if the headers are invalid.
+func ActorName(r *http.Request) string {
+	actor, err := Actor(r)
+	if err != nil {
+		return ""
+	}
+	return actor.Name
+}

@@ -111,10 +111,10 @@ var requestInvariants = table[*requestRow]{
 		}),
 		invariant(PartialAnswersWrong, "The partial answer cannot be read, is complete, or does not answer questions of the request once and in their order.", partialAnswersWrong),
 	},
-	{invariant(AcknowledgementWrong, "The people who are looking at the request cannot be read, or there are too many of them.", func(_ *examiner, q *requestRow) string {
+	{invariant(AcknowledgementWrong, "The people who are looking at the request or snooze it cannot be read, or there are too many of them.", func(_ *examiner, q *requestRow) string {
 		var list []api.Acknowledgement
-		wrong := q.Acknowledgement != nil && (json.Unmarshal(q.Acknowledgement, &list) != nil || len(list) == 0 || len(list) > api.MaxAcknowledgements)
-		return when(wrong, "the acknowledgement is not the JSON of a list of 1 to %d people", api.MaxAcknowledgements)
+		wrong := q.Acknowledgement != nil && (json.Unmarshal(q.Acknowledgement, &list) != nil || len(list) == 0 || len(list) > api.MaxAcknowledgements+api.MaxSnoozes)
+		return when(wrong, "the acknowledgement is not the JSON of a list of 1 to %d people", api.MaxAcknowledgements+api.MaxSnoozes)
 	})},
 	{invariant(DueAfterSettled, "A settled request still has a `due_at_ms`.", func(_ *examiner, q *requestRow) string {
 		return when(!q.Open() && q.DueAtMs != 0, "the request was %s, but due_at_ms is %d", q.Outcome, q.DueAtMs)

@@ -57,7 +57,7 @@ func (c *Collector) OfRequest(ctx context.Context, handle string, actor runs.Act
 	if err != nil {
 		return nil, err
 	}
-	facts := RequestFacts{NowMs: nowMs, Request: &found.Request, RunKind: found.RunKind}
+	facts := RequestFacts{NowMs: nowMs, Request: &found.Request, RunKind: found.RunKind, Reader: actor.Name}
 	if found.Request.Open() {
 		record, err := c.Whole.Run(ctx, found.Request.RunID)
 		if err != nil {
@@ -153,7 +153,7 @@ func (c *Collector) waiting(ctx context.Context, facts *RunFacts, actor runs.Act
 				return err
 			}
 			facts.Requests = append(facts.Requests, RequestFacts{
-				NowMs: facts.NowMs, Request: request, RunKind: facts.Record.Run.Kind, People: people, Notices: notices(request.Handle),
+				NowMs: facts.NowMs, Request: request, RunKind: facts.Record.Run.Kind, People: people, Notices: notices(request.Handle), Reader: actor.Name,
 			})
 		}
 	}

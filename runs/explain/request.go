@@ -11,6 +11,8 @@ type RequestFacts struct {
 	Request *model.Request
 	RunKind api.RunKind
 	People  People
+	// Reader is the person who sees the explanation, "" for none.
+	Reader string
 	// Notices is nil where the service notifies nobody.
 	Notices *Notices
 }
@@ -76,6 +78,9 @@ func Request(f *RequestFacts) api.RequestExplanation {
 	e.Text = openText(f, &e)
 	e.Acknowledgement = request.AcknowledgedAt(f.NowMs)
 	e.Text += acknowledgedText(e.Acknowledgement, f.NowMs)
+	if e.SnoozedUntilMs = request.SnoozedAt(f.NowMs)[f.Reader]; e.SnoozedUntilMs != 0 {
+		e.Text += " You snooze it for the next " + span(e.SnoozedUntilMs-f.NowMs) + "."
+	}
 	if f.Notices != nil {
 		notices := *f.Notices
 		if notices.AtMs != 0 {

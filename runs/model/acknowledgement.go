@@ -7,9 +7,9 @@ import (
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
-// Acknowledgements returns the stored acknowledgements of an open request, including those that have
-// lapsed.
-func (r *Request) Acknowledgements() []api.Acknowledgement {
+// standing returns the stored acknowledgements and snoozes of an open request, including those that
+// have lapsed.
+func (r *Request) standing() []api.Acknowledgement {
 	if r.Acknowledgement == nil || !r.Open() {
 		return nil
 	}
@@ -18,7 +18,41 @@ func (r *Request) Acknowledgements() []api.Acknowledgement {
 	return list
 }
 
+// StandingAt returns the acknowledgements and snoozes of an open request that count at a time.
+func (r *Request) StandingAt(nowMs int64) []api.Acknowledgement {
+	return slices.DeleteFunc(r.standing(), func(a api.Acknowledgement) bool { return a.UntilMs <= nowMs })
+}
+
+// Acknowledgements returns the stored acknowledgements of an open request without its snoozes,
+// including those that have lapsed.
+func (r *Request) Acknowledgements() []api.Acknowledgement {
+	return inState(r.standing(), api.Acknowledged)
+}
+
 // AcknowledgedAt returns the acknowledgements of an open request that count at a time.
 func (r *Request) AcknowledgedAt(nowMs int64) []api.Acknowledgement {
-	return slices.DeleteFunc(r.Acknowledgements(), func(a api.Acknowledgement) bool { return a.UntilMs <= nowMs })
+	return inState(r.StandingAt(nowMs), api.Acknowledged)
+}
+
+// SnoozedAt returns until when each person snoozes an open request, by name.
+func (r *Request) SnoozedAt(nowMs int64) map[string]int64 {
+	snoozed := map[string]int64{}
+	for _, a := range inState(r.StandingAt(nowMs), api.Snoozed) {
+		snoozed[a.By] = a.UntilMs
+	}
+	return snoozed
+}
+
+// SnoozedUntil returns until when a person snoozes an open request; 0 for never. It may have passed.
+func (r *Request) SnoozedUntil(person string) int64 {
+	for _, a := range inState(r.standing(), api.Snoozed) {
+		if a.By == person {
+			return a.UntilMs
+		}
+	}
+	return 0
+}
+
+func inState(list []api.Acknowledgement, state api.AcknowledgementState) []api.Acknowledgement {
+	return slices.DeleteFunc(list, func(a api.Acknowledgement) bool { return a.State != state })
 }

@@ -203,7 +203,7 @@ func (s *SessionRecord) View() api.SessionView {
 				view.PendingApprovals = append(view.PendingApprovals, request.Approval())
 			default:
 				pending := PendingRequest{Request: *request, AgentID: run.AgentID, RunKind: run.Kind}
-				view.PendingQuestions = append(view.PendingQuestions, pending.QuestionView())
+				view.PendingQuestions = append(view.PendingQuestions, pending.QuestionView(""))
 			}
 		}
 	}
@@ -211,7 +211,7 @@ func (s *SessionRecord) View() api.SessionView {
 		if pending := &s.Besides[i]; pending.Request.Kind == KindApproval {
 			view.PendingApprovals = append(view.PendingApprovals, pending.Request.Approval())
 		} else {
-			view.PendingQuestions = append(view.PendingQuestions, pending.QuestionView())
+			view.PendingQuestions = append(view.PendingQuestions, pending.QuestionView(""))
 		}
 	}
 	view.PendingCount = len(view.PendingApprovals) + len(view.PendingQuestions)
@@ -231,21 +231,23 @@ func (s *SessionSummary) View() api.SessionSummaryView {
 }
 
 // ApprovalView returns an open approval with the ids of its session, agent and run. Call it
-// only on a request of [KindApproval].
-func (p *PendingRequest) ApprovalView() api.PendingApprovalView {
+// only on a request of [KindApproval]. reader is the person who sees it, "" for none.
+func (p *PendingRequest) ApprovalView(reader string) api.PendingApprovalView {
 	return api.PendingApprovalView{
 		SessionID: p.Request.SessionID, AgentID: p.AgentID, RunID: p.Request.RunID,
-		ParentSessionID: p.ParentSessionID, Session: aboutView(p.About), Request: p.Request.Approval(), Acknowledgement: p.Request.Acknowledgements(),
+		ParentSessionID: p.ParentSessionID, Session: aboutView(p.About), Request: p.Request.Approval(),
+		Acknowledgement: p.Request.Acknowledgements(), SnoozedUntilMs: p.Request.SnoozedUntil(reader),
 	}
 }
 
 // QuestionView returns an open question with the ids of its session, agent and run, and the
-// requester of a clarification. Call it only on a request of [KindQuestion].
-func (p *PendingRequest) QuestionView() api.PendingQuestionView {
+// requester of a clarification. Call it only on a request of [KindQuestion]. reader is the person who
+// sees it, "" for none.
+func (p *PendingRequest) QuestionView(reader string) api.PendingQuestionView {
 	view := api.PendingQuestionView{
 		SessionID: p.Request.SessionID, AgentID: p.AgentID, RunID: p.Request.RunID,
 		RunKind: p.RunKind, ParentSessionID: p.ParentSessionID, Session: aboutView(p.About), Request: p.Request.Question(),
-		Acknowledgement: p.Request.Acknowledgements(),
+		Acknowledgement: p.Request.Acknowledgements(), SnoozedUntilMs: p.Request.SnoozedUntil(reader),
 	}
 	if p.Requester != nil {
 		document.DecodeStored(p.Requester, &view.Requester)
@@ -265,14 +267,15 @@ func (s *Session) status(active *RunRecord) api.Status {
 }
 
 // View returns the request's /v1 view. Call it only on a request of [KindApproval] or
-// [KindQuestion]. shorten, if not nil, may shorten a shown approval.
-func (d *DecidedRequest) View(shorten func(*api.ApprovalRequest)) api.RequestView {
+// [KindQuestion]. reader is the person who sees it, "" for none. shorten, if not nil, may shorten a
+// shown approval.
+func (d *DecidedRequest) View(reader string, shorten func(*api.ApprovalRequest)) api.RequestView {
 	request := &d.Request
 	view := api.RequestView{
 		SessionID: request.SessionID, AgentID: d.AgentID, RunID: request.RunID,
 		Run:             api.RequestRun{RunID: request.RunID, Kind: d.RunKind, Status: d.RunStatus},
 		ParentSessionID: d.ParentSessionID, Session: aboutView(d.About), RecordedDecision: request.RecordedDecision(),
-		Acknowledgement: request.Acknowledgements(),
+		Acknowledgement: request.Acknowledgements(), SnoozedUntilMs: request.SnoozedUntil(reader),
 	}
 	if request.Kind == KindApproval {
 		approval := request.Approval()
@@ -281,7 +284,7 @@ func (d *DecidedRequest) View(shorten func(*api.ApprovalRequest)) api.RequestVie
 		}
 		view.Kind, view.Request = api.RequestApproval, document.Encode(approval)
 	} else {
-		question := d.QuestionView()
+		question := d.QuestionView("")
 		view.Kind, view.Requester, view.Request = api.RequestQuestion, question.Requester, document.Encode(question.Request)
 	}
 	if !request.Open() {

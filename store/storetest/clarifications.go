@@ -111,7 +111,7 @@ var clarificationTests = map[string]func(*harness){
 		require.Equal(h, api.KindParentClarification, pending[0].RunKind)
 		require.Equal(h, "lead", pending[0].AgentID, "the agent is the parent's")
 		require.Equal(h, string(written), string(pending[0].Requester))
-		require.Equal(h, want, pending[0].QuestionView().Requester)
+		require.Equal(h, want, pending[0].QuestionView("").Requester)
 		require.Equal(h, pending, h.session("parent").Besides)
 
 		require.Nil(h, h.run("other").Run.Requester)

@@ -238,6 +238,7 @@ func (g *Generator) lookAt() Maker {
 	if g.chance(30) {
 		c.State = api.NotAcknowledged
 	} else if g.chance(50) {
+		c.State = pick(g, []api.AcknowledgementState{api.Acknowledged, api.Snoozed})
 		untilMs := g.nowMs + pick(g, []int64{-1, 1, 5_000, api.MaxAcknowledgementMs, api.MaxAcknowledgementMs + 1})
 		c.UntilMs = &untilMs
 	}

@@ -112,7 +112,7 @@ var handleTests = map[string]func(*harness){
 		h.do(&runs.ResolveApprovals{RunID: "r1", Resolutions: allow("a"), Actor: person})
 		decided, err := h.store.Decisions(h.ctx, runs.DecisionQuery{Limit: 10})
 		require.NoError(h, err)
-		require.Equal(h, "daily", decided[0].View(nil).Session.Label)
+		require.Equal(h, "daily", decided[0].View("", nil).Session.Label)
 	},
 	"session head/the parent comes with each request": func(h *harness) {
 		h.do(&runs.Suspend{RunID: "r", Fence: h.child("r"), Suspension: approvals("a")})
@@ -122,7 +122,7 @@ var handleTests = map[string]func(*harness){
 		require.NoError(h, err)
 		require.Len(h, pending, 2)
 		for _, one := range pending {
-			require.Equal(h, want[one.Request.SessionID], one.ApprovalView().ParentSessionID)
+			require.Equal(h, want[one.Request.SessionID], one.ApprovalView("").ParentSessionID)
 			open, err := h.store.RequestByHandle(h.ctx, one.Request.Handle)
 			require.NoError(h, err)
 			require.Equal(h, one.ParentSessionID, open.ParentSessionID)
@@ -130,7 +130,7 @@ var handleTests = map[string]func(*harness){
 		h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: allow("a"), Actor: person})
 		decided, err := h.store.Decisions(h.ctx, runs.DecisionQuery{Limit: 10})
 		require.NoError(h, err)
-		require.Equal(h, "parent", decided[0].View(nil).ParentSessionID)
+		require.Equal(h, "parent", decided[0].View("", nil).ParentSessionID)
 	},
 	"requests/open ones with an input, within a scope": func(h *harness) {
 		for n, session := range []string{"team-a", "team-b", "team-c"} {
@@ -263,12 +263,12 @@ var handleTests = map[string]func(*harness){
 		require.True(h, h.do(look("ben", api.Acknowledged)).Existing)
 		list, err := h.store.PendingRequests(h.ctx, runs.RequestQuery{Kind: model.KindApproval, Limit: 10})
 		require.NoError(h, err)
-		shown := list[0].ApprovalView().Acknowledgement
+		shown := list[0].ApprovalView("").Acknowledgement
 		require.Len(h, shown, 2)
 		require.Equal(h, api.Acknowledgement{
 			By: "ada", State: api.Acknowledged, AtMs: h.clock.NowMs(), UntilMs: h.clock.NowMs() + api.DefaultAcknowledgementMs,
 		}, shown[0])
-		require.Empty(h, list[1].ApprovalView().Acknowledgement)
+		require.Empty(h, list[1].ApprovalView("").Acknowledgement)
 		found, err := h.store.RequestByHandle(h.ctx, handle)
 		require.NoError(h, err)
 		require.Equal(h, list[0].Request, found.Request)

@@ -69,7 +69,7 @@ func (d *Deliverer) callBack(ctx context.Context, effect *model.Effect) attempt 
 // the same for each attempt.
 func (d *Deliverer) settledMessage(decided *model.DecidedRequest, run *model.Run) (*message, error) {
 	request := &decided.Request
-	view := decided.View(nil)
+	view := decided.View("", nil)
 	data := api.SettledRequest{
 		SessionID: view.SessionID, AgentID: view.AgentID, RunID: view.RunID, RequestID: request.RequestID, Handle: request.Handle,
 		Kind: view.Kind, Request: view.Request, Resolution: view.Resolution, URL: d.options.ExternalURL + "/v1/requests/" + url.PathEscape(request.Handle),

@@ -20,13 +20,13 @@ export interface components {
         };
         AcknowledgementBody: {
             /**
-             * @description `none` takes an acknowledgement back.
+             * @description `none` takes an acknowledgement or a snooze back.
              * @enum {string}
              */
-            state: "acknowledged" | "none";
+            state: "acknowledged" | "snoozed" | "none";
             /**
              * Format: int64
-             * @description When it lapses: at most 4 hours from now. When absent, an acknowledgement of the caller stays as it is, and a new one lapses after 30 minutes. Not with `none`.
+             * @description When it lapses: at most 4 hours from now. When absent, an acknowledgement of the caller stays as it is, and a new one lapses after 30 minutes. Required with `snoozed`, at most 7 days from now. Not with `none`.
              */
             until_ms?: number;
         };
@@ -782,6 +782,8 @@ export interface components {
             run_id: components["schemas"]["ID"];
             session?: components["schemas"]["SessionAbout"];
             session_id: components["schemas"]["ID"];
+            /** @description Until when the caller snoozes the request, for the caller only. It may have passed. */
+            snoozed_until_ms?: components["schemas"]["TimeMs"];
         };
         PendingQuestionView: {
             /** @description Who is looking at the open request, oldest first. Those whose `until_ms` has passed may still be listed. */
@@ -804,6 +806,8 @@ export interface components {
             /** @description Absent in a session's own view. */
             session?: components["schemas"]["SessionAbout"];
             session_id: components["schemas"]["ID"];
+            /** @description Until when the caller snoozes the request, for the caller only. It may have passed. */
+            snoozed_until_ms?: components["schemas"]["TimeMs"];
         };
         /** @description Who calls. */
         Principal: string;
@@ -997,6 +1001,8 @@ export interface components {
             session_id: components["schemas"]["ID"];
             /** @description When the state began. */
             since_ms: components["schemas"]["TimeMs"];
+            /** @description Until when the caller snoozes the request, for the caller only. It may have passed. */
+            snoozed_until_ms?: components["schemas"]["TimeMs"];
             state: components["schemas"]["ExplainState"];
             /** @description The explanation in English. */
             text: string;
@@ -1040,6 +1046,8 @@ export interface components {
             same_as_open?: number;
             session?: components["schemas"]["SessionAbout"];
             session_id: components["schemas"]["ID"];
+            /** @description Until when the caller snoozes the request, for the caller only. It may have passed. */
+            snoozed_until_ms?: components["schemas"]["TimeMs"];
         };
         /** @description What was recorded for an approval: the decision as it was given, and who made it, when and by what way. */
         Resolution: {
@@ -1158,7 +1166,7 @@ export interface components {
             agent_id: components["schemas"]["ID"];
             /** @description SHA-256 of the RFC 8785 form of `event` without its `type`. This and the two below are absent from events that were written before there was a chain. */
             body_digest?: string;
-            /** @description What happened. The service writes `accepted`, `queued {position}`, `started`, `waiting_for_approval {request_ids, requests, parent_session_id?, session?}`, `approval_resolved {resolutions}`, `grant_redeemed {request_id, jti, tool_name, redeemed_at_ms, redeemed_by, fence}`, `waiting_for_user_question {request_ids, requests, parent_session_id?, session?}`, `user_question_resolved {resolution}`, `user_question_answered {request_id, question_ids, answers, justification?, resolved_by, via, open}` (some of several questions have their answers; `open` have none), `parent_clarification_requested {request_id, parked, waiting_on}` (in the session that asks; its answer is a `user_question_resolved`), `parent_clarification_resolved {requester_agent_id, requester_session_id, request_id, declined, resolution}` (in the session that was asked), `output {output}`, `completed`, `failed {error}`, `interrupted {reason?}`, `cancelled {reason?}` `run_retried` (a failed run goes on), `request_notified {request_id, step, to: [{who, channels}]}` (people are told of a request) `notification_failed {request_id, who, channel}` (a message was given up) and `request_acknowledged {request_id, by, via_principal?, via, state, until_ms?}` (a person is looking at an open request; with `state: none`, no longer). Workers add types of their own, any but these and `snapshot` and `stream_gap`, which name frames of streams.
+            /** @description What happened. The service writes `accepted`, `queued {position}`, `started`, `waiting_for_approval {request_ids, requests, parent_session_id?, session?}`, `approval_resolved {resolutions}`, `grant_redeemed {request_id, jti, tool_name, redeemed_at_ms, redeemed_by, fence}`, `waiting_for_user_question {request_ids, requests, parent_session_id?, session?}`, `user_question_resolved {resolution}`, `user_question_answered {request_id, question_ids, answers, justification?, resolved_by, via, open}` (some of several questions have their answers; `open` have none), `parent_clarification_requested {request_id, parked, waiting_on}` (in the session that asks; its answer is a `user_question_resolved`), `parent_clarification_resolved {requester_agent_id, requester_session_id, request_id, declined, resolution}` (in the session that was asked), `output {output}`, `completed`, `failed {error}`, `interrupted {reason?}`, `cancelled {reason?}` `run_retried` (a failed run goes on), `request_notified {request_id, step, to: [{who, channels}]}` (people are told of a request) `notification_failed {request_id, who, channel}` (a message was given up) and `request_acknowledged {request_id, by, via_principal?, via, state, until_ms?}` (a person is looking at an open request, or snoozes it with `state: snoozed`; with `state: none`, no longer). Workers add types of their own, any but these and `snapshot` and `stream_gap`, which name frames of streams.
              *      */
             event: {
                 type: string;

@@ -21,10 +21,10 @@ class Acknowledgement(TypedDict):
 
 
 class AcknowledgementBody(TypedDict):
-    # `none` takes an acknowledgement back.
-    state: Literal['acknowledged', 'none']
+    # `none` takes an acknowledgement or a snooze back.
+    state: Literal['acknowledged', 'snoozed', 'none']
     # When it lapses: at most 4 hours from now. When absent, an acknowledgement of the caller stays as it is, and a new one
-    # lapses after 30 minutes. Not with `none`.
+    # lapses after 30 minutes. Required with `snoozed`, at most 7 days from now. Not with `none`.
     until_ms: NotRequired[int]
 
 
@@ -759,6 +759,8 @@ class PendingApprovalView(TypedDict):
     run_id: str
     session: NotRequired[SessionAbout]
     session_id: str
+    # Until when the caller snoozes the request, for the caller only. It may have passed.
+    snoozed_until_ms: NotRequired[int]
 
 
 class PendingQuestionView(TypedDict):
@@ -782,6 +784,8 @@ class PendingQuestionView(TypedDict):
     # Absent in a session's own view.
     session: NotRequired[SessionAbout]
     session_id: str
+    # Until when the caller snoozes the request, for the caller only. It may have passed.
+    snoozed_until_ms: NotRequired[int]
 
 
 class Problem(TypedDict):
@@ -976,6 +980,8 @@ class RequestExplanation(TypedDict):
     session_id: str
     # When the state began.
     since_ms: int
+    # Until when the caller snoozes the request, for the caller only. It may have passed.
+    snoozed_until_ms: NotRequired[int]
     state: Literal['settled', 'over', 'waiting_for_people', 'nobody_can_decide', 'waiting_for_parent', 'queued_behind_run', 'no_worker', 'delayed', 'held', 'stuck']
     # The explanation in English.
     text: str
@@ -1029,6 +1035,8 @@ class RequestView(TypedDict):
     same_as_open: NotRequired[int]
     session: NotRequired[SessionAbout]
     session_id: str
+    # Until when the caller snoozes the request, for the caller only. It may have passed.
+    snoozed_until_ms: NotRequired[int]
 
 
 class Grant(TypedDict):
@@ -1168,8 +1176,8 @@ class RunEventEntryEvent(TypedDict):
     # {reason?}`, `cancelled {reason?}` `run_retried` (a failed run goes on), `request_notified {request_id, step, to: [{who,
     # channels}]}` (people are told of a request) `notification_failed {request_id, who, channel}` (a message was given up)
     # and `request_acknowledged {request_id, by, via_principal?, via, state, until_ms?}` (a person is looking at an open
-    # request; with `state: none`, no longer). Workers add types of their own, any but these and `snapshot` and `stream_gap`,
-    # which name frames of streams.
+    # request, or snoozes it with `state: snoozed`; with `state: none`, no longer). Workers add types of their own, any but
+    # these and `snapshot` and `stream_gap`, which name frames of streams.
     type: str
 
 
@@ -1191,8 +1199,8 @@ class RunEventEntry(TypedDict):
     # {reason?}`, `cancelled {reason?}` `run_retried` (a failed run goes on), `request_notified {request_id, step, to: [{who,
     # channels}]}` (people are told of a request) `notification_failed {request_id, who, channel}` (a message was given up)
     # and `request_acknowledged {request_id, by, via_principal?, via, state, until_ms?}` (a person is looking at an open
-    # request; with `state: none`, no longer). Workers add types of their own, any but these and `snapshot` and `stream_gap`,
-    # which name frames of streams.
+    # request, or snoozes it with `state: snoozed`; with `state: none`, no longer). Workers add types of their own, any but
+    # these and `snapshot` and `stream_gap`, which name frames of streams.
     event: RunEventEntryEvent
     # SHA-256 of the RFC 8785 form of `session_id`, `id`, `type`, `timestamp_ms`, `run_id`, `actor`, `body_digest` and `prev`.
     hash: NotRequired[str]
