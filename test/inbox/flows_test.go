@@ -97,6 +97,7 @@ func (f *flows) all(t *testing.T) {
 		{"Undo", f.undo},
 		{"Before", f.before},
 		{"Looking", f.looking},
+		{"Snooze", f.snooze},
 		{"Race", f.race},
 		{"Expiry", f.expiry},
 		{"Keyboard", f.keyboard},

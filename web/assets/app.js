@@ -4,7 +4,7 @@ import { html, render, useEffect, useLayoutEffect, useReducer, useRef, useState 
 import { account, myName, onAccount, readAccount, settings } from "./api.js";
 import { shiftedAll } from "./guard.js";
 import { History } from "./history.js";
-import { inbox, onArrival, open, start } from "./inbox.js";
+import { awake, inbox, onArrival, start } from "./inbox.js";
 import { followFocus, keys } from "./keys.js";
 import { marked, plain } from "./marks.js";
 import { Inbox, useInbox } from "./page.js";
@@ -42,7 +42,7 @@ function icon(count) {
 }
 
 function useTitle(name) {
-  const count = open().length;
+  const count = awake().length;
   useEffect(() => {
     document.title = (count ? `(${count}) ` : "") + (name === "Inbox" ? "holdpoint" : `${name} · holdpoint`);
     icon(count);
@@ -50,7 +50,7 @@ function useTitle(name) {
 }
 
 const help = [["j, k, ↑, ↓", "next, previous"], ["Enter, o", "open"], ["n", "next undecided"], ["a", "allow"], ["d", "deny, with a reason"], ["D", "deny at once"], ["e", "edit"], ["r", "allow and …"], ["1–9", "choose an option"],
-  ["x", "select"], ["Shift+x", "select a range"], ["Ctrl/Cmd+A", "select all that match"], ["z", "undo a decision that waits to be sent"], ["l", "say that you are looking, or no longer are"], ["c", "copy the link"], ["/", "search"], ["g then i, h, r, s", "inbox, history, rules, settings"], ["u", "back"], ["?", "this help"]];
+  ["x", "select"], ["Shift+x", "select a range"], ["Ctrl/Cmd+A", "select all that match"], ["s", "snooze"], ["z", "undo a decision that waits to be sent"], ["l", "say that you are looking, or no longer are"], ["c", "copy the link"], ["/", "search"], ["g then i, h, r, s", "inbox, history, rules, settings"], ["u", "back"], ["?", "this help"]];
 
 function Help({ close }) {
   return html`<dialog aria-label="Keys" ref=${dialog => dialog && !dialog.open && dialog.showModal()} onClose=${close}>
@@ -109,7 +109,7 @@ function More({ at }) {
 }
 
 function Header({ at, help }) {
-  const count = open().length, who = account.me?.via === "open" ? myName() : (account.me?.on_behalf_of ?? account.me?.principal)?.replace(/^user:/, "");
+  const count = awake().length, who = account.me?.via === "open" ? myName() : (account.me?.on_behalf_of ?? account.me?.principal)?.replace(/^user:/, "");
   return html`<header><a class="skip" href="#main">Skip to the list</a><a class="brand" href="/">holdpoint</a>
     <nav aria-label="Pages">${pages.map(([address, label]) => html`<a href=${address} aria-current=${at === address ? "page" : null}>${label}${address === "/" && count > 0 && html` <span class="count">${count}</span>`}</a>`)}<${More} at=${at} /></nav>
     <${Connection} />${who && html`<a class="who" href="/settings">${marked(who)}</a>`}<button class="quiet help" aria-label="Keys" onClick=${help}>?</button></header>`;

@@ -23,7 +23,7 @@ import { askerOf, askingSession } from "./row.js";
 import { namesOf } from "./same_call.js";
 import { isNarrow } from "./screen.js";
 import { atEnd, leave, look, readsToEnd } from "./seen.js";
-import { openCalls, place, rowIndex, visible } from "./shown.js";
+import { focusPrompt, nextOpen, openCalls, place, rowIndex, visible } from "./shown.js";
 import { useClock } from "./ticks.js";
 import { deadlineWords, dueWords, moment, roughly, size } from "./words.js";
 
@@ -152,6 +152,15 @@ function Crumbs({ one }) {
   return html`<p class="crumbs"><button type="button" class="link" onClick=${() => setQuery({ prompt: "" }, true)}>‹ Inbox</button>${at >= 0 && html`<span>${at + 1} of ${list.length}</span>`}</p>`;
 }
 
+// onSnoozed returns what opens the next request when this one has left the list.
+function onSnoozed(one) {
+  const next = nextOpen(one.handle);
+  return () => {
+    if (next && next !== one) focusPrompt(next, "page", false);
+    else if (isNarrow()) setQuery({ prompt: "" }, true);
+  };
+}
+
 export function Detail({ one }) {
   const box = useRef();
   // Who opens a prompt aims at it. One that opens by itself takes no press at first.
@@ -172,7 +181,7 @@ export function Detail({ one }) {
       ${isNarrow() && html`<${Crumbs} one=${one} />`}
       <div class="title"><h2>${marked(one.kind === "question" ? headingOf(one) : title)}</h2>${one.dueMs > 0 && !one.resolution && html`<${Due} one=${one} />`}</div>
       <${Meta} one=${one} />
-      <${Looking} one=${one} />
+      <${Looking} one=${one} onSnoozed=${onSnoozed} />
       ${one.kind === "approval" ? html`<${Asked} one=${one} />` : html`<${Hints} request=${one.request} /><${QuestionFields} one=${one} />`}
       <${SameCall} one=${one} />
       <${Before} one=${one} />

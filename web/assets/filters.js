@@ -4,7 +4,7 @@ import { html, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { settings } from "./api.js";
 import { groupings } from "./groups.js";
 import { Icon } from "./icons.js";
-import { clearSettled, inbox, open, settledCount, showFresh } from "./inbox.js";
+import { awake, clearSettled, inbox, settledCount, showFresh } from "./inbox.js";
 import { marked } from "./marks.js";
 import { setQuery } from "./route.js";
 import { groupedBy, place, rowIndex, visible } from "./shown.js";
@@ -24,7 +24,7 @@ function toList(event) {
 
 export function Filters({ params }) {
   const [searching, search] = useState(!!params.get("q"));
-  const all = open(), fresh = inbox.fresh.length, settled = settledCount();
+  const all = awake(), fresh = inbox.fresh.length, settled = settledCount();
   const count = kind => kind ? all.filter(one => one.kind === kind).length : all.length;
   const select = (label, value, options, change) => html`<label class=${"select by-" + label.toLowerCase()}><span>${label}</span><select onChange=${e => change(e.target.value)}>
     ${options.map(([name, text]) => html`<option value=${name} selected=${value === name}>${text}</option>`)}</select></label>`;

@@ -36,6 +36,8 @@ export function changed() {
 }
 
 export const nowMs = () => Date.now() + inbox.skew;
+// awake are the open prompts that the person has not put off.
+export const awake = () => open().filter(one => !one.snoozedUntilMs);
 export const open = () => [...inbox.prompts.values()].filter(one => !one.resolution);
 const idOf = (session, run, request) => [session, run, request].join("/");
 const byID = new Map(); // session/run/request to handle
@@ -62,7 +64,7 @@ export function promptOf(view, kind, resolution) {
     label: view.session?.label, origin: view.session?.origin,
     requester: view.requester_session_id, parent: view.parent_session_id, runKind: view.run_kind, request: view.request,
     createdMs: view.request.created_at_ms ?? nowMs(), dueMs: view.request.expires_at_ms ?? 0, resolution,
-    digest: view.request.input_digest, text: "", barred: barredBy(view), looking: view.acknowledgement,
+    digest: view.request.input_digest, text: "", barred: barredBy(view), looking: view.acknowledgement, snoozedUntilMs: view.snoozed_until_ms > nowMs() ? view.snoozed_until_ms : 0,
   };
 }
 
@@ -94,11 +96,14 @@ export function searchable(one) {
   return [request.tool_name, one.session, one.parent, one.label, one.origin?.project, one.origin?.directory, one.origin?.host, one.agent, request.reason, request.description, request.input?.text ?? (request.questions ? JSON.stringify(request.questions) : request.payload?.text)].join("\n").toLowerCase();
 }
 
-function upsert(one, arrives) {
+// listed says that it comes from a list, which has what the person has put off; an event does not.
+function upsert(one, arrives, listed) {
   const before = inbox.prompts.get(one.handle);
   if (before) {
     if (before.resolution) return;
     before.looking = one.looking;
+    if (listed && one.snoozedUntilMs) putOff(before, one.snoozedUntilMs);
+    else if (listed) wake(before);
     // A whole input that was read already is not replaced by its beginning.
     const { input, input_truncated: cut, ...rest } = one.request;
     Object.assign(before.request, rest, !cut || before.request.input_truncated ? { input } : {});
@@ -113,6 +118,24 @@ function upsert(one, arrives) {
   // One that would move rows in view waits, so that nothing moves under a person's hand.
   if (fits(one)) inbox.order.push(one.handle); else inbox.fresh.push(one.handle);
   arrived(one);
+}
+
+// putOff takes a prompt out of the list until a time, and wake brings it back: behind "n new" where rows in view would move.
+export function putOff(one, untilMs) {
+  one.snoozedUntilMs = untilMs;
+  inbox.selected.delete(one.handle);
+  changed();
+}
+export function wake(one) {
+  if (!one.snoozedUntilMs) return;
+  const joins = fits(one);
+  one.snoozedUntilMs = 0;
+  if (!joins) {
+    inbox.order = inbox.order.filter(handle => handle !== one.handle);
+    inbox.fresh = [...inbox.fresh.filter(handle => handle !== one.handle), one.handle];
+  }
+  arrived(one);
+  changed();
 }
 
 // fits reports whether a prompt can join its group and no row in view moves. The list says so while it is shown.
@@ -138,7 +161,9 @@ export function settle(handle, resolution) {
   one.sending = "";
   inbox.selected.delete(handle);
   drafts.drop(handle);
-  if (inbox.fresh.includes(handle)) {
+  if (inbox.fresh.includes(handle) || one.snoozedUntilMs) {
+    one.snoozedUntilMs = 0;
+    inbox.order = inbox.order.filter(other => other !== handle);
     inbox.fresh = inbox.fresh.filter(other => other !== handle);
     keepDecided([handle]);
   } else settledOrder.push(handle);
@@ -241,7 +266,7 @@ let early = new Set();
 
 function snapshot(view) {
   const there = new Set(), first = !inbox.loaded;
-  const take = (kind, list) => list.forEach(item => { there.add(item.request.handle); upsert(promptOf(item, kind), inbox.loaded); });
+  const take = (kind, list) => list.forEach(item => { there.add(item.request.handle); upsert(promptOf(item, kind), inbox.loaded, true); });
   take("approval", view.pending_approvals);
   take("question", view.pending_questions);
   early = new Set();
@@ -278,7 +303,7 @@ async function readLists(there, arrives) {
       for (const item of page.items) {
         if (early.has(idOf(item.session_id, item.run_id, item.request.id))) continue;
         there.add(item.request.handle);
-        upsert(promptOf(item, kind), arrives);
+        upsert(promptOf(item, kind), arrives, true);
       }
       more = page.pagination.has_more;
       cursor = page.pagination.next_cursor ?? "";

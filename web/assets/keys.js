@@ -11,6 +11,7 @@ import { go, query, setQuery } from "./route.js";
 import { selectCalls, selectRange } from "./row.js";
 import { isNarrow } from "./screen.js";
 import { focusPrompt, keepFocus, nextOpen, openCalls, openHandle, place, rowIndex, showPrompt, visible } from "./shown.js";
+import { maySnooze, toggleSnooze } from "./snooze.js";
 import { takeBack } from "./undo.js";
 
 function moveTo(one) {
@@ -81,6 +82,7 @@ export function keys(event, help) {
     case "e": if (approval && one.barred === "" && aimed()) form(one, "edit"); break;
     case "r": if (approval && aimed()) form(one, "rule"); break;
     case "z": takeBack(); break;
+    case "s": if (open && !event.repeat && !choice && maySnooze() && !one.snoozedUntilMs) toggleSnooze(one, true); break;
     case "l": if (open && !event.repeat && !choice) void look(one, nowMs()); break;
     case "x": case "X":
       if (!approval || event.repeat) return;

@@ -5,7 +5,7 @@ import { settings } from "./api.js";
 import { Bulk } from "./bulk.js";
 import { scrolled, shifted } from "./guard.js";
 import { endOf, layout } from "./groups.js";
-import { inbox, onFits } from "./inbox.js";
+import { awake, inbox, onFits, open } from "./inbox.js";
 import { marked } from "./marks.js";
 import { Row } from "./row.js";
 import { groupedBy, groups as groupsNow, joinsRow, place, rowIndex } from "./shown.js";
@@ -19,6 +19,14 @@ function Decided({ current, height }) {
   if (list.length === 0) return null;
   return html`<div class="decided"><h2 class="group">Decided just now</h2>
     <ul aria-label="Decided just now" style=${{ height: list.length * height + "px" }}>${list.map((one, i) => html`<${Row} key=${one.handle} one=${one} top=${i * height} position=${i + 1} total=${list.length} current=${one.handle === current} list=${[]} />`)}</ul></div>`;
+}
+
+// Snoozed are the prompts that the person has put off: each comes back by itself.
+function Snoozed({ current, height }) {
+  const list = open().filter(one => one.snoozedUntilMs).sort((a, b) => a.snoozedUntilMs - b.snoozedUntilMs);
+  if (list.length === 0) return null;
+  return html`<div class="decided"><h2 class="group"><span>Snoozed</span> <span class="n">${list.length}</span></h2>
+    <ul aria-label="Snoozed" style=${{ height: list.length * height + "px" }}>${list.map((one, i) => html`<${Row} key=${one.handle} one=${one} top=${i * height} position=${i + 1} total=${list.length} current=${one.handle === current} list=${[]} />`)}</ul></div>`;
 }
 
 // useStill keeps the guard told about rows that moved under the pointer by themselves.
@@ -83,6 +91,6 @@ export function List({ current }) {
       ${heads.map(({ key, name, count, top }) => html`<h2 class="group" key=${"h" + key} style=${{ transform: `translateY(${top}px)` }}><span>${marked(name)}</span> <span class="n">${count}</span></h2>`)}
       <ul class="list" aria-label="Waiting for you" tabindex="-1">${drawn.map(({ one, top, position }) =>
         html`<${Row} key=${one.row?.id ?? one.handle} one=${one} top=${top} position=${position} total=${total} current=${one.handle === chosen} list=${list} />`)}</ul>
-      ${list.length === 0 && html`<p class="empty">${inbox.order.length + inbox.fresh.length > 0 ? "No matching requests." : "All clear"}</p>`}
-    </div><${Decided} current=${current} height=${height} /></div><${Bulk} list=${list} /></section>`;
+      ${list.length === 0 && html`<p class="empty">${awake().length > 0 ? "No matching requests." : "All clear"}</p>`}
+    </div><${Snoozed} current=${current} height=${height} /><${Decided} current=${current} height=${height} /></div><${Bulk} list=${list} /></section>`;
 }

@@ -1,16 +1,15 @@
 // Who is looking at an open request: shown to everyone, decides nothing.
 
 import { html } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { account, call, myName, path } from "./api.js";
+import { call, path } from "./api.js";
 import { canDecide } from "./approval.js";
 import { act } from "./guard.js";
-import { changed, lookUp, nowMs, onAcknowledged } from "./inbox.js";
+import { changed, lookUp, nowMs, onAcknowledged, putOff, wake } from "./inbox.js";
 import { marked } from "./marks.js";
+import { maySnooze as mayLook, myPrincipal, Snooze } from "./snooze.js";
 import { useClock } from "./ticks.js";
 import { moment, person } from "./words.js";
 
-const mayLook = () => ["operator", "admin"].includes(account.me?.role);
-const myPrincipal = () => (account.me?.via === "open" && myName()) || (account.me?.on_behalf_of ?? account.me?.principal);
 const isMine = one => one.by === myPrincipal();
 
 // lookersAt are the acknowledgements of a request that count at a time.
@@ -28,6 +27,8 @@ export function lookingText(calls, now) {
 onAcknowledged((one, event, atMs) => {
   const others = (one.looking ?? []).filter(other => other.by !== event.by);
   one.looking = event.state === "acknowledged" ? [...others, { by: event.by, at_ms: atMs, until_ms: event.until_ms }] : others;
+  if (!isMine(event)) return;
+  if (event.state === "snoozed") putOff(one, event.until_ms); else wake(one);
 });
 
 // look says that the person is looking at a request, or no longer is.
@@ -47,9 +48,9 @@ export async function look(one, now) {
 }
 
 // Looking says who is looking at the open request, with the button for oneself.
-export function Looking({ one }) {
+export function Looking({ one, onSnoozed }) {
   const text = useClock(now => lookingText([one], now)), mine = useClock(now => String(lookersAt(one, now).some(isMine))) === "true";
   if (one.resolution) return null;
   const until = Math.max(...(one.looking ?? []).map(other => other.until_ms));
-  return html`<p class="looking">${text && html`<span role="status" title=${`until ${moment(until, nowMs())}`}>${marked(text.charAt(0).toUpperCase() + text.slice(1))}</span> `}${mayLook() && html`<button type="button" class="link" disabled=${!canDecide(one)} aria-pressed=${String(mine)} onClick=${() => void look(one, nowMs())}>${mine ? "Stop looking" : "I'm looking at this"}</button>`}</p>`;
+  return html`<p class="looking">${text && html`<span role="status" title=${`until ${moment(until, nowMs())}`}>${marked(text.charAt(0).toUpperCase() + text.slice(1))}</span> `}${mayLook() && html`<button type="button" class="link" disabled=${!canDecide(one)} aria-pressed=${String(mine)} onClick=${() => void look(one, nowMs())}>${mine ? "Stop looking" : "I'm looking at this"}</button> <${Snooze} one=${one} onTaken=${onSnoozed} />`}</p>`;
 }

@@ -1,6 +1,6 @@
 // One row of the list: what is asked, why, since when, or what became of it. It has no buttons.
 
-import { html } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { html, useMemo } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { act } from "./guard.js";
 import { about, nameOfRow, shortID } from "./groups.js";
 import { Flag } from "./hints.js";
@@ -11,17 +11,20 @@ import { iconOf, What } from "./link_row.js";
 import { marked, plain } from "./marks.js";
 import { isNarrow } from "./screen.js";
 import { sessionName } from "./same_call.js";
+import { maySnooze, snooze, times } from "./snooze.js";
 import { callsInRow, focusPrompt, openCalls, rowIndex } from "./shown.js";
+import { swipeLeft } from "./swipe.js";
 import { useClock } from "./ticks.js";
+import { say } from "./toast.js";
 import { deadlineWords, moment, roughly, settledWords, span } from "./words.js";
 
 const soon = 120000;
 
 export function Time({ calls }) {
   const one = calls.reduce((a, b) => (b.dueMs || Infinity) < (a.dueMs || Infinity) ? b : a); // the one with the least time left
-  const text = useClock(now => one.dueMs ? roughly(one.dueMs - now) : roughly(now - one.createdMs));
+  const text = useClock(now => one.snoozedUntilMs ? `until ${moment(one.snoozedUntilMs, now)}` : one.dueMs ? roughly(one.dueMs - now) : roughly(now - one.createdMs));
   const title = one.dueMs ? `${deadlineWords(one.kind, one.dueMs, nowMs())}` : `asked ${span(nowMs() - one.createdMs)} ago, ${moment(one.createdMs, nowMs())}`;
-  if (!one.dueMs) return html`<time class="age" title=${title}>${text}</time>`;
+  if (!one.dueMs || one.snoozedUntilMs) return html`<time class="age" title=${title}>${text}</time>`;
   return html`<time class=${"age due" + (one.dueMs - nowMs() < soon ? " soon" : "")} title=${title}><${Icon} name="due" /><span class="sr">time left </span>${text}</time>`;
 }
 
@@ -89,6 +92,13 @@ export function selectRange(list, from, to) {
   for (const one of list.slice(Math.min(a, b), Math.max(a, b) + 1)) if (one.kind === "approval") selectCalls(one, true);
 }
 
+// swiped puts a row off for an hour: the finger has no room for a choice.
+async function swiped(one) {
+  const [name, untilOf] = times[1];
+  if (canSnooze(one) && await snooze(one, untilOf(nowMs()))) say(`Snoozed for ${name}: ${plain(nameOfRow(one))}`);
+}
+const canSnooze = one => !one.resolution && !one.sending && !one.snoozedUntilMs && maySnooze();
+
 export function Row({ one, top, position, total, current, list }) {
   const { row } = about(one);
   const calls = list.length === 0 ? [one] : callsInRow(one), left = calls.filter(other => !other.resolution);
@@ -107,7 +117,7 @@ export function Row({ one, top, position, total, current, list }) {
   };
   return html`<li id=${"prompt-" + one.handle} class=${"row" + (over ? " settled" : "") + (current ? " current" : "")} data-handle=${one.handle} tabindex=${current ? "0" : "-1"}
       aria-label=${plain(nameOfRow(one) + (times && " " + times) + (asker && ", " + asker))} aria-current=${current ? "true" : null} aria-setsize=${total} aria-posinset=${position}
-      style=${top === undefined ? {} : { transform: `translateY(${top}px)` }} onClick=${open} onKeyDown=${enter}>
+      style=${top === undefined ? {} : { transform: `translateY(${top}px)` }} onClick=${open} onKeyDown=${enter} ...${useMemo(() => swipeLeft(() => void swiped(one)), [one])}>
     <span class="lead"><${Icon} name=${iconOf(one)} />${one.kind === "approval" && !over && html`<input type="checkbox" tabindex=${current ? "0" : "-1"} aria-label=${`Select ${plain(one.request.tool_name)} in ${times ? `${count} sessions` : one.session}`}
       checked=${chosen > 0 && chosen === left.length} indeterminate=${chosen > 0 && chosen < left.length} onClick=${event => select(event, one, list)} />`}</span>
     <${What} row=${row} />

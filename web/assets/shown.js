@@ -16,7 +16,7 @@ export function groupedBy() {
 export const fits = (one, params = query()) => {
   const words = (params.get("q") ?? "").toLowerCase().split(/\s+/).filter(Boolean);
   const agent = params.get("agent"), kind = params.get("kind");
-  return (!agent || one.agent === agent) && (!kind || one.kind === kind) && words.every(word => one.text.includes(word));
+  return !one.snoozedUntilMs && (!agent || one.agent === agent) && (!kind || one.kind === kind) && words.every(word => one.text.includes(word));
 };
 
 // Who groups by session, or by call, looks at each call by itself.
