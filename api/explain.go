@@ -117,8 +117,8 @@ type ExplainedCaller struct {
 // ExplainedDeadline is when a request expires.
 type ExplainedDeadline struct {
 	AtMs int64 `json:"at_ms"`
-	// Does is "deny" for an approval, "decline" for a question of a sub-agent, "cancel_run" for other
-	// questions.
+	// Does is a DeadlineAction. Without an escalation it is "deny" for an approval, "decline" for a question
+	// of a sub-agent, and "cancel_run" for other questions.
 	Does string `json:"does"`
 }
 

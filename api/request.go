@@ -90,7 +90,8 @@ type ApprovalRequest struct {
 	ExpiresAtMs *int64 `json:"expires_at_ms,omitempty"`
 	// ExpiresAfterMs is for requests only, 1 to MaxExpiresAfterMs. The service turns it into
 	// ExpiresAtMs.
-	ExpiresAfterMs *int64 `json:"expires_after_ms,omitempty"`
+	ExpiresAfterMs *int64      `json:"expires_after_ms,omitempty"`
+	Escalation     *Escalation `json:"escalation,omitempty"`
 }
 
 // Hint is a remark of the agent's side for the person who decides, such as what a command changes.
@@ -135,6 +136,8 @@ type UserQuestionRequest struct {
 	// ExpiresAfterMs is for requests only, 1 to MaxExpiresAfterMs. The service turns it into
 	// ExpiresAtMs.
 	ExpiresAfterMs *int64 `json:"expires_after_ms,omitempty"`
+	// Escalation is not for questions to a parent.
+	Escalation *Escalation `json:"escalation,omitempty"`
 	// PartialAnswers are the answers so far to a pending request, in the order of the questions.
 	// The service sets it and ignores a value from the caller.
 	PartialAnswers []UserQuestionAnswer `json:"partial_answers,omitempty"`

@@ -105,6 +105,9 @@ func (c *AskClarification) prepare(call *Call, newID IDSource) error {
 		faults.Add("/request/sensitive", "must not be given for a parent's question: its answer goes through a mailbox")
 	}
 	checkCallback(c.Request.Callback, "/request", nil, &faults)
+	if c.Request.Escalation != nil {
+		faults.Add("/request/escalation", "must not be given for a parent's question")
+	}
 	if len(model.MessageIDOf(c.Request.ID)) > api.MaxIDLength {
 		faults.Add("/request/id", "must have at most %d characters in a clarification", api.MaxIDLength-len(model.MessageIDPrefix))
 	}

@@ -69,14 +69,14 @@ func (w *workingCopy) raiseRequests(run *model.Run, s *raisedSuspension) {
 		w.noteRequesters(w.caller.OnBehalfOf)
 	}
 	number := run.RaisedCount
-	raise := func(kind model.RequestKind, id, handle string, dueAtMs *int64, body document.Value, sealed api.JSON) {
+	raise := func(kind model.RequestKind, id, handle string, dueAtMs *int64, escalation *api.Escalation, body document.Value, sealed api.JSON) {
 		number++
 		request := &model.Request{
 			SessionID: run.SessionID, RunID: run.RunID, RequestID: id, Handle: handle,
 			SuspensionID: s.SuspensionID, SuspensionDigest: s.digest,
 			Number: number, Kind: kind, Body: body.Text, CreatedAtMs: w.nowMs, Sealed: sealed,
 		}
-		if dueAtMs != nil {
+		if dueAtMs != nil && !kept(escalation) {
 			request.DueAtMs = *dueAtMs
 		}
 		w.addRequest(request)
@@ -90,7 +90,7 @@ func (w *workingCopy) raiseRequests(run *model.Run, s *raisedSuspension) {
 		if s.secrets != nil {
 			sealed = s.secrets.sealedQuestions[i]
 		}
-		raise(model.KindQuestion, question.ID, question.Handle, dueAtMs, questions[i], sealed)
+		raise(model.KindQuestion, question.ID, question.Handle, dueAtMs, question.Escalation, questions[i], sealed)
 	}
 	approvals := make([]document.Value, len(s.Approvals))
 	for i := range s.Approvals {
@@ -101,7 +101,7 @@ func (w *workingCopy) raiseRequests(run *model.Run, s *raisedSuspension) {
 		}
 		dueAtMs := w.deadline(approval.ExpiresAtMs, approval.ExpiresAfterMs)
 		approvals[i] = w.timed(s.forms.approvals[i], dueAtMs)
-		raise(model.KindApproval, approval.ID, approval.Handle, dueAtMs, approvals[i], sealed)
+		raise(model.KindApproval, approval.ID, approval.Handle, dueAtMs, approval.Escalation, approvals[i], sealed)
 	}
 	run.RaisedCount = number
 	if len(questions) > 0 {

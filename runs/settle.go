@@ -88,8 +88,8 @@ func (w *workingCopy) updateWaiting(run *model.Run) {
 }
 
 // expireDue expires a run's overdue requests (docs/spec/v1.md#expiry). An approval is denied and
-// the run continues; a question ends the run. Every command on a run calls it first, so that a
-// late answer is refused even before the sweep.
+// the run continues; a question ends the run, unless its escalation says otherwise. Every command on a
+// run calls it first, so that a late answer is refused even before the sweep.
 func (w *workingCopy) expireDue(run *model.Run) {
 	var due []*model.Request
 	for _, request := range w.requestsOf(run.RunID) {
@@ -103,7 +103,7 @@ func (w *workingCopy) expireDue(run *model.Run) {
 	slices.SortStableFunc(due, func(a, b *model.Request) int { return cmp.Compare(a.DueAtMs, b.DueAtMs) })
 
 	var expired []document.Value
-	var question *model.Request
+	var questions []*model.Request
 	for _, request := range due {
 		if request.Kind == model.KindApproval {
 			_, value := w.settleRequest(run, request, api.Resolution{
@@ -111,28 +111,26 @@ func (w *workingCopy) expireDue(run *model.Run) {
 				ResolvedBy: api.ResolvedBySystem, Via: api.ViaClock,
 			})
 			expired = append(expired, value)
-		} else if question == nil {
-			question = request
+		} else {
+			questions = append(questions, request)
 		}
 	}
 	if len(expired) > 0 {
 		w.emitResolved(run, expired)
 	}
-	if question == nil {
-		w.updateWaiting(run)
+	clock := Actor{Name: api.ResolvedBySystem, Via: api.ViaClock}
+	if run.Kind == api.KindParentClarification && len(questions) > 0 {
+		w.completeClarification(run, questions[0], declinedResolution(api.OutcomeExpired, fmt.Sprintf("expired at %d", questions[0].DueAtMs), "expired", clock))
 		return
 	}
-	dueAtMs := question.DueAtMs
-	if run.Kind == api.KindParentClarification {
-		w.completeClarification(run, question, declinedResolution(api.OutcomeExpired, fmt.Sprintf("expired at %d", dueAtMs), "expired",
-			Actor{Name: api.ResolvedBySystem, Via: api.ViaClock}))
-		return
+	for _, question := range questions {
+		dueAtMs := question.DueAtMs
+		if w.expireQuestion(run, question) {
+			w.cancelRun(run, expiredText(question.RequestID, dueAtMs), clock, "")
+			return
+		}
 	}
-	_, value := w.settleRequest(run, question, api.Resolution{
-		Outcome: api.OutcomeExpired, Reason: fmt.Sprintf("expired at %d", dueAtMs), ResolvedBy: api.ResolvedBySystem, Via: api.ViaClock,
-	})
-	w.emitAnswered(run, value)
-	w.cancelRun(run, expiredText(question.RequestID, dueAtMs), Actor{Name: api.ResolvedBySystem, Via: api.ViaClock}, "")
+	w.updateWaiting(run)
 }
 
 // cancelRun ends a run as cancelled, and records its open requests as cancelled. text is the

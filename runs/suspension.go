@@ -132,9 +132,11 @@ func checkApprovalRequest(a *api.ApprovalRequest, at string, faults *refusal.Fau
 	}
 	checkSensitivePaths(a, at, faults)
 	checkDeadline(at, a.ExpiresAtMs, a.ExpiresAfterMs, faults)
+	checkApprovalEscalation(a.Escalation, at, faults)
 }
 
 func checkQuestionRequest(q *api.UserQuestionRequest, at string, faults *refusal.Faults) {
+	known := len(faults.List)
 	q.Handle, q.CreatedAtMs, q.PartialAnswers, q.Traceparent = "", 0, nil, ""
 	document.AbsentNull(&q.Payload)
 	document.AbsentNull(&q.ResponseSchema)
@@ -175,6 +177,7 @@ func checkQuestionRequest(q *api.UserQuestionRequest, at string, faults *refusal
 		q.Questions[i].Sensitive = q.Questions[i].Sensitive || q.Sensitive
 		uniqueID(here, q.Questions[i].ID, seen, faults)
 	}
+	checkQuestionEscalation(q, at, len(faults.List) == known, faults)
 }
 
 func checkHints(hints []api.Hint, at string, faults *refusal.Faults) {

@@ -213,6 +213,12 @@ func contradiction(q *requestRow) string {
 	return ""
 }
 
+// declines reports whether the deadline of a question declines it.
+func declines(q *requestRow) bool {
+	e := q.Escalation()
+	return q.Kind == model.KindQuestion && e != nil && e.AtDeadline == api.DeadlineDecline
+}
+
 // declinedFits checks the resolution's declined member. Any end of a parent clarification
 // without an answer is a declined answer to the child. In the child's session the same outcomes
 // may also come from the end of its own run.
@@ -227,7 +233,7 @@ func declinedFits(q *requestRow) bool {
 	case q.of.Kind == api.KindParentClarification:
 		return *declined == (q.Outcome != api.OutcomeAnswered)
 	default:
-		return *declined == (q.Outcome == api.OutcomeDeclined)
+		return *declined == (q.Outcome == api.OutcomeDeclined) || *declined && q.Outcome == api.OutcomeExpired && declines(q)
 	}
 }
 

@@ -26,7 +26,7 @@ func run(id string, status api.Status, change ...func(*model.Run)) *model.RunRec
 }
 
 func asked(kind model.RequestKind, change ...func(*model.Request)) explain.RequestFacts {
-	request := &model.Request{SessionID: "s", RunID: "r", RequestID: "q", Handle: "h", Kind: kind, CreatedAtMs: now - 2*minute}
+	request := &model.Request{SessionID: "s", RunID: "r", RequestID: "q", Handle: "h", Kind: kind, CreatedAtMs: now - 2*minute, Body: api.JSON(`{}`)}
 	for _, change := range change {
 		change(request)
 	}

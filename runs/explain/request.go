@@ -58,9 +58,7 @@ func Request(f *RequestFacts) api.RequestExplanation {
 		return e
 	}
 	e.SinceMs = request.CreatedAtMs
-	if request.DueAtMs != 0 {
-		e.Deadline = &api.ExplainedDeadline{AtMs: request.DueAtMs, Does: atDeadline(f)}
-	}
+	e.Deadline = deadline(f)
 	if request.DueAtMs != 0 && request.DueAtMs <= f.NowMs {
 		e.State, e.Text = api.ExplainNobodyCanDecide, "The deadline passed "+ago(request.DueAtMs, f.NowMs)+". The service is about to record it."
 		e.You = ruledOut(e.You)
@@ -101,21 +99,26 @@ func ruledOut(you *api.ExplainedCaller) *api.ExplainedCaller {
 	return &api.ExplainedCaller{Code: you.Code}
 }
 
-// The effect of a request's deadline.
-const (
-	doesDeny      = "deny"
-	doesDecline   = "decline"
-	doesCancelRun = "cancel_run"
-)
-
-func atDeadline(f *RequestFacts) string {
+// deadline returns the deadline of an open request and its effect, or nil for none.
+func deadline(f *RequestFacts) *api.ExplainedDeadline {
+	request := f.Request
+	atMs, does, escalation := request.DueAtMs, api.DeadlineCancelRun, request.Escalation()
 	switch {
-	case f.Request.Kind == model.KindApproval:
-		return doesDeny
+	case request.Kind == model.KindApproval:
+		does = api.DeadlineDeny
 	case f.RunKind == api.KindParentClarification:
-		return doesDecline
+		does = api.DeadlineDecline
 	}
-	return doesCancelRun
+	if escalation != nil && escalation.AtDeadline != "" {
+		does = escalation.AtDeadline
+	}
+	if does == api.DeadlineKeep {
+		atMs = request.ShownDeadlineMs()
+	}
+	if atMs == 0 {
+		return nil
+	}
+	return &api.ExplainedDeadline{AtMs: atMs, Does: string(does)}
 }
 
 func openText(f *RequestFacts, e *api.RequestExplanation) string {
@@ -140,11 +143,19 @@ func openText(f *RequestFacts, e *api.RequestExplanation) string {
 		return text + " No deadline."
 	}
 	left := span(e.Deadline.AtMs - f.NowMs)
-	switch e.Deadline.Does {
-	case doesDeny:
+	switch api.DeadlineAction(e.Deadline.Does) {
+	case api.DeadlineDeny:
 		return text + " Denied automatically in " + left + "."
-	case doesDecline:
+	case api.DeadlineDecline:
 		return text + " Declined automatically in " + left + "."
+	case api.DeadlineAnswer:
+		return text + " Answered with its default in " + left + "."
+	case api.DeadlineKeep:
+		if e.Deadline.AtMs <= f.NowMs {
+			return text + " Its deadline passed " + ago(e.Deadline.AtMs, f.NowMs) + ", and it stays open."
+		}
+		return text + " It stays open after its deadline in " + left + "."
+	case api.DeadlineCancelRun:
 	}
 	return text + " The run is cancelled in " + left + " without an answer."
 }

@@ -56,6 +56,24 @@ func (r *Request) Question() api.UserQuestionRequest {
 	return question
 }
 
+// escalated are the members of a body about its escalation.
+type escalated struct {
+	ExpiresAtMs int64           `json:"expires_at_ms"`
+	Escalation  *api.Escalation `json:"escalation"`
+}
+
+func (r *Request) escalated() (body escalated) {
+	document.DecodeStored(r.Body, &body)
+	return body
+}
+
+// Escalation returns the escalation of an approval or a question, or nil.
+func (r *Request) Escalation() *api.Escalation { return r.escalated().Escalation }
+
+// ShownDeadlineMs returns the deadline in the body of an approval or a question, 0 for none. An open
+// request whose escalation keeps it has no DueAtMs.
+func (r *Request) ShownDeadlineMs() int64 { return r.escalated().ExpiresAtMs }
+
 // Recorded returns the resolution. Call it only on a settled request.
 func (r *Request) Recorded() api.Resolution {
 	var resolution api.Resolution

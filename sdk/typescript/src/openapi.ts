@@ -133,6 +133,7 @@ export interface components {
             created_at_ms?: components["schemas"]["TimeMs"];
             /** @description What the person is shown. */
             description?: string;
+            escalation?: components["schemas"]["Escalation"];
             /** @description None of those who asked may allow it: who made or held a run of the session or of those above, by the own credential, through a gateway, or by a rule. They may deny and cancel. 422 `requester_exclusion_needs_auth` where no credential is asked for. */
             exclude_requester?: boolean;
             /**
@@ -461,6 +462,11 @@ export interface components {
             items: components["schemas"]["RequestView"][];
             pagination: components["schemas"]["Pagination"];
         };
+        /** @description The answer to a question that nobody answered in time, only with `at_deadline: answer`. It is checked like an answer by a person. Not for sensitive questions. */
+        DefaultAnswer: {
+            answers?: components["schemas"]["UserQuestionAnswer"][];
+            value?: components["schemas"]["Any"];
+        };
         EffectPage: {
             items: components["schemas"]["EffectView"][];
             pagination: components["schemas"]["Pagination"];
@@ -495,6 +501,15 @@ export interface components {
             target_session_id: components["schemas"]["ID"];
             /** @description The webhook that it posts to, `callback` for the callback of a request, `notify.` and the channel for a message to a person; absent when it posts nowhere. */
             webhook_id?: components["schemas"]["ID"];
+        };
+        /** @description What happens while a request is open. */
+        Escalation: {
+            /**
+             * @description What the deadline does, with outcome `expired`. Approvals: `deny` (default) or `keep`. Questions: `cancel_run` (default), `decline`, `answer` with `default_answer` (the run continues with either), or `keep`. `keep` leaves the request open, and people may still decide. No deadline allows.
+             * @enum {string}
+             */
+            at_deadline?: "deny" | "cancel_run" | "decline" | "answer" | "keep";
+            default_answer?: components["schemas"]["DefaultAnswer"];
         };
         EventsReply: {
             last_event_id: components["schemas"]["Sequence"];
@@ -1564,6 +1579,8 @@ export interface components {
         UserQuestionRequest: {
             callback?: components["schemas"]["Callback"];
             created_at_ms?: components["schemas"]["TimeMs"];
+            /** @description Not for a question to a parent. */
+            escalation?: components["schemas"]["Escalation"];
             /**
              * Format: int64
              * @description The same counted from now; only in requests, and not together with `expires_at_ms`.

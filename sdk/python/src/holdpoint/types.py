@@ -139,6 +139,7 @@ class ApprovalRequest(TypedDict):
     created_at_ms: NotRequired[int]
     # What the person is shown.
     description: NotRequired[str]
+    escalation: NotRequired[Escalation]
     # None of those who asked may allow it: who made or held a run of the session or of those above, by the own credential,
     # through a gateway, or by a rule. They may deny and cancel. 422 `requester_exclusion_needs_auth` where no credential is
     # asked for.
@@ -465,6 +466,13 @@ class DecisionPage(TypedDict):
     pagination: Pagination
 
 
+class DefaultAnswer(TypedDict):
+    # The answer to a question that nobody answered in time, only with `at_deadline: answer`. It is checked like an answer by
+    # a person. Not for sensitive questions.
+    answers: NotRequired[list[UserQuestionAnswer]]
+    value: NotRequired[Any]
+
+
 class EffectPage(TypedDict):
     items: list[EffectView]
     pagination: Pagination
@@ -497,6 +505,15 @@ class EffectView(TypedDict):
     # The webhook that it posts to, `callback` for the callback of a request, `notify.` and the channel for a message to a
     # person; absent when it posts nowhere.
     webhook_id: NotRequired[str]
+
+
+class Escalation(TypedDict):
+    # What happens while a request is open.
+    # What the deadline does, with outcome `expired`. Approvals: `deny` (default) or `keep`. Questions: `cancel_run`
+    # (default), `decline`, `answer` with `default_answer` (the run continues with either), or `keep`. `keep` leaves the
+    # request open, and people may still decide. No deadline allows.
+    at_deadline: NotRequired[Literal['deny', 'cancel_run', 'decline', 'answer', 'keep']]
+    default_answer: NotRequired[DefaultAnswer]
 
 
 class EventsReply(TypedDict):
@@ -1585,6 +1602,8 @@ class UserQuestionRequest(TypedDict):
     # One to 16 structured questions, answered together; or, with `response_schema` or a `kind` alone, one value.
     callback: NotRequired[Callback]
     created_at_ms: NotRequired[int]
+    # Not for a question to a parent.
+    escalation: NotRequired[Escalation]
     # The same counted from now; only in requests, and not together with `expires_at_ms`.
     expires_after_ms: NotRequired[int]
     # When the request expires. A question that expires ends the run as `cancelled`; a parent clarification is completed,

@@ -1,0 +1,95 @@
+package runs
+
+import (
+	"fmt"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// checkApprovalEscalation adds the faults of an approval's escalation.
+func checkApprovalEscalation(e *api.Escalation, at string, faults *refusal.Faults) {
+	if e == nil {
+		return
+	}
+	at += "/escalation"
+	switch e.AtDeadline {
+	case "", api.DeadlineDeny, api.DeadlineKeep:
+	default:
+		faults.Add(at+"/at_deadline", "must be deny or keep: no deadline allows an approval")
+	}
+	if e.DefaultAnswer != nil {
+		faults.Add(at+"/default_answer", "is only for questions")
+	}
+}
+
+// checkQuestionEscalation adds the faults of a question's escalation. valid says that the question has no
+// other fault.
+func checkQuestionEscalation(q *api.UserQuestionRequest, at string, valid bool, faults *refusal.Faults) {
+	e := q.Escalation
+	if e == nil {
+		return
+	}
+	at += "/escalation"
+	switch e.AtDeadline {
+	case "", api.DeadlineCancelRun, api.DeadlineDecline, api.DeadlineKeep:
+		if e.DefaultAnswer != nil {
+			faults.Add(at+"/default_answer", "needs at_deadline answer")
+		}
+		return
+	case api.DeadlineAnswer:
+	default:
+		faults.Add(at+"/at_deadline", "must be cancel_run, decline, answer or keep")
+		return
+	}
+	switch {
+	case e.DefaultAnswer == nil:
+		faults.Add(at+"/default_answer", "is required with at_deadline answer")
+	case model.Sensitive(q):
+		faults.Add(at+"/default_answer", "must not be given for a sensitive question: everyone can read the request")
+	case valid:
+		checkDefaultAnswer(q, at+"/default_answer", faults)
+	}
+}
+
+// checkDefaultAnswer adds the faults of a default answer, which is checked like an answer by a person.
+func checkDefaultAnswer(q *api.UserQuestionRequest, at string, faults *refusal.Faults) {
+	given := QuestionAnswer{RequestID: q.ID, Answers: q.Escalation.DefaultAnswer.Answers, Value: q.Escalation.DefaultAnswer.Value}
+	given.prepare()
+	q.Escalation.DefaultAnswer.Value = given.Value
+	_, err := checkAnswer(*q, given, at, func(schema, value api.JSON, pointer string) ([]api.Fault, error) {
+		return document.MatchSchema(schema, value, pointer), nil
+	})
+	if err == nil {
+		return
+	}
+	if refused, is := err.(*refusal.Error); is && len(refused.Faults) > 0 { //nolint:errorlint // checkAnswer wraps nothing
+		faults.List = append(faults.List, refused.Faults...)
+		return
+	}
+	faults.Add(at, "%s", err.Error())
+}
+
+// kept reports whether a request stays open after its deadline.
+func kept(e *api.Escalation) bool { return e != nil && e.AtDeadline == api.DeadlineKeep }
+
+// expireQuestion records an overdue question as its escalation says. It reports whether the run must
+// be cancelled, which the caller does after recording it.
+func (w *workingCopy) expireQuestion(run *model.Run, request *model.Request) (cancels bool) {
+	clock := Actor{Name: api.ResolvedBySystem, Via: api.ViaClock}
+	reason := fmt.Sprintf("expired at %d", request.DueAtMs)
+	resolution := api.Resolution{Outcome: api.OutcomeExpired, Reason: reason, ResolvedBy: clock.Name, Via: clock.Via}
+	switch e := request.Question().Escalation; {
+	case e == nil || e.AtDeadline == "" || e.AtDeadline == api.DeadlineCancelRun:
+		cancels = true
+	case e.AtDeadline == api.DeadlineAnswer && e.DefaultAnswer != nil:
+		resolution.Answers, resolution.Value = e.DefaultAnswer.Answers, e.DefaultAnswer.Value
+	default:
+		resolution = declinedResolution(api.OutcomeExpired, "", reason, clock)
+	}
+	_, value := w.settleRequest(run, request, resolution)
+	w.emitAnswered(run, value)
+	return cancels
+}

@@ -1,0 +1,138 @@
+package runs_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+func questionUntil(id string, e *api.Escalation) api.UserQuestionRequest {
+	q := question(id)
+	q.ExpiresAfterMs, q.Escalation = ms(60_000), e
+	return q
+}
+
+var northAnswer = &api.DefaultAnswer{Answers: []api.UserQuestionAnswer{{QuestionID: "route", SelectedOptionIDs: []string{"north"}}}}
+
+// What a deadline does. The outcome is always expired, and no deadline allows.
+func TestWhatADeadlineDoes(t *testing.T) {
+	t.Parallel()
+	typed := api.UserQuestionRequest{
+		ID: "q", ResponseSchema: api.JSON(`{"type":"integer"}`), ExpiresAfterMs: ms(60_000),
+		Escalation: &api.Escalation{AtDeadline: api.DeadlineAnswer, DefaultAnswer: &api.DefaultAnswer{Value: api.JSON(`7`)}},
+	}
+	deny := approval("q")
+	deny.ExpiresAfterMs, deny.Escalation = ms(60_000), &api.Escalation{AtDeadline: api.DeadlineDeny}
+	for name, c := range map[string]struct {
+		request    any
+		status     api.Status
+		resolution string
+	}{
+		"approval, deny":  {deny, api.StatusRunning, `{"request_id":"q","outcome":"expired","behavior":"deny","reason":"expired at 1060000"`},
+		"question":        {questionUntil("q", nil), api.StatusCancelled, `{"request_id":"q","outcome":"expired","declined":false,"reason":"expired at 1060000"`},
+		"empty":           {questionUntil("q", &api.Escalation{}), api.StatusCancelled, `{"request_id":"q","outcome":"expired","declined":false,"reason":"expired at 1060000"`},
+		"cancel_run":      {questionUntil("q", &api.Escalation{AtDeadline: api.DeadlineCancelRun}), api.StatusCancelled, `{"request_id":"q","outcome":"expired","declined":false,"reason":"expired at 1060000"`},
+		"decline":         {questionUntil("q", &api.Escalation{AtDeadline: api.DeadlineDecline}), api.StatusRunning, `{"request_id":"q","outcome":"expired","declined":true,"reason":"expired at 1060000"`},
+		"answer":          {questionUntil("q", &api.Escalation{AtDeadline: api.DeadlineAnswer, DefaultAnswer: northAnswer}), api.StatusRunning, `{"request_id":"q","outcome":"expired","declined":false,"answers":[{"question_id":"route","selected_option_ids":["north"]}],"reason":"expired at 1060000"`},
+		"answer, a value": {typed, api.StatusRunning, `{"request_id":"q","outcome":"expired","declined":false,"reason":"expired at 1060000","value":7`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.wait("r", c.request)
+			h.nowMs += 59_999
+			require.NotEqual(t, c.status, h.must(&runs.ExpireRequests{RunID: "r"}).Run.Run.Status)
+			h.nowMs++
+			h.must(&runs.ExpireRequests{RunID: "r"})
+			require.Equal(t, c.status, h.run("r").Status)
+			requireJSON(t, c.resolution+`,"resolved_by":"system","resolved_at_ms":1060000,"via":"clock"}`, h.request("r", "q").Recorded())
+		})
+	}
+}
+
+// A request that is kept can be decided after its deadline.
+func TestAKeptRequestStaysOpen(t *testing.T) {
+	t.Parallel()
+	keep := &api.Escalation{AtDeadline: api.DeadlineKeep}
+	h := newHouse(t)
+	a := approval("a")
+	a.ExpiresAfterMs, a.Escalation = ms(60_000), keep
+	h.wait("r", a, questionUntil("q", keep))
+	h.nowMs += 10 * 60_000
+	h.must(&runs.ExpireRequests{RunID: "r"})
+	for _, id := range []string{"a", "q"} {
+		require.True(t, h.request("r", id).Open())
+		require.Zero(t, h.request("r", id).DueAtMs)
+		require.Equal(t, int64(startMs+60_000), h.request("r", id).ShownDeadlineMs())
+	}
+	h.must(allow("r", "a"))
+	h.must(answer("r", "q", "north"))
+	require.Equal(t, api.StatusRunning, h.run("r").Status)
+}
+
+// Of several overdue questions, those before the first that cancels the run do what they say.
+func TestSeveralDeadlinesAtOnce(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	first, last := questionUntil("first", &api.Escalation{AtDeadline: api.DeadlineDecline}), questionUntil("last", &api.Escalation{AtDeadline: api.DeadlineDecline})
+	first.ExpiresAfterMs, last.ExpiresAfterMs = ms(1_000), ms(3_000)
+	cancels := questionUntil("cancels", nil)
+	cancels.ExpiresAfterMs = ms(2_000)
+	h.wait("r", last, cancels, first, approval("a"))
+	h.nowMs += 3_000
+	h.must(&runs.ExpireRequests{RunID: "r"})
+	require.Equal(t, api.StatusCancelled, h.run("r").Status)
+	for id, outcome := range map[string]api.Outcome{
+		"first": api.OutcomeExpired, "cancels": api.OutcomeExpired, "last": api.OutcomeCancelled, "a": api.OutcomeCancelled,
+	} {
+		require.Equal(t, outcome, h.request("r", id).Outcome, id)
+	}
+	require.Equal(t, fmt.Sprintf("user-question request cancels expired at %d", startMs+2_000), h.run("r").Error)
+}
+
+func TestWhatIsNoEscalation(t *testing.T) {
+	t.Parallel()
+	of := func(e api.Escalation) api.UserQuestionRequest { return questionUntil("q", &e) }
+	onApproval := func(e api.Escalation) api.ApprovalRequest {
+		a := approval("q")
+		a.Escalation = &e
+		return a
+	}
+	sensitive := of(api.Escalation{AtDeadline: api.DeadlineAnswer, DefaultAnswer: northAnswer})
+	sensitive.Sensitive = true
+	wrong := &api.DefaultAnswer{Answers: []api.UserQuestionAnswer{{QuestionID: "route", SelectedOptionIDs: []string{"up"}}}}
+	typed := of(api.Escalation{AtDeadline: api.DeadlineAnswer, DefaultAnswer: &api.DefaultAnswer{Value: api.JSON(`"x"`)}})
+	typed.Questions, typed.ResponseSchema = nil, api.JSON(`{"type":"integer"}`)
+	for name, c := range map[string]struct {
+		request any
+		pointer string
+	}{
+		"an approval is allowed":        {onApproval(api.Escalation{AtDeadline: "allow"}), "/approvals/0/escalation/at_deadline"},
+		"an approval is answered":       {onApproval(api.Escalation{AtDeadline: api.DeadlineAnswer}), "/approvals/0/escalation/at_deadline"},
+		"an approval has an answer":     {onApproval(api.Escalation{DefaultAnswer: northAnswer}), "/approvals/0/escalation/default_answer"},
+		"a question is denied":          {of(api.Escalation{AtDeadline: api.DeadlineDeny}), "/questions/0/escalation/at_deadline"},
+		"an answer without its action":  {of(api.Escalation{DefaultAnswer: northAnswer}), "/questions/0/escalation/default_answer"},
+		"an action without its answer":  {of(api.Escalation{AtDeadline: api.DeadlineAnswer}), "/questions/0/escalation/default_answer"},
+		"an option that does not exist": {of(api.Escalation{AtDeadline: api.DeadlineAnswer, DefaultAnswer: wrong}), "/questions/0/escalation/default_answer"},
+		"a missing answer":              {of(api.Escalation{AtDeadline: api.DeadlineAnswer, DefaultAnswer: &api.DefaultAnswer{}}), "/questions/0/escalation/default_answer"},
+		"a value of another type":       {typed, "/questions/0/escalation/default_answer/value"},
+		"a sensitive question":          {sensitive, "/questions/0/escalation/default_answer"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHouse(t)
+			h.start("r")
+			refused := h.refused(api.CodeInvalidRequest, suspend("r", 1, c.request))
+			require.Equal(t, c.pointer, refused.Faults[0].Pointer, "%v", refused.Faults)
+		})
+	}
+	h := newHouse(t)
+	h.family()
+	asked := ask("q")
+	asked.Request.Escalation = &api.Escalation{AtDeadline: api.DeadlineDecline}
+	require.Equal(t, "/request/escalation", h.refused(api.CodeInvalidRequest, asked).Faults[0].Pointer)
+}
