@@ -163,6 +163,9 @@ func (h *Hub) enter() error {
 	return nil
 }
 
+// SessionID is the session of the feed.
+func (s *Subscription) SessionID() string { return s.feed.sessionID }
+
 // Close ends the subscription, and the feed with its last subscription. Call it once.
 func (s *Subscription) Close() {
 	if last := s.hub.leave(&s.feed.users, func() { delete(s.hub.feeds, s.feed.sessionID) }); last {

@@ -50,12 +50,15 @@ func (f *face) recordAnswer(ctx context.Context, sessionID, relayID string, resp
 	if err != nil {
 		return err
 	}
-	relay, err := f.OpenRequest(ctx, model.KindApproval, relayID)
+	relay, err := f.OpenInSession(ctx, model.KindApproval, sessionID, relayID)
 	if err != nil {
 		return err
 	}
 	late := kit.NoRequest
-	if relay != nil && relay.SessionID == sessionID {
+	if relay != nil && relay.SessionID != sessionID {
+		return f.answerOfChild(ctx, chat, relay, sessionID, response, actor)
+	}
+	if relay != nil {
 		err = f.decideRelay(ctx, relay, response, actor)
 		late = kit.LateOf(err)
 	}
@@ -73,6 +76,23 @@ func (f *face) recordAnswer(ctx context.Context, sessionID, relayID string, resp
 		return errUnknownRelay
 	case kit.RunOver, kit.NoRun, kit.SessionOver:
 		return errUnknownSession
+	}
+	return err
+}
+
+// answerOfChild decides a relay of a session below a chat's, which may outlive the chat. Errors:
+// errUnknownSession, errUnknownRelay.
+func (f *face) answerOfChild(ctx context.Context, chat *chatState, relay *model.Request, sessionID string, response api.JSON, actor runs.Actor) error {
+	over, err := f.runIsOver(ctx, sessionID, chat.RunID)
+	switch {
+	case err != nil:
+		return err
+	case over:
+		return errUnknownSession
+	}
+	err = f.decideRelay(ctx, relay, response, actor)
+	if kit.LateOf(err) != kit.NotLate {
+		return errUnknownRelay
 	}
 	return err
 }

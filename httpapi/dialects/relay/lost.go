@@ -82,7 +82,10 @@ func (f *face) settledElsewhere(ctx context.Context, sessionID, relayID string) 
 		return nil, nil
 	}
 	relay, err := f.FindRequest(ctx, relayID)
-	if relay == nil || relay.Kind != model.KindApproval || relay.Open() || relay.SessionID != sessionID {
+	if relay == nil || relay.Kind != model.KindApproval || relay.Open() {
+		return nil, err
+	}
+	if below, err := f.IsWithin(ctx, relay.SessionID, sessionID); !below || err != nil {
 		return nil, err
 	}
 	session, err := f.Store.Reader(ctx).SessionHead(ctx, sessionID)

@@ -28,13 +28,17 @@ func (s *chatStream) raiseApprovals(event, next *model.Event, approvals []api.Ap
 		}
 		s.endTextBlock(prompt.origin)
 		_, always := s.face.allowAlways(approval, event.SessionID, event.TimestampMs)
-		s.add("relay", append(prompt.origin.members(),
-			kit.MemberOf("kind", "permission"), kit.MemberOf("id", prompt.handle),
-			kit.MemberOf("toolCallId", approval.ToolCallID), kit.MemberOf("tool", approval.ToolName),
-			// The person sees the rule of "always" before choosing it.
-			kit.MemberOf("params", approval.Input), kit.MemberOf("always", always)))
+		s.add("relay", prompt.relay(always))
 	}
 	return nil
+}
+
+// relay returns the members of a relay. The person sees the rule of "always" before choosing it.
+func (p *openPrompt) relay(always string) kit.Object {
+	return append(p.origin.members(),
+		kit.MemberOf("kind", "permission"), kit.MemberOf("id", p.handle),
+		kit.MemberOf("toolCallId", p.approval.ToolCallID), kit.MemberOf("tool", p.approval.ToolName),
+		kit.MemberOf("params", p.approval.Input), kit.MemberOf("always", always))
 }
 
 // settledByRules returns the ids of requests that rules settled when they were raised. The next
@@ -75,8 +79,8 @@ func (s *chatStream) raiseQuestions(event *model.Event, questions []api.UserQues
 
 // settlePrompt adds the outcome of a prompt with everything that was recorded. The result of a
 // denied call follows at once, however it was denied.
-func (s *chatStream) settlePrompt(event *model.Event, resolution *api.Resolution) {
-	key := requestKey{event.RunID, resolution.RequestID}
+func (s *chatStream) settlePrompt(runID string, resolution *api.Resolution) {
+	key := requestKey{runID, resolution.RequestID}
 	prompt := s.prompts[key]
 	if prompt == nil {
 		return
@@ -94,12 +98,14 @@ func (s *chatStream) settlePrompt(event *model.Event, resolution *api.Resolution
 	if prompt.approval == nil {
 		return
 	}
-	call := requestKey{event.RunID, prompt.approval.ToolCallID}
+	call := requestKey{runID, prompt.approval.ToolCallID}
 	if resolution.Outcome == api.OutcomeAllowed {
 		delete(s.deniedCalls, call)
 		return
 	}
-	s.deniedCalls[call] = true
+	if !prompt.ofChild { // a child's worker has another stream
+		s.deniedCalls[call] = true
+	}
 	s.endTextBlock(prompt.origin)
 	s.add("tool_result", append(prompt.origin.members(),
 		kit.MemberOf("id", prompt.approval.ToolCallID), kit.MemberOf("name", prompt.approval.ToolName),

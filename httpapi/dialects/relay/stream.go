@@ -28,6 +28,8 @@ type openPrompt struct {
 	approval *api.ApprovalRequest
 	// shown is false for an approval that a rule settled when it was raised.
 	shown bool
+	// ofChild: a session below the chat's asks.
+	ofChild bool
 }
 
 // chatStream writes the events of one chat's session as frames (docs/spec/relay.md#frames). It is
@@ -41,6 +43,7 @@ type chatStream struct {
 	unwritten []byte // frames
 	started   bool
 	prompts   map[requestKey]*openPrompt
+	below     *kit.Below
 	// deniedCalls are the tool calls whose result was sent with the denial.
 	deniedCalls map[requestKey]bool
 	// textBlocks are the unfinished texts of agents, by run id.
@@ -52,6 +55,7 @@ type chatStream struct {
 func newChatStream(ctx context.Context, f *face, c *chat, out *stream.Writer) *chatStream {
 	return &chatStream{
 		ctx: ctx, face: f, chat: c, out: out,
+		below:   f.FollowBelow(model.KindApproval, c.sessionID),
 		prompts: map[requestKey]*openPrompt{}, deniedCalls: map[requestKey]bool{}, textBlocks: map[string]textBlock{},
 	}
 }
@@ -64,6 +68,7 @@ func (s *chatStream) connect() error {
 
 // KeepAlive implements [stream.Sink].
 func (s *chatStream) KeepAlive() error {
+	s.lookBelow()
 	s.unwritten = append(s.unwritten, kit.KeepAlive...)
 	return s.flush()
 }
@@ -85,6 +90,9 @@ func (s *chatStream) Events(events []*model.Event) error {
 		if s.runOver {
 			break
 		}
+	}
+	if !s.runOver && s.below.Due() {
+		s.lookBelow()
 	}
 	if err := s.flush(); err != nil {
 		return err
@@ -141,7 +149,7 @@ func (s *chatStream) translate(event, next *model.Event) error {
 		return nil
 	case api.EventApprovalResolved, api.EventUserQuestionResolved, api.EventParentClarificationResolved:
 		for i := range change.Resolutions {
-			s.settlePrompt(event, &change.Resolutions[i])
+			s.settlePrompt(event.RunID, &change.Resolutions[i])
 		}
 		return nil
 	case api.EventCompleted, api.EventFailed, api.EventInterrupted, api.EventCancelled:

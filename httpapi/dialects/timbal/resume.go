@@ -71,6 +71,7 @@ func (f *face) resume(ctx context.Context, r *resumption) (*segment, error) {
 			return s, err
 		}
 	}
+	all, children := r.ofChildren(all)
 	if all, warnings, err = f.dropKnown(ctx, r.parent, all, warnings); err != nil {
 		return nil, err
 	}
@@ -82,6 +83,12 @@ func (f *face) resume(ctx context.Context, r *resumption) (*segment, error) {
 	d := decide(r.record.Run.RunID, all, r.key, r.actor, f.MaxRuleAgeMs, nowMs)
 	if d.invalid != nil {
 		return f.resumeFailed(ctx, r, d.invalid.Error())
+	}
+	if d.command != nil && d.command.CancelRequestID != "" {
+		children = nil // the run ends, whatever else the map holds
+	}
+	if s, err := f.decideChildren(ctx, r, children, len(all), nowMs); s != nil || err != nil {
+		return s, err
 	}
 	if len(d.parts) > 0 {
 		r.keyByName(d)

@@ -50,7 +50,8 @@ func (f *face) readResume(ctx context.Context, record *model.RunRecord, resume k
 	return all, warnings, nil
 }
 
-// requestOf returns a run's request by its handle, or nil.
+// requestOf returns a run's request by its handle, or an approval of a session below the run's, or
+// nil.
 func (f *face) requestOf(ctx context.Context, record *model.RunRecord, handle string) (*model.Request, error) {
 	for i := range record.Requests {
 		if record.Requests[i].Handle == handle {
@@ -58,7 +59,13 @@ func (f *face) requestOf(ctx context.Context, record *model.RunRecord, handle st
 		}
 	}
 	request, err := f.FindRequest(ctx, handle)
-	if request == nil || request.RunID != record.Run.RunID {
+	if request == nil || request.RunID == record.Run.RunID {
+		return request, err
+	}
+	if request.Kind != model.KindApproval || request.SessionID == record.Run.SessionID {
+		return nil, nil
+	}
+	if below, err := f.IsWithin(ctx, request.SessionID, record.Run.SessionID); !below || err != nil {
 		return nil, err
 	}
 	return request, nil

@@ -125,7 +125,10 @@ func (f *face) serveSegment(w http.ResponseWriter, r *http.Request, join func(st
 func (f *face) streamSegment(w http.ResponseWriter, r *http.Request, s *segment, place *stream.Subscription) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
-	to := &sink{face: f, ctx: ctx, segment: s, out: stream.Begin(w, "text/event-stream", f.StreamWriteTimeout)}
+	to := &sink{
+		face: f, ctx: ctx, segment: s, below: f.FollowBelow(model.KindApproval, place.SessionID()),
+		out: stream.Begin(w, "text/event-stream", f.StreamWriteTimeout),
+	}
 	if to.flush() != nil || s.finished {
 		return
 	}
@@ -143,6 +146,7 @@ type sink struct {
 	face    *face
 	ctx     context.Context //nolint:containedctx // lives as long as its one call
 	segment *segment
+	below   *kit.Below
 	out     *stream.Writer
 	// err is a failure of the service, not a disconnect.
 	err error
@@ -174,15 +178,31 @@ func (k *sink) Events(events []*model.Event) error {
 
 // KeepAlive implements stream.Sink.
 func (k *sink) KeepAlive() error {
+	if err := k.writeBelow(); err != nil {
+		return err
+	}
 	if _, err := k.out.Write([]byte(kit.KeepAlive)); err != nil {
 		return err
 	}
 	return k.out.Flush()
 }
 
+// flush writes the new frames. Approvals of child sessions precede the end: clients read nothing
+// after it.
 func (k *sink) flush() error {
-	for _, frame := range k.segment.takeFrames() {
+	frames := k.segment.takeFrames()
+	for i, frame := range frames {
+		if k.segment.finished && i == len(frames)-1 {
+			if err := k.writeBelow(); err != nil {
+				return err
+			}
+		}
 		if _, err := k.out.Write(kit.AppendFrame(nil, "id: "+strconv.FormatInt(frame.seq, 10), frame.data)); err != nil {
+			return err
+		}
+	}
+	if !k.segment.finished && k.below.Due() {
+		if err := k.writeBelow(); err != nil {
 			return err
 		}
 	}

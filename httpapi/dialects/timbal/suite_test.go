@@ -84,6 +84,8 @@ func TestTimbal(t *testing.T) {
 			{"an agent with a dot", testAnAgentWithADot},
 			{"a question of a kind", testAQuestionOfAKind},
 			{"clarification", testClarification},
+			{"approvals of children", testApprovalsOfChildren},
+			{"children and a paused run", testChildrenAndAPausedRun},
 		} {
 			t.Run(one.name, func(t *testing.T) {
 				t.Parallel()

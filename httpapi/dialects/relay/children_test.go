@@ -1,0 +1,101 @@
+package relay_test
+
+import (
+	"fmt"
+	"net/http"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/dialecttest"
+	"github.com/holdpoint/holdpoint/httpapi/dialects/relay"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// child raises one approval of a command in a new session below another one.
+type child struct{ session, run, handle string }
+
+func (s *service) child(t *testing.T, parent, id, command string) child {
+	t.Helper()
+	made := child{session: runs.NewID("child")}
+	s.post(t, "/v1/sessions", fmt.Sprintf(`{"session_id":%q,"parent_session_id":%q}`, made.session, parent)).Want(http.StatusCreated)
+	var run api.RunView
+	s.post(t, "/v1/runs", fmt.Sprintf(`{"session_id":%q,"agent_id":"helper","input":1,"suspend":{%s}}`, made.session, approvals(bash(id, command)))).Into(&run)
+	require.Len(t, run.PendingApprovals, 1)
+	made.run, made.handle = run.RunID, run.PendingApprovals[0].Handle
+	return made
+}
+
+// asksOfChild reads the relay of a child's approval.
+func (c *chat) asksOfChild(of child, id, command string) {
+	c.T.Helper()
+	frame := c.Frame()
+	require.Equal(c.T, "relay", frame.Event, "%s", frame.Data)
+	require.Contains(c.T, frame.Data, fmt.Sprintf(`{"type":"relay","runId":%q,"agentId":"helper","parentId":%q,%s,"always":"Allow`, of.run, c.run, relayMembers(id, of.handle, command)))
+	require.Contains(c.T, frame.Data, "in session "+of.session)
+	require.Contains(c.T, frame.Data, fmt.Sprintf(`,"requestedBy":%q}`, of.session))
+}
+
+// The approvals of sessions below a chat's are relays of the chat, marked with who asks. They are
+// decided there as well, and what is decided elsewhere is shown.
+func TestRelaysOfChildren(t *testing.T) {
+	t.Parallel()
+	dialecttest.OnEngines(t, func(t *testing.T, database *dialecttest.Database) {
+		s := serve(t, database.Open(t), relay.Options{}, func(o *httpapi.Options) { o.KeepAlive = 50 * time.Millisecond })
+		c := s.chat(t)
+		w := c.started()
+		first := s.child(t, c.session, "a", "ls")
+		c.asksOfChild(first, "a", "ls")
+		below := s.child(t, first.session, "b", "rm -rf x")
+		c.asksOfChild(below, "b", "rm -rf x")
+		own := w.raisesOne("a", "pwd")
+
+		s.answer(t, c.session, first.handle, `{"approved":true}`).accepted()
+		require.Equal(t, "relay", c.settles("relay_resolved", first.handle).Via)
+		s.answer(t, c.session, first.handle, `{"approved":true}`).refused(http.StatusNotFound, noRelay)
+
+		// Elsewhere.
+		s.post(t, "/v1/runs/"+below.run+"/approvals", `{"resolutions":[{"request_id":"b","behavior":"deny","reason":"no"}]}`).Want(http.StatusAccepted)
+		require.Equal(t, api.OutcomeDenied, c.settles("relay_resolved", below.handle).Outcome)
+		c.tellsOf(below.run, "helper", c.run, "tool_result", `"id":"call-b","name":"bash","output":{"status":"denied","reason":"no"}`)
+		s.answer(t, c.session, below.handle, `{"approved":true}`).refused(http.StatusNotFound, noRelay)
+
+		// A session that is not below the chat's is not the chat's to decide, and neither is a chat its child's.
+		stranger := s.child(t, runs.NewID("not"), "c", "ls")
+		s.answer(t, c.session, stranger.handle, `{"approved":true}`).refused(http.StatusNotFound, noRelay)
+		s.answer(t, first.session, own, `{"approved":true}`).refused(http.StatusNotFound, noSession)
+
+		// The relays of a chat end with its run. The child's stay open elsewhere.
+		open := s.child(t, c.session, "d", "ls")
+		c.asksOfChild(open, "d", "ls")
+		s.answer(t, c.session, own, `{"approved":true}`).accepted()
+		c.settles("relay_resolved", own)
+		w.completes()
+		c.tells("harness_end", "")
+		c.Ends()
+		s.answer(t, c.session, open.handle, `{"approved":true}`).refused(http.StatusNotFound, noSession)
+		var view api.RunView
+		s.get(t, "/v1/runs/"+open.run).Into(&view)
+		require.Len(t, view.PendingApprovals, 1)
+	})
+}
+
+// A client that lost its stream learns what became of a child's relay from the reply.
+func TestLostRelaysOfChildren(t *testing.T) {
+	t.Parallel()
+	onEngines(t, relay.Options{}, func(t *testing.T, s *service) {
+		c := s.chat(t, `"detached":true`)
+		c.started()
+		asked, other := s.child(t, c.session, "a", "ls"), s.child(t, c.session, "a", "ls")
+		c.Leave()
+		s.post(t, "/v1/runs/"+asked.run+"/approvals", `{"resolutions":[{"request_id":"a","behavior":"deny","reason":"no"}]}`).Want(http.StatusAccepted)
+		require.Eventually(t, func() bool {
+			reply := s.answer(t, c.session, asked.handle, `{"approved":true}`)
+			return reply.Status == http.StatusOK && reply.TextAt("resolution", "reason") == "no"
+		}, time.Minute, 10*time.Millisecond)
+		s.answer(t, c.session, other.handle, `{"approved":false}`).accepted()
+	})
+}
