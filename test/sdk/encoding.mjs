@@ -1,5 +1,5 @@
 // Holds encodeJSON and decodeJSON to what their comments say.
-import { HoldpointError, decodeJSON, encodeJSON } from "@holdpoint/sdk";
+import { ExactNumber, HoldpointError, decodeJSON, inputDigest, encodeJSON } from "@holdpoint/sdk";
 
 let failed = 0;
 const same = (got, want) => {
@@ -38,6 +38,26 @@ same(encodeJSON(item), "[1,[2,3]]");
 // A number alone has no text of its own: JSON.rawJSON gives it one.
 same(encodeJSON(decodeJSON("1.0")), "1");
 if (JSON.rawJSON) same(encodeJSON({ value: JSON.rawJSON("1.0"), list: [JSON.rawJSON("0.1234567890123456789")] }), `{"value":1.0,"list":[0.1234567890123456789]}`);
+
+// A number with more digits than a double is none of JavaScript's, wherever it is put.
+for (const text of ["0.1234567890123456789", "-12345678901234567890.5", "1.00000000000000000000001", "123456789.12345678901e-300", "9007199254740993.0", "1e-400", "0.12345678901234567"]) {
+  const { amount } = decodeJSON(`{"amount":${text}}`);
+  same(amount instanceof ExactNumber, true);
+  same(encodeJSON({ to: amount }), `{"to":${text}}`);
+  same(encodeJSON(decodeJSON(text)), text);
+  same(`${amount}`, text);
+  same(amount * 1, Number(text));
+  if (JSON.rawJSON) same(JSON.stringify([amount]), `[${text}]`);
+  same(await inputDigest(amount), await inputDigest(Number(text)));
+}
+for (const text of ["0.1", "1.0", "1.50", "1e3", "-0.0", "0e5", "0.30000000000000004", "5e-324", "1.7976931348623157e308", "100.0E-2"]) {
+  same(decodeJSON(text), Number(text));
+  same(typeof decodeJSON(`{"a":${text}}`).a, "number");
+}
+same(typeof decodeJSON("true"), "boolean");
+const exact = decodeJSON(`{"a":0.1234567890123456789,"b":[1.0]}`);
+exact.a = decodeJSON("0.1234567890123456780");
+same(encodeJSON(exact), `{"a":0.1234567890123456780,"b":[1.0]}`);
 
 // The rest is as JSON.stringify has it.
 const date = new Date(0);

@@ -9,7 +9,7 @@ export {
   type PendingListOptions, type RunListOptions, type RunResult, type SessionListOptions, type SessionResult, type ShownApproval,
   type ShownQuestion, type WaitOptions,
 } from "./client.js";
-export { decodeJSON, encodeJSON } from "./json.js";
+export { ExactNumber, decodeJSON, encodeJSON } from "./json.js";
 export { NotAllowedError, approvalOf, approved, questionOf } from "./approved.js";
 export { inputDigest, verifyGrant } from "./grants.js";
 export { Worker, type Handler, type WorkerOptions } from "./worker.js";

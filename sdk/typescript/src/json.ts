@@ -7,9 +7,35 @@ import { invalid } from "./errors.js";
 const sources = new WeakMap<object, string>();
 
 /**
- * Decodes JSON without rounding. An integer beyond 2^53 is a bigint. A number with a fraction or an
- * exponent is a number. Objects and arrays remember their text, and `encodeJSON` writes it again if
- * they have not been changed; a number by itself cannot, and is written as JSON.stringify does. Throws a SyntaxError for text that is not JSON.
+ * A number with more digits than a JavaScript number holds, such as 0.1234567890123456789. It is an
+ * object: it counts and compares (`<`, `==`) as the nearest number, and `typeof` and `===` tell it
+ * from one. `encodeJSON`, and JSON.stringify where JSON.rawJSON exists, write all of its digits.
+ */
+export class ExactNumber extends Number {
+  /** All of the digits, as they were written. */
+  readonly source: string;
+
+  /** @internal */
+  constructor(source: string) {
+    super(source);
+    this.source = source;
+  }
+
+  override toString(): string {
+    return this.source;
+  }
+
+  toJSON(): unknown {
+    const { rawJSON } = JSON as { rawJSON?: (text: string) => unknown };
+    return rawJSON ? rawJSON(this.source) : this.valueOf();
+  }
+}
+
+/**
+ * Decodes JSON without rounding. An integer beyond 2^53 is a bigint, and a fraction with more digits
+ * than a number holds is an `ExactNumber`. Objects and arrays remember their text, and `encodeJSON`
+ * writes it again if they have not been changed. A number by itself keeps its value and not its
+ * spelling: `1.0` is written as `1`. Throws a SyntaxError for text that is not JSON.
  */
 export function decodeJSON(text: string): unknown {
   const plain: unknown = JSON.parse(text);
@@ -17,8 +43,8 @@ export function decodeJSON(text: string): unknown {
 }
 
 /**
- * Encodes a value as JSON.stringify does, but writes a bigint as an integer, and a value of
- * `decodeJSON` as it was written. It is undefined for a value without a JSON form. Throws an error of
+ * Encodes a value as JSON.stringify does, but writes a bigint as an integer, an `ExactNumber` with all
+ * of its digits, and an object or array of `decodeJSON` as it was written. It is undefined for a value without a JSON form. Throws an error of
  * the kind `invalid` for NaN, an infinity, or a circular value.
  */
 export function encodeJSON(value: unknown): string | undefined {
@@ -35,6 +61,7 @@ export function canonicalJSON(value: unknown): string | undefined {
 function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
   if (typeof value === "bigint") return String(value);
+  if (value instanceof ExactNumber) return JSON.stringify(value.valueOf());
   if (typeof value !== "object" || value === null) return JSON.stringify(value);
   const members = value as Record<string, unknown>;
   return `{${Object.keys(members).sort().map((name) => `${JSON.stringify(name)}:${canonical(members[name])}`).join(",")}}`;
@@ -138,7 +165,7 @@ class Reader {
     const token = match(/[^\s,\]}]+/y, this.#text, this.#at);
     this.#at += token.length;
     if (/^-?\d+$/.test(token) && !Number.isSafeInteger(Number(token))) return { value: BigInt(token), same: true };
-    return this.#parsed(token);
+    return isHeld(token) ? this.#parsed(token) : { value: new ExactNumber(token), same: true };
   }
 
   #parsed(token: string): Read {
@@ -153,6 +180,19 @@ class Reader {
   }
 }
 
+/** Whether a JavaScript number has the value of the token: a number or a name, such as `true`. */
+function isHeld(token: string): boolean {
+  return !/^-?\d/.test(token) || decimal(token) === decimal(JSON.stringify(Number(token)));
+}
+
+/** The value of a number as its digits without zeros at the ends, and their exponent: one text for 1.50, 15e-1 and 1.5. */
+function decimal(token: string): string {
+  const [, sign, whole, fraction = "", exponent = "0"] = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([-+]?\d+))?$/.exec(token) ?? ["", "", token];
+  const digits = (whole + fraction).replace(/^0+/, "");
+  const kept = digits.replace(/0+$/, "");
+  return kept === "" ? "0" : `${sign}${kept}e${Number(exponent) - fraction.length + digits.length - kept.length}`;
+}
+
 function match(pattern: RegExp, text: string, at: number): string {
   pattern.lastIndex = at;
   return pattern.exec(text)?.[0] ?? "";
@@ -161,6 +201,7 @@ function match(pattern: RegExp, text: string, at: number): string {
 function written(given: unknown, name: string, above: object[]): string | undefined {
   let value = given;
   if (typeof value === "bigint") return String(value);
+  if (value instanceof ExactNumber) return value.source;
   if (typeof (value as { toJSON?: unknown } | null | undefined)?.toJSON === "function") value = (value as { toJSON(name: string): unknown }).toJSON(name);
   if (value instanceof Number || value instanceof String || value instanceof Boolean || value instanceof BigInt) value = value.valueOf();
   if (typeof value === "bigint") return String(value);
@@ -187,6 +228,9 @@ function isRaw(value: object): boolean {
 /** Whether an object or array still has what was decoded. */
 function isEqual(value: unknown, decoded: unknown): boolean {
   if (typeof value !== "object" || value === null || typeof decoded !== "object" || decoded === null) return Object.is(value, decoded);
+  if (value instanceof ExactNumber || decoded instanceof ExactNumber) {
+    return value instanceof ExactNumber && decoded instanceof ExactNumber && value.source === decoded.source;
+  }
   const names = Object.keys(value);
   return Array.isArray(value) === Array.isArray(decoded) && names.length === Object.keys(decoded).length &&
     names.every((name) => Object.hasOwn(decoded, name) && isEqual((value as Record<string, unknown>)[name], (decoded as Record<string, unknown>)[name]));
