@@ -88,6 +88,10 @@ func (c *Call) uncoveredCommand(name string, match globMatch, kind byte) paramFa
 	if glob, err := shellcmd.Read(match.glob); err == nil {
 		match.globSpelled = glob.Spelled()
 	}
+	if windowsShell(c.ToolName) {
+		shellcmd.SpellWindows(match.text, match.spelled)
+		shellcmd.SpellWindows(match.glob, match.globSpelled)
+	}
 	if matches, _ := c.Budget.match(match); !matches {
 		return paramUncovered
 	}

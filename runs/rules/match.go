@@ -38,6 +38,8 @@ type Call struct {
 	// texts for deny and ask rules.
 	commands map[string]*shellcmd.Command
 	refusing map[string]*refusingTexts
+	// places caches which members hold a place.
+	places map[string]bool
 	// prepared has the globs of the set being searched; nil for none.
 	prepared preparedGlobs
 }
@@ -193,7 +195,7 @@ func (c *Call) decode() {
 		return
 	}
 	c.members, c.texts, c.folded = map[string]api.JSON{}, map[string]string{}, map[string][]string{}
-	c.commands, c.refusing = map[string]*shellcmd.Command{}, map[string]*refusingTexts{}
+	c.commands, c.refusing, c.places = map[string]*shellcmd.Command{}, map[string]*refusingTexts{}, map[string]bool{}
 	if document.Kind(c.Input) == '{' && json.Unmarshal(c.Input, &c.members) != nil {
 		c.members = map[string]api.JSON{}
 	}

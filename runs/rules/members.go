@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 
@@ -37,7 +38,8 @@ var (
 		source src destination dest dst target from to output outputpath outputfile out cwd workdir workingdirectory`)
 	proseNames = nameSet(`description reason explanation justification comment note notes summary title subject body message text content contents
 		newcontent filetext oldstring newstring oldstr newstr prompt question query search q label name`)
-	shellTools = nameSet("bash sh zsh fish shell exec execute terminal powershell pwsh console subprocess command commands cmd run")
+	windowsShells = nameSet("pwsh cmd")
+	shellTools    = nameSet("bash sh zsh fish shell exec execute terminal powershell pwsh console subprocess command commands cmd run")
 
 	// contextNames are members that change the effect of any call.
 	contextNames = nameSet(`cwd workdir workingdirectory currentdirectory dir directory chdir root chroot env environment environ envs
@@ -49,6 +51,30 @@ var (
 		timeoutmsec yieldtimems maxoutputtokens maxoutputlength maxoutputbytes maxoutput id callid toolcallid runinbackground isbackground background
 		login tty verbose`)
 )
+
+// placeEnds are the ends of members' names that name a place.
+var placeEnds = strings.Fields(`path paths file files filename filenames dir dirs directory directories folder folders uri uris url urls href
+	location target destination dest dst source src root workspace moveto renameto copyto saveas writeto`)
+
+// namesPlace reports whether a member with a folded name names a place.
+func namesPlace(name string) bool {
+	return pathNames[name] || slices.ContainsFunc(placeEnds, func(end string) bool { return strings.HasSuffix(name, end) })
+}
+
+// holdsPlace reports whether a member has a text that leads out of a folder: an absolute path, one
+// with a ".." segment, or the URL of a file. A member that is too large to read may have one.
+func (c *Call) holdsPlace(member string) bool {
+	if holds, known := c.places[member]; known {
+		return holds
+	}
+	value := c.members[member]
+	holds := !c.Budget.read(string(value)) || slices.ContainsFunc(leaves(value, nil), func(text string) bool {
+		text = strings.TrimSpace(text)
+		return absolute(cleaned(text)) || climbs(text) || strings.HasPrefix(folded(text), "file:")
+	})
+	c.places[member] = holds
+	return holds
+}
 
 // folded normalizes a text for deny and ask rules: no differences of case, Unicode form, or
 // invisible characters.
@@ -88,11 +114,18 @@ func meaningOf(tool, member string) meaning {
 }
 
 // shellTool reports whether a tool runs commands, by the words of its name.
-func shellTool(tool string) bool {
+func shellTool(tool string) bool { return hasWord(tool, shellTools) }
+
+// windowsShell reports whether a tool runs commands of PowerShell or cmd, by the words of its name.
+func windowsShell(tool string) bool {
+	return hasWord(tool, windowsShells) || strings.Contains(strings.ToLower(tool), "powershell")
+}
+
+func hasWord(tool string, of map[string]bool) bool {
 	var word strings.Builder
 	found := false
 	end := func() {
-		found = found || shellTools[strings.ToLower(word.String())]
+		found = found || of[strings.ToLower(word.String())]
 		word.Reset()
 	}
 	lower := false
@@ -128,7 +161,7 @@ func (r *Rule) otherMember(call *Call) string {
 		case r.ToolName == execTool && member == execResolved && !named[name]:
 		case named[name], contextNames[name],
 			ofCommand && !idleNames[name] && !call.sameCommand(member, r),
-			ofPath && pathNames[name]:
+			ofPath && (namesPlace(name) || meaningOf(r.ToolName, member) != meansProse && call.holdsPlace(member)):
 			if ofCommand && call.sameCommand(member, r) {
 				continue
 			}

@@ -49,8 +49,8 @@ func absolute(text string) bool {
 }
 
 // placeForms returns the forms of a path that deny and ask rules compare: as written, and every
-// reading by a program. A relative path is relative to the folder, empty if unknown.
-func placeForms(text, folder string) []string {
+// reading by a program. A relative path is relative to each of the folders.
+func placeForms(text string, folders []string) []string {
 	var forms []string
 	add := func(form string) {
 		if form = folded(form); !slices.Contains(forms, form) {
@@ -68,7 +68,10 @@ func placeForms(text, folder string) []string {
 		add(bare)
 		add(bare + "/")
 		add(withoutTails(bare))
-		if folder != "" && !absolute(short) {
+		if absolute(short) {
+			return
+		}
+		for _, folder := range folders {
 			add(cleaned(folder + "/" + short))
 		}
 	}

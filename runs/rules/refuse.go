@@ -160,7 +160,7 @@ func (c *Call) refusingTexts(member string) *refusingTexts {
 		looked.add(strings.Join(strings.Fields(shellcmd.Scrub(text)), " "))
 		switch {
 		case !command:
-			for _, form := range placeForms(text, c.folder(member)) {
+			for _, form := range placeForms(text, c.folders(member)) {
 				looked.add(form)
 			}
 		case strings.TrimSpace(text) != "":
@@ -179,6 +179,9 @@ func (c *Call) lookAtCommand(looked *refusingTexts, member, text string) {
 		return
 	}
 	looked.parts(command.Parts())
+	if windowsShell(c.ToolName) {
+		looked.parts(shellcmd.WindowsParts(text), true)
+	}
 	for _, name := range []string{"args", "arguments", "argv"} {
 		for _, other := range c.folded[name] {
 			argv, are := textsOf(c.members[other])
@@ -205,16 +208,20 @@ func (t *refusingTexts) parts(texts []string, all bool) {
 	}
 }
 
-// folder returns the folder of the call's relative paths, empty for none.
-func (c *Call) folder(member string) string {
-	for _, name := range []string{"cwd", "workdir", "workingdirectory", "root", "basepath"} {
-		for _, other := range c.folded[name] {
-			if text, there := c.param(other); there && other != member && absolute(cleaned(text)) {
-				return text
-			}
+// maxFolders bounds the folders that a relative path is read in.
+const maxFolders = 16
+
+// folders returns the places that other members of the call name, which its relative paths may be in.
+func (c *Call) folders(member string) (all []string) {
+	for _, other := range sortedNames(c.members) {
+		if other == member || !namesPlace(foldedName(other)) || document.Kind(c.members[other]) != '"' || len(all) == maxFolders {
+			continue
+		}
+		if text, there := c.param(other); there && absolute(cleaned(text)) {
+			all = append(all, text)
 		}
 	}
-	return ""
+	return all
 }
 
 // leaves returns all strings in a value.

@@ -64,6 +64,12 @@ func (p *collected) read(c *Command, depth int) {
 			p.statement(node, inner, depth)
 		case *syntax.CallExpr:
 			p.call(wordTexts(node), depth)
+			for _, assign := range node.Assigns {
+				// Many variables are commands for the program that follows.
+				if value := assign.Value; value != nil && strings.ContainsAny(wordText(value, true), " \t\n;|&") {
+					p.carried(wordText(value, true), depth)
+				}
+			}
 		case *syntax.BinaryCmd:
 			if (node.Op == syntax.Pipe || node.Op == syntax.PipeAll) && runsText(node.Y) {
 				p.piped(node.X, depth)
@@ -93,6 +99,16 @@ func (p *collected) statement(s *syntax.Stmt, inner map[*syntax.Stmt]bool, depth
 		}
 	}
 	call, calls := s.Cmd.(*syntax.CallExpr)
+	if calls && slices.ContainsFunc(call.Args, runsFile) {
+		syntax.Walk(s, func(node syntax.Node) bool {
+			if from, is := node.(*syntax.ProcSubst); is {
+				for _, one := range from.Stmts {
+					p.piped(one, depth)
+				}
+			}
+			return !p.tooMany
+		})
+	}
 	if inner[s] || calls && len(s.Redirs) == 0 && len(call.Assigns) == 0 {
 		return
 	}
@@ -122,7 +138,12 @@ func (p *collected) call(words []string, depth int) {
 	}
 	p.command(words)
 	name := programName(words[0])
-	if !wrappers[name] && !HasUnknown(words[0]) {
+	for at := 1; at < len(words) && !p.tooMany; at++ {
+		if optionRuns(name, words, at) {
+			p.value(words[at], depth)
+		}
+	}
+	if !wrappers[name] && !runsAnother(name, words) && !HasUnknown(words[0]) {
 		return
 	}
 	for i := 1; i < len(words) && !p.tooMany; i++ {
@@ -136,10 +157,29 @@ func (p *collected) call(words []string, depth int) {
 		}
 		if strings.ContainsAny(word, " \t\n;|&<>()$`") {
 			p.carried(word, depth)
+			if strings.HasPrefix(word, "-") {
+				p.value(word, depth)
+			}
 		}
 	}
 	if len(words) > 2 && (joiners[name] || HasUnknown(words[0])) {
 		p.carried(strings.Join(words[1:], " "), depth)
+	}
+}
+
+// value adds the commands in an option's value: behind its letter, its "=", and the "!" of git.
+func (p *collected) value(word string, depth int) {
+	if len(word) > 2 && word[0] == '-' && word[1] != '-' {
+		p.carried(word[2:], depth)
+	}
+	p.carried(word, depth)
+	for {
+		_, after, found := strings.Cut(word, "=")
+		if !found {
+			return
+		}
+		word = strings.TrimPrefix(after, "!")
+		p.carried(word, depth)
 	}
 }
 
@@ -172,6 +212,14 @@ func (p *collected) carried(text string, depth int) {
 // piped adds what a command prints for a shell to run, as far as it stands in its words.
 func (p *collected) piped(from *syntax.Stmt, depth int) {
 	syntax.Walk(from, func(node syntax.Node) bool {
+		if redirection, is := node.(*syntax.Redirect); is {
+			if redirection.Hdoc != nil {
+				p.carried(wordText(redirection.Hdoc, false), depth)
+			}
+			if redirection.Op == syntax.WordHdoc {
+				p.carried(wordText(redirection.Word, false), depth)
+			}
+		}
 		if call, is := node.(*syntax.CallExpr); is && len(call.Args) > 1 {
 			words := wordTexts(call)
 			p.carried(strings.Join(words[1:], " "), depth)
@@ -183,6 +231,18 @@ func (p *collected) piped(from *syntax.Stmt, depth int) {
 		}
 		return !p.tooMany
 	})
+}
+
+// sources are the commands that run a file in the same shell.
+var sources = wordSet("source .")
+
+// runsFile reports whether a word makes a command run a file that it is given.
+func runsFile(word *syntax.Word) bool {
+	if _, is := word.Parts[0].(*syntax.ProcSubst); is {
+		return false
+	}
+	text := wordText(word, true)
+	return HasUnknown(text) || shells[programName(text)] || sources[text]
 }
 
 // runsText reports whether a statement is a program that runs what it reads.

@@ -52,12 +52,23 @@ func (m *marking) statement(s *syntax.Stmt) {
 }
 
 func (m *marking) call(call *syntax.CallExpr) {
-	wraps := len(call.Args) > 0 && wrappers[programName(wordText(call.Args[0], false))]
+	words := make([]string, len(call.Args))
+	for i, word := range call.Args {
+		words[i] = wordText(word, false)
+	}
+	name := ""
+	if len(words) > 0 {
+		name = programName(words[0])
+	}
+	runs := len(words) > 0 && runsAnother(name, words)
 	for i, word := range call.Args {
 		if i > 0 {
 			m.blanks(offset(call.Args[i-1].End()), offset(word.Pos()))
 		}
-		if !wraps || i > 0 && !carries(wordText(word, false)) {
+		switch {
+		case wrappers[name] && (i == 0 || carries(words[i])):
+		case i > 0 && (runs && wrappers[programName(words[i])] || optionRuns(name, words, i)):
+		default:
 			m.word(word)
 		}
 	}

@@ -1,0 +1,95 @@
+package shellcmd
+
+import (
+	"slices"
+	"strings"
+)
+
+// shells run the text that they are given, or read, as a command.
+var shells = wordSet("sh bash dash ash zsh fish csh tcsh ksh mksh yash rbash pwsh powershell cmd busybox toybox")
+
+// wrappers run a program or a command that stands among their words.
+var wrappers = wordSet(
+	"sh bash dash ash zsh fish csh tcsh ksh mksh yash rbash pwsh powershell cmd busybox toybox",
+	"eval exec source . command builtin trap alias noglob nocorrect repeat",
+	"sudo sudoedit su doas pkexec runuser runas start chroot nsenter unshare setpriv capsh gosu su-exec firejail bwrap fakeroot",
+	"env nohup nice ionice chrt taskset time timeout watch xargs parallel setsid stdbuf unbuffer script screen tmux entr",
+	"at batch find fd flock strace ltrace gdb valgrind perf systemd-run dbus-run-session xvfb-run ssh mosh rsh sshpass expect",
+	"docker podman nerdctl kubectl oc lxc vagrant wsl caffeinate direnv dotenv npx bunx pnpx uvx",
+	"nix-shell proxychains proxychains4 torsocks faketime prlimit numactl cgexec setarch start-stop-daemon rlwrap cross-env cross-env-shell concurrently hyperfine",
+)
+
+// interpreters run the file, or the text, that their words name.
+var interpreters = wordSet("python python2 python3 node deno bun ruby perl php lua java awk gawk sed osascript tclsh Rscript psql mysql sqlite3")
+
+// RunsOthers reports whether a program may run another one, or a text, that its words name: a common
+// beginning of two of its commands says little.
+func RunsOthers(program string) bool {
+	name := programName(program)
+	return shells[name] || wrappers[name] || interpreters[name]
+}
+
+// joiners run all their words, joined, as one command.
+var joiners = wordSet("eval ssh mosh rsh watch wsl cmd pwsh powershell")
+
+// optionsThatRun are the beginnings of options whose value is a program or a command.
+var optionsThatRun = map[string][]string{
+	"git":   {"--config-env", "--exec-path", "--upload-pack", "--receive-pack", "--exec", "--open-files-in-pager"},
+	"tar":   {"--checkpoint-action", "--to-command", "--use-compress-program", "--rsh-command", "--info-script", "--new-volume-script", "-I", "-F"},
+	"rsync": {"-e", "--rsh", "--rsync-path"},
+	"ssh":   {"-o", "-F"}, "scp": {"-o", "-F", "-S"}, "sftp": {"-o", "-F", "-S"},
+	"sort": {"--compress-program"}, "man": {"-P", "--pager"}, "zip": {"-TT", "--unzip-command"},
+	"mapfile": {"-C"}, "readarray": {"-C"}, "complete": {"-C"}, "compgen": {"-C"},
+}
+
+// programName returns the name of the program that a word starts, without its folder.
+func programName(word string) string {
+	if at := strings.LastIndexAny(word, `/\`); at >= 0 {
+		word = word[at+1:]
+	}
+	return strings.TrimSuffix(strings.ToLower(word), ".exe")
+}
+
+// runsAnother reports whether the program has a subcommand that runs the program behind it.
+func runsAnother(name string, words []string) bool {
+	var verbs string
+	switch name {
+	case "npm", "yarn", "pnpm", "bun", "bundle", "mise", "rtx", "asdf", "aws-vault", "chamber":
+		verbs = " exec x dlx "
+	case "uv", "poetry", "pipenv", "pdm", "rye", "hatch", "pixi", "conda", "mamba", "micromamba", "op", "doppler", "infisical", "dotenvx", "pipx", "devbox", "flatpak":
+		verbs = " run "
+	case "nix":
+		verbs = " run shell develop "
+	case "git":
+		verbs = " foreach run " // submodule foreach, bisect run
+	default:
+		return false
+	}
+	// Anywhere: which words are values of options is not known.
+	return slices.ContainsFunc(words[1:], func(word string) bool { return strings.Contains(verbs, " "+word+" ") })
+}
+
+// optionRuns reports whether a word is an option by which the program runs another one, or the value
+// of such an option.
+func optionRuns(name string, words []string, at int) bool {
+	for _, option := range optionsThatRun[name] {
+		if strings.HasPrefix(words[at], option) || at > 1 && words[at-1] == option {
+			return true
+		}
+	}
+	if name != "git" {
+		return false
+	}
+	// A setting of git may be a command. Behind the subcommand -c and -x are other options.
+	verb := gitVerb(words)
+	return at < verb && (words[at] == "-c" || words[at-1] == "-c") || verb < at && words[verb] == "rebase" && (words[at] == "-x" || words[at-1] == "-x")
+}
+
+// gitVerb returns the place of the subcommand among the words of git.
+func gitVerb(words []string) int {
+	at := 1
+	for at < len(words) && (strings.HasPrefix(words[at], "-") || words[at-1] == "-c" || words[at-1] == "-C") {
+		at++
+	}
+	return at
+}
