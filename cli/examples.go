@@ -33,6 +33,7 @@ var examples = map[string][]string{
 	"hook run":     {`holdpoint hook run --agent-id claude-code --timeout 8h`},
 	"hook install": {`holdpoint hook install claude-code --dry-run`, `holdpoint hook install gemini-cli --dry-run`},
 	"hook doctor":  {`holdpoint hook doctor claude-code`},
+	"hook resume":  {`holdpoint hook resume claude-code -- claude -p`},
 	"watch":        {`holdpoint watch --json`},
 
 	"why": {`holdpoint why run-1`, `holdpoint why $HANDLE`},

@@ -43,14 +43,16 @@ func (a *Asking) retry() client.RetryPolicy {
 	return client.RetryPolicy{Outage: min(a.Outage, maxRestart)}
 }
 
-// sessionOf returns the session for an agent's own session id. Characters that ids may not
-// have become "-".
-func sessionOf(agent, theirs string) string {
-	id := agent + "-" + strings.Map(func(r rune) rune {
+// sessionOf returns the session for an agent's own session id.
+func sessionOf(agent, theirs string) string { return idOf(agent + "-" + theirs) }
+
+// idOf returns a text as an id. Characters that ids may not have become "-".
+func idOf(text string) string {
+	id := strings.Map(func(r rune) rune {
 		if refusal.ValidID(string(r) + "x") {
 			return r
 		}
 		return '-'
-	}, theirs)
+	}, text)
 	return id[:min(len(id), api.MaxIDLength)]
 }

@@ -83,7 +83,7 @@ func TestHooksAreKnownByAnyName(t *testing.T) {
 	t.Parallel()
 	for _, program := range []string{"holdpoint", shownProgram, "/home/me/my tools/holdpoint", "/opt/hp-1.2"} {
 		for i := range codingAgents {
-			require.True(t, isHook(codingAgents[i].command(program, shownFlags)), program)
+			require.True(t, isHook(codingAgents[i].command(program, "a", shownFlags)), program)
 		}
 	}
 	for _, command := range []string{"", "lint", "holdpoint exec -- ls", "/usr/bin/other hook --agent-id claude-code"} {
@@ -110,11 +110,11 @@ func TestInstalledIsWhatTheDocumentShows(t *testing.T) {
 		of := &codingAgents[i]
 		shown := regexp.MustCompile("(?s)<!-- test:settings-" + of.name + " -->\n```json\n(.*?)```").FindSubmatch(text)
 		require.NotNil(t, shown, of.name)
-		installed, changed, err := withHook([]byte("{}"), of, of.events[0], "*", of.command(shownProgram, shownFlags))
+		installed, changed, err := withHook([]byte("{}"), of, of.events[0], "*", of.command(shownProgram, of.name, shownFlags))
 		require.NoError(t, err)
 		require.True(t, changed)
 		require.Equal(t, string(shown[1]), string(installed), of.name)
-		again, changed, err := withHook(installed, of, of.events[0], "*", of.command(shownProgram, shownFlags))
+		again, changed, err := withHook(installed, of, of.events[0], "*", of.command(shownProgram, of.name, shownFlags))
 		require.NoError(t, err)
 		require.False(t, changed, of.name)
 		require.Equal(t, string(installed), string(again))
@@ -151,7 +151,7 @@ func TestGuardBlocks(t *testing.T) {
 	for i := range codingAgents {
 		of := &codingAgents[i]
 		for _, hook := range []string{"kill -9 $$", "exit 1", "exec /nonexistent"} {
-			_, line, _ := strings.Cut(of.command(shownProgram, shownFlags), " || ")
+			_, line, _ := strings.Cut(of.command(shownProgram, of.name, shownFlags), " || ")
 			command := exec.CommandContext(t.Context(), "sh", "-c", "sh -c '"+hook+"' 2>/dev/null || "+line)
 			var stderr strings.Builder
 			command.Stderr = &stderr

@@ -84,6 +84,9 @@ var codingAgents = []codingAgent{
 	},
 }
 
+// deferring is the agent that can end with a call unanswered and be resumed.
+var deferring = &codingAgents[0]
+
 // agentNamed returns an agent by its name in the flag.
 func agentNamed(name string) (*codingAgent, error) {
 	at := slices.IndexFunc(codingAgents, func(one codingAgent) bool { return one.name == name })
@@ -103,12 +106,12 @@ const (
 
 // command returns the command line that the agent calls. The program is an absolute path: which
 // program a name means depends on the agent's environment.
-func (a *codingAgent) command(program, flags string) string {
+func (a *codingAgent) command(program, agentID, flags string) string {
 	line := console.QuoteArgument(program) + " hook"
 	if a.name != codingAgents[0].name {
 		line += " --hooks-of " + a.name
 	}
-	return line + " --agent-id " + a.name + flags + " || " + a.otherwise
+	return line + " --agent-id " + agentID + flags + " || " + a.otherwise
 }
 
 // told adapts a decision to this agent. An agent that accepts no answers from a hook would
@@ -175,7 +178,9 @@ func specificAnswer(asked hookInput, decided mcptools.Permission) any {
 		answer.Decision = &decided
 	} else {
 		answer.PermissionDecision = decided.Behavior
-		answer.PermissionDecisionReason = reasonOf(decided)
+		if decided.Behavior != behaviorDefer {
+			answer.PermissionDecisionReason = reasonOf(decided)
+		}
 		answer.UpdatedInput = decided.UpdatedInput
 	}
 	return struct {

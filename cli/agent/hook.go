@@ -28,6 +28,7 @@ type Hook struct {
 	Run     HookRun     `cmd:"" default:"withargs" help:"Decide a tool call: reads JSON from stdin and prints the decision."`
 	Install HookInstall `cmd:"" help:"Add the hook to an agent's settings."`
 	Doctor  HookDoctor  `cmd:"" help:"Check an installed hook, and say what could still get around it."`
+	Resume  HookResume  `cmd:"" help:"Resume agents whose deferred calls were decided."`
 }
 
 // HookRun decides one tool call.
@@ -36,6 +37,7 @@ type HookRun struct {
 	Asking
 	Lease    time.Duration `default:"15s" placeholder:"DURATION" help:"Withdraw the request if this process is silent for twice this time (default ${default})."`
 	SignedBy []string      `placeholder:"KEY" help:"Allow a call only with a grant signed by this key of the service (its id in GET /v1/keys). Repeat the flag for several keys. hook install writes it."`
+	Defer    bool          `help:"End a headless agent instead of waiting for a decision; holdpoint hook resume resumes it. For PreToolUse of claude-code."`
 	HooksOf  string        `default:"claude-code" enum:"claude-code,codex,gemini-cli,qwen-code,copilot-cli" placeholder:"AGENT" help:"Calling agent: claude-code (default), codex, gemini-cli, qwen-code or copilot-cli."`
 }
 
@@ -84,6 +86,9 @@ func (c *HookRun) Run(ctx context.Context, terminal *console.Console) error {
 	if err != nil {
 		return err
 	}
+	if c.Defer && (of != deferring || asked.Event != preToolUse || asked.ToolUseID == "") {
+		return console.Failed(console.ExitUsage, "nothing was allowed: --defer is for %s of %s", preToolUse, deferring.name)
+	}
 	c.Via, c.Retry = "hook", c.retry()
 	var decided mcptools.Permission
 	err = c.Call(func(opened *client.Client) error {
@@ -99,11 +104,8 @@ func (c *HookRun) Run(ctx context.Context, terminal *console.Console) error {
 				}
 			},
 		}
-		answer, err := c.decide(waiting, asker, asked, until)
-		if errors.Is(err, errTooLong) {
-			answer, err = &ask.Answer{Outcome: api.OutcomeExpired}, nil
-		}
-		decided = c.onlySigned(waiting, opened, asked, answer, mcptools.PermissionOf(answer, err))
+		answer, permission, err := c.decide(waiting, asker, asked, until, terminal)
+		decided = c.onlySigned(waiting, opened, asked, answer, permission)
 		var ended console.SignalError
 		if errors.As(context.Cause(waiting), &ended) && err != nil {
 			return console.ExitWith(console.SignalCode(ended.Signal))
@@ -137,22 +139,46 @@ func readHook(of *codingAgent, stdin io.Reader) (asked hookInput, err error) {
 	return asked, nil
 }
 
-// decide waits for a decision until the deadline. If this process stops waiting, the
-// request is withdrawn.
-func (c *HookRun) decide(ctx context.Context, asker *ask.Asker, asked hookInput, until time.Time) (*ask.Answer, error) {
-	afterMs := max(time.Until(until).Milliseconds(), 1)
+// decide waits for a decision until the deadline. If this process stops waiting, the request is
+// withdrawn. The call of a headless agent is deferred instead, with --defer.
+func (c *HookRun) decide(ctx context.Context, asker *ask.Asker, asked hookInput, until time.Time, terminal *console.Console) (*ask.Answer, mcptools.Permission, error) {
+	if c.Defer {
+		getenv := func(name string) string {
+			value, _ := terminal.LookupEnv(name)
+			return value
+		}
+		if headless, refused := deferring.deferrable(ctx, asked, getenv); headless {
+			answer, permission, err := c.deferDecision(ctx, asker, asked, refused, getenv)
+			if err != nil {
+				permission = mcptools.PermissionOf(nil, err)
+			}
+			return answer, permission, err
+		}
+	}
+	call, err := c.callOf(asked, max(time.Until(until), time.Millisecond))
+	var answer *ask.Answer
+	if err == nil {
+		answer, err = asker.Hold(ctx, call)
+	}
+	if errors.Is(err, errTooLong) {
+		answer, err = &ask.Answer{Outcome: api.OutcomeExpired}, nil
+	}
+	return answer, mcptools.PermissionOf(answer, err), err
+}
+
+// callOf returns the call to raise. It expires after a time, unless that is 0.
+func (c *HookRun) callOf(asked hookInput, expires time.Duration) (ask.Call, error) {
 	request := &api.ApprovalRequest{
 		ToolCallID: asked.ToolUseID, ToolName: asked.ToolName, Input: asked.ToolInput, PatternKeys: asked.patternKeys(),
-		ExcludeRequester: c.ExcludeRequester, ExpiresAfterMs: &afterMs,
+		ExcludeRequester: c.ExcludeRequester,
+	}
+	if expires > 0 {
+		request.ExpiresAfterMs = new(expires.Milliseconds())
 	}
 	if asked.Cwd != "" {
 		request.Description = "In " + asked.Cwd
 	}
-	call, err := mcptools.CallOf(ask.Call{SessionID: sessionOf(c.Agent, asked.SessionID), Key: asked.ToolUseID, Approval: request}, asked.plan())
-	if err != nil {
-		return nil, err
-	}
-	return asker.Hold(ctx, call)
+	return mcptools.CallOf(ask.Call{SessionID: sessionOf(c.Agent, asked.SessionID), Key: asked.ToolUseID, Approval: request}, asked.plan())
 }
 
 // patternKeys returns the agent's suggestions as keys for a standing rule. It returns none

@@ -40,6 +40,7 @@ type HookInstall struct {
 	Settings string `placeholder:"PATH" help:"Settings file (default: of this project for claude-code and copilot-cli, otherwise of this user)."`
 	Server   string `default:"http://127.0.0.1:4000" from:"HOLDPOINT_SERVER" placeholder:"URL" help:"Server address, which the hook keeps whatever the agent's environment says (default ${default}; $$HOLDPOINT_SERVER)."`
 	console.CertificatePaths
+	Defer  bool `help:"Headless claude-code: end the agent's process instead of waiting for a decision. holdpoint hook resume resumes it then. Implies --event PreToolUse."`
 	DryRun bool `help:"Print the new settings without changing the file."`
 }
 
@@ -55,7 +56,13 @@ func (c *HookInstall) Run(ctx context.Context, terminal *console.Console) error 
 		return err
 	}
 	event := cmp.Or(c.Event, of.events[0])
+	agentID := of.name
+	if c.Defer {
+		event, agentID = cmp.Or(c.Event, preToolUse), deferringAgent(of.name)
+	}
 	switch {
+	case c.Defer && (of != deferring || event != preToolUse):
+		return console.Usage("--defer is for %s of %s", preToolUse, deferring.name)
 	case !slices.Contains(of.events, event):
 		return console.Usage("--event of %s must be %s", of.name, strings.Join(of.events, " or "))
 	case of.noMatcher && c.Matcher != "*":
@@ -78,6 +85,9 @@ func (c *HookInstall) Run(ctx context.Context, terminal *console.Console) error 
 		return err
 	}
 	flags := " --server " + console.QuoteArgument(c.Server)
+	if c.Defer {
+		flags = " --defer" + flags
+	}
 	for _, file := range []struct{ flag, path string }{{"ca", c.CA}, {"client-cert", c.ClientCert}, {"client-key", c.ClientKey}} {
 		if file.path != "" {
 			flags += " --" + file.flag + " " + console.QuoteArgument(file.path)
@@ -94,7 +104,7 @@ func (c *HookInstall) Run(ctx context.Context, terminal *console.Console) error 
 	if err != nil {
 		return err
 	}
-	command := of.command(program, flags)
+	command := of.command(program, agentID, flags)
 	after, changed, err := withHook(before, of, event, c.Matcher, command)
 	if err != nil {
 		return fmt.Errorf("%s: %w; nothing was changed", path, err)
@@ -122,6 +132,9 @@ func (c *HookInstall) Run(ctx context.Context, terminal *console.Console) error 
 		return nil
 	}
 	terminal.Say("%s: %s now asks by %s", path, event, command)
+	if c.Defer {
+		terminal.Say("run holdpoint hook resume %s as well: it resumes the agent after each decision", of.name)
+	}
 	return nil
 }
 

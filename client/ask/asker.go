@@ -57,6 +57,8 @@ type Call struct {
 	// Approval and Question need no ID; it is derived from the key.
 	Approval *api.ApprovalRequest
 	Question *api.UserQuestionRequest
+	// checkpoint is for the worker that claims the decided run.
+	checkpoint api.JSON
 }
 
 // Answer is the result of a call.
@@ -274,7 +276,7 @@ func hexOf(text []byte) string {
 
 // suspensionOf returns the call as a suspension.
 func suspensionOf(call Call, suffix string) (api.Suspension, error) {
-	raised := api.Suspension{SuspensionID: "call-" + suffix}
+	raised := api.Suspension{SuspensionID: "call-" + suffix, Checkpoint: call.checkpoint}
 	switch {
 	case call.Approval != nil && call.Question == nil:
 		request := *call.Approval

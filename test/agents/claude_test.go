@@ -276,3 +276,62 @@ func TestClaudeCodeAsksByItsHook(t *testing.T) {
 	require.Equal(t, "edited\n", d.ran())
 	require.Contains(t, strings.Join(m.told(), "\n"), "the holdpoint service does not answer")
 }
+
+// TestClaudeCodeWaitsWithoutAProcess: with --defer the agent ends, and a worker resumes it with the
+// decision, after a kill of the service.
+func TestClaudeCodeWaitsWithoutAProcess(t *testing.T) {
+	d := newDesk(t)
+	m := startModel(t, "toolu_11AbCdEfGhIjKlMnOpQrStUv", "Bash", bash)
+	d.start(m, block(t, "install-deferred")).ends()
+	require.Empty(t, strings.TrimSpace(d.start(m, block(t, "deferred")).ends()))
+	open := d.waiting()
+	require.True(t, strings.HasPrefix(open.AgentID, "claude-code:"), open.AgentID)
+	require.Nil(t, open.Request.ExpiresAtMs)
+	d.service.Kill()
+	d.service.Resume()
+
+	worker := d.start(m, block(t, "resume"))
+	d.decide(open, api.ApprovalResolution{Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(`{"command":"echo edited >> ran"}`)})
+	rig.AwaitWithin(t, patience, func() bool { return d.ran() != "" })
+	require.Equal(t, "edited\n", d.ran())
+	rig.AwaitWithin(t, patience, func() bool { return strings.Contains(strings.Join(m.told(), ""), "completed") })
+
+	// Denied. The same worker resumes the next session.
+	m.toolID = "toolu_12AbCdEfGhIjKlMnOpQrStUv"
+	d.start(m, block(t, "deferred")).ends()
+	d.decide(d.waiting(), api.ApprovalResolution{Behavior: api.BehaviorDeny, Reason: "not on a Sunday"})
+	rig.AwaitWithin(t, patience, func() bool {
+		return strings.Contains(strings.Join(m.told(), ""), "Denied by ada: not on a Sunday")
+	})
+	require.Equal(t, "edited\n", d.ran())
+	worker.kill()
+}
+
+// TestClaudeCodeDefersOneCallOfATurn: of two calls in one turn at most one is deferred, and the other
+// does not run without a decision, although the agent's settings allow it.
+func TestClaudeCodeDefersOneCallOfATurn(t *testing.T) {
+	d := newDesk(t)
+	m := startModel(t, "toolu_13AbCdEfGhIjKlMnOpQrStUv", "Bash", bash)
+	m.alongside = "toolu_14AbCdEfGhIjKlMnOpQrStUv"
+	d.start(m, block(t, "install-deferred")).ends()
+	d.start(m, strings.TrimSpace(block(t, "deferred"))+" --allowedTools Bash").ends()
+	require.Empty(t, d.ran())
+	page, err := d.person.ListApprovals(t.Context(), client.PendingListParams{})
+	require.NoError(t, err)
+	require.LessOrEqual(t, len(page.Items), 1)
+	for _, open := range page.Items {
+		d.decide(open, api.ApprovalResolution{Behavior: api.BehaviorAllow})
+		d.start(m, "holdpoint hook resume claude-code --once -- claude -p --allowedTools Bash").ends()
+		require.Equal(t, "asked\n", d.ran())
+	}
+	require.Contains(t, strings.Join(m.told(), ""), "only a call that is alone in its turn can wait")
+}
+
+// waiting waits for the one open approval of an agent that has ended.
+func (d *desk) waiting() api.PendingApprovalView {
+	d.Helper()
+	page, err := d.person.ListApprovals(d.Context(), client.PendingListParams{})
+	require.NoError(d, err)
+	require.Len(d, page.Items, 1)
+	return page.Items[0]
+}

@@ -20,6 +20,8 @@ type model struct {
 	toolID string
 	tool   string
 	input  string
+	// alongside is the id of a second call with the same input in the same turn, in Messages.
+	alongside string
 	// namespace is the tool's namespace in Responses.
 	namespace string
 
@@ -205,7 +207,7 @@ func (m *model) messages(w http.ResponseWriter, body []byte) {
 			continue
 		}
 		for _, block := range blocks {
-			if block.Type == "tool_result" && block.ToolUseID == m.toolID {
+			if block.Type == "tool_result" && (block.ToolUseID == m.toolID || block.ToolUseID == m.alongside) {
 				answered = true
 				m.note(block.Content)
 			}
@@ -217,18 +219,27 @@ func (m *model) messages(w http.ResponseWriter, body []byte) {
 	if answered || len(request.Tools) == 0 {
 		send(w, "content_block_start", `{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`)
 		send(w, "content_block_delta", `{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":"done"}}`)
+		send(w, "content_block_stop", `{"type":"content_block_stop","index":0}`)
 	} else {
 		stop = "tool_use"
-		send(w, "content_block_start", fmt.Sprintf(`{"type":"content_block_start","index":0,"content_block":{"type":"tool_use","id":%q,"name":%q,"input":{}}}`, m.toolID, m.tool))
-		half := len(m.input) / 2
-		for _, part := range []string{m.input[:half], m.input[half:]} {
-			text, _ := json.Marshal(part)
-			send(w, "content_block_delta", `{"type":"content_block_delta","index":0,"delta":{"type":"input_json_delta","partial_json":`+string(text)+`}}`)
+		m.toolUse(w, 0, m.toolID)
+		if m.alongside != "" {
+			m.toolUse(w, 1, m.alongside)
 		}
 	}
-	send(w, "content_block_stop", `{"type":"content_block_stop","index":0}`)
 	send(w, "message_delta", fmt.Sprintf(`{"type":"message_delta","delta":{"stop_reason":%q,"stop_sequence":null},"usage":{"output_tokens":5}}`, stop))
 	send(w, "message_stop", `{"type":"message_stop"}`)
+}
+
+// toolUse sends a call of the tool as a block of a message.
+func (m *model) toolUse(w io.Writer, index int, id string) {
+	send(w, "content_block_start", fmt.Sprintf(`{"type":"content_block_start","index":%d,"content_block":{"type":"tool_use","id":%q,"name":%q,"input":{}}}`, index, id, m.tool))
+	half := len(m.input) / 2
+	for _, part := range []string{m.input[:half], m.input[half:]} {
+		text, _ := json.Marshal(part)
+		send(w, "content_block_delta", fmt.Sprintf(`{"type":"content_block_delta","index":%d,"delta":{"type":"input_json_delta","partial_json":%s}}`, index, text))
+	}
+	send(w, "content_block_stop", fmt.Sprintf(`{"type":"content_block_stop","index":%d}`, index))
 }
 
 func send(w io.Writer, event, data string) {

@@ -1,0 +1,180 @@
+package agent
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client/ask"
+	"github.com/holdpoint/holdpoint/mcptools"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// behaviorDefer ends the agent's process with the call unanswered. Only a headless agent understands it.
+const behaviorDefer api.Behavior = "defer"
+
+// handedVariable tells the hook of a resumed agent which run the worker has claimed for it: the run's
+// id and the fence of the lease, separated by a space.
+const handedVariable = "HOLDPOINT_DEFERRED"
+
+// parkedCall is the checkpoint of a deferred call: how a worker resumes the agent.
+type parkedCall struct {
+	Agent     string `json:"agent"`
+	SessionID string `json:"session_id"`
+	Cwd       string `json:"cwd"`
+	// Process is the agent that made the call. It is resumed once that process has ended.
+	Process agentProcess `json:"process"`
+}
+
+// Reasons why a call of a headless agent is not deferred. Claude Code defers one call of a turn; the
+// others of that turn would be dropped, or in other versions run without a decision.
+const (
+	notAlone = "Nobody has decided yet, and only a call that is alone in its turn can wait for a decision. Nothing was allowed. Make this call again, without any other call in the same turn."
+	notSeen  = "Nobody has decided yet, and this call cannot wait for a decision: it is not in the session's transcript, for example because a subagent makes it. Nothing was allowed. Make this call from the main agent."
+)
+
+// deferrable says whether the agent's process may end with the call unanswered. headless is false if
+// somebody or another program waits for this process, or if this version is not known to defer: then
+// the hook waits. Otherwise refused is empty, or says why the call cannot be deferred.
+func (a *codingAgent) deferrable(ctx context.Context, asked hookInput, getenv func(string) string) (headless bool, refused string) {
+	if getenv("CLAUDE_CODE_ENTRYPOINT") != "sdk-cli" {
+		return false, ""
+	}
+	seen := lookUp(ctx, asked)
+	switch {
+	case seen.version != "" && slices.Compare(numbers(seen.version), numbers(a.tried)) < 0:
+		return false, ""
+	case !seen.found || seen.sidechain:
+		return true, notSeen
+	case seen.others:
+		return true, notAlone
+	default:
+		return true, ""
+	}
+}
+
+// seenCall is a call as the session's transcript shows it.
+type seenCall struct {
+	found, sidechain bool
+	// others reports that the same message of the model has other calls.
+	others bool
+	// version is the version of the agent that wrote the newest line.
+	version string
+}
+
+// transcriptTail bounds how much of a transcript is read, in bytes: the call is one of its last lines.
+const transcriptTail = 1 << 20
+
+// lookUp reads the call from the transcript. The agent may still be writing it.
+func lookUp(ctx context.Context, asked hookInput) (seen seenCall) {
+	for range 20 {
+		text, err := tailOf(asked.Transcript)
+		if err != nil {
+			return seenCall{}
+		}
+		if seen = seenIn(text, asked.ToolUseID); seen.found {
+			return seen
+		}
+		select {
+		case <-ctx.Done():
+			return seen
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+	return seen
+}
+
+func tailOf(path string) ([]byte, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	info, err := file.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, errors.New("not a file")
+	}
+	if _, err := file.Seek(max(0, info.Size()-transcriptTail), io.SeekStart); err != nil {
+		return nil, err
+	}
+	return io.ReadAll(io.LimitReader(file, transcriptTail))
+}
+
+// seenIn finds a call in the lines of a transcript. A message is written in several lines, one for each
+// block.
+func seenIn(text []byte, toolUseID string) (seen seenCall) {
+	messages := map[string][]string{} // the calls of each message
+	message := ""
+	for line := range bytes.Lines(text) {
+		var read struct {
+			Type      string `json:"type"`
+			Sidechain bool   `json:"isSidechain"`
+			Version   string `json:"version"`
+			Message   struct {
+				ID      string         `json:"id"`
+				Content jsontext.Value `json:"content"`
+			} `json:"message"`
+		}
+		if json.Unmarshal(line, &read) != nil {
+			continue // the first line is cut off
+		}
+		seen.version = cmp.Or(read.Version, seen.version)
+		var blocks []struct {
+			Type string `json:"type"`
+			ID   string `json:"id"`
+		}
+		if read.Type != "assistant" || json.Unmarshal(read.Message.Content, &blocks) != nil {
+			continue
+		}
+		for _, block := range blocks {
+			if block.Type != "tool_use" {
+				continue
+			}
+			messages[read.Message.ID] = append(messages[read.Message.ID], block.ID)
+			if block.ID == toolUseID {
+				seen.found, seen.sidechain, message = true, read.Sidechain, read.Message.ID
+			}
+		}
+	}
+	seen.others = slices.ContainsFunc(messages[message], func(id string) bool { return id != toolUseID })
+	return seen
+}
+
+// deferDecision returns the decision of a headless agent's call. Without one it returns behaviorDefer,
+// or withdraws the request and denies the call if it cannot be deferred for the reason refused.
+func (c *HookRun) deferDecision(ctx context.Context, asker *ask.Asker, asked hookInput, refused string, getenv func(string) string) (*ask.Answer, mcptools.Permission, error) {
+	call, err := c.callOf(asked, c.Timeout)
+	if err != nil {
+		return nil, mcptools.Permission{}, err
+	}
+	if !refusal.ValidID(asked.SessionID) || strings.HasPrefix(asked.SessionID, "-") {
+		refused = notSeen
+	}
+	parked, err := json.Marshal(parkedCall{Agent: c.HooksOf, SessionID: asked.SessionID, Cwd: asked.Cwd, Process: processOf(ctx, getenv("CLAUDE_PID"))})
+	if err != nil {
+		return nil, mcptools.Permission{}, err
+	}
+	runID, fence, _ := strings.Cut(getenv(handedVariable), " ")
+	answer, err := asker.Defer(ctx, call, parked, ask.HandedOver{RunID: runID, Fence: fence})
+	switch {
+	case err != nil || answer.Outcome != "" || answer.Ended != "":
+		return answer, mcptools.PermissionOf(answer, err), err
+	case refused != "":
+		return answer, mcptools.Permission{Behavior: api.BehaviorDeny, Message: refused}, asker.Withdraw(ctx, answer.RunID, "the call cannot wait for a decision without a process")
+	default:
+		return answer, mcptools.Permission{Behavior: behaviorDefer}, nil
+	}
+}

@@ -1,0 +1,86 @@
+package agent
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// lineOf is a line of a transcript with one call of a message of the model.
+func lineOf(message, call, more string) string {
+	return `{"type":"assistant","version":"2.1.330","message":{"id":"` + message + `","content":[{"type":"tool_use","id":"` + call + `"}]}` + more + "}\n"
+}
+
+func TestACallIsFoundInItsTranscript(t *testing.T) {
+	t.Parallel()
+	const user = `{"type":"user","version":"2.1.330","message":{"role":"user","content":"Clean up"}}` + "\n"
+	earlier := lineOf("msg_1", "toolu_0", "")
+	for name, one := range map[string]struct {
+		text string
+		want seenCall
+	}{
+		"alone":                    {user + earlier + lineOf("msg_2", "toolu_1", ""), seenCall{found: true, version: "2.1.330"}},
+		"not there yet":            {user + earlier, seenCall{version: "2.1.330"}},
+		"empty":                    {"", seenCall{}},
+		"the second of a turn":     {lineOf("msg_2", "toolu_0", "") + lineOf("msg_2", "toolu_1", ""), seenCall{found: true, others: true, version: "2.1.330"}},
+		"the first of a turn":      {lineOf("msg_2", "toolu_1", "") + lineOf("msg_2", "toolu_2", ""), seenCall{found: true, others: true, version: "2.1.330"}},
+		"a subagent's":             {lineOf("msg_2", "toolu_1", `,"isSidechain":true`), seenCall{found: true, sidechain: true, version: "2.1.330"}},
+		"after a line cut off":     {`:"x"}}` + "\n" + lineOf("msg_2", "toolu_1", ""), seenCall{found: true, version: "2.1.330"}},
+		"of another version":       {lineOf("msg_2", "toolu_1", "") + strings.Replace(user, "2.1.330", "2.1.89", 1), seenCall{found: true, version: "2.1.89"}},
+		"what a user types is not": {strings.Replace(lineOf("msg_2", "toolu_1", ""), "assistant", "user", 1), seenCall{version: "2.1.330"}},
+	} {
+		require.Equal(t, one.want, seenIn([]byte(one.text), "toolu_1"), name)
+	}
+}
+
+// TestOnlyTheEndOfATranscriptIsRead: a session of days has a large transcript.
+func TestOnlyTheEndOfATranscriptIsRead(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "session.jsonl")
+	require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("x", 2*transcriptTail)+"\n"+lineOf("msg_1", "toolu_1", "")), 0o600))
+	text, err := tailOf(path)
+	require.NoError(t, err)
+	require.Len(t, text, transcriptTail)
+	require.True(t, seenIn(text, "toolu_1").found)
+	_, err = tailOf(t.TempDir())
+	require.Error(t, err)
+}
+
+// TestAProcessIsKnownByItsStart: another process that gets the id is another one.
+func TestAProcessIsKnownByItsStart(t *testing.T) {
+	t.Parallel()
+	own := processOf(t.Context(), strconv.Itoa(os.Getpid()))
+	require.True(t, own.runs(t.Context()))
+	own.Started += "1"
+	require.False(t, own.runs(t.Context()))
+	for _, id := range []string{"", "x", "0", "-1", "999999999"} {
+		require.Equal(t, agentProcess{}, processOf(t.Context(), id), id)
+		require.False(t, processOf(t.Context(), id).runs(t.Context()))
+	}
+	child := exec.Command("sleep", "60")
+	require.NoError(t, child.Start())
+	running := processOf(t.Context(), strconv.Itoa(child.Process.Pid))
+	require.True(t, running.runs(t.Context()))
+	require.NoError(t, child.Process.Kill())
+	_ = child.Wait()
+	require.False(t, running.runs(t.Context()))
+}
+
+func TestSessionsAreResumedInTheirDirectoryOnly(t *testing.T) {
+	t.Parallel()
+	under := t.TempDir()
+	require.NoError(t, os.Mkdir(filepath.Join(under, "work"), 0o700))
+	require.NoError(t, os.Symlink("/", filepath.Join(under, "out")))
+	for directory, want := range map[string]bool{
+		under: true, filepath.Join(under, "work"): true, filepath.Join(under, "gone"): true, filepath.Join(under, "work", ".."): true,
+		filepath.Dir(under): false, filepath.Join(under, "..", "x"): false, under + "x": false, "/": false, "": false, "work": false,
+		filepath.Join(under, "out"): false,
+	} {
+		require.Equal(t, want, within(directory, under), directory)
+	}
+}

@@ -1,0 +1,243 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// HookResume resumes the sessions of agents whose deferred calls were decided.
+type HookResume struct {
+	console.Connection
+	Agent       string   `arg:"" enum:"claude-code" help:"Agent to resume: claude-code."`
+	AgentID     string   `name:"agent-id" placeholder:"NAME" help:"Agent name of the deferred calls (default: the agent and this computer, as hook install --defer writes it)."`
+	Directory   string   `default:"." placeholder:"PATH" help:"Resume only sessions that work in this directory or below (default: the current directory)."`
+	Concurrency int      `default:"4" placeholder:"N" help:"Sessions to resume at the same time (default ${default})."`
+	Once        bool     `help:"Exit after one session."`
+	Command     []string `arg:"" optional:"" passthrough:"" name:"command" help:"Command that starts the agent, after --, without the session (default: claude -p)."`
+}
+
+// Help returns the text below the flags in --help.
+func (c *HookResume) Help() string {
+	return `A worker for the agents of hook install --defer. When the deferred call of a session was decided, it starts the command with --resume and the session's id, in the session's directory. The agent then calls the hook again and gets the decision.
+
+Pass the flags that the agent was started with: holdpoint hook resume claude-code -- claude -p --model opus. A session that cannot be resumed is tried again, five times in all; then its run fails.`
+}
+
+// Attempts to resume a session, and the pause before the second one; it doubles.
+const (
+	resumeAttempts = 5
+	resumeDelay    = 2 * time.Second
+)
+
+// agentGrace is how long a resumed agent may take to end after it was told to.
+const agentGrace = 10 * time.Second
+
+// Run resumes sessions until a signal.
+func (c *HookResume) Run(ctx context.Context, terminal *console.Console) error {
+	if len(c.Command) > 0 && c.Command[0] == "--" {
+		c.Command = c.Command[1:]
+	}
+	if len(c.Command) == 0 {
+		c.Command = []string{"claude", "-p"}
+	}
+	if c.AgentID == "" {
+		c.AgentID = deferringAgent(c.Agent)
+	}
+	switch {
+	case !refusal.ValidID(c.AgentID):
+		return console.Usage("--agent-id must have 1 to %d characters of A-Z a-z 0-9 . _ : -", api.MaxIDLength)
+	case c.Concurrency < 1:
+		return console.Usage("--concurrency must be at least 1")
+	}
+	if c.Once {
+		c.Concurrency = 1
+	}
+	directory, err := filepath.Abs(c.Directory)
+	if err != nil {
+		return err
+	}
+	return c.Call(func(opened *client.Client) error {
+		stopping, stop := console.UntilSignal(ctx)
+		defer stop()
+		claiming, enough := context.WithCancel(stopping)
+		defer enough()
+		resumer := &resumer{
+			HookResume: c, service: opened, under: directory, stopping: stopping, said: terminal,
+			stdout: &shared{to: terminal.Stdout}, stderr: &shared{to: terminal.Stderr},
+		}
+		worker, err := client.NewWorker(opened, client.WorkerOptions{
+			AgentIDs: []string{c.AgentID}, Concurrency: c.Concurrency, MaxAttempts: resumeAttempts, RetryDelay: resumeDelay,
+			DrainTimeout: 2 * agentGrace, Logger: slog.New(slog.DiscardHandler), OnError: resumer.report,
+		})
+		if err != nil {
+			return err
+		}
+		terminal.Say("resuming sessions of %s in %s", c.AgentID, directory)
+		return worker.Run(claiming, func(ctx context.Context, task *client.Task) error {
+			if c.Once {
+				defer enough()
+			}
+			return resumer.resume(ctx, task)
+		})
+	})
+}
+
+// deferringAgent returns the default name of an agent whose calls are deferred. It has the name of this
+// computer, because sessions are files: a worker of another computer could not resume them.
+func deferringAgent(agent string) string {
+	host, err := os.Hostname()
+	if err != nil || host == "" {
+		host = "host"
+	}
+	return idOf(agent + ":" + host)
+}
+
+// resumer resumes sessions.
+type resumer struct {
+	*HookResume
+	service  *client.Client
+	under    string
+	stopping context.Context
+	said     *console.Console
+	// stdout and stderr are shared by the agents that run.
+	stdout, stderr io.Writer
+}
+
+// report prints an error of the worker. The hook completes the run when it reads the decision, so the
+// worker loses its lease or finds the run completed.
+func (r *resumer) report(err error) {
+	if !errors.Is(err, client.ErrLeaseLost) && !errors.Is(err, client.ErrRunState) {
+		r.said.Say("%s", err)
+	}
+}
+
+// resume starts the agent that waits for the decision of a claimed run. It returns nil once the hook has
+// read the decision and the agent has ended.
+func (r *resumer) resume(ctx context.Context, task *client.Task) error {
+	var parked parkedCall
+	found, err := task.DecodeCheckpoint(&parked)
+	switch {
+	case err != nil || !found || parked.Agent != r.Agent || !refusal.ValidID(parked.SessionID) || strings.HasPrefix(parked.SessionID, "-"):
+		return r.leave(ctx, task, "it is not a deferred call of "+r.Agent)
+	case !within(parked.Cwd, r.under):
+		return r.leave(ctx, task, fmt.Sprintf("session %s works in %s, which is not below %s", parked.SessionID, parked.Cwd, r.under))
+	}
+	if err := parked.Process.ended(ctx); err != nil {
+		return err
+	}
+	r.said.Say("resuming session %s in %s", parked.SessionID, parked.Cwd)
+	running, stop := context.WithCancel(r.stopping)
+	defer stop()
+	command := exec.CommandContext(running, r.Command[0], append(r.Command[1:len(r.Command):len(r.Command)], "--resume", parked.SessionID)...)
+	command.Dir, command.Env = parked.Cwd, append(os.Environ(), handedVariable+"="+task.RunID()+" "+task.Fence())
+	last := &tail{}
+	command.Stdout, command.Stderr = r.stdout, io.MultiWriter(r.stderr, last)
+	command.WaitDelay = agentGrace
+	if runtime.GOOS != "windows" {
+		command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
+	}
+	lost := context.AfterFunc(ctx, func() {
+		if !r.read(ctx, task.RunID()) {
+			stop() // another worker may claim the run, and one agent is enough
+		}
+	})
+	ended := command.Run()
+	lost()
+	switch {
+	case r.read(ctx, task.RunID()):
+		return nil
+	case r.stopping.Err() != nil:
+		return client.ErrWorkerStopped
+	case ended != nil:
+		return fmt.Errorf("session %s: the agent did not ask for its decision: %w: %s", parked.SessionID, ended, last)
+	default:
+		return fmt.Errorf("session %s: the agent did not ask for its decision", parked.SessionID)
+	}
+}
+
+// leave releases a run for another worker, and does not count as an attempt to resume it.
+func (r *resumer) leave(ctx context.Context, task *client.Task, reason string) error {
+	r.said.Say("run %s is left to another worker: %s", task.RunID(), reason)
+	_, err := r.service.ReleaseFailedAttempt(ctx, task.RunID(), client.FailedAttempt{
+		Fence: task.Fence(), Error: reason, Attempt: task.Run().FailedAttempts, DelayMs: resumeDelay.Milliseconds(),
+	})
+	return err
+}
+
+// read reports whether the hook has read the decision of a run.
+func (r *resumer) read(ctx context.Context, runID string) bool {
+	reading, stop := context.WithTimeout(context.WithoutCancel(ctx), agentGrace)
+	defer stop()
+	run, err := r.service.GetRun(reading, runID)
+	return err == nil && run.Status == api.StatusCompleted
+}
+
+// ended waits until the process has ended: two agents in one session would each go on in their own way.
+func (p agentProcess) ended(ctx context.Context) error {
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	for p.runs(ctx) {
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-ticker.C:
+		}
+	}
+	return nil
+}
+
+// within reports whether a directory is another one or below it.
+func within(directory, under string) bool {
+	if !filepath.IsAbs(directory) {
+		return false
+	}
+	relative, err := filepath.Rel(resolved(under), resolved(directory))
+	return err == nil && filepath.IsLocal(relative)
+}
+
+// resolved follows the links of a path, if it exists.
+func resolved(path string) string {
+	if target, err := filepath.EvalSymlinks(path); err == nil {
+		return target
+	}
+	return path
+}
+
+// shared is a writer for several processes.
+type shared struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+func (s *shared) Write(text []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.to.Write(text)
+}
+
+// tail keeps the end of what was written, for an error.
+type tail struct{ text []byte }
+
+func (t *tail) Write(text []byte) (int, error) {
+	t.text = append(t.text, text...)
+	t.text = t.text[max(0, len(t.text)-500):]
+	return len(text), nil
+}
+
+func (t *tail) String() string { return strings.TrimSpace(strings.ToValidUTF8(string(t.text), "")) }
