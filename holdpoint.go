@@ -144,7 +144,7 @@ func Open(ctx context.Context, url string, options Options) (_ *Service, err err
 		Store: s.store, Logger: s.logger, Keyring: keyring, Signing: signatures, SecretKeys: s.secrets,
 		Version: version(), OpenAPIYAML: openAPIYAML, OpenAPIJSON: openAPIJSON, Pages: shown,
 		Faces: []kit.Mount{
-			overhttp.New(overhttp.Options{Version: version(), Signing: signatures, NowMs: nowMs}),
+			overhttp.New(overhttp.Options{Version: version(), Signing: signatures, NowMs: nowMs, ExternalURL: options.ExternalURL}),
 			service.Documents(Documents(), openAPIJSON),
 		},
 		Hosts: options.Hosts, Origins: options.Origins, ExternalURL: options.ExternalURL,

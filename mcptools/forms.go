@@ -18,30 +18,72 @@ import (
 // because nobody may decide about hidden content.
 const maxFormBytes = 16 << 10
 
-// Forms returns the forms for a run's open requests. It returns none when the client cannot show
-// forms or the caller's role may not decide.
+// Forms returns what the person at the client is shown for a run's open requests: a form, if the
+// caller's role may decide and the form shows the whole request, otherwise a link to it. It returns
+// nothing for a client that shows neither.
 func (w *Waits) Forms(ctx context.Context, run *api.RunView, capabilities *mcp.ClientCapabilities) mcp.InputRequestMap {
-	if !asksPeople(capabilities) || w.options.MayDecide == nil || !waits(run) || !w.options.MayDecide(ctx) {
+	links := w.options.Link != nil && opensLinks(capabilities)
+	if !waits(run) || !links && !showsForms(capabilities) {
 		return nil
 	}
-	forms, agent := mcp.InputRequestMap{}, readable(run.AgentID)
-	for _, request := range run.PendingApprovals {
-		if form := approvalForm(agent, &request); form != nil {
-			forms[request.ID] = form
+	decides := showsForms(capabilities) && w.options.MayDecide != nil && w.options.MayDecide(ctx)
+	shown, agent := mcp.InputRequestMap{}, readable(run.AgentID)
+	add := func(id, handle, message string, form *mcp.ElicitParams) {
+		if form == nil && links {
+			form = w.link(handle, message)
 		}
+		if form != nil {
+			shown[id] = form
+		}
+	}
+	for _, request := range run.PendingApprovals {
+		var form *mcp.ElicitParams
+		if decides {
+			form = approvalForm(agent, &request)
+		}
+		add(request.ID, request.Handle, fmt.Sprintf("The agent %s asks to run %s. See the request and decide in the browser.", agent, readable(request.ToolName)), form)
 	}
 	for _, request := range run.PendingQuestions {
-		if form := questionForm(agent, &request); form != nil {
-			forms[request.ID] = form
+		var form *mcp.ElicitParams
+		if decides {
+			form = questionForm(agent, &request)
 		}
+		add(request.ID, request.Handle, fmt.Sprintf("The agent %s has a question. Answer it in the browser.", agent), form)
 	}
-	return forms
+	return shown
 }
 
-// asksPeople reports whether a client shows forms. A client that names no mode does.
-func asksPeople(capabilities *mcp.ClientCapabilities) bool {
+// link returns the link to a request; nil if there is none.
+func (w *Waits) link(handle, message string) *mcp.ElicitParams {
+	address := w.options.Link(handle)
+	if address == "" {
+		return nil
+	}
+	return &mcp.ElicitParams{Mode: modeURL, Message: message, URL: address, ElicitationID: handle}
+}
+
+// The modes of an elicitation.
+const (
+	modeForm = "form"
+	modeURL  = "url"
+)
+
+// isForm reports whether the person at the client can fill in what was shown. A response to a link
+// decides nothing.
+func isForm(shown mcp.InputRequest) bool {
+	params, is := shown.(*mcp.ElicitParams)
+	return is && params.Mode == modeForm
+}
+
+// showsForms reports whether a client shows forms. A client that names no mode does.
+func showsForms(capabilities *mcp.ClientCapabilities) bool {
 	return capabilities != nil && capabilities.Elicitation != nil &&
 		(capabilities.Elicitation.Form != nil || capabilities.Elicitation.URL == nil)
+}
+
+// opensLinks reports whether a client opens links.
+func opensLinks(capabilities *mcp.ClientCapabilities) bool {
+	return capabilities != nil && capabilities.Elicitation != nil && capabilities.Elicitation.URL != nil
 }
 
 const approvalFormSchema = `{
@@ -207,5 +249,5 @@ func form(message string, schema any) *mcp.ElicitParams {
 	if text, is := schema.(string); is {
 		schema = jsontext.Value(text)
 	}
-	return &mcp.ElicitParams{Mode: "form", Message: message, RequestedSchema: schema}
+	return &mcp.ElicitParams{Mode: modeForm, Message: message, RequestedSchema: schema}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -66,7 +67,7 @@ func (t *tools) put(ctx context.Context, request *mcp.CallToolRequest, p putting
 // this one must be raised again.
 func (t *tools) answer(ctx context.Context, request *mcp.CallToolRequest, p putting, raised *raisedCall, dismissed bool) (result *mcp.CallToolResult, again bool, err error) {
 	tool := request.Params.Name
-	awaiting, stop := ctx, func() {}
+	awaiting, stop := ctx, func(bool) {}
 	if t.Signer != nil && p.wait != 0 {
 		reading, err := t.waits.readers[tool](ctx, raised.runID)
 		switch {
@@ -89,8 +90,8 @@ func (t *tools) answer(ctx context.Context, request *mcp.CallToolRequest, p putt
 			awaiting, stop = t.dialog(ctx, request.Session, reading.Run, forms)
 		}
 	}
-	defer stop()
 	var decided *ask.Answer
+	defer func() { stop(decided != nil && (decided.Outcome != "" || decided.Ended != "")) }()
 	if raised.await != nil {
 		decided, err = raised.await(awaiting)
 	} else {
@@ -148,7 +149,12 @@ func (t *tools) resume(ctx context.Context, request *mcp.CallToolRequest) (runID
 	forms := t.waits.Forms(ctx, run, request.ClientCapabilities())
 	given := map[string]*filledForm{}
 	for id, response := range request.Params.InputResponses {
-		if answer, is := response.(*mcp.ElicitResult); is && forms[id] != nil {
+		answer, is := response.(*mcp.ElicitResult)
+		switch {
+		case !is || forms[id] == nil:
+		case !isForm(forms[id]):
+			dismissed = true // the person was handed the link, and is not handed it again by this call
+		default:
 			if given[id], err = filled(answer); err != nil {
 				return "", false, &refusedError{carried.RunID, err}
 			}
@@ -161,18 +167,31 @@ func (t *tools) resume(ctx context.Context, request *mcp.CallToolRequest) (runID
 	return carried.RunID, dismissed, nil
 }
 
-// dialog shows forms while the call is held, for clients of an earlier revision. When a decision is
+// dialog shows forms and links while the call is held, for clients of an earlier revision. A client
+// that was handed a link is told when somebody has decided. When a decision is
 // refused, the returned context ends with the reason as its cause.
-func (t *tools) dialog(ctx context.Context, session *mcp.ServerSession, run *api.RunView, forms mcp.InputRequestMap) (awaiting context.Context, stop func()) {
+func (t *tools) dialog(ctx context.Context, session *mcp.ServerSession, run *api.RunView, forms mcp.InputRequestMap) (awaiting context.Context, stop func(decided bool)) {
 	asking, end := context.WithCancel(ctx)
 	awaiting, refuse := context.WithCancelCause(ctx)
 	var dialogs sync.WaitGroup
+	var over atomic.Bool
 	for id, request := range forms {
 		dialogs.Go(func() {
 			params, _ := request.(*mcp.ElicitParams)
 			answer, err := session.Elicit(asking, params)
 			if err != nil {
 				return // others can still decide
+			}
+			if !isForm(params) {
+				<-asking.Done()
+				if !over.Load() {
+					return
+				}
+				telling, cancel := context.WithTimeout(context.WithoutCancel(ctx), withdrawTimeout)
+				defer cancel()
+				// A client that has gone need not know.
+				_ = session.NotifyElicitationComplete(telling, &mcp.ElicitationCompleteParams{ElicitationID: params.ElicitationID})
+				return
 			}
 			form, err := filled(answer)
 			if err == nil {
@@ -183,7 +202,8 @@ func (t *tools) dialog(ctx context.Context, session *mcp.ServerSession, run *api
 			}
 		})
 	}
-	return awaiting, func() {
+	return awaiting, func(decided bool) {
+		over.Store(decided)
 		end()
 		dialogs.Wait()
 		refuse(nil)
@@ -205,7 +225,8 @@ func (t *tools) raise(ctx context.Context, request *mcp.CallToolRequest, call as
 	if call.SessionID == "" && call.Key != "" {
 		call.Key = t.Principal + "\x00" + call.Key
 	}
-	forms := t.Signer != nil && asksPeople(request.ClientCapabilities()) && request.ProtocolVersion() >= tasks.Revision
+	capabilities := request.ClientCapabilities()
+	forms := t.Signer != nil && (showsForms(capabilities) || t.Link != nil && opensLinks(capabilities)) && request.ProtocolVersion() >= tasks.Revision
 	if request.Params.Name != permissionPrompt || forms || t.Signer != nil && tasks.Declared(request) {
 		raised, err := t.asker.Raise(ctx, call)
 		if raised == nil {

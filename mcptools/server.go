@@ -9,6 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -59,6 +60,9 @@ type Options struct {
 	// MayDecide reports whether the person at the client may decide the client's own requests; nil
 	// means never. The service checks each decision as well.
 	MayDecide func(ctx context.Context) bool
+	// Link returns the address at which a person decides a request in a browser, "" if there is none. A
+	// client that opens links is handed it for a request without a form. Nil for no links.
+	Link func(handle string) string
 	// NowMs is the clock. It is required with a Signer.
 	NowMs func() int64
 	// Extend adds tools that wait in the same ways; nil for none.
@@ -91,10 +95,25 @@ func NewServer(options Options) *mcp.Server {
 	if options.For != ForAgents {
 		t.addPeople(server)
 	}
-	if options.Extend != nil {
+	if options.Extend == nil {
+		server.AddReceivingMiddleware(onlyDeclared)
+	} else {
 		options.Extend(server, t.waits)
 	}
 	return server
+}
+
+// onlyDeclared refuses the methods of capabilities that the server does not declare. The library answers
+// them with empty lists.
+func onlyDeclared(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, request mcp.Request) (mcp.Result, error) {
+		for _, capability := range []string{"prompts/", "resources/", "completion/", "logging/"} {
+			if strings.HasPrefix(method, capability) {
+				return nil, &jsonrpc.Error{Code: jsonrpc.CodeMethodNotFound, Message: fmt.Sprintf("method not found: %q", method)}
+			}
+		}
+		return next(ctx, method, request)
+	}
 }
 
 func instructions(audience For) string {

@@ -164,7 +164,7 @@ func (w *Waits) Update(ctx context.Context, taskID string, capabilities *mcp.Cli
 	given := map[string]*filledForm{}
 	for id, text := range responses {
 		var answer filledForm
-		if asked[id] != nil && json.Unmarshal(text, &answer) == nil {
+		if isForm(asked[id]) && json.Unmarshal(text, &answer) == nil {
 			given[id] = &answer
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -26,6 +27,8 @@ import (
 var (
 	forms     = mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{}}
 	takesTask = mcp.ClientCapabilities{Extensions: map[string]any{tasks.Extension: map[string]any{}}}
+	links     = mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{URL: &mcp.URLElicitationCapabilities{}}}
+	formsLink = mcp.ClientCapabilities{Elicitation: &mcp.ElicitationCapabilities{Form: &mcp.FormElicitationCapabilities{}, URL: &mcp.URLElicitationCapabilities{}}}
 	both      = mcp.ClientCapabilities{Elicitation: forms.Elicitation, Extensions: takesTask.Extensions}
 )
 
@@ -64,6 +67,8 @@ type reply struct {
 	InputRequests map[string]struct {
 		Method string `json:"method"`
 		Params struct {
+			Mode    string          `json:"mode"`
+			URL     string          `json:"url"`
 			Message string          `json:"message"`
 			Schema  json.RawMessage `json:"requestedSchema"`
 		} `json:"params"`
@@ -504,6 +509,99 @@ func TestNobodyDecidesAboutWhatIsNotShown(t *testing.T) {
 	page, err := s.person.ListQuestions(t.Context(), client.PendingListParams{})
 	require.NoError(t, err)
 	require.Len(t, page.Items, 1) // it was asked
+}
+
+// linked returns a server whose caller may decide only if it says so, and that has addresses of requests.
+func (s *scene) linked(session string, decides bool) *replica {
+	return s.replica(mcptools.Options{
+		SessionID: session, MayDecide: func(context.Context) bool { return decides },
+		Link: func(handle string) string { return "https://holdpoint.example/?prompt=" + handle },
+	})
+}
+
+// TestAPersonAtTheClientIsHandedALink: to a request that the client may not decide, or cannot show whole.
+// The client's response decides nothing.
+func TestAPersonAtTheClientIsHandedALink(t *testing.T) {
+	s := newScene(t)
+	const large = `{"tool_name":"deploy","wait_seconds":1,"input":{"text":"%s"}}`
+	for name, one := range map[string]struct {
+		replica      *replica
+		capabilities mcp.ClientCapabilities
+		arguments    string
+	}{
+		"may not decide":      {s.linked("a", false), formsLink, `{"tool_name":"deploy","input":{},"wait_seconds":1}`},
+		"shows no forms":      {s.linked("b", true), links, `{"tool_name":"deploy","input":{},"wait_seconds":1}`},
+		"cannot be shown":     {s.linked("c", true), formsLink, fmt.Sprintf(large, strings.Repeat("long ", 4000))},
+		"and makes it a task": {s.linked("d", false), mcp.ClientCapabilities{Elicitation: links.Elicitation, Extensions: takesTask.Extensions}, `{"tool_name":"deploy","input":{}}`},
+	} {
+		first := one.replica.ask(one.capabilities, "request_approval", one.arguments, nil)
+		open := s.pending()
+		if first.TaskID != "" {
+			first.InputRequests = one.replica.task(one.capabilities, "tasks/get", first.TaskID).InputRequests
+		}
+		shown := first.InputRequests[first.only(s)]
+		require.Equal(t, "elicitation/create", shown.Method, name)
+		require.Equal(t, "url", shown.Params.Mode, name)
+		require.Equal(t, "https://holdpoint.example/?prompt="+open.Request.Handle, shown.Params.URL, name)
+		require.Equal(t, "The agent coder asks to run deploy. See the request and decide in the browser.", shown.Params.Message, name)
+
+		opened := map[string]any{open.Request.ID: accept(map[string]any{"decision": "allow"})}
+		if first.TaskID != "" {
+			require.Nil(t, one.replica.task(one.capabilities, "tasks/update", first.TaskID, opened).Error, name)
+		} else {
+			again := one.replica.ask(one.capabilities, "request_approval", one.arguments, map[string]any{"requestState": first.RequestState, "inputResponses": opened})
+			require.Equal(t, "pending", again.told(s).Status, "%s: opening the link decides nothing, and it is not handed out twice", name)
+		}
+		s.decide(s.pending(), api.ApprovalResolution{Behavior: api.BehaviorDeny})
+	}
+
+	// Whole forms are preferred, and a server without addresses has no links.
+	first := s.linked("e", true).ask(formsLink, "request_approval", deploy, nil)
+	require.Equal(t, "form", first.InputRequests[first.only(s)].Params.Mode)
+	s.decide(s.pending(), api.ApprovalResolution{Behavior: api.BehaviorDeny})
+	unlinked := s.linked("f", false)
+	unlinked.options.Link = nil
+	require.Equal(t, "pending", unlinked.ask(links, "request_approval", `{"tool_name":"deploy","input":{},"wait_seconds":1}`, nil).told(s).Status)
+}
+
+// TestAClientOfAnEarlierRevisionIsToldWhenALinkIsDone: it may close what it has opened.
+func TestAClientOfAnEarlierRevisionIsToldWhenALinkIsDone(t *testing.T) {
+	s := newScene(t)
+	r := s.linked("work", false)
+	ours, theirs := mcp.NewInMemoryTransports()
+	served, err := mcptools.NewServer(r.options).Connect(t.Context(), theirs, nil)
+	require.NoError(t, err)
+	done := make(chan string, 1)
+	session, err := mcp.NewClient(&mcp.Implementation{Name: "old"}, &mcp.ClientOptions{
+		Capabilities: &mcp.ClientCapabilities{Elicitation: links.Elicitation},
+		ElicitationHandler: func(_ context.Context, request *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+			require.Equal(t, "https://holdpoint.example/?prompt="+request.Params.ElicitationID, request.Params.URL)
+			go s.decide(s.pending(), api.ApprovalResolution{Behavior: api.BehaviorAllow})
+			return &mcp.ElicitResult{Action: "accept"}, nil
+		},
+		ElicitationCompleteHandler: func(_ context.Context, told *mcp.ElicitationCompleteNotificationRequest) {
+			done <- told.Params.ElicitationID
+		},
+	}).Connect(t.Context(), ours, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
+	require.NoError(t, err)
+	t.Cleanup(func() {
+		_ = session.Close()
+		_ = served.Wait()
+	})
+	require.Equal(t, "allowed", s.told(session, "request_approval", deploy).Status)
+	require.NotEmpty(t, <-done)
+}
+
+// TestWhatIsNotDeclaredIsNotAnswered: no empty list of prompts or resources.
+func TestWhatIsNotDeclaredIsNotAnswered(t *testing.T) {
+	s := newScene(t)
+	r := s.replica(mcptools.Options{})
+	for _, method := range []string{"prompts/list", "prompts/get", "resources/list", "resources/templates/list", "resources/read", "completion/complete"} {
+		refused := r.call(forms, method, map[string]any{"name": "x", "uri": "test://x"})
+		require.NotNil(t, refused.Error, method)
+		require.Equal(t, int64(jsonrpc.CodeMethodNotFound), int64(refused.Error.Code), method)
+	}
+	require.Nil(t, r.call(forms, "tools/list", map[string]any{}).Error)
 }
 
 // TestARefusedDecisionIsToldAndChangesNothing: the service says no, whatever this process believed.

@@ -59,7 +59,7 @@ func (c *MCP) Run(ctx context.Context, terminal *console.Console) error {
 			Client: opened, For: c.For, AgentID: c.Agent, SessionID: c.Session, Session: console.About(""),
 			ExpiresAfter: c.Timeout, ExcludeRequester: c.ExcludeRequester, Patience: c.Outage, Version: console.Version(),
 			Leaving: func() bool { return input.ended.Load() || serving.Err() != nil },
-			Signer:  mcptools.NewKeySigner(c.Key("holdpoint mcp")), MayDecide: mayDecide(opened),
+			Signer:  mcptools.NewKeySigner(c.Key("holdpoint mcp")), MayDecide: mayDecide(opened), Link: c.Link,
 			NowMs: func() int64 { return time.Now().UnixMilli() },
 		})
 		err := server.Run(serving, &mcp.IOTransport{Reader: input, Writer: unclosed{terminal.Stdout}})

@@ -38,6 +38,6 @@ func (c *Command) faces(signatures *signing.Keys) []kit.Mount {
 		DefaultAgentID: c.DefaultAgent, AlwaysPrefix: c.RelayAlways == "prefix", Models: c.RelayModels,
 	}, c.Dialects)
 	return append(selected, overhttp.New(overhttp.Options{
-		Version: console.Version(), Signing: signatures, NowMs: func() int64 { return time.Now().UnixMilli() },
+		Version: console.Version(), Signing: signatures, NowMs: func() int64 { return time.Now().UnixMilli() }, ExternalURL: c.ExternalURL,
 	}), assembly.Documents(holdpoint.Documents(), holdpoint.OpenAPIJSON()))
 }

@@ -108,4 +108,11 @@ func TestTheDocument(t *testing.T) {
 	require.Equal(t, known["REQUEST"], pending().Request.ID)
 	done := do("", block("again")).(map[string]any)["result"].(map[string]any)
 	require.Equal(t, "allowed", done["structuredContent"].(map[string]any)["status"])
+
+	// The address is the one of the call.
+	clear(known)
+	linked := do("", strings.Replace(strings.Replace(first, `"id": 1`, `"id": 5`, 1), `"elicitation": {}`, `"elicitation": {"url": {}}`, 1))
+	known["http://127.0.0.1:4000/?prompt=HANDLE"] = s.url + "/?prompt=" + pending().Request.Handle
+	compare("link-reply", linked)
+	require.Equal(t, known["HANDLE"], pending().Request.Handle)
 }

@@ -12,7 +12,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -39,6 +41,9 @@ type Options struct {
 	// their expiry. Without them every call is held.
 	Signing *signing.Keys
 	NowMs   func() int64
+	// ExternalURL is the public base URL of the service, for links to requests; empty: taken from the
+	// Host header.
+	ExternalURL string
 	// Extend adds tools; nil for none.
 	Extend func(server *mcp.Server, waits *mcptools.Waits)
 	// Streams enables event streams as responses, for added tools that send notifications while
@@ -106,6 +111,19 @@ func (e *endpoint) clientOptions(ctx context.Context, r *http.Request) []client.
 	return options
 }
 
+// linksOf returns the addresses of requests in the inbox.
+func (e *endpoint) linksOf(r *http.Request) func(handle string) string {
+	base := strings.TrimSuffix(e.ExternalURL, "/")
+	if base == "" {
+		scheme := "http://"
+		if wire.Secured(r) {
+			scheme = "https://"
+		}
+		base = scheme + r.Host
+	}
+	return func(handle string) string { return base + "/?prompt=" + url.QueryEscape(handle) }
+}
+
 // audiences are the tool sets that each role may use, its default first.
 var audiences = map[api.Role][]mcptools.For{
 	api.RoleAgent:    {mcptools.ForAgents},
@@ -127,7 +145,7 @@ func (e *endpoint) optionsOf(r *http.Request) (mcptools.Options, error) {
 		For: mcptools.For(query.Get("for")), AgentID: query.Get("agent"), SessionID: query.Get("session"),
 		Principal: identity.Principal, Version: e.Version, Leaving: func() bool { return true },
 		NowMs: e.NowMs, Extend: e.Extend,
-		MayDecide: func(context.Context) bool { return identity.May(auth.Decide) },
+		MayDecide: func(context.Context) bool { return identity.May(auth.Decide) }, Link: e.linksOf(r),
 	}
 	if e.Signing != nil {
 		options.Signer = signer{e.Signing}

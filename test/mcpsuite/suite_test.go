@@ -48,20 +48,23 @@ var scenarios = []string{
 // unanswered are scenarios that check nothing yet.
 var unanswered = []string{"tasks-status-notifications"}
 
-func serve(t *testing.T) (url string) {
+// serve starts a service, with the tools of the suite or as it is.
+func serve(t *testing.T, withFixtures bool) (url string) {
 	t.Helper()
 	var service *inprocess.Service
 	var worker *client.Client
 	service = inprocess.Start(t, inprocess.Memory, inprocess.Options{Faces: func(signatures *signing.Keys) []kit.Mount {
-		return []kit.Mount{overhttp.New(overhttp.Options{
-			Version: "test", Signing: signatures, NowMs: func() int64 { return time.Now().UnixMilli() }, Streams: true,
-			Extend: func(server *mcp.Server, waits *mcptools.Waits) {
+		options := overhttp.Options{Version: "test", Signing: signatures, NowMs: func() int64 { return time.Now().UnixMilli() }}
+		if withFixtures {
+			options.Streams = true
+			options.Extend = func(server *mcp.Server, waits *mcptools.Waits) {
 				f := &fixtures{server, waits, func() *client.Client { return worker }}
 				f.simple()
 				f.forms()
 				f.tasks()
-			},
-		})}
+			}
+		}
+		return []kit.Mount{overhttp.New(options)}
 	}})
 	worker = service.Connect()
 	return service.URL + "/mcp"
@@ -77,23 +80,10 @@ type check struct {
 // TestTheOfficialSuitePasses: no scenario is excused, and a warning counts as a failure.
 func TestTheOfficialSuitePasses(t *testing.T) {
 	t.Parallel()
-	npm, node := rig.Need(t, "npm"), rig.Need(t, "node")
-	directory := t.TempDir()
-	require.NoError(t, os.CopyFS(directory, nodeFiles))
-	directory = filepath.Join(directory, "node")
-	install := exec.CommandContext(t.Context(), npm, "ci", "--no-audit", "--no-fund", "--silent")
-	install.Dir = directory
-	output, err := install.CombinedOutput()
-	require.NoError(t, err, "%s", output)
-	suite := []string{"--import", "./globsync.mjs", "node_modules/@modelcontextprotocol/conformance/dist/index.js"}
-	run := func(arguments ...string) ([]byte, error) {
-		command := exec.CommandContext(t.Context(), node, append(suite, arguments...)...)
-		command.Dir = directory
-		return command.CombinedOutput()
-	}
+	suite := install(t)
 
 	// A scenario of a later version of the suite is not to be missed.
-	output, err = run("list", "--server")
+	output, err := suite.run("list", "--server")
 	require.NoError(t, err, "%s", output)
 	for line := range strings.Lines(string(output)) {
 		name, _, is := strings.Cut(strings.TrimPrefix(strings.TrimSpace(line), "- "), " ")
@@ -103,21 +93,12 @@ func TestTheOfficialSuitePasses(t *testing.T) {
 		}
 	}
 
-	url := serve(t)
+	url := serve(t, true)
 	for _, scenario := range scenarios {
 		t.Run(scenario, func(t *testing.T) {
 			t.Parallel()
-			output, err := run("server", "--url", url, "--scenario", scenario, "--spec-version", "2026-07-28", "--force", "--output-dir", scenario)
-			require.NoError(t, err, "%s", output)
-			written, err := filepath.Glob(filepath.Join(directory, scenario, "*", "checks.json"))
-			require.NoError(t, err)
-			require.Len(t, written, 1)
-			text, err := os.ReadFile(written[0])
-			require.NoError(t, err)
-			var checks []check
-			require.NoError(t, json.Unmarshal(text, &checks))
 			passed := 0
-			for _, check := range checks {
+			for _, check := range suite.checks(t, url, scenario, "2026-07-28") {
 				switch check.Status {
 				case "SUCCESS":
 					passed++
@@ -129,4 +110,81 @@ func TestTheOfficialSuitePasses(t *testing.T) {
 			require.NotZero(t, passed)
 		})
 	}
+}
+
+// ofThePlainService are the scenarios that call no tool, prompt or resource of the suite's own, by
+// revision. Prompts, resources, completion, logging and sessions of the transport are left out: the
+// service does not declare them.
+var ofThePlainService = map[string][]string{
+	"2025-06-18": {"server-initialize", "ping", "tools-list"},
+	"2025-11-25": {"server-initialize", "ping", "tools-list", "dns-rebinding-protection"},
+	"2026-07-28": {
+		"server-stateless", "tools-list", "dns-rebinding-protection", "http-header-validation", "server-sse-multiple-streams",
+		"input-required-result-unsupported-methods",
+	},
+}
+
+// TestThePlainServicePasses: the service as the program serves it. A check may only be left out because
+// the service lacks a tool of the suite.
+func TestThePlainServicePasses(t *testing.T) {
+	t.Parallel()
+	suite := install(t)
+	url := serve(t, false)
+	for revision, scenarios := range ofThePlainService {
+		for _, scenario := range scenarios {
+			t.Run(revision+"/"+scenario, func(t *testing.T) {
+				t.Parallel()
+				passed := 0
+				for _, check := range suite.checks(t, url, scenario, revision) {
+					switch {
+					case check.Status == "SUCCESS":
+						passed++
+					case check.Status == "INFO" || check.Status == "SKIPPED":
+					case strings.HasPrefix(check.ErrorMessage, "Not testable: server does not list the diagnostic tool"):
+					default:
+						t.Errorf("%s: %s %s", check.ID, check.Status, check.ErrorMessage)
+					}
+				}
+				require.NotZero(t, passed)
+			})
+		}
+	}
+}
+
+// conformance is the installed suite.
+type conformance struct{ node, directory string }
+
+func install(t *testing.T) *conformance {
+	t.Helper()
+	npm, node := rig.Need(t, "npm"), rig.Need(t, "node")
+	directory := t.TempDir()
+	require.NoError(t, os.CopyFS(directory, nodeFiles))
+	suite := &conformance{node, filepath.Join(directory, "node")}
+	command := exec.CommandContext(t.Context(), npm, "ci", "--no-audit", "--no-fund", "--silent")
+	command.Dir = suite.directory
+	output, err := command.CombinedOutput()
+	require.NoError(t, err, "%s", output)
+	return suite
+}
+
+func (c *conformance) run(arguments ...string) ([]byte, error) {
+	// Parallel subtests go on after the context of the test that has installed the suite.
+	command := exec.Command(c.node, append([]string{"--import", "./globsync.mjs", "node_modules/@modelcontextprotocol/conformance/dist/index.js"}, arguments...)...)
+	command.Dir = c.directory
+	return command.CombinedOutput()
+}
+
+// checks runs a scenario and returns its checks.
+func (c *conformance) checks(t *testing.T, url, scenario, revision string) (checks []check) {
+	t.Helper()
+	written := filepath.Join(revision, scenario)
+	// It ends with an error if a check fails, which the checks say as well.
+	output, ended := c.run("server", "--url", url, "--scenario", scenario, "--spec-version", revision, "--force", "--output-dir", written)
+	files, err := filepath.Glob(filepath.Join(c.directory, written, "*", "checks.json"))
+	require.NoError(t, err)
+	require.Len(t, files, 1, "%v\n%s", ended, output)
+	text, err := os.ReadFile(files[0])
+	require.NoError(t, err)
+	require.NoError(t, json.Unmarshal(text, &checks))
+	return checks
 }
