@@ -63,18 +63,29 @@ func MatchRules(ctx context.Context, command Command, sets RuleSets) error {
 	for i := range s.Approvals {
 		bytes += len(s.Approvals[i].Input)
 	}
-	// Even a short glob may be expensive on an input of a few kilobytes.
+	// Even a short glob may be expensive on an input of a few kilobytes, and many rules are on
+	// many short ones.
 	const patternByte = 16
-	return cpulimit.Do(ctx, bytes*patternByte, func() error {
-		for i := range s.Approvals {
-			if err := ctx.Err(); err != nil {
+	var end func()
+	defer func() {
+		if end != nil {
+			end()
+		}
+	}()
+	for i := range s.Approvals {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if end == nil && bytes*patternByte+budget.Spent() >= cpulimit.Bytes {
+			var err error
+			if end, err = cpulimit.Begin(ctx); err != nil {
 				return err
 			}
-			matched.of[i] = matchApproval(s, i, budget, sets.OfAll, sets.OfSession)
 		}
-		s.matched = matched
-		return nil
-	})
+		matched.of[i] = matchApproval(s, i, budget, sets.OfAll, sets.OfSession)
+	}
+	s.matched = matched
+	return nil
 }
 
 // AskDespiteRules leaves all approvals of a prepared command to people. Use it when rules change

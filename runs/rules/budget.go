@@ -22,17 +22,24 @@ const (
 // an allow does not apply, a deny or an ask does (docs/spec/v1.md#glob). Once the search steps
 // are spent, rules are skipped and a person is asked. It is not safe for concurrent use.
 type Budget struct {
+	calls                  int
 	globSteps, searchSteps int
 	tried                  int
 }
 
 // NewBudget returns the budget for judging a number of calls.
 func NewBudget(calls int) *Budget {
-	return &Budget{globSteps: calls * globStepsPerBudget, searchSteps: calls * searchStepsPerBudget}
+	return &Budget{calls: calls, globSteps: calls * globStepsPerBudget, searchSteps: calls * searchStepsPerBudget}
 }
 
 // Tried returns the number of rules in sets that were compared with a call.
 func (b *Budget) Tried() int { return b.tried }
+
+// Spent returns how many bytes take about as long to parse as the work so far.
+func (b *Budget) Spent() int {
+	const triedRule = 16
+	return b.calls*(globStepsPerBudget+searchStepsPerBudget) - b.globSteps - b.searchSteps + triedRule*b.tried
+}
 
 // search charges the budget for a search, and returns false once it is spent.
 func (b *Budget) search(steps int) bool {
@@ -43,13 +50,13 @@ func (b *Budget) search(steps int) bool {
 // match reports whether the glob matches the text, and whether that was decided. It charges the
 // budget.
 func (b *Budget) match(m globMatch) (matches, decided bool) {
-	const charactersPerStep = 64
+	const charactersPerStep, shortText = 64, 1024
 	glob, text := m.glob, m.text
 	if len(text) > api.MaxGlobText {
 		return false, false
 	}
-	// A glob with a different start or end, or with more characters than the text, costs
-	// nothing. So any number of long globs is decided for a short text.
+	// A glob with a different start or end, with more characters than the text, or with others
+	// than a short text, costs nothing. So any number of long globs is decided for a short text.
 	unknown := strings.Count(text, string(shellcmd.UnknownText)) + strings.Count(text, string(shellcmd.UnknownWord))
 	if first := strings.IndexAny(glob, "*?"); unknown > 0 {
 		if b.globSteps -= unknown * len(glob); b.globSteps < 0 {
@@ -64,7 +71,7 @@ func (b *Budget) match(m globMatch) (matches, decided bool) {
 		if !strings.HasPrefix(text, glob[:first]) || !strings.HasSuffix(text, end) {
 			return false, true
 		}
-		if len(glob)-free > utf8.UTFMax*len(text) {
+		if len(glob)-free > utf8.UTFMax*len(text) || m.spelled == nil && len(text) <= shortText && !strings.Contains(text, longestLiteral(glob)) {
 			return false, true
 		}
 	} else if glob != text {
@@ -74,6 +81,16 @@ func (b *Budget) match(m globMatch) (matches, decided bool) {
 		return false, false
 	}
 	return m.holds(), true
+}
+
+// longestLiteral returns the longest part of a glob that matches itself alone.
+func longestLiteral(glob string) (longest string) {
+	for literal := range strings.FieldsFuncSeq(glob, func(c rune) bool { return c == '*' || c == '?' || c == '/' }) {
+		if len(literal) > len(longest) {
+			longest = literal
+		}
+	}
+	return longest
 }
 
 // read charges the budget for parsing a text as a command or a path, and returns false once it

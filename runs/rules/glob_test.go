@@ -80,6 +80,11 @@ func TestGlobSaysWhatTheContractSays(t *testing.T) {
 		same := strings.Repeat("b", rapid.SampledFrom([]int{0, 60, 63, 64, 130}).Draw(t, "same"))
 		glob, text = same+glob, same+text
 		require.Equal(t, slowGlob(glob, text), rules.MatchGlob(glob, text))
+		for folders, expected := range map[bool]bool{false: slowGlob(glob, text), true: rules.MatchFolders(glob, text)} {
+			matches, decided := rules.MatchByBudget(glob, text, folders)
+			require.True(t, decided)
+			require.Equal(t, expected, matches, "folders: %v", folders)
+		}
 	})
 }
 

@@ -13,7 +13,7 @@ const costOfRow = 100 * time.Microsecond
 // preparedBytes returns the number of bytes of text that take about as long to prepare as a command
 // of this size. Compiling a schema takes far longer than reading it.
 func preparedBytes(s runs.Size) int {
-	const aRow, schemaByte = 256, 32
+	const aRow, schemaByte = 1024, 32
 	return s.Rows*aRow + s.Bytes + s.Schemas*schemaByte
 }
 
