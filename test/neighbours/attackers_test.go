@@ -11,11 +11,9 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/test/rig"
 )
 
 // attacker is one caller that does what costs the most.
@@ -86,9 +84,9 @@ func approval(id, more string) string {
 }
 
 // run calls until the context ends. It returns how many calls were answered, by status.
-func (a *attacker) run(ctx context.Context, service *rig.Process, secret string) (map[int]int64, error) {
+func (a *attacker) run(ctx context.Context, url, secret string) (map[int]int64, error) {
 	if a.sockets {
-		return overSockets(ctx, service, secret)
+		return overSockets(ctx, url, secret)
 	}
 	var (
 		mu       sync.Mutex
@@ -103,7 +101,7 @@ func (a *attacker) run(ctx context.Context, service *rig.Process, secret string)
 		callers.Go(func() {
 			for ctx.Err() == nil {
 				made := a.call(next.Add(1))
-				status, err := post(ctx, one, service.URL()+made.path, secret, made.body)
+				status, err := post(ctx, one, url+made.path, secret, made.body)
 				if err != nil {
 					continue // the end, or a connection that the service has closed
 				}
@@ -134,11 +132,11 @@ func post(ctx context.Context, one *http.Client, url, secret, body string) (stat
 }
 
 // overSockets keeps 128 calls in flight on each of eight connections of GET /v1/calls.
-func overSockets(ctx context.Context, service *rig.Process, secret string) (map[int]int64, error) {
+func overSockets(ctx context.Context, url, secret string) (map[int]int64, error) {
 	var answered, refused atomic.Int64
 	var callers sync.WaitGroup
 	for range 8 {
-		c, err := client.New(service.URL(), client.WithToken(secret), client.WithRetry(client.RetryPolicy{MaxAttempts: 1}))
+		c, err := client.New(url, client.WithToken(secret), client.WithRetry(client.RetryPolicy{MaxAttempts: 1}))
 		if err != nil {
 			return nil, err
 		}
@@ -157,32 +155,4 @@ func overSockets(ctx context.Context, service *rig.Process, secret string) (map[
 	}
 	callers.Wait()
 	return map[int]int64{http.StatusOK: answered.Load(), http.StatusTooManyRequests: refused.Load()}, nil
-}
-
-// quiet is the agent whose calls are timed: a heartbeat and a read, at a steady pace.
-type quiet struct {
-	one   *http.Client
-	url   string
-	token string
-	// refused counts the replies that were not 200.
-	refused int
-}
-
-// measure returns the durations of the calls that it makes for so long, sorted.
-func (q *quiet) measure(ctx context.Context, long time.Duration) ([]time.Duration, error) {
-	var took []time.Duration
-	pace := time.NewTicker(25 * time.Millisecond)
-	defer pace.Stop()
-	for end := time.Now().Add(long); time.Now().Before(end); <-pace.C {
-		began := time.Now()
-		status, err := post(ctx, q.one, q.url+"/v1/runs/quiet/heartbeat", q.token, `{"fence":"1","checkpoint":{"step":1}}`)
-		if err != nil {
-			return nil, err
-		}
-		took = append(took, time.Since(began))
-		if status != http.StatusOK {
-			q.refused++
-		}
-	}
-	return took, nil
 }

@@ -3,14 +3,12 @@
 package neighbours
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"os"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -57,7 +55,8 @@ func measure(t *testing.T, database string, long time.Duration) {
 		require.Zero(t, code, log)
 		tokens[name] = strings.TrimSpace(secret)
 	}
-	service := rig.Start(t, rig.Options{Database: database, Args: []string{"--auth", "required"}, Env: []string{
+	admin, args := profiled(t)
+	service := rig.Start(t, rig.Options{Database: database, Args: append(args, "--auth", "required"), Env: []string{
 		"HOLDPOINT_LIMIT_RATE=100", "HOLDPOINT_LIMIT_CALLS=64", "HOLDPOINT_LIMIT_HELD=1000", // the defaults
 	}})
 	transport := &http.Transport{}
@@ -75,31 +74,29 @@ func measure(t *testing.T, database string, long time.Duration) {
 		require.Equal(t, http.StatusCreated, status)
 	}
 
-	alone, err := q.measure(t.Context(), long)
-	require.NoError(t, err)
-	t.Logf("%-16s p50 %6.1f ms  p99 %6.1f ms  %4d MiB", "alone", ms(alone, 50), ms(alone, 99), memoryOf(t, service, "VmHWM"))
 	for i := range attackers {
 		a := &attackers[i]
-		ctx, cancel := context.WithCancel(t.Context())
-		var (
-			answered map[int]int64
-			failed   error
-			attack   sync.WaitGroup
-		)
-		attack.Go(func() { answered, failed = a.run(ctx, service, tokens[a.name]) })
-		took, err := q.measure(t.Context(), long)
-		cancel()
-		attack.Wait()
-		require.NoError(t, failed)
-		require.NoError(t, err)
-		memory := memoryOf(t, service, "VmHWM")
-		ratio := ms(took, 99) / max(ms(alone, 99), float64(least.Milliseconds()))
-		t.Logf("%-16s p50 %6.1f ms  p99 %6.1f ms  %4d MiB  ratio %.1f  %v", a.name, ms(took, 50), ms(took, 99), memory, ratio, answered)
-		for status := range answered {
-			require.Less(t, status, 500, "%s: %s", a.name, service.Log())
-		}
-		within(t, ratioVariable, ratio, a.name)
-		within(t, memoryVariable, float64(memory), a.name)
+		t.Run(a.name, func(t *testing.T) {
+			alone, err := q.measure(t.Context(), long)
+			require.NoError(t, err)
+			under, err := a.start(service.URL(), tokens[a.name])
+			require.NoError(t, err)
+			saved := saveProfile(t, admin, a.name, long)
+			next, failed := q.measure(t.Context(), long)
+			answered, err := under.end()
+			saved()
+			require.NoError(t, err)
+			require.NoError(t, failed)
+			memory := memoryOf(t, service, "VmHWM")
+			ratio := ms(next, 99) / max(ms(alone, 99), float64(least.Milliseconds()))
+			t.Logf("alone p50 %.1f p95 %.1f p99 %.1f ms; next to %s p50 %.1f p95 %.1f p99 %.1f max %.1f ms, %.1f times; at most %d MiB; %v",
+				ms(alone, 50), ms(alone, 95), ms(alone, 99), a.name, ms(next, 50), ms(next, 95), ms(next, 99), ms(next, 100), ratio, memory, answered)
+			for status := range answered {
+				require.Less(t, status, 500, service.Log())
+			}
+			within(t, ratioVariable, ratio, a.name)
+			within(t, memoryVariable, float64(memory), a.name)
+		})
 	}
 	require.Zero(t, q.refused, "the quiet agent was refused")
 	rig.RequireHealthy(t, database)
