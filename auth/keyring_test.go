@@ -39,6 +39,19 @@ func TestSecrets(t *testing.T) {
 	require.Empty(t, auth.HintOf("password"))
 }
 
+// The secret of a link has the form of a token's and is none.
+func TestSecretsOfLinks(t *testing.T) {
+	t.Parallel()
+	secret := auth.NewLinkSecret()
+	require.Regexp(t, `^hplink_[0-9A-Za-z]{49}$`, secret)
+	require.NotEqual(t, secret, auth.NewLinkSecret())
+	require.True(t, auth.WellFormedLink(secret))
+	require.False(t, auth.WellFormed(secret))
+	require.False(t, auth.WellFormedLink(auth.NewSecret()))
+	require.False(t, auth.WellFormedLink(secret[:len(secret)-1]+"!"))
+	require.False(t, auth.WellFormedLink("hplink_"))
+}
+
 func TestPrincipals(t *testing.T) {
 	t.Parallel()
 	for _, good := range []string{"user:ann", "user:ann@x.example", "agent:a.b_c-d:e", "service:" + strings.Repeat("x", 200), "user:."} {

@@ -12,36 +12,49 @@ import (
 // A secret is SecretPrefix, 43 base62 characters for 256 random bits, and 6 for the CRC-32 (IEEE)
 // of everything before. Secret scanners can find it in a text, and a typing error is detected
 // without a database look-up.
+//
+// The secret in a link has LinkPrefix instead, so it never works as a token.
 const (
 	SecretPrefix   = "holdpoint_"
+	LinkPrefix     = "hplink_"
 	randomLength   = 43
 	checksumLength = 6
-	secretLength   = len(SecretPrefix) + randomLength + checksumLength
 	hintLength     = 4
 )
 
 const base62Digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 // NewSecret returns a new secret. It never fails: without randomness the process ends.
-func NewSecret() string {
+func NewSecret() string { return newSecret(SecretPrefix) }
+
+// NewLinkSecret returns a new secret for a link.
+func NewLinkSecret() string { return newSecret(LinkPrefix) }
+
+func newSecret(prefix string) string {
 	var random [32]byte
 	_, _ = rand.Read(random[:]) // never fails, as its documentation says
-	body := SecretPrefix + base62(new(big.Int).SetBytes(random[:]), randomLength)
+	body := prefix + base62(new(big.Int).SetBytes(random[:]), randomLength)
 	return body + checksum(body)
 }
 
 // WellFormed reports whether a text has the form of a secret and a correct checksum.
-func WellFormed(secret string) bool {
-	if len(secret) != secretLength || !strings.HasPrefix(secret, SecretPrefix) {
+func WellFormed(secret string) bool { return wellFormed(SecretPrefix, secret) }
+
+// WellFormedLink is WellFormed for the secret of a link.
+func WellFormedLink(secret string) bool { return wellFormed(LinkPrefix, secret) }
+
+func wellFormed(prefix, secret string) bool {
+	rest, found := strings.CutPrefix(secret, prefix)
+	if !found || len(rest) != randomLength+checksumLength {
 		return false
 	}
-	for _, c := range []byte(secret[len(SecretPrefix):]) {
+	for _, c := range []byte(rest) {
 		if strings.IndexByte(base62Digits, c) < 0 {
 			return false
 		}
 	}
-	body := secret[:secretLength-checksumLength]
-	return secret[secretLength-checksumLength:] == checksum(body)
+	body := secret[:len(secret)-checksumLength]
+	return secret[len(body):] == checksum(body)
 }
 
 // HashOf returns the hexadecimal SHA-256 of a secret, which is what the database stores. Look-ups
