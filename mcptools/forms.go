@@ -27,7 +27,7 @@ func (w *Waits) Forms(ctx context.Context, run *api.RunView, capabilities *mcp.C
 		return nil
 	}
 	decides := showsForms(capabilities) && w.options.MayDecide != nil && w.options.MayDecide(ctx)
-	shown, agent := mcp.InputRequestMap{}, readable(run.AgentID)
+	shown, agent := mcp.InputRequestMap{}, visible.Escape(run.AgentID)
 	add := func(id, handle, message string, form *mcp.ElicitParams) {
 		if form == nil && links {
 			form = w.link(handle, message)
@@ -41,7 +41,7 @@ func (w *Waits) Forms(ctx context.Context, run *api.RunView, capabilities *mcp.C
 		if decides {
 			form = approvalForm(agent, &request)
 		}
-		add(request.ID, request.Handle, fmt.Sprintf("The agent %s asks to run %s. See the request and decide in the browser.", agent, readable(request.ToolName)), form)
+		add(request.ID, request.Handle, fmt.Sprintf("The agent %s asks to run %s. See the request and decide in the browser.", agent, visible.Escape(request.ToolName)), form)
 	}
 	for _, request := range run.PendingQuestions {
 		var form *mcp.ElicitParams
@@ -105,30 +105,13 @@ func approvalForm(agent string, request *api.ApprovalRequest) *mcp.ElicitParams 
 		return nil
 	}
 	var message strings.Builder
-	fmt.Fprintf(&message, "The agent %s asks to run %s with:\n%s", agent, readable(request.ToolName), readable(string(input)))
+	fmt.Fprintf(&message, "The agent %s asks to run %s with:\n%s", agent, visible.Escape(request.ToolName), visible.Escape(string(input)))
 	for _, said := range []string{request.Description, request.Reason} {
 		if said != "" {
-			fmt.Fprintf(&message, "\nThe agent says: %s", readable(said))
+			fmt.Fprintf(&message, "\nThe agent says: %s", visible.Escape(said))
 		}
 	}
 	return form(message.String(), approvalFormSchema)
-}
-
-// readable escapes the characters of a text that a person would not see, or would take for others.
-func readable(text string) string {
-	likes := visible.LookAlikes(text)
-	var shown strings.Builder
-	for at, r := range text {
-		switch {
-		case r == '\n' || !likes[at] && !visible.Hides(r):
-			shown.WriteRune(r)
-		case r > 0xffff:
-			fmt.Fprintf(&shown, "\\u{%x}", r)
-		default:
-			fmt.Fprintf(&shown, "\\u%04x", r)
-		}
-	}
-	return shown.String()
 }
 
 // approvalOf returns the decision from an approval's form, if there is one.
@@ -174,7 +157,7 @@ func questionForm(agent string, request *api.UserQuestionRequest) *mcp.ElicitPar
 		members["option"] = choices
 	}
 	schema := map[string]any{"type": "object", "properties": members}
-	return form(fmt.Sprintf("The agent %s asks: %s", agent, readable(question.Question)), schema)
+	return form(fmt.Sprintf("The agent %s asks: %s", agent, visible.Escape(question.Question)), schema)
 }
 
 func typedForm(agent string, request *api.UserQuestionRequest) *mcp.ElicitParams {
@@ -198,13 +181,13 @@ func typedForm(agent string, request *api.UserQuestionRequest) *mcp.ElicitParams
 	if json.Unmarshal(request.Payload, &asked) != nil || asked.Message == "" {
 		asked.Message = string(request.Payload)
 	}
-	return form(fmt.Sprintf("The agent %s asks: %s", agent, readable(asked.Message)), jsontext.Value(request.ResponseSchema))
+	return form(fmt.Sprintf("The agent %s asks: %s", agent, visible.Escape(asked.Message)), jsontext.Value(request.ResponseSchema))
 }
 
 func labelsOf(question *api.UserQuestion) []string {
 	labels := make([]string, len(question.Options))
 	for i, option := range question.Options {
-		labels[i] = readable(option.Label)
+		labels[i] = visible.Escape(option.Label)
 	}
 	return labels
 }
