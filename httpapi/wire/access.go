@@ -136,7 +136,7 @@ func (a *Access) enter(w http.ResponseWriter, r *http.Request) (identity *auth.I
 	}
 	// Browsers send a cookie by themselves, but a header only for a page that knows its value.
 	if byCookie {
-		if err := checkSameOrigin(r); err != nil {
+		if err := CheckSameOrigin(r); err != nil {
 			return nil, nil, nil, err
 		}
 	}

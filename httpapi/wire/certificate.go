@@ -20,7 +20,7 @@ func (a *Access) certificate(r *http.Request) *x509.Certificate {
 // themselves, like cookies, so a page's call must come from a page of the service.
 func (a *Access) enterCertificate(w http.ResponseWriter, r *http.Request, certificate *x509.Certificate) (identity *auth.Identity, during context.Context, leave func(), err error) {
 	if len(r.Header["Origin"])+len(r.Header["Sec-Fetch-Site"]) > 0 {
-		if err := checkSameOrigin(r); err != nil {
+		if err := CheckSameOrigin(r); err != nil {
 			return nil, nil, nil, err
 		}
 	}

@@ -51,7 +51,7 @@ func (g *Guard) Check(r *http.Request) error {
 			"not even to read; open the address by itself, or call it by fetch from an origin that --allowed-origin names")
 	case len(origins) == 0 && r.Header.Get("Sec-Fetch-Site") == "same-site" && !reads(r):
 		return refusal.New(CodeOriginNotAllowed, "a web page of another port or host of this site may not change anything here without an Origin")
-	case len(origins) == 0 || len(origins) == 1 && (g.shares(origins[0]) || ownOrigin(origins[0], r)):
+	case len(origins) == 0 || len(origins) == 1 && (g.shares(origins[0]) || ownOrigin(origins[0], r) || withheld(origins[0], r)):
 		return nil
 	}
 	return refusal.New(CodeOriginNotAllowed, "the origin %.200q may not call this service, which was called as %.200q: "+
@@ -97,6 +97,12 @@ func ownOrigin(origin string, r *http.Request) bool {
 	parsed, err := url.Parse(origin)
 	own := err == nil && (parsed.Scheme == "https" || parsed.Scheme == "http" && r.TLS == nil)
 	return own && strings.EqualFold(parsed.Host, r.Host)
+}
+
+// withheld reports whether a browser withholds the origin of a page of the service itself, as it does for
+// a form on a page with the referrer policy no-referrer.
+func withheld(origin string, r *http.Request) bool {
+	return origin == "null" && slices.Equal(r.Header["Sec-Fetch-Site"], []string{"same-origin"})
 }
 
 // Methods and headers that pages of allowed origins may use: the ones in openapi.yaml, and headers

@@ -5,6 +5,8 @@ import (
 	"net/url"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/holdpoint/holdpoint/auth"
 )
 
 // PathID returns an id from the request's path, unescaped once, or "" when the route has no such
@@ -31,9 +33,13 @@ func RunOf(id string) string {
 	return runID
 }
 
-// Shown makes a text from a request line safe to show: at most 200 bytes of valid UTF-8.
+// Shown makes a text from a request line safe to show and to log: at most 200 bytes of valid UTF-8, without
+// the secret of a link.
 func Shown(text string) string {
 	const limit = 200
+	if at := strings.Index(text, auth.LinkPrefix); at >= 0 {
+		text = text[:at] + auth.LinkPrefix + "…"
+	}
 	if len(text) > limit {
 		text = text[:limit] + "…"
 	}

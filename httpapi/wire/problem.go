@@ -76,15 +76,22 @@ type laterError struct {
 
 func (e *laterError) Unwrap() error { return e.error }
 
+// NoteProblem returns an error's problem document, for a face that answers it in its own form, and keeps the
+// error for the request's log line and metrics (see [Shell]).
+func NoteProblem(w http.ResponseWriter, err error) api.Problem {
+	problem := ProblemOf(err)
+	if answer := responseOf(w); answer != nil {
+		answer.code, answer.cause = problem.Code, err
+	}
+	return problem
+}
+
 // WriteProblem answers with an error's problem document and keeps the error for the request's log
 // line (see [Shell]).
 func WriteProblem(w http.ResponseWriter, r *http.Request, err error) {
-	problem := ProblemOf(err)
-	foreign := false
-	if answer, ok := w.(*response); ok {
-		answer.code = problem.Code
-		answer.cause, foreign = err, answer.foreign != nil && answer.foreign(r.URL.Path)
-	}
+	problem := NoteProblem(w, err)
+	answer, direct := w.(*response)
+	foreign := direct && answer.foreign != nil && answer.foreign(r.URL.Path)
 	if TryLater(problem.Status) && len(w.Header()["Retry-After"]) == 0 {
 		seconds := int64(1)
 		if later := (*laterError)(nil); errors.As(err, &later) {

@@ -206,7 +206,7 @@ func (s *Shell) log(answer *response, r *http.Request) {
 	}
 	attrs := []slog.Attr{
 		slog.String("request_id", answer.requestID), slog.String("method", r.Method),
-		slog.String("path", r.URL.Path), slog.Int("status", answer.status),
+		slog.String("path", Shown(r.URL.Path)), slog.Int("status", answer.status),
 		slog.Float64("duration_ms", float64(s.Now().Sub(answer.begun).Microseconds())/1000),
 	}
 	for _, named := range [][2]string{{"session_id", answer.at.SessionID}, {"run_id", answer.at.RunID}, {"code", string(answer.code)}, {"principal", answer.principal}} {

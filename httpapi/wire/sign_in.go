@@ -75,9 +75,9 @@ func byLoopback(r *http.Request) bool {
 	return err == nil && address.IsLoopback() || strings.EqualFold(host, "localhost")
 }
 
-// checkSameOrigin refuses a change with a cookie from another origin's page. Errors:
-// origin_not_allowed.
-func checkSameOrigin(r *http.Request) error {
+// CheckSameOrigin refuses a change by another origin's page, for calls without a credential that a page
+// would have to know: with a cookie, or from a form. Errors: origin_not_allowed.
+func CheckSameOrigin(r *http.Request) error {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return nil
 	}
@@ -90,6 +90,6 @@ func checkSameOrigin(r *http.Request) error {
 	} else if origins := r.Header["Origin"]; len(origins) == 1 && ownOrigin(origins[0], r) {
 		return nil
 	}
-	return refusal.New(CodeOriginNotAllowed, "with a cookie, only pages of the service itself may change anything: "+
+	return refusal.New(CodeOriginNotAllowed, "with a cookie or a form, only pages of the service itself may change anything: "+
 		"the call has no Origin and Sec-Fetch-Site of the same origin")
 }
