@@ -23,6 +23,8 @@ const (
 	AuditAddressAdded     AuditEventType = "address_added"
 	AuditAddressVerified  AuditEventType = "address_verified"
 	AuditAddressRemoved   AuditEventType = "address_removed"
+	// AuditLinkLocked: the link in a message to Principal stopped working after too many wrong codes.
+	AuditLinkLocked AuditEventType = "link_locked"
 	// AuditKeyAdded: a key signed for the first time.
 	AuditKeyAdded AuditEventType = "key_added"
 	// AuditEventsRedacted: event bodies of a session were removed.

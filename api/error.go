@@ -78,6 +78,8 @@ const (
 	CodeChannelNotFound             Code = "channel_not_found"
 	CodeChannelUnknown              Code = "channel_unknown"
 	CodeChannelUnavailable          Code = "channel_unavailable"
+	CodeLinkNotFound                Code = "link_not_found"
+	CodeLinkCodeWrong               Code = "link_code_wrong"
 )
 
 // Fault names one invalid member of a body.

@@ -22,6 +22,9 @@ const (
 	// requests. One more message then counts the remaining requests.
 	FloodMs       = 600_000
 	FloodMessages = 5
+	// LinkMs is how long the link in a message works, and LinkCodeTries how many wrong codes it takes.
+	LinkMs        = 259_200_000
+	LinkCodeTries = 5
 	// PushChannel is the name of the channel that sends to browsers (Web Push). Services with a push
 	// key have it without configuration.
 	PushChannel = "push"

@@ -35,6 +35,8 @@ const (
 	ViaCancel    = "cancel"
 	ViaInterrupt = "interrupt"
 	ViaEnd       = "session_end"
+	// ViaLink is followed by the kind of the channel whose message had the link: "link:email".
+	ViaLink = "link:"
 	// ViaRule is followed by the id of the rule that settled the request.
 	ViaRule = "rule:"
 )

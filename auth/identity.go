@@ -16,6 +16,8 @@ const (
 	// ViaIssuer is an ID token, ViaCertificate a client certificate.
 	ViaIssuer      = "oidc"
 	ViaCertificate = "certificate"
+	// ViaLink is a person who typed the code of a message into the page of its link.
+	ViaLink = "link"
 	// ViaOpen is every call while the service requires no credential.
 	ViaOpen = "open"
 )

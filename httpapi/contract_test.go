@@ -130,6 +130,9 @@ func (c *contract) requireCovered(t *testing.T) {
 		}
 	}
 	for _, info := range wire.Codes() {
+		if info.Code == api.CodeLinkNotFound || info.Code == api.CodeLinkCodeWrong {
+			continue // the page of a link answers them, which no operation has: package notify, TestGuessesOfCodes
+		}
 		if !c.codes[info.Code] {
 			missing = append(missing, "code "+string(info.Code))
 		}

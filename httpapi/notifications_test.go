@@ -31,6 +31,8 @@ type fakeChannel struct {
 func (c *fakeChannel) Kind() api.ChannelKind { return api.ChannelHTTP }
 func (c *fakeChannel) Summary() bool         { return false }
 
+func (c *fakeChannel) Links() notify.LinkMode { return notify.LinkSignIn }
+
 func (c *fakeChannel) CheckAddress(address string) error {
 	if strings.Contains(address, " ") {
 		return errors.New("must have no spaces")
@@ -192,3 +194,15 @@ func (s *brokenStore) OrphanNotices(context.Context, []string, int64, int) ([]ru
 func (s *brokenStore) DueNotices(context.Context, string, int) ([]runs.DueEffect, error) {
 	return nil, s.err
 }
+
+func (s *brokenStore) AddLink(context.Context, *notify.LinkRow) error { return s.err }
+
+func (s *brokenStore) LinkByHash(context.Context, string) (*notify.LinkRow, error) {
+	return nil, s.err
+}
+
+func (s *brokenStore) TryLink(context.Context, string, int64, int64) (bool, error) {
+	return false, s.err
+}
+
+func (s *brokenStore) LockLink(context.Context, string, int64, *journal.Entry) error { return s.err }

@@ -17,6 +17,7 @@ import (
 	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/kheish"
+	"github.com/holdpoint/holdpoint/httpapi/links"
 	"github.com/holdpoint/holdpoint/httpapi/oidc"
 	"github.com/holdpoint/holdpoint/httpapi/stream"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
@@ -226,6 +227,9 @@ func New(options Options) *Server {
 		MaxBodyBytes: server.limits.MaxBodyBytes, Router: innerCalls(router),
 	}
 	server.faces = []wire.Face{{Name: "v1", Via: api.ViaAPI, Routes: server.routes()}, kheish.Face(draining.Done())}
+	if options.Notify != nil {
+		server.faces = append(server.faces, links.Face(options.Notify, server.store))
+	}
 	for _, mount := range options.Faces {
 		server.faces = append(server.faces, mount(services))
 	}
@@ -233,8 +237,9 @@ func New(options Options) *Server {
 		server.access.Mount(router, &server.faces[i])
 	}
 	var handler http.Handler = router
+	guard.Page = links.IsPage
 	if options.Pages != nil {
-		guard.Page = options.Pages.IsPage
+		guard.Page = func(r *http.Request) bool { return links.IsPage(r) || options.Pages.IsPage(r) }
 		handler = options.Pages.Wrap(router)
 	}
 	shell := wire.NewShell(logger, guard, isProbe)

@@ -39,6 +39,7 @@ func (a *Address) View() api.Address {
 // Store stores addresses and counts the messages sent to each person. Each method may return an
 // error that wraps runs.ErrUnavailable or runs.ErrClosed, or the context's error.
 type Store interface {
+	LinkStore
 	// AddAddress writes an address with a code, or replaces the code of an address that is not
 	// verified, together with the counts after it. It writes no address and returns false if the
 	// counts are no longer those of before.

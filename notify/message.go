@@ -13,6 +13,9 @@ import (
 // maxShown is the maximum length of a name in a message, in characters.
 const maxShown = 80
 
+// kindFlood is the Kind of a message about several requests.
+const kindFlood = "flood"
+
 // Message is a message for a channel. Only Text and Body may have line breaks.
 type Message struct {
 	// ID is the same for each attempt.
@@ -20,11 +23,13 @@ type Message struct {
 	// Thread is the same for all messages about a session; empty for none.
 	Thread  string
 	Subject string
-	// Text is Body and, below it, Link.
+	// Text is Body and, below it, Link and Code.
 	Text, Body string
-	// Link opens the request; empty if the service does not know its public URL. Path is the same
-	// without the host, and always set for messages about requests.
+	// Link opens the request; empty if the service does not know its public URL, or the channel has no
+	// links. Path opens it in the inbox, and is always set for messages about requests.
 	Link, Path string
+	// Code is typed into the page of Link, by which its person decides without a sign-in; empty for none.
+	Code string
 	// UntilMs is the deadline of the request; 0 for none.
 	UntilMs int64
 	// Kind is approval, question, code, flood or test. The others are set only for approval and
@@ -75,7 +80,7 @@ func (s *Service) message(effectID string, request *model.Request, run *model.Ru
 // floodMessage returns a message with the number of open requests, instead of one about each
 // request.
 func (s *Service) floodMessage(effectID string, open int64) *Message {
-	m := &Message{ID: effectID, Kind: "flood", Subject: fmt.Sprintf("%d requests are open", open), Link: s.options.ExternalURL}
+	m := &Message{ID: effectID, Kind: kindFlood, Subject: fmt.Sprintf("%d requests are open", open), Link: s.options.ExternalURL}
 	return m.with(fmt.Sprintf("%d requests are open. You get no more messages about single requests for a few minutes.", open))
 }
 
@@ -92,9 +97,17 @@ func codeMessage(addressID, code string) *Message {
 // with sets the text.
 func (m *Message) with(lines ...string) *Message {
 	m.Body = strings.Join(lines, "\n") + "\n"
+	m.compose()
+	return m
+}
+
+// compose sets Text.
+func (m *Message) compose() {
 	m.Text = m.Body
 	if m.Link != "" {
 		m.Text += "\n" + m.Link + "\n"
 	}
-	return m
+	if m.Code != "" {
+		m.Text += "Code: " + m.Code + "\n"
+	}
 }

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -128,6 +129,8 @@ type service struct {
 	http     *inbox
 	mail     *inbox
 	log      *safeBuffer
+	// ahead is how far the clock of addresses and links is ahead, in milliseconds.
+	ahead atomic.Int64
 }
 
 type safeBuffer struct {
@@ -174,7 +177,7 @@ func start(t *testing.T, database string, after time.Duration, closed bool) *ser
 	require.NoError(t, os.WriteFile(filepath.Join(filepath.Dir(file), "token"), []byte("s3cret-token\n"), 0o600))
 	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, `
 channels:
-  mail: {kind: email, smtp: "smtp://%s", from: "holdpoint <holdpoint@example.com>", content: summary}
+  mail: {kind: email, smtp: "smtp://%s", from: "holdpoint <holdpoint@example.com>", content: summary, links: code}
   ops:
     kind: http
     url: %s/{{path .Address}}
@@ -189,6 +192,7 @@ channels:
 	s.Service = inprocess.Start(t, database, inprocess.Options{
 		Channels: loaded, ExternalURL: "https://holdpoint.example", WebhookGuard: loopback, Closed: closed,
 		Store: store.Options{NotifyAfter: after}, Logger: s.log.logger(),
+		NowMs: func() int64 { return time.Now().UnixMilli() + s.ahead.Load() },
 	})
 	if !closed {
 		s.client = s.Connect()
@@ -273,7 +277,8 @@ func TestAPersonIsTold(t *testing.T) {
 		eventually(t, "the mail", func() bool { return len(s.mail.about("Agent coder")) > 0 })
 		mail := s.mail.about("Agent coder")[0]
 		require.Contains(t, mail, "To: ada@example.com")
-		require.Contains(t, mail, "https://holdpoint.example/?prompt=3Drequest_")
+		require.Contains(t, mail, "https://holdpoint.example/l/hplink_")
+		require.Regexp(t, `\nCode: \d{4}\r\n`, mail)
 		require.Contains(t, mail, "Auto-Submitted: auto-generated")
 		require.Contains(t, mail, "Input digest: ")
 		require.NotContains(t, mail, "hunter2")

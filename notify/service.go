@@ -20,6 +20,8 @@ type Channel interface {
 	Kind() api.ChannelKind
 	// Summary reports whether messages show more than the tool, the agent and the deadline.
 	Summary() bool
+	// Links says what the links in the messages lead to. Messages to browsers open the inbox instead.
+	Links() LinkMode
 	// CheckAddress returns an error if the text is not a valid address of the channel.
 	CheckAddress(address string) error
 	// Send sends one message within 20 s. The error contains no address and no secret. It wraps
@@ -37,7 +39,7 @@ type Reader interface {
 	NowMs(ctx context.Context) (int64, error)
 }
 
-// Options configure a [Service]. All but Logger must be set.
+// Options configure a [Service]. All but Logger must be set, unless their comment says otherwise.
 type Options struct {
 	Store    Store
 	Reader   Reader
@@ -47,6 +49,9 @@ type Options struct {
 	// HasCredential reports whether one of these principals has a credential that may decide. An empty
 	// name has none. If it is nil, everyone has.
 	HasCredential func(ctx context.Context, principals ...string) (bool, error)
+	// ByLink returns the identity with which a person decides about a run by the link of a message; nil
+	// if they may not. A nil function means nobody may.
+	ByLink func(ctx context.Context, principal string, run *model.Run) (*auth.Identity, error)
 	// Reach returns the scope of a person, for counts.
 	Reach func(ctx context.Context, principal string) (runs.Scope, error)
 	// ExternalURL is the public URL of the service, without a slash at the end. If it is empty,
@@ -190,6 +195,11 @@ func (s *Service) Send(ctx context.Context, effect *model.Effect) (permanent boo
 			return false, err
 		}
 		message = s.floodMessage(effect.EffectID, open)
+	}
+	if channel.Kind() != api.ChannelPush {
+		if err := s.addLink(ctx, channel, &addresses[0], request, message); err != nil {
+			return false, err
+		}
 	}
 	err = s.sendAll(ctx, channel, addresses, message)
 	return errors.Is(err, ErrPermanent), err

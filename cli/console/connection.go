@@ -251,6 +251,10 @@ func ByWhatWay(via string) string {
 		return "from a command line"
 	case via == "api":
 		return "by the API"
+	case via == api.ViaLink+string(api.ChannelEmail):
+		return "by the link in a mail"
+	case strings.HasPrefix(via, api.ViaLink):
+		return "by the link in a message"
 	case via == api.ViaClock:
 		return "when it expired"
 	case via == api.ViaWorker:

@@ -74,6 +74,8 @@ var codes = [...]CodeInfo{
 	{api.CodeChannelNotFound, http.StatusNotFound, "notifications"},
 	{api.CodeChannelUnknown, http.StatusUnprocessableEntity, "notifications"},
 	{api.CodeChannelUnavailable, http.StatusBadGateway, "notifications"},
+	{api.CodeLinkNotFound, http.StatusNotFound, "notifications"},
+	{api.CodeLinkCodeWrong, http.StatusForbidden, "notifications"},
 
 	{CodeRateLimited, http.StatusTooManyRequests, "limits"},
 	{CodeTooManyCalls, http.StatusTooManyRequests, "limits"},

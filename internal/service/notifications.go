@@ -22,6 +22,12 @@ func (s *Service) notifications() *notify.Service {
 			return one.MayDecide(ctx, run, request)
 		},
 		HasCredential: s.options.Keyring.MayStillDecide,
+		ByLink: func(ctx context.Context, principal string, run *model.Run) (*auth.Identity, error) {
+			return s.options.Keyring.ByLink(ctx, principal, func(i *auth.Identity) bool {
+				scope := runs.ScopeOf(i)
+				return scope.FitsRun(run)
+			})
+		},
 		Reach: func(ctx context.Context, principal string) (runs.Scope, error) {
 			return reachOf(ctx, s.options.Keyring, principal)
 		},

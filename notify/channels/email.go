@@ -34,6 +34,7 @@ type email struct {
 	// tls says that the connection begins with TLS.
 	tls      bool
 	showMore bool
+	links    notify.LinkMode
 }
 
 func (c *channel) email(folder string) (*email, error) {
@@ -49,7 +50,7 @@ func (c *channel) email(folder string) (*email, error) {
 		return nil, errors.New("from must be an address")
 	}
 	_, domain, _ := strings.Cut(from.Address, "@")
-	made := &email{host: at.Hostname(), from: from.String(), domain: domain, timeout: smtpTimeout, showMore: c.Content == contentSummary}
+	made := &email{host: at.Hostname(), from: from.String(), domain: domain, timeout: smtpTimeout, showMore: c.Content == contentSummary, links: c.Links}
 	made.options = []gomail.Option{gomail.WithoutNoop()}
 	switch {
 	case at.Scheme == "smtps":
@@ -90,6 +91,9 @@ func (e *email) Kind() api.ChannelKind { return api.ChannelEmail }
 
 // Summary implements notify.Channel.
 func (e *email) Summary() bool { return e.showMore }
+
+// Links implements notify.Channel.
+func (e *email) Links() notify.LinkMode { return e.links }
 
 // CheckAddress implements notify.Channel.
 func (e *email) CheckAddress(address string) error {

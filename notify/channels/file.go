@@ -32,6 +32,8 @@ type file struct {
 type channel struct {
 	Kind    api.ChannelKind `yaml:"kind"`
 	Content string          `yaml:"content"`
+	// Links is for e-mail and HTTP.
+	Links notify.LinkMode `yaml:"links"`
 
 	// For e-mail.
 	SMTP         string `yaml:"smtp"`
@@ -89,6 +91,16 @@ func Load(path string, client *egress.Client) (map[string]notify.Channel, error)
 func (c *channel) make(folder string, client *egress.Client) (notify.Channel, error) {
 	if c.Content != "" && c.Content != contentNone && c.Content != contentSummary {
 		return nil, errors.New("content must be none or summary")
+	}
+	if c.Kind == api.ChannelPush && c.Links != "" {
+		return nil, errors.New("links are of email and http channels: notifications of a browser open the inbox")
+	}
+	switch c.Links {
+	case "":
+		c.Links = notify.LinkSignIn
+	case notify.LinkSignIn, notify.LinkCode, notify.LinkNone:
+	default:
+		return nil, errors.New("links must be sign_in, code or none")
 	}
 	switch c.Kind {
 	case api.ChannelEmail:

@@ -31,11 +31,12 @@ type httpChannel struct {
 	headers   map[string]*template.Template
 	secrets   map[string]string
 	showMore  bool
+	links     notify.LinkMode
 }
 
 // values are the variables of templates.
 type values struct {
-	ID, Kind, Subject, Text, Link, Tool, Agent, Deadline, Digest string
+	ID, Kind, Subject, Text, Link, Code, Tool, Agent, Deadline, Digest string
 	// Address is the person's address.
 	Address string
 	// Secret has the contents of secret_files.
@@ -64,7 +65,7 @@ func (c *channel) http(folder string, client *egress.Client) (*httpChannel, erro
 	if c.hasEmail() {
 		return nil, errors.New("smtp, from, username and password_file are of email channels")
 	}
-	made := &httpChannel{client: client, method: http.MethodPost, headers: map[string]*template.Template{}, secrets: map[string]string{}, showMore: c.Content == contentSummary}
+	made := &httpChannel{client: client, method: http.MethodPost, headers: map[string]*template.Template{}, secrets: map[string]string{}, showMore: c.Content == contentSummary, links: c.Links}
 	if c.Method != "" {
 		made.method = c.Method
 	}
@@ -102,6 +103,9 @@ func (c *httpChannel) Kind() api.ChannelKind { return api.ChannelHTTP }
 // Summary implements notify.Channel.
 func (c *httpChannel) Summary() bool { return c.showMore }
 
+// Links implements notify.Channel.
+func (c *httpChannel) Links() notify.LinkMode { return c.links }
+
 // CheckAddress implements notify.Channel.
 func (c *httpChannel) CheckAddress(address string) error {
 	if strings.ContainsFunc(address, func(r rune) bool { return unicode.IsControl(r) || unicode.IsSpace(r) }) {
@@ -132,7 +136,7 @@ func (c *httpChannel) Send(ctx context.Context, address string, m *notify.Messag
 
 func (c *httpChannel) request(address string, m *notify.Message) (to string, header http.Header, body []byte, err error) {
 	given := values{
-		ID: idOf(m.ID), Kind: m.Kind, Subject: m.Subject, Text: m.Text, Link: m.Link, Tool: m.Tool, Agent: m.Agent,
+		ID: idOf(m.ID), Kind: m.Kind, Subject: m.Subject, Text: m.Text, Link: m.Link, Code: m.Code, Tool: m.Tool, Agent: m.Agent,
 		Deadline: m.Deadline, Digest: m.Digest, Address: address, Secret: c.secrets,
 	}
 	header = http.Header{"Idempotency-Key": {given.ID}, "User-Agent": {"holdpoint"}}

@@ -94,6 +94,9 @@ func (p *push) Kind() api.ChannelKind { return api.ChannelPush }
 // Summary implements notify.Channel.
 func (p *push) Summary() bool { return p.showMore }
 
+// Links implements notify.Channel.
+func (p *push) Links() notify.LinkMode { return notify.LinkNone }
+
 // CheckAddress implements notify.Channel. Nobody types the address of a browser.
 func (p *push) CheckAddress(string) error {
 	return errors.New("cannot be typed: turn on notifications in the settings of the inbox, in that browser")

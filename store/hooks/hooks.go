@@ -59,6 +59,11 @@ type Statements struct {
 	// CountNotice takes $1 principal, $2 the current time, $3 the time up to which counts have expired
 	// and $4 the limit.
 	CountNotice string
+	// AddLink takes the columns of selectLink without tries and $8 and $9 the times of its creation and
+	// its end. DropLinks takes $1 the time up to which links have ended. TryLink takes $1 token_hash, $2 how
+	// many tries to count, $3 the maximum number of tries and $4 the current time. LockLink takes $1
+	// token_hash, $2 the current time and $3 the maximum number of tries.
+	AddLink, DropLinks, TryLink, LockLink string
 	// AddressesOf follows the columns of addresses AS a. It selects the addresses of the principals
 	// in the list $1, oldest first.
 	AddressesOf string

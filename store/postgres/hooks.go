@@ -26,6 +26,7 @@ ORDER BY f.due_at_ms, f.session_id, f.effect_id
 LIMIT $2::bigint`,
 	AddAddress: sqlAddAddress, TryCode: sqlTryCode, VerifyAddress: sqlVerifyAddress, RemoveAddress: sqlRemoveAddress, CountNotice: sqlCountNotice,
 	CountCode: sqlCountCode, DropCodeCounts: sqlDropCodeCounts, LockPerson: sqlLockPerson, AddSubscription: sqlAddSubscription,
+	AddLink: sqlAddLink, DropLinks: sqlDropLinks, TryLink: sqlTryLink, LockLink: sqlLockLink,
 	DueNotices: `
 SELECT f.session_id, f.effect_id
 FROM effects AS f

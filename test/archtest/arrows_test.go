@@ -95,12 +95,13 @@ var places = []place{
 	{name: "store/sqlite", ours: with("notify", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "migrations", "store/facts", "store/lanes", "store/committer", "store/columns", "store/load", "store/read", "store/retain", "store/tokens", "store/hooks"), never: []string{pgx, chi}},
 	{name: "store/tokens", ours: with("audit", "auth/signing", "auth/sealing", "internal/cpulimit", "runs", "store/columns", "store/read"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "store/hooks", ours: with("notify", "audit", "auth/signing", "auth/sealing", "internal/cpulimit", "runs", "store/columns", "store/read", "store/tokens"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "httpapi", ours: with("notify", "internal/multiplex", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/*", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
-	{name: "httpapi/dialects/dialecttest", ours: with("notify", "internal/multiplex", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "internal/testcache", "runs", "runs/*", "migrations", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/kit")}, // for tests
+	{name: "httpapi", ours: with("notify", "internal/visible", "internal/multiplex", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/*", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "httpapi/dialects/dialecttest", ours: with("notify", "internal/visible", "internal/multiplex", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "internal/testcache", "runs", "runs/*", "migrations", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/kit")}, // for tests
 	{name: "httpapi/dialects/kit", ours: with("internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire", "httpapi/stream"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/dialects", ours: with("internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/*"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	// A dialect links no other dialect.
 	{name: "httpapi/dialects/*", ours: with("internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "httpapi/links", ours: with("notify", "internal/visible", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/*", ours: with("internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/oidc/oidctest"}, // for tests
 	// The Prometheus client knows database/sql, for those who want its numbers.

@@ -15,6 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/dialects"
 	"github.com/holdpoint/holdpoint/internal/service"
 	"github.com/holdpoint/holdpoint/mcptools/overhttp"
+	"github.com/holdpoint/holdpoint/notify"
 )
 
 var update = flag.Bool("update", false, "write the tables of docs/security.md")
@@ -75,7 +76,7 @@ func routes() string {
 	var table strings.Builder
 	table.WriteString("| Route | Face | Takes |\n|---|---|---|\n")
 	faces := append(dialects.All(dialects.Options{}), overhttp.New(overhttp.Options{}), service.Documents(holdpoint.Documents(), nil))
-	for _, face := range httpapi.New(httpapi.Options{Faces: faces}).Faces() {
+	for _, face := range httpapi.New(httpapi.Options{Faces: faces, Notify: notify.New(notify.Options{})}).Faces() {
 		for _, route := range face.Routes {
 			table.WriteString("| `" + route.Methods[0] + " " + route.Path + "` | " + face.Name + " | " + string(route.Action) + " |\n")
 		}

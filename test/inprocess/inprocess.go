@@ -55,6 +55,8 @@ type Options struct {
 	Channels map[string]notify.Channel
 	// ExternalURL is for the links in messages.
 	ExternalURL string
+	// NowMs is the clock of addresses and links; nil for the machine's.
+	NowMs func() int64
 	// Logger gets what the service logs; nil discards it.
 	Logger *slog.Logger
 	// Tracer makes the spans of calls; nil for none.
@@ -82,6 +84,9 @@ func Start(tb testing.TB, database string, options Options) *Service {
 	logger := options.Logger
 	if logger == nil {
 		logger = slog.New(slog.DiscardHandler)
+	}
+	if options.NowMs == nil {
+		options.NowMs = func() int64 { return time.Now().UnixMilli() }
 	}
 	options.Store.Logger = logger
 	opened, err := store.Open(context.Background(), database, options.Store)
@@ -111,13 +116,19 @@ func Start(tb testing.TB, database string, options Options) *Service {
 	directory := keyringDirectory{keyring}
 	people := notify.New(notify.Options{
 		Store: opened, Reader: opened, Channels: options.Channels, ExternalURL: options.ExternalURL, NewID: runs.NewID,
-		NowMs: func() int64 { return time.Now().UnixMilli() }, Logger: logger, Changed: opened.RefreshWebhooks,
+		NowMs: options.NowMs, Logger: logger, Changed: opened.RefreshWebhooks,
 		Deciders: func(ctx context.Context, run *model.Run, request *model.Request) ([]string, error) {
 			collector := explain.Collector{Reader: opened, Whole: opened, NowMs: opened.NowMs, Directory: directory}
 			return collector.MayDecide(ctx, run, request)
 		},
 		HasCredential: keyring.MayStillDecide,
-		Reach:         func(context.Context, string) (runs.Scope, error) { return runs.Scope{}, nil },
+		ByLink: func(ctx context.Context, principal string, run *model.Run) (*auth.Identity, error) {
+			return keyring.ByLink(ctx, principal, func(i *auth.Identity) bool {
+				scope := runs.ScopeOf(i)
+				return scope.FitsRun(run)
+			})
+		},
+		Reach: func(context.Context, string) (runs.Scope, error) { return runs.Scope{}, nil },
 	})
 	effects := loop.EffectsOptions{Logger: logger}
 	var notices deliver.Notices

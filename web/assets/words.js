@@ -44,6 +44,8 @@ export function way(via) {
     case "api": return "by the API";
     case "api:cli": return "in the terminal";
     case "api:inbox": return "in the inbox";
+    case "link:email": return "by the link in a mail";
+    case "link:http": return "by the link in a message";
     case "clock": return "by the clock";
     case "run_ended": return "when the run ended";
     case "cancel": return "when the run was cancelled";

@@ -1,0 +1,56 @@
+package auth
+
+import (
+	"context"
+	"slices"
+
+	"github.com/holdpoint/holdpoint/api"
+)
+
+// ByLink returns the identity with which a person decides by the link in a message: one of their
+// active tokens that may decide and that fits, or nil without one. It may not act for others, and
+// writes no rule for all sessions.
+//
+// An identity of an issuer counts for as long after its last use as a sign-in lasts, and only the one
+// used last: an earlier one has the groups of that time. Errors: errors of [Tokens].
+func (k *Keyring) ByLink(ctx context.Context, principal string, fits func(*Identity) bool) (*Identity, error) {
+	open := k == nil
+	if !open {
+		var err error
+		if open, err = k.Open(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if open {
+		if local := Local(); principal == local.Principal {
+			return local, nil
+		}
+		return nil, nil
+	}
+	tokens, err := k.List(ctx, TokenQuery{State: api.TokenActive, Limit: maxDeciders})
+	if err != nil {
+		return nil, err
+	}
+	tokens = slices.DeleteFunc(tokens, func(t Token) bool { return t.Principal != principal })
+	newest := int64(-1)
+	for i := range tokens {
+		if tokens[i].vouched() {
+			newest = max(newest, usedAtMs(&tokens[i]))
+		}
+	}
+	for i := range tokens {
+		token := &tokens[i]
+		if usedMs := usedAtMs(token); token.vouched() && (usedMs != newest || usedMs+MaxIssuedSignInMs <= k.nowMs()) {
+			continue
+		}
+		identity := token.Identity()
+		identity.Via, identity.MayActFor, identity.MayAlways = ViaLink, false, false
+		if identity.May(Decide) && fits(identity) {
+			return identity, nil
+		}
+	}
+	return nil, nil
+}
+
+// usedAtMs returns when a token was last used, or when it was created.
+func usedAtMs(t *Token) int64 { return max(t.LastUsedAtMs, t.CreatedAtMs) }

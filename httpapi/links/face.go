@@ -1,0 +1,235 @@
+package links
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/httpapi/wire"
+	"github.com/holdpoint/holdpoint/notify"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// maxForm is the maximum size of a form in bytes.
+const maxForm = 64 << 10
+
+// The fields of the forms.
+const (
+	fieldCode     = "code"
+	fieldDecision = "decision"
+	fieldDigest   = "input_digest"
+	fieldReason   = "reason"
+	fieldOption   = "option"
+	fieldText     = "text"
+)
+
+// Links finds links and takes their codes; see [notify.Service] for the errors.
+type Links interface {
+	Link(ctx context.Context, secret string) (*notify.Link, error)
+	EnterCode(ctx context.Context, link *notify.Link, code string) (right bool, left int64, err error)
+}
+
+// face serves the pages.
+type face struct {
+	links Links
+	store runs.Door
+	pages *pages
+}
+
+// Face returns the face. The store checks each command against the caller in its context.
+func Face(links Links, store runs.Door) wire.Face {
+	f := &face{links: links, store: store, pages: newPages()}
+	const path = notify.LinkPath + "{secret}"
+	return wire.Face{
+		Name: "links", Via: strings.TrimSuffix(api.ViaLink, ":"), Answer: f.answer,
+		Routes: []wire.Route{wire.Get(path, auth.Public, f.show), wire.Post(path, auth.Public, f.submit)},
+	}
+}
+
+// IsPage reports whether a request opens the page of a link. Pages of other sites, such as a mailbox, have
+// links to it.
+func IsPage(r *http.Request) bool {
+	return (r.Method == http.MethodGet || r.Method == http.MethodHead) && strings.HasPrefix(r.URL.Path, notify.LinkPath)
+}
+
+// asksForJSON reports whether a caller is a program that reads problem documents.
+func asksForJSON(r *http.Request) bool {
+	accept := r.Header.Get("Accept")
+	return strings.Contains(accept, "json") && !strings.Contains(accept, "text/html")
+}
+
+// answer answers an error with a page. All links that do not work have the same one.
+func (f *face) answer(handle wire.HandlerFunc) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		err := handle(w, r)
+		if err == nil {
+			return
+		}
+		if asksForJSON(r) {
+			wire.WriteProblem(w, r, err)
+			return
+		}
+		problem := wire.NoteProblem(w, err)
+		if wire.TryLater(problem.Status) {
+			w.Header()["Retry-After"] = []string{"1"}
+		}
+		f.pages.problem(w, &problem)
+	})
+}
+
+// show answers a GET and a HEAD. It changes nothing.
+func (f *face) show(w http.ResponseWriter, r *http.Request) error {
+	link, err := f.links.Link(r.Context(), wire.PathID(r, "secret"))
+	if err != nil {
+		return err
+	}
+	f.pages.entry(w, http.StatusOK, link, "")
+	return nil
+}
+
+// submit answers a form: the code alone shows the request, and a decision with the code decides it.
+func (f *face) submit(w http.ResponseWriter, r *http.Request) error {
+	if err := wire.CheckSameOrigin(r); err != nil {
+		return err
+	}
+	if err := parseForm(w, r); err != nil {
+		return err
+	}
+	link, err := f.links.Link(r.Context(), wire.PathID(r, "secret"))
+	if err != nil {
+		return err
+	}
+	code := strings.TrimSpace(r.PostForm.Get(fieldCode))
+	if code == "" {
+		f.pages.entry(w, http.StatusUnprocessableEntity, link, "Enter the code from the message.")
+		return nil
+	}
+	right, left, err := f.links.EnterCode(r.Context(), link, code)
+	switch {
+	case err != nil:
+		return err
+	case !right:
+		wrong := refusal.New(api.CodeLinkCodeWrong, "%s", wrongText(left))
+		if asksForJSON(r) {
+			return wrong
+		}
+		wire.NoteProblem(w, wrong)
+		f.pages.entry(w, http.StatusForbidden, link, wrongText(left))
+		return nil
+	}
+	return f.enter(w, r, link, code)
+}
+
+// parseForm reads the form of a request. Errors: unsupported_media_type, payload_too_large, bad_request.
+func parseForm(w http.ResponseWriter, r *http.Request) error {
+	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(kind), "application/x-www-form-urlencoded") {
+		return refusal.New(wire.CodeUnsupportedMediaType, "the page of a link takes a form")
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	err := r.ParseForm()
+	if tooLarge := (*http.MaxBytesError)(nil); errors.As(err, &tooLarge) {
+		return refusal.New(wire.CodePayloadTooLarge, "the form is larger than %d bytes", maxForm)
+	}
+	if err != nil {
+		return refusal.New(api.CodeBadRequest, "the form cannot be read")
+	}
+	return nil
+}
+
+// enter answers a form with the right code.
+func (f *face) enter(w http.ResponseWriter, r *http.Request, link *notify.Link, code string) error {
+	decision := r.PostForm.Get(fieldDecision)
+	command, fault := commandOf(link, r)
+	switch {
+	case decision == "":
+		f.pages.review(w, http.StatusOK, link, code, "")
+		return nil
+	case fault != "":
+		f.pages.review(w, http.StatusUnprocessableEntity, link, code, fault)
+		return nil
+	}
+	_, err := f.store.Do(auth.With(r.Context(), link.Person), command)
+	var refused *refusal.Error
+	switch {
+	case err == nil:
+		f.pages.done(w, link, decision)
+		return nil
+	case !errors.As(err, &refused):
+		return err
+	case refused.Code == api.CodeInvalidToken || refused.Code == api.CodeForbidden || refused.Code == api.CodeRunNotFound:
+		// The person lost the right meanwhile.
+		return refusal.New(api.CodeLinkNotFound, "%s", refused.Detail)
+	case refused.Code == api.CodeApprovalChanged:
+		wire.NoteProblem(w, err)
+		f.pages.review(w, http.StatusConflict, link, code, "The input is not the one that you read. Read it again before you decide.")
+		return nil
+	case refused.Code == api.CodeRequesterExcluded:
+		wire.NoteProblem(w, err)
+		f.pages.review(w, http.StatusForbidden, link, code, "This is your own request, so somebody else has to allow it. You may deny it.")
+		return nil
+	}
+	return err
+}
+
+// commandOf returns the command of a press, or what is wrong with the form.
+func commandOf(link *notify.Link, r *http.Request) (command runs.Command, fault string) {
+	request, form := link.Request, r.PostForm
+	actor := runs.Actor{Name: link.Person.Principal, Via: link.Via}
+	if link.Person.OnBehalfOf != "" {
+		actor.Name, actor.ViaPrincipal = link.Person.OnBehalfOf, link.Person.Principal
+	}
+	decision, digest := form.Get(fieldDecision), form.Get(fieldDigest)
+	if request.Kind == model.KindApproval {
+		behavior := api.Behavior(decision)
+		switch {
+		case behavior != api.BehaviorAllow && behavior != api.BehaviorDeny:
+			return nil, "Press Allow or Deny."
+		case digest == "":
+			// Only what was read is allowed.
+			return nil, "Read the input before you decide."
+		}
+		return &runs.ResolveApprovals{RunID: request.RunID, Actor: actor, Resolutions: []runs.ApprovalDecision{{
+			RequestID: request.RequestID, Handle: request.Handle, InputDigest: digest, Behavior: behavior, Reason: strings.TrimSpace(form.Get(fieldReason)),
+		}}}, ""
+	}
+	question := simple(request)
+	if question == nil || decision != decisionAnswer {
+		return nil, "Answer this question in the inbox."
+	}
+	answer := api.UserQuestionAnswer{QuestionID: question.ID, SelectedOptionIDs: form[fieldOption], FreeformAnswer: strings.TrimSpace(form.Get(fieldText))}
+	if len(answer.SelectedOptionIDs) == 0 && answer.FreeformAnswer == "" {
+		return nil, "Choose or write an answer."
+	}
+	return &runs.AnswerQuestion{RunID: request.RunID, Actor: actor, Resolution: runs.QuestionAnswer{
+		RequestID: request.RequestID, Answers: []api.UserQuestionAnswer{answer},
+	}}, ""
+}
+
+// simple returns the one question of a request that the page can ask, or nil.
+func simple(request *model.Request) *api.UserQuestion {
+	if request.Kind != model.KindQuestion {
+		return nil
+	}
+	asked := request.Question()
+	hides := func(option api.QuestionOption) bool { return option.Preview != "" }
+	if len(asked.Questions) != 1 || asked.ResponseSchema != nil || model.Sensitive(&asked) || slices.ContainsFunc(asked.Questions[0].Options, hides) {
+		return nil
+	}
+	return &asked.Questions[0]
+}
+
+// toolOf returns the tool of an approval, "" of a question.
+func toolOf(request *model.Request) string {
+	if request.Kind != model.KindApproval {
+		return ""
+	}
+	approval := request.Approval()
+	return cmp.Or(approval.ToolName, "a tool")
+}

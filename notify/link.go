@@ -1,0 +1,205 @@
+package notify
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"encoding/hex"
+	"fmt"
+	"math/big"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/audit/journal"
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// LinkMode says what the link in a channel's messages leads to.
+type LinkMode string
+
+// The modes of links.
+const (
+	// LinkSignIn leads to the request in the inbox, under the reader's own sign-in.
+	LinkSignIn LinkMode = "sign_in"
+	// LinkCode also lets the person of the message decide without a sign-in, after typing the code that
+	// is printed next to the link.
+	LinkCode LinkMode = "code"
+	// LinkNone leaves out the link.
+	LinkNone LinkMode = "none"
+)
+
+// LinkPath is the path of links, before the secret.
+const LinkPath = "/l/"
+
+// LinkRow is a row of links. Neither the link nor its code can be derived from it.
+type LinkRow struct {
+	TokenHash     string
+	Principal     string
+	AddressID     string
+	Channel       string
+	SessionID     string
+	RequestHandle string
+	CodeHash      string // "" for a link without a code
+	Tries         int64  // wrong codes
+	CreatedAtMs   int64
+	ExpiresAtMs   int64
+}
+
+// LinkStore stores links. It returns the same errors as [Store].
+type LinkStore interface {
+	// AddLink inserts a link, and deletes some of the expired ones.
+	AddLink(ctx context.Context, l *LinkRow) error
+	// LinkByHash returns a link to a verified address of its person, or nil.
+	LinkByHash(ctx context.Context, tokenHash string) (*LinkRow, error)
+	// TryLink adds count to the tries of a link. It returns false, and changes nothing, if no try is left
+	// or the link has expired.
+	TryLink(ctx context.Context, tokenHash string, count, nowMs int64) (bool, error)
+	// LockLink writes the entry if no try is left, once.
+	LockLink(ctx context.Context, tokenHash string, nowMs int64, entry *journal.Entry) error
+}
+
+// codeHash is the hash of a code. Without the link's secret, which is not stored, it does not reveal the code.
+func codeHash(secret, code string) string {
+	sum := sha256.Sum256([]byte(secret + " " + code))
+	return hex.EncodeToString(sum[:])
+}
+
+// addLink gives a message about a request a link of its own. A retry gets another one, because a secret
+// is stored nowhere; both work. A message about several requests keeps the link to the inbox.
+func (s *Service) addLink(ctx context.Context, channel Channel, to *Address, request *model.Request, m *Message) error {
+	mode := channel.Links()
+	if mode == LinkNone || m.Link == "" {
+		m.Link = ""
+		m.compose()
+		return nil
+	}
+	if m.Kind == kindFlood {
+		return nil
+	}
+	secret, nowMs := auth.NewLinkSecret(), s.options.NowMs()
+	row := &LinkRow{
+		TokenHash: auth.HashOf(secret), Principal: to.Principal, AddressID: to.AddressID, Channel: to.Channel, SessionID: request.SessionID,
+		RequestHandle: request.Handle, CreatedAtMs: nowMs, ExpiresAtMs: nowMs + api.LinkMs,
+	}
+	if mode == LinkCode {
+		number, err := rand.Int(rand.Reader, big.NewInt(10_000))
+		if err != nil {
+			return err
+		}
+		m.Code = fmt.Sprintf("%04d", number.Int64())
+		row.CodeHash = codeHash(secret, m.Code)
+	}
+	if err := s.options.Store.AddLink(ctx, row); err != nil {
+		return err
+	}
+	m.Link = s.options.ExternalURL + LinkPath + secret
+	m.compose()
+	return nil
+}
+
+// Link is a link that works: the person of the message may decide the open request now.
+type Link struct {
+	Request *model.Request
+	Run     *model.Run
+	// Person is the identity with which the person of the message decides.
+	Person *auth.Identity
+	// Via is the via of decisions by the link.
+	Via string
+	// TakesCode says that the person may decide by the code of the message, without a sign-in.
+	TakesCode bool
+
+	row    *LinkRow
+	secret string
+}
+
+func unknownLink() error {
+	return refusal.New(api.CodeLinkNotFound, "this link does not work, or works no longer")
+}
+
+// Link returns the link with a secret. It changes nothing. Errors: link_not_found for every reason; errors
+// of the store.
+func (s *Service) Link(ctx context.Context, secret string) (*Link, error) {
+	if !auth.WellFormedLink(secret) {
+		return nil, unknownLink()
+	}
+	row, err := s.options.Store.LinkByHash(ctx, auth.HashOf(secret))
+	if err != nil {
+		return nil, err
+	}
+	channel := s.channelOf(row)
+	if channel == nil || row.Tries >= api.LinkCodeTries || row.ExpiresAtMs <= s.options.NowMs() {
+		return nil, unknownLink()
+	}
+	request, run, err := s.open(ctx, row.RequestHandle)
+	if err != nil {
+		return nil, err
+	}
+	if request == nil {
+		return nil, unknownLink()
+	}
+	var person *auth.Identity
+	if s.options.ByLink != nil {
+		if person, err = s.options.ByLink(ctx, row.Principal, run); err != nil {
+			return nil, err
+		}
+	}
+	if person == nil {
+		return nil, unknownLink()
+	}
+	return &Link{
+		Request: request, Run: run, Person: person, Via: api.ViaLink + string(channel.Kind()),
+		// An operator who turns codes off turns them off for the messages that were sent as well.
+		TakesCode: row.CodeHash != "" && channel.Links() == LinkCode,
+		row:       row, secret: secret,
+	}, nil
+}
+
+// channelOf returns the channel of a link unless it has no links any more.
+func (s *Service) channelOf(row *LinkRow) Channel {
+	if row == nil {
+		return nil
+	}
+	channel := s.channels[row.Channel]
+	if channel == nil || channel.Links() == LinkNone {
+		return nil
+	}
+	return channel
+}
+
+// EnterCode reports whether a code is the one that was printed next to the link. A wrong one counts, and
+// left is how many more the link takes. Errors: link_not_found if none was left; errors of the store.
+func (s *Service) EnterCode(ctx context.Context, link *Link, code string) (right bool, left int64, err error) {
+	if !link.TakesCode {
+		return false, 0, unknownLink()
+	}
+	row := link.row
+	right = subtle.ConstantTimeCompare([]byte(codeHash(link.secret, code)), []byte(row.CodeHash)) == 1
+	wrong := int64(1)
+	if right {
+		wrong = 0
+	}
+	nowMs := s.options.NowMs()
+	tried, err := s.options.Store.TryLink(ctx, row.TokenHash, wrong, nowMs)
+	if err != nil {
+		return false, 0, err
+	}
+	if tried && right {
+		return true, 0, nil
+	}
+	entry := auth.EntryBy(nil, nowMs, api.AuditEvent{
+		Type: api.AuditLinkLocked, Principal: row.Principal, AddressID: row.AddressID, Channel: row.Channel, SessionID: row.SessionID,
+	})
+	if err := s.options.Store.LockLink(ctx, row.TokenHash, nowMs, entry); err != nil {
+		return false, 0, err
+	}
+	if !tried {
+		return false, 0, unknownLink()
+	}
+	again, err := s.options.Store.LinkByHash(ctx, row.TokenHash)
+	if err != nil || again == nil {
+		return false, 0, err
+	}
+	return false, max(api.LinkCodeTries-again.Tries, 0), nil
+}

@@ -1,0 +1,57 @@
+package hooks
+
+import (
+	"context"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/audit/journal"
+	"github.com/holdpoint/holdpoint/notify"
+	"github.com/holdpoint/holdpoint/store/columns"
+	"github.com/holdpoint/holdpoint/store/read"
+	"github.com/holdpoint/holdpoint/store/tokens"
+)
+
+// selectLink finds no link whose address was removed or belongs to somebody else.
+const selectLink = `
+SELECT l.token_hash, l.principal, l.address_id, l.channel, l.session_id, l.request_handle, l.code_hash, l.tries, l.created_at_ms, l.expires_at_ms
+FROM links AS l JOIN addresses AS a ON a.address_id = l.address_id AND a.principal = l.principal AND a.verified_at_ms > 0
+WHERE l.token_hash = $1`
+
+// AddLink implements notify.LinkStore.
+func (k *Endpoints) AddLink(ctx context.Context, l *notify.LinkRow) error {
+	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
+	defer cancel()
+	_, err := k.writer.WriteTokens(ctx,
+		tokens.Write{SQL: k.statements.DropLinks, Args: []any{l.CreatedAtMs}},
+		tokens.Write{SQL: k.statements.AddLink, Args: []any{
+			l.TokenHash, l.Principal, l.AddressID, l.Channel, l.SessionID, l.RequestHandle, l.CodeHash, l.CreatedAtMs, l.ExpiresAtMs,
+		}})
+	return err
+}
+
+// LinkByHash implements notify.LinkStore.
+func (k *Endpoints) LinkByHash(ctx context.Context, tokenHash string) (*notify.LinkRow, error) {
+	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
+	defer cancel()
+	var found *notify.LinkRow
+	err := k.db.Ask(ctx, read.Query{SQL: selectLink, Args: []any{tokenHash}, Read: func(rows columns.Rows) error {
+		targets := func(l *notify.LinkRow) []any {
+			return []any{
+				&l.TokenHash, &l.Principal, &l.AddressID, &l.Channel, &l.SessionID, &l.RequestHandle, &l.CodeHash, &l.Tries, &l.CreatedAtMs, &l.ExpiresAtMs,
+			}
+		}
+		return columns.Each(rows, targets, func(l *notify.LinkRow) { found = new(*l) })
+	}})
+	return found, err
+}
+
+// TryLink implements notify.LinkStore.
+func (k *Endpoints) TryLink(ctx context.Context, tokenHash string, count int64, nowMs int64) (bool, error) {
+	return k.write(ctx, nil, k.statements.TryLink, tokenHash, count, int64(api.LinkCodeTries), nowMs)
+}
+
+// LockLink implements notify.LinkStore.
+func (k *Endpoints) LockLink(ctx context.Context, tokenHash string, nowMs int64, entry *journal.Entry) error {
+	_, err := k.write(ctx, entry, k.statements.LockLink, tokenHash, nowMs, int64(api.LinkCodeTries))
+	return err
+}
