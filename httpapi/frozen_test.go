@@ -15,7 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
@@ -85,7 +85,7 @@ func TestNotReadyWhileALaneDoesNotMove(t *testing.T) {
 			}
 			return 1_750_000_000_000
 		},
-		Committer: committer.Options{Clock: nowMs.Load},
+		Door: door.Options{Clock: nowMs.Load},
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, store.Close()) })

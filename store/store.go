@@ -20,7 +20,7 @@ import (
 	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/postgres"
 	"github.com/holdpoint/holdpoint/store/sqlite"
 	"github.com/holdpoint/holdpoint/webhooks"
@@ -51,11 +51,11 @@ type Options struct {
 	DefaultExpiry time.Duration
 	// Logger logs failed transactions and lost connections. Default: no logging.
 	Logger *slog.Logger
-	// Observer observes the committer. Default: none.
-	Observer committer.Observer
+	// Observer observes the door. Default: none.
+	Observer door.Observer
 	// Tracer makes spans of commands and transactions, and StatementTracer of statements sent to
 	// Postgres. Default: none.
-	Tracer          committer.Tracer
+	Tracer          door.Tracer
 	StatementTracer postgres.StatementTracer
 }
 
@@ -130,11 +130,11 @@ type Store interface {
 	Intake() runs.Intake
 	// RefreshWebhooks makes later decisions use the current webhooks.
 	RefreshWebhooks(ctx context.Context) error
-	// Lanes and Pools return the state of the committer and of the connections.
-	Lanes() []committer.LaneState
+	// Lanes and Pools return the state of the door and of the connections.
+	Lanes() []door.LaneState
 	// Backlogs counts each principal's pending work.
 	Backlogs(ctx context.Context) ([]model.Backlog, error)
-	Pools() []committer.PoolState
+	Pools() []door.PoolState
 }
 
 // Open opens the database of a URL. It returns an error that wraps ErrURL if the URL names none,
@@ -147,14 +147,14 @@ func Open(ctx context.Context, url string, options Options) (Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	deciding := committer.Options{
+	deciding := door.Options{
 		Observer: options.Observer, Tracer: options.Tracer,
 		NotifyAfter: options.NotifyAfter, NotifyAddressed: options.NotifyAddressed, DefaultExpiry: options.DefaultExpiry,
 	}
 	if at.path != "" {
 		opened, err := sqlite.Open(ctx, at.path, sqlite.Options{
 			NowMs: options.NowMs, Readers: options.Connections, KeepSchema: options.KeepSchema, Logger: options.Logger,
-			Committer: deciding,
+			Door: deciding,
 		})
 		if err != nil {
 			return nil, err
@@ -167,7 +167,7 @@ func Open(ctx context.Context, url string, options Options) (Store, error) {
 	opened, err := postgres.Open(ctx, at.url, postgres.Options{
 		Migrate: !options.KeepSchema, ReadConnections: options.Connections,
 		Pooler: options.Pooler, ListenURL: options.ListenURL, Logger: options.Logger,
-		Committer: deciding, StatementTracer: options.StatementTracer,
+		Door: deciding, StatementTracer: options.StatementTracer,
 	})
 	if err != nil {
 		return nil, err

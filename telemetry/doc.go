@@ -1,4 +1,4 @@
-// Package telemetry turns the service's activity into metrics: it observes the committer
+// Package telemetry turns the service's activity into metrics: it observes the door
 // and the HTTP server, and asks the store for the number of pending rows. The observed
 // packages do not import it; each reports to a narrow interface.
 //

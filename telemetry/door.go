@@ -12,10 +12,10 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 )
 
-// Door observes a committer. It is safe for concurrent use.
+// Door observes a door. It is safe for concurrent use.
 type Door struct {
 	commands     *prometheus.CounterVec
 	lapses       prometheus.Counter
@@ -37,7 +37,7 @@ type Door struct {
 	byWaited  children[waitedKey, prometheus.Observer]
 }
 
-var _ committer.Observer = (*Door)(nil)
+var _ door.Observer = (*Door)(nil)
 
 type (
 	commandKey struct {
@@ -45,7 +45,7 @@ type (
 		result  string
 	}
 	resultKey struct {
-		result committer.Result
+		result door.Result
 		read   bool
 	}
 	waitedKey struct {
@@ -74,7 +74,7 @@ func (d *Door) collectors() []prometheus.Collector {
 	return []prometheus.Collector{d.commands, d.lapses, d.laneWait, d.transactions, d.batch, d.events, d.raised, d.decisions, d.waited, d.lost}
 }
 
-// Answered implements [committer.Observer].
+// Answered implements [door.Observer].
 func (d *Door) Answered(command runs.Command, reply runs.Reply, err error, _ time.Duration) {
 	result := "done"
 	if err != nil {
@@ -91,11 +91,11 @@ func (d *Door) Answered(command runs.Command, reply runs.Reply, err error, _ tim
 	}
 }
 
-// Began implements [committer.Observer].
+// Began implements [door.Observer].
 func (d *Door) Began(waited time.Duration) { d.laneWait.Observe(waited.Seconds()) }
 
-// Ended implements [committer.Observer].
-func (d *Door) Ended(t committer.Transaction) {
+// Ended implements [door.Observer].
+func (d *Door) Ended(t door.Transaction) {
 	key := resultKey{t.Result, t.Read}
 	d.byResult.of(key, func() prometheus.Observer {
 		read := "no"
@@ -107,7 +107,7 @@ func (d *Door) Ended(t committer.Transaction) {
 	d.batch.Observe(float64(t.Commands))
 }
 
-// Committed implements [committer.Observer].
+// Committed implements [door.Observer].
 func (d *Door) Committed(changes []runs.Change) {
 	for i := range changes {
 		change := &changes[i]
@@ -127,7 +127,7 @@ func (d *Door) Committed(changes []runs.Change) {
 	}
 }
 
-// Lost implements [committer.Observer].
+// Lost implements [door.Observer].
 func (d *Door) Lost(sessions int) { d.lost.Add(float64(sessions)) }
 
 // largeResolution is the size from which a resolution is not parsed on a lane.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 )
 
 // journalSize bounds the settled requests waiting to be logged. Any more are only counted,
@@ -25,23 +25,23 @@ type Journal struct {
 	lost    atomic.Int64
 }
 
-var _ committer.Observer = (*Journal)(nil)
+var _ door.Observer = (*Journal)(nil)
 
 // NewJournal returns a journal that logs at level INFO while Run runs.
 func NewJournal(logger *slog.Logger) *Journal {
 	return &Journal{logger: logger, settled: make(chan *model.Request, journalSize)}
 }
 
-// Answered implements [committer.Observer].
+// Answered implements [door.Observer].
 func (*Journal) Answered(runs.Command, runs.Reply, error, time.Duration) {}
 
-// Began implements [committer.Observer].
+// Began implements [door.Observer].
 func (*Journal) Began(time.Duration) {}
 
-// Ended implements [committer.Observer].
-func (*Journal) Ended(committer.Transaction) {}
+// Ended implements [door.Observer].
+func (*Journal) Ended(door.Transaction) {}
 
-// Committed implements [committer.Observer].
+// Committed implements [door.Observer].
 func (j *Journal) Committed(changes []runs.Change) {
 	if !j.logger.Enabled(context.Background(), slog.LevelInfo) {
 		return
@@ -63,7 +63,7 @@ func (j *Journal) Committed(changes []runs.Change) {
 	}
 }
 
-// Lost implements [committer.Observer].
+// Lost implements [door.Observer].
 func (*Journal) Lost(int) {}
 
 // Run logs until ctx ends, then logs the remaining requests. It returns nil.
@@ -112,37 +112,37 @@ func (j *Journal) log(ctx context.Context, request *model.Request) {
 }
 
 // All combines several observers.
-type All []committer.Observer
+type All []door.Observer
 
-// Answered implements [committer.Observer].
+// Answered implements [door.Observer].
 func (a All) Answered(command runs.Command, reply runs.Reply, err error, took time.Duration) {
 	for _, observer := range a {
 		observer.Answered(command, reply, err, took)
 	}
 }
 
-// Began implements [committer.Observer].
+// Began implements [door.Observer].
 func (a All) Began(waited time.Duration) {
 	for _, observer := range a {
 		observer.Began(waited)
 	}
 }
 
-// Ended implements [committer.Observer].
-func (a All) Ended(t committer.Transaction) {
+// Ended implements [door.Observer].
+func (a All) Ended(t door.Transaction) {
 	for _, observer := range a {
 		observer.Ended(t)
 	}
 }
 
-// Committed implements [committer.Observer].
+// Committed implements [door.Observer].
 func (a All) Committed(changes []runs.Change) {
 	for _, observer := range a {
 		observer.Committed(changes)
 	}
 }
 
-// Lost implements [committer.Observer].
+// Lost implements [door.Observer].
 func (a All) Lost(sessions int) {
 	for _, observer := range a {
 		observer.Lost(sessions)

@@ -22,7 +22,7 @@ var (
 
 // Metrics are all metrics of a process, in their own registry.
 type Metrics struct {
-	// Door observes the committer, HTTP the calls.
+	// Door observes the door, HTTP the calls.
 	Door *Door
 	HTTP *HTTP
 	// Webhooks observes deliveries.

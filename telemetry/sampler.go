@@ -11,7 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 )
 
 // Source is asked for its current state at each scrape.
@@ -19,8 +19,8 @@ type Source struct {
 	// Store counts pending rows.
 	Store runs.Gauge
 	// Lanes and Pools report on the engine.
-	Lanes func() []committer.LaneState
-	Pools func() []committer.PoolState
+	Lanes func() []door.LaneState
+	Pools func() []door.PoolState
 	// Streams returns the number of open streams, Connections the number of multiplexed
 	// connections, and Held the number of claims waiting for a run.
 	Streams     func() int

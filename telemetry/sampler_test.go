@@ -12,7 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 )
 
 // database returns fixed counts, or fails.
@@ -56,8 +56,8 @@ func TestCountsOfTheDatabaseAreAskedSeldom(t *testing.T) {
 	metrics := New("test")
 	metrics.Watch(Source{
 		Store: asked, Now: func() time.Time { return clock },
-		Lanes:   func() []committer.LaneState { return []committer.LaneState{{Lane: 1, Oldest: 1500 * time.Millisecond}} },
-		Pools:   func() []committer.PoolState { return nil },
+		Lanes:   func() []door.LaneState { return []door.LaneState{{Lane: 1, Oldest: 1500 * time.Millisecond}} },
+		Pools:   func() []door.PoolState { return nil },
 		Streams: func() int { return 5 }, Connections: func() int { return 11 }, Held: func() int { return 6 },
 		Callers: func() Callers { return Callers{Count: 7, Calls: 8, Held: 12, Streams: 9, Bytes: 10, Stored: 0.25} },
 		Backlog: func() (int64, int64) { return 11, 12 },

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/holdpoint/holdpoint/runs"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 )
 
 // outage logs one line when the database stops answering and one when it answers again,
@@ -116,7 +116,7 @@ func outageRecord(at time.Time, failure string) slog.Record {
 // note reports whether the database is down, and whether that is new. During an outage
 // every failure counts as caused by it.
 func (o *outage) note(failure string) (first, away bool) {
-	isAway := strings.Contains(failure, runs.ErrUnavailable.Error()) && !strings.Contains(failure, committer.ErrSessionLocked.Error())
+	isAway := strings.Contains(failure, runs.ErrUnavailable.Error()) && !strings.Contains(failure, door.ErrSessionLocked.Error())
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.sinceMs == 0 && isAway {

@@ -15,7 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/runs"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 )
 
 func TestAnOutageIsTwoLines(t *testing.T) {
@@ -37,7 +37,7 @@ func TestAnOutageIsTwoLines(t *testing.T) {
 
 		lines := func() []string { return strings.Split(strings.TrimSpace(log.String()), "\n") }
 		logger.Warn("odd", slog.String("error", "of something else"))
-		logger.Error("request", slog.Any("error", fmt.Errorf("%w: %w", runs.ErrUnavailable, committer.ErrSessionLocked)))
+		logger.Error("request", slog.Any("error", fmt.Errorf("%w: %w", runs.ErrUnavailable, door.ErrSessionLocked)))
 		require.Len(t, lines(), 2, "these are no outage")
 		for range 100 {
 			logger.Error("request", slog.Any("error", fmt.Errorf("read: %w: connection refused", runs.ErrUnavailable)))

@@ -45,7 +45,7 @@ type ExpiryStore interface {
 type ExpiryOptions struct {
 	// Batch is the maximum number of due runs per query.
 	Batch int
-	// Concurrency is how many commands run at once. The committer batches them.
+	// Concurrency is how many commands run at once. The door batches them.
 	Concurrency int
 	// MaxSleep bounds the time between passes.
 	MaxSleep time.Duration

@@ -11,7 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/rules"
 	"github.com/holdpoint/holdpoint/store/columns"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 )
 
 // Key says which keys of one kind a batch needs: once per session, whatever its commands need,
@@ -19,7 +19,7 @@ import (
 type Key struct {
 	// Parts is how many parts each key has.
 	Parts     int
-	ofSession func(load *committer.Load, add func(tuple))
+	ofSession func(load *door.Load, add func(tuple))
 	ofNeeds   func(sessionID string, n *runs.Needs, add func(tuple))
 }
 
@@ -103,14 +103,14 @@ var Questions = []Question{
 }
 
 var (
-	eachSession = Key{Parts: 1, ofSession: func(load *committer.Load, add func(tuple)) { add(tuple{load.SessionID}) }}
+	eachSession = Key{Parts: 1, ofSession: func(load *door.Load, add func(tuple)) { add(tuple{load.SessionID}) }}
 	// queueHeads are the sessions with how many queued runs a batch may reach.
-	queueHeads = Key{Parts: 2, ofSession: func(load *committer.Load, add func(tuple)) {
+	queueHeads = Key{Parts: 2, ofSession: func(load *door.Load, add func(tuple)) {
 		add(tuple{load.SessionID, strconv.Itoa(len(load.Needs) + 1)})
 	}}
 	// unfinishedRuns are the sessions whose oldest runs end, with the batch's maximum number,
 	// their kind if it is only one, and maximum bytes.
-	unfinishedRuns = Key{Parts: 4, ofSession: func(load *committer.Load, add func(tuple)) {
+	unfinishedRuns = Key{Parts: 4, ofSession: func(load *door.Load, add func(tuple)) {
 		all, besides, bytes := 0, 0, strconv.Itoa(runs.DrainBytes)
 		for i := range load.Needs {
 			if load.Needs[i].UnfinishedRuns {

@@ -14,12 +14,12 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/columns"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 )
 
 // States are the states of the sessions of one batch.
 type States struct {
-	loads []committer.Load
+	loads []door.Load
 	of    map[string]*runs.State
 	// loaded are the sessions' rows as read.
 	loaded map[string]*model.Session
@@ -28,7 +28,7 @@ type States struct {
 }
 
 // New returns the states of the sessions of the loads, without rows.
-func New(loads []committer.Load) *States {
+func New(loads []door.Load) *States {
 	s := &States{
 		loads: loads, of: make(map[string]*runs.State, len(loads)), loaded: make(map[string]*model.Session, len(loads)),
 	}

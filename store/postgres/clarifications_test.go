@@ -12,7 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 	"github.com/holdpoint/holdpoint/store/read"
 	"github.com/holdpoint/holdpoint/store/storetest"
@@ -219,7 +219,7 @@ func TestPlansForEffectsAreMadeAgainAsTheyGrow(t *testing.T) {
 	lane := &transaction{conn: conn}
 	old := func(times int, needs runs.Needs) (at []int) {
 		for n := 1; n <= times; n++ {
-			if lane.plansAreOld([]committer.Load{{Needs: []runs.Needs{needs}}}) {
+			if lane.plansAreOld([]door.Load{{Needs: []runs.Needs{needs}}}) {
 				at = append(at, n)
 			}
 		}

@@ -2,7 +2,7 @@
 // newer.
 //
 // It loads the needs of a batch of commands, writes the decisions, and answers reads. It decides
-// nothing: package committer calls package runs between the two round trips of a batch. All rows
+// nothing: package door calls package runs between the two round trips of a batch. All rows
 // that a command may change belong to one session, whose row is locked first. A transaction locks
 // the sessions of its batch in the order of their ids. In READ COMMITTED, each later statement sees
 // the changes that the lock waited for.

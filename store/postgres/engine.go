@@ -15,11 +15,11 @@ import (
 
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store/columns"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/load"
 )
 
-// engine is the committer's side of the store. Its connections are its own: a lane
+// engine is the door's side of the store. Its connections are its own: a lane
 // never waits for a reader.
 type engine struct {
 	lanes *pgxpool.Pool
@@ -31,11 +31,11 @@ type engine struct {
 }
 
 var (
-	_ committer.Engine    = (*engine)(nil)
-	_ committer.Versioned = (*engine)(nil)
+	_ door.Engine    = (*engine)(nil)
+	_ door.Versioned = (*engine)(nil)
 )
 
-// SessionOf implements committer.Engine.
+// SessionOf implements door.Engine.
 func (e *engine) SessionOf(ctx context.Context, runID string) (string, error) {
 	var sessionID string
 	err := e.reads.QueryRow(ctx, sqlSessionOf, runID).Scan(&sessionID)
@@ -45,15 +45,15 @@ func (e *engine) SessionOf(ctx context.Context, runID string) (string, error) {
 	return sessionID, err
 }
 
-// Histories implements committer.Versioned.
-func (e *engine) Histories(ctx context.Context, sessionIDs []string, eventIDs []int64) (map[string]committer.History, error) {
+// Histories implements door.Versioned.
+func (e *engine) Histories(ctx context.Context, sessionIDs []string, eventIDs []int64) (map[string]door.History, error) {
 	rows, err := e.reads.Query(ctx, sqlHistories, sessionIDs, eventIDs)
 	if err != nil {
 		return nil, err
 	}
-	histories := make(map[string]committer.History, len(sessionIDs))
+	histories := make(map[string]door.History, len(sessionIDs))
 	var sessionID string
-	var found committer.History
+	var found door.History
 	_, err = pgx.ForEachRow(rows, []any{&sessionID, &found.Life, &found.Version, &found.LastEventID, &found.EventHash}, func() error {
 		histories[sessionID] = found
 		return nil
@@ -61,9 +61,9 @@ func (e *engine) Histories(ctx context.Context, sessionIDs []string, eventIDs []
 	return histories, err
 }
 
-// Begin implements committer.Engine, in one round trip. It replaces a dead connection: nothing
+// Begin implements door.Engine, in one round trip. It replaces a dead connection: nothing
 // has happened yet.
-func (e *engine) Begin(ctx context.Context, loads []committer.Load) (committer.Batch, error) {
+func (e *engine) Begin(ctx context.Context, loads []door.Load) (door.Batch, error) {
 	attempts := int(e.lanes.Config().MaxConns) + 1
 	for {
 		conn, err := e.lanes.Acquire(ctx)
@@ -93,7 +93,7 @@ func (e *engine) meet(incarnation int64) {
 	}
 }
 
-// AwaitRuleReaders implements committer.Engine.
+// AwaitRuleReaders implements door.Engine.
 func (e *engine) AwaitRuleReaders(ctx context.Context) error {
 	open, err := e.ruleReaders(ctx)
 	for pause := time.Millisecond; err == nil && len(open) > 0; pause = min(2*pause, 50*time.Millisecond) {
@@ -124,7 +124,7 @@ func (e *engine) ruleReaders(ctx context.Context) (map[string]bool, error) {
 	return readers, err
 }
 
-// transaction is one open transaction. It implements committer.Batch.
+// transaction is one open transaction. It implements door.Batch.
 type transaction struct {
 	conn        *pgxpool.Conn // nil once the transaction is over
 	nowMs       int64
@@ -132,7 +132,7 @@ type transaction struct {
 	*load.States
 }
 
-func (t *transaction) begin(ctx context.Context, loads []committer.Load, localSettings bool) error {
+func (t *transaction) begin(ctx context.Context, loads []door.Load, localSettings bool) error {
 	t.States = load.New(loads)
 	batch := &pgx.Batch{}
 	t.queueBegin(batch, localSettings, t.plansAreOld(loads))
@@ -183,7 +183,7 @@ func (t *transaction) queueBegin(batch *pgx.Batch, localSettings, plansAreOld bo
 	}
 }
 
-func anyNeeds(loads []committer.Load, needed func(*runs.Needs) bool) bool {
+func anyNeeds(loads []door.Load, needed func(*runs.Needs) bool) bool {
 	for i := range loads {
 		for n := range loads[i].Needs {
 			if needed(&loads[i].Needs[n]) {
@@ -205,7 +205,7 @@ const (
 // on. A plan made for a tiny table scans all of it, and the server keeps the plan until the
 // table is analysed, which is too late if the database fills quickly. So plans are renewed each
 // time the tables may have grown fourfold.
-func (t *transaction) plansAreOld(loads []committer.Load) bool {
+func (t *transaction) plansAreOld(loads []door.Load) bool {
 	old := t.growing(transactionCount)
 	if anyNeeds(loads, func(n *runs.Needs) bool { return n.Mailbox || n.EffectID != "" || n.MessageID != "" }) {
 		old = t.growing(effectCount) || old
@@ -221,13 +221,13 @@ func (t *transaction) growing(key string) bool {
 	return count >= 8 && bits.OnesCount(uint(count)) == 1 && bits.TrailingZeros(uint(count))%2 == 1
 }
 
-// NowMs implements committer.Batch.
+// NowMs implements door.Batch.
 func (t *transaction) NowMs() int64 { return t.nowMs }
 
-// Incarnation implements committer.Batch.
+// Incarnation implements door.Batch.
 func (t *transaction) Incarnation() int64 { return t.incarnation }
 
-// Commit implements committer.Batch, in one round trip.
+// Commit implements door.Batch, in one round trip.
 func (t *transaction) Commit(ctx context.Context, w runs.Writes) error {
 	batch := &pgx.Batch{}
 	queueWrites(batch, &w, t.Amended(w.UpdatedSessions))
@@ -249,7 +249,7 @@ func (t *transaction) commit(ctx context.Context, batch *pgx.Batch) error {
 	return nil
 }
 
-// Rollback implements committer.Batch.
+// Rollback implements door.Batch.
 func (t *transaction) Rollback(ctx context.Context) {
 	if t.conn == nil {
 		return

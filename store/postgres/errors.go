@@ -10,7 +10,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/facts"
 )
 
@@ -20,7 +20,7 @@ var staleCodes = map[string]error{
 	"HP005": facts.ErrStaleDatabase,
 }
 
-// asRefusal wraps committer.ErrRefused around an error after which the server has rolled the
+// asRefusal wraps door.ErrRefused around an error after which the server has rolled the
 // transaction back, and the same commands may succeed, or fail alone, in another one. Other
 // errors are returned unchanged, above all a lost connection, because the COMMIT may have
 // happened.
@@ -34,7 +34,7 @@ func asRefusal(err error) error {
 	case staleCodes[code] != nil:
 		return fmt.Errorf("%w: %w", staleCodes[code], err)
 	case code == pgerrcode.LockNotAvailable:
-		return fmt.Errorf("%w: %w", committer.ErrLocked, err)
+		return fmt.Errorf("%w: %w", door.ErrLocked, err)
 	case pgerrcode.IsIntegrityConstraintViolation(code),
 		pgerrcode.IsTransactionRollback(code), // serialization failure, deadlock
 		pgerrcode.IsDataException(code),
@@ -44,9 +44,9 @@ func asRefusal(err error) error {
 		return err
 	}
 	if refused.ConstraintName != "" {
-		return fmt.Errorf("%w: constraint %s: %w", committer.ErrRefused, refused.ConstraintName, err)
+		return fmt.Errorf("%w: constraint %s: %w", door.ErrRefused, refused.ConstraintName, err)
 	}
-	return fmt.Errorf("%w: %w", committer.ErrRefused, err)
+	return fmt.Errorf("%w: %w", door.ErrRefused, err)
 }
 
 // readFailure is the error of a read that the database did not answer.

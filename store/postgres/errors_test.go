@@ -10,7 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 )
 
@@ -38,7 +38,7 @@ func TestRefusalIsOnlyWhatCertainlyWasNotCommitted(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			err := asRefusal(fmt.Errorf("insert: %w", test.err))
-			require.Equal(t, test.refused, errors.Is(err, committer.ErrRefused))
+			require.Equal(t, test.refused, errors.Is(err, door.ErrRefused))
 			require.ErrorIs(t, err, test.err)
 		})
 	}

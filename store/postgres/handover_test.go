@@ -13,7 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 )
 
@@ -110,10 +110,10 @@ func allow(runID string) *runs.ResolveApprovals {
 // remembered or read.
 func TestADecisionHandsItsRunOver(t *testing.T) {
 	t.Parallel()
-	for name, options := range map[string]committer.Options{"remembered": {}, "read": {RememberedBytes: -1}} {
+	for name, options := range map[string]door.Options{"remembered": {}, "read": {RememberedBytes: -1}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := open(t, postgrestest.URL(t), Options{NoListen: true, Committer: options})
+			s := open(t, postgrestest.URL(t), Options{NoListen: true, Door: options})
 			runID := suspended(t, s)
 			d := dispatch(t, s)
 			claimed := waiting(t.Context(), t, d, 5)

@@ -8,7 +8,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/holdpoint/holdpoint/runs"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 )
 
@@ -31,4 +31,4 @@ func do(tb testing.TB, s *Store, command runs.Command) runs.Reply {
 }
 
 // oneByOne puts each command into its own transaction.
-func oneByOne() committer.Options { return committer.Options{MaxBatch: 1, Lanes: 4} }
+func oneByOne() door.Options { return door.Options{MaxBatch: 1, Lanes: 4} }

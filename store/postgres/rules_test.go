@@ -12,7 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/rules"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 	"github.com/holdpoint/holdpoint/store/storetest"
 )
@@ -37,11 +37,11 @@ func TestAChangeOfRulesIsAnsweredAfterDecisionsMadeFromThem(t *testing.T) {
 			require.Equal(t, api.StatusRunning, raise(replicas[1], "before"))
 
 			// Two replicas decide by rules concurrently.
-			var deciding []committer.Batch
+			var deciding []door.Batch
 			for n, s := range replicas[:2] {
 				decides := &engine{lanes: s.lanes, reads: s.reads, localSettings: options.Pooler}
 				sessionID := []string{"s-1", "s-2"}[n]
-				batch, err := decides.Begin(ctx, []committer.Load{{SessionID: sessionID, Needs: []runs.Needs{{Rules: true}}}})
+				batch, err := decides.Begin(ctx, []door.Load{{SessionID: sessionID, Needs: []runs.Needs{{Rules: true}}}})
 				require.NoError(t, err)
 				defer batch.Rollback(ctx)
 				require.NotZero(t, batch.State(sessionID).RuleVersions.OfAll)
@@ -76,7 +76,7 @@ func TestAnOpenChangeOfRulesKeepsNobodyWaiting(t *testing.T) {
 	url := postgrestest.URL(t)
 	s, other := open(t, url, Options{}), open(t, url, Options{})
 	changes := &engine{lanes: s.lanes, reads: s.reads}
-	batch, err := changes.Begin(ctx, []committer.Load{
+	batch, err := changes.Begin(ctx, []door.Load{
 		{SessionID: rules.AllSessions, Needs: []runs.Needs{{RuleID: "l", ChangesRules: true}}},
 	})
 	require.NoError(t, err)

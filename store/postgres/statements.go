@@ -147,7 +147,7 @@ WHERE k.locktype = 'advisory' AND k.objsubid = 1 AND k.granted
 
 // The settings of deciding transactions, for a connection and for one transaction. Every wait
 // has a limit; the one for a lock is short, because a lane's other sessions wait too, and the
-// committer then takes the session off its lane. holdpoint.door tells the triggers that the service
+// door then takes the session off its lane. holdpoint.door tells the triggers that the service
 // maintains the versions of sessions. Without enable_seqscan = off, a plan made while a table
 // was small scans all of it once it is large. Without force_generic_plan the server plans nearly
 // every time, because it knows the length of an array only then, and planning costs more than

@@ -21,7 +21,7 @@ import (
 	"github.com/holdpoint/holdpoint/internal/failpoint"
 	"github.com/holdpoint/holdpoint/migrations"
 	"github.com/holdpoint/holdpoint/runs"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/hooks"
 	"github.com/holdpoint/holdpoint/store/read"
 	"github.com/holdpoint/holdpoint/store/tokens"
@@ -54,8 +54,8 @@ type Options struct {
 	ReadConnections int
 	// StatementTracer makes spans of statements. Default: none.
 	StatementTracer StatementTracer
-	// Committer configures the committer. The store sets its Announce.
-	Committer committer.Options
+	// Door configures the door. The store sets its Announce.
+	Door door.Options
 	// Logger logs lost connections and failed transactions. Default: no logging.
 	Logger *slog.Logger
 }
@@ -70,9 +70,9 @@ type Store struct {
 	*read.Reader
 	*tokens.Keeper
 	*hooks.Endpoints
-	committer.Subscribers
+	door.Subscribers
 
-	door     *committer.Committer
+	door     *door.Door
 	lanes    *pgxpool.Pool
 	reads    *pgxpool.Pool
 	readsSQL *sql.DB
@@ -97,7 +97,7 @@ func Open(ctx context.Context, url string, options Options) (*Store, error) {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
-	options.Committer.Lanes = cmp.Or(max(options.Committer.Lanes, 0), defaultLanes)
+	options.Door.Lanes = cmp.Or(max(options.Door.Lanes, 0), defaultLanes)
 	if options.ListenURL == "" && !options.Pooler {
 		options.ListenURL = url
 	}
@@ -115,10 +115,10 @@ func Open(ctx context.Context, url string, options Options) (*Store, error) {
 			return nil, errors.Join(err, s.Close())
 		}
 	}
-	options.Committer.Announce = s.announce
-	options.Committer.Values, options.Committer.Rules, options.Committer.Webhooks = s, s, s
-	options.Committer.Logger = cmp.Or(options.Committer.Logger, options.Logger)
-	s.door = committer.New(&engine{lanes: s.lanes, reads: s.reads, localSettings: options.Pooler}, options.Committer)
+	options.Door.Announce = s.announce
+	options.Door.Values, options.Door.Rules, options.Door.Webhooks = s, s, s
+	options.Door.Logger = cmp.Or(options.Door.Logger, options.Logger)
+	s.door = door.New(&engine{lanes: s.lanes, reads: s.reads, localSettings: options.Pooler}, options.Door)
 	return s, nil
 }
 
@@ -130,7 +130,7 @@ func (s *Store) connect(ctx context.Context, url string, options Options) error 
 	}
 	// Two connections per lane, for its batches and for work outside of them, and one for the
 	// notices.
-	lanes.MaxConns = 2*int32(options.Committer.Lanes) + 1
+	lanes.MaxConns = 2*int32(options.Door.Lanes) + 1
 	// A lane detects a dead connection itself, and replaces it. A ping before each use would
 	// cost a round trip.
 	lanes.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
@@ -276,22 +276,22 @@ func (s *Store) Do(ctx context.Context, command runs.Command) (runs.Reply, error
 // called.
 func (s *Store) HandOver(to runs.Taker) (stop func()) { return s.door.HandOver(to) }
 
-// Lanes returns the state of each lane of the committer.
-func (s *Store) Lanes() []committer.LaneState { return s.door.Lanes() }
+// Lanes returns the state of each lane of the door.
+func (s *Store) Lanes() []door.LaneState { return s.door.Lanes() }
 
 // RefreshWebhooks makes later decisions use the current webhooks.
 func (s *Store) RefreshWebhooks(ctx context.Context) error { return s.door.RefreshWebhooks(ctx) }
 
 // Pools returns how the connections of lanes and of reads are used.
-func (s *Store) Pools() []committer.PoolState {
-	state := func(name string, pool *pgxpool.Pool) committer.PoolState {
+func (s *Store) Pools() []door.PoolState {
+	state := func(name string, pool *pgxpool.Pool) door.PoolState {
 		stat := pool.Stat()
-		return committer.PoolState{
+		return door.PoolState{
 			Name: name, InUse: int(stat.AcquiredConns()), Idle: int(stat.IdleConns()), Max: int(stat.MaxConns()),
 			Waits: stat.EmptyAcquireCount(), Waited: stat.EmptyAcquireWaitTime(),
 		}
 	}
-	return []committer.PoolState{state("lanes", s.lanes), state("reads", s.reads)}
+	return []door.PoolState{state("lanes", s.lanes), state("reads", s.reads)}
 }
 
 // Ready implements runs.Keeper. Its errors wrap migrations.ErrSchemaBehind,

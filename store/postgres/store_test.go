@@ -25,7 +25,7 @@ func TestARunWaitsIsDecidedAndGoesOn(t *testing.T) {
 	for name, options := range map[string]Options{
 		"straight":       {},
 		"through a pool": {Pooler: true},
-		"one by one":     {Committer: oneByOne()},
+		"one by one":     {Door: oneByOne()},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -13,14 +13,14 @@ import (
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/facts"
 	"github.com/holdpoint/holdpoint/store/load"
 )
 
-var _ committer.Unread = (*engine)(nil)
+var _ door.Unread = (*engine)(nil)
 
-// CommitUnread implements committer.Unread, in one round trip.
+// CommitUnread implements door.Unread, in one round trip.
 func (e *engine) CommitUnread(ctx context.Context, guard facts.ReadSet, w runs.Writes) (nowMs int64, err error) {
 	conn, err := e.acquireAlive(ctx)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/facts"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 )
@@ -104,7 +104,7 @@ func TestAWrongEstimateOfTheClockIsRefused(t *testing.T) {
 	var offMs atomic.Int64
 	started := time.Now()
 	local := func() int64 { return time.Since(started).Milliseconds() + offMs.Load() }
-	s := open(t, postgrestest.URL(t), Options{NoListen: true, Committer: committer.Options{Clock: local, Lanes: 1}})
+	s := open(t, postgrestest.URL(t), Options{NoListen: true, Door: door.Options{Clock: local, Lanes: 1}})
 	do(t, s, &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: api.JSON(`1`)})
 	for _, jump := range []int64{3_600_000, 0, 10_000} {
 		offMs.Store(jump)
@@ -129,7 +129,7 @@ func TestADecisionAheadOfTheClockIsActedOnAtOnce(t *testing.T) {
 	started := time.Now()
 	local := func() int64 { return time.Since(started).Milliseconds() + offMs.Load() }
 	url := postgrestest.URL(t)
-	ahead := open(t, url, Options{NoListen: true, Committer: committer.Options{Clock: local, Lanes: 1}})
+	ahead := open(t, url, Options{NoListen: true, Door: door.Options{Clock: local, Lanes: 1}})
 	other := open(t, url, Options{NoListen: true})
 	suspension := approval("q")
 	do(t, ahead, &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: api.JSON(`1`), Suspend: &suspension})
@@ -140,7 +140,7 @@ func TestADecisionAheadOfTheClockIsActedOnAtOnce(t *testing.T) {
 
 	// A release writes no event, and leaves its session as it was.
 	offMs.Store(0)
-	ahead = open(t, url, Options{NoListen: true, Committer: committer.Options{Clock: local, Lanes: 1}})
+	ahead = open(t, url, Options{NoListen: true, Door: door.Options{Clock: local, Lanes: 1}})
 	do(t, ahead, &runs.CreateRun{SessionID: "t", SessionGiven: true, RunID: "t", Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"}})
 	offMs.Store(90)
 	do(t, ahead, &runs.Release{RunID: "t", Fence: 1})
@@ -160,7 +160,7 @@ func TestADecisionAheadOfTheClockIsActedOnAtOnce(t *testing.T) {
 // A transaction that the server rejects at COMMIT is not acknowledged.
 func TestWhatIsRefusedAtTheCommitIsNotAnswered(t *testing.T) {
 	t.Parallel()
-	s := open(t, postgrestest.URL(t), Options{NoListen: true, Committer: committer.Options{Lanes: 1, Retries: 1}})
+	s := open(t, postgrestest.URL(t), Options{NoListen: true, Door: door.Options{Lanes: 1, Retries: 1}})
 	do(t, s, &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: api.JSON(`1`)})
 	do(t, s, &runs.ClaimRun{RunID: "r", WorkerID: "w"})
 	note := &runs.AppendEvents{RunID: "r", Fence: 1, Events: []api.JSON{api.JSON(`{"type":"note"}`)}}
@@ -194,7 +194,7 @@ func TestUnreadCommitsReadWhatIsCommitted(t *testing.T) {
 		EXECUTE format('ALTER DATABASE %I SET default_transaction_read_only = on', current_database());
 	END $$`)
 	require.NoError(t, err)
-	s := open(t, url, Options{NoListen: true, Committer: committer.Options{Lanes: 1}})
+	s := open(t, url, Options{NoListen: true, Door: door.Options{Lanes: 1}})
 	var isolation, readOnly string
 	require.NoError(t, s.lanes.QueryRow(t.Context(), `SELECT current_setting('transaction_isolation'), current_setting('transaction_read_only')`).Scan(&isolation, &readOnly))
 	require.Equal(t, []string{"read committed", "off"}, []string{isolation, readOnly})
@@ -203,7 +203,7 @@ func TestUnreadCommitsReadWhatIsCommitted(t *testing.T) {
 // A connection that the server closed is noticed before anything is sent on it.
 func TestALostConnectionIsReplacedBeforeAnUnreadCommit(t *testing.T) {
 	t.Parallel()
-	s := open(t, postgrestest.URL(t), Options{NoListen: true, Committer: committer.Options{Lanes: 1}})
+	s := open(t, postgrestest.URL(t), Options{NoListen: true, Door: door.Options{Lanes: 1}})
 	do(t, s, &runs.CreateRun{SessionID: "s", SessionGiven: true, RunID: "r", Input: api.JSON(`1`)})
 	do(t, s, &runs.ClaimRun{RunID: "r", WorkerID: "w"})
 	_, err := s.reads.Exec(t.Context(), `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()`)
@@ -218,7 +218,7 @@ func TestADeadlineIsNotGuessed(t *testing.T) {
 	var behindMs atomic.Int64
 	started := time.Now()
 	local := func() int64 { return time.Since(started).Milliseconds() - behindMs.Load() }
-	s := open(t, postgrestest.URL(t), Options{NoListen: true, Committer: committer.Options{Clock: local, Lanes: 1}})
+	s := open(t, postgrestest.URL(t), Options{NoListen: true, Door: door.Options{Clock: local, Lanes: 1}})
 	do(t, s, &runs.CreateRun{Input: api.JSON(`1`), SessionID: "other", SessionGiven: true})
 	nowMs, err := s.NowMs(t.Context())
 	require.NoError(t, err)

@@ -10,7 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/internal/failpoint"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store/columns"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/read"
 )
 
@@ -142,9 +142,9 @@ func (p *pool) release(c *connection) {
 	p.free <- c
 }
 
-func (p *pool) state(name string) committer.PoolState {
+func (p *pool) state(name string) door.PoolState {
 	idle := len(p.free)
-	return committer.PoolState{Name: name, InUse: cap(p.free) - idle, Idle: idle, Max: cap(p.free)}
+	return door.PoolState{Name: name, InUse: cap(p.free) - idle, Idle: idle, Max: cap(p.free)}
 }
 
 // close waits until all connections are back and closes them.

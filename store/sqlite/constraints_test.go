@@ -10,7 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 )
 
 // legal returns the rows of a waiting run, which each case below spoils.
@@ -124,7 +124,7 @@ func TestIllegalStatesAreRefusedByName(t *testing.T) {
 		writes := legal()
 		spoil(&writes)
 		err := commit(t.Context(), store, writes)
-		require.ErrorIs(t, err, committer.ErrRefused, name)
+		require.ErrorIs(t, err, door.ErrRefused, name)
 		require.ErrorContains(t, err, name)
 	}
 	require.NoError(t, commit(t.Context(), store, legal()), "what is left is legal, and nothing of the others was written")

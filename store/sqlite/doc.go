@@ -9,5 +9,5 @@
 // # Other writers
 //
 // PRAGMA data_version shows writes from outside the process, such as a person with
-// sqlite3. The committer then drops its cache.
+// sqlite3. The door then drops its cache.
 package sqlite

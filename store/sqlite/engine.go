@@ -6,12 +6,12 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/columns"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/load"
 	"github.com/holdpoint/holdpoint/store/read"
 )
 
-// engine is the group committer's view of the database.
+// engine is the door's view of the database.
 type engine struct {
 	store *Store
 	// dataVersion is the last result of sqlDataVersion, 0 at first. The owner of the write
@@ -20,11 +20,11 @@ type engine struct {
 }
 
 var (
-	_ committer.Engine = (*engine)(nil)
-	_ committer.Batch  = (*batch)(nil)
+	_ door.Engine = (*engine)(nil)
+	_ door.Batch  = (*batch)(nil)
 )
 
-// SessionOf implements [committer.Engine].
+// SessionOf implements [door.Engine].
 func (e *engine) SessionOf(ctx context.Context, runID string) (string, error) {
 	var sessionID string
 	err := e.store.reads.Ask(ctx, read.Query{SQL: sqlSessionOf, Args: []any{runID}, Read: func(rows columns.Rows) error {
@@ -43,10 +43,10 @@ type batch struct {
 	nowMs int64
 }
 
-// Begin implements [committer.Engine]. The database's one write lock is the lock
+// Begin implements [door.Engine]. The database's one write lock is the lock
 // of every session. Statements inside a transaction run to their end whatever
 // becomes of the context, so that the connection is never left half way.
-func (e *engine) Begin(ctx context.Context, loads []committer.Load) (committer.Batch, error) {
+func (e *engine) Begin(ctx context.Context, loads []door.Load) (door.Batch, error) {
 	b, err := e.begin(ctx)
 	if err != nil {
 		return nil, err
@@ -80,13 +80,13 @@ func (e *engine) begin(ctx context.Context) (*batch, error) {
 	return &batch{store: e.store, write: write}, nil
 }
 
-// AwaitRuleReaders implements [committer.Engine]. There is one transaction at a time.
+// AwaitRuleReaders implements [door.Engine]. There is one transaction at a time.
 func (*engine) AwaitRuleReaders(context.Context) error { return nil }
 
-// NowMs implements [committer.Batch].
+// NowMs implements [door.Batch].
 func (b *batch) NowMs() int64 { return b.nowMs }
 
-// Incarnation implements [committer.Batch]. The data version reveals changes to the file by
+// Incarnation implements [door.Batch]. The data version reveals changes to the file by
 // others.
 func (b *batch) Incarnation() int64 { return 0 }
 
@@ -107,7 +107,7 @@ func (b *batch) loadAll(ctx context.Context) error {
 	})
 }
 
-// Commit implements [committer.Batch].
+// Commit implements [door.Batch].
 func (b *batch) Commit(ctx context.Context, writes runs.Writes) error {
 	return b.commit(context.WithoutCancel(ctx), &writes, b.Amended(writes.UpdatedSessions))
 }
@@ -128,7 +128,7 @@ func (b *batch) commit(ctx context.Context, writes *runs.Writes, amended []*mode
 	return nil
 }
 
-// Rollback implements [committer.Batch].
+// Rollback implements [door.Batch].
 func (b *batch) Rollback(ctx context.Context) {
 	if b.write == nil {
 		return

@@ -8,7 +8,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"github.com/holdpoint/holdpoint/runs"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 )
 
 // ErrInUse says that another process, or another store of this one, has the file open.
@@ -28,7 +28,7 @@ func resultCode(err error) int {
 func failed(doing string, err error) error {
 	switch resultCode(err) {
 	case sqlite3.SQLITE_CONSTRAINT, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_TOOBIG, sqlite3.SQLITE_MISMATCH:
-		return fmt.Errorf("%s: %w: %w", doing, committer.ErrRefused, err)
+		return fmt.Errorf("%s: %w: %w", doing, door.ErrRefused, err)
 	case -1:
 		return fmt.Errorf("%s: %w", doing, err)
 	default:

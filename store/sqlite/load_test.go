@@ -11,7 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 )
 
 // parentAndChild writes a parent's session, in which a run is queued, two
@@ -79,9 +79,9 @@ func openInMemory(t *testing.T, options Options) *Store {
 }
 
 // loaded names the loaded rows, besides the active run.
-func loaded(t *testing.T, store *Store, load committer.Load) (runIDs, requestIDs, effectIDs, messageIDs []string) {
+func loaded(t *testing.T, store *Store, load door.Load) (runIDs, requestIDs, effectIDs, messageIDs []string) {
 	t.Helper()
-	batch, err := (&engine{store: store}).Begin(t.Context(), []committer.Load{load})
+	batch, err := (&engine{store: store}).Begin(t.Context(), []door.Load{load})
 	require.NoError(t, err)
 	defer batch.Rollback(t.Context())
 	state := batch.State(load.SessionID)
@@ -97,36 +97,36 @@ func TestLoadBringsWhatIsAskedFor(t *testing.T) {
 	store := openInMemory(t, Options{})
 	parentAndChild(t, store)
 
-	runIDs, requestIDs, _, _ := loaded(t, store, committer.Load{SessionID: "parent", Needs: []runs.Needs{{Clarifications: true}}})
+	runIDs, requestIDs, _, _ := loaded(t, store, door.Load{SessionID: "parent", Needs: []runs.Needs{{Clarifications: true}}})
 	require.Equal(t, []string{"c-1", "c-2", "queued"}, runIDs)
 	require.Equal(t, []string{"c-1 q-c-1", "c-2 q-c-2"}, requestIDs)
 
 	named := runs.Needs{SessionRequestIDs: []string{"q-c-over", "q-none"}}
-	runIDs, requestIDs, _, _ = loaded(t, store, committer.Load{SessionID: "parent", Needs: []runs.Needs{named}})
+	runIDs, requestIDs, _, _ = loaded(t, store, door.Load{SessionID: "parent", Needs: []runs.Needs{named}})
 	require.Equal(t, []string{"queued"}, runIDs)
 	require.Equal(t, []string{"c-over q-c-over"}, requestIDs)
 	named.Clarifications = true
-	runIDs, requestIDs, _, _ = loaded(t, store, committer.Load{SessionID: "parent", Needs: []runs.Needs{named}})
+	runIDs, requestIDs, _, _ = loaded(t, store, door.Load{SessionID: "parent", Needs: []runs.Needs{named}})
 	require.Equal(t, []string{"c-1", "c-2", "c-over", "queued"}, runIDs, "a request is loaded with its run, even a finished one")
 	require.Equal(t, []string{"c-1 q-c-1", "c-2 q-c-2", "c-over q-c-over"}, requestIDs)
 
-	_, requestIDs, effectIDs, messageIDs := loaded(t, store, committer.Load{SessionID: "child", Needs: make([]runs.Needs, 1)})
+	_, requestIDs, effectIDs, messageIDs := loaded(t, store, door.Load{SessionID: "child", Needs: make([]runs.Needs, 1)})
 	require.Equal(t, []string{"asking q-c-1", "asking q-c-2", "asking q-c-over"}, requestIDs)
 	require.Empty(t, effectIDs)
 	require.Empty(t, messageIDs)
 
-	_, _, effectIDs, messageIDs = loaded(t, store, committer.Load{
+	_, _, effectIDs, messageIDs = loaded(t, store, door.Load{
 		SessionID: "child", Needs: []runs.Needs{{EffectID: "open:c-1", MessageID: "m-over"}, {EffectID: "none", MessageID: "none"}},
 	})
 	require.Equal(t, []string{"open:c-1"}, effectIDs)
 	require.Equal(t, []string{"m-over"}, messageIDs)
 
-	_, _, _, messageIDs = loaded(t, store, committer.Load{SessionID: "child", Needs: []runs.Needs{{RunID: "asking", RunMessages: true}}})
+	_, _, _, messageIDs = loaded(t, store, door.Load{SessionID: "child", Needs: []runs.Needs{{RunID: "asking", RunMessages: true}}})
 	require.Equal(t, []string{"m-2"}, messageIDs, "what the run has not acknowledged")
 
-	_, _, _, messageIDs = loaded(t, store, committer.Load{SessionID: "child", Needs: []runs.Needs{{Mailbox: true}}})
+	_, _, _, messageIDs = loaded(t, store, door.Load{SessionID: "child", Needs: []runs.Needs{{Mailbox: true}}})
 	require.Equal(t, []string{"m-1", "m-2"}, messageIDs)
-	_, _, effectIDs, messageIDs = loaded(t, store, committer.Load{
+	_, _, effectIDs, messageIDs = loaded(t, store, door.Load{
 		SessionID: "parent", Needs: []runs.Needs{{Mailbox: true, EffectID: "open:c-1", MessageID: "m-1", RunID: "asking", RunMessages: true}},
 	})
 	require.Empty(t, effectIDs, "another session's")
@@ -145,9 +145,9 @@ func TestMailboxIsReadFromItsOldEnd(t *testing.T) {
 		})
 	}
 	require.NoError(t, commit(t.Context(), store, w))
-	_, _, _, messageIDs := loaded(t, store, committer.Load{SessionID: "child", Needs: []runs.Needs{{Mailbox: true}}})
+	_, _, _, messageIDs := loaded(t, store, door.Load{SessionID: "child", Needs: []runs.Needs{{Mailbox: true}}})
 	require.Equal(t, []string{"m-1", "m-2"}, messageIDs, "dead letters do not stand in the way")
-	_, _, _, messageIDs = loaded(t, store, committer.Load{SessionID: "child", Needs: []runs.Needs{{DeadLetters: true}}})
+	_, _, _, messageIDs = loaded(t, store, door.Load{SessionID: "child", Needs: []runs.Needs{{DeadLetters: true}}})
 	require.Len(t, messageIDs, model.MaxMailboxMessages)
 	require.Contains(t, messageIDs, "n-0999")
 	require.NotContains(t, messageIDs, "n-1000")

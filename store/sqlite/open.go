@@ -13,7 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/migrations"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store/columns"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/hooks"
 	"github.com/holdpoint/holdpoint/store/read"
 	"github.com/holdpoint/holdpoint/store/tokens"
@@ -32,9 +32,9 @@ type Options struct {
 	Readers int
 	// KeepSchema leaves the schema as it is instead of bringing it up to date.
 	KeepSchema bool
-	// Committer sets up the committer. Lanes and Announce are the store's: SQLite has one
+	// Door configures the door. Lanes and Announce are the store's: SQLite has one
 	// writer, so a second lane would only wait for the first.
-	Committer committer.Options
+	Door door.Options
 	// Logger logs failed transactions. Default: no logging.
 	Logger *slog.Logger
 }
@@ -43,11 +43,11 @@ const defaultReaders = 4
 
 // Store is the engine. It is safe for concurrent use.
 type Store struct {
-	*committer.Committer
+	*door.Door
 	*read.Reader
 	*tokens.Keeper
 	*hooks.Endpoints
-	committer.Subscribers
+	door.Subscribers
 
 	writers *pool
 	readers *pool // the same as writers for a database in memory
@@ -124,10 +124,10 @@ func open(ctx context.Context, owned *file, options Options) (*Store, error) {
 	store.Reader = read.New(store.reads, &readStatements, readers)
 	store.Keeper = tokens.New(store.reads, store, &tokenStatements)
 	store.Endpoints = hooks.New(store.reads, store, &hookStatements)
-	options.Committer.Lanes, options.Committer.Announce = 1, store.Publish
-	options.Committer.Values, options.Committer.Rules, options.Committer.Webhooks = store, store, store
-	options.Committer.Logger = cmp.Or(options.Committer.Logger, options.Logger)
-	store.Committer = committer.New(&engine{store: store}, options.Committer)
+	options.Door.Lanes, options.Door.Announce = 1, store.Publish
+	options.Door.Values, options.Door.Rules, options.Door.Webhooks = store, store, store
+	options.Door.Logger = cmp.Or(options.Door.Logger, options.Logger)
+	store.Door = door.New(&engine{store: store}, options.Door)
 	return store, nil
 }
 
@@ -148,8 +148,8 @@ func (s *Store) Hears() bool { return true }
 
 // Pools returns how the connections of the lane and of reads are used. A database in memory has
 // one connection for both.
-func (s *Store) Pools() []committer.PoolState {
-	states := []committer.PoolState{s.writers.state("lanes")}
+func (s *Store) Pools() []door.PoolState {
+	states := []door.PoolState{s.writers.state("lanes")}
 	if s.readers != s.writers {
 		states = append(states, s.readers.state("reads"))
 	}
@@ -192,7 +192,7 @@ func (s *Store) Close() error {
 	if !s.owned.closing() {
 		return nil
 	}
-	if !s.Committer.Close() {
+	if !s.Door.Close() {
 		// The lane keeps the write connection. The process's end releases the file.
 		return fmt.Errorf("close: %w", cmp.Or(s.Stalled(), runs.ErrUnavailable))
 	}

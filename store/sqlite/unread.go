@@ -7,20 +7,20 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/columns"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/facts"
 	"github.com/holdpoint/holdpoint/store/load"
 )
 
 var (
-	_ committer.Unread  = (*engine)(nil)
-	_ committer.Clocked = (*engine)(nil)
+	_ door.Unread  = (*engine)(nil)
+	_ door.Clocked = (*engine)(nil)
 )
 
-// NowMs implements [committer.Clocked].
+// NowMs implements [door.Clocked].
 func (e *engine) NowMs() int64 { return e.store.nowMs() }
 
-// CommitUnread implements [committer.Unread].
+// CommitUnread implements [door.Unread].
 func (e *engine) CommitUnread(ctx context.Context, guard facts.ReadSet, writes runs.Writes) (nowMs int64, err error) {
 	b, err := e.begin(ctx)
 	if err != nil {

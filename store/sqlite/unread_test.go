@@ -13,7 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 )
 
 // reading counts the reading transactions, and the stale ones.
@@ -22,14 +22,14 @@ type reading struct {
 	all, read, wasStale int
 }
 
-func (r *reading) Ended(t committer.Transaction) {
+func (r *reading) Ended(t door.Transaction) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.all++
 	if t.Read {
 		r.read++
 	}
-	if t.Result == committer.ResultStale {
+	if t.Result == door.ResultStale {
 		r.wasStale++
 	}
 }
@@ -61,7 +61,7 @@ func claimed(t *testing.T, s *Store, sessionID, runID string) {
 func TestWhatIsRememberedIsNotReadAgain(t *testing.T) {
 	t.Parallel()
 	seen := &reading{}
-	s := openInMemory(t, Options{Committer: committer.Options{Observer: seen}})
+	s := openInMemory(t, Options{Door: door.Options{Observer: seen}})
 	claimed(t, s, "s", "r")
 	before := seen.counts()
 	for range 3 {
@@ -80,7 +80,7 @@ func TestAChangeByHandIsNoticed(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "holdpoint.db")
 	seen := &reading{}
-	s := openTestFile(t, path, Options{Committer: committer.Options{Observer: seen}})
+	s := openTestFile(t, path, Options{Door: door.Options{Observer: seen}})
 	for _, name := range []string{"a", "b"} {
 		claimed(t, s, name, name)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/columns"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/tokens"
 )
 
@@ -138,7 +138,7 @@ func (w *writer[R]) updateRow(ctx context.Context, c *connection, row *R) error 
 	}
 	written, err := update.run(ctx, c, row)
 	if err == nil && written != 1 {
-		err = fmt.Errorf("%w: %s has no row %s to update%s", committer.ErrRefused, w.table.Name, w.table.KeyOf(row), w.while)
+		err = fmt.Errorf("%w: %s has no row %s to update%s", door.ErrRefused, w.table.Name, w.table.KeyOf(row), w.while)
 	}
 	return err
 }
@@ -212,7 +212,7 @@ func redeemRequests(ctx context.Context, c *connection, redeemed []*model.Reques
 	for _, request := range redeemed {
 		written, err := c.exec(ctx, sqlRedeemRequest, request.SessionID, request.RunID, request.RequestID, string(request.Redemption))
 		if err == nil && written != 1 {
-			err = fmt.Errorf("%w: request %s of run %s has no grant to redeem", committer.ErrRefused, request.RequestID, request.RunID)
+			err = fmt.Errorf("%w: request %s of run %s has no grant to redeem", door.ErrRefused, request.RequestID, request.RunID)
 		}
 		if err != nil {
 			return err

@@ -1,4 +1,4 @@
-// Package storebench measures the door of both engines in process: the group committer compared
+// Package storebench measures the door of both engines in process: group commit compared
 // with one transaction per command, in one run. Results and conditions are in
 // docs/benchmarks.md.
 package storebench
@@ -17,7 +17,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/postgres"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 	"github.com/holdpoint/holdpoint/store/sqlite"
@@ -31,10 +31,10 @@ var callers = []int{1, 8, 64}
 // ways are the two ways to run commands: together, or each alone, with one connection per caller.
 var ways = []struct {
 	name    string
-	options committer.Options
+	options door.Options
 }{
-	{"group", committer.Options{}},
-	{"plain", committer.Options{MaxBatch: 1, Lanes: 64}},
+	{"group", door.Options{}},
+	{"plain", door.Options{MaxBatch: 1, Lanes: 64}},
 }
 
 // BenchmarkDoor sends whole cycles through the door: a run is created, claimed and suspended in
@@ -45,7 +45,7 @@ func BenchmarkDoor(b *testing.B) {
 		for _, count := range callers {
 			b.Run(fmt.Sprintf("postgres/%s/callers=%d", way.name, count), func(b *testing.B) {
 				url := postgrestest.URL(b, postgrestest.Durable())
-				store, err := postgres.Open(b.Context(), url, postgres.Options{Committer: way.options})
+				store, err := postgres.Open(b.Context(), url, postgres.Options{Door: way.options})
 				require.NoError(b, err)
 				defer func() { require.NoError(b, store.Close()) }()
 				cycles(b, store, count)
@@ -56,7 +56,7 @@ func BenchmarkDoor(b *testing.B) {
 		for _, count := range callers {
 			b.Run(fmt.Sprintf("sqlite/%s/callers=%d", way.name, count), func(b *testing.B) {
 				path := filepath.Join(b.TempDir(), "bench.db")
-				store, err := sqlite.Open(b.Context(), path, sqlite.Options{Committer: way.options})
+				store, err := sqlite.Open(b.Context(), path, sqlite.Options{Door: way.options})
 				require.NoError(b, err)
 				defer func() { require.NoError(b, store.Close()) }()
 				cycles(b, store, count)

@@ -11,21 +11,21 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/runs/rules"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 )
 
 // Batches compares an engine with the model when several commands share a transaction: each must
 // see the effects of the earlier ones, although the engine loaded its rows before any was
 // decided.
 type Batches struct {
-	engine    committer.Engine
+	engine    door.Engine
 	newID     runs.IDSource
 	model     *Model
 	generator *Generator
 }
 
 // NewBatches returns a comparison that starts with an empty database.
-func NewBatches(engine committer.Engine) *Batches {
+func NewBatches(engine door.Engine) *Batches {
 	model := NewModel(Counter())
 	return &Batches{engine: engine, newID: Counter(), model: model, generator: NewGenerator(model)}
 }
@@ -40,7 +40,7 @@ func (b *Batches) Step(ctx context.Context, seeds []uint64, nowMs int64) (string
 	}
 	var members []member
 	chosen := map[string]string{}
-	loads := map[string]*committer.Load{}
+	loads := map[string]*door.Load{}
 	for _, seed := range seeds {
 		drawn := b.generator.Draw(seed, nowMs)
 		command := drawn()
@@ -68,15 +68,15 @@ func (b *Batches) Step(ctx context.Context, seeds []uint64, nowMs int64) (string
 		}
 		members = append(members, member{command: command, sessionID: sessionID, make: drawn})
 		if loads[sessionID] == nil {
-			loads[sessionID] = &committer.Load{SessionID: sessionID}
+			loads[sessionID] = &door.Load{SessionID: sessionID}
 		}
 		loads[sessionID].Add(needs)
 	}
-	ordered := make([]committer.Load, 0, len(loads))
+	ordered := make([]door.Load, 0, len(loads))
 	for _, load := range loads {
 		ordered = append(ordered, *load)
 	}
-	slices.SortFunc(ordered, func(a, b committer.Load) int { return cmp.Compare(a.SessionID, b.SessionID) })
+	slices.SortFunc(ordered, func(a, b door.Load) int { return cmp.Compare(a.SessionID, b.SessionID) })
 	batch, err := b.engine.Begin(ctx, ordered)
 	if err != nil {
 		return "", err

@@ -15,7 +15,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/holdpoint/holdpoint/runs"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/postgres"
 	"github.com/holdpoint/holdpoint/store/postgres/postgrestest"
 	"github.com/holdpoint/holdpoint/store/read"
@@ -91,7 +91,7 @@ func (d *postgresDatabase) Open(tb testing.TB, options storetest.Options) runs.S
 			require.NoError(tb, err)
 		})
 	}
-	store, err := postgres.Open(tb.Context(), d.url, postgres.Options{Committer: committer.Options{
+	store, err := postgres.Open(tb.Context(), d.url, postgres.Options{Door: door.Options{
 		NewID: options.NewID, Clock: options.Clock.NowMs, LockWait: options.LockWait,
 	}})
 	require.NoError(tb, err)

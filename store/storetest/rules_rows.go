@@ -10,12 +10,12 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/rules"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 )
 
 // RequireRuleLoads checks that an engine with an empty database loads exactly the rules that a
 // batch needs, as they were written.
-func RequireRuleLoads(t *testing.T, engine committer.Engine) {
+func RequireRuleLoads(t *testing.T, engine door.Engine) {
 	t.Helper()
 	made := map[string]*rules.Rule{}
 	add := func(sessionID, ruleID, digest string) *rules.Rule {
@@ -39,7 +39,7 @@ func RequireRuleLoads(t *testing.T, engine committer.Engine) {
 	full.Match.Params, full.Match.PatternKeys, full.Match.ToolCallID = map[string]string{"b": "nul \x00", "a": "*"}, []string{"z", "a"}, "call"
 	commitRules(t, engine, runs.Writes{Rows: runs.Rows{NewRules: slices.Collect(maps.Values(made))}})
 
-	states := loadRules(t, engine, []committer.Load{
+	states := loadRules(t, engine, []door.Load{
 		{SessionID: rules.AllSessions, Needs: []runs.Needs{{SessionRules: true}}},
 		{SessionID: "nobody", Needs: []runs.Needs{{Rules: true, RuleDigests: []string{"sha256:2", "sha256:3"}}}},
 		{SessionID: "s-1", Needs: []runs.Needs{
@@ -57,11 +57,11 @@ func RequireRuleLoads(t *testing.T, engine committer.Engine) {
 	}, states, "one with globs is not found by its digest")
 
 	images := func() map[string]*rules.Rule {
-		all := committer.Load{SessionID: "s-1", Needs: []runs.Needs{{SessionRules: true}}}
+		all := door.Load{SessionID: "s-1", Needs: []runs.Needs{{SessionRules: true}}}
 		for ruleID := range made {
 			all.Needs = append(all.Needs, runs.Needs{RuleID: ruleID})
 		}
-		batch, err := engine.Begin(t.Context(), []committer.Load{all})
+		batch, err := engine.Begin(t.Context(), []door.Load{all})
 		require.NoError(t, err)
 		defer batch.Rollback(t.Context())
 		return batch.State("s-1").Rules
@@ -75,7 +75,7 @@ func RequireRuleLoads(t *testing.T, engine committer.Engine) {
 	commitRules(t, engine, runs.Writes{Rows: runs.Rows{UpdatedRules: []*rules.Rule{&used, &revoked}}})
 	require.Empty(t, Diff(made, images()))
 	require.Equal(t, map[string][]string{"s-2": {"one-s-2"}},
-		loadRules(t, engine, []committer.Load{{SessionID: "s-2", Needs: []runs.Needs{{Rules: true, RuleDigests: []string{"sha256:1"}}}}}))
+		loadRules(t, engine, []door.Load{{SessionID: "s-2", Needs: []runs.Needs{{Rules: true, RuleDigests: []string{"sha256:1"}}}}}))
 
 	missing := *full
 	missing.RuleID = "missing"
@@ -87,10 +87,10 @@ func RequireRuleLoads(t *testing.T, engine committer.Engine) {
 
 // RequireRuleVersions expects of an engine with an empty database that the version of rules
 // grows with each change of a rule that is not exact, and with no other.
-func RequireRuleVersions(t *testing.T, engine committer.Engine) {
+func RequireRuleVersions(t *testing.T, engine door.Engine) {
 	t.Helper()
 	versions := func(sessionID string) runs.RuleVersions {
-		batch, err := engine.Begin(t.Context(), []committer.Load{{SessionID: sessionID, Needs: []runs.Needs{{Rules: true}}}})
+		batch, err := engine.Begin(t.Context(), []door.Load{{SessionID: sessionID, Needs: []runs.Needs{{Rules: true}}}})
 		require.NoError(t, err)
 		defer batch.Rollback(t.Context())
 		return batch.State(sessionID).RuleVersions
@@ -141,7 +141,7 @@ func RequireRuleVersions(t *testing.T, engine committer.Engine) {
 	require.Equal(t, versions("s-1").OfAll, versions("nobody").OfAll)
 }
 
-func commitRules(t *testing.T, engine committer.Engine, writes runs.Writes) {
+func commitRules(t *testing.T, engine door.Engine, writes runs.Writes) {
 	t.Helper()
 	batch, err := engine.Begin(t.Context(), nil)
 	require.NoError(t, err)
@@ -150,7 +150,7 @@ func commitRules(t *testing.T, engine committer.Engine, writes runs.Writes) {
 }
 
 // loadRules names the rules that a batch has loaded for each session.
-func loadRules(t *testing.T, engine committer.Engine, loads []committer.Load) map[string][]string {
+func loadRules(t *testing.T, engine door.Engine, loads []door.Load) map[string][]string {
 	t.Helper()
 	batch, err := engine.Begin(t.Context(), loads)
 	require.NoError(t, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/runs"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/sqlite"
 	"github.com/holdpoint/holdpoint/store/storetest"
 )
@@ -73,7 +73,7 @@ type sqliteDatabase string
 
 func (d sqliteDatabase) Open(tb testing.TB, options storetest.Options) runs.Store {
 	tb.Helper()
-	store, err := sqlite.Open(tb.Context(), string(d), sqlite.Options{NowMs: options.Clock.NowMs, Committer: committer.Options{NewID: options.NewID, LockWait: options.LockWait}})
+	store, err := sqlite.Open(tb.Context(), string(d), sqlite.Options{NowMs: options.Clock.NowMs, Door: door.Options{NewID: options.NewID, LockWait: options.LockWait}})
 	require.NoError(tb, err)
 	tb.Cleanup(func() { require.NoError(tb, store.Close()) })
 	return store

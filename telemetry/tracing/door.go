@@ -10,13 +10,13 @@ import (
 
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 )
 
-var _ committer.Tracer = (*Tracing)(nil)
+var _ door.Tracer = (*Tracing)(nil)
 
-// Command implements [committer.Tracer].
-func (t *Tracing) Command(ctx context.Context, command runs.Command) (context.Context, committer.CommandSpan) {
+// Command implements [door.Tracer].
+func (t *Tracing) Command(ctx context.Context, command runs.Command) (context.Context, door.CommandSpan) {
 	name := command.Spec().Name
 	ctx, span := t.tracer.Start(ctx, "command "+name, trace.WithAttributes(text("holdpoint.command", name)))
 	if !span.IsRecording() {
@@ -28,12 +28,12 @@ func (t *Tracing) Command(ctx context.Context, command runs.Command) (context.Co
 // commandSpan is the span of a command, from its arrival to its answer.
 type commandSpan struct{ span trace.Span }
 
-// Began implements [committer.CommandSpan].
+// Began implements [door.CommandSpan].
 func (s commandSpan) Began(waited time.Duration, commands int) {
 	s.span.SetAttributes(attribute.Float64("holdpoint.lane_wait_ms", milliseconds(waited)), attribute.Int("holdpoint.batch_commands", commands))
 }
 
-// Ended implements [committer.CommandSpan]. A refusal is not an error of the service.
+// Ended implements [door.CommandSpan]. A refusal is not an error of the service.
 func (s commandSpan) Ended(reply runs.Reply, err error) {
 	if reply.Existing {
 		s.span.SetAttributes(attribute.Bool("holdpoint.existing", true))
@@ -49,19 +49,19 @@ func (s commandSpan) Ended(reply runs.Reply, err error) {
 	s.span.End()
 }
 
-// Transaction implements [committer.Tracer]. The span belongs to the trace of its first
+// Transaction implements [door.Tracer]. The span belongs to the trace of its first
 // command and links to the others.
-func (t *Tracing) Transaction(ctx context.Context, of []committer.CommandSpan) (context.Context, func(committer.Transaction)) {
+func (t *Tracing) Transaction(ctx context.Context, of []door.CommandSpan) (context.Context, func(door.Transaction)) {
 	first := of[0].(commandSpan).span.SpanContext()
 	links := make([]trace.Link, 0, len(of)-1)
 	for _, other := range of[1:] {
 		links = append(links, trace.Link{SpanContext: other.(commandSpan).span.SpanContext()})
 	}
 	ctx, span := t.tracer.Start(trace.ContextWithSpanContext(ctx, first), "transaction", trace.WithLinks(links...)) //nolint:spancheck // the function that is returned ends it
-	return ctx, func(done committer.Transaction) {                                                                  //nolint:spancheck // see above
+	return ctx, func(done door.Transaction) {                                                                       //nolint:spancheck // see above
 		span.SetAttributes(attribute.Int("holdpoint.lane", done.Lane), attribute.Int("holdpoint.batch_commands", done.Commands),
 			attribute.Bool("holdpoint.read", done.Read), text("holdpoint.result", string(done.Result)))
-		if done.Result == committer.ResultFailed || done.Result == committer.ResultRefused {
+		if done.Result == door.ResultFailed || done.Result == door.ResultRefused {
 			span.SetStatus(codes.Error, string(done.Result))
 		}
 		span.End()

@@ -135,7 +135,7 @@ func TestFanOutOfAKilledService(t *testing.T) {
 		}
 		nothingOwed(t, person)
 		for i, arm := range []func() error{
-			func() error { return service.arm("kill committer.committed 1") },
+			func() error { return service.arm("kill door.committed 1") },
 			func() error { return service.arm("kill webhooks.claimed 1") },
 			func() error { return service.arm("kill webhooks.posted 1") },
 			func() error { endpoints["one"].arm(service.Process); return nil },

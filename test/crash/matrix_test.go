@@ -27,7 +27,7 @@ const (
 const sampleSize = 1
 
 // afterCommit is the point between the first commit of a call and its reply.
-var afterCommit = point{"committer.committed", 1}
+var afterCommit = point{"door.committed", 1}
 
 // retries is how often a point is tried that the process did not reach: its background work, such
 // as preparing a statement on a new connection, varies.

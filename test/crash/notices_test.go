@@ -36,13 +36,13 @@ func TestMatrixNoticesWhatIsWrong(t *testing.T) {
 		{
 			"an acknowledgement that nobody sent",
 			scenario{inForce: runsMade, call: func(a *trial) error { _ = keyless(a); return nil }},
-			point{"committer.decided", 1},
+			point{"door.decided", 1},
 			errLost,
 		},
 		{
 			"a caller who gives up",
 			scenario{call: keyless, again: nothing, inForce: runsMade},
-			point{"committer.begun", 1},
+			point{"door.begun", 1},
 			errDenied,
 		},
 		{
@@ -51,7 +51,7 @@ func TestMatrixNoticesWhatIsWrong(t *testing.T) {
 				call: waitingFor(approvals(1)), inForce: runsMade,
 				finish: nothing, events: []string{"accepted", "started", "waiting_for_approval"},
 			},
-			point{"committer.committed", 1},
+			point{"door.committed", 1},
 			nil,
 		},
 	} {

@@ -33,7 +33,7 @@ func TestNormalProgramHasNoPoints(t *testing.T) {
 
 		text, err := os.ReadFile(test.program)
 		require.NoError(t, err)
-		for _, trace := range []string{failpoint.Variable, "committer.committed", "sqlite.before", "http.written"} {
+		for _, trace := range []string{failpoint.Variable, "door.committed", "sqlite.before", "http.written"} {
 			require.Equal(t, test.has, bytes.Contains(text, []byte(trace)), trace)
 		}
 	}

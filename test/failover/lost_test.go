@@ -13,7 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/rules"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/postgres"
 	"github.com/holdpoint/holdpoint/telemetry"
 	"github.com/holdpoint/holdpoint/test/rig"
@@ -81,9 +81,9 @@ type lossObserver struct {
 
 func (l *lossObserver) Lost(sessions int) { l.sessions <- sessions }
 
-func openReplica(t *testing.T, p *pair, observer committer.Observer) *postgres.Store {
+func openReplica(t *testing.T, p *pair, observer door.Observer) *postgres.Store {
 	t.Helper()
-	opened, err := postgres.Open(t.Context(), p.database(), postgres.Options{Migrate: true, Committer: committer.Options{Observer: observer}})
+	opened, err := postgres.Open(t.Context(), p.database(), postgres.Options{Migrate: true, Door: door.Options{Observer: observer}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, opened.Close()) })
 	return opened

@@ -12,7 +12,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/postgres"
 	"github.com/holdpoint/holdpoint/test/rig"
 )
@@ -97,9 +97,9 @@ func requireDenied(t *testing.T, store *postgres.Store, runID string) {
 	require.Equal(t, []api.Outcome{api.OutcomeDenied}, rig.Outcomes(claimed.Claim.Resume))
 }
 
-func openStore(t *testing.T, url string, observer committer.Observer) *postgres.Store {
+func openStore(t *testing.T, url string, observer door.Observer) *postgres.Store {
 	t.Helper()
-	opened, err := postgres.Open(t.Context(), url, postgres.Options{Migrate: true, Committer: committer.Options{Observer: observer}})
+	opened, err := postgres.Open(t.Context(), url, postgres.Options{Migrate: true, Door: door.Options{Observer: observer}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, opened.Close()) })
 	return opened

@@ -11,7 +11,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/postgres"
 	"github.com/holdpoint/holdpoint/test/rig"
 )
@@ -29,7 +29,7 @@ func TestADecisionThatTheStandbyHasNotSeenIsNotAcknowledged(t *testing.T) {
 	_, err := p.primary.CreateDatabase("holdpoint")
 	require.NoError(t, err)
 	opened, err := postgres.Open(t.Context(), p.database(), postgres.Options{
-		Migrate: true, Committer: committer.Options{Timeout: 500 * time.Millisecond},
+		Migrate: true, Door: door.Options{Timeout: 500 * time.Millisecond},
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, opened.Close()) })

@@ -1,4 +1,4 @@
-package committer_test
+package door_test
 
 import (
 	"sync"
@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/runs"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 )
 
 // notes records the calls of an observer.
@@ -17,7 +17,7 @@ type notes struct {
 	mu       sync.Mutex
 	answered []error
 	waited   []time.Duration
-	ended    []committer.Transaction
+	ended    []door.Transaction
 	runs     int
 	lost     chan int // nil if not checked
 }
@@ -34,7 +34,7 @@ func (n *notes) Began(waited time.Duration) {
 	n.waited = append(n.waited, waited)
 }
 
-func (n *notes) Ended(t committer.Transaction) {
+func (n *notes) Ended(t door.Transaction) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.ended = append(n.ended, t)
@@ -55,26 +55,26 @@ func TestAnObserverIsToldOfLanes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, seen := newMemory(), &notes{}
 		release := held(m)
-		c := committer.New(m, committer.Options{Lanes: 1, Observer: seen})
-		require.Equal(t, []committer.LaneState{{Lane: 0}}, c.Lanes(), "at rest")
+		c := door.New(m, door.Options{Lanes: 1, Observer: seen})
+		require.Equal(t, []door.LaneState{{Lane: 0}}, c.Lanes(), "at rest")
 		first := do(t.Context(), c, create("s1", "r1"))
 		synctest.Wait()
 		time.Sleep(time.Second)
 		second := do(t.Context(), c, create("s2", "r2"))
 		synctest.Wait()
 		time.Sleep(2 * time.Second)
-		require.Equal(t, []committer.LaneState{{Lane: 0, Waiting: 1, Busy: 3 * time.Second, Oldest: 3 * time.Second}}, c.Lanes())
+		require.Equal(t, []door.LaneState{{Lane: 0, Waiting: 1, Busy: 3 * time.Second, Oldest: 3 * time.Second}}, c.Lanes())
 		release()
 		require.NoError(t, (<-first).err)
 		require.NoError(t, (<-second).err)
 		require.Error(t, (<-do(t.Context(), c, &runs.CancelRun{RunID: ""})).err)
 		c.Close()
-		require.Equal(t, []committer.LaneState{{Lane: 0}}, c.Lanes())
+		require.Equal(t, []door.LaneState{{Lane: 0}}, c.Lanes())
 		require.Len(t, seen.answered, 3)
 		require.Equal(t, []time.Duration{0, 2 * time.Second}, seen.waited)
 		require.Equal(t, 2, seen.runs)
 		require.Len(t, seen.ended, 2)
-		require.Equal(t, committer.Transaction{Lane: 0, Commands: 1, Read: true, Result: committer.ResultCommitted, Took: 3 * time.Second}, seen.ended[0])
+		require.Equal(t, door.Transaction{Lane: 0, Commands: 1, Read: true, Result: door.ResultCommitted, Took: 3 * time.Second}, seen.ended[0])
 	})
 }
 
@@ -83,7 +83,7 @@ func TestACommandThatWaitsForALockedSessionIsTheOldest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		m.lock("s", true)
-		c := committer.New(m, committer.Options{Lanes: 1})
+		c := door.New(m, door.Options{Lanes: 1})
 		call := do(t.Context(), c, create("s", "r"))
 		synctest.Wait()
 		time.Sleep(time.Second)

@@ -1,4 +1,4 @@
-package committer_test
+package door_test
 
 import (
 	"bytes"
@@ -19,7 +19,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -35,7 +35,7 @@ type result struct {
 }
 
 // do calls Do in its own goroutine.
-func do(ctx context.Context, c *committer.Committer, command runs.Command) <-chan result {
+func do(ctx context.Context, c *door.Door, command runs.Command) <-chan result {
 	done := make(chan result, 1)
 	go func() {
 		reply, err := c.Do(ctx, command)
@@ -48,7 +48,7 @@ func do(ctx context.Context, c *committer.Committer, command runs.Command) <-cha
 func held(m *memory) (release func()) {
 	gate := make(chan struct{})
 	var once sync.Once
-	m.onBegin = func([]committer.Load) error { <-gate; return nil }
+	m.onBegin = func([]door.Load) error { <-gate; return nil }
 	return func() { once.Do(func() { close(gate) }) }
 }
 
@@ -57,7 +57,7 @@ func TestWhatArrivesMeanwhileIsOneBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		release := held(m)
-		c := committer.New(m, committer.Options{Lanes: 1, MaxBatch: 16})
+		c := door.New(m, door.Options{Lanes: 1, MaxBatch: 16})
 		defer c.Close()
 		var calls []<-chan result
 		for i := range 21 {
@@ -70,7 +70,7 @@ func TestWhatArrivesMeanwhileIsOneBatch(t *testing.T) {
 		}
 		require.Equal(t, []int{1, 16, 4}, m.sizes())
 		for _, loads := range m.batches {
-			require.True(t, slices.IsSortedFunc(loads, func(a, b committer.Load) int {
+			require.True(t, slices.IsSortedFunc(loads, func(a, b door.Load) int {
 				return bytes.Compare([]byte(a.SessionID), []byte(b.SessionID))
 			}))
 		}
@@ -82,7 +82,7 @@ func TestCommandsOfOneSessionSeeEachOtherInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		release := held(m)
-		c := committer.New(m, committer.Options{Lanes: 4})
+		c := door.New(m, door.Options{Lanes: 4})
 		defer c.Close()
 		var calls []<-chan result
 		for i := range 10 {
@@ -111,12 +111,12 @@ func TestARefusedCommandFailsAlone(t *testing.T) {
 		m.onCommit = func(w runs.Writes) error {
 			for _, run := range w.NewRuns {
 				if run.RunID == "poison" {
-					return fmt.Errorf("check constraint: %w", committer.ErrRefused)
+					return fmt.Errorf("check constraint: %w", door.ErrRefused)
 				}
 			}
 			return nil
 		}
-		c := committer.New(m, committer.Options{Lanes: 1, Retries: 3})
+		c := door.New(m, door.Options{Lanes: 1, Retries: 3})
 		defer c.Close()
 		first := do(t.Context(), c, create("first", "first"))
 		synctest.Wait()
@@ -131,7 +131,7 @@ func TestARefusedCommandFailsAlone(t *testing.T) {
 		require.NoError(t, (<-good).err)
 		got := <-bad
 		require.ErrorIs(t, got.err, runs.ErrUnavailable)
-		require.ErrorIs(t, got.err, committer.ErrRefused)
+		require.ErrorIs(t, got.err, door.ErrRefused)
 		require.NoError(t, (<-other).err)
 		require.Equal(t, []int{1, 3, 1, 1, 1, 1, 1}, m.sizes())
 	})
@@ -140,7 +140,7 @@ func TestARefusedCommandFailsAlone(t *testing.T) {
 func TestWhoLosesTheRaceForARowFindsIt(t *testing.T) {
 	t.Parallel()
 	m := newMemory()
-	replicas := []*committer.Committer{committer.New(m, committer.Options{}), committer.New(m, committer.Options{})}
+	replicas := []*door.Door{door.New(m, door.Options{}), door.New(m, door.Options{})}
 	var made atomic.Int32
 	var group sync.WaitGroup
 	for i := range 64 {
@@ -168,14 +168,14 @@ func TestAnUnknownOutcomeIsNotTriedAgain(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("connection lost")
 	for name, set := range map[string]func(m *memory){
-		"begin":  func(m *memory) { m.onBegin = func([]committer.Load) error { return lost } },
+		"begin":  func(m *memory) { m.onBegin = func([]door.Load) error { return lost } },
 		"commit": func(m *memory) { m.onCommit = func(runs.Writes) error { return lost } },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := newMemory()
 			set(m)
-			c := committer.New(m, committer.Options{})
+			c := door.New(m, door.Options{})
 			defer c.Close()
 			_, err := c.Do(t.Context(), create("s", "r"))
 			require.ErrorIs(t, err, runs.ErrUnavailable)
@@ -192,7 +192,7 @@ func TestTheReplyAndTheNoticeComeAfterTheCommit(t *testing.T) {
 		gate := make(chan struct{})
 		m.onCommit = func(runs.Writes) error { <-gate; return nil }
 		notices := make(chan runs.Notice, 10)
-		c := committer.New(m, committer.Options{Announce: func(n runs.Notice) { notices <- n }})
+		c := door.New(m, door.Options{Announce: func(n runs.Notice) { notices <- n }})
 		defer c.Close()
 		call := do(t.Context(), c, create("s", "r"))
 		synctest.Wait()
@@ -233,7 +233,7 @@ func TestTheReplyAndTheNoticeComeAfterTheCommit(t *testing.T) {
 func TestWhatWritesNothingCommitsNothing(t *testing.T) {
 	t.Parallel()
 	m := newMemory()
-	c := committer.New(m, committer.Options{Announce: func(runs.Notice) { t.Error("announced") }})
+	c := door.New(m, door.Options{Announce: func(runs.Notice) { t.Error("announced") }})
 	_, err := c.Do(t.Context(), &runs.EndSession{SessionID: "none"})
 	require.ErrorIs(t, err, refusal.UnknownSession("none"))
 	c.Close()
@@ -246,7 +246,7 @@ func TestAPanicFailsItsCommandAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		var log bytes.Buffer
-		c := committer.New(m, committer.Options{Lanes: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		c := door.New(m, door.Options{Lanes: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		require.NoError(t, (<-do(t.Context(), c, create("damaged", "r"))).err)
 		// A settled request with an unreadable resolution.
 		m.states["damaged"].Requests[runs.RequestKey{RunID: "r", RequestID: "q"}] = &model.Request{
@@ -263,7 +263,7 @@ func TestAPanicFailsItsCommandAlone(t *testing.T) {
 		release()
 		require.NoError(t, (<-first).err)
 		got := <-bad
-		require.ErrorIs(t, got.err, committer.ErrPanicked)
+		require.ErrorIs(t, got.err, door.ErrPanicked)
 		require.NotErrorIs(t, got.err, runs.ErrUnavailable)
 		require.NoError(t, (<-good).err)
 		require.Equal(t, []int{1, 1, 2}, m.sizes())
@@ -276,7 +276,7 @@ func TestAPanicFailsItsCommandAlone(t *testing.T) {
 func TestAPanicOfTheEngineIsNotTheEnd(t *testing.T) {
 	t.Parallel()
 	m := newMemory()
-	c := committer.New(m, committer.Options{})
+	c := door.New(m, door.Options{})
 	defer c.Close()
 	m.onCommit = func(runs.Writes) error { panic("broken engine") }
 	_, err := c.Do(t.Context(), create("s", "r"))
@@ -291,7 +291,7 @@ func TestWhoGivesUpInTheQueueTakesTheCommandBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		release := held(m)
-		c := committer.New(m, committer.Options{Lanes: 1})
+		c := door.New(m, door.Options{Lanes: 1})
 		defer c.Close()
 		first := do(t.Context(), c, create("s1", "r1"))
 		synctest.Wait()
@@ -315,7 +315,7 @@ func TestACallerWhoGivesUpDoesNotStopTheTransaction(t *testing.T) {
 		m := newMemory()
 		gate := make(chan struct{})
 		m.onCommit = func(runs.Writes) error { <-gate; return nil }
-		c := committer.New(m, committer.Options{Lanes: 1})
+		c := door.New(m, door.Options{Lanes: 1})
 		ctx, cancel := context.WithCancel(t.Context())
 		call := do(ctx, c, create("s", "r"))
 		synctest.Wait()
@@ -332,7 +332,7 @@ func TestCloseFinishesWhatItTook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		release := held(m)
-		c := committer.New(m, committer.Options{Lanes: 1, MaxBatch: 2})
+		c := door.New(m, door.Options{Lanes: 1, MaxBatch: 2})
 		var calls []<-chan result
 		for i := range 6 { // one in flight, two in the lane, three waiting for room
 			calls = append(calls, do(t.Context(), c, create("s", fmt.Sprintf("r%d", i))))
@@ -362,7 +362,7 @@ func TestCloseFinishesWhatItTook(t *testing.T) {
 func TestTheSessionOfARunIsRemembered(t *testing.T) {
 	t.Parallel()
 	m := newMemory()
-	c := committer.New(m, committer.Options{RememberedRuns: 2})
+	c := door.New(m, door.Options{RememberedRuns: 2})
 	defer c.Close()
 	_, err := c.Do(t.Context(), create("s", "r"))
 	require.NoError(t, err)
@@ -382,7 +382,7 @@ func TestTheSessionOfARunIsRemembered(t *testing.T) {
 func TestABatchOfOneGivesEachCommandATransaction(t *testing.T) {
 	t.Parallel()
 	m := newMemory()
-	c := committer.New(m, committer.Options{MaxBatch: 1, Lanes: 8})
+	c := door.New(m, door.Options{MaxBatch: 1, Lanes: 8})
 	var group sync.WaitGroup
 	for i := range 100 {
 		group.Go(func() {

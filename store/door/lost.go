@@ -1,4 +1,4 @@
-package committer
+package door
 
 import (
 	"context"
@@ -34,7 +34,7 @@ const (
 	// maxLostNamed limits the sessions named in the log.
 	maxLostNamed = 100
 	// missingFor is the maximum age of a commit for its missing session to count as lost. Retention
-	// deletes sessions too, but later. See also [Committer.Retains].
+	// deletes sessions too, but later. See also [Door.Retains].
 	missingFor = time.Minute
 	// The check for lost sessions is retried, because the first connections to a new server may
 	// fail.
@@ -62,25 +62,25 @@ func (a *acknowledged) lostIn(there bool, found *History, at time.Time, within t
 	return a.EventHash != "" && found.EventHash != "" && found.EventHash != a.EventHash
 }
 
-// Retains tells the committer that retention deletes sessions that ended this long ago.
-func (c *Committer) Retains(horizon time.Duration) {
+// Retains tells the door that retention deletes sessions that ended this long ago.
+func (d *Door) Retains(horizon time.Duration) {
 	for {
-		known := c.retains.Load()
-		if known != 0 && known <= int64(horizon) || c.retains.CompareAndSwap(known, int64(max(horizon, 1))) {
+		known := d.retains.Load()
+		if known != 0 && known <= int64(horizon) || d.retains.CompareAndSwap(known, int64(max(horizon, 1))) {
 			return
 		}
 	}
 }
 
 // acknowledge records the committed states of sessions.
-func (c *Committer) acknowledge(d *decisions) {
-	if c.versioned == nil || len(d.changed) == 0 {
+func (d *Door) acknowledge(made *decisions) {
+	if d.versioned == nil || len(made.changed) == 0 {
 		return
 	}
 	now := time.Now()
-	for _, changed := range d.changed {
+	for _, changed := range made.changed {
 		if session := changed.state.Session; session != nil {
-			c.acknowledged.Add(session.SessionID, acknowledged{
+			d.acknowledged.Add(session.SessionID, acknowledged{
 				History: History{Life: session.Life, Version: session.Version, LastEventID: session.LastEventID, EventHash: session.LastEventHash},
 				at:      now,
 			})
@@ -90,33 +90,33 @@ func (c *Committer) acknowledge(d *decisions) {
 
 // lookForLost checks in the background whether the database has lost acknowledged commits. It is
 // called when the incarnation has changed, before anything is decided on the new one.
-func (c *Committer) lookForLost() {
-	if c.versioned == nil {
+func (d *Door) lookForLost() {
+	if d.versioned == nil {
 		return
 	}
-	expected := make(map[string]acknowledged, c.acknowledged.Len())
-	for _, sessionID := range c.acknowledged.Keys() {
-		if newest, there := c.acknowledged.Peek(sessionID); there {
+	expected := make(map[string]acknowledged, d.acknowledged.Len())
+	for _, sessionID := range d.acknowledged.Keys() {
+		if newest, there := d.acknowledged.Peek(sessionID); there {
 			expected[sessionID] = newest
 		}
 	}
 	begun := time.Now()
-	c.lanes.Go(func() { c.findLost(expected, begun) })
+	d.lanes.Go(func() { d.findLost(expected, begun) })
 }
 
-func (c *Committer) findLost(expected map[string]acknowledged, begun time.Time) {
+func (d *Door) findLost(expected map[string]acknowledged, begun time.Time) {
 	sessionIDs := slices.Sorted(maps.Keys(expected))
 	eventIDs := make([]int64, len(sessionIDs))
 	for i, sessionID := range sessionIDs {
 		eventIDs[i] = expected[sessionID].LastEventID
 	}
-	histories, err := c.histories(sessionIDs, eventIDs)
+	histories, err := d.histories(sessionIDs, eventIDs)
 	if err != nil {
-		c.options.Logger.Error("whether the database has lost what was acknowledged is not known: its sessions could not be read", slog.Any("error", err))
+		d.options.Logger.Error("whether the database has lost what was acknowledged is not known: its sessions could not be read", slog.Any("error", err))
 		return
 	}
 	within := missingFor
-	if horizon := time.Duration(c.retains.Load()); horizon != 0 {
+	if horizon := time.Duration(d.retains.Load()); horizon != 0 {
 		within = min(within, horizon)
 	}
 	var lost []string
@@ -127,32 +127,32 @@ func (c *Committer) findLost(expected map[string]acknowledged, begun time.Time) 
 			continue
 		}
 		lost = append(lost, sessionID)
-		c.acknowledged.Remove(sessionID)
+		d.acknowledged.Remove(sessionID)
 	}
 	if len(lost) == 0 {
 		return
 	}
-	c.options.Logger.Error("the database has lost what was acknowledged", slog.Int("sessions", len(lost)),
+	d.options.Logger.Error("the database has lost what was acknowledged", slog.Int("sessions", len(lost)),
 		slog.Any("session_ids", lost[:min(len(lost), maxLostNamed)]))
-	if c.options.Observer != nil {
-		c.options.Observer.Lost(len(lost))
+	if d.options.Observer != nil {
+		d.options.Observer.Lost(len(lost))
 	}
 }
 
-// histories retries a few times until the database answers or the Committer is closed.
-func (c *Committer) histories(sessionIDs []string, eventIDs []int64) (found map[string]History, err error) {
+// histories retries a few times until the database answers or the Door is closed.
+func (d *Door) histories(sessionIDs []string, eventIDs []int64) (found map[string]History, err error) {
 	open, closed := context.WithCancel(context.Background())
 	defer closed()
 	go func() {
 		select {
-		case <-c.lanes.Closing():
+		case <-d.lanes.Closing():
 			closed()
 		case <-open.Done():
 		}
 	}()
 	for range lostTries {
 		ctx, cancel := context.WithTimeout(open, lostTimeout)
-		found, err = c.versioned.Histories(ctx, sessionIDs, eventIDs)
+		found, err = d.versioned.Histories(ctx, sessionIDs, eventIDs)
 		cancel()
 		if err == nil {
 			return found, nil

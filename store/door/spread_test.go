@@ -1,4 +1,4 @@
-package committer_test
+package door_test
 
 import (
 	"fmt"
@@ -9,11 +9,11 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/runs"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 )
 
 // inFlight returns how many lanes are busy.
-func inFlight(c *committer.Committer) (lanes int) {
+func inFlight(c *door.Door) (lanes int) {
 	for _, state := range c.Lanes() {
 		if state.Busy > 0 {
 			lanes++
@@ -28,7 +28,7 @@ func TestFewCommandsGoInOneLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		release := held(m)
-		c := committer.New(m, committer.Options{Lanes: 2})
+		c := door.New(m, door.Options{Lanes: 2})
 		defer c.Close()
 		var calls []<-chan result
 		send := func(kind string) {
@@ -60,7 +60,7 @@ func TestManyCommandsGoInAllLanes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		m.onCommit = func(runs.Writes) error { time.Sleep(10 * time.Millisecond); return nil }
-		c := committer.New(m, committer.Options{Lanes: 2})
+		c := door.New(m, door.Options{Lanes: 2})
 		defer c.Close()
 		round := 0
 		rounds := func(callers, rounds int) (together int) {

@@ -1,4 +1,4 @@
-package committer_test
+package door_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/facts"
 )
 
@@ -58,16 +58,16 @@ func (m *unreadMemory) counts() (read, unread int) {
 	return read, len(m.guards)
 }
 
-func newUnread(t *testing.T, options committer.Options) (*unreadMemory, *committer.Committer) {
+func newUnread(t *testing.T, options door.Options) (*unreadMemory, *door.Door) {
 	t.Helper()
 	m := &unreadMemory{memory: newMemory()}
 	options.Clock = func() int64 { return 0 }
-	c := committer.New(m, options)
+	c := door.New(m, options)
 	t.Cleanup(func() { c.Close() })
 	return m, c
 }
 
-func must(t *testing.T, c *committer.Committer, command runs.Command) runs.Reply {
+func must(t *testing.T, c *door.Door, command runs.Command) runs.Reply {
 	t.Helper()
 	reply, err := c.Do(t.Context(), command)
 	require.NoError(t, err)
@@ -76,7 +76,7 @@ func must(t *testing.T, c *committer.Committer, command runs.Command) runs.Reply
 
 func TestWhatIsRememberedIsNotReadAgain(t *testing.T) {
 	t.Parallel()
-	m, c := newUnread(t, committer.Options{Lanes: 1})
+	m, c := newUnread(t, door.Options{Lanes: 1})
 	must(t, c, create("s", "r"))
 	for fence := int64(1); fence <= 3; fence++ {
 		require.Equal(t, fence, must(t, c, &runs.ClaimRun{RunID: "r", WorkerID: "w"}).Run.Run.Fence)
@@ -95,7 +95,7 @@ func TestWhatIsRememberedIsNotReadAgain(t *testing.T) {
 // Refusals and replies without a change may depend on rows that are not cached.
 func TestARefusalIsReadFor(t *testing.T) {
 	t.Parallel()
-	m, c := newUnread(t, committer.Options{Lanes: 1})
+	m, c := newUnread(t, door.Options{Lanes: 1})
 	must(t, c, create("s", "r"))
 	_, err := c.Do(t.Context(), &runs.Complete{RunID: "r", Fence: 7})
 	require.Equal(t, api.CodeLeaseLost, refusal.CodeOf(err))
@@ -114,7 +114,7 @@ func TestARefusalIsReadFor(t *testing.T) {
 
 func TestAForeignChangeIsSeen(t *testing.T) {
 	t.Parallel()
-	m, c := newUnread(t, committer.Options{Lanes: 1})
+	m, c := newUnread(t, door.Options{Lanes: 1})
 	must(t, c, create("s", "r"))
 	must(t, c, &runs.ClaimRun{RunID: "r", WorkerID: "w"})
 	m.memory.mu.Lock()
@@ -137,7 +137,7 @@ func TestAForeignChangeIsSeen(t *testing.T) {
 // A server that took over without the last commits reuses their versions.
 func TestWhatIsRememberedOfAnotherServerIsReadAgain(t *testing.T) {
 	t.Parallel()
-	m, c := newUnread(t, committer.Options{Lanes: 1})
+	m, c := newUnread(t, door.Options{Lanes: 1})
 	m.incarnation.Store(1)
 	for _, sessionID := range []string{"s", "t"} {
 		must(t, c, create(sessionID, "run-of-"+sessionID))
@@ -168,7 +168,7 @@ func TestWhatIsRememberedOfAnotherServerIsReadAgain(t *testing.T) {
 // The outcome of such a transaction is unknown, so it is not retried.
 func TestAnUnknownOutcomeIsToldAsSuch(t *testing.T) {
 	t.Parallel()
-	m, c := newUnread(t, committer.Options{Lanes: 1})
+	m, c := newUnread(t, door.Options{Lanes: 1})
 	must(t, c, create("s", "r"))
 	broken := errors.New("connection lost")
 	m.onUnread = func(facts.ReadSet) error { m.onUnread = nil; return broken }
@@ -184,8 +184,8 @@ func TestAnUnknownOutcomeIsToldAsSuch(t *testing.T) {
 
 func TestAClockOrARuleThatIsOffIsReadFor(t *testing.T) {
 	t.Parallel()
-	for _, off := range []error{facts.ErrStaleClock, facts.ErrStaleRules, facts.ErrStaleTokens, facts.ErrStale, committer.ErrRefused} {
-		m, c := newUnread(t, committer.Options{Lanes: 1})
+	for _, off := range []error{facts.ErrStaleClock, facts.ErrStaleRules, facts.ErrStaleTokens, facts.ErrStale, door.ErrRefused} {
+		m, c := newUnread(t, door.Options{Lanes: 1})
 		must(t, c, create("s", "r"))
 		m.onUnread = func(facts.ReadSet) error { m.onUnread = nil; return fmt.Errorf("refused: %w", off) }
 		require.EqualValues(t, 1, must(t, c, &runs.ClaimRun{RunID: "r", WorkerID: "w"}).Run.Run.Fence)
@@ -208,7 +208,7 @@ func (d decided) Spec() runs.Spec {
 // A token is read once. Later decisions compare the cached token with the database.
 func TestATokenIsRememberedUntilItIsAnother(t *testing.T) {
 	t.Parallel()
-	m, c := newUnread(t, committer.Options{Lanes: 1})
+	m, c := newUnread(t, door.Options{Lanes: 1})
 	m.token = &auth.Token{TokenID: "t", SecretHash: "h", ExpiresAtMs: 2_000}
 	caller := &auth.Identity{Principal: "user:ada", Role: api.RoleOperator, Via: auth.ViaToken, TokenID: "t", Credential: "h"}
 	start := func() error {
@@ -261,7 +261,7 @@ func TestATokenIsRememberedUntilItIsAnother(t *testing.T) {
 // A command that needs a read is not overtaken by later commands of its session.
 func TestTheOrderOfASessionIsKept(t *testing.T) {
 	t.Parallel()
-	m, c := newUnread(t, committer.Options{Lanes: 1})
+	m, c := newUnread(t, door.Options{Lanes: 1})
 	must(t, c, create("s", "r"))
 	must(t, c, &runs.ClaimRun{RunID: "r", WorkerID: "w"})
 	gate, inside := make(chan struct{}), make(chan struct{})
@@ -288,7 +288,7 @@ func TestTheOrderOfASessionIsKept(t *testing.T) {
 
 func TestLittleMemoryIsEnough(t *testing.T) {
 	t.Parallel()
-	m, c := newUnread(t, committer.Options{Lanes: 1, RememberedBytes: 16 << 10})
+	m, c := newUnread(t, door.Options{Lanes: 1, RememberedBytes: 16 << 10})
 	const sessions = 50
 	for i := range sessions {
 		must(t, c, create(fmt.Sprint("s", i), fmt.Sprint("r", i)))

@@ -1,4 +1,4 @@
-package committer_test
+package door_test
 
 import (
 	"fmt"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 )
 
 // writes reports whether the session is created or updated.
@@ -38,11 +38,11 @@ func TestASessionThatGetsNoLockInTimeIsSetAside(t *testing.T) {
 		m.onCommit = func(w runs.Writes) error {
 			if foreign.Load() && writes(&w, "blocked") {
 				time.Sleep(lockTimeout)
-				return committer.ErrLocked
+				return door.ErrLocked
 			}
 			return nil
 		}
-		c := committer.New(m, committer.Options{Lanes: 1, MaxBatch: 8})
+		c := door.New(m, door.Options{Lanes: 1, MaxBatch: 8})
 		defer c.Close()
 		var waiting []<-chan result
 		for i := range 3 {
@@ -81,11 +81,11 @@ func TestTheWaitForALockHasAnEndAndIsRemembered(t *testing.T) {
 		m.onCommit = func(w runs.Writes) error {
 			if writes(&w, "blocked") {
 				time.Sleep(lockTimeout)
-				return committer.ErrLocked
+				return door.ErrLocked
 			}
 			return nil
 		}
-		c := committer.New(m, committer.Options{Lanes: 1, LockWait: 3 * time.Second})
+		c := door.New(m, door.Options{Lanes: 1, LockWait: 3 * time.Second})
 		defer c.Close()
 		began := time.Now()
 		got := <-do(t.Context(), c, create("blocked", "r"))
@@ -98,7 +98,7 @@ func TestTheWaitForALockHasAnEndAndIsRemembered(t *testing.T) {
 		began = time.Now()
 		require.NoError(t, (<-do(t.Context(), c, create("s", "other"))).err)
 		require.Zero(t, time.Since(began))
-		require.ErrorIs(t, (<-again).err, committer.ErrSessionLocked)
+		require.ErrorIs(t, (<-again).err, door.ErrSessionLocked)
 	})
 }
 
@@ -112,11 +112,11 @@ func TestAFailingSessionIsTriedAside(t *testing.T) {
 		m.onCommit = func(w runs.Writes) error {
 			if failing.Load() && writes(&w, "failing") {
 				tries.Add(1)
-				return fmt.Errorf("check constraint: %w", committer.ErrRefused)
+				return fmt.Errorf("check constraint: %w", door.ErrRefused)
 			}
 			return nil
 		}
-		c := committer.New(m, committer.Options{Lanes: 1, Retries: 4})
+		c := door.New(m, door.Options{Lanes: 1, Retries: 4})
 		defer c.Close()
 		bad := do(t.Context(), c, create("failing", "r"))
 		behind := do(t.Context(), c, create("failing", "behind"))
@@ -129,8 +129,8 @@ func TestAFailingSessionIsTriedAside(t *testing.T) {
 		require.Zero(t, time.Since(began), "the pauses between the tries are nobody else's")
 		got := <-bad
 		require.ErrorIs(t, got.err, runs.ErrUnavailable)
-		require.ErrorIs(t, got.err, committer.ErrRefused)
-		require.ErrorIs(t, (<-behind).err, committer.ErrRefused)
+		require.ErrorIs(t, got.err, door.ErrRefused)
+		require.ErrorIs(t, (<-behind).err, door.ErrRefused)
 
 		// The session's next command shares no batch with other sessions until one succeeds.
 		release := held(m)
@@ -143,7 +143,7 @@ func TestAFailingSessionIsTriedAside(t *testing.T) {
 		release()
 		require.NoError(t, (<-first).err)
 		require.NoError(t, (<-good).err)
-		require.ErrorIs(t, (<-bad).err, committer.ErrRefused)
+		require.ErrorIs(t, (<-bad).err, door.ErrRefused)
 		require.Len(t, m.sizes(), before+1+4, "one batch of the other, four tries of the failing")
 		failing.Store(false)
 		require.NoError(t, (<-do(t.Context(), c, create("failing", "r"))).err)
@@ -160,12 +160,12 @@ func TestManyLockedSessionsHoldUpALaneOnce(t *testing.T) {
 			for _, session := range w.NewSessions {
 				if blocked[session.SessionID] {
 					time.Sleep(lockTimeout)
-					return committer.ErrLocked
+					return door.ErrLocked
 				}
 			}
 			return nil
 		}
-		c := committer.New(m, committer.Options{Lanes: 1})
+		c := door.New(m, door.Options{Lanes: 1})
 		defer c.Close()
 		first := do(t.Context(), c, create("first", "first"))
 		synctest.Wait()
@@ -205,7 +205,7 @@ func TestALargeCommandIsCarriedOutBesideItsLane(t *testing.T) {
 			}
 			return nil
 		}
-		c := committer.New(m, committer.Options{Lanes: 1})
+		c := door.New(m, door.Options{Lanes: 1})
 		defer c.Close()
 		var calls []<-chan result
 		for i := range 8 {
@@ -243,7 +243,7 @@ func TestLargeCommandsLeaveOthersMostOfTheTime(t *testing.T) {
 				}
 				return nil
 			}
-			c := committer.New(m, committer.Options{Lanes: 1})
+			c := door.New(m, door.Options{Lanes: 1})
 			defer c.Close()
 			began := time.Now()
 			var calls []<-chan result
@@ -282,7 +282,7 @@ func TestALargeCommandOfALockedSessionIsCarriedOutBesideItsLane(t *testing.T) {
 					}
 					return nil
 				}
-				c := committer.New(m, committer.Options{Lanes: 1, LockWait: 3 * time.Second})
+				c := door.New(m, door.Options{Lanes: 1, LockWait: 3 * time.Second})
 				defer c.Close()
 				m.lock("locked", true)
 				var small <-chan result
@@ -314,7 +314,7 @@ func TestALargeCommandOfALockedSessionIsCarriedOutBesideItsLane(t *testing.T) {
 				sent := time.Now()
 				again := *command
 				again.RunID = "again"
-				require.ErrorIs(t, (<-do(t.Context(), c, &again)).err, committer.ErrSessionLocked)
+				require.ErrorIs(t, (<-do(t.Context(), c, &again)).err, door.ErrSessionLocked)
 				require.InDelta(t, 3, time.Since(sent).Seconds(), 0.1)
 			})
 		})
@@ -328,12 +328,12 @@ func TestCloseTakesInWhatIsCarriedOutAside(t *testing.T) {
 		gate, tries := make(chan struct{}), 0
 		m.onCommit = func(runs.Writes) error {
 			if tries++; tries == 1 {
-				return fmt.Errorf("deadlock: %w", committer.ErrRefused)
+				return fmt.Errorf("deadlock: %w", door.ErrRefused)
 			}
 			<-gate
 			return nil
 		}
-		c := committer.New(m, committer.Options{Lanes: 1})
+		c := door.New(m, door.Options{Lanes: 1})
 		call := do(t.Context(), c, create("s", "r"))
 		synctest.Wait()
 		closed := make(chan bool)

@@ -1,4 +1,4 @@
-package committer
+package door
 
 import (
 	"context"
@@ -9,9 +9,9 @@ import (
 	"github.com/holdpoint/holdpoint/store/facts"
 )
 
-// Observer receives what a Committer does, for metrics and logs. Several goroutines call its
+// Observer receives what a Door does, for metrics and logs. Several goroutines call its
 // methods at once. Began, Ended and Committed run on the lanes. They must not block, call the
-// Committer or change their arguments.
+// Door or change their arguments.
 type Observer interface {
 	// Answered is called for each command given to Do, on the caller's goroutine.
 	Answered(command runs.Command, reply runs.Reply, err error, took time.Duration)
@@ -54,11 +54,11 @@ const (
 
 // observe starts observing a transaction and returns the context for the engine. The caller calls
 // done at the end, which reads written and err.
-func (c *Committer) observe(ctx context.Context, calls []*call, t *Transaction, written *bool, err *error) (traced context.Context, done func()) {
-	observer := c.options.Observer
+func (d *Door) observe(ctx context.Context, calls []*call, t *Transaction, written *bool, err *error) (traced context.Context, done func()) {
+	observer := d.options.Observer
 	var endSpan func(Transaction)
-	if c.options.Tracer != nil {
-		ctx, endSpan = c.traceTransaction(ctx, calls)
+	if d.options.Tracer != nil {
+		ctx, endSpan = d.traceTransaction(ctx, calls)
 	}
 	if observer == nil && endSpan == nil {
 		return ctx, func() {}

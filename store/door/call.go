@@ -1,4 +1,4 @@
-package committer
+package door
 
 import (
 	"errors"
@@ -10,7 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/store/lanes"
 )
 
-// call is a command that was given to the committer. Its key in the lanes is its session.
+// call is a command that was given to the door. Its key in the lanes is its session.
 type call struct {
 	lanes.Item
 	command runs.Command
@@ -29,9 +29,9 @@ func (c *call) answer(reply runs.Reply, err error) {
 }
 
 // began reports that a call is tried.
-func (c *Committer) began(waiting *call, waited time.Duration, commands int) {
-	if c.options.Observer != nil {
-		c.options.Observer.Began(waited)
+func (d *Door) began(waiting *call, waited time.Duration, commands int) {
+	if d.options.Observer != nil {
+		d.options.Observer.Began(waited)
 	}
 	if waiting.span != nil {
 		waiting.span.Began(waited, commands)
@@ -39,14 +39,14 @@ func (c *Committer) began(waiting *call, waited time.Duration, commands int) {
 }
 
 // fail answers calls that were not decided, or whose outcome is unknown.
-func (c *Committer) fail(calls []*call, err error) {
+func (d *Door) fail(calls []*call, err error) {
 	switch {
 	case errors.Is(err, lanes.ErrClosed):
 		err = runs.ErrClosed
 	case errors.Is(err, ErrSessionLocked), errors.Is(err, ErrSessionFailing):
 		err = fmt.Errorf("%w: %w", runs.ErrUnavailable, err)
 	default:
-		c.options.Logger.Error("transaction failed", slog.Int("commands", len(calls)), slog.Any("error", err))
+		d.options.Logger.Error("transaction failed", slog.Int("commands", len(calls)), slog.Any("error", err))
 		err = fmt.Errorf("%w: %w", runs.ErrUnavailable, err)
 	}
 	for _, waiting := range calls {

@@ -1,4 +1,4 @@
-package committer_test
+package door_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 )
 
 // lateReader reads runs of a memory. Their requests are hidden from the first readings, as if they
@@ -46,7 +46,7 @@ func TestAnUncheckedValueIsCheckedAgain(t *testing.T) {
 	t.Parallel()
 	answer := func(hidden int) (*lateReader, error) {
 		reader := &lateReader{memory: newMemory(), hidden: hidden}
-		c := committer.New(reader.memory, committer.Options{Lanes: 1, Values: reader})
+		c := door.New(reader.memory, door.Options{Lanes: 1, Values: reader})
 		defer c.Close()
 		_, err := c.Do(t.Context(), &runs.CreateRun{
 			SessionID: "s", SessionGiven: true, RunID: "r", Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"},

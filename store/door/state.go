@@ -1,4 +1,4 @@
-package committer
+package door
 
 import (
 	"fmt"
@@ -12,16 +12,16 @@ import (
 type LaneState = lanes.State
 
 // Lanes returns the current state of each lane.
-func (c *Committer) Lanes() []LaneState { return c.lanes.States() }
+func (d *Door) Lanes() []LaneState { return d.lanes.States() }
 
 // Stalled returns a [runs.NotReadyError] that wraps runs.ErrUnavailable and names a lane whose
 // batch has been in flight for Options.StallAfter or longer. It returns nil if there is none.
-func (c *Committer) Stalled() error {
-	lane, busy, stalled := c.lanes.Stalled()
+func (d *Door) Stalled() error {
+	lane, busy, stalled := d.lanes.Stalled()
 	if !stalled {
 		return nil
 	}
-	detail := fmt.Sprintf("lane %d of the committer has not moved for %s", lane, busy.Round(time.Second))
+	detail := fmt.Sprintf("lane %d has not moved for %s", lane, busy.Round(time.Second))
 	return &runs.NotReadyError{Detail: detail, Err: runs.ErrUnavailable}
 }
 

@@ -1,4 +1,4 @@
-package committer_test
+package door_test
 
 import (
 	"context"
@@ -10,13 +10,13 @@ import (
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 )
 
 // memory is an in-memory engine: rows in maps, and one lock per session.
 type memory struct {
 	// onBegin and onCommit, if set, may block or return an error. They run without locks.
-	onBegin  func(loads []committer.Load) error
+	onBegin  func(loads []door.Load) error
 	onCommit func(writes runs.Writes) error
 	// onAwait, if set, implements AwaitRuleReaders.
 	onAwait func(ctx context.Context) error
@@ -36,7 +36,7 @@ type memory struct {
 	states    map[string]*runs.State
 	sessionOf map[string]string
 	records   map[model.RecordKey]*model.IdempotencyRecord
-	batches   [][]committer.Load
+	batches   [][]door.Load
 	lookUps   int
 	commits   int
 	rollbacks int
@@ -64,7 +64,7 @@ func (m *memory) AwaitRuleReaders(ctx context.Context) error {
 	return m.onAwait(ctx)
 }
 
-func (m *memory) Histories(ctx context.Context, sessionIDs []string, eventIDs []int64) (map[string]committer.History, error) {
+func (m *memory) Histories(ctx context.Context, sessionIDs []string, eventIDs []int64) (map[string]door.History, error) {
 	if m.onVersions != nil {
 		if err := m.onVersions(ctx); err != nil {
 			return nil, err
@@ -72,11 +72,11 @@ func (m *memory) Histories(ctx context.Context, sessionIDs []string, eventIDs []
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	found := map[string]committer.History{}
+	found := map[string]door.History{}
 	for i, sessionID := range sessionIDs {
 		if state := m.states[sessionID]; state != nil {
 			s := state.Session
-			history := committer.History{Life: s.Life, Version: s.Version, LastEventID: s.LastEventID}
+			history := door.History{Life: s.Life, Version: s.Version, LastEventID: s.LastEventID}
 			if s.LastEventID == eventIDs[i] {
 				history.EventHash = s.LastEventHash
 			}
@@ -86,7 +86,7 @@ func (m *memory) Histories(ctx context.Context, sessionIDs []string, eventIDs []
 	return found, nil
 }
 
-func (m *memory) Begin(_ context.Context, loads []committer.Load) (committer.Batch, error) {
+func (m *memory) Begin(_ context.Context, loads []door.Load) (door.Batch, error) {
 	m.mu.Lock()
 	m.batches = append(m.batches, loads)
 	m.mu.Unlock()
@@ -199,18 +199,18 @@ func (b *memoryBatch) Commit(_ context.Context, w runs.Writes) error {
 	defer m.mu.Unlock()
 	for _, session := range w.NewSessions {
 		if m.states[session.SessionID] != nil {
-			return fmt.Errorf("session is there: %w", committer.ErrRefused)
+			return fmt.Errorf("session is there: %w", door.ErrRefused)
 		}
 	}
 	for _, run := range w.NewRuns {
 		if m.sessionOf[run.RunID] != "" {
-			return fmt.Errorf("run is there: %w", committer.ErrRefused)
+			return fmt.Errorf("run is there: %w", door.ErrRefused)
 		}
 	}
 	fresh := map[model.RecordKey]bool{}
 	for _, record := range w.Records {
 		if m.records[record.RecordKey] != nil || fresh[record.RecordKey] {
-			return fmt.Errorf("record is there: %w", committer.ErrRefused)
+			return fmt.Errorf("record is there: %w", door.ErrRefused)
 		}
 		fresh[record.RecordKey] = true
 	}

@@ -1,4 +1,4 @@
-package committer_test
+package door_test
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/rules"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 )
 
 // ruleTable is a RuleReader that also sets the versions loaded by an engine.
@@ -76,11 +76,11 @@ func (r *ruleTable) readCount() int {
 	return r.reads
 }
 
-func withRules(t *testing.T) (*memory, *ruleTable, *committer.Committer) {
+func withRules(t *testing.T) (*memory, *ruleTable, *door.Door) {
 	t.Helper()
 	engine := newMemory()
 	table := &ruleTable{engine: engine}
-	c := committer.New(engine, committer.Options{Rules: table, Lanes: 1})
+	c := door.New(engine, door.Options{Rules: table, Lanes: 1})
 	t.Cleanup(func() { c.Close() })
 	return engine, table, c
 }
@@ -93,7 +93,7 @@ func globbed(effect api.RuleEffect, glob string) *rules.Rule {
 }
 
 // asks creates a run that asks for a command and returns the outcome of the approval.
-func asks(t *testing.T, c *committer.Committer, sessionID, command string) (api.Outcome, error) {
+func asks(t *testing.T, c *door.Door, sessionID, command string) (api.Outcome, error) {
 	t.Helper()
 	reply, err := c.Do(t.Context(), &runs.CreateRun{
 		SessionID: sessionID, Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"},
@@ -228,7 +228,7 @@ func TestOnlyChangedRulesAreRead(t *testing.T) {
 func TestAPersonIsAskedWhenRulesChangeAllTheTime(t *testing.T) {
 	t.Parallel()
 	engine, table, c := withRules(t)
-	engine.onBegin = func([]committer.Load) error {
+	engine.onBegin = func([]door.Load) error {
 		table.change(globbed(api.RuleAllow, "**"))
 		return nil
 	}

@@ -1,4 +1,4 @@
-package committer_test
+package door_test
 
 import (
 	"bytes"
@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/runs"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 )
 
 // A standby without the last commits takes over.
@@ -22,7 +22,7 @@ func TestWhatADatabaseHasLostIsTold(t *testing.T) {
 		m, seen, log := newMemory(), &notes{lost: make(chan int, 1)}, &bytes.Buffer{}
 		m.incarnation.Store(1)
 		notices := make(chan runs.Notice, 100)
-		c := committer.New(m, committer.Options{
+		c := door.New(m, door.Options{
 			Observer: seen, Logger: slog.New(slog.NewJSONHandler(log, nil)),
 			Announce: func(n runs.Notice) { notices <- n },
 		})
@@ -75,7 +75,7 @@ func TestACleanRestartLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, seen, log := newMemory(), &notes{lost: make(chan int, 1)}, &bytes.Buffer{}
 		m.incarnation.Store(1)
-		c := committer.New(m, committer.Options{Observer: seen, Logger: slog.New(slog.NewJSONHandler(log, nil))})
+		c := door.New(m, door.Options{Observer: seen, Logger: slog.New(slog.NewJSONHandler(log, nil))})
 		defer c.Close()
 		for _, sessionID := range []string{"deleted", "again"} {
 			require.NoError(t, (<-do(t.Context(), c, create(sessionID, "run-of-"+sessionID))).err)
@@ -103,8 +103,8 @@ func TestACleanRestartLosesNothing(t *testing.T) {
 	})
 }
 
-// The check for lost commits ends with the committer, even if the database never answers.
-func TestLookingForWhatWasLostEndsWithTheCommitter(t *testing.T) {
+// The check for lost commits ends with the door, even if the database never answers.
+func TestLookingForWhatWasLostEndsWithTheDoor(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m, seen, log := newMemory(), &notes{lost: make(chan int, 1)}, &bytes.Buffer{}
@@ -113,7 +113,7 @@ func TestLookingForWhatWasLostEndsWithTheCommitter(t *testing.T) {
 			return ctx.Err()
 		}
 		m.incarnation.Store(1)
-		c := committer.New(m, committer.Options{Observer: seen, Logger: slog.New(slog.NewJSONHandler(log, nil))})
+		c := door.New(m, door.Options{Observer: seen, Logger: slog.New(slog.NewJSONHandler(log, nil))})
 		require.NoError(t, (<-do(t.Context(), c, create("a", "a"))).err)
 		m.incarnation.Store(2)
 		require.NoError(t, (<-do(t.Context(), c, create("b", "b"))).err)

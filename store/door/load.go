@@ -1,4 +1,4 @@
-package committer
+package door
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package committer_test
+package door_test
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 )
 
 // A batch normally collects decisions of any session. In a sharded database it collects sessions of
@@ -19,10 +19,10 @@ func TestABatchHoldsSessionsOfOneShard(t *testing.T) {
 	const shards = 3
 	shardOf := func(sessionID string) uint64 { return uint64(sessionID[0] - 'a') }
 	m := &unreadMemory{memory: newMemory()}
-	c := committer.New(m, committer.Options{Lanes: shards, Shard: shardOf, Clock: func() int64 { return 0 }})
+	c := door.New(m, door.Options{Lanes: shards, Shard: shardOf, Clock: func() int64 { return 0 }})
 	defer c.Close()
 	gate := make(chan struct{})
-	m.onBegin = func([]committer.Load) error { <-gate; return nil }
+	m.onBegin = func([]door.Load) error { <-gate; return nil }
 	var group sync.WaitGroup
 	for i := range 60 {
 		group.Go(func() {

@@ -1,4 +1,4 @@
-package committer_test
+package door_test
 
 import (
 	"bytes"
@@ -15,14 +15,14 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 )
 
 func TestALockedSessionHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
-		c := committer.New(m, committer.Options{Lanes: 1, MaxBatch: 8})
+		c := door.New(m, door.Options{Lanes: 1, MaxBatch: 8})
 		defer c.Close()
 		m.lock("locked", true)
 		var waiting []<-chan result
@@ -56,7 +56,7 @@ func TestTheWaitForALockedSessionHasAnEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
-		c := committer.New(m, committer.Options{Lanes: 1, LockWait: 3 * time.Second})
+		c := door.New(m, door.Options{Lanes: 1, LockWait: 3 * time.Second})
 		defer c.Close()
 		m.lock("locked", true)
 		began := time.Now()
@@ -71,7 +71,7 @@ func TestTheWaitForALockedSessionHasAnEnd(t *testing.T) {
 		require.ErrorIs(t, (<-withdrawn).err, context.Canceled)
 		got := <-first
 		require.ErrorIs(t, got.err, runs.ErrUnavailable)
-		require.ErrorIs(t, got.err, committer.ErrSessionLocked)
+		require.ErrorIs(t, got.err, door.ErrSessionLocked)
 		require.InDelta(t, 3, time.Since(began).Seconds(), 0.1)
 		m.lock("locked", false)
 		require.NoError(t, (<-second).err, "it has waited for less")
@@ -91,9 +91,9 @@ func TestALockedSessionInARefusedBatch(t *testing.T) {
 				return nil
 			}
 			refused = true
-			return fmt.Errorf("deadlock: %w", committer.ErrRefused)
+			return fmt.Errorf("deadlock: %w", door.ErrRefused)
 		}
-		c := committer.New(m, committer.Options{Lanes: 1})
+		c := door.New(m, door.Options{Lanes: 1})
 		defer c.Close()
 		first := do(t.Context(), c, &runs.EndSession{SessionID: "none"})
 		synctest.Wait()
@@ -121,7 +121,7 @@ func TestCloseEndsTheWaitForALockedSession(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
-		c := committer.New(m, committer.Options{Lanes: 1})
+		c := door.New(m, door.Options{Lanes: 1})
 		m.lock("locked", true)
 		m.lock("freed", true)
 		began := time.Now()
@@ -142,7 +142,7 @@ func TestWhatIsLargeRidesWithFew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		release := held(m)
-		c := committer.New(m, committer.Options{Lanes: 1, MaxBatch: 16, MaxBatchBytes: 1000, MaxBatchRows: 6})
+		c := door.New(m, door.Options{Lanes: 1, MaxBatch: 16, MaxBatchBytes: 1000, MaxBatchRows: 6})
 		defer c.Close()
 		var calls []<-chan result
 		start := func(command runs.Command) {
@@ -180,7 +180,7 @@ func TestALaneThatDoesNotMoveIsNamed(t *testing.T) {
 		m := newMemory()
 		release := held(m)
 		var log lockedBuffer
-		c := committer.New(m, committer.Options{
+		c := door.New(m, door.Options{
 			Lanes: 1, CloseWithin: 3 * time.Second, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		})
 		call := do(t.Context(), c, create("s", "r"))

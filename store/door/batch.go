@@ -1,4 +1,4 @@
-package committer
+package door
 
 import (
 	"context"
@@ -19,17 +19,17 @@ import (
 // be stale, it decides from facts that it loads under the locks of their sessions. It returns the
 // calls of sessions that another transaction has locked. After an error the remaining calls have no
 // answer.
-func (c *Committer) carryOut(lane int, calls []*call, mode lanes.Mode) (locked []*call, err error) {
+func (d *Door) carryOut(lane int, calls []*call, mode lanes.Mode) (locked []*call, err error) {
 	var stale *facts.Use
 	if mode == lanes.Together {
-		if use := c.facts.Cached(); use != nil {
-			if calls, err = c.carryOutCached(lane, calls, use); err != nil || len(calls) == 0 {
+		if use := d.facts.Cached(); use != nil {
+			if calls, err = d.carryOutCached(lane, calls, use); err != nil || len(calls) == 0 {
 				return nil, err
 			}
 			stale = use
 		}
 	}
-	b := &batch{committer: c, lane: lane, use: c.facts.Loading(stale), background: mode == lanes.Background}
+	b := &batch{door: d, lane: lane, use: d.facts.Loading(stale), background: mode == lanes.Background}
 	if err := b.run(calls, b.load); err != nil {
 		return nil, err
 	}
@@ -37,8 +37,8 @@ func (c *Committer) carryOut(lane int, calls []*call, mode lanes.Mode) (locked [
 }
 
 // carryOutCached returns the calls that have to be decided from loaded facts.
-func (c *Committer) carryOutCached(lane int, calls []*call, use *facts.Use) (left []*call, err error) {
-	b := &batch{committer: c, lane: lane, use: use}
+func (d *Door) carryOutCached(lane int, calls []*call, use *facts.Use) (left []*call, err error) {
+	b := &batch{door: d, lane: lane, use: use}
 	err = b.run(calls, nil)
 	switch {
 	case err == nil:
@@ -46,10 +46,10 @@ func (c *Committer) carryOutCached(lane int, calls []*call, use *facts.Use) (lef
 	case errors.Is(err, errPanicked):
 		return nil, err
 	case !use.Stale(err, errors.Is(err, ErrRefused)):
-		c.fail(b.decided(), err) // the outcome is unknown
+		d.fail(b.decided(), err) // the outcome is unknown
 		return b.left, nil
 	}
-	c.options.Logger.Debug("batch refused, deciding it anew", slog.Int("commands", len(calls)), slog.Any("error", err))
+	d.options.Logger.Debug("batch refused, deciding it anew", slog.Int("commands", len(calls)), slog.Any("error", err))
 	for _, waiting := range b.decided() {
 		waiting.Leave()
 	}
@@ -62,7 +62,7 @@ var errPanicked = errors.New("the transaction panicked")
 // batch is the decisions of one transaction, and the facts that they are made from.
 type batch struct {
 	decisions
-	committer  *Committer
+	door       *Door
 	lane       int
 	use        *facts.Use
 	background bool
@@ -75,19 +75,19 @@ type batch struct {
 // run decides calls, commits and answers those that it decided. load, if set, begins the transaction.
 // After an error no call is answered.
 func (b *batch) run(calls []*call, load func(context.Context, []*call) error) (err error) {
-	c := b.committer
-	ctx, cancel := context.WithTimeout(context.Background(), c.options.Timeout)
+	d := b.door
+	ctx, cancel := context.WithTimeout(context.Background(), d.options.Timeout)
 	defer cancel()
 	defer b.use.End()
 	answered, written := false, false
 	var done func()
 	if load != nil {
-		ctx, done = c.observe(ctx, calls, &Transaction{Lane: b.lane, Read: true, Commands: len(calls)}, &written, &err)
+		ctx, done = d.observe(ctx, calls, &Transaction{Lane: b.lane, Read: true, Commands: len(calls)}, &written, &err)
 		defer done()
 	}
 	defer func() {
 		if cause := recover(); cause != nil {
-			c.panicked(cause)
+			d.panicked(cause)
 			b.use.Forget()
 			if !answered {
 				err = fmt.Errorf("%w: %v", errPanicked, cause)
@@ -104,17 +104,17 @@ func (b *batch) run(calls []*call, load func(context.Context, []*call) error) (e
 	if len(b.all) == 0 && load == nil {
 		return nil
 	}
-	failpoint.Hit("committer.begun")
+	failpoint.Hit("door.begun")
 	defer b.endHandover(errNotHandedOver)
-	c.handOver(b)
+	d.handOver(b)
 	if len(b.changes) > 0 {
-		failpoint.Hit("committer.decided")
+		failpoint.Hit("door.decided")
 		if load == nil {
 			var traced []*call
-			if c.options.Tracer != nil {
+			if d.options.Tracer != nil {
 				traced = b.decided()
 			}
-			ctx, done = c.observe(ctx, traced, &Transaction{Lane: b.lane, Commands: len(b.all)}, &written, &err)
+			ctx, done = d.observe(ctx, traced, &Transaction{Lane: b.lane, Commands: len(b.all)}, &written, &err)
 			defer done()
 		}
 		if err = b.commit(ctx); err != nil {
@@ -128,19 +128,19 @@ func (b *batch) run(calls []*call, load func(context.Context, []*call) error) (e
 		runtime.Gosched()
 	}
 	answered = true
-	c.committed(&b.decisions)
+	d.committed(&b.decisions)
 	b.use.Committed()
 	return nil
 }
 
 // load begins the transaction and loads what the calls need.
 func (b *batch) load(ctx context.Context, calls []*call) (err error) {
-	loads := loadsOf(calls, b.committer.takerWaiting() != nil)
-	if b.transaction, err = b.committer.engine.Begin(ctx, loads); err != nil {
+	loads := loadsOf(calls, b.door.takerWaiting() != nil)
+	if b.transaction, err = b.door.engine.Begin(ctx, loads); err != nil {
 		return fmt.Errorf("begin: %w", err)
 	}
 	if b.use.Began(b.transaction.NowMs(), b.transaction.Incarnation()) {
-		b.committer.anotherDatabase()
+		b.door.anotherDatabase()
 	}
 	for i := range loads {
 		b.use.Loaded(loads[i].SessionID, b.transaction.State(loads[i].SessionID), loads[i].Needs)
@@ -169,8 +169,8 @@ func (b *batch) decideOne(waiting *call) (done bool) {
 	if !waiting.Begin() {
 		return true
 	}
-	nowMs := b.committer.momentFor(session.State, b.use.NowMs)
-	change, reply, err := b.committer.decideCommand(session.State, waiting.command, nowMs)
+	nowMs := b.door.momentFor(session.State, b.use.NowMs)
+	change, reply, err := b.door.decideCommand(session.State, waiting.command, nowMs)
 	if !b.use.Proves(session, &waiting.needs, &change, err) {
 		waiting.Leave()
 		return false
@@ -187,7 +187,7 @@ func (b *batch) commit(ctx context.Context) (err error) {
 		err = b.transaction.Commit(ctx, writes)
 	} else {
 		var nowMs int64
-		if nowMs, err = b.committer.unread.CommitUnread(ctx, b.use.ReadSet(), writes); err == nil {
+		if nowMs, err = b.door.unread.CommitUnread(ctx, b.use.ReadSet(), writes); err == nil {
 			b.use.Observed(nowMs)
 		}
 	}
@@ -206,65 +206,65 @@ func (b *batch) decided() []*call {
 }
 
 // committed answers the calls of durable decisions and announces their changes.
-func (c *Committer) committed(d *decisions) {
-	for i := range d.changes {
-		for _, run := range d.changes[i].NewRuns {
-			c.facts.InSession(run.RunID, run.SessionID)
+func (d *Door) committed(made *decisions) {
+	for i := range made.changes {
+		for _, run := range made.changes[i].NewRuns {
+			d.facts.InSession(run.RunID, run.SessionID)
 		}
 	}
-	c.acknowledge(d)
-	failpoint.Hit("committer.committed")
-	for i := range d.all {
-		if d.all[i].err == nil && d.all[i].call.needs.ChangesRules {
-			c.answerChange(d.all[i])
+	d.acknowledge(made)
+	failpoint.Hit("door.committed")
+	for i := range made.all {
+		if made.all[i].err == nil && made.all[i].call.needs.ChangesRules {
+			d.answerChange(made.all[i])
 		} else {
-			d.all[i].call.answer(d.all[i].reply, d.all[i].err)
+			made.all[i].call.answer(made.all[i].reply, made.all[i].err)
 		}
 	}
-	d.endHandover(nil)
-	failpoint.Hit("committer.answered")
-	for _, session := range d.changed {
-		c.options.Announce(session.notice())
+	made.endHandover(nil)
+	failpoint.Hit("door.answered")
+	for _, session := range made.changed {
+		d.options.Announce(session.notice())
 	}
-	if c.options.Observer != nil && len(d.changes) > 0 {
-		c.options.Observer.Committed(d.changes)
+	if d.options.Observer != nil && len(made.changes) > 0 {
+		d.options.Observer.Committed(made.changes)
 	}
 }
 
 // answerChange answers a command that changed rules, once all decisions based on the old rules have
 // ended. It waits in the background and does not block the lane.
-func (c *Committer) answerChange(d decision) {
-	d.call.Settle()
-	c.lanes.Go(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), c.options.Timeout)
+func (d *Door) answerChange(one decision) {
+	one.call.Settle()
+	d.lanes.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), d.options.Timeout)
 		defer cancel()
-		if err := c.engine.AwaitRuleReaders(ctx); err != nil {
-			d.reply = runs.Reply{}
-			d.err = fmt.Errorf("%w: the rule is changed, but a decision that was made before may still be under way: %w", runs.ErrUnavailable, err)
+		if err := d.engine.AwaitRuleReaders(ctx); err != nil {
+			one.reply = runs.Reply{}
+			one.err = fmt.Errorf("%w: the rule is changed, but a decision that was made before may still be under way: %w", runs.ErrUnavailable, err)
 		}
-		d.call.answer(d.reply, d.err)
+		one.call.answer(one.reply, one.err)
 	})
 }
 
 // panicked logs a panic of the calling goroutine.
-func (c *Committer) panicked(cause any) {
-	c.options.Logger.Error("batch panicked", slog.Any("cause", cause), slog.String("stack", string(debug.Stack())))
+func (d *Door) panicked(cause any) {
+	d.options.Logger.Error("batch panicked", slog.Any("cause", cause), slog.String("stack", string(debug.Stack())))
 }
 
 // anotherDatabase is called when the incarnation of the database has changed.
-func (c *Committer) anotherDatabase() {
-	c.options.Logger.Warn("the database server was started anew, or is another one: what was remembered of it is read again")
+func (d *Door) anotherDatabase() {
+	d.options.Logger.Warn("the database server was started anew, or is another one: what was remembered of it is read again")
 	// Earlier notices may describe commits that the database has lost.
-	c.options.Announce(runs.Notice{})
-	c.lookForLost()
+	d.options.Announce(runs.Notice{})
+	d.lookForLost()
 }
 
 // momentFor returns the time of a decision about a session: now, or the session's last change if
 // that is later. Runs count too, because a release changes only its run. The last change may come
 // from an estimate that was slightly ahead, and later decisions must still see its results as due.
 // A change further ahead than the tolerance is ignored: the clock was set back.
-func (c *Committer) momentFor(state *runs.State, nowMs int64) int64 {
-	latest, moment := nowMs+c.options.ClockTolerance.Milliseconds(), nowMs
+func (d *Door) momentFor(state *runs.State, nowMs int64) int64 {
+	latest, moment := nowMs+d.options.ClockTolerance.Milliseconds(), nowMs
 	if session := state.Session; session != nil && session.UpdatedAtMs <= latest {
 		moment = max(moment, session.UpdatedAtMs)
 	}
@@ -277,25 +277,25 @@ func (c *Committer) momentFor(state *runs.State, nowMs int64) int64 {
 }
 
 // decideCommand recovers a panic of one decision, so that it does not affect the others.
-func (c *Committer) decideCommand(state *runs.State, command runs.Command, nowMs int64) (change runs.Change, reply runs.Reply, err error) {
+func (d *Door) decideCommand(state *runs.State, command runs.Command, nowMs int64) (change runs.Change, reply runs.Reply, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
-			c.options.Logger.Error("decision panicked",
+			d.options.Logger.Error("decision panicked",
 				slog.String("command", command.Spec().Name), slog.String("session_id", state.SessionID),
 				slog.Any("cause", cause), slog.String("stack", string(debug.Stack())))
 			change, reply, err = runs.Change{}, runs.Reply{}, fmt.Errorf("%w: %v", ErrPanicked, cause)
 		}
 	}()
-	c.settings(state)
-	state.Stamp = c.options.Stamp()
+	d.settings(state)
+	state.Stamp = d.options.Stamp()
 	return runs.Decide(state, command, nowMs)
 }
 
 // settings gives a state the cached webhooks and the settings of the process.
-func (c *Committer) settings(state *runs.State) {
-	state.Webhooks = c.facts.Webhooks.Set()
-	state.NotifyAfterMs, state.DefaultExpiryMs = c.options.NotifyAfter.Milliseconds(), c.options.DefaultExpiry.Milliseconds()
-	if c.options.NotifyAddressed && !c.facts.Webhooks.Anybody() {
+func (d *Door) settings(state *runs.State) {
+	state.Webhooks = d.facts.Webhooks.Set()
+	state.NotifyAfterMs, state.DefaultExpiryMs = d.options.NotifyAfter.Milliseconds(), d.options.DefaultExpiry.Milliseconds()
+	if d.options.NotifyAddressed && !d.facts.Webhooks.Anybody() {
 		state.NotifyAfterMs = 0
 	}
 }

@@ -1,4 +1,4 @@
-package committer
+package door
 
 import (
 	"cmp"
@@ -18,7 +18,7 @@ import (
 	"github.com/holdpoint/holdpoint/store/lanes"
 )
 
-// Options configure a Committer. Zero fields get the default named in their comment.
+// Options configure a Door. Zero fields get the default named in their comment.
 type Options struct {
 	// Lanes is how many batches may be in flight at once. Sessions are spread over all lanes if
 	// every lane has enough work, and share the first lane otherwise. Default: 2.
@@ -61,7 +61,7 @@ type Options struct {
 	// Stamp creates the stamps of decisions (see runs.State). Default: random numbers.
 	Stamp func() int64
 	// Announce is called for every session that a committed batch changed, after the callers were
-	// answered. It runs on the lane, so it must not block or call the Committer. Default: no-op.
+	// answered. It runs on the lane, so it must not block or call the Door. Default: no-op.
 	Announce func(runs.Notice)
 	// Retries is how often a command that the database refused is tried in the background. Default:
 	// 5.
@@ -91,9 +91,9 @@ type Options struct {
 // effect.
 var ErrPanicked = errors.New("the decision panicked")
 
-// Committer runs commands through an Engine in as few transactions as possible. It is safe for
+// Door runs commands through an Engine in as few transactions as possible. It is safe for
 // concurrent use.
-type Committer struct {
+type Door struct {
 	engine Engine
 	// unread is the engine if it can write without reading first, or nil.
 	unread  Unread
@@ -109,8 +109,8 @@ type Committer struct {
 	retains atomic.Int64
 }
 
-// New starts a Committer over an engine. The caller must close it.
-func New(engine Engine, options Options) *Committer {
+// New starts a Door over an engine. The caller must close it.
+func New(engine Engine, options Options) *Door {
 	options.Lanes = cmp.Or(max(options.Lanes, 0), 2)
 	options.MaxBatch = cmp.Or(max(options.MaxBatch, 0), 128)
 	options.MaxBatchRows = cmp.Or(max(options.MaxBatchRows, 0), 1024)
@@ -139,7 +139,7 @@ func New(engine Engine, options Options) *Committer {
 	if options.Logger == nil {
 		options.Logger = slog.New(slog.DiscardHandler)
 	}
-	c := &Committer{engine: engine, options: options}
+	d := &Door{engine: engine, options: options}
 	cache := facts.Options{
 		Bytes: -1, Runs: options.RememberedRuns, Rules: options.Rules, Webhooks: options.Webhooks, Addresses: options.NotifyAddressed,
 		Local: options.Clock, Tolerance: options.ClockTolerance,
@@ -148,73 +148,73 @@ func New(engine Engine, options Options) *Committer {
 		cache.Decides = clocked.NowMs
 	}
 	if unread, able := engine.(Unread); able {
-		c.unread, cache.Bytes = unread, options.RememberedBytes
+		d.unread, cache.Bytes = unread, options.RememberedBytes
 	}
-	c.facts = facts.New(cache)
+	d.facts = facts.New(cache)
 	if versioned, able := engine.(Versioned); able {
-		c.versioned = versioned
-		c.acknowledged, _ = lru.New[string, acknowledged](maxAcknowledged)
+		d.versioned = versioned
+		d.acknowledged, _ = lru.New[string, acknowledged](maxAcknowledged)
 	}
-	c.lanes = lanes.New(c.laneOptions())
-	if c.facts.Webhooks != nil {
-		c.lanes.Go(func() { c.facts.Webhooks.Watch(c.lanes.Closing(), options.Logger) })
+	d.lanes = lanes.New(d.laneOptions())
+	if d.facts.Webhooks != nil {
+		d.lanes.Go(func() { d.facts.Webhooks.Watch(d.lanes.Closing(), options.Logger) })
 	}
-	return c
+	return d
 }
 
-func (c *Committer) laneOptions() lanes.Options[*call] {
-	o := &c.options
+func (d *Door) laneOptions() lanes.Options[*call] {
+	o := &d.options
 	return lanes.Options[*call]{
 		Lanes: o.Lanes, Shard: o.Shard, MaxBatch: o.MaxBatch, MaxRows: o.MaxBatchRows, MaxBytes: o.MaxBatchBytes,
 		LockWait: o.LockWait, StallAfter: o.StallAfter, CloseWithin: o.CloseWithin, Retries: o.Retries,
 		// A command may have one delivery for each webhook.
-		ExtraRows: func() int { return c.facts.Webhooks.Set().Len() },
-		Carry:     c.carryOut, Fail: c.fail, Began: c.began, Clock: o.Clock, Logger: o.Logger,
+		ExtraRows: func() int { return d.facts.Webhooks.Set().Len() },
+		Carry:     d.carryOut, Fail: d.fail, Began: d.began, Clock: o.Clock, Logger: o.Logger,
 	}
 }
 
 // Do decides a command under the lock of its session and returns once any effect is committed. It
 // implements runs.Door, which documents the errors. If the context ends while the command is
 // queued, the command is withdrawn. If it ends later, the command may or may not have taken effect.
-func (c *Committer) Do(ctx context.Context, command runs.Command) (runs.Reply, error) {
-	do := c.do
-	if c.options.Tracer != nil {
-		do = c.traced
+func (d *Door) Do(ctx context.Context, command runs.Command) (runs.Reply, error) {
+	do := d.do
+	if d.options.Tracer != nil {
+		do = d.traced
 	}
-	if c.options.Observer == nil {
+	if d.options.Observer == nil {
 		return do(ctx, command)
 	}
 	begun := time.Now()
 	reply, err := do(ctx, command)
-	c.options.Observer.Answered(command, reply, err, time.Since(begun))
+	d.options.Observer.Answered(command, reply, err, time.Since(begun))
 	return reply, err
 }
 
-func (c *Committer) do(ctx context.Context, command runs.Command) (runs.Reply, error) {
-	if c.lanes.Closed() {
+func (d *Door) do(ctx context.Context, command runs.Command) (runs.Reply, error) {
+	if d.lanes.Closed() {
 		return runs.Reply{}, runs.ErrClosed
 	}
 	if err := ctx.Err(); err != nil {
 		return runs.Reply{}, err
 	}
 	size := command.Spec().Size
-	if err := cpulimit.Do(ctx, preparedBytes(size), func() error { return runs.Prepare(command, c.options.NewID) }); err != nil {
+	if err := cpulimit.Do(ctx, preparedBytes(size), func() error { return runs.Prepare(command, d.options.NewID) }); err != nil {
 		return runs.Reply{}, err
 	}
 	cpulimit.Charge(ctx, time.Duration(laneSize(size).Cost())*costOfRow)
-	if err := c.facts.Webhooks.Ensure(ctx); err != nil {
+	if err := d.facts.Webhooks.Ensure(ctx); err != nil {
 		return runs.Reply{}, err
 	}
-	return c.decide(ctx, command)
+	return d.decide(ctx, command)
 }
 
 // decideInLane sends a prepared command to the lane of its session and waits for the reply.
-func (c *Committer) decideInLane(ctx context.Context, command runs.Command, needs runs.Needs, sessionID string) (runs.Reply, error) {
+func (d *Door) decideInLane(ctx context.Context, command runs.Command, needs runs.Needs, sessionID string) (runs.Reply, error) {
 	waiting := &call{
 		Item:    lanes.Item{Key: sessionID, Caller: cpulimit.Caller(ctx), Size: laneSize(command.Spec().Size)},
-		command: command, needs: needs, span: c.spanOf(ctx),
+		command: command, needs: needs, span: d.spanOf(ctx),
 	}
-	switch err := c.lanes.Do(ctx, waiting); {
+	switch err := d.lanes.Do(ctx, waiting); {
 	case err == nil:
 		return waiting.reply, waiting.err
 	case errors.Is(err, lanes.ErrClosed):
@@ -228,10 +228,10 @@ func (c *Committer) decideInLane(ctx context.Context, command runs.Command, need
 
 // RefreshWebhooks reads the webhooks, so that later decisions create deliveries for the current
 // ones. It returns the errors of the reader and of the context.
-func (c *Committer) RefreshWebhooks(ctx context.Context) error { return c.facts.Webhooks.Refresh(ctx) }
+func (d *Door) RefreshWebhooks(ctx context.Context) error { return d.facts.Webhooks.Refresh(ctx) }
 
 // Close rejects new commands, finishes the queued ones and returns once nothing is in flight. It
 // returns false after Options.CloseWithin: a lane still uses the engine, and its callers get
 // runs.ErrUnavailable. Commands that wait for a locked session get one more try and then
 // runs.ErrClosed. Close may be called again.
-func (c *Committer) Close() (finished bool) { return c.lanes.Close() }
+func (d *Door) Close() (finished bool) { return d.lanes.Close() }

@@ -1,4 +1,4 @@
-package committer
+package door
 
 import (
 	"errors"
@@ -12,15 +12,15 @@ var errNotHandedOver = errors.New("the run was not handed over")
 
 // HandOver registers a taker, which claims runs in the same transaction that makes them claimable.
 // Only one taker may be registered at a time.
-func (c *Committer) HandOver(to runs.Taker) (stop func()) {
-	c.taker.Store(&to)
-	return func() { c.taker.CompareAndSwap(&to, nil) }
+func (d *Door) HandOver(to runs.Taker) (stop func()) {
+	d.taker.Store(&to)
+	return func() { d.taker.CompareAndSwap(&to, nil) }
 }
 
 // ForOthers returns the runs to announce to other processes. It leaves out runs that this process
 // is about to claim.
-func (c *Committer) ForOthers(claimable []runs.Claimable) []runs.Claimable {
-	taker := c.taker.Load()
+func (d *Door) ForOthers(claimable []runs.Claimable) []runs.Claimable {
+	taker := d.taker.Load()
 	if taker == nil || len(claimable) == 0 {
 		return claimable
 	}
@@ -32,8 +32,8 @@ func (c *Committer) ForOthers(claimable []runs.Claimable) []runs.Claimable {
 }
 
 // takerWaiting returns the taker if a worker waits for a run, or nil.
-func (c *Committer) takerWaiting() runs.Taker {
-	taker := c.taker.Load()
+func (d *Door) takerWaiting() runs.Taker {
+	taker := d.taker.Load()
 	if taker == nil || !(*taker).Waiting() {
 		return nil
 	}
@@ -48,8 +48,8 @@ type handed struct {
 
 // handOver claims the runs that a batch made claimable for waiting workers. It skips runs whose
 // rows are not all there; workers claim those in a later transaction.
-func (c *Committer) handOver(b *batch) {
-	taker := c.takerWaiting()
+func (d *Door) handOver(b *batch) {
+	taker := d.takerWaiting()
 	if taker == nil {
 		return
 	}
@@ -70,12 +70,12 @@ func (c *Committer) handOver(b *batch) {
 			continue
 		}
 		session := b.use.Session(claimable[i].SessionID)
-		if runs.Prepare(claim, c.options.NewID) != nil {
+		if runs.Prepare(claim, d.options.NewID) != nil {
 			taker.Taken(claim, runs.Reply{}, errNotHandedOver)
 			continue
 		}
 		nowMs := b.bySession[claimable[i].SessionID].nowMs
-		change, reply, err := c.decideCommand(session.State, claim, nowMs)
+		change, reply, err := d.decideCommand(session.State, claim, nowMs)
 		if err != nil || change.Session == nil {
 			taker.Taken(claim, runs.Reply{}, errNotHandedOver)
 			continue

@@ -1,4 +1,4 @@
-package committer
+package door
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"github.com/holdpoint/holdpoint/store/lanes"
 )
 
-// Engine is the database as the committer uses it.
+// Engine is the database as the door uses it.
 type Engine interface {
 	// SessionOf returns the session of a run, or "" if there is no such run. A run never changes
 	// its session, so the answer may be cached.

@@ -1,4 +1,4 @@
-package committer
+package door
 
 import (
 	"context"
@@ -31,19 +31,19 @@ type CommandSpan interface {
 type commandSpanKey struct{}
 
 // traced runs a command in its own span.
-func (c *Committer) traced(ctx context.Context, command runs.Command) (runs.Reply, error) {
-	ctx, span := c.options.Tracer.Command(ctx, command)
+func (d *Door) traced(ctx context.Context, command runs.Command) (runs.Reply, error) {
+	ctx, span := d.options.Tracer.Command(ctx, command)
 	if span == nil {
-		return c.do(ctx, command)
+		return d.do(ctx, command)
 	}
-	reply, err := c.do(context.WithValue(ctx, commandSpanKey{}, span), command)
+	reply, err := d.do(context.WithValue(ctx, commandSpanKey{}, span), command)
 	span.Ended(reply, err)
 	return reply, err
 }
 
 // spanOf returns the command's span in the context, or nil.
-func (c *Committer) spanOf(ctx context.Context) CommandSpan {
-	if c.options.Tracer == nil {
+func (d *Door) spanOf(ctx context.Context) CommandSpan {
+	if d.options.Tracer == nil {
 		return nil
 	}
 	span, _ := ctx.Value(commandSpanKey{}).(CommandSpan)
@@ -51,7 +51,7 @@ func (c *Committer) spanOf(ctx context.Context) CommandSpan {
 }
 
 // traceTransaction begins the span of a transaction. It does nothing if no call is traced.
-func (c *Committer) traceTransaction(ctx context.Context, calls []*call) (context.Context, func(Transaction)) {
+func (d *Door) traceTransaction(ctx context.Context, calls []*call) (context.Context, func(Transaction)) {
 	var spans []CommandSpan
 	for _, one := range calls {
 		if one.span != nil {
@@ -61,5 +61,5 @@ func (c *Committer) traceTransaction(ctx context.Context, calls []*call) (contex
 	if len(spans) == 0 {
 		return ctx, nil
 	}
-	return c.options.Tracer.Transaction(ctx, spans)
+	return d.options.Tracer.Transaction(ctx, spans)
 }

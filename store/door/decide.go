@@ -1,4 +1,4 @@
-package committer
+package door
 
 import (
 	"context"
@@ -18,9 +18,9 @@ const (
 	maxRuleMatches = 5
 )
 
-// round is a command on its way through the loop of [Committer.decide].
+// round is a command on its way through the loop of [Door.decide].
 type round struct {
-	*Committer
+	*Door
 	command runs.Command
 	// sessionID is the session to lock. cached reports whether it comes from the cache of runs.
 	sessionID string
@@ -32,10 +32,10 @@ type round struct {
 }
 
 // decide decides a prepared command until no fact that it used was missing or stale.
-func (c *Committer) decide(ctx context.Context, command runs.Command) (runs.Reply, error) {
+func (d *Door) decide(ctx context.Context, command runs.Command) (runs.Reply, error) {
 	r := &round{
-		Committer: c, command: command,
-		check: c.options.Values != nil, match: c.options.Rules != nil && runs.RaisesApprovals(command),
+		Door: d, command: command,
+		check: d.options.Values != nil, match: d.options.Rules != nil && runs.RaisesApprovals(command),
 	}
 	for range maxRounds {
 		reply, err := r.decideOnce(ctx)

@@ -1,4 +1,4 @@
-package committer_test
+package door_test
 
 import (
 	"fmt"
@@ -11,12 +11,12 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/columns"
-	"github.com/holdpoint/holdpoint/store/committer"
+	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/load"
 )
 
 // asker creates a session "child" of "parent" with a run that a worker holds with fence 1.
-func asker(t *testing.T, c *committer.Committer, runID string) {
+func asker(t *testing.T, c *door.Door, runID string) {
 	t.Helper()
 	for _, command := range []runs.Command{
 		&runs.CreateSession{SessionID: "child", ParentSessionID: "parent"},
@@ -48,7 +48,7 @@ func TestTheNeedsOfClarificationsAreOneLoadASession(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
-		c := committer.New(m, committer.Options{Lanes: 1, MaxBatch: 32})
+		c := door.New(m, door.Options{Lanes: 1, MaxBatch: 32})
 		defer c.Close()
 		asker(t, c, "r")
 		_, err := c.Do(t.Context(), &runs.CreateSession{SessionID: "other"})
@@ -108,7 +108,7 @@ func TestCommandsOfOneBatchSeeWhatTheyOwe(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
-		c := committer.New(m, committer.Options{Lanes: 1})
+		c := door.New(m, door.Options{Lanes: 1})
 		defer c.Close()
 		asker(t, c, "r")
 		release := held(m)
@@ -138,7 +138,7 @@ func TestWhatIsOwedIsToldAfterTheCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		notices := make(chan runs.Notice, 16)
-		c := committer.New(m, committer.Options{
+		c := door.New(m, door.Options{
 			Lanes: 1, NewID: numbered(), Announce: func(n runs.Notice) { notices <- n },
 		})
 		defer c.Close()
@@ -193,13 +193,13 @@ func TestARefusedBatchTellsOfNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		notices := make(chan runs.Notice, 16)
-		c := committer.New(m, committer.Options{Retries: 1, Announce: func(n runs.Notice) { notices <- n }})
+		c := door.New(m, door.Options{Retries: 1, Announce: func(n runs.Notice) { notices <- n }})
 		asker(t, c, "r")
 		synctest.Wait()
 		for len(notices) > 0 {
 			<-notices
 		}
-		m.onCommit = func(runs.Writes) error { return committer.ErrRefused }
+		m.onCommit = func(runs.Writes) error { return door.ErrRefused }
 		_, err := c.Do(t.Context(), ask("r", "q"))
 		require.ErrorIs(t, err, runs.ErrUnavailable)
 		c.Close()
