@@ -1,6 +1,7 @@
 package door_test
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/internal/cpulimit"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store/door"
 )
@@ -343,5 +345,50 @@ func TestCloseTakesInWhatIsCarriedOutAside(t *testing.T) {
 		require.True(t, <-closed)
 		require.NoError(t, (<-call).err)
 		require.Contains(t, m.sessionOf, "r")
+	})
+}
+
+// If the engine has several writers, nobody waits for another caller's call that costs more than a share.
+// Not parallel: as above.
+func TestACallAboveItsShareIsCarriedOutBesideItsLane(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory()
+		m.onCommit = func(w runs.Writes) error {
+			if len(w.NewRequests) > 1 {
+				time.Sleep(time.Second)
+			}
+			return nil
+		}
+		c := door.New(m, door.Options{Lanes: 2})
+		defer c.Close()
+		as := func(caller string) context.Context { return cpulimit.With(t.Context(), caller, cpulimit.Free) }
+		suspended := func(n, approvals int) runs.Command {
+			command := create(fmt.Sprint("greedy", n), fmt.Sprint("g", n))
+			command.Suspend = &api.Suspension{}
+			for i := range approvals {
+				id := fmt.Sprint(i)
+				command.Suspend.Approvals = append(command.Suspend.Approvals, api.ApprovalRequest{ID: id, ToolCallID: id, ToolName: "bash", Input: api.JSON(`{}`)})
+			}
+			return command
+		}
+		began := time.Now()
+		require.NoError(t, (<-do(as("greedy"), c, suspended(0, 100))).err)
+		require.Equal(t, time.Second, time.Since(began))
+		require.NoError(t, (<-do(as("quiet"), c, create("s", "r"))).err)
+		require.NoError(t, (<-do(as("greedy"), c, suspended(1, 1))).err)
+		began = time.Now()
+		var greedy []<-chan result
+		for n := range 4 {
+			greedy = append(greedy, do(as("greedy"), c, suspended(2+n, 100)))
+			synctest.Wait()
+		}
+		for n := range 4 {
+			require.NoError(t, (<-do(as("quiet"), c, create(fmt.Sprint("s", n), fmt.Sprint("r", n)))).err)
+		}
+		require.Zero(t, time.Since(began), "the quiet caller does not wait")
+		for _, call := range greedy {
+			require.NoError(t, (<-call).err)
+		}
+		require.Equal(t, 4*time.Second, time.Since(began), "one after the other")
 	})
 }

@@ -190,13 +190,15 @@ func (l *lane[W]) gather() []W {
 }
 
 // place queues an item if its key is locked or off the lane. A large item is taken off the lane,
-// and any other item joins the batch. It returns false if the batch is full.
+// and any other item joins the batch. Next to other callers an item above the share is large, unless
+// there is one lane, for whose writer the others would wait as well. It returns false if the batch is
+// full.
 func (l *lane[W]) place(batch *gathering[W], arriving W) bool {
 	if l.locked[arriving.item().Key] != nil {
 		l.wait(arriving)
 		return true
 	}
-	if arriving.item().large() {
+	if arriving.item().large() || l.options.Lanes > 1 && l.intake.shared() && arriving.item().Size.Cost() > share {
 		l.setAside(arriving, nil)
 		return true
 	}
