@@ -58,6 +58,7 @@ func TestScreenshots(t *testing.T) {
 	}{
 		{"inbox-light", "light", 1280, 800, "Edit"},
 		{"inbox-dark", "dark", 1280, 800, "Database"},
+		{"inbox-roomy", "light", 1600, 900, "Edit"},
 		{"inbox-phone", "light", 390, 844, ""},
 		{"inbox-phone-open", "light", 390, 844, "bash"},
 	} {

@@ -2,8 +2,9 @@
 // rest as a table or as JSON. Nothing of an input is left out.
 
 import { html } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { Changes, Patch } from "./diff.js";
 import { pretty } from "./exact.js";
-import { Changes, DiffLines, highlighted } from "./json.js";
+import { highlighted } from "./json.js";
 import { describe, scalarText, titleOf } from "./kinds.js";
 import { marked } from "./marks.js";
 
@@ -39,8 +40,7 @@ export function Content({ about, request, wrap = one => one }) {
     case "command": return html`${wrap(html`<pre class="command" aria-label="Command"><code>${commandText(about.command)}</code></pre>`)}${others}`;
     case "edit": return html`${about.path && wrap(html`<${File} path=${about.path} />`)}${others}${about.changes.map(one =>
       html`${wrap(html`<${Changes} before=${one.before} after=${one.after} context=${Infinity} label="Change of the file" />`)}${one.others?.members.length > 0 && rest(one.others, request, wrap)}`)}`;
-    case "patch": return html`${others}${about.files.map(file => html`${about.files.length > 1 && wrap(html`<${File} path=${file.path} />`)}${wrap(html`<${DiffLines} label="Change of the file" lines=${
-      file.text.split("\n").map(line => [/^(?:\+\+\+|---)/.test(line) ? "" : line[0], line])} />`)}`)}`;
+    case "patch": return html`${others}${about.files.map(file => html`${about.files.length > 1 && wrap(html`<${File} path=${file.path} />`)}${wrap(html`<${Patch} label="Change of the file" text=${file.text} />`)}`)}`;
     case "write": return html`${wrap(html`<${File} path=${about.path} />`)}${others}${wrap(text(about.content, "Content of the file"))}`;
     case "url": return html`${wrap(html`<p class="url"><b>${marked(about.host)}</b></p>`)}${wrap(text(about.url, "Address"))}${others}`;
     case "message": return html`${wrap(html`<dl class="fields"><dt>To</dt><dd>${marked(about.to)}</dd>${about.subject !== undefined && html`<dt>Subject</dt><dd>${marked(about.subject)}</dd>`}</dl>`)}

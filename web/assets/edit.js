@@ -6,8 +6,8 @@ import { useFocus } from "./components.js";
 import { whole } from "./decide.js";
 import { Json, pretty, read } from "./exact.js";
 import { act } from "./guard.js";
+import { Changes } from "./diff.js";
 import { changed } from "./inbox.js";
-import { Changes } from "./json.js";
 import { escaped, marked } from "./marks.js";
 import { faults } from "./schema.js";
 

@@ -35,18 +35,27 @@ function marksOf(text) {
   return marks.sort((a, b) => a.at - b.at);
 }
 
-// marked returns the text with a mark for each hidden character and each look-alike.
-export function marked(text) {
+// marked returns the text with a mark for each hidden character and each look-alike. Ranges of it, in their order, stand out.
+export function marked(text, ranges = []) {
   text = String(text);
   const marks = marksOf(text);
-  if (marks.length === 0) return text;
+  if (marks.length === 0 && ranges.length === 0) return text;
   const parts = [];
+  const push = (from, to) => {
+    for (const [a, b] of ranges) {
+      if (b <= from || a >= to) continue;
+      parts.push(text.slice(from, Math.max(a, from)), html`<b class="word">${text.slice(Math.max(a, from), Math.min(b, to))}</b>`);
+      from = Math.min(b, to);
+    }
+    parts.push(text.slice(from, to));
+  };
   let from = 0;
   for (const one of marks) {
-    parts.push(text.slice(from, one.at), html`<span class="mark" title=${one.title}>${one.text}</span>`);
+    push(from, one.at);
+    parts.push(html`<span class="mark" title=${one.title}>${one.text}</span>`);
     from = one.at + one.length;
   }
-  parts.push(text.slice(from));
+  push(from, text.length);
   return parts;
 }
 

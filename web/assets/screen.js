@@ -3,7 +3,9 @@
 import { shiftedAll } from "./guard.js";
 
 const narrow = matchMedia("(max-width: 699.9px)");
+const roomy = matchMedia("(min-width: 1400px)"); // a change is shown side by side
 const listeners = new Set();
 export const isNarrow = () => narrow.matches;
+export const isRoomy = () => roomy.matches;
 export const onWidth = listener => { listeners.add(listener); return () => listeners.delete(listener); };
-narrow.addEventListener("change", () => { shiftedAll(); for (const listener of listeners) listener(); });
+for (const width of [narrow, roomy]) width.addEventListener("change", () => { shiftedAll(); for (const listener of listeners) listener(); });

@@ -1,0 +1,35 @@
+// What differs between two texts, by lines and words.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+const { difference, differingRanges, numbered, paired, patchLines } = await import(process.env.HOLDPOINT_ASSETS + "/difference.js");
+
+test("lines have their numbers before and after", () => {
+  const lines = numbered(difference("a\nb\nc", "a\nx\ny\nc", Infinity));
+  assert.deepEqual(lines.map(({ sign, text, old, now }) => [sign, text, old, now]), [[" ", "a", 1, 1], ["-", "b", 2, 0], ["+", "x", 0, 2], ["+", "y", 0, 3], [" ", "c", 3, 4]]);
+});
+
+test("a patch says where its hunks are, and all of it is shown", () => {
+  const patch = "--- a/x\n+++ b/x\n@@ -10,2 +12,2 @@ func f()\n same\n-old\n+new\n@@\n-p\n+q\nodd";
+  const lines = patchLines(patch);
+  assert.deepEqual(lines.map(({ sign, old, now }) => [sign, old, now]), [["@", 0, 0], ["@", 0, 0], ["@", 0, 0], [" ", 10, 12], ["-", 11, 0], ["+", 0, 13], ["@", 0, 0], ["-", 0, 0], ["+", 0, 0], [" ", 0, 0]]);
+  assert.deepEqual(lines.map(({ text }) => text), ["--- a/x", "+++ b/x", "@@ -10,2 +12,2 @@ func f()", "same", "old", "new", "@@", "p", "q", "odd"]);
+});
+
+test("a line of a hunk is not a head, whatever it looks like", () => {
+  const lines = patchLines("@@ -1,2 +1,2 @@\n--- a\n+++ b\n same\n--- c\n+++ c");
+  assert.deepEqual(lines.map(({ sign, text }) => sign + text), ["@@@ -1,2 +1,2 @@", "--- a", "+++ b", " same", "@--- c", "@+++ c"]);
+});
+
+test("words that differ", () => {
+  assert.deepEqual(differingRanges("sum += one.Price", "sum += one.Price * one.Count"), [[], [[16, 28]]]);
+  assert.deepEqual(differingRanges("replicas: 3", "replicas: 8"), [[[10, 11]], [[10, 11]]]);
+  assert.deepEqual(differingRanges("a b c", "x y z"), [[], []], "little is common");
+  assert.deepEqual(differingRanges("", "x"), [[], []]);
+  assert.deepEqual(differingRanges("x ".repeat(300), "x ".repeat(301)), [[], []], "long lines are not compared");
+});
+
+test("removed lines stand next to the added ones that take their place", () => {
+  const rows = paired(numbered(difference("a\nb\nc\nd", "a\nB1\nd\ne", Infinity)));
+  assert.deepEqual(rows.map(([x, y]) => [x?.text, y?.text]), [["a", "a"], ["b", "B1"], ["c", undefined], ["d", "d"], [undefined, "e"]]);
+});

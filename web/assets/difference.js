@@ -1,0 +1,89 @@
+// What differs between two texts: by lines, and in lines that stand for each other by words.
+
+// difference returns [" "|"-"|"+", line] of two texts, with so many equal lines around what differs.
+export function difference(before, after, context = 3) {
+  const a = before.split("\n"), b = after.split("\n");
+  let head = 0, tail = 0;
+  while (head < a.length && head < b.length && a[head] === b[head]) head++;
+  while (tail < a.length - head && tail < b.length - head && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail++;
+  const x = a.slice(head, a.length - tail), y = b.slice(head, b.length - tail);
+  const middle = [];
+  if (x.length * y.length > 1_000_000) {
+    middle.push(...x.map(line => ["-", line]), ...y.map(line => ["+", line]));
+  } else {
+    const length = Array.from({ length: x.length + 1 }, () => new Uint32Array(y.length + 1));
+    for (let i = x.length - 1; i >= 0; i--) for (let j = y.length - 1; j >= 0; j--)
+      length[i][j] = x[i] === y[j] ? length[i + 1][j + 1] + 1 : Math.max(length[i + 1][j], length[i][j + 1]);
+    let i = 0, j = 0;
+    while (i < x.length || j < y.length) {
+      if (i < x.length && j < y.length && x[i] === y[j]) { middle.push([" ", x[i]]); i++; j++; }
+      else if (j >= y.length || i < x.length && length[i + 1][j] >= length[i][j + 1]) middle.push(["-", x[i++]]);
+      else middle.push(["+", y[j++]]);
+    }
+  }
+  return [...a.slice(Math.max(0, head - context), head).map(line => [" ", line]), ...middle,
+    ...a.slice(a.length - tail, a.length - tail + context).map(line => [" ", line])];
+}
+
+// numbered returns {sign, text, old, now} of each line, with its number in the text before and in the text after.
+export function numbered(lines, old = 1, now = 1) {
+  return lines.map(([sign, text]) => ({ sign, text, old: sign === "+" ? 0 : old++, now: sign === "-" ? 0 : now++ }));
+}
+
+// patchLines returns the same of a patch. Lines that are not of a file have no numbers; those of a hunk have them if its
+// head says where it is. The text of a line is without its sign.
+export function patchLines(patch) {
+  let old = 0, now = 0, body = 0; // body is how many lines of the hunk the head has promised: none of them is a head
+  return patch.split("\n").map(text => {
+    const head = body <= 0 && /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/.exec(text);
+    if (head) { old = Number(head[1]); now = Number(head[3]); body = Number(head[2] ?? 1) + Number(head[4] ?? 1); return { sign: "@", text, old: 0, now: 0 }; }
+    if (body <= 0 && /^(?:\+\+\+|---|@@|diff |index |\*\*\* )/.test(text)) { old = now = 0; return { sign: "@", text, old: 0, now: 0 }; }
+    const sign = "+-".includes(text[0]) && text !== "" ? text[0] : " ";
+    body -= sign === " " ? 2 : 1;
+    const has = sign !== " " || text.startsWith(" "), line = has ? text.slice(1) : text;
+    return { sign, text: line, old: old && sign !== "+" ? old++ : 0, now: now && sign !== "-" ? now++ : 0 };
+  });
+}
+
+const word = /[\p{L}\p{N}\p{M}_]+|\s+|[^]/gu;
+const mostWords = 200, leastCommon = 0.3; // of the longer line, so that marks help
+
+// differingRanges returns the ranges of two lines that differ, [[[from, to]], [[from, to]]]; none where little is common.
+export function differingRanges(a, b) {
+  const x = a.match(word) ?? [], y = b.match(word) ?? [];
+  if (x.length === 0 || y.length === 0 || x.length > mostWords || y.length > mostWords) return [[], []];
+  const length = Array.from({ length: x.length + 1 }, () => new Uint32Array(y.length + 1)), size = one => one.trim().length;
+  for (let i = x.length - 1; i >= 0; i--) for (let j = y.length - 1; j >= 0; j--)
+    length[i][j] = x[i] === y[j] ? length[i + 1][j + 1] + size(x[i]) : Math.max(length[i + 1][j], length[i][j + 1]);
+  if (length[0][0] < leastCommon * Math.max(size(a), size(b))) return [[], []];
+  const ranges = [[], []], at = [0, 0];
+  const differs = (side, text) => {
+    const last = ranges[side].at(-1), from = at[side];
+    at[side] += text.length;
+    if (last?.[1] === from) last[1] = at[side]; else ranges[side].push([from, at[side]]);
+  };
+  for (let i = 0, j = 0; i < x.length || j < y.length;) {
+    if (i < x.length && j < y.length && x[i] === y[j]) { at[0] += x[i++].length; at[1] += y[j++].length; }
+    else if (j >= y.length || i < x.length && length[i + 1][j] >= length[i][j + 1]) differs(0, x[i++]);
+    else differs(1, y[j++]);
+  }
+  return ranges;
+}
+
+// paired returns rows of lines that stand next to each other, [[before, after]]: a removed line and the added one that
+// takes its place, which get the ranges that differ; an equal line twice; or one alone.
+export function paired(lines) {
+  const rows = [];
+  for (let i = 0; i < lines.length;) {
+    if (lines[i].sign !== "-" && lines[i].sign !== "+") { rows.push([lines[i], lines[i]]); i++; continue; }
+    const removed = [], added = [];
+    while (lines[i]?.sign === "-") removed.push(lines[i++]);
+    while (lines[i]?.sign === "+") added.push(lines[i++]);
+    for (let n = 0; n < Math.max(removed.length, added.length); n++) {
+      const row = [removed[n], added[n]];
+      if (row[0] && row[1]) [row[0].ranges, row[1].ranges] = differingRanges(row[0].text, row[1].text);
+      rows.push(row);
+    }
+  }
+  return rows;
+}
