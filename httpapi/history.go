@@ -13,7 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-var decisionList = listName{cursor: "d", keys: 2, order: "resolved_at_ms_desc,handle_desc"}
+var decisionList = listName{cursor: "d", keys: 2, order: "resolved_at_ms_desc,handle_desc", filters: "session_id agent_id actor outcome since_ms"}
 
 // listDecisions lists settled requests, newest first, always as a page.
 func (s *Server) listDecisions(w http.ResponseWriter, r *http.Request) error {

@@ -19,14 +19,16 @@ import (
 // The lists of /v1. The order of requests has the label of the contract that it comes from. Within
 // a session, run id precedes request id.
 var (
-	sessionList      = listName{cursor: "s", keys: 1, order: "session_id_asc"}
-	runList          = listName{cursor: "r", keys: 2, order: "submitted_at_ms_asc,run_id_asc"}
-	priorityRunList  = listName{cursor: "p", keys: 3, order: "active_first,submitted_at_ms_asc,run_id_asc"}
-	pendingList      = listName{cursor: "q", keys: 3, order: "session_id_asc,request_id_asc"}
-	ruleList         = listName{cursor: "u", keys: 2, order: "created_at_ms_asc,rule_id_asc"}
-	effectList       = listName{cursor: "e", keys: 2, order: "created_at_ms_asc,effect_id_asc"}
+	sessionList      = listName{cursor: "s", keys: 1, order: "session_id_asc", filters: "status agent_id"}
+	runList          = listName{cursor: "r", keys: 2, order: "submitted_at_ms_asc,run_id_asc", filters: runFilters}
+	priorityRunList  = listName{cursor: "p", keys: 3, order: "active_first,submitted_at_ms_asc,run_id_asc", filters: runFilters}
+	pendingList      = listName{cursor: "q", keys: 3, order: "session_id_asc,request_id_asc", filters: "session_id"}
+	ruleList         = listName{cursor: "u", keys: 2, order: "created_at_ms_asc,rule_id_asc", filters: "session_id"}
+	effectList       = listName{cursor: "e", keys: 2, order: "created_at_ms_asc,effect_id_asc", filters: "state session_id webhook_id"}
 	errInvalidCursor = refusal.New(api.CodeInvalidCursor, "the cursor was not made by this list")
 )
+
+const runFilters = "session_id agent_id status kind"
 
 func (s *Server) listSessions(w http.ResponseWriter, r *http.Request) error {
 	p, err := pagingOf(r, sessionList)

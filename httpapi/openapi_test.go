@@ -105,6 +105,22 @@ func TestAnEmptyFilterIsRefused(t *testing.T) {
 		}
 	}
 	require.Greater(t, refused, 100)
+	// Neither is a filter that a list does not have, or that is misspelt: it is not ignored.
+	for _, list := range []string{
+		"/v1/approvals?run_id=r", "/v1/approvals?agent_id=a", "/v1/approvals?session=s", "/v1/approvals?sessionId=s", "/v1/approvals?SESSION_ID=s", "/v1/approvals?session_id[]=s",
+		"/v1/questions?run_id=r", "/v1/questions?status=open", "/v1/rules?agent_id=a", "/v1/rules?tool_name=t", "/v1/runs?run_id=r", "/v1/runs?state=running", "/v1/sessions?session_id=s",
+		"/v1/sessions?parent_session_id=s", "/v1/effects?run_id=r", "/v1/effects?status=pending", "/v1/decisions?run_id=r", "/v1/decisions?since=1", "/v1/sessions/s/approvals?session_id=t", "/v1/stream?session_id=s",
+	} {
+		for _, prefix := range []string{"", "/kheish"} {
+			if prefix != "" && (strings.HasPrefix(list, "/v1/rules") || strings.HasPrefix(list, "/v1/effects") || strings.HasPrefix(list, "/v1/decisions")) {
+				continue
+			}
+			a.get(t, prefix+list, unchecked()).refused(api.CodeInvalidFilter)
+		}
+	}
+	for _, list := range []string{"/v1/sessions/s/approvals?session_id=s", "/v1/approvals?_=17&verbose=1"} {
+		a.get(t, list, unchecked()).want(200)
+	}
 	a.get(t, "/v1/sessions/s/approvals?session_id=", unchecked()).refused(api.CodeInvalidFilter)
 	a.get(t, "/v1/stream?session_id=", unchecked()).refused(api.CodeInvalidFilter)
 }

@@ -1,11 +1,13 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"encoding/base64"
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -20,6 +22,8 @@ type listName struct {
 	cursor string // the kind of its cursors; other lists refuse it
 	keys   int    // number of keys in a cursor
 	order  string // its name in the envelope
+	// filters are the names of its filters.
+	filters string
 }
 
 // paging is the requested form of a list: a page in an envelope, an array of at most limit rows, or
@@ -39,6 +43,9 @@ type paging struct {
 // pagingOf reads ?limit=, ?page= and ?cursor=.
 func pagingOf(r *http.Request, name listName) (paging, error) {
 	query := queryOf(r)
+	if err := name.checkFilters(query, wire.PathID(r, "session_id")); err != nil {
+		return paging{}, err
+	}
 	p := paging{listName: name, query: query, limit: api.MaxUnpaged, budget: &runs.Budget{MaxBytes: api.MaxReplyBytes}}
 	page, err := queryFlag("page", query.Get("page"))
 	if err != nil {
@@ -61,6 +68,38 @@ func pagingOf(r *http.Request, name listName) (paging, error) {
 		p.limit = api.DefaultPageLimit
 	}
 	return p, nil
+}
+
+// likeFilters are the names, without case and joints, that a caller may take for a filter of a list.
+var likeFilters = func() map[string]bool {
+	set := map[string]bool{}
+	for _, name := range strings.Fields(`session sessions sessionid sessionids run runs runid runids agent agents agentid agentids request requestid
+		handle tool toolname toolcallid actor by user principal status kind state outcome webhook webhookid since sincems parent parentsessionid
+		q query search filter origin label`) {
+		set[name] = true
+	}
+	return set
+}()
+
+// checkFilters refuses what looks like a filter and is none of the list: ignored, it would list
+// everything, and a script would decide it. In a session's own list, session_id may only repeat the
+// session of the path.
+func (n *listName) checkFilters(query url.Values, ofSession string) error {
+	for name := range query {
+		plain := strings.Map(func(r rune) rune {
+			if r >= 'a' && r <= 'z' {
+				return r
+			}
+			return -1
+		}, strings.ToLower(name))
+		switch known := slices.Contains(strings.Fields(n.filters), name); {
+		case known && name == "session_id" && ofSession != "" && query.Get(name) != ofSession:
+			return refusal.New(api.CodeInvalidFilter, "the filter session_id names another session than the path")
+		case !known && likeFilters[plain]:
+			return refusal.New(api.CodeInvalidFilter, "there is no filter %s here; there are: %s", wire.Shown(name), cmp.Or(strings.ReplaceAll(n.filters, " ", ", "), "none"))
+		}
+	}
+	return nil
 }
 
 // fetch returns the number of rows to read: one more than shown, to detect another page.

@@ -262,6 +262,9 @@ func (s *Server) positionOf(ctx context.Context, run *model.Run) (model.Position
 // streamInbox streams the open requests of all sessions. Events have no numbers across sessions, so
 // every stream begins with a snapshot, and only the cursor's form is checked.
 func (s *Server) streamInbox(w http.ResponseWriter, r *http.Request) error {
+	if err := (&listName{}).checkFilters(queryOf(r), ""); err != nil {
+		return err
+	}
 	if _, err := resumptionOf(r); err != nil {
 		return err
 	}
