@@ -2,11 +2,22 @@ package serve
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
 	"strings"
 
 	"github.com/holdpoint/holdpoint/cli/console"
 )
+
+// announce logs what greet prints, for a program that reads every line as JSON.
+func announce(logger *slog.Logger, url, data string, open, reachable bool) {
+	about := []any{slog.String("version", console.Version()), slog.String("url", url), slog.String("database", data), slog.Bool("token_required", !open)}
+	if open && reachable {
+		logger.Warn("listening without authentication: anyone who can reach this service can decide", about...)
+		return
+	}
+	logger.Info("listening", about...)
+}
 
 // greet prints the service's address, the location of its data, and a command to try.
 func greet(terminal *console.Console, url, data string, open, reachable bool) {

@@ -74,7 +74,11 @@ func (c *Command) Run(ctx context.Context, terminal *console.Console, again Agai
 		return err
 	}
 	url := s.url()
-	greet(terminal, url, c.Describe(), open, !isLoopback(s.listener))
+	if c.LogFormat == "json" {
+		announce(s.logger, url, c.Describe(), open, !isLoopback(s.listener))
+	} else {
+		greet(terminal, url, c.Describe(), open, !isLoopback(s.listener))
+	}
 	if c.ListenFile != "" {
 		if err := writeListenFile(c.ListenFile, url); err != nil {
 			return errors.Join(err, s.store.Close())

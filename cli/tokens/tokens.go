@@ -18,6 +18,7 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store"
+	"github.com/holdpoint/holdpoint/store/sqlite"
 )
 
 // Tokens is the command holdpoint tokens.
@@ -53,6 +54,9 @@ func (p *place) with(ctx context.Context, terminal *console.Console, use func(ke
 		return p.Call(func(c *client.Client) error { return use(c) })
 	}
 	opened, err := database.Flag{Database: p.Database}.Open(ctx, store.Options{})
+	if errors.Is(err, sqlite.ErrInUse) {
+		return fmt.Errorf("%w Leave out --database and use the token of an admin (HOLDPOINT_TOKEN or --token-file PATH), or stop the service first", err)
+	}
 	if err != nil {
 		return err
 	}
