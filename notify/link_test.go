@@ -20,6 +20,7 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/loop"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/test/inprocess"
 )
 
@@ -273,6 +274,30 @@ func TestGuessesOfCodes(t *testing.T) {
 		require.Len(t, locked, 1)
 		require.Contains(t, locked[0], "user:ada")
 		require.NotContains(t, locked[0], "example.com")
+
+		// Guesses that were on their way together count one after the other.
+		raced, _ := s.asks(t, "raced")
+		link, err := s.Notify.Link(t.Context(), strings.TrimPrefix(raced.path, "/l/"))
+		require.NoError(t, err)
+		counted := make(chan bool, 40)
+		for range cap(counted) {
+			presses.Go(func() {
+				right, _, err := s.Notify.EnterCode(t.Context(), link, "wrong")
+				counted <- err == nil && !right
+			})
+		}
+		presses.Wait()
+		close(counted)
+		tries := 0
+		for one := range counted {
+			if one {
+				tries++
+			}
+		}
+		require.Equal(t, api.LinkCodeTries, tries)
+		right, _, err := s.Notify.EnterCode(t.Context(), link, raced.code)
+		require.False(t, right)
+		require.Equal(t, api.CodeLinkNotFound, refusal.CodeOf(err))
 
 		program = s.load(t, http.MethodGet, mail.path, nil, "Accept", "application/json")
 		require.Contains(t, program.text, `"code":"link_not_found"`)

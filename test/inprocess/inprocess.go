@@ -75,7 +75,9 @@ type Service struct {
 	Store runs.Store
 	// Keyring makes tokens; nil unless the service is closed.
 	Keyring *auth.Keyring
-	tb      testing.TB
+	// Notify sends the messages, and finds their links.
+	Notify *notify.Service
+	tb     testing.TB
 }
 
 // Start serves a database until the test ends. The store that it opens is closed with it.
@@ -189,7 +191,7 @@ func Start(tb testing.TB, database string, options Options) *Service {
 		caller.Close()
 		require.NoError(tb, opened.Close())
 	})
-	return &Service{URL: server.URL, Store: opened, Keyring: keyring, tb: tb}
+	return &Service{URL: server.URL, Store: opened, Keyring: keyring, Notify: people, tb: tb}
 }
 
 // Connect returns a client of the service, which is closed before the service ends.
