@@ -44,7 +44,7 @@ func TestASessionThatGetsNoLockInTimeIsSetAside(t *testing.T) {
 			}
 			return nil
 		}
-		c := door.New(m, door.Options{Lanes: 1, MaxBatch: 8})
+		c := loading(m, door.Options{Lanes: 1, MaxBatch: 8})
 		defer c.Close()
 		var waiting []<-chan result
 		for i := range 3 {
@@ -87,7 +87,7 @@ func TestTheWaitForALockHasAnEndAndIsRemembered(t *testing.T) {
 			}
 			return nil
 		}
-		c := door.New(m, door.Options{Lanes: 1, LockWait: 3 * time.Second})
+		c := loading(m, door.Options{Lanes: 1, LockWait: 3 * time.Second})
 		defer c.Close()
 		began := time.Now()
 		got := <-do(t.Context(), c, create("blocked", "r"))
@@ -118,7 +118,7 @@ func TestAFailingSessionIsTriedAside(t *testing.T) {
 			}
 			return nil
 		}
-		c := door.New(m, door.Options{Lanes: 1, Retries: 4})
+		c := loading(m, door.Options{Lanes: 1, Retries: 4})
 		defer c.Close()
 		bad := do(t.Context(), c, create("failing", "r"))
 		behind := do(t.Context(), c, create("failing", "behind"))
@@ -167,7 +167,7 @@ func TestManyLockedSessionsHoldUpALaneOnce(t *testing.T) {
 			}
 			return nil
 		}
-		c := door.New(m, door.Options{Lanes: 1})
+		c := loading(m, door.Options{Lanes: 1})
 		defer c.Close()
 		first := do(t.Context(), c, create("first", "first"))
 		synctest.Wait()
@@ -207,7 +207,7 @@ func TestALargeCommandIsCarriedOutBesideItsLane(t *testing.T) {
 			}
 			return nil
 		}
-		c := door.New(m, door.Options{Lanes: 1})
+		c := loading(m, door.Options{Lanes: 1})
 		defer c.Close()
 		var calls []<-chan result
 		for i := range 8 {
@@ -245,7 +245,7 @@ func TestLargeCommandsLeaveOthersMostOfTheTime(t *testing.T) {
 				}
 				return nil
 			}
-			c := door.New(m, door.Options{Lanes: 1})
+			c := loading(m, door.Options{Lanes: 1})
 			defer c.Close()
 			began := time.Now()
 			var calls []<-chan result
@@ -284,7 +284,7 @@ func TestALargeCommandOfALockedSessionIsCarriedOutBesideItsLane(t *testing.T) {
 					}
 					return nil
 				}
-				c := door.New(m, door.Options{Lanes: 1, LockWait: 3 * time.Second})
+				c := loading(m, door.Options{Lanes: 1, LockWait: 3 * time.Second})
 				defer c.Close()
 				m.lock("locked", true)
 				var small <-chan result
@@ -335,7 +335,7 @@ func TestCloseTakesInWhatIsCarriedOutAside(t *testing.T) {
 			<-gate
 			return nil
 		}
-		c := door.New(m, door.Options{Lanes: 1})
+		c := loading(m, door.Options{Lanes: 1})
 		call := do(t.Context(), c, create("s", "r"))
 		synctest.Wait()
 		closed := make(chan bool)

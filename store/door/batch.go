@@ -187,7 +187,7 @@ func (b *batch) commit(ctx context.Context) (err error) {
 		err = b.transaction.Commit(ctx, writes)
 	} else {
 		var nowMs int64
-		if nowMs, err = b.door.unread.CommitUnread(ctx, b.use.ReadSet(), writes); err == nil {
+		if nowMs, err = b.door.engine.Commit(ctx, b.use.ReadSet(), writes); err == nil {
 			b.use.Observed(nowMs)
 		}
 	}

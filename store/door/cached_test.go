@@ -27,7 +27,7 @@ type unreadMemory struct {
 	guards []facts.ReadSet
 }
 
-func (m *unreadMemory) CommitUnread(ctx context.Context, guard facts.ReadSet, w runs.Writes) (int64, error) {
+func (m *unreadMemory) Commit(ctx context.Context, guard facts.ReadSet, w runs.Writes) (int64, error) {
 	m.mu.Lock()
 	m.guards = append(m.guards, guard)
 	m.mu.Unlock()

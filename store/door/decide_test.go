@@ -46,7 +46,7 @@ func TestAnUncheckedValueIsCheckedAgain(t *testing.T) {
 	t.Parallel()
 	answer := func(hidden int) (*lateReader, error) {
 		reader := &lateReader{memory: newMemory(), hidden: hidden}
-		c := door.New(reader.memory, door.Options{Lanes: 1, Values: reader})
+		c := loading(reader.memory, door.Options{Lanes: 1, Values: reader})
 		defer c.Close()
 		_, err := c.Do(t.Context(), &runs.CreateRun{
 			SessionID: "s", SessionGiven: true, RunID: "r", Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"},

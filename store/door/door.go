@@ -94,9 +94,7 @@ var ErrPanicked = errors.New("the decision panicked")
 // Door runs commands through an Engine in as few transactions as possible. It is safe for
 // concurrent use.
 type Door struct {
-	engine Engine
-	// unread is the engine if it can write without reading first, or nil.
-	unread  Unread
+	engine  Engine
 	facts   *facts.Cache
 	lanes   *lanes.Lanes[*call]
 	taker   atomic.Pointer[runs.Taker]
@@ -141,14 +139,11 @@ func New(engine Engine, options Options) *Door {
 	}
 	d := &Door{engine: engine, options: options}
 	cache := facts.Options{
-		Bytes: -1, Runs: options.RememberedRuns, Rules: options.Rules, Webhooks: options.Webhooks, Addresses: options.NotifyAddressed,
+		Bytes: options.RememberedBytes, Runs: options.RememberedRuns, Rules: options.Rules, Webhooks: options.Webhooks, Addresses: options.NotifyAddressed,
 		Local: options.Clock, Tolerance: options.ClockTolerance,
 	}
 	if clocked, able := engine.(Clocked); able {
 		cache.Decides = clocked.NowMs
-	}
-	if unread, able := engine.(Unread); able {
-		d.unread, cache.Bytes = unread, options.RememberedBytes
 	}
 	d.facts = facts.New(cache)
 	if versioned, able := engine.(Versioned); able {

@@ -57,7 +57,7 @@ func TestWhatArrivesMeanwhileIsOneBatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		release := held(m)
-		c := door.New(m, door.Options{Lanes: 1, MaxBatch: 16})
+		c := loading(m, door.Options{Lanes: 1, MaxBatch: 16})
 		defer c.Close()
 		var calls []<-chan result
 		for i := range 21 {
@@ -82,7 +82,7 @@ func TestCommandsOfOneSessionSeeEachOtherInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		release := held(m)
-		c := door.New(m, door.Options{Lanes: 4})
+		c := loading(m, door.Options{Lanes: 4})
 		defer c.Close()
 		var calls []<-chan result
 		for i := range 10 {
@@ -116,7 +116,7 @@ func TestARefusedCommandFailsAlone(t *testing.T) {
 			}
 			return nil
 		}
-		c := door.New(m, door.Options{Lanes: 1, Retries: 3})
+		c := loading(m, door.Options{Lanes: 1, Retries: 3})
 		defer c.Close()
 		first := do(t.Context(), c, create("first", "first"))
 		synctest.Wait()
@@ -140,7 +140,7 @@ func TestARefusedCommandFailsAlone(t *testing.T) {
 func TestWhoLosesTheRaceForARowFindsIt(t *testing.T) {
 	t.Parallel()
 	m := newMemory()
-	replicas := []*door.Door{door.New(m, door.Options{}), door.New(m, door.Options{})}
+	replicas := []*door.Door{loading(m, door.Options{}), loading(m, door.Options{})}
 	var made atomic.Int32
 	var group sync.WaitGroup
 	for i := range 64 {
@@ -175,7 +175,7 @@ func TestAnUnknownOutcomeIsNotTriedAgain(t *testing.T) {
 			t.Parallel()
 			m := newMemory()
 			set(m)
-			c := door.New(m, door.Options{})
+			c := loading(m, door.Options{})
 			defer c.Close()
 			_, err := c.Do(t.Context(), create("s", "r"))
 			require.ErrorIs(t, err, runs.ErrUnavailable)
@@ -192,7 +192,7 @@ func TestTheReplyAndTheNoticeComeAfterTheCommit(t *testing.T) {
 		gate := make(chan struct{})
 		m.onCommit = func(runs.Writes) error { <-gate; return nil }
 		notices := make(chan runs.Notice, 10)
-		c := door.New(m, door.Options{Announce: func(n runs.Notice) { notices <- n }})
+		c := loading(m, door.Options{Announce: func(n runs.Notice) { notices <- n }})
 		defer c.Close()
 		call := do(t.Context(), c, create("s", "r"))
 		synctest.Wait()
@@ -233,7 +233,7 @@ func TestTheReplyAndTheNoticeComeAfterTheCommit(t *testing.T) {
 func TestWhatWritesNothingCommitsNothing(t *testing.T) {
 	t.Parallel()
 	m := newMemory()
-	c := door.New(m, door.Options{Announce: func(runs.Notice) { t.Error("announced") }})
+	c := loading(m, door.Options{Announce: func(runs.Notice) { t.Error("announced") }})
 	_, err := c.Do(t.Context(), &runs.EndSession{SessionID: "none"})
 	require.ErrorIs(t, err, refusal.UnknownSession("none"))
 	c.Close()
@@ -246,7 +246,7 @@ func TestAPanicFailsItsCommandAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		var log bytes.Buffer
-		c := door.New(m, door.Options{Lanes: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
+		c := loading(m, door.Options{Lanes: 1, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		require.NoError(t, (<-do(t.Context(), c, create("damaged", "r"))).err)
 		// A settled request with an unreadable resolution.
 		m.states["damaged"].Requests[runs.RequestKey{RunID: "r", RequestID: "q"}] = &model.Request{
@@ -276,7 +276,7 @@ func TestAPanicFailsItsCommandAlone(t *testing.T) {
 func TestAPanicOfTheEngineIsNotTheEnd(t *testing.T) {
 	t.Parallel()
 	m := newMemory()
-	c := door.New(m, door.Options{})
+	c := loading(m, door.Options{})
 	defer c.Close()
 	m.onCommit = func(runs.Writes) error { panic("broken engine") }
 	_, err := c.Do(t.Context(), create("s", "r"))
@@ -291,7 +291,7 @@ func TestWhoGivesUpInTheQueueTakesTheCommandBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		release := held(m)
-		c := door.New(m, door.Options{Lanes: 1})
+		c := loading(m, door.Options{Lanes: 1})
 		defer c.Close()
 		first := do(t.Context(), c, create("s1", "r1"))
 		synctest.Wait()
@@ -315,7 +315,7 @@ func TestACallerWhoGivesUpDoesNotStopTheTransaction(t *testing.T) {
 		m := newMemory()
 		gate := make(chan struct{})
 		m.onCommit = func(runs.Writes) error { <-gate; return nil }
-		c := door.New(m, door.Options{Lanes: 1})
+		c := loading(m, door.Options{Lanes: 1})
 		ctx, cancel := context.WithCancel(t.Context())
 		call := do(ctx, c, create("s", "r"))
 		synctest.Wait()
@@ -332,7 +332,7 @@ func TestCloseFinishesWhatItTook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		release := held(m)
-		c := door.New(m, door.Options{Lanes: 1, MaxBatch: 2})
+		c := loading(m, door.Options{Lanes: 1, MaxBatch: 2})
 		var calls []<-chan result
 		for i := range 6 { // one in flight, two in the lane, three waiting for room
 			calls = append(calls, do(t.Context(), c, create("s", fmt.Sprintf("r%d", i))))
@@ -362,7 +362,7 @@ func TestCloseFinishesWhatItTook(t *testing.T) {
 func TestTheSessionOfARunIsRemembered(t *testing.T) {
 	t.Parallel()
 	m := newMemory()
-	c := door.New(m, door.Options{RememberedRuns: 2})
+	c := loading(m, door.Options{RememberedRuns: 2})
 	defer c.Close()
 	_, err := c.Do(t.Context(), create("s", "r"))
 	require.NoError(t, err)
@@ -382,7 +382,7 @@ func TestTheSessionOfARunIsRemembered(t *testing.T) {
 func TestABatchOfOneGivesEachCommandATransaction(t *testing.T) {
 	t.Parallel()
 	m := newMemory()
-	c := door.New(m, door.Options{MaxBatch: 1, Lanes: 8})
+	c := loading(m, door.Options{MaxBatch: 1, Lanes: 8})
 	var group sync.WaitGroup
 	for i := range 100 {
 		group.Go(func() {

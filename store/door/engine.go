@@ -17,6 +17,10 @@ type Engine interface {
 	// locked already, without waiting. It loads the states after it holds the locks. A session that
 	// does not exist has no row to lock: if two transactions create it, its primary key decides.
 	Begin(ctx context.Context, loads []Load) (Batch, error)
+	// Commit writes what was decided from cached facts, in one transaction, and returns its time. If
+	// the ReadSet does not hold, it writes nothing and the error wraps facts.ErrStale. Other errors are
+	// as in Batch.Commit.
+	Commit(ctx context.Context, used facts.ReadSet, writes runs.Writes) (nowMs int64, err error)
 	// AwaitRuleReaders waits for all transactions that loaded rules (see runs.Needs.Rules) and
 	// began before the call. It does not wait for other transactions.
 	AwaitRuleReaders(ctx context.Context) error
@@ -66,14 +70,6 @@ type Load struct {
 	// Needs has one entry for each command, in order. Ids that cannot exist are empty, and the
 	// scope of a record is never empty.
 	Needs []runs.Needs
-}
-
-// Unread is an Engine that can write without reading first.
-type Unread interface {
-	// CommitUnread writes and commits if the ReadSet holds, and returns the time of the check. If it
-	// does not hold, it writes nothing and the error wraps facts.ErrStale. Other errors are as in
-	// Batch.Commit.
-	CommitUnread(ctx context.Context, facts facts.ReadSet, writes runs.Writes) (nowMs int64, err error)
 }
 
 // Clocked is an Engine that decides by the clock of this process, which is free to read.

@@ -11,6 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/door"
+	"github.com/holdpoint/holdpoint/store/facts"
 )
 
 // memory is an in-memory engine: rows in maps, and one lock per session.
@@ -146,6 +147,17 @@ func (m *memory) lock(sessionID string, locked bool) {
 		m.foreign = map[string]bool{}
 	}
 	m.foreign[sessionID] = locked
+}
+
+// Commit is not called: a door on a memory has no cache, see [loading]. An unreadMemory has one.
+func (*memory) Commit(context.Context, facts.ReadSet, runs.Writes) (int64, error) {
+	panic("nothing is cached")
+}
+
+// loading returns a door that loads all facts.
+func loading(m *memory, options door.Options) *door.Door {
+	options.RememberedBytes = -1
+	return door.New(m, options)
 }
 
 func (m *memory) sizes() []int {

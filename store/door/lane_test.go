@@ -22,7 +22,7 @@ func TestALockedSessionHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
-		c := door.New(m, door.Options{Lanes: 1, MaxBatch: 8})
+		c := loading(m, door.Options{Lanes: 1, MaxBatch: 8})
 		defer c.Close()
 		m.lock("locked", true)
 		var waiting []<-chan result
@@ -56,7 +56,7 @@ func TestTheWaitForALockedSessionHasAnEnd(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
-		c := door.New(m, door.Options{Lanes: 1, LockWait: 3 * time.Second})
+		c := loading(m, door.Options{Lanes: 1, LockWait: 3 * time.Second})
 		defer c.Close()
 		m.lock("locked", true)
 		began := time.Now()
@@ -93,7 +93,7 @@ func TestALockedSessionInARefusedBatch(t *testing.T) {
 			refused = true
 			return fmt.Errorf("deadlock: %w", door.ErrRefused)
 		}
-		c := door.New(m, door.Options{Lanes: 1})
+		c := loading(m, door.Options{Lanes: 1})
 		defer c.Close()
 		first := do(t.Context(), c, &runs.EndSession{SessionID: "none"})
 		synctest.Wait()
@@ -121,7 +121,7 @@ func TestCloseEndsTheWaitForALockedSession(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
-		c := door.New(m, door.Options{Lanes: 1})
+		c := loading(m, door.Options{Lanes: 1})
 		m.lock("locked", true)
 		m.lock("freed", true)
 		began := time.Now()
@@ -142,7 +142,7 @@ func TestWhatIsLargeRidesWithFew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		release := held(m)
-		c := door.New(m, door.Options{Lanes: 1, MaxBatch: 16, MaxBatchBytes: 1000, MaxBatchRows: 6})
+		c := loading(m, door.Options{Lanes: 1, MaxBatch: 16, MaxBatchBytes: 1000, MaxBatchRows: 6})
 		defer c.Close()
 		var calls []<-chan result
 		start := func(command runs.Command) {
@@ -180,7 +180,7 @@ func TestALaneThatDoesNotMoveIsNamed(t *testing.T) {
 		m := newMemory()
 		release := held(m)
 		var log lockedBuffer
-		c := door.New(m, door.Options{
+		c := loading(m, door.Options{
 			Lanes: 1, CloseWithin: 3 * time.Second, Logger: slog.New(slog.NewTextHandler(&log, nil)),
 		})
 		call := do(t.Context(), c, create("s", "r"))

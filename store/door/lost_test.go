@@ -22,7 +22,7 @@ func TestWhatADatabaseHasLostIsTold(t *testing.T) {
 		m, seen, log := newMemory(), &notes{lost: make(chan int, 1)}, &bytes.Buffer{}
 		m.incarnation.Store(1)
 		notices := make(chan runs.Notice, 100)
-		c := door.New(m, door.Options{
+		c := loading(m, door.Options{
 			Observer: seen, Logger: slog.New(slog.NewJSONHandler(log, nil)),
 			Announce: func(n runs.Notice) { notices <- n },
 		})
@@ -75,7 +75,7 @@ func TestACleanRestartLosesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, seen, log := newMemory(), &notes{lost: make(chan int, 1)}, &bytes.Buffer{}
 		m.incarnation.Store(1)
-		c := door.New(m, door.Options{Observer: seen, Logger: slog.New(slog.NewJSONHandler(log, nil))})
+		c := loading(m, door.Options{Observer: seen, Logger: slog.New(slog.NewJSONHandler(log, nil))})
 		defer c.Close()
 		for _, sessionID := range []string{"deleted", "again"} {
 			require.NoError(t, (<-do(t.Context(), c, create(sessionID, "run-of-"+sessionID))).err)
@@ -113,7 +113,7 @@ func TestLookingForWhatWasLostEndsWithTheDoor(t *testing.T) {
 			return ctx.Err()
 		}
 		m.incarnation.Store(1)
-		c := door.New(m, door.Options{Observer: seen, Logger: slog.New(slog.NewJSONHandler(log, nil))})
+		c := loading(m, door.Options{Observer: seen, Logger: slog.New(slog.NewJSONHandler(log, nil))})
 		require.NoError(t, (<-do(t.Context(), c, create("a", "a"))).err)
 		m.incarnation.Store(2)
 		require.NoError(t, (<-do(t.Context(), c, create("b", "b"))).err)

@@ -55,7 +55,7 @@ func TestAnObserverIsToldOfLanes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m, seen := newMemory(), &notes{}
 		release := held(m)
-		c := door.New(m, door.Options{Lanes: 1, Observer: seen})
+		c := loading(m, door.Options{Lanes: 1, Observer: seen})
 		require.Equal(t, []door.LaneState{{Lane: 0}}, c.Lanes(), "at rest")
 		first := do(t.Context(), c, create("s1", "r1"))
 		synctest.Wait()
@@ -83,7 +83,7 @@ func TestACommandThatWaitsForALockedSessionIsTheOldest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		m.lock("s", true)
-		c := door.New(m, door.Options{Lanes: 1})
+		c := loading(m, door.Options{Lanes: 1})
 		call := do(t.Context(), c, create("s", "r"))
 		synctest.Wait()
 		time.Sleep(time.Second)

@@ -48,7 +48,7 @@ func TestTheNeedsOfClarificationsAreOneLoadASession(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
-		c := door.New(m, door.Options{Lanes: 1, MaxBatch: 32})
+		c := loading(m, door.Options{Lanes: 1, MaxBatch: 32})
 		defer c.Close()
 		asker(t, c, "r")
 		_, err := c.Do(t.Context(), &runs.CreateSession{SessionID: "other"})
@@ -108,7 +108,7 @@ func TestCommandsOfOneBatchSeeWhatTheyOwe(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
-		c := door.New(m, door.Options{Lanes: 1})
+		c := loading(m, door.Options{Lanes: 1})
 		defer c.Close()
 		asker(t, c, "r")
 		release := held(m)
@@ -138,7 +138,7 @@ func TestWhatIsOwedIsToldAfterTheCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		notices := make(chan runs.Notice, 16)
-		c := door.New(m, door.Options{
+		c := loading(m, door.Options{
 			Lanes: 1, NewID: numbered(), Announce: func(n runs.Notice) { notices <- n },
 		})
 		defer c.Close()
@@ -193,7 +193,7 @@ func TestARefusedBatchTellsOfNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		notices := make(chan runs.Notice, 16)
-		c := door.New(m, door.Options{Retries: 1, Announce: func(n runs.Notice) { notices <- n }})
+		c := loading(m, door.Options{Retries: 1, Announce: func(n runs.Notice) { notices <- n }})
 		asker(t, c, "r")
 		synctest.Wait()
 		for len(notices) > 0 {

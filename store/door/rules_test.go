@@ -80,7 +80,7 @@ func withRules(t *testing.T) (*memory, *ruleTable, *door.Door) {
 	t.Helper()
 	engine := newMemory()
 	table := &ruleTable{engine: engine}
-	c := door.New(engine, door.Options{Rules: table, Lanes: 1})
+	c := loading(engine, door.Options{Rules: table, Lanes: 1})
 	t.Cleanup(func() { c.Close() })
 	return engine, table, c
 }

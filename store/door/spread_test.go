@@ -28,7 +28,7 @@ func TestFewCommandsGoInOneLane(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		release := held(m)
-		c := door.New(m, door.Options{Lanes: 2})
+		c := loading(m, door.Options{Lanes: 2})
 		defer c.Close()
 		var calls []<-chan result
 		send := func(kind string) {
@@ -60,7 +60,7 @@ func TestManyCommandsGoInAllLanes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory()
 		m.onCommit = func(runs.Writes) error { time.Sleep(10 * time.Millisecond); return nil }
-		c := door.New(m, door.Options{Lanes: 2})
+		c := loading(m, door.Options{Lanes: 2})
 		defer c.Close()
 		round := 0
 		rounds := func(callers, rounds int) (together int) {

@@ -51,7 +51,7 @@ func (c *Cache) Cached() *Use {
 		return nil
 	}
 	u := c.use()
-	u.NowMs, u.rules, u.tokens = nowMs, map[string]int64{}, map[string]*auth.Token{}
+	u.NowMs = nowMs
 	return u
 }
 
@@ -181,6 +181,9 @@ func (u *Use) useRules(session *Session, command runs.Command, needs *runs.Needs
 			return false
 		}
 	}
+	if u.rules == nil {
+		u.rules = map[string]int64{}
+	}
 	for sessionID, version := range expected {
 		u.rules[sessionID] = version
 		for _, digest := range needs.RuleDigests {
@@ -198,6 +201,9 @@ func (u *Use) useToken(session *Session, tokenID string) bool {
 		return false
 	}
 	session.UseToken(token)
+	if u.tokens == nil {
+		u.tokens = map[string]*auth.Token{}
+	}
 	u.tokens[tokenID] = token
 	return true
 }

@@ -5,9 +5,11 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/rules"
 	"github.com/holdpoint/holdpoint/store/facts"
 )
 
@@ -172,4 +174,31 @@ func TestAStaleTokenIsDropped(t *testing.T) {
 	use = c.Cached()
 	defer use.End()
 	require.Nil(t, use.Of("s", nil, needs, false))
+}
+
+// A decision that rules may make depends on their versions, and on that no rule about its exact input
+// exists.
+func TestRulesAreInTheReadSet(t *testing.T) {
+	t.Parallel()
+	c := newCache()
+	load(c, 1, "s")
+	command := &runs.CreateRun{
+		SessionID: "s", SessionGiven: true, Input: api.JSON(`1`), Claim: &api.ClaimOptions{WorkerID: "w"},
+		Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{{ID: "a", ToolCallID: "call", ToolName: "bash", Input: api.JSON(`{}`)}}},
+	}
+	require.NoError(t, runs.Prepare(command, runs.NewID))
+	require.NoError(t, runs.MatchRules(t.Context(), command, c.Rules("s")))
+	needs := command.Needs()
+	use := c.Cached()
+	require.NotNil(t, use.Of("s", command, &needs, false))
+	set := use.ReadSet()
+	require.Equal(t, map[string]int64{rules.AllSessions: 0, "s": 0}, set.Rules)
+	require.ElementsMatch(t, []facts.ExactRules{{rules.AllSessions, needs.RuleDigests[0]}, {"s", needs.RuleDigests[0]}}, set.Exact)
+	require.EqualValues(t, 1_000, set.NowMs)
+	use.End()
+
+	require.True(t, use.Stale(facts.ErrStaleRules, false))
+	use = c.Cached()
+	defer use.End()
+	require.Nil(t, use.Of("s", command, &needs, false), "they are loaded")
 }

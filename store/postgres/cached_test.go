@@ -269,11 +269,11 @@ func TestWhatIsRememberedOfAnotherServerIsRefused(t *testing.T) {
 				}
 				for _, rules := range []map[string]int64{nil, {"one": 0}} {
 					guard.Rules = rules
-					_, err = e.CommitUnread(t.Context(), guard, runs.Writes{})
+					_, err = e.Commit(t.Context(), guard, runs.Writes{})
 					require.NoError(t, err, "%v %v", sessions, rules)
 					other := guard
 					other.Incarnation++
-					_, err = e.CommitUnread(t.Context(), other, runs.Writes{})
+					_, err = e.Commit(t.Context(), other, runs.Writes{})
 					require.ErrorIs(t, err, facts.ErrStaleDatabase, "%v %v", sessions, rules)
 				}
 			}

@@ -13,15 +13,12 @@ import (
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
-	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/facts"
 	"github.com/holdpoint/holdpoint/store/load"
 )
 
-var _ door.Unread = (*engine)(nil)
-
-// CommitUnread implements door.Unread, in one round trip.
-func (e *engine) CommitUnread(ctx context.Context, guard facts.ReadSet, w runs.Writes) (nowMs int64, err error) {
+// Commit implements door.Engine, in one round trip.
+func (e *engine) Commit(ctx context.Context, used facts.ReadSet, w runs.Writes) (nowMs int64, err error) {
 	conn, err := e.acquireAlive(ctx)
 	if err != nil {
 		return 0, err
@@ -35,12 +32,12 @@ func (e *engine) CommitUnread(ctx context.Context, guard facts.ReadSet, w runs.W
 	} else if plansAreOld {
 		batch.Queue(sqlDiscardPlans)
 	}
-	queueGuard(batch, &guard, &nowMs)
-	if len(guard.Tokens) > 0 {
-		queueGuardTokens(batch, guard.Tokens)
+	queueGuard(batch, &used, &nowMs)
+	if len(used.Tokens) > 0 {
+		queueGuardTokens(batch, used.Tokens)
 	}
-	before := make(map[string]*model.Session, len(guard.Sessions))
-	for _, session := range guard.Sessions {
+	before := make(map[string]*model.Session, len(used.Sessions))
+	for _, session := range used.Sessions {
 		before[session.SessionID] = session
 	}
 	queueWrites(batch, &w, load.Amended(before, w.UpdatedSessions))
@@ -53,30 +50,30 @@ func (e *engine) CommitUnread(ctx context.Context, guard facts.ReadSet, w runs.W
 	return nowMs, err
 }
 
-// queueGuard queues the statements that abort the transaction unless the guard holds.
-func queueGuard(batch *pgx.Batch, guard *facts.ReadSet, nowMs *int64) {
+// queueGuard queues the statements that abort the transaction unless the facts hold.
+func queueGuard(batch *pgx.Batch, used *facts.ReadSet, nowMs *int64) {
 	scan := func(row pgx.Row) error { return row.Scan(nowMs) }
-	if len(guard.Sessions) == 1 && len(guard.Rules) == 0 && len(guard.Exact) == 0 {
-		one := guard.Sessions[0]
-		batch.Queue(sqlGuardOne, one.SessionID, one.Version, guard.NowMs, guard.WithinMs, guard.Incarnation).QueryRow(scan)
+	if len(used.Sessions) == 1 && len(used.Rules) == 0 && len(used.Exact) == 0 {
+		one := used.Sessions[0]
+		batch.Queue(sqlGuardOne, one.SessionID, one.Version, used.NowMs, used.WithinMs, used.Incarnation).QueryRow(scan)
 		return
 	}
-	ruleSessions := slices.Sorted(maps.Keys(guard.Rules))
+	ruleSessions := slices.Sorted(maps.Keys(used.Rules))
 	if len(ruleSessions) > 0 {
 		batch.Queue(sqlMarkRuleReader)
 	}
 	ruleVersions := make([]int64, len(ruleSessions))
 	for i, sessionID := range ruleSessions {
-		ruleVersions[i] = guard.Rules[sessionID]
+		ruleVersions[i] = used.Rules[sessionID]
 	}
-	exactSessions, exactDigests := make([]string, len(guard.Exact)), make([]string, len(guard.Exact))
-	for i, exact := range guard.Exact {
+	exactSessions, exactDigests := make([]string, len(used.Exact)), make([]string, len(used.Exact))
+	for i, exact := range used.Exact {
 		exactSessions[i], exactDigests[i] = exact.SessionID, exact.InputDigest
 	}
 	batch.Queue(sqlGuard,
-		array(guard.Sessions, func(s *model.Session) string { return s.SessionID }),
-		array(guard.Sessions, func(s *model.Session) int64 { return s.Version }),
-		guard.NowMs, guard.WithinMs, ruleSessions, ruleVersions, exactSessions, exactDigests, guard.Incarnation,
+		array(used.Sessions, func(s *model.Session) string { return s.SessionID }),
+		array(used.Sessions, func(s *model.Session) int64 { return s.Version }),
+		used.NowMs, used.WithinMs, ruleSessions, ruleVersions, exactSessions, exactDigests, used.Incarnation,
 	).QueryRow(scan)
 }
 

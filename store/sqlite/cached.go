@@ -12,16 +12,13 @@ import (
 	"github.com/holdpoint/holdpoint/store/load"
 )
 
-var (
-	_ door.Unread  = (*engine)(nil)
-	_ door.Clocked = (*engine)(nil)
-)
+var _ door.Clocked = (*engine)(nil)
 
 // NowMs implements [door.Clocked].
 func (e *engine) NowMs() int64 { return e.store.nowMs() }
 
-// CommitUnread implements [door.Unread].
-func (e *engine) CommitUnread(ctx context.Context, guard facts.ReadSet, writes runs.Writes) (nowMs int64, err error) {
+// Commit implements [door.Engine].
+func (e *engine) Commit(ctx context.Context, used facts.ReadSet, writes runs.Writes) (nowMs int64, err error) {
 	b, err := e.begin(ctx)
 	if err != nil {
 		return 0, err
@@ -29,18 +26,18 @@ func (e *engine) CommitUnread(ctx context.Context, guard facts.ReadSet, writes r
 	ctx = context.WithoutCancel(ctx)
 	defer b.Rollback(ctx)
 	b.nowMs = e.store.nowMs()
-	if err := e.check(ctx, b, &guard); err != nil {
+	if err := e.check(ctx, b, &used); err != nil {
 		return 0, failed("check", err)
 	}
-	before := make(map[string]*model.Session, len(guard.Sessions))
-	for _, session := range guard.Sessions {
+	before := make(map[string]*model.Session, len(used.Sessions))
+	for _, session := range used.Sessions {
 		before[session.SessionID] = session
 	}
 	return b.nowMs, b.commit(ctx, &writes, load.Amended(before, writes.UpdatedSessions))
 }
 
-// check returns an error that wraps [facts.ErrStale] unless the guard holds.
-func (e *engine) check(ctx context.Context, b *batch, guard *facts.ReadSet) error {
+// check returns an error that wraps [facts.ErrStale] unless the facts hold.
+func (e *engine) check(ctx context.Context, b *batch, used *facts.ReadSet) error {
 	changed, err := e.changedByOthers(ctx, b.write)
 	if err != nil {
 		return err
@@ -48,15 +45,15 @@ func (e *engine) check(ctx context.Context, b *batch, guard *facts.ReadSet) erro
 	if changed {
 		return facts.ErrStaleDatabase
 	}
-	if off := b.nowMs - guard.NowMs; max(off, -off) > guard.WithinMs {
+	if off := b.nowMs - used.NowMs; max(off, -off) > used.WithinMs {
 		return facts.ErrStaleClock
 	}
-	return checkRows(ctx, b.write, guard)
+	return checkRows(ctx, b.write, used)
 }
 
 // checkRows is the part of check that asks for rows.
-func checkRows(ctx context.Context, c *connection, guard *facts.ReadSet) error {
-	for _, session := range guard.Sessions {
+func checkRows(ctx context.Context, c *connection, used *facts.ReadSet) error {
+	for _, session := range used.Sessions {
 		version, there, err := number(ctx, c, sqlSessionVersion, session.SessionID)
 		if err != nil {
 			return err
@@ -65,7 +62,7 @@ func checkRows(ctx context.Context, c *connection, guard *facts.ReadSet) error {
 			return facts.ErrStale
 		}
 	}
-	for sessionID, expected := range guard.Rules {
+	for sessionID, expected := range used.Rules {
 		version, _, err := number(ctx, c, sqlRuleVersion, sessionID)
 		if err != nil {
 			return err
@@ -74,7 +71,7 @@ func checkRows(ctx context.Context, c *connection, guard *facts.ReadSet) error {
 			return facts.ErrStaleRules
 		}
 	}
-	for _, exact := range guard.Exact {
+	for _, exact := range used.Exact {
 		_, there, err := number(ctx, c, sqlExactRule, exact.SessionID, exact.InputDigest)
 		if err != nil {
 			return err
@@ -83,7 +80,7 @@ func checkRows(ctx context.Context, c *connection, guard *facts.ReadSet) error {
 			return facts.ErrStaleRules
 		}
 	}
-	for _, token := range guard.Tokens {
+	for _, token := range used.Tokens {
 		_, there, err := number(ctx, c, sqlSameToken, token.TokenID, token.SecretHash, token.PreviousHash, token.PreviousUntilMs, token.ExpiresAtMs)
 		if err != nil {
 			return err
