@@ -91,7 +91,7 @@ func TestWatchOnATerminal(t *testing.T) {
 		require.NoError(t, err)
 	}
 
-	screen.until(t, "one-ask")
+	screen.until(t, "bash: make")
 	press("j")
 	screen.until(t, ">")
 	press("a")
@@ -103,7 +103,7 @@ func TestWatchOnATerminal(t *testing.T) {
 	// The next request is shown and selected; somebody else denies it, and a late key
 	// decides nothing.
 	two := ask("two", "make install")
-	screen.until(t, "two-ask")
+	screen.until(t, "make install")
 	press("j")
 	screen.until(t, ">")
 	_, err = c.ResolveRunApprovals(t.Context(), "two", client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{

@@ -146,6 +146,9 @@ func Ago(atMs int64, now time.Time) string {
 	return length(passed) + " ago"
 }
 
+// Span returns a number of milliseconds in one unit: "56s", "4m", "2h", "3d"; "0s" for less.
+func Span(ms int64) string { return length(max(time.Duration(ms)*time.Millisecond, 0)) }
+
 // Moment returns a time with its distance from now; "" for 0.
 func Moment(atMs int64, now time.Time) string {
 	if atMs == 0 {

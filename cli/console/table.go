@@ -85,6 +85,12 @@ func fit(widths []int, columns int, least []int) {
 // Fit shortens a printable text to a number of terminal columns.
 func Fit(text string, columns int) string { return cutTo(text, columns) }
 
+// Pad is Fit, and fills up shorter texts with blanks.
+func Pad(text string, columns int) string {
+	text = cutTo(text, columns)
+	return text + strings.Repeat(" ", max(columns-widthOf(text), 0))
+}
+
 // Wrap breaks a printable text into lines of at most that many columns, without losing
 // text.
 func Wrap(text string, columns int) []string {

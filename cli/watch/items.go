@@ -2,7 +2,9 @@ package watch
 
 import (
 	"cmp"
+	"math"
 	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 
@@ -12,8 +14,12 @@ import (
 
 // item is one open request.
 type item struct {
-	session, runID, requestID string // session is its name
-	createdAtMs               int64
+	runID, requestID string
+	// agent and where it works: the session's label or project, else the session.
+	agent, where       string
+	createdAtMs, dueMs int64 // dueMs is 0 without a deadline
+	// text is what a search finds.
+	text string
 	// approval is nil for a question.
 	approval *api.ApprovalRequest
 	question *api.UserQuestionRequest
@@ -42,57 +48,100 @@ func (i *item) about() string {
 	return "? " + console.QuestionText(i.question)
 }
 
-func ofApproval(session, runID string, request api.ApprovalRequest) item {
-	return item{session: session, runID: runID, requestID: request.ID, createdAtMs: request.CreatedAtMs, approval: &request}
+// asker is who asks, and where.
+type asker struct {
+	sessionID, parentSessionID, agentID, runID string
+	session                                    *api.SessionAbout
 }
 
-func ofQuestion(session, runID string, request api.UserQuestionRequest) item {
-	return item{session: session, runID: runID, requestID: request.ID, createdAtMs: request.CreatedAtMs, question: &request}
+// where names the session for people; a child session by its parent as well.
+func (a *asker) where() string {
+	name := a.sessionID
+	if about := a.session; about != nil {
+		name = cmp.Or(about.Label, name)
+		if about.Label == "" && about.Origin != nil {
+			name = cmp.Or(about.Origin.Project, about.Origin.Directory, name)
+		}
+	}
+	return console.SessionName(name, a.parentSessionID)
 }
 
-// itemsOf returns the requests of a snapshot, oldest first.
+func ofApproval(from asker, request api.ApprovalRequest) item {
+	return from.item(item{requestID: request.ID, createdAtMs: request.CreatedAtMs, dueMs: dueMs(request.ExpiresAtMs), approval: &request}, request.Reason, request.Description, console.Compact(request.Input))
+}
+
+func ofQuestion(from asker, request api.UserQuestionRequest) item {
+	return from.item(item{requestID: request.ID, createdAtMs: request.CreatedAtMs, dueMs: dueMs(request.ExpiresAtMs), question: &request})
+}
+
+func (a *asker) item(one item, texts ...string) item {
+	one.runID, one.agent, one.where = a.runID, a.agentID, a.where()
+	one.text = strings.Join(append(texts, one.about(), one.agent, one.where, a.sessionID), "\n")
+	return one
+}
+
+func dueMs(expiresAtMs *int64) int64 {
+	if expiresAtMs == nil {
+		return 0
+	}
+	return *expiresAtMs
+}
+
+// byUrgency is the order of the inbox: the earliest deadline first, then the oldest.
+func byUrgency(a, b item) int {
+	due := func(one item) int64 {
+		if one.dueMs == 0 {
+			return math.MaxInt64
+		}
+		return one.dueMs
+	}
+	return cmp.Or(cmp.Compare(due(a), due(b)), cmp.Compare(a.createdAtMs, b.createdAtMs))
+}
+
+// itemsOf returns the requests of a snapshot, the most urgent first.
 func itemsOf(inbox *api.InboxView) []item {
 	var items []item
 	for _, view := range inbox.PendingApprovals {
-		items = append(items, ofApproval(console.SessionName(view.SessionID, view.ParentSessionID), view.RunID, view.Request))
+		items = append(items, ofApproval(asker{view.SessionID, view.ParentSessionID, view.AgentID, view.RunID, view.Session}, view.Request))
 	}
 	for _, view := range inbox.PendingQuestions {
-		items = append(items, ofQuestion(console.SessionName(view.SessionID, view.ParentSessionID), view.RunID, view.Request))
+		items = append(items, ofQuestion(asker{view.SessionID, view.ParentSessionID, view.AgentID, view.RunID, view.Session}, view.Request))
 	}
-	slices.SortStableFunc(items, func(a, b item) int { return cmp.Compare(a.createdAtMs, b.createdAtMs) })
+	slices.SortStableFunc(items, byUrgency)
 	return items
 }
 
 // eventBody has the members of events about requests.
 type eventBody struct {
-	Type            api.EventType    `json:"type"`
-	ParentSessionID string           `json:"parent_session_id"`
-	Requests        []api.JSON       `json:"requests"`
-	Resolutions     []api.Resolution `json:"resolutions"`
-	Resolution      *api.Resolution  `json:"resolution"`
+	Type            api.EventType     `json:"type"`
+	ParentSessionID string            `json:"parent_session_id"`
+	Session         *api.SessionAbout `json:"session"`
+	Requests        []api.JSON        `json:"requests"`
+	Resolutions     []api.Resolution  `json:"resolutions"`
+	Resolution      *api.Resolution   `json:"resolution"`
 }
 
-// apply returns the items after an event, and the request that it settled. An event may
+// apply returns the items after an event, and the request that it settled. New ones stand at the end, so that none moves. An event may
 // come twice, or be part of the snapshot already.
 func apply(items []item, entry *api.RunEventEntry) (after []item, settled []api.Resolution) {
 	var body eventBody
 	if json.Unmarshal(entry.Event, &body) != nil {
 		return items, nil
 	}
-	session := console.SessionName(entry.SessionID, body.ParentSessionID)
+	from := asker{entry.SessionID, body.ParentSessionID, entry.AgentID, entry.RunID, body.Session}
 	switch body.Type { //nolint:exhaustive // the others are not about requests
 	case api.EventWaitingForApproval:
 		for _, text := range body.Requests {
 			var request api.ApprovalRequest
 			if json.Unmarshal(text, &request) == nil {
-				items = add(items, ofApproval(session, entry.RunID, request))
+				items = add(items, ofApproval(from, request))
 			}
 		}
 	case api.EventWaitingForUserQuestion:
 		for _, text := range body.Requests {
 			var request api.UserQuestionRequest
 			if json.Unmarshal(text, &request) == nil {
-				items = add(items, ofQuestion(session, entry.RunID, request))
+				items = add(items, ofQuestion(from, request))
 			}
 		}
 	default:

@@ -22,18 +22,30 @@ type screen struct {
 	now    func() time.Time
 
 	items []item
-	// chosen is the handle of the selected request; "" for none. It never moves by itself:
-	// a key pressed while the list changes must not act on another request.
-	chosen string
-	whole  bool
+	// chosen is the handle of the selected request; "" for none. It moves by itself only after a
+	// decision of this person, and keys that decide wait then (heldUntil): a key pressed while the
+	// list changes must not act on another request.
+	chosen    string
+	heldUntil time.Time
+	// at is the place of the selected request, or where it was.
+	at int
+	// mine is the handle of the request about which this person has sent a decision last. taken says that
+	// the service has recorded it: somebody else may be first.
+	mine  string
+	taken bool
+	whole bool
 	// from is the first visible line of the full text.
 	from int
 	// read is the number of lines of a request's text that have been on the screen, from
 	// the first on, by handle and digest. A request can be allowed once all lines have
 	// been. A new width changes the lines.
 	read map[string]int
-	note string
-	live bool
+	// picked is the option that enter answers with.
+	picked             *api.QuestionOption
+	searching, helping bool
+	filter             string
+	note               string
+	live               bool
 
 	width, height int
 	// ended is why the stream ended.
@@ -43,8 +55,8 @@ type screen struct {
 type (
 	ticked  struct{}
 	decided struct {
-		what string
-		err  error
+		handle, what string
+		err          error
 	}
 )
 
@@ -69,8 +81,14 @@ func (s *screen) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 		s.take(&message)
 	case decided:
 		s.note = console.Printable(message.what, false)
-		if message.err != nil {
+		switch {
+		case message.err != nil:
 			s.note = strings.Join(strings.Fields(console.Explain(message.err, s.now())), " ")
+		case message.handle != s.mine:
+		case s.chosen == "": // the stream was faster
+			s.next()
+		default:
+			s.taken = true
 		}
 	case tea.KeyPressMsg:
 		return s, s.press(message.String())
@@ -80,69 +98,65 @@ func (s *screen) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 
 // take applies an item of the stream.
 func (s *screen) take(event *client.StreamEvent) {
+	chosen := s.current()
+	var settled []api.Resolution
 	switch {
 	case event.Inbox != nil:
 		s.items, s.live = itemsOf(event.Inbox), true
-		if s.place() < 0 {
-			s.chosen = ""
-		}
 	case event.Event != nil:
-		chosen := s.current()
-		var settled []api.Resolution
 		s.items, settled = apply(s.items, event.Event)
-		if chosen == nil || s.place() >= 0 {
-			return
-		}
-		s.chosen, s.whole, s.from = "", false, 0
-		for _, resolution := range settled {
-			if resolution.RequestID == chosen.requestID {
-				s.note = console.Printable(fmt.Sprintf("%s was %s by %s, %s",
-					chosen.requestID, resolution.Outcome, resolution.ResolvedBy, console.ByWhatWay(resolution.Via)), false)
-			}
-		}
 	default:
 		s.live = false // a snapshot follows
 	}
+	if chosen == nil || s.place() >= 0 {
+		s.at = max(s.place(), 0)
+		return
+	}
+	if chosen.handle() == s.mine && s.taken {
+		s.next()
+		return
+	}
+	s.leave()
+	for _, resolution := range settled {
+		if resolution.RequestID == chosen.requestID {
+			s.note = console.Printable(fmt.Sprintf("%s by %s, %s: %s",
+				resolution.Outcome, resolution.ResolvedBy, console.ByWhatWay(resolution.Via), chosen.about()), false)
+		}
+	}
+}
+
+// leave selects nothing. The place is kept for the next key that moves.
+func (s *screen) leave() { s.chosen, s.whole, s.from, s.picked = "", false, 0, nil }
+
+// next selects the request that has taken the place of one that this person has decided.
+func (s *screen) next() {
+	s.leave()
+	list := s.shown()
+	if len(list) == 0 {
+		return
+	}
+	s.at = min(s.at, len(list)-1)
+	s.chosen, s.heldUntil = list[s.at].handle(), s.now().Add(holdAfter)
+}
+
+// shown are the requests that fit the search.
+func (s *screen) shown() []item {
+	if s.filter == "" {
+		return s.items
+	}
+	list := slices.Clone(s.items)
+	return slices.DeleteFunc(list, func(one item) bool { return !s.fits(&one) })
 }
 
 func (s *screen) place() int {
-	return slices.IndexFunc(s.items, func(one item) bool { return one.handle() == s.chosen })
+	return slices.IndexFunc(s.shown(), func(one item) bool { return one.handle() == s.chosen })
 }
 
 // current returns a copy of the selected request, nil for none.
 func (s *screen) current() *item {
 	if at := s.place(); at >= 0 {
-		one := s.items[at]
+		one := s.shown()[at]
 		return &one
-	}
-	return nil
-}
-
-// press handles a key.
-func (s *screen) press(key string) tea.Cmd {
-	switch key {
-	case "q", "ctrl+c":
-		return tea.Quit
-	case "down", "j":
-		s.down(1)
-	case "up", "k":
-		s.down(-1)
-	case "pgdown":
-		s.down(s.page())
-	case "pgup":
-		s.down(-s.page())
-	case "space":
-		if s.whole && s.long() {
-			s.scroll(s.page())
-		} else {
-			s.whole = !s.whole
-		}
-	case "enter":
-		s.whole = !s.whole
-	case "a":
-		return s.decide("allowed", api.BehaviorAllow)
-	case "d":
-		return s.decide("denied", api.BehaviorDeny)
 	}
 	return nil
 }
@@ -159,41 +173,20 @@ func (s *screen) down(by int) {
 func (s *screen) scroll(by int) { s.from = min(max(s.from+by, 0), max(len(s.lines())-s.page(), 0)) }
 
 func (s *screen) move(by int) {
-	if len(s.items) == 0 {
+	list := s.shown()
+	if len(list) == 0 {
 		return
 	}
 	at := s.place()
 	switch {
-	case at < 0 && by < 0:
-		at = len(s.items) - 1
+	case at < 0 && s.at == 0 && by < 0:
+		at = len(list) - 1
 	case at < 0:
-		at = 0
+		at = min(s.at, len(list)-1)
 	default:
-		at = min(max(at+by, 0), len(s.items)-1)
+		at = min(max(at+by, 0), len(list)-1)
 	}
-	s.chosen, s.note, s.whole, s.from = s.items[at].handle(), "", false, 0
+	s.leave()
+	s.chosen, s.at, s.note = list[at].handle(), at, ""
 	s.details() // drawn right away
-}
-
-// decide sends a decision about exactly the selected request as shown.
-func (s *screen) decide(what string, behavior api.Behavior) tea.Cmd {
-	one := s.current()
-	switch {
-	case one == nil:
-		s.note = "choose a request first: up and down"
-		return nil
-	case one.approval == nil:
-		s.note = "answer it with: " + console.Program() + " questions answer " + one.handle() + " --interactive"
-		return nil
-	case behavior == api.BehaviorAllow && s.read[one.key()] < len(s.lines()):
-		s.whole, s.note = true, "read it to the end to allow it: space or pgdown reads on"
-		return nil
-	}
-	s.note = "sending…"
-	return func() tea.Msg {
-		_, err := s.client.ResolveRunApprovals(s.ctx, one.runID, client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{{
-			RequestID: one.requestID, Handle: one.handle(), InputDigest: one.approval.InputDigest, Behavior: behavior,
-		}}})
-		return decided{what + " " + one.requestID + ": " + one.about(), err}
-	}
 }

@@ -13,7 +13,7 @@ import (
 )
 
 func screenOf(requests ...api.ApprovalRequest) *screen {
-	s := &screen{now: func() time.Time { return time.UnixMilli(10_000) }, width: 80, height: 24}
+	s := &screen{now: func() time.Time { return time.UnixMilli(10_000) }, width: 100, height: 24}
 	inbox := &api.InboxView{}
 	for _, request := range requests {
 		inbox.PendingApprovals = append(inbox.PendingApprovals, api.PendingApprovalView{SessionID: "s", RunID: "r", Request: request})
@@ -105,9 +105,109 @@ func TestScreenShowsWhatImitatesAsWhatItIs(t *testing.T) {
 	s.press("down")
 	s.press("enter")
 	text := s.text()
-	require.Contains(t, text, "> a1")
-	require.Contains(t, text, "bash: ls⟨ESC⟩[2J⟨U+202E⟩ (and 1 more: then)")
+	require.Contains(t, text, "> bash: ls")
+	require.NotContains(t, text, "a1", "no id of a request")
+	require.Contains(t, text, "bash: ls⟨ESC⟩[2J⟨U+202E⟩")
 	require.Contains(t, text, `"then": 1`)
 	require.NotContains(t, text, "\x1b")
 	require.LessOrEqual(t, strings.Count(text, "\n"), s.height)
+}
+
+// After this person's decision the next request is selected in the same place, and keys that decide wait.
+func TestThePlaceIsKeptAfterADecision(t *testing.T) {
+	t.Parallel()
+	s := screenOf(asked("a1", `{"command":"one"}`), asked("a2", `{"command":"two"}`), asked("a3", `{"command":"three"}`))
+	now := time.UnixMilli(10_000)
+	s.now = func() time.Time { return now }
+	s.press("j")
+	s.press("j")
+	require.Contains(t, s.text(), "2 of 3 requests")
+	require.NotNil(t, s.press("d"))
+	s.Update(decided{"h-a2", "denied", nil})
+	require.Equal(t, "h-a2", s.chosen, "until the list is without it")
+	s.take(&client.StreamEvent{Event: &api.RunEventEntry{SessionID: "s", RunID: "r", Event: api.JSON(
+		`{"type":"approval_resolved","resolutions":[{"request_id":"a2","outcome":"denied","resolved_by":"ada","via":"api:cli"}]}`)}})
+	require.Equal(t, "h-a3", s.chosen)
+	s.text()
+	require.Nil(t, s.press("d"), "a second press does not reach it")
+	now = now.Add(holdAfter)
+	require.NotNil(t, s.press("d"))
+	s.take(&client.StreamEvent{Event: &api.RunEventEntry{SessionID: "s", RunID: "r", Event: api.JSON(
+		`{"type":"approval_resolved","resolutions":[{"request_id":"a3","outcome":"denied","resolved_by":"ada","via":"api:cli"}]}`)}})
+	require.Empty(t, s.chosen, "the stream may be faster than the reply")
+	s.Update(decided{"h-a3", "denied", nil})
+	require.Equal(t, "h-a1", s.chosen)
+
+	// Somebody else's decision selects nothing, and the next move begins where it was.
+	s = screenOf(asked("a1", `1`), asked("a2", `2`), asked("a3", `3`))
+	s.press("j")
+	s.press("j")
+	s.take(&client.StreamEvent{Event: &api.RunEventEntry{SessionID: "s", RunID: "r", Event: api.JSON(
+		`{"type":"approval_resolved","resolutions":[{"request_id":"a2","outcome":"allowed","resolved_by":"ben","via":"api:inbox"}]}`)}})
+	require.Empty(t, s.chosen)
+	require.Contains(t, s.text(), "allowed by ben")
+	s.press("j")
+	require.Equal(t, "h-a3", s.chosen)
+}
+
+// A question is answered by the number of an option and enter; every other key takes that back.
+func TestAQuestionIsAnswered(t *testing.T) {
+	t.Parallel()
+	s := screenOf()
+	options := []api.QuestionOption{{ID: "s", Label: "Staging"}, {ID: "p", Label: "Production", Description: "Live"}}
+	s.take(&client.StreamEvent{Inbox: &api.InboxView{PendingQuestions: []api.PendingQuestionView{
+		{SessionID: "s", AgentID: "deployer", RunID: "r", Request: api.UserQuestionRequest{ID: "q", Handle: "h-q", Questions: []api.UserQuestion{{ID: "db", Question: "Which database?", Options: options}}}},
+		{SessionID: "s", RunID: "r2", Request: api.UserQuestionRequest{ID: "q", Handle: "h-q2", Questions: []api.UserQuestion{{ID: "why", Question: "Why?"}}}},
+	}}})
+	s.press("j")
+	require.Contains(t, s.text(), "2  Production — Live")
+	require.Nil(t, s.press("a"), "a question is not allowed")
+	require.Nil(t, s.press("9"))
+	require.Nil(t, s.press("2"))
+	require.Contains(t, s.text(), "enter answers: Production")
+	s.press("j")
+	require.Nil(t, s.press("enter"), "another request is selected")
+	require.Contains(t, s.elsewhere(s.current()), "questions answer h-q2 --interactive")
+	s.press("k")
+	require.Nil(t, s.press("2"))
+	require.NotNil(t, s.press("enter"))
+	require.NotNil(t, s.press("x"))
+}
+
+func TestASearchAndTheKeys(t *testing.T) {
+	t.Parallel()
+	s := screenOf(asked("a1", `{"command":"make"}`), asked("a2", `{"command":"rm -rf build"}`))
+	s.press("j")
+	s.press("/")
+	for _, key := range []string{"r", "m", "space", "b", "d", "backspace", "u"} {
+		require.Nil(t, s.press(key), "no key decides while a word is typed")
+	}
+	require.Empty(t, s.chosen, "the selected one does not fit")
+	require.Contains(t, s.text(), `1 request with "rm bu"`)
+	require.NotContains(t, s.text(), "bash: make")
+	s.press("enter")
+	s.press("j")
+	require.Equal(t, "h-a2", s.chosen)
+	s.press("esc")
+	require.Contains(t, s.text(), "2 of 2 requests")
+	s.press("?")
+	require.Contains(t, s.text(), "deny")
+	require.Nil(t, s.press("d"), "the first key leaves the help")
+	require.NotContains(t, s.text(), "previous request")
+}
+
+// The most urgent request is first, named by its label or project and with the time that is left.
+func TestRowsSayWhoWhereAndHowLong(t *testing.T) {
+	t.Parallel()
+	s := screenOf()
+	urgent := asked("a2", `{"command":"urgent"}`)
+	urgent.ExpiresAtMs = new(int64(10_000 + 240_000))
+	s.take(&client.StreamEvent{Inbox: &api.InboxView{PendingApprovals: []api.PendingApprovalView{
+		{SessionID: "session-0123456789", AgentID: "coder", RunID: "r", Request: asked("a1", `{"command":"calm"}`), Session: &api.SessionAbout{Origin: &api.SessionOrigin{Project: "shop"}}},
+		{SessionID: "other", AgentID: "coder", RunID: "r", Request: urgent, Session: &api.SessionAbout{Label: "Nightly"}},
+	}}})
+	lines := strings.Split(s.text(), "\n")
+	require.Equal(t, []string{"WHAT", "AGENT", "WHERE", "LEFT", "AGE"}, strings.Fields(lines[2]))
+	require.Equal(t, []string{"bash:", "urgent", "coder", "Nightly", "4m", "3s"}, strings.Fields(lines[3]))
+	require.Equal(t, []string{"bash:", "calm", "coder", "shop", "3s"}, strings.Fields(lines[4]))
 }

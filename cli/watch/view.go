@@ -1,7 +1,6 @@
 package watch
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,8 +9,6 @@ import (
 
 	"github.com/holdpoint/holdpoint/cli/console"
 )
-
-const keysHelp = "up/down choose · a allow · d deny · enter whole input · space reads on · q leave"
 
 // View implements tea.Model.
 func (s *screen) View() tea.View {
@@ -27,10 +24,16 @@ func (s *screen) text() string {
 	if !s.live {
 		state = " · connecting…"
 	}
-	head := fmt.Sprintf("holdpoint · %s waiting · %s%s", console.Count(len(s.items), "request"), s.server, state)
+	head := fmt.Sprintf("holdpoint · %s · %s%s", s.count(), s.server, state)
 	foot := []string{keysHelp}
-	if s.note != "" {
+	switch {
+	case s.searching:
+		foot = []string{searchHelp, "/" + console.Printable(s.filter, false)}
+	case s.note != "":
 		foot = append(foot, s.note)
+	}
+	if s.helping {
+		return strings.Join(append([]string{console.Fit(head, s.width), ""}, allKeys...), "\n")
 	}
 	details := s.details()
 	room := max(s.height-len(foot)-len(details)-4, 1)
@@ -46,31 +49,56 @@ func (s *screen) text() string {
 	return strings.TrimSuffix(out.String(), "\n")
 }
 
+// count says how many there are and which of them is selected: "12 of 57 requests".
+func (s *screen) count() string {
+	list := s.shown()
+	text := console.Count(len(list), "request")
+	if at := s.place(); at >= 0 {
+		text = fmt.Sprintf("%d of %s", at+1, text)
+	}
+	if s.filter != "" {
+		text += fmt.Sprintf(" with %q", console.Printable(s.filter, false))
+	}
+	return text
+}
+
+// Columns of the list. What is asked has the room that the others leave.
+const (
+	agentColumns, whereColumns, leftColumns, ageColumns = 14, 20, 5, 5
+	leastColumns                                        = 20
+)
+
+// row lays out one line of the list, within the width.
+func (s *screen) row(what, agent, where, left, age string) string {
+	columns := max(s.width-2-agentColumns-whereColumns-leftColumns-ageColumns-4, leastColumns)
+	return console.Fit(strings.TrimRight(strings.Join([]string{
+		console.Pad(what, columns), console.Pad(agent, agentColumns), console.Pad(where, whereColumns), console.Pad(left, leftColumns), age,
+	}, " "), " "), max(s.width-2, leastColumns))
+}
+
 // rows returns the requests around the selected one, as many as fit.
 func (s *screen) rows(room int) []string {
-	if len(s.items) == 0 {
+	list := s.shown()
+	switch {
+	case len(s.items) == 0:
 		return []string{"Nothing waits for you."}
+	case len(list) == 0:
+		return []string{"No matching requests. Escape shows all."}
 	}
 	at := s.place()
-	from := min(max(at-room/2, 0), max(len(s.items)-room, 0))
-	to := min(from+room, len(s.items))
-	cells := make([][]string, 0, to-from)
+	from := min(max(max(at, s.at)-room/2, 0), max(len(list)-room, 0))
+	to := min(from+room, len(list))
+	lines := []string{"  " + s.row("WHAT", "AGENT", "WHERE", "LEFT", "AGE")}
 	for i := from; i < to; i++ {
-		one := &s.items[i]
-		cells = append(cells, []string{one.requestID, one.session, console.Cut(one.about(), 200), console.Ago(one.createdAtMs, s.now())})
-	}
-	var out bytes.Buffer
-	table := console.Console{Stdout: &out, Columns: max(s.width-2, 20)}
-	if err := table.Table([]string{"REQUEST", "SESSION", "WHAT", "RAISED"}, cells); err != nil {
-		return []string{err.Error()}
-	}
-	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
-	for i := range lines {
-		mark := "  "
-		if i > 0 && from+i-1 == at {
+		one, mark := &list[i], "  "
+		if i == at {
 			mark = "> "
 		}
-		lines[i] = mark + lines[i]
+		left := ""
+		if one.dueMs > 0 {
+			left = console.Span(one.dueMs - s.now().UnixMilli())
+		}
+		lines = append(lines, mark+s.row(console.Printable(one.about(), false), console.Printable(one.agent, false), console.Printable(one.where, false), left, console.Span(s.now().UnixMilli()-one.createdAtMs)))
 	}
 	return lines
 }
@@ -79,12 +107,23 @@ func (s *screen) rows(room int) []string {
 // allow it, its reason, and the whole input.
 func (s *screen) lines() []string {
 	one := s.current()
-	if one == nil || one.approval == nil {
+	if one == nil {
 		return nil
 	}
 	var lines []string
 	add := func(text string, breaks bool) {
 		lines = append(lines, console.Wrap(console.Printable(text, breaks), max(s.width-1, 10))...)
+	}
+	if one.approval == nil {
+		add(console.QuestionText(one.question), true)
+		for i, option := range optionsOf(one) {
+			about := option.Label
+			if option.Description != "" {
+				about += " — " + option.Description
+			}
+			add(fmt.Sprintf("%d  %s", i+1, about), false)
+		}
+		return lines
 	}
 	if reason := one.approval.Reason; reason != "" {
 		add("reason: "+reason, false)
