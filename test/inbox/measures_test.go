@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
 )
 
 // wholeRows counts the rows that are in view from top to bottom.
@@ -20,7 +21,18 @@ const wholeRows = `(() => {
 // measures counts the prompts visible at once, and the keys and places of ten consecutive
 // decisions. It needs the prompts of many.
 func (f *flows) measures(t *testing.T) {
-	p := f.open(t, "/")
+	long := api.Suspension{Approvals: []api.ApprovalRequest{approval("long-ids", `{"n":1}`)}}
+	ids, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: "session-0123456789abcdef", AgentID: "measured", Input: "go", Suspend: &long})
+	require.NoError(t, err)
+	p := f.open(t, "/?q=long-ids")
+	text := p.read(`document.getElementById("prompt-` + p.row("long-ids") + `").innerText`)
+	for _, id := range []string{ids.SessionID, ids.RunID, ids.PendingApprovals[0].Handle, ids.PendingApprovals[0].InputDigest} {
+		require.Greater(t, len(id), 12)
+		require.NotContains(t, text, id[:13], "a row has no long id")
+	}
+	_, err = f.client.CancelRun(t.Context(), ids.RunID, "")
+	require.NoError(t, err)
+	p.load("/")
 	p.row("bulk")
 	for _, window := range []struct {
 		width, height int64
@@ -32,6 +44,7 @@ func (f *flows) measures(t *testing.T) {
 		rows, err := strconv.Atoi(p.eval(wholeRows))
 		require.NoError(t, err)
 		require.GreaterOrEqual(t, rows, window.rows, "whole rows at %d", window.width)
+		t.Logf("%d × %d: %d whole rows", window.width, window.height, rows)
 		require.Equal(t, "52", p.eval(`String(document.querySelector(".list > li").offsetHeight)`))
 		small := p.eval(`[...document.querySelectorAll("body *")].filter(one => one.innerText?.trim() && !one.children.length && parseFloat(getComputedStyle(one).fontSize) < 13).map(one => one.outerHTML).join()`)
 		require.Empty(t, small, "nothing is under 13 pixels")
@@ -44,6 +57,16 @@ func (f *flows) measures(t *testing.T) {
 	}
 	p.in("light", 1280, 800)
 	p.until("laid out", func() bool { return p.read("String(innerWidth)") == "1280" })
+
+	// Rows of one line, on request.
+	p.eval(`(localStorage.setItem("holdpoint.compact", "on"), "")`)
+	p.load("/")
+	p.row("bulk")
+	require.Equal(t, "32", p.eval(`String(document.querySelector(".list > li").offsetHeight)`))
+	rows, err := strconv.Atoi(p.eval(wholeRows))
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, rows, 20, "compact rows")
+	p.eval(`(localStorage.removeItem("holdpoint.compact"), "")`)
 
 	// Ten decisions, five of them denials: one key each after the first.
 	p.load("/?kind=approval")

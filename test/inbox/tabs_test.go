@@ -15,7 +15,7 @@ import (
 // tabs opens more tabs of one profile than a browser has connections to a service over plain HTTP, which is six. Each
 // of them loads and is live, and decides although the others are open. When the first one leaves, the others stay live.
 func (f *flows) tabs(t *testing.T) {
-	const count = 8
+	const count = 12
 	first := f.ask(t, one(approval("tab-first", `1`)))
 	last := f.ask(t, one(approval("tab-last", `1`)))
 	tabs := []*page{f.open(t, "/")}
