@@ -101,6 +101,7 @@ func (f *flows) all(t *testing.T) {
 		{"Race", f.race},
 		{"Expiry", f.expiry},
 		{"Keyboard", f.keyboard},
+		{"Palette", f.palette},
 		{"FileChange", f.fileChange},
 		{"Hostile", f.hostile},
 		{"Imitation", f.imitation},

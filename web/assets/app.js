@@ -8,6 +8,7 @@ import { awake, inbox, onArrival, start } from "./inbox.js";
 import { followFocus, keys } from "./keys.js";
 import { marked, plain } from "./marks.js";
 import { Inbox, useInbox } from "./page.js";
+import { Palette } from "./palette.js";
 import { Effects, Rules, Settings, Workers } from "./pages.js";
 import { followLinks, go, onRoute } from "./route.js";
 import { keepFocus } from "./shown.js";
@@ -50,7 +51,7 @@ function useTitle(name) {
 }
 
 const help = [["j, k, ↑, ↓", "next, previous"], ["Enter, o", "open"], ["n", "next undecided"], ["a", "allow"], ["d", "deny, with a reason"], ["D", "deny at once"], ["e", "edit"], ["r", "allow and …"], ["1–9", "choose an option"],
-  ["x", "select"], ["Shift+x", "select a range"], ["Ctrl/Cmd+A", "select all that match"], ["s", "snooze"], ["z", "undo a decision that waits to be sent"], ["l", "say that you are looking, or no longer are"], ["c", "copy the link"], ["/", "search"], ["g then i, h, r, s", "inbox, history, rules, settings"], ["u", "back"], ["?", "this help"]];
+  ["x", "select"], ["Shift+x", "select a range"], ["Ctrl/Cmd+A", "select all that match"], ["s", "snooze"], ["z", "undo a decision that waits to be sent"], ["l", "say that you are looking, or no longer are"], ["c", "copy the link"], ["Ctrl/Cmd+K", "find a request or a page"], ["/", "search"], ["g then i, h, r, s", "inbox, history, rules, settings"], ["u", "back"], ["?", "this help"]];
 
 function Help({ close }) {
   return html`<dialog aria-label="Keys" ref=${dialog => dialog && !dialog.open && dialog.showModal()} onClose=${close}>
@@ -61,11 +62,11 @@ function Help({ close }) {
 function App() {
   useInbox();
   const [, routed] = useReducer(n => n + 1, 0);
-  const [helping, setHelping] = useState(false);
+  const [helping, setHelping] = useState(false), [finding, setFinding] = useState(false);
   useLayoutEffect(() => onRoute(routed), []);
   useLayoutEffect(() => onAccount(routed), []);
   useLayoutEffect(() => {
-    const listen = event => account.signedOut || keys(event, () => setHelping(true));
+    const listen = event => account.signedOut || keys(event, () => setHelping(true), () => setFinding(true));
     addEventListener("keydown", listen);
     return () => removeEventListener("keydown", listen);
   }, []);
@@ -73,7 +74,7 @@ function App() {
   if (account.signedOut) return html`<${SignIn} />`;
   // A link to the sign-in of somebody who is signed in, or of a service that asks for none.
   if (location.pathname === "/login" && account.me) queueMicrotask(() => go("/", true));
-  return html`<${Pages} help=${() => setHelping(true)} />${helping && html`<${Help} close=${() => { setHelping(false); shiftedAll(); }} />`}`;
+  return html`<${Pages} help=${() => setHelping(true)} />${finding && html`<${Palette} pages=${[...pages, ...visiblePages()]} help=${() => setHelping(true)} close=${() => setFinding(false)} />`}${helping && html`<${Help} close=${() => { setHelping(false); shiftedAll(); }} />`}`;
 }
 
 function Pages({ help }) {
@@ -96,10 +97,12 @@ function Pages({ help }) {
   return html`<${Header} at=${at} help=${help} /><main id="main" class=${first === "" || first === "history" ? "wide" : ""} tabindex="-1">${page}</main>`;
 }
 
+const visiblePages = () => morePages.filter(([address]) => address !== "/webhooks" || account.me?.role === "admin");
+
 // More is a menu of the pages that are looked at less often.
 function More({ at }) {
   const [shown, show] = useState(false), box = useRef();
-  const pages = morePages.filter(([address]) => address !== "/webhooks" || account.me?.role === "admin");
+  const pages = visiblePages();
   const leave = event => { if (!box.current?.contains(event.relatedTarget)) show(false); };
   const keyed = event => { if (event.key === "Escape") { show(false); box.current.querySelector("button").focus(); } };
   const there = pages.find(([address]) => address === at);

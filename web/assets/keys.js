@@ -43,8 +43,12 @@ function selectAll() {
 const places = { i: "/", h: "/history", r: "/rules", s: "/settings" };
 let went = -Infinity; // when "g" was pressed
 
-export function keys(event, help) {
+// isPalette reports whether a key opens the palette. It works in fields as well.
+const isPalette = event => (event.ctrlKey || event.metaKey) && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "k";
+
+export function keys(event, help, palette) {
   const active = document.activeElement;
+  if (isPalette(event) && !document.querySelector("dialog[open]")) { event.preventDefault(); palette(); return; }
   if (dropsKey(event, active)) { event.preventDefault(); return; }
   if (event.altKey || event.isComposing || isField(event.target) || isField(active) || event.defaultPrevented || document.querySelector("dialog[open]")) return;
   // A key that comes while nothing has the focus was meant for something that is gone.
