@@ -30,7 +30,9 @@ func (c *approvalsAllow) allowEdited(ctx context.Context, terminal *console.Cons
 			return err
 		}
 		c.SessionID, c.RunID, c.IDs = item.SessionID, item.RunID, []string{item.Request.ID}
-		edited, changes, err := editInput(ctx, terminal, &item.Request)
+		prompter := console.NewPrompter(terminal)
+		edited, changes, err := editInput(ctx, terminal, prompter, &item.Request)
+		prompter.Close()
 		if err != nil {
 			return err
 		}
@@ -46,7 +48,7 @@ func (c *approvalsAllow) allowEdited(ctx context.Context, terminal *console.Cons
 
 // editInput lets the person edit the input until it is valid JSON. It returns the input
 // with its changed lines, printable. An unchanged input is a usage error.
-func editInput(ctx context.Context, terminal *console.Console, request *api.ApprovalRequest) (edited api.JSON, changes string, err error) {
+func editInput(ctx context.Context, terminal *console.Console, prompter *console.Prompter, request *api.ApprovalRequest) (edited api.JSON, changes string, err error) {
 	before := console.Indented(request.Input) + "\n"
 	directory, err := os.MkdirTemp("", "holdpoint-edit-*")
 	if err != nil {
@@ -57,8 +59,6 @@ func editInput(ctx context.Context, terminal *console.Console, request *api.Appr
 	if err := os.WriteFile(path, []byte(before), 0o600); err != nil {
 		return nil, "", fmt.Errorf("make a file to edit: %w", err)
 	}
-	prompter := console.NewPrompter(terminal)
-	defer prompter.Close()
 	for {
 		// The variable may have arguments, as in "code --wait".
 		editor := exec.CommandContext(ctx, "/bin/sh", "-c", terminal.Editor+` "$1"`, "sh", path)

@@ -1,8 +1,11 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -10,91 +13,234 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-// approvalsReview asks about pending approvals one by one.
+// approvalsReview asks about pending approvals and questions one by one.
 type approvalsReview struct {
 	console.Connection
 	ofSession
 }
 
+// reviewed is one pending request. One of approval and question is set.
+type reviewed struct {
+	approval    *api.PendingApprovalView
+	question    *api.PendingQuestionView
+	dueMs       int64 // 0 without a deadline
+	createdAtMs int64
+}
+
+// reviewing is the state of one review.
+type reviewing struct {
+	terminal *console.Console
+	client   *client.Client
+	prompter *console.Prompter
+}
+
+var errQuit = errors.New("the person quits")
+
 // Run asks until none is left or the person quits.
 func (c *approvalsReview) Run(ctx context.Context, terminal *console.Console) error {
 	return c.Call(func(opened *client.Client) error {
-		items, err := collect(opened.AllApprovals(ctx, client.PendingListParams{SessionID: c.SessionID, Below: true}), 0)
+		list, err := c.pending(ctx, opened)
 		if err != nil {
 			return err
 		}
-		prompter := console.NewPrompter(terminal)
-		defer prompter.Close()
+		r := &reviewing{terminal: terminal, client: opened, prompter: console.NewPrompter(terminal)}
+		defer r.prompter.Close()
 		decided := 0
-		for i := range items {
-			done, quit, err := c.review(ctx, terminal, opened, prompter, &items[i], len(items)-i)
+		for i := range list {
+			review := r.approval
+			if list[i].question != nil {
+				review = r.question
+			}
+			done, err := review(ctx, &list[i], fmt.Sprintf("[%d of %d] ", i+1, len(list)))
+			if errors.Is(err, errQuit) {
+				break
+			}
 			if err != nil {
 				return err
 			}
 			if done {
 				decided++
 			}
-			if quit {
-				break
-			}
 		}
-		terminal.Say("%d of %d decided", decided, len(items))
+		terminal.Say("%d of %d decided", decided, len(list))
 		return nil
 	})
 }
 
-// review shows a request and carries out the person's choice. It reports and skips a
-// request that was decided by somebody else meanwhile.
-func (c *approvalsReview) review(ctx context.Context, terminal *console.Console, opened *client.Client, prompter *console.Prompter, item *api.PendingApprovalView, left int) (decided, quit bool, err error) {
-	view, err := opened.GetRequest(ctx, item.Request.Handle)
+// pending returns the open requests, the most urgent first.
+func (c *approvalsReview) pending(ctx context.Context, opened *client.Client) ([]reviewed, error) {
+	params := client.PendingListParams{SessionID: c.SessionID, Below: true}
+	approvals, err := collect(opened.AllApprovals(ctx, params), 0)
 	if err != nil {
-		return false, false, err
+		return nil, err
 	}
-	now := terminal.Now()
+	questions, err := collect(opened.AllQuestions(ctx, params), 0)
+	if err != nil {
+		return nil, err
+	}
+	list := make([]reviewed, 0, len(approvals)+len(questions))
+	for i := range approvals {
+		list = append(list, reviewed{approval: &approvals[i], dueMs: valueOf(approvals[i].Request.ExpiresAtMs), createdAtMs: approvals[i].Request.CreatedAtMs})
+	}
+	for i := range questions {
+		list = append(list, reviewed{question: &questions[i], dueMs: valueOf(questions[i].Request.ExpiresAtMs), createdAtMs: questions[i].Request.CreatedAtMs})
+	}
+	slices.SortStableFunc(list, func(a, b reviewed) int {
+		if (a.dueMs == 0) != (b.dueMs == 0) {
+			return cmp.Compare(b.dueMs, a.dueMs) // one with a deadline first
+		}
+		return cmp.Or(cmp.Compare(a.dueMs, b.dueMs), cmp.Compare(a.createdAtMs, b.createdAtMs))
+	})
+	return list, nil
+}
+
+// whereAsked names the session that asks by its label and origin, else by its id.
+func whereAsked(about *api.SessionAbout, sessionID, parentSessionID string) string {
+	if about != nil && (about.Label != "" || about.Origin != nil) {
+		return strings.Trim(about.Label+" · "+whereOf(about.Origin), " ·")
+	}
+	return console.SessionName(sessionID, parentSessionID)
+}
+
+const reviewHelp = "a allow · d deny, with a reason · e edit the input and allow it · s skip · i show the ids and all members · q quit"
+
+// approval shows an approval and carries out the person's choice. It reports and skips one that was
+// decided by somebody else meanwhile.
+func (r *reviewing) approval(ctx context.Context, one *reviewed, count string) (decided bool, err error) {
+	view, err := r.client.GetRequest(ctx, one.approval.Request.Handle)
+	if err != nil {
+		return false, err
+	}
+	request, now := approvalOf(view), r.terminal.Now()
+	name := console.Printable(request.ToolName+": "+console.CommandOf(request.Input), false)
 	if view.RecordedDecision != nil {
-		terminal.Say("%s was %s meanwhile", console.Printable(item.Request.ID, false), console.Printable(decidedText(view.RecordedDecision, now), false))
-		return false, false, nil
+		r.terminal.Say("%s was %s meanwhile", name, console.Printable(decidedText(view.RecordedDecision, now), false))
+		return false, nil
 	}
-	if err := terminal.Describe(approvalRef{}.fields(view, now)); err != nil {
-		return false, false, err
+	if err := r.terminal.Describe([]console.Field{
+		{"tool", request.ToolName}, {"agent", view.AgentID}, {"where", whereAsked(view.Session, view.SessionID, view.ParentSessionID)},
+		{"reason", request.Reason}, {"description", request.Description}, {"hints", hintText(request.Hints)}, {"input", console.Indented(request.Input)},
+		{"raised", console.Moment(request.CreatedAtMs, now)}, {"expires", console.Moment(valueOf(request.ExpiresAtMs), now)},
+		{"you may not allow it", excludedText(view)}, {"looking", lookers(view.Acknowledgement, now)},
+	}); err != nil {
+		return false, err
 	}
-	choices := "allow, deny, skip or quit? "
+	choices := "[a]llow [d]eny [e]dit [s]kip [q]uit [?] "
 	if view.RequesterExcluded != nil {
-		choices = "deny, skip or quit? "
+		choices = "[d]eny [s]kip [q]uit [?] "
 	}
 	for {
-		word, err := prompter.Line("[" + console.Count(left, "request") + "] " + choices)
+		word, err := r.prompter.Line(count + choices)
 		if err != nil {
-			return false, false, console.Usage("%w", err)
+			return false, console.Usage("%w", err)
 		}
-		resolution := api.ApprovalResolution{}
-		switch strings.ToLower(word) {
-		case "a", "allow", "y", "yes":
+		resolution := api.ApprovalResolution{Behavior: api.BehaviorAllow}
+		switch word = strings.ToLower(word); word {
+		case "a", "allow", "y", "yes", "e", "edit":
 			if view.RequesterExcluded != nil {
-				terminal.Say("%s", console.Printable(view.RequesterExcluded.Detail, false))
+				r.terminal.Say("%s", console.Printable(view.RequesterExcluded.Detail, false))
 				continue
 			}
-			resolution.Behavior = api.BehaviorAllow
+			if word[0] == 'e' {
+				edited, changes, err := editInput(ctx, r.terminal, r.prompter, &request)
+				if err != nil {
+					r.terminal.Say("%s", console.Explain(err, now))
+					continue
+				}
+				r.terminal.Say("The input is changed:\n%s", changes)
+				if line, err := r.prompter.Line("Allow the edited input? [y/N] "); err != nil || !strings.HasPrefix(strings.ToLower(line), "y") {
+					r.terminal.Say("nothing was decided")
+					continue
+				}
+				resolution.UpdatedInput = edited
+			}
 		case "d", "deny", "n", "no":
 			resolution.Behavior = api.BehaviorDeny
-			if resolution.Reason, err = prompter.Line("why (empty for no reason): "); err != nil {
-				return false, false, console.Usage("%w", err)
+			if resolution.Reason, err = r.prompter.Line("why (empty for no reason): "); err != nil {
+				return false, console.Usage("%w", err)
 			}
+		case "i":
+			if err := r.terminal.Describe(approvalRef{}.fields(view, now)); err != nil {
+				return false, err
+			}
+			continue
 		case "s", "skip":
-			return false, false, nil
+			return false, nil
 		case "q", "quit":
-			return false, true, nil
+			return false, errQuit
 		default:
+			r.terminal.Say(reviewHelp)
 			continue
 		}
-		_, err = opened.ResolveRunApprovals(ctx, item.RunID, client.ResolveApprovalsParams{
-			Resolutions: []api.ApprovalResolution{boundTo(resolution, &item.Request)},
+		_, err = r.client.ResolveRunApprovals(ctx, view.RunID, client.ResolveApprovalsParams{
+			Resolutions: []api.ApprovalResolution{boundTo(resolution, &request)},
 		})
-		var refused *client.Error
-		if errors.As(err, &refused) && !console.Transient(err) {
-			terminal.Say("%s", console.Explain(err, terminal.Now()))
-			return false, false, nil
+		outcome := map[api.Behavior]string{api.BehaviorAllow: "allowed", api.BehaviorDeny: "denied"}[resolution.Behavior]
+		return r.sent(err, outcome+": "+name)
+	}
+}
+
+// sent says what became of a decision. A refusal is reported, and the review goes on.
+func (r *reviewing) sent(err error, words string) (decided bool, _ error) {
+	var refused *client.Error
+	if errors.As(err, &refused) && !console.Transient(err) {
+		r.terminal.Say("%s", console.Explain(err, r.terminal.Now()))
+		return false, nil
+	}
+	if err == nil {
+		r.terminal.Say("%s", words)
+	}
+	return err == nil, err
+}
+
+// question shows a question and asks for its answer.
+func (r *reviewing) question(ctx context.Context, one *reviewed, count string) (decided bool, err error) {
+	item := one.question
+	now, request := r.terminal.Now(), &item.Request
+	fields := []console.Field{
+		{"agent", item.AgentID}, {"where", whereAsked(item.Session, item.SessionID, item.ParentSessionID)}, {"hints", hintText(request.Hints)},
+	}
+	for i := range request.Questions {
+		fields = append(fields, console.Field{"question", describeQuestion(&request.Questions[i])})
+	}
+	if err := r.terminal.Describe(append(fields, []console.Field{
+		{"payload", console.Indented(request.Payload)}, {"the value must fit", console.Indented(request.ResponseSchema)},
+		{"raised", console.Moment(request.CreatedAtMs, now)}, {"expires", console.Moment(valueOf(request.ExpiresAtMs), now)},
+	}...)); err != nil {
+		return false, err
+	}
+	for {
+		word, err := r.prompter.Line(count + "[a]nswer [d]ecline [s]kip [q]uit [?] ")
+		if err != nil {
+			return false, console.Usage("%w", err)
 		}
-		return err == nil, false, err
+		resolution, words := api.UserQuestionResolution{RequestID: request.ID}, "answered"
+		switch strings.ToLower(word) {
+		case "a", "answer":
+			if resolution, err = r.prompter.Answers(request, resolution); err != nil {
+				return false, console.Usage("%w", err)
+			}
+		case "d", "decline":
+			resolution.Declined, words = true, "declined"
+		case "i":
+			if err := r.terminal.Describe(questionRef{}.fields(item, now)); err != nil {
+				return false, err
+			}
+			continue
+		case "s", "skip":
+			return false, nil
+		case "q", "quit":
+			return false, errQuit
+		default:
+			r.terminal.Say("a answer · d decline · s skip · i show the ids and all members · q quit")
+			continue
+		}
+		params := client.AnswerQuestionParams{Resolution: resolution}
+		if item.RunID == "" {
+			_, err = r.client.AnswerSessionQuestion(ctx, item.SessionID, params)
+		} else {
+			_, err = r.client.AnswerRunQuestion(ctx, item.RunID, params)
+		}
+		return r.sent(err, words+": "+console.Printable(console.QuestionText(request), false))
 	}
 }
