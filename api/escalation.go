@@ -1,12 +1,50 @@
 package api
 
-// Escalation says what happens while a request is open: what its deadline does.
+// Limits of escalations.
+const (
+	// MaxEscalationSteps is the maximum number of steps of an escalation, and MaxSelectors of the
+	// selectors of a step, each with at most MaxSelectorLength bytes.
+	MaxEscalationSteps = 16
+	MaxSelectors       = 32
+	MaxSelectorLength  = 256
+	// MaxEscalationAfterMs bounds AfterMs and EveryMs.
+	MaxEscalationAfterMs = 366 * 86_400_000
+	// MinEscalationEveryMs is the shortest time between two notifications by one step.
+	MinEscalationEveryMs = 300_000
+	// MaxEscalationMessages is the maximum number of messages about one request, to all people
+	// together.
+	MaxEscalationMessages = 100
+)
+
+// Escalation says what happens while a request is open: who is notified when, and what its deadline
+// does. Without steps, everyone who may decide is notified once.
 type Escalation struct {
 	_ struct{} `body:"closed"`
+	// Calendar is the name of a calendar of the service, whose working time counts for the steps. Without
+	// it, all time counts.
+	Calendar string `json:"calendar,omitempty"`
+	// Steps has at most MaxEscalationSteps, in the order of AfterMs.
+	Steps []EscalationStep `json:"steps,omitempty"`
 	// AtDeadline is what the deadline does; empty for the default of the kind of request.
 	AtDeadline DeadlineAction `json:"at_deadline,omitempty"`
 	// DefaultAnswer is recorded by DeadlineAnswer, and only given with it.
 	DefaultAnswer *DefaultAnswer `json:"default_answer,omitempty"`
+}
+
+// EscalationStep notifies people while a request is open.
+type EscalationStep struct {
+	_ struct{} `body:"closed"`
+	// AfterMs counts from when the request was raised.
+	AfterMs int64 `json:"after_ms"`
+	// Notify selects people among those who may decide: "user:NAME", "group:NAME", "role:NAME" or
+	// "oncall:NAME".
+	Notify []string `json:"notify" body:"required"`
+	// EveryMs repeats the step, at least MinEscalationEveryMs; 0 for never. Times is how often it
+	// notifies in all; when 0, until the request is settled or has MaxEscalationMessages.
+	EveryMs int64 `json:"every_ms,omitzero"`
+	Times   int64 `json:"times,omitzero"`
+	// Urgent ignores the calendar and quiet hours.
+	Urgent bool `json:"urgent,omitzero"`
 }
 
 // DeadlineAction is what the deadline of a request does. Its outcome is expired. None ever allows.

@@ -29,6 +29,12 @@ func (k *Keyring) Deciders(ctx context.Context) (deciders []*Identity, more bool
 	return deciders, more, nil
 }
 
+// MayDecide returns the identities of Deciders.
+func (k *Keyring) MayDecide(ctx context.Context) ([]*Identity, error) {
+	deciders, _, err := k.Deciders(ctx)
+	return deciders, err
+}
+
 // MayStillDecide reports whether one of these principals has a credential that may decide. It reports
 // true if the service requires no credentials, or if not all of them were read. Errors: errors of
 // [Tokens].

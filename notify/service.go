@@ -11,6 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/escalation"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
@@ -46,6 +47,10 @@ type Options struct {
 	Channels map[string]Channel
 	// Deciders returns the principals whose allow or answer to an open request would be accepted now.
 	Deciders func(ctx context.Context, run *model.Run, request *model.Request) ([]string, error)
+	// Identities returns who may decide anything, for groups and roles. If it is nil, nobody has one.
+	Identities func(ctx context.Context) ([]*auth.Identity, error)
+	// Calendars are the calendars of escalations, by name.
+	Calendars map[string]*escalation.Calendar
 	// HasCredential reports whether one of these principals has a credential that may decide. An empty
 	// name has none. If it is nil, everyone has.
 	HasCredential func(ctx context.Context, principals ...string) (bool, error)
@@ -83,20 +88,33 @@ func errorAttr(err error) slog.Attr     { return slog.Any("error", err) }
 // Channels returns the names of the channels.
 func (s *Service) Channels() []string { return slices.Sorted(maps.Keys(s.channels)) }
 
-// Recipients returns the people to notify of a request: everyone who may decide it and has a
-// verified address on a channel of this service. Each gets one message: in their browsers, or else
-// at their first such address. It also sets Gone of the command.
-func (s *Service) Recipients(ctx context.Context, advance *runs.AdvanceRequest) ([]runs.Recipient, error) {
+// Recipients sets Gone and the people to notify in a command: those whom the due steps of the request's
+// escalation select. Without steps, they are everyone who may decide the request and has a verified
+// address on a channel of this service. Each gets one message: in their browsers, or else at their first
+// such address.
+func (s *Service) Recipients(ctx context.Context, advance *runs.AdvanceRequest) error {
 	request, run, err := s.open(ctx, advance.Handle)
 	if err != nil || request == nil {
-		return nil, err
+		return err
 	}
 	if advance.Gone, err = s.gone(ctx, request); err != nil {
-		return nil, err
+		return err
 	}
 	principals, err := s.options.Deciders(ctx, run, request)
-	if err != nil || len(principals) == 0 {
-		return nil, err
+	if err != nil {
+		return err
+	}
+	if request.EscalationState != nil {
+		return s.escalate(ctx, advance, request, principals)
+	}
+	advance.To, err = s.reachableBy(ctx, principals)
+	return err
+}
+
+// reachableBy returns those of the people who have a verified address on a channel, and the channel.
+func (s *Service) reachableBy(ctx context.Context, principals []string) ([]runs.Recipient, error) {
+	if len(principals) == 0 {
+		return nil, nil
 	}
 	addresses, err := s.options.Store.Addresses(ctx, principals)
 	if err != nil {
@@ -171,6 +189,12 @@ func (s *Service) Send(ctx context.Context, effect *model.Effect) (permanent boo
 	deciders, err := s.options.Deciders(ctx, run, request)
 	if err != nil || !slices.Contains(deciders, notice.Principal) {
 		return false, err
+	}
+	if request.EscalationState != nil {
+		// A newer message about the request takes the place of one that was put off.
+		if progress := request.Progress(); progress.Newest(notice.Principal) > notice.Step {
+			return false, nil
+		}
 	}
 	if err := s.heldBack(ctx, request, notice.Principal, deciders); err != nil {
 		return false, err

@@ -6,8 +6,9 @@ import (
 )
 
 // AdvanceRequest notifies people of an open request (docs/notifications.md), and finishes the effect.
-// While a person is looking at the request, it only schedules the next check. The caller has already
-// looked up the recipients. Issue it after ClaimEffect.
+// With an escalation it does every step that is due, and schedules the next one. While a person is
+// looking at the request, it only schedules the next check. The caller has already looked up the
+// recipients. Issue it after ClaimEffect.
 //
 // Reply: Effect and NowMs; Existing when another attempt is newer. Errors: effect_not_found.
 type AdvanceRequest struct {
@@ -20,13 +21,19 @@ type AdvanceRequest struct {
 	Step      int64
 	// Gone are people who acknowledged the request and have no credential any more.
 	Gone []string
-	// To has at most api.MaxRecipients entries.
-	To []Recipient
+	// To has at most api.MaxRecipients entries. It is for requests without steps of an escalation; Steps
+	// is for the others, see [DueSteps].
+	To    []Recipient
+	Steps []DueStep
 }
 
 // Spec implements Command.
 func (c *AdvanceRequest) Spec() Spec {
-	return Spec{Name: "AdvanceRequest", Size: Size{Rows: 1 + len(c.To)}}
+	rows := 1 + len(c.To)
+	for i := range c.Steps {
+		rows += len(c.Steps[i].To)
+	}
+	return Spec{Name: "AdvanceRequest", Size: Size{Rows: rows}}
 }
 
 // Needs implements Command.
@@ -52,6 +59,10 @@ func (c *AdvanceRequest) decide(w *workingCopy) (Reply, error) {
 		if request := w.request(c.RunID, c.RequestID); request != nil && request.Open() && request.Handle == c.Handle && !model.Terminal(run.Status) {
 			if untilMs := heldUntil(request, w.nowMs, c.Gone); untilMs != 0 {
 				w.holdAdvance(effect, untilMs)
+				return reply, nil
+			}
+			if request.EscalationState != nil {
+				w.escalate(effect, run, request, c.Steps)
 				return reply, nil
 			}
 			w.notify(run, request, c.Step, c.To[:min(len(c.To), api.MaxRecipients)])

@@ -78,7 +78,7 @@ func Decide(state *State, command Command, nowMs int64) (Change, Reply, error) {
 		}
 		return Change{}, reply, err
 	}
-	if state.NotifyAfterMs > 0 && err == nil {
+	if (state.NotifyAfterMs > 0 || state.Notifies) && err == nil {
 		w.enqueueAdvances()
 	}
 	if w.owed != nil {

@@ -254,6 +254,11 @@ func (c *CreateRun) decide(w *workingCopy) (Reply, error) {
 	if err := c.admit(w); err != nil {
 		return Reply{}, err
 	}
+	if c.Suspend != nil {
+		if err := w.checkCalendars(c.Suspend, "/suspend"); err != nil {
+			return Reply{}, err
+		}
+	}
 	if err := cmp.Or(w.checkMatched(c.raised()), w.checkRaisedAncestors(c.raised(), c.ParentRunID)); err != nil {
 		return Reply{}, err
 	}

@@ -29,6 +29,8 @@ type FinishEffect struct {
 	Permanent bool
 	// RunID, for a message to a person, is the run whose log records that the service gave up on it.
 	RunID string
+	// RequestHandle, for such a message, is its request, whose escalation continues at once.
+	RequestHandle string
 	// PutOffMs says that the attempt was not made, because the effect is held back for that long. It does
 	// not count as an attempt.
 	PutOffMs int64
@@ -73,7 +75,11 @@ func (c *FinishEffect) Spec() Spec {
 
 // Needs implements Command.
 func (c *FinishEffect) Needs() Needs {
-	return Needs{SessionID: c.SessionID, EffectID: c.EffectID, RunID: c.RunID}
+	needs := Needs{SessionID: c.SessionID, EffectID: c.EffectID, RunID: c.RunID}
+	if refusal.ValidID(c.RequestHandle) {
+		needs.AdvanceID = model.EffectID(api.EffectAdvanceRequest, c.RequestHandle)
+	}
+	return needs
 }
 
 func (c *FinishEffect) prepare(*Call, IDSource) error { return nil }

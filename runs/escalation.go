@@ -1,8 +1,6 @@
 package runs
 
 import (
-	"fmt"
-
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -15,6 +13,7 @@ func checkApprovalEscalation(e *api.Escalation, at string, faults *refusal.Fault
 		return
 	}
 	at += "/escalation"
+	checkSteps(e, at, faults)
 	switch e.AtDeadline {
 	case "", api.DeadlineDeny, api.DeadlineKeep:
 	default:
@@ -33,6 +32,7 @@ func checkQuestionEscalation(q *api.UserQuestionRequest, at string, valid bool, 
 		return
 	}
 	at += "/escalation"
+	checkSteps(e, at, faults)
 	switch e.AtDeadline {
 	case "", api.DeadlineCancelRun, api.DeadlineDecline, api.DeadlineKeep:
 		if e.DefaultAnswer != nil {
@@ -74,22 +74,3 @@ func checkDefaultAnswer(q *api.UserQuestionRequest, at string, faults *refusal.F
 
 // kept reports whether a request stays open after its deadline.
 func kept(e *api.Escalation) bool { return e != nil && e.AtDeadline == api.DeadlineKeep }
-
-// expireQuestion records an overdue question as its escalation says. It reports whether the run must
-// be cancelled, which the caller does after recording it.
-func (w *workingCopy) expireQuestion(run *model.Run, request *model.Request) (cancels bool) {
-	clock := Actor{Name: api.ResolvedBySystem, Via: api.ViaClock}
-	reason := fmt.Sprintf("expired at %d", request.DueAtMs)
-	resolution := api.Resolution{Outcome: api.OutcomeExpired, Reason: reason, ResolvedBy: clock.Name, Via: clock.Via}
-	switch e := request.Question().Escalation; {
-	case e == nil || e.AtDeadline == "" || e.AtDeadline == api.DeadlineCancelRun:
-		cancels = true
-	case e.AtDeadline == api.DeadlineAnswer && e.DefaultAnswer != nil:
-		resolution.Answers, resolution.Value = e.DefaultAnswer.Answers, e.DefaultAnswer.Value
-	default:
-		resolution = declinedResolution(api.OutcomeExpired, "", reason, clock)
-	}
-	_, value := w.settleRequest(run, request, resolution)
-	w.emitAnswered(run, value)
-	return cancels
-}

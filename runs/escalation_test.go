@@ -2,6 +2,8 @@ package runs_test
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -94,6 +96,13 @@ func TestSeveralDeadlinesAtOnce(t *testing.T) {
 	require.Equal(t, fmt.Sprintf("user-question request cancels expired at %d", startMs+2_000), h.run("r").Error)
 }
 
+// steps returns an approval "q" with an escalation.
+func steps(list ...api.EscalationStep) api.ApprovalRequest {
+	a := approval("q")
+	a.Escalation = &api.Escalation{Steps: list}
+	return a
+}
+
 func TestWhatIsNoEscalation(t *testing.T) {
 	t.Parallel()
 	of := func(e api.Escalation) api.UserQuestionRequest { return questionUntil("q", &e) }
@@ -121,6 +130,21 @@ func TestWhatIsNoEscalation(t *testing.T) {
 		"a missing answer":              {of(api.Escalation{AtDeadline: api.DeadlineAnswer, DefaultAnswer: &api.DefaultAnswer{}}), "/questions/0/escalation/default_answer"},
 		"a value of another type":       {typed, "/questions/0/escalation/default_answer/value"},
 		"a sensitive question":          {sensitive, "/questions/0/escalation/default_answer"},
+		"a calendar without steps":      {of(api.Escalation{Calendar: "office"}), "/questions/0/escalation/calendar"},
+		"an unknown calendar":           {of(api.Escalation{Calendar: "office", Steps: []api.EscalationStep{{Notify: []string{"role:admin"}}}}), "/questions/0/escalation/calendar"},
+		"no selectors":                  {steps(api.EscalationStep{}), "/approvals/0/escalation/steps/0/notify"},
+		"too many selectors":            {steps(api.EscalationStep{Notify: slices.Repeat([]string{"user:a"}, api.MaxSelectors+1)}), "/approvals/0/escalation/steps/0/notify"},
+		"a long selector":               {steps(api.EscalationStep{Notify: []string{"user:" + strings.Repeat("a", api.MaxSelectorLength)}}), "/approvals/0/escalation/steps/0/notify/0"},
+		"an unknown selector":           {steps(api.EscalationStep{Notify: []string{"ada"}}), "/approvals/0/escalation/steps/0/notify/0"},
+		"a name that is missing":        {steps(api.EscalationStep{Notify: []string{"group: "}}), "/approvals/0/escalation/steps/0/notify/0"},
+		"an agent":                      {steps(api.EscalationStep{Notify: []string{"role:agent"}}), "/approvals/0/escalation/steps/0/notify/0"},
+		"a negative time":               {steps(api.EscalationStep{AfterMs: -1, Notify: []string{"role:admin"}}), "/approvals/0/escalation/steps/0/after_ms"},
+		"more than a year":              {steps(api.EscalationStep{AfterMs: api.MaxEscalationAfterMs + 1, Notify: []string{"role:admin"}}), "/approvals/0/escalation/steps/0/after_ms"},
+		"too often":                     {steps(api.EscalationStep{EveryMs: api.MinEscalationEveryMs - 1, Notify: []string{"role:admin"}}), "/approvals/0/escalation/steps/0/every_ms"},
+		"a repetition without a time":   {steps(api.EscalationStep{Times: 2, Notify: []string{"role:admin"}}), "/approvals/0/escalation/steps/0/times"},
+		"too many times":                {steps(api.EscalationStep{EveryMs: 600_000, Times: 101, Notify: []string{"role:admin"}}), "/approvals/0/escalation/steps/0/times"},
+		"steps out of order":            {steps(api.EscalationStep{AfterMs: 2, Notify: []string{"role:admin"}}, api.EscalationStep{AfterMs: 1, Notify: []string{"role:admin"}}), "/approvals/0/escalation/steps/1/after_ms"},
+		"too many steps":                {steps(make([]api.EscalationStep, api.MaxEscalationSteps+1)...), "/approvals/0/escalation/steps"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

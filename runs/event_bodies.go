@@ -86,7 +86,8 @@ type requestNotifiedEvent struct {
 
 type notifiedPerson struct {
 	Who      string   `json:"who"`
-	Channels []string `json:"channels"`
+	Channels []string `json:"channels,omitempty"`
+	WhyNot   string   `json:"why_not,omitempty"`
 }
 
 // requestAcknowledgedEvent says that a person is looking at a request, or no longer is. UntilMs is 0

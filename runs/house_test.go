@@ -164,7 +164,7 @@ func (h *house) sessionOf(runID string) string {
 func (h *house) decideOnLess(command runs.Command, needs runs.Needs, state *runs.State, change runs.Change, reply runs.Reply, err error) {
 	h.t.Helper()
 	less := lessOf(state, needs)
-	less.NotifyAfterMs, less.DefaultExpiryMs = state.NotifyAfterMs, state.DefaultExpiryMs
+	less.NotifyAfterMs, less.DefaultExpiryMs, less.Notifies, less.Calendars = state.NotifyAfterMs, state.DefaultExpiryMs, state.Notifies, state.Calendars
 	lessChange, lessReply, lessErr := runs.Decide(less, command, h.nowMs)
 	require.Equal(h.t, err, lessErr, "%T does not name all that it needs", command)
 	requireSame(h.t, withoutPayload(change), withoutPayload(lessChange), "the command does not name all that it needs")
@@ -258,8 +258,10 @@ func lessOf(state *runs.State, needs runs.Needs) *runs.State {
 			keep(run.RunID)
 		}
 	}
-	if effect := state.Effects[needs.EffectID]; effect != nil {
-		less.Effects[needs.EffectID] = effect
+	for _, id := range []string{needs.EffectID, needs.AdvanceID} {
+		if effect := state.Effects[id]; effect != nil {
+			less.Effects[id] = effect
+		}
 	}
 	for _, message := range mailboxOf(state) {
 		if needs.Mailbox && message.State == api.MessagePending || needs.DeadLetters && message.State == api.MessageDeadLetter ||
@@ -354,7 +356,7 @@ func copyState(state *runs.State) *runs.State {
 		rule.Match.PatternKeys, rule.Match.Params = slices.Clone(rule.Match.PatternKeys), maps.Clone(rule.Match.Params)
 		copied.Rules[ruleID] = &rule
 	}
-	copied.NotifyAfterMs, copied.DefaultExpiryMs = state.NotifyAfterMs, state.DefaultExpiryMs
+	copied.NotifyAfterMs, copied.DefaultExpiryMs, copied.Notifies, copied.Calendars = state.NotifyAfterMs, state.DefaultExpiryMs, state.Notifies, state.Calendars
 	return copied
 }
 

@@ -27,8 +27,11 @@ func (h *house) checkParts(command runs.Command, before, after *runs.State) {
 		require.Subset(h.t, partsOf(h.t, is), partsOf(h.t, was), "a partial answer is gone")
 		same := *is
 		same.PartialAnswers = was.PartialAnswers
-		if _, looks := runs.Unwrap(command).(*runs.AcknowledgeRequest); looks {
+		switch runs.Unwrap(command).(type) {
+		case *runs.AcknowledgeRequest:
 			same.Acknowledgement = was.Acknowledgement
+		case *runs.AdvanceRequest, *runs.FinishEffect:
+			same.EscalationState = was.EscalationState
 		}
 		requireSame(h.t, was, &same, "an open request has changed")
 	}

@@ -50,8 +50,8 @@ type Needs struct {
 	Mailbox bool
 	// DeadLetters loads the oldest dead letters of the session, with the same limits.
 	DeadLetters bool
-	// EffectID loads that effect of the session.
-	EffectID string
+	// EffectID loads that effect of the session, and AdvanceID another one.
+	EffectID, AdvanceID string
 	// Rules loads RuleVersions and the unrevoked exact rules for RuleDigests, of the session and of all
 	// sessions. For each digest it loads at most MaxExactRulesLoaded and MaxExactRuleBytesLoaded. A
 	// command with ChangesRules is not answered until this decision is committed, unless the decision

@@ -12,7 +12,18 @@ import (
 // Recipient is a person to notify of a request, and the channel.
 type Recipient struct {
 	Principal string
-	Channel   string
+	// Channel is empty if the person gets no message.
+	Channel string
+	// WhyNot says why the person gets no message, or not now; empty otherwise.
+	WhyNot string
+}
+
+// DueStep is a step of an escalation that notifies people now.
+type DueStep struct {
+	// Step is its index.
+	Step int64
+	// To has at most api.MaxRecipients entries.
+	To []Recipient
 }
 
 // PutOffError says that a message is held back for a while. It is not a failure.
@@ -27,7 +38,12 @@ type PersonNotice struct {
 	RequestID     string `json:"request_id"`
 	Principal     string `json:"principal"`
 	Channel       string `json:"channel"`
-	Step          int64  `json:"step"`
+	// Step distinguishes the messages about a request to a person: the round of its escalation, 0
+	// without one.
+	Step int64 `json:"step"`
+	// OfStep is the step of the escalation, and Urgent its member.
+	OfStep int64 `json:"of_step,omitzero"`
+	Urgent bool  `json:"urgent,omitzero"`
 }
 
 // NoticeOf returns the payload of an effect of kind api.EffectNotify. An error means that the row was
@@ -47,20 +63,25 @@ func NoticeOf(e *model.Effect) (*PersonNotice, error) {
 func (w *workingCopy) notify(run *model.Run, request *model.Request, step int64, to []Recipient) {
 	told := make([]notifiedPerson, 0, len(to))
 	for _, recipient := range to {
-		w.enqueueEffect(&model.Effect{
-			SessionID: request.SessionID, EffectID: model.NoticeEffectID(recipient.Channel, request.Handle, recipient.Principal, step),
-			RunID: request.RunID, Kind: api.EffectNotify, TargetSessionID: request.SessionID, WebhookID: model.NoticeWebhookID(recipient.Channel),
-			Payload: document.Encode(PersonNotice{
-				RequestHandle: request.Handle, RequestID: request.RequestID, Principal: recipient.Principal, Channel: recipient.Channel, Step: step,
-			}),
-		})
+		w.enqueueNotice(request, recipient, PersonNotice{Step: step})
 		told = append(told, notifiedPerson{Who: recipient.Principal, Channels: []string{recipient.Channel}})
 	}
 	w.emit(run, api.EventRequestNotified, requestNotifiedEvent{api.EventRequestNotified, request.RequestID, step, told})
 	w.saveRun(run)
 }
 
-// noteUndelivered writes the event that the service gave up on a message. A finished run gets no more events.
+// enqueueNotice enqueues a message to a person.
+func (w *workingCopy) enqueueNotice(request *model.Request, to Recipient, notice PersonNotice) {
+	notice.RequestHandle, notice.RequestID, notice.Principal, notice.Channel = request.Handle, request.RequestID, to.Principal, to.Channel
+	w.enqueueEffect(&model.Effect{
+		SessionID: request.SessionID, EffectID: model.NoticeEffectID(to.Channel, request.Handle, to.Principal, notice.Step),
+		RunID: request.RunID, Kind: api.EffectNotify, TargetSessionID: request.SessionID, WebhookID: model.NoticeWebhookID(to.Channel),
+		Payload: document.Encode(notice),
+	})
+}
+
+// noteUndelivered writes the event that the service gave up on a message, and makes the next step of the
+// escalation due at once. A finished run gets no more events.
 func (w *workingCopy) noteUndelivered(effect *model.Effect) {
 	run := w.run(effect.RunID)
 	notice, err := NoticeOf(effect)
@@ -68,6 +89,9 @@ func (w *workingCopy) noteUndelivered(effect *model.Effect) {
 		return
 	}
 	w.emit(run, api.EventNotificationFailed, notificationFailedEvent{api.EventNotificationFailed, notice.RequestID, notice.Principal, notice.Channel})
+	if request := w.request(run.RunID, notice.RequestID); request != nil && request.Handle == notice.RequestHandle {
+		w.hurry(request, notice.OfStep)
+	}
 	w.saveRun(run)
 }
 

@@ -15,14 +15,24 @@ type advancePayload struct {
 }
 
 // enqueueAdvances writes an effect for each request that the decision raised and left open. When the
-// effect is due, people are notified of the request.
+// effect is due, people are notified of the request. A request with an escalation is notified by its
+// steps even if nobody can be notified yet.
 func (w *workingCopy) enqueueAdvances() {
 	for _, request := range w.changes.NewRequests {
 		if !request.Open() || request.Kind == model.KindClarification {
 			continue
 		}
 		after := w.state.NotifyAfterMs
-		if request.DueAtMs != 0 {
+		switch {
+		case request.EscalationState != nil:
+			state := request.Progress()
+			if state.NextAtMs == 0 {
+				continue
+			}
+			after = max(state.NextAtMs-w.nowMs, 0)
+		case after == 0:
+			continue
+		case request.DueAtMs != 0:
 			// A message after the deadline would be useless.
 			after = max(min(after, (request.DueAtMs-w.nowMs)/2), 0)
 		}

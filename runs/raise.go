@@ -75,6 +75,7 @@ func (w *workingCopy) raiseRequests(run *model.Run, s *raisedSuspension) {
 			SessionID: run.SessionID, RunID: run.RunID, RequestID: id, Handle: handle,
 			SuspensionID: s.SuspensionID, SuspensionDigest: s.digest,
 			Number: number, Kind: kind, Body: body.Text, CreatedAtMs: w.nowMs, Sealed: sealed,
+			EscalationState: w.firstStep(escalation),
 		}
 		if dueAtMs != nil && !kept(escalation) {
 			request.DueAtMs = *dueAtMs

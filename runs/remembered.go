@@ -203,7 +203,7 @@ func (r *Remembered) Bytes() int {
 		bytes += rowBytes + len(run.Input) + len(run.Checkpoint) + len(run.Output) + len(run.Metadata) + len(run.Requester)
 	}
 	for _, request := range r.State.Requests {
-		bytes += rowBytes + len(request.Body) + len(request.Resolution) + len(request.PartialAnswers) + len(request.Acknowledgement)
+		bytes += rowBytes + len(request.Body) + len(request.Resolution) + len(request.PartialAnswers) + len(request.Acknowledgement) + len(request.EscalationState)
 	}
 	for _, message := range r.State.Messages {
 		bytes += rowBytes + len(message.Payload)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/runs/escalation"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/rules"
 	"github.com/holdpoint/holdpoint/webhooks"
@@ -56,6 +57,10 @@ type State struct {
 	// NotifyAfterMs is how long a request is open before people are notified; 0 for never. No engine
 	// loads it.
 	NotifyAfterMs int64
+	// Notifies says that the process notifies people, even if nobody can be notified yet. Calendars are
+	// its calendars, by name. No engine loads them.
+	Notifies  bool
+	Calendars map[string]*escalation.Calendar
 	// DefaultExpiryMs is the deadline of requests that are raised without one; 0 for none. No engine
 	// loads it.
 	DefaultExpiryMs int64

@@ -19,6 +19,7 @@ import (
 	"github.com/holdpoint/holdpoint/migrations"
 	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/escalation"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/postgres"
@@ -47,6 +48,8 @@ type Options struct {
 	NotifyAfter time.Duration
 	// NotifyAddressed notifies people only while somebody has a verified address.
 	NotifyAddressed bool
+	// Calendars are the calendars of escalations, by name.
+	Calendars map[string]*escalation.Calendar
 	// DefaultExpiry is the deadline of requests that are raised without one; none if 0.
 	DefaultExpiry time.Duration
 	// Logger logs failed transactions and lost connections. Default: no logging.
@@ -150,6 +153,7 @@ func Open(ctx context.Context, url string, options Options) (Store, error) {
 	deciding := door.Options{
 		Observer: options.Observer, Tracer: options.Tracer,
 		NotifyAfter: options.NotifyAfter, NotifyAddressed: options.NotifyAddressed, DefaultExpiry: options.DefaultExpiry,
+		Calendars: options.Calendars,
 	}
 	if at.path != "" {
 		opened, err := sqlite.Open(ctx, at.path, sqlite.Options{

@@ -15,7 +15,10 @@ func (s *service) readChannels() (err error) {
 	if s.Channels == "" {
 		return nil
 	}
-	s.channels, err = channels.Load(s.Channels, s.caller)
+	if s.channels, err = channels.Load(s.Channels, s.caller); err != nil {
+		return err
+	}
+	s.calendars, err = channels.Calendars(s.Channels)
 	return err
 }
 

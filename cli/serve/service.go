@@ -19,6 +19,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/oidc"
 	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/escalation"
 	"github.com/holdpoint/holdpoint/store"
 	"github.com/holdpoint/holdpoint/telemetry"
 	"github.com/holdpoint/holdpoint/webhooks/egress"
@@ -36,8 +37,9 @@ type service struct {
 	callbacks  egress.Guard
 	caller     *egress.Client            // calls addresses that the guard allows
 	channels   map[string]notify.Channel // nil for none
-	secretKeys *sealing.Keys             // nil without any
-	issuer     *oidc.Provider            // nil without --oidc-issuer
+	calendars  map[string]*escalation.Calendar
+	secretKeys *sealing.Keys  // nil without any
+	issuer     *oidc.Provider // nil without --oidc-issuer
 	logLevel   *slog.LevelVar
 	logger     *slog.Logger
 	outage     *outage
@@ -167,7 +169,7 @@ func (s *service) close() {
 // requires no credentials. If it fails, it leaves nothing open.
 func (s *service) open(ctx context.Context) (open bool, err error) {
 	options := store.Options{KeepSchema: s.Migrate == "off", Pooler: s.Pooled, ListenURL: s.DirectDatabase, DefaultExpiry: s.DefaultExpiry, Logger: s.logger, Observer: s.journal}
-	options.NotifyAfter, options.NotifyAddressed = s.notifyAfter(), s.Channels == ""
+	options.NotifyAfter, options.NotifyAddressed, options.Calendars = s.notifyAfter(), s.Channels == "", s.calendars
 	if s.admin != nil {
 		options.Observer = telemetry.All{s.admin.metrics.Door, s.journal}
 	}

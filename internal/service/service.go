@@ -22,6 +22,7 @@ import (
 	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/claims"
+	"github.com/holdpoint/holdpoint/runs/escalation"
 	"github.com/holdpoint/holdpoint/runs/loop"
 	"github.com/holdpoint/holdpoint/runs/watch"
 	"github.com/holdpoint/holdpoint/store"
@@ -61,6 +62,8 @@ type Options struct {
 	CallbackRoles               []api.Role
 	// Channels send notifications to people; nil for none.
 	Channels map[string]notify.Channel
+	// Calendars are the calendars of escalations, as the store has them.
+	Calendars map[string]*escalation.Calendar
 	// Review receives file changes that wait for approval.
 	Review func(context.Context, api.JSON) error
 

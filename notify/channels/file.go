@@ -26,7 +26,8 @@ const (
 
 // file is the YAML document.
 type file struct {
-	Channels map[string]channel `yaml:"channels"`
+	Channels  map[string]channel  `yaml:"channels"`
+	Calendars map[string]calendar `yaml:"calendars"`
 }
 
 type channel struct {

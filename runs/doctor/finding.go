@@ -82,6 +82,7 @@ const (
 	PartialAnswersMisplaced Code = "partial_answers_misplaced"
 	PartialAnswersWrong     Code = "partial_answers_wrong"
 	AcknowledgementWrong    Code = "acknowledgement_wrong"
+	EscalationStateWrong    Code = "escalation_state_wrong"
 	RequestNotAnnounced     Code = "request_not_announced"
 	RequestAnnouncedTwice   Code = "request_announced_twice"
 	ResolutionWithoutEvent  Code = "resolution_without_event"

@@ -53,9 +53,9 @@ type EffectsOptions struct {
 	// effect's lease does. After an error it is retried. If Review is nil, such effects fail
 	// permanently.
 	Review func(ctx context.Context, payload api.JSON) error
-	// Recipients returns the people to notify of the request of an api.EffectAdvanceRequest. When it is nil, an
+	// Recipients sets the people to notify in the command of an api.EffectAdvanceRequest. When it is nil, an
 	// attempt fails and is retried, because another replica may have channels.
-	Recipients func(ctx context.Context, advance *runs.AdvanceRequest) ([]runs.Recipient, error)
+	Recipients func(ctx context.Context, advance *runs.AdvanceRequest) error
 	// Logger is slog.Default() if nil.
 	Logger *slog.Logger
 }
@@ -276,7 +276,7 @@ func (e *Effects) lookAgain(ctx context.Context, effect *model.Effect) (effectOu
 		abandoned.ServingForMs = time.Since(e.started).Milliseconds() //nolint:forbidigo // as above
 	}
 	if advance, ok := command.(*runs.AdvanceRequest); ok {
-		if advance.To, err = e.recipients(ctx, advance); err != nil {
+		if err := e.recipients(ctx, advance); err != nil {
 			return e.finish(ctx, effect, false, err)
 		}
 	}
@@ -290,9 +290,9 @@ func (e *Effects) lookAgain(ctx context.Context, effect *model.Effect) (effectOu
 // errNoChannels is the failure of an effect that would tell people, at a replica that cannot.
 var errNoChannels = errors.New("this replica has no channels to tell people by")
 
-func (e *Effects) recipients(ctx context.Context, advance *runs.AdvanceRequest) ([]runs.Recipient, error) {
+func (e *Effects) recipients(ctx context.Context, advance *runs.AdvanceRequest) error {
 	if e.options.Recipients == nil {
-		return nil, errNoChannels
+		return errNoChannels
 	}
 	return e.options.Recipients(ctx, advance)
 }

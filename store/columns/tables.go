@@ -135,6 +135,7 @@ var Requests = newTable(Table[request]{
 		text("resolved_by", func(q *request) *string { return &q.ResolvedBy }, optional|closes),
 		jsonText("partial_answers", func(q *request) *api.JSON { return &q.PartialAnswers }, optional|changes),
 		jsonText("acknowledgement", func(q *request) *api.JSON { return &q.Acknowledgement }, optional|changes),
+		jsonText("escalation_state", func(q *request) *api.JSON { return &q.EscalationState }, optional|changes),
 		jsonText("sealed", func(q *request) *api.JSON { return &q.Sealed }, optional|changes),
 		jsonText("redemption", func(q *request) *api.JSON { return &q.Redemption }, optional|apart),
 	},

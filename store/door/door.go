@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/internal/cpulimit"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/escalation"
 	"github.com/holdpoint/holdpoint/store/facts"
 	"github.com/holdpoint/holdpoint/store/lanes"
 )
@@ -54,6 +55,8 @@ type Options struct {
 	// NotifyAddressed notifies people only while somebody has a verified address. Until then a request
 	// costs no effect.
 	NotifyAddressed bool
+	// Calendars are the calendars of escalations, by name.
+	Calendars map[string]*escalation.Calendar
 	// DefaultExpiry is the deadline of requests that are raised without one. Default: none.
 	DefaultExpiry time.Duration
 	// NewID creates the identifiers that a command leaves empty. Default: runs.NewID.

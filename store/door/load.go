@@ -33,7 +33,7 @@ func loadsOf(calls []*call, claims bool) []Load {
 // Add adds the needs of one command. It clears ids that cannot exist, which a database might
 // refuse. A record without a scope gets the session as its scope.
 func (l *Load) Add(needs runs.Needs) {
-	for _, id := range []*string{&needs.RunID, &needs.RuleID, &needs.MessageID, &needs.EffectID} {
+	for _, id := range []*string{&needs.RunID, &needs.RuleID, &needs.MessageID, &needs.EffectID, &needs.AdvanceID} {
 		if !refusal.ValidID(*id) {
 			*id = ""
 		}

@@ -59,7 +59,10 @@ var Questions = []Question{
 	{"requests of chosen runs", []Key{chosenRuns}, (*States).readChosenRequests},
 	{"clarifications", []Key{sessionsIf(func(n *runs.Needs) bool { return n.Clarifications })}, (*States).readStartedRuns},
 	{"requests of clarifications", []Key{sessionsIf(func(n *runs.Needs) bool { return n.Clarifications })}, (*States).readRequests},
-	{"effects", []Key{pairs(func(n *runs.Needs) string { return n.EffectID })}, (*States).readEffects},
+	{"effects", []Key{{Parts: 2, ofNeeds: func(s string, n *runs.Needs, add func(tuple)) {
+		addIf(n.EffectID != "", add, tuple{s, n.EffectID})
+		addIf(n.AdvanceID != "", add, tuple{s, n.AdvanceID})
+	}}}, (*States).readEffects},
 	{"messages", []Key{pairs(func(n *runs.Needs) string { return n.MessageID })}, (*States).readMessages},
 	{"messages of runs", []Key{pairs(func(n *runs.Needs) string { return textIf(n.RunMessages, n.RunID) })}, (*States).readMessages},
 	{"mailboxes", []Key{{Parts: 4, ofNeeds: func(s string, n *runs.Needs, add func(tuple)) {

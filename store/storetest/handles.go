@@ -287,6 +287,21 @@ var handleTests = map[string]func(*harness){
 		unknown.RequestID, unknown.Handle = "nul\x00", "nul\x00"
 		h.refuse(api.CodeRequestNotFound, unknown)
 	},
+	"escalation/its progress is kept until the decision": func(h *harness) {
+		raised := approvals("a")
+		raised.Approvals[0].Escalation = &api.Escalation{Steps: []api.EscalationStep{{Notify: []string{"role:admin"}}, {AfterMs: 60_000, Notify: []string{"role:admin"}}}}
+		h.wait("s", "r", raised)
+		request := func() *model.Request { return &h.run("r").Requests[0] }
+		first := request().Progress()
+		require.Equal(h, model.EscalationState{NextAtMs: h.clock.NowMs()}, first)
+		list, err := h.store.PendingRequests(h.ctx, runs.RequestQuery{Kind: model.KindApproval, Limit: 10})
+		require.NoError(h, err)
+		require.Equal(h, first, list[0].Request.Progress())
+		h.do(&runs.ResolveApprovals{RunID: "r", Resolutions: allow("a"), Actor: person})
+		_, settled, err := h.store.SettledAfter(h.ctx, "r", 0)
+		require.NoError(h, err)
+		require.Nil(h, settled[0].EscalationState)
+	},
 	"parts/questions without an answer are counted": func(h *harness) {
 		count := func() int64 {
 			n, err := h.store.CountPendingRequests(h.ctx, runs.RequestQuery{Kind: model.KindQuestion, SessionID: "s", EachQuestion: true})

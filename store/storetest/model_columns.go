@@ -38,7 +38,7 @@ func requestColumns(r *model.Request) map[string]any {
 		"suspension_id": r.SuspensionID, "suspension_digest": r.SuspensionDigest, "number": r.Number,
 		"kind": string(r.Kind), "body": string(r.Body), "due_at_ms": r.DueAtMs, "created_at_ms": r.CreatedAtMs,
 		"outcome": string(r.Outcome), "settled_number": r.SettledNumber, "resolution": string(r.Resolution), "settled_at_ms": r.SettledAtMs,
-		"rule_id": r.RuleID, "resolved_by": r.ResolvedBy, "partial_answers": string(r.PartialAnswers), "acknowledgement": string(r.Acknowledgement), "sealed": string(r.Sealed), "redemption": string(r.Redemption),
+		"rule_id": r.RuleID, "resolved_by": r.ResolvedBy, "partial_answers": string(r.PartialAnswers), "acknowledgement": string(r.Acknowledgement), "escalation_state": string(r.EscalationState), "sealed": string(r.Sealed), "redemption": string(r.Redemption),
 	}
 }
 

@@ -123,6 +123,7 @@ func Start(tb testing.TB, database string, options Options) *Service {
 			collector := explain.Collector{Reader: opened, Whole: opened, NowMs: opened.NowMs, Directory: directory}
 			return collector.MayDecide(ctx, run, request)
 		},
+		Identities: keyring.MayDecide, Calendars: options.Store.Calendars,
 		HasCredential: keyring.MayStillDecide,
 		ByLink: func(ctx context.Context, principal string, run *model.Run) (*auth.Identity, error) {
 			return keyring.ByLink(ctx, principal, func(i *auth.Identity) bool {

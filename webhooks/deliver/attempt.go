@@ -128,6 +128,9 @@ func (d *Deliverer) finish(ctx context.Context, effect *model.Effect, made attem
 	attrs := []slog.Attr{slog.String("session_id", effect.SessionID), slog.Int64("attempts", effect.Attempts)}
 	if channel, is := model.NoticeChannel(effect.EffectID); is {
 		finish.RunID = effect.RunID
+		if notice, err := runs.NoticeOf(effect); err == nil && made.failure != nil {
+			finish.RequestHandle = notice.RequestHandle
+		}
 		attrs = append(attrs, slog.String("channel", channel), slog.String("run_id", effect.RunID))
 	} else {
 		attrs = append(attrs, slog.String("webhook_id", effect.WebhookID))

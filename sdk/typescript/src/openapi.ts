@@ -502,14 +502,40 @@ export interface components {
             /** @description The webhook that it posts to, `callback` for the callback of a request, `notify.` and the channel for a message to a person; absent when it posts nowhere. */
             webhook_id?: components["schemas"]["ID"];
         };
-        /** @description What happens while a request is open. */
+        /** @description What happens while a request is open. Without `steps`, everyone who may decide is notified once. */
         Escalation: {
             /**
              * @description What the deadline does, with outcome `expired`. Approvals: `deny` (default) or `keep`. Questions: `cancel_run` (default), `decline`, `answer` with `default_answer` (the run continues with either), or `keep`. `keep` leaves the request open, and people may still decide. No deadline allows.
              * @enum {string}
              */
             at_deadline?: "deny" | "cancel_run" | "decline" | "answer" | "keep";
+            /** @description A calendar of the service, whose working time counts for the steps. Needs `steps`. Without it, all time counts. */
+            calendar?: string;
             default_answer?: components["schemas"]["DefaultAnswer"];
+            /** @description In the order of `after_ms`. At most 100 messages are sent about a request, to all people together. A service that notifies nobody ignores them. */
+            steps?: components["schemas"]["EscalationStep"][];
+        };
+        /** @description Notifies people while the request is open. */
+        EscalationStep: {
+            /**
+             * Format: int64
+             * @description Counts from when the request was raised. Default 0.
+             */
+            after_ms?: number;
+            /**
+             * Format: int64
+             * @description Repeats the step.
+             */
+            every_ms?: number;
+            /** @description `user:NAME` (a principal), `group:NAME`, `role:operator` or `role:admin`, as the credentials say when the step is due. Only people who may decide the request get a message. */
+            notify: string[];
+            /**
+             * Format: int64
+             * @description How often the step notifies in all, with `every_ms`. When absent, until the request is settled or has had 100 messages.
+             */
+            times?: number;
+            /** @description Ignores the calendar. */
+            urgent?: boolean;
         };
         EventsReply: {
             last_event_id: components["schemas"]["Sequence"];
@@ -1181,7 +1207,7 @@ export interface components {
             agent_id: components["schemas"]["ID"];
             /** @description SHA-256 of the RFC 8785 form of `event` without its `type`. This and the two below are absent from events that were written before there was a chain. */
             body_digest?: string;
-            /** @description What happened. The service writes `accepted`, `queued {position}`, `started`, `waiting_for_approval {request_ids, requests, parent_session_id?, session?}`, `approval_resolved {resolutions}`, `grant_redeemed {request_id, jti, tool_name, redeemed_at_ms, redeemed_by, fence}`, `waiting_for_user_question {request_ids, requests, parent_session_id?, session?}`, `user_question_resolved {resolution}`, `user_question_answered {request_id, question_ids, answers, justification?, resolved_by, via, open}` (some of several questions have their answers; `open` have none), `parent_clarification_requested {request_id, parked, waiting_on}` (in the session that asks; its answer is a `user_question_resolved`), `parent_clarification_resolved {requester_agent_id, requester_session_id, request_id, declined, resolution}` (in the session that was asked), `output {output}`, `completed`, `failed {error}`, `interrupted {reason?}`, `cancelled {reason?}` `run_retried` (a failed run goes on), `request_notified {request_id, step, to: [{who, channels}]}` (people are told of a request) `notification_failed {request_id, who, channel}` (a message was given up) and `request_acknowledged {request_id, by, via_principal?, via, state, until_ms?}` (a person is looking at an open request, or snoozes it with `state: snoozed`; with `state: none`, no longer). Workers add types of their own, any but these and `snapshot` and `stream_gap`, which name frames of streams.
+            /** @description What happened. The service writes `accepted`, `queued {position}`, `started`, `waiting_for_approval {request_ids, requests, parent_session_id?, session?}`, `approval_resolved {resolutions}`, `grant_redeemed {request_id, jti, tool_name, redeemed_at_ms, redeemed_by, fence}`, `waiting_for_user_question {request_ids, requests, parent_session_id?, session?}`, `user_question_resolved {resolution}`, `user_question_answered {request_id, question_ids, answers, justification?, resolved_by, via, open}` (some of several questions have their answers; `open` have none), `parent_clarification_requested {request_id, parked, waiting_on}` (in the session that asks; its answer is a `user_question_resolved`), `parent_clarification_resolved {requester_agent_id, requester_session_id, request_id, declined, resolution}` (in the session that was asked), `output {output}`, `completed`, `failed {error}`, `interrupted {reason?}`, `cancelled {reason?}` `run_retried` (a failed run goes on), `request_notified {request_id, step, to: [{who, channels?, why_not?}]}` (people are told of a request, or why not) `notification_failed {request_id, who, channel}` (a message was given up) and `request_acknowledged {request_id, by, via_principal?, via, state, until_ms?}` (a person is looking at an open request, or snoozes it with `state: snoozed`; with `state: none`, no longer). Workers add types of their own, any but these and `snapshot` and `stream_gap`, which name frames of streams.
              *      */
             event: {
                 type: string;

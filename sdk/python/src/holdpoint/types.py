@@ -508,12 +508,32 @@ class EffectView(TypedDict):
 
 
 class Escalation(TypedDict):
-    # What happens while a request is open.
+    # What happens while a request is open. Without `steps`, everyone who may decide is notified once.
     # What the deadline does, with outcome `expired`. Approvals: `deny` (default) or `keep`. Questions: `cancel_run`
     # (default), `decline`, `answer` with `default_answer` (the run continues with either), or `keep`. `keep` leaves the
     # request open, and people may still decide. No deadline allows.
     at_deadline: NotRequired[Literal['deny', 'cancel_run', 'decline', 'answer', 'keep']]
+    # A calendar of the service, whose working time counts for the steps. Needs `steps`. Without it, all time counts.
+    calendar: NotRequired[str]
     default_answer: NotRequired[DefaultAnswer]
+    # In the order of `after_ms`. At most 100 messages are sent about a request, to all people together. A service that
+    # notifies nobody ignores them.
+    steps: NotRequired[list[EscalationStep]]
+
+
+class EscalationStep(TypedDict):
+    # Notifies people while the request is open.
+    # Counts from when the request was raised. Default 0.
+    after_ms: NotRequired[int]
+    # Repeats the step.
+    every_ms: NotRequired[int]
+    # `user:NAME` (a principal), `group:NAME`, `role:operator` or `role:admin`, as the credentials say when the step is due.
+    # Only people who may decide the request get a message.
+    notify: list[str]
+    # How often the step notifies in all, with `every_ms`. When absent, until the request is settled or has had 100 messages.
+    times: NotRequired[int]
+    # Ignores the calendar.
+    urgent: NotRequired[bool]
 
 
 class EventsReply(TypedDict):
@@ -1191,10 +1211,10 @@ class RunEventEntryEvent(TypedDict):
     # `user_question_resolved`), `parent_clarification_resolved {requester_agent_id, requester_session_id, request_id,
     # declined, resolution}` (in the session that was asked), `output {output}`, `completed`, `failed {error}`, `interrupted
     # {reason?}`, `cancelled {reason?}` `run_retried` (a failed run goes on), `request_notified {request_id, step, to: [{who,
-    # channels}]}` (people are told of a request) `notification_failed {request_id, who, channel}` (a message was given up)
-    # and `request_acknowledged {request_id, by, via_principal?, via, state, until_ms?}` (a person is looking at an open
-    # request, or snoozes it with `state: snoozed`; with `state: none`, no longer). Workers add types of their own, any but
-    # these and `snapshot` and `stream_gap`, which name frames of streams.
+    # channels?, why_not?}]}` (people are told of a request, or why not) `notification_failed {request_id, who, channel}` (a
+    # message was given up) and `request_acknowledged {request_id, by, via_principal?, via, state, until_ms?}` (a person is
+    # looking at an open request, or snoozes it with `state: snoozed`; with `state: none`, no longer). Workers add types of
+    # their own, any but these and `snapshot` and `stream_gap`, which name frames of streams.
     type: str
 
 
@@ -1214,10 +1234,10 @@ class RunEventEntry(TypedDict):
     # `user_question_resolved`), `parent_clarification_resolved {requester_agent_id, requester_session_id, request_id,
     # declined, resolution}` (in the session that was asked), `output {output}`, `completed`, `failed {error}`, `interrupted
     # {reason?}`, `cancelled {reason?}` `run_retried` (a failed run goes on), `request_notified {request_id, step, to: [{who,
-    # channels}]}` (people are told of a request) `notification_failed {request_id, who, channel}` (a message was given up)
-    # and `request_acknowledged {request_id, by, via_principal?, via, state, until_ms?}` (a person is looking at an open
-    # request, or snoozes it with `state: snoozed`; with `state: none`, no longer). Workers add types of their own, any but
-    # these and `snapshot` and `stream_gap`, which name frames of streams.
+    # channels?, why_not?}]}` (people are told of a request, or why not) `notification_failed {request_id, who, channel}` (a
+    # message was given up) and `request_acknowledged {request_id, by, via_principal?, via, state, until_ms?}` (a person is
+    # looking at an open request, or snoozes it with `state: snoozed`; with `state: none`, no longer). Workers add types of
+    # their own, any but these and `snapshot` and `stream_gap`, which name frames of streams.
     event: RunEventEntryEvent
     # SHA-256 of the RFC 8785 form of `session_id`, `id`, `type`, `timestamp_ms`, `run_id`, `actor`, `body_digest` and `prev`.
     hash: NotRequired[str]

@@ -1,0 +1,99 @@
+package channels
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+	_ "time/tzdata" // zones on machines and in images that have none
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/escalation"
+)
+
+// Limits of calendars.
+const (
+	maxCalendars = 32
+	maxClosed    = 1_000
+)
+
+// calendar is a calendar in the file.
+type calendar struct {
+	Zone   string   `yaml:"zone"`
+	Days   []string `yaml:"days"`
+	From   string   `yaml:"from"`
+	To     string   `yaml:"to"`
+	Closed []string `yaml:"closed"`
+}
+
+// Calendars reads the calendars in the file of --channels, by name.
+func Calendars(path string) (map[string]*escalation.Calendar, error) {
+	text, err := readBounded(path, maxFileBytes)
+	if err != nil {
+		return nil, err
+	}
+	var given file
+	if err := yaml.NewDecoder(bytes.NewReader(text)).Decode(&given); err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	if len(given.Calendars) > maxCalendars {
+		return nil, fmt.Errorf("%s: calendars must have at most %d entries", path, maxCalendars)
+	}
+	made := make(map[string]*escalation.Calendar, len(given.Calendars))
+	for name, settings := range given.Calendars {
+		if !channelName.MatchString(name) {
+			return nil, fmt.Errorf("%s: calendar %q: a name has 1 to 32 characters of a-z 0-9 _ -", path, name)
+		}
+		if made[name], err = settings.make(); err != nil {
+			return nil, fmt.Errorf("%s: calendar %s: %w", path, name, err)
+		}
+	}
+	return made, nil
+}
+
+var dayNames = []string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}
+
+func (c *calendar) make() (*escalation.Calendar, error) {
+	if c.Zone == "" || c.Zone == "Local" {
+		return nil, errors.New("zone must be the name of a time zone, such as Europe/Berlin")
+	}
+	zone, err := time.LoadLocation(c.Zone)
+	if err != nil {
+		return nil, errors.New("zone must be the name of a time zone, such as Europe/Berlin")
+	}
+	made := &escalation.Calendar{Zone: zone, Closed: map[string]bool{}}
+	if len(c.Days) == 0 {
+		return nil, errors.New("days must name at least one day")
+	}
+	for _, day := range c.Days {
+		known := false
+		for at, name := range dayNames {
+			if name == strings.ToLower(day) {
+				made.Days[at], known = true, true
+			}
+		}
+		if !known {
+			return nil, fmt.Errorf("days: %q must be one of %s", day, strings.Join(dayNames, ", "))
+		}
+	}
+	var fromOK, toOK bool
+	made.From, fromOK = api.ClockMinutes(c.From)
+	made.To, toOK = api.ClockMinutes(c.To)
+	if !fromOK || !toOK || made.From >= made.To {
+		return nil, errors.New(`from and to must be times such as "09:00" and "17:30", from before to; "24:00" is the end of the day`)
+	}
+	if len(c.Closed) > maxClosed {
+		return nil, fmt.Errorf("closed must have at most %d dates", maxClosed)
+	}
+	for _, date := range c.Closed {
+		if _, err := time.Parse(time.DateOnly, date); err != nil {
+			return nil, fmt.Errorf(`closed: %q must be a date such as "2026-12-25"`, date)
+		}
+		made.Closed[date] = true
+	}
+	return made, nil
+}

@@ -1,0 +1,98 @@
+package notify
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
+
+// escalate sets the recipients of the due steps of a request's escalation.
+func (s *Service) escalate(ctx context.Context, advance *runs.AdvanceRequest, request *model.Request, principals []string) error {
+	nowMs, err := s.options.Reader.NowMs(ctx)
+	if err != nil {
+		return err
+	}
+	steps := request.Escalation().Steps
+	due := runs.DueSteps(request, s.options.Calendars, nowMs)
+	if len(due) == 0 {
+		return nil
+	}
+	identities, err := s.identities(ctx)
+	if err != nil {
+		return err
+	}
+	channels, err := s.channelsOf(ctx, principals)
+	if err != nil {
+		return err
+	}
+	for _, step := range due {
+		of := runs.DueStep{Step: step}
+		for _, who := range selected(steps[step].Notify, identities, principals) {
+			recipient := runs.Recipient{Principal: who, Channel: channels[who]}
+			switch {
+			case len(of.To) == api.MaxRecipients:
+				continue
+			case !slices.Contains(principals, who):
+				recipient = runs.Recipient{Principal: who, WhyNot: runs.WhyNotAllowed}
+			case recipient.Channel == "":
+				recipient.WhyNot = runs.WhyNoAddress
+			}
+			of.To = append(of.To, recipient)
+		}
+		advance.Steps = append(advance.Steps, of)
+	}
+	return nil
+}
+
+// identities returns who may decide anything; none if the service requires no credentials.
+func (s *Service) identities(ctx context.Context) ([]*auth.Identity, error) {
+	if s.options.Identities == nil {
+		return nil, nil
+	}
+	return s.options.Identities(ctx)
+}
+
+// selected returns the people whom selectors name, each once, in the order of the selectors. deciders may
+// decide the request. People of a group or a role who may not are left out; a person who is named is
+// returned in any case. A service that requires no credentials has one person, whom every selector names.
+func selected(selectors []string, identities []*auth.Identity, deciders []string) []string {
+	if slices.Equal(deciders, []string{auth.LocalPrincipal}) {
+		return deciders
+	}
+	var people []string
+	add := func(who string) {
+		if !slices.Contains(people, who) {
+			people = append(people, who)
+		}
+	}
+	for _, selector := range selectors {
+		if strings.HasPrefix(selector, runs.SelectUser) {
+			add(selector)
+			continue
+		}
+		group, isGroup := strings.CutPrefix(selector, runs.SelectGroup)
+		role, isRole := strings.CutPrefix(selector, runs.SelectRole)
+		for _, identity := range identities {
+			if fits := isGroup && slices.Contains(identity.Groups, group) || isRole && string(identity.Role) == role; fits && slices.Contains(deciders, identity.Principal) {
+				add(identity.Principal)
+			}
+		}
+	}
+	return people
+}
+
+// channelsOf returns the channel by which each of these people is notified: their browsers, or else their
+// first verified address.
+func (s *Service) channelsOf(ctx context.Context, principals []string) (map[string]string, error) {
+	channels := map[string]string{}
+	to, err := s.reachableBy(ctx, principals)
+	for _, recipient := range to {
+		channels[recipient.Principal] = recipient.Channel
+	}
+	return channels, err
+}

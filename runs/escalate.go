@@ -1,0 +1,186 @@
+package runs
+
+import (
+	"fmt"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/escalation"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+)
+
+// Reasons why a person gets no message by a step, or not now.
+const (
+	// WhyNotAllowed: the person may not decide the request.
+	WhyNotAllowed = "may_not_decide"
+	// WhyNoAddress: the person has no verified address.
+	WhyNoAddress = "no_address"
+	// WhyToldNow: another step that was due at the same time notifies the person.
+	WhyToldNow = "same_message"
+	// WhyLimit: the request has had api.MaxEscalationMessages.
+	WhyLimit = "too_many_messages"
+)
+
+// planOf returns the plan of an escalation. A calendar that is unknown counts as none, so that people
+// are notified too early rather than never.
+func planOf(e *api.Escalation, createdAtMs int64, calendars map[string]*escalation.Calendar) *escalation.Plan {
+	return &escalation.Plan{Steps: e.Steps, CreatedAtMs: createdAtMs, Calendar: calendars[e.Calendar]}
+}
+
+// firstStep returns the stored progress of a new request; nil without steps.
+func (w *workingCopy) firstStep(e *api.Escalation) api.JSON {
+	if e == nil || len(e.Steps) == 0 {
+		return nil
+	}
+	var state model.EscalationState
+	state.NextStep, state.NextAtMs = planOf(e, w.nowMs, w.state.Calendars).Next(nil)
+	return document.Encode(state)
+}
+
+// DueSteps returns the steps of an open request's escalation that are due at a time, in their order. It
+// returns none for a request without steps.
+func DueSteps(request *model.Request, calendars map[string]*escalation.Calendar, nowMs int64) []int64 {
+	if request.EscalationState == nil {
+		return nil
+	}
+	state := request.Progress()
+	_, due := dueSteps(planOf(request.Escalation(), request.CreatedAtMs, calendars), &state, nowMs)
+	return due
+}
+
+// dueSteps returns the progress once all due steps are done, and these steps. The next step is due at
+// its recorded time even if that is earlier, because a message of the step before was given up.
+func dueSteps(plan *escalation.Plan, state *model.EscalationState, nowMs int64) (done, due []int64) {
+	done = plan.Due(state.Done, nowMs)
+	if next := state.NextStep; state.NextAtMs != 0 && state.NextAtMs <= nowMs && next < len(done) {
+		done[next] = max(done[next], escalation.Done(state.Done, next)+1)
+	}
+	for i := range done {
+		if done[i] > escalation.Done(state.Done, i) {
+			due = append(due, int64(i))
+		}
+	}
+	return done, due
+}
+
+// escalate does the due steps of a request at once, and sets the time of the next one. A step whose
+// recipients the caller has not looked up is left, and is due again at once.
+func (w *workingCopy) escalate(effect *model.Effect, run *model.Run, request *model.Request, steps []DueStep) {
+	state := request.Progress()
+	plan := planOf(request.Escalation(), request.CreatedAtMs, w.state.Calendars)
+	done, due := dueSteps(plan, &state, w.nowMs)
+	known := map[int64][]Recipient{}
+	for _, step := range steps {
+		known[step.Step] = step.To[:min(len(step.To), api.MaxRecipients)]
+	}
+	told := map[string]bool{}
+	left := false
+	for _, step := range due {
+		to, looked := known[step]
+		if !looked {
+			done[step], left = escalation.Done(state.Done, int(step)), true
+			continue
+		}
+		w.notifyByStep(run, request, &state, step, plan.Steps[step].Urgent, to, told)
+	}
+	if len(due) > 0 {
+		state.Rounds++
+	}
+	state.Done = done
+	state.NextStep, state.NextAtMs = plan.Next(done)
+	if left {
+		state.NextAtMs = min(state.NextAtMs, w.nowMs)
+	}
+	if state.NextStep < 0 || state.Messages >= api.MaxEscalationMessages {
+		state.NextStep, state.NextAtMs = 0, 0
+	}
+	w.editRequest(request).EscalationState = document.Encode(state)
+	w.saveRun(run)
+	if state.NextAtMs == 0 {
+		w.endEffect(effect, api.EffectDone, "")
+		return
+	}
+	// A step is not an attempt: it must not use them up.
+	effect.Attempts--
+	effect.DueAtMs, effect.LastError = max(state.NextAtMs, w.nowMs), ""
+}
+
+// notifyByStep enqueues a message to each recipient of a step who has none yet, and writes its event.
+func (w *workingCopy) notifyByStep(run *model.Run, request *model.Request, state *model.EscalationState, step int64, urgent bool, to []Recipient, told map[string]bool) {
+	listed := make([]notifiedPerson, 0, len(to))
+	for _, recipient := range to {
+		person := notifiedPerson{Who: recipient.Principal, WhyNot: recipient.WhyNot}
+		switch {
+		case recipient.Channel == "":
+		case told[recipient.Principal]:
+			person.WhyNot = WhyToldNow
+		case state.Messages >= api.MaxEscalationMessages:
+			person.WhyNot = WhyLimit
+		default:
+			person.Channels = []string{recipient.Channel}
+			told[recipient.Principal] = true
+			state.Tell(recipient.Principal)
+			w.enqueueNotice(request, recipient, PersonNotice{Step: state.Rounds, OfStep: step, Urgent: urgent})
+		}
+		listed = append(listed, person)
+	}
+	w.emit(run, api.EventRequestNotified, requestNotifiedEvent{api.EventRequestNotified, request.RequestID, step, listed})
+}
+
+// hurry makes the step after a step due at once, because a message of that step was given up.
+func (w *workingCopy) hurry(request *model.Request, after int64) {
+	if request == nil || !request.Open() || request.EscalationState == nil {
+		return
+	}
+	effect, err := w.effect(model.EffectID(api.EffectAdvanceRequest, request.Handle))
+	if err != nil || effect.State != api.EffectPending {
+		return
+	}
+	state := request.Progress()
+	next := int(after) + 1
+	if next >= len(request.Escalation().Steps) || escalation.Done(state.Done, next) > 0 || state.NextAtMs <= w.nowMs {
+		return
+	}
+	state.NextStep, state.NextAtMs = next, w.nowMs
+	w.editRequest(request).EscalationState = document.Encode(state)
+	effect.DueAtMs = w.nowMs
+	w.changes.UpdatedEffects = append(w.changes.UpdatedEffects, effect)
+}
+
+// checkCalendars returns invalid_request for an escalation by a calendar that the service does not have.
+// prefix locates the suspension in the request body.
+func (w *workingCopy) checkCalendars(s *api.Suspension, prefix string) error {
+	var faults refusal.Faults
+	check := func(list string, i int, e *api.Escalation) {
+		if e != nil && e.Calendar != "" && w.state.Calendars[e.Calendar] == nil {
+			faults.Add(placeIn(prefix, list, i)+"/escalation/calendar", "this service has no such calendar")
+		}
+	}
+	for i := range s.Approvals {
+		check("approvals", i, s.Approvals[i].Escalation)
+	}
+	for i := range s.Questions {
+		check("questions", i, s.Questions[i].Escalation)
+	}
+	return faults.Err()
+}
+
+// expireQuestion records an overdue question as its escalation says. It reports whether the run must
+// be cancelled, which the caller does after recording it.
+func (w *workingCopy) expireQuestion(run *model.Run, request *model.Request) (cancels bool) {
+	clock := Actor{Name: api.ResolvedBySystem, Via: api.ViaClock}
+	reason := fmt.Sprintf("expired at %d", request.DueAtMs)
+	resolution := api.Resolution{Outcome: api.OutcomeExpired, Reason: reason, ResolvedBy: clock.Name, Via: clock.Via}
+	switch e := request.Question().Escalation; {
+	case e == nil || e.AtDeadline == "" || e.AtDeadline == api.DeadlineCancelRun:
+		cancels = true
+	case e.AtDeadline == api.DeadlineAnswer && e.DefaultAnswer != nil:
+		resolution.Answers, resolution.Value = e.DefaultAnswer.Answers, e.DefaultAnswer.Value
+	default:
+		resolution = declinedResolution(api.OutcomeExpired, "", reason, clock)
+	}
+	_, value := w.settleRequest(run, request, resolution)
+	w.emitAnswered(run, value)
+	return cancels
+}

@@ -1,0 +1,52 @@
+package model
+
+import "github.com/holdpoint/holdpoint/runs/document"
+
+// EscalationState is the progress of the escalation of an open request.
+type EscalationState struct {
+	// Done is how often each step was done.
+	Done []int64 `json:"done,omitempty"`
+	// Rounds counts the times at which steps were done, and Messages the messages to people.
+	Rounds   int64 `json:"rounds,omitzero"`
+	Messages int64 `json:"messages,omitzero"`
+	// NextStep is due at NextAtMs. NextAtMs is 0 once every step is done.
+	NextStep int   `json:"next_step,omitzero"`
+	NextAtMs int64 `json:"next_at_ms,omitzero"`
+	// Told has the people who got a message, in the order of their first one.
+	Told []ToldPerson `json:"told,omitempty"`
+}
+
+// ToldPerson is a person with the round of the newest message. An older message is not sent any more.
+type ToldPerson struct {
+	Who   string `json:"who"`
+	Round int64  `json:"round,omitzero"`
+}
+
+// Tell notes a message to a person in the current round.
+func (s *EscalationState) Tell(who string) {
+	s.Messages++
+	for i := range s.Told {
+		if s.Told[i].Who == who {
+			s.Told[i].Round = s.Rounds
+			return
+		}
+	}
+	s.Told = append(s.Told, ToldPerson{Who: who, Round: s.Rounds})
+}
+
+// Newest returns the round of the newest message to a person, 0 for none.
+func (s *EscalationState) Newest(who string) int64 {
+	for _, told := range s.Told {
+		if told.Who == who {
+			return told.Round
+		}
+	}
+	return 0
+}
+
+// Progress returns the progress of the escalation of a request, which must have an EscalationState.
+func (r *Request) Progress() EscalationState {
+	var state EscalationState
+	document.DecodeStored(r.EscalationState, &state)
+	return state
+}
