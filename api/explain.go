@@ -76,6 +76,8 @@ type RequestExplanation struct {
 	Notified []ExplainedNotice `json:"notified,omitempty"`
 	// NotifyAtMs is when people will be notified of the request.
 	NotifyAtMs int64 `json:"notify_at_ms,omitzero"`
+	// Next is the next step of the request's escalation; absent without one.
+	Next *ExplainedNext `json:"next,omitempty"`
 	// Acknowledgement are the people who are looking at an open request now, oldest first.
 	Acknowledgement []Acknowledgement `json:"acknowledgement,omitempty"`
 	// SnoozedUntilMs is until when the caller snoozes the open request; 0 for not now.
@@ -112,6 +114,16 @@ type ExplainedCaller struct {
 	MayDecide bool `json:"may_decide"`
 	// Code says why the caller may not decide; empty with MayDecide.
 	Code Code `json:"code,omitempty"`
+}
+
+// ExplainedNext is the next step of an escalation.
+type ExplainedNext struct {
+	AtMs int64 `json:"at_ms"`
+	// Does is "notify".
+	Does string `json:"does"`
+	Step int64  `json:"step"`
+	// Who are the selectors of the step.
+	Who []string `json:"who"`
 }
 
 // ExplainedDeadline is when a request expires.

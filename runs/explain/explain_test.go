@@ -1,6 +1,7 @@
 package explain_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -235,4 +236,27 @@ func TestNotices(t *testing.T) {
 			require.Equal(t, "Waiting for an approval for 2 min. ada or ben can decide. No deadline."+c.text, explain.Request(&facts).Text)
 		})
 	}
+}
+
+// The next step of an escalation, a snooze of the reader, and messages that are held back.
+func TestEscalationAndSnooze(t *testing.T) {
+	t.Parallel()
+	facts := asked(model.KindApproval, func(r *model.Request) {
+		r.Body = api.JSON(`{"expires_at_ms":1,"escalation":{"at_deadline":"keep","steps":[{"notify":["role:admin"]},{"notify":["group:finance","role:operator","user:ada","oncall:payments"]}]}}`)
+		r.EscalationState = api.JSON(fmt.Sprintf(`{"next_step":1,"next_at_ms":%d}`, now+30*minute))
+		r.Acknowledgement = api.JSON(fmt.Sprintf(`[{"by":"user:ben","state":"snoozed","at_ms":1,"until_ms":%d}]`, now+5*minute))
+	})
+	facts.Notices = &explain.Notices{AtMs: now + 30*minute, Sent: []api.ExplainedNotice{
+		{Who: "user:ben", Channel: "mail", State: api.NoticePending, NextAtMs: now + 5*minute},
+	}}
+	e := explain.Request(&facts)
+	require.Equal(t, &api.ExplainedNext{AtMs: now + 30*minute, Does: "notify", Step: 1, Who: []string{"group:finance", "role:operator", "user:ada", "oncall:payments"}}, e.Next)
+	require.Contains(t, e.Text, "and it stays open.")
+	require.Contains(t, e.Text, " Notified: ben (mail, held back for 5 min). Next: group finance, operators, ada and 1 more, in 30 min.")
+	require.Zero(t, e.SnoozedUntilMs)
+	require.NotContains(t, e.Text, "snooze")
+	facts.Reader = "user:ben"
+	e = explain.Request(&facts)
+	require.EqualValues(t, now+5*minute, e.SnoozedUntilMs)
+	require.Contains(t, e.Text, " You snooze it for the next 5 min.")
 }

@@ -114,6 +114,8 @@ func noticeText(n *api.ExplainedNotice, nowMs int64) string {
 		how += ", not reached, given up " + ago(n.AtMs, nowMs)
 	case n.Error != "":
 		how += fmt.Sprintf(", %s, next attempt in %s", plural(n.Attempts, "failure"), span(n.NextAtMs-nowMs))
+	case n.Attempts == 0 && n.NextAtMs > nowMs:
+		how += ", held back for " + span(n.NextAtMs-nowMs)
 	default:
 		how += ", being sent"
 	}

@@ -1,7 +1,10 @@
 package explain
 
 import (
+	"strings"
+
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
@@ -88,8 +91,45 @@ func Request(f *RequestFacts) api.RequestExplanation {
 		}
 		e.Notified, e.NotifyAtMs = notices.Sent, notices.AtMs
 		e.Text += notices.text(f.NowMs)
+		if e.Next = next(request, notices.AtMs); e.Next != nil && len(notices.Sent) > 0 {
+			e.Text += nextText(e.Next, f.NowMs)
+		}
 	}
 	return e
+}
+
+// next returns the next step of a request's escalation, or nil. atMs is when people are notified next.
+func next(request *model.Request, atMs int64) *api.ExplainedNext {
+	if request.EscalationState == nil || atMs == 0 {
+		return nil
+	}
+	progress, escalation := request.Progress(), request.Escalation()
+	if progress.NextAtMs == 0 || progress.NextStep >= len(escalation.Steps) {
+		return nil
+	}
+	return &api.ExplainedNext{AtMs: atMs, Does: "notify", Step: int64(progress.NextStep), Who: escalation.Steps[progress.NextStep].Notify}
+}
+
+func nextText(step *api.ExplainedNext, nowMs int64) string {
+	people := make([]string, 0, len(step.Who))
+	for _, selector := range step.Who {
+		people = append(people, selectorText(selector))
+	}
+	return " Next: " + allNames(people) + ", in " + span(step.AtMs-nowMs) + "."
+}
+
+// selectorText returns a selector as people read it.
+func selectorText(selector string) string {
+	kind, name, _ := strings.Cut(selector, ":")
+	switch kind + ":" {
+	case runs.SelectGroup:
+		return "group " + name
+	case runs.SelectRole:
+		return name + "s"
+	case runs.SelectOnCall:
+		return name + " on call"
+	}
+	return shortName(selector)
 }
 
 func ruledOut(you *api.ExplainedCaller) *api.ExplainedCaller {

@@ -572,6 +572,15 @@ export interface components {
             code?: string;
             may_decide: boolean;
         };
+        /** @description The next step of the request's escalation. */
+        ExplainedNext: {
+            at_ms: components["schemas"]["TimeMs"];
+            /** @enum {string} */
+            does: "notify";
+            step: number;
+            /** @description The selectors of the step. */
+            who: string[];
+        };
         ExplainedNotice: {
             /** @description When the state began. */
             at_ms: components["schemas"]["TimeMs"];
@@ -1031,6 +1040,7 @@ export interface components {
             may_decide: string[];
             /** @description How many others there are. */
             may_decide_more?: number;
+            next?: components["schemas"]["ExplainedNext"];
             /** @description The notifications of people about an open request, by the channels of the replica that answers. They have no addresses. */
             notified?: components["schemas"]["ExplainedNotice"][];
             /** @description When people will be notified of the request, at the earliest after an acknowledgement has lapsed. */

@@ -561,6 +561,15 @@ class ExplainedCaller(TypedDict):
     may_decide: bool
 
 
+class ExplainedNext(TypedDict):
+    # The next step of the request's escalation.
+    at_ms: int
+    does: Literal['notify']
+    step: int
+    # The selectors of the step.
+    who: list[str]
+
+
 class ExplainedNotice(TypedDict):
     # When the state began.
     at_ms: int
@@ -1006,6 +1015,7 @@ class RequestExplanation(TypedDict):
     may_decide: list[str]
     # How many others there are.
     may_decide_more: NotRequired[int]
+    next: NotRequired[ExplainedNext]
     # The notifications of people about an open request, by the channels of the replica that answers. They have no addresses.
     notified: NotRequired[list[ExplainedNotice]]
     # When people will be notified of the request, at the earliest after an acknowledgement has lapsed.
