@@ -3,6 +3,7 @@ package dialecttest_test
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -85,6 +86,43 @@ func TestTokensOfSessionPrefixesStartRuns(t *testing.T) {
 	s.Follow(t, http.MethodPost, "/stream", `{"prompt":"go","parent_id":"`+foreign+`"}`, bound).Frame()
 	require.Equal(t, 1, s.Get(t, "/v1/runs?session_id=foreign", admin).Count())
 	s.Post(t, "/stream", `{"parent_id":"`+foreign+`","resume":{}}`, bound).Want(http.StatusNotFound)
+}
+
+// A session below a chat's is not the chat's to see or decide where the token does not reach it.
+func TestChildrenOutsideOfATokensScope(t *testing.T) {
+	t.Parallel()
+	s, token := withTokens(t)
+	bound, admin := token(api.CreateTokenBody{Name: "bound", Role: api.RoleOperator, SessionPrefixes: []string{"web:"}}), token(api.CreateTokenBody{Name: "all", Role: api.RoleAdmin})
+	child := func(parent, session string) (handle string) {
+		s.Post(t, "/v1/sessions", `{"session_id":"`+session+`","parent_session_id":"`+parent+`"}`, admin).Want(http.StatusCreated)
+		return s.Post(t, "/v1/runs", `{"session_id":"`+session+`","input":1,"suspend":{`+approval+`}}`, admin).TextAt("pending_approvals", 0, "handle")
+	}
+	run := s.Post(t, "/v1/runs", `{"session_id":"web:run","input":1,"suspend":{`+approval+`}}`, admin).TextAt("run_id")
+	theirs, ours := child("web:run", "foreign"), child("web:run", "web:child")
+	resume := func(handle string) string {
+		stream := s.Follow(t, http.MethodPost, "/stream", `{"parent_id":"`+run+`","resume":{"`+handle+`":true}}`, bound)
+		var all string
+		for {
+			frame, err := stream.Read()
+			if err != nil {
+				return all
+			}
+			all += frame.Text
+		}
+	}
+	shown := resume("nothing")
+	require.Contains(t, shown, ours)
+	require.NotContains(t, shown, theirs)
+	require.Contains(t, resume(theirs), "is unknown to this run")
+	require.NotContains(t, resume(ours), "is unknown to this run")
+
+	chat := s.Follow(t, http.MethodPost, "/chat", `{"model":"m","messages":[{"role":"user","content":"go"}]}`, bound)
+	session := strings.Split(strings.SplitAfter(chat.Frame().Data, `"sessionId":"`)[1], `"`)[0]
+	theirs, ours = child(session, "foreign2"), child(session, "web:child2")
+	for handle, status := range map[string]int{theirs: http.StatusNotFound, ours: http.StatusOK} {
+		s.Post(t, "/chat/relay/"+handle, `{"sessionId":"`+session+`","response":{"approved":true}}`, bound).Want(status)
+	}
+	require.Equal(t, 2, s.Get(t, "/v1/approvals?session_id=foreign", admin).Count()+s.Get(t, "/v1/approvals?session_id=foreign2", admin).Count())
 }
 
 const mark = "\xef\xbb\xbf"
