@@ -21,6 +21,10 @@ var examples = map[string][]string{
 	"secrets rewrap": {`holdpoint secrets rewrap --database sqlite:friday.db --secret-key-file holdpoint.keys`},
 	"doctor":         {`holdpoint doctor --database sqlite:waits.db`},
 
+	"intake list":  {`holdpoint intake list --database $URL`},
+	"intake retry": {`holdpoint intake retry --all --database $URL`},
+	"intake drop":  {`holdpoint intake drop --all --database $URL`},
+
 	"exec": {
 		`holdpoint exec --reason 'a release' -- sh -c 'echo deploying'`,
 		`holdpoint exec --key release-7 --timeout 1h -- echo released`,

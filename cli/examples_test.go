@@ -130,7 +130,7 @@ func TestEveryCommandThatCallsTakesCertificates(t *testing.T) {
 // own protocol, or ask a person.
 func TestEveryCommandPrintsJSON(t *testing.T) {
 	t.Parallel()
-	others := []string{"demo", "serve", "config print", "exec", "mcp", "hook run", "approvals review", "audit export", "completion", "man"}
+	others := []string{"demo", "serve", "config print", "exec", "mcp", "hook run", "hook resume", "approvals review", "audit export", "completion", "man"}
 	var look func(node *kong.Node, path []string)
 	look = func(node *kong.Node, path []string) {
 		for _, child := range node.Children {

@@ -47,6 +47,7 @@ type program struct {
 	Sessions    operate.Sessions    `cmd:"" help:"List and show sessions."`
 	Mailbox     operate.Mailbox     `cmd:"" help:"Inspect and repair a session's mailbox."`
 	Effects     operate.Effects     `cmd:"" help:"Inspect and retry follow-up deliveries to other sessions."`
+	Intake      database.Intake     `cmd:"" help:"Inspect runs of other programs' transactions that could not be created."`
 	Webhooks    operate.Webhooks    `cmd:"" help:"Manage webhooks, which post events to other systems."`
 	Addresses   operate.Addresses   `cmd:"" help:"Manage the addresses at which you are notified."`
 	Channels    operate.Channels    `cmd:"" help:"List and test notification channels."`

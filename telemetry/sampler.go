@@ -84,6 +84,9 @@ var (
 	descOverdue     = describe("overdue_requests", "Open requests past their deadline.")
 	descSweepLag    = describe("sweep_lag_seconds", "How long the most overdue request is past its deadline.")
 	descDeadLetters = describe("dead_letters", "Messages that nobody acknowledged in time.")
+	descIntake      = describe("intake_runs", "Runs that other programs' transactions have asked for and that do not exist yet.")
+	descIntakeAge   = describe("oldest_intake_seconds", "How long ago the oldest of these was asked for.")
+	descRefusedRuns = describe("refused_runs", "Runs that other programs' transactions have asked for and that could not be created.")
 	descRules       = describe("rules_in_force", "Standing rules in force.")
 	descCounted     = describe("database_counts_up", "1 when the counts of the database were made in the last seconds, 0 when it did not answer.")
 	descFailures    = describe("database_count_failures_total", "Countings that the database did not answer.")
@@ -121,7 +124,7 @@ var ages = [model.WaitAges]string{"under_1m", "1m_to_1h", "1h_to_1d", "1d_to_7d"
 func (s *sampler) Describe(to chan<- *prometheus.Desc) {
 	for _, desc := range []*prometheus.Desc{
 		descWaits, descOldestWait, descOwed, descOldestOwed, descGivenUp, descClaimable, descUnclaimed, descOverdue, descSweepLag,
-		descDeadLetters, descRules, descCounted, descFailures, descLaneOldest, descLaneBusy, descLaneWaiting,
+		descDeadLetters, descIntake, descIntakeAge, descRefusedRuns, descRules, descCounted, descFailures, descLaneOldest, descLaneBusy, descLaneWaiting,
 		descPoolInUse, descPoolIdle, descPoolMax, descPoolWaits, descPoolWaited, descStreams, descConnections, descHeld,
 		descSpans, descCallers, descCallerCalls, descCallerHeld, descCallerStreams, descCallerBytes, descCallerStored, descCallerPrompts, descCallerQueued,
 	} {
@@ -223,6 +226,9 @@ func collectCounts(counts *model.Vitals, gauge func(desc *prometheus.Desc, value
 	gauge(descOverdue, float64(counts.Overdue.Count))
 	gauge(descSweepLag, age(counts.Overdue))
 	gauge(descDeadLetters, float64(counts.DeadLetters.Count))
+	gauge(descIntake, float64(counts.Intake.Count))
+	gauge(descIntakeAge, age(counts.Intake))
+	gauge(descRefusedRuns, float64(counts.RefusedRuns.Count))
 	gauge(descRules, float64(counts.Rules.Count))
 }
 

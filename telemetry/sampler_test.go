@@ -51,6 +51,7 @@ func TestCountsOfTheDatabaseAreAskedSeldom(t *testing.T) {
 		},
 		Overdue: model.Tally{Count: 1, OldestMs: now - 1_500},
 		Rules:   model.Tally{Count: 7, OldestMs: 1},
+		Intake:  model.Tally{Count: 8, OldestMs: now - 2_000}, RefusedRuns: model.Tally{Count: 9, OldestMs: 1},
 	}}
 	clock := time.Unix(1, 0)
 	metrics := New("test")
@@ -68,7 +69,7 @@ func TestCountsOfTheDatabaseAreAskedSeldom(t *testing.T) {
 		`holdpoint_effects_owed{kind="deliver_webhook"} 6`, `holdpoint_oldest_effect_owed_seconds{kind="deliver_webhook"} 600`,
 		`holdpoint_oldest_wait_seconds{kind="approval"} 90`, `holdpoint_effects_owed{kind="deliver_answer"} 4`,
 		`holdpoint_oldest_effect_owed_seconds{kind="deliver_answer"} 0.5`, `holdpoint_effects_failed{kind="deliver_answer"} 1`,
-		`holdpoint_sweep_lag_seconds 1.5`, `holdpoint_rules_in_force 7`, `holdpoint_lane_oldest_seconds{lane="1"} 1.5`,
+		`holdpoint_sweep_lag_seconds 1.5`, `holdpoint_rules_in_force 7`, `holdpoint_intake_runs 8`, `holdpoint_oldest_intake_seconds 2`, `holdpoint_refused_runs 9`, `holdpoint_lane_oldest_seconds{lane="1"} 1.5`,
 		`holdpoint_streams 5`, `holdpoint_call_connections 11`, `holdpoint_held_claims 6`, `holdpoint_callers 7`, `holdpoint_busiest_caller_stored_ratio 0.25`, `holdpoint_busiest_caller_calls 8`, `holdpoint_busiest_caller_held_calls 12`, `holdpoint_busiest_caller_streams 9`, `holdpoint_busiest_caller_body_bytes 10`, `holdpoint_database_counts_up 1`,
 	} {
 		require.Contains(t, text, "\n"+line+"\n")

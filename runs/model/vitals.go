@@ -15,6 +15,9 @@ type Vitals struct {
 	Overdue Tally
 	// DeadLetters counts messages that were not acknowledged in time.
 	DeadLetters Tally
+	// Intake counts the runs that other programs' transactions have asked for and that do not exist
+	// yet, and RefusedRuns those that never will unless somebody retries them.
+	Intake, RefusedRuns Tally
 	// Rules counts the standing rules in force.
 	Rules Tally
 }

@@ -43,6 +43,12 @@ FROM (
 	WHERE m.acknowledged_at_ms IS NULL AND m.state = 'dead_letter' LIMIT $1::bigint
 ) AS counted
 UNION ALL
+SELECT 'intake', ''::text, 0::bigint, count(*), coalesce(min(counted.created_at_ms), 0)
+FROM (SELECT i.created_at_ms FROM run_intake AS i WHERE i.due_at_ms IS NOT NULL ORDER BY i.due_at_ms LIMIT $1::bigint) AS counted
+UNION ALL
+SELECT 'refused_runs', ''::text, 0::bigint, count(*), coalesce(min(counted.created_at_ms), 0)
+FROM (SELECT i.created_at_ms FROM run_intake AS i WHERE i.state = 'failed' ORDER BY i.intake_id LIMIT $1::bigint) AS counted
+UNION ALL
 SELECT 'rules', ''::text, 0::bigint, count(*), coalesce(min(counted.created_at_ms), 0)
 FROM (
 	SELECT r.created_at_ms FROM rules AS r

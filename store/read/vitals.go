@@ -17,6 +17,8 @@ const (
 	CountedOverdue     = "overdue"
 	CountedDeadLetters = "dead_letters"
 	CountedRules       = "rules"
+	CountedIntake      = "intake"
+	CountedRefusedRuns = "refused_runs"
 )
 
 type vitalsRow struct {
@@ -119,6 +121,10 @@ func (r *Reader) Vitals(ctx context.Context, limit int) (*model.Vitals, error) {
 			vitals.DeadLetters = row.Tally
 		case CountedRules:
 			vitals.Rules = row.Tally
+		case CountedIntake:
+			vitals.Intake = row.Tally
+		case CountedRefusedRuns:
+			vitals.RefusedRuns = row.Tally
 		}
 	}
 	return vitals, nil
