@@ -5,6 +5,8 @@ import (
 	"os"
 	"runtime"
 	"time"
+
+	"github.com/holdpoint/holdpoint/internal/cpulimit"
 )
 
 // With more than one processor, the scheduler wakes a second thread for each goroutine that
@@ -27,9 +29,10 @@ type processorUse struct {
 	sum     float64 // cores, over that many windows
 }
 
-// saw records the cores used in a window, and returns whether one processor is enough.
-func (u *processorUse) saw(cores float64) (one bool) {
-	if cores > busyCores {
+// saw records the cores used in a window, and returns whether one processor is enough. Large work
+// needs another one, however seldom: on the same one, all other calls wait for it.
+func (u *processorUse) saw(cores float64, large bool) (one bool) {
+	if cores > busyCores || large {
 		u.one, u.windows, u.sum = false, 0, 0
 		return false
 	}
@@ -66,11 +69,11 @@ func useFewProcessors(ctx context.Context) error {
 	return nil
 }
 
-// watchProcessors measures the CPU time at each tick and sets GOMAXPROCS on changes. It
+// watchProcessors measures the CPU time and the large work at each tick, and sets GOMAXPROCS on changes. It
 // starts and ends with all processors.
 func watchProcessors(ctx context.Context, ticks <-chan time.Time, worked func() (time.Duration, bool), set func(one bool)) {
 	var use processorUse
-	at := time.Now()
+	at, larges := time.Now(), cpulimit.Began()
 	before, _ := worked() // it could be read before
 	for {
 		select {
@@ -85,11 +88,11 @@ func watchProcessors(ctx context.Context, ticks <-chan time.Time, worked func() 
 			if !readable || passed <= 0 {
 				continue
 			}
-			was := use.one
-			if one := use.saw(float64(after-before) / float64(passed)); one != was {
+			was, began := use.one, cpulimit.Began()
+			if one := use.saw(float64(after-before)/float64(passed), began != larges); one != was {
 				set(one)
 			}
-			at, before = now, after
+			at, before, larges = now, after, began
 		}
 	}
 }

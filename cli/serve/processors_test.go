@@ -7,13 +7,15 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/internal/cpulimit"
 )
 
 func TestOneProcessorIsUsedWhileItIsEnough(t *testing.T) {
 	var use processorUse
 	see := func(cores float64, windows int) (one bool) {
 		for range windows {
-			one = use.saw(cores)
+			one = use.saw(cores, false)
 		}
 		return one
 	}
@@ -27,6 +29,10 @@ func TestOneProcessorIsUsedWhileItIsEnough(t *testing.T) {
 	require.True(t, see(0.1, 1))
 	see(2, 1)
 	require.False(t, see(0.6, 1000), "neither busy nor calm: as it is")
+	require.True(t, see(0.1, 2*calmWindows))
+	require.False(t, use.saw(0.1, true), "large work would delay all other calls")
+	require.False(t, see(0.1, calmWindows-1))
+	require.True(t, see(0.1, 1))
 }
 
 func TestProcessorsAreWatched(t *testing.T) {
@@ -52,6 +58,13 @@ func TestProcessorsAreWatched(t *testing.T) {
 	ticks <- now // the clock has not moved
 	tick(1)
 	require.False(t, <-set)
+	for range calmWindows {
+		tick(0)
+	}
+	require.True(t, <-set)
+	require.NoError(t, cpulimit.Do(t.Context(), cpulimit.Bytes, func() error { return nil }))
+	tick(0)
+	require.False(t, <-set, "large work")
 	for range calmWindows {
 		tick(0)
 	}

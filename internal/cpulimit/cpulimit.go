@@ -7,6 +7,7 @@ package cpulimit
 import (
 	"context"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdpoint/holdpoint/auth"
@@ -74,4 +75,12 @@ func Do(ctx context.Context, bytes int, work func() error) error {
 // Begin waits for a slot and returns a function that releases it. The caller that has used
 // the least time is next. While holding a slot, wait only for things that take a bounded
 // time, such as a database call with a deadline; never for another slot.
-func Begin(ctx context.Context) (end func(), err error) { return process.Begin(ctx) }
+func Begin(ctx context.Context) (end func(), err error) {
+	began.Add(1)
+	return process.Begin(ctx)
+}
+
+var began atomic.Int64
+
+// Began returns how many times [Begin] was called, by this process so far.
+func Began() int64 { return began.Load() }
