@@ -185,7 +185,7 @@ func (s *brokenStore) AddSubscription(context.Context, *notify.Address, *journal
 	return false, s.err
 }
 
-func (s *brokenStore) CountNotice(context.Context, string, int64) (int64, error) { return 0, s.err }
+func (s *brokenStore) CountNotice(context.Context, string, string, int64) (int64, error) { return 0, s.err }
 
 func (s *brokenStore) OrphanNotices(context.Context, []string, int64, int) ([]runs.DueEffect, error) {
 	return nil, s.err

@@ -60,9 +60,10 @@ type Store interface {
 	AddSubscription(ctx context.Context, a *Address, entry *journal.Entry) (bool, error)
 	// RemoveAddress deletes an address and returns whether it existed.
 	RemoveAddress(ctx context.Context, principal, addressID string, entry *journal.Entry) (bool, error)
-	// CountNotice counts a message to a person. It returns the number of messages within
-	// api.FloodMs including this one, or 0 if the message must not be sent.
-	CountNotice(ctx context.Context, principal string, nowMs int64) (int64, error)
+	// CountNotice counts a message to a person, once for each id, and returns its number within
+	// api.FloodMs. A number above api.FloodMessages is for the message that counts all of them; 0
+	// says that the message must not be sent. The id has no spaces.
+	CountNotice(ctx context.Context, principal, messageID string, nowMs int64) (number int64, err error)
 }
 
 // newCode returns a random code of six digits.

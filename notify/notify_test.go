@@ -26,6 +26,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/notify/channels"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/doctor"
@@ -359,6 +360,29 @@ func TestAFloodIsCounted(t *testing.T) {
 		require.LessOrEqual(t, single+counts, api.FloodMessages+1)
 		require.Positive(t, counts)
 		require.NotEmpty(t, s.http.about("100 requests are open."))
+	})
+}
+
+// A message is counted when it is first about to be sent, whichever attempt that is. A repeated attempt
+// keeps its number.
+func TestAMessageIsCountedOnce(t *testing.T) {
+	t.Parallel()
+	onEngines(t, func(t *testing.T, database string) {
+		s := start(t, database, time.Second, false)
+		stored, is := s.Store.(notify.Store)
+		require.True(t, is)
+		counted := func(principal string, nowMs int64, messages ...string) (numbers []int64) {
+			for _, message := range messages {
+				number, err := stored.CountNotice(t.Context(), principal, message, nowMs)
+				require.NoError(t, err)
+				numbers = append(numbers, number)
+			}
+			return numbers
+		}
+		require.Equal(t, []int64{1, 2, 1, 3, 4, 5, 2}, counted("user:ada", 1, "m1", "m2", "m1", "m3", "m4", "m5", "m2"))
+		require.Equal(t, []int64{6, 0, 6, 0, 5}, counted("user:ada", api.FloodMs, "m6", "m7", "m6", "m7", "m5"))
+		require.Equal(t, []int64{1}, counted("user:ben", 1, "m"), "m1 is another message")
+		require.Equal(t, []int64{1, 2}, counted("user:ada", api.FloodMs+1, "m7", "m1"))
 	})
 }
 

@@ -206,14 +206,12 @@ func (s *Service) Send(ctx context.Context, effect *model.Effect) (permanent boo
 	if len(addresses) == 0 {
 		return true, errors.New("the person has no verified address on this channel any more")
 	}
-	sent := int64(0)
-	if effect.Attempts == 1 {
-		if sent, err = s.options.Store.CountNotice(ctx, notice.Principal, s.options.NowMs()); err != nil || sent == 0 {
-			return false, err
-		}
+	number, err := s.options.Store.CountNotice(ctx, notice.Principal, effect.EffectID, s.options.NowMs())
+	if err != nil || number == 0 {
+		return false, err
 	}
 	message := s.message(effect.EffectID, request, run, channel.Summary())
-	if sent > api.FloodMessages {
+	if number > api.FloodMessages {
 		open, err := s.countOpen(ctx, notice.Principal)
 		if err != nil {
 			return false, err

@@ -2,6 +2,8 @@ package hooks
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/audit/journal"
@@ -22,7 +24,7 @@ FROM addresses AS a`
 
 	sqlAnyAddress = `SELECT a.address_id FROM addresses AS a WHERE a.verified_at_ms > 0 LIMIT 1`
 
-	sqlNoticeCount = `SELECT sent FROM notice_counts WHERE principal = $1`
+	sqlNoticeCount = `SELECT message_ids FROM notice_counts WHERE principal = $1`
 )
 
 var _ notify.Store = (*Endpoints)(nil)
@@ -114,18 +116,19 @@ func (k *Endpoints) RemoveAddress(ctx context.Context, principal, addressID stri
 }
 
 // CountNotice implements notify.Store.
-func (k *Endpoints) CountNotice(ctx context.Context, principal string, nowMs int64) (int64, error) {
-	counted, err := k.write(ctx, nil, k.statements.CountNotice, principal, nowMs, nowMs-api.FloodMs, int64(api.FloodMessages))
-	if err != nil || !counted {
+func (k *Endpoints) CountNotice(ctx context.Context, principal, messageID string, nowMs int64) (number int64, err error) {
+	_, err = k.write(ctx, nil, k.statements.CountNotice, principal, nowMs, nowMs-api.FloodMs, int64(api.FloodMessages), messageID)
+	if err != nil {
 		return 0, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
 	defer cancel()
-	var sent int64
 	err = k.db.Ask(ctx, read.Query{SQL: sqlNoticeCount, Args: []any{principal}, Read: func(rows columns.Rows) error {
-		return columns.Each(rows, func(n *int64) []any { return []any{n} }, func(n *int64) { sent = *n })
+		return columns.Each(rows, func(ids *string) []any { return []any{ids} }, func(ids *string) {
+			number = int64(slices.Index(strings.Fields(*ids), messageID) + 1)
+		})
 	}})
-	return sent, err
+	return number, err
 }
 
 // DueNotices returns up to limit messages of a channel that may be sent now, longest due first.

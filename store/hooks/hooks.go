@@ -56,8 +56,8 @@ type Statements struct {
 	// it must have), $6 to $10 the same of the person's, and $11 the new mark. DropCodeCounts takes $1
 	// the time before which counts have expired.
 	CountCode, DropCodeCounts string
-	// CountNotice takes $1 principal, $2 the current time, $3 the time up to which counts have expired
-	// and $4 the limit.
+	// CountNotice takes $1 principal, $2 the current time, $3 the time up to which counts have expired,
+	// $4 the limit and $5 the message.
 	CountNotice string
 	// AddLink takes the columns of selectLink without tries and $8 and $9 the times of its creation and
 	// its end. DropLinks takes $1 the time up to which links have ended. TryLink takes $1 token_hash, $2 how

@@ -353,13 +353,15 @@ WHERE (SELECT count(*) FROM addresses AS o WHERE o.principal = CAST($2 AS text) 
 ON CONFLICT (address_id) DO UPDATE SET
 	principal = excluded.principal, address = excluded.address, verified_at_ms = excluded.verified_at_ms, created_at_ms = excluded.created_at_ms`
 	sqlRemoveAddress = `DELETE FROM addresses WHERE address_id = $1 AND principal = $2`
-	// An expired count restarts. It stops at one above the limit.
+	// An expired count restarts. It stops at one above the limit, and counts a message once.
 	sqlCountNotice = `
-INSERT INTO notice_counts (principal, since_ms, sent) VALUES (CAST($1 AS text), CAST($2 AS bigint), 1)
+INSERT INTO notice_counts (principal, since_ms, sent, message_ids) VALUES (CAST($1 AS text), CAST($2 AS bigint), 1, CAST($5 AS text))
 ON CONFLICT (principal) DO UPDATE SET
 	sent = CASE WHEN notice_counts.since_ms <= CAST($3 AS bigint) THEN 1 ELSE notice_counts.sent + 1 END,
+	message_ids = CASE WHEN notice_counts.since_ms <= CAST($3 AS bigint) THEN excluded.message_ids ELSE notice_counts.message_ids || ' ' || excluded.message_ids END,
 	since_ms = CASE WHEN notice_counts.since_ms <= CAST($3 AS bigint) THEN excluded.since_ms ELSE notice_counts.since_ms END
-WHERE notice_counts.since_ms <= CAST($3 AS bigint) OR notice_counts.sent <= CAST($4 AS bigint)`
+WHERE notice_counts.since_ms <= CAST($3 AS bigint)
+	OR notice_counts.sent <= CAST($4 AS bigint) AND strpos(' ' || notice_counts.message_ids || ' ', ' ' || CAST($5 AS text) || ' ') = 0`
 )
 
 // The statements about links. A wrong code and a right one both need a try that is left, so that many
