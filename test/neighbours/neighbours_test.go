@@ -28,7 +28,7 @@ const (
 )
 
 // least is the p99 from which a ratio counts: below it the machine's scheduler is measured.
-const least = 20 * time.Millisecond
+const least = 10 * time.Millisecond
 
 func TestOneCallersWorkIsNotAnothersWait(t *testing.T) {
 	long := time.Second
