@@ -19,9 +19,6 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
-	"github.com/holdpoint/holdpoint/notify/channels"
-	"github.com/holdpoint/holdpoint/store"
-	"github.com/holdpoint/holdpoint/test/inprocess"
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
@@ -56,13 +53,13 @@ func TestARobotPressesEverything(t *testing.T) {
 	mailbox := rig.NewMailbox(t)
 	file := filepath.Join(t.TempDir(), "channels.yaml")
 	require.NoError(t, os.WriteFile(file, fmt.Appendf(nil, "channels:\n  mail: {kind: email, smtp: \"smtp://%s\", from: holdpoint@example.com, links: code}\n", mailbox.Address()), 0o600))
-	loaded, err := channels.Load(file, nil)
-	require.NoError(t, err)
-	service := inprocess.Start(t, inprocess.Memory, inprocess.Options{
-		Channels: loaded, ExternalURL: external, Closed: true, Store: store.Options{NotifyAfter: time.Millisecond},
+	service := rig.Start(t, rig.Options{
+		Database: "sqlite:" + filepath.Join(t.TempDir(), "holdpoint.db"), Args: []string{"--channels", file, "--external-url", external, "--notify-after", "1s", "--log-level", "info", "--log-requests"},
 	})
+	root, err := service.ConnectPatiently().CreateToken(t.Context(), api.CreateTokenBody{Name: "root", Role: api.RoleAdmin})
+	require.NoError(t, err)
 	as := func(name string, role api.Role) *client.Client {
-		made, _, err := service.Keyring.Create(t.Context(), &api.CreateTokenBody{Name: name, Role: role}, "user:test", "")
+		made, err := service.Connect(client.WithToken(root.Secret)).CreateToken(t.Context(), api.CreateTokenBody{Name: name, Role: role})
 		require.NoError(t, err)
 		return service.Connect(client.WithToken(made.Secret))
 	}
@@ -88,13 +85,13 @@ func TestARobotPressesEverything(t *testing.T) {
 	browser := startBrowser(t)
 	addresses := mailedAddress.FindAllString(text, -1)
 	require.NotEmpty(t, addresses)
-	robot := openPage(t, browser, service.URL, "/livez")
+	robot := openPage(t, browser, service.URL(), "/livez")
 	for _, address := range addresses {
 		path, ours := strings.CutPrefix(address, external)
 		require.True(t, ours, address)
 		for range 10 {
 			for _, method := range []string{http.MethodGet, http.MethodHead} {
-				request, err := http.NewRequestWithContext(t.Context(), method, service.URL+path, http.NoBody)
+				request, err := http.NewRequestWithContext(t.Context(), method, service.URL()+path, http.NoBody)
 				require.NoError(t, err)
 				reply, err := http.DefaultClient.Do(request)
 				require.NoError(t, err)
@@ -108,7 +105,7 @@ func TestARobotPressesEverything(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, before, after, "nothing was decided, and nothing left a trace")
 
-	p := openPage(t, browser, service.URL, "/livez")
+	p := openPage(t, browser, service.URL(), "/livez")
 	for _, theme := range []string{"dark", "light"} {
 		p.in(theme, 390, 844)
 		p.load(strings.TrimPrefix(addresses[0], external))
@@ -130,6 +127,8 @@ func TestARobotPressesEverything(t *testing.T) {
 	require.Equal(t, api.OutcomeAllowed, decided.Resolution.Outcome)
 	require.Equal(t, "user:ada", decided.Resolution.ResolvedBy)
 	require.Equal(t, "link:email", decided.Resolution.Via)
+	require.NotContains(t, service.Log(), strings.TrimPrefix(addresses[0], external+"/l/")[:20])
+	require.Contains(t, service.Log(), "/l/hplink_…")
 }
 
 // pressEverything presses every button and link of a page and of the pages behind them, with empty fields, without the
