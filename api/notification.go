@@ -94,10 +94,26 @@ const (
 	ChannelPush  ChannelKind = "push"
 )
 
+// LinkMode says what the link in a channel's messages leads to.
+type LinkMode string
+
+// The modes of links.
+const (
+	// LinkSignIn leads to the request in the inbox, under the reader's own sign-in.
+	LinkSignIn LinkMode = "sign_in"
+	// LinkCode also lets the person of the message decide without a sign-in, after typing the code that
+	// is printed next to the link.
+	LinkCode LinkMode = "code"
+	// LinkNone leaves out the link.
+	LinkNone LinkMode = "none"
+)
+
 // Channel is a configured way to notify people.
 type Channel struct {
 	Name string      `json:"name"`
 	Kind ChannelKind `json:"kind"`
+	// Links is absent for the channel to browsers, whose messages open the inbox.
+	Links LinkMode `json:"links,omitempty"`
 	// Pending counts unsent messages, and Failed counts messages that were given up.
 	Pending int64 `json:"pending"`
 	Failed  int64 `json:"failed"`

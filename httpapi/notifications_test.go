@@ -31,7 +31,7 @@ type fakeChannel struct {
 func (c *fakeChannel) Kind() api.ChannelKind { return api.ChannelHTTP }
 func (c *fakeChannel) Summary() bool         { return false }
 
-func (c *fakeChannel) Links() notify.LinkMode { return notify.LinkSignIn }
+func (c *fakeChannel) Links() api.LinkMode { return api.LinkSignIn }
 
 func (c *fakeChannel) CheckAddress(address string) error {
 	if strings.Contains(address, " ") {

@@ -16,20 +16,6 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// LinkMode says what the link in a channel's messages leads to.
-type LinkMode string
-
-// The modes of links.
-const (
-	// LinkSignIn leads to the request in the inbox, under the reader's own sign-in.
-	LinkSignIn LinkMode = "sign_in"
-	// LinkCode also lets the person of the message decide without a sign-in, after typing the code that
-	// is printed next to the link.
-	LinkCode LinkMode = "code"
-	// LinkNone leaves out the link.
-	LinkNone LinkMode = "none"
-)
-
 // LinkPath is the path of links, before the secret.
 const LinkPath = "/l/"
 
@@ -70,7 +56,7 @@ func codeHash(secret, code string) string {
 // is stored nowhere; both work. A message about several requests keeps the link to the inbox.
 func (s *Service) addLink(ctx context.Context, channel Channel, to *Address, request *model.Request, m *Message) error {
 	mode := channel.Links()
-	if mode == LinkNone || m.Link == "" {
+	if mode == api.LinkNone || m.Link == "" {
 		m.Link = ""
 		m.compose()
 		return nil
@@ -83,7 +69,7 @@ func (s *Service) addLink(ctx context.Context, channel Channel, to *Address, req
 		TokenHash: auth.HashOf(secret), Principal: to.Principal, AddressID: to.AddressID, Channel: to.Channel, SessionID: request.SessionID,
 		RequestHandle: request.Handle, CreatedAtMs: nowMs, ExpiresAtMs: nowMs + api.LinkMs,
 	}
-	if mode == LinkCode {
+	if mode == api.LinkCode {
 		number, err := rand.Int(rand.Reader, big.NewInt(10_000))
 		if err != nil {
 			return err
@@ -151,7 +137,7 @@ func (s *Service) Link(ctx context.Context, secret string) (*Link, error) {
 	return &Link{
 		Request: request, Run: run, Person: person, Via: api.ViaLink + string(channel.Kind()),
 		// An operator who turns codes off turns them off for the messages that were sent as well.
-		TakesCode: row.CodeHash != "" && channel.Links() == LinkCode,
+		TakesCode: row.CodeHash != "" && channel.Links() == api.LinkCode,
 		row:       row, secret: secret,
 	}, nil
 }
@@ -162,7 +148,7 @@ func (s *Service) channelOf(row *LinkRow) Channel {
 		return nil
 	}
 	channel := s.channels[row.Channel]
-	if channel == nil || channel.Links() == LinkNone {
+	if channel == nil || channel.Links() == api.LinkNone {
 		return nil
 	}
 	return channel

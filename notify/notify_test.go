@@ -405,7 +405,7 @@ func TestAChannelThatFails(t *testing.T) {
 		eventually(t, "the other is told", func() bool { return len(s.mail.about("Agent coder")) == 1 })
 		channels, err := ada.ListChannels(t.Context())
 		require.NoError(t, err)
-		require.Equal(t, api.Channel{Name: "ops", Kind: api.ChannelHTTP, Failed: 1, LastError: "given up: status 410"}, channels.Data[1])
+		require.Equal(t, api.Channel{Name: "ops", Kind: api.ChannelHTTP, Links: api.LinkSignIn, Failed: 1, LastError: "given up: status 410"}, channels.Data[1])
 		s.http.set(func(i *inbox) { i.status = 0 })
 		failed, err := ada.ListEffects(t.Context(), client.EffectListParams{State: api.EffectFailed})
 		require.NoError(t, err)

@@ -22,7 +22,7 @@ type Channel interface {
 	// Summary reports whether messages show more than the tool, the agent and the deadline.
 	Summary() bool
 	// Links says what the links in the messages lead to. Messages to browsers open the inbox instead.
-	Links() LinkMode
+	Links() api.LinkMode
 	// CheckAddress returns an error if the text is not a valid address of the channel.
 	CheckAddress(address string) error
 	// Send sends one message within 20 s. The error contains no address and no secret. It wraps
@@ -260,6 +260,9 @@ func (s *Service) Views(ctx context.Context) (api.ChannelList, error) {
 	list := api.ChannelList{Data: []api.Channel{}}
 	for _, name := range s.Channels() {
 		view := api.Channel{Name: name, Kind: s.channels[name].Kind()}
+		if view.Kind != api.ChannelPush {
+			view.Links = s.channels[name].Links()
+		}
 		for state, count := range map[api.EffectState]*int64{api.EffectPending: &view.Pending, api.EffectFailed: &view.Failed} {
 			q := runs.EffectQuery{WebhookID: model.NoticeWebhookID(name), State: state, Limit: 20}
 			var err error

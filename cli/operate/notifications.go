@@ -127,10 +127,10 @@ func (channelFilter) read(ctx context.Context, c *client.Client) ([]api.Channel,
 
 func (channelFilter) table() table[api.Channel] {
 	return table[api.Channel]{
-		[]string{"CHANNEL", "KIND", "PENDING", "FAILED", "LAST ERROR"},
+		[]string{"CHANNEL", "KIND", "LINKS", "PENDING", "FAILED", "LAST ERROR"},
 		func(channel *api.Channel, _ time.Time) []string {
 			return []string{
-				channel.Name, string(channel.Kind), strconv.FormatInt(channel.Pending, 10), strconv.FormatInt(channel.Failed, 10), console.Cut(channel.LastError, 60),
+				channel.Name, string(channel.Kind), string(channel.Links), strconv.FormatInt(channel.Pending, 10), strconv.FormatInt(channel.Failed, 10), console.Cut(channel.LastError, 60),
 			}
 		},
 	}

@@ -34,7 +34,7 @@ type email struct {
 	// tls says that the connection begins with TLS.
 	tls      bool
 	showMore bool
-	links    notify.LinkMode
+	links    api.LinkMode
 }
 
 func (c *channel) email(folder string) (*email, error) {
@@ -93,7 +93,7 @@ func (e *email) Kind() api.ChannelKind { return api.ChannelEmail }
 func (e *email) Summary() bool { return e.showMore }
 
 // Links implements notify.Channel.
-func (e *email) Links() notify.LinkMode { return e.links }
+func (e *email) Links() api.LinkMode { return e.links }
 
 // CheckAddress implements notify.Channel.
 func (e *email) CheckAddress(address string) error {

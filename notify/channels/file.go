@@ -34,7 +34,7 @@ type channel struct {
 	Kind    api.ChannelKind `yaml:"kind"`
 	Content string          `yaml:"content"`
 	// Links is for e-mail and HTTP.
-	Links notify.LinkMode `yaml:"links"`
+	Links api.LinkMode `yaml:"links"`
 
 	// For e-mail.
 	SMTP         string `yaml:"smtp"`
@@ -98,8 +98,8 @@ func (c *channel) make(folder string, client *egress.Client) (notify.Channel, er
 	}
 	switch c.Links {
 	case "":
-		c.Links = notify.LinkSignIn
-	case notify.LinkSignIn, notify.LinkCode, notify.LinkNone:
+		c.Links = api.LinkSignIn
+	case api.LinkSignIn, api.LinkCode, api.LinkNone:
 	default:
 		return nil, errors.New("links must be sign_in, code or none")
 	}

@@ -31,7 +31,7 @@ type httpChannel struct {
 	headers   map[string]*template.Template
 	secrets   map[string]string
 	showMore  bool
-	links     notify.LinkMode
+	links     api.LinkMode
 }
 
 // values are the variables of templates.
@@ -104,7 +104,7 @@ func (c *httpChannel) Kind() api.ChannelKind { return api.ChannelHTTP }
 func (c *httpChannel) Summary() bool { return c.showMore }
 
 // Links implements notify.Channel.
-func (c *httpChannel) Links() notify.LinkMode { return c.links }
+func (c *httpChannel) Links() api.LinkMode { return c.links }
 
 // CheckAddress implements notify.Channel.
 func (c *httpChannel) CheckAddress(address string) error {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/notify"
 )
 
@@ -21,8 +22,8 @@ func TestLinksOfChannels(t *testing.T) {
 	}
 	const mail, hook = `kind: email, smtp: "smtp://localhost:25", from: a@example.com`, `kind: http, url: "https://example.com"`
 	for _, kind := range []string{mail, hook} {
-		for setting, want := range map[string]notify.LinkMode{
-			"": notify.LinkSignIn, ", links: sign_in": notify.LinkSignIn, ", links: code": notify.LinkCode, ", links: none": notify.LinkNone,
+		for setting, want := range map[string]api.LinkMode{
+			"": api.LinkSignIn, ", links: sign_in": api.LinkSignIn, ", links: code": api.LinkCode, ", links: none": api.LinkNone,
 		} {
 			channel, err := load("{" + kind + setting + "}")
 			require.NoError(t, err)

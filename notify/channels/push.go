@@ -95,7 +95,7 @@ func (p *push) Kind() api.ChannelKind { return api.ChannelPush }
 func (p *push) Summary() bool { return p.showMore }
 
 // Links implements notify.Channel.
-func (p *push) Links() notify.LinkMode { return notify.LinkNone }
+func (p *push) Links() api.LinkMode { return api.LinkNone }
 
 // CheckAddress implements notify.Channel. Nobody types the address of a browser.
 func (p *push) CheckAddress(string) error {

@@ -312,6 +312,11 @@ export interface components {
                 kind: "email" | "http" | "push";
                 /** @description Why one of them failed. */
                 last_error?: string;
+                /**
+                 * @description What the links in its messages lead to. Absent for the channel to browsers, whose messages open the inbox.
+                 * @enum {string}
+                 */
+                links?: "sign_in" | "code" | "none";
                 name: string;
                 /** @description Messages that are not sent yet. */
                 pending: number;

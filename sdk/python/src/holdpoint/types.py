@@ -303,6 +303,8 @@ class ChannelListData(TypedDict):
     kind: Literal['email', 'http', 'push']
     # Why one of them failed.
     last_error: NotRequired[str]
+    # What the links in its messages lead to. Absent for the channel to browsers, whose messages open the inbox.
+    links: NotRequired[Literal['sign_in', 'code', 'none']]
     name: str
     # Messages that are not sent yet.
     pending: int
