@@ -41,7 +41,7 @@ func (f *flows) torn(t *testing.T) {
 		return "";
 	})()`)
 	p.find("link", "History").click()
-	p.until("what was decided", func() bool {
-		return strings.Contains(p.shown(), "What was decided") || len(p.all(nil, "table", "")) > 0
+	p.until("decisions, or none", func() bool {
+		return p.read(`document.querySelector(".day") ? "yes" : ""`) == "yes" || strings.Contains(p.shown(), "Nothing has been decided yet.")
 	})
 }
