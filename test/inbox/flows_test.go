@@ -91,6 +91,7 @@ func (f *flows) all(t *testing.T) {
 		{"AllowAnd", f.allowAnd},
 		{"Questions", f.questions},
 		{"Forms", f.forms},
+		{"Unions", f.unions},
 		{"Labels", f.labels},
 		{"Several", f.several},
 		{"SameCall", f.sameCall},

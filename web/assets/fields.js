@@ -50,7 +50,7 @@ function Control({ field, raw, give, over, id, secret, described, wrong }) {
 
 // Field is one field. faults are those of the form, by pointer; give takes what was filled in.
 export function Field({ field, raw, give, over, id, secret, at, faults }) {
-  const title = field.title || "Your answer", here = faults.filter(one => !one.missing && (one.at === at || one.at.startsWith(at + "/") && field.kind !== "object"));
+  const title = field.title || "Your answer", here = faults.filter(one => !one.missing && (one.at === at || one.at.startsWith(at + "/") && field.kind !== "object" && field.kind !== "union"));
   const notes = [field.required && !field.nullable && field.kind !== "check" && field.kind !== "object" && "required", ...field.limits, field.format === "date-time" && "in your time zone"].filter(Boolean).join(", ");
   const described = [field.description && `${id}-about`, notes && `${id}-notes`, here.length > 0 && `${id}-faults`].filter(Boolean).join(" ") || null;
   const about = html`${field.description && html`<small id=${`${id}-about`}>${marked(field.description)}</small>`}${notes && html`<small id=${`${id}-notes`}>${marked(notes)}</small>`}
@@ -67,6 +67,13 @@ export function Field({ field, raw, give, over, id, secret, at, faults }) {
       return radios(field.choices.map(one => ({ value: one.text, words: marked(one.label), named: plain(one.label), about: one.description })));
     case "choices": return group("group", html`<div class="options">${field.choices.map(one => tick(one.label, (raw ?? []).includes(one.text),
       e => give(e.target.checked ? [...raw ?? [], one.text] : raw.filter(other => other !== one.text)), one.description))}</div>`);
+    case "union": {
+      const which = raw?.which, option = field.options[which];
+      return group("group", html`<${Radios} name=${id} label=${`${plain(title)}: which`} options=${field.options.map((one, i) => ({ value: i, words: marked(one.label), named: plain(one.label), about: one.field.description }))} chosen=${which} over=${over}
+        give=${next => give(next === undefined ? undefined : { of: {}, ...raw, which: next })} required=${field.required && !field.nullable} />
+        ${option && option.field.kind !== "fixed" && html`<div class="inside"><${Field} key=${which} field=${{ ...option.field, title: option.label, description: "" }} raw=${raw.of?.[which] ?? option.field.start} id=${`${id}-${which}`} secret=${secret} over=${over} faults=${faults}
+          at=${at} give=${next => give({ ...raw, of: { ...raw.of, [which]: next } })} /></div>`}`);
+    }
     case "object": return group("group", html`<div class="inside">${field.fields.map((one, i) => html`<${Field} key=${one.name} field=${one} raw=${raw?.[one.name]} id=${`${id}-${i}`} secret=${secret} over=${over} faults=${faults}
       at=${pointer(at, one.name)} give=${next => give({ ...raw, [one.name]: next })} />`)}</div>`);
   }

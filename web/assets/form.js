@@ -122,8 +122,34 @@ const emptyList = ({ required, schema }) => required && !(Number(member(schema, 
 
 const scalar = new Set(["string", "integer", "number"]);
 
-// fieldOf returns one field: {name, title, description, kind, type, required, nullable, limits, choices, fields, start}.
-// kind is choice, choices, check, yesno, number, text, list, object, fixed or json.
+const mostOptions = 8; // of a union
+const kindWords = { text: "Text", number: "A number", check: "Yes or no", list: "A list", choices: "A list", choice: "One of a list" };
+
+// optionLabel names an option of a union: by its title, by the value that tells it apart, or by what it has.
+function optionLabel(option, field) {
+  const title = textOf(option, "title");
+  if (title) return title;
+  if (field.kind === "fixed") return field.label;
+  if (field.kind !== "object") return field.format === "date" || field.format === "date-time" ? "A date" : kindWords[field.kind];
+  const apart = field.fields.find(one => one.kind === "fixed");
+  return apart ? apart.label : field.fields.slice(0, 3).map(one => one.title).join(", ");
+}
+
+// unionOf returns the options of a schema that allows one of several forms, [{label, field}]; undefined where there are
+// none, or one of them is truly nested.
+function unionOf(schema, within, depth) {
+  const keyword = ["oneOf", "anyOf"].find(name => member(schema, name)?.items), types = typesOf(schema).filter(type => type !== "null");
+  const rest = less(schema, "oneOf", "anyOf", "title", "description");
+  const list = keyword ? member(schema, keyword).items.map(one => resolved(one, within)).filter(one => !meansNull(one)).map(one => under(less(rest, ...one.members.map(([name]) => name).filter(name => name === "type")), one))
+    : types.length > 1 ? types.map(type => object([...less(rest, "type").members, ["type", { kind: "string", value: type }]])) : [];
+  if (list.length < 2 || list.length > mostOptions || depth > deepest || member(schema, "default")) return undefined;
+  const options = list.map(one => { const field = fieldOf("", one, within, true, depth + 1); return { label: optionLabel(one, field), field }; });
+  if (options.some(({ field, label }) => field.kind === "json" || field.kind === "union" || !label)) return undefined;
+  return new Set(options.map(({ label }) => label)).size === options.length ? options : undefined;
+}
+
+// fieldOf returns one field: {name, title, description, kind, type, required, nullable, limits, choices, fields, options,
+// start}. kind is choice, choices, check, yesno, number, text, list, object, union, fixed or json.
 function fieldOf(name, given, within, required, depth = 0) {
   const [schema, nullable] = withoutNull(resolved(given, within), within);
   const title = textOf(schema, "title") || name, description = textOf(schema, "description") ?? "";
@@ -135,6 +161,8 @@ function fieldOf(name, given, within, required, depth = 0) {
   if (fixed) return as("fixed", { text: pretty(fixed, ""), label: labelOf(fixed) });
   const choices = choicesOf(schema, within);
   if (choices && type !== "array" && type !== "object") return as("choice", { choices: toldApart(choices.filter(one => !isNull(one.node))) });
+  const options = unionOf(schema, within, depth);
+  if (options) return as("union", { options });
   if (types.length !== 1) return as("json");
   if (type === "boolean") return as(required && !nullable ? "check" : "yesno");
   if (type === "integer" || type === "number") return as("number", { type });
@@ -204,6 +232,10 @@ export function valueOf(field, raw, wrong = [], at = "") {
       const lines = (raw ?? "").split("\n").map(line => line.trim()).filter(Boolean);
       if (lines.length === 0) return empty ?? emptyList(field);
       return `[${lines.map((line, i) => field.type === "string" ? JSON.stringify(line) : numberOf(line, wrong, pointer(at, i))).join(",")}]`;
+    }
+    case "union": {
+      const option = field.options[raw?.which];
+      return option ? valueOf(option.field, raw.of?.[raw.which] ?? option.field.start, wrong, at) : empty;
     }
     case "json": {
       if (!raw?.trim()) return empty;

@@ -57,7 +57,7 @@ function formFor({ response_schema: { node } }) {
 
 // missing names the fields that must still be filled in.
 function missing(form, faults) {
-  const names = new Map(), walk = (field, at) => { names.set(at, field.title || field.name); for (const one of field.fields ?? []) walk(one, pointer(at, one.name)); };
+  const names = new Map(), walk = (field, at) => { names.set(at, field.title || field.name); for (const one of [...field.fields ?? [], ...(field.options ?? []).flatMap(option => option.field.fields ?? [])]) walk(one, pointer(at, one.name)); };
   walk(form, "");
   return faults.filter(one => one.missing).map(one => names.get(one.at) || "an answer");
 }

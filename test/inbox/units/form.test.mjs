@@ -48,7 +48,7 @@ test("every schema has the field that fits it", () => {
     ["a fixed value", { const: "v1" }, "fixed"],
     ["a group", { type: "object", properties: { a: { type: "string" } } }, "object"],
     ["a list of objects", { type: "array", items: { type: "object" } }, "json"], ["a map", { type: "object", additionalProperties: { type: "string" } }, "json"],
-    ["a union", { anyOf: [{ type: "string" }, { type: "integer" }] }, "json"], ["anything", {}, "json"], ["true", true, "json"],
+    ["a union", { anyOf: [{ type: "string" }, { type: "integer" }] }, "union"], ["anything", {}, "json"], ["true", true, "json"],
     ["a tuple", { type: "array", prefixItems: [{ type: "string" }] }, "json"],
     ["no such reference", { $ref: "#/$defs/None" }, "json"], ["a foreign reference", { $ref: "https://example.com/a.json" }, "json"],
     ["itself", { $ref: "#/properties/x" }, "json"], ["itself or null", { anyOf: [{ $ref: "#/properties/x" }, { type: "null" }] }, "json"],
@@ -123,4 +123,34 @@ test("a schema that leads in circles ends", () => {
   const circle = tree({ allOf: [{ $ref: "#" }, { $ref: "#" }], anyOf: [{ $ref: "#" }, { $ref: "#" }] });
   assert.equal(formOf(circle).kind, "json");
   assert.equal(Array.isArray(faults(circle, tree("{}"))), true);
+});
+
+test("a union asks which, and then for its fields", () => {
+  const card = { type: "object", title: "Card", properties: { kind: { const: "card" }, number: { type: "string" } }, required: ["kind", "number"] };
+  const bank = { type: "object", properties: { kind: { const: "bank" }, iban: { type: "string" } }, required: ["kind", "iban"] };
+  const pay = { oneOf: [card, bank] }, field = property(pay, required);
+  assert.deepEqual([field.kind, field.options.map(one => one.label)], ["union", ["Card", "bank"]]);
+  assert.deepEqual(answers(pay, undefined, required), ["{}", "/x: is required"]);
+  assert.deepEqual(answers(pay, { which: 1, of: { 1: { iban: "DE1" } } }, required), ['{"x":{"kind":"bank","iban":"DE1"}}']);
+  assert.deepEqual(answers(pay, { which: 0, of: { 1: { iban: "DE1" }, 0: { number: "4" } } }, required), ['{"x":{"kind":"card","number":"4"}}']);
+  assert.deepEqual(answers(pay, undefined), ["{}"], "an optional one is absent until it is chosen");
+
+  const either = { anyOf: [{ type: "integer" }, { type: "string" }, { type: "null" }] };
+  assert.deepEqual(property(either).options.map(one => one.label), ["A number", "Text"]);
+  assert.deepEqual(answers(either, { which: 0, of: { 0: "07" } })[0], '{"x":7}');
+  assert.deepEqual(answers(either, { which: 1, of: { 1: "07" } }), ['{"x":"07"}']);
+  assert.deepEqual(answers(either, undefined, required), ['{"x":null}']);
+  assert.deepEqual(answers({ type: ["boolean", "string"] }, { which: 0, of: { 0: "true" } }), ['{"x":true}']);
+
+  for (const [why, schema] of [
+    ["an option is nested", { anyOf: [{ type: "array", items: { type: "object" } }, { type: "string" }] }],
+    ["equal names", { anyOf: [{ type: "string" }, { type: "string", minLength: 2 }] }],
+    ["too many", { anyOf: Array.from({ length: 9 }, (_, i) => ({ type: "string", title: "T" + i })) }],
+    ["a default", { anyOf: [{ type: "string" }, { type: "integer" }], default: 1 }],
+  ]) assert.equal(property(schema).kind, "json", why);
+});
+
+test("a union that contains itself ends", () => {
+  const schema = { $defs: { T: { type: "object", properties: { next: { anyOf: [{ $ref: "#/$defs/T" }, { type: "string" }] } } } }, $ref: "#/$defs/T" };
+  assert.equal(formOf(tree(schema)).kind, "object");
 });
