@@ -3,6 +3,7 @@ package mcptools
 import (
 	"errors"
 	"math"
+	"reflect"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
@@ -19,11 +20,17 @@ type filledForm struct {
 	Content jsontext.Value `json:"content"`
 }
 
-// filled returns a form that the library of the protocol has decoded. Such a form has no text any
-// more: its numbers are doubles. Errors: errRounded.
+// filled returns a form that the library of the protocol has decoded, with the text that [Exact] has
+// kept. A form without it has doubles for numbers. Errors: errRounded.
 func filled(given *mcp.ElicitResult) (*filledForm, error) {
 	if given == nil || given.Content == nil {
 		return &filledForm{}, nil
+	}
+	if text, is := given.Meta[contentText].(string); is {
+		var content map[string]any
+		if json.Unmarshal([]byte(text), &content) == nil && reflect.DeepEqual(content, given.Content) {
+			return &filledForm{Action: given.Action, Content: jsontext.Value(text)}, nil
+		}
 	}
 	for _, value := range given.Content {
 		// Beyond 2^53 a double is the nearest of several integers.

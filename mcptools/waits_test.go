@@ -37,12 +37,14 @@ type replica struct {
 	*scene
 	options mcptools.Options
 	nowMs   atomic.Int64
+	// transport wraps the server's end of each connection.
+	transport func(mcp.Transport) mcp.Transport
 }
 
 // replica returns a server whose caller may decide, unless options say otherwise.
 func (s *scene) replica(options mcptools.Options) *replica {
 	s.Helper()
-	r := &replica{scene: s, options: options}
+	r := &replica{scene: s, options: options, transport: mcptools.Exact}
 	r.nowMs.Store(time.Now().UnixMilli())
 	r.options.Client = s.service.Connect(client.WithActor("ada"), client.WithVia("mcp"))
 	r.options.For, r.options.AgentID = mcptools.ForAgents, "coder"
@@ -108,7 +110,7 @@ func (r *reply) told(t *scene) (told told) {
 func (r *replica) call(capabilities mcp.ClientCapabilities, method string, params map[string]any) *reply {
 	r.Helper()
 	ours, theirs := mcp.NewInMemoryTransports()
-	served, err := mcptools.NewServer(r.options).Connect(r.Context(), theirs, nil)
+	served, err := mcptools.NewServer(r.options).Connect(r.Context(), r.transport(theirs), nil)
 	require.NoError(r, err)
 	connection, err := ours.Connect(r.Context())
 	require.NoError(r, err)
@@ -473,6 +475,8 @@ func TestNumbersOfFormsAreRecordedAsTyped(t *testing.T) {
 			"requestState": first.RequestState, "inputResponses": map[string]any{asked.ID: map[string]any{"action": "accept", "content": json.RawMessage(content)}},
 		})
 	}
+	// A transport that keeps no text.
+	r.transport = func(plain mcp.Transport) mcp.Transport { return plain }
 	for _, rounded := range []string{exact, `{"n":-9007199254740993}`, `{"x":1e300}`} {
 		require.Equal(t, asked.ID, first.only(s))
 		refused := say(rounded)
@@ -482,6 +486,24 @@ func TestNumbersOfFormsAreRecordedAsTyped(t *testing.T) {
 	say(`{"n":7,"x":0.5}`)
 	require.JSONEq(t, `{"n":7,"x":0.5}`, recorded(asked))
 
+	r.transport = mcptools.Exact
+	for _, content := range []string{exact, `{"x":0.1234567890123456789}`, `{"n":-9007199254740993,"x":1.50}`, `{"x":1e300}`, `{"x":0.50000000000000000001}`} {
+		asked, arguments = question()
+		first = r.ask(forms, "check_decision", arguments, nil)
+		say(content)
+		require.Equal(t, content, recorded(asked))
+	}
+	// A text that says something else than the form counts for nothing.
+	asked, arguments = question()
+	first, r.transport = r.ask(forms, "check_decision", arguments, nil), func(plain mcp.Transport) mcp.Transport { return plain }
+	r.ask(forms, "check_decision", arguments, map[string]any{
+		"requestState": first.RequestState, "inputResponses": map[string]any{asked.ID: map[string]any{
+			"action": "accept", "content": map[string]any{"n": 7}, "_meta": map[string]any{"holdpoint.dev/content-text": `{"n":8}`},
+		}},
+	})
+	require.JSONEq(t, `{"n":7}`, recorded(asked))
+
+	r.transport = mcptools.Exact
 	asked, arguments = question()
 	task := r.ask(both, "check_decision", arguments, nil)
 	require.NotEmpty(t, task.TaskID)
@@ -641,7 +663,7 @@ func TestAClientOfAnEarlierRevisionIsAskedWhileItsCallIsHeld(t *testing.T) {
 	r := s.replica(mcptools.Options{})
 	connect := func(answer func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error)) *mcp.ClientSession {
 		ours, theirs := mcp.NewInMemoryTransports()
-		served, err := mcptools.NewServer(r.options).Connect(t.Context(), theirs, nil)
+		served, err := mcptools.NewServer(r.options).Connect(t.Context(), mcptools.Exact(theirs), nil)
 		require.NoError(t, err)
 		session, err := mcp.NewClient(&mcp.Implementation{Name: "old"}, &mcp.ClientOptions{ElicitationHandler: answer}).
 			Connect(t.Context(), ours, &mcp.ClientSessionOptions{ProtocolVersion: "2025-11-25"})
@@ -657,6 +679,21 @@ func TestAClientOfAnEarlierRevisionIsAskedWhileItsCallIsHeld(t *testing.T) {
 		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"decision": "allow"}}, nil
 	})
 	require.Equal(t, "allowed", s.told(says, "request_approval", deploy).Status)
+
+	// Numbers keep their digits.
+	raised, err := (&ask.Asker{Client: s.person}).Raise(t.Context(), ask.Call{Question: &api.UserQuestionRequest{
+		Payload: api.JSON(`{"message":"How much?"}`), ResponseSchema: api.JSON(`{"type":"object","properties":{"n":{"type":"integer"},"x":{"type":"number"}}}`),
+	}})
+	require.NoError(t, err)
+	question, err := s.person.GetRun(t.Context(), raised.RunID)
+	require.NoError(t, err)
+	exactly := connect(func(context.Context, *mcp.ElicitRequest) (*mcp.ElicitResult, error) {
+		return &mcp.ElicitResult{Action: "accept", Content: map[string]any{"n": int64(9007199254740993), "x": 0.5}}, nil
+	})
+	require.Equal(t, "answered", s.told(exactly, "check_decision", `{"run_id":"`+raised.RunID+`","wait_seconds":60}`).Status)
+	view, err := s.person.GetRequest(t.Context(), question.PendingQuestions[0].Handle)
+	require.NoError(t, err)
+	require.Equal(t, `{"n":9007199254740993,"x":0.5}`, string(view.Resolution.Value))
 
 	// The dialog ends when someone else decides.
 	ended := make(chan struct{})

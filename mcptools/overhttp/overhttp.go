@@ -95,8 +95,25 @@ func (e *endpoint) serve(w http.ResponseWriter, r *http.Request) error {
 		// wire.Guard already checks Host and Origin of every call.
 		DisableLocalhostProtection: true,
 	})
-	tasks.CheckName(handler, e.services.MaxBodyBytes).ServeHTTP(w, r.WithContext(ctx))
+	tasks.CheckName(exactly(handler, e.services.MaxBodyBytes), e.services.MaxBodyBytes).ServeHTTP(w, r.WithContext(ctx))
 	return nil
+}
+
+// exactly keeps the digits of numbers in filled forms.
+func exactly(next http.Handler, maxBodyBytes int64) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		start, err := io.ReadAll(io.LimitReader(r.Body, maxBodyBytes+1))
+		rest := r.Body
+		if err == nil && int64(len(start)) <= maxBodyBytes {
+			start = mcptools.ExactBody(start)
+		}
+		r.ContentLength = -1
+		r.Body = struct {
+			io.Reader
+			io.Closer
+		}{io.MultiReader(bytes.NewReader(start), rest), rest}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // clientOptions pass the caller's identity on.

@@ -21,6 +21,7 @@ import (
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/auth/signing"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/client/ask"
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/mcptools/overhttp"
@@ -334,6 +335,41 @@ func (s *service) post(role api.Role, query, method, name, body string) (status 
 	text, err := io.ReadAll(response.Body)
 	require.NoError(s, err)
 	return response.StatusCode, string(text)
+}
+
+// TestNumbersOfFormsKeepTheirDigitsOverHTTP: the text of a form is recorded, and not what a double makes
+// of it.
+func TestNumbersOfFormsKeepTheirDigitsOverHTTP(t *testing.T) {
+	s := serve(t, auth.Required)
+	admin, err := client.New(s.url, client.WithToken(s.secrets[api.RoleAdmin]))
+	require.NoError(t, err)
+	t.Cleanup(admin.Close)
+	raised, err := (&ask.Asker{Client: admin}).Raise(t.Context(), ask.Call{Question: &api.UserQuestionRequest{
+		Payload: api.JSON(`{"message":"How much?"}`), ResponseSchema: api.JSON(`{"type":"object","properties":{"n":{"type":"integer"},"x":{"type":"number"}}}`),
+	}})
+	require.NoError(t, err)
+	run, err := admin.GetRun(t.Context(), raised.RunID)
+	require.NoError(t, err)
+	question := run.PendingQuestions[0]
+	call := func(members string) string {
+		status, text := s.post(api.RoleAdmin, "", "tools/call", "check_decision", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"check_decision",`+
+			`"arguments":{"run_id":"`+run.RunID+`","wait_seconds":1},`+members+`"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",`+
+			`"io.modelcontextprotocol/clientCapabilities":{"elicitation":{}}}}}`)
+		require.Equal(t, 200, status, text)
+		return text
+	}
+	var asked struct {
+		Result struct {
+			RequestState string `json:"requestState"`
+		} `json:"result"`
+	}
+	require.NoError(t, json.Unmarshal([]byte(call("")), &asked))
+	const exact = `{"n":9007199254740993,"x":0.1234567890123456789}`
+	told := call(`"requestState":"` + asked.Result.RequestState + `","inputResponses":{"` + question.ID + `":{"action":"accept","content":` + exact + `}},`)
+	view, err := admin.GetRequest(t.Context(), question.Handle)
+	require.NoError(t, err)
+	require.NotNil(t, view.Resolution, "%s %s", asked, told)
+	require.Equal(t, exact, string(view.Resolution.Value))
 }
 
 // TestATaskOverHTTP: the role says whether the person at the client decides, the principal whose
