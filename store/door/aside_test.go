@@ -359,7 +359,7 @@ func TestACallAboveItsShareIsCarriedOutBesideItsLane(t *testing.T) {
 			}
 			return nil
 		}
-		c := door.New(m, door.Options{Lanes: 2})
+		c := loading(m, door.Options{Lanes: 2})
 		defer c.Close()
 		as := func(caller string) context.Context { return cpulimit.With(t.Context(), caller, cpulimit.Free) }
 		suspended := func(n, approvals int) runs.Command {
@@ -386,9 +386,12 @@ func TestACallAboveItsShareIsCarriedOutBesideItsLane(t *testing.T) {
 			require.NoError(t, (<-do(as("quiet"), c, create(fmt.Sprint("s", n), fmt.Sprint("r", n)))).err)
 		}
 		require.Zero(t, time.Since(began), "the quiet caller does not wait")
+		other := do(as("other"), c, suspended(9, 100))
+		require.NoError(t, (<-other).err)
+		require.Equal(t, 2*time.Second, time.Since(began), "it waits for the call in flight, and not for a backlog")
 		for _, call := range greedy {
 			require.NoError(t, (<-call).err)
 		}
-		require.Equal(t, 4*time.Second, time.Since(began), "one after the other")
+		require.Equal(t, 5*time.Second, time.Since(began), "one after the other")
 	})
 }

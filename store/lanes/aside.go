@@ -64,7 +64,8 @@ func (l *lane[W]) setAside(waiting W, err error) {
 }
 
 // attemptAside starts one background item if an item is due and none is running. The key with
-// the fewest refusals goes first, then the one that has waited longest.
+// the fewest refusals goes first, then one of another caller than the last, then the one that has
+// waited longest.
 func (l *lane[W]) attemptAside() {
 	if l.attempting || len(l.locked) == 0 {
 		return
@@ -73,14 +74,14 @@ func (l *lane[W]) attemptAside() {
 	var next *lockedKey[W]
 	for _, key := range l.locked {
 		if key.aside != nil && len(key.items) > 0 && !l.due(key).After(now) &&
-			(next == nil || key.before(next)) {
+			(next == nil || key.before(next, l.lastAside)) {
 			next = key
 		}
 	}
 	if next == nil {
 		return
 	}
-	l.attempting = true
+	l.attempting, l.lastAside = true, next.items[0].item().Caller
 	made := &attempt[W]{key: next, item: next.items[0], begun: now, batches: l.batches}
 	next.aside.attempting = made.item.item()
 	go func() {
@@ -138,10 +139,14 @@ func (l *lane[W]) due(key *lockedKey[W]) time.Time {
 	return key.retryAt
 }
 
-// before reports whether this key goes before another one that is off the lane.
-func (s *lockedKey[W]) before(other *lockedKey[W]) bool {
+// before reports whether this key goes before another one that is off the lane, after an item of the
+// caller last.
+func (s *lockedKey[W]) before(other *lockedKey[W], last string) bool {
 	if s.aside.refused != other.aside.refused {
 		return s.aside.refused < other.aside.refused
+	}
+	if mine, others := s.items[0].item().Caller == last, other.items[0].item().Caller == last; mine != others {
+		return others
 	}
 	return s.since.Before(other.since)
 }

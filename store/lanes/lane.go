@@ -30,7 +30,9 @@ type lane[W Work] struct {
 	waiting atomic.Int64
 	locked  map[string]*lockedKey[W]
 	// attempting is set while an item runs in the background. Its outcome is sent to attempted.
+	// lastAside is the caller of the last one.
 	attempting bool
+	lastAside  string
 	attempted  chan *attempt[W]
 	// restsUntil is when the next large item may run in the background. batches counts the lane's
 	// own batches.
@@ -189,10 +191,10 @@ func (l *lane[W]) gather() []W {
 	return batch.items
 }
 
-// place queues an item if its key is locked or off the lane. A large item is taken off the lane,
-// and any other item joins the batch. Next to other callers an item above the share is large, unless
-// there is one lane, for whose writer the others would wait as well. It returns false if the batch is
-// full.
+// place queues an item if its key is locked or off the lane. A large item is taken off the lane, and
+// any other item joins the batch. Next to other callers an item above the share is large, unless there
+// is one lane, with one writer, for which the others would wait as well. It returns false if the batch
+// is full.
 func (l *lane[W]) place(batch *gathering[W], arriving W) bool {
 	if l.locked[arriving.item().Key] != nil {
 		l.wait(arriving)
