@@ -12,4 +12,6 @@ func MatchByBudget(glob, text string, folders bool) (matches, decided bool) {
 }
 
 // MatchFolders is MatchGlob with "**/" that also matches no folder.
-func MatchFolders(glob, text string) bool { return globMatch{glob: glob, text: text, folders: true}.holds() }
+func MatchFolders(glob, text string) bool {
+	return globMatch{glob: glob, text: text, folders: true}.holds()
+}
