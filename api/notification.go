@@ -23,8 +23,10 @@ const (
 	FloodMs       = 600_000
 	FloodMessages = 5
 	// LinkMs is how long the link in a message works, and LinkCodeTries how many wrong codes it takes.
-	LinkMs        = 259_200_000
-	LinkCodeTries = 5
+	// LinkCodeTriesOfPerson limits the wrong codes of all links of a person within LinkMs.
+	LinkMs                = 259_200_000
+	LinkCodeTries         = 5
+	LinkCodeTriesOfPerson = 20
 	// PushChannel is the name of the channel that sends to browsers (Web Push). Services with a push
 	// key have it without configuration.
 	PushChannel = "push"

@@ -7,6 +7,7 @@ import (
 	"crypto/subtle"
 	"encoding/hex"
 	"fmt"
+	"log/slog"
 	"math/big"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -40,7 +41,7 @@ type LinkStore interface {
 	// LinkByHash returns a link to a verified address of its person, or nil.
 	LinkByHash(ctx context.Context, tokenHash string) (*LinkRow, error)
 	// TryLink adds count to the tries of a link. It returns false, and changes nothing, if no try is left
-	// or the link has expired.
+	// of the link, or of all links of its person, or the link has expired.
 	TryLink(ctx context.Context, tokenHash string, count, nowMs int64) (bool, error)
 	// LockLink writes the entry if no try is left, once.
 	LockLink(ctx context.Context, tokenHash string, nowMs int64, entry *journal.Entry) error
@@ -155,7 +156,8 @@ func (s *Service) channelOf(row *LinkRow) Channel {
 }
 
 // EnterCode reports whether a code is the one that was printed next to the link. A wrong one counts, and
-// left is how many more the link takes. Errors: link_not_found if none was left; errors of the store.
+// left is how many more the link takes: none as well, whatever the code is, after too many wrong codes for
+// all links of the person. Errors: link_not_found if the link had none left; errors of the store.
 func (s *Service) EnterCode(ctx context.Context, link *Link, code string) (right bool, left int64, err error) {
 	if !link.TakesCode {
 		return false, 0, unknownLink()
@@ -168,11 +170,8 @@ func (s *Service) EnterCode(ctx context.Context, link *Link, code string) (right
 	}
 	nowMs := s.options.NowMs()
 	tried, err := s.options.Store.TryLink(ctx, row.TokenHash, wrong, nowMs)
-	if err != nil {
-		return false, 0, err
-	}
-	if tried && right {
-		return true, 0, nil
+	if err != nil || tried && right {
+		return tried, 0, err
 	}
 	entry := auth.EntryBy(nil, nowMs, api.AuditEvent{
 		Type: api.AuditLinkLocked, Principal: row.Principal, AddressID: row.AddressID, Channel: row.Channel, SessionID: row.SessionID,
@@ -180,12 +179,15 @@ func (s *Service) EnterCode(ctx context.Context, link *Link, code string) (right
 	if err := s.options.Store.LockLink(ctx, row.TokenHash, nowMs, entry); err != nil {
 		return false, 0, err
 	}
-	if !tried {
-		return false, 0, unknownLink()
-	}
 	again, err := s.options.Store.LinkByHash(ctx, row.TokenHash)
-	if err != nil || again == nil {
+	switch {
+	case err != nil:
 		return false, 0, err
+	case tried && again != nil:
+		return false, max(api.LinkCodeTries-again.Tries, 0), nil
+	case again != nil && again.Tries < api.LinkCodeTries && again.ExpiresAtMs > nowMs:
+		s.options.Logger.WarnContext(ctx, "no more codes are taken from the links of a person", slog.String("principal", row.Principal))
+		return false, 0, nil
 	}
-	return false, max(api.LinkCodeTries-again.Tries, 0), nil
+	return false, 0, unknownLink()
 }

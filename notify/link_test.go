@@ -2,6 +2,7 @@ package notify_test
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"mime/quotedprintable"
 	"net/http"
@@ -299,16 +300,26 @@ func TestGuessesOfCodes(t *testing.T) {
 		require.False(t, right)
 		require.Equal(t, api.CodeLinkNotFound, refusal.CodeOf(err))
 
+		// The links of a person take 20 wrong codes together: 10 so far.
+		for n := range 3 {
+			more, _ := s.asks(t, fmt.Sprint("more-", n))
+			for try := range 4 {
+				got := s.press(t, more, "wrong", "", "")
+				require.Equal(t, http.StatusForbidden, got.status)
+				require.Equal(t, n < 2 || try < 2, strings.Contains(got.text, "tries left") || strings.Contains(got.text, "one try left"), got.text)
+			}
+			read := s.press(t, more, more.code, "", "")
+			require.Equal(t, n < 2, read.status == http.StatusOK)
+			require.Equal(t, n < 2, strings.Contains(read.text, "hunter2"))
+			require.Equal(t, n == 2, strings.Contains(read.text, "This link takes no more codes"))
+		}
+
 		program = s.load(t, http.MethodGet, mail.path, nil, "Accept", "application/json")
 		require.Contains(t, program.text, `"code":"link_not_found"`)
 		valid := auth.NewLinkSecret()
 		for _, guess := range []string{valid, valid[:len(valid)-1] + "_", "hplink_", "x", "..", "%00", strings.Repeat("a", 4000)} {
 			require.Equal(t, http.StatusNotFound, s.load(t, http.MethodGet, "/l/"+guess, nil).status, guess)
 		}
-		// Another message about the same request has a link and tries of its own.
-		next, _ := s.asks(t, "s2")
-		require.Equal(t, http.StatusOK, s.press(t, next, next.code, "", "").status)
-		require.NotEqual(t, mail.path, next.path)
 	})
 }
 

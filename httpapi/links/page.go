@@ -118,7 +118,7 @@ func timeOf(ms int64) string { return time.UnixMilli(ms).UTC().Format("2 Jan 200
 func wrongText(left int64) string {
 	switch left {
 	case 0:
-		return "Wrong code. This link does not work any more: open the request in the inbox."
+		return "This link takes no more codes: open the request in the inbox."
 	case 1:
 		return "Wrong code. You have one try left."
 	}

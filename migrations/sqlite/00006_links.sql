@@ -18,6 +18,7 @@ CREATE TABLE links (
     CONSTRAINT links_pkey PRIMARY KEY (token_hash)
 ) STRICT;
 
+CREATE INDEX links_of_person ON links (principal);
 CREATE INDEX links_expire ON links (expires_at_ms);
 
 -- +goose Down

@@ -61,7 +61,8 @@ type Statements struct {
 	CountNotice string
 	// AddLink takes the columns of selectLink without tries and $8 and $9 the times of its creation and
 	// its end. DropLinks takes $1 the time up to which links have ended. TryLink takes $1 token_hash, $2 how
-	// many tries to count, $3 the maximum number of tries and $4 the current time. LockLink takes $1
+	// many tries to count, $3 the maximum number of tries, $4 the current time and $5 the maximum of all
+	// links of the person. LockLink takes $1
 	// token_hash, $2 the current time and $3 the maximum number of tries.
 	AddLink, DropLinks, TryLink, LockLink string
 	// AddressesOf follows the columns of addresses AS a. It selects the addresses of the principals

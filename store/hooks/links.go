@@ -47,7 +47,7 @@ func (k *Endpoints) LinkByHash(ctx context.Context, tokenHash string) (*notify.L
 
 // TryLink implements notify.LinkStore.
 func (k *Endpoints) TryLink(ctx context.Context, tokenHash string, count int64, nowMs int64) (bool, error) {
-	return k.write(ctx, nil, k.statements.TryLink, tokenHash, count, int64(api.LinkCodeTries), nowMs)
+	return k.write(ctx, nil, k.statements.TryLink, tokenHash, count, int64(api.LinkCodeTries), nowMs, int64(api.LinkCodeTriesOfPerson))
 }
 
 // LockLink implements notify.LinkStore.

@@ -179,7 +179,7 @@ WHERE notice_counts.since_ms <= CAST($3 AS bigint)
 )
 
 // The statements about links. A wrong code and a right one both need a try that is left, so that many
-// guesses at once are no more guesses than one after the other.
+// guesses at once are no more guesses than one after the other. The tries of all links of a person count, too.
 const (
 	sqlAddLink = `
 INSERT INTO links (token_hash, principal, address_id, channel, session_id, request_handle, code_hash, tries, locked_at_ms, created_at_ms, expires_at_ms)
@@ -189,7 +189,8 @@ DELETE FROM links WHERE token_hash IN (
 	SELECT old.token_hash FROM links AS old WHERE old.expires_at_ms <= CAST($1 AS bigint) ORDER BY old.expires_at_ms LIMIT 1000)`
 	sqlTryLink = `
 UPDATE links SET tries = tries + CAST($2 AS bigint)
-WHERE token_hash = $1 AND tries < CAST($3 AS bigint) AND expires_at_ms > CAST($4 AS bigint)`
+WHERE token_hash = $1 AND tries < CAST($3 AS bigint) AND expires_at_ms > CAST($4 AS bigint)
+	AND (SELECT sum(o.tries) FROM links AS o WHERE o.principal = links.principal) < CAST($5 AS bigint)`
 	sqlLockLink = `
 UPDATE links SET locked_at_ms = CAST($2 AS bigint) WHERE token_hash = $1 AND locked_at_ms = 0 AND tries >= CAST($3 AS bigint)`
 )
