@@ -430,6 +430,34 @@ func TestAForwardedLink(t *testing.T) {
 	require.Equal(t, "user:ben", decided.Resolution.ResolvedBy)
 }
 
+// A mail whose delivery the server took and did not confirm is sent again. Both have the same Message-ID, of which a mailbox
+// shows one, and the link of each works with its own code.
+func TestALinkThatWasSentTwice(t *testing.T) {
+	t.Parallel()
+	s := startLinked(t, inprocess.Memory)
+	s.mail.set(func(i *inbox) { i.unconfirmed = 1 })
+	raise(t, s.worker, "s", "a")
+	eventually(t, "the second mail", func() bool { return len(s.letters(t, "Agent coder")) == 2 })
+	mails := s.letters(t, "Agent coder")
+	require.NotEqual(t, mails[0].path, mails[1].path)
+	var ids []string
+	for _, raw := range s.mail.about("hplink_") {
+		message, err := mail.ReadMessage(strings.NewReader(raw))
+		require.NoError(t, err)
+		ids = append(ids, message.Header.Get("Message-ID"))
+	}
+	require.Len(t, ids, 2)
+	require.Equal(t, ids[0], ids[1])
+	for _, one := range mails {
+		require.Equal(t, http.StatusOK, s.press(t, one, one.code, "", "").status)
+	}
+	digest := digestOf.FindStringSubmatch(s.press(t, mails[0], mails[0].code, "", "").text)[1]
+	require.Equal(t, http.StatusOK, s.press(t, mails[0], mails[0].code, "deny", digest).status)
+	for _, one := range mails {
+		s.dead(t, one, "the request is settled")
+	}
+}
+
 // A page asks one question with its options, and leads to the inbox for others.
 func TestQuestionsOfLinks(t *testing.T) {
 	t.Parallel()

@@ -47,8 +47,10 @@ type inbox struct {
 	messages []string
 	status   int // of HTTP
 	smtpCode int // of a refused recipient; 0 takes all
-	hangs    bool
-	done     chan struct{}
+	// unconfirmed is how many mails are taken and answered with a failure.
+	unconfirmed int
+	hangs       bool
+	done        chan struct{}
 }
 
 func (i *inbox) add(text string) {
@@ -118,6 +120,12 @@ func (s *session) Data(r io.Reader) error {
 	text, err := io.ReadAll(r)
 	if err == nil {
 		s.inbox.add("To: " + s.to + "\n" + string(text))
+	}
+	s.inbox.mu.Lock()
+	defer s.inbox.mu.Unlock()
+	if s.inbox.unconfirmed > 0 {
+		s.inbox.unconfirmed--
+		return &smtp.SMTPError{Code: 451, EnhancedCode: smtp.NoEnhancedCode, Message: "later"}
 	}
 	return err
 }

@@ -58,12 +58,12 @@ func TestARobotPressesEverything(t *testing.T) {
 	})
 	root, err := service.ConnectPatiently().CreateToken(t.Context(), api.CreateTokenBody{Name: "root", Role: api.RoleAdmin})
 	require.NoError(t, err)
-	as := func(name string, role api.Role) *client.Client {
+	token := func(name string, role api.Role) string {
 		made, err := service.Connect(client.WithToken(root.Secret)).CreateToken(t.Context(), api.CreateTokenBody{Name: name, Role: role})
 		require.NoError(t, err)
-		return service.Connect(client.WithToken(made.Secret))
+		return made.Secret
 	}
-	ada, worker := as("ada", api.RoleOperator), as("coder", api.RoleAgent)
+	ada, worker := service.Connect(client.WithToken(token("ada", api.RoleOperator))), service.Connect(client.WithToken(token("coder", api.RoleAgent)))
 	added, err := ada.AddAddress(t.Context(), api.AddressBody{Channel: "mail", Address: "ada@example.com"})
 	require.NoError(t, err)
 	await := func(what string, holds func() bool) {
@@ -127,6 +127,24 @@ func TestARobotPressesEverything(t *testing.T) {
 	require.Equal(t, api.OutcomeAllowed, decided.Resolution.Outcome)
 	require.Equal(t, "user:ada", decided.Resolution.ResolvedBy)
 	require.Equal(t, "link:email", decided.Resolution.Via)
+
+	// Ada forwards a mail to Ben, who signs in from its link.
+	suspension = one(approval("migrate", `{"to":"production"}`))
+	run, err = worker.CreateRun(t.Context(), client.CreateRunParams{SessionID: "s2", AgentID: "coder", Input: 1, Suspend: &suspension})
+	require.NoError(t, err)
+	await("the mail", func() bool { return len(bodies(t, mailbox, "migrate")) == 1 })
+	colleague := openPage(t, browser, service.URL(), strings.TrimPrefix(mailedAddress.FindString(bodies(t, mailbox, "migrate")[0]), external))
+	colleague.find("link", "Open in the inbox").click()
+	colleague.find("textbox", "Token").write(token("ben", api.RoleOperator))
+	colleague.find("button", "Sign in").click()
+	item := colleague.linked(run.PendingApprovals[0].Handle)
+	item.find("button", "Allow").click()
+	item.status("Allowed by you")
+	decided, err = ada.GetRequest(t.Context(), run.PendingApprovals[0].Handle)
+	require.NoError(t, err)
+	require.Equal(t, "user:ben", decided.Resolution.ResolvedBy)
+	require.Equal(t, "api:inbox", decided.Resolution.Via)
+
 	require.NotContains(t, service.Log(), strings.TrimPrefix(addresses[0], external+"/l/")[:20])
 	require.Contains(t, service.Log(), "/l/hplink_…")
 }
