@@ -107,7 +107,7 @@ roles: ## Make a million calls with credentials of every role and hold them agai
 
 .PHONY: neighbours
 neighbours: ## Measure what one caller's most expensive calls cost another, and fail above bounds
-	HOLDPOINT_NEIGHBOURS_FOR=20s HOLDPOINT_NEIGHBOURS_RATIO=5 HOLDPOINT_NEIGHBOURS_MEMORY=512 \
+	HOLDPOINT_NEIGHBOURS_FOR=20s HOLDPOINT_NEIGHBOURS_RATIO=6 HOLDPOINT_NEIGHBOURS_MEMORY=512 \
 		go test -count 1 -tags faults -timeout 30m -v ./test/neighbours
 
 .PHONY: restart
