@@ -59,7 +59,7 @@ func NewMailbox(tb testing.TB) *Mailbox {
 	program := Need(tb, "exim4", "/usr/sbin/exim4")
 	port, err := fixedPort()
 	require.NoError(tb, err)
-	directory, err := os.MkdirTemp("", "holdpoint-mail-*")
+	directory, err := os.MkdirTemp("", "holdpoint-mail-*") //nolint:usetesting // only root may enter the parent of a TempDir
 	require.NoError(tb, err)
 	tb.Cleanup(func() { require.NoError(tb, os.RemoveAll(directory)) })
 	account, err := user.Current()
