@@ -103,12 +103,15 @@ var examples = map[string][]string{
 	"webhooks deliveries": {`holdpoint webhooks deliveries $WEBHOOK_ID --state failed`},
 	"webhooks replay":     {`holdpoint webhooks replay $WEBHOOK_ID`},
 
-	"addresses list":   {`holdpoint addresses list`},
-	"addresses add":    {`holdpoint addresses add ops ada`},
-	"addresses verify": {`holdpoint addresses verify $ADDRESS_ID $CODE`},
-	"addresses remove": {`holdpoint addresses remove $ADDRESS_ID`},
-	"channels list":    {`holdpoint channels list`},
-	"channels test":    {`holdpoint channels test ops ada`},
+	"quiet-hours show":  {`holdpoint quiet-hours show`},
+	"quiet-hours set":   {`holdpoint quiet-hours set 22:00 07:00 --zone Europe/Berlin`},
+	"quiet-hours clear": {`holdpoint quiet-hours clear`},
+	"addresses list":    {`holdpoint addresses list`},
+	"addresses add":     {`holdpoint addresses add ops ada`},
+	"addresses verify":  {`holdpoint addresses verify $ADDRESS_ID $CODE`},
+	"addresses remove":  {`holdpoint addresses remove $ADDRESS_ID`},
+	"channels list":     {`holdpoint channels list`},
+	"channels test":     {`holdpoint channels test ops ada`},
 
 	"contexts set": {
 		`holdpoint contexts set work --server https://holdpoint.example --actor ada`,

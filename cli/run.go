@@ -50,6 +50,7 @@ type program struct {
 	Intake      database.Intake     `cmd:"" help:"Inspect runs of other programs' transactions that could not be created."`
 	Webhooks    operate.Webhooks    `cmd:"" help:"Manage webhooks, which post events to other systems."`
 	Addresses   operate.Addresses   `cmd:"" help:"Manage the addresses at which you are notified."`
+	QuietHours  operate.QuietHours  `cmd:"" help:"Say at which times of the day you get no messages."`
 	Channels    operate.Channels    `cmd:"" help:"List and test notification channels."`
 	Contexts    contexts.Contexts   `cmd:"" help:"Manage named services with their tokens."`
 	Secrets     database.Secrets    `cmd:"" help:"Manage the encryption keys of sensitive values."`

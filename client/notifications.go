@@ -31,6 +31,25 @@ func (c *Client) RemoveAddress(ctx context.Context, addressID string) error {
 	return err
 }
 
+// GetQuietHours returns the times at which the caller gets no messages. Errors: [ErrForbidden].
+func (c *Client) GetQuietHours(ctx context.Context) (*api.QuietHoursView, error) {
+	return get[api.QuietHoursView](ctx, c, at("/v1/me/quiet-hours"), nil)
+}
+
+// SetQuietHours sets the times at which the caller gets no messages. Errors: [ErrInvalid];
+// [ErrForbidden].
+func (c *Client) SetQuietHours(ctx context.Context, hours api.QuietHours) (*api.QuietHoursView, error) {
+	var view api.QuietHoursView
+	_, err := c.do(ctx, call{method: http.MethodPut, path: at("/v1/me/quiet-hours"), body: hours, out: &view, repeat: always})
+	return orNil(&view, err)
+}
+
+// ClearQuietHours ends the caller's quiet hours. Errors: [ErrForbidden].
+func (c *Client) ClearQuietHours(ctx context.Context) error {
+	_, err := c.do(ctx, call{method: http.MethodDelete, path: at("/v1/me/quiet-hours"), repeat: always})
+	return err
+}
+
 // GetPush returns the key with which browsers subscribe to notifications, and the caller's browsers.
 // Errors: [ErrForbidden].
 func (c *Client) GetPush(ctx context.Context) (*api.PushView, error) {

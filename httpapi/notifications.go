@@ -162,3 +162,47 @@ func (p *people) testChannel(w http.ResponseWriter, r *http.Request) error {
 	}
 	return wire.Respond(w, r, http.StatusOK, tested)
 }
+
+// getQuietHours returns the caller's quiet hours.
+func (p *people) getQuietHours(w http.ResponseWriter, r *http.Request) error {
+	if p.notify == nil {
+		return wire.Respond(w, r, http.StatusOK, api.QuietHoursView{})
+	}
+	view, err := p.notify.QuietHours(r.Context(), auth.From(r.Context()).Principal)
+	if err != nil {
+		return err
+	}
+	return wire.Respond(w, r, http.StatusOK, view)
+}
+
+// setQuietHours sets the caller's quiet hours.
+func (p *people) setQuietHours(w http.ResponseWriter, r *http.Request) error {
+	people, err := p.service(api.CodeChannelUnknown)
+	if err != nil {
+		return err
+	}
+	var body api.QuietHours
+	var faults refusal.Faults
+	if err := p.bodies.Decode(w, r, &body, &faults); err != nil {
+		return err
+	}
+	if err := faults.Err(); err != nil {
+		return err
+	}
+	view, err := people.SetQuietHours(r.Context(), auth.From(r.Context()).Principal, &body)
+	if err != nil {
+		return err
+	}
+	return wire.Respond(w, r, http.StatusOK, view)
+}
+
+// clearQuietHours ends the caller's quiet hours.
+func (p *people) clearQuietHours(w http.ResponseWriter, r *http.Request) error {
+	if p.notify != nil {
+		if err := p.notify.ClearQuietHours(r.Context(), auth.From(r.Context()).Principal); err != nil {
+			return err
+		}
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}

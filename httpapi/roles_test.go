@@ -19,7 +19,7 @@ var rows = []struct {
 	roles        string
 }{
 	{"*", `^/(livez|readyz|v1/logout|v1/stream-tickets|v1/keys)$`, "observer agent operator admin"},
-	{"*", `^/v1/me/(addresses|push)`, "operator admin"},
+	{"*", `^/v1/me/(addresses|push|quiet-hours)`, "operator admin"},
 	{"*", `^/v1/(channels|tokens|webhooks|audit)|/redact$`, "admin"},
 	{"*", `/effects/.*/retry$|/dead-letter`, "admin"},
 	{"*", `/mailbox`, "agent admin"},

@@ -64,6 +64,10 @@ type Store interface {
 	// api.FloodMs. A number above api.FloodMessages is for the message that counts all of them; 0
 	// says that the message must not be sent. The id has no spaces.
 	CountNotice(ctx context.Context, principal, messageID string, nowMs int64) (number int64, err error)
+	// QuietHours returns the quiet hours of a person, or nil.
+	QuietHours(ctx context.Context, principal string) (*QuietHours, error)
+	// SetQuietHours writes the quiet hours of a person, or deletes them if they are nil.
+	SetQuietHours(ctx context.Context, principal string, hours *QuietHours) error
 }
 
 // newCode returns a random code of six digits.

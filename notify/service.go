@@ -171,7 +171,8 @@ func (s *Service) open(ctx context.Context, handle string) (*model.Request, *mod
 
 // Send sends the message of an effect of kind api.EffectNotify. It drops the message without an
 // error if the request is settled or the person may no longer decide it. It returns a
-// *runs.PutOffError while another person is looking at the request. permanent means that a retry
+// *runs.PutOffError while another person is looking at the request, the person snoozes it, or has quiet
+// hours. permanent means that a retry
 // would not help.
 func (s *Service) Send(ctx context.Context, effect *model.Effect) (permanent bool, failure error) {
 	notice, err := runs.NoticeOf(effect)
@@ -197,6 +198,9 @@ func (s *Service) Send(ctx context.Context, effect *model.Effect) (permanent boo
 		}
 	}
 	if err := s.heldBack(ctx, request, notice.Principal, deciders); err != nil {
+		return false, err
+	}
+	if err := s.quiet(ctx, notice); err != nil {
 		return false, err
 	}
 	addresses, err := s.addresses(ctx, notice)

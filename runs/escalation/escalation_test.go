@@ -166,3 +166,29 @@ func TestUrgentSteps(t *testing.T) {
 	require.Equal(t, 0, step)
 	require.Equal(t, moment(t, berlin, "2026-11-30 09:00"), at)
 }
+
+func TestQuietHours(t *testing.T) {
+	t.Parallel()
+	berlin := zone(t, "Europe/Berlin")
+	for name, c := range map[string]struct {
+		from, to int
+		at, want string
+	}{
+		"in the evening":                 {22 * 60, 7 * 60, "2026-11-25 22:00", "2026-11-26 07:00"},
+		"before":                         {22 * 60, 7 * 60, "2026-11-25 21:59", ""},
+		"in the morning":                 {22 * 60, 7 * 60, "2026-11-26 06:59", "2026-11-26 07:00"},
+		"after":                          {22 * 60, 7 * 60, "2026-11-26 07:00", ""},
+		"during the day":                 {12 * 60, 13 * 60, "2026-11-26 12:30", "2026-11-26 13:00"},
+		"the whole day":                  {0, 24 * 60, "2026-11-26 12:30", "2026-11-27 00:00"},
+		"the same time":                  {8 * 60, 8 * 60, "2026-11-26 07:00", "2026-11-26 08:00"},
+		"the night of the longer clock":  {22 * 60, 7 * 60, "2026-10-25 01:00", "2026-10-25 07:00"},
+		"the night of the shorter clock": {22 * 60, 7 * 60, "2026-03-28 23:00", "2026-03-29 07:00"},
+		"over the end of a year":         {22 * 60, 7 * 60, "2026-12-31 23:00", "2027-01-01 07:00"},
+	} {
+		got := ""
+		if until := escalation.QuietUntil(berlin, c.from, c.to, moment(t, berlin, c.at)); until != 0 {
+			got = time.UnixMilli(until).In(berlin).Format("2006-01-02 15:04")
+		}
+		require.Equal(t, c.want, got, name)
+	}
+}

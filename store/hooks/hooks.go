@@ -62,9 +62,12 @@ type Statements struct {
 	// AddLink takes the columns of selectLink without tries and $8 and $9 the times of its creation and
 	// its end. DropLinks takes $1 the time up to which links have ended. TryLink takes $1 token_hash, $2 how
 	// many tries to count, $3 the maximum number of tries, $4 the current time and $5 the maximum of all
-	// links of the person. LockLink takes $1
-	// token_hash, $2 the current time and $3 the maximum number of tries.
+	// links of the person. LockLink takes $1 token_hash, $2
+	// the current time and $3 the maximum number of tries.
 	AddLink, DropLinks, TryLink, LockLink string
+	// SetQuietHours takes $1 principal, $2 zone, $3 from_minutes and $4 to_minutes. ClearQuietHours takes
+	// $1 principal.
+	SetQuietHours, ClearQuietHours string
 	// AddressesOf follows the columns of addresses AS a. It selects the addresses of the principals
 	// in the list $1, oldest first.
 	AddressesOf string

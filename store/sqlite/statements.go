@@ -166,6 +166,13 @@ SELECT CAST($1 AS text), CAST($2 AS text), CAST($3 AS text), CAST($4 AS text), C
 WHERE (SELECT count(*) FROM addresses AS o WHERE o.principal = CAST($2 AS text) AND o.address_id <> CAST($1 AS text)) < CAST($6 AS bigint)
 ON CONFLICT (address_id) DO UPDATE SET
 	principal = excluded.principal, address = excluded.address, verified_at_ms = excluded.verified_at_ms, created_at_ms = excluded.created_at_ms`
+	sqlSetQuietHours = `
+INSERT INTO quiet_hours (principal, zone, from_minutes, to_minutes)
+VALUES (CAST($1 AS text), CAST($2 AS text), CAST($3 AS bigint), CAST($4 AS bigint))
+ON CONFLICT (principal) DO UPDATE SET zone = excluded.zone, from_minutes = excluded.from_minutes, to_minutes = excluded.to_minutes`
+
+	sqlClearQuietHours = `DELETE FROM quiet_hours WHERE principal = $1`
+
 	sqlRemoveAddress = `DELETE FROM addresses WHERE address_id = $1 AND principal = $2`
 	// An expired count restarts. It stops at one above the limit, and counts a message once.
 	sqlCountNotice = `

@@ -539,7 +539,7 @@ export interface components {
              * @description How often the step notifies in all, with `every_ms`. When absent, until the request is settled or has had 100 messages.
              */
             times?: number;
-            /** @description Ignores the calendar. */
+            /** @description Ignores the calendar and quiet hours. */
             urgent?: boolean;
         };
         EventsReply: {
@@ -929,6 +929,17 @@ export interface components {
         QuestionPage: {
             items: components["schemas"]["PendingQuestionView"][];
             pagination: components["schemas"]["Pagination"];
+        };
+        /** @description Times of the day at which a person gets no messages. */
+        QuietHours: {
+            from: string;
+            /** @description When it is before `from`, on the next day. It must differ from `from`. */
+            to: string;
+            /** @description The name of a time zone, such as `Europe/Berlin`. */
+            zone: string;
+        };
+        QuietHoursView: {
+            quiet_hours?: components["schemas"]["QuietHours"];
         };
         Reason: {
             reason?: string;

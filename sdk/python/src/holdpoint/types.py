@@ -534,7 +534,7 @@ class EscalationStep(TypedDict):
     notify: list[str]
     # How often the step notifies in all, with `every_ms`. When absent, until the request is settled or has had 100 messages.
     times: NotRequired[int]
-    # Ignores the calendar.
+    # Ignores the calendar and quiet hours.
     urgent: NotRequired[bool]
 
 
@@ -898,6 +898,20 @@ class QuestionOption(TypedDict):
 class QuestionPage(TypedDict):
     items: list[PendingQuestionView]
     pagination: Pagination
+
+
+QuietHours = TypedDict('QuietHours', {
+    # Times of the day at which a person gets no messages.
+    'from': 'str',
+    # When it is before `from`, on the next day. It must differ from `from`.
+    'to': 'str',
+    # The name of a time zone, such as `Europe/Berlin`.
+    'zone': 'str',
+})
+
+
+class QuietHoursView(TypedDict):
+    quiet_hours: NotRequired[QuietHours]
 
 
 class Reason(TypedDict):
