@@ -85,7 +85,7 @@ func (e *escalating) event() string { return e.lastEvent("r", api.EventRequestNo
 var threeSteps = []api.EscalationStep{
 	{AfterMs: 0, Notify: []string{"group:finance"}},
 	{AfterMs: 30 * minuteMs, Notify: []string{"group:finance"}, EveryMs: 4 * hourMs, Times: 3},
-	{AfterMs: 24 * hourMs, Notify: []string{"oncall:payments"}, Urgent: true},
+	{AfterMs: 24 * hourMs, Notify: []string{"user:carol"}, Urgent: true},
 }
 
 // An escalation over three steps, on a clock that the test moves.

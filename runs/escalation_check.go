@@ -10,10 +10,9 @@ import (
 
 // Prefixes of selectors.
 const (
-	SelectUser   = "user:"
-	SelectGroup  = "group:"
-	SelectRole   = "role:"
-	SelectOnCall = "oncall:"
+	SelectUser  = "user:"
+	SelectGroup = "group:"
+	SelectRole  = "role:"
 )
 
 // checkSteps adds the faults of the steps of an escalation.
@@ -54,7 +53,7 @@ func checkStep(step *api.EscalationStep, at string, faults *refusal.Faults) {
 	}
 	for i, selector := range step.Notify {
 		if here := fmt.Sprintf("%s/notify/%d", at, i); !validSelector(selector) {
-			faults.Add(here, "must be user:NAME, group:NAME, role:operator, role:admin or oncall:NAME")
+			faults.Add(here, "must be user:NAME, group:NAME, role:operator or role:admin")
 		} else {
 			faults.Text(here, selector, api.MaxSelectorLength)
 		}
@@ -66,7 +65,7 @@ func validSelector(selector string) bool {
 	case SelectRole + string(api.RoleOperator), SelectRole + string(api.RoleAdmin):
 		return true
 	}
-	for _, prefix := range []string{SelectUser, SelectGroup, SelectOnCall} {
+	for _, prefix := range []string{SelectUser, SelectGroup} {
 		if name, is := strings.CutPrefix(selector, prefix); is {
 			return strings.TrimSpace(name) != ""
 		}

@@ -242,7 +242,7 @@ func TestNotices(t *testing.T) {
 func TestEscalationAndSnooze(t *testing.T) {
 	t.Parallel()
 	facts := asked(model.KindApproval, func(r *model.Request) {
-		r.Body = api.JSON(`{"expires_at_ms":1,"escalation":{"at_deadline":"keep","steps":[{"notify":["role:admin"]},{"notify":["group:finance","role:operator","user:ada","oncall:payments"]}]}}`)
+		r.Body = api.JSON(`{"expires_at_ms":1,"escalation":{"at_deadline":"keep","steps":[{"notify":["role:admin"]},{"notify":["group:finance","role:operator","user:ada","user:dan"]}]}}`)
 		r.EscalationState = api.JSON(fmt.Sprintf(`{"next_step":1,"next_at_ms":%d}`, now+30*minute))
 		r.Acknowledgement = api.JSON(fmt.Sprintf(`[{"by":"user:ben","state":"snoozed","at_ms":1,"until_ms":%d}]`, now+5*minute))
 	})
@@ -250,7 +250,7 @@ func TestEscalationAndSnooze(t *testing.T) {
 		{Who: "user:ben", Channel: "mail", State: api.NoticePending, NextAtMs: now + 5*minute},
 	}}
 	e := explain.Request(&facts)
-	require.Equal(t, &api.ExplainedNext{AtMs: now + 30*minute, Does: "notify", Step: 1, Who: []string{"group:finance", "role:operator", "user:ada", "oncall:payments"}}, e.Next)
+	require.Equal(t, &api.ExplainedNext{AtMs: now + 30*minute, Does: "notify", Step: 1, Who: []string{"group:finance", "role:operator", "user:ada", "user:dan"}}, e.Next)
 	require.Contains(t, e.Text, "and it stays open.")
 	require.Contains(t, e.Text, " Notified: ben (mail, held back for 5 min). Next: group finance, operators, ada and 1 more, in 30 min.")
 	require.Zero(t, e.SnoozedUntilMs)

@@ -126,8 +126,6 @@ func selectorText(selector string) string {
 		return "group " + name
 	case runs.SelectRole:
 		return name + "s"
-	case runs.SelectOnCall:
-		return name + " on call"
 	}
 	return shortName(selector)
 }
