@@ -118,10 +118,17 @@ func (r *reviewing) approval(ctx context.Context, one *reviewed, count string) (
 		return false, nil
 	}
 	if err := r.terminal.Describe([]console.Field{
-		{"tool", request.ToolName}, {"agent", view.AgentID}, {"where", whereAsked(view.Session, view.SessionID, view.ParentSessionID)},
-		{"reason", request.Reason}, {"description", request.Description}, {"hints", hintText(request.Hints)}, {"input", console.Indented(request.Input)},
-		{"raised", console.Moment(request.CreatedAtMs, now)}, {"expires", console.Moment(valueOf(request.ExpiresAtMs), now)},
-		{"you may not allow it", excludedText(view)}, {"looking", lookers(view.Acknowledgement, now)},
+		{"tool", request.ToolName},
+		{"agent", view.AgentID},
+		{"where", whereAsked(view.Session, view.SessionID, view.ParentSessionID)},
+		{"reason", request.Reason},
+		{"description", request.Description},
+		{"hints", hintText(request.Hints)},
+		{"input", console.Indented(request.Input)},
+		{"raised", console.Moment(request.CreatedAtMs, now)},
+		{"expires", console.Moment(valueOf(request.ExpiresAtMs), now)},
+		{"you may not allow it", excludedText(view)},
+		{"looking", lookers(view.Acknowledgement, now)},
 	}); err != nil {
 		return false, err
 	}
@@ -204,8 +211,10 @@ func (r *reviewing) question(ctx context.Context, one *reviewed, count string) (
 		fields = append(fields, console.Field{"question", describeQuestion(&request.Questions[i])})
 	}
 	if err := r.terminal.Describe(append(fields, []console.Field{
-		{"payload", console.Indented(request.Payload)}, {"the value must fit", console.Indented(request.ResponseSchema)},
-		{"raised", console.Moment(request.CreatedAtMs, now)}, {"expires", console.Moment(valueOf(request.ExpiresAtMs), now)},
+		{"payload", console.Indented(request.Payload)},
+		{"the value must fit", console.Indented(request.ResponseSchema)},
+		{"raised", console.Moment(request.CreatedAtMs, now)},
+		{"expires", console.Moment(valueOf(request.ExpiresAtMs), now)},
 	}...)); err != nil {
 		return false, err
 	}

@@ -84,8 +84,10 @@ func (f *flows) swipe(t *testing.T, p *page, over *element) {
 	y, err := strconv.ParseFloat(middle, 64)
 	require.NoError(t, err)
 	for _, event := range []input.DispatchTouchEventParams{
-		{Type: "touchStart", TouchPoints: []*input.TouchPoint{{X: 300, Y: y}}}, {Type: "touchMove", TouchPoints: []*input.TouchPoint{{X: 220, Y: y + 4}}},
-		{Type: "touchMove", TouchPoints: []*input.TouchPoint{{X: 120, Y: y + 8}}}, {Type: "touchEnd", TouchPoints: []*input.TouchPoint{}},
+		{Type: "touchStart", TouchPoints: []*input.TouchPoint{{X: 300, Y: y}}},
+		{Type: "touchMove", TouchPoints: []*input.TouchPoint{{X: 220, Y: y + 4}}},
+		{Type: "touchMove", TouchPoints: []*input.TouchPoint{{X: 120, Y: y + 8}}},
+		{Type: "touchEnd", TouchPoints: []*input.TouchPoint{}},
 	} {
 		require.NoError(t, chromedp.Do(p.tab, chromedp.Func(func(ctx context.Context, target *chromedp.Target) error {
 			_, err := cdp.Call(ctx, target, input.DispatchTouchEvent, event)
