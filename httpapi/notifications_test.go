@@ -185,7 +185,15 @@ func (s *brokenStore) AddSubscription(context.Context, *notify.Address, *journal
 	return false, s.err
 }
 
-func (s *brokenStore) CountNotice(context.Context, string, string, int64) (int64, error) { return 0, s.err }
+func (s *brokenStore) CountNotice(context.Context, string, string, int64) (int64, error) {
+	return 0, s.err
+}
+
+func (s *brokenStore) QuietHours(context.Context, string) (*notify.QuietHours, error) {
+	return nil, s.err
+}
+
+func (s *brokenStore) SetQuietHours(context.Context, string, *notify.QuietHours) error { return s.err }
 
 func (s *brokenStore) OrphanNotices(context.Context, []string, int64, int) ([]runs.DueEffect, error) {
 	return nil, s.err

@@ -42,8 +42,12 @@ func TestMessagesWaitInQuietHours(t *testing.T) {
 		raise(t, s.client, "later", "a")
 		eventually(t, "the message without quiet hours", func() bool { return len(s.http.about("/ada\n")) == before+2 })
 		for _, wrong := range []api.QuietHours{
-			{Zone: "Mars", From: "22:00", To: "07:00"}, {Zone: "Local", From: "22:00", To: "07:00"}, {Zone: "UTC", From: "24:00", To: "07:00"},
-			{Zone: "UTC", From: "22:00", To: "22:00"}, {Zone: "UTC", From: "x", To: "07:00"}, {Zone: "../UTC", From: "22:00", To: "07:00"},
+			{Zone: "Mars", From: "22:00", To: "07:00"},
+			{Zone: "Local", From: "22:00", To: "07:00"},
+			{Zone: "../UTC", From: "22:00", To: "07:00"},
+			{Zone: "UTC", From: "24:00", To: "07:00"},
+			{Zone: "UTC", From: "22:00", To: "22:00"},
+			{Zone: "UTC", From: "x", To: "07:00"},
 		} {
 			_, err := s.client.SetQuietHours(t.Context(), wrong)
 			require.Error(t, err, "%v", wrong)

@@ -14,9 +14,7 @@ func checkApprovalEscalation(e *api.Escalation, at string, faults *refusal.Fault
 	}
 	at += "/escalation"
 	checkSteps(e, at, faults)
-	switch e.AtDeadline {
-	case "", api.DeadlineDeny, api.DeadlineKeep:
-	default:
+	if e.AtDeadline != "" && e.AtDeadline != api.DeadlineDeny && e.AtDeadline != api.DeadlineKeep {
 		faults.Add(at+"/at_deadline", "must be deny or keep: no deadline allows an approval")
 	}
 	if e.DefaultAnswer != nil {
@@ -40,6 +38,8 @@ func checkQuestionEscalation(q *api.UserQuestionRequest, at string, valid bool, 
 		}
 		return
 	case api.DeadlineAnswer:
+	case api.DeadlineDeny:
+		fallthrough
 	default:
 		faults.Add(at+"/at_deadline", "must be cancel_run, decline, answer or keep")
 		return
