@@ -76,8 +76,8 @@ function useBarred(one) {
 }
 
 function Due({ one }) {
-  const text = useClock(now => one.dueMs > now ? dueWords(one.kind, one.dueMs, now) : "due now");
-  return html`<span class=${"due" + (one.dueMs - nowMs() < 120000 ? " soon" : "")} title=${deadlineWords(one.kind, one.dueMs, nowMs())}>${text}</span>`;
+  const text = useClock(now => one.dueMs > now ? dueWords(one, now) : "due now");
+  return html`<span class=${"due" + (one.dueMs - nowMs() < 120000 ? " soon" : "")} title=${deadlineWords(one, nowMs())}>${text}</span>`;
 }
 
 function Meta({ one }) {
@@ -107,7 +107,7 @@ function Details({ one }) {
     ${request.pattern_keys?.length > 0 && html`<dt>Patterns</dt><dd>${request.pattern_keys.map(key => html`<code>${marked(key)}</code> `)}</dd>`}
     ${one.requester && html`<dt>Asked by</dt><dd>session <a href=${"/sessions/" + encodeURIComponent(one.requester)}>${shortID(one.requester)}</a></dd>`}
     <dt>Since</dt><dd>${moment(one.createdMs, nowMs())}</dd>
-    ${one.dueMs > 0 && html`<dt>Deadline</dt><dd>${deadlineWords(one.kind, one.dueMs, nowMs())}</dd>`}
+    ${one.dueMs > 0 && html`<dt>Deadline</dt><dd>${deadlineWords(one, nowMs())}</dd>`}
     ${request.input_digest && html`<dt>Digest</dt><dd><${ID} id=${request.input_digest} /></dd>`}</dl>`}`;
 }
 

@@ -23,7 +23,7 @@ const soon = 120000;
 export function Time({ calls }) {
   const one = calls.reduce((a, b) => (b.dueMs || Infinity) < (a.dueMs || Infinity) ? b : a); // the one with the least time left
   const text = useClock(now => one.snoozedUntilMs ? `until ${moment(one.snoozedUntilMs, now)}` : one.dueMs ? roughly(one.dueMs - now) : roughly(now - one.createdMs));
-  const title = one.dueMs ? `${deadlineWords(one.kind, one.dueMs, nowMs())}` : `asked ${span(nowMs() - one.createdMs)} ago, ${moment(one.createdMs, nowMs())}`;
+  const title = one.dueMs ? deadlineWords(one, nowMs()) : `asked ${span(nowMs() - one.createdMs)} ago, ${moment(one.createdMs, nowMs())}`;
   if (!one.dueMs || one.snoozedUntilMs) return html`<time class="age" title=${title}>${text}</time>`;
   return html`<time class=${"age due" + (one.dueMs - nowMs() < soon ? " soon" : "")} title=${title}><${Icon} name="due" /><span class="sr">time left </span>${text}</time>`;
 }

@@ -61,10 +61,12 @@ export const outcomes = { allowed: "Allowed", denied: "Denied", answered: "Answe
 // person is how the page calls who decided.
 export const person = by => by === "user:local" || !by ? "someone without a name" : by.replace(/^user:/, "");
 
+const expiredWith = ({ answers, value, declined }) => answers?.length || value !== undefined ? ", with the default answer" : declined ? " and was declined" : "";
+
 // settledWords says what became of a request: by whom, by which way and, unless a line has it already, when.
 export function settledWords(kind, resolution, nowMs, mine, timed = true) {
   const at = moment(resolution.resolved_at_ms, nowMs), when = timed ? `, ${at}` : "";
-  if (resolution.outcome === "expired") return `Expired${timed ? ` ${/,/.test(at) ? "on" : "at"} ${at}` : ""}${kind === "approval" ? " and was denied" : ""}`;
+  if (resolution.outcome === "expired") return `Expired${timed ? ` ${/,/.test(at) ? "on" : "at"} ${at}` : ""}${kind === "approval" ? " and was denied" : expiredWith(resolution)}`;
   if (resolution.outcome === "gone") return `No longer here${when}`;
   let word = outcomes[resolution.outcome] ?? resolution.outcome;
   if (resolution.outcome === "allowed" && resolution.updated_input !== undefined) word = "Allowed with changes";
@@ -74,13 +76,20 @@ export function settledWords(kind, resolution, nowMs, mine, timed = true) {
   return `${word} by ${person(resolution.resolved_by)} ${way(resolution.via)}${when}`;
 }
 
-export function deadlineWords(kind, ms, nowMs) {
-  const at = moment(ms, nowMs);
-  const when = /,/.test(at) ? `on ${at}` : `at ${at}`;
-  return kind === "approval" ? `is denied ${when}` : `the run ends ${when}`;
+// deadlines says what the deadline of a request does, in a sentence and shortly. With "keep" it does nothing,
+// and a prompt has no deadline.
+const deadlines = {
+  deny: ["is denied", "denies"], cancel_run: ["the run ends", "ends the run"],
+  decline: ["is declined", "declines"], answer: ["gets its default answer", "answers with the default"],
+};
+const deadlineOf = one => deadlines[one.request.escalation?.at_deadline] ?? deadlines[one.kind === "approval" ? "deny" : "cancel_run"];
+
+export function deadlineWords(one, nowMs) {
+  const at = moment(one.dueMs, nowMs);
+  return `${deadlineOf(one)[0]} ${/,/.test(at) ? "on" : "at"} ${at}`;
 }
 
 // dueWords says it shortly: what happens, and in how long.
-export const dueWords = (kind, ms, nowMs) => `${kind === "approval" ? "denies" : "ends the run"} in ${roughly(ms - nowMs)}`;
+export const dueWords = (one, nowMs) => `${deadlineOf(one)[1]} in ${roughly(one.dueMs - nowMs)}`;
 
 export function size(bytes) { return bytes < 1024 ? `${bytes} bytes` : bytes < 1 << 20 ? `${Math.round(bytes / 1024)} KB` : `${(bytes / (1 << 20)).toFixed(1)} MB`; }

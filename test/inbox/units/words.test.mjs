@@ -1,0 +1,30 @@
+// The words about deadlines.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+const { deadlineWords, dueWords, settledWords } = await import(`${process.env.HOLDPOINT_ASSETS}/words.js`);
+
+const at = 1_700_000_000_000, in4 = 4 * 60_000;
+const one = (kind, at_deadline) => ({ kind, dueMs: at + in4, request: at_deadline ? { escalation: { at_deadline } } : {} });
+
+test("a deadline says what it does", () => {
+  for (const [kind, action, short, long] of [
+    ["approval", undefined, "denies in 4 min", /^is denied at /], ["approval", "deny", "denies in 4 min", /^is denied at /],
+    ["question", undefined, "ends the run in 4 min", /^the run ends at /], ["question", "cancel_run", "ends the run in 4 min", /^the run ends at /],
+    ["question", "decline", "declines in 4 min", /^is declined at /], ["question", "answer", "answers with the default in 4 min", /^gets its default answer at /],
+    // An action that this page does not know is not taken for a harmless one.
+    ["approval", "other", "denies in 4 min", /^is denied at /],
+  ]) {
+    assert.equal(dueWords(one(kind, action), at), short);
+    assert.match(deadlineWords(one(kind, action), at), long);
+  }
+});
+
+test("an expired request says what its deadline did", () => {
+  const expired = more => settledWords("question", { outcome: "expired", resolved_at_ms: at, via: "system", ...more }, at, false, false);
+  assert.equal(expired({}), "Expired");
+  assert.equal(expired({ declined: true }), "Expired and was declined");
+  assert.equal(expired({ value: false }), "Expired, with the default answer");
+  assert.equal(expired({ answers: [{ question_id: "q", selected_option_ids: ["a"] }] }), "Expired, with the default answer");
+  assert.equal(settledWords("approval", { outcome: "expired", resolved_at_ms: at, via: "system" }, at, false, false), "Expired and was denied");
+});
