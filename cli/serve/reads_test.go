@@ -255,7 +255,7 @@ func TestReadsWriteNothing(t *testing.T) {
 		for _, session := range sessions {
 			path := strings.NewReplacer("{session_id}", session, "{sessionId}", session, "{run_id}", "waits", "{handle}", handle, "{rule_id}", rule,
 				"{token_id}", token, "{webhook_id}", webhook, "{agent_id}", "default", "{request_id}", "q", "{approvalId}", handle,
-				"{requestId}", handle, "{relayId}", handle, "{message_id}", "m", "{effect_id}", "e", "{address_id}", "a", "{name}", "ops", "*", "index").Replace(route)
+				"{requestId}", handle, "{relayId}", handle, "{message_id}", "m", "{effect_id}", "e", "{address_id}", "a", "{name}", "ops", "{secret}", auth.NewLinkSecret(), "*", "index").Replace(route)
 			require.NotContains(t, path, "{", "a member of %s has no value here", route)
 			for _, query := range []string{"", "?session_id=s&status=pending&limit=5&fence=1"} {
 				for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodOptions} {
