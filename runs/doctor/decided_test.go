@@ -115,6 +115,8 @@ var decisionDamages = []damage{
 	{"a part is the whole", parted(`[{"question_id":"which"},{"question_id":"why"}]`), aboutReviewed(doctor.PartialAnswersWrong, "parted")},
 	{"who is looking is not a list", ofRequest("shown", func(r *model.Request) { r.Acknowledgement = api.JSON(`{}`) }), aboutReviewed(doctor.AcknowledgementWrong, "shown")},
 	{"nobody is looking", ofRequest("shown", func(r *model.Request) { r.Acknowledgement = api.JSON(`[]`) }), aboutReviewed(doctor.AcknowledgementWrong, "shown")},
+	{"an escalation's progress is a list", ofRequest("shown", func(r *model.Request) { r.EscalationState = api.JSON(`[]`) }), aboutReviewed(doctor.EscalationStateWrong, "shown")},
+	{"an escalation goes on after the decision", ofRequest("denied", func(r *model.Request) { r.EscalationState = api.JSON(`{}`) }), aboutReviewed(doctor.EscalationStateWrong, "denied")},
 	{"a part was told of another request", func(m *memory) {
 		event := m.event("reviewed", api.EventUserQuestionAnswered)
 		event.Body = api.JSON(`{"type":"user_question_answered","request_id":"shown"}`)
