@@ -68,7 +68,7 @@ func (d *desk) start(m *model, command string, env ...string) *agent {
 		"DISABLE_AUTOUPDATER=1", "DISABLE_TELEMETRY=1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1",
 		"HOLDPOINT_SERVER=" + d.service.URL(),
 	}, env...)
-	a := &agent{desk: d, ended: make(chan error, 1)}
+	a := &agent{desk: d, model: m, ended: make(chan error, 1)}
 	shell.Stdout, shell.Stderr = &a.output, &a.output
 	require.NoError(d, shell.Start())
 	go func() { a.ended <- shell.Wait() }()
@@ -80,6 +80,7 @@ func (d *desk) start(m *model, command string, env ...string) *agent {
 // agent is a coding agent that runs.
 type agent struct {
 	desk   *desk
+	model  *model
 	output bytes.Buffer
 	ended  chan error
 	kill   func()
@@ -110,7 +111,7 @@ func (d *desk) pending(a *agent) api.PendingApprovalView {
 	rig.AwaitWithin(d, patience, func() bool {
 		select {
 		case err := <-a.ended:
-			require.FailNow(d, "the agent has ended", "%v\n%s", err, a.output.String())
+			require.FailNow(d, "the agent has ended", "%v\n%s\n%s", err, a.output.String(), strings.Join(a.model.told(), "\n"))
 		default:
 		}
 		page, err := d.person.ListApprovals(d.Context(), client.PendingListParams{})
