@@ -146,6 +146,9 @@ type AnswerForWorker struct {
 	ViaPrincipal string `json:"via_principal,omitempty"`
 	// RuntimePayload is added by a dialect for the worker's runtime.
 	RuntimePayload JSON `json:"runtime_payload,omitzero"`
+	// Signature is a compact JWS (EdDSA) of [AnswerClaims]. Only the holder of the fence receives
+	// it, and only for an answered question. It is never stored.
+	Signature string `json:"signature,omitempty"`
 }
 
 // LabelledAnswer is the answer to one structured question with the texts that the

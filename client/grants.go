@@ -58,7 +58,7 @@ func InputDigest(input any) (string, error) {
 // Errors: [ErrGrantInvalid]; [ErrGrantMismatch]; [ErrGrantExpired]; [ErrInvalid] for an
 // input without a JSON form.
 func VerifyGrant(keys api.KeySet, grant, tool string, input any) (*api.GrantClaims, error) {
-	payload, err := verifyJWS(keys, grant)
+	payload, err := verifyJWS(keys, api.GrantPurpose, grant)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrGrantInvalid, err)
 	}
@@ -81,9 +81,9 @@ func VerifyGrant(keys api.KeySet, grant, tool string, input any) (*api.GrantClai
 	return &claims, nil
 }
 
-// verifyJWS returns the payload of a grant. The header must have exactly three members, so
-// it cannot request another algorithm.
-func verifyJWS(keys api.KeySet, text string) ([]byte, error) {
+// verifyJWS returns the payload of a JWS for a purpose. The header must have exactly three
+// members, so it cannot request another algorithm.
+func verifyJWS(keys api.KeySet, purpose, text string) ([]byte, error) {
 	parts := strings.Split(text, ".")
 	const count = 3
 	if len(text) > api.MaxGrantBytes || len(parts) != count {
@@ -104,7 +104,7 @@ func verifyJWS(keys api.KeySet, text string) ([]byte, error) {
 	if err := json.Unmarshal(decoded[0], &header, json.RejectUnknownMembers(true)); err != nil {
 		return nil, errors.New("its header cannot be read")
 	}
-	if header.Alg != "EdDSA" || header.Typ != api.GrantPurpose {
+	if header.Alg != "EdDSA" || header.Typ != purpose {
 		return nil, fmt.Errorf("its header says %.40q by %.40q", header.Typ, header.Alg)
 	}
 	for _, key := range keys.Keys {

@@ -21,46 +21,84 @@ import (
 // defaultIssuer is the "iss" of grants without an external URL.
 const defaultIssuer = "holdpoint"
 
-// grants sign and verify grants. Without keys, grants are not signed and none is valid.
+// grants sign grants and answers, and verify grants. Without keys, nothing is signed and no grant is valid.
 type grants struct {
 	keys   *signing.Keys
 	issuer string // the "iss"
 }
 
-// sign sets the JWS of the grants in a Resume, which may be nil, for the lease's holder.
+// lease is the lease for whose holder something is signed. expiresAtMs is 0 when another worker has
+// claimed the run since.
+type lease struct {
+	runID, agentID, fence string
+	expiresAtMs           int64
+}
+
+func leaseOf(run *model.Run) lease {
+	return lease{run.RunID, run.AgentID, model.FenceText(run.Fence), run.LeaseExpiresAtMs}
+}
+
+// sign sets the JWS of the grants and answers in a Resume, which may be nil, for the lease's holder.
 // Redeemed grants are unchanged.
-func (g *grants) sign(resume *api.Resume, runID, agentID, fence string) error {
+func (g *grants) sign(resume *api.Resume, holder lease) error {
 	if resume == nil {
 		return nil
 	}
 	for i := range resume.Approvals {
-		if err := g.signOne(&resume.Approvals[i], runID, agentID, fence); err != nil {
+		if err := g.signApproval(&resume.Approvals[i], holder); err != nil {
+			return err
+		}
+	}
+	for i := range resume.Questions {
+		if err := g.signAnswer(&resume.Questions[i], holder); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (g *grants) signOne(settled *api.SettledApproval, runID, agentID, fence string) error {
+func (g *grants) signApproval(settled *api.SettledApproval, holder lease) error {
 	grant := settled.Resolution.Grant
 	if g.keys == nil || grant == nil || grant.Exp == 0 || grant.RedeemedAtMs != 0 {
 		return nil
 	}
-	claims, err := runs.GrantClaims(settled, grant, runID, agentID, fence)
+	claims, err := runs.GrantClaims(settled, grant, holder.runID, holder.agentID, holder.fence)
 	if err != nil {
 		return err
 	}
-	claims.Iss, claims.Iat = g.issuer, min(time.Now().Unix(), grant.Exp) //nolint:forbidigo // iat is informative; nothing is decided by it
-	payload, err := json.Marshal(claims)
-	if err != nil {
-		return err
-	}
-	signed, err := g.keys.Sign(api.GrantPurpose, payload)
+	claims.Iss, claims.Iat = g.issuer, issuedAt(grant.Exp)
+	signed, err := g.jws(api.GrantPurpose, claims)
 	if err != nil {
 		return err
 	}
 	settled.Resolution.Grant = &api.Grant{JWS: signed}
 	return nil
+}
+
+func (g *grants) signAnswer(settled *api.SettledQuestion, holder lease) error {
+	if g.keys == nil || settled.Resolution.Outcome != api.OutcomeAnswered || holder.expiresAtMs == 0 {
+		return nil
+	}
+	claims, err := runs.AnswerClaims(settled, holder.runID, holder.agentID, holder.fence)
+	if err != nil {
+		return err
+	}
+	claims.Iss, claims.Exp = g.issuer, holder.expiresAtMs/time.Second.Milliseconds()
+	claims.Iat = issuedAt(claims.Exp)
+	settled.Resolution.Signature, err = g.jws(api.AnswerPurpose, claims)
+	return err
+}
+
+// issuedAt returns the "iat" of a signature that expires at exp. It is informative; nothing is decided
+// by it.
+func issuedAt(exp int64) int64 { return min(time.Now().Unix(), exp) } //nolint:forbidigo // see above
+
+func (g *grants) jws(purpose string, claims any) (string, error) {
+	payload, err := json.Marshal(claims)
+	if err != nil {
+		return "", err
+	}
+	return g.keys.Sign(purpose, payload)
 }
 
 // redeemGrant records that the lease's holder is about to run the approved call.
@@ -132,9 +170,4 @@ func errInvalidGrant(why string) error {
 // GrantIssuer returns the "iss" of grants for an external URL.
 func GrantIssuer(externalURL string) string {
 	return cmp.Or(strings.TrimSuffix(externalURL, "/"), defaultIssuer)
-}
-
-// signRecord signs the grants in a run's Resume for the holder of its newest lease.
-func (g *grants) signRecord(resume *api.Resume, run *model.Run) error {
-	return g.sign(resume, run.RunID, run.AgentID, model.FenceText(run.Fence))
 }

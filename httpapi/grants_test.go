@@ -258,4 +258,27 @@ func testGrants(t *testing.T, a *rig) {
 		require.NotEmpty(t, without.get(t, "/v1/runs/"+held.run+"/resume?fence="+held.fence).textAt("settled", 0, "resolution", "grant", "jti"))
 		without.post(t, redeemURL, redeeming(a.grantOf(t, held), digestOf(t, rmInput))).want(http.StatusServiceUnavailable)
 	})
+	parallel(t, "an answer is signed for the holder of the fence", func(t *testing.T) {
+		body := fmt.Sprintf(`{"session_id":%q,"input":1,"claim":{"worker_id":"w1"},"suspend":{"hold":true,"questions":[%s]}}`, a.name("session"), question("q"))
+		name := a.name("made")
+		made := a.post(t, "/v1/runs", body, key(name)).want(http.StatusAccepted)
+		run := "/v1/runs/" + made.textAt("run", "run_id")
+		a.post(t, run+"/questions", answer("q", `"answers":`+goodAnswers)).want(http.StatusAccepted)
+		for who, signed := range map[string]string{
+			"attached":            a.get(t, run+"/resume?fence="+made.textAt("lease", "fence")).want(http.StatusOK).textAt("settled", 0, "resolution", "signature"),
+			"a repeated creation": a.post(t, "/v1/runs", body, key(name)).want(http.StatusAccepted).textAt("resume", "questions", 0, "resolution", "signature"),
+		} {
+			_, err := keys.Verify(t.Context(), api.AnswerPurpose, signed)
+			require.NoError(t, err, who)
+			a.post(t, redeemURL, redeeming(signed, digestOf(t, rmInput))).refused(api.CodeInvalidGrant)
+		}
+		for _, path := range []string{run, run + "/events", "/v1/requests/" + a.get(t, run).textAt("resume", "questions", 0, "request", "handle")} {
+			require.NotContains(t, a.get(t, path).want(http.StatusOK).text, `"signature"`, path)
+		}
+		a.post(t, run+"/release", `{"fence":"`+made.textAt("lease", "fence")+`"}`).want(http.StatusOK)
+		claim := a.post(t, run+"/claim", `{"worker_id":"w2"}`).want(http.StatusOK)
+		require.NotEmpty(t, claim.textAt("resume", "questions", 0, "resolution", "signature"))
+		require.Nil(t, claim.at("run", "resume", "questions", 0, "resolution", "signature"))
+		require.Nil(t, a.post(t, "/v1/runs", body, key(name)).want(http.StatusAccepted).at("resume", "questions", 0, "resolution", "signature"), "of a later claim")
+	})
 }

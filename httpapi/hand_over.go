@@ -10,7 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// handOver puts sensitive values in clear, and complete grants, into a worker's claims. Everywhere
+// handOver puts sensitive values in clear, complete grants, and signed answers into a worker's claims. Everywhere
 // else they stay masked. A claim with sensitive values is read again; it stays masked when its run
 // has another fence by then, or is over.
 func (s *Server) handOver(ctx context.Context, claims ...api.Claim) error {
@@ -32,7 +32,11 @@ func (s *Server) handOver(ctx context.Context, claims ...api.Claim) error {
 				return err
 			}
 		}
-		if err := s.grants.sign(claim.Resume, claim.Run.RunID, claim.Run.AgentID, claim.Lease.Fence); err != nil {
+		holder := lease{runID: claim.Run.RunID, agentID: claim.Run.AgentID, fence: claim.Lease.Fence}
+		if shown := claim.Run.Lease; shown != nil && shown.ExpiresAtMs == claim.Lease.ExpiresAtMs {
+			holder.expiresAtMs = shown.ExpiresAtMs
+		}
+		if err := s.grants.sign(claim.Resume, holder); err != nil {
 			return err
 		}
 	}

@@ -108,10 +108,14 @@ func (s *Server) settledAfter(ctx context.Context, runID string, fence, after in
 // settledDocument returns a settled request for the lease's holder.
 func (s *Server) settledDocument(run *model.Run, request *model.Request) (api.JSON, error) {
 	if request.Kind != model.KindApproval {
-		return request.SettledDocument(), nil
+		settled := request.SettledQuestion()
+		if err := s.grants.signAnswer(&settled, leaseOf(run)); err != nil {
+			return nil, err
+		}
+		return document.Encode(settled), nil
 	}
 	settled := request.SettledApproval(run.LeaseExpiresAtMs)
-	if err := s.grants.signOne(&settled, run.RunID, run.AgentID, model.FenceText(run.Fence)); err != nil {
+	if err := s.grants.signApproval(&settled, leaseOf(run)); err != nil {
 		return nil, err
 	}
 	return document.Encode(settled), nil

@@ -175,7 +175,7 @@ func (s *Server) suspend(w http.ResponseWriter, r *http.Request) error {
 		if answer.Resume, err = s.openResume(record); err != nil {
 			return err
 		}
-		if err := s.grants.signRecord(answer.Resume, &record.Run); err != nil {
+		if err := s.grants.sign(answer.Resume, leaseOf(&record.Run)); err != nil {
 			return err
 		}
 	}

@@ -35,9 +35,15 @@ func (r *Request) SettledDocument() api.JSON {
 	if r.Kind == KindApproval {
 		return document.Encode(r.SettledApproval(0))
 	}
+	return document.Encode(r.SettledQuestion())
+}
+
+// SettledQuestion returns a settled question or clarification with its settled number, for an
+// attached worker. Call it only on a settled request that is not of [KindApproval].
+func (r *Request) SettledQuestion() api.SettledQuestion {
 	settled := r.settledQuestion()
 	settled.SettledNumber = r.SettledNumber
-	return document.Encode(settled)
+	return settled
 }
 
 func (r *Request) settledApproval(leaseExpiresAtMs int64) api.SettledApproval {

@@ -95,6 +95,8 @@ export interface components {
             resolved_by: string;
             /** @description What an answer on another face owes the worker's runtime, in that face's own words. */
             runtime_payload?: components["schemas"]["Any"];
+            /** @description Of an answered question: a compact JWS (EdDSA, `typ` `holdpoint-answer+jwt`) about `answers` and `value`, which only the holder of the fence is shown, in claims, in `…/resume` and in a suspension that was settled at once. docs/spec/v1.md has the claims. */
+            signature?: string;
             /** @description One line a question: `question: labels or text`. */
             summary: string;
             value?: components["schemas"]["Any"];

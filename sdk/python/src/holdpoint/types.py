@@ -96,6 +96,10 @@ class Answer(TypedDict):
     resolved_by: str
     # What an answer on another face owes the worker's runtime, in that face's own words.
     runtime_payload: NotRequired[Any]
+    # Of an answered question: a compact JWS (EdDSA, `typ` `holdpoint-answer+jwt`) about `answers` and `value`, which only the
+    # holder of the fence is shown, in claims, in `…/resume` and in a suspension that was settled at once. docs/spec/v1.md has
+    # the claims.
+    signature: NotRequired[str]
     # One line a question: `question: labels or text`.
     summary: str
     value: NotRequired[Any]
