@@ -14,37 +14,79 @@ import (
 )
 
 // onlySigned turns an allow into a denial unless one of the keys of --signed-by signed it: for this
-// run, this tool, and the input that the agent will run. Another service at the same address, or
-// something between the hook and the service, cannot allow anything then.
-//
-// An answer to a question tool is not signed. A question tool may only get an answer to the question that
-// the agent asked, and nothing else of its input changes: no other service can put words into the question.
+// run, this tool, and the input that the agent will run, or the answer to the agent's own question.
+// Another service at the same address, or something between the hook and the service, cannot allow or
+// answer anything then.
 func (c *HookRun) onlySigned(ctx context.Context, opened *client.Client, asked hookInput, answer *ask.Answer, decided mcptools.Permission) mcptools.Permission {
-	switch {
-	case len(c.SignedBy) == 0 || decided.Behavior != api.BehaviorAllow:
+	if len(c.SignedBy) == 0 || decided.Behavior != api.BehaviorAllow {
 		return decided
-	case mcptools.AsksQuestion(asked.ToolName):
-		return ownAnswer(asked, answer)
 	}
-	if err := c.verify(ctx, opened, asked, answer, decided.UpdatedInput); err != nil {
+	var err error
+	if mcptools.AsksQuestion(asked.ToolName) {
+		answer, err = c.ownAnswer(ctx, opened, asked, answer)
+		decided = mcptools.PermissionOf(answer, nil)
+	} else {
+		err = c.verify(ctx, opened, asked, answer, decided.UpdatedInput)
+	}
+	if err != nil {
 		return mcptools.Permission{Behavior: api.BehaviorDeny, Message: "nothing was allowed: " + err.Error()}
 	}
 	return decided
 }
 
-// ownAnswer returns the permission for an answer, with the questions as the agent asked them instead of as
-// the service repeats them.
-func ownAnswer(asked hookInput, answer *ask.Answer) mcptools.Permission {
-	call, err := mcptools.CallOf(ask.Call{Approval: &api.ApprovalRequest{ToolName: asked.ToolName, Input: asked.ToolInput}}, "")
-	if err == nil && (call.Question == nil || answer.Outcome != api.OutcomeAnswered) {
-		err = errNotAnswered
-	}
-	if err != nil {
-		return mcptools.Permission{Behavior: api.BehaviorDeny, Message: "nothing was allowed: " + err.Error()}
-	}
+// ownAnswer returns the signed answer to the question as the agent asked it, instead of as the service
+// repeats both.
+func (c *HookRun) ownAnswer(ctx context.Context, opened *client.Client, asked hookInput, answer *ask.Answer) (*ask.Answer, error) {
 	own := *answer
-	own.Question = call.Question
-	return mcptools.PermissionOf(&own, nil)
+	call, err := mcptools.CallOf(ask.Call{Approval: &api.ApprovalRequest{ToolName: asked.ToolName, Input: asked.ToolInput}}, "")
+	switch {
+	case err != nil:
+		return &own, err
+	case call.Question == nil || answer.Outcome != api.OutcomeAnswered:
+		return &own, errNotAnswered
+	}
+	keys, err := pinned(ctx, opened, c.SignedBy)
+	switch {
+	case err != nil:
+		return &own, fmt.Errorf("the service's keys: %w", err)
+	case answer.Signed == nil || answer.Signed.Signature == "":
+		return &own, errors.New("the service sent no signed answer")
+	}
+	claims, err := client.VerifyAnswer(keys, answer.Signed)
+	switch {
+	case errors.Is(err, client.ErrAnswerExpired):
+		return &own, fmt.Errorf("%w; %s", err, compareClocks)
+	case err != nil:
+		return &own, err
+	case claims.Sub != answer.RunID || claims.Aud != c.Agent || claims.RequestID != answer.RequestID:
+		return &own, errors.New("the signed answer is for another call")
+	}
+	own.Question, own.Resolution.Answers, own.Resolution.ResolvedBy = call.Question, nil, claims.ResolvedBy
+	for _, given := range answer.Signed.Answers {
+		if !answers(call.Question, given) {
+			return &own, errors.New("the signed answer is for another question")
+		}
+		own.Resolution.Answers = append(own.Resolution.Answers, api.UserQuestionAnswer{
+			QuestionID: given.QuestionID, SelectedOptionIDs: given.SelectedOptionIDs, FreeformAnswer: given.FreeformAnswer,
+		})
+	}
+	return &own, nil
+}
+
+// answers reports whether the person who gave an answer saw these questions and options.
+func answers(own *api.UserQuestionRequest, given api.LabelledAnswer) bool {
+	at := slices.IndexFunc(own.Questions, func(one api.UserQuestion) bool { return one.ID == given.QuestionID })
+	if at < 0 || own.Questions[at].Question != given.Question || len(given.SelectedOptionIDs) != len(given.SelectedOptions) {
+		return false
+	}
+	for i, selected := range given.SelectedOptions {
+		if selected.ID != given.SelectedOptionIDs[i] || !slices.ContainsFunc(own.Questions[at].Options, func(one api.QuestionOption) bool {
+			return one.ID == selected.ID && one.Label == selected.Label && one.Description == selected.Description
+		}) {
+			return false
+		}
+	}
+	return true
 }
 
 // errNotAnswered: the service allowed a question tool without an answer.
@@ -52,6 +94,9 @@ var errNotAnswered = errors.New("the service sent no answer to the question")
 
 // errNoPinnedKey says what to do after the service has changed its key.
 var errNoPinnedKey = errors.New("the service has none of the keys that this hook was installed with: if it has a new one, run hook install again")
+
+// compareClocks says what to do when a new signature has expired.
+const compareClocks = "compare the clocks of this machine and the service's"
 
 func (c *HookRun) verify(ctx context.Context, opened *client.Client, asked hookInput, answer *ask.Answer, input api.JSON) error {
 	keys, err := pinned(ctx, opened, c.SignedBy)
@@ -64,7 +109,7 @@ func (c *HookRun) verify(ctx context.Context, opened *client.Client, asked hookI
 	claims, err := client.VerifyGrant(keys, answer.Grant, asked.ToolName, input)
 	switch {
 	case errors.Is(err, client.ErrGrantExpired):
-		return fmt.Errorf("%w; compare the clocks of this machine and the service's", err)
+		return fmt.Errorf("%w; %s", err, compareClocks)
 	case err != nil:
 		return err
 	case claims.Sub != answer.RunID || claims.Aud != c.Agent:

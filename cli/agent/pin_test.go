@@ -22,14 +22,7 @@ import (
 func TestOnlyTheServicesGrantAllows(t *testing.T) {
 	t.Parallel()
 	const input = `{"command":"ls"}`
-	keys := func() *signing.Keys {
-		private, err := signing.Generate()
-		require.NoError(t, err)
-		made, err := signing.New([]ed25519.PrivateKey{private}, nil, func() int64 { return time.Now().UnixMilli() })
-		require.NoError(t, err)
-		return made
-	}
-	service, other := keys(), keys()
+	service, other := newKeys(t), newKeys(t)
 	digest, err := client.InputDigest(api.JSON(input))
 	require.NoError(t, err)
 	signed := func(by *signing.Keys, change func(*api.GrantClaims)) string {
@@ -43,11 +36,7 @@ func TestOnlyTheServicesGrantAllows(t *testing.T) {
 		require.NoError(t, err)
 		return grant
 	}
-	public := func(of *signing.Keys) []api.PublicKey {
-		set, err := of.Public(t.Context())
-		require.NoError(t, err)
-		return set.Keys
-	}
+	public := func(of *signing.Keys) []api.PublicKey { return publicOf(t, of) }
 	posing := public(other)[0]
 	posing.Kid = service.KeyID()
 
@@ -68,12 +57,7 @@ func TestOnlyTheServicesGrantAllows(t *testing.T) {
 		"for another input":           {signed(service, func(c *api.GrantClaims) { c.InputDigest = "sha256:00" }), public(service), false},
 		"expired":                     {signed(service, func(c *api.GrantClaims) { c.Exp = time.Now().Add(-time.Hour).Unix() }), public(service), false},
 	} {
-		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Type", "application/json")
-			_ = json.NewEncoder(w).Encode(api.KeySet{Keys: one.shown})
-		}))
-		opened, err := client.New(server.URL)
-		require.NoError(t, err)
+		opened := showing(t, one.shown)
 		hook := &HookRun{SignedBy: []string{service.KeyID()}}
 		hook.Agent = "claude-code"
 		asked := hookInput{ToolName: "Bash", ToolInput: api.JSON(input)}
@@ -85,32 +69,117 @@ func TestOnlyTheServicesGrantAllows(t *testing.T) {
 			require.Equal(t, api.BehaviorDeny, decided.Behavior, name)
 			require.Contains(t, decided.Message, "nothing was allowed: ", name)
 		}
-		opened.Close()
-		server.Close()
 	}
 }
 
-// A service cannot change what a question tool asks, nor allow one without an answer.
+// TestAnswersAreToTheAgentsOwnQuestion: a hook that was installed with a key hands over only an answer
+// that this key signed, about this run and request, to the question and options that the agent asked.
 func TestAnswersAreToTheAgentsOwnQuestion(t *testing.T) {
 	t.Parallel()
-	hook := &HookRun{SignedBy: []string{"key"}}
+	service, other := newKeys(t), newKeys(t)
 	asked := hookInput{ToolName: "AskUserQuestion", ToolInput: api.JSON(`{"questions":[{"question":"Deploy?","options":[{"label":"No"},{"label":"Later"}]}]}`)}
+	// What the service repeats of the question is not used.
 	posed := &api.UserQuestionRequest{
 		Questions: []api.UserQuestion{{ID: "q1", Question: "Deploy and delete all?", Options: []api.QuestionOption{{ID: "o1", Label: "Yes, all"}}}},
 		Metadata:  api.JSON(`{"tool_name":"AskUserQuestion","tool_input":{"questions":[],"more":"words"}}`),
 	}
-	answer := &ask.Answer{RunID: "call-1", Outcome: api.OutcomeAnswered, Question: posed, Resolution: api.Resolution{
-		ResolvedBy: "user:ada", Answers: []api.UserQuestionAnswer{{QuestionID: "q1", SelectedOptionIDs: []string{"o1"}}},
-	}}
-	decided := hook.onlySigned(t.Context(), nil, asked, answer, mcptools.PermissionOf(answer, nil))
-	require.Equal(t, api.BehaviorAllow, decided.Behavior, decided.Message)
-	require.JSONEq(t, `{"questions":[{"question":"Deploy?","options":[{"label":"No"},{"label":"Later"}]}],"answers":{"Deploy?":"No"}}`, string(decided.UpdatedInput))
-	require.NotContains(t, decided.Told, "delete all")
-
-	unknown := *answer
-	unknown.Resolution.Answers = []api.UserQuestionAnswer{{QuestionID: "q1", SelectedOptionIDs: []string{"o9"}}}
-	allowed := mcptools.Permission{Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(`{"more":"words"}`)}
-	for _, one := range []*ask.Answer{{RunID: "call-1", Outcome: api.OutcomeAllowed}, {RunID: "call-1"}, &unknown} {
-		require.Equal(t, api.BehaviorDeny, hook.onlySigned(t.Context(), nil, asked, one, allowed).Behavior)
+	type answerOf struct {
+		by      *signing.Keys
+		purpose string
+		claims  api.AnswerClaims
+		signed  api.AnswerForWorker // what is signed
+		sent    func(*ask.Answer)   // changes what is sent
 	}
+	for name, change := range map[string]func(*answerOf){
+		"the service's":                 nil,
+		"none":                          func(a *answerOf) { a.sent = func(sent *ask.Answer) { sent.Signed = nil } },
+		"unsigned":                      func(a *answerOf) { a.sent = func(sent *ask.Answer) { sent.Signed.Signature = "" } },
+		"of another key":                func(a *answerOf) { a.by = other },
+		"a grant":                       func(a *answerOf) { a.purpose = api.GrantPurpose },
+		"for another run":               func(a *answerOf) { a.claims.Sub = "call-2" },
+		"for another agent":             func(a *answerOf) { a.claims.Aud = "codex" },
+		"for another request":           func(a *answerOf) { a.claims.RequestID, a.signed.RequestID = "question-2", "question-2" },
+		"expired":                       func(a *answerOf) { a.claims.Exp = time.Now().Add(-time.Hour).Unix() },
+		"to another question":           func(a *answerOf) { a.signed.Answers[0].Question = "Deploy and delete all?" },
+		"with an option of other words": func(a *answerOf) { a.signed.Answers[0].SelectedOptions[0].Label = "Yes, all" },
+		"with an unknown option":        func(a *answerOf) { a.signed.Answers[0].SelectedOptionIDs[0] = "o9" },
+		"altered": func(a *answerOf) {
+			a.sent = func(sent *ask.Answer) {
+				sent.Signed.Answers = []api.LabelledAnswer{{QuestionID: "q1", Question: "Deploy?", FreeformAnswer: "delete all"}}
+			}
+		},
+		"in another's name": func(a *answerOf) { a.sent = func(sent *ask.Answer) { sent.Signed.ResolvedBy = "user:mallory" } },
+		"allowed":           func(a *answerOf) { a.sent = func(sent *ask.Answer) { sent.Outcome = api.OutcomeAllowed } },
+	} {
+		given := answerOf{
+			by: service, purpose: api.AnswerPurpose,
+			claims: api.AnswerClaims{Aud: "claude-code", Sub: "call-1", RequestID: "question-1", Exp: time.Now().Add(time.Hour).Unix(), ResolvedBy: "user:ada"},
+			signed: api.AnswerForWorker{
+				RequestID: "question-1", Outcome: api.OutcomeAnswered, ResolvedBy: "user:ada", Answers: []api.LabelledAnswer{{
+					QuestionID: "q1", Question: "Deploy?", SelectedOptionIDs: []string{"o1"}, SelectedOptions: []api.QuestionOption{{ID: "o1", Label: "No"}},
+				}},
+			},
+		}
+		if change != nil {
+			change(&given)
+		}
+		var err error
+		given.claims.AnswersDigest, err = client.InputDigest(given.signed.Signed())
+		require.NoError(t, err)
+		text, err := json.Marshal(given.claims)
+		require.NoError(t, err)
+		given.signed.Signature, err = given.by.Sign(given.purpose, text)
+		require.NoError(t, err)
+		answer := &ask.Answer{
+			RunID: "call-1", RequestID: "question-1", Outcome: api.OutcomeAnswered, Question: posed, Signed: &given.signed,
+			Resolution: api.Resolution{ResolvedBy: "user:mallory", Answers: []api.UserQuestionAnswer{{QuestionID: "q1", FreeformAnswer: "delete all"}}},
+		}
+		if given.sent != nil {
+			given.sent(answer)
+		}
+		hook := &HookRun{SignedBy: []string{service.KeyID()}}
+		hook.Agent = "claude-code"
+		opened := showing(t, append(publicOf(t, service), publicOf(t, other)...))
+		decided := hook.onlySigned(t.Context(), opened, asked, answer, mcptools.Permission{Behavior: api.BehaviorAllow, UpdatedInput: api.JSON(`{"more":"words"}`)})
+		if change != nil {
+			require.Equal(t, api.BehaviorDeny, decided.Behavior, name)
+			require.Contains(t, decided.Message, "nothing was allowed: ", name)
+			continue
+		}
+		require.Equal(t, api.BehaviorAllow, decided.Behavior, decided.Message)
+		require.JSONEq(t, `{"questions":[{"question":"Deploy?","options":[{"label":"No"},{"label":"Later"}]}],"answers":{"Deploy?":"No"}}`, string(decided.UpdatedInput))
+		require.Contains(t, decided.Told, "ada")
+		require.NotContains(t, decided.Told, "delete all")
+		require.NotContains(t, decided.Told, "mallory")
+	}
+}
+
+func newKeys(t *testing.T) *signing.Keys {
+	t.Helper()
+	private, err := signing.Generate()
+	require.NoError(t, err)
+	made, err := signing.New([]ed25519.PrivateKey{private}, nil, func() int64 { return time.Now().UnixMilli() })
+	require.NoError(t, err)
+	return made
+}
+
+func publicOf(t *testing.T, keys *signing.Keys) []api.PublicKey {
+	t.Helper()
+	set, err := keys.Public(t.Context())
+	require.NoError(t, err)
+	return set.Keys
+}
+
+// showing returns a client of a service that shows these keys.
+func showing(t *testing.T, keys []api.PublicKey) *client.Client {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_ = json.NewEncoder(w).Encode(api.KeySet{Keys: keys})
+	}))
+	t.Cleanup(server.Close)
+	opened, err := client.New(server.URL)
+	require.NoError(t, err)
+	t.Cleanup(opened.Close)
+	return opened
 }

@@ -38,8 +38,9 @@ type Asker struct {
 	// Lease is how long a process may be silent about the calls that it holds; 15 seconds
 	// if 0.
 	Lease time.Duration
-	// WithGrants has answers that allow a call carry the service's grant, for
-	// [client.VerifyGrant]. It costs one more call.
+	// WithGrants has answers carry what the service signed: the grant of an allowed call, for
+	// [client.VerifyGrant], or the answer to a question, for [client.VerifyAnswer]. It costs one
+	// more call.
 	WithGrants bool
 	// OnRaised, if set, is told the handle of a request that this process has raised.
 	OnRaised func(handle string)
@@ -75,6 +76,9 @@ type Answer struct {
 	// Grant is the JWS that the service signed for this process, if the call is allowed and
 	// [Asker.WithGrants] is set. It is empty if the service gave none.
 	Grant string
+	// Signed is the answer to an answered question as the service gave it to this process, if
+	// [Asker.WithGrants] is set. Its Signature is empty if the service signed none.
+	Signed *api.AnswerForWorker
 	// Resolution is the recorded decision. It is empty until somebody has decided, and if
 	// the run ended without a decision.
 	Resolution api.Resolution

@@ -136,7 +136,7 @@ func readerOf(run *api.RunView) string {
 }
 
 // take completes a decided run and returns it, or nil if another process holds it. Before that it
-// reads the grant, which only the holder of the lease gets.
+// reads what the service signed, which only the holder of the lease gets.
 func (r *reading) take(ctx context.Context, run *api.RunView, answer *Answer) (*api.RunView, error) {
 	if r.raised.fence == "" {
 		claim, err := r.Client.ClaimRun(ctx, run.RunID, api.ClaimOptions{WorkerID: workerID(), LeaseMs: leaseMs})
@@ -145,15 +145,13 @@ func (r *reading) take(ctx context.Context, run *api.RunView, answer *Answer) (*
 		}
 		r.raised.fence, r.claimed = claim.Lease.Fence, claim.Resume
 	}
-	if _, _, allowed := answer.Allowed(); allowed && r.WithGrants {
-		grant, err := r.grant(ctx, answer)
-		if err != nil {
+	if _, _, allowed := answer.Allowed(); r.WithGrants && (allowed || answer.Outcome == api.OutcomeAnswered) {
+		if err := r.signed(ctx, answer); err != nil {
 			if !transient(err) {
 				r.raised.fence = ""
 			}
 			return nil, unlessLost(err)
 		}
-		answer.Grant = grant
 	}
 	output, err := json.Marshal(taken{r.reader})
 	if err != nil {
@@ -169,31 +167,52 @@ func (r *reading) take(ctx context.Context, run *api.RunView, answer *Answer) (*
 	return completed, nil
 }
 
-// grant returns the grant of an allowed call, "" if there is none. It is in the claim, or is read
-// by the process that has held the run since it asked.
-func (r *reading) grant(ctx context.Context, answer *Answer) (string, error) {
-	var approvals []api.SettledApproval
-	if r.claimed != nil {
-		approvals = r.claimed.Approvals
-	} else {
-		read, err := r.Client.AwaitSettled(ctx, answer.RunID, r.raised.fence, "0", 0)
+// signed adds what the service signed to an answer, if there is something. It is in the claim, or is
+// read by the process that has held the run since it asked.
+func (r *reading) signed(ctx context.Context, answer *Answer) error {
+	resume := r.claimed
+	if resume == nil {
+		read, err := r.settled(ctx, answer)
 		if err != nil {
-			return "", err
+			return err
 		}
-		for _, text := range read.Settled {
-			var one api.SettledApproval
-			if err := json.Unmarshal(text, &one); err != nil {
-				return "", fmt.Errorf("a decision of run %s: %w", answer.RunID, err)
-			}
-			approvals = append(approvals, one)
+		resume = read
+	}
+	for _, one := range resume.Approvals {
+		if answer.Approval != nil && one.Resolution.RequestID == answer.RequestID && one.Resolution.Grant != nil {
+			answer.Grant = one.Resolution.Grant.JWS
 		}
 	}
-	for _, one := range approvals {
-		if one.Resolution.RequestID == answer.RequestID && one.Resolution.Grant != nil {
-			return one.Resolution.Grant.JWS, nil
+	for _, one := range resume.Questions {
+		if answer.Question != nil && one.Resolution.RequestID == answer.RequestID {
+			answer.Signed = &one.Resolution
 		}
 	}
-	return "", nil
+	return nil
+}
+
+// settled reads the decisions of the run, which has requests of one kind.
+func (r *reading) settled(ctx context.Context, answer *Answer) (*api.Resume, error) {
+	read, err := r.Client.AwaitSettled(ctx, answer.RunID, r.raised.fence, "0", 0)
+	if err != nil {
+		return nil, err
+	}
+	resume := &api.Resume{}
+	for _, text := range read.Settled {
+		var approval api.SettledApproval
+		var question api.SettledQuestion
+		if answer.Question == nil {
+			err = json.Unmarshal(text, &approval)
+			resume.Approvals = append(resume.Approvals, approval)
+		} else {
+			err = json.Unmarshal(text, &question)
+			resume.Questions = append(resume.Questions, question)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("a decision of run %s: %w", answer.RunID, err)
+		}
+	}
+	return resume, nil
 }
 
 // firstOf returns the open request of a waiting run.
