@@ -39,7 +39,7 @@ func TestVerifyAnswer(t *testing.T) {
 	claims := must(client.VerifyAnswer(keys, &answered))(t)
 	require.Equal(t, made.RunID, claims.Sub)
 	require.Equal(t, claim.Lease.Fence, claims.Fence)
-	require.Equal(t, claim.Lease.ExpiresAtMs/1000, claims.Exp)
+	require.Equal(t, claims.Exp, claim.Lease.ExpiresAtMs/1000)
 	require.Equal(t, given["q"].Request.Handle, claims.JTI)
 	require.Empty(t, given["d"].Resolution.Signature, "a decline is not signed")
 	grant := claim.Resume.Approvals[0].Resolution.Grant.JWS
