@@ -35,7 +35,7 @@ func testSuspend(t *testing.T, a *rig) {
 		require.Equal(t, "allow", claim.at("resume", "approvals", 0, "resolution", "behavior"))
 		require.Equal(t, "Which route?: A\nNotes?: fast", claim.at("resume", "questions", 0, "resolution", "summary"))
 		require.Equal(t, map[string]any{"step": 1.0}, claim.at("checkpoint"))
-		// All callers see the same, except for the grant, which only the holder sees.
+		// All callers see the same, except for the grant and the signature, which only the holder sees.
 		shown := a.get(t, "/v1/runs/"+run.run).at("resume")
 		for _, resume := range []any{claim.at("resume"), shown} {
 			delete(resume.(map[string]any)["approvals"].([]any)[0].(map[string]any)["resolution"].(map[string]any), "grant")
