@@ -138,7 +138,11 @@ func (e *email) Send(ctx context.Context, address string, m *notify.Message) err
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.timeout)
 	defer cancel()
-	return mailFailure(client.DialAndSendWithContext(ctx, message))
+	err = client.DialAndSendWithContext(ctx, message)
+	if message.IsDelivered() {
+		return nil // the server has the message, however it ended the conversation
+	}
+	return mailFailure(err)
 }
 
 func idOf(text string) string {

@@ -16,8 +16,8 @@ import (
 )
 
 // mute is an SMTP server that stops answering at a command: "" for the greeting, "." for the end of the
-// message.
-func mute(t *testing.T, at string) string {
+// message. If hangsUp, it closes the connection there.
+func mute(t *testing.T, at string, hangsUp bool) string {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	require.NoError(t, err)
@@ -43,10 +43,16 @@ func mute(t *testing.T, at string) string {
 			case data && command != ".":
 				continue
 			case strings.HasPrefix(command, at):
+				if hangsUp {
+					return
+				}
 				at = ""
 			case command == "DATA":
 				data = true
 				fmt.Fprint(connection, "354 go on\r\n")
+			case command == ".":
+				data = false
+				fmt.Fprint(connection, "250 taken\r\n")
 			default:
 				fmt.Fprint(connection, "250 ok\r\n")
 			}
@@ -62,7 +68,7 @@ func TestAMailServerThatStopsAnswering(t *testing.T) {
 	for _, at := range []string{"", "EHLO", "MAIL", "RCPT", "DATA", "."} {
 		t.Run("at "+at, func(t *testing.T) {
 			t.Parallel()
-			mail, err := (&channel{Kind: api.ChannelEmail, SMTP: mute(t, at), From: "holdpoint@example.com"}).email("")
+			mail, err := (&channel{Kind: api.ChannelEmail, SMTP: mute(t, at, false), From: "holdpoint@example.com"}).email("")
 			require.NoError(t, err)
 			require.Less(t, mail.timeout, 20*time.Second, "what Channel.Send promises")
 			mail.timeout = 100 * time.Millisecond
@@ -78,5 +84,15 @@ func TestAMailServerThatStopsAnswering(t *testing.T) {
 				t.Fatal("the message is sent for a minute")
 			}
 		})
+	}
+}
+
+// A message that the mail server accepted is not sent again, even if the server hangs up at once.
+func TestAMailServerThatHangsUpAfterTheMessage(t *testing.T) {
+	t.Parallel()
+	for _, at := range []string{"RSET", "QUIT"} {
+		mail, err := (&channel{Kind: api.ChannelEmail, SMTP: mute(t, at, true), From: "holdpoint@example.com"}).email("")
+		require.NoError(t, err)
+		require.NoError(t, mail.Send(t.Context(), "ada@example.com", &notify.Message{ID: "m", Subject: "s", Text: "t"}), at)
 	}
 }
