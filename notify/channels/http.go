@@ -22,6 +22,9 @@ import (
 // maxTemplated limits the output of a template.
 const maxTemplated = 64 << 10
 
+// idempotencyKey is the header by which a receiver recognizes a message that it already has.
+const idempotencyKey = "Idempotency-Key"
+
 // httpChannel sends an HTTP request. Templates build its URL, headers and body from these values
 // only.
 type httpChannel struct {
@@ -86,6 +89,9 @@ func (c *channel) http(folder string, client *egress.Client) (*httpChannel, erro
 		return nil, err
 	}
 	for name, text := range c.Headers {
+		if http.CanonicalHeaderKey(name) == idempotencyKey {
+			return nil, errors.New("headers: the service sets Idempotency-Key; a template has its value as {{.ID}}")
+		}
 		if made.headers[http.CanonicalHeaderKey(name)], err = parsed("headers."+name, text); err != nil {
 			return nil, err
 		}
@@ -139,7 +145,7 @@ func (c *httpChannel) request(address string, m *notify.Message) (to string, hea
 		ID: idOf(m.ID), Kind: m.Kind, Subject: m.Subject, Text: m.Text, Link: m.Link, Code: m.Code, Tool: m.Tool, Agent: m.Agent,
 		Deadline: m.Deadline, Digest: m.Digest, Address: address, Secret: c.secrets,
 	}
-	header = http.Header{"Idempotency-Key": {given.ID}, "User-Agent": {"holdpoint"}}
+	header = http.Header{idempotencyKey: {given.ID}, "User-Agent": {"holdpoint"}}
 	for name, made := range c.headers {
 		value, err := fill(made, &given)
 		if err != nil {
