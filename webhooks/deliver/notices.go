@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/holdpoint/holdpoint/internal/failpoint"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
@@ -84,6 +85,7 @@ func (l *noticeLane) send(ctx context.Context, one runs.DueEffect) result {
 	refused := false
 	r := l.deliverer.attemptDelivery(ctx, one, func(effect *model.Effect) attempt {
 		permanent, failure := l.deliverer.options.Notices.Send(ctx, effect)
+		failpoint.Hit("webhooks.notified")
 		var putOff *runs.PutOffError
 		if errors.As(failure, &putOff) {
 			return attempt{putOffMs: max(putOff.Ms, 1)}
