@@ -98,7 +98,8 @@ func (c *FinishEffect) decide(w *workingCopy) (Reply, error) {
 	case c.PutOffMs > 0 && (stale || effect.State == api.EffectFailed):
 		return Reply{Effect: effect, Existing: true}, nil
 	case c.PutOffMs > 0:
-		effect.Attempts, effect.DueAtMs = effect.Attempts-1, w.nowMs+c.PutOffMs
+		effect.UndoAttempt()
+		effect.DueAtMs = w.nowMs + c.PutOffMs
 	case c.Error == "":
 		w.endEffect(effect, api.EffectDone, "")
 	case c.Permanent || effect.Attempts >= effect.MaxAttempts():

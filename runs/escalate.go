@@ -102,7 +102,7 @@ func (w *workingCopy) escalate(effect *model.Effect, run *model.Run, request *mo
 		return
 	}
 	// A step is not an attempt: it must not use them up.
-	effect.Attempts--
+	effect.UndoAttempt()
 	effect.DueAtMs, effect.LastError = max(state.NextAtMs, w.nowMs), ""
 }
 

@@ -115,7 +115,7 @@ const heldBack = "held back: somebody is looking at the request"
 
 // holdAdvance puts off the notification of a request. A check is not an attempt: it must not use them up.
 func (w *workingCopy) holdAdvance(effect *model.Effect, untilMs int64) {
-	effect.Attempts--
+	effect.UndoAttempt()
 	effect.DueAtMs, effect.LastError = min(untilMs, w.nowMs+acknowledgementCheckMs), heldBack
 }
 

@@ -99,3 +99,14 @@ func TestARunThatNobodyCanBeToldOfSaysSo(t *testing.T) {
 	require.Empty(t, h.advance(advance))
 	require.Equal(t, before+1, h.run("r").LastEventID)
 }
+
+// Putting off a message uncounts its attempt, if it had one.
+func TestAMessageThatNobodyClaimedIsPutOff(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	advance := h.raiseNoticed(suspend("r", 1, approval("a")))
+	h.nowMs += notifyAfterMs
+	written := h.advance(advance, runs.Recipient{Principal: "user:ada", Channel: "mail"})
+	put := &runs.FinishEffect{SessionID: "s", EffectID: written[0].EffectID, RunID: "r", PutOffMs: 1}
+	require.Zero(t, h.must(put).Effect.Attempts)
+}

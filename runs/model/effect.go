@@ -103,6 +103,9 @@ func (e *Effect) LeaseMs() int64 {
 	return EffectLeaseMs
 }
 
+// UndoAttempt uncounts the attempt that claimed the effect. An effect that nobody claimed has none.
+func (e *Effect) UndoAttempt() { e.Attempts = max(e.Attempts-1, 0) }
+
 // MaxAttempts bounds the attempts. When the last one fails, so does the effect.
 func (e *Effect) MaxAttempts() int64 {
 	if e.WebhookID != "" {
