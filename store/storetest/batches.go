@@ -26,7 +26,7 @@ type Batches struct {
 
 // NewBatches returns a comparison that starts with an empty database.
 func NewBatches(engine door.Engine) *Batches {
-	model := NewModel(Counter())
+	model := NewModel(Counter(), 0)
 	return &Batches{engine: engine, newID: Counter(), model: model, generator: NewGenerator(model)}
 }
 

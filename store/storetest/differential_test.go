@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
@@ -58,6 +59,9 @@ func differ(t *testing.T, databases func(*exampleTB, *postgresDatabase) map[stri
 	})
 }
 
+// notifyAfter is how long a request without steps is open before people are notified.
+const notifyAfter = time.Second
+
 // subject is one database under comparison, with the store whose turn it is.
 type subject struct {
 	name     string
@@ -73,10 +77,10 @@ func (s *subject) take(seed uint64) { s.store = s.stores[seed%uint64(len(s.store
 
 func compare(tb testing.TB, rt *rapid.T, databases map[string]storetest.Database) {
 	clock := storetest.NewClock()
-	model := storetest.NewModel(storetest.Counter())
+	model := storetest.NewModel(storetest.Counter(), notifyAfter)
 	var subjects []subject
 	for _, name := range slices.Sorted(maps.Keys(databases)) {
-		options := storetest.Options{Clock: clock, NewID: storetest.Counter()}
+		options := storetest.Options{Clock: clock, NewID: storetest.Counter(), NotifyAfter: notifyAfter}
 		one := subject{name: name, database: databases[name], stores: []runs.Store{databases[name].Open(tb, options)}}
 		if name == "postgres" {
 			one.stores = append(one.stores, databases[name].Open(tb, options))
@@ -365,7 +369,7 @@ func reads(rt *rapid.T, ctx context.Context, store runs.Store) map[string]any {
 func TestModelTellsEnginesApart(t *testing.T) {
 	t.Parallel()
 	clock := storetest.NewClock()
-	model := storetest.NewModel(storetest.Counter())
+	model := storetest.NewModel(storetest.Counter(), 0)
 	database := sqliteFile.Fresh(t)
 	store := database.Open(t, storetest.Options{Clock: clock, NewID: storetest.Counter()})
 	create := func(input string) runs.Command {

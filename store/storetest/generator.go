@@ -146,9 +146,8 @@ func (g *Generator) suspension() api.Suspension {
 	for _, id := range g.some(requestIDs) {
 		at, after := g.deadline()
 		if id[0] == 'a' || id == "both" && g.chance(50) {
-			asked := api.ApprovalRequest{
-				ID: id, ToolCallID: "call", ToolName: pick(g, toolNames), Input: g.document(), ExpiresAtMs: at, ExpiresAfterMs: after,
-			}
+			asked := api.ApprovalRequest{ID: id, ToolCallID: "call", ExpiresAtMs: at, ExpiresAfterMs: after, Escalation: g.escalation(nil)}
+			asked.ToolName, asked.Input = g.call()
 			if g.chance(40) {
 				asked.PatternKeys = g.some(patternKeys)
 			}
@@ -162,6 +161,7 @@ func (g *Generator) suspension() api.Suspension {
 			other.ID = "why"
 			asked.Questions = append(asked.Questions, other)
 		}
+		asked.Escalation = g.escalation(asked.Questions)
 		s.Questions = append(s.Questions, asked)
 	}
 	return s
@@ -170,10 +170,13 @@ func (g *Generator) suspension() api.Suspension {
 // clone copies a suspension so that two stores do not prepare the same one.
 func clone(s api.Suspension) api.Suspension {
 	s.Approvals = append([]api.ApprovalRequest(nil), s.Approvals...)
+	for i := range s.Approvals {
+		s.Approvals[i].Escalation = cloneEscalation(s.Approvals[i].Escalation)
+	}
 	asked := s.Questions
 	s.Questions = nil
 	for _, q := range asked {
-		q.Questions = append([]api.UserQuestion(nil), q.Questions...)
+		q.Questions, q.Escalation = append([]api.UserQuestion(nil), q.Questions...), cloneEscalation(q.Escalation)
 		for i := range q.Questions {
 			q.Questions[i].Options = append([]api.QuestionOption(nil), q.Questions[i].Options...)
 		}
@@ -193,7 +196,7 @@ func (g *Generator) command() Maker {
 		g.createSession, g.createRun, g.createRun, g.claim, g.heartbeat, g.suspend, g.withdraw, g.retry, g.retry, g.redeem, g.appendEvents,
 		g.finish, g.release, g.resolve, g.answer, g.cancelQuestion, g.cancelRun, g.interrupt, g.endSession, g.expire,
 		g.ask, g.openClarification, g.deliverAnswer, g.readMailbox, g.acknowledge, g.replay,
-		g.claimEffect, g.finishEffect, g.retryEffect,
+		g.claimEffect, g.finishEffect, g.retryEffect, g.advance, g.finishNotice,
 		g.addRule, g.revokeRule, g.decide, g.answerPart, g.amendSession, g.lookAt,
 	}
 	if g.chance(70) {

@@ -138,7 +138,7 @@ func (g *Generator) effectOf(kinds ...api.EffectKind) (model.Effect, bool) {
 
 // effect usually returns an existing one.
 func (g *Generator) effect() model.Effect {
-	if effect, there := g.effectOf(api.EffectOpenClarification, api.EffectDeliverAnswer, api.EffectReviewApproval); there && g.chance(92) {
+	if effect, there := g.effectOf(api.EffectOpenClarification, api.EffectDeliverAnswer, api.EffectReviewApproval, api.EffectAdvanceRequest, api.EffectNotify); there && g.chance(92) {
 		return effect
 	}
 	return model.Effect{SessionID: pick(g, sessionIDs), EffectID: pick(g, []string{"", "open_clarification:nothing"})}
@@ -187,7 +187,7 @@ func (g *Generator) carryOn() []func() Maker {
 	var ways [][]func() Maker
 	if len(g.model.DueEffects(g.nowMs)) > 0 {
 		ways = append(ways, []func() Maker{
-			g.openClarification, g.openClarification, g.deliverAnswer, g.deliverAnswer, g.claimEffect, g.finishEffect,
+			g.openClarification, g.openClarification, g.deliverAnswer, g.deliverAnswer, g.claimEffect, g.finishEffect, g.advance, g.advance, g.finishNotice,
 		})
 	}
 	if len(g.model.WaitingClarifications()) > 0 {

@@ -94,6 +94,8 @@ func (g *Generator) remember(resolution *runs.ApprovalDecision) {
 	if g.chance(20) {
 		match := g.match()
 		resolution.RememberMatch = &match
+	} else {
+		resolution.RememberAs = g.rememberAs()
 	}
 }
 

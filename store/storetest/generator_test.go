@@ -25,7 +25,7 @@ func TestGeneratorReaches(t *testing.T) {
 	for example := range uint64(1000) {
 		random := rand.New(rand.NewPCG(example, 7))
 		clock := storetest.NewClock()
-		model := storetest.NewModel(storetest.Counter())
+		model := storetest.NewModel(storetest.Counter(), notifyAfter)
 		g := storetest.NewGenerator(model)
 		for range 60 {
 			seed := random.Uint64()
@@ -111,6 +111,17 @@ func TestGeneratorReaches(t *testing.T) {
 		{"denied by a rule", 10},
 		{"answered in part", 5},
 		{"a part that was settled", 5},
+		{"a rule about params that a decision wrote", 20},
+		{"*runs.AdvanceRequest accepted", 50},
+		{"effect advance_request done", 20},
+		{"effect notify pending", 20},
+		{"effect notify failed", 5},
+		{"event notification_failed", 5},
+		{"at deadline keep, now allowed", 5},
+		{"at deadline deny, now expired", 5},
+		{"at deadline decline, now expired", 5},
+		{"at deadline answer, now expired", 5},
+		{"at deadline cancel_run, now expired", 5},
 	} {
 		require.GreaterOrEqual(t, reached[least.what], least.times, least.what)
 	}
@@ -127,6 +138,8 @@ func noteRules(reached map[string]int, model *storetest.Model) {
 			"a rule with a bound that is used up": rule.Uses > 0 && rule.Uses == rule.MaxUses,
 			"a rule that a decision wrote":        rule.SourceRunID != "",
 			"a rule that was revoked":             rule.RevokedAtMs != 0,
+
+			"a rule about params that a decision wrote": rule.SourceRunID != "" && len(rule.Match.Params) > 0,
 		} {
 			if is {
 				reached[what]++
@@ -141,14 +154,25 @@ func noteRules(reached map[string]int, model *storetest.Model) {
 		if request.PartialAnswers != nil {
 			reached["answered in part"]++
 		}
+		noteEscalation(reached, &request)
 	}
 	for _, event := range model.Events() {
+		reached["event "+string(event.Type)]++
 		if event.Type == api.EventUserQuestionAnswered {
 			if request := model.Request(event.SessionID, event.RunID, requestOf(event)); request != nil && !request.Open() {
 				reached["a part that was settled"]++
 			}
 		}
 	}
+}
+
+// noteEscalation records what the deadlines of requests did.
+func noteEscalation(reached map[string]int, request *model.Request) {
+	e := request.Escalation()
+	if e == nil {
+		return
+	}
+	reached["at deadline "+string(e.AtDeadline)+", now "+string(request.Outcome)]++
 }
 
 // requestOf returns the request that an event is about.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
@@ -27,6 +28,8 @@ type Model struct {
 	messages map[messageKey]*model.Message
 	rules    map[string]*rules.Rule
 	spanning []string
+	// notifyAfter is as in Options.
+	notifyAfter time.Duration
 }
 
 // messageKey identifies a message.
@@ -35,10 +38,10 @@ type messageKey struct {
 	messageID string
 }
 
-// NewModel returns an empty model that gets identifiers from newID.
-func NewModel(newID runs.IDSource) *Model {
+// NewModel returns an empty model that gets identifiers from newID. notifyAfter is as in [Options].
+func NewModel(newID runs.IDSource, notifyAfter time.Duration) *Model {
 	return &Model{
-		newID: newID, sessions: map[string]*model.Session{}, runs: map[string]*model.Run{},
+		newID: newID, notifyAfter: notifyAfter, sessions: map[string]*model.Session{}, runs: map[string]*model.Run{},
 		requests: map[runs.RequestPosition]*model.Request{}, records: map[model.RecordKey]*model.IdempotencyRecord{},
 		effects: map[string]*model.Effect{}, messages: map[messageKey]*model.Message{}, rules: map[string]*rules.Rule{},
 	}
@@ -108,6 +111,7 @@ func sessionsOf(c *runs.Change) []string {
 func (m *Model) state(sessionID, chosenRunID, ruleID string) *runs.State {
 	state := runs.NewState(sessionID)
 	state.Session = m.sessions[sessionID]
+	state.NotifyAfterMs, state.Notifies = m.notifyAfter.Milliseconds(), m.notifyAfter > 0
 	for runID, run := range m.runs {
 		if run.SessionID == sessionID || runID == chosenRunID {
 			image := *run

@@ -92,7 +92,7 @@ func (d *postgresDatabase) Open(tb testing.TB, options storetest.Options) runs.S
 		})
 	}
 	store, err := postgres.Open(tb.Context(), d.url, postgres.Options{Door: door.Options{
-		NewID: options.NewID, Clock: options.Clock.NowMs, LockWait: options.LockWait,
+		NewID: options.NewID, Clock: options.Clock.NowMs, LockWait: options.LockWait, NotifyAfter: options.NotifyAfter,
 	}})
 	require.NoError(tb, err)
 	tb.Cleanup(func() { require.NoError(tb, store.Close()) })

@@ -73,7 +73,7 @@ type sqliteDatabase string
 
 func (d sqliteDatabase) Open(tb testing.TB, options storetest.Options) runs.Store {
 	tb.Helper()
-	store, err := sqlite.Open(tb.Context(), string(d), sqlite.Options{NowMs: options.Clock.NowMs, Door: door.Options{NewID: options.NewID, LockWait: options.LockWait}})
+	store, err := sqlite.Open(tb.Context(), string(d), sqlite.Options{NowMs: options.Clock.NowMs, Door: door.Options{NewID: options.NewID, LockWait: options.LockWait, NotifyAfter: options.NotifyAfter}})
 	require.NoError(tb, err)
 	tb.Cleanup(func() { require.NoError(tb, store.Close()) })
 	return store

@@ -64,6 +64,8 @@ type Options struct {
 	NewID runs.IDSource // nil for the store's own
 	// LockWait is how long a command waits for a session that another transaction has locked.
 	LockWait time.Duration
+	// NotifyAfter is as in store.Options.
+	NotifyAfter time.Duration
 }
 
 // lockWait is longer than anything that a test does while a session is locked or contended, however slow the machine is.
