@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
 )
 
 // aimScript gives the page a clock that stands still between the moves of a test, so that a slow machine plays the
@@ -25,7 +27,7 @@ const aimScript = `(() => {
 	globalThis.setTimeout = (does, ms = 0, ...rest) => ms >= 10000 ? ++last : ms >= 300 ? keep(() => does(...rest), ms, 0) : later(does, ms, ...rest);
 	globalThis.clearTimeout = id => { if (!timers.delete(id)) clear(id) };
 	const handleOf = element => element?.closest?.("[data-handle]")?.dataset.handle ?? "";
-	const looks = [], sent = [];
+	const looks = [], sent = [], said = [];
 	let calls = 0;
 	const look = () => {
 		const active = document.activeElement;
@@ -57,7 +59,7 @@ const aimScript = `(() => {
 			await new Promise(done => requestAnimationFrame(() => later(done)));
 			look();
 			return JSON.stringify({
-				title: document.title, path: location.pathname, calls, looks: looks.splice(0), sent: sent.splice(0),
+				title: document.title, path: location.pathname, calls, looks: looks.splice(0), sent: sent.splice(0), said: said.splice(0),
 				ready: !!document.querySelector(".list, .empty") && !document.querySelector("[aria-busy]"),
 			});
 		},
@@ -72,6 +74,8 @@ const aimScript = `(() => {
 	globalThis.fetch = async (to, options) => {
 		if (String(to).startsWith("/v1/stream")) return send(to, options);
 		if (options?.method === "POST") for (const one of noted(to, options.body)) sent.push({t: now, ...one});
+		const about = options?.method === "PUT" && String(to).match(/\/requests\/([^/]+)\/acknowledgement$/)?.[1];
+		if (about) said.push({handle: decodeURIComponent(about), state: JSON.parse(options.body).state});
 		calls++;
 		try {
 			const answer = await send(to, options), text = await answer.text();
@@ -144,6 +148,12 @@ type sent struct {
 	Verb string  `json:"verb"`
 }
 
+// said is what the person said about a request without a decision.
+type said struct {
+	Handle string                   `json:"handle"`
+	State  api.AcknowledgementState `json:"state"`
+}
+
 type pageState struct {
 	Title string `json:"title"`
 	Path  string `json:"path"`
@@ -151,6 +161,7 @@ type pageState struct {
 	Ready bool   `json:"ready"`
 	Looks []look `json:"looks"`
 	Sent  []sent `json:"sent"`
+	Said  []said `json:"said"`
 }
 
 // aimsBefore is how long before a press the person has chosen its target.
@@ -228,12 +239,22 @@ func (s *person) settled(first string) (fault error) {
 			s.gone(made.ID)
 			s.decided++
 		}
+		for _, one := range state.Said {
+			s.log = append(s.log, fmt.Sprintf("says %s of %s", one.State, one.Handle))
+			s.snoozed[one.Handle] = one.State == api.Snoozed
+		}
 		if state.Path != "/" {
 			return state.Calls == 0
 		}
+		counted := 0 // a snoozed request is not
+		for _, id := range s.open {
+			if !s.snoozed[s.handles[id]] {
+				counted++
+			}
+		}
 		want := "holdpoint"
-		if len(s.open) > 0 {
-			want = fmt.Sprintf("(%d) holdpoint", len(s.open))
+		if counted > 0 {
+			want = fmt.Sprintf("(%d) holdpoint", counted)
 		}
 		return fault != nil || state.Ready && state.Calls == 0 && state.Title == want
 	})

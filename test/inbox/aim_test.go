@@ -104,6 +104,7 @@ type person struct {
 	looks               []look
 	// handles and runs are by the id of a request; open are the ids.
 	handles, runs  map[string]string
+	snoozed        map[string]bool // by handle
 	open           []string
 	log            []string
 	moves, decided int
@@ -115,7 +116,7 @@ type person struct {
 
 func (f *flows) someone(t *testing.T, base string, seed uint64) *person {
 	t.Helper()
-	s := &person{flows: f, page: openPage(t, f.browser, base, "/login"), random: rand.New(rand.NewPCG(seed, seed)), x: 400, y: 400, writes: 4, handles: map[string]string{}, runs: map[string]string{}}
+	s := &person{flows: f, page: openPage(t, f.browser, base, "/login"), random: rand.New(rand.NewPCG(seed, seed)), x: 400, y: 400, writes: 4, handles: map[string]string{}, runs: map[string]string{}, snoozed: map[string]bool{}}
 	s.do(func(ctx context.Context, target *chromedp.Target) error {
 		_, err := cdp.Call(ctx, target, emulation.SetTouchEmulationEnabled, emulation.SetTouchEmulationEnabledParams{Enabled: true})
 		return err
