@@ -115,12 +115,15 @@ func (b *batch) run(calls []*call, load func(context.Context, []*call) error) (e
 				traced = b.decided()
 			}
 			ctx, done = d.observe(ctx, traced, &Transaction{Lane: b.lane, Commands: len(b.all)}, &written, &err)
-			defer done()
 		}
-		if err = b.commit(ctx); err != nil {
+		err = b.commit(ctx)
+		written = err == nil
+		if load == nil {
+			done() // before the calls are answered, so that their callers find it counted
+		}
+		if err != nil {
 			return err
 		}
-		written = true
 	}
 	if b.background {
 		// Yield so that the lane can use the released connection before the answered callers send
