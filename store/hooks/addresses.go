@@ -40,10 +40,10 @@ func (k *Endpoints) AddAddress(ctx context.Context, a *notify.Address, before, a
 	to, by := &after.Destination, &after.Person
 	// The second statement only changes a row if the first has changed both of its rows.
 	changed, err := k.writer.WriteTokens(ctx,
-		tokens.Write{SQL: k.statements.CountCode, Args: []any{
+		tokens.Write{SQL: sqlCountCode, Args: []any{
 			to.Subject, to.SinceMs, to.Sent, to.LastMs, before.Destination.Mark, by.Subject, by.SinceMs, by.Sent, by.LastMs, before.Person.Mark, by.Mark,
 		}},
-		tokens.Write{SQL: k.statements.AddAddress, Entry: entry, Args: []any{
+		tokens.Write{SQL: sqlAddAddress, Entry: entry, Args: []any{
 			a.AddressID, a.Principal, a.Channel, a.Address, a.CodeHash, a.CodeUntilMs, a.CreatedAtMs, int64(api.MaxAddresses), to.Subject, by.Subject, by.Mark,
 		}})
 	return changed > 0, err
@@ -63,7 +63,7 @@ func (k *Endpoints) CodeCounts(ctx context.Context, destination, person string) 
 
 // DropCodeCounts implements notify.Store.
 func (k *Endpoints) DropCodeCounts(ctx context.Context, beforeMs int64) error {
-	_, err := k.write(ctx, nil, k.statements.DropCodeCounts, beforeMs)
+	_, err := k.write(ctx, nil, sqlDropCodeCounts, beforeMs)
 	return err
 }
 
@@ -80,12 +80,12 @@ func (k *Endpoints) Addresses(ctx context.Context, principals []string) ([]notif
 
 // TryCode implements notify.Store.
 func (k *Endpoints) TryCode(ctx context.Context, principal, addressID string, nowMs int64) (bool, error) {
-	return k.write(ctx, nil, k.statements.TryCode, addressID, principal, nowMs, int64(api.AddressCodeTries))
+	return k.write(ctx, nil, sqlTryCode, addressID, principal, nowMs, int64(api.AddressCodeTries))
 }
 
 // VerifyAddress implements notify.Store.
 func (k *Endpoints) VerifyAddress(ctx context.Context, principal, addressID, codeHash string, nowMs int64, entry *journal.Entry) (bool, error) {
-	return k.write(ctx, entry, k.statements.VerifyAddress, addressID, principal, codeHash, nowMs)
+	return k.write(ctx, entry, sqlVerifyAddress, addressID, principal, codeHash, nowMs)
 }
 
 // AddSubscription implements notify.Store.
@@ -93,8 +93,8 @@ func (k *Endpoints) AddSubscription(ctx context.Context, a *notify.Address, entr
 	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
 	defer cancel()
 	changed, err := k.writer.WriteTokens(ctx,
-		tokens.Write{SQL: k.statements.LockPerson, Args: []any{notify.SubjectOfPerson(a.Principal), a.CreatedAtMs}},
-		tokens.Write{SQL: k.statements.AddSubscription, Entry: entry, Args: []any{
+		tokens.Write{SQL: sqlLockPerson, Args: []any{notify.SubjectOfPerson(a.Principal), a.CreatedAtMs}},
+		tokens.Write{SQL: sqlAddSubscription, Entry: entry, Args: []any{
 			a.AddressID, a.Principal, a.Channel, a.Address, a.CreatedAtMs, int64(api.MaxAddresses),
 		}})
 	return changed > 0, err
@@ -112,7 +112,7 @@ func (k *Endpoints) AnyAddress(ctx context.Context) (found bool, err error) {
 
 // RemoveAddress implements notify.Store.
 func (k *Endpoints) RemoveAddress(ctx context.Context, principal, addressID string, entry *journal.Entry) (bool, error) {
-	return k.write(ctx, entry, k.statements.RemoveAddress, addressID, principal)
+	return k.write(ctx, entry, sqlRemoveAddress, addressID, principal)
 }
 
 // CountNotice implements notify.Store.

@@ -20,13 +20,8 @@ import (
 	"github.com/holdpoint/holdpoint/webhooks"
 )
 
-// Statements are the statements that differ between the engines, or that write.
+// Statements are the statements that differ between the engines.
 type Statements struct {
-	// Add has the columns in the order of selectAll, and in $12 the maximum number of webhooks.
-	// Change takes $1 webhook_id, $2 settings, $3 data_key, $4 secret, $5 previous_secret, $6
-	// previous_until_ms, $7 disabled_at_ms, $8 disabled_reason, $9 updated_at_ms and $10 the
-	// previous updated_at_ms. Remove takes $1 webhook_id.
-	Add, Change, Remove string
 	// Due takes $1 webhook_id and the limit $2, and returns session_id and effect_id of
 	// deliveries that may start now, longest due first: for each session only the first pending
 	// one. The current time is the last argument if the database has no clock.
@@ -41,33 +36,9 @@ type Statements struct {
 	// may be sent now. OrphanNotices takes the list $1 of excluded webhook_ids, the limit $2 and $3 how
 	// long a message must be due, and returns messages of other channels, in any order.
 	DueNotices, OrphanNotices string
-	// AddAddress takes $1 address_id, $2 principal, $3 channel, $4 address, $5 code_hash, $6
-	// code_until_ms, $7 created_at_ms, $8 the maximum number of addresses per person, and $9, $10 and
-	// $11 the two subjects and the new mark of CountCode. TryCode takes $1 address_id, $2 principal, $3
-	// the current time and $4 the maximum number of tries. VerifyAddress takes $1 address_id, $2
-	// principal, $3 code_hash and $4 the current time. RemoveAddress takes $1 address_id and $2
-	// principal.
-	AddAddress, TryCode, VerifyAddress, RemoveAddress string
-	// LockPerson takes $1 the subject of a person's count and $2 the current time. AddSubscription takes
-	// $1 address_id, $2 principal, $3 channel, $4 address, $5 the current time and $6 the maximum number
-	// of addresses per person.
-	LockPerson, AddSubscription string
-	// CountCode takes $1 to $5 of the destination's count (subject, since_ms, sent, last_ms, the mark
-	// it must have), $6 to $10 the same of the person's, and $11 the new mark. DropCodeCounts takes $1
-	// the time before which counts have expired.
-	CountCode, DropCodeCounts string
 	// CountNotice takes $1 principal, $2 the current time, $3 the time up to which counts have expired,
 	// $4 the limit and $5 the message.
 	CountNotice string
-	// AddLink takes the columns of selectLink without tries and $8 and $9 the times of its creation and
-	// its end. DropLinks takes $1 the time up to which links have ended. TryLink takes $1 token_hash, $2 how
-	// many tries to count, $3 the maximum number of tries, $4 the current time and $5 the maximum of all
-	// links of the person. LockLink takes $1 token_hash, $2
-	// the current time and $3 the maximum number of tries.
-	AddLink, DropLinks, TryLink, LockLink string
-	// SetQuietHours takes $1 principal, $2 zone, $3 from_minutes and $4 to_minutes. ClearQuietHours takes
-	// $1 principal.
-	SetQuietHours, ClearQuietHours string
 	// AddressesOf follows the columns of addresses AS a. It selects the addresses of the principals
 	// in the list $1, oldest first.
 	AddressesOf string
@@ -147,7 +118,7 @@ func (k *Endpoints) AddWebhook(ctx context.Context, e *webhooks.Endpoint, entry 
 	if err != nil {
 		return false, err
 	}
-	return k.write(ctx, entry, k.statements.Add, e.WebhookID, settings, e.DataKey, e.Secret, e.PreviousSecret, e.PreviousUntilMs, e.DisabledAtMs, e.DisabledReason,
+	return k.write(ctx, entry, sqlAddWebhook, e.WebhookID, settings, e.DataKey, e.Secret, e.PreviousSecret, e.PreviousUntilMs, e.DisabledAtMs, e.DisabledReason,
 		e.CreatedAtMs, e.CreatedBy, e.UpdatedAtMs, api.MaxWebhooks)
 }
 
@@ -157,13 +128,13 @@ func (k *Endpoints) ChangeWebhook(ctx context.Context, e *webhooks.Endpoint, bef
 	if err != nil {
 		return false, err
 	}
-	return k.write(ctx, entry, k.statements.Change, e.WebhookID, settings, e.DataKey, e.Secret, e.PreviousSecret, e.PreviousUntilMs, e.DisabledAtMs, e.DisabledReason,
+	return k.write(ctx, entry, sqlChangeWebhook, e.WebhookID, settings, e.DataKey, e.Secret, e.PreviousSecret, e.PreviousUntilMs, e.DisabledAtMs, e.DisabledReason,
 		e.UpdatedAtMs, beforeMs)
 }
 
 // RemoveWebhook implements webhooks.Store.
 func (k *Endpoints) RemoveWebhook(ctx context.Context, webhookID string, entry *journal.Entry) (bool, error) {
-	return k.write(ctx, entry, k.statements.Remove, webhookID)
+	return k.write(ctx, entry, sqlRemoveWebhook, webhookID)
 }
 
 // DueDeliveries returns up to limit deliveries to a webhook that may be attempted now: the

@@ -22,8 +22,8 @@ func (k *Endpoints) AddLink(ctx context.Context, l *notify.LinkRow) error {
 	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
 	defer cancel()
 	_, err := k.writer.WriteTokens(ctx,
-		tokens.Write{SQL: k.statements.DropLinks, Args: []any{l.CreatedAtMs}},
-		tokens.Write{SQL: k.statements.AddLink, Args: []any{
+		tokens.Write{SQL: sqlDropLinks, Args: []any{l.CreatedAtMs}},
+		tokens.Write{SQL: sqlAddLink, Args: []any{
 			l.TokenHash, l.Principal, l.AddressID, l.Channel, l.SessionID, l.RequestHandle, l.CodeHash, l.CreatedAtMs, l.ExpiresAtMs,
 		}})
 	return err
@@ -47,11 +47,11 @@ func (k *Endpoints) LinkByHash(ctx context.Context, tokenHash string) (*notify.L
 
 // TryLink implements notify.LinkStore.
 func (k *Endpoints) TryLink(ctx context.Context, tokenHash string, count int64, nowMs int64) (bool, error) {
-	return k.write(ctx, nil, k.statements.TryLink, tokenHash, count, int64(api.LinkCodeTries), nowMs, int64(api.LinkCodeTriesOfPerson))
+	return k.write(ctx, nil, sqlTryLink, tokenHash, count, int64(api.LinkCodeTries), nowMs, int64(api.LinkCodeTriesOfPerson))
 }
 
 // LockLink implements notify.LinkStore.
 func (k *Endpoints) LockLink(ctx context.Context, tokenHash string, nowMs int64, entry *journal.Entry) error {
-	_, err := k.write(ctx, entry, k.statements.LockLink, tokenHash, nowMs, int64(api.LinkCodeTries))
+	_, err := k.write(ctx, entry, sqlLockLink, tokenHash, nowMs, int64(api.LinkCodeTries))
 	return err
 }

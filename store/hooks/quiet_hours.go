@@ -24,9 +24,9 @@ func (k *Endpoints) QuietHours(ctx context.Context, principal string) (hours *no
 // SetQuietHours implements notify.Store.
 func (k *Endpoints) SetQuietHours(ctx context.Context, principal string, hours *notify.QuietHours) error {
 	if hours == nil {
-		_, err := k.write(ctx, nil, k.statements.ClearQuietHours, principal)
+		_, err := k.write(ctx, nil, sqlClearQuietHours, principal)
 		return err
 	}
-	_, err := k.write(ctx, nil, k.statements.SetQuietHours, principal, hours.Zone, hours.FromMinutes, hours.ToMinutes)
+	_, err := k.write(ctx, nil, sqlSetQuietHours, principal, hours.Zone, hours.FromMinutes, hours.ToMinutes)
 	return err
 }

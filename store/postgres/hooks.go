@@ -3,7 +3,6 @@ package postgres
 import "github.com/holdpoint/holdpoint/store/hooks"
 
 var hookStatements = hooks.Statements{
-	Add: sqlAddWebhook, Change: sqlChangeWebhook, Remove: sqlRemoveWebhook,
 	Due: `
 SELECT f.session_id, f.effect_id
 FROM effects AS f
@@ -24,9 +23,7 @@ WHERE f.webhook_id = 'callback' AND f.due_at_ms <= floor(extract(epoch FROM stat
 	AND substr(f.effect_id, 26, 16) NOT IN (SELECT k.half FROM unnest($1::text[]) AS k (half))
 ORDER BY f.due_at_ms, f.session_id, f.effect_id
 LIMIT $2::bigint`,
-	AddAddress: sqlAddAddress, TryCode: sqlTryCode, VerifyAddress: sqlVerifyAddress, RemoveAddress: sqlRemoveAddress, SetQuietHours: sqlSetQuietHours, ClearQuietHours: sqlClearQuietHours, CountNotice: sqlCountNotice,
-	CountCode: sqlCountCode, DropCodeCounts: sqlDropCodeCounts, LockPerson: sqlLockPerson, AddSubscription: sqlAddSubscription,
-	AddLink: sqlAddLink, DropLinks: sqlDropLinks, TryLink: sqlTryLink, LockLink: sqlLockLink,
+	CountNotice: sqlCountNotice,
 	DueNotices: `
 SELECT f.session_id, f.effect_id
 FROM effects AS f

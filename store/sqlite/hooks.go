@@ -3,7 +3,6 @@ package sqlite
 import "github.com/holdpoint/holdpoint/store/hooks"
 
 var hookStatements = hooks.Statements{
-	Add: sqlAddWebhook, Change: sqlChangeWebhook, Remove: sqlRemoveWebhook,
 	Due: `
 SELECT f.session_id, f.effect_id
 FROM effects AS f INDEXED BY effects_due
@@ -24,9 +23,7 @@ WHERE f.webhook_id = 'callback' AND f.due_at_ms <= $3
 	AND substr(f.effect_id, 26, 16) NOT IN (SELECT one.value FROM json_each($1) AS one)
 ORDER BY f.due_at_ms, f.session_id, f.effect_id
 LIMIT $2`,
-	AddAddress: sqlAddAddress, TryCode: sqlTryCode, VerifyAddress: sqlVerifyAddress, RemoveAddress: sqlRemoveAddress, SetQuietHours: sqlSetQuietHours, ClearQuietHours: sqlClearQuietHours, CountNotice: sqlCountNotice,
-	CountCode: sqlCountCode, DropCodeCounts: sqlDropCodeCounts, LockPerson: sqlLockPerson, AddSubscription: sqlAddSubscription,
-	AddLink: sqlAddLink, DropLinks: sqlDropLinks, TryLink: sqlTryLink, LockLink: sqlLockLink,
+	CountNotice: sqlCountNotice,
 	DueNotices: `
 SELECT f.session_id, f.effect_id
 FROM effects AS f INDEXED BY effects_due

@@ -4,7 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -12,18 +12,23 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// SQLConstants returns the constants of the package in the working directory whose names begin
-// with sql. Each must be one literal, so that a statement can be read as a whole.
+// SQLConstants returns the constants whose names begin with sql, of the engine's package in the working
+// directory and of package hooks. Each must be one literal, so that a statement can be read as a whole.
 func SQLConstants(tb testing.TB) map[string]string {
 	tb.Helper()
 	found := map[string]string{}
-	files, err := os.ReadDir(".")
-	require.NoError(tb, err)
+	var files []string
+	for _, pattern := range []string{"*.go", "../hooks/*.go"} {
+		matches, err := filepath.Glob(pattern)
+		require.NoError(tb, err)
+		require.NotEmpty(tb, matches, pattern)
+		files = append(files, matches...)
+	}
 	for _, file := range files {
-		if !strings.HasSuffix(file.Name(), ".go") || strings.HasSuffix(file.Name(), "_test.go") {
+		if strings.HasSuffix(file, "_test.go") {
 			continue
 		}
-		tree, err := parser.ParseFile(token.NewFileSet(), file.Name(), nil, 0)
+		tree, err := parser.ParseFile(token.NewFileSet(), file, nil, 0)
 		require.NoError(tb, err)
 		ast.Inspect(tree, func(node ast.Node) bool {
 			spec, ok := node.(*ast.ValueSpec)
