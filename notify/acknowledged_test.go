@@ -87,17 +87,24 @@ func TestMessagesWaitForThePersonWhoIsLooking(t *testing.T) {
 	})
 }
 
+// people returns an agent and two people who may decide, by name.
+func (s *service) people(t *testing.T) map[string]*client.Client {
+	t.Helper()
+	people := map[string]*client.Client{}
+	for name, role := range map[string]api.Role{"maker": api.RoleAgent, "ada": api.RoleAdmin, "ben": api.RoleOperator} {
+		made, _, err := s.Keyring.Create(t.Context(), &api.CreateTokenBody{Name: name, Role: role}, "user:test", "")
+		require.NoError(t, err)
+		people[name] = s.Connect(client.WithToken(made.Secret))
+	}
+	return people
+}
+
 // A message that is retried waits, too, but not one to the person who is looking.
 func TestARetriedMessageWaits(t *testing.T) {
 	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := start(t, database, time.Second, true)
-		people := map[string]*client.Client{}
-		for name, role := range map[string]api.Role{"maker": api.RoleAgent, "ada": api.RoleAdmin, "ben": api.RoleOperator} {
-			made, _, err := s.Keyring.Create(t.Context(), &api.CreateTokenBody{Name: name, Role: role}, "user:test", "")
-			require.NoError(t, err)
-			people[name] = s.Connect(client.WithToken(made.Secret))
-		}
+		people := s.people(t)
 		ada := people["ada"]
 		for _, name := range []string{"ada", "ben"} {
 			s.verified(t, people[name], "ops", name, s.http)
@@ -141,12 +148,7 @@ func TestASnoozedMessageWaits(t *testing.T) {
 	t.Parallel()
 	onEngines(t, func(t *testing.T, database string) {
 		s := start(t, database, time.Second, true)
-		people := map[string]*client.Client{}
-		for name, role := range map[string]api.Role{"maker": api.RoleAgent, "ada": api.RoleAdmin, "ben": api.RoleOperator} {
-			made, _, err := s.Keyring.Create(t.Context(), &api.CreateTokenBody{Name: name, Role: role}, "user:test", "")
-			require.NoError(t, err)
-			people[name] = s.Connect(client.WithToken(made.Secret))
-		}
+		people := s.people(t)
 		snooze := func(who, runID string) {
 			run, err := people[who].GetRun(t.Context(), runID)
 			require.NoError(t, err)
