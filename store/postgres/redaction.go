@@ -55,7 +55,7 @@ func (s *Store) RedactEvents(ctx context.Context, r *runs.Redaction) (count int,
 	defer cancel()
 	err = pgx.BeginFunc(ctx, s.reads, func(tx pgx.Tx) (err error) {
 		count, err = retain.Redact(ctx, trimming{tx}, &redaction, r, func() error {
-			_, err := tx.Exec(ctx, sqlAddEntry, tokens.EntryArgs(r.Entry())...)
+			_, err := tx.Exec(ctx, tokens.AddEntry, tokens.EntryArgs(r.Entry())...)
 			return err
 		})
 		return err

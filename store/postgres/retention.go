@@ -95,7 +95,7 @@ func (s *Store) TrimSession(ctx context.Context, sessionID string, beforeMs int6
 	var trimmed runs.Trimmed
 	err = pgx.BeginFunc(ctx, s.reads, func(tx pgx.Tx) (err error) {
 		trimmed, err = retain.Trim(ctx, trimming{tx}, &retention, sessionID, beforeMs, nowMs, max(limit, 1), func(entry *journal.Entry) error {
-			_, err := tx.Exec(ctx, sqlAddEntry, tokens.EntryArgs(entry)...)
+			_, err := tx.Exec(ctx, tokens.AddEntry, tokens.EntryArgs(entry)...)
 			return err
 		})
 		return err

@@ -13,12 +13,9 @@ import (
 )
 
 var tokenStatements = tokens.Statements{
-	Insert: sqlAddToken, Rotate: sqlRotateToken, Revoke: sqlRevokeToken, Touch: sqlTouchToken, LockRevoke: sqlLockRevokeToken,
-	ByIDs:     tokens.ByIDs("token_id = ANY($1::text[])"),
-	AddSignIn: sqlAddSignIn, RenewSignIn: sqlRenewSignIn, EndSignIn: sqlEndSignIn,
-	DropExpiredSignIns: sqlDropExpiredSignIns, DropOldestSignIns: sqlDropOldestSignIns, DropSignInsOfToken: sqlDropSignInsOfToken,
-	AddTicket: sqlAddTicket, SpendTicket: sqlSpendTicket, DropExpiredTickets: sqlDropExpiredTickets, DropOldestTickets: sqlDropOldestTickets,
-	AddSigningKey: sqlAddSigningKey, AddCheckpoint: sqlAddCheckpoint, AddEntry: sqlAddEntry, SealEntry: sqlSealEntry, LockSeal: sqlLockSeal,
+	Revoke: sqlRevokeToken, LockRevoke: sqlLockRevokeToken,
+	ByIDs:         tokens.ByIDs("token_id = ANY($1::text[])"),
+	LockSeal:      sqlLockSeal,
 	HeadsByID:     tokens.HeadsBy("session_id = ANY($1::text[])"),
 	SignInsByHash: tokens.SignInsBy("cookie_hash = ANY($1::text[])"),
 }
@@ -46,7 +43,7 @@ func (s *Store) WriteTokens(ctx context.Context, writes ...tokens.Write) (change
 // row.
 func withEntry(w tokens.Write) (sql string, args []any) {
 	n := len(w.Args)
-	insert, _, _ := strings.Cut(sqlAddEntry, "VALUES")
+	insert, _, _ := strings.Cut(tokens.AddEntry, "VALUES")
 	sql = fmt.Sprintf("WITH changed AS (%s\nRETURNING 1)\n%sSELECT $%d::bigint, $%d::text, $%d::text, $%d::text, $%d::text\nWHERE EXISTS (SELECT 1 FROM changed)",
 		w.SQL, insert, n+1, n+2, n+3, n+4, n+5)
 	return sql, append(slices.Clip(w.Args), tokens.EntryArgs(w.Entry)...)

@@ -265,6 +265,6 @@ func queueWrites(batch *pgx.Batch, w *runs.Writes, amended []*model.Session) {
 	writeRules.queueUpdate(batch, w.UpdatedRules)
 	writeRules.queueInsert(batch, w.NewRules)
 	for _, entry := range w.Entries {
-		batch.Queue(sqlAddEntry, tokens.EntryArgs(entry)...).Exec(wrote(1))
+		batch.Queue(tokens.AddEntry, tokens.EntryArgs(entry)...).Exec(wrote(1))
 	}
 }

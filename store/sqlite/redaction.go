@@ -63,7 +63,7 @@ func (s *Store) RedactEvents(ctx context.Context, r *runs.Redaction) (int, error
 		return 0, failed("redact events", err)
 	}
 	count, err := retain.Redact(ctx, trimming{write, s.reads}, &redaction, r, func() error {
-		_, err := write.exec(ctx, sqlAddEntry, tokens.EntryArgs(r.Entry())...)
+		_, err := write.exec(ctx, tokens.AddEntry, tokens.EntryArgs(r.Entry())...)
 		return err
 	})
 	if err == nil {

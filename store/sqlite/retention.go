@@ -106,7 +106,7 @@ func (s *Store) TrimSession(ctx context.Context, sessionID string, beforeMs int6
 		return runs.Trimmed{}, failed("trim a session", err)
 	}
 	trimmed, err := retain.Trim(ctx, trimming{write, s.reads}, &retention, sessionID, beforeMs, s.nowMs(), max(limit, 1), func(entry *journal.Entry) error {
-		_, err := write.exec(ctx, sqlAddEntry, tokens.EntryArgs(entry)...)
+		_, err := write.exec(ctx, tokens.AddEntry, tokens.EntryArgs(entry)...)
 		return err
 	})
 	if err == nil {

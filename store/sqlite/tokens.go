@@ -7,12 +7,8 @@ import (
 )
 
 var tokenStatements = tokens.Statements{
-	Insert: sqlAddToken, Rotate: sqlRotateToken, Revoke: sqlRevokeToken, Touch: sqlTouchToken,
-	ByIDs:     tokens.ByIDs("token_id IN (SELECT value FROM json_each($1))"),
-	AddSignIn: sqlAddSignIn, RenewSignIn: sqlRenewSignIn, EndSignIn: sqlEndSignIn,
-	DropExpiredSignIns: sqlDropExpiredSignIns, DropOldestSignIns: sqlDropOldestSignIns, DropSignInsOfToken: sqlDropSignInsOfToken,
-	AddTicket: sqlAddTicket, SpendTicket: sqlSpendTicket, DropExpiredTickets: sqlDropExpiredTickets, DropOldestTickets: sqlDropOldestTickets,
-	AddSigningKey: sqlAddSigningKey, AddCheckpoint: sqlAddCheckpoint, AddEntry: sqlAddEntry, SealEntry: sqlSealEntry,
+	Revoke:        sqlRevokeToken,
+	ByIDs:         tokens.ByIDs("token_id IN (SELECT value FROM json_each($1))"),
 	HeadsByID:     tokens.HeadsBy("session_id IN (SELECT value FROM json_each($1))"),
 	SignInsByHash: tokens.SignInsBy("cookie_hash IN (SELECT value FROM json_each($1))"),
 }
@@ -37,7 +33,7 @@ func (s *Store) WriteTokens(ctx context.Context, writes ...tokens.Write) (change
 		if w.Entry == nil || changed == 0 {
 			continue
 		}
-		if _, err := write.exec(ctx, sqlAddEntry, tokens.EntryArgs(w.Entry)...); err != nil {
+		if _, err := write.exec(ctx, tokens.AddEntry, tokens.EntryArgs(w.Entry)...); err != nil {
 			_, _ = write.exec(ctx, sqlRollback) // as above
 			return 0, failed("write the audit's log", err)
 		}

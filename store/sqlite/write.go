@@ -187,7 +187,7 @@ func writeAll(ctx context.Context, c *connection, w *runs.Writes, amended []*mod
 // addEntries writes lines of the audit's own log.
 func addEntries(ctx context.Context, c *connection, entries []*journal.Entry) error {
 	for _, entry := range entries {
-		if _, err := c.exec(ctx, sqlAddEntry, tokens.EntryArgs(entry)...); err != nil {
+		if _, err := c.exec(ctx, tokens.AddEntry, tokens.EntryArgs(entry)...); err != nil {
 			return err
 		}
 	}

@@ -13,12 +13,12 @@ import (
 )
 
 // SQLConstants returns the constants whose names begin with sql, of the engine's package in the working
-// directory and of package hooks. Each must be one literal, so that a statement can be read as a whole.
+// directory and of the packages hooks and tokens. Each must be one literal, so that a statement can be read as a whole.
 func SQLConstants(tb testing.TB) map[string]string {
 	tb.Helper()
 	found := map[string]string{}
 	var files []string
-	for _, pattern := range []string{"*.go", "../hooks/*.go"} {
+	for _, pattern := range []string{"*.go", "../hooks/*.go", "../tokens/*.go"} {
 		matches, err := filepath.Glob(pattern)
 		require.NoError(tb, err)
 		require.NotEmpty(tb, matches, pattern)

@@ -31,7 +31,7 @@ var _ audit.CheckpointRows = (*Keeper)(nil)
 
 // AddCheckpoint implements audit.CheckpointRows.
 func (k *Keeper) AddCheckpoint(ctx context.Context, c audit.Checkpoint) (bool, error) {
-	changed, err := k.write(ctx, Write{SQL: k.statements.AddCheckpoint, Args: []any{c.Number, c.CompleteMs, c.Signed}})
+	changed, err := k.write(ctx, Write{SQL: sqlAddCheckpoint, Args: []any{c.Number, c.CompleteMs, c.Signed}})
 	return changed > 0, err
 }
 

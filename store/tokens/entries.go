@@ -34,7 +34,7 @@ func EntryTargets(e *journal.Entry) []any {
 
 // AddEntry implements journal.Rows.
 func (k *Keeper) AddEntry(ctx context.Context, entry *journal.Entry) error {
-	_, err := k.write(ctx, Write{SQL: k.statements.AddEntry, Args: EntryArgs(entry)})
+	_, err := k.write(ctx, Write{SQL: AddEntry, Args: EntryArgs(entry)})
 	return err
 }
 
@@ -65,7 +65,7 @@ func (k *Keeper) SealEntries(ctx context.Context, entries []journal.Entry) error
 	}
 	for i := range entries {
 		e := &entries[i]
-		writes = append(writes, Write{SQL: k.statements.SealEntry, Args: []any{e.ArrivalID, e.EntryID, e.Prev, e.Hash}})
+		writes = append(writes, Write{SQL: sqlSealEntry, Args: []any{e.ArrivalID, e.EntryID, e.Prev, e.Hash}})
 	}
 	_, err := k.write(ctx, writes...)
 	return err

@@ -18,9 +18,9 @@ func SignInsBy(condition string) string { return readSignIns + " WHERE " + condi
 // AddSignIn implements auth.SignIns.
 func (k *Keeper) AddSignIn(ctx context.Context, in *auth.SignIn, entry *journal.Entry) error {
 	_, err := k.write(ctx,
-		Write{SQL: k.statements.DropExpiredSignIns, Args: []any{in.CreatedAtMs}},
-		Write{SQL: k.statements.DropOldestSignIns, Args: []any{in.TokenID, auth.MaxSignIns - 1}},
-		Write{SQL: k.statements.AddSignIn, Args: []any{in.CookieHash, in.TokenID, in.CreatedAtMs, in.ExpiresAtMs}, Entry: entry})
+		Write{SQL: sqlDropExpiredSignIns, Args: []any{in.CreatedAtMs}},
+		Write{SQL: sqlDropOldestSignIns, Args: []any{in.TokenID, auth.MaxSignIns - 1}},
+		Write{SQL: sqlAddSignIn, Args: []any{in.CookieHash, in.TokenID, in.CreatedAtMs, in.ExpiresAtMs}, Entry: entry})
 	return err
 }
 
@@ -62,12 +62,12 @@ func (k *Keeper) SignInsByHash(ctx context.Context, cookieHashes []string) ([]au
 
 // RenewSignIn implements auth.SignIns.
 func (k *Keeper) RenewSignIn(ctx context.Context, cookieHash string, expiresAtMs int64) error {
-	_, err := k.write(ctx, Write{SQL: k.statements.RenewSignIn, Args: []any{cookieHash, expiresAtMs}})
+	_, err := k.write(ctx, Write{SQL: sqlRenewSignIn, Args: []any{cookieHash, expiresAtMs}})
 	return err
 }
 
 // EndSignIn implements auth.SignIns.
 func (k *Keeper) EndSignIn(ctx context.Context, cookieHash string, entry *journal.Entry) error {
-	_, err := k.write(ctx, Write{SQL: k.statements.EndSignIn, Args: []any{cookieHash}, Entry: entry})
+	_, err := k.write(ctx, Write{SQL: sqlEndSignIn, Args: []any{cookieHash}, Entry: entry})
 	return err
 }

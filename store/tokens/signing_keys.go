@@ -17,7 +17,7 @@ var _ signing.Keeper = (*Keeper)(nil)
 func (k *Keeper) AddSigningKeys(ctx context.Context, keys []signing.PublicKey, entries []*journal.Entry) error {
 	writes := make([]Write, len(keys))
 	for i, key := range keys {
-		writes[i] = Write{SQL: k.statements.AddSigningKey, Args: []any{key.KeyID, key.X, key.CreatedAtMs}, Entry: entries[i]}
+		writes[i] = Write{SQL: sqlAddSigningKey, Args: []any{key.KeyID, key.X, key.CreatedAtMs}, Entry: entries[i]}
 	}
 	_, err := k.write(ctx, writes...)
 	return err

@@ -13,9 +13,9 @@ const ticketByHash = `SELECT ticket_hash, token_id, credential, path, created_at
 // AddTicket implements auth.Tickets.
 func (k *Keeper) AddTicket(ctx context.Context, t *auth.Ticket) error {
 	_, err := k.write(ctx,
-		Write{SQL: k.statements.DropExpiredTickets, Args: []any{t.CreatedAtMs}},
-		Write{SQL: k.statements.DropOldestTickets, Args: []any{t.TokenID, auth.MaxTickets - 1}},
-		Write{SQL: k.statements.AddTicket, Args: []any{t.TicketHash, t.TokenID, t.Credential, t.Path, t.CreatedAtMs, t.ExpiresAtMs}})
+		Write{SQL: sqlDropExpiredTickets, Args: []any{t.CreatedAtMs}},
+		Write{SQL: sqlDropOldestTickets, Args: []any{t.TokenID, auth.MaxTickets - 1}},
+		Write{SQL: sqlAddTicket, Args: []any{t.TicketHash, t.TokenID, t.Credential, t.Path, t.CreatedAtMs, t.ExpiresAtMs}})
 	return err
 }
 
@@ -38,6 +38,6 @@ func (k *Keeper) TicketByHash(ctx context.Context, ticketHash string) (*auth.Tic
 
 // SpendTicket implements auth.Tickets.
 func (k *Keeper) SpendTicket(ctx context.Context, ticketHash string) (bool, error) {
-	changed, err := k.write(ctx, Write{SQL: k.statements.SpendTicket, Args: []any{ticketHash}})
+	changed, err := k.write(ctx, Write{SQL: sqlSpendTicket, Args: []any{ticketHash}})
 	return changed > 0, err
 }

@@ -33,43 +33,16 @@ type Writer interface {
 	WriteTokens(ctx context.Context, writes ...Write) (int64, error)
 }
 
-// Statements are the statements of an engine that differ from the other's, or that write.
+// Statements are the statements of an engine that differ between the engines.
 type Statements struct {
-	// Insert takes every column in the order of [Columns]. It is a no-op if created_by and
-	// idempotency_key exist.
-	Insert string
 	// ByIDs has the columns of the tokens in the list $1.
 	ByIDs string
-	// Rotate takes $1 token_id, $2 secret_hash, $3 hint, $4 previous_until_ms, $5 the current
-	// time. It only changes an active token.
-	Rotate string
 	// Revoke takes $1 token_id, $2 the current time, $3 whether to keep the last active admin.
 	Revoke string
 	// SignInsByHash reads the sign-ins with a cookie_hash in the list $1; see [SignInsBy].
 	SignInsByHash string
-	// AddSignIn is of $1 cookie_hash, $2 token_id, $3 created_at_ms and $4 expires_at_ms,
-	// RenewSignIn of $1 cookie_hash and $2 expires_at_ms, EndSignIn of $1 cookie_hash.
-	AddSignIn, RenewSignIn, EndSignIn string
-	// DropExpiredSignIns takes $1 the current time, DropOldestSignIns $1 token_id and $2 the
-	// number to keep, DropSignInsOfToken $1 token_id.
-	DropExpiredSignIns, DropOldestSignIns, DropSignInsOfToken string
-	// AddTicket takes $1 ticket_hash, $2 token_id, $3 credential, $4 path, $5 created_at_ms and
-	// $6 expires_at_ms, SpendTicket $1 ticket_hash, DropExpiredTickets $1 the current time,
-	// DropOldestTickets $1 token_id and $2 the number to keep.
-	AddTicket, SpendTicket, DropExpiredTickets, DropOldestTickets string
-	// AddSigningKey takes $1 key_id, $2 public_key and $3 created_at_ms, and keeps an existing
-	// key.
-	AddSigningKey string
-	// AddCheckpoint takes $1 number, $2 complete_ms and $3 signed, and keeps an existing
-	// checkpoint.
-	AddCheckpoint string
 	// HeadsByID reads the heads of the sessions in the list $1; see [HeadsBy].
 	HeadsByID string
-	// Touch is of $1 token_id and $2 last_used_at_ms.
-	Touch string
-	// AddEntry is of [EntryArgs]. SealEntry is of $1 arrival_id, $2 entry_id, $3 prev and $4 hash. It
-	// leaves a line that is sealed, and does nothing unless the line before it, whose hash prev is, is the newest.
-	AddEntry, SealEntry string
 	// LockSeal prevents concurrent seals of the audit's own log; "" if they are impossible.
 	LockSeal string
 	// LockRevoke, before Revoke, prevents concurrent revocations; "" if they are impossible.
@@ -173,7 +146,7 @@ func (k *Keeper) write(ctx context.Context, writes ...Write) (int64, error) {
 
 // AddToken implements auth.Tokens.
 func (k *Keeper) AddToken(ctx context.Context, t *auth.Token, entry *journal.Entry) (*auth.Token, error) {
-	changed, err := k.write(ctx, Write{SQL: k.statements.Insert, Entry: entry, Args: []any{
+	changed, err := k.write(ctx, Write{SQL: sqlAddToken, Entry: entry, Args: []any{
 		t.TokenID, t.Name, string(t.Role), t.Principal, texts(t.Groups), texts(t.SessionPrefixes), texts(t.AgentIDs), t.MayActFor, t.MayAlways, t.Hint,
 		t.SecretHash, orNull(t.PreviousHash), numberOrNull(t.PreviousUntilMs), t.CreatedAtMs, t.CreatedBy,
 		numberOrNull(t.ExpiresAtMs), numberOrNull(t.RevokedAtMs), numberOrNull(t.LastUsedAtMs), orNull(t.Key), orNull(t.Fingerprint), orNull(t.OnBehalfOf),
@@ -228,8 +201,8 @@ func (k *Keeper) AnyToken(ctx context.Context) (bool, error) {
 
 // RotateToken implements auth.Tokens.
 func (k *Keeper) RotateToken(ctx context.Context, tokenID, hash, hint string, previousUntilMs, nowMs int64, entry *journal.Entry) (bool, error) {
-	changed, err := k.write(ctx, Write{SQL: k.statements.DropSignInsOfToken, Args: []any{tokenID}},
-		Write{SQL: k.statements.Rotate, Args: []any{tokenID, hash, hint, previousUntilMs, nowMs}, Entry: entry})
+	changed, err := k.write(ctx, Write{SQL: sqlDropSignInsOfToken, Args: []any{tokenID}},
+		Write{SQL: sqlRotateToken, Args: []any{tokenID, hash, hint, previousUntilMs, nowMs}, Entry: entry})
 	return changed > 0, err
 }
 
@@ -245,7 +218,7 @@ func (k *Keeper) RevokeToken(ctx context.Context, tokenID string, keepAdmin bool
 
 // TouchToken implements auth.Tokens.
 func (k *Keeper) TouchToken(ctx context.Context, tokenID string, usedAtMs int64) error {
-	_, err := k.write(ctx, Write{SQL: k.statements.Touch, Args: []any{tokenID, usedAtMs}})
+	_, err := k.write(ctx, Write{SQL: sqlTouchToken, Args: []any{tokenID, usedAtMs}})
 	return err
 }
 
