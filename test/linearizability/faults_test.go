@@ -127,9 +127,16 @@ func killBackend(ctx context.Context, n *nemesis) error {
 	if err != nil || len(backends) == 0 {
 		return err
 	}
-	if err := syscall.Kill(backends[n.random.IntN(len(backends))], syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+	switch err := syscall.Kill(backends[n.random.IntN(len(backends))], syscall.SIGKILL); {
+	case errors.Is(err, syscall.ESRCH):
+		return nil
+	case err != nil:
 		return err
 	}
+	// The server still answers until it has noticed. Then it ends this connection too.
+	noticing, cancel := context.WithTimeout(context.WithoutCancel(ctx), rig.Patience)
+	defer cancel()
+	_, _ = conn.WaitForNotification(noticing)
 	return n.cluster.AwaitReady()
 }
 
