@@ -95,8 +95,11 @@ func longestLiteral(glob string) (longest string) {
 
 // read charges the budget for parsing a text as a command or a path, and returns false once it
 // is spent.
-func (b *Budget) read(text string) bool {
+func (b *Budget) read(text string) bool { return b.spend(len(text)) && len(text) <= api.MaxGlobText }
+
+// spend charges the budget for that many bytes, and returns false once it is spent.
+func (b *Budget) spend(bytes int) bool {
 	const stepsPerByte = 16
-	b.globSteps -= len(text) * stepsPerByte
-	return b.globSteps >= 0 && len(text) <= api.MaxGlobText
+	b.globSteps -= bytes * stepsPerByte
+	return b.globSteps >= 0
 }

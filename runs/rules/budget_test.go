@@ -65,3 +65,24 @@ func TestWorkOfGlobsIsBounded(t *testing.T) {
 	require.Equal(t, api.RuleDeny, rules.Judge(standing, commandCall(text), 1).Effect, "what cannot be decided is denied")
 	require.Equal(t, api.RuleAsk, rules.Judge(standing, commandCall("ls"), 1).Effect, "a short text is decided by every glob")
 }
+
+// A deny reads each relative path in each folder that another member names. Many paths in many long
+// folders are more than the budget, and the deny applies.
+func TestPathsInFoldersAreBounded(t *testing.T) {
+	t.Parallel()
+	deny := []*rules.Rule{{RuleID: "r", SessionID: rules.AllSessions, ToolName: "copy", Effect: api.RuleDeny, Match: api.RuleMatch{Params: map[string]string{"paths": "**/secret"}}}}
+	call := func(paths, folderBytes int) *rules.Call {
+		input := map[string]any{}
+		for i := range 16 {
+			input[fmt.Sprintf("%c_path", 'a'+i)] = "/" + strings.Repeat("x", folderBytes)
+		}
+		list := make([]string, paths)
+		for i := range list {
+			list[i] = fmt.Sprint("p", i)
+		}
+		input["paths"] = list
+		return &rules.Call{ToolName: "copy", Input: document.Encode(input)}
+	}
+	require.Equal(t, api.RuleAsk, rules.Judge(deny, call(20, 20), 1).Effect)
+	require.Equal(t, api.RuleDeny, rules.Judge(deny, call(2_000, 2_000), 1).Effect)
+}

@@ -15,6 +15,7 @@ import (
 // refusingTexts are the folded texts of an input member for deny and ask rules.
 type refusingTexts struct {
 	texts []string
+	seen  map[string]bool
 	// unread says that the list is incomplete: the rule applies.
 	unread bool
 	// unknown says that parts of the texts are unknown.
@@ -22,7 +23,8 @@ type refusingTexts struct {
 }
 
 func (t *refusingTexts) add(text string) {
-	if text = folded(text); !slices.Contains(t.texts, text) {
+	if text = folded(text); !t.seen[text] {
+		t.seen[text] = true
 		t.texts = append(t.texts, text)
 		t.unknown = t.unknown || shellcmd.HasUnknown(text)
 	}
@@ -139,7 +141,7 @@ func (c *Call) refusingTexts(member string) *refusingTexts {
 	if known := c.refusing[member]; known != nil {
 		return known
 	}
-	looked := &refusingTexts{}
+	looked := &refusingTexts{seen: map[string]bool{}}
 	c.refusing[member] = looked
 	value, there := c.param(member)
 	if !there || !c.Budget.read(value) {
@@ -156,11 +158,23 @@ func (c *Call) refusingTexts(member string) *refusingTexts {
 			texts = nil
 		}
 	}
+	var folders []string
+	inFolders := 0
+	if !command {
+		folders = c.folders(member)
+		for _, folder := range folders {
+			inFolders += len(folder)
+		}
+	}
 	for _, text := range texts {
 		looked.add(strings.Join(strings.Fields(shellcmd.Scrub(text)), " "))
 		switch {
 		case !command:
-			for _, form := range placeForms(text, c.folders(member)) {
+			if !c.Budget.spend(inFolders + len(folders)*len(text)) {
+				looked.unread = true
+				return looked
+			}
+			for _, form := range placeForms(text, folders) {
 				looked.add(form)
 			}
 		case strings.TrimSpace(text) != "":

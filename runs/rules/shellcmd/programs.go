@@ -20,13 +20,14 @@ var wrappers = wordSet(
 )
 
 // interpreters run the file, or the text, that their words name.
-var interpreters = wordSet("python python2 python3 node deno bun ruby perl php lua java awk gawk sed osascript tclsh Rscript psql mysql sqlite3")
+var interpreters = wordSet("python python2 python3 node deno bun ruby perl php lua java awk gawk sed osascript tclsh rscript psql mysql sqlite3 nodejs pypy tsx ts-node")
 
 // RunsOthers reports whether a program may run another one, or a text, that its words name: a common
 // beginning of two of its commands says little.
 func RunsOthers(program string) bool {
 	name := programName(program)
-	return shells[name] || wrappers[name] || interpreters[name]
+	plain := strings.TrimRight(name, "0123456789.") // python3.12
+	return shells[name] || wrappers[name] || interpreters[name] || shells[plain] || wrappers[plain] || interpreters[plain]
 }
 
 // joiners run all their words, joined, as one command.
@@ -73,7 +74,7 @@ func runsAnother(name string, words []string) bool {
 // of such an option.
 func optionRuns(name string, words []string, at int) bool {
 	for _, option := range optionsThatRun[name] {
-		if strings.HasPrefix(words[at], option) || at > 1 && words[at-1] == option {
+		if strings.HasPrefix(words[at], option) || abbreviates(words[at], option) || at > 1 && (words[at-1] == option || abbreviates(words[at-1], option)) {
 			return true
 		}
 	}
@@ -82,7 +83,37 @@ func optionRuns(name string, words []string, at int) bool {
 	}
 	// A setting of git may be a command. Behind the subcommand -c and -x are other options.
 	verb := gitVerb(words)
-	return at < verb && (words[at] == "-c" || words[at-1] == "-c") || verb < at && words[verb] == "rebase" && (words[at] == "-x" || words[at-1] == "-x")
+	if at <= verb {
+		return at < verb && (words[at] == "-c" || words[at-1] == "-c")
+	}
+	word, before := words[at], words[at-1]
+	switch words[verb] {
+	case "rebase", "difftool":
+		return bundles(word, 'x') || bundles(before, 'x') || abbreviates(word, "--extcmd") || abbreviates(before, "--extcmd")
+	case "grep":
+		return bundles(word, 'O')
+	case "clone":
+		return bundles(word, 'c') || bundles(before, 'c') || bundles(word, 'u') || bundles(before, 'u') || abbreviates(word, "--config") || abbreviates(before, "--config")
+	case "filter-branch":
+		return strings.HasPrefix(word, "--") || strings.HasSuffix(before, "-filter")
+	case "bisect":
+		return word == "run"
+	case "submodule":
+		return word == "foreach"
+	}
+	return false
+}
+
+// bundles reports whether a word has the short option, alone, bundled with others ("-ix") or with its
+// value ("-xmake").
+func bundles(word string, option byte) bool {
+	return len(word) > 1 && word[0] == '-' && word[1] != '-' && strings.IndexByte(word, option) > 0
+}
+
+// abbreviates reports whether a word is the beginning of a long option, which many programs accept.
+func abbreviates(word, option string) bool {
+	word, _, _ = strings.Cut(word, "=")
+	return len(word) > len("--") && strings.HasPrefix(option, "--") && strings.HasPrefix(option, word)
 }
 
 // gitVerb returns the place of the subcommand among the words of git.
