@@ -33,12 +33,12 @@ type ExactRules struct{ SessionID, InputDigest string }
 
 // Errors of a commit whose ReadSet does not hold. They wrap ErrStale, and nothing was written.
 var (
-	ErrStale      = errors.New("the remembered rows are not those of the database")
-	ErrStaleClock = fmt.Errorf("%w: the clock was estimated wrongly", ErrStale)
-	ErrStaleRules = fmt.Errorf("%w: there are other rules", ErrStale)
+	ErrStale      = errors.New("cached rows are stale")
+	ErrStaleClock = fmt.Errorf("%w: the clock estimate is off", ErrStale)
+	ErrStaleRules = fmt.Errorf("%w: the rules have changed", ErrStale)
 	// ErrStaleTokens means that a token was changed, or is being changed.
-	ErrStaleTokens = fmt.Errorf("%w: there are other tokens", ErrStale)
+	ErrStaleTokens = fmt.Errorf("%w: a token has changed", ErrStale)
 	// ErrStaleDatabase means that the database has another incarnation, or that someone may have
 	// changed sessions without a new version.
-	ErrStaleDatabase = fmt.Errorf("%w: the database is another one, or somebody else has changed it", ErrStale)
+	ErrStaleDatabase = fmt.Errorf("%w: the database was restarted or changed by another program", ErrStale)
 )

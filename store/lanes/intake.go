@@ -6,9 +6,8 @@ import (
 )
 
 const (
-	// share is the cost that one caller may add to a batch next to other callers. One item is
-	// always enough for a batch, and an item that costs more than a share gets a batch without
-	// others: they would all wait for it.
+	// share is the cost that one caller may add to a batch next to other callers. An item that costs
+	// more than a share is only ever the first of a batch with other callers.
 	share = 32
 	// sharedFor is how long a caller that is alone keeps to its share after another one was served:
 	// an item that arrives waits for the batch in flight.

@@ -48,7 +48,7 @@ func TestABatchHasAShareOfEachCaller(t *testing.T) {
 }
 
 // A call that costs more than a share delays the batch in flight, and no other one.
-func TestALargeCallHasABatchWithoutOthers(t *testing.T) {
+func TestALargeCallIsTheFirstOfABatch(t *testing.T) {
 	t.Parallel()
 	a := arrivals{clock: time.UnixMilli(1)}
 	a.arrive("greedy", 2, 100)

@@ -288,7 +288,7 @@ func (l *lane[W]) reschedule() {
 			return true
 		})
 		if refused > 0 {
-			l.options.Logger.Warn("commands of a session have waited in vain", slog.String("session_id", name),
+			l.options.Logger.Warn("commands of a session timed out waiting", slog.String("session_id", name),
 				slog.Int("commands", refused), slog.Any("error", key.reason()))
 		}
 		switch {

@@ -19,7 +19,7 @@ var (
 
 type lockedError struct{}
 
-func (lockedError) Error() string { return ErrRefused.Error() + ": a lock was not had in time" }
+func (lockedError) Error() string { return ErrRefused.Error() + ": a lock was not granted in time" }
 func (lockedError) Unwrap() error { return ErrRefused }
 
 // Errors of items that were not carried out.
@@ -27,7 +27,7 @@ var (
 	// ErrKeyLocked means that somebody else kept the key locked for Options.LockWait.
 	ErrKeyLocked = errors.New("another transaction keeps the session locked")
 	// ErrKeyFailing means that earlier items of the key were refused for Options.LockWait.
-	ErrKeyFailing = errors.New("the database refuses what is before it in the session")
+	ErrKeyFailing = errors.New("the database refuses earlier commands of the session")
 	// ErrClosed means that the lanes were closed first.
 	ErrClosed = errors.New("the lanes are closed")
 	// ErrGone means that closing has not waited for the item, which may or may not be carried out.
