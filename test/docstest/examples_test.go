@@ -3,49 +3,104 @@ package docstest
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 )
 
-var goBlock = regexp.MustCompile("(?s)```go\n(.*?)```")
+// aroundPieces are the declarations around pieces of programs: per page, what a piece uses but does not declare. A piece is the body
+// of a function; it may end with a return.
+var aroundPieces = map[string]string{
+	"README.md": `
+var service *client.Client
+type Release struct{}
+type Deployed struct{}
+func deploy(context.Context, Release) (Deployed, error) { return Deployed{}, nil }`,
+	"docs/embed.md": `
+var (
+	pool    *pgxpool.Pool
+	service *holdpoint.Service
+	inside  *client.Client
+	handle  client.Handler
+	order   struct{ ID string }
+)`,
+	"docs/workers.md": `
+var (
+	task  *client.Task
+	input struct{}
+)`,
+	"CONTRIBUTING.md": `
+var (
+	t        *testing.T
+	database string
+	file     interface{ url() string }
+)`,
+}
 
-// TestGoProgramsBuild builds every whole Go program of the documents. It is laid
-// over the tree, so that it is built as a part of the module and nothing is written
-// there.
-func TestGoProgramsBuild(t *testing.T) {
+// imports are of all pieces.
+var imports = map[string]string{
+	"context": "context", "http": "net/http", "testing": "testing", "pgxpool": "github.com/jackc/pgx/v5/pgxpool", "holdpoint": "github.com/holdpoint/holdpoint",
+	"api": "github.com/holdpoint/holdpoint/api", "client": "github.com/holdpoint/holdpoint/client",
+	"inprocess": "github.com/holdpoint/holdpoint/test/inprocess", "rig": "github.com/holdpoint/holdpoint/test/rig",
+}
+
+// around returns a source file with a piece of a program.
+func around(page, piece string) string {
+	var text strings.Builder
+	text.WriteString("package piece\n")
+	whole := aroundPieces[page] + "\nfunc _(ctx context.Context) error {\n" + piece
+	for _, name := range slices.Sorted(maps.Keys(imports)) {
+		if regexp.MustCompile(`\b` + name + `\.`).MatchString(whole) {
+			fmt.Fprintf(&text, "import %q\n", imports[name])
+		}
+	}
+	text.WriteString(whole)
+	for _, declared := range regexp.MustCompile(`(?m)^(\w+(?:, \w+)*) :?= `).FindAllStringSubmatch(piece, -1) {
+		for name := range strings.SplitSeq(declared[1], ", ") {
+			fmt.Fprintf(&text, "_ = %s\n", name) // a piece need not use what it declares
+		}
+	}
+	text.WriteString("return nil\n}\n")
+	return text.String()
+}
+
+// TestGoBlocksBuild builds every Go program of the documents, and every piece of one. They are laid
+// over the tree, so that they are built as a part of the module and nothing is written there.
+func TestGoBlocksBuild(t *testing.T) {
 	t.Parallel()
 	absolute, err := filepath.Abs(root)
 	require.NoError(t, err)
 	directory := t.TempDir()
 	overlay := map[string]string{}
 	var packages []string
-	for _, name := range documents(t) {
-		text, err := os.ReadFile(name)
-		require.NoError(t, err)
-		for _, block := range goBlock.FindAllStringSubmatch(string(text), -1) {
-			if !strings.Contains(block[1], "package main\n") {
-				continue // a piece of a program
-			}
-			at := fmt.Sprintf("example%d", len(packages))
-			source := filepath.Join(directory, at+".go")
-			require.NoError(t, os.WriteFile(source, []byte(block[1]), 0o600))
-			overlay[filepath.Join(absolute, at, "main.go")] = source
-			packages = append(packages, "./"+at)
+	for _, b := range blocksOf(t) {
+		if b.language != "go" {
+			continue
 		}
+		text := b.text
+		if !strings.Contains(text, "package main\n") {
+			text = around(b.page, text)
+		}
+		at := fmt.Sprintf("example%d", len(packages))
+		source := filepath.Join(directory, at+".go")
+		require.NoError(t, os.WriteFile(source, []byte(text), 0o600))
+		overlay[filepath.Join(absolute, at, "main.go")] = source
+		packages = append(packages, "./"+at)
 	}
-	require.NotEmpty(t, packages)
+	require.Greater(t, len(packages), 10)
 
 	text, err := json.Marshal(map[string]any{"Replace": overlay})
 	require.NoError(t, err)
 	replacements := filepath.Join(directory, "overlay.json")
 	require.NoError(t, os.WriteFile(replacements, text, 0o600))
-	command := exec.CommandContext(t.Context(), "go", append([]string{"build", "-overlay", replacements, "-o", os.DevNull}, packages...)...)
+	command := exec.CommandContext(t.Context(), "go", append([]string{"build", "-o", os.DevNull, "-overlay", replacements}, packages...)...)
 	command.Dir = absolute
 	output, err := command.CombinedOutput()
 	require.NoError(t, err, "%s", output)

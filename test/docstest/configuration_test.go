@@ -1,0 +1,75 @@
+package docstest
+
+import (
+	"bytes"
+	"crypto/x509"
+	"encoding/pem"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/cli"
+	"github.com/holdpoint/holdpoint/notify/channels"
+	"github.com/holdpoint/holdpoint/webhooks/egress"
+)
+
+// TestConfigurationsAreRead: the service takes the configuration of its page and the channels and calendars
+// of theirs, with files at the paths that they name.
+func TestConfigurationsAreRead(t *testing.T) {
+	t.Parallel()
+	secretFile := regexp.MustCompile(`(?:password_file: |(?:token|hook): )([a-z-]+)\}?\n?`)
+	read := 0
+	for _, b := range blocksOf(t) {
+		directory := t.TempDir()
+		file := filepath.Join(directory, "file")
+		text := b.text
+		switch {
+		case b.page == "docs/configuration.md" && b.language == "json":
+			read++
+			text = strings.ReplaceAll(text, "/etc/holdpoint", directory)
+			writeCertificate(t, directory)
+			require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+			var stdout, stderr bytes.Buffer
+			nothing := func(string) (string, bool) { return "", false }
+			code := cli.Run(t.Context(), []string{"config", "print", "--config", file}, nothing, strings.NewReader(""), &stdout, &stderr)
+			require.Zero(t, code, "%v: %s", b, &stderr)
+			require.Contains(t, stdout.String(), "90d")
+		case b.page == "docs/notifications.md" && b.language == "yaml":
+			read++
+			for _, match := range secretFile.FindAllStringSubmatch(text, -1) {
+				require.NoError(t, os.WriteFile(filepath.Join(directory, match[1]), []byte("https://chat.example/hook"), 0o600))
+			}
+			require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
+			if strings.HasPrefix(text, "calendars:") {
+				found, err := channels.Calendars(file)
+				require.NoError(t, err, "%v", b)
+				require.NotEmpty(t, found)
+				continue
+			}
+			found, err := channels.Load(file, egress.New(egress.Options{}))
+			require.NoError(t, err, "%v", b)
+			require.NotEmpty(t, found)
+		}
+	}
+	require.Greater(t, read, 3)
+}
+
+// writeCertificate writes a certificate and its key as cert.pem and key.pem.
+func writeCertificate(t *testing.T, directory string) {
+	t.Helper()
+	server := httptest.NewTLSServer(nil)
+	server.Close()
+	certificate := server.TLS.Certificates[0]
+	key, err := x509.MarshalPKCS8PrivateKey(certificate.PrivateKey)
+	require.NoError(t, err)
+	for name, one := range map[string]*pem.Block{
+		"cert.pem": {Type: "CERTIFICATE", Bytes: certificate.Certificate[0]}, "key.pem": {Type: "PRIVATE KEY", Bytes: key},
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(directory, name), pem.EncodeToMemory(one), 0o600))
+	}
+}
