@@ -44,7 +44,8 @@ type TokenView struct {
 	CreatedBy   string `json:"created_by"`
 	ExpiresAtMs int64  `json:"expires_at_ms,omitzero"` // 0: never
 	RevokedAtMs int64  `json:"revoked_at_ms,omitzero"` // 0: not revoked
-	// LastUsedAtMs is accurate to the minute; 0: never.
+	// LastUsedAtMs is the minute of the last use, or CreatedAtMs if that is later; 0: never. Uses at
+	// another replica appear within two seconds.
 	LastUsedAtMs int64 `json:"last_used_at_ms,omitzero"`
 }
 

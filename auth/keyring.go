@@ -87,7 +87,7 @@ type remembered struct {
 	valid context.Context //nolint:containedctx // it is what the contexts of calls end with
 	end   context.CancelFunc
 	calls int // open calls
-	// usedAtMs is the minute of the last use; writtenAtMs is the minute last written.
+	// usedAtMs is the minute of the last use, or the creation in that minute; writtenAtMs is the one last written.
 	usedAtMs, writtenAtMs int64
 }
 
@@ -235,8 +235,13 @@ func (k *Keyring) recall(hash string, nowMs int64) (*remembered, *Token) {
 	if known == nil || nowMs >= known.readAtMs+freshFor || nowMs < known.readAtMs {
 		return nil, nil
 	}
-	known.usedAtMs = max(known.usedAtMs, nowMs-nowMs%minuteMs)
+	known.use(nowMs)
 	return known, known.token
+}
+
+// use notes a use. The caller holds the lock. A token is not used in a minute before it was created.
+func (r *remembered) use(nowMs int64) {
+	r.usedAtMs = max(r.usedAtMs, nowMs-nowMs%minuteMs, r.token.CreatedAtMs)
 }
 
 func (k *Keyring) refuse(ctx context.Context, reason, hint string) error {
@@ -260,7 +265,7 @@ func (k *Keyring) remember(hash string, token *Token, readAtMs int64) (*remember
 		known.valid, known.end = context.WithCancel(context.Background())
 		k.remembered[hash] = known
 	}
-	known.usedAtMs = max(known.usedAtMs, readAtMs-readAtMs%minuteMs)
+	known.use(readAtMs)
 	return known, known.token
 }
 

@@ -40,7 +40,13 @@ func (k *Keyring) Token(ctx context.Context, tokenID string) (*Token, error) {
 	if !refusal.ValidID(tokenID) {
 		return nil, UnknownToken()
 	}
-	return k.tokens.Token(ctx, tokenID)
+	token, err := k.tokens.Token(ctx, tokenID)
+	if err != nil || token == nil {
+		return token, err
+	}
+	one := []Token{*token}
+	k.addUses(one)
+	return &one[0], nil
 }
 
 // UnknownToken returns token_not_found.
@@ -49,7 +55,9 @@ func UnknownToken() error { return refusal.New(api.CodeTokenNotFound, "there is 
 // List returns a page of tokens. It sets q.NowMs.
 func (k *Keyring) List(ctx context.Context, q TokenQuery) ([]Token, error) {
 	q.NowMs = k.nowMs()
-	return k.tokens.ListTokens(ctx, q)
+	tokens, err := k.tokens.ListTokens(ctx, q)
+	k.addUses(tokens)
+	return tokens, err
 }
 
 // Rotate gives a token a new secret. The current one stays valid for graceMs; the one before it

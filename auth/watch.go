@@ -134,6 +134,21 @@ func (k *Keyring) writeUses(ctx context.Context) {
 	}
 }
 
+// addUses sets the last uses that are not stored yet.
+func (k *Keyring) addUses(tokens []Token) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	used := map[string]int64{}
+	for _, known := range k.remembered {
+		if known.usedAtMs > known.writtenAtMs {
+			used[known.tokenID] = max(used[known.tokenID], known.usedAtMs)
+		}
+	}
+	for i := range tokens {
+		tokens[i].LastUsedAtMs = max(tokens[i].LastUsedAtMs, used[tokens[i].TokenID])
+	}
+}
+
 // Remembered returns the number of cached secrets and cookies.
 func (k *Keyring) Remembered() int {
 	k.mu.Lock()

@@ -356,29 +356,56 @@ func TestTheFirstTokenClosesTheService(t *testing.T) {
 	require.False(t, open)
 }
 
-// The last use of a token is accurate to the minute and stored in the background.
+// The last use of a token is accurate to the minute, never before its creation, and seen at once. It is
+// stored in the background, for the other replicas.
 func TestTheLastUseOfAToken(t *testing.T) {
 	t.Parallel()
-	const minute, seconds = 60_000, 25_000
-	var nowMs int64 = 1_750_000_020_000
-	store := openSQLite(t)
-	keyring := auth.NewKeyring(auth.Options{Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return nowMs }})
-	a := serve(t, store, newContract(t), func(o *httpapi.Options) { o.Keyring = keyring })
-	admin := ofRole(t, keyring, api.RoleAdmin)
-	tokenID, secret := token(t, keyring, api.CreateTokenBody{Name: "used", Role: api.RoleObserver})
-	shown := func() any {
-		stopped, stop := context.WithCancel(t.Context())
-		stop()
-		require.NoError(t, keyring.Run(stopped)) // Run stores the rest when it stops
-		return a.get(t, "/v1/tokens/"+tokenID, bearer(admin)).want(http.StatusOK).at("last_used_at_ms")
+	for engine, open := range openers {
+		parallel(t, engine, func(t *testing.T) {
+			const minute, seconds = 60_000, 25_000
+			var nowMs int64 = 1_750_000_020_000 + seconds
+			store := open(t)
+			replica := func() (*auth.Keyring, *rig) {
+				keyring := auth.NewKeyring(auth.Options{Tokens: store.(auth.Tokens), Mode: auth.Required, NewID: runs.NewID, NowMs: func() int64 { return nowMs }})
+				return keyring, serve(t, store, newContract(t), func(o *httpapi.Options) { o.Keyring = keyring })
+			}
+			keyring, a := replica()
+			_, other := replica()
+			admin := ofRole(t, keyring, api.RoleAdmin)
+			tokenID, secret := token(t, keyring, api.CreateTokenBody{Name: "used", Role: api.RoleObserver})
+			shown := func(at *rig) any {
+				listed := at.get(t, "/v1/tokens", bearer(admin)).want(http.StatusOK)
+				one := at.get(t, "/v1/tokens/"+tokenID, bearer(admin)).want(http.StatusOK).at("last_used_at_ms")
+				for i := 0; ; i++ {
+					if listed.textAt("data", i, "token_id") == tokenID {
+						require.Equal(t, one, listed.at("data", i, "last_used_at_ms"))
+						return one
+					}
+				}
+			}
+			stored := func() {
+				stopped, stop := context.WithCancel(t.Context())
+				stop()
+				require.NoError(t, keyring.Run(stopped)) // Run stores the rest when it stops
+			}
+			require.Nil(t, shown(a))
+
+			a.get(t, "/v1/me", bearer(secret)).want(http.StatusOK)
+			require.InDelta(t, nowMs, shown(a), 0, "not before the creation")
+			require.Nil(t, shown(other))
+			stored()
+			require.InDelta(t, nowMs, shown(other), 0)
+
+			nowMs += minute
+			a.get(t, "/v1/me", bearer(secret)).want(http.StatusOK)
+			require.InDelta(t, nowMs-nowMs%minute, shown(a), 0)
+			nowMs += 3 * minute
+			a.get(t, "/v1/tokens", bearer(secret)).refused(api.CodeForbidden)
+			require.InDelta(t, nowMs-nowMs%minute, shown(a), 0, "what was refused is a use")
+			stored()
+			require.InDelta(t, nowMs-nowMs%minute, shown(other), 0)
+		})
 	}
-	require.Nil(t, shown())
-	nowMs += minute + seconds
-	a.get(t, "/v1/me", bearer(secret)).want(http.StatusOK)
-	require.InDelta(t, nowMs-nowMs%minute, shown(), 0)
-	nowMs += 3 * minute
-	a.get(t, "/v1/tokens", bearer(secret)).refused(api.CodeForbidden)
-	require.InDelta(t, nowMs-nowMs%minute, shown(), 0, "what was refused is a use")
 }
 
 // A replica that knows a token refuses it half a second after another one has revoked it.

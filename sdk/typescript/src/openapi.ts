@@ -1576,7 +1576,7 @@ export interface components {
             groups: string[];
             /** @description The first characters of the secret's random part. */
             hint: string;
-            /** @description To the minute. */
+            /** @description The minute of the last use, or `created_at_ms` if that is later. Uses at another replica appear within two seconds. */
             last_used_at_ms?: components["schemas"]["TimeMs"];
             may_act_for: boolean;
             may_always: boolean;

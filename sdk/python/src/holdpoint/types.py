@@ -1595,7 +1595,7 @@ class Token(TypedDict):
     groups: list[str]
     # The first characters of the secret's random part.
     hint: str
-    # To the minute.
+    # The minute of the last use, or `created_at_ms` if that is later. Uses at another replica appear within two seconds.
     last_used_at_ms: NotRequired[int]
     may_act_for: bool
     may_always: bool
