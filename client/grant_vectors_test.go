@@ -18,7 +18,7 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 )
 
-var update = flag.Bool("update", false, "write docs/spec/grant-vectors.json")
+var update = flag.Bool("update", false, "write the vectors in docs/spec")
 
 // grantVectors are the test vectors that every library that verifies grants must pass.
 type grantVectors struct {

@@ -2,11 +2,12 @@
 
 import hashlib
 import json
+import os
 import sys
 import threading
 import urllib.request
 
-from holdpoint import Holdpoint, HoldpointError, Worker, decode_json, input_digest, verify_grant
+from holdpoint import Holdpoint, HoldpointError, Worker, decode_json, input_digest, verify_answer, verify_grant
 
 with open(sys.argv[1], encoding="utf-8") as file:
     vectors = json.load(file)
@@ -24,6 +25,16 @@ for one in vectors["digests"]:
     if input_digest(decode_json(one["input"])) != one["digest"]:
         failed += 1
         print(f"the digest of {one['input']}")
+with open(os.path.join(os.path.dirname(sys.argv[1]), "answer-vectors.json"), encoding="utf-8") as file:
+    signed = json.load(file)
+for one in signed["answers"]:
+    try:
+        result = "ok" if verify_answer(signed["keys"], decode_json(one["resolution"]))["jti"] == "request_1" else "other claims"
+    except HoldpointError as error:
+        result = ",".join(error.kinds)
+    if result != one["result"]:
+        failed += 1
+        print(f"{one['name']}: {result} and not {one['result']}")
 for large in ((1 << 54) + 1, 10 ** 400):
     if input_digest(large) != "sha256:" + hashlib.sha256(str(large).encode()).hexdigest():
         failed += 1
@@ -55,6 +66,13 @@ def handle(task):
     except HoldpointError as error:
         said.extend(error.kinds)
         assert error.redemption == redeemed
+    answer = task.ask({"id": "when", "questions": [{"id": "day", "question": "Which day?"}]})
+    answered = verify_answer(service.keys(), answer)
+    assert answered["sub"] == run["run_id"] and answered["request_id"] == "when"
+    try:
+        verify_answer(service.keys(), {**answer, "value": "no"})
+    except HoldpointError as error:
+        said.extend(error.kinds)
 
 
 worker = Worker(service, agent_ids=["grants"])
@@ -64,8 +82,12 @@ for item in service.stream_run(run["run_id"], after="0"):
     if item.event and item.event["event"]["type"] == "waiting_for_approval":
         break
 service.approve(next(iter(service.all_approvals())), updated_input={"to": "production", "n": 1.5})
+for item in service.stream_run(run["run_id"], after="0"):
+    if item.event and item.event["event"]["type"] == "waiting_for_user_question":
+        break
+service.answer(next(iter(service.all_questions())), [{"question_id": "day", "freeform_answer": "Monday"}])
 done = service.wait_run(run["run_id"], timeout_seconds=60)
-if done["status"] != "completed" or sorted(said) != ["conflict", "conflict", "grant_mismatch", "grant_redeemed"]:
+if done["status"] != "completed" or sorted(said) != ["conflict", "conflict", "grant_mismatch", "grant_redeemed", "invalid_answer"]:
     failed += 1
     print(done, said)
 
@@ -73,5 +95,5 @@ path = f"/v1/runs/{run['run_id']}/stream"
 ticket = service.create_stream_ticket(path)
 with urllib.request.urlopen(f"{sys.argv[2]}{path}?ticket={ticket['ticket']}") as stream:
     assert b"snapshot" in stream.read()
-print(f"{len(vectors['grants'])} grants, {len(vectors['digests'])} digests, {failed} failed")
+print(f"{len(vectors['grants'])} grants, {len(vectors['digests'])} digests, {len(signed['answers'])} answers, {failed} failed")
 sys.exit(failed > 0)

@@ -13,7 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// TestGrants: each library says of each vector what the Go one does (client, TestGrantVectors),
+// TestGrants: each library says of each vector what the Go one does (client, TestGrantVectors and TestAnswerVectors),
 // verifies and redeems a grant of the real service, and opens a stream by a ticket.
 func TestGrants(t *testing.T) {
 	vectors := filepath.Join(repository(), "docs/spec/grant-vectors.json")

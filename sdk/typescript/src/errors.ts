@@ -19,6 +19,8 @@ import type { Fault, PendingApprovalRef, Problem, RecordedDecision, Redemption }
  *   `firstKeptEventId` is the oldest that is.
  * - `invalid_grant`: the service did not sign the grant, or it is for another request.
  * - `grant_mismatch`: the grant is for another tool or input. `grant_expired`: its lease has run out.
+ * - `invalid_answer`: the service did not sign the answer, or it is another one.
+ *   `answer_expired`: the lease that it was signed for has run out.
  * - `grant_redeemed`: it was redeemed before; `redemption` says when and by whom.
  * - `unauthorized`, `forbidden`, `rate_limited`: 401, 403, 429.
  * - `unavailable`: the service could not be reached or could not answer. A call that changes
@@ -31,6 +33,7 @@ export type ErrorKind =
   | "run_not_claimable" | "run_state" | "not_waiting" | "approval_changed" | "session_busy"
   | "session_ended" | "no_parent" | "id_conflict" | "idempotency_conflict" | "cursor_reset"
   | "invalid_grant" | "grant_mismatch" | "grant_expired" | "grant_redeemed" | "unauthorized"
+  | "invalid_answer" | "answer_expired"
   | "forbidden" | "rate_limited" | "unavailable" | "suspended" | "cancelled" | "worker_stopped" | "not_allowed";
 
 /** Every error of this package but those of an `AbortSignal`, whose reason is thrown as it is. */

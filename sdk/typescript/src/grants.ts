@@ -1,8 +1,8 @@
 import { HoldpointError, invalid } from "./errors.js";
 import { canonicalJSON } from "./json.js";
+import { claimsIn, verifiedPayload, type Refusal } from "./jws.js";
 import type { GrantClaims, KeySet } from "./types.js";
 
-const maxGrantLength = 64 << 10;
 const purpose = "holdpoint-grant+jwt";
 
 /**
@@ -29,7 +29,7 @@ export async function inputDigest(input: unknown): Promise<string> {
  * 20, Deno, or a browser of 2025.
  */
 export async function verifyGrant(keys: KeySet, grant: string, tool: string, input: unknown): Promise<GrantClaims> {
-  const claims = claimsOf(await payloadOf(keys, grant));
+  const claims = claimsIn(await verifiedPayload(keys, grant, purpose, invalidGrant), texts, invalidGrant) as unknown as GrantClaims;
   const digest = await inputDigest(input);
   if (claims.exp <= Math.floor(Date.now() / 1000)) throw refused("grant_expired", `the grant has expired at ${claims.exp}`);
   if (claims.tool_name !== tool) throw refused("grant_mismatch", `the grant is for the tool ${JSON.stringify(claims.tool_name)}`);
@@ -39,61 +39,5 @@ export async function verifyGrant(keys: KeySet, grant: string, tool: string, inp
 
 const refused = (kind: "invalid_grant" | "grant_mismatch" | "grant_expired", message: string, options?: ErrorOptions) =>
   new HoldpointError([kind], message, options);
-
-/** The header has three members and no more, so nothing in it can ask for another way to verify. */
-async function payloadOf(keys: KeySet, grant: string): Promise<string> {
-  const parts = grant.split(".");
-  if (grant.length > maxGrantLength || parts.length !== 3) throw refused("invalid_grant", "it is not a compact JWS");
-  const [header, payload, signature] = parts.map(decoded) as [Bytes, Bytes, Bytes];
-  const { alg, kid, typ, ...more } = objectOf(header);
-  if (alg !== "EdDSA" || typ !== purpose || typeof kid !== "string" || Object.keys(more).length > 0) {
-    throw refused("invalid_grant", "its header is not that of a grant");
-  }
-  const key = keys.keys.find((one) => one.kid === kid && one.kty === "OKP" && one.crv === "Ed25519");
-  if (key === undefined) throw refused("invalid_grant", `its key ${JSON.stringify(kid.slice(0, 80))} is not among those given`);
-  const signed = new TextEncoder().encode(`${parts[0]}.${parts[1]}`);
-  let holds = false;
-  try {
-    const imported = await crypto.subtle.importKey("raw", decoded(key.x), { name: "Ed25519" }, false, ["verify"]);
-    holds = await crypto.subtle.verify({ name: "Ed25519" }, imported, signature, signed);
-  } catch (failure) {
-    throw refused("invalid_grant", "its signature cannot be checked", { cause: failure });
-  }
-  if (!holds) throw refused("invalid_grant", "its signature does not hold");
-  return new TextDecoder().decode(payload);
-}
-
-type Bytes = Uint8Array<ArrayBuffer>;
-
-/** Decodes base64url that has one form: no padding, no spaces, no bits left over. */
-function decoded(text: string): Bytes {
-  try {
-    const bytes = atob(text.replaceAll("-", "+").replaceAll("_", "/"));
-    const again = btoa(bytes).replaceAll("+", "-").replaceAll("/", "_").replace(/=+$/, "");
-    if (again === text) return Uint8Array.from(bytes, (character) => character.charCodeAt(0));
-  } catch {
-    // It is refused below.
-  }
-  throw refused("invalid_grant", "it is not a compact JWS");
-}
-
-function objectOf(text: Bytes | string): Record<string, unknown> {
-  let value: unknown;
-  try {
-    value = JSON.parse(typeof text === "string" ? text : new TextDecoder().decode(text));
-  } catch {
-    value = undefined;
-  }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) throw refused("invalid_grant", "it cannot be read");
-  return value as Record<string, unknown>;
-}
-
+const invalidGrant: Refusal = (message, options) => refused("invalid_grant", message, options);
 const texts = ["iss", "aud", "sub", "request_id", "tool_name", "input_digest", "fence", "jti", "resolved_by"];
-
-function claimsOf(payload: string): GrantClaims {
-  const claims = objectOf(payload);
-  if (texts.some((name) => typeof claims[name] !== "string") || !Number.isSafeInteger(claims["iat"]) || !Number.isSafeInteger(claims["exp"])) {
-    throw refused("invalid_grant", "its claims cannot be read");
-  }
-  return claims as unknown as GrantClaims;
-}

@@ -12,5 +12,6 @@ export {
 export { ExactNumber, decodeJSON, encodeJSON } from "./json.js";
 export { NotAllowedError, approvalOf, approved, questionOf } from "./approved.js";
 export { inputDigest, verifyGrant } from "./grants.js";
+export { verifyAnswer } from "./answers.js";
 export { Worker, type Handler, type WorkerOptions } from "./worker.js";
 export { Task, type ApprovalToAsk, type SuspensionToRaise } from "./task.js";

@@ -86,6 +86,26 @@ export interface GrantClaims {
   rule_id?: string;
 }
 
+/** What the signature of an answer says. */
+export interface AnswerClaims {
+  iss: string;
+  /** The agent of the run. */
+  aud: string;
+  /** The run. */
+  sub: string;
+  request_id: string;
+  /** That of the answers and the value, with what is sensitive in clear. */
+  answers_digest: string;
+  fence: string;
+  /** Seconds since 1970; `exp` is the end of the lease when the answer was read. */
+  iat: number;
+  exp: number;
+  /** The handle of the question. */
+  jti: string;
+  /** Who answered. */
+  resolved_by: string;
+}
+
 /** One page of a list. */
 export interface Page<T> {
   items: T[];

@@ -10,7 +10,7 @@ from .types import Fault, PendingApprovalRef, RecordedDecision, Redemption, Reso
 Kind = Literal[
     "not_found", "conflict", "invalid", "already_decided", "expired", "lease_lost", "run_not_claimable", "run_state", "not_waiting",
     "approval_changed", "session_busy", "session_ended", "no_parent", "id_conflict", "idempotency_conflict", "cursor_reset",
-    "invalid_grant", "grant_mismatch", "grant_expired", "grant_redeemed", "unauthorized", "forbidden", "rate_limited", "unavailable", "suspended", "cancelled", "worker_stopped",
+    "invalid_grant", "grant_mismatch", "grant_expired", "grant_redeemed", "invalid_answer", "answer_expired", "unauthorized", "forbidden", "rate_limited", "unavailable", "suspended", "cancelled", "worker_stopped",
     "not_allowed",
 ]
 """What an error means to a caller. An error may be of several kinds: a late answer is `conflict`, `already_decided` and perhaps

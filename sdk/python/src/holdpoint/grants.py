@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import base64
 import decimal
 import hashlib
-import importlib
 import json
 import math
 import time
@@ -14,9 +12,9 @@ from typing import Any, NotRequired, TypedDict, cast
 
 from . import types as doc
 from ._json import as_decoded
+from ._jws import claims_in, verified_payload
 from .errors import HoldpointError, invalid
 
-MAX_GRANT_LENGTH = 64 << 10
 PURPOSE = "holdpoint-grant+jwt"
 
 
@@ -58,7 +56,7 @@ def verify_grant(keys: doc.KeySet, grant: str, tool: str, value: Any) -> GrantCl
 
     Raises a HoldpointError of the kind invalid_grant (no grant that the service signed), grant_mismatch (for another tool or
     input), grant_expired or invalid; and ImportError without the package cryptography."""
-    claims = _claims(_payload(keys, grant))
+    claims = cast(GrantClaims, claims_in(verified_payload(keys, grant, PURPOSE, _invalid_grant), _TEXTS, _invalid_grant))
     digest = input_digest(value)
     if claims["exp"] <= int(time.time()):
         raise HoldpointError(["grant_expired"], f"the grant has expired at {claims['exp']}")
@@ -73,65 +71,7 @@ def _invalid_grant(message: str) -> HoldpointError:
     return HoldpointError(["invalid_grant"], message)
 
 
-def _payload(keys: doc.KeySet, grant: str) -> bytes:
-    """The payload of a grant whose signature holds. The header has three members and no more, so nothing in it can ask for
-    another way to verify."""
-    ed25519: Any = importlib.import_module("cryptography.hazmat.primitives.asymmetric.ed25519")
-    refusal: Any = importlib.import_module("cryptography.exceptions").InvalidSignature
-    parts = grant.split(".")
-    if len(grant) > MAX_GRANT_LENGTH or len(parts) != 3:
-        raise _invalid_grant("it is not a compact JWS")
-    header, payload, signature = map(_decoded, parts)
-    said = _object(header)
-    if said.keys() != {"alg", "kid", "typ"} or said["alg"] != "EdDSA" or said["typ"] != PURPOSE:
-        raise _invalid_grant("its header is not that of a grant")
-    for key in keys["keys"]:
-        if (key.get("kid"), key.get("kty"), key.get("crv")) != (said["kid"], "OKP", "Ed25519"):
-            continue
-        try:
-            public = ed25519.Ed25519PublicKey.from_public_bytes(_decoded(key["x"]))
-            public.verify(signature, f"{parts[0]}.{parts[1]}".encode())
-        except (ValueError, refusal) as failure:
-            raise _invalid_grant("its signature does not hold") from failure
-        return payload
-    raise _invalid_grant(f"its key {said['kid']!r:.80} is not among those given")
-
-
-def _decoded(text: str) -> bytes:
-    """Decodes base64url that has one form: no padding, no spaces, no bits left over."""
-    try:
-        raw = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
-    except ValueError:
-        raw = b""
-    if base64.urlsafe_b64encode(raw).decode().rstrip("=") != text:
-        raise _invalid_grant("it is not a compact JWS")
-    return raw
-
-
-def _object(text: bytes) -> dict[str, Any]:
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) != len(pairs):
-            raise ValueError("a member is there twice")
-        return found
-
-    try:
-        value = json.loads(text, object_pairs_hook=once)
-    except (ValueError, RecursionError) as failure:
-        raise _invalid_grant("it cannot be read") from failure
-    if not isinstance(value, dict):
-        raise _invalid_grant("it cannot be read")
-    return value
-
-
 _TEXTS = ("iss", "aud", "sub", "request_id", "tool_name", "input_digest", "fence", "jti", "resolved_by")
-
-
-def _claims(payload: bytes) -> GrantClaims:
-    claims = _object(payload)
-    if not all(isinstance(claims.get(name), str) for name in _TEXTS) or not all(type(claims.get(name)) is int for name in ("iat", "exp")):
-        raise _invalid_grant("its claims cannot be read")
-    return cast(GrantClaims, claims)
 
 
 def _canonical(value: Any) -> str:
