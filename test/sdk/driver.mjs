@@ -1,7 +1,7 @@
 // Does the steps of scenarios.json with the TypeScript SDK. A step is a line on standard input,
 // its outcome one on standard output.
 import { createInterface } from "node:readline";
-import { Holdpoint, HoldpointError, Worker, approved, decodeJSON, encodeJSON } from "@holdpoint/sdk";
+import { AttemptError, Holdpoint, HoldpointError, Worker, approved, decodeJSON, encodeJSON } from "@holdpoint/sdk";
 
 const [, , baseUrl] = process.argv;
 const patient = { maxAttempts: 100, baseDelayMs: 20, maxDelayMs: 200 };
@@ -10,6 +10,7 @@ const service = client();
 const workers = new Map();
 const streams = new Map();
 let results = [];
+let reports = [];
 
 const handlers = {
   approve: async (task) => {
@@ -67,11 +68,18 @@ const handlers = {
   },
 };
 
+const onError = (error) => {
+  const about = error instanceof AttemptError ? { run: error.runId, attempt: error.attempt, last: error.last, cause: error.cause.message } : { other: error.message };
+  reports.push(about);
+};
+
 const typeOf = (item) => (item.type === "event" ? item.event.event.type : item.type);
 
 const steps = {
   create_run: (s) => service.createRun(s.body, { idempotencyKey: s.key }),
   wait_run: (s) => service.waitRun(s.run),
+  get_run: (s) => service.getRun(s.run),
+  appended: async (s) => ({ events: (await service.listRunEvents(s.run)).map((entry) => entry.event).filter((event) => event.type === s.type) }),
   retry_run: (s) => service.retryRun(s.run),
   cancel_run: (s) => service.cancelRun(s.run),
   claim: (s) => service.claimRun(s.run, { worker_id: s.worker }),
@@ -96,7 +104,7 @@ const steps = {
   },
   worker: (s) => {
     const stop = new AbortController();
-    const worker = new Worker(new Holdpoint({ baseUrl }), { workerId: s.worker, agentIds: [s.agent], drainMs: 5_000, retryDelayMs: 10 });
+    const worker = new Worker(new Holdpoint({ baseUrl }), { workerId: s.worker, agentIds: [s.agent], drainMs: 600_000, retryDelayMs: 10, onError });
     const handle = async (task) => {
       const result = await handlers[s.handler](task);
       results.push(result);
@@ -109,6 +117,11 @@ const steps = {
     workers.get(s.worker).stop.abort();
     await workers.get(s.worker).ended;
     return {};
+  },
+  reported: () => {
+    const done = reports;
+    reports = [];
+    return { reports: done };
   },
   handled: () => {
     const done = results;

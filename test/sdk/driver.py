@@ -10,11 +10,11 @@ import time
 import traceback
 
 import holdpoint
-from holdpoint import AsyncHoldpoint, AsyncWorker, Holdpoint, HoldpointError, RetryPolicy, Worker, decode_json, encode_json
+from holdpoint import AsyncHoldpoint, AsyncWorker, AttemptFailed, Holdpoint, HoldpointError, RetryPolicy, Worker, decode_json, encode_json
 
 base_url, flavour = sys.argv[1:]
 patient = RetryPolicy(max_attempts=100, base_delay=0.02, max_delay=0.2)
-results, workers, streams = [], {}, {}
+results, reports, workers, streams = [], [], {}, {}
 
 
 writing = threading.Lock()
@@ -27,6 +27,17 @@ def reply(outcome):
 
 def plain(value):
     return dataclasses.asdict(value) if dataclasses.is_dataclass(value) else value
+
+
+def on_error(error):
+    if isinstance(error, AttemptFailed):
+        reports.append({"run": error.run_id, "attempt": error.attempt, "last": error.last, "cause": str(error.__cause__)})
+    else:
+        reports.append({"other": str(error)})
+
+
+def appended(s, entries):
+    return {"events": [entry["event"] for entry in entries if entry["event"]["type"] == s["type"]]}
 
 
 def type_of(item):
@@ -148,6 +159,12 @@ class Sync:
     def retry_run(self, s):
         return self.service.retry_run(s["run"])
 
+    def get_run(self, s):
+        return self.service.get_run(s["run"])
+
+    def appended(self, s):
+        return appended(s, self.service.list_run_events(s["run"]))
+
     def claim(self, s):
         return self.service.claim_run(s["run"], s["worker"])
 
@@ -182,7 +199,7 @@ class Sync:
 
     def worker(self, s):
         handler = getattr(self, s["handler"] + "_handler")
-        worker = Worker(Holdpoint(base_url), worker_id=s["worker"], agent_ids=[s["agent"]], drain_seconds=5, retry_seconds=0.01)
+        worker = Worker(Holdpoint(base_url), worker_id=s["worker"], agent_ids=[s["agent"]], drain_seconds=600, retry_seconds=0.01, on_error=on_error)
 
         def handle(task):
             results.append(result := handler(task))
@@ -203,6 +220,11 @@ class Sync:
         done = list(results)
         results.clear()
         return {"results": done}
+
+    def reported(self, _s):
+        done = list(reports)
+        reports.clear()
+        return {"reports": done}
 
     def open_stream(self, s):
         items = self.service.stream_run(s["run"], after=s.get("after", ""))
@@ -294,7 +316,7 @@ class Async(Sync):
 
     async def worker(self, s):
         handler = getattr(self, s["handler"] + "_handler")
-        worker = AsyncWorker(AsyncHoldpoint(base_url), worker_id=s["worker"], agent_ids=[s["agent"]], drain_seconds=5, retry_seconds=0.01)
+        worker = AsyncWorker(AsyncHoldpoint(base_url), worker_id=s["worker"], agent_ids=[s["agent"]], drain_seconds=600, retry_seconds=0.01, on_error=on_error)
 
         async def handle(task):
             results.append(result := await handler(task))
@@ -310,8 +332,14 @@ class Async(Sync):
         await running
         return {}
 
+    async def appended(self, s):
+        return appended(s, await self.service.list_run_events(s["run"]))
+
     async def handled(self, s):
         return super().handled(s)
+
+    async def reported(self, s):
+        return super().reported(s)
 
     async def open_stream(self, s):
         items = self.service.stream_run(s["run"], after=s.get("after", ""))

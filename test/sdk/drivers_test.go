@@ -109,6 +109,7 @@ type goDriver struct {
 
 	mu      sync.Mutex
 	results []any
+	reports []any
 	workers map[string]func()
 	streams map[string]*goStream
 }
@@ -201,6 +202,19 @@ func (d *goDriver) do(s step) outcome {
 		return of(map[string]any{"run": created.RunView, "replayed": created.Replayed, "existing": created.Existing}, nil)
 	case "wait_run":
 		return of(d.service.WaitRun(ctx, given.Run, client.UntilTerminal))
+	case "get_run":
+		return of(d.service.GetRun(ctx, given.Run))
+	case "appended":
+		entries, err := d.service.ListRunEvents(ctx, given.Run, client.EventListParams{})
+		events := []any{}
+		for _, entry := range entries {
+			var event map[string]any
+			require.NoError(d, json.Unmarshal(entry.Event, &event))
+			if event["type"] == s["type"] {
+				events = append(events, event)
+			}
+		}
+		return of(map[string]any{"events": events}, err)
 	case "retry_run":
 		return of(d.service.RetryRun(ctx, given.Run))
 	case "cancel_run":
@@ -244,6 +258,12 @@ func (d *goDriver) do(s step) outcome {
 		done := append([]any{}, d.results...)
 		d.results = nil
 		return of(map[string]any{"results": done}, nil)
+	case "reported":
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		done := append([]any{}, d.reports...)
+		d.reports = nil
+		return of(map[string]any{"reports": done}, nil)
 	case "open_stream":
 		next, stop := iter.Pull2(d.service.StreamRun(ctx, given.Run, given.After))
 		d.Cleanup(stop)

@@ -6,6 +6,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -143,12 +145,27 @@ var goHandlers = map[string]func(ctx context.Context, task *client.Task) (any, e
 	"fail": func(context.Context, *client.Task) (any, error) { return nil, errors.New("out of paper") },
 }
 
+// report keeps what a worker reports.
+func (d *goDriver) report(err error) {
+	about := map[string]any{"other": err.Error()}
+	if failed := (*client.AttemptError)(nil); errors.As(err, &failed) {
+		run, _, _ := strings.Cut(strings.TrimPrefix(err.Error(), "run "), ":")
+		about = map[string]any{"run": run, "attempt": failed.Attempt, "last": failed.Last, "cause": failed.Err.Error()}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.reports = append(d.reports, about)
+}
+
 // work starts a worker, to be stopped by its entry of workers.
 func (d *goDriver) work(name, agentID, handler string) {
 	service, err := client.New(d.url)
 	require.NoError(d, err)
 	d.Cleanup(service.Close)
-	worker, err := client.NewWorker(service, client.WorkerOptions{WorkerID: name, AgentIDs: []string{agentID}, DrainTimeout: 5 * time.Second, RetryDelay: 10 * time.Millisecond})
+	worker, err := client.NewWorker(service, client.WorkerOptions{
+		WorkerID: name, AgentIDs: []string{agentID}, DrainTimeout: 10 * time.Minute, RetryDelay: 10 * time.Millisecond,
+		OnError: d.report, Logger: slog.New(slog.DiscardHandler),
+	})
 	require.NoError(d, err)
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan struct{})
