@@ -14,8 +14,9 @@ import (
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
-// untilASignal is a worker whose handler waits for a person.
-const untilASignal = `
+// untilASignal are workers whose handler waits for a person.
+var untilASignal = map[string]string{
+	"sync": `
 import sys
 from holdpoint import Holdpoint, Worker
 
@@ -23,7 +24,23 @@ with Holdpoint(sys.argv[1]) as service:
     service.create_run({"run_id": "run-1", "agent_id": "cleaner", "input": {}})
     Worker(service, agent_ids=["cleaner"]).run(lambda task: task.approve({"id": "remove", "tool_name": "rm", "input": task.input}))
 print("ended in order")
-`
+`,
+	"asyncio": `
+import asyncio, signal, sys
+from holdpoint import AsyncHoldpoint, AsyncWorker
+
+async def main():
+    async with AsyncHoldpoint(sys.argv[1]) as service:
+        await service.create_run({"run_id": "run-1", "agent_id": "cleaner", "input": {}})
+        worker = AsyncWorker(service, agent_ids=["cleaner"])
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, worker.stop)
+        await worker.run(lambda task: task.approve({"id": "remove", "tool_name": "rm", "input": task.input}))
+
+asyncio.run(main())
+print("ended in order")
+`,
+}
 
 // TestPythonWorkerEndsAtASignal: at Ctrl-C and SIGTERM it releases the run that waits for a person, says
 // nothing and exits with 0; what it asked stays open.
@@ -33,28 +50,30 @@ func TestPythonWorkerEndsAtASignal(t *testing.T) {
 	caught := make(chan os.Signal, 1)
 	ossignal.Notify(caught, os.Interrupt)
 	t.Cleanup(func() { ossignal.Stop(caught) })
-	for name, signal := range map[string]syscall.Signal{"Ctrl-C": syscall.SIGINT, "SIGTERM": syscall.SIGTERM} {
-		t.Run(name, func(t *testing.T) {
-			service := rig.Start(t, rig.Options{Database: rig.SQLite(t)})
-			people := service.ConnectPatiently()
-			worker := start(t, t.TempDir(), python, "-c", untilASignal, service.URL())
-			rig.Await(t, func() bool {
-				page, err := people.ListApprovals(t.Context(), client.PendingListParams{})
+	for flavour, program := range untilASignal {
+		for name, signal := range map[string]syscall.Signal{"Ctrl-C": syscall.SIGINT, "SIGTERM": syscall.SIGTERM} {
+			t.Run(flavour+" "+name, func(t *testing.T) {
+				service := rig.Start(t, rig.Options{Database: rig.SQLite(t)})
+				people := service.ConnectPatiently()
+				worker := start(t, t.TempDir(), python, "-c", program, service.URL())
+				rig.Await(t, func() bool {
+					page, err := people.ListApprovals(t.Context(), client.PendingListParams{})
+					require.NoError(t, err)
+					return len(page.Items) == 1
+				}, "nothing is asked")
+				require.NoError(t, worker.command.Process.Signal(signal))
+				select {
+				case <-worker.ended:
+				case <-rig.Soon(t).Done():
+					require.Fail(t, "the worker goes on after the signal")
+				}
+				require.Equal(t, "ended in order\n", worker.output.String())
+				require.True(t, worker.command.ProcessState.Success())
+				run, err := people.GetRun(t.Context(), "run-1")
 				require.NoError(t, err)
-				return len(page.Items) == 1
-			}, "nothing is asked")
-			require.NoError(t, worker.command.Process.Signal(signal))
-			select {
-			case <-worker.ended:
-			case <-rig.Soon(t).Done():
-				require.Fail(t, "the worker goes on after the signal")
-			}
-			require.Equal(t, "ended in order\n", worker.output.String())
-			require.True(t, worker.command.ProcessState.Success())
-			run, err := people.GetRun(t.Context(), "run-1")
-			require.NoError(t, err)
-			require.Nil(t, run.Lease)
-			require.Len(t, run.PendingApprovals, 1)
-		})
+				require.Nil(t, run.Lease)
+				require.Len(t, run.PendingApprovals, 1)
+			})
+		}
 	}
 }
