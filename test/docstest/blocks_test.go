@@ -82,6 +82,7 @@ var runners = []runner{
 	{pages: "sdk/python/README.md", languages: "python", file: "test/sdk/python_test.go", test: "TestPythonPackageIsTyped"},
 	{pages: "sdk/typescript/README.md", kind: "test", file: "test/sdk/typescript_test.go", test: "TestTypeScriptPackageIsWhatItsReadmeSays"},
 	{pages: "sdk/typescript/README.md", languages: "ts", file: "test/sdk/typescript_test.go", test: "TestTypeScriptPackageIsWhatItsReadmeSays"},
+	{pages: "docs/sdk.md", kind: "test", file: "test/sdk/module_test.go", test: "TestGoModulesStartFromTheirPages"},
 	{pages: "examples/*/README.md", kind: "test", file: "test/sdk/*_test.go", test: "TestFrameworksWaitWithoutAProcess"},
 	{pages: "docs/*.md", languages: "sh", file: "test/sdk/pages_test.go", test: "TestPagesAreTyped"},
 }
