@@ -100,7 +100,7 @@ func (r runner) runs(t *testing.T, sources map[string]string, b block) bool {
 	}
 	source := sources[r.file]
 	if r.test != "" {
-		require.True(t, strings.Contains(source, "func "+r.test+"(t *testing.T)"), "%s has no %s", r.file, r.test)
+		require.Regexp(t, `(?m)^func `+r.test+`\(t \*testing\.T\)`, source)
 	}
 	if r.kind != "" {
 		require.True(t, namesMark(source, name), "%v: %s does not name the mark %s", b, r.file, name)
