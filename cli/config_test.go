@@ -64,6 +64,7 @@ func TestABadFileIsRefused(t *testing.T) {
 	got := run(t.Context(), nil, "", "serve", "--config", filepath.Join(t.TempDir(), "missing.json"))
 	require.Equal(t, 2, got.code)
 	require.Contains(t, got.stderr, "missing.json")
+	require.Contains(t, got.stderr, "error: configuration: ", "not a flag that is not in it")
 	// Other commands read no configuration file.
 	got = run(t.Context(), map[string]string{"HOLDPOINT_CONFIG": writeFile(t, `{"listn":1}`)}, "", "version")
 	require.Zero(t, got.code)

@@ -38,7 +38,7 @@ func (f *configFile) Resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (
 	if f.read == nil || f.path != path {
 		read, err := readConfig(path, flags)
 		if err != nil {
-			return nil, err
+			return nil, &configError{err}
 		}
 		f.path, f.read = path, read
 	}
@@ -46,6 +46,20 @@ func (f *configFile) Resolve(ctx *kong.Context, _ *kong.Path, flag *kong.Flag) (
 		return value, nil
 	}
 	return nil, nil
+}
+
+// configError is about the file as a whole. The parser puts the name of a flag before it.
+type configError struct{ cause error }
+
+func (e *configError) Error() string { return e.cause.Error() }
+func (e *configError) Unwrap() error { return e.cause }
+
+// aboutFile returns an error about the configuration file without the flag that the parser looked for.
+func aboutFile(err error) error {
+	if file := (*configError)(nil); errors.As(err, &file) {
+		return file
+	}
+	return err
 }
 
 // pathOf returns the path of the file and the flags that it may set; the path is empty for

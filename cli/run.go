@@ -108,7 +108,7 @@ func Run(ctx context.Context, args []string, lookupEnv func(string) (string, boo
 		return console.ExitDone
 	}
 	if err != nil {
-		code := fail(terminal, args, console.ExitUsage, unknownCommand(err))
+		code := fail(terminal, args, console.ExitUsage, unknownCommand(aboutFile(err)))
 		if !asksJSON(args) {
 			terminal.Say("see: %s --help", strings.TrimSpace(console.Program()+" "+selected(err)))
 		}
@@ -196,7 +196,7 @@ func serveAgain(args []string, lookupEnv func(string) (string, bool)) (*serve.Co
 		return nil, err
 	}
 	if _, err := parser.Parse(args); err != nil {
-		return nil, err
+		return nil, aboutFile(err)
 	}
 	return &program.Serve, nil
 }
