@@ -36,8 +36,8 @@ type EscalationStep struct {
 	_ struct{} `body:"closed"`
 	// AfterMs counts from when the request was raised.
 	AfterMs int64 `json:"after_ms"`
-	// Notify selects people among those who may decide: "user:NAME", "group:NAME", "role:operator" or
-	// "role:admin".
+	// Notify selects people among those who may decide: "user:NAME", "group:NAME", "role:operator",
+	// "role:admin", or "oncall:NAME" for those whom an on-call source of the service names.
 	Notify []string `json:"notify" body:"required"`
 	// EveryMs repeats the step, at least MinEscalationEveryMs; 0 for never. Times is how often it
 	// notifies in all; when 0, until the request is settled or has MaxEscalationMessages.

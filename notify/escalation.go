@@ -18,7 +18,7 @@ func (s *Service) escalate(ctx context.Context, advance *runs.AdvanceRequest, re
 		return err
 	}
 	steps := request.Escalation().Steps
-	due := runs.DueSteps(request, s.options.Calendars, nowMs)
+	due := runs.DueSteps(request, s.options.Escalations, nowMs)
 	if len(due) == 0 {
 		return nil
 	}
@@ -30,9 +30,12 @@ func (s *Service) escalate(ctx context.Context, advance *runs.AdvanceRequest, re
 	if err != nil {
 		return err
 	}
+	sources := onCall{}
 	for _, step := range due {
-		of := runs.DueStep{Step: step}
-		for _, who := range selected(steps[step].Notify, identities, principals) {
+		selectors := steps[step].Notify
+		s.askOnCall(ctx, selectors, sources)
+		of := runs.DueStep{Step: step, To: sources.failures(selectors)}
+		for _, who := range stepPeople(selectors, sources, identities, principals) {
 			recipient := runs.Recipient{Principal: who, Channel: channels[who]}
 			switch {
 			case len(of.To) == api.MaxRecipients:
@@ -58,9 +61,9 @@ func (s *Service) identities(ctx context.Context) ([]*auth.Identity, error) {
 }
 
 // selected returns the people whom selectors name, each once, in the order of the selectors. deciders may
-// decide the request. People of a group or a role who may not are left out; a person who is named is
-// returned in any case. A service that requires no credentials has one person, whom every selector names.
-func selected(selectors []string, identities []*auth.Identity, deciders []string) []string {
+// decide the request. People of a group or a role who may not are left out; a person who is named, also by
+// an on-call source, is returned in any case. A service that requires no credentials has one person, whom every selector names.
+func selected(selectors []string, sources onCall, identities []*auth.Identity, deciders []string) []string {
 	if slices.Equal(deciders, []string{auth.LocalPrincipal}) {
 		return deciders
 	}
@@ -74,6 +77,9 @@ func selected(selectors []string, identities []*auth.Identity, deciders []string
 		if strings.HasPrefix(selector, runs.SelectUser) {
 			add(selector)
 			continue
+		}
+		for _, who := range sources[selector].people {
+			add(who)
 		}
 		group, isGroup := strings.CutPrefix(selector, runs.SelectGroup)
 		role, isRole := strings.CutPrefix(selector, runs.SelectRole)

@@ -164,7 +164,7 @@ func (b *safeBuffer) logger() *slog.Logger { return slog.New(slog.NewTextHandler
 // loopback lets the service call this machine.
 var loopback = egress.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 
-func start(t *testing.T, database string, after time.Duration, closed bool) *service {
+func start(t *testing.T, database string, after time.Duration, closed bool, change ...func(*inprocess.Options)) *service {
 	t.Helper()
 	s := &service{database: database, http: &inbox{done: make(chan struct{})}, mail: &inbox{done: make(chan struct{})}, log: &safeBuffer{}}
 	receiver := httptest.NewServer(s.http)
@@ -198,11 +198,15 @@ channels:
 	t.Cleanup(caller.Close)
 	loaded, err := channels.Load(file, caller)
 	require.NoError(t, err)
-	s.Service = inprocess.Start(t, database, inprocess.Options{
+	options := inprocess.Options{
 		Channels: loaded, ExternalURL: "https://holdpoint.example", WebhookGuard: loopback, Closed: closed,
 		Store: store.Options{NotifyAfter: after}, Logger: s.log.logger(),
 		NowMs: func() int64 { return time.Now().UnixMilli() + s.ahead.Load() },
-	})
+	}
+	for _, one := range change {
+		one(&options)
+	}
+	s.Service = inprocess.Start(t, database, options)
 	if !closed {
 		s.client = s.Connect()
 	}

@@ -49,8 +49,9 @@ type Options struct {
 	Deciders func(ctx context.Context, run *model.Run, request *model.Request) ([]string, error)
 	// Identities returns who may decide anything, for groups and roles. If it is nil, nobody has one.
 	Identities func(ctx context.Context) ([]*auth.Identity, error)
-	// Calendars are the calendars of escalations, by name.
-	Calendars map[string]*escalation.Calendar
+	// Escalations are the settings of escalations; nil for none. OnCall are the sources that they name.
+	Escalations *escalation.Settings
+	OnCall      map[string]OnCall
 	// HasCredential reports whether one of these principals has a credential that may decide. An empty
 	// name has none. If it is nil, everyone has.
 	HasCredential func(ctx context.Context, principals ...string) (bool, error)

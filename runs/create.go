@@ -255,7 +255,7 @@ func (c *CreateRun) decide(w *workingCopy) (Reply, error) {
 		return Reply{}, err
 	}
 	if c.Suspend != nil {
-		if err := w.checkCalendars(c.Suspend, "/suspend"); err != nil {
+		if err := w.checkEscalations(c.Suspend, "/suspend"); err != nil {
 			return Reply{}, err
 		}
 	}

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/document"
@@ -20,12 +21,17 @@ const (
 	WhyToldNow = "same_message"
 	// WhyLimit: the request has had api.MaxEscalationMessages.
 	WhyLimit = "too_many_messages"
+	// WhyOnCallFailed is of an on-call source that did not say who is on call. Its last answer counted,
+	// or nobody, if there is none.
+	WhyOnCallFailed = "on_call_failed"
+	// WhyOnCallEmpty is of an on-call source that named nobody.
+	WhyOnCallEmpty = "nobody_on_call"
 )
 
 // planOf returns the plan of an escalation. A calendar that is unknown counts as none, so that people
 // are notified too early rather than never.
-func planOf(e *api.Escalation, createdAtMs int64, calendars map[string]*escalation.Calendar) *escalation.Plan {
-	return &escalation.Plan{Steps: e.Steps, CreatedAtMs: createdAtMs, Calendar: calendars[e.Calendar]}
+func planOf(e *api.Escalation, createdAtMs int64, settings *escalation.Settings) *escalation.Plan {
+	return &escalation.Plan{Steps: e.Steps, CreatedAtMs: createdAtMs, Calendar: settings.Calendar(e.Calendar)}
 }
 
 // firstStep returns the stored progress of a new request; nil without steps.
@@ -34,18 +40,18 @@ func (w *workingCopy) firstStep(e *api.Escalation) api.JSON {
 		return nil
 	}
 	var state model.EscalationState
-	state.NextStep, state.NextAtMs = planOf(e, w.nowMs, w.state.Calendars).Next(nil)
+	state.NextStep, state.NextAtMs = planOf(e, w.nowMs, w.state.Escalations).Next(nil)
 	return document.Encode(state)
 }
 
 // DueSteps returns the steps of an open request's escalation that are due at a time, in their order. It
 // returns none for a request without steps.
-func DueSteps(request *model.Request, calendars map[string]*escalation.Calendar, nowMs int64) []int64 {
+func DueSteps(request *model.Request, settings *escalation.Settings, nowMs int64) []int64 {
 	if request.EscalationState == nil {
 		return nil
 	}
 	state := request.Progress()
-	_, due := dueSteps(planOf(request.Escalation(), request.CreatedAtMs, calendars), &state, nowMs)
+	_, due := dueSteps(planOf(request.Escalation(), request.CreatedAtMs, settings), &state, nowMs)
 	return due
 }
 
@@ -68,7 +74,7 @@ func dueSteps(plan *escalation.Plan, state *model.EscalationState, nowMs int64) 
 // recipients the caller has not looked up is left, and is due again at once.
 func (w *workingCopy) escalate(effect *model.Effect, run *model.Run, request *model.Request, steps []DueStep) {
 	state := request.Progress()
-	plan := planOf(request.Escalation(), request.CreatedAtMs, w.state.Calendars)
+	plan := planOf(request.Escalation(), request.CreatedAtMs, w.state.Escalations)
 	done, due := dueSteps(plan, &state, w.nowMs)
 	known := map[int64][]Recipient{}
 	for _, step := range steps {
@@ -148,13 +154,24 @@ func (w *workingCopy) hurry(request *model.Request, after int64) {
 	w.changes.UpdatedEffects = append(w.changes.UpdatedEffects, effect)
 }
 
-// checkCalendars returns invalid_request for an escalation by a calendar that the service does not have.
-// prefix locates the suspension in the request body.
-func (w *workingCopy) checkCalendars(s *api.Suspension, prefix string) error {
+// checkEscalations returns invalid_request for an escalation that names a calendar or an on-call source
+// that the service does not have. prefix locates the suspension in the request body.
+func (w *workingCopy) checkEscalations(s *api.Suspension, prefix string) error {
 	var faults refusal.Faults
 	check := func(list string, i int, e *api.Escalation) {
-		if e != nil && e.Calendar != "" && w.state.Calendars[e.Calendar] == nil {
-			faults.Add(placeIn(prefix, list, i)+"/escalation/calendar", "this service has no such calendar")
+		if e == nil {
+			return
+		}
+		at := placeIn(prefix, list, i) + "/escalation"
+		if e.Calendar != "" && w.state.Escalations.Calendar(e.Calendar) == nil {
+			faults.Add(at+"/calendar", "this service has no such calendar")
+		}
+		for step := range e.Steps {
+			for n, selector := range e.Steps[step].Notify {
+				if name, is := strings.CutPrefix(selector, SelectOnCall); is && !w.state.Escalations.HasOnCall(name) {
+					faults.Add(fmt.Sprintf("%s/steps/%d/notify/%d", at, step, n), "this service has no such on-call source")
+				}
+			}
 		}
 	}
 	for i := range s.Approvals {

@@ -55,7 +55,7 @@ func (e *escalating) advance() (messages []string) {
 	command, err := runs.CommandOf(claimed.Effect)
 	require.NoError(e.t, err)
 	advance := command.(*runs.AdvanceRequest)
-	for _, step := range runs.DueSteps(e.request("r", "q"), e.states["s"].Calendars, e.nowMs) {
+	for _, step := range runs.DueSteps(e.request("r", "q"), e.states["s"].Escalations, e.nowMs) {
 		if to, looked := e.people[step]; looked {
 			advance.Steps = append(advance.Steps, runs.DueStep{Step: step, To: to})
 		}
@@ -242,7 +242,7 @@ func TestAnEscalationByCalendar(t *testing.T) {
 	office := &escalation.Calendar{Zone: time.UTC, Days: [7]bool{time.Friday: true}, From: 9 * 60, To: 10 * 60}
 	e := &escalating{house: newHouse(t), people: map[int64][]runs.Recipient{0: byMail("ada"), 1: byMail("ben")}}
 	e.start("r")
-	e.states["s"].Notifies, e.states["s"].Calendars = true, map[string]*escalation.Calendar{"office": office}
+	e.states["s"].Notifies, e.states["s"].Escalations = true, &escalation.Settings{Calendars: map[string]*escalation.Calendar{"office": office}}
 	a := steps(api.EscalationStep{Notify: []string{"role:admin"}}, api.EscalationStep{AfterMs: 2 * hourMs, Urgent: true, Notify: []string{"role:admin"}})
 	a.Escalation.Calendar = "office"
 	_, change, err := e.decide(suspend("r", 1, a))

@@ -13,6 +13,8 @@ const (
 	SelectUser  = "user:"
 	SelectGroup = "group:"
 	SelectRole  = "role:"
+	// SelectOnCall selects those whom an on-call source of the service names.
+	SelectOnCall = "oncall:"
 )
 
 // checkSteps adds the faults of the steps of an escalation.
@@ -53,7 +55,7 @@ func checkStep(step *api.EscalationStep, at string, faults *refusal.Faults) {
 	}
 	for i, selector := range step.Notify {
 		if here := fmt.Sprintf("%s/notify/%d", at, i); !validSelector(selector) {
-			faults.Add(here, "must be user:NAME, group:NAME, role:operator or role:admin")
+			faults.Add(here, "must be user:NAME, group:NAME, role:operator, role:admin or oncall:NAME")
 		} else {
 			faults.Text(here, selector, api.MaxSelectorLength)
 		}
@@ -65,7 +67,7 @@ func validSelector(selector string) bool {
 	case SelectRole + string(api.RoleOperator), SelectRole + string(api.RoleAdmin):
 		return true
 	}
-	for _, prefix := range []string{SelectUser, SelectGroup} {
+	for _, prefix := range []string{SelectUser, SelectGroup, SelectOnCall} {
 		if name, is := strings.CutPrefix(selector, prefix); is {
 			return strings.TrimSpace(name) != ""
 		}

@@ -137,7 +137,7 @@ func TestWhatIsNoEscalation(t *testing.T) {
 		"a long selector":               {steps(api.EscalationStep{Notify: []string{"user:" + strings.Repeat("a", api.MaxSelectorLength)}}), "/approvals/0/escalation/steps/0/notify/0"},
 		"an unknown selector":           {steps(api.EscalationStep{Notify: []string{"ada"}}), "/approvals/0/escalation/steps/0/notify/0"},
 		"a name that is missing":        {steps(api.EscalationStep{Notify: []string{"group: "}}), "/approvals/0/escalation/steps/0/notify/0"},
-		"somebody on call":              {steps(api.EscalationStep{Notify: []string{"oncall:payments"}}), "/approvals/0/escalation/steps/0/notify/0"},
+		"an unknown on-call source":     {steps(api.EscalationStep{Notify: []string{"role:admin", "oncall:payments"}}), "/approvals/0/escalation/steps/0/notify/1"},
 		"an agent":                      {steps(api.EscalationStep{Notify: []string{"role:agent"}}), "/approvals/0/escalation/steps/0/notify/0"},
 		"a negative time":               {steps(api.EscalationStep{AfterMs: -1, Notify: []string{"role:admin"}}), "/approvals/0/escalation/steps/0/after_ms"},
 		"more than a year":              {steps(api.EscalationStep{AfterMs: api.MaxEscalationAfterMs + 1, Notify: []string{"role:admin"}}), "/approvals/0/escalation/steps/0/after_ms"},

@@ -164,7 +164,7 @@ func (h *house) sessionOf(runID string) string {
 func (h *house) decideOnLess(command runs.Command, needs runs.Needs, state *runs.State, change runs.Change, reply runs.Reply, err error) {
 	h.t.Helper()
 	less := lessOf(state, needs)
-	less.NotifyAfterMs, less.DefaultExpiryMs, less.Notifies, less.Calendars = state.NotifyAfterMs, state.DefaultExpiryMs, state.Notifies, state.Calendars
+	less.NotifyAfterMs, less.DefaultExpiryMs, less.Notifies, less.Escalations = state.NotifyAfterMs, state.DefaultExpiryMs, state.Notifies, state.Escalations
 	lessChange, lessReply, lessErr := runs.Decide(less, command, h.nowMs)
 	require.Equal(h.t, err, lessErr, "%T does not name all that it needs", command)
 	requireSame(h.t, withoutPayload(change), withoutPayload(lessChange), "the command does not name all that it needs")
@@ -356,7 +356,7 @@ func copyState(state *runs.State) *runs.State {
 		rule.Match.PatternKeys, rule.Match.Params = slices.Clone(rule.Match.PatternKeys), maps.Clone(rule.Match.Params)
 		copied.Rules[ruleID] = &rule
 	}
-	copied.NotifyAfterMs, copied.DefaultExpiryMs, copied.Notifies, copied.Calendars = state.NotifyAfterMs, state.DefaultExpiryMs, state.Notifies, state.Calendars
+	copied.NotifyAfterMs, copied.DefaultExpiryMs, copied.Notifies, copied.Escalations = state.NotifyAfterMs, state.DefaultExpiryMs, state.Notifies, state.Escalations
 	return copied
 }
 

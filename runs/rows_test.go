@@ -84,7 +84,7 @@ func (h *house) flush() {
 		}
 		want := copyState(state)
 		want.Rules, want.RuleVersions, want.RuleCounts = h.rules, runs.RuleVersions{}, nil
-		want.Notifies, want.Calendars = false, nil // settings of the process
+		want.Notifies, want.Escalations = false, nil // settings of the process
 		for _, run := range want.Runs {
 			run.CheckpointSet = false
 		}

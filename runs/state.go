@@ -57,10 +57,10 @@ type State struct {
 	// NotifyAfterMs is how long a request is open before people are notified; 0 for never. No engine
 	// loads it.
 	NotifyAfterMs int64
-	// Notifies says that the process notifies people, even if nobody can be notified yet. Calendars are
-	// its calendars, by name. No engine loads them.
-	Notifies  bool
-	Calendars map[string]*escalation.Calendar
+	// Notifies says that the process notifies people, even if nobody can be notified yet. Escalations are
+	// its settings of escalations. No engine loads them.
+	Notifies    bool
+	Escalations *escalation.Settings
 	// DefaultExpiryMs is the deadline of requests that are raised without one; 0 for none. No engine
 	// loads it.
 	DefaultExpiryMs int64

@@ -109,7 +109,7 @@ func (c *Suspend) decide(w *workingCopy) (Reply, error) {
 	if err := c.suspending.checkSealed(run); err != nil {
 		return Reply{}, err
 	}
-	if err := cmp.Or(w.checkCalendars(&c.Suspension, ""), w.checkMatched(c.raised()), w.checkRaisedAncestors(c.raised(), run.ParentRunID)); err != nil {
+	if err := cmp.Or(w.checkEscalations(&c.Suspension, ""), w.checkMatched(c.raised()), w.checkRaisedAncestors(c.raised(), run.ParentRunID)); err != nil {
 		return Reply{}, err
 	}
 	w.suspend(run, &c.suspending)

@@ -48,8 +48,8 @@ type Options struct {
 	NotifyAfter time.Duration
 	// NotifyAddressed notifies people only while somebody has a verified address.
 	NotifyAddressed bool
-	// Calendars are the calendars of escalations, by name.
-	Calendars map[string]*escalation.Calendar
+	// Escalations are the settings of escalations; nil for none.
+	Escalations *escalation.Settings
 	// DefaultExpiry is the deadline of requests that are raised without one; none if 0.
 	DefaultExpiry time.Duration
 	// Logger logs failed transactions and lost connections. Default: no logging.
@@ -153,7 +153,7 @@ func Open(ctx context.Context, url string, options Options) (Store, error) {
 	deciding := door.Options{
 		Observer: options.Observer, Tracer: options.Tracer,
 		NotifyAfter: options.NotifyAfter, NotifyAddressed: options.NotifyAddressed, DefaultExpiry: options.DefaultExpiry,
-		Calendars: options.Calendars,
+		Escalations: options.Escalations,
 	}
 	if at.path != "" {
 		opened, err := sqlite.Open(ctx, at.path, sqlite.Options{

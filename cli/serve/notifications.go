@@ -18,7 +18,7 @@ func (s *service) readChannels() (err error) {
 	if s.channels, err = channels.Load(s.Channels, s.caller); err != nil {
 		return err
 	}
-	s.calendars, err = channels.Calendars(s.Channels)
+	s.escalations, s.onCall, err = channels.Escalations(s.Channels, s.caller)
 	return err
 }
 

@@ -87,7 +87,7 @@ func (s *service) assemble() (*assembly.Service, error) {
 			Rate: s.LimitRate, Burst: s.LimitBurst, Calls: s.LimitCalls, Held: s.LimitHeld, Streams: s.LimitStreams,
 			Bytes: s.LimitBytes, Prompts: s.LimitPrompts, Queued: s.LimitQueuedRuns, Stored: s.LimitStored,
 		},
-		SecretKeys: s.secretKeys, WebhookGuard: s.guard, CallbackGuard: s.callbacks, CallbackRoles: s.callbackRoles(), Review: s.review, Channels: s.channels, Calendars: s.calendars,
+		SecretKeys: s.secretKeys, WebhookGuard: s.guard, CallbackGuard: s.callbacks, CallbackRoles: s.callbackRoles(), Review: s.review, Channels: s.channels, Escalations: s.escalations, OnCall: s.onCall,
 		MaxAttempts: s.MaxAttempts, IdempotencyRetention: time.Duration(s.IdempotencyRetention),
 		KeepRuns: time.Duration(s.KeepRuns), KeepRules: time.Duration(s.KeepRules), MaxRuleAge: s.RuleMaxAge,
 	}), nil

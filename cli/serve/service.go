@@ -31,19 +31,20 @@ type service struct {
 	*Command
 
 	// From the flags and the files that they name.
-	review     func(context.Context, api.JSON) error // nil without --review-hook
-	files      *certificates                         // nil without --tls-cert
-	guard      egress.Guard                          // for webhooks
-	callbacks  egress.Guard
-	caller     *egress.Client            // calls addresses that the guard allows
-	channels   map[string]notify.Channel // nil for none
-	calendars  map[string]*escalation.Calendar
-	secretKeys *sealing.Keys  // nil without any
-	issuer     *oidc.Provider // nil without --oidc-issuer
-	logLevel   *slog.LevelVar
-	logger     *slog.Logger
-	outage     *outage
-	journal    *telemetry.Journal
+	review      func(context.Context, api.JSON) error // nil without --review-hook
+	files       *certificates                         // nil without --tls-cert
+	guard       egress.Guard                          // for webhooks
+	callbacks   egress.Guard
+	caller      *egress.Client            // calls addresses that the guard allows
+	channels    map[string]notify.Channel // nil for none
+	escalations *escalation.Settings
+	onCall      map[string]notify.OnCall
+	secretKeys  *sealing.Keys  // nil without any
+	issuer      *oidc.Provider // nil without --oidc-issuer
+	logLevel    *slog.LevelVar
+	logger      *slog.Logger
+	outage      *outage
+	journal     *telemetry.Journal
 
 	// Listeners.
 	listener net.Listener
@@ -169,7 +170,7 @@ func (s *service) close() {
 // requires no credentials. If it fails, it leaves nothing open.
 func (s *service) open(ctx context.Context) (open bool, err error) {
 	options := store.Options{KeepSchema: s.Migrate == "off", Pooler: s.Pooled, ListenURL: s.DirectDatabase, DefaultExpiry: s.DefaultExpiry, Logger: s.logger, Observer: s.journal}
-	options.NotifyAfter, options.NotifyAddressed, options.Calendars = s.notifyAfter(), s.Channels == "", s.calendars
+	options.NotifyAfter, options.NotifyAddressed, options.Escalations = s.notifyAfter(), s.Channels == "", s.escalations
 	if s.admin != nil {
 		options.Observer = telemetry.All{s.admin.metrics.Door, s.journal}
 	}

@@ -21,7 +21,7 @@ func (s *Service) notifications() *notify.Service {
 			one := collector
 			return one.MayDecide(ctx, run, request)
 		},
-		Identities: s.options.Keyring.MayDecide, Calendars: s.options.Calendars,
+		Identities: s.options.Keyring.MayDecide, Escalations: s.options.Escalations, OnCall: s.options.OnCall,
 		HasCredential: s.options.Keyring.MayStillDecide,
 		ByLink: func(ctx context.Context, principal string, run *model.Run) (*auth.Identity, error) {
 			return s.options.Keyring.ByLink(ctx, principal, func(i *auth.Identity) bool {

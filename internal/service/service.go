@@ -62,8 +62,9 @@ type Options struct {
 	CallbackRoles               []api.Role
 	// Channels send notifications to people; nil for none.
 	Channels map[string]notify.Channel
-	// Calendars are the calendars of escalations, as the store has them.
-	Calendars map[string]*escalation.Calendar
+	// Escalations are the settings of escalations, as the store has them, and OnCall are their sources, by name.
+	Escalations *escalation.Settings
+	OnCall      map[string]notify.OnCall
 	// Review receives file changes that wait for approval.
 	Review func(context.Context, api.JSON) error
 

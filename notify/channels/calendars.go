@@ -1,15 +1,11 @@
 package channels
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 	"time"
 	_ "time/tzdata" // zones on machines and in images that have none
-
-	"go.yaml.in/yaml/v3"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/escalation"
@@ -30,26 +26,19 @@ type calendar struct {
 	Closed []string `yaml:"closed"`
 }
 
-// Calendars reads the calendars in the file of --channels, by name.
-func Calendars(path string) (map[string]*escalation.Calendar, error) {
-	text, err := readBounded(path, maxFileBytes)
-	if err != nil {
-		return nil, err
+// calendars returns the calendars, by name.
+func (f *file) calendars() (map[string]*escalation.Calendar, error) {
+	if len(f.Calendars) > maxCalendars {
+		return nil, fmt.Errorf("calendars must have at most %d entries", maxCalendars)
 	}
-	var given file
-	if err := yaml.NewDecoder(bytes.NewReader(text)).Decode(&given); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: %w", path, err)
-	}
-	if len(given.Calendars) > maxCalendars {
-		return nil, fmt.Errorf("%s: calendars must have at most %d entries", path, maxCalendars)
-	}
-	made := make(map[string]*escalation.Calendar, len(given.Calendars))
-	for name, settings := range given.Calendars {
+	made := make(map[string]*escalation.Calendar, len(f.Calendars))
+	for name, settings := range f.Calendars {
 		if !channelName.MatchString(name) {
-			return nil, fmt.Errorf("%s: calendar %q: a name has 1 to 32 characters of a-z 0-9 _ -", path, name)
+			return nil, fmt.Errorf("calendar %q: a name has 1 to 32 characters of a-z 0-9 _ -", name)
 		}
+		var err error
 		if made[name], err = settings.make(); err != nil {
-			return nil, fmt.Errorf("%s: calendar %s: %w", path, name, err)
+			return nil, fmt.Errorf("calendar %s: %w", name, err)
 		}
 	}
 	return made, nil

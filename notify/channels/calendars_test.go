@@ -14,9 +14,9 @@ func TestCalendars(t *testing.T) {
 	read := func(text string) error {
 		path := filepath.Join(t.TempDir(), "channels.yaml")
 		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
-		made, err := Calendars(path)
-		if err == nil && len(made) > 0 {
-			office := made["office"]
+		made, _, err := Escalations(path, nil)
+		if err == nil && len(made.Calendars) > 0 {
+			office := made.Calendar("office")
 			require.Equal(t, "Europe/Berlin", office.Zone.String())
 			require.True(t, office.Days[time.Monday] && office.Days[time.Friday] && !office.Days[time.Sunday])
 			require.Equal(t, [2]int{9 * 60, 17*60 + 30}, [2]int{office.From, office.To})

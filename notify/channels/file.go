@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/notify"
+	"github.com/holdpoint/holdpoint/runs/escalation"
 	"github.com/holdpoint/holdpoint/webhooks/egress"
 )
 
@@ -28,6 +29,7 @@ const (
 type file struct {
 	Channels  map[string]channel  `yaml:"channels"`
 	Calendars map[string]calendar `yaml:"calendars"`
+	OnCall    map[string]onCall   `yaml:"oncall"`
 }
 
 type channel struct {
@@ -61,15 +63,9 @@ var channelName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,31}$`)
 // Load reads the file of --channels. Its paths are relative to its directory. client sends the
 // requests of HTTP channels. [WithPush] adds the channel to browsers.
 func Load(path string, client *egress.Client) (map[string]notify.Channel, error) {
-	text, err := readBounded(path, maxFileBytes)
+	given, err := readFile(path)
 	if err != nil {
 		return nil, err
-	}
-	var given file
-	decoder := yaml.NewDecoder(bytes.NewReader(text))
-	decoder.KnownFields(true)
-	if err := decoder.Decode(&given); err != nil && !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if len(given.Channels) == 0 || len(given.Channels) > maxChannels {
 		return nil, fmt.Errorf("%s: channels must have 1 to %d entries", path, maxChannels)
@@ -87,6 +83,41 @@ func Load(path string, client *egress.Client) (map[string]notify.Channel, error)
 		}
 	}
 	return made, nil
+}
+
+// Escalations reads the settings of escalations in the file of --channels, and the on-call sources, by name.
+// client asks the sources.
+func Escalations(path string, client *egress.Client) (*escalation.Settings, map[string]notify.OnCall, error) {
+	given, err := readFile(path)
+	if err != nil {
+		return nil, nil, err
+	}
+	settings := &escalation.Settings{OnCall: map[string]bool{}}
+	if settings.Calendars, err = given.calendars(); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	sources, err := given.onCall(filepath.Dir(path), client)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
+	}
+	for name := range sources {
+		settings.OnCall[name] = true
+	}
+	return settings, sources, nil
+}
+
+func readFile(path string) (*file, error) {
+	text, err := readBounded(path, maxFileBytes)
+	if err != nil {
+		return nil, err
+	}
+	var given file
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	decoder.KnownFields(true)
+	if err := decoder.Decode(&given); err != nil && !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return &given, nil
 }
 
 func (c *channel) make(folder string, client *egress.Client) (notify.Channel, error) {

@@ -298,7 +298,7 @@ func (d *Door) decideCommand(state *runs.State, command runs.Command, nowMs int6
 func (d *Door) settings(state *runs.State) {
 	state.Webhooks = d.facts.Webhooks.Set()
 	state.NotifyAfterMs, state.DefaultExpiryMs = d.options.NotifyAfter.Milliseconds(), d.options.DefaultExpiry.Milliseconds()
-	state.Notifies, state.Calendars = state.NotifyAfterMs > 0, d.options.Calendars
+	state.Notifies, state.Escalations = state.NotifyAfterMs > 0, d.options.Escalations
 	if d.options.NotifyAddressed && !d.facts.Webhooks.Anybody() {
 		state.NotifyAfterMs = 0
 	}

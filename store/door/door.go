@@ -55,8 +55,8 @@ type Options struct {
 	// NotifyAddressed notifies people only while somebody has a verified address. Until then a request
 	// costs no effect.
 	NotifyAddressed bool
-	// Calendars are the calendars of escalations, by name.
-	Calendars map[string]*escalation.Calendar
+	// Escalations are the settings of escalations; nil for none.
+	Escalations *escalation.Settings
 	// DefaultExpiry is the deadline of requests that are raised without one. Default: none.
 	DefaultExpiry time.Duration
 	// NewID creates the identifiers that a command leaves empty. Default: runs.NewID.

@@ -53,6 +53,8 @@ type Options struct {
 	WebhookGuard egress.Guard
 	// Channels are the ways in which people are told; Store.NotifyAfter says when.
 	Channels map[string]notify.Channel
+	// OnCall are the on-call sources, which Store.Escalations names.
+	OnCall map[string]notify.OnCall
 	// ExternalURL is for the links in messages.
 	ExternalURL string
 	// NowMs is the clock of addresses and links; nil for the machine's.
@@ -123,7 +125,7 @@ func Start(tb testing.TB, database string, options Options) *Service {
 			collector := explain.Collector{Reader: opened, Whole: opened, NowMs: opened.NowMs, Directory: directory}
 			return collector.MayDecide(ctx, run, request)
 		},
-		Identities: keyring.MayDecide, Calendars: options.Store.Calendars,
+		Identities: keyring.MayDecide, Escalations: options.Store.Escalations, OnCall: options.OnCall,
 		HasCredential: keyring.MayStillDecide,
 		ByLink: func(ctx context.Context, principal string, run *model.Run) (*auth.Identity, error) {
 			return keyring.ByLink(ctx, principal, func(i *auth.Identity) bool {

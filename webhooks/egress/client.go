@@ -130,9 +130,45 @@ func (c *Client) Post(ctx context.Context, address string, header http.Header, b
 func (c *Client) Send(ctx context.Context, method, address string, header http.Header, body []byte) (Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
+	response, err := c.call(ctx, method, address, header, body)
+	if err != nil {
+		return Answer{}, err
+	}
+	defer response.Body.Close()
+	stop := time.AfterFunc(drainTime, cancel)
+	defer stop.Stop()
+	_, _ = io.CopyN(io.Discard, response.Body, maxAnswer) // see maxAnswer; the status is known
+	return Answer{response.StatusCode, response.Header.Get("Retry-After")}, nil
+}
+
+// Get returns the body of an answer with status 200, of at most limit bytes. Another status and a longer
+// body are errors, as are those of Send.
+func (c *Client) Get(ctx context.Context, address string, header http.Header, limit int) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	response, err := c.call(ctx, http.MethodGet, address, header, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("status %d", response.StatusCode)
+	}
+	body, err := io.ReadAll(io.LimitReader(response.Body, int64(limit)+1))
+	switch {
+	case err != nil:
+		return nil, errors.New("the answer ended early")
+	case len(body) > limit:
+		return nil, fmt.Errorf("the answer is longer than %d bytes", limit)
+	}
+	return body, nil
+}
+
+// call sends a request and returns the answer, whose body the caller closes.
+func (c *Client) call(ctx context.Context, method, address string, header http.Header, body []byte) (*http.Response, error) {
 	request, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
 	if err != nil {
-		return Answer{}, errors.New("the URL cannot be called")
+		return nil, errors.New("the URL cannot be called")
 	}
 	request.Header = header
 	caller := c.https
@@ -145,13 +181,9 @@ func (c *Client) Send(ctx context.Context, method, address string, header http.H
 			err = failed.Err
 		}
 		if ctx.Err() != nil && errors.Is(err, context.DeadlineExceeded) {
-			err = fmt.Errorf("no answer within %s", Timeout)
+			err = errors.New("no answer in time")
 		}
-		return Answer{}, err
+		return nil, err
 	}
-	defer response.Body.Close()
-	stop := time.AfterFunc(drainTime, cancel)
-	defer stop.Stop()
-	_, _ = io.CopyN(io.Discard, response.Body, maxAnswer) // see maxAnswer; the status is known
-	return Answer{response.StatusCode, response.Header.Get("Retry-After")}, nil
+	return response, nil
 }

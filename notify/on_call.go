@@ -1,0 +1,77 @@
+package notify
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/runs"
+)
+
+// OnCall is a source outside of the service that says who is on call. It is safe for concurrent use.
+type OnCall interface {
+	// People returns the principals on call, within 2 s. With an error, they are the last answer, or nobody
+	// if there is none. The error contains no secret.
+	People(ctx context.Context) ([]string, error)
+}
+
+// onCall are the answers of the on-call sources that the due steps of one request name, by selector. Each
+// is asked once.
+type onCall map[string]onCallAnswer
+
+type onCallAnswer struct {
+	people []string
+	// why is not empty if the source failed or named nobody.
+	why string
+}
+
+// askOnCall asks the sources that selectors name. It holds no lock of the request.
+func (s *Service) askOnCall(ctx context.Context, selectors []string, known onCall) {
+	for _, selector := range selectors {
+		name, is := strings.CutPrefix(selector, runs.SelectOnCall)
+		if _, asked := known[selector]; !is || asked {
+			continue
+		}
+		source := s.options.OnCall[name]
+		if source == nil {
+			known[selector] = onCallAnswer{why: runs.WhyOnCallFailed}
+			continue
+		}
+		people, err := source.People(ctx)
+		answer := onCallAnswer{people: people}
+		switch {
+		case err != nil:
+			answer.why = runs.WhyOnCallFailed
+			s.options.Logger.Warn("an on-call source failed", slog.String("source", name), errorAttr(err))
+		case len(people) == 0:
+			answer.why = runs.WhyOnCallEmpty
+		}
+		known[selector] = answer
+	}
+}
+
+// stepPeople returns the people whom a step selects. If an on-call source names nobody who may decide,
+// and the step's other selectors neither, they are the admins: a step never ends in silence because of a
+// source.
+func stepPeople(selectors []string, sources onCall, identities []*auth.Identity, deciders []string) []string {
+	people := selected(selectors, sources, identities, deciders)
+	mayDecide := func(who string) bool { return slices.Contains(deciders, who) }
+	isOnCall := func(selector string) bool { return strings.HasPrefix(selector, runs.SelectOnCall) }
+	if slices.ContainsFunc(selectors, isOnCall) && !slices.ContainsFunc(people, mayDecide) {
+		people = append(people, selected([]string{runs.SelectRole + string(api.RoleAdmin)}, nil, identities, deciders)...)
+	}
+	return people
+}
+
+// failures returns an entry of the step's event for each on-call source that failed or named nobody.
+func (o onCall) failures(selectors []string) (entries []runs.Recipient) {
+	for _, selector := range selectors {
+		if answer := o[selector]; answer.why != "" {
+			entries = append(entries, runs.Recipient{Principal: selector, WhyNot: answer.why})
+		}
+	}
+	return entries
+}

@@ -1,0 +1,82 @@
+package notify_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/notify"
+	"github.com/holdpoint/holdpoint/runs/escalation"
+	"github.com/holdpoint/holdpoint/test/inprocess"
+)
+
+// rota is an on-call source.
+type rota struct {
+	people []string
+	err    error
+	asked  atomic.Int64
+}
+
+func (r *rota) People(context.Context) ([]string, error) {
+	r.asked.Add(1)
+	return r.people, r.err
+}
+
+// A step notifies whoever is on call when it is due. A source that fails or names nobody who may decide
+// does not end it in silence.
+func TestAnEscalationAsksWhoIsOnCall(t *testing.T) {
+	t.Parallel()
+	sources := map[string]*rota{
+		"payments": {people: []string{"user:ben"}},
+		"stale":    {people: []string{"user:ben"}, err: errors.New("status 500")},
+		"broken":   {err: errors.New("status 500")},
+		"empty":    {},
+		"strange":  {people: []string{"user:maker", "user:nobody"}},
+	}
+	onEngines(t, func(t *testing.T, database string) {
+		s := start(t, database, time.Second, true, func(o *inprocess.Options) {
+			settings := &escalation.Settings{OnCall: map[string]bool{}}
+			o.OnCall = map[string]notify.OnCall{}
+			for name, source := range sources {
+				settings.OnCall[name], o.OnCall[name] = true, source
+			}
+			settings.OnCall["removed"] = true
+			o.Store.Escalations = settings
+		})
+		people := s.people(t)
+		for _, name := range []string{"ada", "ben"} {
+			s.verified(t, people[name], "ops", name, s.http)
+		}
+		const (
+			toAda = `{"who":"user:ada","channels":["ops"]}`
+			toBen = `{"who":"user:ben","channels":["ops"]}`
+		)
+		for session, c := range map[string]struct {
+			notify []string
+			to     string
+		}{
+			"named":   {[]string{"oncall:payments"}, toBen},
+			"last":    {[]string{"oncall:stale"}, `{"who":"oncall:stale","why_not":"on_call_failed"},` + toBen},
+			"failed":  {[]string{"oncall:broken"}, `{"who":"oncall:broken","why_not":"on_call_failed"},` + toAda},
+			"others":  {[]string{"oncall:broken", "user:ben"}, `{"who":"oncall:broken","why_not":"on_call_failed"},` + toBen},
+			"nobody":  {[]string{"oncall:empty"}, `{"who":"oncall:empty","why_not":"nobody_on_call"},` + toAda},
+			"removed": {[]string{"oncall:removed"}, `{"who":"oncall:removed","why_not":"on_call_failed"},` + toAda},
+			"strange": {
+				[]string{"oncall:strange"},
+				`{"who":"user:maker","why_not":"may_not_decide"},{"who":"user:nobody","why_not":"may_not_decide"},` + toAda,
+			},
+		} {
+			runID := raiseEscalating(t, people["maker"], session, &api.Escalation{Steps: []api.EscalationStep{{Notify: c.notify}}})
+			eventually(t, session+": the step is done", func() bool { return strings.Contains(s.eventTexts(t, runID), `"request_notified"`) })
+			require.Contains(t, s.eventTexts(t, runID), `"to":[`+c.to+`]`, session)
+		}
+		require.NotZero(t, sources["payments"].asked.Load())
+		s.healthy(t)
+	})
+}
