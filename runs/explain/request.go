@@ -126,6 +126,8 @@ func selectorText(selector string) string {
 		return "group " + name
 	case runs.SelectRole:
 		return name + "s"
+	case runs.SelectOnCall:
+		return "on call for " + name
 	}
 	return shortName(selector)
 }

@@ -534,7 +534,7 @@ export interface components {
              * @description Repeats the step.
              */
             every_ms?: number;
-            /** @description `user:NAME` (a principal), `group:NAME`, `role:operator` or `role:admin`, as the credentials say when the step is due. Only people who may decide the request get a message. */
+            /** @description `user:NAME` (a principal), `group:NAME`, `role:operator` or `role:admin`, as the credentials say when the step is due, or `oncall:NAME`, those whom this on-call source of the service then names. Only people who may decide the request get a message. */
             notify: string[];
             /**
              * Format: int64

@@ -533,8 +533,9 @@ class EscalationStep(TypedDict):
     after_ms: NotRequired[int]
     # Repeats the step.
     every_ms: NotRequired[int]
-    # `user:NAME` (a principal), `group:NAME`, `role:operator` or `role:admin`, as the credentials say when the step is due.
-    # Only people who may decide the request get a message.
+    # `user:NAME` (a principal), `group:NAME`, `role:operator` or `role:admin`, as the credentials say when the step is due,
+    # or `oncall:NAME`, those whom this on-call source of the service then names. Only people who may decide the request get a
+    # message.
     notify: list[str]
     # How often the step notifies in all, with `every_ms`. When absent, until the request is settled or has had 100 messages.
     times: NotRequired[int]
