@@ -20,6 +20,9 @@ const (
 // does. Without steps, everyone who may decide is notified once.
 type Escalation struct {
 	_ struct{} `body:"closed"`
+	// Name is the name of an escalation of the service, of which the request gets a copy. A request that
+	// names one must have no other member here.
+	Name string `json:"name,omitempty"`
 	// Calendar is the name of a calendar of the service, whose working time counts for the steps. Without
 	// it, all time counts.
 	Calendar string `json:"calendar,omitempty"`

@@ -28,6 +28,16 @@ const (
 	WhyOnCallEmpty = "nobody_on_call"
 )
 
+// stamped returns the escalation of a new request and its stored form: a copy of the one that it names, or
+// of the default of the service if it has none. A question to a parent has no escalation.
+func (w *workingCopy) stamped(run *model.Run, e *api.Escalation, form document.Object) (*api.Escalation, document.Object) {
+	named := w.state.Escalations.Of(e)
+	if named == nil || run.Kind == api.KindParentClarification {
+		return e, form
+	}
+	return named.Escalation, form.With("escalation", named.Form)
+}
+
 // planOf returns the plan of an escalation. A calendar that is unknown counts as none, so that people
 // are notified too early rather than never.
 func planOf(e *api.Escalation, createdAtMs int64, settings *escalation.Settings) *escalation.Plan {
@@ -154,8 +164,8 @@ func (w *workingCopy) hurry(request *model.Request, after int64) {
 	w.changes.UpdatedEffects = append(w.changes.UpdatedEffects, effect)
 }
 
-// checkEscalations returns invalid_request for an escalation that names a calendar or an on-call source
-// that the service does not have. prefix locates the suspension in the request body.
+// checkEscalations returns invalid_request for an escalation that names an escalation, a calendar or an
+// on-call source that the service does not have. prefix locates the suspension in the request body.
 func (w *workingCopy) checkEscalations(s *api.Suspension, prefix string) error {
 	var faults refusal.Faults
 	check := func(list string, i int, e *api.Escalation) {
@@ -163,6 +173,9 @@ func (w *workingCopy) checkEscalations(s *api.Suspension, prefix string) error {
 			return
 		}
 		at := placeIn(prefix, list, i) + "/escalation"
+		if e.Name != "" && w.state.Escalations.Of(e) == nil {
+			faults.Add(at+"/name", "this service has no such escalation")
+		}
 		if e.Calendar != "" && w.state.Escalations.Calendar(e.Calendar) == nil {
 			faults.Add(at+"/calendar", "this service has no such calendar")
 		}

@@ -13,6 +13,9 @@ func checkApprovalEscalation(e *api.Escalation, at string, faults *refusal.Fault
 		return
 	}
 	at += "/escalation"
+	if checkName(e, at, faults); e.Name != "" {
+		return
+	}
 	checkSteps(e, at, faults)
 	if e.AtDeadline != "" && e.AtDeadline != api.DeadlineDeny && e.AtDeadline != api.DeadlineKeep {
 		faults.Add(at+"/at_deadline", "must be deny or keep: no deadline allows an approval")
@@ -20,6 +23,21 @@ func checkApprovalEscalation(e *api.Escalation, at string, faults *refusal.Fault
 	if e.DefaultAnswer != nil {
 		faults.Add(at+"/default_answer", "is only for questions")
 	}
+}
+
+// checkName adds the faults of an escalation that names one of the service.
+func checkName(e *api.Escalation, at string, faults *refusal.Faults) {
+	faults.Text(at+"/name", e.Name, api.MaxNameLength)
+	if e.Name != "" && (e.Calendar != "" || e.Steps != nil || e.AtDeadline != "" || e.DefaultAnswer != nil) {
+		faults.Add(at+"/name", "must be the only member")
+	}
+}
+
+// CheckNamed returns the faults of an escalation that a service names, as of an approval's.
+func CheckNamed(e *api.Escalation) error {
+	var faults refusal.Faults
+	checkApprovalEscalation(e, "", &faults)
+	return faults.Err()
 }
 
 // checkQuestionEscalation adds the faults of a question's escalation. valid says that the question has no
@@ -30,6 +48,9 @@ func checkQuestionEscalation(q *api.UserQuestionRequest, at string, valid bool, 
 		return
 	}
 	at += "/escalation"
+	if checkName(e, at, faults); e.Name != "" {
+		return
+	}
 	checkSteps(e, at, faults)
 	switch e.AtDeadline {
 	case "", api.DeadlineCancelRun, api.DeadlineDecline, api.DeadlineKeep:

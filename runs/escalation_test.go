@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/escalation"
 )
 
 func questionUntil(id string, e *api.Escalation) api.UserQuestionRequest {
@@ -137,6 +138,8 @@ func TestWhatIsNoEscalation(t *testing.T) {
 		"a long selector":               {steps(api.EscalationStep{Notify: []string{"user:" + strings.Repeat("a", api.MaxSelectorLength)}}), "/approvals/0/escalation/steps/0/notify/0"},
 		"an unknown selector":           {steps(api.EscalationStep{Notify: []string{"ada"}}), "/approvals/0/escalation/steps/0/notify/0"},
 		"a name that is missing":        {steps(api.EscalationStep{Notify: []string{"group: "}}), "/approvals/0/escalation/steps/0/notify/0"},
+		"an unknown name":               {of(api.Escalation{Name: "usual"}), "/questions/0/escalation/name"},
+		"a name and more":               {onApproval(api.Escalation{Name: "usual", AtDeadline: api.DeadlineKeep}), "/approvals/0/escalation/name"},
 		"an unknown on-call source":     {steps(api.EscalationStep{Notify: []string{"role:admin", "oncall:payments"}}), "/approvals/0/escalation/steps/0/notify/1"},
 		"an agent":                      {steps(api.EscalationStep{Notify: []string{"role:agent"}}), "/approvals/0/escalation/steps/0/notify/0"},
 		"a negative time":               {steps(api.EscalationStep{AfterMs: -1, Notify: []string{"role:admin"}}), "/approvals/0/escalation/steps/0/after_ms"},
@@ -160,4 +163,29 @@ func TestWhatIsNoEscalation(t *testing.T) {
 	asked := ask("q")
 	asked.Request.Escalation = &api.Escalation{AtDeadline: api.DeadlineDecline}
 	require.Equal(t, "/request/escalation", h.refused(api.CodeInvalidRequest, asked).Faults[0].Pointer)
+}
+
+// A request gets a copy of the escalation that it names, or of the default.
+func TestANamedEscalation(t *testing.T) {
+	t.Parallel()
+	byRole := func(role string) []api.EscalationStep {
+		return []api.EscalationStep{{Notify: []string{"role:" + role}}}
+	}
+	settings := &escalation.Settings{Default: "usual", Named: map[string]*escalation.Named{
+		"usual": escalation.NewNamed("usual", api.Escalation{Steps: byRole("operator"), AtDeadline: api.DeadlineDeny}),
+		"kept":  escalation.NewNamed("kept", api.Escalation{Steps: byRole("admin"), AtDeadline: api.DeadlineKeep}),
+	}}
+	h := newHouse(t)
+	h.start("r")
+	h.states["s"].Notifies, h.states["s"].Escalations = true, settings
+	own := &api.Escalation{AtDeadline: api.DeadlineDecline}
+	kept := approval("kept")
+	kept.ExpiresAfterMs, kept.Escalation = ms(60_000), &api.Escalation{Name: "kept"}
+	h.must(suspend("r", 1, questionUntil("default", nil), questionUntil("own", own), kept))
+	for id, want := range map[string]*api.Escalation{"default": settings.Named["usual"].Escalation, "own": own, "kept": settings.Named["kept"].Escalation} {
+		require.Equal(t, want, h.request("r", id).Escalation(), id)
+		require.Equal(t, id != "own", h.request("r", id).EscalationState != nil, id)
+	}
+	require.Zero(t, h.request("r", "kept").DueAtMs)
+	require.NotZero(t, h.request("r", "default").DueAtMs)
 }

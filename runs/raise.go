@@ -86,12 +86,13 @@ func (w *workingCopy) raiseRequests(run *model.Run, s *raisedSuspension) {
 	for i := range s.Questions {
 		question := &s.Questions[i]
 		dueAtMs := w.deadline(question.ExpiresAtMs, question.ExpiresAfterMs)
-		questions[i] = w.timed(s.forms.questions[i], dueAtMs)
+		escalation, form := w.stamped(run, question.Escalation, s.forms.questions[i])
+		questions[i] = w.timed(form, dueAtMs)
 		var sealed api.JSON
 		if s.secrets != nil {
 			sealed = s.secrets.sealedQuestions[i]
 		}
-		raise(model.KindQuestion, question.ID, question.Handle, dueAtMs, question.Escalation, questions[i], sealed)
+		raise(model.KindQuestion, question.ID, question.Handle, dueAtMs, escalation, questions[i], sealed)
 	}
 	approvals := make([]document.Value, len(s.Approvals))
 	for i := range s.Approvals {
@@ -101,8 +102,9 @@ func (w *workingCopy) raiseRequests(run *model.Run, s *raisedSuspension) {
 			sealed = s.secrets.sealed[i]
 		}
 		dueAtMs := w.deadline(approval.ExpiresAtMs, approval.ExpiresAfterMs)
-		approvals[i] = w.timed(s.forms.approvals[i], dueAtMs)
-		raise(model.KindApproval, approval.ID, approval.Handle, dueAtMs, approval.Escalation, approvals[i], sealed)
+		escalation, form := w.stamped(run, approval.Escalation, s.forms.approvals[i])
+		approvals[i] = w.timed(form, dueAtMs)
+		raise(model.KindApproval, approval.ID, approval.Handle, dueAtMs, escalation, approvals[i], sealed)
 	}
 	run.RaisedCount = number
 	if len(questions) > 0 {

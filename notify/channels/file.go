@@ -30,6 +30,10 @@ type file struct {
 	Channels  map[string]channel  `yaml:"channels"`
 	Calendars map[string]calendar `yaml:"calendars"`
 	OnCall    map[string]onCall   `yaml:"oncall"`
+	// Escalations are the escalations that requests can name, and DefaultEscalation is the name of the one
+	// for the others.
+	Escalations       map[string]namedEscalation `yaml:"escalations"`
+	DefaultEscalation string                     `yaml:"default_escalation"`
 }
 
 type channel struct {
@@ -102,6 +106,9 @@ func Escalations(path string, client *egress.Client) (*escalation.Settings, map[
 	}
 	for name := range sources {
 		settings.OnCall[name] = true
+	}
+	if err := given.addNamed(settings); err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return settings, sources, nil
 }

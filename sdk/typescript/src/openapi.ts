@@ -519,6 +519,8 @@ export interface components {
             /** @description A calendar of the service, whose working time counts for the steps. Needs `steps`. Without it, all time counts. */
             calendar?: string;
             default_answer?: components["schemas"]["DefaultAnswer"];
+            /** @description An escalation of the service, of which the request gets a copy. With it, no other member is given in a request. */
+            name?: string;
             /** @description In the order of `after_ms`. At most 100 messages are sent about a request, to all people together. A service that notifies nobody ignores them. */
             steps?: components["schemas"]["EscalationStep"][];
         };

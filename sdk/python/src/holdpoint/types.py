@@ -522,6 +522,8 @@ class Escalation(TypedDict):
     # A calendar of the service, whose working time counts for the steps. Needs `steps`. Without it, all time counts.
     calendar: NotRequired[str]
     default_answer: NotRequired[DefaultAnswer]
+    # An escalation of the service, of which the request gets a copy. With it, no other member is given in a request.
+    name: NotRequired[str]
     # In the order of `after_ms`. At most 100 messages are sent about a request, to all people together. A service that
     # notifies nobody ignores them.
     steps: NotRequired[list[EscalationStep]]

@@ -1,0 +1,55 @@
+package channels
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/escalation"
+)
+
+func TestNamedEscalations(t *testing.T) {
+	t.Parallel()
+	read := func(text string) (*escalation.Settings, error) {
+		path := filepath.Join(t.TempDir(), "channels.yaml")
+		require.NoError(t, os.WriteFile(path, []byte(text), 0o600))
+		settings, _, err := Escalations(path, nil)
+		return settings, err
+	}
+	settings, err := read(`
+calendars: {office: {zone: UTC, days: [mon], from: "09:00", to: "17:00"}}
+oncall: {payments: {url: "https://rota.example/now"}}
+default_escalation: usual
+escalations:
+  usual: {calendar: office, at_deadline: deny, steps: [{notify: ["role:operator"]}, {after_ms: 60000, notify: ["oncall:payments"], every_ms: 300000, times: 2, urgent: true}]}
+  kept: {at_deadline: keep, steps: [{notify: ["user:ada"]}]}
+`)
+	require.NoError(t, err)
+	usual := &api.Escalation{Name: "usual", Calendar: "office", Steps: []api.EscalationStep{
+		{Notify: []string{"role:operator"}}, {AfterMs: 60_000, Notify: []string{"oncall:payments"}, EveryMs: 300_000, Times: 2, Urgent: true},
+	}}
+	require.Equal(t, usual, settings.Of(nil).Escalation)
+	require.Equal(t, usual, settings.Of(&api.Escalation{Name: "usual"}).Escalation)
+	require.Equal(t, api.DeadlineKeep, settings.Of(&api.Escalation{Name: "kept"}).Escalation.AtDeadline)
+	require.Nil(t, settings.Of(&api.Escalation{Name: "other"}))
+	require.Nil(t, settings.Of(&api.Escalation{AtDeadline: api.DeadlineKeep}), "the request has its own")
+	for text, want := range map[string]string{
+		`escalations: {Usual: {steps: [{notify: ["role:admin"]}]}}`:                     "a name has 1 to 32 characters",
+		`escalations: {usual: {}}`:                                                      "at least one entry",
+		`escalations: {usual: {steps: [{notify: [ada]}]}}`:                              "must be user:NAME",
+		`escalations: {usual: {steps: [{notify: ["oncall:x"]}]}}`:                       `no on-call source "x"`,
+		`escalations: {usual: {calendar: x, steps: [{notify: ["role:admin"]}]}}`:        `no calendar "x"`,
+		`escalations: {usual: {at_deadline: allow, steps: [{notify: ["role:admin"]}]}}`: "no deadline allows",
+		`escalations: {usual: {default_answer: x, steps: [{notify: ["role:admin"]}]}}`:  "default_answer",
+		`default_escalation: usual`:                                                     `there is no escalation "usual"`,
+		`oncall: {Rota: {url: "https://rota.example"}}`:                                 "a name has 1 to 32 characters",
+		`oncall: {rota: {url: "ftp://rota.example"}}`:                                   "http or https",
+		`oncall: {rota: {url: "https://rota.example", headers: {A: "{{.Secret.x}}"}}}`:  "oncall rota",
+	} {
+		_, err := read(text)
+		require.ErrorContains(t, err, want, text)
+	}
+}
