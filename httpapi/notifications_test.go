@@ -209,8 +209,6 @@ func (s *brokenStore) LinkByHash(context.Context, string) (*notify.LinkRow, erro
 	return nil, s.err
 }
 
-func (s *brokenStore) TryLink(context.Context, string, int64, int64) (bool, error) {
+func (s *brokenStore) TryLink(context.Context, string, string, int64, int64, *journal.Entry) (bool, error) {
 	return false, s.err
 }
-
-func (s *brokenStore) LockLink(context.Context, string, int64, *journal.Entry) error { return s.err }

@@ -26,20 +26,20 @@ func (s *Service) escalate(ctx context.Context, advance *runs.AdvanceRequest, re
 	if err != nil {
 		return err
 	}
-	channels, err := s.channelsOf(ctx, principals)
-	if err != nil {
-		return err
-	}
 	sources := onCall{}
 	for _, step := range due {
 		selectors := steps[step].Notify
 		s.askOnCall(ctx, selectors, sources)
 		of := runs.DueStep{Step: step, To: sources.failures(selectors)}
-		for _, who := range stepPeople(selectors, sources, identities, principals) {
+		people := stepPeople(selectors, sources, identities, principals)
+		people = people[:min(len(people), api.MaxRecipients-len(of.To))]
+		channels, err := s.channelsOf(ctx, people)
+		if err != nil {
+			return err
+		}
+		for _, who := range people {
 			recipient := runs.Recipient{Principal: who, Channel: channels[who]}
 			switch {
-			case len(of.To) == api.MaxRecipients:
-				continue
 			case !slices.Contains(principals, who):
 				recipient = runs.Recipient{Principal: who, WhyNot: runs.WhyNotAllowed}
 			case recipient.Channel == "":

@@ -40,11 +40,10 @@ type LinkStore interface {
 	AddLink(ctx context.Context, l *LinkRow) error
 	// LinkByHash returns a link to a verified address of its person, or nil.
 	LinkByHash(ctx context.Context, tokenHash string) (*LinkRow, error)
-	// TryLink adds count to the tries of a link. It returns false, and changes nothing, if no try is left
-	// of the link, or of all links of its person, or the link has expired.
-	TryLink(ctx context.Context, tokenHash string, count, nowMs int64) (bool, error)
-	// LockLink writes the entry if no try is left, once.
-	LockLink(ctx context.Context, tokenHash string, nowMs int64, entry *journal.Entry) error
+	// TryLink adds count to the tries of a link of a person. It returns false, and changes nothing, if no try is
+	// left of the link, or of all links of the person, or the link has expired. With the link's last try it
+	// writes the entry.
+	TryLink(ctx context.Context, principal, tokenHash string, count, nowMs int64, entry *journal.Entry) (bool, error)
 }
 
 // codeHash is the hash of a code. Without the link's secret, which is not stored, it does not reveal the code.
@@ -169,15 +168,12 @@ func (s *Service) EnterCode(ctx context.Context, link *Link, code string) (right
 		wrong = 0
 	}
 	nowMs := s.options.NowMs()
-	tried, err := s.options.Store.TryLink(ctx, row.TokenHash, wrong, nowMs)
-	if err != nil || tried && right {
-		return tried, 0, err
-	}
 	entry := auth.EntryBy(nil, nowMs, api.AuditEvent{
 		Type: api.AuditLinkLocked, Principal: row.Principal, AddressID: row.AddressID, Channel: row.Channel, SessionID: row.SessionID,
 	})
-	if err := s.options.Store.LockLink(ctx, row.TokenHash, nowMs, entry); err != nil {
-		return false, 0, err
+	tried, err := s.options.Store.TryLink(ctx, row.Principal, row.TokenHash, wrong, nowMs, entry)
+	if err != nil || tried && right {
+		return tried, 0, err
 	}
 	again, err := s.options.Store.LinkByHash(ctx, row.TokenHash)
 	switch {

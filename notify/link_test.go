@@ -17,8 +17,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/audit/journal"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/loop"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -228,11 +230,52 @@ func TestFormsOfLinks(t *testing.T) {
 	require.Equal(t, http.StatusUnsupportedMediaType, s.load(t, http.MethodPost, mail.path, form, "Content-Type", "application/json").status)
 	form.Set("reason", strings.Repeat("x", 65<<10))
 	require.Equal(t, http.StatusRequestEntityTooLarge, s.load(t, http.MethodPost, mail.path, form).status)
+	for _, field := range []string{"text", "reason", "answer", "code"} {
+		form := url.Values{"code": {mail.code}, "decision": {"deny"}}
+		form.Set(field, "a\xffb")
+		require.Equal(t, http.StatusBadRequest, s.load(t, http.MethodPost, mail.path, form).status, field)
+	}
 	require.Equal(t, http.StatusMethodNotAllowed, s.load(t, http.MethodDelete, mail.path, nil).status)
 	require.Equal(t, http.StatusNotFound, s.load(t, http.MethodGet, mail.path+"/x", nil).status)
 	require.Equal(t, http.StatusOK, s.press(t, mail, mail.code, "", "").status, "none of these was a try")
 	s.waits(t, runID)
 	require.NotRegexp(t, secretPart, s.log.text())
+}
+
+// A person has twenty tries for all links together, however many links are tried at once.
+func TestGuessesOverManyLinks(t *testing.T) {
+	t.Parallel()
+	onEngines(t, func(t *testing.T, database string) {
+		s := startLinked(t, database)
+		mail, _ := s.asks(t, "s")
+		links, is := s.Store.(notify.LinkStore)
+		require.True(t, is)
+		known, err := links.LinkByHash(t.Context(), auth.HashOf(strings.TrimPrefix(mail.path, "/l/")))
+		require.NoError(t, err)
+		const many = 60
+		var tries sync.WaitGroup
+		counted := make(chan bool, many)
+		for i := range many {
+			other := *known
+			other.TokenHash, other.Tries = fmt.Sprintf("%064d", i), 0
+			require.NoError(t, links.AddLink(t.Context(), &other))
+		}
+		for i := range many {
+			tries.Go(func() {
+				one, err := links.TryLink(t.Context(), known.Principal, fmt.Sprintf("%064d", i), 1, known.CreatedAtMs, &journal.Entry{})
+				counted <- err == nil && one
+			})
+		}
+		tries.Wait()
+		close(counted)
+		n := 0
+		for one := range counted {
+			if one {
+				n++
+			}
+		}
+		require.Equal(t, api.LinkCodeTriesOfPerson, n)
+	})
 }
 
 // Five wrong codes end a link, however many come at once, and the audit says so. Guessed links are unknown.

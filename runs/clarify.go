@@ -100,7 +100,7 @@ func (c *AskClarification) Needs() Needs {
 func (c *AskClarification) prepare(call *Call, newID IDSource) error {
 	document.AbsentNull(&c.Checkpoint)
 	var faults refusal.Faults
-	checkQuestionRequest(&c.Request, "/request", &faults)
+	checkQuestionRequest(&c.Request, "/request", new(document.Work), &faults)
 	if model.Sensitive(&c.Request) {
 		faults.Add("/request/sensitive", "must not be given for a parent's question: its answer goes through a mailbox")
 	}

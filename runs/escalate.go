@@ -91,11 +91,14 @@ func (w *workingCopy) escalate(effect *model.Effect, run *model.Run, request *mo
 		known[step.Step] = step.To[:min(len(step.To), api.MaxRecipients)]
 	}
 	told := map[string]bool{}
-	left := false
+	left := -1
 	for _, step := range due {
 		to, looked := known[step]
 		if !looked {
-			done[step], left = escalation.Done(state.Done, int(step)), true
+			done[step] = escalation.Done(state.Done, int(step))
+			if left < 0 {
+				left = int(step)
+			}
 			continue
 		}
 		w.notifyByStep(run, request, &state, step, plan.Steps[step].Urgent, to, told)
@@ -105,8 +108,9 @@ func (w *workingCopy) escalate(effect *model.Effect, run *model.Run, request *mo
 	}
 	state.Done = done
 	state.NextStep, state.NextAtMs = plan.Next(done)
-	if left {
-		state.NextAtMs = min(state.NextAtMs, w.nowMs)
+	if left >= 0 {
+		// Even if its own time has not come: a message of the step before was given up.
+		state.NextStep, state.NextAtMs = left, w.nowMs
 	}
 	if state.NextStep < 0 || state.Messages >= api.MaxEscalationMessages {
 		state.NextStep, state.NextAtMs = 0, 0
@@ -117,8 +121,13 @@ func (w *workingCopy) escalate(effect *model.Effect, run *model.Run, request *mo
 		w.endEffect(effect, api.EffectDone, "")
 		return
 	}
-	// A step is not an attempt: it must not use them up.
-	effect.UndoAttempt()
+	// A step is not an attempt, and failures before it do not count for the next one: together they would
+	// end the escalation.
+	if len(due) > 0 && left < 0 {
+		effect.Attempts = 0
+	} else {
+		effect.UndoAttempt()
+	}
 	effect.DueAtMs, effect.LastError = max(state.NextAtMs, w.nowMs), ""
 }
 

@@ -234,6 +234,21 @@ func TestAnAcknowledgementHoldsAnEscalation(t *testing.T) {
 	require.Equal(t, []string{"user:ada"}, e.advance())
 }
 
+// Failures before the steps do not add up: an escalation is over after its last step only.
+func TestFailuresBetweenStepsDoNotEndAnEscalation(t *testing.T) {
+	t.Parallel()
+	e := newEscalating(t, api.EscalationStep{Notify: []string{"user:ada"}, EveryMs: api.MinEscalationEveryMs, Times: 40})
+	e.people = map[int64][]runs.Recipient{0: byMail("ada")}
+	for i := range 40 {
+		e.nowMs = max(e.nowMs, startMs+e.nextMs())
+		claimed := e.must(&runs.ClaimEffect{SessionID: "s", EffectID: e.effectID})
+		e.must(&runs.FinishEffect{SessionID: "s", EffectID: e.effectID, Attempt: claimed.Effect.Attempts, Error: "the database is away"})
+		e.nowMs = startMs + e.nextMs()
+		require.Equal(t, []string{"user:ada"}, e.advance(), "%d", i)
+	}
+	require.Equal(t, int64(-1), e.nextMs())
+}
+
 // With a calendar the steps count working time, but for an urgent one. A clock that jumps forward does each
 // step once, and one that jumps back does none twice.
 func TestAnEscalationByCalendar(t *testing.T) {

@@ -42,7 +42,7 @@ func CheckNamed(e *api.Escalation) error {
 
 // checkQuestionEscalation adds the faults of a question's escalation. valid says that the question has no
 // other fault.
-func checkQuestionEscalation(q *api.UserQuestionRequest, at string, valid bool, faults *refusal.Faults) {
+func checkQuestionEscalation(q *api.UserQuestionRequest, at string, valid bool, work *document.Work, faults *refusal.Faults) {
 	e := q.Escalation
 	if e == nil {
 		return
@@ -71,17 +71,17 @@ func checkQuestionEscalation(q *api.UserQuestionRequest, at string, valid bool, 
 	case model.Sensitive(q):
 		faults.Add(at+"/default_answer", "must not be given for a sensitive question: everyone can read the request")
 	case valid:
-		checkDefaultAnswer(q, at+"/default_answer", faults)
+		checkDefaultAnswer(q, at+"/default_answer", work, faults)
 	}
 }
 
 // checkDefaultAnswer adds the faults of a default answer, which is checked like an answer by a person.
-func checkDefaultAnswer(q *api.UserQuestionRequest, at string, faults *refusal.Faults) {
+func checkDefaultAnswer(q *api.UserQuestionRequest, at string, work *document.Work, faults *refusal.Faults) {
 	given := QuestionAnswer{RequestID: q.ID, Answers: q.Escalation.DefaultAnswer.Answers, Value: q.Escalation.DefaultAnswer.Value}
 	given.prepare()
 	q.Escalation.DefaultAnswer.Value = given.Value
 	_, err := checkAnswer(*q, given, at, func(schema, value api.JSON, pointer string) ([]api.Fault, error) {
-		return document.MatchSchema(schema, value, pointer), nil
+		return work.MatchSchema(schema, value, pointer), nil
 	})
 	if err == nil {
 		return

@@ -33,7 +33,7 @@ func (h *house) checkEffects(command runs.Command, before, after *runs.State) {
 func putsOff(command runs.Command, effect *model.Effect) bool {
 	switch c := runs.Unwrap(command).(type) {
 	case *runs.AdvanceRequest:
-		return effect.Attempts == c.Attempt-1
+		return effect.Attempts == c.Attempt-1 || effect.Attempts == 0
 	case *runs.FinishEffect:
 		return c.PutOffMs > 0 && effect.Attempts == c.Attempt-1
 	}

@@ -37,9 +37,10 @@ func checkSuspension(s *api.Suspension, prefix string, faults *refusal.Faults) {
 		checkApprovalRequest(&s.Approvals[i], at, faults)
 		uniqueID(at, s.Approvals[i].ID, seen, faults)
 	}
+	var work document.Work
 	for i := range s.Questions {
 		at := fmt.Sprintf("%s/questions/%d", prefix, i)
-		checkQuestionRequest(&s.Questions[i], at, faults)
+		checkQuestionRequest(&s.Questions[i], at, &work, faults)
 		uniqueID(at, s.Questions[i].ID, seen, faults)
 	}
 }
@@ -135,7 +136,7 @@ func checkApprovalRequest(a *api.ApprovalRequest, at string, faults *refusal.Fau
 	checkApprovalEscalation(a.Escalation, at, faults)
 }
 
-func checkQuestionRequest(q *api.UserQuestionRequest, at string, faults *refusal.Faults) {
+func checkQuestionRequest(q *api.UserQuestionRequest, at string, work *document.Work, faults *refusal.Faults) {
 	known := len(faults.List)
 	q.Handle, q.CreatedAtMs, q.PartialAnswers, q.Traceparent = "", 0, nil, ""
 	document.AbsentNull(&q.Payload)
@@ -177,7 +178,7 @@ func checkQuestionRequest(q *api.UserQuestionRequest, at string, faults *refusal
 		q.Questions[i].Sensitive = q.Questions[i].Sensitive || q.Sensitive
 		uniqueID(here, q.Questions[i].ID, seen, faults)
 	}
-	checkQuestionEscalation(q, at, len(faults.List) == known, faults)
+	checkQuestionEscalation(q, at, len(faults.List) == known, work, faults)
 }
 
 func checkHints(hints []api.Hint, at string, faults *refusal.Faults) {

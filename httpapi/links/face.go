@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
@@ -139,6 +140,11 @@ func parseForm(w http.ResponseWriter, r *http.Request) error {
 	}
 	if err != nil {
 		return refusal.New(api.CodeBadRequest, "the form cannot be read")
+	}
+	for _, values := range r.PostForm {
+		if slices.ContainsFunc(values, func(value string) bool { return !utf8.ValidString(value) }) {
+			return refusal.New(api.CodeBadRequest, "the form is not UTF-8")
+		}
 	}
 	return nil
 }

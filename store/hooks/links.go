@@ -46,12 +46,13 @@ func (k *Endpoints) LinkByHash(ctx context.Context, tokenHash string) (*notify.L
 }
 
 // TryLink implements notify.LinkStore.
-func (k *Endpoints) TryLink(ctx context.Context, tokenHash string, count int64, nowMs int64) (bool, error) {
-	return k.write(ctx, nil, sqlTryLink, tokenHash, count, int64(api.LinkCodeTries), nowMs, int64(api.LinkCodeTriesOfPerson))
-}
-
-// LockLink implements notify.LinkStore.
-func (k *Endpoints) LockLink(ctx context.Context, tokenHash string, nowMs int64, entry *journal.Entry) error {
-	_, err := k.write(ctx, entry, sqlLockLink, tokenHash, nowMs, int64(api.LinkCodeTries))
-	return err
+func (k *Endpoints) TryLink(ctx context.Context, principal, tokenHash string, count, nowMs int64, entry *journal.Entry) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
+	defer cancel()
+	args := []any{tokenHash, count, int64(api.LinkCodeTries), nowMs, int64(api.LinkCodeTriesOfPerson)}
+	changed, err := k.writer.WriteTokens(ctx,
+		tokens.Write{SQL: sqlLockPerson, Args: []any{notify.SubjectOfPerson(principal), nowMs}},
+		tokens.Write{SQL: sqlLockLink, Entry: entry, Args: args},
+		tokens.Write{SQL: sqlTryLink, Args: args})
+	return changed > 0, err
 }
