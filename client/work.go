@@ -193,6 +193,12 @@ func (c *Client) ReleaseRun(ctx context.Context, runID, fence string, checkpoint
 	return post[api.RunView](ctx, c, at("/v1/runs", runID, "release"), api.ReleaseBody{Fence: &fence, Checkpoint: checkpoint}, always)
 }
 
+// ReleaseRunFor releases a run that is for another worker. It cannot be claimed for a while, at most an
+// hour, and the claim does not count as an attempt.
+func (c *Client) ReleaseRunFor(ctx context.Context, runID, fence string, delay time.Duration) (*api.RunView, error) {
+	return post[api.RunView](ctx, c, at("/v1/runs", runID, "release"), api.ReleaseBody{Fence: &fence, DelayMs: optional(delay.Milliseconds())}, always)
+}
+
 // FailedAttempt is a failed attempt of a run to be retried.
 type FailedAttempt struct {
 	Fence string

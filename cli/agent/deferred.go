@@ -52,7 +52,7 @@ func (a *codingAgent) deferrable(ctx context.Context, asked hookInput, getenv fu
 	}
 	seen := lookUp(ctx, asked)
 	switch {
-	case seen.version != "" && slices.Compare(numbers(seen.version), numbers(a.tried)) < 0:
+	case slices.Compare(numbers(seen.version), numbers(a.tried)) < 0:
 		return false, ""
 	case !seen.found || seen.sidechain:
 		return true, notSeen
@@ -78,11 +78,11 @@ const transcriptTail = 1 << 20
 // lookUp reads the call from the transcript. The agent may still be writing it.
 func lookUp(ctx context.Context, asked hookInput) (seen seenCall) {
 	for range 20 {
-		text, err := tailOf(asked.Transcript)
+		text, cut, err := tailOf(asked.Transcript)
 		if err != nil {
 			return seenCall{}
 		}
-		if seen = seenIn(text, asked.ToolUseID); seen.found {
+		if seen = seenIn(text, cut, asked.ToolUseID); seen.found {
 			return seen
 		}
 		select {
@@ -94,30 +94,32 @@ func lookUp(ctx context.Context, asked hookInput) (seen seenCall) {
 	return seen
 }
 
-func tailOf(path string) ([]byte, error) {
+// tailOf returns the end of a transcript, and whether there is more before it.
+func tailOf(path string) (text []byte, cut bool, err error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, errors.New("not a file")
+		return nil, false, errors.New("not a file")
 	}
 	if _, err := file.Seek(max(0, info.Size()-transcriptTail), io.SeekStart); err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return io.ReadAll(io.LimitReader(file, transcriptTail))
+	text, err = io.ReadAll(io.LimitReader(file, transcriptTail))
+	return text, info.Size() > transcriptTail, err
 }
 
 // seenIn finds a call in the lines of a transcript. A message is written in several lines, one for each
-// block.
-func seenIn(text []byte, toolUseID string) (seen seenCall) {
+// block. cut says that there are earlier lines, which may have other calls of the first message.
+func seenIn(text []byte, cut bool, toolUseID string) (seen seenCall) {
 	messages := map[string][]string{} // the calls of each message
-	message := ""
+	message, first := "", ""
 	for line := range bytes.Lines(text) {
 		var read struct {
 			Type      string `json:"type"`
@@ -139,6 +141,7 @@ func seenIn(text []byte, toolUseID string) (seen seenCall) {
 		if read.Type != "assistant" || json.Unmarshal(read.Message.Content, &blocks) != nil {
 			continue
 		}
+		first = cmp.Or(first, read.Message.ID)
 		for _, block := range blocks {
 			if block.Type != "tool_use" {
 				continue
@@ -149,7 +152,7 @@ func seenIn(text []byte, toolUseID string) (seen seenCall) {
 			}
 		}
 	}
-	seen.others = slices.ContainsFunc(messages[message], func(id string) bool { return id != toolUseID })
+	seen.others = cut && seen.found && message == first || slices.ContainsFunc(messages[message], func(id string) bool { return id != toolUseID })
 	return seen
 }
 
@@ -163,7 +166,8 @@ func (c *HookRun) deferDecision(ctx context.Context, asker *ask.Asker, asked hoo
 	if !refusal.ValidID(asked.SessionID) || strings.HasPrefix(asked.SessionID, "-") {
 		refused = notSeen
 	}
-	parked, err := json.Marshal(parkedCall{Agent: c.HooksOf, SessionID: asked.SessionID, Cwd: asked.Cwd, Process: processOf(ctx, getenv("CLAUDE_PID"))})
+	// The agent finds a session by the directory in which it was started, and its current one may be another.
+	parked, err := json.Marshal(parkedCall{Agent: c.HooksOf, SessionID: asked.SessionID, Cwd: cmp.Or(getenv("CLAUDE_PROJECT_DIR"), asked.Cwd), Process: processOf(ctx, getenv("CLAUDE_PID"))})
 	if err != nil {
 		return nil, mcptools.Permission{}, err
 	}

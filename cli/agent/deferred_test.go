@@ -34,7 +34,7 @@ func TestACallIsFoundInItsTranscript(t *testing.T) {
 		"of another version":       {lineOf("msg_2", "toolu_1", "") + strings.Replace(user, "2.1.330", "2.1.89", 1), seenCall{found: true, version: "2.1.89"}},
 		"what a user types is not": {strings.Replace(lineOf("msg_2", "toolu_1", ""), "assistant", "user", 1), seenCall{version: "2.1.330"}},
 	} {
-		require.Equal(t, one.want, seenIn([]byte(one.text), "toolu_1"), name)
+		require.Equal(t, one.want, seenIn([]byte(one.text), false, "toolu_1"), name)
 	}
 }
 
@@ -43,11 +43,14 @@ func TestOnlyTheEndOfATranscriptIsRead(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "session.jsonl")
 	require.NoError(t, os.WriteFile(path, []byte(strings.Repeat("x", 2*transcriptTail)+"\n"+lineOf("msg_1", "toolu_1", "")), 0o600))
-	text, err := tailOf(path)
+	text, cut, err := tailOf(path)
 	require.NoError(t, err)
+	require.True(t, cut)
 	require.Len(t, text, transcriptTail)
-	require.True(t, seenIn(text, "toolu_1").found)
-	_, err = tailOf(t.TempDir())
+	require.Equal(t, seenCall{found: true, others: true, version: "2.1.330"}, seenIn(text, cut, "toolu_1"), "the lines that were not read may have other calls of the message")
+	earlier := lineOf("msg_0", "toolu_0", "")
+	require.False(t, seenIn([]byte(earlier+lineOf("msg_1", "toolu_1", "")), true, "toolu_1").others)
+	_, _, err = tailOf(t.TempDir())
 	require.Error(t, err)
 }
 

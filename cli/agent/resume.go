@@ -90,10 +90,11 @@ func (c *HookResume) Run(ctx context.Context, terminal *console.Console) error {
 		}
 		terminal.Say("resuming sessions of %s in %s", c.AgentID, directory)
 		return worker.Run(claiming, func(ctx context.Context, task *client.Task) error {
-			if c.Once {
-				defer enough()
+			left, err := resumer.resume(ctx, task)
+			if c.Once && !left {
+				enough()
 			}
-			return resumer.resume(ctx, task)
+			return err
 		})
 	})
 }
@@ -128,18 +129,19 @@ func (r *resumer) report(err error) {
 }
 
 // resume starts the agent that waits for the decision of a claimed run. It returns nil once the hook has
-// read the decision and the agent has ended.
-func (r *resumer) resume(ctx context.Context, task *client.Task) error {
+// read the decision and the agent has ended. left says that the run is for another worker.
+func (r *resumer) resume(ctx context.Context, task *client.Task) (left bool, err error) {
 	var parked parkedCall
 	found, err := task.DecodeCheckpoint(&parked)
 	switch {
 	case err != nil || !found || parked.Agent != r.Agent || !refusal.ValidID(parked.SessionID) || strings.HasPrefix(parked.SessionID, "-"):
-		return r.leave(ctx, task, "it is not a deferred call of "+r.Agent)
+		// No worker can ever resume it.
+		return false, task.Fail(ctx, "it is not a deferred call of "+r.Agent)
 	case !within(parked.Cwd, r.under):
-		return r.leave(ctx, task, fmt.Sprintf("session %s works in %s, which is not below %s", parked.SessionID, parked.Cwd, r.under))
+		return true, r.leave(ctx, task, fmt.Sprintf("session %s works in %s, which is not below %s", parked.SessionID, parked.Cwd, r.under))
 	}
 	if err := parked.Process.ended(ctx); err != nil {
-		return err
+		return false, err
 	}
 	r.said.Say("resuming session %s in %s", parked.SessionID, parked.Cwd)
 	running, stop := context.WithCancel(r.stopping)
@@ -161,22 +163,20 @@ func (r *resumer) resume(ctx context.Context, task *client.Task) error {
 	lost()
 	switch {
 	case r.read(ctx, task.RunID()):
-		return nil
+		return false, nil
 	case r.stopping.Err() != nil:
-		return client.ErrWorkerStopped
+		return false, client.ErrWorkerStopped
 	case ended != nil:
-		return fmt.Errorf("session %s: the agent did not ask for its decision: %w: %s", parked.SessionID, ended, last)
+		return false, fmt.Errorf("session %s: the agent did not ask for its decision: %w: %s", parked.SessionID, ended, last)
 	default:
-		return fmt.Errorf("session %s: the agent did not ask for its decision", parked.SessionID)
+		return false, fmt.Errorf("session %s: the agent did not ask for its decision", parked.SessionID)
 	}
 }
 
 // leave releases a run for another worker, and does not count as an attempt to resume it.
 func (r *resumer) leave(ctx context.Context, task *client.Task, reason string) error {
 	r.said.Say("run %s is left to another worker: %s", task.RunID(), reason)
-	_, err := r.service.ReleaseFailedAttempt(ctx, task.RunID(), client.FailedAttempt{
-		Fence: task.Fence(), Error: reason, Attempt: task.Run().FailedAttempts, DelayMs: resumeDelay.Milliseconds(),
-	})
+	_, err := r.service.ReleaseRunFor(ctx, task.RunID(), task.Fence(), resumeDelay)
 	return err
 }
 

@@ -43,13 +43,13 @@ func (f Flag) withIntake(ctx context.Context, use func(runs.Intake) error) (err 
 	return use(opened.Intake())
 }
 
-// refusedRuns returns the refused runs of a database, the oldest first.
-func refusedRuns(ctx context.Context, intake runs.Intake) ([]refusedRun, error) {
+// refusedRuns returns the refused runs of a database after an id, at most mostRefused, the oldest first.
+func refusedRuns(ctx context.Context, intake runs.Intake, after string) ([]refusedRun, error) {
 	refused := []refusedRun{}
 	if intake == nil {
 		return refused, nil
 	}
-	rows, err := intake.Refused(ctx, "", mostRefused)
+	rows, err := intake.Refused(ctx, after, mostRefused)
 	for _, row := range rows {
 		refused = append(refused, refusedRun{row.IntakeID, row.RunID, row.SessionID, row.CreatedAtMs, row.Attempts, row.LastError})
 	}
@@ -75,7 +75,7 @@ type intakeList struct {
 // Run prints the refused runs.
 func (c *intakeList) Run(ctx context.Context, terminal *console.Console) error {
 	return c.withIntake(ctx, func(intake runs.Intake) error {
-		refused, err := refusedRuns(ctx, intake)
+		refused, err := refusedRuns(ctx, intake, "")
 		if err != nil {
 			return err
 		}
@@ -111,26 +111,47 @@ func (c *refusedChange) change(ctx context.Context, terminal *console.Console, d
 		return console.Usage("name runs by their ids, or use --all")
 	}
 	return c.withIntake(ctx, func(intake runs.Intake) error {
-		refused, err := refusedRuns(ctx, intake)
+		selected, err := c.selected(ctx, intake)
 		if err != nil {
 			return err
 		}
-		selected := []refusedRun{}
-		for _, one := range refused {
-			if c.All || slices.Contains(c.IntakeIDs, one.IntakeID) {
-				selected = append(selected, one)
-			}
-		}
-		for _, id := range c.IntakeIDs {
-			if !slices.ContainsFunc(selected, func(one refusedRun) bool { return one.IntakeID == id }) {
-				return fmt.Errorf("no refused run %q", id)
-			}
-		}
 		for _, one := range selected {
-			if _, err := do(intake, ctx, one.IntakeID); err != nil {
+			switch done, err := do(intake, ctx, one.IntakeID); {
+			case err != nil:
 				return err
+			case !done && !c.All:
+				return fmt.Errorf("no refused run %q", one.IntakeID)
 			}
 		}
 		return printRefused(terminal, c.JSON, selected)
 	})
+}
+
+// selected returns the refused runs that the command names, or with --all the oldest ones.
+func (c *refusedChange) selected(ctx context.Context, intake runs.Intake) ([]refusedRun, error) {
+	if c.All {
+		return refusedRuns(ctx, intake, "")
+	}
+	selected := []refusedRun{}
+	for after := ""; ; {
+		page, err := refusedRuns(ctx, intake, after)
+		if err != nil {
+			return nil, err
+		}
+		for _, one := range page {
+			if slices.Contains(c.IntakeIDs, one.IntakeID) {
+				selected = append(selected, one)
+			}
+			after = one.IntakeID
+		}
+		if len(page) < mostRefused {
+			break
+		}
+	}
+	for _, id := range c.IntakeIDs {
+		if !slices.ContainsFunc(selected, func(one refusedRun) bool { return one.IntakeID == id }) {
+			return nil, fmt.Errorf("no refused run %q", id)
+		}
+	}
+	return selected, nil
 }

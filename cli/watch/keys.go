@@ -140,8 +140,15 @@ func (s *screen) elsewhere(one *item) string {
 	return "answer it with: " + console.Program() + " questions answer " + one.handle() + " --interactive"
 }
 
-// held reports whether the screen has just selected another request by itself.
-func (s *screen) held() bool { return s.now().Before(s.heldUntil) }
+// held reports whether the screen has just selected another request by itself. A key that is held down
+// repeats, and each repetition starts the pause again.
+func (s *screen) held() bool {
+	if !s.now().Before(s.heldUntil) {
+		return false
+	}
+	s.heldUntil = s.now().Add(holdAfter)
+	return true
+}
 
 // answer sends the option that was picked.
 func (s *screen) answer() tea.Cmd {

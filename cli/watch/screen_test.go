@@ -130,6 +130,10 @@ func TestThePlaceIsKeptAfterADecision(t *testing.T) {
 	require.Equal(t, "h-a3", s.chosen)
 	s.text()
 	require.Nil(t, s.press("d"), "a second press does not reach it")
+	for range 40 {
+		now = now.Add(30 * time.Millisecond)
+		require.Nil(t, s.press("d"), "nor does a key that is held down")
+	}
 	now = now.Add(holdAfter)
 	require.NotNil(t, s.press("d"))
 	s.take(&client.StreamEvent{Event: &api.RunEventEntry{SessionID: "s", RunID: "r", Event: api.JSON(
