@@ -40,6 +40,7 @@ func (a *Address) View() api.Address {
 // error that wraps runs.ErrUnavailable or runs.ErrClosed, or the context's error.
 type Store interface {
 	LinkStore
+	SentStore
 	// AddAddress writes an address with a code, or replaces the code of an address that is not
 	// verified, together with the counts after it. It writes no address and returns false if the
 	// counts are no longer those of before.

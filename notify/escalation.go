@@ -38,7 +38,8 @@ func (s *Service) escalate(ctx context.Context, advance *runs.AdvanceRequest, re
 			return err
 		}
 		for _, who := range people {
-			recipient := runs.Recipient{Principal: who, Channel: channels[who]}
+			recipient := channels[who]
+			recipient.Principal = who
 			switch {
 			case !slices.Contains(principals, who):
 				recipient = runs.Recipient{Principal: who, WhyNot: runs.WhyNotAllowed}
@@ -92,13 +93,13 @@ func selected(selectors []string, sources onCall, identities []*auth.Identity, d
 	return people
 }
 
-// channelsOf returns the channel by which each of these people is notified: their browsers, or else their
+// channelsOf returns how each of these people is notified: their browsers, or else their
 // first verified address.
-func (s *Service) channelsOf(ctx context.Context, principals []string) (map[string]string, error) {
-	channels := map[string]string{}
+func (s *Service) channelsOf(ctx context.Context, principals []string) (map[string]runs.Recipient, error) {
+	channels := map[string]runs.Recipient{}
 	to, err := s.reachableBy(ctx, principals)
 	for _, recipient := range to {
-		channels[recipient.Principal] = recipient.Channel
+		channels[recipient.Principal] = recipient
 	}
 	return channels, err
 }

@@ -32,7 +32,11 @@ type Message struct {
 	Code string
 	// UntilMs is the deadline of the request; 0 for none.
 	UntilMs int64
-	// Kind is approval, question, code, flood or test. The others are set only for approval and
+	// Reference is set by a [Withdrawer] that sent the message: how it finds it again, at most 200 bytes.
+	Reference string
+	// Repeated says that an earlier attempt may have sent the message.
+	Repeated bool
+	// Kind is approval, question, code, flood, test or settled. The others are set only for approval and
 	// question.
 	Kind, Tool, Agent, Deadline, Digest string
 }
@@ -70,11 +74,18 @@ func (s *Service) message(effectID string, request *model.Request, run *model.Ru
 		m.Deadline = time.UnixMilli(request.DueAtMs).UTC().Format("2 Jan 2006 15:04 MST")
 		lines = append(lines, "Deadline: "+m.Deadline)
 	}
-	m.Path = "/?prompt=" + url.QueryEscape(request.Handle)
-	if s.options.ExternalURL != "" {
-		m.Link = s.options.ExternalURL + m.Path
-	}
+	m.Path, m.Link = s.linkTo(request.Handle)
 	return m.with(lines...)
+}
+
+// linkTo returns the path and the URL that open a request in the inbox. The URL is empty if the service does
+// not know its own.
+func (s *Service) linkTo(handle string) (path, link string) {
+	path = "/?prompt=" + url.QueryEscape(handle)
+	if s.options.ExternalURL != "" {
+		link = s.options.ExternalURL + path
+	}
+	return path, link
 }
 
 // floodMessage returns a message with the number of open requests, instead of one about each

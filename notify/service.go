@@ -105,7 +105,7 @@ func (s *Service) Recipients(ctx context.Context, advance *runs.AdvanceRequest) 
 	if err != nil {
 		return err
 	}
-	if request.EscalationState != nil {
+	if request.Escalates() {
 		return s.escalate(ctx, advance, request, principals)
 	}
 	advance.To, err = s.reachableBy(ctx, principals)
@@ -132,7 +132,8 @@ func (s *Service) reachableBy(ctx context.Context, principals []string) ([]runs.
 			continue
 		}
 		told[a.Principal] = true
-		to = append(to, runs.Recipient{Principal: a.Principal, Channel: a.Channel})
+		_, withdraws := s.channels[a.Channel].(Withdrawer)
+		to = append(to, runs.Recipient{Principal: a.Principal, Channel: a.Channel, Withdraws: withdraws})
 	}
 	return to, nil
 }
@@ -170,7 +171,7 @@ func (s *Service) open(ctx context.Context, handle string) (*model.Request, *mod
 	return &found.Request, &record.Run, nil
 }
 
-// Send sends the message of an effect of kind api.EffectNotify. It drops the message without an
+// Send sends the message of an effect of kind api.EffectNotify, or withdraws messages. It drops the message without an
 // error if the request is settled or the person may no longer decide it. It returns a
 // *runs.PutOffError while another person is looking at the request, the person snoozes it, or has quiet
 // hours. permanent means that a retry
@@ -184,6 +185,9 @@ func (s *Service) Send(ctx context.Context, effect *model.Effect) (permanent boo
 	if channel == nil {
 		return false, errors.New("this replica does not have the channel")
 	}
+	if notice.Withdraws {
+		return s.withdraw(ctx, channel, notice)
+	}
 	request, run, err := s.open(ctx, notice.RequestHandle)
 	if err != nil || request == nil {
 		return false, err
@@ -192,7 +196,7 @@ func (s *Service) Send(ctx context.Context, effect *model.Effect) (permanent boo
 	if err != nil || !slices.Contains(deciders, notice.Principal) {
 		return false, err
 	}
-	if request.EscalationState != nil {
+	if request.Escalates() {
 		// A newer message about the request takes the place of one that was put off.
 		if progress := request.Progress(); progress.Newest(notice.Principal) > notice.Step {
 			return false, nil
@@ -228,7 +232,11 @@ func (s *Service) Send(ctx context.Context, effect *model.Effect) (permanent boo
 			return false, err
 		}
 	}
-	err = s.sendAll(ctx, channel, addresses, message)
+	if withdrawer, is := channel.(Withdrawer); is && message.Kind != kindFlood {
+		err = s.sendOnce(ctx, withdrawer, addresses, notice, message)
+	} else {
+		err = s.sendAll(ctx, channel, addresses, message)
+	}
 	return errors.Is(err, ErrPermanent), err
 }
 

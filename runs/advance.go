@@ -61,7 +61,7 @@ func (c *AdvanceRequest) decide(w *workingCopy) (Reply, error) {
 				w.holdAdvance(effect, untilMs)
 				return reply, nil
 			}
-			if request.EscalationState != nil {
+			if request.Escalates() {
 				w.escalate(effect, run, request, c.Steps)
 				return reply, nil
 			}

@@ -57,7 +57,7 @@ func (w *workingCopy) firstStep(e *api.Escalation) api.JSON {
 // DueSteps returns the steps of an open request's escalation that are due at a time, in their order. It
 // returns none for a request without steps.
 func DueSteps(request *model.Request, settings *escalation.Settings, nowMs int64) []int64 {
-	if request.EscalationState == nil {
+	if !request.Escalates() {
 		return nil
 	}
 	state := request.Progress()
@@ -146,6 +146,9 @@ func (w *workingCopy) notifyByStep(run *model.Run, request *model.Request, state
 			person.Channels = []string{recipient.Channel}
 			told[recipient.Principal] = true
 			state.Tell(recipient.Principal)
+			if recipient.Withdraws {
+				state.WithdrawFrom(recipient.Channel)
+			}
 			w.enqueueNotice(request, recipient, PersonNotice{Step: state.Rounds, OfStep: step, Urgent: urgent})
 		}
 		listed = append(listed, person)
@@ -155,7 +158,7 @@ func (w *workingCopy) notifyByStep(run *model.Run, request *model.Request, state
 
 // hurry makes the step after a step due at once, because a message of that step was given up.
 func (w *workingCopy) hurry(request *model.Request, after int64) {
-	if request == nil || !request.Open() || request.EscalationState == nil {
+	if request == nil || !request.Open() || !request.Escalates() {
 		return
 	}
 	effect, err := w.effect(model.EffectID(api.EffectAdvanceRequest, request.Handle))

@@ -16,6 +16,8 @@ type Recipient struct {
 	Channel string
 	// WhyNot says why the person gets no message, or not now; empty otherwise.
 	WhyNot string
+	// Withdraws says that the channel withdraws its messages once the request is settled.
+	Withdraws bool
 }
 
 // DueStep is a step of an escalation that notifies people now.
@@ -31,12 +33,13 @@ type PutOffError struct{ Ms int64 }
 
 func (e *PutOffError) Error() string { return "the message is held back" }
 
-// PersonNotice is the payload of an api.EffectNotify. It has no address, because the person's address
-// at the time of sending is used.
+// PersonNotice is the payload of an api.EffectNotify: a message to a person, or the withdrawal of all
+// messages about a settled request. It has no address, because the person's address at the time of sending
+// is used.
 type PersonNotice struct {
 	RequestHandle string `json:"request_handle"`
 	RequestID     string `json:"request_id"`
-	Principal     string `json:"principal"`
+	Principal     string `json:"principal,omitempty"`
 	Channel       string `json:"channel"`
 	// Step distinguishes the messages about a request to a person: the round of its escalation, 0
 	// without one.
@@ -44,6 +47,8 @@ type PersonNotice struct {
 	// OfStep is the step of the escalation, and Urgent its member.
 	OfStep int64 `json:"of_step,omitzero"`
 	Urgent bool  `json:"urgent,omitzero"`
+	// Withdraws says that the messages of the channel about the request are withdrawn. It has no person.
+	Withdraws bool `json:"withdraws,omitzero"`
 }
 
 // NoticeOf returns the payload of an effect of kind api.EffectNotify. An error means that the row was
@@ -53,7 +58,7 @@ func NoticeOf(e *model.Effect) (*PersonNotice, error) {
 	if err := readPayload(e, e.Payload, &notice); err != nil {
 		return nil, err
 	}
-	if notice.Principal == "" || notice.Channel == "" {
+	if (notice.Principal == "") != notice.Withdraws || notice.Channel == "" {
 		return nil, errors.New("the message has no person or no channel")
 	}
 	return &notice, checkPayloadIDs(e, notice.RequestHandle, notice.RequestID)
@@ -62,9 +67,16 @@ func NoticeOf(e *model.Effect) (*PersonNotice, error) {
 // notify enqueues a message to each recipient, and writes the event that lists them.
 func (w *workingCopy) notify(run *model.Run, request *model.Request, step int64, to []Recipient) {
 	told := make([]notifiedPerson, 0, len(to))
+	var state model.EscalationState
 	for _, recipient := range to {
 		w.enqueueNotice(request, recipient, PersonNotice{Step: step})
+		if recipient.Withdraws {
+			state.WithdrawFrom(recipient.Channel)
+		}
 		told = append(told, notifiedPerson{Who: recipient.Principal, Channels: []string{recipient.Channel}})
+	}
+	if len(state.Withdraw) > 0 {
+		w.editRequest(request).EscalationState = document.Encode(state)
 	}
 	w.emit(run, api.EventRequestNotified, requestNotifiedEvent{api.EventRequestNotified, request.RequestID, step, told})
 	w.saveRun(run)
@@ -80,12 +92,27 @@ func (w *workingCopy) enqueueNotice(request *model.Request, to Recipient, notice
 	})
 }
 
+// withdrawNotices enqueues the withdrawal of the messages about a request that is being settled: one effect
+// for each channel that withdraws.
+func (w *workingCopy) withdrawNotices(request *model.Request) {
+	if request.EscalationState == nil {
+		return
+	}
+	for _, channel := range request.Progress().Withdraw {
+		w.enqueueEffect(&model.Effect{
+			SessionID: request.SessionID, EffectID: model.WithdrawalEffectID(channel, request.Handle), RunID: request.RunID, Kind: api.EffectNotify,
+			TargetSessionID: request.SessionID, WebhookID: model.NoticeWebhookID(channel),
+			Payload: document.Encode(PersonNotice{RequestHandle: request.Handle, RequestID: request.RequestID, Channel: channel, Withdraws: true}),
+		})
+	}
+}
+
 // noteUndelivered writes the event that the service gave up on a message, and makes the next step of the
-// escalation due at once. A finished run gets no more events.
+// escalation due at once. A finished run gets no more events, and a withdrawal that was given up has none.
 func (w *workingCopy) noteUndelivered(effect *model.Effect) {
 	run := w.run(effect.RunID)
 	notice, err := NoticeOf(effect)
-	if err != nil || run == nil || model.Terminal(run.Status) {
+	if err != nil || notice.Withdraws || run == nil || model.Terminal(run.Status) {
 		return
 	}
 	w.emit(run, api.EventNotificationFailed, notificationFailedEvent{api.EventNotificationFailed, notice.RequestID, notice.Principal, notice.Channel})

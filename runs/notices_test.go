@@ -110,3 +110,21 @@ func TestAMessageThatNobodyClaimedIsPutOff(t *testing.T) {
 	put := &runs.FinishEffect{SessionID: "s", EffectID: written[0].EffectID, RunID: "r", PutOffMs: 1}
 	require.Zero(t, h.must(put).Effect.Attempts)
 }
+
+// Settling a request withdraws its messages on the channels that can, once for each of them.
+func TestASettledRequestWithdrawsItsMessages(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	advance := h.raiseNoticed(suspend("r", 1, approval("a")))
+	h.nowMs += notifyAfterMs
+	h.advance(advance, runs.Recipient{Principal: "user:ada", Channel: "board", Withdraws: true}, runs.Recipient{Principal: "user:ben", Channel: "board", Withdraws: true},
+		runs.Recipient{Principal: "user:cyd", Channel: "mail"})
+	_, change, err := h.decide(&runs.ResolveApprovals{RunID: "r", Actor: runs.Actor{Name: "ada"}, Resolutions: []runs.ApprovalDecision{{RequestID: "a", Behavior: api.BehaviorDeny}}})
+	require.NoError(t, err)
+	require.Len(t, change.NewEffects, 1)
+	require.Equal(t, "notify.board", change.NewEffects[0].WebhookID)
+	notice, err := runs.NoticeOf(change.NewEffects[0])
+	require.NoError(t, err)
+	require.True(t, notice.Withdraws)
+	require.Empty(t, notice.Principal)
+}

@@ -32,6 +32,7 @@ func (w *workingCopy) settleRequest(run *model.Run, request *model.Request, reso
 	request.SettledAtMs = w.nowMs
 	request.ResolvedBy = resolution.ResolvedBy
 	request.DueAtMs = 0
+	w.withdrawNotices(request)
 	request.PartialAnswers, request.Acknowledgement, request.EscalationState = nil, nil, nil
 	value := w.brought.formOf(&resolution)
 	request.Resolution = value.Text

@@ -23,6 +23,8 @@ type effectRow struct {
 		Principal string `json:"principal"`
 		Channel   string `json:"channel"`
 		Step      int64  `json:"step"`
+		// Withdraws is of the withdrawal of messages.
+		Withdraws bool `json:"withdraws"`
 		// EventID is the event delivered to a webhook.
 		EventID int64 `json:"event_id"`
 		// Handle is the request whose callback receives the effect.
@@ -59,6 +61,9 @@ func (f *effectRow) id() string {
 	case api.EffectCancelAbandoned, api.EffectAdvanceRequest:
 		return model.EffectID(f.Kind, f.payload.RequestHandle)
 	case api.EffectNotify:
+		if f.payload.Withdraws {
+			return model.WithdrawalEffectID(f.payload.Channel, f.payload.RequestHandle)
+		}
 		return model.NoticeEffectID(f.payload.Channel, f.payload.RequestHandle, f.payload.Principal, f.payload.Step)
 	case api.EffectDeliverWebhook:
 		if f.WebhookID == api.CallbackWebhookID {

@@ -116,7 +116,7 @@ var requestInvariants = table[*requestRow]{
 		wrong := q.Acknowledgement != nil && (json.Unmarshal(q.Acknowledgement, &list) != nil || len(list) == 0 || len(list) > api.MaxAcknowledgements+api.MaxSnoozes)
 		return when(wrong, "the acknowledgement is not the JSON of a list of 1 to %d people", api.MaxAcknowledgements+api.MaxSnoozes)
 	})},
-	{invariant(EscalationStateWrong, "The progress of the request's escalation cannot be read, or the request was settled.", func(_ *examiner, q *requestRow) string {
+	{invariant(EscalationStateWrong, "The progress of notifying people cannot be read, or the request was settled.", func(_ *examiner, q *requestRow) string {
 		var state model.EscalationState
 		wrong := q.EscalationState != nil && (!q.Open() || json.Unmarshal(q.EscalationState, &state) != nil)
 		return when(wrong, "the escalation state is not the JSON of an open request's progress")

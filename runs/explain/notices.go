@@ -39,8 +39,8 @@ func (c *Collector) notices(ctx context.Context, run *model.Run) (func(handle st
 		}
 		for i := range effects {
 			notice, err := runs.NoticeOf(&effects[i])
-			if err != nil {
-				continue // a row that was changed outside of the service; doctor reports it
+			if err != nil || notice.Withdraws {
+				continue // a withdrawal, or a row that was changed outside of the service; doctor reports it
 			}
 			sent[notice.RequestHandle] = append(sent[notice.RequestHandle], explainedNotice(&effects[i], notice))
 		}

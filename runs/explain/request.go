@@ -100,7 +100,7 @@ func Request(f *RequestFacts) api.RequestExplanation {
 
 // next returns the next step of a request's escalation, or nil. atMs is when people are notified next.
 func next(request *model.Request, atMs int64) *api.ExplainedNext {
-	if request.EscalationState == nil || atMs == 0 {
+	if !request.Escalates() || atMs == 0 {
 		return nil
 	}
 	progress, escalation := request.Progress(), request.Escalation()

@@ -1,8 +1,13 @@
 package model
 
-import "github.com/holdpoint/holdpoint/runs/document"
+import (
+	"slices"
 
-// EscalationState is the progress of the escalation of an open request.
+	"github.com/holdpoint/holdpoint/runs/document"
+)
+
+// EscalationState is the progress of notifying people of an open request. A request without steps of an
+// escalation has one once a message was written that must be withdrawn.
 type EscalationState struct {
 	// Done is how often each step was done.
 	Done []int64 `json:"done,omitempty"`
@@ -14,6 +19,8 @@ type EscalationState struct {
 	NextAtMs int64 `json:"next_at_ms,omitzero"`
 	// Told has the people who got a message, in the order of their first one.
 	Told []ToldPerson `json:"told,omitempty"`
+	// Withdraw has the channels that withdraw their messages once the request is settled.
+	Withdraw []string `json:"withdraw,omitempty"`
 }
 
 // ToldPerson is a person with the round of the newest message. An older message is not sent any more.
@@ -44,7 +51,23 @@ func (s *EscalationState) Newest(who string) int64 {
 	return 0
 }
 
-// Progress returns the progress of the escalation of a request, which must have an EscalationState.
+// WithdrawFrom notes that a channel withdraws its messages.
+func (s *EscalationState) WithdrawFrom(channel string) {
+	if !slices.Contains(s.Withdraw, channel) {
+		s.Withdraw = append(s.Withdraw, channel)
+	}
+}
+
+// Escalates reports whether an open request has steps of an escalation.
+func (r *Request) Escalates() bool {
+	if r.EscalationState == nil {
+		return false
+	}
+	e := r.Escalation()
+	return e != nil && len(e.Steps) > 0
+}
+
+// Progress returns the progress of notifying people of a request, which must have an EscalationState.
 func (r *Request) Progress() EscalationState {
 	var state EscalationState
 	document.DecodeStored(r.EscalationState, &state)

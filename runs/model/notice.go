@@ -21,7 +21,12 @@ func NoticeEffectID(channel, handle, principal string, step int64) string {
 	return EffectID(api.EffectNotify, fmt.Sprintf("%s:%s:%d:%s", channel, handle, step, hex.EncodeToString(person[:8])))
 }
 
-// NoticeChannel returns the channel in an id that was made by [NoticeEffectID].
+// WithdrawalEffectID returns the id of the effect that withdraws the messages of a channel about a request.
+func WithdrawalEffectID(channel, handle string) string {
+	return EffectID(api.EffectNotify, channel+":"+handle+":withdraw")
+}
+
+// NoticeChannel returns the channel in an id that was made by [NoticeEffectID] or [WithdrawalEffectID].
 func NoticeChannel(effectID string) (channel string, is bool) {
 	rest, is := strings.CutPrefix(effectID, EffectID(api.EffectNotify, ""))
 	channel, _, _ = strings.Cut(rest, ":")

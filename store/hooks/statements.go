@@ -105,3 +105,19 @@ UPDATE links SET locked_at_ms = CAST($4 AS bigint)
 WHERE token_hash = $1 AND locked_at_ms = 0 AND tries < CAST($3 AS bigint) AND tries + CAST($2 AS bigint) >= CAST($3 AS bigint)
 	AND expires_at_ms > CAST($4 AS bigint) AND (SELECT sum(o.tries) FROM links AS o WHERE o.principal = links.principal) < CAST($5 AS bigint)`
 )
+
+// The statements about messages that are withdrawn. sqlPutSent takes the columns of selectSent. sqlDropSent
+// takes $1 the time before which messages are forgotten. sqlRemoveSent takes $1 request_handle, $2 channel, $3
+// principal and $4 message_id.
+const (
+	sqlPutSent = `
+INSERT INTO sent_messages (request_handle, channel, principal, message_id, reference, begun_at_ms, sent_at_ms)
+VALUES ($1, $2, $3, $4, $5, $6, $7)
+ON CONFLICT (request_handle, channel, principal) DO UPDATE SET
+	message_id = excluded.message_id, reference = excluded.reference, begun_at_ms = excluded.begun_at_ms, sent_at_ms = excluded.sent_at_ms`
+	sqlDropSent = `
+DELETE FROM sent_messages WHERE (request_handle, channel, principal) IN (
+	SELECT old.request_handle, old.channel, old.principal FROM sent_messages AS old WHERE old.begun_at_ms <= CAST($1 AS bigint)
+	ORDER BY old.begun_at_ms LIMIT 1000)`
+	sqlRemoveSent = `DELETE FROM sent_messages WHERE request_handle = $1 AND channel = $2 AND principal = $3 AND message_id = $4`
+)

@@ -101,7 +101,7 @@ func (g *Generator) advance() Maker {
 		command.Attempt++
 	}
 	if pending := g.model.RequestByHandle(command.Handle); pending != nil && pending.Request.Open() {
-		if pending.Request.EscalationState == nil {
+		if !pending.Request.Escalates() {
 			command.To = g.recipients(0)
 		}
 		for _, step := range runs.DueSteps(&pending.Request, nil, g.nowMs) {
@@ -120,7 +120,7 @@ func (g *Generator) advance() Maker {
 // recipients draws people, of whom some percent have no address.
 func (g *Generator) recipients(unreachable int) (to []runs.Recipient) {
 	for _, principal := range g.some(people) {
-		one := runs.Recipient{Principal: principal, Channel: pick(g, []string{"mail", "ops"})}
+		one := runs.Recipient{Principal: principal, Channel: pick(g, []string{"mail", "ops"}), Withdraws: g.chance(30)}
 		if g.chance(unreachable) {
 			one = runs.Recipient{Principal: principal, WhyNot: runs.WhyNoAddress}
 		}

@@ -29,7 +29,7 @@ var (
 // swept are the tables from which rows may be deleted because they are no longer kept,
 // or because what they hold was replaced. No decision is lost with them. A row of run_intake is only a
 // wish: a program writes it in its own transaction, and the run that the door makes of it replaces it.
-var swept = map[string]bool{"idempotency_records": true, "run_payloads": true, "sign_ins": true, "stream_tickets": true, "webhooks": true, "addresses": true, "code_counts": true, "links": true, "quiet_hours": true, "run_intake": true}
+var swept = map[string]bool{"idempotency_records": true, "run_payloads": true, "sign_ins": true, "stream_tickets": true, "webhooks": true, "addresses": true, "code_counts": true, "links": true, "quiet_hours": true, "sent_messages": true, "run_intake": true}
 
 // counted are the tables that only triggers of the schemas write.
 var counted = map[string]bool{"rule_versions": true, "rule_changes": true, "claimable_runs": true}
