@@ -33,6 +33,11 @@ type PutOffError struct{ Ms int64 }
 
 func (e *PutOffError) Error() string { return "the message is held back" }
 
+// RetryAfterError is a failure after which the receiver asked for a pause.
+type RetryAfterError struct{ Ms int64 }
+
+func (e *RetryAfterError) Error() string { return "the receiver asks for a pause" }
+
 // PersonNotice is the payload of an api.EffectNotify: a message to a person, or the withdrawal of all
 // messages about a settled request. It has no address, because the person's address at the time of sending
 // is used.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -101,12 +103,27 @@ func (s *source) ask(ctx context.Context) (people []string, untilMs int64, err e
 	}
 	header.Del(idempotencyKey)
 	header.Set("Accept", "application/json")
-	body, err := s.request.client.Get(ctx, to, header, maxOnCallBytes)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, to, http.NoBody)
+	if err != nil {
+		return nil, 0, errors.New("the URL cannot be called")
+	}
+	request.Header = header
+	response, err := s.request.client.Do(request)
 	switch {
 	case errors.Is(err, egress.ErrRefused) || errors.Is(err, egress.ErrPlain):
 		return nil, 0, errors.New("the address may not be called; see --webhook-allow")
 	case err != nil:
 		return nil, 0, err
+	case response.StatusCode != http.StatusOK:
+		return nil, 0, fmt.Errorf("status %d", response.StatusCode)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case len(body) > maxOnCallBytes:
+		return nil, 0, fmt.Errorf("the answer is longer than %d bytes", maxOnCallBytes)
 	}
 	var answer struct {
 		People  []string `json:"people"`

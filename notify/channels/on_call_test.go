@@ -114,7 +114,7 @@ func TestAnOnCallSourceIsNotTrusted(t *testing.T) {
 		"cut short": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			fmt.Fprint(w, `{"people": ["user:ada"]`)
-		}, "ended early"},
+		}, "cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

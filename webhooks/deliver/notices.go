@@ -91,7 +91,11 @@ func (l *noticeLane) send(ctx context.Context, one runs.DueEffect) result {
 			return attempt{putOffMs: max(putOff.Ms, 1)}
 		}
 		refused = permanent
-		return attempt{failure: failure, permanent: permanent}
+		made := attempt{failure: failure, permanent: permanent}
+		if pause := (*runs.RetryAfterError)(nil); errors.As(failure, &pause) {
+			made.retryAfterMs = pause.Ms
+		}
+		return made
 	})
 	r.delivered = r.delivered || refused
 	return r

@@ -26,6 +26,8 @@ const (
 	// connection can be reused.
 	maxAnswer       = 16 << 10
 	maxAnswerHeader = 32 << 10
+	// MaxRead is the maximum size of an answer whose body is used, in bytes.
+	MaxRead = 1 << 20
 	// drainTime bounds the reading of an answer's body, after its status.
 	drainTime = time.Second
 )
@@ -42,18 +44,23 @@ type Options struct {
 // Client posts to addresses chosen by users. It is safe for concurrent use.
 type Client struct {
 	https, http *http.Client
-	idle        []*http.Transport
+	// secure and plain connect for connections with TLS and without.
+	secure, plain *net.Dialer
+	tls           *tls.Config
+	idle          []*http.Transport
 }
 
 // New returns a client. Close closes its idle connections.
 func New(options Options) *Client {
-	c := &Client{}
-	c.https, c.http = c.caller(options, false), c.caller(options, true)
+	c := &Client{
+		secure: dialer(options, false), plain: dialer(options, true), tls: &tls.Config{RootCAs: options.Roots, MinVersion: tls.VersionTLS12},
+	}
+	c.https, c.http = c.caller(c.secure), c.caller(c.plain)
 	return c
 }
 
-func (c *Client) caller(options Options, plain bool) *http.Client {
-	dialer := &net.Dialer{
+func dialer(options Options, plain bool) *net.Dialer {
+	return &net.Dialer{
 		Timeout: Timeout, Resolver: options.Resolver,
 		// Check the resolved address right before connecting, so that a name cannot resolve
 		// to another address the second time (DNS rebinding).
@@ -66,9 +73,12 @@ func (c *Client) caller(options Options, plain bool) *http.Client {
 			return options.Guard.Check(to.Addr(), plain)
 		},
 	}
+}
+
+func (c *Client) caller(dialer *net.Dialer) *http.Client {
 	transport := &http.Transport{
 		Proxy: nil, DialContext: dialer.DialContext, ForceAttemptHTTP2: true, DisableCompression: true,
-		TLSClientConfig:     &tls.Config{RootCAs: options.Roots, MinVersion: tls.VersionTLS12},
+		TLSClientConfig:     c.tls.Clone(),
 		TLSHandshakeTimeout: Timeout, ResponseHeaderTimeout: Timeout, MaxResponseHeaderBytes: maxAnswerHeader,
 		MaxIdleConns: 64, MaxIdleConnsPerHost: 4, IdleConnTimeout: 30 * time.Second,
 	}
@@ -85,6 +95,39 @@ func (c *Client) Close() {
 	for _, transport := range c.idle {
 		transport.CloseIdleConnections()
 	}
+}
+
+// Dial connects without TLS, for protocols other than HTTP.
+func (c *Client) Dial(ctx context.Context, network, address string) (net.Conn, error) {
+	return c.plain.DialContext(ctx, network, address)
+}
+
+// DialTLS connects with TLS, for protocols other than HTTP. The protocol is chosen as for HTTP/1.1.
+func (c *Client) DialTLS(ctx context.Context, network, address string) (net.Conn, error) {
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	return (&tls.Dialer{NetDialer: c.secure, Config: c.tls.Clone()}).DialContext(ctx, network, address)
+}
+
+// Do sends a request and returns the answer with up to [MaxRead] of its body, whatever its status. It ends
+// after [Timeout]. Errors are as of [Client.Send].
+func (c *Client) Do(request *http.Request) (*http.Response, error) {
+	ctx, cancel := context.WithTimeout(request.Context(), Timeout)
+	defer cancel()
+	response, err := c.send(ctx, request.WithContext(ctx))
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, MaxRead+1))
+	switch {
+	case err != nil:
+		return nil, errors.New("the answer cannot be read")
+	case len(body) > MaxRead:
+		return nil, fmt.Errorf("the answer has more than %d bytes", MaxRead)
+	}
+	response.Body = io.NopCloser(bytes.NewReader(body))
+	return response, nil
 }
 
 // Answer is the kept part of an answer.
@@ -130,7 +173,12 @@ func (c *Client) Post(ctx context.Context, address string, header http.Header, b
 func (c *Client) Send(ctx context.Context, method, address string, header http.Header, body []byte) (Answer, error) {
 	ctx, cancel := context.WithTimeout(ctx, Timeout)
 	defer cancel()
-	response, err := c.call(ctx, method, address, header, body)
+	request, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
+	if err != nil {
+		return Answer{}, errors.New("the URL cannot be called")
+	}
+	request.Header = header
+	response, err := c.send(ctx, request)
 	if err != nil {
 		return Answer{}, err
 	}
@@ -141,36 +189,8 @@ func (c *Client) Send(ctx context.Context, method, address string, header http.H
 	return Answer{response.StatusCode, response.Header.Get("Retry-After")}, nil
 }
 
-// Get returns the body of an answer with status 200, of at most limit bytes. Another status and a longer
-// body are errors, as are those of Send.
-func (c *Client) Get(ctx context.Context, address string, header http.Header, limit int) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, Timeout)
-	defer cancel()
-	response, err := c.call(ctx, http.MethodGet, address, header, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("status %d", response.StatusCode)
-	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, int64(limit)+1))
-	switch {
-	case err != nil:
-		return nil, errors.New("the answer ended early")
-	case len(body) > limit:
-		return nil, fmt.Errorf("the answer is longer than %d bytes", limit)
-	}
-	return body, nil
-}
-
-// call sends a request and returns the answer, whose body the caller closes.
-func (c *Client) call(ctx context.Context, method, address string, header http.Header, body []byte) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, method, address, bytes.NewReader(body))
-	if err != nil {
-		return nil, errors.New("the URL cannot be called")
-	}
-	request.Header = header
+// send sends a request, which has the context.
+func (c *Client) send(ctx context.Context, request *http.Request) (*http.Response, error) {
 	caller := c.https
 	if request.URL.Scheme == "http" {
 		caller = c.http

@@ -213,3 +213,44 @@ func TestProxyOfTheEnvironmentIsNotUsed(t *testing.T) {
 	require.ErrorIs(t, err, ErrPlain)
 	require.Zero(t, asked.Load())
 }
+
+// Answers that are read and other connections pass the same guard, and an answer has a limit.
+func TestOtherConnectionsAreGuarded(t *testing.T) {
+	t.Parallel()
+	var size atomic.Int64
+	size.Store(10)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(strings.Repeat("a", int(size.Load())))) // the client may have gone
+	}))
+	t.Cleanup(server.Close)
+	address := strings.TrimPrefix(server.URL, "http://")
+	call := func(c *Client) (string, error) {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, http.NoBody)
+		require.NoError(t, err)
+		answer, err := c.Do(request)
+		if err != nil {
+			return "", err
+		}
+		defer answer.Body.Close()
+		text, err := io.ReadAll(answer.Body)
+		return string(text), err
+	}
+	strict := client(t, Options{})
+	_, err := call(strict)
+	require.ErrorIs(t, err, ErrPlain)
+	_, err = strict.Dial(t.Context(), "tcp", address)
+	require.ErrorIs(t, err, ErrPlain)
+	_, err = strict.DialTLS(t.Context(), "tcp", address)
+	require.ErrorIs(t, err, ErrRefused)
+
+	open := client(t, Options{Guard: loopback})
+	text, err := call(open)
+	require.NoError(t, err)
+	require.Equal(t, "aaaaaaaaaa", text)
+	conn, err := open.Dial(t.Context(), "tcp", address)
+	require.NoError(t, err)
+	require.NoError(t, conn.Close())
+	size.Store(MaxRead + 1)
+	_, err = call(open)
+	require.ErrorContains(t, err, "more than")
+}
