@@ -61,6 +61,8 @@ require (
 require (
 	github.com/SherClockHolmes/webpush-go v1.4.0
 	github.com/emersion/go-smtp v0.25.1
+	github.com/gorilla/websocket v1.5.3
+	github.com/slack-go/slack v0.35.0
 	github.com/wneessen/go-mail v0.8.1
 	go.yaml.in/yaml/v3 v3.0.5
 )

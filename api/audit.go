@@ -25,6 +25,8 @@ const (
 	AuditAddressRemoved   AuditEventType = "address_removed"
 	// AuditLinkLocked: the link in a message to Principal stopped working after too many wrong codes.
 	AuditLinkLocked AuditEventType = "link_locked"
+	// AuditPressRefused: somebody else pressed a button in a message to Principal.
+	AuditPressRefused AuditEventType = "press_refused"
 	// AuditKeyAdded: a key signed for the first time.
 	AuditKeyAdded AuditEventType = "key_added"
 	// AuditEventsRedacted: event bodies of a session were removed.

@@ -94,6 +94,7 @@ const (
 	ChannelEmail ChannelKind = "email"
 	ChannelHTTP  ChannelKind = "http"
 	ChannelPush  ChannelKind = "push"
+	ChannelSlack ChannelKind = "slack"
 )
 
 // LinkMode says what the link in a channel's messages leads to.
@@ -116,10 +117,10 @@ type Channel struct {
 	Kind ChannelKind `json:"kind"`
 	// Links is absent for the channel to browsers, whose messages open the inbox.
 	Links LinkMode `json:"links,omitempty"`
-	// Pending counts unsent messages, and Failed counts messages that were given up.
+	// Pending counts messages that are not sent or withdrawn yet, and Failed counts messages that were given up.
 	Pending int64 `json:"pending"`
 	Failed  int64 `json:"failed"`
-	// LastError is the error of the last failed message.
+	// LastError is the error of the last failed message, or why no presses of buttons arrive at this replica.
 	LastError string `json:"last_error,omitempty"`
 }
 

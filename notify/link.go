@@ -28,10 +28,12 @@ type LinkRow struct {
 	Channel       string
 	SessionID     string
 	RequestHandle string
-	CodeHash      string // "" for a link without a code
-	Tries         int64  // wrong codes
-	CreatedAtMs   int64
-	ExpiresAtMs   int64
+	// CodeHash is "" for a link without a code. The code of a button that allows is the digest of the input that
+	// its message shows.
+	CodeHash    string
+	Tries       int64 // wrong codes
+	CreatedAtMs int64
+	ExpiresAtMs int64
 }
 
 // LinkStore stores links. It returns the same errors as [Store].
@@ -44,6 +46,8 @@ type LinkStore interface {
 	// left of the link, or of all links of the person, or the link has expired. With the link's last try it
 	// writes the entry.
 	TryLink(ctx context.Context, principal, tokenHash string, count, nowMs int64, entry *journal.Entry) (bool, error)
+	// NoteLink writes the entry unless a link has one, whatever tries are left.
+	NoteLink(ctx context.Context, tokenHash string, nowMs int64, entry *journal.Entry) error
 }
 
 // codeHash is the hash of a code. Without the link's secret, which is not stored, it does not reveal the code.
@@ -56,12 +60,12 @@ func codeHash(secret, code string) string {
 // is stored nowhere; both work. A message about several requests keeps the link to the inbox.
 func (s *Service) addLink(ctx context.Context, channel Channel, to *Address, request *model.Request, m *Message) error {
 	mode := channel.Links()
-	if mode == api.LinkNone || m.Link == "" {
+	linked := mode != api.LinkNone && m.Link != ""
+	if !linked {
 		m.Link = ""
 		m.compose()
-		return nil
 	}
-	if m.Kind == kindFlood {
+	if m.Kind == kindFlood || !linked && m.Buttons == nil {
 		return nil
 	}
 	secret, nowMs := auth.NewLinkSecret(), s.options.NowMs()
@@ -77,7 +81,13 @@ func (s *Service) addLink(ctx context.Context, channel Channel, to *Address, req
 		m.Code = fmt.Sprintf("%04d", number.Int64())
 		row.CodeHash = codeHash(secret, m.Code)
 	}
-	if err := s.options.Store.AddLink(ctx, row); err != nil {
+	if m.Buttons != nil {
+		m.Buttons.Secret = secret
+		if m.Buttons.Allow {
+			row.CodeHash = codeHash(secret, request.Approval().InputDigest)
+		}
+	}
+	if err := s.options.Store.AddLink(ctx, row); err != nil || !linked {
 		return err
 	}
 	m.Link = s.options.ExternalURL + LinkPath + secret

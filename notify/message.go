@@ -32,6 +32,9 @@ type Message struct {
 	Code string
 	// UntilMs is the deadline of the request; 0 for none.
 	UntilMs int64
+	// Buttons decide the request in place; nil for none. Details is what an allow of them allows.
+	Buttons *Buttons
+	Details string
 	// Reference is set by a [Withdrawer] that sent the message: how it finds it again, at most 200 bytes.
 	Reference string
 	// Repeated says that an earlier attempt may have sent the message.

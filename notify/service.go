@@ -63,8 +63,11 @@ type Options struct {
 	// ExternalURL is the public URL of the service, without a slash at the end. If it is empty,
 	// messages have no link.
 	ExternalURL string
-	NewID       runs.IDSource
-	NowMs       func() int64
+	// Decide issues a command of the caller in the context, for buttons. A nil function means that buttons decide
+	// nothing.
+	Decide func(ctx context.Context, command runs.Command) error
+	NewID  runs.IDSource
+	NowMs  func() int64
 	// Changed is called when a person gets a verified address; nil for none.
 	Changed func(context.Context) error
 	// Logger is slog.Default() if nil.
@@ -227,6 +230,9 @@ func (s *Service) Send(ctx context.Context, effect *model.Effect) (permanent boo
 		}
 		message = s.floodMessage(effect.EffectID, open)
 	}
+	if message.Kind != kindFlood {
+		addButtons(channel, request, message)
+	}
 	if channel.Kind() != api.ChannelPush {
 		if err := s.addLink(ctx, channel, &addresses[0], request, message); err != nil {
 			return false, err
@@ -289,6 +295,9 @@ func (s *Service) Views(ctx context.Context) (api.ChannelList, error) {
 			for i := range effects {
 				view.LastError = cmp.Or(effects[i].LastError, view.LastError)
 			}
+		}
+		if listener, is := s.channels[name].(Listener); is {
+			view.LastError = cmp.Or(listener.LastError(), view.LastError)
 		}
 		list.Data = append(list.Data, view)
 	}

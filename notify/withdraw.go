@@ -54,8 +54,8 @@ const sendingMs = model.WebhookLeaseMs
 // withdrawingMs is how long an attempt to withdraw messages begins new ones.
 const withdrawingMs = 5_000
 
-// kindSettled is the Kind of a message that takes the place of one about a settled request.
-const kindSettled = "settled"
+// KindSettled is the Kind of a message that takes the place of one about a settled request.
+const KindSettled = "settled"
 
 // sendOnce sends a message on a channel that withdraws messages. The row is written first, so that a
 // withdrawal finds a message that is being sent. A newer message to the person takes the place of an older
@@ -177,7 +177,7 @@ func (s *Service) settledMessage(ctx context.Context, handle string) (*Message, 
 		return nil, err
 	}
 	request := &found.Request
-	m := &Message{ID: handle, Thread: request.SessionID, Kind: kindSettled}
+	m := &Message{ID: handle, Thread: request.SessionID, Kind: KindSettled}
 	m.Path, m.Link = s.linkTo(handle)
 	about := "Question"
 	if request.Kind == model.KindApproval {

@@ -253,6 +253,8 @@ func ByWhatWay(via string) string {
 		return "by the API"
 	case via == api.ViaLink+string(api.ChannelEmail):
 		return "by the link in a mail"
+	case via == string(api.ChannelSlack):
+		return "in Slack"
 	case strings.HasPrefix(via, api.ViaLink):
 		return "by the link in a message"
 	case via == api.ViaClock:

@@ -23,6 +23,7 @@ func (s *Service) notifications() *notify.Service {
 		},
 		Identities: s.options.Keyring.MayDecide, Escalations: s.options.Escalations, OnCall: s.options.OnCall,
 		HasCredential: s.options.Keyring.MayStillDecide,
+		Decide:        func(ctx context.Context, command runs.Command) error { return s.API.Decide(ctx, command) },
 		ByLink: func(ctx context.Context, principal string, run *model.Run) (*auth.Identity, error) {
 			return s.options.Keyring.ByLink(ctx, principal, func(i *auth.Identity) bool {
 				scope := runs.ScopeOf(i)

@@ -128,6 +128,7 @@ func (s *Service) Loops() []func(context.Context) error {
 		o.Keyring.Run,
 		s.Claims.Run, s.checkpoints.Run, s.deliverer.Run,
 	}
+	loops = append(loops, s.people.Listeners()...)
 	if rows := o.Store.Intake(); rows != nil {
 		loops = append(loops, loop.NewIntake(rows, loop.IntakeOptions{
 			Create: s.API.CreateFromIntake, Interval: o.IntakeInterval, Logger: o.Logger,

@@ -39,7 +39,7 @@ type file struct {
 type channel struct {
 	Kind    api.ChannelKind `yaml:"kind"`
 	Content string          `yaml:"content"`
-	// Links is for e-mail and HTTP.
+	// Links is for e-mail, HTTP and Slack.
 	Links api.LinkMode `yaml:"links"`
 
 	// For e-mail.
@@ -47,6 +47,11 @@ type channel struct {
 	From         string `yaml:"from"`
 	Username     string `yaml:"username"`
 	PasswordFile string `yaml:"password_file"`
+
+	// For Slack.
+	AppTokenFile string `yaml:"app_token_file"`
+	BotTokenFile string `yaml:"bot_token_file"`
+	APIURL       string `yaml:"api_url"`
 
 	// For HTTP.
 	URL         string            `yaml:"url"`
@@ -132,7 +137,7 @@ func (c *channel) make(folder string, client *egress.Client) (notify.Channel, er
 		return nil, errors.New("content must be none or summary")
 	}
 	if c.Kind == api.ChannelPush && c.Links != "" {
-		return nil, errors.New("links are of email and http channels: notifications of a browser open the inbox")
+		return nil, errors.New("links are of email, http and slack channels: notifications of a browser open the inbox")
 	}
 	switch c.Links {
 	case "":
@@ -141,6 +146,9 @@ func (c *channel) make(folder string, client *egress.Client) (notify.Channel, er
 	default:
 		return nil, errors.New("links must be sign_in, code or none")
 	}
+	if c.Kind != api.ChannelSlack && c.hasSlack() {
+		return nil, errors.New("app_token_file, bot_token_file and api_url are of slack channels")
+	}
 	switch c.Kind {
 	case api.ChannelEmail:
 		return c.email(folder)
@@ -148,8 +156,14 @@ func (c *channel) make(folder string, client *egress.Client) (notify.Channel, er
 		return c.http(folder, client)
 	case api.ChannelPush:
 		return c.push()
+	case api.ChannelSlack:
+		return c.slack(folder, client)
 	}
-	return nil, errors.New("kind must be email, http or push")
+	return nil, errors.New("kind must be email, http, push or slack")
+}
+
+func (c *channel) hasSlack() bool {
+	return c.AppTokenFile != "" || c.BotTokenFile != "" || c.APIURL != ""
 }
 
 // hasEmail reports whether there are settings of e-mail, and hasHTTP whether there are settings of HTTP.

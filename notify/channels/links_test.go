@@ -35,7 +35,7 @@ func TestLinksOfChannels(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "channels.yaml")
 	require.NoError(t, os.WriteFile(file, []byte("channels: {push: {kind: push, links: code}}"), 0o600))
 	_, err := Load(file, nil)
-	require.ErrorContains(t, err, "links are of email and http channels")
+	require.ErrorContains(t, err, "links are of email, http and slack channels")
 }
 
 // The template of an HTTP channel has the code as a value of its own.

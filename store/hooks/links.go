@@ -56,3 +56,9 @@ func (k *Endpoints) TryLink(ctx context.Context, principal, tokenHash string, co
 		tokens.Write{SQL: sqlTryLink, Args: args})
 	return changed > 0, err
 }
+
+// NoteLink implements notify.LinkStore.
+func (k *Endpoints) NoteLink(ctx context.Context, tokenHash string, nowMs int64, entry *journal.Entry) error {
+	_, err := k.write(ctx, entry, sqlNoteLink, tokenHash, nowMs)
+	return err
+}

@@ -87,7 +87,8 @@ ON CONFLICT (principal) DO UPDATE SET zone = excluded.zone, from_minutes = exclu
 // sqlAddLink takes the columns of selectLink without tries, and $8 and $9 the times of its creation and its
 // end. sqlDropLinks takes $1 the time up to which links have ended. sqlTryLink takes $1 token_hash, $2 how many
 // tries to count, $3 the maximum number of tries, $4 the current time and $5 the maximum for all links of the
-// person. sqlLockLink takes the same, and comes before it. sqlLockPerson comes first, so that tries of several
+// person. sqlNoteLink takes $1 token_hash and $2 the current time. sqlLockLink takes what
+// sqlTryLink takes, and comes before it. sqlLockPerson comes first, so that tries of several
 // links at once are counted one after the other.
 const (
 	sqlAddLink = `
@@ -100,6 +101,7 @@ DELETE FROM links WHERE token_hash IN (
 UPDATE links SET tries = tries + CAST($2 AS bigint)
 WHERE token_hash = $1 AND tries < CAST($3 AS bigint) AND expires_at_ms > CAST($4 AS bigint)
 	AND (SELECT sum(o.tries) FROM links AS o WHERE o.principal = links.principal) < CAST($5 AS bigint)`
+	sqlNoteLink = `UPDATE links SET locked_at_ms = CAST($2 AS bigint) WHERE token_hash = $1 AND locked_at_ms = 0`
 	sqlLockLink = `
 UPDATE links SET locked_at_ms = CAST($4 AS bigint)
 WHERE token_hash = $1 AND locked_at_ms = 0 AND tries < CAST($3 AS bigint) AND tries + CAST($2 AS bigint) >= CAST($3 AS bigint)

@@ -64,7 +64,7 @@ var places = []place{
 	{name: "webhooks/egress", ours: []string{"api"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "webhooks/deliver", ours: with("internal/failpoint", "runs", "webhooks/egress"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "notify", ours: with("runs"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "notify/channels", ours: with("runs", "notify", "webhooks/egress"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "notify/channels", ours: with("runs", "notify", "internal/visible", "webhooks/egress"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "audit/journal", ours: []string{"api", "internal/canonical", "audit/chain"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "audit/chain", ours: []string{"internal/canonical"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	// The storeys of the domain, from the ground up.

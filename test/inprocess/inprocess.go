@@ -118,6 +118,7 @@ func Start(tb testing.TB, database string, options Options) *Service {
 		NowMs: func() int64 { return time.Now().UnixMilli() },
 	})
 	directory := keyringDirectory{keyring}
+	var api *httpapi.Server
 	people := notify.New(notify.Options{
 		Store: opened, Reader: opened, Channels: options.Channels, ExternalURL: options.ExternalURL, NewID: runs.NewID,
 		NowMs: options.NowMs, Logger: logger, Changed: opened.RefreshWebhooks,
@@ -127,6 +128,7 @@ func Start(tb testing.TB, database string, options Options) *Service {
 		},
 		Identities: keyring.MayDecide, Escalations: options.Store.Escalations, OnCall: options.OnCall,
 		HasCredential: keyring.MayStillDecide,
+		Decide:        func(ctx context.Context, command runs.Command) error { return api.Decide(ctx, command) },
 		ByLink: func(ctx context.Context, principal string, run *model.Run) (*auth.Identity, error) {
 			return keyring.ByLink(ctx, principal, func(i *auth.Identity) bool {
 				scope := runs.ScopeOf(i)
@@ -149,7 +151,7 @@ func Start(tb testing.TB, database string, options Options) *Service {
 	if options.Quota != nil {
 		quota = *options.Quota
 	}
-	api := httpapi.New(httpapi.Options{
+	api = httpapi.New(httpapi.Options{
 		OpenAPIYAML: holdpoint.OpenAPIYAML(), OpenAPIJSON: holdpoint.OpenAPIJSON(),
 		Limits: httpapi.Limits{Quota: quota},
 		Webhooks: &httpapi.Webhooks{
@@ -177,6 +179,7 @@ func Start(tb testing.TB, database string, options Options) *Service {
 	if !options.WithoutExpiry {
 		loops = append(loops, loop.NewExpiry(opened, loop.ExpiryOptions{Logger: logger}).Run)
 	}
+	loops = append(loops, people.Listeners()...)
 	looping, stop := context.WithCancel(context.Background())
 	ended := make(chan error, len(loops))
 	for _, run := range loops {

@@ -46,6 +46,7 @@ export function way(via) {
     case "api:inbox": return "in the inbox";
     case "link:email": return "by the link in a mail";
     case "link:http": return "by the link in a message";
+    case "slack": return "in Slack";
     case "clock": return "by the clock";
     case "run_ended": return "when the run ended";
     case "cancel": return "when the run was cancelled";

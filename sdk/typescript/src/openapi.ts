@@ -279,7 +279,7 @@ export interface components {
             text?: string;
             token_id?: string;
             /** @enum {string} */
-            type: "token_created" | "token_rotated" | "token_revoked" | "signed_in" | "signed_out" | "rule_created" | "rule_revoked" | "webhook_created" | "webhook_changed" | "webhook_rotated" | "webhook_disabled" | "webhook_rewrapped" | "webhook_removed" | "address_added" | "address_verified" | "address_removed" | "link_locked" | "key_added" | "events_redacted" | "session_deleted" | "audit_exported";
+            type: "token_created" | "token_rotated" | "token_revoked" | "signed_in" | "signed_out" | "rule_created" | "rule_revoked" | "webhook_created" | "webhook_changed" | "webhook_rotated" | "webhook_disabled" | "webhook_rewrapped" | "webhook_removed" | "address_added" | "address_verified" | "address_removed" | "link_locked" | "press_refused" | "key_added" | "events_redacted" | "session_deleted" | "audit_exported";
             /** @description By which way: as in `GET /v1/me`, `database` for the command line with `--database`, or, for a rule, as in a resolution. */
             via?: string;
             /** @description Whose credential it was, when the actor is somebody for whom it may act. */
@@ -311,8 +311,8 @@ export interface components {
                 /** @description Messages that were given up. */
                 failed: number;
                 /** @enum {string} */
-                kind: "email" | "http" | "push";
-                /** @description Why one of them failed. */
+                kind: "email" | "http" | "push" | "slack";
+                /** @description Why one of them failed, or why no presses of buttons arrive at this replica. */
                 last_error?: string;
                 /**
                  * @description What the links in its messages lead to. Absent for the channel to browsers, whose messages open the inbox.
@@ -320,7 +320,7 @@ export interface components {
                  */
                 links?: "sign_in" | "code" | "none";
                 name: string;
-                /** @description Messages that are not sent yet. */
+                /** @description Messages that are not sent or withdrawn yet. */
                 pending: number;
             }[];
         };

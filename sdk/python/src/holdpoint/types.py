@@ -273,7 +273,7 @@ class AuditEvent(TypedDict):
     # What a rule says, at most 1,000 bytes of it.
     text: NotRequired[str]
     token_id: NotRequired[str]
-    type: Literal['token_created', 'token_rotated', 'token_revoked', 'signed_in', 'signed_out', 'rule_created', 'rule_revoked', 'webhook_created', 'webhook_changed', 'webhook_rotated', 'webhook_disabled', 'webhook_rewrapped', 'webhook_removed', 'address_added', 'address_verified', 'address_removed', 'link_locked', 'key_added', 'events_redacted', 'session_deleted', 'audit_exported']
+    type: Literal['token_created', 'token_rotated', 'token_revoked', 'signed_in', 'signed_out', 'rule_created', 'rule_revoked', 'webhook_created', 'webhook_changed', 'webhook_rotated', 'webhook_disabled', 'webhook_rewrapped', 'webhook_removed', 'address_added', 'address_verified', 'address_removed', 'link_locked', 'press_refused', 'key_added', 'events_redacted', 'session_deleted', 'audit_exported']
     # By which way: as in `GET /v1/me`, `database` for the command line with `--database`, or, for a rule, as in a resolution.
     via: NotRequired[str]
     # Whose credential it was, when the actor is somebody for whom it may act.
@@ -304,13 +304,13 @@ class CancelQuestion(TypedDict):
 class ChannelListData(TypedDict):
     # Messages that were given up.
     failed: int
-    kind: Literal['email', 'http', 'push']
-    # Why one of them failed.
+    kind: Literal['email', 'http', 'push', 'slack']
+    # Why one of them failed, or why no presses of buttons arrive at this replica.
     last_error: NotRequired[str]
     # What the links in its messages lead to. Absent for the channel to browsers, whose messages open the inbox.
     links: NotRequired[Literal['sign_in', 'code', 'none']]
     name: str
-    # Messages that are not sent yet.
+    # Messages that are not sent or withdrawn yet.
     pending: int
 
 

@@ -1,0 +1,352 @@
+package notify_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/auth"
+	"github.com/holdpoint/holdpoint/auth/sealing"
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/notify"
+	"github.com/holdpoint/holdpoint/notify/channels"
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/store"
+	"github.com/holdpoint/holdpoint/test/inprocess"
+	"github.com/holdpoint/holdpoint/webhooks/egress"
+)
+
+// slacked is a service that sends to Slack.
+type slacked struct {
+	*service
+	slack  *slackPeer
+	people map[string]*client.Client
+}
+
+// The Slack users of the tests. Eve has no address.
+const (
+	slackAda, slackBen, slackEve = "U0ADA", "U0BEN", "U0EVE"
+)
+
+// withSlack starts a service whose only channel is Slack, and verifies Ada's and Ben's ids.
+func withSlack(t *testing.T, database, content string) *slacked {
+	t.Helper()
+	s := &slacked{service: &service{database: database, log: &safeBuffer{}}, slack: startSlack(t)}
+	folder := t.TempDir()
+	for name, text := range map[string]string{
+		"app": "xapp-secret\n", "bot": "xoxb-secret\n",
+		"channels.yaml": fmt.Sprintf("channels: {slack: {kind: slack, app_token_file: app, bot_token_file: bot, api_url: %q, content: %s}}", s.slack.server.GetAPIURL(), content),
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
+	}
+	caller := egress.New(egress.Options{Guard: loopback})
+	t.Cleanup(caller.Close)
+	loaded, err := channels.Load(filepath.Join(folder, "channels.yaml"), caller)
+	require.NoError(t, err)
+	keys, err := sealing.Load(filepath.Join(folder, "keys"))
+	require.NoError(t, err)
+	s.Service = inprocess.Start(t, database, inprocess.Options{
+		Channels: loaded, ExternalURL: "https://holdpoint.example", WebhookGuard: loopback, Closed: true, Logger: s.log.logger(), Sealer: keys,
+		Store: store.Options{NotifyAfter: time.Second}, NowMs: func() int64 { return time.Now().UnixMilli() + s.ahead.Load() },
+	})
+	s.people = s.service.people(t)
+	s.bind(t, s.people["ada"], slackAda)
+	s.bind(t, s.people["ben"], slackBen)
+	return s
+}
+
+// bind verifies the Slack id of a person.
+func (s *slacked) bind(t *testing.T, c *client.Client, user string) {
+	t.Helper()
+	added, err := c.AddAddress(t.Context(), api.AddressBody{Channel: "slack", Address: user})
+	require.NoError(t, err)
+	posts := s.slack.about(user, "Code: ")
+	_, err = c.VerifyAddress(t.Context(), added.AddressID, regexp.MustCompile(`Code: (\d{6})`).FindStringSubmatch(posts[len(posts)-1].blocks)[1])
+	require.NoError(t, err)
+}
+
+// asks raises an approval, and returns its run and the message to Ada.
+func (s *slacked) asks(t *testing.T, session string, approval api.ApprovalRequest) (string, slackPost) {
+	t.Helper()
+	before := len(s.slack.of(slackAda))
+	approval.ID, approval.ToolCallID = "a", "a"
+	run, err := s.people["maker"].CreateRun(t.Context(), client.CreateRunParams{SessionID: session, AgentID: "coder", Input: 1, Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{approval}}})
+	require.NoError(t, err)
+	eventually(t, "the message", func() bool { return len(s.slack.of(slackAda)) > before })
+	posts := s.slack.of(slackAda)
+	return run.RunID, posts[len(posts)-1]
+}
+
+// recorded returns the resolution of the only approval of a run; nil while it is open.
+func (s *slacked) recorded(t *testing.T, runID string) *api.Resolution {
+	t.Helper()
+	record, err := s.Store.Run(t.Context(), runID)
+	require.NoError(t, err)
+	if record.Requests[0].Open() {
+		return nil
+	}
+	resolution := record.Requests[0].Recorded()
+	return &resolution
+}
+
+var restart = api.ApprovalRequest{ToolName: "restart", Input: api.JSON(`{"host":"db1"}`)}
+
+// The right person's press decides once, however often it comes, and everyone's message shows the outcome.
+func TestAPressInSlackDecides(t *testing.T) {
+	t.Parallel()
+	onEngines(t, func(t *testing.T, database string) {
+		s := withSlack(t, database, "summary")
+		runID, post := s.asks(t, "s", restart)
+		require.Contains(t, post.blocks, `db1`)
+		buttons := post.values(t)
+		require.Len(t, buttons, 3)
+		require.Contains(t, buttons["open"], "https://holdpoint.example/l/hplink_")
+		eventually(t, "the message to Ben", func() bool { return len(s.slack.about(slackBen, "restart")) == 1 })
+		ben := s.slack.about(slackBen, "restart")[0].values(t)
+		require.NotEqual(t, ben["allow"], buttons["allow"])
+
+		s.slack.press(t, slackAda, "allow", buttons["allow"], 3)
+		made := s.recorded(t, runID)
+		require.Equal(t, api.OutcomeAllowed, made.Outcome)
+		require.Equal(t, "user:ada", made.ResolvedBy)
+		require.Equal(t, "slack", made.Via)
+		for _, text := range s.slack.whispered(slackAda) {
+			require.Equal(t, "Already decided: allowed by user:ada.", text)
+		}
+		s.slack.press(t, slackBen, "deny", ben["deny"], 1)
+		require.Equal(t, []string{"Already decided: allowed by user:ada."}, s.slack.whispered(slackBen))
+		require.Equal(t, made, s.recorded(t, runID))
+		for _, user := range []string{slackAda, slackBen} {
+			eventually(t, "the outcome", func() bool { return len(s.slack.about(user, "allowed by user:ada")) == 1 })
+			require.Empty(t, s.slack.about(user, "wants to use"))
+			require.Empty(t, s.slack.about(user, "allowed by user:ada")[0].values(t))
+		}
+		resolved := slices.DeleteFunc(s.events(t, runID), func(kind string) bool { return kind != "approval_resolved" })
+		require.Len(t, resolved, 1)
+		s.healthy(t)
+		require.NotContains(t, s.log.text(), "xoxb-secret")
+		require.NotContains(t, s.log.text(), slackAda)
+	})
+}
+
+// A button decides for its own person only. Others are told in private, and it is recorded once.
+func TestAPressByAnotherPerson(t *testing.T) {
+	t.Parallel()
+	s := withSlack(t, inprocess.Memory, "summary")
+	runID, post := s.asks(t, "s", restart)
+	buttons := post.values(t)
+	for _, user := range []string{slackBen, slackEve, slackBen} {
+		s.slack.press(t, user, "allow", buttons["allow"], 1)
+		s.slack.press(t, user, "deny", buttons["deny"], 1)
+	}
+	require.Nil(t, s.recorded(t, runID))
+	require.Len(t, s.slack.whispered(slackBen), 4)
+	require.Len(t, s.slack.whispered(slackEve), 2)
+	require.Contains(t, s.slack.whispered(slackEve)[0], "for another person")
+	log, err := s.people["ada"].ListAudit(t.Context(), client.AuditListParams{})
+	require.NoError(t, err)
+	refused := 0
+	for _, entry := range log.Data {
+		if bytes.Contains(entry.Event, []byte(`"press_refused"`)) {
+			refused++
+		}
+	}
+	require.Equal(t, 1, refused)
+
+	// A guessed reference, and one that names the request.
+	for _, guess := range []string{"", "a", auth.NewLinkSecret()} {
+		s.slack.press(t, slackAda, "allow", guess, 1)
+	}
+	require.Nil(t, s.recorded(t, runID))
+	require.Len(t, s.slack.whispered(slackAda), 3)
+
+	s.slack.press(t, slackAda, "deny", buttons["deny"], 1)
+	require.Equal(t, api.OutcomeDenied, s.recorded(t, runID).Outcome)
+	s.healthy(t)
+}
+
+// Only what the message shows as a whole may be allowed in Slack. Everything may be denied there.
+func TestNothingUnseenIsAllowedInSlack(t *testing.T) {
+	t.Parallel()
+	hint := func(level api.HintLevel) api.ApprovalRequest {
+		return api.ApprovalRequest{ToolName: "restart", Input: api.JSON(`{"host":"db1"}`), Hints: []api.Hint{{Level: level, Text: "a remark"}}}
+	}
+	for name, test := range map[string]struct {
+		content  string
+		approval api.ApprovalRequest
+		allow    bool
+	}{
+		"whole":          {"summary", restart, true},
+		"info":           {"summary", hint(api.HintInfo), true},
+		"no content":     {"none", restart, false},
+		"danger":         {"summary", hint(api.HintDanger), false},
+		"warning":        {"summary", hint(api.HintWarn), false},
+		"long":           {"summary", api.ApprovalRequest{ToolName: "restart", Input: api.JSON(`"` + strings.Repeat("x", 600) + `"`)}, false},
+		"many lines":     {"summary", api.ApprovalRequest{ToolName: "restart", Input: api.JSON(`[` + strings.Repeat("1,", 12) + `1]`)}, false},
+		"long when safe": {"summary", api.ApprovalRequest{ToolName: "restart", Input: api.JSON(`"` + strings.Repeat("\u202e", 150) + `"`)}, false},
+		"long reason":    {"summary", api.ApprovalRequest{ToolName: "restart", Input: api.JSON(`1`), Reason: strings.Repeat("y", 700)}, false},
+		"sensitive":      {"summary", api.ApprovalRequest{ToolName: "restart", Input: api.JSON(`{"key":"hunter2"}`), SensitivePaths: []string{"/key"}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := withSlack(t, inprocess.Memory, test.content)
+			runID, post := s.asks(t, "s", test.approval)
+			buttons := post.values(t)
+			require.Equal(t, test.allow, buttons["allow"] != "")
+			require.NotEmpty(t, buttons["deny"])
+			require.NotEmpty(t, buttons["open"])
+			require.NotContains(t, post.blocks, "hunter2")
+			require.Equal(t, test.allow, strings.Contains(post.blocks, "rich_text_preformatted"))
+			if !test.allow {
+				s.slack.press(t, slackAda, "allow", buttons["deny"], 1)
+				require.Nil(t, s.recorded(t, runID))
+				require.Contains(t, s.slack.whispered(slackAda)[0], "does not show")
+			}
+			s.slack.press(t, slackAda, "deny", buttons["deny"], 1)
+			require.Equal(t, api.OutcomeDenied, s.recorded(t, runID).Outcome)
+		})
+	}
+}
+
+// A button dies after 72 hours, with the input that its message showed, and with its person's credential.
+func TestButtonsEnd(t *testing.T) {
+	t.Parallel()
+	s := withSlack(t, inprocess.Memory, "summary")
+	runID, post := s.asks(t, "s", restart)
+	buttons := post.values(t)
+
+	changed := auth.NewLinkSecret()
+	links, is := s.Store.(notify.LinkStore)
+	require.True(t, is)
+	row, err := links.LinkByHash(t.Context(), auth.HashOf(buttons["allow"]))
+	require.NoError(t, err)
+	sum := sha256.Sum256([]byte(changed + " sha256:of another input"))
+	row.TokenHash, row.CodeHash = auth.HashOf(changed), hex.EncodeToString(sum[:])
+	require.NoError(t, links.AddLink(t.Context(), row))
+	s.slack.press(t, slackAda, "allow", changed, 1)
+	require.Contains(t, s.slack.whispered(slackAda)[0], "does not show")
+
+	s.ahead.Store(api.LinkMs)
+	s.slack.press(t, slackAda, "allow", buttons["allow"], 1)
+	require.Contains(t, s.slack.whispered(slackAda)[1], "does not work any more")
+	s.ahead.Store(0)
+
+	tokens, err := s.people["ada"].ListTokens(t.Context(), client.TokenListParams{})
+	require.NoError(t, err)
+	for _, token := range tokens.Data {
+		if token.Principal == "user:ben" {
+			require.NoError(t, s.people["ada"].RevokeToken(t.Context(), token.TokenID))
+		}
+	}
+	eventually(t, "the message to Ben", func() bool { return len(s.slack.about(slackBen, "restart")) == 1 })
+	s.slack.press(t, slackBen, "allow", s.slack.about(slackBen, "restart")[0].values(t)["allow"], 1)
+	require.Contains(t, s.slack.whispered(slackBen)[0], "may not decide")
+	require.Nil(t, s.recorded(t, runID))
+
+	// An address that was removed has no buttons.
+	addresses, err := s.people["ada"].ListAddresses(t.Context())
+	require.NoError(t, err)
+	require.NoError(t, s.people["ada"].RemoveAddress(t.Context(), addresses.Data[0].AddressID))
+	s.slack.press(t, slackAda, "allow", buttons["allow"], 1)
+	require.Nil(t, s.recorded(t, runID))
+}
+
+// Slack reads nothing in an agent's texts: they are plain elements, and what a person would not see is
+// escaped.
+func TestHostileTextsInSlack(t *testing.T) {
+	t.Parallel()
+	s := withSlack(t, inprocess.Memory, "summary")
+	hostile := "<!channel> *b* `c` <https://evil.example|bank> @here \u202egnp \u0430dmin"
+	_, post := s.asks(t, "s", api.ApprovalRequest{ToolName: hostile, Input: api.JSON(fmt.Sprintf("%q", hostile)), Reason: hostile})
+	require.NotContains(t, post.text, "<")
+	require.NotContains(t, post.text, "\u202e")
+	require.NotContains(t, post.blocks, "\u202e")
+	require.NotContains(t, post.blocks, "mrkdwn")
+	require.Contains(t, post.blocks, `\\u202e`)
+	require.Contains(t, post.blocks, `\\u0430dmin`)
+	require.NotContains(t, post.blocks, `"type":"link"`)
+	require.NotContains(t, post.blocks, `"type":"broadcast"`)
+}
+
+// Errors of Slack are final, or retried after the pause that Slack asks for.
+func TestErrorsOfSlack(t *testing.T) {
+	t.Parallel()
+	s := withSlack(t, inprocess.Memory, "none")
+	pending := func() *model.Effect {
+		effects, err := s.Store.Effects(t.Context(), runs.EffectQuery{WebhookID: model.NoticeWebhookID("slack"), State: api.EffectPending, Limit: 20})
+		require.NoError(t, err)
+		if len(effects) == 0 || effects[0].LastError == "" {
+			return nil
+		}
+		return &effects[0]
+	}
+	s.slack.set(func() { s.slack.answers["chat.postMessage"] = limits(10 * time.Minute) })
+	one := restart
+	one.ID, one.ToolCallID = "a", "a"
+	suspend := &api.Suspension{Approvals: []api.ApprovalRequest{one}}
+	_, err := s.people["maker"].CreateRun(t.Context(), client.CreateRunParams{SessionID: "s", AgentID: "coder", Input: 1, Suspend: suspend})
+	require.NoError(t, err)
+	eventually(t, "a retry", func() bool { return pending() != nil })
+	require.Greater(t, pending().DueAtMs, time.Now().Add(9*time.Minute).UnixMilli())
+
+	for _, code := range []string{"account_inactive", "invalid_auth", "channel_not_found", "user_not_found"} {
+		s.slack.set(func() { s.slack.answers["chat.postMessage"] = refuses(code) })
+		run, err := s.people["maker"].CreateRun(t.Context(), client.CreateRunParams{SessionID: code, AgentID: "coder", Input: 1, Suspend: suspend})
+		require.NoError(t, err)
+		eventually(t, code, func() bool { return slices.Contains(s.events(t, run.RunID), "notification_failed") })
+	}
+	list, err := s.people["ada"].ListChannels(t.Context())
+	require.NoError(t, err)
+	require.Equal(t, api.ChannelSlack, list.Data[0].Kind)
+	require.Positive(t, list.Data[0].Failed)
+	require.NotEmpty(t, list.Data[0].LastError)
+	require.NotContains(t, fmt.Sprint(list), "secret")
+	tested, err := s.people["ada"].TestChannel(t.Context(), "slack", slackAda)
+	require.NoError(t, err)
+	require.Contains(t, tested.Error, "user_not_found")
+}
+
+// The answer to a message was lost: the next attempt finds the message by its metadata.
+func TestASlackMessageWithAnUnknownEnd(t *testing.T) {
+	t.Parallel()
+	s := withSlack(t, inprocess.Memory, "summary")
+	s.slack.set(func() {
+		s.slack.after["chat.postMessage"] = func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadGateway) }
+	})
+	runID, _ := s.asks(t, "s", restart)
+	retried := func() bool {
+		s.slack.mu.Lock()
+		defer s.slack.mu.Unlock()
+		return slices.Contains(s.slack.calls, "conversations.history")
+	}
+	eventually(t, "another attempt", func() bool {
+		effects, err := s.Store.Effects(t.Context(), runs.EffectQuery{WebhookID: model.NoticeWebhookID("slack"), State: api.EffectPending, Limit: 20})
+		require.NoError(t, err)
+		for i := range effects {
+			if effects[i].LastError != "" {
+				_, err := s.people["ada"].RetryEffect(t.Context(), "s", effects[i].EffectID)
+				require.NoError(t, err)
+			}
+		}
+		return retried() && len(effects) == 0
+	})
+	require.Len(t, s.slack.about(slackAda, "restart"), 1)
+	require.Len(t, s.slack.about(slackBen, "restart"), 1)
+	s.slack.press(t, slackAda, "allow", s.slack.about(slackAda, "restart")[0].values(t)["allow"], 1)
+	require.Equal(t, api.OutcomeAllowed, s.recorded(t, runID).Outcome)
+	eventually(t, "the outcome", func() bool { return len(s.slack.about(slackBen, "allowed by user:ada")) == 1 })
+	s.healthy(t)
+}
