@@ -167,7 +167,14 @@ type notification struct {
 	// Navigate is what a click opens: a URL, or a path of the service.
 	Navigate string `json:"navigate"`
 	// Tag is the same for all messages about a request: the browser shows the last one.
-	Tag string `json:"tag"`
+	Tag  string      `json:"tag"`
+	Data messageData `json:"data"`
+}
+
+// messageData is for the page's service worker.
+type messageData struct {
+	// ID is the same for each attempt: the browser alerts once.
+	ID string `json:"id"`
 }
 
 // declarativeVersion is the value of web_push that says what the message is.
@@ -185,7 +192,9 @@ func (p *push) Send(ctx context.Context, address string, m *notify.Message) erro
 		opens = "/" + strings.TrimPrefix(m.Path, "/")
 	}
 	topic := idOf(opens)
-	text, err := json.Marshal(declarative{declarativeVersion, notification{Title: m.Subject, Body: strings.TrimSpace(m.Body), Navigate: opens, Tag: topic}})
+	text, err := json.Marshal(declarative{declarativeVersion, notification{
+		Title: m.Subject, Body: strings.TrimSpace(m.Body), Navigate: opens, Tag: topic, Data: messageData{ID: idOf(m.ID)},
+	}})
 	if err != nil {
 		return fmt.Errorf("%w: the message cannot be written", notify.ErrPermanent)
 	}

@@ -46,7 +46,10 @@ type shown struct {
 	Title string `json:"title"`
 	Body  string `json:"body"`
 	Tag   string `json:"tag"`
-	Data  string `json:"data"`
+	Data  struct {
+		ID   string `json:"id"`
+		Path string `json:"path"`
+	} `json:"data"`
 }
 
 // pushing is a page with its service worker.
@@ -99,7 +102,8 @@ func (f *flows) push(t *testing.T) {
 	p.deliver(message.Text)
 	p.deliver(message.Text)
 	handle := run.PendingApprovals[0].Handle
-	want := shown{Title: "Approval needed: deploy", Body: "Agent coder wants to use deploy.", Tag: message.Tag, Data: "/?prompt=" + handle}
+	want := shown{Title: "Approval needed: deploy", Body: "Agent coder wants to use deploy.", Tag: message.Tag}
+	want.Data.ID, want.Data.Path = message.Data.ID, "/?prompt="+handle
 	p.until("one notification", func() bool {
 		list := p.notifications()
 		return len(list) == 1 && list[0] == want
@@ -107,7 +111,7 @@ func (f *flows) push(t *testing.T) {
 	p.deliver("no message of the service")
 	p.until("something is shown of every message", func() bool { return len(p.notifications()) == 2 })
 
-	p.load(want.Data)
+	p.load(want.Data.Path)
 	item := p.linked(handle)
 	item.find("button", "Allow").click()
 	item.status("Allowed by you")

@@ -40,6 +40,9 @@ type Message struct {
 	Body     string `json:"body"`
 	Navigate string `json:"navigate"`
 	Tag      string `json:"tag"`
+	Data     struct {
+		ID string `json:"id"`
+	} `json:"data"`
 
 	TTLSeconds int64  `json:"-"`
 	Urgency    string `json:"-"`

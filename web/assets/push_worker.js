@@ -25,11 +25,15 @@ function pathOf(navigate) {
 
 const windows = () => clients.matchAll({ type: "window", includeUncontrolled: true });
 
-// show makes no sound for who looks at the inbox. A browser takes the permission away from a worker that shows nothing.
-async function show({ title, body, tag, navigate }) {
+// show replaces the notification of the same request, and alerts again unless it is the same message. It makes no sound for
+// people who look at the inbox. A browser takes the permission away from a worker that shows nothing.
+async function show({ title, body, tag, navigate, data }) {
   const silent = (await windows()).some(one => one.focused);
+  const id = String(data?.id ?? "");
+  const there = tag ? await registration.getNotifications({ tag: String(tag) }) : [];
+  const renotify = Boolean(tag) && !silent && !there.some(one => id && one.data.id === id);
   await registration.showNotification(String(title ?? "holdpoint"), {
-    body: String(body ?? ""), ...(tag && { tag: String(tag) }), silent, icon: "/assets/icon-192.png", data: pathOf(navigate ?? "/"),
+    body: String(body ?? ""), ...(tag && { tag: String(tag) }), silent, renotify, icon: "/assets/icon-192.png", data: { id, path: pathOf(navigate ?? "/") },
   });
 }
 
@@ -42,5 +46,5 @@ async function open(path) {
 addEventListener("push", event => event.waitUntil(show(read(event.data))));
 addEventListener("notificationclick", event => {
   event.notification.close();
-  event.waitUntil(open(event.notification.data));
+  event.waitUntil(open(event.notification.data.path ?? "/"));
 });

@@ -12,7 +12,10 @@ function world(tabs = []) {
     URL, location: { origin: "https://holdpoint.example" },
     addEventListener: (type, listen) => { listeners[type] = listen; },
     skipWaiting: () => {},
-    registration: { showNotification: async (title, options) => { shown.push({ title, ...options }); } },
+    registration: {
+      showNotification: async (title, options) => { shown.push({ title, ...options }); },
+      getNotifications: async ({ tag }) => shown.filter(one => one.tag === tag).slice(-1),
+    },
     clients: { matchAll: async () => tabs, openWindow: async path => { opened.push(path); }, claim: async () => {} },
   };
   runInContext(source, createContext(scope));
@@ -24,12 +27,14 @@ function world(tabs = []) {
   };
 }
 
-const message = navigate => JSON.stringify({ web_push: 8030, notification: { title: "Approval needed: deploy", body: "x", navigate, tag: "t" } });
+const message = (navigate, more) => JSON.stringify({ web_push: 8030, notification: { title: "Approval needed: deploy", body: "x", navigate, tag: "t", data: { id: "1" }, ...more } });
 
 test("a press opens the request", async () => {
   const w = world();
   await w.push(message("https://holdpoint.example/?prompt=request_1"));
-  assert.deepEqual({ ...w.shown[0] }, { title: "Approval needed: deploy", body: "x", tag: "t", silent: false, icon: "/assets/icon-192.png", data: "/?prompt=request_1" });
+  const { data, ...rest } = w.shown[0];
+  assert.deepEqual({ ...rest }, { title: "Approval needed: deploy", body: "x", tag: "t", silent: false, renotify: true, icon: "/assets/icon-192.png" });
+  assert.deepEqual({ ...data }, { id: "1", path: "/?prompt=request_1" });
   await w.press(w.shown[0]);
   assert.deepEqual(w.opened, ["/?prompt=request_1"]);
 });
@@ -49,6 +54,16 @@ test("who looks at the inbox hears nothing", async () => {
   assert.equal(w.shown[0].silent, true);
 });
 
+test("another message about a request alerts again, and a repeated one does not", async () => {
+  const w = world();
+  await w.push(message("/"));
+  await w.push(message("/"));
+  await w.push(message("/", { data: { id: "2" } }));
+  await w.push(message("/", { tag: "" })); // browsers refuse renotify without a tag
+  assert.deepEqual(w.shown.map(one => one.renotify), [true, false, true, false]);
+  assert.equal(new Set(w.shown.slice(0, 3).map(one => one.tag)).size, 1, "the browser shows one of them");
+});
+
 test("every message is shown, and none leads to another host or runs a script", async () => {
   const w = world();
   for (const text of [undefined, "", "[]", "null", "{}", `{"notification":1}`, `{"notification":null}`]) await w.push(text);
@@ -56,6 +71,6 @@ test("every message is shown, and none leads to another host or runs a script", 
   assert.equal(w.shown.length, 13);
   for (const one of w.shown) {
     await w.press(one);
-    assert.equal(new URL(w.opened.at(-1), "https://holdpoint.example").origin, "https://holdpoint.example", one.data);
+    assert.equal(new URL(w.opened.at(-1), "https://holdpoint.example").origin, "https://holdpoint.example", one.data.path);
   }
 });
