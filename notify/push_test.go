@@ -163,6 +163,37 @@ func TestBrowsersThatAreGone(t *testing.T) {
 	})
 }
 
+// The outcome takes the place of the notifications in every browser that was told, without a sound. A browser
+// that is gone does not matter.
+func TestSettledRequestsReplaceTheirNotifications(t *testing.T) {
+	t.Parallel()
+	onEngines(t, func(t *testing.T, database string) {
+		s := withBrowsers(t, database, loopback, false)
+		gone, phone, laptop := s.subscribed(t, s.client), s.subscribed(t, s.client), s.subscribed(t, s.client)
+		runID := raise(t, s.client, "s", "a", "b")
+		came(t, gone, 2)
+		open := came(t, phone, 2)
+		came(t, laptop, 2)
+		gone.Answers(http.StatusGone)
+		s.resolve(t, s.client, runID, api.BehaviorDeny, "a")
+		settled := came(t, phone, 3)[2]
+		came(t, laptop, 3)
+		require.True(t, settled.Silent)
+		require.False(t, open[0].Silent)
+		require.Equal(t, "normal", settled.Urgency)
+		require.Contains(t, settled.Body, "denied by user:local")
+		require.Contains(t, []string{open[0].Topic, open[1].Topic}, settled.Topic)
+		require.Equal(t, settled.Topic, settled.Tag)
+		require.NotContains(t, settled.Text, "hunter2")
+		eventually(t, "nothing is left to send", func() bool {
+			pending, err := s.client.ListEffects(t.Context(), client.EffectListParams{State: api.EffectPending, WebhookID: model.NoticeWebhookID(api.PushChannel)})
+			require.NoError(t, err)
+			return len(pending.Items) == 0
+		})
+		s.healthy(t)
+	})
+}
+
 // A push service that hangs or fails holds up no other browser, and is asked again.
 func TestAPushServiceThatFails(t *testing.T) {
 	t.Parallel()

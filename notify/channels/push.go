@@ -167,8 +167,10 @@ type notification struct {
 	// Navigate is what a click opens: a URL, or a path of the service.
 	Navigate string `json:"navigate"`
 	// Tag is the same for all messages about a request: the browser shows the last one.
-	Tag  string      `json:"tag"`
-	Data messageData `json:"data"`
+	Tag string `json:"tag"`
+	// Silent is true for a message about a settled request.
+	Silent bool        `json:"silent,omitzero"`
+	Data   messageData `json:"data"`
 }
 
 // messageData is for the page's service worker.
@@ -183,6 +185,22 @@ const declarativeVersion = 8030
 // Send implements notify.Channel. All messages about a request have the same topic, so that a push
 // service keeps only the last one for a browser that is offline.
 func (p *push) Send(ctx context.Context, address string, m *notify.Message) error {
+	return p.send(ctx, address, m, false)
+}
+
+var _ notify.Withdrawer = (*push)(nil)
+
+// Withdraw implements notify.Withdrawer. The outcome takes the place of the notification without a sound,
+// because a browser must show something of each message. The tag finds the notification, so there is no
+// reference, and the next message replaces the previous one by itself.
+func (p *push) Withdraw(ctx context.Context, address string, _ *notify.SentMessage, m *notify.Message) error {
+	if address == "" || m == nil {
+		return nil
+	}
+	return p.send(ctx, address, m, true)
+}
+
+func (p *push) send(ctx context.Context, address string, m *notify.Message, silent bool) error {
 	to, err := subscriptionOf(address)
 	if err != nil {
 		return fmt.Errorf("%w: the subscription cannot be read", notify.ErrPermanent)
@@ -193,7 +211,7 @@ func (p *push) Send(ctx context.Context, address string, m *notify.Message) erro
 	}
 	topic := idOf(opens)
 	text, err := json.Marshal(declarative{declarativeVersion, notification{
-		Title: m.Subject, Body: strings.TrimSpace(m.Body), Navigate: opens, Tag: topic, Data: messageData{ID: idOf(m.ID)},
+		Title: m.Subject, Body: strings.TrimSpace(m.Body), Navigate: opens, Tag: topic, Silent: silent, Data: messageData{ID: idOf(m.ID)},
 	}})
 	if err != nil {
 		return fmt.Errorf("%w: the message cannot be written", notify.ErrPermanent)
@@ -202,10 +220,14 @@ func (p *push) Send(ctx context.Context, address string, m *notify.Message) erro
 	if left := time.Duration(m.UntilMs-p.NowMs()) * time.Millisecond; m.UntilMs != 0 {
 		keeps = max(min(keeps, left), 0)
 	}
+	urgency := webpush.UrgencyHigh
+	if silent {
+		urgency = webpush.UrgencyNormal
+	}
 	answer, err := webpush.SendNotificationWithContext(ctx, text, &webpush.Subscription{
 		Endpoint: to.Endpoint, Keys: webpush.Keys{P256dh: to.P256dh, Auth: to.Auth},
 	}, &webpush.Options{
-		HTTPClient: guarded{p.Client}, Subscriber: p.contact, Topic: topic, TTL: int(keeps.Seconds()), Urgency: webpush.UrgencyHigh,
+		HTTPClient: guarded{p.Client}, Subscriber: p.contact, Topic: topic, TTL: int(keeps.Seconds()), Urgency: urgency,
 		VAPIDPublicKey: p.Key.public, VAPIDPrivateKey: p.Key.private,
 	})
 	if err != nil {

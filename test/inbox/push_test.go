@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -118,6 +119,12 @@ func (f *flows) push(t *testing.T) {
 	decided, err := caller.GetRequest(t.Context(), handle)
 	require.NoError(t, err)
 	require.Equal(t, api.OutcomeAllowed, decided.Resolution.Outcome)
+
+	require.Eventually(t, func() bool { return len(phone.Messages()) == 2 }, patience, 10*time.Millisecond)
+	p.deliver(phone.Messages()[1].Text)
+	p.until("the notification does not ask any more", func() bool {
+		return !slices.ContainsFunc(p.notifications(), func(one shown) bool { return one.Title == want.Title })
+	})
 
 	p.load("/settings")
 	p.find("button", "Turn off").click()

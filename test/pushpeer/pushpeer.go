@@ -40,6 +40,7 @@ type Message struct {
 	Body     string `json:"body"`
 	Navigate string `json:"navigate"`
 	Tag      string `json:"tag"`
+	Silent   bool   `json:"silent"`
 	Data     struct {
 		ID string `json:"id"`
 	} `json:"data"`
@@ -84,6 +85,7 @@ type Browser struct {
 	// status is the answer to messages, 201 if 0.
 	status   int
 	hangs    bool
+	accepted func(Message)
 	messages []Message
 }
 
@@ -119,6 +121,10 @@ func (b *Browser) Answers(status int) { b.set(func() { b.status = status }) }
 
 // Hangs sets whether later calls are never answered.
 func (b *Browser) Hangs(hangs bool) { b.set(func() { b.hangs = hangs }) }
+
+// Accepted sets what is called after a message was kept and before the push service answers. If it does not return, there
+// is no answer.
+func (b *Browser) Accepted(call func(Message)) { b.set(func() { b.accepted = call }) }
 
 func (b *Browser) set(change func()) {
 	b.service.mu.Lock()
@@ -162,7 +168,11 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	b.set(func() { b.messages = append(b.messages, *message) })
+	var accepted func(Message)
+	b.set(func() { b.messages, accepted = append(b.messages, *message), b.accepted })
+	if accepted != nil {
+		accepted(*message)
+	}
 	w.WriteHeader(http.StatusCreated)
 }
 

@@ -26,15 +26,18 @@ function pathOf(navigate) {
 const windows = () => clients.matchAll({ type: "window", includeUncontrolled: true });
 
 // show replaces the notification of the same request, and alerts again unless it is the same message. It makes no sound for
-// people who look at the inbox. A browser takes the permission away from a worker that shows nothing.
-async function show({ title, body, tag, navigate, data }) {
-  const silent = (await windows()).some(one => one.focused);
+// people who look at the inbox, or if the message is silent because the request is settled. A browser takes the permission
+// away from a worker that shows nothing, so the outcome is shown first and closed for people who look at the inbox.
+async function show({ title, body, tag, navigate, silent: settled, data }) {
+  const focused = (await windows()).some(one => one.focused);
+  const silent = focused || settled === true;
   const id = String(data?.id ?? "");
-  const there = tag ? await registration.getNotifications({ tag: String(tag) }) : [];
-  const renotify = Boolean(tag) && !silent && !there.some(one => id && one.data.id === id);
+  const shown = async () => tag ? registration.getNotifications({ tag: String(tag) }) : [];
+  const renotify = Boolean(tag) && !silent && !(await shown()).some(one => id && one.data.id === id);
   await registration.showNotification(String(title ?? "holdpoint"), {
     body: String(body ?? ""), ...(tag && { tag: String(tag) }), silent, renotify, icon: "/assets/icon-192.png", data: { id, path: pathOf(navigate ?? "/") },
   });
+  if (settled === true && focused) (await shown()).forEach(one => one.close());
 }
 
 // open uses a tab that shows the request already. It leaves others alone: something may be typed there.

@@ -7,21 +7,21 @@ import { createContext, runInContext } from "node:vm";
 const source = readFileSync(process.env.HOLDPOINT_ASSETS + "/push_worker.js", "utf8");
 
 function world(tabs = []) {
-  const shown = [], opened = [], listeners = {};
+  const shown = [], opened = [], closed = [], listeners = {};
   const scope = {
     URL, location: { origin: "https://holdpoint.example" },
     addEventListener: (type, listen) => { listeners[type] = listen; },
     skipWaiting: () => {},
     registration: {
       showNotification: async (title, options) => { shown.push({ title, ...options }); },
-      getNotifications: async ({ tag }) => shown.filter(one => one.tag === tag).slice(-1),
+      getNotifications: async ({ tag }) => shown.filter(one => one.tag === tag).slice(-1).map(one => ({ ...one, close: () => closed.push(one.title) })),
     },
     clients: { matchAll: async () => tabs, openWindow: async path => { opened.push(path); }, claim: async () => {} },
   };
   runInContext(source, createContext(scope));
   const fire = async (type, event) => { let done; listeners[type]({ ...event, waitUntil: until => { done = until; } }); await done; };
   return {
-    shown, opened,
+    shown, opened, closed,
     push: text => fire("push", { data: text === undefined ? null : { json: () => JSON.parse(text) } }),
     press: async one => { let closed = 0; await fire("notificationclick", { notification: { data: one.data, close: () => closed++ } }); assert.equal(closed, 1); },
   };
@@ -62,6 +62,16 @@ test("another message about a request alerts again, and a repeated one does not"
   await w.push(message("/", { tag: "" })); // browsers refuse renotify without a tag
   assert.deepEqual(w.shown.map(one => one.renotify), [true, false, true, false]);
   assert.equal(new Set(w.shown.slice(0, 3).map(one => one.tag)).size, 1, "the browser shows one of them");
+});
+
+test("the outcome takes the place of the notification silently, and goes for people who look at the inbox", async () => {
+  const outcome = message("/", { title: "Approval of deploy: allowed", silent: true, data: { id: "3" } });
+  for (const [tabs, closed] of [[[], []], [[{ url: "https://holdpoint.example/", focused: true }], ["Approval of deploy: allowed"]]]) {
+    const w = world(tabs);
+    await w.push(message("/"));
+    await w.push(outcome);
+    assert.deepEqual([w.shown[1].silent, w.shown[1].renotify, w.shown[1].tag, w.closed], [true, false, "t", closed]);
+  }
 });
 
 test("every message is shown, and none leads to another host or runs a script", async () => {
