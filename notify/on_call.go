@@ -45,7 +45,7 @@ func (s *Service) askOnCall(ctx context.Context, selectors []string, known onCal
 		switch {
 		case err != nil:
 			answer.why = runs.WhyOnCallFailed
-			s.options.Logger.Warn("an on-call source failed", slog.String("source", name), errorAttr(err))
+			s.options.Logger.WarnContext(ctx, "an on-call source failed", slog.String("source", name), errorAttr(err))
 		case len(people) == 0:
 			answer.why = runs.WhyOnCallEmpty
 		}

@@ -54,7 +54,7 @@ func (f *file) onCall(folder string, client *egress.Client) (map[string]notify.O
 		if err != nil {
 			return nil, fmt.Errorf("oncall %s: %w", name, err)
 		}
-		made[name] = &source{request: request, now: time.Now, timeout: onCallTimeout}
+		made[name] = &source{request: request, now: time.Now, timeout: onCallTimeout} //nolint:forbidigo // For how long an answer is kept; nothing is decided by it.
 	}
 	return made, nil
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/webhooks/egress"
@@ -69,7 +70,7 @@ func TestAnOnCallSourceIsRemembered(t *testing.T) {
 		return err
 	}
 	server.answer = func(w http.ResponseWriter, r *http.Request) {
-		require.Equal(t, []string{http.MethodGet, "/now", "Bearer s3cret", ""}, []string{r.Method, r.URL.Path, r.Header.Get("Authorization"), r.Header.Get("Idempotency-Key")})
+		assert.Equal(t, []string{http.MethodGet, "/now", "Bearer s3cret", ""}, []string{r.Method, r.URL.Path, r.Header.Get("Authorization"), r.Header.Get("Idempotency-Key")})
 		fmt.Fprint(w, `{"people": ["user:ada", "user:ben"], "until_ms": 1060000, "shift": {}}`)
 	}
 	require.NoError(t, people(1, "user:ada", "user:ben"))
