@@ -23,6 +23,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/internal/failpoint"
+	"github.com/holdpoint/holdpoint/test/pushpeer"
 	"github.com/holdpoint/holdpoint/test/rig"
 )
 
@@ -141,6 +142,16 @@ var (
 	linkOfLetter  = regexp.MustCompile(`https://holdpoint\.example(/l/hplink_\w+)`)
 )
 
+// acceptedBy puts the messages of a browser into the letterbox. The topic is their id: a browser shows the last message
+// of a topic.
+func (l *letterbox) acceptedBy(address string) func(pushpeer.Message) {
+	return func(m pushpeer.Message) {
+		if l.take(letter{m.Topic, address, m.Body + "\n" + m.Navigate}) {
+			panic(http.ErrAbortHandler)
+		}
+	}
+}
+
 // TestMessagesOfAKilledService kills the service at each step between a raised request and the record
 // of the message about it: after each of the commits, before the message is sent, while the receiver
 // takes it, and before the result is recorded. Each person gets the message at least once, and all
@@ -149,10 +160,11 @@ func TestMessagesOfAKilledService(t *testing.T) {
 	t.Parallel()
 	rig.Databases(t, func(t *testing.T, database string) {
 		box, channels := newLetterbox(t)
+		pushes := pushpeer.Start(t)
 		service := &replica{plan: t.TempDir() + "/plan"}
 		service.Process = rig.Start(t, rig.Options{
 			Program: rig.Program(t, "failpoints"), Database: database, Env: []string{failpoint.Variable + "=" + service.plan},
-			Args: []string{"--channels", channels, "--notify-after", "1s", "--external-url", "https://holdpoint.example", "--webhook-allow", "127.0.0.0/8"},
+			Args: []string{"--channels", channels, "--notify-after", "1s", "--external-url", "https://holdpoint.example", "--webhook-allow", "127.0.0.0/8", "--push-key-file", t.TempDir() + "/push-key"},
 		})
 		root, err := service.ConnectPatiently().CreateToken(t.Context(), api.CreateTokenBody{Name: "root", Role: api.RoleAdmin})
 		require.NoError(t, err)
@@ -169,10 +181,12 @@ func TestMessagesOfAKilledService(t *testing.T) {
 			{"ops", "door.committed 5"}, // the result
 			{"ops", ""},
 			{"mail", ""},
+			{api.PushChannel, "webhooks.notified 1"},
+			{api.PushChannel, ""},
 		}
 		people := make([]string, len(rounds))
 		for i := range rounds {
-			people[i] = rounds[i].person(t, service, admin, box, i)
+			people[i] = rounds[i].person(t, service, admin, box, pushes, i)
 		}
 		for i, one := range rounds {
 			ctx := rig.Soon(t)
@@ -215,13 +229,15 @@ func TestMessagesOfAKilledService(t *testing.T) {
 			seen[letters[0].id] = true
 			for _, again := range letters {
 				require.Equal(t, letters[0].id, again.id, one)
-				opens(t, service, again)
+				if one.channel != api.PushChannel { // its link is the inbox
+					opens(t, service, again)
+				}
 			}
 		}
 		for _, unanswered := range box.unanswered {
 			require.Greater(t, box.times(unanswered), 1, "the receiver did not answer the first")
 		}
-		require.Len(t, box.unanswered, 2)
+		require.Len(t, box.unanswered, 3)
 		require.Empty(t, effects(t.Context(), t, admin, api.EffectFailed))
 		rig.RequireHealthy(t, database)
 	})
@@ -230,15 +246,25 @@ func TestMessagesOfAKilledService(t *testing.T) {
 // round is a kill, by a failpoint or else by the receiver, around a message on a channel.
 type round struct{ channel, plan string }
 
-func sessionOf(i int) string { return fmt.Sprintf("s-%d", i) }
+// sessionOf returns a session that is the prefix of no other.
+func sessionOf(i int) string { return fmt.Sprintf("s-%02d", i) }
 
 // person makes the person who gets the message of a round, and returns their address.
-func (r round) person(t *testing.T, service *replica, admin *client.Client, box *letterbox, i int) string {
+func (r round) person(t *testing.T, service *replica, admin *client.Client, box *letterbox, pushes *pushpeer.Service, i int) string {
 	t.Helper()
 	token, err := admin.CreateToken(t.Context(), api.CreateTokenBody{Name: fmt.Sprintf("person-%d", i), Role: api.RoleOperator, SessionPrefixes: []string{sessionOf(i)}})
 	require.NoError(t, err)
 	person := service.Connect(client.WithToken(token.Secret))
 	address := fmt.Sprintf("person-%d@example.com", i)
+	if r.channel == api.PushChannel {
+		view, err := person.GetPush(t.Context())
+		require.NoError(t, err)
+		browser := pushes.Browser(view.PublicKey)
+		browser.Accepted(box.acceptedBy(address))
+		_, err = person.SubscribePush(t.Context(), browser.Subscription())
+		require.NoError(t, err)
+		return address
+	}
 	added, err := person.AddAddress(t.Context(), api.AddressBody{Channel: r.channel, Address: address})
 	require.NoError(t, err)
 	_, err = person.VerifyAddress(t.Context(), added.AddressID, codeOfAddress.FindStringSubmatch(box.to(address, "Code: ")[0].text)[1])
