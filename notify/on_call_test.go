@@ -28,7 +28,7 @@ func (r *rota) People(context.Context) ([]string, error) {
 	return r.people, r.err
 }
 
-// A step notifies whoever is on call when it is due. A source that fails or names nobody who may decide
+// A step notifies the people on call when it is due. A source that fails or names nobody who may decide
 // does not end it in silence.
 func TestAnEscalationAsksWhoIsOnCall(t *testing.T) {
 	t.Parallel()

@@ -16,7 +16,7 @@ const (
 	maxNamedBytes = 16 << 10
 )
 
-// namedEscalation is an escalation in the file. Its members are those of api.Escalation.
+// namedEscalation is an escalation in the file. Its members are the same as in api.Escalation.
 type namedEscalation struct {
 	Calendar   string             `yaml:"calendar"`
 	Steps      []step             `yaml:"steps"`

@@ -73,7 +73,7 @@ var places = []place{
 	{name: "runs/rules/shellcmd", never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "runs/rules", ours: []string{"api", "internal/canonical", "runs/refusal", "runs/document", "runs/rules/shellcmd"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "runs/model", ours: []string{"api", "internal/canonical", "audit/chain", "audit/journal", "runs/refusal", "runs/document", "runs/rules/shellcmd", "runs/rules"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "runs/escalation", ours: []string{"api"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
+	{name: "runs/escalation", ours: []string{"api", "internal/canonical", "runs/refusal", "runs/document"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "runs", ours: domain, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "runs/explain", ours: with("runs", "runs/doctor"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "runs/*", ours: with("runs"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
