@@ -126,4 +126,25 @@ func (f *flows) sameCall(t *testing.T) {
 	p.until("they are settled", func() bool {
 		return p.read(`String(`+row+`.filter(one => one.classList.contains("settled")).length)`) == "3"
 	})
+
+	// The service knows of equal calls that the page does not have.
+	first, second := approval("far", `{"command":"npm ci"}`), approval("far", `{"command":"npm ci"}`)
+	for session, request := range map[string]api.ApprovalRequest{"far": first, "far2": second} {
+		suspension := api.Suspension{Approvals: []api.ApprovalRequest{request}}
+		_, err := f.client.CreateRun(t.Context(), client.CreateRunParams{SessionID: session, AgentID: "same", Input: "go", Suspend: &suspension})
+		require.NoError(t, err)
+	}
+	p.until("both are there", func() bool {
+		return p.read(`[...document.querySelectorAll(".list > li")].filter(one => one.ariaLabel.includes(" far: ")).map(one => one.innerText).join()`) != "" && strings.Contains(p.read(`document.querySelector(".list").innerText`), "×2")
+	})
+	p.await(`import("/assets/inbox.js").then(({inbox, changed}) => {
+		const far = [...inbox.prompts.values()].find(one => one.session === "far2");
+		inbox.prompts.delete(far.handle);
+		inbox.order = inbox.order.filter(handle => handle !== far.handle);
+		far.row.members.splice(far.row.members.indexOf(far), 1);
+		changed();
+		return "";
+	})`)
+	item = p.prompt("far")
+	p.until("the service's count is shown", func() bool { return strings.Contains(item.text(), "The same call waits 1 more time.") })
 }

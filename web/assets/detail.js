@@ -20,7 +20,7 @@ import { Looking } from "./looking.js";
 import { QuestionFields } from "./question.js";
 import { setQuery } from "./route.js";
 import { askerOf, askingSession } from "./row.js";
-import { namesOf } from "./same_call.js";
+import { waitsElsewhere } from "./same_call.js";
 import { isNarrow } from "./screen.js";
 import { atEnd, leave, look, readsToEnd } from "./seen.js";
 import { focusPrompt, nextOpen, openCalls, place, rowIndex, visible } from "./shown.js";
@@ -137,12 +137,25 @@ function Asked({ one }) {
     <${Input} key=${one.digest} one=${one} wrap=${wrap} /></div>`;
 }
 
+const looksUpAfter = 400; // milliseconds that a prompt is open before the service is asked about its equals
+
+// SameCall says that the call waits elsewhere too. The service may know of more than the page has; it is asked again
+// where the page has others.
 function SameCall({ one }) {
-  if (!one.digest || one.resolution) return null;
-  const shared = openCalls(one).filter(other => other !== one);
-  const others = open().filter(other => other !== one && other.digest === one.digest && other.request.tool_name === one.request.tool_name).length;
-  if (shared.length > 0) return html`<p class="quiet">The same call waits in ${shared.length} other ${shared.length === 1 ? "session" : "sessions"}: ${marked(namesOf(shared))}. Allow and Deny ask about all of them.</p>`;
-  return others > 0 && html`<p class="quiet">The same call waits ${others} more ${others === 1 ? "time" : "times"}.</p>`;
+  const asks = one.digest && !one.resolution;
+  const others = asks ? open().filter(other => other !== one && other.digest === one.digest && other.request.tool_name === one.request.tool_name) : [];
+  const known = others.map(other => other.handle).join(), [beyond, setBeyond] = useState(0);
+  useEffect(() => {
+    if (!asks) return;
+    let late = false;
+    const timer = setTimeout(async () => {
+      const view = await lookUp(one.handle);
+      if (!late) setBeyond(Math.max(0, (view?.same_as_open ?? 0) - others.length));
+    }, looksUpAfter);
+    return () => { late = true; clearTimeout(timer); };
+  }, [one.handle, asks, known]);
+  const text = asks && waitsElsewhere(openCalls(one).filter(other => other !== one), others, beyond);
+  return text && html`<p class="quiet">${marked(text)}</p>`;
 }
 
 // Crumbs lead back to the list from a prompt that is a page of its own.

@@ -46,3 +46,14 @@ export function namesOf(list) {
 
 // callsOf is how many calls, and whose: "3 calls: shop, shop2, shop3".
 export const callsOf = list => `${list.length} ${list.length === 1 ? "call" : "calls"}${list.length > 0 ? ": " + namesOf(list) : ""}`;
+
+// waitsElsewhere says where a call also waits: in the sessions of its row, in other prompts of the page, and as often as the
+// service knows of more that the page does not have.
+export function waitsElsewhere(shared, others, beyond) {
+  const sessions = count => `${count} other ${count === 1 ? "session" : "sessions"}`;
+  const more = others.length - shared.length + beyond, times = `${more} more ${more === 1 ? "time" : "times"}`;
+  if (shared.length > 0) return `The same call waits in ${sessions(shared.length)}: ${namesOf(shared)}. Allow and Deny ask about all of them.` + (more > 0 ? ` It waits ${times}, which they leave out.` : "");
+  if (more === 0) return "";
+  const apart = new Set(others.map(one => one.session)).size === others.length;
+  return apart && beyond === 0 ? `The same call waits in ${sessions(more)}.` : `The same call waits ${times}.`;
+}

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-const { callsOf, joinRow, leadOf, leaveRow } = await import(process.env.HOLDPOINT_ASSETS + "/same_call.js");
+const { callsOf, joinRow, leadOf, leaveRow, waitsElsewhere } = await import(process.env.HOLDPOINT_ASSETS + "/same_call.js");
 
 let n = 0;
 const call = (session, digest = "d", tool_name = "Bash", kind = "approval") => { const one = { kind, handle: "h" + ++n, session, digest, request: { tool_name } }; joinRow(one); return one; };
@@ -50,4 +50,14 @@ test("sessions are named, and the rest counted", () => {
   assert.equal(callsOf(list), "7 calls: shop, shop2, shop3, shop4, shop5 and 2 more");
   assert.equal(callsOf([{ session: "1", label: "Shop" }]), "1 call: Shop");
   assert.equal(callsOf([]), "0 calls");
+});
+
+test("where a call also waits, with what only the service knows of", () => {
+  const [a, b, again] = [{ session: "a", label: "shop" }, { session: "b", label: "cart" }, { session: "b", label: "cart" }];
+  assert.equal(waitsElsewhere([], [], 0), "");
+  assert.equal(waitsElsewhere([a, b], [a, b], 0), "The same call waits in 2 other sessions: shop, cart. Allow and Deny ask about all of them.");
+  assert.equal(waitsElsewhere([a], [a, b], 3), "The same call waits in 1 other session: shop. Allow and Deny ask about all of them. It waits 4 more times, which they leave out.");
+  assert.equal(waitsElsewhere([], [a, b], 0), "The same call waits in 2 other sessions.");
+  assert.equal(waitsElsewhere([], [b, again], 0), "The same call waits 2 more times.");
+  assert.equal(waitsElsewhere([], [], 1), "The same call waits 1 more time.");
 });
