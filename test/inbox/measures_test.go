@@ -51,8 +51,8 @@ func (f *flows) measures(t *testing.T) {
 		if window.width == 390 {
 			top, err := strconv.ParseFloat(p.eval(`String(document.querySelector(".list > li").getBoundingClientRect().top)`), 64)
 			require.NoError(t, err)
-			require.LessOrEqual(t, top, 120.0, "the first row, below the heading of its group")
-			require.LessOrEqual(t, p.eval(`String(document.querySelector(".scroll-list").getBoundingClientRect().top).padStart(5, "0")`), "00096")
+			require.LessOrEqual(t, top, 100.0, "the first row, below the heading of its group")
+			require.LessOrEqual(t, p.eval(`String(document.querySelector(".scroll-list").getBoundingClientRect().top).padStart(5, "0")`), "00072")
 		}
 	}
 	p.in("light", 1280, 800)
