@@ -142,6 +142,8 @@ const (
 	MaxOutputsShown = 100
 	// MaxContextCalls is the maximum ?context= of a request.
 	MaxContextCalls = 20
+	// MaxAlsoExplained is the maximum number of requests that the rules of a decision are tried on.
+	MaxAlsoExplained = 100
 	// MaxSameOpen is the maximum same_as_open of a request. MaxSearchedRequests and MaxSearchedBytes
 	// limit the open approvals that are searched for it.
 	MaxSameOpen         = 100

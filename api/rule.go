@@ -121,6 +121,8 @@ type ExplainRulesBody struct {
 	// describe the decision whose rules [RememberTexts] shows.
 	Effect        RuleEffect `json:"effect,omitempty"`
 	RememberForMs *int64     `json:"remember_for_ms,omitzero"`
+	// Also are handles of requests, at most MaxAlsoExplained, that each of the [RememberChoice] is tried on.
+	Also []string `json:"also,omitempty"`
 }
 
 // Explanation says what the rules would do with a call.
@@ -169,6 +171,9 @@ type RememberChoice struct {
 	Session  string        `json:"session,omitempty"`
 	Always   string        `json:"always,omitempty"`
 	Examples *RuleExamples `json:"examples,omitempty"`
+	// Also are the handles of [ExplainRulesBody] whose call the rule for all sessions would have decided: open approvals
+	// that the caller can read. Requests that there was no time or room to read are left out.
+	Also []string `json:"also,omitempty"`
 }
 
 // RuleExamples are calls that a rule matches and similar calls that it does not, at most three of

@@ -140,10 +140,17 @@ func (s *Server) explainRules(w http.ResponseWriter, r *http.Request) error {
 	default:
 		faults.Add("/effect", "must be %q or %q", api.RuleAllow, api.RuleDeny)
 	}
+	if len(body.Also) > api.MaxAlsoExplained {
+		faults.Add("/also", "must have at most %d handles", api.MaxAlsoExplained)
+	}
 	if body.RememberForMs != nil {
 		rules.CheckAge("/remember_for_ms", *body.RememberForMs, s.maxRuleAgeMs, &faults)
 	}
 	if err := faults.Err(); err != nil {
+		return err
+	}
+	others, err := s.alsoExplained(r.Context(), body.Also)
+	if err != nil {
 		return err
 	}
 	budget := runs.Budget{MaxBytes: maxJudgedBytes}
@@ -158,7 +165,7 @@ func (s *Server) explainRules(w http.ResponseWriter, r *http.Request) error {
 	// The caller chooses the input, and there may be many rules. All that is computed from them is in the slot.
 	if err := cpulimit.Do(r.Context(), cpulimit.Bytes, func() error {
 		answer.Explanation = rules.Explain(standing, call, nowMs)
-		s.addChoices(&answer, &call, decision, nowMs)
+		s.addChoices(&answer, &call, others, decision, nowMs)
 		return nil
 	}); err != nil {
 		return err
@@ -182,34 +189,43 @@ func (s *Server) explainRules(w http.ResponseWriter, r *http.Request) error {
 	return wire.Respond(w, r, http.StatusOK, answer)
 }
 
-// addChoices adds the rules that a decision about the call could write. Their cost grows with the input, so
-// call it in a slot of [cpulimit.Do].
-func (s *Server) addChoices(answer *api.RuleExplanation, call *rules.Call, decision runs.ApprovalDecision, nowMs int64) {
+// addChoices adds the rules that a decision about the call could write, with the other calls that each of them
+// matches. Their cost grows with the inputs, so call it in a slot of [cpulimit.Do].
+func (s *Server) addChoices(answer *api.RuleExplanation, call *rules.Call, others []openCall, decision runs.ApprovalDecision, nowMs int64) {
 	for _, as := range []api.RememberAs{api.RememberExact, api.RememberCommand, api.RememberPrefix, api.RememberFolder, api.RememberTool} {
 		choice := api.RememberChoice{As: as}
 		decision.RememberAs = as
+		var preview *runs.RulePreview
 		if call.SessionID != "" {
-			s.previewRule(call, decision, api.RememberSession, nowMs, &choice)
+			preview = s.previewRule(call, decision, api.RememberSession, nowMs, &choice)
 		}
-		s.previewRule(call, decision, api.RememberAlways, nowMs, &choice)
+		if always := s.previewRule(call, decision, api.RememberAlways, nowMs, &choice); always != nil {
+			preview = always // it matches the same calls
+		}
 		if as == api.RememberExact {
 			answer.Remember.Session, answer.Remember.Always, answer.Remember.Examples = choice.Session, choice.Always, choice.Examples
 		}
-		if choice.Session != "" || choice.Always != "" {
-			answer.Remember.Choices = append(answer.Remember.Choices, choice)
+		if preview == nil {
+			continue
 		}
+		for i := range others {
+			if preview.Matches(&others[i].call) {
+				choice.Also = append(choice.Also, others[i].handle)
+			}
+		}
+		answer.Remember.Choices = append(answer.Remember.Choices, choice)
 	}
 }
 
-// previewRule adds to a choice the text of the rule that a decision about the call would create, what
-// it is about, and examples, if such a rule can be created.
-func (s *Server) previewRule(call *rules.Call, decision runs.ApprovalDecision, remember api.Remember, nowMs int64, choice *api.RememberChoice) {
+// previewRule returns the rule that a decision about the call would create, and adds its text, what it is about, and
+// examples to a choice. It returns nil if no such rule can be created.
+func (s *Server) previewRule(call *rules.Call, decision runs.ApprovalDecision, remember api.Remember, nowMs int64, choice *api.RememberChoice) *runs.RulePreview {
 	decision.Remember = remember
 	preview, err := runs.PreviewRule(
 		api.ApprovalRequest{ToolName: call.ToolName, Input: call.Input, PatternKeys: call.PatternKeys}, call.SessionID,
 		decision, s.maxRuleAgeMs, nowMs)
 	if err != nil {
-		return
+		return nil
 	}
 	choice.About = preview.About
 	if choice.Examples == nil {
@@ -217,7 +233,8 @@ func (s *Server) previewRule(call *rules.Call, decision runs.ApprovalDecision, r
 	}
 	if remember == api.RememberSession {
 		choice.Session = preview.Text
-		return
+	} else {
+		choice.Always = preview.Text
 	}
-	choice.Always = preview.Text
+	return &preview
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -207,6 +208,39 @@ func testRules(t *testing.T, a *rig) {
 			require.Equal(t, "allow", explain(test.like).at("decision"))
 			require.Equal(t, "ask", explain(test.unlike).at("decision"))
 		}
+	})
+	parallel(t, "which other requests a rule would have decided", func(t *testing.T) {
+		asked := func(id, tool, input, more string) string {
+			return fmt.Sprintf(`{"id":%q,"tool_call_id":%q,"tool_name":%q,"input":%s%s}`, id, id, tool, input, more)
+		}
+		ids := []string{"same", "other-words", "publish", "operator", "edit", "secret", "settled"}
+		run := a.waiting(t, `"approvals":[`+strings.Join([]string{
+			asked(ids[0], "bash", `{"command":"npm test -- cart","description":"Again"}`, ""), asked(ids[1], "bash", `{"command":"npm test -- sum"}`, ""),
+			asked(ids[2], "bash", `{"command":"npm publish --force"}`, ""), asked(ids[3], "bash", `{"command":"npm test -- x && id"}`, ""), asked(ids[4], "Edit", `{"file_path":"a/b"}`, ""),
+			asked(ids[5], "bash", `{"command":"npm test -- y","token":"x"}`, `,"sensitive_paths":["/token"]`), asked(ids[6], "bash", `{"command":"npm test -- z"}`, ""),
+		}, ",")+`]`)
+		a.post(t, "/v1/runs/"+run.run+"/approvals", `{"resolutions":[{"request_id":"settled","behavior":"deny"}]}`).want(http.StatusAccepted)
+		names, handles := map[string]string{}, []string{"request_unknown"}
+		for _, one := range a.get(t, "/v1/runs/"+run.run).want(http.StatusOK).list("pending_approvals") {
+			request := one.(map[string]any)
+			handle := request["handle"].(string)
+			names[handle] = request["id"].(string)
+			handles = append(handles, handle)
+		}
+		listed := func(handles []string) string { return `["` + strings.Join(handles, `","`) + `"]` }
+		body := `{"session_id":%q,"tool_name":"bash","input":{"command":"npm test -- cart"},"also":%s}`
+		explained := a.post(t, "/v1/rules/explain", fmt.Sprintf(body, a.name("elsewhere"), listed(handles))).want(http.StatusOK)
+		found := map[string][]string{}
+		for _, choice := range explained.list("remember", "choices") {
+			choice := choice.(map[string]any)
+			also, _ := choice["also"].([]any)
+			for _, handle := range also {
+				found[choice["as"].(string)] = append(found[choice["as"].(string)], names[handle.(string)])
+			}
+		}
+		require.Equal(t, map[string][]string{"command": {"same"}, "prefix": {"same", "other-words"}, "tool": {"same", "other-words", "publish", "operator"}}, found)
+		many := slices.Repeat([]string{"request_x"}, api.MaxAlsoExplained+1)
+		a.post(t, "/v1/rules/explain", fmt.Sprintf(body, "s", listed(many))).refused(api.CodeInvalidRequest).pointer("/also")
 	})
 	parallel(t, "explained", func(t *testing.T) {
 		session := a.name("session")

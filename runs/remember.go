@@ -133,7 +133,13 @@ type RulePreview struct {
 	Examples api.RuleExamples
 	// About is as in [api.RememberChoice].
 	About string
+
+	rule *rules.Rule
 }
+
+// Matches reports whether the rule would decide a call, in whichever session it is raised. It takes
+// time: the caller chose the inputs.
+func (p *RulePreview) Matches(call *rules.Call) bool { return p.rule.Matches(call) }
 
 // PreviewRule returns the rule that a decision about an approval would write at nowMs, without id
 // and author, and with examples of matching calls. People can then read it before they decide.
@@ -163,7 +169,7 @@ func PreviewRule(approval api.ApprovalRequest, sessionID string, resolution Appr
 	if digest != record.Rule.Match.InputDigest {
 		input = nil
 	}
-	return RulePreview{record.View(), record.Rule.Examples(input), about}, nil
+	return RulePreview{record.View(), record.Rule.Examples(input), about, &record.Rule}, nil
 }
 
 // remembersDeny reports whether one of the decisions writes a deny rule.

@@ -88,6 +88,15 @@ func (r *Rule) whyNot(call *Call, nowMs int64) string {
 	return r.whyNotMatch(call)
 }
 
+// Matches reports whether the rule matches a call in any session. For an allow with pattern keys, it
+// says only that the rule covers one of the call's keys.
+func (r *Rule) Matches(call *Call) bool {
+	if call.Budget == nil {
+		call.Budget = NewBudget(1)
+	}
+	return r.whyNotMatch(call) == ""
+}
+
 // Describe returns in plain words what the rule does: to which calls, where, for whom, until
 // when. The input is the canonical form behind Match.InputDigest, nil if only the digest is
 // known. Cut and invisible parts are marked and callers' texts are quoted, so that a rule cannot

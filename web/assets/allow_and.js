@@ -39,16 +39,18 @@ const lasts = { "1 hour": "for the next hour", Today: "until the end of today", 
 // choicesOf returns what may be allowed: [{as, scope, label}].
 function choicesOf(one, texts) {
   return (texts?.allow?.choices ?? []).flatMap(choice => ["session", "always"].filter(scope => choice[scope])
-    .map(scope => ({ as: choice.as, scope, what: whats[choice.as]?.(one, choice.about) ?? choice.as, where: scope === "session" ? "in this session" : "in all sessions" })));
+    .map(scope => ({ as: choice.as, scope, also: new Set(choice.also), what: whats[choice.as]?.(one, choice.about) ?? choice.as, where: scope === "session" ? "in this session" : "in all sessions" })));
 }
 
+const mostOthers = 100; // requests that the service tries the rules on
+
+const othersOf = one => open().filter(other => other !== one && other.kind === "approval" && other.request.tool_name === one.request.tool_name && !other.sending && other.barred === "");
+
 // alsoAllowed returns the other requests that the rule would have allowed, had it been there before they were raised:
-// {read, unread}. Who has not read one does not allow it. Of the other rules only the service can tell.
+// {read, unread}. Who has not read one does not allow it. Equal calls are known here; of parts of an input the service tells.
 function alsoAllowed(one, chosen) {
-  const { request, session, digest } = one;
-  const fits = chosen?.as === "exact" ? other => digest && other.digest === digest : chosen?.as === "tool" ? () => true : () => false;
-  const list = open().filter(other => other !== one && other.kind === "approval" && other.request.tool_name === request.tool_name && !other.sending && other.barred === "" &&
-    (chosen?.scope !== "session" || other.session === session) && fits(other));
+  const fits = chosen?.as === "exact" ? other => one.digest && other.digest === one.digest : chosen?.as === "tool" ? () => true : other => chosen?.also.has(other.handle);
+  const list = othersOf(one).filter(other => (chosen?.scope !== "session" || other.session === one.session) && fits(other));
   return { read: list.filter(isSeen), unread: list.filter(other => !isSeen(other)).length };
 }
 
@@ -76,7 +78,8 @@ export function AllowAnd({ one }) {
   useEffect(() => { if (one.resolution) dialog.current?.close(); }, [!one.resolution]);
   useEffect(() => {
     let late = false;
-    explain(one, forMs).then(found => { if (!late) { setTexts(found); setProblem(""); } }, error => { if (!late) setProblem(error.problem?.errors?.[0]?.detail ?? error.message); });
+    const others = othersOf(one).sort((a, b) => isSeen(b) - isSeen(a)).slice(0, mostOthers);
+    explain(one, forMs, others).then(found => { if (!late) { setTexts(found); setProblem(""); } }, error => { if (!late) setProblem(error.problem?.errors?.[0]?.detail ?? error.message); });
     return () => { late = true; };
   }, [lifetime]);
   const choices = choicesOf(one, texts), over = isOver(one);

@@ -111,13 +111,14 @@ export const answer = (one, resolution) => hold([one], resolution.declined ? "De
   () => question(one, path("runs", one.run, "questions"), { resolution: { request_id: one.request.id, ...resolution } }));
 export const cancelQuestion = one => hold([one], "Ending the run", () => question(one, path("runs", one.run, "questions", one.request.id, "cancel"), {}));
 
-// explain returns the exact texts of the rules that an allow and a deny would write.
-export async function explain(one, rememberForMs) {
+// explain returns the exact texts of the rules that an allow and a deny would write, and which of the other requests
+// each rule to allow would have allowed.
+export async function explain(one, rememberForMs, others) {
   const request = await whole(one);
-  const ask = effect => call("POST", "/v1/rules/explain", {
+  const ask = (effect, also) => call("POST", "/v1/rules/explain", {
     session_id: one.session, agent_id: one.agent, tool_name: request.tool_name, tool_call_id: request.tool_call_id,
-    input: request.input, pattern_keys: request.pattern_keys, effect, remember_for_ms: rememberForMs,
+    input: request.input, pattern_keys: request.pattern_keys, effect, remember_for_ms: rememberForMs, also,
   });
-  const [allow, deny] = await Promise.all([ask("allow"), ask("deny")]);
+  const [allow, deny] = await Promise.all([ask("allow", others.map(other => other.handle)), ask("deny")]);
   return { allow: allow.remember, deny: deny.remember };
 }

@@ -551,6 +551,8 @@ export interface components {
         };
         ExplainRules: {
             agent_id?: components["schemas"]["ID"];
+            /** @description Handles of requests. Each of the `choices` says which of them its rule would have decided, had it been there when they were raised. Others than open approvals, those with sensitive values, and what cannot be read within a second and 4 MiB are left out. */
+            also?: string[];
             /**
              * @description Of the decision whose rules `remember` shows.
              * @default allow
@@ -1028,6 +1030,8 @@ export interface components {
         RememberChoice: {
             /** @description Of `prefix`: the words with which the commands start. Of `folder`: the folder, with a slash at its end. */
             about?: string;
+            /** @description The handles of the body's `also` whose call the rule would have decided in its session: open approvals that the caller can read. Absent when there is none. */
+            also?: string[];
             /** @description The text of the rule for all sessions. Absent when there is none. */
             always?: string;
             /**

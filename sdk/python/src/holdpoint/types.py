@@ -551,6 +551,10 @@ class EventsReply(TypedDict):
 
 class ExplainRules(TypedDict):
     agent_id: NotRequired[str]
+    # Handles of requests. Each of the `choices` says which of them its rule would have decided, had it been there when they
+    # were raised. Others than open approvals, those with sensitive values, and what cannot be read within a second and 4 MiB
+    # are left out.
+    also: NotRequired[list[str]]
     # Of the decision whose rules `remember` shows.
     effect: NotRequired[Literal['allow', 'deny']]
     input: Any
@@ -1007,6 +1011,9 @@ class Release(TypedDict):
 RememberChoice = TypedDict('RememberChoice', {
     # Of `prefix`: the words with which the commands start. Of `folder`: the folder, with a slash at its end.
     'about': 'NotRequired[str]',
+    # The handles of the body's `also` whose call the rule would have decided in its session: open approvals that the caller
+    # can read. Absent when there is none.
+    'also': 'NotRequired[list[str]]',
     # The text of the rule for all sessions. Absent when there is none.
     'always': 'NotRequired[str]',
     # The `remember_as` of the decision.
