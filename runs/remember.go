@@ -112,7 +112,7 @@ func partMatch(as api.RememberAs, approval *api.ApprovalRequest) (match api.Rule
 // lacksPart is the fault of a decision about an approval without the part of the input.
 func lacksPart(as api.RememberAs) string {
 	part := map[api.RememberAs]string{
-		api.RememberCommand: "command that a rule can name", api.RememberPrefix: "command with a subcommand and further words",
+		api.RememberCommand: "command that a rule can name", api.RememberPrefix: "command with a subcommand",
 		api.RememberFolder: "file in a folder that a rule can name",
 	}[as]
 	return fmt.Sprintf("must not be %q: the call has no %s", as, part)

@@ -189,7 +189,7 @@ func TestRememberMatch(t *testing.T) {
 	command := remembering(allow("r", "a"), api.RememberSession)
 	command.Resolutions[0].RememberMatch = &api.RuleMatch{Params: map[string]string{"command": "npm **"}}
 	h.must(command)
-	require.Equal(t, `Allow the tool bash when command matches "npm **" (** is any text with or without slashes, no wildcard covers shell operators), in session s, until the session ends.`, h.rulesOf("s")[0].Text)
+	require.Equal(t, `Allow the tool bash when command matches "npm **" (** is any text with or without slashes, " **" at the end may be missing, no wildcard covers shell operators), in session s, until the session ends.`, h.rulesOf("s")[0].Text)
 	fence := h.claim("r")
 	require.Equal(t, api.StatusRunning, h.must(suspend("r", fence, running("b", "npm run build"))).Run.Run.Status)
 	elsewhere := running("c", "npm test")

@@ -23,6 +23,9 @@ func (r *Rule) allowFault(call *Call, name string) paramFault {
 	kind, means := document.Kind(call.members[name]), meaningOf(r.ToolName, name)
 	if means == meansCommand {
 		match.folders = false
+		if kind == '"' && value != "" && value == r.bareCommand(match.glob) {
+			return noFault // as written in the rule: no wildcard covers anything
+		}
 	}
 	switch matches, decided := call.Budget.match(match); {
 	case !decided:
@@ -69,6 +72,23 @@ func (r *Rule) allowFault(call *Call, name string) paramFault {
 // is older and its text promised less: a rule never allows more than its text says.
 func (r *Rule) folders() bool {
 	return !strings.Contains(r.Text, "** is any text)") && !strings.Contains(r.Text, "** is any text,")
+}
+
+// furtherWords at the end of an allow rule's glob for a command are none or more words.
+const furtherWords = " **"
+
+// bareMeans is the part of a rule's text that promises it.
+const bareMeans = `"` + furtherWords + `" at the end may be missing`
+
+// bareCommand returns the command that a glob for a command and its further words also matches
+// without further words, such as "npm test" for "npm test **". It returns "" for another glob, and
+// for a rule that is older and whose text promised less.
+func (r *Rule) bareCommand(glob string) string {
+	words, is := strings.CutSuffix(glob, furtherWords)
+	if !is || strings.ContainsAny(words, "*?") || r.Text != "" && !strings.Contains(r.Text, bareMeans) {
+		return ""
+	}
+	return words
 }
 
 // commandLike is a glob for texts that start with a fixed word.

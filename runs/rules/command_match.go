@@ -16,14 +16,14 @@ func CommandMatch(tool string, input api.JSON) (match api.RuleMatch, found bool)
 }
 
 // PrefixMatch is [CommandMatch] for every command that starts with the same words, which it also
-// returns: the program with its subcommand, followed by at least one word. It returns false for a
-// command without a subcommand, and for a program that runs other programs.
+// returns: the program with its subcommand. It returns false for a command without a subcommand,
+// and for a program that runs other programs.
 func PrefixMatch(tool string, input api.JSON) (match api.RuleMatch, words string, found bool) {
 	match, found = commandMatch(tool, input, func(command string) string {
 		if words = subcommand(command); words == "" {
 			return ""
 		}
-		return words + " **"
+		return words + furtherWords
 	})
 	return match, words, found
 }
@@ -89,15 +89,15 @@ var (
 var namingSubcommands = nameSet("run exec compose remote pr issue repo mod workspace global config")
 
 // subcommand returns the words of a command that say what it does, such as "npm run build" of
-// "npm run build --watch". It returns "" unless another word follows them.
+// "npm run build --watch", and "" if it has no subcommand.
 func subcommand(command string) string {
 	words := strings.Split(command, " ")
-	if len(words) < 3 || !programWord.MatchString(words[0]) || shellcmd.RunsOthers(words[0]) || !subcommandWord.MatchString(words[1]) {
+	if len(words) < 2 || !programWord.MatchString(words[0]) || shellcmd.RunsOthers(words[0]) || !subcommandWord.MatchString(words[1]) {
 		return ""
 	}
 	count := 2
 	if namingSubcommands[words[1]] {
-		if count = 3; len(words) == count || !subcommandWord.MatchString(words[2]) {
+		if count = 3; len(words) < count || !subcommandWord.MatchString(words[2]) {
 			return ""
 		}
 	}

@@ -1,6 +1,7 @@
 package rules_test
 
 import (
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -42,17 +43,19 @@ func TestARuleForCommandsThatStartWithTheSameWords(t *testing.T) {
 	for _, test := range []partCase{
 		{
 			"bash", `{"command":"npm test -- cart","description":"First"}`, "npm test",
-			[]string{`{"command":"npm test a/b.js","description":"Second"}`, `{"command":"npm test --watch","timeout":5}`},
+			[]string{`{"command":"npm test"}`, `{"command":"npm test a/b.js","description":"Second"}`, `{"command":"npm test --watch","timeout":5}`},
 			[]string{
-				`{"command":"npm test"}`, `{"command":"npm testing x"}`, `{"command":"npm publish --force"}`, `{"command":"npm test x && rm -rf /"}`,
+				`{"command":"npm"}`, `{"command":"npm test\n"}`, `{"command":["npm test"]}`, `{"command":"npm test&&id"}`, `{"command":"npm test","cwd":"/"}`, `{"command":"npm testing x"}`, `{"command":"npm publish --force"}`, `{"command":"npm test x && rm -rf /"}`,
 				`{"command":"npm test $(id)"}`, `{"command":"npm test x; id"}`, `{"command":"npm test x > /etc/passwd"}`, `{"command":"npm test x","cwd":"/"}`,
 				`{"command":"npm test x\nid"}`, "{\"command\":\"npm test `id`\"}", `{"command":"npm test x","env":{"PATH":"/tmp"}}`, `{"command":"npm test <(id)"}`,
 			},
 		},
 		{"bash", `{"command":"npm run build --watch"}`, "npm run build", []string{`{"command":"npm run build x"}`}, []string{`{"command":"npm run deploy x"}`}},
 		{"bash", `{"command":"git push origin main","cwd":"/srv"}`, "git push", []string{`{"command":"git push origin x","cwd":"/srv"}`}, []string{`{"command":"git push origin main"}`}},
-		{"bash", `{"command":"npm test"}`, "", nil, nil},
-		{"bash", `{"command":"npm run build"}`, "", nil, nil},
+		{"bash", `{"command":"npm test"}`, "npm test", []string{`{"command":"npm test x"}`}, []string{`{"command":"npm testing"}`, `{"command":"npm"}`, `{"command":"npm test;id"}`}},
+		{"bash", `{"command":"npm run build"}`, "npm run build", []string{`{"command":"npm run build --watch"}`}, []string{`{"command":"npm run"}`, `{"command":"npm run builds"}`}},
+		{"bash", `{"command":"npm run"}`, "", nil, nil},
+		{"bash", `{"command":"npm"}`, "", nil, nil},
 		{"bash", `{"command":"npm test x | tail"}`, "", nil, nil},
 		{"bash", `{"command":"rm -rf build"}`, "", nil, nil},
 		{"bash", `{"command":"sudo apt install x"}`, "", nil, nil},
@@ -67,6 +70,38 @@ func TestARuleForCommandsThatStartWithTheSameWords(t *testing.T) {
 	} {
 		test.check(t, rules.PrefixMatch)
 	}
+}
+
+// A rule covers its command without further words only if its text says so, in a set as well, where it is found by the
+// bytes that a command must have.
+func TestARuleForFurtherWordsCoversNoneIfItsTextSaysSo(t *testing.T) {
+	t.Parallel()
+	rule := rules.Rule{RuleID: "r", SessionID: rules.AllSessions, ToolName: "bash", Effect: api.RuleAllow, Match: api.RuleMatch{Params: map[string]string{"command": "npm test **"}}}
+	text := rule.Describe(nil)
+	require.Contains(t, text, `" **" at the end may be missing`)
+	for name, test := range map[string]struct {
+		text    string
+		decided api.RuleEffect
+	}{
+		"now":   {text, api.RuleAllow},
+		"older": {`Allow the tool bash when command matches "npm test **" (** is any text with or without slashes, no wildcard covers shell operators), in every session.`, api.RuleAsk},
+	} {
+		one := rule
+		one.Text = test.text
+		call := rules.Call{ToolName: "bash", Input: api.JSON(`{"command":"npm test"}`)}
+		require.Equal(t, test.decided, rules.Explain([]rules.Rule{one}, call, 0).Decision, name)
+		standing := []*rules.Rule{&one}
+		for i := range 20 { // enough of them for the index
+			other := rule
+			other.RuleID, other.Match = "o"+strconv.Itoa(i), api.RuleMatch{Params: map[string]string{"command": "npm test-" + strconv.Itoa(i) + " **"}}
+			standing = append(standing, &other)
+		}
+		call.Budget = rules.NewBudget(1)
+		verdict := rules.MatchSets(&call, rules.NewSet(standing, true)).Judge(func(rule *rules.Rule) *rules.Rule { return rule })
+		require.Equal(t, test.decided, verdict.Effect, name)
+	}
+	rule.Effect = api.RuleDeny
+	require.NotContains(t, rule.Describe(nil), "may be missing")
 }
 
 // A rule for the files in a folder covers that folder and those below it, and no way out of them.

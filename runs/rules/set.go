@@ -221,6 +221,7 @@ func (r *Rule) eachGram(glob string, do func(gram)) {
 	for strings.HasPrefix(glob, "**/") {
 		glob = glob[len("**/"):] // it may match no folder
 	}
+	glob = strings.TrimSuffix(glob, furtherWords) // a command may have none
 	for literal := range strings.FieldsFuncSeq(glob, parts) {
 		for at := 0; at+gramLength <= len(literal); at++ {
 			do(gramAt(literal, at))

@@ -44,6 +44,9 @@ func (r *Rule) shownGlob(name string) string {
 		return plain(name) + " is exactly " + quoted(glob)
 	}
 	if command {
+		if bare := (&Rule{}).bareCommand(glob); bare != "" {
+			means = append(means, bareMeans)
+		}
 		means = append(means, "no wildcard covers shell operators")
 	}
 	return plain(name) + " matches " + quoted(glob) + " (" + strings.Join(means, ", ") + ")"
