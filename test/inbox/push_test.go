@@ -125,6 +125,7 @@ func (f *flows) push(t *testing.T) {
 	p.until("the notification does not ask any more", func() bool {
 		return !slices.ContainsFunc(p.notifications(), func(one shown) bool { return one.Title == want.Title })
 	})
+	p.arrives(caller)
 
 	p.load("/settings")
 	p.find("button", "Turn off").click()
@@ -132,6 +133,38 @@ func (f *flows) push(t *testing.T) {
 	view, err = caller.GetPush(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, view.Data)
+}
+
+// arrives tells a person who looks elsewhere of a request, in a browser whose pages have neither sound nor
+// notifications of their own, as on a phone: the list goes on.
+func (p *pushing) arrives(caller *client.Client) {
+	p.t.Helper()
+	p.load("/settings")
+	p.find("checkbox", "Desktop notifications").click()
+	p.find("checkbox", "Sound").click()
+	p.until("they are on", func() bool { return p.read(`localStorage.getItem("holdpoint.notifications")`) == "on" })
+	p.eval(`(() => {
+		document.hasFocus = () => false;
+		navigator.setAppBadge = count => { window.badge = count; return Promise.reject(new Error("no badge")); };
+		window.AudioContext = class { constructor() { throw new Error("no sound"); } };
+		window.Notification = class { static permission = "granted"; constructor() { throw new TypeError("Illegal constructor"); } };
+		return "";
+	})()`)
+	suspension := one(approval("tell", `{"n":1}`))
+	run, err := caller.CreateRun(p.t.Context(), client.CreateRunParams{SessionID: "told", AgentID: "coder", Input: 1, Suspend: &suspension})
+	require.NoError(p.t, err)
+	handle := run.PendingApprovals[0].Handle
+	want := shown{Title: "holdpoint", Body: "tell in told", Tag: handle}
+	want.Data.Path = "/?prompt=" + handle
+	p.until("a notification that opens the request", func() bool {
+		return slices.Contains(p.notifications(), want)
+	})
+	p.until("the count, in the title and at the icon", func() bool {
+		return strings.HasPrefix(p.read("document.title"), "(1) ") && p.read("String(window.badge)") == "1"
+	})
+	_, err = caller.CancelRun(p.t.Context(), run.RunID, "")
+	require.NoError(p.t, err)
+	p.until("no badge", func() bool { return p.read("String(window.badge)") == "0" })
 }
 
 // watch prepares the tab for its worker and runs a script in each later page.

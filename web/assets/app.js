@@ -1,12 +1,12 @@
 // The frame of the page: navigation, connection, title, keys, and which page is shown.
 
 import { html, render, useEffect, useLayoutEffect, useReducer, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { account, myName, onAccount, readAccount, settings } from "./api.js";
+import { account, myName, onAccount, readAccount } from "./api.js";
 import { shiftedAll } from "./guard.js";
 import { History } from "./history.js";
 import { awake, inbox, onArrival, start } from "./inbox.js";
 import { followFocus, keys } from "./keys.js";
-import { marked, plain } from "./marks.js";
+import { marked } from "./marks.js";
 import { Inbox, useInbox } from "./page.js";
 import { Palette } from "./palette.js";
 import { Effects, Rules, Settings, Workers } from "./pages.js";
@@ -14,6 +14,7 @@ import { followLinks, go, onRoute } from "./route.js";
 import { keepFocus } from "./shown.js";
 import { Run, Session } from "./session.js";
 import { SignIn } from "./sign-in.js";
+import { badge, tell } from "./told.js";
 import { Webhooks } from "./webhooks.js";
 import { moment } from "./words.js";
 
@@ -47,6 +48,7 @@ function useTitle(name) {
   useEffect(() => {
     document.title = (count ? `(${count}) ` : "") + (name === "Inbox" ? "holdpoint" : `${name} · holdpoint`);
     icon(count);
+    badge(count);
   }, [count, name]);
 }
 
@@ -118,20 +120,7 @@ function Header({ at, help }) {
     <${Connection} />${who && html`<a class="who" href="/settings">${marked(who)}</a>`}<button class="quiet help" aria-label="Keys" onClick=${help}>?</button></header>`;
 }
 
-function beep() {
-  const audio = new AudioContext(), tone = audio.createOscillator(), volume = audio.createGain();
-  volume.gain.value = 0.05;
-  tone.connect(volume).connect(audio.destination);
-  tone.start();
-  tone.stop(audio.currentTime + 0.12);
-}
-
-onArrival(one => {
-  if (document.visibilityState === "visible" && document.hasFocus()) return;
-  if (settings.get("sound") === "on") beep();
-  if (settings.get("notifications") === "on" && globalThis.Notification?.permission === "granted")
-    new Notification("holdpoint", { body: plain(`${one.request.tool_name ?? "A question"} in ${one.session}`), tag: one.handle });
-});
+onArrival(tell);
 
 sessionStorage.removeItem("loadedAgain");
 document.addEventListener("click", followLinks);

@@ -32,8 +32,17 @@ async function current() {
   return await worker?.pushManager?.getSubscription() ?? null;
 }
 
+const registerWorker = () => navigator.serviceWorker.register(workerURL(), { scope: "/" });
+
+// showNotification shows one by the worker: phones have no others. A press on it opens the path of its data.
+export async function showNotification(title, options) {
+  if (!await navigator.serviceWorker.getRegistration("/")) await registerWorker();
+  const worker = await navigator.serviceWorker.ready;
+  await worker.showNotification(title, { icon: "/assets/icon-192.png", ...options });
+}
+
 async function subscribe(publicKey) {
-  await navigator.serviceWorker.register(workerURL(), { scope: "/" });
+  await registerWorker();
   const { pushManager } = await navigator.serviceWorker.ready;
   const key = bytesOf(publicKey), before = await pushManager.getSubscription();
   // One for another key, as of a service that was set up anew, gets nothing.

@@ -1,0 +1,32 @@
+// Tells a person who looks elsewhere of a request that arrives, and the icon of the page how many are pending.
+
+import { settings } from "./api.js";
+import { plain } from "./marks.js";
+import { showNotification } from "./push.js";
+
+const tones = { approval: 440, question: 660 }; // in Hz
+
+function beep(kind) {
+  const audio = new AudioContext(), tone = audio.createOscillator(), volume = audio.createGain();
+  tone.frequency.value = tones[kind];
+  volume.gain.value = 0.05;
+  tone.connect(volume).connect(audio.destination);
+  tone.start();
+  tone.stop(audio.currentTime + 0.12);
+}
+
+async function notify(one) {
+  if (settings.get("notifications") !== "on" || globalThis.Notification?.permission !== "granted") return;
+  await showNotification("holdpoint", { body: plain(`${one.request.tool_name ?? "A question"} in ${one.label ?? one.session}`), tag: one.handle, data: { id: "", path: "/?prompt=" + encodeURIComponent(one.handle) } });
+}
+
+// tell never throws: a browser that has no sound or no notifications must not keep the list from its requests.
+export function tell(one) {
+  if (document.visibilityState === "visible" && document.hasFocus()) return;
+  try { if (settings.get("sound") === "on") beep(one.kind); } catch { /* it is silent then */ }
+  notify(one).catch(() => {});
+}
+
+export function badge(count) {
+  navigator.setAppBadge?.(count)?.catch(() => {});
+}
