@@ -22,7 +22,8 @@ type AcknowledgementState string
 const (
 	// Acknowledged: the person is looking at the request.
 	Acknowledged AcknowledgementState = "acknowledged"
-	// Snoozed: the person wants no messages about the request for a while. Only the person sees it.
+	// Snoozed: the person wants no messages about the request for a while. Lists show it to that person
+	// only; the session's log records it.
 	Snoozed AcknowledgementState = "snoozed"
 	// NotAcknowledged takes an acknowledgement or a snooze back. It is never stored.
 	NotAcknowledged AcknowledgementState = "none"

@@ -6,7 +6,7 @@ import { explain } from "./decide.js";
 import { pretty } from "./exact.js";
 import { opens, shiftedAll } from "./guard.js";
 import { about } from "./groups.js";
-import { open } from "./inbox.js";
+import { awake } from "./inbox.js";
 import { marked } from "./marks.js";
 import { outcomeOf } from "./row.js";
 import { isSeen } from "./seen.js";
@@ -44,7 +44,7 @@ function choicesOf(one, texts) {
 
 const mostOthers = 100; // requests that the service tries the rules on
 
-const othersOf = one => open().filter(other => other !== one && other.kind === "approval" && other.request.tool_name === one.request.tool_name && !other.sending && other.barred === "");
+const othersOf = one => awake().filter(other => other !== one && other.kind === "approval" && other.request.tool_name === one.request.tool_name && !other.sending && other.barred === "");
 
 // alsoAllowed returns the other requests that the rule would have allowed, had it been there before they were raised:
 // {read, unread}. Who has not read one does not allow it. Equal calls are known here; of parts of an input the service tells.
@@ -79,14 +79,15 @@ export function AllowAnd({ one }) {
   useEffect(() => {
     let late = false;
     const others = othersOf(one).sort((a, b) => isSeen(b) - isSeen(a)).slice(0, mostOthers);
-    explain(one, forMs, others).then(found => { if (!late) { setTexts(found); setProblem(""); } }, error => { if (!late) setProblem(error.problem?.errors?.[0]?.detail ?? error.message); });
+    explain(one, forMs, others).then(found => { if (!late) { setTexts({ ...found, lifetime }); setProblem(""); } }, error => { if (!late) setProblem(error.problem?.errors?.[0]?.detail ?? error.message); });
     return () => { late = true; };
   }, [lifetime]);
   const choices = choicesOf(one, texts), over = isOver(one);
   const chosen = choices.find(choice => `${choice.as} ${choice.scope}` === as) ?? choices[0];
   const textOf = effect => texts?.[effect]?.choices?.find(choice => choice.as === chosen?.as)?.[chosen?.scope];
   const decision = chosen && { remember: chosen.scope, remember_as: chosen.as, remember_for_ms: forMs };
-  const off = !canDecide(one) || !decision, also = alsoAllowed(one, chosen);
+  // The sentence says until when, so nothing is allowed before it is there.
+  const off = !canDecide(one) || !decision || texts.lifetime !== lifetime, also = alsoAllowed(one, chosen);
   const radio = (name, label, checked, onChange) => html`<label class="choice"><input type="radio" name=${name} checked=${checked} disabled=${over} onChange=${onChange} /><span>${label}</span></label>`;
   return html`<dialog class="sheet" aria-label="Allow and …" ref=${dialog} onClose=${() => back(one)}>
     <h2>Allow and …</h2>

@@ -5,6 +5,7 @@ import { textOf } from "./exact.js";
 import { person } from "./words.js";
 
 // Events that say nothing a reader would miss: the runs, or the requests, say it.
+const acknowledging = { acknowledged: "looked at a request", snoozed: "snoozed a request", none: "stopped looking or snoozing" };
 const silent = new Set(["accepted", "queued", "request_notified", "approval_resolved", "user_question_resolved", "user_question_answered", "parent_clarification_resolved", "parent_clarification_requested", "grant_redeemed"]);
 const said = { started: "Started", completed: "Completed", failed: "Failed", cancelled: "Cancelled", interrupted: "Interrupted", run_retried: "Tried again", notification_failed: "A notification could not be delivered" };
 const mostText = 8000;
@@ -45,7 +46,7 @@ export function conversation(events, runs = []) {
           of: event.type === "waiting_for_approval" ? "approval" : "question", view: { ...entry, request }, resolution: resolutions.get(`${entry.run_id}/${request.id}`),
         }));
       case "request_acknowledged":
-        return [{ kind: "line", key: id, atMs, what: `${person(event.by)} ${event.state === "none" ? "stopped looking" : "looked at a request"}`, text: "" }];
+        return [{ kind: "line", key: id, atMs, what: `${person(event.by)} ${acknowledging[event.state] ?? event.state}`, text: "" }];
     }
     return silent.has(event.type) ? [] : [line(entry)];
   });

@@ -47,13 +47,13 @@ function moveOn(list) {
 }
 
 // decide records decisions about approvals, after the wait that the person has set. Others are decided alike, without
-// the rule that the decision writes.
+// the rule that the decision writes, once the service has taken the decision and with it the rule.
 export function decide(prompts, decision, others = []) {
   const open = of => of.filter(one => !one.resolution && !one.sending), list = open(prompts), rest = open(others);
   const words = decision.behavior === "deny" ? "Denying" : decision.updated_input ? "Allowing with changes" : "Allowing";
   return hold([...list, ...rest], words, async () => {
     await send(list, decision);
-    if (rest.length > 0) await send(rest, { behavior: decision.behavior });
+    if (rest.length > 0 && list.length > 0 && list.every(one => isMine(one.handle))) await send(rest, { behavior: decision.behavior });
   });
 }
 

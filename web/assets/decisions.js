@@ -40,7 +40,7 @@ export function useDecisions(asked, text) {
       error => { if (!late) keep({ ...now, error: error.message }); });
     return () => { late = true; };
   }, [loading, asked, now.cursor]);
-  const older = () => setGoal({ key, rows: list.length + rowsAtOnce, reads: now.items.length + readAtOnce });
+  const older = () => { keep({ ...now, error: "" }); setGoal({ key, rows: list.length + rowsAtOnce, reads: now.items.length + readAtOnce }); };
   return { list, read: now.items.length, more: now.more, loading, error: now.error, older };
 }
 

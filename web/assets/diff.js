@@ -16,7 +16,7 @@ function Line({ line, number }) {
 }
 
 function Lines({ lines, label }) {
-  const rows = paired(lines), counts = lines.some(({ old, now }) => old || now), width = String(Math.max(...lines.map(({ old, now }) => Math.max(old, now)))).length;
+  const rows = paired(lines), counts = lines.some(({ old, now }) => old || now), width = String(lines.reduce((most, { old, now }) => Math.max(most, old, now), 0)).length;
   const split = isRoomy() && lines.some(({ sign }) => sign === "-") && lines.some(({ sign }) => sign === "+");
   return html`<pre class=${"diff" + (counts ? " counted" : "") + (split ? " split" : "")} style=${{ "--digits": width + "ch" }} aria-label=${label}><code>${split
     ? rows.map(([before, after]) => before === after && before.sign === "@" ? html`<${Line} line=${before} />` : html`<span class="pair"><${Line} line=${before} number=${before?.old} /><${Line} line=${after} number=${after?.now} /></span>`)

@@ -38,6 +38,7 @@ export function patchLines(patch) {
     const head = body <= 0 && /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/.exec(text);
     if (head) { old = Number(head[1]); now = Number(head[3]); body = Number(head[2] ?? 1) + Number(head[4] ?? 1); return { sign: "@", text, old: 0, now: 0 }; }
     if (body <= 0 && /^(?:\+\+\+|---|@@|diff |index |\*\*\* )/.test(text)) { old = now = 0; return { sign: "@", text, old: 0, now: 0 }; }
+    if (text.startsWith("\\")) return { sign: "@", text, old: 0, now: 0 }; // "No newline at end of file"
     const sign = "+-".includes(text[0]) && text !== "" ? text[0] : " ";
     body -= sign === " " ? 2 : 1;
     const has = sign !== " " || text.startsWith(" "), line = has ? text.slice(1) : text;

@@ -130,10 +130,9 @@ export function wake(one) {
   if (!one.snoozedUntilMs) return;
   const joins = fits(one);
   one.snoozedUntilMs = 0;
-  if (!joins) {
-    inbox.order = inbox.order.filter(handle => handle !== one.handle);
-    inbox.fresh = [...inbox.fresh.filter(handle => handle !== one.handle), one.handle];
-  }
+  inbox.order = inbox.order.filter(handle => handle !== one.handle);
+  inbox.fresh = inbox.fresh.filter(handle => handle !== one.handle);
+  (joins ? inbox.order : inbox.fresh).push(one.handle);
   arrived(one);
   changed();
 }

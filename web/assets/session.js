@@ -73,7 +73,7 @@ export function Session({ id }) {
       ["Runs", list.length > 0 && list.map(one => html`<div>${runLink(one.run_id)} ${words(one.status)}, ${moment(one.submitted_at_ms, nowMs())}</div>`)]]} />`}`}`;
 }
 
-const said = { accepted: "accepted", queued: "queued", started: "started", completed: "completed", failed: "failed", cancelled: "cancelled", interrupted: "interrupted", output: "output", waiting_for_approval: "waits for approval", waiting_for_user_question: "waits for an answer", request_acknowledged: "looked at" };
+const said = { accepted: "accepted", queued: "queued", started: "started", completed: "completed", failed: "failed", cancelled: "cancelled", interrupted: "interrupted", output: "output", waiting_for_approval: "waits for approval", waiting_for_user_question: "waits for an answer", request_acknowledged: "looking" };
 
 function EventLine({ entry }) {
   const { event } = entry;
@@ -82,7 +82,7 @@ function EventLine({ entry }) {
   else if (event.type === "approval_resolved") more = event.resolutions.map(one => settledWords("approval", one, nowMs(), false)).join("; ");
   else if (event.type === "user_question_resolved") more = settledWords("question", event.resolution, nowMs(), false);
   else if (event.type === "waiting_for_approval") more = (event.requests ?? []).map(one => one.tool_name).join(", ");
-  else if (event.type === "request_acknowledged") more = `by ${person(event.by)}${event.state === "none" ? ", taken back" : ""}`;
+  else if (event.type === "request_acknowledged") more = `by ${person(event.by)}${event.state === "none" ? ", taken back" : event.state === "snoozed" ? ", snoozed" : ""}`;
   else if (event.error || event.reason) more = event.error ?? event.reason;
   else if (event.type === "output") more = event.output ? textOf(event.output.node, "content") ?? "" : "";
   return html`<li><time>${moment(entry.timestamp_ms, nowMs())}</time> <span class="event">${marked(said[event.type] ?? event.type.replaceAll("_", " "))}</span> ${more && html`<span class="quiet">${marked(String(more).slice(0, 2000))}</span>`}</li>`;

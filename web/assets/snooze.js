@@ -1,5 +1,5 @@
 // A person puts a request off: it leaves the list, and messages about it wait, until a time. It decides nothing, and
-// nobody else sees it.
+// lists of others do not show it.
 
 import { html, useEffect, useRef } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { account, call, myName, path } from "./api.js";

@@ -16,6 +16,11 @@ test("a patch says where its hunks are, and all of it is shown", () => {
   assert.deepEqual(lines.map(({ text }) => text), ["--- a/x", "+++ b/x", "@@ -10,2 +12,2 @@ func f()", "same", "old", "new", "@@", "p", "q", "odd"]);
 });
 
+test("a file without a line break at its end", () => {
+  const lines = patchLines("@@ -1,1 +1,2 @@\n-a\n\\ No newline at end of file\n+b\n+c\n--- d\n+++ d");
+  assert.deepEqual(lines.map(({ sign, old, now }) => [sign, old, now]), [["@", 0, 0], ["-", 1, 0], ["@", 0, 0], ["+", 0, 1], ["+", 0, 2], ["@", 0, 0], ["@", 0, 0]]);
+});
+
 test("a line of a hunk is not a head, whatever it looks like", () => {
   const lines = patchLines("@@ -1,2 +1,2 @@\n--- a\n+++ b\n same\n--- c\n+++ c");
   assert.deepEqual(lines.map(({ sign, text }) => sign + text), ["@@@ -1,2 +1,2 @@", "--- a", "+++ b", " same", "@--- c", "@+++ c"]);
