@@ -12,8 +12,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/mcptools"
+	"github.com/holdpoint/holdpoint/prompt"
 )
 
 // The hook events for which a decision can be given.
@@ -107,7 +107,7 @@ const (
 // command returns the command line that the agent calls. The program is an absolute path: which
 // program a name means depends on the agent's environment.
 func (a *codingAgent) command(program, agentID, flags string) string {
-	line := console.QuoteArgument(program) + " hook"
+	line := prompt.QuoteArgument(program) + " hook"
 	if a.name != codingAgents[0].name {
 		line += " --hooks-of " + a.name
 	}

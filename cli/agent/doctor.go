@@ -245,7 +245,7 @@ func argvOf(line string) ([]string, error) {
 	return argv, nil
 }
 
-// textOf returns a word without its quotes, as [console.QuoteArgument] writes them.
+// textOf returns a word without its quotes, as [github.com/holdpoint/holdpoint/prompt.QuoteArgument] writes them.
 func textOf(word *syntax.Word) string {
 	var text strings.Builder
 	for _, part := range word.Parts {

@@ -21,6 +21,7 @@ import (
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/internal/canonical"
+	"github.com/holdpoint/holdpoint/prompt"
 )
 
 // hookSeconds is how long a hook waits: a week. agentSeconds is the agent's own timeout. It
@@ -84,13 +85,13 @@ func (c *HookInstall) Run(ctx context.Context, terminal *console.Console) error 
 	if err := c.Absolute(c.Server); err != nil {
 		return err
 	}
-	flags := " --server " + console.QuoteArgument(c.Server)
+	flags := " --server " + prompt.QuoteArgument(c.Server)
 	if c.Defer {
 		flags = " --defer" + flags
 	}
 	for _, file := range []struct{ flag, path string }{{"ca", c.CA}, {"client-cert", c.ClientCert}, {"client-key", c.ClientKey}} {
 		if file.path != "" {
-			flags += " --" + file.flag + " " + console.QuoteArgument(file.path)
+			flags += " --" + file.flag + " " + prompt.QuoteArgument(file.path)
 		}
 	}
 	keys, unread := c.keys(ctx)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/prompt"
 )
 
 // DefaultServerURL is the default address of serve, and the default server of all commands.
@@ -155,10 +156,10 @@ func (c *Connection) ActorName() string {
 func (c *Connection) ServerFlag() string {
 	flags := ""
 	if c.Server != DefaultServerURL {
-		flags = " --server " + QuoteArgument(c.Server)
+		flags = " --server " + prompt.QuoteArgument(c.Server)
 	}
 	if c.CA != "" {
-		flags += " --ca " + QuoteArgument(c.CA)
+		flags += " --ca " + prompt.QuoteArgument(c.CA)
 	}
 	return flags
 }
@@ -215,7 +216,7 @@ func Explain(err error, now time.Time) string {
 	}
 	if recorded := refused.Recorded; recorded != nil {
 		lines = append(lines, fmt.Sprintf("%s was %s by %s, %s, %s", recorded.RequestID, recorded.Outcome,
-			recorded.ResolvedBy, Ago(recorded.ResolvedAtMs, now), ByWhatWay(recorded.Via)))
+			recorded.ResolvedBy, Ago(recorded.ResolvedAtMs, now), prompt.Way(recorded.Via)))
 	}
 	for i := range lines {
 		lines[i] = Printable(lines[i], false)
@@ -240,35 +241,6 @@ func withoutCode(text string, code api.Code) string {
 		message = "no such " + match[3]
 	}
 	return before + message + " (" + string(code) + ")"
-}
-
-// ByWhatWay says in plain words how a decision was made.
-func ByWhatWay(via string) string {
-	switch {
-	case via == "api:inbox":
-		return "in the inbox"
-	case via == "api:cli":
-		return "from a command line"
-	case via == "api":
-		return "by the API"
-	case via == api.ViaLink+string(api.ChannelEmail):
-		return "by the link in a mail"
-	case via == string(api.ChannelSlack):
-		return "in Slack"
-	case strings.HasPrefix(via, api.ViaLink):
-		return "by the link in a message"
-	case via == api.ViaClock:
-		return "when it expired"
-	case via == api.ViaWorker:
-		return "by the worker that asked"
-	case via == api.ViaRunEnded:
-		return "when its run ended"
-	case strings.HasPrefix(via, api.ViaRule):
-		return "by a rule"
-	case via == "":
-		return "in an unrecorded way"
-	}
-	return "by " + via
 }
 
 // Version returns the module's version, its commit, or "dev".

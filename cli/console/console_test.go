@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -16,22 +15,6 @@ import (
 	"github.com/holdpoint/holdpoint/client"
 	"github.com/holdpoint/holdpoint/internal/visible"
 )
-
-// The shell must read a quoted line back as the same arguments, because the person who
-// decides reads this line.
-func TestQuoteLineIsReadBackByTheShell(t *testing.T) {
-	t.Parallel()
-	for _, argv := range [][]string{
-		{"ls", "-l"},
-		{"", " ", "a b", "it's", `"`, `\`, "$HOME", "`id`", "*", "~", "#x", "a\nb", "ü", "-n", "!", "a=b", "{x,y}"},
-		{"'", "''", `'\''`, ";", "&&", "|", ">x", "<(ls)"},
-	} {
-		out, err := exec.Command("/bin/sh", "-c", `set -- `+QuoteLine(argv)+`; for a in "$@"; do printf '%s\0' "$a"; done`).Output()
-		require.NoError(t, err)
-		require.Equal(t, strings.Join(argv, "\x00")+"\x00", string(out))
-	}
-	require.Equal(t, "rm -rf ./build", QuoteLine([]string{"rm", "-rf", "./build"}), "nothing is quoted without need")
-}
 
 func TestPrintableHidesNothing(t *testing.T) {
 	t.Parallel()
@@ -161,20 +144,4 @@ func TestAgo(t *testing.T) {
 		require.Equal(t, want, Ago(now.Add(-passed).UnixMilli(), now))
 	}
 	require.Empty(t, Ago(0, now))
-}
-
-// A line that shows one member of an input lists the members it omits.
-func TestCommandOfSaysWhatItLeavesOut(t *testing.T) {
-	t.Parallel()
-	for input, want := range map[string]string{
-		`{"command":"ls -l"}`:                                        "ls -l",
-		`{"command":"ls -l","argv":["ls","-l"],"cwd":"/w"}`:          "ls -l (in /w)",
-		`{"command":"ls -l","argv":["rm","-rf","/"]}`:                "ls -l (and 1 more: argv)",
-		`{"command":"ls","then":"rm -rf /","e":1,"d":2,"c":3,"f":1}`: "ls (and 5 more: c, d, e, …)",
-		`{"script":"x"}`:           `{"script":"x"}`,
-		`{"command":["ls"],"x":1}`: `{"command":["ls"],"x":1}`,
-		`"ls"`:                     `"ls"`,
-	} {
-		require.Equal(t, want, CommandOf(api.JSON(input)), input)
-	}
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/holdpoint/holdpoint/prompt"
 )
 
 // Context is a named service with its credentials.
@@ -50,7 +52,7 @@ func LoadContexts(lookupEnv func(string) (string, bool)) (*Contexts, error) {
 		return nil, fmt.Errorf("read the contexts: %w", err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return nil, Usage("%s has tokens but other users can read it: chmod 600 %s", path, QuoteArgument(path))
+		return nil, Usage("%s has tokens but other users can read it: chmod 600 %s", path, prompt.QuoteArgument(path))
 	}
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+
+	"github.com/holdpoint/holdpoint/prompt"
 )
 
 // Program returns the command that a person types to run this program.
@@ -22,5 +24,5 @@ var Program = sync.OnceValue(func() string {
 	if strings.Contains(self, "go-build") {
 		return "go run ./cmd/holdpoint"
 	}
-	return QuoteArgument(self)
+	return prompt.QuoteArgument(self)
 })

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/term"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/prompt"
 )
 
 // ErrNoMoreInput is returned if stdin ended before all questions were answered.
@@ -301,7 +302,7 @@ func OptionOf(question *api.UserQuestion, name string) (id string, found bool) {
 
 // value asks for a value of a schema. The service validates it.
 func (p *Prompter) value(request *api.UserQuestionRequest) (api.JSON, error) {
-	p.tell("\n" + QuestionText(request) + "\nthe value must fit: " + Indented(request.ResponseSchema))
+	p.tell("\n" + prompt.QuestionText(request) + "\nthe value must fit: " + prompt.Indented(request.ResponseSchema))
 	for {
 		line, err := p.ask(request.Sensitive)("value as JSON: ")
 		if err != nil {

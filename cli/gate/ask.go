@@ -15,6 +15,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/prompt"
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
@@ -216,7 +217,7 @@ func (a *asking) answerOn(resume *api.Resume) (*api.SettledQuestion, error) {
 			return nil, fmt.Errorf("it is about request %s, and this call asked %s", given.ID, a.requestID)
 		}
 		if theirs, err := document.Digest(given.Questions); err != nil || theirs != mine {
-			return nil, fmt.Errorf("its question is %s", console.QuestionText(given))
+			return nil, fmt.Errorf("its question is %s", prompt.QuestionText(given))
 		}
 	}
 	return &resume.Questions[len(resume.Questions)-1], nil

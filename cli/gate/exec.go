@@ -16,6 +16,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/prompt"
 	"github.com/holdpoint/holdpoint/runs/document"
 )
 
@@ -159,7 +160,7 @@ func (c *Exec) input() (callInput, error) {
 		return callInput{}, console.Failed(startCode(err), "nothing was asked: the command cannot be started: %w", err)
 	}
 	return callInput{
-		Command: console.QuoteLine(argv), Argv: argv, Cwd: cwd, Env: env, Resolved: &means, Variables: loadingVariables(env),
+		Command: prompt.QuoteLine(argv), Argv: argv, Cwd: cwd, Env: env, Resolved: &means, Variables: loadingVariables(env),
 	}, nil
 }
 
@@ -257,7 +258,7 @@ func decisionOn(asked api.ApprovalRequest, resume *api.Resume) (api.SettledAppro
 	case given.ID != asked.ID || settled.Resolution.RequestID != asked.ID:
 		return api.SettledApproval{}, fmt.Errorf("it is about request %s, and this call asked %s", given.ID, asked.ID)
 	case theirs != mine:
-		return api.SettledApproval{}, fmt.Errorf("its input is %s", console.Compact(given.Input))
+		return api.SettledApproval{}, fmt.Errorf("its input is %s", prompt.Compact(given.Input))
 	case given.ToolName != asked.ToolName || given.ToolCallID != asked.ToolCallID || len(given.PatternKeys) > 0:
 		return api.SettledApproval{}, fmt.Errorf("it is about tool %s, call %s, pattern keys %q", given.ToolName, given.ToolCallID, given.PatternKeys)
 	}

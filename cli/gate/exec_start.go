@@ -21,6 +21,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/prompt"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
@@ -255,7 +256,7 @@ type plan struct {
 	sameCwd, newArguments bool
 }
 
-func (p plan) line() string { return console.QuoteLine(p.argv) }
+func (p plan) line() string { return prompt.QuoteLine(p.argv) }
 
 // planOf returns the command to run: as shown, or as edited by the person who approved it.
 // An edited argv wins; a line that was edited alone is run by the shell.

@@ -17,6 +17,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/prompt"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
@@ -271,7 +272,7 @@ func (g *gate) withdraw(ctx context.Context, cause console.SignalError) error {
 	code := console.SignalCode(cause.Signal)
 	if g.key != "" {
 		g.letGo(ctx)
-		g.terminal.Say("stopped waiting; the request stays open. Repeat the command with --key %s to continue.", console.QuoteArgument(g.key))
+		g.terminal.Say("stopped waiting; the request stays open. Repeat the command with --key %s to continue.", prompt.QuoteArgument(g.key))
 		return console.ExitWith(code)
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/prompt"
 )
 
 // once calls say, unless it was called for the same subject before.
@@ -22,7 +23,7 @@ func (g *gate) once(subject string, say func()) {
 func (g *gate) sayWaiting(view *api.RunView) {
 	for _, request := range view.PendingApprovals {
 		g.once(request.ID, func() {
-			g.terminal.Say("waiting for approval %s of run %s: %s", request.ID, view.RunID, console.Printable(console.CommandOf(request.Input), false))
+			g.terminal.Say("waiting for approval %s of run %s: %s", request.ID, view.RunID, console.Printable(prompt.CommandOf(request.Input), false))
 			g.terminal.Say("decide with: %s approvals allow%s %s (or deny)", console.Program(), g.ServerFlag(), console.ShortHandle(request.Handle))
 			g.sayLink(request.Handle)
 		})

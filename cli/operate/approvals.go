@@ -9,6 +9,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/prompt"
 )
 
 // Approvals is the command holdpoint approvals.
@@ -36,7 +37,7 @@ func (approvalFilter) table() table[api.PendingApprovalView] {
 		func(item *api.PendingApprovalView, now time.Time) []string {
 			request := &item.Request
 			return []string{
-				console.ShortHandle(request.Handle), request.ID, console.SessionName(item.SessionID, item.ParentSessionID), console.Cut(request.ToolName, 20), console.Cut(console.CommandOf(request.Input), 60),
+				console.ShortHandle(request.Handle), request.ID, console.SessionName(item.SessionID, item.ParentSessionID), console.Cut(request.ToolName, 20), console.Cut(prompt.CommandOf(request.Input), 60),
 				console.Cut(request.Reason, 40), console.Ago(request.CreatedAtMs, now), console.Ago(valueOf(request.ExpiresAtMs), now),
 			}
 		},
@@ -86,13 +87,13 @@ func (approvalRef) fields(view *api.RequestView, now time.Time) []console.Field 
 		{"reason", request.Reason},
 		{"description", request.Description},
 		{"hints", hintText(request.Hints)},
-		{"input", console.Indented(request.Input)},
+		{"input", prompt.Indented(request.Input)},
 		{"input digest", request.InputDigest},
 		{"pattern keys", strings.Join(request.PatternKeys, "\n")},
 		{"raised", console.Moment(request.CreatedAtMs, now)},
 		{"expires", console.Moment(valueOf(request.ExpiresAtMs), now)},
-		{"may be edited to", console.Compact(request.InputSchema)},
-		{"metadata", console.Compact(request.Metadata)},
+		{"may be edited to", prompt.Compact(request.InputSchema)},
+		{"metadata", prompt.Compact(request.Metadata)},
 		{"someone else must allow it", yesOrNothing(request.ExcludeRequester)},
 		{"you may not allow it", excludedText(view)},
 		{"looking", lookers(view.Acknowledgement, now)},
@@ -101,7 +102,7 @@ func (approvalRef) fields(view *api.RequestView, now time.Time) []console.Field 
 	}
 	fields = append(fields, aboutFields(view.Session)...)
 	if given := view.Resolution; given != nil {
-		fields = append(fields, console.Field{"edited to", console.Compact(given.UpdatedInput)},
+		fields = append(fields, console.Field{"edited to", prompt.Compact(given.UpdatedInput)},
 			console.Field{"said", given.Reason}, console.Field{"justification", given.Justification})
 		if given.Rule != nil {
 			fields = append(fields, console.Field{"rule", given.Rule.RuleID + ": " + given.Rule.Text})

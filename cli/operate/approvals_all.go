@@ -10,6 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/prompt"
 )
 
 // decisionForAll holds what allow-all and deny-all share.
@@ -52,7 +53,7 @@ func listed(items []api.PendingApprovalView) string {
 		request := &items[i].Request
 		fmt.Fprintf(&out, "%d. %s (request %s, session %s)\n", i+1, console.Printable(request.ToolName, false), request.ID,
 			console.SessionName(items[i].SessionID, items[i].ParentSessionID))
-		for _, text := range []string{console.Indented(request.Input), request.Description, request.Reason} {
+		for _, text := range []string{prompt.Indented(request.Input), request.Description, request.Reason} {
 			if text != "" {
 				out.WriteString("   " + strings.ReplaceAll(console.Printable(text, true), "\n", "\n   ") + "\n")
 			}
@@ -212,7 +213,7 @@ func (c *decisionForAll) report(ctx context.Context, terminal *console.Console, 
 	for i := range result.Requests {
 		item := &result.Requests[i]
 		fmt.Fprintf(terminal.Stdout, "%s %s of run %s: %s %s\n", word, item.Request.ID, item.RunID,
-			console.Printable(item.Request.ToolName, false), console.Printable(console.Compact(item.Request.Input), false))
+			console.Printable(item.Request.ToolName, false), console.Printable(prompt.Compact(item.Request.Input), false))
 	}
 	fmt.Fprintf(terminal.Stdout, "resolved %d requests of %d runs in %d sessions\n",
 		result.ResolvedRequests, len(result.Runs), result.AffectedSessions)

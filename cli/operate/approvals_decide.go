@@ -12,6 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/prompt"
 	"github.com/holdpoint/holdpoint/runs"
 )
 
@@ -156,9 +157,9 @@ func decidedFields(item *api.ApprovalRequest, updated api.JSON) []console.Field 
 	if item == nil {
 		return nil
 	}
-	fields := []console.Field{{"tool", item.ToolName}, {"input", console.Compact(item.Input)}}
+	fields := []console.Field{{"tool", item.ToolName}, {"input", prompt.Compact(item.Input)}}
 	if updated != nil {
-		fields = append(fields, console.Field{"edited to", console.Compact(updated)})
+		fields = append(fields, console.Field{"edited to", prompt.Compact(updated)})
 	}
 	return fields
 }

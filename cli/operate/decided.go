@@ -11,6 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/prompt"
 )
 
 // maxSearched is the number of newest decisions to search for an id that is not open.
@@ -46,7 +47,7 @@ func decidedText(recorded *api.RecordedDecision, now time.Time) string {
 	if recorded == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s by %s, %s, %s", recorded.Outcome, recorded.ResolvedBy, console.Ago(recorded.ResolvedAtMs, now), console.ByWhatWay(recorded.Via))
+	return fmt.Sprintf("%s by %s, %s, %s", recorded.Outcome, recorded.ResolvedBy, console.Ago(recorded.ResolvedAtMs, now), prompt.Way(recorded.Via))
 }
 
 // approvalOf returns the approval of a view.
@@ -80,10 +81,10 @@ func decidedTable() table[api.RequestView] {
 			var about string
 			if view.Kind == api.RequestApproval {
 				request := approvalOf(view)
-				about = request.ToolName + " " + console.CommandOf(request.Input)
+				about = request.ToolName + " " + prompt.CommandOf(request.Input)
 			} else {
 				request := questionOf(view)
-				about = console.QuestionText(&request)
+				about = prompt.QuestionText(&request)
 			}
 			recorded := view.RecordedDecision
 			if recorded == nil {
@@ -91,7 +92,7 @@ func decidedTable() table[api.RequestView] {
 			}
 			return []string{
 				recorded.RequestID, string(recorded.Outcome), recorded.ResolvedBy, console.Ago(recorded.ResolvedAtMs, now),
-				console.ByWhatWay(recorded.Via), view.SessionID, view.RunID, console.Cut(about, 120),
+				prompt.Way(recorded.Via), view.SessionID, view.RunID, console.Cut(about, 120),
 			}
 		},
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/prompt"
 )
 
 // allowEdited allows a request with an input that the person edits first. It shows the
@@ -49,7 +50,7 @@ func (c *approvalsAllow) allowEdited(ctx context.Context, terminal *console.Cons
 // editInput lets the person edit the input until it is valid JSON. It returns the input
 // with its changed lines, printable. An unchanged input is a usage error.
 func editInput(ctx context.Context, terminal *console.Console, prompter *console.Prompter, request *api.ApprovalRequest) (edited api.JSON, changes string, err error) {
-	before := console.Indented(request.Input) + "\n"
+	before := prompt.Indented(request.Input) + "\n"
 	directory, err := os.MkdirTemp("", "holdpoint-edit-*")
 	if err != nil {
 		return nil, "", fmt.Errorf("make a file to edit: %w", err)
@@ -71,7 +72,7 @@ func editInput(ctx context.Context, terminal *console.Console, prompter *console
 			return nil, "", fmt.Errorf("read what was edited: %w", err)
 		}
 		if value := jsontext.Value(after); value.IsValid(jsontext.AllowDuplicateNames(false)) {
-			shown := changedLines(before, strings.TrimRight(console.Indented(api.JSON(after)), "\n")+"\n")
+			shown := changedLines(before, strings.TrimRight(prompt.Indented(api.JSON(after)), "\n")+"\n")
 			if shown == "" {
 				return nil, "", console.Usage("nothing was changed, so nothing was decided; to allow the input unchanged, omit --edit")
 			}

@@ -8,6 +8,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/prompt"
 )
 
 // Mailbox is the command holdpoint mailbox.
@@ -62,7 +63,7 @@ var messageTable = table[api.MessageView]{
 	[]string{"MESSAGE", "FROM", "SUBJECT", "PAYLOAD", "SENT", "READINGS", "LAST ERROR"},
 	func(message *api.MessageView, now time.Time) []string {
 		return []string{
-			message.MessageID, message.FromSessionID, message.Subject, console.Cut(console.Compact(message.Payload), 60),
+			message.MessageID, message.FromSessionID, message.Subject, console.Cut(prompt.Compact(message.Payload), 60),
 			console.Ago(message.CreatedAtMs, now), strconv.FormatInt(message.DeliveryAttempts, 10), console.Cut(message.LastError, 90),
 		}
 	},

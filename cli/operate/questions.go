@@ -12,6 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/prompt"
 )
 
 // Questions is the command holdpoint questions.
@@ -36,7 +37,7 @@ func (questionFilter) table() table[api.PendingQuestionView] {
 		func(item *api.PendingQuestionView, now time.Time) []string {
 			request := &item.Request
 			return []string{
-				console.ShortHandle(request.Handle), request.ID, console.SessionName(item.SessionID, item.ParentSessionID), askedBy(item), console.Cut(console.QuestionText(request), 60), console.Cut(choicesOf(request), 40),
+				console.ShortHandle(request.Handle), request.ID, console.SessionName(item.SessionID, item.ParentSessionID), askedBy(item), console.Cut(prompt.QuestionText(request), 60), console.Cut(choicesOf(request), 40),
 				console.Ago(request.CreatedAtMs, now), console.Ago(valueOf(request.ExpiresAtMs), now),
 			}
 		},
@@ -107,8 +108,8 @@ func (questionRef) fields(item *api.PendingQuestionView, now time.Time) []consol
 		fields = append(fields, console.Field{"question " + question.ID, describeQuestion(question)})
 	}
 	return append(fields, []console.Field{
-		{"payload", console.Indented(request.Payload)},
-		{"the value must fit", console.Indented(request.ResponseSchema)},
+		{"payload", prompt.Indented(request.Payload)},
+		{"the value must fit", prompt.Indented(request.ResponseSchema)},
 		{"raised", console.Moment(request.CreatedAtMs, now)},
 		{"expires", console.Moment(valueOf(request.ExpiresAtMs), now)},
 		{"looking", lookers(item.Acknowledgement, now)},
@@ -196,7 +197,7 @@ func (c *questionsAnswer) Run(ctx context.Context, terminal *console.Console) er
 		item, byID, err := c.question(ctx, opened, c.RequestID)
 		switch {
 		case err == nil && byID && c.RunID == "" && !c.Interactive && !c.Declined:
-			shown := fmt.Sprintf("question %s of session %s:\n%s", item.Request.ID, item.SessionID, console.Printable(console.QuestionText(&item.Request), true))
+			shown := fmt.Sprintf("question %s of session %s:\n%s", item.Request.ID, item.SessionID, console.Printable(prompt.QuestionText(&item.Request), true))
 			if err := confirmBareID(terminal, shown, item.Request.Handle, "Send the answer to it? [y/N] ", ", or give --run-id "+item.RunID); err != nil {
 				return err
 			}

@@ -11,6 +11,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/prompt"
 )
 
 // approvalsReview asks about pending approvals and questions one by one.
@@ -112,7 +113,7 @@ func (r *reviewing) approval(ctx context.Context, one *reviewed, count string) (
 		return false, err
 	}
 	request, now := approvalOf(view), r.terminal.Now()
-	name := console.Printable(request.ToolName+": "+console.CommandOf(request.Input), false)
+	name := console.Printable(request.ToolName+": "+prompt.CommandOf(request.Input), false)
 	if view.RecordedDecision != nil {
 		r.terminal.Say("%s was %s meanwhile", name, console.Printable(decidedText(view.RecordedDecision, now), false))
 		return false, nil
@@ -124,7 +125,7 @@ func (r *reviewing) approval(ctx context.Context, one *reviewed, count string) (
 		{"reason", request.Reason},
 		{"description", request.Description},
 		{"hints", hintText(request.Hints)},
-		{"input", console.Indented(request.Input)},
+		{"input", prompt.Indented(request.Input)},
 		{"raised", console.Moment(request.CreatedAtMs, now)},
 		{"expires", console.Moment(valueOf(request.ExpiresAtMs), now)},
 		{"you may not allow it", excludedText(view)},
@@ -211,8 +212,8 @@ func (r *reviewing) question(ctx context.Context, one *reviewed, count string) (
 		fields = append(fields, console.Field{"question", describeQuestion(&request.Questions[i])})
 	}
 	if err := r.terminal.Describe(append(fields, []console.Field{
-		{"payload", console.Indented(request.Payload)},
-		{"the value must fit", console.Indented(request.ResponseSchema)},
+		{"payload", prompt.Indented(request.Payload)},
+		{"the value must fit", prompt.Indented(request.ResponseSchema)},
 		{"raised", console.Moment(request.CreatedAtMs, now)},
 		{"expires", console.Moment(valueOf(request.ExpiresAtMs), now)},
 	}...)); err != nil {
@@ -250,6 +251,6 @@ func (r *reviewing) question(ctx context.Context, one *reviewed, count string) (
 		} else {
 			_, err = r.client.AnswerRunQuestion(ctx, item.RunID, params)
 		}
-		return r.sent(err, words+": "+console.Printable(console.QuestionText(request), false))
+		return r.sent(err, words+": "+console.Printable(prompt.QuestionText(request), false))
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/prompt"
 )
 
 // examplesText returns examples for the text of a rule: calls that it matches, and similar
@@ -27,7 +28,7 @@ func examplesText(examples api.RuleExamples) string {
 
 // exampleLine returns an example call on one line.
 func exampleLine(example api.RuleExample) string {
-	line := example.ToolName + " " + console.Compact(example.Input)
+	line := example.ToolName + " " + prompt.Compact(example.Input)
 	if example.ToolCallID != "" {
 		line += " as call " + example.ToolCallID
 	}

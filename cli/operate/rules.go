@@ -10,6 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/prompt"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/document"
 )
@@ -87,7 +88,7 @@ func (ruleRef) fields(rule *api.RuleView, now time.Time) []console.Field {
 		{"session", rule.SessionID},
 		{"agent", rule.AgentID},
 		{"tool", rule.ToolName},
-		{"match", console.Indented(match)},
+		{"match", prompt.Indented(match)},
 		{"reason", rule.Reason},
 		{"written", console.Moment(rule.CreatedAtMs, now) + " by " + rule.CreatedBy},
 		{"hits", strconv.FormatInt(rule.Hits, 10)},
@@ -248,7 +249,7 @@ func (c *rulesAdd) Run(ctx context.Context, terminal *console.Console) error {
 	}
 	text = console.Printable(text, false)
 	if input != nil {
-		text += "\n  Its input: " + console.Printable(console.Compact(input), false) // the text names it by its digest
+		text += "\n  Its input: " + console.Printable(prompt.Compact(input), false) // the text names it by its digest
 	}
 	text += examplesText(examples)
 	if err := confirm(terminal, c.Yes, "New rule:\n  "+text, "Create this rule? [y/N] ", "no rule was created"); err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/prompt"
 )
 
 // runEvents selects the events of a run.
@@ -54,7 +55,7 @@ func (b *eventBody) resolutions() []api.Resolution {
 func eventText(entry *api.RunEventEntry) (kind, what string) {
 	var body eventBody
 	if json.Unmarshal(entry.Event, &body) != nil {
-		return "", console.Compact(entry.Event)
+		return "", prompt.Compact(entry.Event)
 	}
 	var texts []string
 	for _, resolution := range body.resolutions() {
@@ -72,9 +73,9 @@ func eventText(entry *api.RunEventEntry) (kind, what string) {
 }
 
 func resolutionText(resolution *api.Resolution) string {
-	text := string(resolution.Outcome) + " by " + resolution.ResolvedBy + ", " + console.ByWhatWay(resolution.Via)
+	text := string(resolution.Outcome) + " by " + resolution.ResolvedBy + ", " + prompt.Way(resolution.Via)
 	if resolution.UpdatedInput != nil {
-		text += ", edited to " + console.Compact(resolution.UpdatedInput)
+		text += ", edited to " + prompt.Compact(resolution.UpdatedInput)
 	}
 	if why := resolution.Reason + resolution.Justification; why != "" {
 		text += ": " + why

@@ -7,6 +7,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/prompt"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
@@ -64,10 +65,10 @@ func (runRef) fields(run *api.RunView, now time.Time) []console.Field {
 		{"finished", console.Moment(run.FinishedAtMs, now)},
 	}
 	for _, request := range run.PendingApprovals {
-		fields = append(fields, console.Field{"approval", request.ID + "  " + console.CommandOf(request.Input)})
+		fields = append(fields, console.Field{"approval", request.ID + "  " + prompt.CommandOf(request.Input)})
 	}
 	for _, request := range run.PendingQuestions {
-		fields = append(fields, console.Field{"question", request.ID + "  " + console.QuestionText(&request)})
+		fields = append(fields, console.Field{"question", request.ID + "  " + prompt.QuestionText(&request)})
 	}
 	if on := run.WaitingOn; on != nil {
 		fields = append(fields, console.Field{"waits for", "an answer to " + on.RequestID + " by session " + on.SessionID + ", run " + on.RunID})
@@ -81,7 +82,7 @@ func (runRef) fields(run *api.RunView, now time.Time) []console.Field {
 	if run.LastError != "" {
 		fields = append(fields, console.Field{"last error", run.LastError})
 	}
-	return append(fields, console.Field{"output", console.Indented(run.Output)}, console.Field{"error", run.Error})
+	return append(fields, console.Field{"output", prompt.Indented(run.Output)}, console.Field{"error", run.Error})
 }
 
 type runsCancel struct {

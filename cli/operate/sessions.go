@@ -9,6 +9,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/prompt"
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
@@ -79,10 +80,10 @@ func (sessionRef) fields(session *api.SessionView, now time.Time) []console.Fiel
 		fields = append(fields, console.Field{"active run", session.ActiveRun.RunID})
 	}
 	for _, request := range session.PendingApprovals {
-		fields = append(fields, console.Field{"approval", request.ID + "  " + console.CommandOf(request.Input)})
+		fields = append(fields, console.Field{"approval", request.ID + "  " + prompt.CommandOf(request.Input)})
 	}
 	for _, item := range session.PendingQuestions {
-		fields = append(fields, console.Field{"question", item.Request.ID + "  " + console.QuestionText(&item.Request)})
+		fields = append(fields, console.Field{"question", item.Request.ID + "  " + prompt.QuestionText(&item.Request)})
 	}
 	return fields
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/prompt"
 )
 
 // announce logs what greet prints, for a program that reads every line as JSON.
@@ -27,7 +28,7 @@ func greet(terminal *console.Console, url, data string, open, reachable bool) {
 	}
 	curled := url
 	if path, isSocket := strings.CutPrefix(url, unixScheme); isSocket {
-		curled = "--unix-socket " + console.QuoteArgument(path) + " http://localhost"
+		curled = "--unix-socket " + prompt.QuoteArgument(path) + " http://localhost"
 	}
 	openness := "Calls need a token: " + program + " tokens create --help"
 	switch {

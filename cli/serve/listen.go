@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/prompt"
 )
 
 // unixScheme is the prefix of the address of a Unix socket.
@@ -60,7 +61,7 @@ func refuseOpen(address, database string) error {
 		"           Create one and start again:\n"+
 		"             %[2]s tokens create --name admin --role admin --database %[3]s\n"+
 		"             %[2]s serve --listen %[1]s --database %[3]s\n"+
-		"           or use --auth=required and create it later", address, program, console.QuoteArgument(database))
+		"           or use --auth=required and create it later", address, program, prompt.QuoteArgument(database))
 }
 
 // isLoopback reports whether only this machine can reach the listener.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/prompt"
 )
 
 // item is one open request.
@@ -43,9 +44,9 @@ func (i *item) key() string {
 // about returns what is asked, as one text.
 func (i *item) about() string {
 	if i.approval != nil {
-		return i.approval.ToolName + ": " + console.CommandOf(i.approval.Input)
+		return i.approval.ToolName + ": " + prompt.CommandOf(i.approval.Input)
 	}
-	return "? " + console.QuestionText(i.question)
+	return "? " + prompt.QuestionText(i.question)
 }
 
 // asker is who asks, and where.
@@ -67,7 +68,7 @@ func (a *asker) where() string {
 }
 
 func ofApproval(from asker, request api.ApprovalRequest) item {
-	return from.item(item{requestID: request.ID, createdAtMs: request.CreatedAtMs, dueMs: dueMs(request.ExpiresAtMs), approval: &request}, request.Reason, request.Description, console.Compact(request.Input))
+	return from.item(item{requestID: request.ID, createdAtMs: request.CreatedAtMs, dueMs: dueMs(request.ExpiresAtMs), approval: &request}, request.Reason, request.Description, prompt.Compact(request.Input))
 }
 
 func ofQuestion(from asker, request api.UserQuestionRequest) item {

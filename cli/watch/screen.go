@@ -12,6 +12,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
 	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/prompt"
 )
 
 // screen is the state of the display and its keys.
@@ -120,7 +121,7 @@ func (s *screen) take(event *client.StreamEvent) {
 	for _, resolution := range settled {
 		if resolution.RequestID == chosen.requestID {
 			s.note = console.Printable(fmt.Sprintf("%s by %s, %s: %s",
-				resolution.Outcome, resolution.ResolvedBy, console.ByWhatWay(resolution.Via), chosen.about()), false)
+				resolution.Outcome, resolution.ResolvedBy, prompt.Way(resolution.Via), chosen.about()), false)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/prompt"
 )
 
 // View implements tea.Model.
@@ -115,7 +116,7 @@ func (s *screen) lines() []string {
 		lines = append(lines, console.Wrap(console.Printable(text, breaks), max(s.width-1, 10))...)
 	}
 	if one.approval == nil {
-		add(console.QuestionText(one.question), true)
+		add(prompt.QuestionText(one.question), true)
 		for i, option := range optionsOf(one) {
 			about := option.Label
 			if option.Description != "" {
@@ -134,7 +135,7 @@ func (s *screen) lines() []string {
 	if one.approval.ExcludeRequester {
 		lines = append(lines, "The requester cannot allow it.")
 	}
-	add(console.Indented(one.approval.Input), true)
+	add(prompt.Indented(one.approval.Input), true)
 	return lines
 }
 

@@ -39,12 +39,12 @@ var domain = []string{"api", "internal/canonical", "internal/cpulimit", "audit/c
 func with(names ...string) []string { return append(names, domain...) }
 
 // program are the packages that the command line puts together.
-var program = with("internal/visible", "internal/service", "internal/multiplex", "internal/failpoint", "internal/cpulimit", "webhooks/egress", "webhooks/deliver", "notify", "notify/channels", ".", "audit", "auth/signing", "auth/sealing", "runs", "runs/*", "migrations", "store", "store/*",
+var program = with("internal/visible", "prompt", "internal/service", "internal/multiplex", "internal/failpoint", "internal/cpulimit", "webhooks/egress", "webhooks/deliver", "notify", "notify/channels", ".", "audit", "auth/signing", "auth/sealing", "runs", "runs/*", "migrations", "store", "store/*",
 	"httpapi", "httpapi/*", "httpapi/dialects/*", "web", "web/docsite", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "telemetry", "telemetry/tracing", "telemetry/tracing/statements", "cli/*")
 
 // assembled are the packages that a service in a program is made of.
 func assembled(more ...string) []string {
-	return append(with("internal/visible", "audit", "auth/signing", "auth/sealing", "webhooks/egress", "webhooks/deliver", "notify", "notify/channels", "internal/multiplex", "internal/failpoint", "runs", "runs/*", "migrations", "store", "store/*",
+	return append(with("internal/visible", "prompt", "audit", "auth/signing", "auth/sealing", "webhooks/egress", "webhooks/deliver", "notify", "notify/channels", "internal/multiplex", "internal/failpoint", "runs", "runs/*", "migrations", "store", "store/*",
 		"httpapi", "httpapi/*", "httpapi/dialects/kit", "httpapi/dialects/codex", "web", "web/docsite", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp"), more...)
 }
 
@@ -109,6 +109,7 @@ var places = []place{
 	{name: "telemetry", ours: with("internal/failpoint", "internal/cpulimit", "runs", "store/facts", "store/lanes", "store/door"), never: []string{pgx, sqlite, goose, chi}},
 	{name: "telemetry/tracing", ours: with("internal/failpoint", "internal/cpulimit", "runs", "store/facts", "store/lanes", "store/door"), never: []string{pgx, sqlite, goose, chi}},
 	{name: "telemetry/tracing/tracingtest"}, // for tests
+	{name: "prompt", ours: []string{"api"}, never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "telemetry/tracing/statements", never: []string{sqlite, goose, chi}},
 	// The pages are files, and a client of the API like any other.
 	{name: "web", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
@@ -116,20 +117,20 @@ var places = []place{
 	{name: "client", ours: []string{"api", "internal/canonical", "internal/multiplex"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "client/ask", ours: []string{"api", "internal/canonical", "internal/multiplex", "client"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "mcptools/tasks", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "mcptools", ours: []string{"api", "internal/canonical", "internal/multiplex", "internal/visible", "client", "client/ask", "mcptools/tasks"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "mcptools/overhttp", ours: with("internal/visible", "internal/failpoint", "internal/cpulimit", "auth", "auth/signing", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/kit", "internal/multiplex", "client", "client/ask", "mcptools", "mcptools/tasks"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "mcptools", ours: []string{"api", "internal/canonical", "internal/multiplex", "internal/visible", "prompt", "client", "client/ask", "mcptools/tasks"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "mcptools/overhttp", ours: with("internal/visible", "prompt", "internal/failpoint", "internal/cpulimit", "auth", "auth/signing", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/kit", "internal/multiplex", "client", "client/ask", "mcptools", "mcptools/tasks"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	// An example is what anybody could write: it knows the client, and not what answers it.
 	{name: "examples/agents", ours: []string{"api", "internal/canonical", "internal/multiplex", "client"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "examples/*", ours: []string{"api", "internal/canonical", "internal/multiplex", "client", "examples/agents"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	// What all commands share knows no command; gate and operate know a service by its
 	// client alone.
-	{name: "cli/console", ours: []string{"api", "internal/canonical", "internal/multiplex", "internal/visible", "client", "runs/document", "runs/refusal"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "cli/gate", ours: with("internal/visible", "runs", "internal/multiplex", "client", "cli/console"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "cli/operate", ours: with("internal/visible", "runs", "internal/multiplex", "client", "cli/console"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "cli/contexts", ours: []string{"api", "internal/canonical", "internal/multiplex", "internal/visible", "client", "runs/document", "runs/refusal", "cli/console"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "cli/watch", ours: []string{"api", "internal/canonical", "internal/multiplex", "internal/visible", "client", "runs/document", "runs/refusal", "cli/console"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "cli/agent", ours: with("internal/visible", "auth/signing", "internal/multiplex", "client", "client/ask", "mcptools", "mcptools/tasks", "cli/console"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
-	{name: "cli/database", ours: with("internal/visible", "notify", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "migrations", "store", "store/*", "internal/multiplex", "client", "cli/console"), never: []string{chi}},
+	{name: "cli/console", ours: []string{"api", "internal/canonical", "internal/multiplex", "internal/visible", "prompt", "client", "runs/document", "runs/refusal"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "cli/gate", ours: with("internal/visible", "prompt", "runs", "internal/multiplex", "client", "cli/console"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "cli/operate", ours: with("internal/visible", "prompt", "runs", "internal/multiplex", "client", "cli/console"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "cli/contexts", ours: []string{"api", "internal/canonical", "internal/multiplex", "internal/visible", "prompt", "client", "runs/document", "runs/refusal", "cli/console"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "cli/watch", ours: []string{"api", "internal/canonical", "internal/multiplex", "internal/visible", "prompt", "client", "runs/document", "runs/refusal", "cli/console"}, never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "cli/agent", ours: with("internal/visible", "prompt", "auth/signing", "internal/multiplex", "client", "client/ask", "mcptools", "mcptools/tasks", "cli/console"), never: []string{sqlPackage, pgx, sqlite, goose, chi}},
+	{name: "cli/database", ours: with("internal/visible", "prompt", "notify", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "migrations", "store", "store/*", "internal/multiplex", "client", "cli/console"), never: []string{chi}},
 	{name: "cli/*", ours: program},
 	{name: "cli", ours: program},
 	{name: "cmd/*", ours: append([]string{"cli"}, program...)},

@@ -1,4 +1,4 @@
-package console
+package prompt
 
 import (
 	"encoding/json"
@@ -10,13 +10,12 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/holdpoint/holdpoint/api"
-	"github.com/holdpoint/holdpoint/runs/document"
 )
 
 // CommandOf returns a tool call as one text: the command if the input has one, or else the
 // input as compact JSON. The directory and the names of other members follow.
 func CommandOf(input api.JSON) string {
-	if document.Kind(input) != '{' {
+	if jsontext.Value(input).Kind() != '{' {
 		return Compact(input)
 	}
 	var members map[string]api.JSON

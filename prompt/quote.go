@@ -1,4 +1,4 @@
-package console
+package prompt
 
 import "strings"
 
