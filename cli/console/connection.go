@@ -215,8 +215,8 @@ func Explain(err error, now time.Time) string {
 		lines = append([]string{"sign in first: set " + TokenVariable + " or use --token-file PATH"}, lines...)
 	}
 	if recorded := refused.Recorded; recorded != nil {
-		lines = append(lines, fmt.Sprintf("%s was %s by %s, %s, %s", recorded.RequestID, recorded.Outcome,
-			recorded.ResolvedBy, Ago(recorded.ResolvedAtMs, now), prompt.Way(recorded.Via)))
+		lines = append(lines, recorded.RequestID+" was "+
+			prompt.Decided(recorded.Outcome, recorded.ResolvedBy, recorded.Via, Ago(recorded.ResolvedAtMs, now)))
 	}
 	for i := range lines {
 		lines[i] = Printable(lines[i], false)

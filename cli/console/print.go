@@ -13,6 +13,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/holdpoint/holdpoint/internal/visible"
+	"github.com/holdpoint/holdpoint/prompt"
 )
 
 // Printable makes a text safe to show. It replaces characters that hide or move text by
@@ -56,6 +57,18 @@ func Cut(text string, length int) string {
 
 // Field is a name and its text.
 type Field [2]string
+
+// FieldsOf returns the rows of a request as fields.
+func FieldsOf(rows []prompt.Row, now time.Time) []Field {
+	fields := make([]Field, len(rows))
+	for i, row := range rows {
+		fields[i] = Field{row.Label, row.Value}
+		if row.Kind == prompt.Time {
+			fields[i][1] = Moment(row.AtMs, now)
+		}
+	}
+	return fields
+}
 
 // Describe prints the fields that have a text, one per line. Further lines of a text are
 // indented.

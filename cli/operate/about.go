@@ -27,12 +27,3 @@ func whereOf(origin *api.SessionOrigin) string {
 	}
 	return strings.Join(parts, ", ")
 }
-
-// hintText shows the hints of the agent's side, one per line.
-func hintText(hints []api.Hint) string {
-	lines := make([]string, len(hints))
-	for i, hint := range hints {
-		lines[i] = string(hint.Level) + ": " + hint.Text
-	}
-	return strings.Join(lines, "\n")
-}

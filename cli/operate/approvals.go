@@ -3,7 +3,6 @@ package operate
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -58,13 +57,6 @@ func (r approvalRef) find(ctx context.Context, c *client.Client) (*api.RequestVi
 	return nil, err
 }
 
-func yesOrNothing(set bool) string {
-	if set {
-		return "yes"
-	}
-	return ""
-}
-
 // excludedText says why the caller may not allow a request, "" if they may.
 func excludedText(view *api.RequestView) string {
 	if view.RequesterExcluded == nil {
@@ -82,31 +74,14 @@ func (approvalRef) fields(view *api.RequestView, now time.Time) []console.Field 
 		{"parent session", view.ParentSessionID},
 		{"run", view.RunID},
 		{"agent", view.AgentID},
-		{"tool", request.ToolName},
-		{"scope", request.Scope},
-		{"reason", request.Reason},
-		{"description", request.Description},
-		{"hints", hintText(request.Hints)},
-		{"input", prompt.Indented(request.Input)},
-		{"input digest", request.InputDigest},
-		{"pattern keys", strings.Join(request.PatternKeys, "\n")},
-		{"raised", console.Moment(request.CreatedAtMs, now)},
-		{"expires", console.Moment(valueOf(request.ExpiresAtMs), now)},
-		{"may be edited to", prompt.Compact(request.InputSchema)},
-		{"metadata", prompt.Compact(request.Metadata)},
-		{"someone else must allow it", yesOrNothing(request.ExcludeRequester)},
+	}
+	fields = append(fields, console.FieldsOf(prompt.OfApproval(&request), now)...)
+	fields = append(fields, []console.Field{
 		{"you may not allow it", excludedText(view)},
 		{"looking", lookers(view.Acknowledgement, now)},
 		{"you snooze it", snoozeText(view.SnoozedUntilMs, now)},
 		{"decided", decidedText(view.RecordedDecision, now)},
-	}
+	}...)
 	fields = append(fields, aboutFields(view.Session)...)
-	if given := view.Resolution; given != nil {
-		fields = append(fields, console.Field{"edited to", prompt.Compact(given.UpdatedInput)},
-			console.Field{"said", given.Reason}, console.Field{"justification", given.Justification})
-		if given.Rule != nil {
-			fields = append(fields, console.Field{"rule", given.Rule.RuleID + ": " + given.Rule.Text})
-		}
-	}
-	return fields
+	return append(fields, console.FieldsOf(prompt.OfResolution(view.Resolution), now)...)
 }

@@ -53,10 +53,8 @@ func listed(items []api.PendingApprovalView) string {
 		request := &items[i].Request
 		fmt.Fprintf(&out, "%d. %s (request %s, session %s)\n", i+1, console.Printable(request.ToolName, false), request.ID,
 			console.SessionName(items[i].SessionID, items[i].ParentSessionID))
-		for _, text := range []string{prompt.Indented(request.Input), request.Description, request.Reason} {
-			if text != "" {
-				out.WriteString("   " + strings.ReplaceAll(console.Printable(text, true), "\n", "\n   ") + "\n")
-			}
+		for _, text := range prompt.Lines(prompt.OfApproval(request), console.Printable) {
+			out.WriteString("   " + strings.ReplaceAll(text, "\n", "\n   ") + "\n")
 		}
 	}
 	return strings.TrimSuffix(out.String(), "\n")

@@ -47,7 +47,7 @@ func decidedText(recorded *api.RecordedDecision, now time.Time) string {
 	if recorded == nil {
 		return ""
 	}
-	return fmt.Sprintf("%s by %s, %s, %s", recorded.Outcome, recorded.ResolvedBy, console.Ago(recorded.ResolvedAtMs, now), prompt.Way(recorded.Via))
+	return prompt.Decided(recorded.Outcome, recorded.ResolvedBy, recorded.Via, console.Ago(recorded.ResolvedAtMs, now))
 }
 
 // approvalOf returns the approval of a view.

@@ -98,44 +98,14 @@ func (questionRef) fields(item *api.PendingQuestionView, now time.Time) []consol
 		{"parent session", item.ParentSessionID},
 		{"run", item.RunID},
 		{"agent", item.AgentID},
-		{"kind", request.Kind},
-		{"hints", hintText(request.Hints)},
 	}
 	fields = append(fields, aboutFields(item.Session)...)
 	fields = append(fields, requester(item)...)
-	for i := range request.Questions {
-		question := &request.Questions[i]
-		fields = append(fields, console.Field{"question " + question.ID, describeQuestion(question)})
-	}
+	fields = append(fields, console.FieldsOf(prompt.OfQuestion(request), now)...)
 	return append(fields, []console.Field{
-		{"payload", prompt.Indented(request.Payload)},
-		{"the value must fit", prompt.Indented(request.ResponseSchema)},
-		{"raised", console.Moment(request.CreatedAtMs, now)},
-		{"expires", console.Moment(valueOf(request.ExpiresAtMs), now)},
 		{"looking", lookers(item.Acknowledgement, now)},
 		{"you snooze it", snoozeText(item.SnoozedUntilMs, now)},
 	}...)
-}
-
-func describeQuestion(question *api.UserQuestion) string {
-	var text strings.Builder
-	text.WriteString(question.Question)
-	for _, option := range question.Options {
-		text.WriteString("\n- " + option.ID)
-		if option.Label != option.ID {
-			text.WriteString(": " + option.Label)
-		}
-		if option.Description != "" {
-			text.WriteString(" (" + option.Description + ")")
-		}
-	}
-	if question.MultiSelect {
-		text.WriteString("\nseveral may be chosen")
-	}
-	if len(question.Options) > 0 && question.TakesFreeform() {
-		text.WriteString("\nfree text is accepted too")
-	}
-	return text.String()
 }
 
 type questionsCancel struct {

@@ -118,19 +118,12 @@ func (r *reviewing) approval(ctx context.Context, one *reviewed, count string) (
 		r.terminal.Say("%s was %s meanwhile", name, console.Printable(decidedText(view.RecordedDecision, now), false))
 		return false, nil
 	}
-	if err := r.terminal.Describe([]console.Field{
-		{"tool", request.ToolName},
-		{"agent", view.AgentID},
-		{"where", whereAsked(view.Session, view.SessionID, view.ParentSessionID)},
-		{"reason", request.Reason},
-		{"description", request.Description},
-		{"hints", hintText(request.Hints)},
-		{"input", prompt.Indented(request.Input)},
-		{"raised", console.Moment(request.CreatedAtMs, now)},
-		{"expires", console.Moment(valueOf(request.ExpiresAtMs), now)},
+	fields := console.FieldsOf(prompt.ForDeciding(prompt.OfApproval(&request)), now)
+	fields = slices.Insert(fields, 1, []console.Field{{"agent", view.AgentID}, {"where", whereAsked(view.Session, view.SessionID, view.ParentSessionID)}}...)
+	if err := r.terminal.Describe(append(fields, []console.Field{
 		{"you may not allow it", excludedText(view)},
 		{"looking", lookers(view.Acknowledgement, now)},
-	}); err != nil {
+	}...)); err != nil {
 		return false, err
 	}
 	choices := "[a]llow [d]eny [e]dit [s]kip [q]uit [?] "
@@ -205,18 +198,8 @@ func (r *reviewing) sent(err error, words string) (decided bool, _ error) {
 func (r *reviewing) question(ctx context.Context, one *reviewed, count string) (decided bool, err error) {
 	item := one.question
 	now, request := r.terminal.Now(), &item.Request
-	fields := []console.Field{
-		{"agent", item.AgentID}, {"where", whereAsked(item.Session, item.SessionID, item.ParentSessionID)}, {"hints", hintText(request.Hints)},
-	}
-	for i := range request.Questions {
-		fields = append(fields, console.Field{"question", describeQuestion(&request.Questions[i])})
-	}
-	if err := r.terminal.Describe(append(fields, []console.Field{
-		{"payload", prompt.Indented(request.Payload)},
-		{"the value must fit", prompt.Indented(request.ResponseSchema)},
-		{"raised", console.Moment(request.CreatedAtMs, now)},
-		{"expires", console.Moment(valueOf(request.ExpiresAtMs), now)},
-	}...)); err != nil {
+	fields := []console.Field{{"agent", item.AgentID}, {"where", whereAsked(item.Session, item.SessionID, item.ParentSessionID)}}
+	if err := r.terminal.Describe(append(fields, console.FieldsOf(prompt.ForDeciding(prompt.OfQuestion(request)), now)...)); err != nil {
 		return false, err
 	}
 	for {

@@ -73,7 +73,7 @@ func eventText(entry *api.RunEventEntry) (kind, what string) {
 }
 
 func resolutionText(resolution *api.Resolution) string {
-	text := string(resolution.Outcome) + " by " + resolution.ResolvedBy + ", " + prompt.Way(resolution.Via)
+	text := prompt.Decided(resolution.Outcome, resolution.ResolvedBy, resolution.Via, "")
 	if resolution.UpdatedInput != nil {
 		text += ", edited to " + prompt.Compact(resolution.UpdatedInput)
 	}

@@ -49,6 +49,14 @@ func (i *item) about() string {
 	return "? " + prompt.QuestionText(i.question)
 }
 
+// rows returns the request's rows. The text of a question is left out: it has a line and numbered options.
+func (i *item) rows() []prompt.Row {
+	if i.approval != nil {
+		return prompt.OfApproval(i.approval)
+	}
+	return slices.DeleteFunc(prompt.OfQuestion(i.question), func(row prompt.Row) bool { return row.Kind == prompt.Body })
+}
+
 // asker is who asks, and where.
 type asker struct {
 	sessionID, parentSessionID, agentID, runID string
@@ -68,7 +76,7 @@ func (a *asker) where() string {
 }
 
 func ofApproval(from asker, request api.ApprovalRequest) item {
-	return from.item(item{requestID: request.ID, createdAtMs: request.CreatedAtMs, dueMs: dueMs(request.ExpiresAtMs), approval: &request}, request.Reason, request.Description, prompt.Compact(request.Input))
+	return from.item(item{requestID: request.ID, createdAtMs: request.CreatedAtMs, dueMs: dueMs(request.ExpiresAtMs), approval: &request}, prompt.Compact(request.Input))
 }
 
 func ofQuestion(from asker, request api.UserQuestionRequest) item {
@@ -77,6 +85,9 @@ func ofQuestion(from asker, request api.UserQuestionRequest) item {
 
 func (a *asker) item(one item, texts ...string) item {
 	one.runID, one.agent, one.where = a.runID, a.agentID, a.where()
+	for _, row := range one.rows() {
+		texts = append(texts, row.Value)
+	}
 	one.text = strings.Join(append(texts, one.about(), one.agent, one.where, a.sessionID), "\n")
 	return one
 }

@@ -2,7 +2,6 @@ package watch
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -120,8 +119,7 @@ func (s *screen) take(event *client.StreamEvent) {
 	s.leave()
 	for _, resolution := range settled {
 		if resolution.RequestID == chosen.requestID {
-			s.note = console.Printable(fmt.Sprintf("%s by %s, %s: %s",
-				resolution.Outcome, resolution.ResolvedBy, prompt.Way(resolution.Via), chosen.about()), false)
+			s.note = console.Printable(prompt.Decided(resolution.Outcome, resolution.ResolvedBy, resolution.Via, "")+": "+chosen.about(), false)
 		}
 	}
 }

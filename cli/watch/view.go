@@ -105,7 +105,7 @@ func (s *screen) rows(room int) []string {
 }
 
 // lines returns all lines to be read before the selected request is allowed: who may not
-// allow it, its reason, and the whole input.
+// allow it, what the agent says about it, and the whole input.
 func (s *screen) lines() []string {
 	one := s.current()
 	if one == nil {
@@ -115,7 +115,7 @@ func (s *screen) lines() []string {
 	add := func(text string, breaks bool) {
 		lines = append(lines, console.Wrap(console.Printable(text, breaks), max(s.width-1, 10))...)
 	}
-	if one.approval == nil {
+	if one.question != nil {
 		add(prompt.QuestionText(one.question), true)
 		for i, option := range optionsOf(one) {
 			about := option.Label
@@ -124,18 +124,10 @@ func (s *screen) lines() []string {
 			}
 			add(fmt.Sprintf("%d  %s", i+1, about), false)
 		}
-		return lines
 	}
-	if reason := one.approval.Reason; reason != "" {
-		add("reason: "+reason, false)
+	for _, line := range prompt.Lines(one.rows(), console.Printable) {
+		lines = append(lines, console.Wrap(line, max(s.width-1, 10))...)
 	}
-	if description := one.approval.Description; description != "" {
-		add("description: "+description, false)
-	}
-	if one.approval.ExcludeRequester {
-		lines = append(lines, "The requester cannot allow it.")
-	}
-	add(prompt.Indented(one.approval.Input), true)
 	return lines
 }
 

@@ -1,0 +1,178 @@
+package prompt
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/holdpoint/holdpoint/api"
+)
+
+// Kind is the form of a row's value.
+type Kind uint8
+
+// The kinds of rows.
+const (
+	// Text is one line. A line break in it is the agent's and is escaped.
+	Text Kind = iota
+	// Said is Text by which the agent explains its call.
+	Said
+	// List has one item per line.
+	List
+	// Title names the request. Faces with a list show it there.
+	Title
+	// Body is the request itself, over several lines.
+	Body
+	// Time has AtMs and no Value.
+	Time
+)
+
+// Row is one fact about a request or its outcome. Values are the agent's text, not escaped.
+type Row struct {
+	Label string
+	Kind  Kind
+	Value string
+	// AtMs is in milliseconds since the epoch.
+	AtMs int64
+	// Deciding is set when a person must have read the row before deciding. Faces where people decide
+	// show these rows; a face that describes a request completely shows all.
+	Deciding bool
+}
+
+// OfApproval returns what there is to read about an approval, in order, without its ids. A new member of
+// the request becomes visible here.
+func OfApproval(request *api.ApprovalRequest) []Row {
+	excluded := ""
+	if request.ExcludeRequester {
+		excluded = "yes"
+	}
+	return present([]Row{
+		{Label: "tool", Kind: Title, Value: request.ToolName, Deciding: true},
+		{Label: "scope", Value: request.Scope},
+		{Label: "reason", Kind: Said, Value: request.Reason, Deciding: true},
+		{Label: "description", Kind: Said, Value: request.Description, Deciding: true},
+		{Label: "hints", Kind: List, Value: hintsOf(request.Hints), Deciding: true},
+		{Label: "input", Kind: Body, Value: Indented(request.Input), Deciding: true},
+		{Label: "input digest", Value: request.InputDigest},
+		{Label: "pattern keys", Kind: List, Value: strings.Join(request.PatternKeys, "\n")},
+		raised(request.CreatedAtMs),
+		expires(request.ExpiresAtMs),
+		{Label: "may be edited to", Value: Compact(request.InputSchema)},
+		{Label: "metadata", Value: Compact(request.Metadata)},
+		{Label: "someone else must allow it", Value: excluded, Deciding: true},
+	})
+}
+
+// OfQuestion returns what there is to read about a question, in order, without its ids.
+func OfQuestion(request *api.UserQuestionRequest) []Row {
+	rows := []Row{
+		{Label: "kind", Value: request.Kind},
+		{Label: "hints", Kind: List, Value: hintsOf(request.Hints), Deciding: true},
+	}
+	for i := range request.Questions {
+		question := &request.Questions[i]
+		rows = append(rows, Row{Label: "question " + question.ID, Kind: Body, Value: questionOf(question), Deciding: true})
+	}
+	return present(append(rows,
+		Row{Label: "payload", Kind: Body, Value: Indented(request.Payload), Deciding: true},
+		Row{Label: "the value must fit", Kind: Body, Value: Indented(request.ResponseSchema), Deciding: true},
+		raised(request.CreatedAtMs),
+		expires(request.ExpiresAtMs),
+	))
+}
+
+// OfResolution returns what a decision says in addition to its outcome; nil for nil.
+func OfResolution(given *api.Resolution) []Row {
+	if given == nil {
+		return nil
+	}
+	rows := []Row{
+		{Label: "edited to", Value: Compact(given.UpdatedInput)},
+		{Label: "said", Kind: Said, Value: given.Reason},
+		{Label: "justification", Kind: Said, Value: given.Justification},
+	}
+	if given.Rule != nil {
+		rows = append(rows, Row{Label: "rule", Value: given.Rule.RuleID + ": " + given.Rule.Text})
+	}
+	return present(rows)
+}
+
+// Decided says in one line what was decided, by whom, when and how. when is a time in a face's own
+// words, or empty.
+func Decided(outcome api.Outcome, by, via, when string) string {
+	if when != "" {
+		when += ", "
+	}
+	return string(outcome) + " by " + by + ", " + when + Way(via)
+}
+
+// ForDeciding returns the rows that a person must have read before deciding.
+func ForDeciding(rows []Row) []Row {
+	return slices.DeleteFunc(slices.Clone(rows), func(row Row) bool { return !row.Deciding })
+}
+
+// Lines returns the text to read before deciding, for a face that shows titles and times elsewhere:
+// labelled lines, and below them the request itself. printable escapes the agent's text; breaks tells
+// whether line breaks stay.
+func Lines(rows []Row, printable func(text string, breaks bool) string) []string {
+	var lines, body []string
+	for _, row := range ForDeciding(rows) {
+		switch row.Kind {
+		case Title, Time:
+		case Body:
+			body = append(body, printable(row.Value, true))
+		case List:
+			for item := range strings.SplitSeq(row.Value, "\n") {
+				lines = append(lines, printable(row.Label+": "+item, false))
+			}
+		case Text, Said:
+			lines = append(lines, printable(row.Label+": "+row.Value, false))
+		}
+	}
+	return append(lines, body...)
+}
+
+func raised(atMs int64) Row { return Row{Label: "raised", Kind: Time, AtMs: atMs, Deciding: true} }
+
+func expires(atMs *int64) Row {
+	row := Row{Label: "expires", Kind: Time, Deciding: true}
+	if atMs != nil {
+		row.AtMs = *atMs
+	}
+	return row
+}
+
+// present omits rows without a value.
+func present(rows []Row) []Row {
+	return slices.DeleteFunc(rows, func(row Row) bool { return row.Value == "" && row.AtMs == 0 })
+}
+
+// hintsOf returns the hints of the agent's side, one per line.
+func hintsOf(hints []api.Hint) string {
+	lines := make([]string, len(hints))
+	for i, hint := range hints {
+		lines[i] = string(hint.Level) + ": " + hint.Text
+	}
+	return strings.Join(lines, "\n")
+}
+
+// questionOf returns a question with its options, one per line.
+func questionOf(question *api.UserQuestion) string {
+	var text strings.Builder
+	text.WriteString(question.Question)
+	for _, option := range question.Options {
+		text.WriteString("\n- " + option.ID)
+		if option.Label != option.ID {
+			text.WriteString(": " + option.Label)
+		}
+		if option.Description != "" {
+			text.WriteString(" (" + option.Description + ")")
+		}
+	}
+	if question.MultiSelect {
+		text.WriteString("\nseveral may be chosen")
+	}
+	if len(question.Options) > 0 && question.TakesFreeform() {
+		text.WriteString("\nfree text is accepted too")
+	}
+	return text.String()
+}
