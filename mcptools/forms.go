@@ -12,6 +12,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/internal/visible"
+	"github.com/holdpoint/holdpoint/prompt"
 )
 
 // maxFormBytes is the maximum size of a form. A request that does not fit is decided elsewhere,
@@ -100,18 +101,23 @@ func approvalForm(agent string, request *api.ApprovalRequest) *mcp.ElicitParams 
 	if request.InputTruncated || request.ExcludeRequester || len(request.SensitivePaths) > 0 {
 		return nil
 	}
-	input := jsontext.Value(slices.Clone(request.Input))
-	if err := input.Indent(jsontext.WithIndent("  ")); err != nil || len(input) > maxFormBytes {
-		return nil
-	}
-	var message strings.Builder
-	fmt.Fprintf(&message, "The agent %s asks to run %s with:\n%s", agent, visible.Escape(request.ToolName), visible.Escape(string(input)))
-	for _, said := range []string{request.Description, request.Reason} {
-		if said != "" {
-			fmt.Fprintf(&message, "\nThe agent says: %s", visible.Escape(said))
+	message := fmt.Sprintf("The agent %s asks to run %s with:\n%s", agent, visible.Escape(request.ToolName), visible.Escape(prompt.Indented(request.Input)))
+	return form(message+said(prompt.OfApproval(request)), approvalFormSchema)
+}
+
+// said returns what the agent adds to a request, one line for each of its rows.
+func said(rows []prompt.Row) string {
+	var text strings.Builder
+	for _, row := range prompt.ForDeciding(rows) {
+		switch row.Kind {
+		case prompt.Said:
+			fmt.Fprintf(&text, "\nThe agent says: %s", visible.Escape(row.Value))
+		case prompt.Text, prompt.List:
+			fmt.Fprintf(&text, "\nThe agent's %s: %s", row.Label, visible.Escape(row.Value))
+		case prompt.Title, prompt.Body, prompt.Time: // the sentence above names them
 		}
 	}
-	return form(message.String(), approvalFormSchema)
+	return text.String()
 }
 
 // approvalOf returns the decision from an approval's form, if there is one.
@@ -157,7 +163,7 @@ func questionForm(agent string, request *api.UserQuestionRequest) *mcp.ElicitPar
 		members["option"] = choices
 	}
 	schema := map[string]any{"type": "object", "properties": members}
-	return form(fmt.Sprintf("The agent %s asks: %s", agent, visible.Escape(question.Question)), schema)
+	return form(fmt.Sprintf("The agent %s asks: %s", agent, visible.Escape(question.Question))+said(prompt.OfQuestion(request)), schema)
 }
 
 func typedForm(agent string, request *api.UserQuestionRequest) *mcp.ElicitParams {
@@ -181,7 +187,7 @@ func typedForm(agent string, request *api.UserQuestionRequest) *mcp.ElicitParams
 	if json.Unmarshal(request.Payload, &asked) != nil || asked.Message == "" {
 		asked.Message = string(request.Payload)
 	}
-	return form(fmt.Sprintf("The agent %s asks: %s", agent, visible.Escape(asked.Message)), jsontext.Value(request.ResponseSchema))
+	return form(fmt.Sprintf("The agent %s asks: %s", agent, visible.Escape(asked.Message))+said(prompt.OfQuestion(request)), jsontext.Value(request.ResponseSchema))
 }
 
 func labelsOf(question *api.UserQuestion) []string {

@@ -221,6 +221,16 @@ func TestACallParksAsATask(t *testing.T) {
 	require.Equal(t, "pending", r.ask(mcp.ClientCapabilities{}, "request_approval", `{"tool_name":"y","input":{},"wait_seconds":0}`, nil).told(s).Status)
 }
 
+// A form shows the whole request. Characters that hide or move text are escaped in all of it.
+func TestAFormShowsTheHintsOfTheAgent(t *testing.T) {
+	s := newScene(t)
+	r := s.replica(mcptools.Options{})
+	task := r.ask(both, "request_approval", `{"tool_name":"deploy","input":{"to":"production"},"reason":"done","hints":[{"level":"danger","text":"customers\u202e see it"},{"level":"info","text":"tests pass"}]}`, nil)
+	shown := r.task(both, "tasks/get", task.TaskID)
+	require.Equal(t, "The agent coder asks to run deploy with:\n{\n  \"to\": \"production\"\n}\nThe agent says: done\nThe agent's hints: danger: customers\\u202e see it\ninfo: tests pass",
+		shown.InputRequests[shown.only(s)].Params.Message)
+}
+
 func TestThePersonAtTheClientOfATaskDecides(t *testing.T) {
 	s := newScene(t)
 	r := s.replica(mcptools.Options{})

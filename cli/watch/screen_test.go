@@ -57,6 +57,20 @@ func TestAKeyNeverActsOnAnotherRequest(t *testing.T) {
 	require.Contains(t, s.text(), "Nothing waits for you.")
 }
 
+// What the agent adds to its call stands above the input, and a search finds it.
+func TestTheWordsAndHintsOfTheAgentAreShown(t *testing.T) {
+	t.Parallel()
+	request := asked("a1", `{"command":"npm publish"}`)
+	request.Reason, request.Hints, request.ExcludeRequester = "release\n1.2", []api.Hint{{Level: api.HintDanger, Text: "customers see it"}}, true
+	s := screenOf(request, asked("a2", `{"command":"ls"}`))
+	s.press("j")
+	require.Equal(t, []string{
+		"reason: release⟨LF⟩1.2", "hints: danger: customers see it", "someone else must allow it: yes", "{", `  "command": "npm publish"`, "}",
+	}, s.lines())
+	s.filter = "customers"
+	require.Len(t, s.shown(), 1)
+}
+
 func TestTheParentOfAChildIsShown(t *testing.T) {
 	t.Parallel()
 	s := screenOf()
