@@ -143,7 +143,7 @@ func (r *reviewing) approval(ctx context.Context, one *reviewed, count string) (
 				continue
 			}
 			if word[0] == 'e' {
-				edited, changes, err := editInput(ctx, r.terminal, r.prompter, &request)
+				edited, changes, err := r.terminal.EditInput(ctx, r.prompter, request.Input)
 				if err != nil {
 					r.terminal.Say("%s", console.Explain(err, now))
 					continue
