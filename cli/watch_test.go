@@ -80,7 +80,7 @@ func TestWatchOnATerminal(t *testing.T) {
 	ask("one", "make")
 
 	program := exec.CommandContext(context.WithoutCancel(t.Context()), "holdpoint", "watch", "--server", url)
-	program.Env = append(os.Environ(), "TERM=xterm-256color")
+	program.Env = append(os.Environ(), "TERM=xterm-256color", "VISUAL=sed -i s/three/four/")
 	terminal, err := pty.StartWithSize(program, &pty.Winsize{Rows: 24, Cols: 100})
 	require.NoError(t, err)
 	defer terminal.Close()
@@ -113,6 +113,32 @@ func TestWatchOnATerminal(t *testing.T) {
 	screen.until(t, "denied")
 	press("a")
 	screen.until(t, "choose")
+
+	// An editor takes the terminal, and the person confirms the changes.
+	ask("three", "make three")
+	screen.until(t, "make three")
+	press("j")
+	screen.until(t, ">")
+	press("e")
+	screen.until(t, "Allow the edited input?")
+	press("y\r")
+	edited, err := c.AwaitRun(t.Context(), "three", client.UntilDecided, patience)
+	require.NoError(t, err)
+	require.JSONEq(t, `{"command":"make four"}`, string(edited.Resume.Approvals[0].Resolution.UpdatedInput))
+
+	// A rule is written with the decision.
+	ask("five", "make five")
+	screen.until(t, "make five")
+	press("j")
+	screen.until(t, "five\"")
+	press("r")
+	screen.until(t, "Rule: Allow")
+	press("\r")
+	_, err = c.AwaitRun(t.Context(), "five", client.UntilDecided, patience)
+	require.NoError(t, err)
+	list, err := c.ListRules(t.Context(), client.RuleListParams{})
+	require.NoError(t, err)
+	require.Len(t, list.Items, 1)
 	press("q")
 	require.NoError(t, program.Wait())
 }

@@ -41,7 +41,7 @@ func (c *Console) EditInput(ctx context.Context, prompter *Prompter, input api.J
 		if value := jsontext.Value(after); value.IsValid(jsontext.AllowDuplicateNames(false)) {
 			shown := changedLines(before, strings.TrimRight(prompt.Indented(api.JSON(after)), "\n")+"\n")
 			if shown == "" {
-				return nil, "", Usage("nothing was changed, so nothing was decided; to allow the input unchanged, omit --edit")
+				return nil, "", Usage("nothing was changed, so nothing was decided")
 			}
 			return api.JSON(after), shown, nil
 		}

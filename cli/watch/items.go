@@ -15,7 +15,7 @@ import (
 
 // item is one open request.
 type item struct {
-	runID, requestID string
+	sessionID, runID, requestID string
 	// agent and where it works: the session's label or project, else the session.
 	agent, where       string
 	createdAtMs, dueMs int64 // dueMs is 0 without a deadline
@@ -84,7 +84,7 @@ func ofQuestion(from asker, request api.UserQuestionRequest) item {
 }
 
 func (a *asker) item(one item, texts ...string) item {
-	one.runID, one.agent, one.where = a.runID, a.agentID, a.where()
+	one.sessionID, one.runID, one.agent, one.where = a.sessionID, a.runID, a.agentID, a.where()
 	for _, row := range one.rows() {
 		texts = append(texts, row.Value)
 	}

@@ -18,8 +18,9 @@ import (
 const holdAfter = 600 * time.Millisecond
 
 const (
-	keysHelp   = "j k choose · a allow · d deny · 1-9 answer · enter whole text · / search · ? keys · q leave"
-	searchHelp = "type to search · enter keeps it · escape ends it"
+	keysHelp    = "j k choose · a allow · d deny · e edit · r allow and … · x mark · ? keys · q leave"
+	chooseFirst = "choose a request first: up and down"
+	searchHelp  = "type to search · enter keeps it · escape ends it"
 )
 
 // allKeys is shown by "?".
@@ -27,11 +28,13 @@ var allKeys = []string{
 	"j, k, up, down   next and previous request",
 	"g, G             first and last request",
 	"a                allow, once all of it was on the screen",
-	"d                deny",
+	"d                deny; decline a question",
+	"e                edit the input, and allow it",
+	"r                allow and write a rule: what, and for how long",
+	"x                mark; a and d then decide all marked ones, after a question",
 	"1-9, enter       choose an option of a question, and answer with it",
-	"x                decline a question",
 	"enter            show the whole text; space and the page keys read on",
-	"/                search; escape shows all again",
+	"/                search; escape shows all again and takes the marks back",
 	"q                leave",
 }
 
@@ -48,6 +51,12 @@ func (s *screen) press(key string) tea.Cmd {
 		s.helping = false
 		return nil
 	}
+	switch {
+	case s.asking != nil:
+		return s.confirm(key)
+	case s.sheet != nil:
+		return s.pressSheet(key)
+	}
 	if one := s.current(); one != nil && one.question != nil && len(key) == 1 && key >= "1" && key <= "9" {
 		s.pick(one, int(key[0]-'1'))
 		return nil
@@ -60,7 +69,7 @@ func (s *screen) press(key string) tea.Cmd {
 	case "/":
 		s.searching, s.note = true, ""
 	case "esc":
-		s.filter, s.note, s.picked = "", "", nil
+		s.filter, s.note, s.picked, s.marked = "", "", nil, nil
 	case "down", "j":
 		s.down(1)
 	case "up", "k":
@@ -85,11 +94,15 @@ func (s *screen) press(key string) tea.Cmd {
 		}
 		s.whole = !s.whole
 	case "a":
-		return s.decide("allowed", api.BehaviorAllow)
+		return s.allow()
 	case "d":
-		return s.decide("denied", api.BehaviorDeny)
+		return s.deny()
+	case "e":
+		return s.edit()
+	case "r":
+		return s.openSheet()
 	case "x":
-		return s.decline()
+		s.mark()
 	}
 	return nil
 }
@@ -161,14 +174,7 @@ func (s *screen) answer() tea.Cmd {
 	}})
 }
 
-func (s *screen) decline() tea.Cmd {
-	one := s.current()
-	if one == nil || one.question == nil || s.held() {
-		return nil
-	}
-	return s.resolve(one, "declined", api.UserQuestionResolution{RequestID: one.requestID, Declined: true})
-}
-
+// resolve sends the answer to a question.
 func (s *screen) resolve(one *item, what string, resolution api.UserQuestionResolution) tea.Cmd {
 	return s.send(one, what, func() error {
 		_, err := s.client.AnswerRunQuestion(s.ctx, one.runID, client.AnswerQuestionParams{Resolution: resolution})
@@ -176,38 +182,73 @@ func (s *screen) resolve(one *item, what string, resolution api.UserQuestionReso
 	})
 }
 
-// decide sends a decision about exactly the selected request as shown.
-func (s *screen) decide(what string, behavior api.Behavior) tea.Cmd {
+// allowable returns the selected approval if it can be allowed now. Otherwise the note says why not.
+func (s *screen) allowable() *item {
 	one := s.current()
 	switch {
 	case one == nil:
-		s.note = "choose a request first: up and down"
+		s.note = chooseFirst
+	case s.held():
+	case one.approval == nil && len(optionsOf(one)) > 0:
+		s.note = "choose an option by its number, then enter; d declines"
+	case one.approval == nil:
+		s.note = s.elsewhere(one)
+	case s.read[one.key()] < len(s.lines()):
+		s.whole, s.note = true, "read it to the end to allow it: space or pgdown reads on"
+	default:
+		return one
+	}
+	return nil
+}
+
+func (s *screen) allow() tea.Cmd {
+	if len(s.marked) > 0 {
+		s.askSeveral(api.BehaviorAllow)
+		return nil
+	}
+	if one := s.allowable(); one != nil {
+		return s.sendDecision(one, "allowed", api.ApprovalResolution{Behavior: api.BehaviorAllow})
+	}
+	return nil
+}
+
+// deny also declines a question.
+func (s *screen) deny() tea.Cmd {
+	if len(s.marked) > 0 {
+		s.askSeveral(api.BehaviorDeny)
+		return nil
+	}
+	one := s.current()
+	switch {
+	case one == nil:
+		s.note = chooseFirst
 		return nil
 	case s.held():
 		return nil
-	case one.approval == nil && len(optionsOf(one)) > 0:
-		s.note = "choose an option by its number, then enter; x declines"
-		return nil
-	case one.approval == nil:
-		s.note = s.elsewhere(one)
-		return nil
-	case behavior == api.BehaviorAllow && s.read[one.key()] < len(s.lines()):
-		s.whole, s.note = true, "read it to the end to allow it: space or pgdown reads on"
-		return nil
+	case one.question != nil:
+		return s.resolve(one, "declined", api.UserQuestionResolution{RequestID: one.requestID, Declined: true})
 	}
-	return s.send(one, what, func() error {
-		_, err := s.client.ResolveRunApprovals(s.ctx, one.runID, client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{{
-			RequestID: one.requestID, Handle: one.handle(), InputDigest: one.approval.InputDigest, Behavior: behavior,
-		}}})
-		return err
-	})
+	return s.sendDecision(one, "denied", api.ApprovalResolution{Behavior: api.BehaviorDeny})
+}
+
+func (s *screen) sendDecision(one *item, what string, resolution api.ApprovalResolution) tea.Cmd {
+	return s.send(one, what, func() error { return s.call(one, resolution) })
+}
+
+// call decides exactly the request as shown.
+func (s *screen) call(one *item, resolution api.ApprovalResolution) error {
+	resolution.RequestID, resolution.Handle, resolution.InputDigest = one.requestID, one.handle(), one.approval.InputDigest
+	_, err := s.client.ResolveRunApprovals(s.ctx, one.runID, client.ResolveApprovalsParams{Resolutions: []api.ApprovalResolution{resolution}})
+	return err
 }
 
 // send makes the call. The next request is selected once this one is settled.
 func (s *screen) send(one *item, what string, call func() error) tea.Cmd {
 	s.note = "sending…"
 	s.mine, s.taken = one.handle(), false
-	return func() tea.Msg { return decided{one.handle(), fmt.Sprintf("%s: %s", what, one.about()), call()} }
+	return func() tea.Msg {
+		return decided{handle: one.handle(), what: fmt.Sprintf("%s: %s", what, one.about()), err: call()}
+	}
 }
 
 // fits reports whether a request has all words that were searched.

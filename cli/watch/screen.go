@@ -40,6 +40,14 @@ type screen struct {
 	// the first on, by handle and digest. A request can be allowed once all lines have
 	// been. A new width changes the lines.
 	read map[string]int
+	// seen are the requests whose whole text has been on the screen, by key. marked are the approvals that
+	// the person has marked, and asking is the question about them.
+	seen, marked map[string]bool
+	asking       *asking
+	// sheet is "Allow and …", nil while it is closed.
+	sheet *sheet
+	// editInput opens an input in the person's editor.
+	editInput func(context.Context, api.JSON) (api.JSON, error)
 	// picked is the option that enter answers with.
 	picked             *api.QuestionOption
 	searching, helping bool
@@ -57,6 +65,8 @@ type (
 	decided struct {
 		handle, what string
 		err          error
+		// several says that what happened is true even if one of the calls failed.
+		several bool
 	}
 )
 
@@ -69,7 +79,7 @@ func (s *screen) Init() tea.Cmd { return tick() }
 func (s *screen) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 	switch message := message.(type) {
 	case tea.WindowSizeMsg:
-		s.width, s.height, s.read = message.Width, message.Height, nil
+		s.width, s.height, s.read, s.seen = message.Width, message.Height, nil, nil
 	case ticked:
 		return s, tick()
 	case streamEnded:
@@ -82,18 +92,33 @@ func (s *screen) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 	case decided:
 		s.note = console.Printable(message.what, false)
 		switch {
+		case message.err != nil && message.several:
+			what := s.note
+			s.fail(message.err)
+			s.note = what + ": " + s.note
 		case message.err != nil:
-			s.note = strings.Join(strings.Fields(console.Explain(message.err, s.now())), " ")
-		case message.handle != s.mine:
+			s.fail(message.err)
+		}
+		switch {
+		case message.err != nil && !message.several, message.handle == "", message.handle != s.mine:
 		case s.chosen == "": // the stream was faster
 			s.next()
 		default:
 			s.taken = true
 		}
+	case edited:
+		return s, s.allowEdited(message)
+	case explained:
+		s.takeChoices(message)
 	case tea.KeyPressMsg:
 		return s, s.press(message.String())
 	}
 	return s, nil
+}
+
+// fail shows why a call failed, in one line.
+func (s *screen) fail(err error) {
+	s.note = strings.Join(strings.Fields(console.Explain(err, s.now())), " ")
 }
 
 // take applies an item of the stream.
@@ -108,6 +133,7 @@ func (s *screen) take(event *client.StreamEvent) {
 	default:
 		s.live = false // a snapshot follows
 	}
+	s.forget()
 	if chosen == nil || s.place() >= 0 {
 		s.at = max(s.place(), 0)
 		return
@@ -125,7 +151,7 @@ func (s *screen) take(event *client.StreamEvent) {
 }
 
 // leave selects nothing. The place is kept for the next key that moves.
-func (s *screen) leave() { s.chosen, s.whole, s.from, s.picked = "", false, 0, nil }
+func (s *screen) leave() { s.chosen, s.whole, s.from, s.picked, s.sheet = "", false, 0, nil, nil }
 
 // next selects the request that has taken the place of one that this person has decided.
 func (s *screen) next() {

@@ -27,6 +27,9 @@ func (s *screen) text() string {
 	}
 	head := fmt.Sprintf("holdpoint · %s · %s%s", s.count(), s.server, state)
 	foot := []string{keysHelp}
+	if s.sheet != nil {
+		foot[0] = sheetHelp
+	}
 	switch {
 	case s.searching:
 		foot = []string{searchHelp, "/" + console.Printable(s.filter, false)}
@@ -36,7 +39,7 @@ func (s *screen) text() string {
 	if s.helping {
 		return strings.Join(append([]string{console.Fit(head, s.width), ""}, allKeys...), "\n")
 	}
-	details := s.details()
+	details := s.below()
 	room := max(s.height-len(foot)-len(details)-4, 1)
 	var out strings.Builder
 	out.WriteString(console.Fit(head, s.width) + "\n\n")
@@ -56,6 +59,9 @@ func (s *screen) count() string {
 	text := console.Count(len(list), "request")
 	if at := s.place(); at >= 0 {
 		text = fmt.Sprintf("%d of %s", at+1, text)
+	}
+	if len(s.marked) > 0 {
+		text += fmt.Sprintf(", %d marked", len(s.marked))
 	}
 	if s.filter != "" {
 		text += fmt.Sprintf(" with %q", console.Printable(s.filter, false))
@@ -91,9 +97,14 @@ func (s *screen) rows(room int) []string {
 	to := min(from+room, len(list))
 	lines := []string{"  " + s.row("WHAT", "AGENT", "WHERE", "LEFT", "AGE")}
 	for i := from; i < to; i++ {
-		one, mark := &list[i], "  "
+		one, mark := &list[i], " "
 		if i == at {
-			mark = "> "
+			mark = ">"
+		}
+		if s.marked[one.key()] {
+			mark += "*"
+		} else {
+			mark += " "
 		}
 		left := ""
 		if one.dueMs > 0 {
@@ -137,6 +148,18 @@ func (s *screen) detailLines() int { return max(s.height/2, 3) }
 func (s *screen) page() int        { return max(s.height-9, 1) }
 func (s *screen) long() bool       { return len(s.lines()) > s.detailLines() }
 
+// below returns what stands below the list: a question, "Allow and …", or the selected request.
+func (s *screen) below() []string {
+	switch {
+	case s.asking != nil:
+		return s.asking.lines(s.sheetRoom())
+	case s.sheet != nil:
+		lines := s.sheetLines()
+		return lines[:min(len(lines), s.sheetRoom())]
+	}
+	return s.details()
+}
+
 // details returns the lines below the list: the selected request's text as far as it fits,
 // or the part that is being read. It records which lines were shown.
 func (s *screen) details() []string {
@@ -155,6 +178,12 @@ func (s *screen) details() []string {
 	}
 	if from <= s.read[one.key()] {
 		s.read[one.key()] = max(s.read[one.key()], to)
+	}
+	if s.read[one.key()] == len(lines) {
+		if s.seen == nil {
+			s.seen = map[string]bool{}
+		}
+		s.seen[one.key()] = true
 	}
 	shown := slices.Clone(lines[from:to])
 	if more := len(lines) - to; more > 0 {

@@ -1,0 +1,194 @@
+package watch
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	tea "charm.land/bubbletea/v2"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/cli/console"
+	"github.com/holdpoint/holdpoint/client"
+)
+
+// sheet is "Allow and …": the rules that allowing a request can write.
+type sheet struct {
+	one              *item
+	choices          []ruleChoice
+	chosen, lifetime int
+	// forMs is the lifetime that the choices' texts say. loading says that the texts are not those of
+	// the chosen lifetime.
+	forMs   int64
+	loading bool
+}
+
+// ruleChoice is a rule with the text that the service gives it.
+type ruleChoice struct {
+	as         api.RememberAs
+	scope      api.Remember
+	what, text string
+}
+
+// explained are the choices for a lifetime of rules.
+type explained struct {
+	sheet    *sheet
+	lifetime int
+	forMs    int64
+	choices  []ruleChoice
+	err      error
+}
+
+// lifetimes are how long a rule may hold. The third one is chosen at first.
+var lifetimes = []struct {
+	name string
+	ms   func(now time.Time) int64
+}{
+	{"1 hour", func(time.Time) int64 { return time.Hour.Milliseconds() }},
+	{"today", func(now time.Time) int64 {
+		year, month, day := now.Date()
+		return max(time.Date(year, month, day+1, 0, 0, 0, 0, now.Location()).Sub(now), time.Minute).Milliseconds()
+	}},
+	{"30 days", func(time.Time) int64 { return (30 * 24 * time.Hour).Milliseconds() }},
+	{"always", func(time.Time) int64 { return 0 }},
+}
+
+const sheetHelp = "number or j k chooses what · left right for how long · enter allows and writes the rule · escape leaves"
+
+// openSheet opens "Allow and …" for the selected request.
+func (s *screen) openSheet() tea.Cmd {
+	one := s.allowable()
+	if one == nil {
+		return nil
+	}
+	s.sheet, s.note = &sheet{one: one, lifetime: 2}, ""
+	return s.explain()
+}
+
+// explain asks the service for the rules of the chosen lifetime.
+func (s *screen) explain() tea.Cmd {
+	open := s.sheet
+	open.loading = true
+	one, asked := open.one, explained{sheet: open, lifetime: open.lifetime, forMs: lifetimes[open.lifetime].ms(s.now())}
+	return func() tea.Msg {
+		found, err := s.client.ExplainRules(s.ctx, client.ExplainParams{
+			SessionID: one.sessionID, AgentID: one.agent, ToolName: one.approval.ToolName, ToolCallID: one.approval.ToolCallID,
+			Input: one.approval.Input, PatternKeys: one.approval.PatternKeys, RememberForMs: &asked.forMs,
+		})
+		if asked.err = err; err == nil {
+			asked.choices = ruleChoices(one, found.Remember.Choices)
+		}
+		return asked
+	}
+}
+
+// takeChoices shows the choices, unless the person has left the sheet or chosen another lifetime.
+func (s *screen) takeChoices(answer explained) {
+	open := s.sheet
+	switch {
+	case open == nil || open != answer.sheet || open.lifetime != answer.lifetime:
+	case answer.err != nil:
+		s.sheet = nil
+		s.fail(answer.err)
+	case len(answer.choices) == 0:
+		s.sheet, s.note = nil, "no rule can be written about this call"
+	default:
+		open.choices, open.forMs, open.loading = answer.choices, answer.forMs, false
+		open.chosen = min(open.chosen, len(open.choices)-1)
+	}
+}
+
+// ruleChoices names the choices of the service.
+func ruleChoices(one *item, choices []api.RememberChoice) (all []ruleChoice) {
+	for _, choice := range choices {
+		what, known := map[api.RememberAs]string{
+			api.RememberExact:   "this exact call",
+			api.RememberCommand: "this command, whatever its description",
+			api.RememberPrefix:  fmt.Sprintf("commands that start with %q", choice.About),
+			api.RememberFolder:  fmt.Sprintf("calls of %s in %s", one.approval.ToolName, choice.About),
+			api.RememberTool:    "every call of " + one.approval.ToolName,
+		}[choice.As]
+		if !known {
+			continue // of a newer service
+		}
+		if choice.Session != "" {
+			all = append(all, ruleChoice{choice.As, api.RememberSession, what + ", in this session", choice.Session})
+		}
+		if choice.Always != "" {
+			all = append(all, ruleChoice{choice.As, api.RememberAlways, what + ", in all sessions", choice.Always})
+		}
+	}
+	return all
+}
+
+// pressSheet handles a key while the sheet is open.
+func (s *screen) pressSheet(key string) tea.Cmd {
+	open := s.sheet
+	switch {
+	case key == "esc" || key == "q":
+		s.sheet, s.note = nil, "nothing was decided"
+	case key == "enter":
+		return s.allowAnd()
+	case key == "left" && open.lifetime > 0:
+		open.lifetime--
+		return s.explain()
+	case key == "right" && open.lifetime < len(lifetimes)-1:
+		open.lifetime++
+		return s.explain()
+	case key == "up" || key == "k":
+		open.chosen = max(open.chosen-1, 0)
+	case key == "down" || key == "j":
+		open.chosen = min(open.chosen+1, max(len(open.choices)-1, 0))
+	case len(key) == 1 && key >= "1" && int(key[0]-'1') < len(open.choices):
+		open.chosen = int(key[0] - '1')
+	}
+	return nil
+}
+
+// allowAnd allows the request and writes the chosen rule, whose whole text is on the screen.
+func (s *screen) allowAnd() tea.Cmd {
+	open := s.sheet
+	if open.loading {
+		return nil
+	}
+	if len(s.sheetLines()) > s.sheetRoom() {
+		s.note = "the terminal is too small to show the whole rule"
+		return nil
+	}
+	s.sheet = nil
+	choice := open.choices[open.chosen]
+	return s.sendDecision(open.one, "allowed with a rule", api.ApprovalResolution{
+		Behavior: api.BehaviorAllow, Remember: choice.scope, RememberAs: choice.as, RememberForMs: &open.forMs,
+	})
+}
+
+// sheetRoom is how many lines a sheet can have next to the head, one request, and the keys.
+func (s *screen) sheetRoom() int { return max(s.height-8, 1) }
+
+func (s *screen) sheetLines() []string {
+	open := s.sheet
+	if len(open.choices) == 0 {
+		return []string{"Loading…", ""}
+	}
+	columns := max(s.width-1, 10)
+	lines := []string{"Allow it, and from now on without asking:"}
+	for i, choice := range open.choices {
+		mark := "  "
+		if i == open.chosen {
+			mark = "> "
+		}
+		lines = append(lines, console.Wrap(console.Printable(fmt.Sprintf("%s%d  %s", mark, i+1, choice.what), false), columns)...)
+	}
+	names := make([]string, len(lifetimes))
+	for i, one := range lifetimes {
+		if names[i] = one.name; i == open.lifetime {
+			names[i] = "[" + one.name + "]"
+		}
+	}
+	lines = append(lines, "For: "+strings.Join(names, " · "))
+	text := "Loading…"
+	if !open.loading {
+		text = open.choices[open.chosen].text
+	}
+	return append(append(lines, console.Wrap(console.Printable("Rule: "+text, false), columns)...), "")
+}
