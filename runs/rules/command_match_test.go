@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
@@ -59,5 +60,24 @@ func TestARuleForACommand(t *testing.T) {
 		for _, input := range test.not {
 			require.Equal(t, api.RuleAsk, decision(input), input)
 		}
+	}
+}
+
+// A deny covers the words of its glob without further ones, as an allow with the same glob does. So it
+// wins over that allow, whatever its text says.
+func TestADenyCoversACommandWithoutFurtherWords(t *testing.T) {
+	t.Parallel()
+	rule := func(id string, effect api.RuleEffect, text string) rules.Rule {
+		return rules.Rule{
+			RuleID: id, SessionID: rules.AllSessions, ToolName: "bash", Effect: effect, Text: text,
+			Match: api.RuleMatch{Params: map[string]string{"command": "git push **"}},
+		}
+	}
+	both := []rules.Rule{rule("allow", api.RuleAllow, ""), rule("deny", api.RuleDeny, "of an earlier version")}
+	for command, decision := range map[string]api.RuleEffect{
+		"git push": api.RuleDeny, "git push origin": api.RuleDeny, "cd /srv && sudo GIT 'push'": api.RuleDeny, "git pull": api.RuleAsk, "git pushx": api.RuleAsk,
+	} {
+		call := rules.Call{ToolName: "bash", Input: document.Encode(map[string]string{"command": command})}
+		require.Equal(t, decision, rules.Explain(both, call, 0).Decision, command)
 	}
 }

@@ -101,7 +101,7 @@ func TestARuleForFurtherWordsCoversNoneIfItsTextSaysSo(t *testing.T) {
 		require.Equal(t, test.decided, verdict.Effect, name)
 	}
 	rule.Effect = api.RuleDeny
-	require.NotContains(t, rule.Describe(nil), "may be missing")
+	require.Contains(t, rule.Describe(nil), "may be missing", "TestADenyCoversACommandWithoutFurtherWords")
 }
 
 // A rule for the files in a folder covers that folder and those below it, and no way out of them.

@@ -57,7 +57,12 @@ func (g *refusingGlobs) of(tool, name, glob string) {
 			g.globs, g.relative = placeGlobs(glob)
 			return
 		}
-		for _, form := range []string{glob, strings.Join(strings.Fields(glob), " "), shellcmd.PlainGlob(glob)} {
+		forms := []string{glob, strings.Join(strings.Fields(glob), " "), shellcmd.PlainGlob(glob)}
+		if bare := (&Rule{}).bareCommand(glob); bare != "" {
+			// A deny is at least as wide as an allow with the same glob.
+			forms = append(forms, bare, shellcmd.PlainGlob(bare))
+		}
+		for _, form := range forms {
 			form = folded(form)
 			for _, form := range []string{starred(form), starred(strings.ReplaceAll(form, " **/", " "))} {
 				if form != "" && !slices.Contains(g.globs, form) || len(g.globs) == 0 {

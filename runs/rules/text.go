@@ -33,6 +33,9 @@ func (r *Rule) shownGlob(name string) string {
 		means = append(means, "? is any one character but a slash")
 	}
 	wild := len(means) > 0
+	if bare := (&Rule{}).bareCommand(glob); command && bare != "" {
+		means = append(means, bareMeans)
+	}
 	if command && r.Effect != api.RuleAllow {
 		shown := plain(name) + ", or a command in it, is exactly " + quoted(glob)
 		if wild {
@@ -44,9 +47,6 @@ func (r *Rule) shownGlob(name string) string {
 		return plain(name) + " is exactly " + quoted(glob)
 	}
 	if command {
-		if bare := (&Rule{}).bareCommand(glob); bare != "" {
-			means = append(means, bareMeans)
-		}
 		means = append(means, "no wildcard covers shell operators")
 	}
 	return plain(name) + " matches " + quoted(glob) + " (" + strings.Join(means, ", ") + ")"
