@@ -125,20 +125,6 @@ func TestWatchOnATerminal(t *testing.T) {
 	edited, err := c.AwaitRun(t.Context(), "three", client.UntilDecided, patience)
 	require.NoError(t, err)
 	require.JSONEq(t, `{"command":"make four"}`, string(edited.Resume.Approvals[0].Resolution.UpdatedInput))
-
-	// A rule is written with the decision.
-	ask("five", "make five")
-	screen.until(t, "make five")
-	press("j")
-	screen.until(t, "five\"")
-	press("r")
-	screen.until(t, "Rule: Allow")
-	press("\r")
-	_, err = c.AwaitRun(t.Context(), "five", client.UntilDecided, patience)
-	require.NoError(t, err)
-	list, err := c.ListRules(t.Context(), client.RuleListParams{})
-	require.NoError(t, err)
-	require.Len(t, list.Items, 1)
 	press("q")
 	require.NoError(t, program.Wait())
 }
