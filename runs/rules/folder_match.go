@@ -23,7 +23,10 @@ func plainPlace(path string) bool {
 // is too wide to be remembered with a press.
 const leastFolders = 2
 
-func tooWide(folder string) bool { return absolute(folder) && strings.Count(folder, "/") <= leastFolders }
+// tooWide reports whether a folder is too wide to be remembered with a press.
+func tooWide(folder string) bool {
+	return absolute(folder) && strings.Count(folder, "/") <= leastFolders
+}
 
 // FolderMatch returns a match for every call of a tool about a file in the same folder, or in one
 // below it, and the folder with a slash at its end. Members that change the effect of the call must

@@ -23,10 +23,10 @@ import (
 func TestConfigurationsAreRead(t *testing.T) {
 	t.Parallel()
 	secretFile := regexp.MustCompile(`(?:password_file: |(?:token|hook): )([a-z-]+)\}?\n?`)
-	read := 0
+	read, settings := 0, ""
+	directory := t.TempDir()
+	file := filepath.Join(directory, "file")
 	for _, b := range blocksOf(t) {
-		directory := t.TempDir()
-		file := filepath.Join(directory, "file")
 		text := b.text
 		switch {
 		case b.page == "docs/configuration.md" && b.language == "json":
@@ -45,10 +45,8 @@ func TestConfigurationsAreRead(t *testing.T) {
 				require.NoError(t, os.WriteFile(filepath.Join(directory, match[1]), []byte("https://chat.example/hook"), 0o600))
 			}
 			require.NoError(t, os.WriteFile(file, []byte(text), 0o600))
-			if strings.HasPrefix(text, "calendars:") {
-				found, err := channels.Calendars(file)
-				require.NoError(t, err, "%v", b)
-				require.NotEmpty(t, found)
+			if !strings.HasPrefix(text, "channels:") {
+				settings += text // it may name what stands in another block
 				continue
 			}
 			found, err := channels.Load(file, egress.New(egress.Options{}))
@@ -57,6 +55,12 @@ func TestConfigurationsAreRead(t *testing.T) {
 		}
 	}
 	require.Greater(t, read, 3)
+	require.NoError(t, os.WriteFile(file, []byte(settings), 0o600))
+	found, _, err := channels.Escalations(file, egress.New(egress.Options{}))
+	require.NoError(t, err, settings)
+	require.NotEmpty(t, found.Calendars)
+	require.NotEmpty(t, found.OnCall)
+	require.NotEmpty(t, found.Named)
 }
 
 // writeCertificate writes a certificate and its key as cert.pem and key.pem.
