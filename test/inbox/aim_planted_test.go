@@ -44,14 +44,19 @@ func TestTheAimOfATestIsTrue(t *testing.T) { //nolint:tparallel // one service, 
 		}, false},
 	} {
 		t.Run(defect.name, func(t *testing.T) {
-			someone := f.someone(t, f.planted(t, defect.edits), 1)
-			someone.writes = defect.writes
-			if defect.phone {
-				someone.holdsPhone()
+			page := f.planted(t, defect.edits)
+			var fault error
+			// The layout and the browser's timing say which of a person's moves meet the defect.
+			for seed := uint64(1); fault == nil && seed <= 4; seed++ {
+				someone := f.someone(t, page, seed)
+				someone.writes = defect.writes
+				if defect.phone {
+					someone.holdsPhone()
+				}
+				fault = someone.walk(1500)
+				t.Logf("seed %d: %d moves, %d decisions", seed, someone.moves, someone.decided)
 			}
-			fault := someone.walk(1500)
 			require.ErrorContains(t, fault, "was decided, but")
-			t.Logf("found after %d moves, %d decisions", someone.moves, someone.decided)
 		})
 	}
 }
