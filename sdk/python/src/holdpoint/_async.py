@@ -151,7 +151,7 @@ class AsyncHoldpoint:
         reason: str | None = None,
         justification: str | None = None,
         remember: Literal["session", "always"] | None = None,
-        remember_as: Literal["exact", "command", "tool"] | None = None,
+        remember_as: Literal["exact", "command", "prefix", "folder", "tool"] | None = None,
         remember_for_ms: int | None = None,
         idempotency_key: str | None = None,
     ) -> RunResult:
@@ -169,7 +169,7 @@ class AsyncHoldpoint:
         reason: str | None = None,
         justification: str | None = None,
         remember: Literal["session", "always"] | None = None,
-        remember_as: Literal["exact", "command", "tool"] | None = None,
+        remember_as: Literal["exact", "command", "prefix", "folder", "tool"] | None = None,
         remember_for_ms: int | None = None,
         idempotency_key: str | None = None,
     ) -> RunResult:

@@ -67,12 +67,12 @@ class Holdpoint:
         failed, session_busy while another run of its session is active, and session_ended."""
         return self._portal.call(self._async.retry_run(run_id, idempotency_key=idempotency_key))
 
-    def approve(self, shown: Mapping[str, Any], *, updated_input: Any=None, reason: str | None=None, justification: str | None=None, remember: Literal['session', 'always'] | None=None, remember_as: Literal['exact', 'command', 'tool'] | None=None, remember_for_ms: int | None=None, idempotency_key: str | None=None) -> RunResult:
+    def approve(self, shown: Mapping[str, Any], *, updated_input: Any=None, reason: str | None=None, justification: str | None=None, remember: Literal['session', 'always'] | None=None, remember_as: Literal['exact', 'command', 'prefix', 'folder', 'tool'] | None=None, remember_for_ms: int | None=None, idempotency_key: str | None=None) -> RunResult:
         """Allows one approval as it was shown (run_id and request, as lists have them): refused with approval_changed when another
         is open now."""
         return self._portal.call(self._async.approve(shown, updated_input=updated_input, reason=reason, justification=justification, remember=remember, remember_as=remember_as, remember_for_ms=remember_for_ms, idempotency_key=idempotency_key))
 
-    def deny(self, shown: Mapping[str, Any], *, reason: str | None=None, justification: str | None=None, remember: Literal['session', 'always'] | None=None, remember_as: Literal['exact', 'command', 'tool'] | None=None, remember_for_ms: int | None=None, idempotency_key: str | None=None) -> RunResult:
+    def deny(self, shown: Mapping[str, Any], *, reason: str | None=None, justification: str | None=None, remember: Literal['session', 'always'] | None=None, remember_as: Literal['exact', 'command', 'prefix', 'folder', 'tool'] | None=None, remember_for_ms: int | None=None, idempotency_key: str | None=None) -> RunResult:
         """Denies one approval as it was shown. The reason reaches the agent."""
         return self._portal.call(self._async.deny(shown, reason=reason, justification=justification, remember=remember, remember_as=remember_as, remember_for_ms=remember_for_ms, idempotency_key=idempotency_key))
 
