@@ -154,6 +154,8 @@ func browsers(t *testing.T, a *rig) {
 	require.NotContains(t, a.get(t, pushPath).want(http.StatusOK).text, endpoint)
 }
 
+var _ notify.Store = (*brokenStore)(nil)
+
 // AddAddress and the following methods implement notify.Store and the sender.
 func (s *brokenStore) AddAddress(context.Context, *notify.Address, notify.CodeCounts, notify.CodeCounts, *journal.Entry) (bool, error) {
 	return false, s.err
@@ -212,3 +214,13 @@ func (s *brokenStore) LinkByHash(context.Context, string) (*notify.LinkRow, erro
 func (s *brokenStore) TryLink(context.Context, string, string, int64, int64, *journal.Entry) (bool, error) {
 	return false, s.err
 }
+
+func (s *brokenStore) NoteLink(context.Context, string, int64, *journal.Entry) error { return s.err }
+
+func (s *brokenStore) SentMessages(context.Context, string, string) ([]notify.SentMessage, error) {
+	return nil, s.err
+}
+
+func (s *brokenStore) PutSentMessage(context.Context, *notify.SentMessage) error { return s.err }
+
+func (s *brokenStore) RemoveSentMessage(context.Context, *notify.SentMessage) error { return s.err }
