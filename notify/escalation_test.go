@@ -1,6 +1,7 @@
 package notify_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -61,6 +62,35 @@ func TestAnEscalationReachesPeople(t *testing.T) {
 		effects := s.advances(t, "one")
 		require.Len(t, effects, 1)
 		require.Greater(t, effects[0].DueAtMs, time.Now().Add(50*time.Minute).UnixMilli())
+		s.healthy(t)
+	})
+}
+
+// Three steps on the clock of the machine: each person is notified by their step, in its order.
+func TestThreeStepsOfAnEscalation(t *testing.T) {
+	t.Parallel()
+	onEngines(t, func(t *testing.T, database string) {
+		s := start(t, database, time.Second, true)
+		people := s.people(t)
+		for _, name := range []string{"ada", "ben"} {
+			s.verified(t, people[name], "ops", name, s.http)
+		}
+		runID := raiseEscalating(t, people["maker"], "steps", &api.Escalation{Steps: []api.EscalationStep{
+			{Notify: []string{"user:ben"}},
+			{AfterMs: 200, Notify: []string{"role:admin"}},
+			{AfterMs: 400, Notify: []string{"user:ben"}, Urgent: true},
+		}})
+		eventually(t, "the last step is done", func() bool { return strings.Contains(s.eventTexts(t, runID), `"step":2`) })
+		events := s.eventTexts(t, runID)
+		at := 0
+		for step, who := range []string{"user:ben", "user:ada", "user:ben"} {
+			next := strings.Index(events[at:], fmt.Sprintf(`"step":%d,"to":[{"who":%q,"channels":["ops"]`, step, who))
+			if step == 2 && next < 0 { // the steps before it were late, and were done with it
+				next = strings.Index(events[at:], `"step":2,"to":[{"who":"user:ben","why_not":"same_message"`)
+			}
+			require.GreaterOrEqual(t, next, 0, "step %d: %s", step, events)
+			at += next
+		}
 		s.healthy(t)
 	})
 }
