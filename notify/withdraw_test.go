@@ -176,13 +176,18 @@ func TestAMessageThatIsBeingSentIsWithdrawn(t *testing.T) {
 		runID := raise(t, people["maker"], "s", "a")
 		<-begun
 		s.resolve(t, people["ben"], runID, api.BehaviorAllow, "a")
-		eventually(t, "the withdrawal waits", func() bool { w := s.withdrawal(t); return w != nil && w.DueAtMs > time.Now().UnixMilli()+1_000 })
+		eventually(t, "the withdrawal waits, or is at work", func() bool { w := s.withdrawal(t); return w != nil && w.DueAtMs > time.Now().UnixMilli()+1_000 })
 		close(goOn)
-		eventually(t, "the message", func() bool { return len(s.pendingNotices(t)) == 1 })
+		retried := false
+		eventually(t, "the withdrawal", func() bool {
+			// One that was at work may have met the message once it was sent. One that waits is hurried, once.
+			if w := s.withdrawal(t); w != nil && len(b.of("ada")) == 1 && !retried {
+				_, err := people["ada"].RetryEffect(t.Context(), "s", w.EffectID)
+				retried = err == nil
+			}
+			return len(s.pendingNotices(t)) == 0
+		})
 		require.Len(t, b.of("ada"), 1)
-		_, err := people["ada"].RetryEffect(t.Context(), "s", s.withdrawal(t).EffectID)
-		require.NoError(t, err)
-		eventually(t, "the withdrawal", func() bool { return len(s.pendingNotices(t)) == 0 })
 		require.Contains(t, b.of("ada")[0], "allowed by user:ben")
 		s.healthy(t)
 	})
