@@ -1,6 +1,7 @@
 // What a request is about, by the shape of its input: a command, an edit, a message and so on. The names are the
 // ones that agents use. Everything of the input is in what describe returns: its fields, or its rest.
 
+import { difference } from "./difference.js";
 import { member, pretty, read, textOf, without } from "./exact.js";
 
 // The members by which agents say that one text takes the place of another.
@@ -150,12 +151,18 @@ const lastParts = path => path.split("/").filter(Boolean).slice(-2).join("/") ||
 const count = text => text === "" ? 0 : text.replace(/\n$/, "").split("\n").length;
 const signs = (text, sign) => text.split("\n").filter(line => line[0] === sign && !line.startsWith(sign.repeat(3))).length;
 
+const fewCells = 2_500; // compared line by line, such as 50 lines with 50; larger changes count all between the first and the last
+
+// changedLines returns [added, removed] of a change, as the detail shows it.
 function changedLines({ before, after }) {
   const a = before.split("\n"), b = after.split("\n");
   let head = 0, tail = 0;
   while (head < a.length && head < b.length && a[head] === b[head]) head++;
   while (tail < a.length - head && tail < b.length - head && a[a.length - 1 - tail] === b[b.length - 1 - tail]) tail++;
-  return [b.length - head - tail, a.length - head - tail];
+  const added = b.length - head - tail, removed = a.length - head - tail;
+  if (added * removed > fewCells) return [added, removed];
+  const lines = difference(before, after, 0);
+  return ["+", "-"].map(sign => lines.filter(line => line[0] === sign).length);
 }
 
 const summary = node => node.kind === "object" ? node.members.slice(0, 2).map(([name, one]) => `${name} ${scalar(one) ? scalarText(one) : pretty(one, "")}`).join(", ") : scalar(node) ? scalarText(node) : pretty(node, "");

@@ -15,6 +15,7 @@ test("titles and rows", () => {
     ["shell", { command: ["bash", "-lc", "cargo build"] }, "Run a command", { what: "bash -lc 'cargo build'" }],
     ["run", { cmd: "ls\nrm -rf /" }, "Run a command", { what: "ls ⏎ rm -rf /" }],
     ["Edit", { file_path: "/a/b/c.go", old_string: "a\nb", new_string: "a\nc\nd" }, "Edit a file", { what: "b/c.go", hint: "+2 −1" }],
+    ["Edit", { file_path: "c.go", old_string: "a\nb\nc", new_string: "a\nx\nc\nd" }, "Edit a file", { hint: "+2 −1" }],
     ["multi", { edits: [{ path: "x", old_str: "a", new_str: "b" }, { path: "y", old_str: "a", new_str: "b" }] }, "Edit 2 files", { hint: "+2 −2" }],
     ["apply_patch", { patch: "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-o\n+n" }, "Edit a file", { what: "x", hint: "+1 −1" }],
     ["apply_patch", { input: "*** Begin Patch\n*** Update File: a.go\n@@\n-x\n+y\n*** Add File: b.go\n+z\n*** End Patch" }, "Edit 2 files", { what: "2 files" }],
