@@ -1,13 +1,9 @@
 package client_test
 
 import (
-	"bytes"
-	"crypto/ed25519"
-	"os"
 	"testing"
 
 	"github.com/go-json-experiment/json"
-	"github.com/go-json-experiment/json/jsontext"
 	"github.com/stretchr/testify/require"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -31,19 +27,7 @@ type answerVector struct {
 // TestAnswerVectors checks VerifyAnswer with the same vectors as the other libraries (test/sdk).
 func TestAnswerVectors(t *testing.T) {
 	t.Parallel()
-	const file = "../docs/spec/answer-vectors.json"
-	made, err := json.Marshal(makeAnswerVectors(t), jsontext.WithIndent("  "))
-	require.NoError(t, err)
-	made = append(made, '\n')
-	if *update {
-		require.NoError(t, os.WriteFile(file, made, 0o644))
-	}
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.True(t, bytes.Equal(made, text), "run go test ./client -run TestAnswerVectors -update")
-
-	var vectors answerVectors
-	require.NoError(t, json.Unmarshal(text, &vectors))
+	vectors := keptVectors(t, "../docs/spec/answer-vectors.json", makeAnswerVectors(t))
 	for _, vector := range vectors.Answers {
 		var resolution api.AnswerForWorker
 		require.NoError(t, json.Unmarshal([]byte(vector.Resolution), &resolution), vector.Name)
@@ -60,15 +44,8 @@ func TestAnswerVectors(t *testing.T) {
 
 func makeAnswerVectors(t *testing.T) *answerVectors {
 	t.Helper()
-	seeded := func(seed byte) (*signing.Keys, api.KeySet) {
-		keys, err := signing.New([]ed25519.PrivateKey{ed25519.NewKeyFromSeed(bytes.Repeat([]byte{seed}, ed25519.SeedSize))}, nil, func() int64 { return 1 })
-		require.NoError(t, err)
-		set, err := keys.Public(t.Context())
-		require.NoError(t, err)
-		return keys, set
-	}
-	keys, set := seeded(1)
-	stranger, _ := seeded(2)
+	keys, set := seededKeys(t, 1)
+	stranger, _ := seededKeys(t, 2)
 	vectors := &answerVectors{Keys: set}
 	const chosen = `[{"question_id":"when","header":"","question":"When?","selected_option_ids":["later"],"selected_options":[{"id":"later","label":"Später"}]}]`
 	sign := func(by *signing.Keys, purpose, signed string, exp int64) string {

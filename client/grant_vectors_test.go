@@ -46,19 +46,7 @@ type digestVector struct {
 // (test/sdk).
 func TestGrantVectors(t *testing.T) {
 	t.Parallel()
-	const file = "../docs/spec/grant-vectors.json"
-	made, err := json.Marshal(makeGrantVectors(t), jsontext.WithIndent("  "))
-	require.NoError(t, err)
-	made = append(made, '\n')
-	if *update {
-		require.NoError(t, os.WriteFile(file, made, 0o644))
-	}
-	text, err := os.ReadFile(file)
-	require.NoError(t, err)
-	require.True(t, bytes.Equal(made, text), "run go test ./client -run TestGrantVectors -update")
-
-	var vectors grantVectors
-	require.NoError(t, json.Unmarshal(text, &vectors))
+	vectors := keptVectors(t, "../docs/spec/grant-vectors.json", makeGrantVectors(t))
 	for _, vector := range vectors.Grants {
 		claims, err := client.VerifyGrant(vectors.Keys, vector.Grant, vector.Tool, api.JSON(vector.Input))
 		switch wanted := map[string]error{"invalid_grant": client.ErrGrantInvalid, "grant_mismatch": client.ErrGrantMismatch, "grant_expired": client.ErrGrantExpired}[vector.Result]; {
@@ -76,18 +64,37 @@ func TestGrantVectors(t *testing.T) {
 	}
 }
 
+// keptVectors returns the vectors of a file, which must be these; with -update it writes them.
+func keptVectors[V any](t *testing.T, file string, made *V) (kept V) {
+	t.Helper()
+	text, err := json.Marshal(made, jsontext.WithIndent("  "))
+	require.NoError(t, err)
+	text = append(text, '\n')
+	if *update {
+		require.NoError(t, os.WriteFile(file, text, 0o644))
+	}
+	stored, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.True(t, bytes.Equal(text, stored), "run go test ./client -run Vectors -update")
+	require.NoError(t, json.Unmarshal(stored, &kept))
+	return kept
+}
+
+// seededKeys returns signing keys that are the same in each run, and their public part.
+func seededKeys(t *testing.T, seed byte) (*signing.Keys, api.KeySet) {
+	t.Helper()
+	keys, err := signing.New([]ed25519.PrivateKey{ed25519.NewKeyFromSeed(bytes.Repeat([]byte{seed}, ed25519.SeedSize))}, nil, func() int64 { return 1 })
+	require.NoError(t, err)
+	set, err := keys.Public(t.Context())
+	require.NoError(t, err)
+	return keys, set
+}
+
 func makeGrantVectors(t *testing.T) *grantVectors {
 	t.Helper()
-	seeded := func(seed byte) (*signing.Keys, api.KeySet) {
-		keys, err := signing.New([]ed25519.PrivateKey{ed25519.NewKeyFromSeed(bytes.Repeat([]byte{seed}, ed25519.SeedSize))}, nil, func() int64 { return 1 })
-		require.NoError(t, err)
-		set, err := keys.Public(t.Context())
-		require.NoError(t, err)
-		return keys, set
-	}
-	keys, set := seeded(1)
-	stranger, _ := seeded(2)
-	_, other := seeded(3)
+	keys, set := seededKeys(t, 1)
+	stranger, _ := seededKeys(t, 2)
+	_, other := seededKeys(t, 3)
 	vectors := &grantVectors{Keys: api.KeySet{Keys: append(other.Keys, set.Keys...)}}
 	const input = `{"command":"ls","n":1}`
 	digest, err := client.InputDigest(api.JSON(input))

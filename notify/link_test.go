@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -242,6 +243,21 @@ func TestFormsOfLinks(t *testing.T) {
 	require.NotRegexp(t, secretPart, s.log.text())
 }
 
+// atOnce calls a function that many times at once, and returns how often it was true.
+func atOnce(times int, try func(i int) bool) int {
+	var calls sync.WaitGroup
+	var yes atomic.Int64
+	for i := range times {
+		calls.Go(func() {
+			if try(i) {
+				yes.Add(1)
+			}
+		})
+	}
+	calls.Wait()
+	return int(yes.Load())
+}
+
 // A person has twenty tries for all links together, however many links are tried at once.
 func TestGuessesOverManyLinks(t *testing.T) {
 	t.Parallel()
@@ -253,28 +269,15 @@ func TestGuessesOverManyLinks(t *testing.T) {
 		known, err := links.LinkByHash(t.Context(), auth.HashOf(strings.TrimPrefix(mail.path, "/l/")))
 		require.NoError(t, err)
 		const many = 60
-		var tries sync.WaitGroup
-		counted := make(chan bool, many)
 		for i := range many {
 			other := *known
 			other.TokenHash, other.Tries = fmt.Sprintf("%064d", i), 0
 			require.NoError(t, links.AddLink(t.Context(), &other))
 		}
-		for i := range many {
-			tries.Go(func() {
-				one, err := links.TryLink(t.Context(), known.Principal, fmt.Sprintf("%064d", i), 1, known.CreatedAtMs, &journal.Entry{})
-				counted <- err == nil && one
-			})
-		}
-		tries.Wait()
-		close(counted)
-		n := 0
-		for one := range counted {
-			if one {
-				n++
-			}
-		}
-		require.Equal(t, api.LinkCodeTriesOfPerson, n)
+		require.Equal(t, api.LinkCodeTriesOfPerson, atOnce(many, func(i int) bool {
+			one, err := links.TryLink(t.Context(), known.Principal, fmt.Sprintf("%064d", i), 1, known.CreatedAtMs, &journal.Entry{})
+			return err == nil && one
+		}))
 	})
 }
 
@@ -323,22 +326,10 @@ func TestGuessesOfCodes(t *testing.T) {
 		raced, _ := s.asks(t, "raced")
 		link, err := s.Notify.Link(t.Context(), strings.TrimPrefix(raced.path, "/l/"))
 		require.NoError(t, err)
-		counted := make(chan bool, 40)
-		for range cap(counted) {
-			presses.Go(func() {
-				right, _, err := s.Notify.EnterCode(t.Context(), link, "wrong")
-				counted <- err == nil && !right
-			})
-		}
-		presses.Wait()
-		close(counted)
-		tries := 0
-		for one := range counted {
-			if one {
-				tries++
-			}
-		}
-		require.Equal(t, api.LinkCodeTries, tries)
+		require.Equal(t, api.LinkCodeTries, atOnce(40, func(int) bool {
+			right, _, err := s.Notify.EnterCode(t.Context(), link, "wrong")
+			return err == nil && !right
+		}))
 		right, _, err := s.Notify.EnterCode(t.Context(), link, raced.code)
 		require.False(t, right)
 		require.Equal(t, api.CodeLinkNotFound, refusal.CodeOf(err))

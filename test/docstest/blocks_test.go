@@ -17,6 +17,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/holdpoint/holdpoint/cli"
+	"github.com/holdpoint/holdpoint/test/rig"
 )
 
 // maxChecked is how many blocks no test runs.
@@ -30,14 +31,16 @@ type block struct {
 
 func (b block) String() string { return fmt.Sprintf("%s:%d (%s)", b.page, b.line, b.language) }
 
+const readme = "README.md"
+
 var fence = regexp.MustCompile("(?ms)^(?: *<!-- ([^\n]+) -->\n)?( *)```([a-z]*)\n(.*?)^ *```$")
 
 // blocksOf returns the blocks of all pages that people read.
 func blocksOf(t *testing.T) (all []block) {
 	t.Helper()
 	names := documents(t)
-	for _, pattern := range []string{"sdk/*/README.md", "examples/README.md", "examples/*/README.md"} {
-		some, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(pattern)))
+	for _, folders := range []string{"sdk/*", "examples", "examples/*"} {
+		some, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(folders), readme))
 		require.NoError(t, err)
 		names = append(names, some...)
 	}
@@ -68,9 +71,9 @@ type runner struct {
 }
 
 var runners = []runner{
-	{pages: "README.md", kind: "smoke", file: ".ci/smoke"},
-	{pages: "README.md", kind: "ci", file: ".ci/jobs/in-process"},
-	{pages: "README.md", kind: "compose", file: ".ci/compose/*"},
+	{pages: readme, kind: "smoke", file: ".ci/smoke"},
+	{pages: readme, kind: "ci", file: ".ci/jobs/in-process"},
+	{pages: readme, kind: "compose", file: ".ci/compose/*"},
 	{pages: "docs/agents.md", kind: "test", file: "test/agents/*_test.go cli/agent/agent_test.go", test: "TestClaudeCodeWaitsForAPerson"},
 	{pages: "docs/mcp.md", kind: "test", file: "mcptools/overhttp/document_test.go", test: "TestTheDocument"},
 	{pages: "docs/security-review.md", kind: "test", file: "test/docstest/review_test.go", test: "TestRolesOfTheReview"},
@@ -83,7 +86,7 @@ var runners = []runner{
 	{pages: "sdk/typescript/README.md", kind: "test", file: "test/sdk/typescript_test.go", test: "TestTypeScriptPackageIsWhatItsReadmeSays"},
 	{pages: "sdk/typescript/README.md", languages: "ts", file: "test/sdk/typescript_test.go", test: "TestTypeScriptPackageIsWhatItsReadmeSays"},
 	{pages: "docs/sdk.md", kind: "test", file: "test/sdk/module_test.go", test: "TestGoModulesStartFromTheirPages"},
-	{pages: "examples/*/README.md", kind: "test", file: "test/sdk/*_test.go", test: "TestFrameworksWaitWithoutAProcess"},
+	{pages: "examples/*/" + readme, kind: "test", file: "test/sdk/*_test.go", test: "TestFrameworksWaitWithoutAProcess"},
 	{pages: "docs/*.md", languages: "sh", file: "test/sdk/pages_test.go", test: "TestPagesAreTyped"},
 }
 
@@ -170,9 +173,6 @@ func TestEveryBlockIsRunOrChecked(t *testing.T) {
 		default:
 			require.Fail(t, "a block without a language that this test knows", "%v: output and drawings are text", b)
 		}
-		if b.language == "python" {
-			checkPython(t, b)
-		}
 	}
 	t.Logf("%v", count)
 	require.LessOrEqual(t, count["checked"], maxChecked, "blocks that no test runs: lower maxChecked after one is run, never raise it")
@@ -251,30 +251,25 @@ func plain(word *syntax.Word) string {
 	return text.String()
 }
 
-// checkPython compiles a block.
-func checkPython(t *testing.T, b block) {
-	t.Helper()
-	python, err := exec.LookPath("python3")
-	if err != nil {
-		t.Logf("%v is not compiled: no python3", b)
-		return
+// TestPythonBlocksCompile compiles each block of Python.
+func TestPythonBlocksCompile(t *testing.T) {
+	t.Parallel()
+	python := rig.Need(t, "python3")
+	for _, b := range blocksOf(t) {
+		if b.language != "python" {
+			continue
+		}
+		command := exec.CommandContext(t.Context(), python, "-c", "import sys; compile(sys.stdin.read(), 'block', 'exec', 0x2000)")
+		command.Stdin = strings.NewReader(b.text)
+		output, err := command.CombinedOutput()
+		require.NoError(t, err, "%v: %s", b, output)
 	}
-	command := exec.CommandContext(t.Context(), python, "-c", "import sys; compile(sys.stdin.read(), 'block', 'exec', 0x2000)")
-	command.Stdin = strings.NewReader(b.text)
-	output, err := command.CombinedOutput()
-	require.NoError(t, err, "%v: %s", b, output)
 }
 
 // TestProxiesAreConfigured lets nginx read each of its configurations.
 func TestProxiesAreConfigured(t *testing.T) {
 	t.Parallel()
-	nginx, err := exec.LookPath("nginx")
-	if err != nil {
-		if os.Getenv("CI") != "" {
-			require.NoError(t, err)
-		}
-		t.Skip("no nginx")
-	}
+	nginx := rig.Need(t, "nginx")
 	for _, b := range blocksOf(t) {
 		if b.language != "nginx" {
 			continue
