@@ -26,10 +26,13 @@ func (s *Service) escalate(ctx context.Context, advance *runs.AdvanceRequest, re
 	if err != nil {
 		return err
 	}
-	sources := onCall{}
+	var named []string
+	for _, step := range due {
+		named = append(named, steps[step].Notify...)
+	}
+	sources := s.askOnCall(ctx, named)
 	for _, step := range due {
 		selectors := steps[step].Notify
-		s.askOnCall(ctx, selectors, sources)
 		of := runs.DueStep{Step: step, To: sources.failures(selectors)}
 		people := stepPeople(selectors, sources, identities, principals)
 		people = people[:min(len(people), api.MaxRecipients-len(of.To))]

@@ -3,8 +3,10 @@ package notify
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
@@ -18,8 +20,7 @@ type OnCall interface {
 	People(ctx context.Context) ([]string, error)
 }
 
-// onCall are the answers of the on-call sources that the due steps of one request name, by selector. Each
-// is asked once.
+// onCall are the answers of the on-call sources that the due steps of one request name, by selector.
 type onCall map[string]onCallAnswer
 
 type onCallAnswer struct {
@@ -28,29 +29,43 @@ type onCallAnswer struct {
 	why string
 }
 
-// askOnCall asks the sources that selectors name. It holds no lock of the request.
-func (s *Service) askOnCall(ctx context.Context, selectors []string, known onCall) {
+// askOnCall asks each source that the selectors name once, all at the same time: sources that hang must
+// not outlast the claim of the effect together. It holds no lock of the request.
+func (s *Service) askOnCall(ctx context.Context, selectors []string) onCall {
+	answers := onCall{}
 	for _, selector := range selectors {
-		name, is := strings.CutPrefix(selector, runs.SelectOnCall)
-		if _, asked := known[selector]; !is || asked {
-			continue
+		if strings.HasPrefix(selector, runs.SelectOnCall) {
+			answers[selector] = onCallAnswer{}
 		}
-		source := s.options.OnCall[name]
-		if source == nil {
-			known[selector] = onCallAnswer{why: runs.WhyOnCallFailed}
-			continue
-		}
-		people, err := source.People(ctx)
-		answer := onCallAnswer{people: people}
-		switch {
-		case err != nil:
-			answer.why = runs.WhyOnCallFailed
-			s.options.Logger.WarnContext(ctx, "an on-call source failed", slog.String("source", name), errorAttr(err))
-		case len(people) == 0:
-			answer.why = runs.WhyOnCallEmpty
-		}
-		known[selector] = answer
 	}
+	var asking sync.WaitGroup
+	var mu sync.Mutex
+	for _, selector := range slices.Collect(maps.Keys(answers)) {
+		asking.Go(func() {
+			answer := s.askSource(ctx, strings.TrimPrefix(selector, runs.SelectOnCall))
+			mu.Lock()
+			defer mu.Unlock()
+			answers[selector] = answer
+		})
+	}
+	asking.Wait()
+	return answers
+}
+
+func (s *Service) askSource(ctx context.Context, name string) onCallAnswer {
+	source := s.options.OnCall[name]
+	if source == nil {
+		return onCallAnswer{why: runs.WhyOnCallFailed}
+	}
+	people, err := source.People(ctx)
+	switch {
+	case err != nil:
+		s.options.Logger.WarnContext(ctx, "an on-call source failed", slog.String("source", name), errorAttr(err))
+		return onCallAnswer{people, runs.WhyOnCallFailed}
+	case len(people) == 0:
+		return onCallAnswer{why: runs.WhyOnCallEmpty}
+	}
+	return onCallAnswer{people: people}
 }
 
 // stepPeople returns the people whom a step selects. If an on-call source names nobody who may decide,

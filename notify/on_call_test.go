@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -26,6 +27,35 @@ type rota struct {
 func (r *rota) People(context.Context) ([]string, error) {
 	r.asked.Add(1)
 	return r.people, r.err
+}
+
+// meeting is an on-call source that answers once another one is asked, too.
+type meeting struct {
+	asked sync.Once
+	both  *sync.WaitGroup
+}
+
+func (m *meeting) People(context.Context) ([]string, error) {
+	m.asked.Do(m.both.Done)
+	m.both.Wait()
+	return []string{"user:ben"}, nil
+}
+
+// The sources of the due steps are asked at the same time.
+func TestOnCallSourcesAreAskedTogether(t *testing.T) {
+	t.Parallel()
+	var both sync.WaitGroup
+	both.Add(2)
+	s := start(t, inprocess.Memory, time.Second, true, func(o *inprocess.Options) {
+		o.OnCall = map[string]notify.OnCall{"one": &meeting{both: &both}, "two": &meeting{both: &both}}
+		o.Store.Escalations = &escalation.Settings{OnCall: map[string]bool{"one": true, "two": true}}
+	})
+	people := s.people(t)
+	s.verified(t, people["ben"], "ops", "ben", s.http)
+	runID := raiseEscalating(t, people["maker"], "s", &api.Escalation{Steps: []api.EscalationStep{{Notify: []string{"oncall:one", "oncall:two", "oncall:one"}}}})
+	eventually(t, "the step is done", func() bool {
+		return strings.Contains(s.eventTexts(t, runID), `"to":[{"who":"user:ben","channels":["ops"]}]`)
+	})
 }
 
 // A step notifies the people on call when it is due. A source that fails or names nobody who may decide
