@@ -18,9 +18,10 @@ type sheet struct {
 	choices          []ruleChoice
 	chosen, lifetime int
 	// forMs is the lifetime that the choices' texts say. loading says that the texts are not those of
-	// the chosen lifetime.
+	// the chosen lifetime, and problem why there are none: the service may limit the lifetime.
 	forMs   int64
 	loading bool
+	problem string
 }
 
 // ruleChoice is a rule with the text that the service gives it.
@@ -68,7 +69,7 @@ func (s *screen) openSheet() tea.Cmd {
 // explain asks the service for the rules of the chosen lifetime.
 func (s *screen) explain() tea.Cmd {
 	open := s.sheet
-	open.loading = true
+	open.loading, open.problem = true, ""
 	one, asked := open.one, explained{sheet: open, lifetime: open.lifetime, forMs: lifetimes[open.lifetime].ms(s.now())}
 	return func() tea.Msg {
 		found, err := s.client.ExplainRules(s.ctx, client.ExplainParams{
@@ -88,8 +89,8 @@ func (s *screen) takeChoices(answer explained) {
 	switch {
 	case open == nil || open != answer.sheet || open.lifetime != answer.lifetime:
 	case answer.err != nil:
-		s.sheet = nil
 		s.fail(answer.err)
+		open.problem, s.note = s.note, ""
 	case len(answer.choices) == 0:
 		s.sheet, s.note = nil, "no rule can be written about this call"
 	default:
@@ -167,9 +168,6 @@ func (s *screen) sheetRoom() int { return max(s.height-8, 1) }
 
 func (s *screen) sheetLines() []string {
 	open := s.sheet
-	if len(open.choices) == 0 {
-		return []string{"Loading…", ""}
-	}
 	columns := max(s.width-1, 10)
 	lines := []string{"Allow it, and from now on without asking:"}
 	for i, choice := range open.choices {
@@ -187,8 +185,11 @@ func (s *screen) sheetLines() []string {
 	}
 	lines = append(lines, "For: "+strings.Join(names, " · "))
 	text := "Loading…"
-	if !open.loading {
-		text = open.choices[open.chosen].text
+	switch {
+	case open.problem != "":
+		text = open.problem
+	case !open.loading:
+		text = "Rule: " + open.choices[open.chosen].text
 	}
-	return append(append(lines, console.Wrap(console.Printable("Rule: "+text, false), columns)...), "")
+	return append(append(lines, console.Wrap(console.Printable(text, false), columns)...), "")
 }

@@ -21,6 +21,8 @@ import (
 type served struct {
 	decided  []api.ApprovalResolution
 	explains []api.ExplainRulesBody
+	// mostMs is the longest lifetime of rules; 0 for no limit.
+	mostMs int64
 }
 
 func (s *served) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -35,6 +37,12 @@ func (s *served) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			panic(err)
 		}
 		s.explains = append(s.explains, asked)
+		if forMs := *asked.RememberForMs; s.mostMs != 0 && (forMs == 0 || forMs > s.mostMs) {
+			w.Header().Set("Content-Type", "application/problem+json")
+			w.WriteHeader(http.StatusUnprocessableEntity)
+			_, _ = io.WriteString(w, `{"code":"invalid_request","status":422,"title":"Invalid","detail":"see errors","errors":[{"pointer":"/remember_for_ms","detail":"the service lets no rule hold longer"}]}`)
+			return
+		}
 		_, _ = io.WriteString(w, `{"decision":"ask","rules":[],"remember":{"choices":[
 			{"as":"exact","session":"Allow exactly this, in session s.","always":"Allow exactly this."},
 			{"as":"prefix","about":"npm test","session":"Allow npm test, in session s.","always":"Allow npm test."},
@@ -177,6 +185,29 @@ func TestAllowAndARule(t *testing.T) {
 	require.Nil(t, s.sheet)
 	require.Nil(t, s.press("enter"))
 	require.Len(t, service.decided, 1)
+}
+
+// A service may limit the lifetime of rules, so that the first one of the sheet is refused.
+func TestAllowAndARuleOfAShorterLifetime(t *testing.T) {
+	t.Parallel()
+	s := screenOf(asked("a1", `{"command":"npm test"}`))
+	service := serve(t, s)
+	service.mostMs = 3_600_000
+	s.press("j")
+	does(t, s, s.press("r"))
+	require.Contains(t, s.text(), "the service lets no rule hold longer")
+	require.Contains(t, s.text(), "[30 days]")
+	require.Nil(t, s.press("enter"), "there is no rule")
+	s.press("left")
+	does(t, s, s.press("left"))
+	require.Contains(t, s.text(), "Rule: Allow exactly this, in session s.")
+	does(t, s, s.press("right"))
+	require.Contains(t, s.text(), "the service lets no rule hold longer")
+	require.Nil(t, s.press("enter"), "the rule on the screen is of another lifetime")
+	does(t, s, s.press("left"))
+	does(t, s, s.press("enter"))
+	require.Len(t, service.decided, 1)
+	require.Equal(t, int64(3_600_000), *service.decided[0].RememberForMs)
 }
 
 // An edited input goes to the request that was edited, whatever is selected then.

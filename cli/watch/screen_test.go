@@ -57,6 +57,22 @@ func TestAKeyNeverActsOnAnotherRequest(t *testing.T) {
 	require.Contains(t, s.text(), "Nothing waits for you.")
 }
 
+// Lines for which a low terminal has no room do not count as read.
+func TestALineBelowTheScreenIsNotRead(t *testing.T) {
+	t.Parallel()
+	for height := 6; height <= 30; height++ {
+		s := screenOf(asked("a1", `{"command":"ls","a":1,"b":2,"c":3,"d":4,"e":5,"f":6,"g":7}`), asked("a2", `{"command":"ls"}`))
+		s.height, s.note = height, "a note"
+		s.press("j")
+		s.note = "a note"
+		lines := strings.Split(s.text(), "\n")
+		onScreen := strings.Join(lines[:min(height, len(lines))], "\n")
+		for _, line := range s.lines()[:s.read[s.current().key()]] {
+			require.Contains(t, onScreen, line, "%d", height)
+		}
+	}
+}
+
 // What the agent adds to its call stands above the input, and a search finds it.
 func TestTheWordsAndHintsOfTheAgentAreShown(t *testing.T) {
 	t.Parallel()

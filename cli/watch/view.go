@@ -144,7 +144,7 @@ func (s *screen) lines() []string {
 
 // detailLines is the maximum number of lines below the list; page is the number of lines
 // when one request fills the screen.
-func (s *screen) detailLines() int { return max(s.height/2, 3) }
+func (s *screen) detailLines() int { return min(max(s.height/2, 3), s.page()) }
 func (s *screen) page() int        { return max(s.height-9, 1) }
 func (s *screen) long() bool       { return len(s.lines()) > s.detailLines() }
 
