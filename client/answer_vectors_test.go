@@ -84,6 +84,8 @@ func makeAnswerVectors(t *testing.T) *answerVectors {
 	add("by a key that is not given", to+`,"answers":`+chosen, sign(stranger, api.AnswerPurpose, `{"answers":`+chosen+`}`, never), "invalid_answer")
 	add("signed for another purpose", to+`,"answers":`+chosen, sign(keys, api.GrantPurpose, `{"answers":`+chosen+`}`, never), "invalid_answer")
 	add("no signature", to+`,"answers":`+chosen, "", "invalid_answer")
+	add("no answers", to, choice, "invalid_answer")
+	add("no request", `"outcome":"answered","resolved_by":"user:mara","answers":`+chosen, choice, "invalid_answer")
 	add("padded", to+`,"answers":`+chosen, choice+"=", "invalid_answer")
 	return vectors
 }

@@ -43,8 +43,8 @@ def verify_answer(keys: doc.KeySet, resolution: doc.Answer) -> AnswerClaims:
     are those of keys().
 
     Raises a HoldpointError of the kind invalid_answer or answer_expired; and ImportError without the package cryptography."""
-    claims = cast(AnswerClaims, claims_in(verified_payload(keys, resolution.get("signature", ""), PURPOSE, _invalid), _TEXTS, _invalid))
-    signed = {"answers": resolution["answers"]}
+    claims = cast(AnswerClaims, claims_in(verified_payload(keys, resolution.get("signature") or "", PURPOSE, _invalid), _TEXTS, _invalid))
+    signed = {"answers": resolution.get("answers") or []}
     if "value" in resolution:
         signed["value"] = resolution["value"]
     try:
@@ -53,7 +53,7 @@ def verify_answer(keys: doc.KeySet, resolution: doc.Answer) -> AnswerClaims:
         raise _invalid("the answers have no JSON form") from failure
     if claims["exp"] <= int(time.time()):
         raise HoldpointError(["answer_expired"], f"the signature of the answer has expired at {claims['exp']}")
-    if (resolution["outcome"], resolution["request_id"], resolution["resolved_by"]) != ("answered", claims["request_id"], claims["resolved_by"]):
+    if (resolution.get("outcome"), resolution.get("request_id"), resolution.get("resolved_by")) != ("answered", claims["request_id"], claims["resolved_by"]):
         raise _invalid(f"it is for request {claims['request_id']!r}, answered by {claims['resolved_by']!r}")
     if claims["answers_digest"] != digest:
         raise _invalid(f"it is for answers with the digest {claims['answers_digest']}")
