@@ -41,8 +41,8 @@ func (k *Keyring) Token(ctx context.Context, tokenID string) (*Token, error) {
 		return nil, UnknownToken()
 	}
 	token, err := k.tokens.Token(ctx, tokenID)
-	if err != nil || token == nil {
-		return token, err
+	if err != nil {
+		return nil, err
 	}
 	one := []Token{*token}
 	k.addUses(one)

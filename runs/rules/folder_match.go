@@ -11,7 +11,7 @@ import (
 var fileNames = nameSet("path file filename filepath targetfile relativepath absolutepath relpath abspath notebookpath")
 
 // actionNames are the members that say what a call does with its file.
-var actionNames = nameSet("action operation op mode method verb permission permissions overwrite recursive force append delete")
+var actionNames = nameSet("action operation op mode method verb permission permissions overwrite recursive force append delete editmode")
 
 // plainPlace reports whether a path names the same place for every program: no URL, no variable, and
 // no blank at an end.

@@ -99,6 +99,9 @@ func TestAnAllowOfCommandsCoversNoFurtherCommand(t *testing.T) {
 		{"git **", "git rebase --exec evil"},
 		{"git rebase **", "git rebase -xevil HEAD"},
 		{"git rebase **", "git rebase -ix evil HEAD"},
+		{"git difftool **", "git difftool --extcmd evil"},
+		{"git send-email **", "git send-email --to-cmd=evil x"},
+		{"git send-email **", "git send-email --sendmail-c evil x"},
 		{"git rebase **", "git rebase -i --ex evil HEAD"},
 		{"git fetch **", "git fetch --upload-pac=/tmp/x"},
 		{"git grep **", "git grep -nO/tmp/x y"},
@@ -107,6 +110,18 @@ func TestAnAllowOfCommandsCoversNoFurtherCommand(t *testing.T) {
 		{"git filter-branch **", "git filter-branch --tree-filter evil"},
 		{"git bisect **", "git bisect run rm -rf x"},
 		{"git submodule **", "git submodule foreach 'rm -rf x'"},
+		{"git **", "git --git-dir .git -c core.pager=evil log"},
+		{"git **", "git --namespace x -c alias.y=!evil y"},
+		{"git **", "git --work-tree . rebase -x evil HEAD"},
+		{"git **", "git --git-dir --git-dir rebase -x evil HEAD"},
+		{"rsync **", "rsync -ave evil a b"},
+		{"rsync **", "rsync -aveevil a b"},
+		{"scp **", "scp -vo ProxyCommand=evil a b"},
+		{"man **", "man -aP evil x"},
+		{"zip **", "zip -qTT evil a"},
+		{"tar **", "tar -cI evil -f a b"},
+		{"tar **", "tar -cIevil -f a b"},
+		{"tar **", "tar cIf evil a b"},
 		{"tar **", "tar -cf a b --to-comm=evil"},
 		{"tar **", "tar -cf a b --checkpoint-action=exec=evil"},
 		{"rsync **", "rsync -e evil a b"},
@@ -124,6 +139,14 @@ func TestAnAllowOfCommandsCoversNoFurtherCommand(t *testing.T) {
 		{"git **", "git diff main..dev -- a/b"},
 		{"git **", "git diff ..origin/main"},
 		{"git **", "git commit -m 'déjà vu'"},
+		{"git **", "git --git-dir .git log -c"},
+		{"rsync **", "rsync -av --delete a b"},
+		{"rsync -ave ssh **", "rsync -ave ssh a b"},
+		{"rsync --rsh=ssh **", "rsync --rsh=ssh a b"},
+		{"git fetch --upload-pack=x **", "git fetch --upload-pack=x a"},
+		{"git rebase -xmake **", "git rebase -xmake HEAD"},
+		{"tar **", "tar xzf a -C b"},
+		{"tar **", "tar -xzf a -C b"},
 		{"ls **", "ls *.go"},
 		{"cd src && npm **", "cd src && npm test"},
 		{"git * | head", "git log | head"},
@@ -158,7 +181,8 @@ func TestADenyOfCommandsLooksAtEachPart(t *testing.T) {
 		"uv run rm -rf x", "npm exec -- rm -rf x", "poetry run rm -rf x", "nix-shell --run 'rm -rf x'", "runas rm -rf x", "start rm -rf x",
 		"cat <<E | bash\nrm -rf x\nE", "bash < <(echo rm -rf x)", "source <(echo rm -rf x)", ". <(echo 'rm -rf x')", "bash <(echo 'rm -rf x')", "cat <<< 'rm -rf x' | sh",
 		"PROMPT_COMMAND='rm -rf x' bash", "GIT_SSH_COMMAND='rm -rf x' git fetch", "env -S'rm -rf x'", "env --split-string='rm -rf x'", "ssh -o ProxyCommand='rm -rf x' y",
-		"tar --to-command='rm -rf x' -xf y", "rsync -e 'rm -rf x' a b", "git -c alias.x='!rm -rf y' x", "git rebase -x 'rm -rf y'", "mapfile -C 'rm -rf x' a", "complete -C 'rm -rf x' y",
+		"tar --to-command='rm -rf x' -xf y", "rsync -e 'rm -rf x' a b", "git -c alias.x='!rm -rf y' x", "git rebase -x 'rm -rf y'", "git rebase -ix'rm -rf y'", "rsync -ave'rm -rf x' a b", "rsync -" + strings.Repeat("a", 40) + "e'rm -rf x' a b", "scp -vo ProxyCommand='rm -rf x' a b",
+		"tar cIf 'rm -rf x' a b", "git --git-dir a -c alias.x='!rm -rf y' x", "mapfile -C 'rm -rf x' a", "complete -C 'rm -rf x' y",
 	} {
 		require.Equal(t, api.RuleDeny, decided(t, api.RuleDeny, "bash", map[string]string{"command": "rm -rf **"}, map[string]any{"command": command}), "%q", command)
 	}
@@ -327,6 +351,10 @@ func TestMembersThatChangeTheMeaningAreNotIgnored(t *testing.T) {
 	for member, value := range map[string]any{"mode": "r", "encoding": "utf-8", "include": "*.go", "line": 7, "pattern": "a/b", "new_string": "/etc/x", "ratio": 0.5, "profile_id": "x", "recursive": true} {
 		require.Equal(t, api.RuleAllow, decided(t, api.RuleAllow, "edit", path, map[string]any{"path": "src/a", member: value}), "%s", member)
 	}
+	for member, value := range map[string]any{"operation": "delete", "action": "move", "edit_mode": "delete", "overwrite": true} {
+		require.Equal(t, api.RuleAsk, decided(t, api.RuleAllow, "edit", path, map[string]any{"path": "src/a", member: value}), "%s", member)
+	}
+	require.Equal(t, api.RuleAllow, decided(t, api.RuleAllow, "edit", path, map[string]any{"path": "src/a", "overwrite": false}))
 	// A deny reads a relative path in each folder that the call names.
 	for _, member := range []string{"cwd", "working_dir", "workspace", "projectRoot", "base_dir", "dir", "current_dir", "folder", "directory"} {
 		require.Equal(t, api.RuleDeny, decided(t, api.RuleDeny, "read", map[string]string{"path": "/etc/**"}, map[string]any{"path": "passwd", member: "/etc", "a_path": "/x"}), "%s", member)

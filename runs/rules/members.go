@@ -161,7 +161,7 @@ func (r *Rule) otherMember(call *Call) string {
 		case r.ToolName == execTool && member == execResolved && !named[name]:
 		case named[name], contextNames[name],
 			ofCommand && !idleNames[name] && !call.sameCommand(member, r),
-			ofPath && (namesPlace(name) || meaningOf(r.ToolName, member) != meansProse && call.holdsPlace(member)):
+			ofPath && (actsOnFile[name] && string(call.members[member]) != "false" || namesPlace(name) || meaningOf(r.ToolName, member) != meansProse && call.holdsPlace(member)):
 			if ofCommand && call.sameCommand(member, r) {
 				continue
 			}
@@ -177,6 +177,10 @@ const (
 	execTool     = "exec"
 	execResolved = "resolved"
 )
+
+// actsOnFile are the members that say what a call does with its file. Another action than the one that
+// was allowed is another call.
+var actsOnFile = nameSet("action operation op editmode delete overwrite")
 
 func saysNothing(value api.JSON) bool {
 	switch string(value) {

@@ -167,10 +167,24 @@ func (p *collected) call(words []string, depth int) {
 	}
 }
 
+// mostBundled is how many short options and letters of a value are told apart.
+const mostBundled = 32
+
+func isShortOption(c byte) bool {
+	return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9'
+}
+
 // value adds the commands in an option's value: behind its letter, its "=", and the "!" of git.
 func (p *collected) value(word string, depth int) {
 	if len(word) > 2 && word[0] == '-' && word[1] != '-' {
 		p.carried(word[2:], depth)
+		for at := 3; at < len(word) && isShortOption(word[at-1]); at++ { // the option may be bundled with others
+			if at > mostBundled {
+				p.tooMany = true
+				return
+			}
+			p.carried(word[at:], depth)
+		}
 	}
 	p.carried(word, depth)
 	for {

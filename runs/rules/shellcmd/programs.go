@@ -74,13 +74,21 @@ func runsAnother(name string, words []string) bool {
 // of such an option.
 func optionRuns(name string, words []string, at int) bool {
 	for _, option := range optionsThatRun[name] {
-		if strings.HasPrefix(words[at], option) || abbreviates(words[at], option) || at > 1 && (words[at-1] == option || abbreviates(words[at-1], option)) {
+		if hasOption(words[at], option) || at > 1 && takesNext(words[at-1], option) {
 			return true
 		}
 	}
-	if name != "git" {
-		return false
+	switch name {
+	case "tar": // its first word may be options without a hyphen, whose values follow
+		return words[1] != "" && words[1][0] != '-' && strings.ContainsAny(words[1], "IF")
+	case "git":
+		return gitOptionRuns(words, at)
 	}
+	return false
+}
+
+// gitOptionRuns is optionRuns for the options of git that differ between its subcommands.
+func gitOptionRuns(words []string, at int) bool {
 	// A setting of git may be a command. Behind the subcommand -c and -x are other options.
 	verb := gitVerb(words)
 	if at <= verb {
@@ -89,11 +97,15 @@ func optionRuns(name string, words []string, at int) bool {
 	word, before := words[at], words[at-1]
 	switch words[verb] {
 	case "rebase", "difftool":
-		return bundles(word, 'x') || bundles(before, 'x') || abbreviates(word, "--extcmd") || abbreviates(before, "--extcmd")
+		return hasOption(word, "-x") || takesNext(before, "-x") || hasOption(word, "--extcmd") || takesNext(before, "--extcmd")
 	case "grep":
-		return bundles(word, 'O')
+		return bundles(word, "O")
 	case "clone":
-		return bundles(word, 'c') || bundles(before, 'c') || bundles(word, 'u') || bundles(before, 'u') || abbreviates(word, "--config") || abbreviates(before, "--config")
+		return slices.ContainsFunc([]string{"-c", "-u", "--config"}, func(option string) bool { return hasOption(word, option) || takesNext(before, option) })
+	case "send-email":
+		return slices.ContainsFunc([]string{"--to-cmd", "--cc-cmd", "--header-cmd", "--sendmail-cmd", "--smtp-server"}, func(option string) bool {
+			return hasOption(word, option) || takesNext(before, option)
+		})
 	case "filter-branch":
 		return strings.HasPrefix(word, "--") || strings.HasSuffix(before, "-filter")
 	case "bisect":
@@ -104,10 +116,21 @@ func optionRuns(name string, words []string, at int) bool {
 	return false
 }
 
+// hasOption reports whether a word has an option: alone, abbreviated, with its value, or a short one
+// bundled with others.
+func hasOption(word, option string) bool {
+	return strings.HasPrefix(word, option) || abbreviates(word, option) || option[1] != '-' && bundles(word, option[1:])
+}
+
+// takesNext reports whether the value of an option is the word behind this one.
+func takesNext(word, option string) bool {
+	return !strings.Contains(word, "=") && (abbreviates(word, option) || strings.HasSuffix(word, option[1:]) && hasOption(word, option))
+}
+
 // bundles reports whether a word has the short option, alone, bundled with others ("-ix") or with its
 // value ("-xmake").
-func bundles(word string, option byte) bool {
-	return len(word) > 1 && word[0] == '-' && word[1] != '-' && strings.IndexByte(word, option) > 0
+func bundles(word, option string) bool {
+	return len(word) > 1 && word[0] == '-' && word[1] != '-' && strings.Contains(word[1:], option)
 }
 
 // abbreviates reports whether a word is the beginning of a long option, which many programs accept.
@@ -116,10 +139,16 @@ func abbreviates(word, option string) bool {
 	return len(word) > len("--") && strings.HasPrefix(option, "--") && strings.HasPrefix(option, word)
 }
 
+// gitValues are the options before a subcommand of git whose value is the next word.
+var gitValues = wordSet("-c -C --git-dir --work-tree --namespace --super-prefix --config-env --attr-source")
+
 // gitVerb returns the place of the subcommand among the words of git.
 func gitVerb(words []string) int {
 	at := 1
-	for at < len(words) && (strings.HasPrefix(words[at], "-") || words[at-1] == "-c" || words[at-1] == "-C") {
+	for at < len(words) && strings.HasPrefix(words[at], "-") {
+		if gitValues[words[at]] {
+			at++
+		}
 		at++
 	}
 	return at
