@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/internal/cpulimit"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
@@ -239,6 +240,18 @@ func TestWhatWritesNothingCommitsNothing(t *testing.T) {
 	c.Close()
 	require.Zero(t, m.commits)
 	require.Equal(t, 1, m.rollbacks)
+}
+
+// Not parallel: [cpulimit.Began] counts the work of the whole process.
+func TestAStopWaitsForNobodysWork(t *testing.T) {
+	c := loading(newMemory(), door.Options{})
+	defer c.Close()
+	begun := cpulimit.Began()
+	for _, stop := range []runs.Command{&runs.EndSession{SessionID: "none"}, &runs.InterruptSession{SessionID: "none"}} {
+		_, err := c.Do(t.Context(), stop)
+		require.ErrorIs(t, err, refusal.UnknownSession("none"))
+	}
+	require.Equal(t, begun, cpulimit.Began())
 }
 
 func TestAPanicFailsItsCommandAlone(t *testing.T) {

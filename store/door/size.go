@@ -11,10 +11,11 @@ import (
 const costOfRow = 100 * time.Microsecond
 
 // preparedBytes returns the number of bytes of text that take about as long to prepare as a command
-// of this size. Compiling a schema takes far longer than reading it.
+// of this size. Compiling a schema takes far longer than reading it. Rows that the decision finds by
+// itself count nothing: a stop prepares nothing, so it waits for nobody's work.
 func preparedBytes(s runs.Size) int {
 	const aRow, schemaByte = 1024, 32
-	return s.Rows*aRow + s.Bytes + s.Schemas*schemaByte
+	return s.NewRows*aRow + s.Bytes + s.Schemas*schemaByte
 }
 
 // laneSize returns the part of a size that a lane counts.
