@@ -126,6 +126,21 @@ func TestAnAllowOfCommandsCoversNoFurtherCommand(t *testing.T) {
 		{"tar **", "tar -cf a b --checkpoint-action=exec=evil"},
 		{"rsync **", "rsync -e evil a b"},
 		{"ssh **", "ssh -oProxyCommand=evil host"},
+		{"go test **", "go test -exec evil ./..."},
+		{"go test **", "go test --exec=evil ./..."},
+		{"go build **", "go build -toolexec evil ./..."},
+		{"go vet **", "go vet -vettool=evil ./..."},
+		{"make **", "make SHELL=evil test"},
+		{"make **", "make --eval=x:;evil x"},
+		{"npm test **", "npm test --script-shell=evil"},
+		{"npm **", "npm run test --script-shell evil"},
+		{"cargo test **", "cargo test --config evil.toml"},
+		{"./gradlew **", "./gradlew test --init-script evil.gradle"},
+		{"gcc **", "gcc -wrapper evil,-c a.c"},
+		{"rg **", "rg --pre evil x"},
+		{"split **", "split --filter=evil a"},
+		{"wget **", "wget --execu use_askpass=evil x"},
+		{"curl **", "curl -sK evil x"},
 	} {
 		require.Equal(t, api.RuleAsk, decided(t, api.RuleAllow, "bash", map[string]string{"command": test.glob}, map[string]any{"command": test.command}), "%q, %q", test.glob, test.command)
 	}
@@ -162,6 +177,16 @@ func TestAnAllowOfCommandsCoversNoFurtherCommand(t *testing.T) {
 		{"git **", "git -C a log"},
 		{"git **", "git rebase main"},
 		{"git -c color.ui=never **", "git -c color.ui=never log"},
+		{"go test **", "go test -run 'TestA|TestB' -count=1 ./..."},
+		{"go build **", "go build -o a ./cmd/a"},
+		{"make **", "make -j4 test DEBUG=1"},
+		{"npm test **", "npm test -- --watch=false"},
+		{"cargo test **", "cargo test --release"},
+		{"gcc **", "gcc -O2 -Wall -o a a.c"},
+		{"rg **", "rg -n --hidden 'a|b' src"},
+		{"curl **", "curl -sS -o a https://example.com/a"},
+		{"wget **", "wget -q https://example.com/a"},
+		{"go test -exec=wasmrunner **", "go test -exec=wasmrunner ./..."},
 	} {
 		require.Equal(t, api.RuleAllow, decided(t, api.RuleAllow, "bash", map[string]string{"command": test.glob}, map[string]any{"command": test.command}), "%q, %q", test.glob, test.command)
 	}

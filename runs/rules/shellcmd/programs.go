@@ -41,7 +41,20 @@ var optionsThatRun = map[string][]string{
 	"ssh":   {"-o", "-F"}, "scp": {"-o", "-F", "-S"}, "sftp": {"-o", "-F", "-S"},
 	"sort": {"--compress-program"}, "man": {"-P", "--pager"}, "zip": {"-TT", "--unzip-command"},
 	"mapfile": {"-C"}, "readarray": {"-C"}, "complete": {"-C"}, "compgen": {"-C"},
+	"go":   {"-exec", "--exec", "-toolexec", "--toolexec", "-vettool", "--vettool"},
+	"make": {"--eval", "-E", "SHELL=", "MAKEFLAGS="}, "gmake": {"--eval", "-E", "SHELL=", "MAKEFLAGS="},
+	"npm": scriptShell, "pnpm": scriptShell, "yarn": scriptShell, "bun": {"--preload", "-r"},
+	"cargo": {"--config"}, "bazel": {"--run_under", "--test_runner"}, "gradle": initScript, "gradlew": initScript,
+	"gcc": wrapper, "g++": wrapper, "cc": wrapper, "c++": wrapper, "clang": {"-fplugin", "-B", "-fuse-ld"}, "clang++": {"-fplugin", "-B", "-fuse-ld"},
+	"rg": {"--pre", "--hostname-bin"}, "fzf": {"--bind", "--preview", "--with-shell"}, "split": {"--filter"},
+	"wget": {"-e", "--execute", "--use-askpass", "--config"}, "curl": {"-K", "--config"}, "tcpdump": {"-z"},
 }
+
+var (
+	scriptShell = []string{"--script-shell", "--node-options"}
+	initScript  = []string{"-I", "--init-script"}
+	wrapper     = []string{"-wrapper", "-fplugin", "-specs", "-B", "-fuse-ld"}
+)
 
 // programName returns the name of the program that a word starts, without its folder.
 func programName(word string) string {
