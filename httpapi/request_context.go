@@ -14,12 +14,12 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-const (
-	// contextTimeout limits the reads about a request. After that the reply is without them.
-	contextTimeout = time.Second
-	// maxContextBytes limits the rows of a context. It has at least one call.
-	maxContextBytes = 256 << 10
-)
+// readsAboutTimeout limits the reads about a request, and of the other requests of an explanation. After
+// that the reply is without them. A variable for tests, which may run on a slow machine.
+var readsAboutTimeout = time.Second
+
+// maxContextBytes limits the rows of a context. It has at least one call.
+const maxContextBytes = 256 << 10
 
 // contextOf reads ?context=, -1 when absent.
 func contextOf(r *http.Request) (int, error) {
@@ -37,7 +37,7 @@ func contextOf(r *http.Request) (int, error) {
 // addContext adds how many open approvals are for the same call, and the calls that were settled
 // before in the session. Both are within the caller's scope.
 func (s *Server) addContext(ctx context.Context, view *api.RequestView, request *model.Request, calls int) error {
-	limited, cancel := context.WithTimeout(ctx, contextTimeout)
+	limited, cancel := context.WithTimeout(ctx, readsAboutTimeout)
 	defer cancel()
 	var err error
 	if view.SameAsOpen, err = s.sameOpen(limited, request); err == nil && calls >= 0 {

@@ -3,7 +3,6 @@ package httpapi
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/model"
@@ -11,12 +10,8 @@ import (
 	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
-const (
-	// alsoTimeout limits the reads of the other requests of an explanation. The rest is left out.
-	alsoTimeout = time.Second
-	// maxAlsoBytes limits their inputs together.
-	maxAlsoBytes = 4 << 20
-)
+// maxAlsoBytes limits the inputs of the other requests of an explanation together.
+const maxAlsoBytes = 4 << 20
 
 // openCall is the call of an open approval.
 type openCall struct {
@@ -27,7 +22,7 @@ type openCall struct {
 // alsoExplained returns the calls of those open approvals that the caller can read. It leaves out requests with
 // sensitive values, which no rule about a part of the input may match.
 func (s *Server) alsoExplained(ctx context.Context, handles []string) ([]openCall, error) {
-	limited, cancel := context.WithTimeout(ctx, alsoTimeout)
+	limited, cancel := context.WithTimeout(ctx, readsAboutTimeout)
 	defer cancel()
 	var calls []openCall
 	bytes, budget := 0, rules.NewBudget(1)

@@ -1,0 +1,5 @@
+package httpapi
+
+import "time"
+
+func init() { readsAboutTimeout = time.Minute }
