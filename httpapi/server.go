@@ -136,6 +136,9 @@ type Pages interface {
 	Wrap(api http.Handler) http.Handler
 	// IsPage reports whether a request is for a page, which other sites may link to.
 	IsPage(r *http.Request) bool
+	// Missing answers a browser that opens an address where nothing is. It returns false if the API
+	// answers.
+	Missing(w http.ResponseWriter, r *http.Request) bool
 }
 
 // Server is the native API. Its only state is whether it drains, and the feeds of open streams.
@@ -241,6 +244,12 @@ func New(options Options) *Server {
 	if options.Pages != nil {
 		guard.Page = func(r *http.Request) bool { return links.IsPage(r) || options.Pages.IsPage(r) }
 		handler = options.Pages.Wrap(router)
+		router.NotFound(wire.HandlerFunc(func(w http.ResponseWriter, r *http.Request) error {
+			if options.Pages.Missing(w, r) {
+				return nil
+			}
+			return routeNotFound(w, r)
+		}).ServeHTTP)
 	}
 	shell := wire.NewShell(logger, guard, isProbe)
 	shell.Foreign, shell.Observer, shell.LogRequests = server.isForeign, options.Observer, options.LogRequests

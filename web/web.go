@@ -135,8 +135,26 @@ func (s *Site) Wrap(next http.Handler) http.Handler {
 	})
 }
 
+// Missing answers a browser that opens an address where nothing is, with status 404 and the pages, which say so. It
+// returns false for calls of the API and for callers that do not prefer HTML.
+func (s *Site) Missing(w http.ResponseWriter, r *http.Request) bool {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead || r.URL.Path == "/v1" || strings.HasPrefix(r.URL.Path, "/v1/") || !prefersHTML(r.Header.Get("Accept")) {
+		return false
+	}
+	page := s.files[assetsPath+"index.html"]
+	setHeaders(w.Header(), page)
+	w.Header().Del("ETag")
+	w.WriteHeader(http.StatusNotFound)
+	_, _ = w.Write(page.text) // nothing is left to tell a browser that has gone
+	return true
+}
+
 func (s *Site) serve(w http.ResponseWriter, r *http.Request, found file) {
-	header := w.Header()
+	setHeaders(w.Header(), found)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(found.text))
+}
+
+func setHeaders(header http.Header, found file) {
 	header.Set("Content-Type", found.contentType)
 	header.Set("ETag", found.etag)
 	// Browsers revalidate each time, so that a new version is visible at once.
@@ -145,5 +163,4 @@ func (s *Site) serve(w http.ResponseWriter, r *http.Request, found file) {
 	header.Set("Cross-Origin-Opener-Policy", "same-origin")
 	header.Set("Referrer-Policy", "no-referrer")
 	header.Add("Vary", "Accept")
-	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(found.text))
 }

@@ -69,6 +69,37 @@ func TestWhatIsAPage(t *testing.T) {
 	}
 }
 
+func TestAnAddressWhereNothingIs(t *testing.T) {
+	t.Parallel()
+	site, err := web.New()
+	require.NoError(t, err)
+	for _, test := range []struct {
+		method, path, accept string
+		page                 bool
+	}{
+		{"GET", "/nonsense", browserAccept, true},
+		{"HEAD", "/history/x", browserAccept, true},
+		{"GET", "/v1x", browserAccept, true},
+		{"POST", "/nonsense", browserAccept, false},
+		{"GET", "/nonsense", fetchAccept, false},
+		{"GET", "/nonsense", "application/json", false},
+		{"GET", "/nonsense", "", false},
+		{"GET", "/v1", browserAccept, false},
+		{"GET", "/v1/nonsense", browserAccept, false},
+	} {
+		request, reply := httptest.NewRequest(test.method, test.path, http.NoBody), httptest.NewRecorder()
+		request.Header.Set("Accept", test.accept)
+		require.Equal(t, test.page, site.Missing(reply, request), "%s %s %s", test.method, test.path, test.accept)
+		if test.page {
+			require.Equal(t, http.StatusNotFound, reply.Code)
+			require.Contains(t, reply.Header().Get("Content-Security-Policy"), "default-src 'none'")
+			require.Contains(t, reply.Body.String(), `id="app"`)
+		} else {
+			require.Empty(t, reply.Header())
+		}
+	}
+}
+
 func TestTheWorkerOfNotifications(t *testing.T) {
 	t.Parallel()
 	worker := ask(t, "GET", "/assets/push_worker.js", fetchAccept)

@@ -56,6 +56,11 @@ func (f *flows) pages(t *testing.T) {
 			return strings.Contains(p.shown(), link.shows) && strings.Contains(p.read("document.title"), link.name+" · holdpoint")
 		})
 	}
+	for _, nowhere := range []string{"/nonsense", "/history/x", "/runs/a/b", "/sessions/%ff/x"} {
+		p.load(nowhere)
+		p.find("heading", "Not found")
+		require.Contains(t, p.read("document.title"), "Not found · holdpoint", nowhere)
+	}
 	run := f.ask(t, one(approval("inspected", `1`)))
 	p.load("/runs/" + run.RunID)
 	p.until("the run", func() bool {

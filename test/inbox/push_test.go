@@ -133,6 +133,43 @@ func (f *flows) push(t *testing.T) {
 	view, err = caller.GetPush(t.Context())
 	require.NoError(t, err)
 	require.Empty(t, view.Data)
+	p.offered(caller, f.phone)
+}
+
+// offered turns on notifications by the line above the list, which asks once on a device and moves no row.
+func (p *pushing) offered(caller *client.Client, phone bool) {
+	p.t.Helper()
+	suspension := one(approval("offer", `{"n":1}`))
+	_, err := caller.CreateRun(p.t.Context(), client.CreateRunParams{SessionID: "offer", AgentID: "coder", Input: 1, Suspend: &suspension})
+	require.NoError(p.t, err)
+	p.permit(browser.PermissionSettingPrompt)
+	p.load("/")
+	p.eval(`localStorage.removeItem("holdpoint.told"); ""`)
+	p.load("/")
+	no := p.find("button", "Not now")
+	const place = `String(document.querySelector(".list .row").getBoundingClientRect().top)`
+	before := p.read(place)
+	no.click()
+	p.until("where to turn them on later", func() bool {
+		return strings.Contains(p.shown(), "You can turn notifications on in Settings.") && len(p.all(nil, "button", "Turn on")) == 0
+	})
+	require.Equal(p.t, before, p.read(place))
+	require.NotEqual(p.t, "BODY", p.read("document.activeElement.tagName"), "the focus")
+	p.load("/")
+	p.until("the list without the line", func() bool { return p.read(place) != "" && len(p.all(nil, "button", "Not now")) == 0 })
+
+	p.eval(`localStorage.removeItem("holdpoint.told"); ""`)
+	p.load("/")
+	on := p.find("button", "Turn on")
+	if phone {
+		p.accessible("the list with an offer")
+	}
+	p.permit(browser.PermissionSettingGranted)
+	on.click()
+	p.until("that they are on", func() bool { return strings.Contains(p.shown(), "Notifications are on.") })
+	view, err := caller.GetPush(p.t.Context())
+	require.NoError(p.t, err)
+	require.Len(p.t, view.Data, 1)
 }
 
 // arrives tells a person who looks elsewhere of a request, in a browser whose pages have neither sound nor

@@ -79,20 +79,28 @@ function App() {
   return html`<${Pages} help=${() => setHelping(true)} />${finding && html`<${Palette} pages=${[...pages, ...visiblePages()]} help=${() => setHelping(true)} close=${() => setFinding(false)} />`}${helping && html`<${Help} close=${() => { setHelping(false); shiftedAll(); }} />`}`;
 }
 
+// decoded returns an id of an address; one that is no UTF-8 stays as it is, and names nothing.
+const decoded = id => { try { return decodeURIComponent(id); } catch { return id; } };
+
+function NotFound() {
+  return html`<div class="empty"><h1>Not found</h1><p>There is nothing at this address.</p><p><a href="/">Inbox</a> · <a href="/history">History</a></p></div>`;
+}
+
 function Pages({ help }) {
   const at = location.pathname;
-  const [, first, id] = at.split("/");
-  let name = [...pages, ...morePages].find(([address]) => address === at)?.[1] ?? "Not found", page = html`<p class="empty">There is nothing at this address.</p>`;
-  switch (first) {
+  const [, first, id, ...more] = at.split("/");
+  let name = [...pages, ...morePages].find(([address]) => address === at)?.[1] ?? "Not found", page = html`<${NotFound} />`;
+  if (id === undefined) switch (first) {
     case "": page = html`<${Inbox} />`; break;
-    case "runs": name = "Run"; page = html`<${Run} id=${decodeURIComponent(id ?? "")} key=${at} />`; break;
-    case "sessions": name = "Session"; page = html`<${Session} id=${decodeURIComponent(id ?? "")} key=${at} />`; break;
     case "history": page = html`<${History} />`; break;
     case "rules": page = html`<${Rules} />`; break;
     case "workers": page = html`<${Workers} />`; break;
     case "effects": page = html`<${Effects} />`; break;
     case "webhooks": page = html`<${Webhooks} />`; break;
     case "settings": page = html`<${Settings} />`; break;
+  } else if (id && more.length === 0) switch (first) {
+    case "runs": name = "Run"; page = html`<${Run} id=${decoded(id)} key=${at} />`; break;
+    case "sessions": name = "Session"; page = html`<${Session} id=${decoded(id)} key=${at} />`; break;
   }
   useTitle(name);
   useLayoutEffect(keepFocus);

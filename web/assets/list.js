@@ -3,6 +3,7 @@
 import { html, useEffect, useLayoutEffect, useReducer, useRef } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { settings } from "./api.js";
 import { Bulk } from "./bulk.js";
+import { GetTold } from "./get_told.js";
 import { scrolled, shifted } from "./guard.js";
 import { endOf, layout } from "./groups.js";
 import { awake, inbox, onFits, open } from "./inbox.js";
@@ -86,7 +87,7 @@ export function List({ current }) {
   const focused = document.activeElement?.closest?.(".row")?.dataset.handle;
   const drawn = rows.filter(({ one, top }) => top + height > from && top < to || one.handle === focused || one.handle === place.wanted);
   const heads = headings.filter(({ top }) => top + height > from && top < to);
-  return html`<section class="pane" aria-label="Requests"><div class="scroll-list" ref=${box}>
+  return html`<section class="pane" aria-label="Requests"><${GetTold} /><div class="scroll-list" ref=${box}>
     <div class="rows" style=${{ height: whole + "px" }}>
       ${heads.map(({ key, name, count, top }) => html`<h2 class="group" key=${"h" + key} style=${{ transform: `translateY(${top}px)` }}><span>${marked(name)}</span> <span class="n">${count}</span></h2>`)}
       <ul class="list" aria-label="Waiting for you" tabindex="-1">${drawn.map(({ one, top, position }) =>

@@ -1,7 +1,7 @@
 // Notifications of the service in this browser (Web Push), which come while no page is open.
 
 import { html, useEffect, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
-import { account, call, path } from "./api.js";
+import { account, call, path, settings } from "./api.js";
 import { Failure, Table, useRead } from "./components.js";
 import { nowMs } from "./inbox.js";
 import { marked } from "./marks.js";
@@ -51,6 +51,30 @@ async function subscribe(publicKey) {
   return pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key });
 }
 
+// permitted asks the person, unless the browser knows: browsers ask only as an answer to a press, so it must be the first
+// call. It returns false if they gave no answer.
+async function permitted() {
+  const permission = await Notification.requestPermission();
+  if (permission === "denied") throw new Error("This browser blocks notifications of this page. Allow them in the browser's settings for this site, then try again.");
+  return permission === "granted";
+}
+
+async function subscribeHere(publicKey) {
+  const { endpoint, keys } = (await subscribe(publicKey)).toJSON();
+  await call("POST", "/v1/me/push", { endpoint, keys });
+}
+
+const decides = () => ["operator", "admin"].includes(account.me?.role);
+
+// tellHere turns on the notifications of the service in this browser or, where there are none, those of the open page. It
+// returns false if the person gave the browser no answer.
+export async function tellHere() {
+  if (!await permitted()) return false;
+  const { public_key: publicKey } = decides() && !why() ? await call("GET", "/v1/me/push") : {};
+  if (publicKey) await subscribeHere(publicKey); else settings.set("notifications", "on");
+  return true;
+}
+
 // turnOffPush ends the notifications of this browser, for who signs out.
 export async function turnOffPush() {
   const subscription = await current();
@@ -81,13 +105,7 @@ function Push() {
     setProblem("");
     setBusy(true);
     try {
-      // It must be the first call: browsers ask only as an answer to a press.
-      const permission = await Notification.requestPermission();
-      if (permission === "default") return;
-      if (permission !== "granted") throw new Error("This browser blocks notifications of this page. Allow them in the browser's settings for this site, then try again.");
-      const { endpoint, keys } = (await subscribe(data.public_key)).toJSON();
-      await call("POST", "/v1/me/push", { endpoint, keys });
-      reload();
+      if (await permitted()) await subscribeHere(data.public_key).then(reload);
     } catch (failed) {
       setProblem(failed.problem?.errors?.[0]?.detail ?? failed.message);
     } finally {
@@ -102,5 +120,5 @@ function Push() {
 
 // PushSettings is for those who may decide.
 export function PushSettings() {
-  return ["operator", "admin"].includes(account.me?.role) && html`<h2>Notifications on this device</h2><${Push} />`;
+  return decides() && html`<h2>Notifications on this device</h2><${Push} />`;
 }
