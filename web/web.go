@@ -11,10 +11,13 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"fmt"
 	"io/fs"
+	"maps"
 	"mime"
 	"net/http"
 	"path"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -24,6 +27,8 @@ var files embed.FS
 
 // assetsPath is the prefix of the pages' assets.
 const assetsPath = "/assets/"
+
+const indexPage = assetsPath + "index.html"
 
 // contentSecurityPolicy allows only the pages' own files: no inline script or style, no other host,
 // no HTML made from strings. The one policy names the script that shows notifications (push.js).
@@ -41,16 +46,28 @@ var pages = map[string]bool{
 
 // file is an embedded file with its headers.
 type file struct {
-	contentType, etag string
-	text              []byte
+	contentType, etag, cacheControl string
+	text                            []byte
 }
+
+// Browsers revalidate what has a fixed address, so that a new version is visible at once. A version
+// of scripts and styles has addresses of its own, so a page never mixes two, and loads again without
+// asking for one of them.
+const (
+	revalidated = "no-cache"
+	immutable   = "public, max-age=31536000, immutable"
+)
 
 // Site serves the pages.
 type Site struct{ files map[string]file }
 
+// versioned are the references of the page to the files of its version.
+var versioned = regexp.MustCompile(`((?:href|src)="` + assetsPath + `)([^"]+\.(?:js|css)")`)
+
 // New returns the site.
 func New() (*Site, error) {
 	site := &Site{files: map[string]file{}}
+	all := sha256.New()
 	err := fs.WalkDir(files, "assets", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
@@ -59,11 +76,24 @@ func New() (*Site, error) {
 		if err != nil {
 			return err
 		}
-		sum := sha256.Sum256(text)
-		site.files["/"+name] = file{contentType: contentType(name), etag: `"` + hex.EncodeToString(sum[:8]) + `"`, text: text}
+		site.add("/"+name, text, revalidated)
+		fmt.Fprintf(all, "%s\x00%d\x00%s", name, len(text), text)
 		return nil
 	})
-	return site, err
+	if err != nil {
+		return nil, err
+	}
+	version := hex.EncodeToString(all.Sum(nil)[:8]) + "/"
+	for name, found := range maps.Clone(site.files) {
+		site.add(assetsPath+version+strings.TrimPrefix(name, assetsPath), found.text, immutable)
+	}
+	site.add(indexPage, versioned.ReplaceAll(site.files[indexPage].text, []byte("${1}"+version+"${2}")), revalidated)
+	return site, nil
+}
+
+func (s *Site) add(name string, text []byte, cacheControl string) {
+	sum := sha256.Sum256(text)
+	s.files[name] = file{contentType(name), `"` + hex.EncodeToString(sum[:8]) + `"`, cacheControl, text}
 }
 
 func contentType(name string) string {
@@ -119,7 +149,7 @@ func (s *Site) Wrap(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case s.IsPage(r):
-			s.serve(w, r, s.files[assetsPath+"index.html"])
+			s.serve(w, r, s.files[indexPage])
 		case strings.HasPrefix(r.URL.Path, assetsPath) && (r.Method == http.MethodGet || r.Method == http.MethodHead):
 			if found, there := s.files[r.URL.Path]; there {
 				if r.URL.Path == pushWorker {
@@ -141,7 +171,7 @@ func (s *Site) Missing(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead || r.URL.Path == "/v1" || strings.HasPrefix(r.URL.Path, "/v1/") || !prefersHTML(r.Header.Get("Accept")) {
 		return false
 	}
-	page := s.files[assetsPath+"index.html"]
+	page := s.files[indexPage]
 	setHeaders(w.Header(), page)
 	w.Header().Del("ETag")
 	w.WriteHeader(http.StatusNotFound)
@@ -157,8 +187,7 @@ func (s *Site) serve(w http.ResponseWriter, r *http.Request, found file) {
 func setHeaders(header http.Header, found file) {
 	header.Set("Content-Type", found.contentType)
 	header.Set("ETag", found.etag)
-	// Browsers revalidate each time, so that a new version is visible at once.
-	header.Set("Cache-Control", "no-cache")
+	header.Set("Cache-Control", found.cacheControl)
 	header.Set("Content-Security-Policy", contentSecurityPolicy)
 	header.Set("Cross-Origin-Opener-Policy", "same-origin")
 	header.Set("Referrer-Policy", "no-referrer")

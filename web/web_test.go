@@ -4,7 +4,10 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"path"
+	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -131,13 +134,23 @@ func TestTheWorkerOfNotifications(t *testing.T) {
 func TestPagesAllowNothingButTheirParts(t *testing.T) {
 	t.Parallel()
 	page := ask(t, "GET", "/", browserAccept)
+	require.Equal(t, "no-cache", page.Header().Get("Cache-Control"))
 	policy := page.Header().Get("Content-Security-Policy")
 	require.Contains(t, policy, "default-src 'none'")
 	require.Contains(t, policy, "require-trusted-types-for 'script'")
 	require.Contains(t, policy, "frame-ancestors 'none'")
 	require.NotContains(t, policy, "unsafe")
 	parts := regexp.MustCompile(`(?:src|href)="([^"]+)"`).FindAllStringSubmatch(page.Body.String(), -1)
-	require.Greater(t, len(parts), 12, "the page names all its modules, so that none waits for another")
+	names := map[string]bool{"push_worker.js": true}
+	for _, part := range parts {
+		names[path.Base(part[1])] = true
+	}
+	modules, err := filepath.Glob("assets/*.js")
+	require.NoError(t, err)
+	require.NotEmpty(t, modules)
+	for _, module := range modules {
+		require.Contains(t, names, filepath.Base(module), "the page names all its modules, so that none waits for another")
+	}
 	for _, part := range parts {
 		if part[1] == "/" {
 			continue
@@ -145,6 +158,13 @@ func TestPagesAllowNothingButTheirParts(t *testing.T) {
 		got := ask(t, "GET", part[1], fetchAccept)
 		require.Equal(t, http.StatusOK, got.Code, part[1])
 		require.NotContains(t, got.Header().Get("Content-Type"), "octet-stream")
+		if regexp.MustCompile(`\.(js|css)$`).MatchString(part[1]) {
+			require.Regexp(t, `^/assets/[0-9a-f]{16}/`, part[1])
+			require.Contains(t, got.Header().Get("Cache-Control"), "immutable", part[1])
+			require.Equal(t, http.StatusTeapot, ask(t, "GET", strings.Replace(part[1], "/assets/", "/assets/0", 1), fetchAccept).Code, "another version")
+		} else {
+			require.Equal(t, "no-cache", got.Header().Get("Cache-Control"), part[1])
+		}
 		again := ask(t, "GET", part[1], fetchAccept, "If-None-Match", got.Header().Get("ETag"))
 		require.Equal(t, http.StatusNotModified, again.Code, "nothing has changed")
 	}

@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"path"
 	"strconv"
 	"testing"
 
@@ -78,7 +79,7 @@ func (f *flows) planted(t *testing.T, edits []edit) string {
 		},
 		ModifyResponse: func(response *http.Response) error {
 			for _, change := range edits {
-				if response.Request.URL.Path != "/assets/"+change.file {
+				if path.Base(response.Request.URL.Path) != change.file {
 					continue
 				}
 				text, err := io.ReadAll(response.Body)

@@ -139,7 +139,7 @@ func (f *flows) sameCall(t *testing.T) {
 	p.until("both are there", func() bool {
 		return p.read(`[...document.querySelectorAll(".list > li")].filter(one => one.ariaLabel.includes(" far: ")).map(one => one.innerText).join()`) != "" && strings.Contains(p.read(`document.querySelector(".list").innerText`), "×2")
 	})
-	p.await(`import("/assets/inbox.js").then(({inbox, changed}) => {
+	p.await(`import(new URL("inbox.js", document.querySelector("script[type=module]").src)).then(({inbox, changed}) => {
 		const far = [...inbox.prompts.values()].find(one => one.session === "far2");
 		inbox.prompts.delete(far.handle);
 		inbox.order = inbox.order.filter(handle => handle !== far.handle);
