@@ -31,12 +31,12 @@ const assetsPath = "/assets/"
 const indexPage = assetsPath + "index.html"
 
 // contentSecurityPolicy allows only the pages' own files: no inline script or style, no other host,
-// no HTML made from strings. The one policy names the script that shows notifications (push.js).
+// no HTML made from strings. The one policy names the worker (push.js).
 const contentSecurityPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; manifest-src 'self'; " +
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types push-worker"
+	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types worker"
 
-// pushWorker shows notifications while no page is open. It may be the service worker of all pages.
-const pushWorker = assetsPath + "push_worker.js"
+// worker is the service worker of all pages. From this address it may be.
+const worker = "/sw.js"
 
 // pages are the first segments of page addresses; true for those with a second segment.
 var pages = map[string]bool{
@@ -87,7 +87,13 @@ func New() (*Site, error) {
 	for name, found := range maps.Clone(site.files) {
 		site.add(assetsPath+version+strings.TrimPrefix(name, assetsPath), found.text, immutable)
 	}
-	site.add(indexPage, versioned.ReplaceAll(site.files[indexPage].text, []byte("${1}"+version+"${2}")), revalidated)
+	page := versioned.ReplaceAll(site.files[indexPage].text, []byte("${1}"+version+"${2}"))
+	site.add(indexPage, page, revalidated)
+	shell := []byte(`const shell = ["/"`)
+	for _, reference := range versioned.FindAllSubmatch(page, -1) {
+		shell = fmt.Appendf(shell, ", %q", assetsPath+strings.TrimSuffix(string(reference[2]), `"`))
+	}
+	site.add(worker, bytes.Replace(site.files[assetsPath+"sw.js"].text, []byte("const shell = ["), shell, 1), revalidated)
 	return site, nil
 }
 
@@ -150,11 +156,8 @@ func (s *Site) Wrap(next http.Handler) http.Handler {
 		switch {
 		case s.IsPage(r):
 			s.serve(w, r, s.files[indexPage])
-		case strings.HasPrefix(r.URL.Path, assetsPath) && (r.Method == http.MethodGet || r.Method == http.MethodHead):
+		case r.Method == http.MethodGet || r.Method == http.MethodHead:
 			if found, there := s.files[r.URL.Path]; there {
-				if r.URL.Path == pushWorker {
-					w.Header().Set("Service-Worker-Allowed", "/")
-				}
 				s.serve(w, r, found)
 				return
 			}

@@ -103,14 +103,25 @@ func TestAnAddressWhereNothingIs(t *testing.T) {
 	}
 }
 
-func TestTheWorkerOfNotifications(t *testing.T) {
+func TestTheWorkerKeepsThePageAndNothingElse(t *testing.T) {
 	t.Parallel()
-	worker := ask(t, "GET", "/assets/push_worker.js", fetchAccept)
-	require.Equal(t, "/", worker.Header().Get("Service-Worker-Allowed"))
+	worker := ask(t, "GET", "/sw.js", fetchAccept)
 	require.Equal(t, "no-cache", worker.Header().Get("Cache-Control"), "a new version counts at once")
 	require.Contains(t, worker.Header().Get("Content-Security-Policy"), "default-src 'none'")
-	require.Empty(t, ask(t, "GET", "/assets/app.js", fetchAccept).Header().Get("Service-Worker-Allowed"))
+	list := regexp.MustCompile(`(?m)^const shell = (.*);$`).FindStringSubmatch(worker.Body.String())
+	require.Len(t, list, 2)
+	var shell []string
+	require.NoError(t, json.Unmarshal([]byte(list[1]), &shell))
+	require.Equal(t, "/", shell[0])
+	var named []string
+	for _, part := range regexp.MustCompile(`(?:src|href)="(/assets/[^"]+\.(?:js|css))"`).FindAllStringSubmatch(ask(t, "GET", "/", browserAccept).Body.String(), -1) {
+		named = append(named, part[1])
+	}
+	require.Equal(t, named, shell[1:])
+}
 
+func TestTheInstalledPage(t *testing.T) {
+	t.Parallel()
 	manifest := ask(t, "GET", "/assets/manifest.webmanifest", fetchAccept)
 	require.Equal(t, "application/manifest+json", manifest.Header().Get("Content-Type"))
 	var app struct {
@@ -141,7 +152,7 @@ func TestPagesAllowNothingButTheirParts(t *testing.T) {
 	require.Contains(t, policy, "frame-ancestors 'none'")
 	require.NotContains(t, policy, "unsafe")
 	parts := regexp.MustCompile(`(?:src|href)="([^"]+)"`).FindAllStringSubmatch(page.Body.String(), -1)
-	names := map[string]bool{"push_worker.js": true}
+	names := map[string]bool{"sw.js": true}
 	for _, part := range parts {
 		names[path.Base(part[1])] = true
 	}

@@ -180,6 +180,7 @@ func (p *pushing) arrives(caller *client.Client) {
 	p.find("checkbox", "Desktop notifications").click()
 	p.find("checkbox", "Sound").click()
 	p.until("they are on", func() bool { return p.read(`localStorage.getItem("holdpoint.notifications")`) == "on" })
+	p.until("live", func() bool { return strings.Contains(p.shown(), "Live") }) // what the first list has does not arrive
 	p.eval(`(() => {
 		document.hasFocus = () => false;
 		navigator.setAppBadge = count => { window.badge = count; return Promise.reject(new Error("no badge")); };

@@ -10,6 +10,7 @@ import { marked } from "./marks.js";
 import { Inbox, useInbox } from "./page.js";
 import { Palette } from "./palette.js";
 import { Effects, Rules, Settings, Workers } from "./pages.js";
+import { registerWorker } from "./push.js";
 import { followLinks, go, onRoute } from "./route.js";
 import { keepFocus } from "./shown.js";
 import { Run, Session } from "./session.js";
@@ -136,3 +137,5 @@ followFocus();
 render(html`<${App} />`, document.getElementById("app"));
 start();
 void readAccount();
+// After the page is there, so that it does not wait for the worker's copy of it.
+if (navigator.serviceWorker) addEventListener("load", () => registerWorker().catch(() => {}));

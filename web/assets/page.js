@@ -45,7 +45,8 @@ export function Inbox() {
   arrange(params.get("sort") ?? "");
   if (inbox.fresh.includes(asked)) showFresh();
   useEffect(() => () => { takeBack(); clearSettled(); }, []);
-  if (!inbox.loaded) return html`<h1 class="sr">Inbox</h1><p class="empty" aria-busy="true">Loading…</p>`;
+  if (!inbox.loaded && inbox.connection === "connecting") return html`<h1 class="sr">Inbox</h1><p class="empty" aria-busy="true">Loading…</p>`;
+  if (!inbox.loaded) return html`<h1 class="sr">Inbox</h1><p class="empty" role="status">The service cannot be reached. The list comes when it answers.</p>`;
   const current = openHandle(), one = inbox.prompts.get(current);
   const nothing = inbox.order.length + inbox.decided.length + inbox.fresh.length === 0;
   if (nothing && !current) return html`<h1 class="sr">Inbox</h1><${Empty} />`;

@@ -7,13 +7,13 @@ import { nowMs } from "./inbox.js";
 import { marked } from "./marks.js";
 import { moment } from "./words.js";
 
-const workerAddress = "/assets/push_worker.js";
+const workerAddress = "/sw.js";
 
 // workerURL is the address in the form that the policy of the page asks for. It allows this one, and to make it once.
 let policy;
 function workerURL() {
   if (!globalThis.trustedTypes) return workerAddress;
-  policy ??= trustedTypes.createPolicy("push-worker", { createScriptURL: () => workerAddress });
+  policy ??= trustedTypes.createPolicy("worker", { createScriptURL: () => workerAddress });
   return policy.createScriptURL("");
 }
 
@@ -32,7 +32,7 @@ async function current() {
   return await worker?.pushManager?.getSubscription() ?? null;
 }
 
-const registerWorker = () => navigator.serviceWorker.register(workerURL(), { scope: "/" });
+export const registerWorker = () => navigator.serviceWorker.register(workerURL(), { scope: "/" });
 
 // showNotification shows one by the worker: phones have no others. A press on it opens the path of its data.
 export async function showNotification(title, options) {

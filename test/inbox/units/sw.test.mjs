@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { createContext, runInContext } from "node:vm";
 
-const source = readFileSync(process.env.HOLDPOINT_ASSETS + "/push_worker.js", "utf8");
+const source = readFileSync(process.env.HOLDPOINT_ASSETS + "/sw.js", "utf8");
 
 function world(tabs = []) {
   const shown = [], opened = [], closed = [], listeners = {};

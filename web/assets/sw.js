@@ -1,0 +1,97 @@
+// The worker of all pages. It keeps the page with its scripts and styles, so that it opens, and says so, when the service
+// cannot be reached. It keeps nothing else: no reply of the API, nothing of a person. And it shows the notifications of the
+// service and opens their request, without a page. The address of a press is a page of this service, whatever the message
+// says.
+
+"use strict";
+
+// shell are the addresses of the page and its files in this version. The service fills them in.
+const shell = [];
+const kept = "shell " + (shell[1] ?? "");
+const isPage = /^\/(history|rules|workers|effects|webhooks|settings|login|(runs|sessions)\/[^/]+)?$/;
+
+// keep fetches the shell without a credential. Of this version the browser has most of it already.
+async function keep() {
+  const cache = await caches.open(kept);
+  if (!await cache.match("/", { ignoreVary: true })) await cache.addAll(shell.map(one => new Request(one, { credentials: "omit" })));
+}
+
+const cached = async address => (await caches.open(kept)).match(address, { ignoreVary: true });
+
+// opened is the page from the service, whatever it answers. Only where there is no answer it is the kept one.
+async function opened(event) {
+  try {
+    return await event.preloadResponse ?? await fetch(event.request);
+  } catch {
+    return await cached("/") ?? Response.error();
+  }
+}
+
+async function begin() {
+  await registration.navigationPreload?.enable();
+  for (const name of await caches.keys()) if (name !== kept) await caches.delete(name);
+  await clients.claim();
+}
+
+addEventListener("install", event => {
+  event.addRoutes?.({ condition: { urlPattern: "/v1/*" }, source: "network" })?.catch(() => {});
+  event.waitUntil(keep().catch(() => {})); // kept with the next page, then
+  skipWaiting();
+});
+addEventListener("activate", event => event.waitUntil(begin()));
+addEventListener("fetch", event => {
+  const { pathname, origin } = new URL(event.request.url);
+  if (origin !== location.origin || event.request.method !== "GET") return;
+  if (event.request.mode === "navigate" && isPage.test(pathname)) {
+    event.respondWith(opened(event));
+    event.waitUntil(keep().catch(() => {}));
+  } else if (shell.includes(pathname) && pathname !== "/") {
+    event.respondWith(cached(pathname).then(found => found ?? fetch(event.request)));
+  }
+});
+
+function read(data) {
+  try {
+    return data.json().notification ?? {};
+  } catch {
+    return {};
+  }
+}
+
+function pathOf(navigate) {
+  try {
+    const { pathname, search } = new URL(navigate, location.origin);
+    return "/" + pathname.replace(/^\/+/, "") + search; // two slashes would begin another host
+  } catch {
+    return "/";
+  }
+}
+
+const windows = () => clients.matchAll({ type: "window", includeUncontrolled: true });
+
+// show replaces the notification of the same request, and alerts again unless it is the same message. It makes no sound for
+// people who look at the inbox, or if the message is silent because the request is settled. A browser takes the permission
+// away from a worker that shows nothing, so the outcome is shown first and closed for people who look at the inbox.
+async function show({ title, body, tag, navigate, silent: settled, data }) {
+  const focused = (await windows()).some(one => one.focused);
+  const silent = focused || settled === true;
+  const id = String(data?.id ?? "");
+  const shown = async () => tag ? registration.getNotifications({ tag: String(tag) }) : [];
+  const renotify = Boolean(tag) && !silent && !(await shown()).some(one => id && one.data.id === id);
+  await registration.showNotification(String(title ?? "holdpoint"), {
+    body: String(body ?? ""), ...(tag && { tag: String(tag) }), silent, renotify, icon: "/assets/icon-192.png", data: { id, path: pathOf(navigate ?? "/") },
+  });
+  if (settled === true && focused) (await shown()).forEach(one => one.close());
+}
+
+// open uses a tab that shows the request already. It leaves others alone: something may be typed there.
+async function open(path) {
+  const there = (await windows()).find(one => pathOf(one.url) === path);
+  return there ? there.focus() : clients.openWindow(path);
+}
+
+addEventListener("push", event => event.waitUntil(show(read(event.data))));
+addEventListener("notificationclick", event => {
+  event.notification.close();
+  event.waitUntil(open(event.notification.data.path ?? "/"));
+});
