@@ -221,6 +221,8 @@ func (s *brokenStore) SentMessages(context.Context, string, string) ([]notify.Se
 	return nil, s.err
 }
 
-func (s *brokenStore) PutSentMessage(context.Context, *notify.SentMessage) error { return s.err }
+func (s *brokenStore) PutSentMessage(context.Context, *notify.SentMessage, *notify.SentMessage) (bool, error) {
+	return false, s.err
+}
 
 func (s *brokenStore) RemoveSentMessage(context.Context, *notify.SentMessage) error { return s.err }

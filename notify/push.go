@@ -114,24 +114,28 @@ func (s *Service) changed(ctx context.Context) error {
 // sendAll sends a message to the addresses of a person at once. It succeeds if one of them got it.
 // Addresses that do not exist any more are removed.
 func (s *Service) sendAll(ctx context.Context, channel Channel, addresses []Address, m *Message) error {
-	failures := make(chan error, len(addresses))
-	for i := range addresses {
-		go func() { failures <- s.sendTo(ctx, channel, &addresses[i], m) }()
-	}
-	var failure error
-	delivered := false
-	for range addresses {
-		err := <-failures
-		delivered = delivered || err == nil
-		// One that a retry may reach counts more than those that are gone.
-		if err != nil && (failure == nil || errors.Is(failure, ErrPermanent)) {
-			failure = err
-		}
-	}
+	delivered, failure := toEach(addresses, func(to *Address) error { return s.sendTo(ctx, channel, to, m) })
 	if delivered {
 		return nil
 	}
 	return failure
+}
+
+// toEach calls all addresses of a person at once. It reports whether one call succeeded, and returns a failure: one
+// that a retry may help counts more than others.
+func toEach(addresses []Address, call func(*Address) error) (succeeded bool, failure error) {
+	failures := make(chan error, len(addresses))
+	for i := range addresses {
+		go func() { failures <- call(&addresses[i]) }()
+	}
+	for range addresses {
+		err := <-failures
+		succeeded = succeeded || err == nil
+		if err != nil && (failure == nil || errors.Is(failure, ErrPermanent)) {
+			failure = err
+		}
+	}
+	return succeeded, failure
 }
 
 func (s *Service) sendTo(ctx context.Context, channel Channel, to *Address, m *Message) error {

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
@@ -25,7 +26,7 @@ type Channel interface {
 	Links() api.LinkMode
 	// CheckAddress returns an error if the text is not a valid address of the channel.
 	CheckAddress(address string) error
-	// Send sends one message within 20 s. The error contains no address and no secret. It wraps
+	// Send sends one message, and ends with ctx. The error contains no address and no secret. It wraps
 	// ErrPermanent if a retry would not help.
 	Send(ctx context.Context, address string, m *Message) error
 }
@@ -174,12 +175,18 @@ func (s *Service) open(ctx context.Context, handle string) (*model.Request, *mod
 	return &found.Request, &record.Run, nil
 }
 
+// sendTimeout bounds an attempt to send or withdraw messages. An attempt makes several calls, each of which may take
+// 15 s. The rest of model.WebhookLeaseMs is for recording its end.
+const sendTimeout = 18 * time.Second
+
 // Send sends the message of an effect of kind api.EffectNotify, or withdraws messages. It drops the message without an
 // error if the request is settled or the person may no longer decide it. It returns a
 // *runs.PutOffError while another person is looking at the request, the person snoozes it, or has quiet
 // hours. permanent means that a retry
-// would not help.
+// would not help. It ends before the lease of the effect.
 func (s *Service) Send(ctx context.Context, effect *model.Effect) (permanent bool, failure error) {
+	ctx, cancel := context.WithTimeout(ctx, sendTimeout)
+	defer cancel()
 	notice, err := runs.NoticeOf(effect)
 	if err != nil {
 		return true, err

@@ -244,6 +244,7 @@ func TestButtonsEnd(t *testing.T) {
 	require.Contains(t, s.slack.whispered(slackAda)[1], "does not work any more")
 	s.ahead.Store(0)
 
+	eventually(t, "the message to Ben", func() bool { return len(s.slack.about(slackBen, "restart")) == 1 })
 	tokens, err := s.people["ada"].ListTokens(t.Context(), client.TokenListParams{})
 	require.NoError(t, err)
 	for _, token := range tokens.Data {
@@ -251,7 +252,6 @@ func TestButtonsEnd(t *testing.T) {
 			require.NoError(t, s.people["ada"].RevokeToken(t.Context(), token.TokenID))
 		}
 	}
-	eventually(t, "the message to Ben", func() bool { return len(s.slack.about(slackBen, "restart")) == 1 })
 	s.slack.press(t, slackBen, "allow", s.slack.about(slackBen, "restart")[0].values(t)["allow"], 1)
 	require.Contains(t, s.slack.whispered(slackBen)[0], "may not decide")
 	require.Nil(t, s.recorded(t, runID))

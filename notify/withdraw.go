@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
+	"math/rand/v2"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs"
@@ -23,84 +26,15 @@ type Withdrawer interface {
 	Withdraw(ctx context.Context, address string, sent *SentMessage, m *Message) error
 }
 
-// KeepSentMs is how long a message is remembered. It is not withdrawn after that.
-const KeepSentMs = 180 * 86_400_000
-
-// SentMessage is a row of sent_messages.
-type SentMessage struct {
-	RequestHandle, Channel, Principal string
-	// MessageID is the Message.ID.
-	MessageID string
-	// Reference is the Message.Reference; empty if it is not known whether the message was sent.
-	Reference string
-	BegunAtMs int64
-	SentAtMs  int64 // 0 if it is not known whether the message was sent
-}
-
-// SentStore stores the messages of channels that withdraw them. It returns the same errors as [Store].
-type SentStore interface {
-	// SentMessages returns the messages about a request on a channel, one for each person.
-	SentMessages(ctx context.Context, handle, channel string) ([]SentMessage, error)
-	// PutSentMessage writes a message in place of the person's message about the same request, and deletes some
-	// that are older than KeepSentMs.
-	PutSentMessage(ctx context.Context, m *SentMessage) error
-	// RemoveSentMessage deletes a message unless a newer one has taken its place.
-	RemoveSentMessage(ctx context.Context, m *SentMessage) error
-}
-
-// sendingMs is longer than an attempt to send a message takes.
-const sendingMs = model.WebhookLeaseMs
-
-// withdrawingMs is how long an attempt to withdraw messages begins new ones.
-const withdrawingMs = 5_000
+const (
+	// withdrawingMs is how long an attempt to withdraw messages begins new ones, and withdrawnAtOnce from how many
+	// people it withdraws at once.
+	withdrawingMs   = 5_000
+	withdrawnAtOnce = 8
+)
 
 // KindSettled is the Kind of a message that takes the place of one about a settled request.
 const KindSettled = "settled"
-
-// sendOnce sends a message on a channel that withdraws messages. The row is written first, so that a
-// withdrawal finds a message that is being sent. A newer message to the person takes the place of an older
-// one.
-func (s *Service) sendOnce(ctx context.Context, channel Withdrawer, addresses []Address, notice *runs.PersonNotice, m *Message) error {
-	all, err := s.options.Store.SentMessages(ctx, notice.RequestHandle, notice.Channel)
-	if err != nil {
-		return err
-	}
-	if i := slices.IndexFunc(all, func(sent SentMessage) bool { return sent.Principal == notice.Principal }); i >= 0 {
-		earlier := &all[i]
-		switch {
-		case earlier.MessageID != m.ID:
-			if err := channel.Withdraw(ctx, addresses[0].Address, earlier, nil); err != nil {
-				return err
-			}
-		case earlier.SentAtMs != 0:
-			return nil // only the end of the effect was not recorded
-		default:
-			m.Repeated = true
-		}
-	}
-	row := &SentMessage{
-		RequestHandle: notice.RequestHandle, Channel: notice.Channel, Principal: notice.Principal, MessageID: m.ID, BegunAtMs: s.options.NowMs(),
-	}
-	if err := s.options.Store.PutSentMessage(ctx, row); err != nil {
-		return err
-	}
-	// A request that was settled before the row was written has had its withdrawal.
-	request, _, err := s.open(ctx, notice.RequestHandle)
-	if err != nil {
-		return err
-	}
-	if request == nil {
-		if m.Repeated {
-			return nil // an earlier attempt may have sent it, and the withdrawal finds the row
-		}
-		return s.options.Store.RemoveSentMessage(ctx, row)
-	}
-	if err := s.sendAll(ctx, channel, addresses, m); err != nil {
-		return err
-	}
-	row.Reference, row.SentAtMs = m.Reference, s.options.NowMs()
-	return s.options.Store.PutSentMessage(ctx, row)
-}
 
 // withdraw withdraws the messages of a channel about a settled request.
 func (s *Service) withdraw(ctx context.Context, channel Channel, notice *runs.PersonNotice) (permanent bool, failure error) {
@@ -116,29 +50,46 @@ func (s *Service) withdraw(ctx context.Context, channel Channel, notice *runs.Pe
 	if err != nil {
 		return false, err
 	}
-	nowMs := s.options.NowMs()
+	nowMs, err := s.options.Reader.NowMs(ctx)
+	if err != nil {
+		return false, err
+	}
+	begunMs := s.options.NowMs()
+	// A receiver that hangs, perhaps a browser that somebody made up, must not hold up the others: several are called at
+	// once, and other ones first each time.
+	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	var mu sync.Mutex
 	var refused, failed error
+	var calls errgroup.Group
+	calls.SetLimit(withdrawnAtOnce)
 	putOffMs := int64(0)
 	for i := range all {
 		sent := &all[i]
-		if s.options.NowMs() > nowMs+withdrawingMs {
+		if s.options.NowMs() > begunMs+withdrawingMs {
 			putOffMs = max(putOffMs, 1)
 			break
 		}
-		if leftMs := sent.BegunAtMs + sendingMs - nowMs; sent.SentAtMs == 0 && leftMs > 0 {
-			putOffMs = max(putOffMs, min(leftMs, sendingMs))
+		if leftMs := sent.underWayMs(nowMs); leftMs > 0 {
+			putOffMs = max(putOffMs, leftMs)
 			continue
 		}
-		switch err := s.withdrawOne(ctx, withdrawer, sent, m); {
-		case errors.Is(err, ErrPermanent):
-			refused = err
-		case err != nil:
-			failed = err
-		default:
-			if err := s.options.Store.RemoveSentMessage(ctx, sent); err != nil {
-				return false, err
+		calls.Go(func() error {
+			err := s.withdrawOne(ctx, withdrawer, sent, m)
+			if err == nil {
+				err = s.options.Store.RemoveSentMessage(ctx, sent)
 			}
-		}
+			mu.Lock()
+			defer mu.Unlock()
+			if errors.Is(err, ErrPermanent) {
+				refused = err
+			} else if err != nil {
+				failed = err
+			}
+			return nil
+		})
+	}
+	if err := calls.Wait(); err != nil {
+		return false, err
 	}
 	switch {
 	case failed != nil:
@@ -149,6 +100,7 @@ func (s *Service) withdraw(ctx context.Context, channel Channel, notice *runs.Pe
 	return refused != nil, refused
 }
 
+// withdrawOne withdraws a message from all addresses of its person on the channel.
 func (s *Service) withdrawOne(ctx context.Context, channel Withdrawer, sent *SentMessage, m *Message) error {
 	addresses, err := s.addresses(ctx, &runs.PersonNotice{Principal: sent.Principal, Channel: sent.Channel})
 	if err != nil {
@@ -157,12 +109,13 @@ func (s *Service) withdrawOne(ctx context.Context, channel Withdrawer, sent *Sen
 	if len(addresses) == 0 {
 		return channel.Withdraw(ctx, "", sent, m)
 	}
-	var failure error
-	for i := range addresses {
-		if err := channel.Withdraw(ctx, addresses[i].Address, sent, m); err != nil && !errors.Is(err, ErrGone) {
-			failure = err
+	_, failure := toEach(addresses, func(to *Address) error {
+		err := channel.Withdraw(ctx, to.Address, sent, m)
+		if errors.Is(err, ErrGone) {
+			err = nil
 		}
-	}
+		return err
+	})
 	return failure
 }
 

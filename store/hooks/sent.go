@@ -29,13 +29,15 @@ func (k *Endpoints) SentMessages(ctx context.Context, handle, channel string) (s
 }
 
 // PutSentMessage implements notify.SentStore.
-func (k *Endpoints) PutSentMessage(ctx context.Context, m *notify.SentMessage) error {
+func (k *Endpoints) PutSentMessage(ctx context.Context, m, before *notify.SentMessage) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
 	defer cancel()
-	_, err := k.writer.WriteTokens(ctx,
-		tokens.Write{SQL: sqlDropSent, Args: []any{m.BegunAtMs - notify.KeepSentMs}},
-		tokens.Write{SQL: sqlPutSent, Args: []any{m.RequestHandle, m.Channel, m.Principal, m.MessageID, m.Reference, m.BegunAtMs, m.SentAtMs}})
-	return err
+	put := tokens.Write{SQL: sqlAddSent, Args: []any{m.RequestHandle, m.Channel, m.Principal, m.MessageID, m.Reference, m.BegunAtMs, m.SentAtMs}}
+	if before != nil {
+		put = tokens.Write{SQL: sqlReplaceSent, Args: append(put.Args, before.MessageID, before.BegunAtMs)}
+	}
+	changed, err := k.writer.WriteTokens(ctx, tokens.Write{SQL: sqlDropSent, Args: []any{m.BegunAtMs - notify.KeepSentMs}}, put)
+	return changed > 0, err
 }
 
 // RemoveSentMessage implements notify.SentStore.

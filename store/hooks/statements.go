@@ -108,15 +108,17 @@ WHERE token_hash = $1 AND locked_at_ms = 0 AND tries < CAST($3 AS bigint) AND tr
 	AND expires_at_ms > CAST($4 AS bigint) AND (SELECT sum(o.tries) FROM links AS o WHERE o.principal = links.principal) < CAST($5 AS bigint)`
 )
 
-// The statements about messages that are withdrawn. sqlPutSent takes the columns of selectSent. sqlDropSent
-// takes $1 the time before which messages are forgotten. sqlRemoveSent takes $1 request_handle, $2 channel, $3
-// principal and $4 message_id.
+// The statements about messages that are withdrawn. sqlAddSent takes the columns of selectSent. sqlReplaceSent
+// takes the same, and $8 message_id and $9 begun_at_ms of the row before. sqlDropSent takes $1 the time before which
+// messages are forgotten. sqlRemoveSent takes $1 request_handle, $2 channel, $3 principal and $4 message_id.
 const (
-	sqlPutSent = `
+	sqlAddSent = `
 INSERT INTO sent_messages (request_handle, channel, principal, message_id, reference, begun_at_ms, sent_at_ms)
 VALUES ($1, $2, $3, $4, $5, $6, $7)
-ON CONFLICT (request_handle, channel, principal) DO UPDATE SET
-	message_id = excluded.message_id, reference = excluded.reference, begun_at_ms = excluded.begun_at_ms, sent_at_ms = excluded.sent_at_ms`
+ON CONFLICT (request_handle, channel, principal) DO NOTHING`
+	sqlReplaceSent = `
+UPDATE sent_messages SET message_id = $4, reference = $5, begun_at_ms = $6, sent_at_ms = $7
+WHERE request_handle = $1 AND channel = $2 AND principal = $3 AND message_id = $8 AND begun_at_ms = $9`
 	sqlDropSent = `
 DELETE FROM sent_messages WHERE (request_handle, channel, principal) IN (
 	SELECT old.request_handle, old.channel, old.principal FROM sent_messages AS old WHERE old.begun_at_ms <= CAST($1 AS bigint)

@@ -1,0 +1,143 @@
+package notify
+
+import (
+	"context"
+	"slices"
+
+	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/model"
+)
+
+// KeepSentMs is how long a message is remembered. It is not withdrawn after that.
+const KeepSentMs = 180 * 86_400_000
+
+// SentMessage is a row of sent_messages.
+type SentMessage struct {
+	RequestHandle, Channel, Principal string
+	// MessageID is the Message.ID.
+	MessageID string
+	// Reference is the Message.Reference; empty if it is not known whether the message was sent.
+	Reference string
+	// BegunAtMs is when the last attempt to send the message began, or at least sendingMs ago if that attempt
+	// failed.
+	BegunAtMs int64
+	SentAtMs  int64 // 0 if it is not known whether the message was sent
+}
+
+// SentStore stores the messages of channels that withdraw them. It returns the same errors as [Store].
+type SentStore interface {
+	// SentMessages returns the messages about a request on a channel, one for each person.
+	SentMessages(ctx context.Context, handle, channel string) ([]SentMessage, error)
+	// PutSentMessage writes a message in place of another one to the person about the same request, nil for none.
+	// It returns false, and changes nothing, if the row is not the one before. It deletes some messages that are
+	// older than KeepSentMs.
+	PutSentMessage(ctx context.Context, m, before *SentMessage) (bool, error)
+	// RemoveSentMessage deletes a message unless a newer one has taken its place.
+	RemoveSentMessage(ctx context.Context, m *SentMessage) error
+}
+
+// sendingMs is longer than an attempt to send a message takes.
+const sendingMs = model.WebhookLeaseMs
+
+// lostRaceMs is the pause after another attempt to send to the person began at the same moment.
+const lostRaceMs = 1_000
+
+// underWayMs returns how long a replica may still be sending the message.
+func (m *SentMessage) underWayMs(nowMs int64) int64 {
+	if m.SentAtMs != 0 {
+		return 0
+	}
+	return max(min(m.BegunAtMs+sendingMs-nowMs, sendingMs), 0)
+}
+
+// sendOnce sends a message on a channel that withdraws messages. The row is written first, so that a
+// withdrawal finds a message that is being sent. A newer message to the person takes the place of an older
+// one. Messages to a person about a request, also attempts of different replicas, follow one another: it returns
+// a *runs.PutOffError while another one is being sent.
+func (s *Service) sendOnce(ctx context.Context, channel Withdrawer, addresses []Address, notice *runs.PersonNotice, m *Message) error {
+	nowMs, err := s.options.Reader.NowMs(ctx)
+	if err != nil {
+		return err
+	}
+	all, err := s.options.Store.SentMessages(ctx, notice.RequestHandle, notice.Channel)
+	if err != nil {
+		return err
+	}
+	var earlier *SentMessage
+	if i := slices.IndexFunc(all, func(sent SentMessage) bool { return sent.Principal == notice.Principal }); i >= 0 {
+		earlier = &all[i]
+		leftMs := earlier.underWayMs(nowMs)
+		switch {
+		case leftMs > 0:
+			return &runs.PutOffError{Ms: leftMs}
+		case earlier.MessageID != m.ID:
+			if err := channel.Withdraw(ctx, addresses[0].Address, earlier, nil); err != nil {
+				return err
+			}
+		case earlier.SentAtMs != 0:
+			return nil // only the end of the effect was not recorded
+		default:
+			m.Repeated = true
+		}
+	}
+	row := &SentMessage{RequestHandle: notice.RequestHandle, Channel: notice.Channel, Principal: notice.Principal, MessageID: m.ID, BegunAtMs: nowMs}
+	switch first, err := s.options.Store.PutSentMessage(ctx, row, earlier); {
+	case err != nil:
+		return err
+	case !first:
+		return &runs.PutOffError{Ms: lostRaceMs}
+	}
+	// A request that was settled before the row was written has had its withdrawal.
+	request, _, err := s.open(ctx, notice.RequestHandle)
+	switch {
+	case err != nil:
+		return s.failedSending(ctx, row, err)
+	case request == nil && m.Repeated:
+		return s.failedSending(ctx, row, nil) // an earlier attempt may have sent it, and the withdrawal finds the row
+	case request == nil:
+		return s.options.Store.RemoveSentMessage(ctx, row)
+	}
+	if err := s.sendAll(ctx, channel, addresses, m); err != nil {
+		return s.failedSending(ctx, row, err)
+	}
+	sent := *row
+	sent.Reference, sent.SentAtMs = m.Reference, max(s.options.NowMs(), 1)
+	if recorded, err := s.options.Store.PutSentMessage(context.WithoutCancel(ctx), &sent, row); err != nil || recorded {
+		return err
+	}
+	return s.sentTooLate(ctx, channel, &sent)
+}
+
+// failedSending records that an attempt is over, so that the next one and the withdrawal need not wait for it. It
+// returns the failure. If that cannot be recorded, they wait.
+func (s *Service) failedSending(ctx context.Context, row *SentMessage, failure error) error {
+	over := *row
+	over.BegunAtMs -= sendingMs
+	if _, err := s.options.Store.PutSentMessage(context.WithoutCancel(ctx), &over, row); err != nil {
+		s.options.Logger.WarnContext(ctx, "the end of an attempt could not be recorded", channelAttr(row.Channel), errorAttr(err))
+	}
+	return failure
+}
+
+// sentTooLate withdraws a message of an attempt that took longer than others wait, because this process was
+// frozen: another attempt, a newer message or the withdrawal went on without it.
+func (s *Service) sentTooLate(ctx context.Context, channel Withdrawer, sent *SentMessage) error {
+	all, err := s.options.Store.SentMessages(ctx, sent.RequestHandle, sent.Channel)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		if one := &all[i]; one.Principal == sent.Principal && one.MessageID == sent.MessageID && (one.SentAtMs == 0 || one.Reference == sent.Reference) {
+			return nil // the other attempt has found it, or may be about to
+		}
+	}
+	var m *Message
+	if request, _, err := s.open(ctx, sent.RequestHandle); err != nil {
+		return err
+	} else if request == nil {
+		if m, err = s.settledMessage(ctx, sent.RequestHandle); err != nil {
+			return err
+		}
+	}
+	return s.withdrawOne(ctx, channel, sent, m)
+}
