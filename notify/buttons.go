@@ -32,8 +32,8 @@ type Buttons struct {
 }
 
 // addButtons adds buttons to the message about an approval. Only what the message shows as a whole may be
-// allowed there; everything may be denied.
-func addButtons(channel Channel, request *model.Request, m *Message) {
+// allowed there; everything may be denied. The message may show the names of the tool and the agent shortened.
+func addButtons(channel Channel, request *model.Request, agent string, m *Message) {
 	listener, is := channel.(Listener)
 	if !is || request.Kind != model.KindApproval {
 		return
@@ -41,7 +41,8 @@ func addButtons(channel Channel, request *model.Request, m *Message) {
 	m.Buttons = &Buttons{}
 	approval := request.Approval()
 	text, all := detailsOf(&approval)
-	if !channel.Summary() || !all {
+	named := m.Tool == approval.ToolName && m.Agent == agent
+	if !channel.Summary() || !all || !named {
 		return
 	}
 	if shown, whole := listener.Whole(text); whole {

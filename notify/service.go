@@ -238,7 +238,7 @@ func (s *Service) Send(ctx context.Context, effect *model.Effect) (permanent boo
 		message = s.floodMessage(effect.EffectID, open)
 	}
 	if message.Kind != kindFlood {
-		addButtons(channel, request, message)
+		addButtons(channel, request, run.AgentID, message)
 	}
 	if channel.Kind() != api.ChannelPush {
 		if err := s.addLink(ctx, channel, &addresses[0], request, message); err != nil {

@@ -198,6 +198,8 @@ func TestNothingUnseenIsAllowedInSlack(t *testing.T) {
 		"many lines":     {"summary", api.ApprovalRequest{ToolName: "restart", Input: api.JSON(`[` + strings.Repeat("1,", 12) + `1]`)}, false},
 		"long when safe": {"summary", api.ApprovalRequest{ToolName: "restart", Input: api.JSON(`"` + strings.Repeat("\u202e", 150) + `"`)}, false},
 		"long reason":    {"summary", api.ApprovalRequest{ToolName: "restart", Input: api.JSON(`1`), Reason: strings.Repeat("y", 700)}, false},
+		"long tool":      {"summary", api.ApprovalRequest{ToolName: "restart " + strings.Repeat("z", 80) + " --force", Input: api.JSON(`1`)}, false},
+		"hidden in tool": {"summary", api.ApprovalRequest{ToolName: "restart\u202e", Input: api.JSON(`1`)}, false},
 		"sensitive":      {"summary", api.ApprovalRequest{ToolName: "restart", Input: api.JSON(`{"key":"hunter2"}`), SensitivePaths: []string{"/key"}}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -269,8 +271,9 @@ func TestButtonsEnd(t *testing.T) {
 func TestHostileTextsInSlack(t *testing.T) {
 	t.Parallel()
 	s := withSlack(t, inprocess.Memory, "summary")
-	hostile := "<!channel> *b* `c` <https://evil.example|bank> @here \u202egnp \u0430dmin"
-	_, post := s.asks(t, "s", api.ApprovalRequest{ToolName: hostile, Input: api.JSON(fmt.Sprintf("%q", hostile)), Reason: hostile})
+	tool := "<!channel> *b* `c` <https://evil.example|bank> @here \u0430dmin"
+	hostile := tool + " \u202egnp"
+	_, post := s.asks(t, "s", api.ApprovalRequest{ToolName: tool, Input: api.JSON(fmt.Sprintf("%q", hostile)), Reason: hostile})
 	require.NotContains(t, post.text, "<")
 	require.NotContains(t, post.text, "\u202e")
 	require.NotContains(t, post.blocks, "\u202e")
