@@ -16,6 +16,7 @@ import (
 	"github.com/gorilla/websocket"
 	"github.com/slack-go/slack"
 	"github.com/slack-go/slack/socketmode"
+	"golang.org/x/time/rate"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/notify"
@@ -25,7 +26,9 @@ import (
 
 // slackChannel sends private messages as a Slack app, and takes the presses of their buttons over Socket Mode.
 type slackChannel struct {
-	client   *slack.Client
+	client *slack.Client
+	// opens limits how often a connection is made.
+	opens    *rate.Limiter
 	socket   []socketmode.Option
 	showMore bool
 	links    api.LinkMode
@@ -60,9 +63,11 @@ func (c *channel) slack(folder string, client *egress.Client) (*slackChannel, er
 		return nil, fmt.Errorf("bot_token_file: %w", err)
 	}
 	silent := log.New(io.Discard, "", 0)
+	opens := rate.NewLimiter(rate.Every(reconnectPace), reconnectsAtOnce)
 	return &slackChannel{
-		client: slack.New(bot, slack.OptionAppLevelToken(app), slack.OptionAPIURL(c.APIURL), slack.OptionHTTPClient(client), slack.OptionLog(silent)),
-		socket: []socketmode.Option{socketmode.OptionLog(silent), socketmode.OptionDialer(&websocket.Dialer{
+		client: slack.New(bot, slack.OptionAppLevelToken(app), slack.OptionAPIURL(c.APIURL), slack.OptionHTTPClient(&pacedClient{client, opens}), slack.OptionLog(silent)),
+		opens:  opens,
+		socket: []socketmode.Option{socketmode.OptionLog(silent), socketmode.OptionReadLimit(egress.MaxRead), socketmode.OptionDialer(&websocket.Dialer{
 			NetDialContext: client.Dial, NetDialTLSContext: client.DialTLS, HandshakeTimeout: egress.Timeout, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12},
 		})},
 		showMore: c.Content == contentSummary, links: c.Links, lastError: "not connected yet",

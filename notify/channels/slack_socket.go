@@ -3,14 +3,18 @@ package channels
 import (
 	"context"
 	"errors"
+	"net/http"
+	"path"
 	"time"
 
 	"github.com/slack-go/slack"
 	"github.com/slack-go/slack/socketmode"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/notify"
+	"github.com/holdpoint/holdpoint/webhooks/egress"
 )
 
 const (
@@ -20,7 +24,31 @@ const (
 	pressTimeout = 10 * time.Second
 	// reconnectPause follows a connection that Slack refused. Others are made again by the library.
 	reconnectPause = time.Minute
+	// A connection that ends is made again at once, but after a few only every reconnectPace: a proxy that closes each
+	// connection is not called all the time.
+	reconnectPace    = 10 * time.Second
+	reconnectsAtOnce = 3
 )
+
+// openMethod is the method that precedes each connection.
+const openMethod = "apps.connections.open"
+
+// pacedClient calls Slack. It delays calls that precede a connection: the library has no pause between connections that
+// were made and ended.
+type pacedClient struct {
+	client *egress.Client
+	opens  *rate.Limiter
+}
+
+// Do sends a request.
+func (p *pacedClient) Do(r *http.Request) (*http.Response, error) {
+	if path.Base(r.URL.Path) == openMethod {
+		if err := p.opens.Wait(r.Context()); err != nil {
+			return nil, err
+		}
+	}
+	return p.client.Do(r)
+}
 
 // LastError implements notify.Listener.
 func (s *slackChannel) LastError() string {
