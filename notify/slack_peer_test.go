@@ -6,6 +6,8 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -128,7 +130,7 @@ func (p *slackPeer) handle(t *testing.T, method string, handle func(url.Values) 
 func (p *slackPeer) post(form url.Values) (map[string]any, string) {
 	channel := strings.Replace(form.Get("channel"), "U", "D", 1)
 	post := &slackPost{
-		channel: channel, timestamp: fmt.Sprintf("17000000%02d.000100", len(p.messages)), text: form.Get("text"), blocks: form.Get("blocks"), metadata: form.Get("metadata"),
+		channel: channel, timestamp: fmt.Sprintf("170000%04d.000100", len(p.messages)), text: form.Get("text"), blocks: form.Get("blocks"), metadata: form.Get("metadata"),
 	}
 	p.messages = append(p.messages, post)
 	return map[string]any{"channel": channel, "ts": post.timestamp}, ""
@@ -170,9 +172,10 @@ func (p *slackPeer) open(form url.Values) (map[string]any, string) {
 	return map[string]any{"channel": map[string]any{"id": strings.Replace(form.Get("users"), "U", "D", 1)}}, ""
 }
 
+// history returns a page of a conversation, newest message first. The cursor is where the page begins.
 func (p *slackPeer) history(form url.Values) (map[string]any, string) {
 	var found []map[string]any
-	for _, post := range p.messages {
+	for _, post := range slices.Backward(p.messages) {
 		if post.channel == form.Get("channel") {
 			one := map[string]any{"ts": post.timestamp, "text": post.text}
 			if post.metadata != "" {
@@ -181,7 +184,17 @@ func (p *slackPeer) history(form url.Values) (map[string]any, string) {
 			found = append(found, one)
 		}
 	}
-	return map[string]any{"messages": found}, ""
+	from, _ := strconv.Atoi(form.Get("cursor")) // none is 0
+	limit, err := strconv.Atoi(form.Get("limit"))
+	if err != nil {
+		return nil, "invalid_limit"
+	}
+	to := min(from+limit, len(found))
+	reply := map[string]any{"messages": found[from:to], "has_more": to < len(found)}
+	if to < len(found) {
+		reply["response_metadata"] = map[string]any{"next_cursor": strconv.Itoa(to)}
+	}
+	return reply, ""
 }
 
 // connect serves Socket Mode.

@@ -330,6 +330,12 @@ func TestASlackMessageWithAnUnknownEnd(t *testing.T) {
 		s.slack.after["chat.postMessage"] = func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadGateway) }
 	})
 	runID, _ := s.asks(t, "s", restart)
+	// Long messages that followed make a long answer.
+	s.slack.set(func() {
+		for n := range 120 {
+			s.slack.messages = append(s.slack.messages, &slackPost{channel: "D" + slackAda[1:], timestamp: fmt.Sprintf("1800000%03d.1", n), text: strings.Repeat("x", 12_000)})
+		}
+	})
 	retried := func() bool {
 		s.slack.mu.Lock()
 		defer s.slack.mu.Unlock()
@@ -346,6 +352,7 @@ func TestASlackMessageWithAnUnknownEnd(t *testing.T) {
 		}
 		return retried() && len(effects) == 0
 	})
+	require.NotContains(t, s.events(t, runID), "notification_failed")
 	require.Len(t, s.slack.about(slackAda, "restart"), 1)
 	require.Len(t, s.slack.about(slackBen, "restart"), 1)
 	s.slack.press(t, slackAda, "allow", s.slack.about(slackAda, "restart")[0].values(t)["allow"], 1)

@@ -128,8 +128,11 @@ func (s *slackChannel) Send(ctx context.Context, address string, m *notify.Messa
 // slackEvent is the event_type of the metadata of messages.
 const slackEvent = "holdpoint_message"
 
-// maxSearched is how many of a conversation's newest messages are searched.
-const maxSearched = 200
+// A conversation's newest messages are searched in pages, because the size of an answer is limited.
+const (
+	searchedPage  = 50
+	searchedPages = 4
+)
 
 // find returns where the message with an id is; no timestamp if it cannot be found, or may not be looked for.
 func (s *slackChannel) find(ctx context.Context, address, id string) (channel, timestamp string, err error) {
@@ -137,18 +140,22 @@ func (s *slackChannel) find(ctx context.Context, address, id string) (channel, t
 	if err != nil {
 		return "", "", slackFailure(err)
 	}
-	history, err := s.client.GetConversationHistoryContext(ctx, &slack.GetConversationHistoryParameters{
-		ChannelID: opened.ID, Limit: maxSearched, IncludeAllMetadata: true,
-	})
-	if slackCode(err) == "missing_scope" {
-		return "", "", nil
-	}
-	if err != nil {
-		return "", "", slackFailure(err)
-	}
-	for i := range history.Messages {
-		if found := &history.Messages[i]; found.Metadata.EventType == slackEvent && found.Metadata.EventPayload["id"] == idOf(id) {
-			return opened.ID, found.Timestamp, nil
+	page := &slack.GetConversationHistoryParameters{ChannelID: opened.ID, Limit: searchedPage, IncludeAllMetadata: true}
+	for range searchedPages {
+		history, err := s.client.GetConversationHistoryContext(ctx, page)
+		if slackCode(err) == "missing_scope" {
+			return "", "", nil
+		}
+		if err != nil {
+			return "", "", slackFailure(err)
+		}
+		for i := range history.Messages {
+			if found := &history.Messages[i]; found.Metadata.EventType == slackEvent && found.Metadata.EventPayload["id"] == idOf(id) {
+				return opened.ID, found.Timestamp, nil
+			}
+		}
+		if page.Cursor = history.ResponseMetaData.NextCursor; page.Cursor == "" {
+			break
 		}
 	}
 	return "", "", nil
