@@ -360,3 +360,22 @@ func TestASlackMessageWithAnUnknownEnd(t *testing.T) {
 	eventually(t, "the outcome", func() bool { return len(s.slack.about(slackBen, "allowed by user:ada")) == 1 })
 	s.healthy(t)
 }
+
+// A person has left the workspace: their message cannot be changed, which is not a failure that anybody can mend.
+func TestASlackConversationThatIsGone(t *testing.T) {
+	t.Parallel()
+	s := withSlack(t, inprocess.Memory, "summary")
+	runID, _ := s.asks(t, "s", restart)
+	eventually(t, "the message to Ben", func() bool { return len(s.slack.about(slackBen, "restart")) == 1 })
+	s.slack.set(func() { s.slack.answers["chat.update"] = refuses("channel_not_found") })
+	s.resolve(t, s.people["ada"], runID, api.BehaviorDeny, "a")
+	eventually(t, "the withdrawal", func() bool {
+		effects, err := s.Store.Effects(t.Context(), runs.EffectQuery{WebhookID: model.NoticeWebhookID("slack"), State: api.EffectPending, Limit: 20})
+		require.NoError(t, err)
+		return len(effects) == 0
+	})
+	failed, err := s.Store.Effects(t.Context(), runs.EffectQuery{WebhookID: model.NoticeWebhookID("slack"), State: api.EffectFailed, Limit: 20})
+	require.NoError(t, err)
+	require.Empty(t, failed)
+	s.healthy(t)
+}

@@ -111,7 +111,7 @@ func (s *slackChannel) Send(ctx context.Context, address string, m *notify.Messa
 	if m.Repeated {
 		channel, timestamp, err := s.find(ctx, address, m.ID)
 		if err != nil {
-			return err
+			return slackFailure(err)
 		}
 		if timestamp != "" {
 			m.Reference = channel + "/" + timestamp
@@ -138,7 +138,7 @@ const (
 func (s *slackChannel) find(ctx context.Context, address, id string) (channel, timestamp string, err error) {
 	opened, _, _, err := s.client.OpenConversationContext(ctx, &slack.OpenConversationParameters{Users: []string{address}})
 	if err != nil {
-		return "", "", slackFailure(err)
+		return "", "", err
 	}
 	page := &slack.GetConversationHistoryParameters{ChannelID: opened.ID, Limit: searchedPage, IncludeAllMetadata: true}
 	for range searchedPages {
@@ -147,7 +147,7 @@ func (s *slackChannel) find(ctx context.Context, address, id string) (channel, t
 			return "", "", nil
 		}
 		if err != nil {
-			return "", "", slackFailure(err)
+			return "", "", err
 		}
 		for i := range history.Messages {
 			if found := &history.Messages[i]; found.Metadata.EventType == slackEvent && found.Metadata.EventPayload["id"] == idOf(id) {
@@ -168,9 +168,19 @@ func (s *slackChannel) update(ctx context.Context, channel, timestamp string, m 
 
 // Withdraw implements notify.Withdrawer.
 func (s *slackChannel) Withdraw(ctx context.Context, address string, sent *notify.SentMessage, m *notify.Message) error {
+	err := s.withdraw(ctx, address, sent, m)
+	if slices.Contains(goneCodes, slackCode(err)) {
+		return nil
+	}
+	return slackFailure(err)
+}
+
+// goneCodes say that there is no message, or that nobody sees it: its person may have left the workspace.
+var goneCodes = []string{"message_not_found", "channel_not_found", "user_not_found"}
+
+func (s *slackChannel) withdraw(ctx context.Context, address string, sent *notify.SentMessage, m *notify.Message) (err error) {
 	channel, timestamp, known := strings.Cut(sent.Reference, "/")
 	if !known {
-		var err error
 		if address != "" {
 			channel, timestamp, err = s.find(ctx, address, sent.MessageID)
 		}
@@ -178,16 +188,11 @@ func (s *slackChannel) Withdraw(ctx context.Context, address string, sent *notif
 			return err
 		}
 	}
-	var err error
 	if m == nil {
 		_, _, err = s.client.DeleteMessageContext(ctx, channel, timestamp)
-	} else {
-		err = s.update(ctx, channel, timestamp, m)
+		return err
 	}
-	if slackCode(err) == "message_not_found" {
-		return nil
-	}
-	return slackFailure(err)
+	return s.update(ctx, channel, timestamp, m)
 }
 
 // slackCode returns the code of an error of Slack, or "".
