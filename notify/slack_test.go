@@ -26,13 +26,14 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/store"
 	"github.com/holdpoint/holdpoint/test/inprocess"
+	"github.com/holdpoint/holdpoint/test/slackpeer"
 	"github.com/holdpoint/holdpoint/webhooks/egress"
 )
 
 // slacked is a service that sends to Slack.
 type slacked struct {
 	*service
-	slack  *slackPeer
+	slack  *slackpeer.Workspace
 	people map[string]*client.Client
 }
 
@@ -44,11 +45,11 @@ const (
 // withSlack starts a service whose only channel is Slack, and verifies Ada's and Ben's ids.
 func withSlack(t *testing.T, database, content string) *slacked {
 	t.Helper()
-	s := &slacked{service: &service{database: database, log: &safeBuffer{}}, slack: startSlack(t)}
+	s := &slacked{service: &service{database: database, log: &safeBuffer{}}, slack: slackpeer.Start(t)}
 	folder := t.TempDir()
 	for name, text := range map[string]string{
 		"app": "xapp-secret\n", "bot": "xoxb-secret\n",
-		"channels.yaml": fmt.Sprintf("channels: {slack: {kind: slack, app_token_file: app, bot_token_file: bot, api_url: %q, content: %s}}", s.slack.server.GetAPIURL(), content),
+		"channels.yaml": fmt.Sprintf("channels: {slack: {kind: slack, app_token_file: app, bot_token_file: bot, api_url: %q, content: %s}}", s.slack.URL(), content),
 	} {
 		require.NoError(t, os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600))
 	}
@@ -73,20 +74,20 @@ func (s *slacked) bind(t *testing.T, c *client.Client, user string) {
 	t.Helper()
 	added, err := c.AddAddress(t.Context(), api.AddressBody{Channel: "slack", Address: user})
 	require.NoError(t, err)
-	posts := s.slack.about(user, "Code: ")
-	_, err = c.VerifyAddress(t.Context(), added.AddressID, regexp.MustCompile(`Code: (\d{6})`).FindStringSubmatch(posts[len(posts)-1].blocks)[1])
+	posts := s.slack.About(user, "Code: ")
+	_, err = c.VerifyAddress(t.Context(), added.AddressID, regexp.MustCompile(`Code: (\d{6})`).FindStringSubmatch(posts[len(posts)-1].Blocks)[1])
 	require.NoError(t, err)
 }
 
 // asks raises an approval, and returns its run and the message to Ada.
-func (s *slacked) asks(t *testing.T, session string, approval api.ApprovalRequest) (string, slackPost) {
+func (s *slacked) asks(t *testing.T, session string, approval api.ApprovalRequest) (string, slackpeer.Post) {
 	t.Helper()
-	before := len(s.slack.of(slackAda))
+	before := len(s.slack.Of(slackAda))
 	approval.ID, approval.ToolCallID = "a", "a"
 	run, err := s.people["maker"].CreateRun(t.Context(), client.CreateRunParams{SessionID: session, AgentID: "coder", Input: 1, Suspend: &api.Suspension{Approvals: []api.ApprovalRequest{approval}}})
 	require.NoError(t, err)
-	eventually(t, "the message", func() bool { return len(s.slack.of(slackAda)) > before })
-	posts := s.slack.of(slackAda)
+	eventually(t, "the message", func() bool { return len(s.slack.Of(slackAda)) > before })
+	posts := s.slack.Of(slackAda)
 	return run.RunID, posts[len(posts)-1]
 }
 
@@ -110,29 +111,29 @@ func TestAPressInSlackDecides(t *testing.T) {
 	onEngines(t, func(t *testing.T, database string) {
 		s := withSlack(t, database, "summary")
 		runID, post := s.asks(t, "s", restart)
-		require.Contains(t, post.blocks, `db1`)
-		buttons := post.values(t)
+		require.Contains(t, post.Blocks, `db1`)
+		buttons := post.Values(t)
 		require.Len(t, buttons, 3)
 		require.Contains(t, buttons["open"], "https://holdpoint.example/l/hplink_")
-		eventually(t, "the message to Ben", func() bool { return len(s.slack.about(slackBen, "restart")) == 1 })
-		ben := s.slack.about(slackBen, "restart")[0].values(t)
+		eventually(t, "the message to Ben", func() bool { return len(s.slack.About(slackBen, "restart")) == 1 })
+		ben := s.slack.About(slackBen, "restart")[0].Values(t)
 		require.NotEqual(t, ben["allow"], buttons["allow"])
 
-		s.slack.press(t, slackAda, "allow", buttons["allow"], 3)
+		s.slack.Press(t, slackAda, "allow", buttons["allow"], 3)
 		made := s.recorded(t, runID)
 		require.Equal(t, api.OutcomeAllowed, made.Outcome)
 		require.Equal(t, "user:ada", made.ResolvedBy)
 		require.Equal(t, "slack", made.Via)
-		for _, text := range s.slack.whispered(slackAda) {
+		for _, text := range s.slack.Whispered(slackAda) {
 			require.Equal(t, "Already decided: allowed by user:ada.", text)
 		}
-		s.slack.press(t, slackBen, "deny", ben["deny"], 1)
-		require.Equal(t, []string{"Already decided: allowed by user:ada."}, s.slack.whispered(slackBen))
+		s.slack.Press(t, slackBen, "deny", ben["deny"], 1)
+		require.Equal(t, []string{"Already decided: allowed by user:ada."}, s.slack.Whispered(slackBen))
 		require.Equal(t, made, s.recorded(t, runID))
 		for _, user := range []string{slackAda, slackBen} {
-			eventually(t, "the outcome", func() bool { return len(s.slack.about(user, "allowed by user:ada")) == 1 })
-			require.Empty(t, s.slack.about(user, "wants to use"))
-			require.Empty(t, s.slack.about(user, "allowed by user:ada")[0].values(t))
+			eventually(t, "the outcome", func() bool { return len(s.slack.About(user, "allowed by user:ada")) == 1 })
+			require.Empty(t, s.slack.About(user, "wants to use"))
+			require.Empty(t, s.slack.About(user, "allowed by user:ada")[0].Values(t))
 		}
 		resolved := slices.DeleteFunc(s.events(t, runID), func(kind string) bool { return kind != "approval_resolved" })
 		require.Len(t, resolved, 1)
@@ -147,15 +148,15 @@ func TestAPressByAnotherPerson(t *testing.T) {
 	t.Parallel()
 	s := withSlack(t, inprocess.Memory, "summary")
 	runID, post := s.asks(t, "s", restart)
-	buttons := post.values(t)
+	buttons := post.Values(t)
 	for _, user := range []string{slackBen, slackEve, slackBen} {
-		s.slack.press(t, user, "allow", buttons["allow"], 1)
-		s.slack.press(t, user, "deny", buttons["deny"], 1)
+		s.slack.Press(t, user, "allow", buttons["allow"], 1)
+		s.slack.Press(t, user, "deny", buttons["deny"], 1)
 	}
 	require.Nil(t, s.recorded(t, runID))
-	require.Len(t, s.slack.whispered(slackBen), 4)
-	require.Len(t, s.slack.whispered(slackEve), 2)
-	require.Contains(t, s.slack.whispered(slackEve)[0], "for another person")
+	require.Len(t, s.slack.Whispered(slackBen), 4)
+	require.Len(t, s.slack.Whispered(slackEve), 2)
+	require.Contains(t, s.slack.Whispered(slackEve)[0], "for another person")
 	log, err := s.people["ada"].ListAudit(t.Context(), client.AuditListParams{})
 	require.NoError(t, err)
 	refused := 0
@@ -168,12 +169,12 @@ func TestAPressByAnotherPerson(t *testing.T) {
 
 	// A guessed reference, and one that names the request.
 	for _, guess := range []string{"", "a", auth.NewLinkSecret()} {
-		s.slack.press(t, slackAda, "allow", guess, 1)
+		s.slack.Press(t, slackAda, "allow", guess, 1)
 	}
 	require.Nil(t, s.recorded(t, runID))
-	require.Len(t, s.slack.whispered(slackAda), 3)
+	require.Len(t, s.slack.Whispered(slackAda), 3)
 
-	s.slack.press(t, slackAda, "deny", buttons["deny"], 1)
+	s.slack.Press(t, slackAda, "deny", buttons["deny"], 1)
 	require.Equal(t, api.OutcomeDenied, s.recorded(t, runID).Outcome)
 	s.healthy(t)
 }
@@ -206,18 +207,18 @@ func TestNothingUnseenIsAllowedInSlack(t *testing.T) {
 			t.Parallel()
 			s := withSlack(t, inprocess.Memory, test.content)
 			runID, post := s.asks(t, "s", test.approval)
-			buttons := post.values(t)
+			buttons := post.Values(t)
 			require.Equal(t, test.allow, buttons["allow"] != "")
 			require.NotEmpty(t, buttons["deny"])
 			require.NotEmpty(t, buttons["open"])
-			require.NotContains(t, post.blocks, "hunter2")
-			require.Equal(t, test.allow, strings.Contains(post.blocks, "rich_text_preformatted"))
+			require.NotContains(t, post.Blocks, "hunter2")
+			require.Equal(t, test.allow, strings.Contains(post.Blocks, "rich_text_preformatted"))
 			if !test.allow {
-				s.slack.press(t, slackAda, "allow", buttons["deny"], 1)
+				s.slack.Press(t, slackAda, "allow", buttons["deny"], 1)
 				require.Nil(t, s.recorded(t, runID))
-				require.Contains(t, s.slack.whispered(slackAda)[0], "does not show")
+				require.Contains(t, s.slack.Whispered(slackAda)[0], "does not show")
 			}
-			s.slack.press(t, slackAda, "deny", buttons["deny"], 1)
+			s.slack.Press(t, slackAda, "deny", buttons["deny"], 1)
 			require.Equal(t, api.OutcomeDenied, s.recorded(t, runID).Outcome)
 		})
 	}
@@ -228,7 +229,7 @@ func TestButtonsEnd(t *testing.T) {
 	t.Parallel()
 	s := withSlack(t, inprocess.Memory, "summary")
 	runID, post := s.asks(t, "s", restart)
-	buttons := post.values(t)
+	buttons := post.Values(t)
 
 	changed := auth.NewLinkSecret()
 	links, is := s.Store.(notify.LinkStore)
@@ -238,15 +239,15 @@ func TestButtonsEnd(t *testing.T) {
 	sum := sha256.Sum256([]byte(changed + " sha256:of another input"))
 	row.TokenHash, row.CodeHash = auth.HashOf(changed), hex.EncodeToString(sum[:])
 	require.NoError(t, links.AddLink(t.Context(), row))
-	s.slack.press(t, slackAda, "allow", changed, 1)
-	require.Contains(t, s.slack.whispered(slackAda)[0], "does not show")
+	s.slack.Press(t, slackAda, "allow", changed, 1)
+	require.Contains(t, s.slack.Whispered(slackAda)[0], "does not show")
 
 	s.ahead.Store(api.LinkMs)
-	s.slack.press(t, slackAda, "allow", buttons["allow"], 1)
-	require.Contains(t, s.slack.whispered(slackAda)[1], "does not work any more")
+	s.slack.Press(t, slackAda, "allow", buttons["allow"], 1)
+	require.Contains(t, s.slack.Whispered(slackAda)[1], "does not work any more")
 	s.ahead.Store(0)
 
-	eventually(t, "the message to Ben", func() bool { return len(s.slack.about(slackBen, "restart")) == 1 })
+	eventually(t, "the message to Ben", func() bool { return len(s.slack.About(slackBen, "restart")) == 1 })
 	tokens, err := s.people["ada"].ListTokens(t.Context(), client.TokenListParams{})
 	require.NoError(t, err)
 	for _, token := range tokens.Data {
@@ -254,15 +255,15 @@ func TestButtonsEnd(t *testing.T) {
 			require.NoError(t, s.people["ada"].RevokeToken(t.Context(), token.TokenID))
 		}
 	}
-	s.slack.press(t, slackBen, "allow", s.slack.about(slackBen, "restart")[0].values(t)["allow"], 1)
-	require.Contains(t, s.slack.whispered(slackBen)[0], "may not decide")
+	s.slack.Press(t, slackBen, "allow", s.slack.About(slackBen, "restart")[0].Values(t)["allow"], 1)
+	require.Contains(t, s.slack.Whispered(slackBen)[0], "may not decide")
 	require.Nil(t, s.recorded(t, runID))
 
 	// An address that was removed has no buttons.
 	addresses, err := s.people["ada"].ListAddresses(t.Context())
 	require.NoError(t, err)
 	require.NoError(t, s.people["ada"].RemoveAddress(t.Context(), addresses.Data[0].AddressID))
-	s.slack.press(t, slackAda, "allow", buttons["allow"], 1)
+	s.slack.Press(t, slackAda, "allow", buttons["allow"], 1)
 	require.Nil(t, s.recorded(t, runID))
 }
 
@@ -274,14 +275,14 @@ func TestHostileTextsInSlack(t *testing.T) {
 	tool := "<!channel> *b* `c` <https://evil.example|bank> @here \u0430dmin"
 	hostile := tool + " \u202egnp"
 	_, post := s.asks(t, "s", api.ApprovalRequest{ToolName: tool, Input: api.JSON(fmt.Sprintf("%q", hostile)), Reason: hostile})
-	require.NotContains(t, post.text, "<")
-	require.NotContains(t, post.text, "\u202e")
-	require.NotContains(t, post.blocks, "\u202e")
-	require.NotContains(t, post.blocks, "mrkdwn")
-	require.Contains(t, post.blocks, `\\u202e`)
-	require.Contains(t, post.blocks, `\\u0430dmin`)
-	require.NotContains(t, post.blocks, `"type":"link"`)
-	require.NotContains(t, post.blocks, `"type":"broadcast"`)
+	require.NotContains(t, post.Text, "<")
+	require.NotContains(t, post.Text, "\u202e")
+	require.NotContains(t, post.Blocks, "\u202e")
+	require.NotContains(t, post.Blocks, "mrkdwn")
+	require.Contains(t, post.Blocks, `\\u202e`)
+	require.Contains(t, post.Blocks, `\\u0430dmin`)
+	require.NotContains(t, post.Blocks, `"type":"link"`)
+	require.NotContains(t, post.Blocks, `"type":"broadcast"`)
 }
 
 // Errors of Slack are final, or retried after the pause that Slack asks for.
@@ -296,7 +297,7 @@ func TestErrorsOfSlack(t *testing.T) {
 		}
 		return &effects[0]
 	}
-	s.slack.set(func() { s.slack.answers["chat.postMessage"] = limits(10 * time.Minute) })
+	s.slack.Set(func() { s.slack.Answers["chat.postMessage"] = slackpeer.Limits(10 * time.Minute) })
 	one := restart
 	one.ID, one.ToolCallID = "a", "a"
 	suspend := &api.Suspension{Approvals: []api.ApprovalRequest{one}}
@@ -306,7 +307,7 @@ func TestErrorsOfSlack(t *testing.T) {
 	require.Greater(t, pending().DueAtMs, time.Now().Add(9*time.Minute).UnixMilli())
 
 	for _, code := range []string{"account_inactive", "invalid_auth", "channel_not_found", "user_not_found"} {
-		s.slack.set(func() { s.slack.answers["chat.postMessage"] = refuses(code) })
+		s.slack.Set(func() { s.slack.Answers["chat.postMessage"] = slackpeer.Refuses(code) })
 		run, err := s.people["maker"].CreateRun(t.Context(), client.CreateRunParams{SessionID: code, AgentID: "coder", Input: 1, Suspend: suspend})
 		require.NoError(t, err)
 		eventually(t, code, func() bool { return slices.Contains(s.events(t, run.RunID), "notification_failed") })
@@ -326,20 +327,19 @@ func TestErrorsOfSlack(t *testing.T) {
 func TestASlackMessageWithAnUnknownEnd(t *testing.T) {
 	t.Parallel()
 	s := withSlack(t, inprocess.Memory, "summary")
-	s.slack.set(func() {
-		s.slack.after["chat.postMessage"] = func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadGateway) }
+	s.slack.Set(func() {
+		s.slack.After["chat.postMessage"] = func(w http.ResponseWriter) { w.WriteHeader(http.StatusBadGateway) }
 	})
 	runID, _ := s.asks(t, "s", restart)
 	// Long messages that followed make a long answer.
-	s.slack.set(func() {
+	s.slack.Set(func() {
 		for n := range 120 {
-			s.slack.messages = append(s.slack.messages, &slackPost{channel: "D" + slackAda[1:], timestamp: fmt.Sprintf("1800000%03d.1", n), text: strings.Repeat("x", 12_000)})
+			s.slack.Messages = append(s.slack.Messages, &slackpeer.Post{Channel: "D" + slackAda[1:], Timestamp: fmt.Sprintf("1800000%03d.1", n), Text: strings.Repeat("x", 12_000)})
 		}
 	})
-	retried := func() bool {
-		s.slack.mu.Lock()
-		defer s.slack.mu.Unlock()
-		return slices.Contains(s.slack.calls, "conversations.history")
+	retried := func() (is bool) {
+		s.slack.Set(func() { is = slices.Contains(s.slack.Calls, "conversations.history") })
+		return is
 	}
 	eventually(t, "another attempt", func() bool {
 		effects, err := s.Store.Effects(t.Context(), runs.EffectQuery{WebhookID: model.NoticeWebhookID("slack"), State: api.EffectPending, Limit: 20})
@@ -353,11 +353,11 @@ func TestASlackMessageWithAnUnknownEnd(t *testing.T) {
 		return retried() && len(effects) == 0
 	})
 	require.NotContains(t, s.events(t, runID), "notification_failed")
-	require.Len(t, s.slack.about(slackAda, "restart"), 1)
-	require.Len(t, s.slack.about(slackBen, "restart"), 1)
-	s.slack.press(t, slackAda, "allow", s.slack.about(slackAda, "restart")[0].values(t)["allow"], 1)
+	require.Len(t, s.slack.About(slackAda, "restart"), 1)
+	require.Len(t, s.slack.About(slackBen, "restart"), 1)
+	s.slack.Press(t, slackAda, "allow", s.slack.About(slackAda, "restart")[0].Values(t)["allow"], 1)
 	require.Equal(t, api.OutcomeAllowed, s.recorded(t, runID).Outcome)
-	eventually(t, "the outcome", func() bool { return len(s.slack.about(slackBen, "allowed by user:ada")) == 1 })
+	eventually(t, "the outcome", func() bool { return len(s.slack.About(slackBen, "allowed by user:ada")) == 1 })
 	s.healthy(t)
 }
 
@@ -366,8 +366,8 @@ func TestASlackConversationThatIsGone(t *testing.T) {
 	t.Parallel()
 	s := withSlack(t, inprocess.Memory, "summary")
 	runID, _ := s.asks(t, "s", restart)
-	eventually(t, "the message to Ben", func() bool { return len(s.slack.about(slackBen, "restart")) == 1 })
-	s.slack.set(func() { s.slack.answers["chat.update"] = refuses("channel_not_found") })
+	eventually(t, "the message to Ben", func() bool { return len(s.slack.About(slackBen, "restart")) == 1 })
+	s.slack.Set(func() { s.slack.Answers["chat.update"] = slackpeer.Refuses("channel_not_found") })
 	s.resolve(t, s.people["ada"], runID, api.BehaviorDeny, "a")
 	eventually(t, "the withdrawal", func() bool {
 		effects, err := s.Store.Effects(t.Context(), runs.EffectQuery{WebhookID: model.NoticeWebhookID("slack"), State: api.EffectPending, Limit: 20})

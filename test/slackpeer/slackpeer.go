@@ -1,4 +1,8 @@
-package notify_test
+// Package slackpeer is Slack on loopback: the test server of the library, with private conversations that keep their
+// messages and with Socket Mode.
+//
+// Only tests import it. It must not know the service that calls it.
+package slackpeer
 
 import (
 	"encoding/json"
@@ -18,31 +22,41 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// slackPeer is Slack: the test server of the library, with conversations that keep their messages and with
-// Socket Mode.
-type slackPeer struct {
+// The tokens of the app.
+const (
+	AppToken = "xapp-secret"
+	BotToken = "xoxb-secret"
+)
+
+// Workspace is a workspace of Slack until the test ends. A user with the id U0ADA has the conversation D0ADA.
+type Workspace struct {
 	server *slacktest.Server
 
-	mu       sync.Mutex
-	messages []*slackPost
-	whispers []slackPost // what one person saw
+	mu sync.Mutex
+	// Messages has an empty Post for one that was deleted.
+	Messages []*Post
+	whispers []Post // what one person saw
 	sockets  []*websocket.Conn
 	acks     map[string]int
 	envelope int
-	// answers are what calls of a method get instead, by method.
-	answers map[string]func(http.ResponseWriter)
-	// after answers a call of a method that took effect, by method.
-	after map[string]func(http.ResponseWriter)
-	calls []string
+	// Answers are what calls of a method get instead, by method.
+	Answers map[string]func(http.ResponseWriter)
+	// After answers a call of a method that took effect, by method.
+	After map[string]func(http.ResponseWriter)
+	// Calls are the methods that were called.
+	Calls []string
 }
 
-// slackPost is a message.
-type slackPost struct {
-	user, channel, timestamp, text, blocks, metadata string
+// Post is a message. User is set for one that only one person sees. Blocks and Metadata are JSON.
+type Post struct {
+	User, Channel, Timestamp, Text, Blocks, Metadata string
 }
 
-// values returns the values of the buttons by action, and the URLs of those that open one.
-func (p *slackPost) values(t *testing.T) map[string]string {
+// URL returns the address of the API.
+func (p *Workspace) URL() string { return p.server.GetAPIURL() }
+
+// Values returns the values of the buttons by action, and the URLs of those that open one.
+func (p *Post) Values(t *testing.T) map[string]string {
 	t.Helper()
 	var blocks []struct {
 		Type     string `json:"type"`
@@ -52,7 +66,7 @@ func (p *slackPost) values(t *testing.T) map[string]string {
 			URL      string `json:"url"`
 		} `json:"elements"`
 	}
-	require.NoError(t, json.Unmarshal([]byte(p.blocks), &blocks))
+	require.NoError(t, json.Unmarshal([]byte(p.Blocks), &blocks))
 	values := map[string]string{}
 	for _, block := range blocks {
 		if block.Type == "actions" {
@@ -64,9 +78,10 @@ func (p *slackPost) values(t *testing.T) map[string]string {
 	return values
 }
 
-func startSlack(t *testing.T) *slackPeer {
+// Start starts a workspace with one app, whose tokens are AppToken and BotToken.
+func Start(t *testing.T) *Workspace {
 	t.Helper()
-	p := &slackPeer{acks: map[string]int{}, answers: map[string]func(http.ResponseWriter){}, after: map[string]func(http.ResponseWriter){}}
+	p := &Workspace{acks: map[string]int{}, Answers: map[string]func(http.ResponseWriter){}, After: map[string]func(http.ResponseWriter){}}
 	p.server = slacktest.NewTestServer(func(custom slacktest.Customize) {
 		for method, handle := range map[string]func(url.Values) (map[string]any, string){
 			"chat.postMessage": p.post, "chat.update": p.update, "chat.delete": p.remove, "chat.postEphemeral": p.whisper,
@@ -91,10 +106,10 @@ func startSlack(t *testing.T) *slackPeer {
 	return p
 }
 
-func (p *slackPeer) handle(t *testing.T, method string, handle func(url.Values) (map[string]any, string), w http.ResponseWriter, r *http.Request) {
-	token := "Bearer xoxb-secret"
+func (p *Workspace) handle(t *testing.T, method string, handle func(url.Values) (map[string]any, string), w http.ResponseWriter, r *http.Request) {
+	token := "Bearer " + BotToken
 	if method == "apps.connections.open" {
-		token = "Bearer xapp-secret"
+		token = "Bearer " + AppToken
 	}
 	body, err := io.ReadAll(r.Body)
 	form, formErr := url.ParseQuery(string(body))
@@ -104,16 +119,16 @@ func (p *slackPeer) handle(t *testing.T, method string, handle func(url.Values) 
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.calls = append(p.calls, method)
+	p.Calls = append(p.Calls, method)
 	if form.Get("token") != strings.TrimPrefix(token, "Bearer ") && r.Header.Get("Authorization") != token {
 		t.Errorf("%s without its token", method)
 	}
-	if answer := p.answers[method]; answer != nil {
+	if answer := p.Answers[method]; answer != nil {
 		answer(w)
 		return
 	}
 	reply, code := handle(form)
-	if answer := p.after[method]; answer != nil {
+	if answer := p.After[method]; answer != nil {
 		answer(w)
 		return
 	}
@@ -127,59 +142,59 @@ func (p *slackPeer) handle(t *testing.T, method string, handle func(url.Values) 
 	_ = json.NewEncoder(w).Encode(reply) // the service has gone
 }
 
-func (p *slackPeer) post(form url.Values) (map[string]any, string) {
+func (p *Workspace) post(form url.Values) (map[string]any, string) {
 	channel := strings.Replace(form.Get("channel"), "U", "D", 1)
-	post := &slackPost{
-		channel: channel, timestamp: fmt.Sprintf("170000%04d.000100", len(p.messages)), text: form.Get("text"), blocks: form.Get("blocks"), metadata: form.Get("metadata"),
+	post := &Post{
+		Channel: channel, Timestamp: fmt.Sprintf("170000%04d.000100", len(p.Messages)), Text: form.Get("text"), Blocks: form.Get("blocks"), Metadata: form.Get("metadata"),
 	}
-	p.messages = append(p.messages, post)
-	return map[string]any{"channel": channel, "ts": post.timestamp}, ""
+	p.Messages = append(p.Messages, post)
+	return map[string]any{"channel": channel, "ts": post.Timestamp}, ""
 }
 
-func (p *slackPeer) at(form url.Values) int {
-	for i, post := range p.messages {
-		if post.channel == form.Get("channel") && post.timestamp == form.Get("ts") {
+func (p *Workspace) at(form url.Values) int {
+	for i, post := range p.Messages {
+		if post.Channel == form.Get("channel") && post.Timestamp == form.Get("ts") {
 			return i
 		}
 	}
 	return -1
 }
 
-func (p *slackPeer) update(form url.Values) (map[string]any, string) {
+func (p *Workspace) update(form url.Values) (map[string]any, string) {
 	i := p.at(form)
 	if i < 0 {
 		return nil, "message_not_found"
 	}
-	p.messages[i].text, p.messages[i].blocks = form.Get("text"), form.Get("blocks")
+	p.Messages[i].Text, p.Messages[i].Blocks = form.Get("text"), form.Get("blocks")
 	return map[string]any{"channel": form.Get("channel"), "ts": form.Get("ts"), "text": form.Get("text")}, ""
 }
 
-func (p *slackPeer) remove(form url.Values) (map[string]any, string) {
+func (p *Workspace) remove(form url.Values) (map[string]any, string) {
 	i := p.at(form)
 	if i < 0 {
 		return nil, "message_not_found"
 	}
-	p.messages[i] = &slackPost{}
+	p.Messages[i] = &Post{}
 	return map[string]any{"channel": form.Get("channel"), "ts": form.Get("ts")}, ""
 }
 
-func (p *slackPeer) whisper(form url.Values) (map[string]any, string) {
-	p.whispers = append(p.whispers, slackPost{user: form.Get("user"), channel: form.Get("channel"), text: form.Get("text"), blocks: form.Get("blocks")})
+func (p *Workspace) whisper(form url.Values) (map[string]any, string) {
+	p.whispers = append(p.whispers, Post{User: form.Get("user"), Channel: form.Get("channel"), Text: form.Get("text"), Blocks: form.Get("blocks")})
 	return map[string]any{"message_ts": "1.1"}, ""
 }
 
-func (p *slackPeer) open(form url.Values) (map[string]any, string) {
+func (p *Workspace) open(form url.Values) (map[string]any, string) {
 	return map[string]any{"channel": map[string]any{"id": strings.Replace(form.Get("users"), "U", "D", 1)}}, ""
 }
 
 // history returns a page of a conversation, newest message first. The cursor is where the page begins.
-func (p *slackPeer) history(form url.Values) (map[string]any, string) {
+func (p *Workspace) history(form url.Values) (map[string]any, string) {
 	var found []map[string]any
-	for _, post := range slices.Backward(p.messages) {
-		if post.channel == form.Get("channel") {
-			one := map[string]any{"ts": post.timestamp, "text": post.text}
-			if post.metadata != "" {
-				one["metadata"] = json.RawMessage(post.metadata)
+	for _, post := range slices.Backward(p.Messages) {
+		if post.Channel == form.Get("channel") {
+			one := map[string]any{"ts": post.Timestamp, "text": post.Text}
+			if post.Metadata != "" {
+				one["metadata"] = json.RawMessage(post.Metadata)
 			}
 			found = append(found, one)
 		}
@@ -198,7 +213,7 @@ func (p *slackPeer) history(form url.Values) (map[string]any, string) {
 }
 
 // connect serves Socket Mode.
-func (p *slackPeer) connect(w http.ResponseWriter, r *http.Request) {
+func (p *Workspace) connect(w http.ResponseWriter, r *http.Request) {
 	upgrader := websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}
 	socket, err := upgrader.Upgrade(w, r, nil)
 	if err != nil {
@@ -229,9 +244,9 @@ func (p *slackPeer) connect(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// press presses a button as a Slack user, and waits until the service has acknowledged it. Times is how often
+// Press presses a button as a Slack user, and waits until the service has acknowledged it. Times is how often
 // Slack delivers the envelope.
-func (p *slackPeer) press(t *testing.T, user, action, value string, times int) {
+func (p *Workspace) Press(t *testing.T, user, action, value string, times int) {
 	t.Helper()
 	p.mu.Lock()
 	p.envelope++
@@ -243,70 +258,70 @@ func (p *slackPeer) press(t *testing.T, user, action, value string, times int) {
 	}})
 	require.NoError(t, err)
 	for range times {
-		eventually(t, "a connection", func() bool {
+		require.Eventually(t, func() bool {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			if len(p.sockets) == 0 {
 				return false
 			}
 			return p.sockets[len(p.sockets)-1].WriteMessage(websocket.TextMessage, text) == nil
-		})
+		}, time.Minute, 10*time.Millisecond, "a connection")
 	}
-	eventually(t, "the acknowledgement", func() bool {
+	require.Eventually(t, func() bool {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		return p.acks[id] >= times
-	})
+	}, time.Minute, 10*time.Millisecond, "the acknowledgement")
 }
 
-// of returns the messages to a person.
-func (p *slackPeer) of(user string) (posts []slackPost) {
+// Of returns the messages to a person.
+func (p *Workspace) Of(user string) (posts []Post) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, post := range p.messages {
-		if post.channel == "D"+user[1:] {
+	for _, post := range p.Messages {
+		if post.Channel == "D"+user[1:] {
 			posts = append(posts, *post)
 		}
 	}
 	return posts
 }
 
-// about returns the messages to a person with a text.
-func (p *slackPeer) about(user, text string) (posts []slackPost) {
-	for _, post := range p.of(user) {
-		if strings.Contains(post.blocks, text) {
+// About returns the messages to a person with a text.
+func (p *Workspace) About(user, text string) (posts []Post) {
+	for _, post := range p.Of(user) {
+		if strings.Contains(post.Blocks, text) {
 			posts = append(posts, post)
 		}
 	}
 	return posts
 }
 
-// whispered returns what a person was told in private.
-func (p *slackPeer) whispered(user string) (texts []string) {
+// Whispered returns what a person was told in private.
+func (p *Workspace) Whispered(user string) (texts []string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, whisper := range p.whispers {
-		if whisper.user == user {
-			texts = append(texts, whisper.text)
+		if whisper.User == user {
+			texts = append(texts, whisper.Text)
 		}
 	}
 	return texts
 }
 
-// set changes what calls get.
-func (p *slackPeer) set(change func()) {
+// Set changes what calls get.
+func (p *Workspace) Set(change func()) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	change()
 }
 
-// refuses answers with a code of Slack.
-func refuses(code string) func(http.ResponseWriter) {
+// Refuses answers with a code of Slack.
+func Refuses(code string) func(http.ResponseWriter) {
 	return func(w http.ResponseWriter) { _, _ = fmt.Fprintf(w, `{"ok":false,"error":%q}`, code) }
 }
 
-// limits answers that there were too many calls.
-func limits(pause time.Duration) func(http.ResponseWriter) {
+// Limits answers that there were too many calls.
+func Limits(pause time.Duration) func(http.ResponseWriter) {
 	return func(w http.ResponseWriter) {
 		w.Header().Set("Retry-After", fmt.Sprint(int(pause.Seconds())))
 		w.WriteHeader(http.StatusTooManyRequests)
