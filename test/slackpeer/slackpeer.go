@@ -96,14 +96,19 @@ func Start(t *testing.T) *Workspace {
 	})
 	p.server.Start()
 	t.Cleanup(func() {
-		p.mu.Lock()
-		for _, socket := range p.sockets {
-			_ = socket.Close() // usually closed by the service
-		}
-		p.mu.Unlock()
+		p.Disconnect()
 		p.server.Stop()
 	})
 	return p
+}
+
+// Disconnect ends the connections of Socket Mode.
+func (p *Workspace) Disconnect() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, socket := range p.sockets {
+		_ = socket.Close() // the service may have closed it
+	}
 }
 
 func (p *Workspace) handle(t *testing.T, method string, handle func(url.Values) (map[string]any, string), w http.ResponseWriter, r *http.Request) {

@@ -1,0 +1,83 @@
+package notify_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/client"
+	"github.com/holdpoint/holdpoint/test/inprocess"
+	"github.com/holdpoint/holdpoint/test/slackpeer"
+)
+
+// A button decides the request of its message, among equal ones, and nothing once that is settled.
+func TestAButtonDecidesItsOwnRequest(t *testing.T) {
+	t.Parallel()
+	onEngines(t, func(t *testing.T, database string) {
+		s := withSlack(t, database, "summary")
+		suspend := &api.Suspension{}
+		for _, id := range []string{"a", "b"} {
+			one := restart
+			one.ID, one.ToolCallID = id, id
+			suspend.Approvals = append(suspend.Approvals, one)
+		}
+		run, err := s.people["maker"].CreateRun(t.Context(), client.CreateRunParams{SessionID: "s", AgentID: "coder", Input: 1, Suspend: suspend})
+		require.NoError(t, err)
+		other, _ := s.asks(t, "other", restart)
+		var posts []slackpeer.Post
+		eventually(t, "three messages", func() bool {
+			posts = s.slack.About(slackAda, "restart")
+			return len(posts) == 3
+		})
+		settled := func() (ids []string) {
+			for _, runID := range []string{run.RunID, other} {
+				record, err := s.Store.Run(t.Context(), runID)
+				require.NoError(t, err)
+				for i := range record.Requests {
+					if !record.Requests[i].Open() {
+						ids = append(ids, runID+" "+record.Requests[i].RequestID)
+					}
+				}
+			}
+			return ids
+		}
+		seen := map[string]bool{}
+		for n, post := range posts {
+			values := post.Values(t)
+			for range 2 {
+				s.slack.Press(t, slackAda, "allow", values["allow"], 1)
+				s.slack.Press(t, slackAda, "deny", values["deny"], 1)
+				require.Len(t, settled(), n+1)
+			}
+			for _, id := range settled() {
+				seen[id] = true
+			}
+			require.Len(t, seen, n+1)
+		}
+		record, err := s.Store.Run(t.Context(), run.RunID)
+		require.NoError(t, err)
+		for i := range record.Requests {
+			require.Equal(t, api.OutcomeAllowed, record.Requests[i].Recorded().Outcome)
+		}
+		claimed, err := s.people["maker"].ClaimRun(t.Context(), run.RunID, api.ClaimOptions{WorkerID: "w"})
+		require.NoError(t, err)
+		require.Len(t, claimed.Resume.Approvals, 2, "the run goes on with both")
+		s.healthy(t)
+	})
+}
+
+// A press reaches the service after its connection broke, and one that cannot be recorded is told so.
+func TestAPressThatMeetsAFailure(t *testing.T) {
+	t.Parallel()
+	s := withSlack(t, inprocess.Memory, "summary")
+	runID, post := s.asks(t, "s", restart)
+	s.slack.Disconnect()
+	s.slack.Press(t, slackAda, "allow", post.Values(t)["allow"], 1)
+	require.Equal(t, api.OutcomeAllowed, s.recorded(t, runID).Outcome)
+
+	_, post = s.asks(t, "s2", restart)
+	require.NoError(t, s.Store.Close())
+	s.slack.Press(t, slackAda, "allow", post.Values(t)["allow"], 1)
+	require.Contains(t, s.slack.Whispered(slackAda)[0], "could not be recorded")
+}
