@@ -58,13 +58,16 @@ func detailsOf(approval *api.ApprovalRequest) (text string, all bool) {
 		return "", false
 	}
 	var lines []string
-	for _, line := range []string{approval.Reason, approval.Description} {
-		if line != "" {
-			lines = append(lines, line)
+	// A line that an agent wrote is never at the left, where a label is.
+	say := func(label, text string) {
+		if text != "" {
+			lines = append(lines, label+": "+strings.ReplaceAll(text, "\n", "\n    "))
 		}
 	}
+	say("Reason", approval.Reason)
+	say("Description", approval.Description)
 	for _, hint := range approval.Hints {
-		lines = append(lines, hint.Text)
+		say("Hint", hint.Text)
 	}
 	input := jsontext.Value(slices.Clone(approval.Input))
 	if err := input.Indent(jsontext.WithIndent("  ")); err != nil {

@@ -1,6 +1,7 @@
 package notify_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -80,4 +81,16 @@ func TestAPressThatMeetsAFailure(t *testing.T) {
 	require.NoError(t, s.Store.Close())
 	s.slack.Press(t, slackAda, "allow", post.Values(t)["allow"], 1)
 	require.Contains(t, s.slack.Whispered(slackAda)[0], "could not be recorded")
+}
+
+// A reason that looks like an input stands as a reason, above the only input.
+func TestAReasonIsNotTakenForTheInput(t *testing.T) {
+	t.Parallel()
+	s := withSlack(t, inprocess.Memory, "summary")
+	approval := restart
+	approval.Reason = "safe\nInput: {\"host\": \"staging\"}"
+	_, post := s.asks(t, "s", approval)
+	require.NotEmpty(t, post.Values(t)["allow"])
+	require.Contains(t, post.Blocks, `Reason: safe\n    Input: {\"host\"`)
+	require.Equal(t, 1, strings.Count(post.Blocks, `\nInput: {`))
 }
