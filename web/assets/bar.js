@@ -68,7 +68,7 @@ function Approval({ one }) {
   const [more, setMore] = useState(false);
   const off = !canDecide(one), barred = one.barred !== "";
   const others = html`${!one.barred && html`<button type="button" disabled=${off || barred} onClick=${() => form(one, "edit")}>Edit<${Key} of="e" /></button>`}
-    <button type="button" disabled=${off} onClick=${() => form(one, "rule")}>Allow and …<${Key} of="r" /></button>`;
+    <button type="button" disabled=${off} onClick=${() => form(one, "rule")}><span class="words">Allow and </span>…<${Key} of="r" /></button>`;
   const deny = html`<button type="button" class="deny" disabled=${off} onClick=${() => denies(one, false)}>Deny<${Key} of="d" /></button>`;
   const allowing = html`<${AllowButton} one=${one} onAllow=${event => allow(one, event)} keyCap="a" />`;
   if (!isNarrow()) return html`<div class="line">${deny}${others}<span class="space"></span>${allowing}</div>`;

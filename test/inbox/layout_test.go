@@ -1,0 +1,54 @@
+//go:build unix
+
+package inbox
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+)
+
+// outOfPlace names what is wider than the window, and the buttons of the bar that are cut off, under another
+// one, or (on a phone) too small for a thumb. Key caps are shown as for a mouse.
+const outOfPlace = `(() => {
+	if (!document.adoptedStyleSheets.length) {
+		const sheet = new CSSStyleSheet();
+		sheet.replaceSync("@media (min-width: 700px) { button kbd { display: inline-block; } }");
+		document.adoptedStyleSheets = [sheet];
+	}
+	const wrong = [], width = document.documentElement.clientWidth;
+	if (document.documentElement.scrollWidth > width) wrong.push("the page is " + document.documentElement.scrollWidth + " px wide");
+	const buttons = [...document.querySelectorAll(".bar button")].map(one => [one.textContent, one.getBoundingClientRect(), one]);
+	for (const [name, box, one] of buttons) {
+		if (box.right > width || one.scrollWidth > one.clientWidth + 1 || one.scrollHeight > one.clientHeight + 1) wrong.push(name + " is cut off");
+		if (width < 700 && (box.height < 48 || box.width < 48)) wrong.push(name + " is " + box.width + " x " + box.height);
+		for (const [other, its] of buttons) if (other > name && box.left < its.right + 4 && its.left < box.right + 4 && box.top < its.bottom && its.top < box.bottom) wrong.push(name + " is at " + other);
+	}
+	return wrong.join("; ");
+})()`
+
+// layout opens approvals and a question at many widths: nothing is cut off and nothing scrolls sideways.
+func (f *flows) layout(t *testing.T) {
+	long := f.ask(t, one(approval("layout-long", `{"command":`+quoted(strings.Repeat("make all\n", 60))+`}`)))
+	short := f.ask(t, one(approval("layout-short", `{"command":"echo `+strings.Repeat("x", 4000)+`"}`)))
+	question := f.ask(t, api.Suspension{Questions: []api.UserQuestionRequest{{ID: "q", ToolCallID: "c", Questions: []api.UserQuestion{{ID: "a", Header: "layout", Question: "Which one?"}}}}})
+	p := f.open(t, "/")
+	for _, handle := range []string{long.PendingApprovals[0].Handle, short.PendingApprovals[0].Handle, question.PendingQuestions[0].Handle} {
+		p.load("/?prompt=" + handle)
+		p.until("it is open", func() bool { return p.read(`document.getElementById("detail")?.dataset.handle ?? ""`) == handle })
+		for _, width := range []int64{320, 360, 390, 699, 700, 768, 899, 900, 979, 980, 1099, 1100, 1280} {
+			p.in("light", width, 800)
+			p.until("laid out", func() bool { return p.read("String(innerWidth)") == fmt.Sprint(width) })
+			p.frame()
+			require.Empty(t, p.eval(outOfPlace), "at %d pixels", width)
+		}
+	}
+	for _, run := range []string{long.RunID, short.RunID, question.RunID} {
+		_, err := f.client.CancelRun(t.Context(), run, "")
+		require.NoError(t, err)
+	}
+}
