@@ -122,6 +122,7 @@ func (f *flows) all(t *testing.T) {
 		{"Webhooks", f.webhooks},
 		{"Push", f.push},
 		{"Issuer", f.issuer},
+		{"Folds", f.folds},
 		{"Layout", f.layout},
 		{"Torn", f.torn},
 		{"Documents", f.documents},

@@ -28,13 +28,19 @@ const outOfPlace = `(() => {
 		if (width < 700 && (box.height < 48 || box.width < 48)) wrong.push(name + " is " + box.width + " x " + box.height);
 		for (const [other, its] of buttons) if (other > name && box.left < its.right + 4 && its.left < box.right + 4 && box.top < its.bottom && its.top < box.bottom) wrong.push(name + " is at " + other);
 	}
+	for (const row of document.querySelectorAll(".list > .row")) {
+		const [hint, tail] = [".hint", ".tail"].map(part => row.querySelector(part)?.getBoundingClientRect());
+		if (hint?.width && tail && hint.top < tail.bottom && tail.top < hint.bottom && hint.right > tail.left) wrong.push("a hint is under " + row.querySelector(".tail").innerText);
+	}
 	return wrong.join("; ");
 })()`
 
-// layout opens approvals and a question at many widths: nothing is cut off and nothing scrolls sideways.
+// layout opens approvals and a question at many widths: nothing is cut off, nothing lies on another, and nothing scrolls sideways.
 func (f *flows) layout(t *testing.T) {
 	long := f.ask(t, one(approval("layout-long", `{"command":`+quoted(strings.Repeat("make all\n", 60))+`}`)))
-	short := f.ask(t, one(approval("layout-short", `{"command":"echo `+strings.Repeat("x", 4000)+`"}`)))
+	unbroken := approval("layout-short", `{"command":"echo `+strings.Repeat("x", 4000)+`"}`)
+	unbroken.Hints = []api.Hint{{Level: api.HintDanger, Text: "A long line"}}
+	short := f.ask(t, one(unbroken))
 	question := f.ask(t, api.Suspension{Questions: []api.UserQuestionRequest{{ID: "q", ToolCallID: "c", Questions: []api.UserQuestion{{ID: "a", Header: "layout", Question: "Which one?"}}}}})
 	p := f.open(t, "/")
 	for _, handle := range []string{long.PendingApprovals[0].Handle, short.PendingApprovals[0].Handle, question.PendingQuestions[0].Handle} {
@@ -47,6 +53,12 @@ func (f *flows) layout(t *testing.T) {
 			require.Empty(t, p.eval(outOfPlace), "at %d pixels", width)
 		}
 	}
+	p.eval(`(localStorage.setItem("holdpoint.compact", "on"), "")`)
+	p.load("/")
+	p.row("layout-short")
+	require.Equal(t, "true", p.eval(`String(document.body.innerText.includes("Danger"))`))
+	require.Empty(t, p.eval(outOfPlace), "compact")
+	p.eval(`(localStorage.removeItem("holdpoint.compact"), "")`)
 	for _, run := range []string{long.RunID, short.RunID, question.RunID} {
 		_, err := f.client.CancelRun(t.Context(), run, "")
 		require.NoError(t, err)

@@ -27,7 +27,7 @@ func (f *flows) fileChange(t *testing.T) {
 	}
 	f.ask(t, one(approval("apply_patch", `{"patch":"--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\u202e","cwd":"/srv"}`)))
 	text = p.prompt("apply_patch").text()
-	for _, line := range []string{"--- a/x", "- old", "+ new", "U+202E", "cwd", "/srv"} {
+	for _, line := range []string{"--- a/x", "- old", "+ new", "U+202E", "in /srv"} {
 		require.Contains(t, text, line)
 	}
 	f.ask(t, one(approval("multi_edit", `{"path":"p","edits":[{"old_str":"a","new_str":"b"},{"old_str":"c","new_str":"d","extra":"shown too"}]}`)))

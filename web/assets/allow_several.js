@@ -23,7 +23,7 @@ const riskiest = (a, b) => risk(b) - risk(a) || length(b) - length(a);
 export function Call({ one, why, call }) {
   const { row, folder } = about(one), outcome = !call && outcomeOf(one);
   return html`<li class=${one.resolution ? "settled" : ""}><${Icon} name=${row.icon} /><div><span class="what">${row.strong && html`<b>${marked(row.strong)}</b> `}${row.code ? html`<code>${marked(row.what)}</code>` : marked(row.what)}</span>
-    <small>${marked([one.request.tool_name, ...(call ? [] : [one.agent, folder ? `in ${folder}` : shortID(one.session)]), row.hint].filter(Boolean).join(" · "))}</small>${(outcome || why) && html`<small class="left-out">${marked(outcome || why)}</small>`}</div></li>`;
+    <small>${marked([one.request.tool_name, ...(call ? [] : [one.agent, folder ? `in ${folder.text}` : shortID(one.session)]), row.hint].filter(Boolean).join(" · "))}</small>${(outcome || why) && html`<small class="left-out">${marked(outcome || why)}</small>`}</div></li>`;
 }
 
 // whyNot says why a call that was selected is left out, "" for one that will be allowed.

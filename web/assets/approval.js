@@ -27,6 +27,7 @@ export async function unfold(one) {
 
 // readOn goes to the first part of a prompt that was not read yet.
 export async function readOn(one) {
+  one.level = one.shut = undefined;
   await unfold(one);
   requestAnimationFrame(() => {
     const box = scroller(), asked = box?.querySelector(".asked");

@@ -31,7 +31,7 @@ const whyLeftOut = (why, one, first) => why !== "not read" || one === first ? wh
 function Session({ one, chosen, choose }) {
   const { folder } = about(one);
   return html`<li><label class="choice"><input type="checkbox" aria-label=${plain(sessionName(one))} checked=${chosen} onChange=${event => choose(event.target.checked)} />
-    <span>${marked(sessionName(one))}<small>${marked([one.agent, folder && `in ${folder}`].filter(Boolean).join(" "))}</small></span></label></li>`;
+    <span>${marked(sessionName(one))}<small>${marked([one.agent, folder && `in ${folder.text}`].filter(Boolean).join(" "))}</small></span></label></li>`;
 }
 
 export function AskSame({ one: asker }) {

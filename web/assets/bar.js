@@ -9,7 +9,7 @@ import { canSend, sendEdit } from "./edit.js";
 import { decided, opens, steady } from "./guard.js";
 import { isMine } from "./inbox.js";
 import { marked, plain } from "./marks.js";
-import { canAnswer, endQuestion, sendDecline } from "./question.js";
+import { canAnswer, endQuestion, sendDecline, takesAnswer } from "./question.js";
 import { outcomeOf } from "./row.js";
 import { sessionName } from "./same_call.js";
 import { isNarrow } from "./screen.js";
@@ -89,7 +89,7 @@ function Question({ one }) {
   if (ending) return html`<div class="line" role="alert"><button type="button" class="quiet" onClick=${() => end(false)}>Back</button><span class="grow">This ends the run.</span><button type="button" class="danger" onClick=${event => press(event, endQuestion)}>End the run</button></div>`;
   return html`<div class="line"><button type="button" disabled=${off} onClick=${event => press(event, sendDecline)}>Decline</button>
     <button type="button" class="quiet" disabled=${off} onClick=${() => end(true)}>Cancel question</button><span class="space"></span>
-    <button class="allow" form="answer" disabled=${off || !canAnswer(one)}>Answer</button></div>`;
+    ${takesAnswer(one) && html`<button class="allow" form="answer" disabled=${off || !canAnswer(one)}>Answer</button>`}</div>`;
 }
 
 function Buttons({ one }) {

@@ -4,13 +4,17 @@
 import { html } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { Changes, Patch } from "./diff.js";
 import { pretty } from "./exact.js";
-import { highlighted } from "./json.js";
-import { describe, scalarText, titleOf } from "./kinds.js";
+import { depthOf, highlighted, toLevel } from "./json.js";
+import { contentWords, describe, environment, scalarText, signs, titleOf } from "./kinds.js";
 import { marked } from "./marks.js";
 
-// separators begin another command on the same line.
-const separators = /(\|\|?|&&?|;|\n)/;
-const commandText = command => command.split(separators).map((piece, i) => i % 2 && piece !== "\n" ? html`<b class="then">${piece}</b>` : marked(piece));
+// separators begin another command on the same line. The first word after one is marked as well.
+const separators = /(\|\|?|&&?|;|\n)/, nextWord = /^(\s*)(\S+)/;
+const commandText = command => command.split(separators).map((piece, i) => {
+  if (i % 2) return piece === "\n" ? piece : html`<b class="then">${piece}</b>`;
+  const next = i > 0 && nextWord.exec(piece);
+  return next ? html`${next[1]}<b>${marked(next[2])}</b>${marked(piece.slice(next[0].length))}` : marked(piece);
+});
 
 const scalar = node => node.kind !== "object" && node.kind !== "array";
 const shown = node => node.kind === "string" ? (node.value === "" ? html`<span class="json-word">""</span>` : marked(node.value)) : html`<span class=${node.kind === "number" ? "json-number" : "json-word"}>${scalarText(node)}</span>`;
@@ -19,36 +23,67 @@ const shown = node => node.kind === "string" ? (node.value === "" ? html`<span c
 const Fields = ({ members, request, label }) => html`<dl class="fields" aria-label=${label}>${members.map(([name, node]) =>
   html`<dt title=${name}>${marked(titleOf(request, name))}</dt><dd>${shown(node)}</dd>`)}</dl>`;
 
-const json = (tree, label, wrap) => wrap(html`<pre class="json" aria-label=${label}><code>${highlighted(pretty(tree))}</code></pre>`);
+// Levels chooses how deep JSON is shown. What is left out was not read.
+function Levels({ depth, fold }) {
+  const levels = Array.from({ length: Math.min(depth - 1, mostLevels) }, (_, i) => [i + 1, String(i + 1)]);
+  return html`<p class="levels" role="group" aria-label="Levels">Levels${[...levels, [Infinity, "All"]].map(([level, name]) =>
+    html`<button type="button" class="link" aria-pressed=${String(fold.level === level)} onClick=${() => fold.toLevel(level)}>${name}</button>`)}</p>`;
+}
+const mostLevels = 5;
+
+function json(tree, label, wrap, fold) {
+  const text = pretty(tree), depth = depthOf(text), level = fold && depth > 2 ? fold.level : Infinity;
+  return html`${fold && depth > 2 && html`<${Levels} depth=${depth} fold=${fold} />`}
+    ${wrap(html`<pre class="json" aria-label=${label}><code>${highlighted(toLevel(text, level))}</code></pre>`, level < depth)}`;
+}
 
 // rest shows the members that a kind does not lay out.
-function rest(node, request, wrap) {
+function rest(node, request, wrap, fold) {
   if (!node) return null;
-  if (node.kind !== "object") return json(node, "Input as JSON", wrap);
+  if (node.kind !== "object") return json(node, "Input as JSON", wrap, fold);
   const scalars = node.members.filter(([, one]) => scalar(one)), others = node.members.filter(([, one]) => !scalar(one));
   return html`${scalars.length > 0 && wrap(html`<${Fields} members=${scalars} request=${request} label="Other members of the input" />`)}
-    ${others.length > 0 && json({ kind: "object", members: others }, "Other members of the input, as JSON", wrap)}`;
+    ${others.length > 0 && json({ kind: "object", members: others }, "Other members of the input, as JSON", wrap, fold)}`;
+}
+
+// withCommand shows what goes with a command: in a line where it is short.
+const shortText = 200;
+function withCommand(node, request, wrap, fold) {
+  const texts = node?.members?.map(([name, one]) => [name, scalar(one) ? scalarText(one) : name === "env" ? environment(one) : undefined]) ?? [];
+  const short = texts.every(([, text]) => text && !text.includes("\n")) && texts.flat().join("").length <= shortText;
+  if (texts.length === 0 || !short) return rest(node, request, wrap, fold);
+  return wrap(html`<dl class="with-command" aria-label="Other members of the input">${texts.map(([name, text]) => html`<div><dt title=${name}>${marked(titleOf(request, name))}</dt> <dd>${marked(text)}</dd></div>`)}</dl>`);
 }
 
 const File = ({ path }) => path && html`<p class="file"><code>${marked(path)}</code></p>`;
 const text = (value, label) => html`<pre aria-label=${label}><code>${marked(value)}</code></pre>`;
 
-// Content shows an input; wrap is given each text of it.
-export function Content({ about, request, wrap = one => one }) {
-  const others = rest(about.rest, request, wrap);
+// FileHead is the heading of one of the files of a patch. Its button folds the file.
+const FileHead = ({ file, n, of, fold }) => html`<h3 class="file">${fold && html`<button type="button" class="link" aria-label=${`File ${n} of ${of}`} aria-expanded=${String(!fold.isShut(n))} onClick=${() => fold.toggle(n)}>${fold.isShut(n) ? "▸" : "▾"}</button> `}<code>${marked(file.path)}</code>
+  <span class="n">+${signs(file.text, "+")} −${signs(file.text, "-")}</span></h3>`;
+
+function files(about, wrap, fold) {
+  const of = about.files.length;
+  return about.files.map((file, i) => html`${of > 1 && wrap(html`<${FileHead} file=${file} n=${i + 1} of=${of} fold=${fold} />`)}
+    ${wrap(fold?.isShut(i + 1) ? html`<p class="quiet">Folded</p>` : html`<${Patch} label="Change of the file" text=${file.text} />`, fold?.isShut(i + 1))}`);
+}
+
+// Content shows an input. wrap is given each text of it, and whether some of the text is folded away; fold says what is.
+export function Content({ about, request, wrap = one => one, fold }) {
+  const others = (about.kind === "command" ? withCommand : rest)(about.rest, request, wrap, fold);
   switch (about.kind) {
     case "command": return html`${wrap(html`<pre class="command" aria-label="Command"><code>${commandText(about.command)}</code></pre>`)}${others}`;
     case "edit": return html`${about.path && wrap(html`<${File} path=${about.path} />`)}${others}${about.changes.map(one =>
       html`${wrap(html`<${Changes} before=${one.before} after=${one.after} context=${Infinity} label="Change of the file" />`)}${one.others?.members.length > 0 && rest(one.others, request, wrap)}`)}`;
-    case "patch": return html`${others}${about.files.map(file => html`${about.files.length > 1 && wrap(html`<${File} path=${file.path} />`)}${wrap(html`<${Patch} label="Change of the file" text=${file.text} />`)}`)}`;
-    case "write": return html`${wrap(html`<${File} path=${about.path} />`)}${others}${wrap(text(about.content, "Content of the file"))}`;
+    case "patch": return html`${others}${files(about, wrap, fold)}`;
+    case "write": return html`${wrap(html`<p class="file"><code>${marked(about.path)}</code> <span class="quiet">${contentWords(about)}</span></p>`)}${others}${wrap(text(about.content, "Content of the file"))}`;
     case "url": return html`${wrap(html`<p class="url"><b>${marked(about.host)}</b></p>`)}${wrap(text(about.url, "Address"))}${others}`;
     case "message": return html`${wrap(html`<dl class="fields"><dt>To</dt><dd>${marked(about.to)}</dd>${about.subject !== undefined && html`<dt>Subject</dt><dd>${marked(about.subject)}</dd>`}</dl>`)}
       ${wrap(html`<pre class="letter" aria-label="Message">${marked(about.body)}</pre>`)}${others}`;
     case "money":
     case "flat": return wrap(html`<${Fields} members=${about.fields} request=${request} label="Input" />`);
   }
-  return about.rest && json(about.rest, "Input as JSON", wrap);
+  return about.rest && json(about.rest, "Input as JSON", wrap, fold);
 }
 
 // InputView shows a value of the service by itself, for example the output of a run.

@@ -10,10 +10,11 @@ import { Copy } from "./components.js";
 import { Content } from "./content.js";
 import { EditForm } from "./edit.js";
 import { focusedByKey, focusedByPage, opens, resized, scrolled, shifted } from "./guard.js";
-import { about, shortID } from "./groups.js";
-import { lookUp, nowMs, open } from "./inbox.js";
+import { about, nameOfAgent, shortID } from "./groups.js";
+import { changed, lookUp, nowMs, open } from "./inbox.js";
 import { Part } from "./json.js";
-import { headingOf } from "./headings.js";
+import { withoutFolder } from "./kinds.js";
+import { titleOf } from "./headings.js";
 import { marked } from "./marks.js";
 import { Hints } from "./hints.js";
 import { Looking } from "./looking.js";
@@ -81,9 +82,9 @@ function Due({ one }) {
 }
 
 function Meta({ one }) {
-  const found = about(one), folder = found.folder || one.origin?.directory, asked = useClock(now => `asked ${roughly(now - one.createdMs)} ago`);
+  const found = about(one), folder = found.folder?.text || one.origin?.directory, asked = useClock(now => `asked ${roughly(now - one.createdMs)} ago`);
   const tool = one.kind === "approval" && !found.title.startsWith("Use ") && one.request.tool_name;
-  return html`<p class="meta"><span>${marked(one.agent)}</span>${askerOf(one) && html`<a href=${"/sessions/" + encodeURIComponent(askingSession(one))} title=${askingSession(one)}>${marked(askerOf(one))}</a>`}${folder && html`<span>in ${marked(folder)}</span>`}${tool && html`<span>with ${marked(tool)}</span>`}
+  return html`<p class="meta"><span title=${one.agent}>${marked(nameOfAgent(one.agent))}</span>${askerOf(one) && html`<a href=${"/sessions/" + encodeURIComponent(askingSession(one))} title=${askingSession(one)}>${marked(askerOf(one))}</a>`}${folder && html`<span>in ${marked(folder)}</span>`}${tool && html`<span>with ${marked(tool)}</span>`}
     <time title=${moment(one.createdMs, nowMs())}>${asked}</time></p>`;
 }
 
@@ -111,11 +112,20 @@ function Details({ one }) {
     ${request.input_digest && html`<dt>Digest</dt><dd><${ID} id=${request.input_digest} /></dd>`}</dl>`}`;
 }
 
+// foldOf is what a person has folded in an input: files of a patch, levels of JSON.
+function foldOf(one) {
+  const does = change => { opens(one.handle); change(); changed(); };
+  return {
+    level: one.level ?? Infinity, toLevel: level => does(() => { one.level = level; }),
+    isShut: n => !!one.shut?.has(n), toggle: n => does(() => { if (!(one.shut ??= new Set()).delete(n)) one.shut.add(n); }),
+  };
+}
+
 // Input shows what was asked. Of a huge input the beginning is shown until the whole is asked for.
 function Input({ one, wrap }) {
   const { request } = one, cut = request.input_truncated;
   useEffect(() => { if (cut && bytes(one) <= smallBytes && !one.resolution) void unfoldQuietly(one); }, [cut]);
-  if (!cut) return html`<${Content} about=${about(one)} request=${request} wrap=${wrap} />`;
+  if (!cut) return html`<${Content} about=${withoutFolder(about(one))} request=${request} wrap=${wrap} fold=${foldOf(one)} />`;
   const text = request.input.node.value.slice(0, 1200).split("\n").slice(0, 20).join("\n");
   return html`<${Part} one=${one} cut><pre class="json cut" aria-label="The beginning of the input"><code>${marked(text)}…</code></pre><//>
     <button type="button" class="more" onClick=${() => void unfold(one)}>Show all (${size(bytes(one))})</button>`;
@@ -129,7 +139,7 @@ async function unfoldQuietly(one) {
 // Asked is what the agent said: nothing in it can look like the page's own words.
 function Asked({ one }) {
   const { reason, description } = one.request;
-  const wrap = text => text && html`<${Part} one=${one} unfold=${() => void unfold(one)}>${text}<//>`;
+  const wrap = (text, shut = false) => text && html`<${Part} one=${one} shut=${shut} unfold=${() => void unfold(one)}>${text}<//>`;
   return html`<div class="asked" role="group" aria-label="From the agent">
     ${one.changed && html`<p class="changed-input">The input has changed since you read it.</p>`}
     ${[reason, description, ...(about(one).said ?? [])].filter(Boolean).map(text => wrap(html`<blockquote>${marked(text)}</blockquote>`))}
@@ -192,7 +202,7 @@ export function Detail({ one }) {
   return html`<section id="detail" class="detail" role="region" aria-label="Prompt" data-handle=${one.handle} tabindex="-1">
     <div class="scroll-detail" ref=${box} tabindex="0"><div class="inner">
       ${isNarrow() && html`<${Crumbs} one=${one} />`}
-      <div class="title"><h2>${marked(one.kind === "question" ? headingOf(one) : title)}</h2>${one.dueMs > 0 && !one.resolution && html`<${Due} one=${one} />`}</div>
+      <div class="title"><h2>${marked(one.kind === "question" ? titleOf(one) : title)}</h2>${one.dueMs > 0 && !one.resolution && html`<${Due} one=${one} />`}</div>
       <${Meta} one=${one} />
       <${Looking} one=${one} onSnoozed=${onSnoozed} />
       ${one.kind === "approval" ? html`<${Asked} one=${one} />` : html`<${Hints} request=${one.request} /><${QuestionFields} one=${one} />`}

@@ -10,12 +10,16 @@ export const groupings = [["agent", "Agent"], ["session", "Session"], ["call", "
 // shortID shortens an id that says nothing.
 export const shortID = id => id.length > 12 ? id.slice(0, 8) + "…" : id;
 
+// nameOfAgent shortens the id of an agent that is no name: one that a program has made up.
+const madeUp = /^(?:\w+_)?(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=(?:\D*\d){4})[0-9a-z]{24,})$/i;
+export const nameOfAgent = id => madeUp.test(id) ? shortID(id) : id;
+
 // A label or an origin is what the agent's side says: it is shown as text, with its marks.
 const nameOf = { agent: agentName, session: one => one.label ?? shortID(one.session), call: one => one.request.tool_name ?? "Question", none: () => "" };
-const keyOf = { agent: agentName, session: one => one.session, call: one => one.digest ? `${one.request.tool_name}\n${one.digest}` : one.handle, none: () => "" };
+const keyOf = { agent: one => agentName(one, id => id), session: one => one.session, call: one => one.digest ? `${one.request.tool_name}\n${one.digest}` : one.handle, none: () => "" };
 
-export function agentName({ agent, origin }) {
-  return [origin?.project, agent, origin?.host].filter(Boolean).join(" · ");
+export function agentName({ agent, origin }, nameOf = nameOfAgent) {
+  return [origin?.project, nameOf(agent), origin?.host].filter(Boolean).join(" · ");
 }
 
 // groupKey tells the groups apart.

@@ -1,25 +1,28 @@
 // What the agent's side remarks on a request: each level has a sign and a word, and the text is the agent's.
 
 import { html } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { Icon } from "./icons.js";
 import { marked } from "./marks.js";
 
-const levels = { info: ["ⓘ", "Note"], warn: ["⚠", "Warning"], danger: ["⛔", "Danger"] };
+const levels = { info: "Note", warn: "Warning", danger: "Danger" };
 const order = ["danger", "warn", "info"];
 
 // worst returns the highest level among a request's hints, undefined without any.
 export const worst = ({ hints = [] }) => order.find(level => hints.some(hint => hint.level === level));
 
 // wordOf is the level's word, for names.
-export const wordOf = level => level ? levels[level][1] : "";
+export const wordOf = level => levels[level] ?? "";
+
+const Level = ({ level }) => html`<span class=${"flag " + level}><${Icon} name=${level} />${levels[level]}</span>`;
 
 // Flag is the highest level in a row: a note is left to the detail.
 export function Flag({ request }) {
   const level = worst(request);
   if (!level || level === "info") return null;
-  return html`<span class=${"flag " + level}><span aria-hidden="true">${levels[level][0]}</span> ${levels[level][1]}</span> `;
+  return html`<${Level} level=${level} /> `;
 }
 
 export function Hints({ request }) {
   const hints = (request.hints ?? []).filter(hint => levels[hint.level]);
-  return hints.length > 0 && html`<ul class="hints">${hints.map(({ level, text }) => html`<li><span class=${"flag " + level}><span aria-hidden="true">${levels[level][0]}</span> ${levels[level][1]}</span> ${marked(text)}</li>`)}</ul>`;
+  return hints.length > 0 && html`<ul class="hints">${hints.map(({ level, text }) => html`<li><${Level} level=${level} /> ${marked(text)}</li>`)}</ul>`;
 }

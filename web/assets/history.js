@@ -14,7 +14,7 @@ import { Linked } from "./page.js";
 import { go, query, setQuery } from "./route.js";
 import { sessionName } from "./same_call.js";
 import { isNarrow, onWidth } from "./screen.js";
-import { dayOf, outcomes, settledWords, timeOf } from "./words.js";
+import { dayOf, outcomes, reasonOf, settledWords, timeOf } from "./words.js";
 
 const filters = ["actor", "outcome", "session_id", "agent_id"]; // of the service
 const filter = change => setQuery({ ...change, prompt: "" }, true);
@@ -23,7 +23,7 @@ const filter = change => setQuery({ ...change, prompt: "" }, true);
 const whoDecided = one => settledWords(one.kind, one.resolution, nowMs(), isMine(one.handle), false);
 
 function Row({ one, current }) {
-  const { reason } = one.resolution, address = new URLSearchParams(location.search);
+  const reason = reasonOf(one.resolution), address = new URLSearchParams(location.search);
   address.set("prompt", one.handle);
   // A wide page shows what has the focus. On a narrow one it is a page of its own.
   const show = adds => { if (query().get("prompt") !== one.handle) setQuery({ prompt: one.handle }, !adds); };

@@ -47,6 +47,12 @@ function command(node) {
   }
 }
 
+// environment returns what a command's members say about its environment, as a shell takes it, and undefined for other values.
+export function environment(node) {
+  if (node?.kind !== "object" || !node.members.every(([, one]) => one.kind === "string")) return;
+  return node.members.map(([name, { value }]) => quoted([`${name}=${value}`])).join(" ");
+}
+
 const named = (node, found) => { const path = firstOf(node, paths); return { ...found, path: path?.text, rest: path ? without(found.rest, path.name) : found.rest }; };
 
 function edit(node) {
@@ -138,7 +144,18 @@ export function describe(request) {
   return { kind: "json", title: use, said, rest: about };
 }
 
-const folderOf = found => firstOf(found.rest ?? { kind: "object", members: [] }, folders)?.text;
+const folderOf = found => firstOf(found.rest ?? { kind: "object", members: [] }, folders);
+
+// withoutFolder is for a page that says the folder above the input.
+export const withoutFolder = about => about.folder ? { ...about, rest: without(about.rest, about.folder.name) } : about;
+
+const languages = { go: "Go", js: "JavaScript", mjs: "JavaScript", ts: "TypeScript", tsx: "TypeScript", py: "Python", rb: "Ruby", rs: "Rust", java: "Java", c: "C", h: "C", cc: "C++", cpp: "C++", cs: "C#", php: "PHP", swift: "Swift", kt: "Kotlin", sh: "Shell", bash: "Shell", sql: "SQL", css: "CSS", html: "HTML", xml: "XML", json: "JSON", yaml: "YAML", yml: "YAML", toml: "TOML", md: "Markdown", tf: "Terraform" };
+
+// contentWords says what is written: its language, by the name of the file, and how many lines.
+export function contentWords({ path, content }) {
+  const lines = count(content), name = /\.(\w+)$/.exec(path)?.[1].toLowerCase();
+  return [Object.hasOwn(languages, name ?? "") && languages[name], `${lines} ${lines === 1 ? "line" : "lines"}`].filter(Boolean).join(", ");
+}
 
 function beginning(request) {
   const text = request.input.node.value ?? "";
@@ -149,7 +166,7 @@ function beginning(request) {
 
 const lastParts = path => path.split("/").filter(Boolean).slice(-2).join("/") || path;
 const count = text => text === "" ? 0 : text.replace(/\n$/, "").split("\n").length;
-const signs = (text, sign) => text.split("\n").filter(line => line[0] === sign && !line.startsWith(sign.repeat(3))).length;
+export const signs = (text, sign) => text.split("\n").filter(line => line[0] === sign && !line.startsWith(sign.repeat(3))).length;
 
 const fewCells = 2_500; // compared line by line, such as 50 lines with 50; larger changes count all between the first and the last
 

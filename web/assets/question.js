@@ -7,7 +7,7 @@ import { Json } from "./exact.js";
 import { Field, Radios } from "./fields.js";
 import { filled, formOf } from "./form.js";
 import { act, decided, steady } from "./guard.js";
-import { asksOf, headingOf } from "./headings.js";
+import { asksOf, headingOf, titleOf } from "./headings.js";
 import { marked, plain } from "./marks.js";
 import { pointer } from "./schema.js";
 
@@ -42,7 +42,7 @@ function Options({ one, asked, given, give }) {
 function Structured({ one, asked, given, give: keep }) {
   const give = next => { if (!isOver(one)) keep(next); };
   return html`<div role="group" aria-label=${plain(asked.question)} class="question">
-    <p class="asks">${marked(asked.question)}</p>
+    ${asked.question !== titleOf(one) && html`<p class="asks">${marked(asked.question)}</p>`}
     <${Options} one=${one} asked=${asked} given=${given} give=${give} />
     ${asked.allow_freeform !== false && html`<label>Your answer<input type=${asked.sensitive ? "password" : "text"} autocomplete=${asked.sensitive ? "new-password" : "off"} readonly=${isOver(one)} value=${given.freeform_answer ?? ""} onInput=${e => give({ ...given, freeform_answer: e.target.value })} /></label>`}</div>`;
 }
@@ -68,7 +68,7 @@ function Typed({ one, form, state, faults, touched, give: keep }) {
   const under = field => field.name ? pointer("", field.name) : "";
   const elsewhere = shown.filter(fault => !fault.missing && !fields.some(field => fault.at === under(field) || fault.at.startsWith(under(field) + "/")));
   const needs = touched && missing(form, faults);
-  return html`<div role="group" aria-label=${plain(asks || headingOf(one))} class="question">${asks && html`<p class="asks">${marked(asks)}</p>`}
+  return html`<div role="group" aria-label=${plain(asks || headingOf(one))} class="question">${asks && asks !== titleOf(one) && html`<p class="asks">${marked(asks)}</p>`}
     ${fields.map((field, i) => html`<${Field} key=${field.name} field=${field} raw=${field.name ? state?.[field.name] : state} id=${`${one.handle}-f${i}`} secret=${one.request.sensitive} over=${isOver(one)}
       at=${under(field)} faults=${shown} give=${next => give(field.name ? { ...state, [field.name]: next } : next)} />`)}
     ${elsewhere.length > 0 && html`<ul class="faults">${elsewhere.map(fault => html`<li>${marked(`${fault.at || "/"}: ${fault.text}`)}</li>`)}</ul>`}
@@ -94,6 +94,8 @@ function worked(one) {
 
 const keepAnswer = (one, state) => { if (!isOver(one)) { act(one.handle); keepDraft(one, "answer", JSON.stringify(state)); } };
 
+// takesAnswer reports whether there is something to fill in: the only option is a button that answers by itself.
+export const takesAnswer = one => !atOnce(one.request) || one.request.questions[0].allow_freeform !== false;
 export const canAnswer = one => worked(one).complete;
 export function sendAnswer(one) {
   const { typed, value, answers } = worked(one);

@@ -16,7 +16,7 @@ import { callsInRow, focusPrompt, openCalls, rowIndex } from "./shown.js";
 import { swipeLeft } from "./swipe.js";
 import { useClock } from "./ticks.js";
 import { say } from "./toast.js";
-import { deadlineWords, moment, roughly, settledWords, span } from "./words.js";
+import { deadlineWords, moment, reasonOf, roughly, settledWords, span } from "./words.js";
 
 const soon = 120000;
 
@@ -55,13 +55,13 @@ export function whyOf(one) {
     return [header !== about(one).row.what && header, count].filter(Boolean).join(" · ") || shortID(one.session);
   }
   const { folder, row } = about(one), tool = one.request.tool_name;
-  return [row.strong !== tool && tool, folder && `in ${folder}`].filter(Boolean).join(" ") || shortID(one.session);
+  return [row.strong !== tool && tool, folder && `in ${folder.text}`].filter(Boolean).join(" ") || shortID(one.session);
 }
 
 export function outcomeOf(one) {
   if (one.sending) return one.sending;
   if (!one.resolution) return "";
-  const { reason } = one.resolution;
+  const reason = reasonOf(one.resolution);
   return settledWords(one.kind, one.resolution, nowMs(), isMine(one.handle)) + (reason ? ` “${reason}”` : "");
 }
 

@@ -59,7 +59,7 @@ export function look(one, asked) {
   asked.querySelectorAll("[data-part]").forEach((part, i) => {
     const box = part.getBoundingClientRect();
     const from = Math.max(0, top - box.top), to = Math.min(box.height, bottom - box.top);
-    if (shown && to > from) record.parts.set(i, cover(record.parts.get(i) ?? [], from, to));
+    if (shown && to > from && part.dataset.part !== "shut") record.parts.set(i, cover(record.parts.get(i) ?? [], from, to));
     if (part.dataset.part !== "whole" || !covers(record.parts.get(i) ?? [], box.height)) all = false;
     last = Math.max(last, box.bottom);
   });

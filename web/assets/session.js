@@ -11,7 +11,7 @@ import { isMine, nowMs, promptOf } from "./inbox.js";
 import { LinkRow } from "./link_row.js";
 import { marked } from "./marks.js";
 import { askingSession, Time, whyOf } from "./row.js";
-import { moment, person, settledWords } from "./words.js";
+import { moment, person, reasonOf, settledWords } from "./words.js";
 
 const shownAtOnce = 200; // events
 const mostShown = 800; // with room for those that come
@@ -41,7 +41,7 @@ function Said({ item }) {
     case "line": return html`<li class="line-of">${time} ${marked(item.what)}${item.text && html` <span class="quiet">${marked(item.text)}</span>`}</li>`;
   }
   const { resolution } = item, one = promptOf(item.view, item.of, resolution);
-  const why = resolution ? html`${marked(settledWords(one.kind, resolution, nowMs(), isMine(one.handle), false))}${resolution.reason && marked(` · “${resolution.reason}”`)}` : html`<b>Waiting for a decision</b>`;
+  const why = resolution ? html`${marked(settledWords(one.kind, resolution, nowMs(), isMine(one.handle), false))}${reasonOf(resolution) && marked(` · “${reasonOf(resolution)}”`)}` : html`<b>Waiting for a decision</b>`;
   return html`<${LinkRow} one=${one} why=${why} tail=${time} />`;
 }
 

@@ -77,6 +77,9 @@ export function settledWords(kind, resolution, nowMs, mine, timed = true) {
   return `${word} by ${person(resolution.resolved_by)} ${way(resolution.via)}${when}`;
 }
 
+// reasonOf is why somebody decided so. At a deadline nobody did, and the service's own words say the time once more.
+export const reasonOf = ({ outcome, reason }) => outcome === "expired" ? "" : reason ?? "";
+
 // deadlines says what the deadline of a request does, in a sentence and shortly. With "keep" it does nothing,
 // and a prompt has no deadline.
 const deadlines = {

@@ -23,3 +23,8 @@ test("a group of a session is named by its label, else by its shortened id", () 
   const list = [prompt("session-0123456789abcdef", "coder"), prompt("b", "coder", { label: "Nightly build" })];
   assert.deepEqual(names(list, "session"), [["session-…", 1], ["Nightly build", 1]]);
 });
+
+test("an agent's id that a program has made up is shortened, and tells its group apart all the same", () => {
+  const ids = ["b7e6f1d2-0c3a-4f5e-8b9a-6d7c8e9f0a1b", "b7e6f1d2-ffff-4f5e-8b9a-6d7c8e9f0a1b", "agent_06h1qjdq31yrs27qa1akrcxq8r", "the-production-deployment-agent", "customersupportassistant", "claude-3-5-sonnet-20241022"];
+  assert.deepEqual(names(ids.map((id, i) => prompt("s" + i, id)), "agent").map(([name]) => name), ["b7e6f1d2…", "b7e6f1d2…", "agent_06…", ...ids.slice(3)]);
+});

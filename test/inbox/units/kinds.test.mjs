@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 
 const { Json } = await import(process.env.HOLDPOINT_ASSETS + "/exact.js");
-const { describe, filesOf, rowOf } = await import(process.env.HOLDPOINT_ASSETS + "/kinds.js");
+const { contentWords, describe, environment, filesOf, rowOf, withoutFolder } = await import(process.env.HOLDPOINT_ASSETS + "/kinds.js");
 
 const request = (tool_name, input) => ({ tool_name, input: new Json(JSON.stringify(input)) });
 const about = (tool, input) => { const asked = request(tool, input), found = describe(asked); return { ...found, row: rowOf(asked, found) }; };
@@ -53,4 +53,21 @@ test("a patch is split by its files, and no line is lost", () => {
   const files = filesOf(patch);
   assert.deepEqual(files.map(one => one.path), ["x", "y"]);
   assert.equal(files.map(one => one.text).join("\n"), patch);
+});
+
+test("a folder that the page says by itself is left out, and no other member", () => {
+  const found = about("Bash", { command: "ls", cwd: "/srv", workdir: "/tmp", timeout: 1 });
+  assert.deepEqual([found.folder.text, rest(withoutFolder(found))], ["/srv", ["workdir", "timeout"]]);
+  assert.deepEqual(rest(withoutFolder(about("Bash", { command: "ls", timeout: 1 }))), ["timeout"]);
+});
+
+test("an environment is a line as a shell takes it, where all of it is text", () => {
+  const env = value => environment(new Json(JSON.stringify(value)).node);
+  assert.equal(env({ CI: "1", A: "b c", B: "it's" }), `CI=1 'A=b c' 'B=it'\\''s'`);
+  assert.equal(env({ CI: 1 }), undefined);
+  assert.equal(env(["CI=1"]), undefined);
+});
+
+test("what is written has its language and its lines", () => {
+  for (const [path, content, words] of [["a/b.go", "x\ny\n", "Go, 2 lines"], ["Makefile", "x", "1 line"], ["a.constructor", "", "0 lines"], ["A.MD", "#", "Markdown, 1 line"]]) assert.equal(contentWords({ path, content }), words);
 });

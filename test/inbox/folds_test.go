@@ -1,0 +1,78 @@
+//go:build unix
+
+package inbox
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/holdpoint/holdpoint/api"
+)
+
+// scrollsFrom scrolls the open prompt to its end in small steps, from a line of its JSON on.
+func (p *page) scrollsFrom(line int) {
+	p.t.Helper()
+	p.await(`(async () => {
+		const box = document.querySelector("#detail .scroll-detail"), top = box.querySelector("pre.json").offsetTop;
+		for (let y = Math.max(0, top + ` + strconv.Itoa(line) + ` * 22 - box.clientHeight / 3); ; y += box.clientHeight / 2) {
+			box.scrollTo({ top: y, behavior: "instant" });
+			await new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)));
+			if (y > box.scrollHeight) return "";
+		}
+	})()`)
+}
+
+// folds shows JSON by levels and folds a file of a patch. What is folded away was not read.
+func (f *flows) folds(t *testing.T) {
+	deep := map[string]any{}
+	for n := range 60 {
+		deep["m"+strconv.Itoa(100+n)] = map[string]any{"x": map[string]any{"y": n}}
+	}
+	text, err := json.Marshal(deep)
+	require.NoError(t, err)
+	run := f.ask(t, one(approval("levels", string(text))))
+	p := f.open(t, "/")
+	item := p.prompt("levels")
+	levels := item.find("group", "Levels")
+	levels.find("button", "1").click()
+	p.until("one level", func() bool { return strings.Contains(item.text(), `"m100": { … 3 lines … }`) })
+	item.find("button", "Show 38 more lines").click()
+	p.until("all of one level", func() bool { return strings.Contains(item.text(), `"m159": { … 3 lines … }`) })
+	p.scrollsFrom(0)
+	p.calm()
+	item.find("button", "Read to the end to allow")
+	levels.find("button", "All").click()
+	p.until("all levels", func() bool { return strings.Contains(item.text(), `"y": 59`) })
+	p.scrollsFrom(62)
+	p.calm()
+	p.frame()
+	item.find("button", "Read to the end to allow")
+	item.call("function() { this.focus(); return 0 }", nil)
+	for pages := 0; len(p.all(item, "button", "Allow")) == 0; pages++ {
+		require.Less(t, pages, 1000)
+		p.press("a") // reads on
+		require.Nil(t, f.decision(t, run))
+		p.frame()
+	}
+	item.find("button", "Deny").click()
+	item.find("button", "Deny").click()
+	item.status("Denied by you")
+
+	patch := "--- a/x\n+++ b/x\n@@ -1 +1 @@\n-old\n+new\n--- a/y\n+++ b/y\n@@ -1 +1 @@\n-o\n+n\n" + strings.Repeat(" same\n", 100)
+	run = f.ask(t, one(approval("files", `{"patch":`+quoted(patch)+`}`)))
+	item = p.prompt("files")
+	item.find("button", "File 2 of 2").click()
+	p.until("the second file is folded", func() bool { return !strings.Contains(item.text(), "- o\n") && strings.Contains(item.text(), "Folded") })
+	p.calm()
+	p.frame()
+	item.find("button", "Read to the end to allow").click()
+	p.until("it is read on", func() bool { return strings.Contains(item.text(), "- o\n") })
+	item.find("button", "Deny").click()
+	item.find("button", "Deny").click()
+	item.status("Denied by you")
+	require.Equal(t, api.OutcomeDenied, f.decision(t, run).Outcome)
+}
