@@ -82,6 +82,8 @@ func TestStiltedPhrasesAreFound(t *testing.T) {
 	require.Contains(t, found[0], `README.md:7: "whoever": name the actor`)
 	require.Contains(t, found[1], `README.md:6: "Those of": name the thing`)
 	require.Contains(t, found[2], `README.md:7: "owed"`)
+	page := textOfPage("a.js", "// What\n// waits\nconst a = html`<p>Whoever</p>`;\n")
+	require.Equal(t, []string{`a.js:3: "Whoever": name the actor: the caller, the worker, a user`, `a.js:1: "What waits": write "pending requests", "pending deliveries" or "the question"`}, page.stilted())
 }
 
 // readText is a text for readers with its place.
@@ -118,7 +120,7 @@ func (r *readText) stilted() []string {
 	return found
 }
 
-// readTexts returns the comments and strings of all Go files, and all Markdown.
+// readTexts returns the comments and strings of all Go files, all Markdown, and the pages with their scripts.
 func readTexts(t *testing.T, directory string) (texts []readText) {
 	t.Helper()
 	require.NoError(t, filepath.WalkDir(directory, func(path string, entry fs.DirEntry, err error) error {
@@ -133,7 +135,8 @@ func readTexts(t *testing.T, directory string) (texts []readText) {
 			return nil
 		}
 		isGo := filepath.Ext(name) == ".go" && name != "words_test.go"
-		if !isGo && filepath.Ext(name) != ".md" {
+		isPage := filepath.Ext(name) == ".html" || filepath.Ext(name) == ".js"
+		if !isGo && !isPage && filepath.Ext(name) != ".md" {
 			return nil
 		}
 		text, err := os.ReadFile(path)
@@ -144,9 +147,12 @@ func readTexts(t *testing.T, directory string) (texts []readText) {
 		if err != nil {
 			return err
 		}
-		if isGo {
+		switch {
+		case isGo:
 			texts = append(texts, textsOfGo(t, filepath.ToSlash(shown), string(text))...)
-		} else {
+		case isPage:
+			texts = append(texts, textOfPage(filepath.ToSlash(shown), string(text)))
+		default:
 			texts = append(texts, textsOfMarkdown(filepath.ToSlash(shown), string(text))...)
 		}
 		return nil
@@ -184,6 +190,12 @@ func textsOfGo(t *testing.T, name, source string) (texts []readText) {
 		return true
 	})
 	return texts
+}
+
+// textOfPage returns an HTML file or a script, of which nearly all is read by users. A comment is one text, as if its
+// lines had no slashes.
+func textOfPage(name, source string) readText {
+	return readText{name, 1, regexp.MustCompile(`(?m)^//`).ReplaceAllString(source, ""), true}
 }
 
 // textsOfMarkdown returns a Markdown file without its fenced blocks.

@@ -13,7 +13,7 @@ import (
 )
 
 // outOfPlace names what is wider than the window, and the buttons of the bar that are cut off, under another
-// one, or (on a phone) too small for a thumb. Key caps are shown as for a mouse.
+// one, and what is too small for a thumb on a phone. Key caps are shown as for a mouse.
 const outOfPlace = `(() => {
 	if (!document.adoptedStyleSheets.length) {
 		const sheet = new CSSStyleSheet();
@@ -25,8 +25,11 @@ const outOfPlace = `(() => {
 	const buttons = [...document.querySelectorAll(".bar button")].map(one => [one.textContent, one.getBoundingClientRect(), one]);
 	for (const [name, box, one] of buttons) {
 		if (box.right > width || one.scrollWidth > one.clientWidth + 1 || one.scrollHeight > one.clientHeight + 1) wrong.push(name + " is cut off");
-		if (width < 700 && (box.height < 48 || box.width < 48)) wrong.push(name + " is " + box.width + " x " + box.height);
 		for (const [other, its] of buttons) if (other > name && box.left < its.right + 4 && its.left < box.right + 4 && box.top < its.bottom && its.top < box.bottom) wrong.push(name + " is at " + other);
+	}
+	if (width < 700) for (const one of document.querySelectorAll("#detail :is(button, a, input)")) {
+		const box = one.getBoundingClientRect();
+		if (box.height < 48) wrong.push((one.textContent || one.type) + " is " + box.height + " px high");
 	}
 	for (const row of document.querySelectorAll(".list > .row")) {
 		const [hint, tail] = [".hint", ".tail"].map(part => row.querySelector(part)?.getBoundingClientRect());

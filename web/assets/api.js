@@ -62,7 +62,7 @@ export class Refused extends Error {
   }
 }
 
-// headers are those of every call. A name that is no header text is left to the service to refuse.
+// headers are sent with every call. A name that cannot be a header is left to the service to refuse.
 export function headers(more = {}) {
   const session = settings.get("session");
   const all = { "X-Via": "inbox", ...(session && { Authorization: "Session " + session }), ...more };

@@ -121,7 +121,7 @@ function foldOf(one) {
   };
 }
 
-// Input shows what was asked. Of a huge input the beginning is shown until the whole is asked for.
+// Input shows the input of a call. Of a huge input the beginning is shown until the whole is asked for.
 function Input({ one, wrap }) {
   const { request } = one, cut = request.input_truncated;
   useEffect(() => { if (cut && bytes(one) <= smallBytes && !one.resolution) void unfoldQuietly(one); }, [cut]);

@@ -30,7 +30,7 @@ export function numbered(lines, old = 1, now = 1) {
   return lines.map(([sign, text]) => ({ sign, text, old: sign === "+" ? 0 : old++, now: sign === "-" ? 0 : now++ }));
 }
 
-// patchLines returns the same of a patch. Lines that are not of a file have no numbers; those of a hunk have them if its
+// patchLines returns the same of a patch. Lines outside of a file have no numbers; the lines of a hunk have them if its
 // head says where it is. The text of a line is without its sign.
 export function patchLines(patch) {
   let old = 0, now = 0, body = 0; // body is how many lines of the hunk the head has promised: none of them is a head

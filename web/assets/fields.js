@@ -48,7 +48,7 @@ function Control({ field, raw, give, over, id, secret, described, wrong }) {
   return html`<textarea ...${shared} class="code" rows="4" spellcheck=${false} readonly=${over} value=${raw ?? ""} onInput=${e => give(e.target.value)}></textarea>`;
 }
 
-// Field is one field. faults are those of the form, by pointer; give takes what was filled in.
+// Field is one field. faults are the form's, by pointer; give takes what was filled in.
 export function Field({ field, raw, give, over, id, secret, at, faults }) {
   const title = field.title || "Your answer", here = faults.filter(one => !one.missing && (one.at === at || one.at.startsWith(at + "/") && field.kind !== "object" && field.kind !== "union"));
   const notes = [field.required && !field.nullable && field.kind !== "check" && field.kind !== "object" && "required", ...field.limits, field.format === "date-time" && "in your time zone"].filter(Boolean).join(", ");

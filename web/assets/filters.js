@@ -1,4 +1,4 @@
-// The bar above the list: search, kinds, groups, and what waits to be shown or cleared.
+// The bar above the list: search, kinds, groups, and the buttons for new and for settled requests.
 
 import { html, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { settings } from "./api.js";

@@ -10,7 +10,7 @@ export const groupings = [["agent", "Agent"], ["session", "Session"], ["call", "
 // shortID shortens an id that says nothing.
 export const shortID = id => id.length > 12 ? id.slice(0, 8) + "…" : id;
 
-// nameOfAgent shortens the id of an agent that is no name: one that a program has made up.
+// nameOfAgent shortens the id of an agent that a program has made up: it says nothing as a name.
 const madeUp = /^(?:\w+_)?(?:[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=(?:\D*\d){4})[0-9a-z]{24,})$/i;
 export const nameOfAgent = id => madeUp.test(id) ? shortID(id) : id;
 

@@ -39,7 +39,7 @@ function inPlace(handle, now) {
 // shiftedAll says so of everything, for example when something that lay over the page is gone.
 export const shiftedAll = (forMs = afterMove) => { everywhere = Math.max(everywhere, clock() + forMs); };
 
-// act says that the person opened or closed something in a prompt: its change is no surprise.
+// act says that the person opened or closed something in a prompt: its change surprises nobody.
 export const act = handle => { acted.set(handle, clock()); };
 // opens says so of something with buttons: the second half of a double click does not reach them.
 export const opens = handle => { act(handle); shifted(handle, afterDecision); };

@@ -1,4 +1,4 @@
-// The list of what waits. Only the rows on the screen are in the document.
+// The list of pending requests. Only the rows on the screen are in the document.
 
 import { html, useEffect, useLayoutEffect, useReducer, useRef } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { settings } from "./api.js";

@@ -18,7 +18,7 @@ export function compare(one, other) {
   return x === y ? 0 : (x < y ? -1 : 1) * a.sign;
 }
 
-// isWhole reports whether a number is an integer, also when it is written as 1.0 or 1e3.
+// isWhole reports whether a number is an integer, even if it is written as 1.0 or 1e3.
 export const isWhole = text => partsOf(text).power >= 0;
 
 const widest = 1000; // powers of ten; the service checks the rest

@@ -21,11 +21,11 @@ export function SignIn() {
     setSending(true);
     signIn(token.trim()).catch(error => { setProblem(error.message); setSending(false); });
   };
-  return html`<header><a class="brand" href="/">holdpoint</a></header><main id="main" tabindex="-1"><h1>Sign in</h1>
+  return html`<header><a class="brand" href="/">holdpoint</a></header><main id="main" class="sign-in" tabindex="-1"><h1>Sign in</h1>
     ${issuer && html`<p><a class="button allow" target="_self" href=${back()} onClick=${() => sessionStorage.setItem("signingIn", state)}>Sign in with ${issuer.name}</a></p>`}
     <form class="form settings" onSubmit=${submit}>
       <label>Token<input type="password" autocomplete="current-password" required value=${token} onInput=${e => setToken(e.target.value)} ref=${field => field && !token && field.focus()} /></label>
-      <p class="quiet">It begins with <code>holdpoint_</code>. Whoever runs the service makes one: <code>holdpoint tokens create --name you --role operator</code></p>
+      <p class="quiet">It begins with <code>holdpoint_</code>. Ask an administrator of the service for one, who runs:</p><pre><code>holdpoint tokens create --name you --role operator</code></pre>
       ${problem && html`<p class="error" role="alert">${marked(problem)}</p>`}
       <p><button class="allow" disabled=${sending}>Sign in</button></p></form></main>`;
 }

@@ -23,7 +23,7 @@ function MakeToken({ done }) {
     call("POST", "/v1/tokens", { name: name.trim(), role, ...(forMs && { expires_after_ms: forMs }) }, { "Idempotency-Key": key })
       .then(done, error => setProblem(error.problem?.errors?.[0]?.detail ?? error.message));
   };
-  return html`<form class="form" onSubmit=${submit}>
+  return html`<form class="form settings" onSubmit=${submit}>
     <label>Name<input required maxlength="200" value=${name} onInput=${e => setName(e.target.value)} /></label>
     <label>Role<select onChange=${e => setRole(e.target.value)}>${roles.map(([value, does]) => html`<option value=${value} selected=${value === role}>${value}: ${does}</option>`)}</select></label>
     <label>Expires<select onChange=${e => setForMs(Number(e.target.value))}>${lifetimes.map(([label, ms]) => html`<option value=${String(ms)} selected=${ms === forMs}>${label}</option>`)}</select></label>

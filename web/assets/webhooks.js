@@ -29,11 +29,11 @@ function MakeWebhook({ done }) {
     <${Failure} error=${problem} /><p><button>Create webhook</button></p></form>`;
 }
 
-// Owed shows what was given up of one webhook, or of the callbacks of requests, and the last error.
-function Owed({ id, changed }) {
+// Deliveries shows the pending and failed deliveries of one webhook, or of the callbacks of requests, and the last error.
+function Deliveries({ id, changed }) {
   const [problem, setProblem] = useState("");
-  const owed = state => `/v1/effects?page=true&limit=100&webhook_id=${encodeURIComponent(id)}&state=${state}`;
-  const failed = useRead(owed("failed"), 5000), pending = useRead(owed("pending"), 5000);
+  const address = state => `/v1/effects?page=true&limit=100&webhook_id=${encodeURIComponent(id)}&state=${state}`;
+  const failed = useRead(address("failed"), 5000), pending = useRead(address("pending"), 5000);
   const letters = failed.data?.pagination.total_count ?? 0, waiting = pending.data?.pagination.total_count ?? 0;
   const last = [...(pending.data?.items ?? []), ...(failed.data?.items ?? [])].filter(one => one.last_error).at(-1);
   const replay = () => call("POST", path("webhooks", id, "replay"), {}).then(() => { setProblem(""); failed.reload(); pending.reload(); changed(); }, error => setProblem(error.message));
@@ -50,7 +50,7 @@ function Line({ hook, reload }) {
   const filters = [hook.kinds.join(", "), hook.events.join(", "), hook.agent_ids.length > 0 && "agents " + hook.agent_ids.join(", "), hook.session_prefixes.length > 0 && "sessions " + hook.session_prefixes.map(one => one + "…").join(", ")].filter(Boolean).join("; ");
   return html`<tr class=${hook.enabled ? "" : "over"}><td>${marked(hook.url)}<div class="quiet">${hook.description && html`${marked(hook.description)}. `}${marked(filters || "everything except worker events")}</div></td>
     <td>${hook.enabled ? "enabled" : html`disabled ${moment(hook.disabled_at_ms, nowMs())}<div class="quiet">${why[hook.disabled_reason] ?? hook.disabled_reason}</div>`}</td>
-    <td><${Owed} id=${hook.webhook_id} changed=${reload} /></td>
+    <td><${Deliveries} id=${hook.webhook_id} changed=${reload} /></td>
     <td><p class="buttons"><button onClick=${test}>Test</button>${hook.enabled
       ? html`<${Confirm} label="Disable" question="Pending deliveries are dropped." does=${() => change({ enabled: false })} />`
       : html`<button onClick=${() => change({ enabled: true }).catch(error => tell(error.message))}>Enable</button>`}
@@ -66,5 +66,5 @@ export function Webhooks() {
   if (account.me && account.me.role !== "admin") return html`<h1>Webhooks</h1><p class="empty">Webhooks are for admins.</p>`;
   return html`<h1>Webhooks</h1>${made ? html`<${Secret} label="The new webhook" secret=${made.secret} close=${() => setMade(null)}>Deliveries to <strong>${marked(made.webhook.url)}</strong> are signed with this secret.<//>` : html`<${MakeWebhook} key=${form} done=${done} />`}
     <${Failure} error=${error} />${data && html`<h2>Endpoints</h2><${Table} label="Webhooks" heads=${["Webhook", "State", "Deliveries", ""]} empty="There are no webhooks." rows=${data.data.map(hook => html`<${Line} key=${hook.webhook_id} hook=${hook} reload=${reload} />`)} />
-    <h2>Request callbacks</h2><${Owed} id="callback" changed=${reload} />`}`;
+    <h2>Request callbacks</h2><${Deliveries} id="callback" changed=${reload} />`}`;
 }
