@@ -67,6 +67,9 @@ type ExplainParams struct {
 	// RuleAllow if empty, and RememberForMs is 30 days if nil.
 	Effect        api.RuleEffect
 	RememberForMs *int64
+	// Also are handles of up to [api.MaxAlsoExplained] pending approvals: each choice in Remember says which of
+	// them its rule would have decided.
+	Also []string
 }
 
 // RuleExplanation is how the rules would decide a call.
@@ -78,7 +81,7 @@ func (c *Client) ExplainRules(ctx context.Context, params ExplainParams) (*RuleE
 	return post[RuleExplanation](ctx, c, at("/v1/rules/explain"), api.ExplainRulesBody{
 		SessionID: optional(params.SessionID), AgentID: optional(params.AgentID), ToolName: params.ToolName,
 		ToolCallID: params.ToolCallID, Input: params.Input, PatternKeys: params.PatternKeys,
-		Effect: params.Effect, RememberForMs: params.RememberForMs,
+		Effect: params.Effect, RememberForMs: params.RememberForMs, Also: params.Also,
 	}, always)
 }
 

@@ -22,6 +22,9 @@ type sheet struct {
 	forMs   int64
 	loading bool
 	problem string
+	// others are the requests on which the service tried the rules. alone says that the rule allows none of them.
+	others []item
+	alone  bool
 }
 
 // ruleChoice is a rule with the text that the service gives it.
@@ -29,6 +32,8 @@ type ruleChoice struct {
 	as         api.RememberAs
 	scope      api.Remember
 	what, text string
+	// also are the handles of pending requests that the rule would have allowed.
+	also []string
 }
 
 // explained are the choices for a lifetime of rules.
@@ -37,6 +42,7 @@ type explained struct {
 	lifetime int
 	forMs    int64
 	choices  []ruleChoice
+	others   []item
 	err      error
 }
 
@@ -54,7 +60,7 @@ var lifetimes = []struct {
 	{"always", func(time.Time) int64 { return 0 }},
 }
 
-const sheetHelp = "number or j k chooses what · left right for how long · enter allows and writes the rule · escape leaves"
+const sheetHelp = "number or j k chooses what · left right for how long · o also those that wait · enter allows · escape leaves"
 
 // openSheet opens "Allow and …" for the selected request.
 func (s *screen) openSheet() tea.Cmd {
@@ -70,11 +76,15 @@ func (s *screen) openSheet() tea.Cmd {
 func (s *screen) explain() tea.Cmd {
 	open := s.sheet
 	open.loading, open.problem = true, ""
-	one, asked := open.one, explained{sheet: open, lifetime: open.lifetime, forMs: lifetimes[open.lifetime].ms(s.now())}
+	one, asked := open.one, explained{sheet: open, lifetime: open.lifetime, forMs: lifetimes[open.lifetime].ms(s.now()), others: s.others(open.one)}
+	handles := make([]string, len(asked.others))
+	for i := range asked.others {
+		handles[i] = asked.others[i].handle()
+	}
 	return func() tea.Msg {
 		found, err := s.client.ExplainRules(s.ctx, client.ExplainParams{
 			SessionID: one.sessionID, AgentID: one.agent, ToolName: one.approval.ToolName, ToolCallID: one.approval.ToolCallID,
-			Input: one.approval.Input, PatternKeys: one.approval.PatternKeys, RememberForMs: &asked.forMs,
+			Input: one.approval.Input, PatternKeys: one.approval.PatternKeys, RememberForMs: &asked.forMs, Also: handles,
 		})
 		if asked.err = err; err == nil {
 			asked.choices = ruleChoices(one, found.Remember.Choices)
@@ -94,7 +104,7 @@ func (s *screen) takeChoices(answer explained) {
 	case len(answer.choices) == 0:
 		s.sheet, s.note = nil, "no rule can be written about this call"
 	default:
-		open.choices, open.forMs, open.loading = answer.choices, answer.forMs, false
+		open.choices, open.others, open.forMs, open.loading = answer.choices, answer.others, answer.forMs, false
 		open.chosen = min(open.chosen, len(open.choices)-1)
 	}
 }
@@ -113,10 +123,10 @@ func ruleChoices(one *item, choices []api.RememberChoice) (all []ruleChoice) {
 			continue // of a newer service
 		}
 		if choice.Session != "" {
-			all = append(all, ruleChoice{choice.As, api.RememberSession, what + ", in this session", choice.Session})
+			all = append(all, ruleChoice{choice.As, api.RememberSession, what + ", in this session", choice.Session, choice.Also})
 		}
 		if choice.Always != "" {
-			all = append(all, ruleChoice{choice.As, api.RememberAlways, what + ", in all sessions", choice.Always})
+			all = append(all, ruleChoice{choice.As, api.RememberAlways, what + ", in all sessions", choice.Always, choice.Also})
 		}
 	}
 	return all
@@ -140,6 +150,8 @@ func (s *screen) pressSheet(key string) tea.Cmd {
 		open.chosen = max(open.chosen-1, 0)
 	case key == "down" || key == "j":
 		open.chosen = min(open.chosen+1, max(len(open.choices)-1, 0))
+	case key == "o":
+		open.alone = !open.alone
 	case len(key) == 1 && key >= "1" && int(key[0]-'1') < len(open.choices):
 		open.chosen = int(key[0] - '1')
 	}
@@ -156,11 +168,28 @@ func (s *screen) allowAnd() tea.Cmd {
 		s.note = "the terminal is too small to show the whole rule"
 		return nil
 	}
-	s.sheet = nil
 	choice := open.choices[open.chosen]
-	return s.sendDecision(open.one, "allowed with a rule", api.ApprovalResolution{
+	others, _ := s.also(open)
+	if open.alone {
+		others = nil
+	}
+	s.sheet = nil
+	own := s.sendDecision(open.one, "allowed with a rule", api.ApprovalResolution{
 		Behavior: api.BehaviorAllow, Remember: choice.scope, RememberAs: choice.as, RememberForMs: &open.forMs,
 	})
+	if len(others) == 0 {
+		return own
+	}
+	return func() tea.Msg {
+		result, ok := own().(decided)
+		if !ok || result.err != nil {
+			return result
+		}
+		said, err := s.allowOthers(others)
+		result.what += said
+		result.err, result.several = err, true
+		return result
+	}
 }
 
 // sheetRoom is how many lines a sheet can have next to the head, one request, and the keys.
@@ -184,6 +213,9 @@ func (s *screen) sheetLines() []string {
 		}
 	}
 	lines = append(lines, "For: "+strings.Join(names, " · "))
+	for _, line := range s.alsoLines(open) {
+		lines = append(lines, console.Wrap(line, columns)...)
+	}
 	text := "Loading…"
 	switch {
 	case open.problem != "":

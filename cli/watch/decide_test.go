@@ -45,7 +45,7 @@ func (s *served) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		_, _ = io.WriteString(w, `{"decision":"ask","rules":[],"remember":{"choices":[
 			{"as":"exact","session":"Allow exactly this, in session s.","always":"Allow exactly this."},
-			{"as":"prefix","about":"npm test","session":"Allow npm test, in session s.","always":"Allow npm test."},
+			{"as":"prefix","about":"npm test","session":"Allow npm test, in session s.","always":"Allow npm test.","also":["h-b2","h-b3","h-long","h-late","h-changed"]},
 			{"as":"newer","session":"Something else."}]}}`)
 		return
 	}
