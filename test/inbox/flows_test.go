@@ -123,6 +123,7 @@ func (f *flows) all(t *testing.T) {
 		{"Push", f.push},
 		{"Issuer", f.issuer},
 		{"Folds", f.folds},
+		{"Typing", f.typing},
 		{"Layout", f.layout},
 		{"Torn", f.torn},
 		{"Documents", f.documents},

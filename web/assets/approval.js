@@ -64,9 +64,12 @@ export function deny(one, event, more = {}) {
 // What is sensitive is kept nowhere in the browser.
 const sensitive = ({ request }) => request.sensitive || request.sensitive_paths || request.questions?.some(asked => asked.sensitive);
 
-// A draft is what somebody has typed about a prompt and not sent yet. It survives a reload.
+// A draft is what somebody has typed about a prompt and not sent yet. It survives a reload, and after that a decision
+// of somebody else.
 export function draftOf(one, name, initial) {
-  return one.drafts?.[name] ?? drafts.get(`${one.handle}:${name}`) ?? initial;
+  const kept = one.drafts?.[name] ?? drafts.get(`${one.handle}:${name}`);
+  if (kept !== null) (one.drafts ??= {})[name] = kept;
+  return kept ?? initial;
 }
 export function keepDraft(one, name, value) {
   if (isOver(one)) return;

@@ -95,6 +95,9 @@ export function noteFocus(element) {
 }
 export const notePointer = () => { typing.last = "pointer"; };
 
+// isTyping reports whether a field has the focus, or had it a moment ago: what is typed on was meant for that one.
+export const isTyping = () => !!typing.field || clock() < typing.until;
+
 // dropsKey is asked about each key first: it reports whether the key is still part of what is typed into a
 // field that is gone.
 export function dropsKey(event, active) {

@@ -1,7 +1,8 @@
 // Asks for a token where the service asks for one.
 
-import { html, useEffect, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
+import { html, useEffect, useLayoutEffect, useRef, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { get, newKey, signIn } from "./api.js";
+import { isTyping } from "./guard.js";
 import { marked } from "./marks.js";
 
 export function SignIn() {
@@ -13,6 +14,9 @@ export function SignIn() {
     document.title = "Sign in · holdpoint";
     get("/v1/oidc").then(found => found.name && setIssuer(found), () => { /* people sign in with tokens alone */ });
   }, []);
+  // A session may end while somebody types: the rest of the sentence is not a token.
+  const field = useRef();
+  useLayoutEffect(() => { if (!isTyping()) field.current.focus(); }, []);
   // The callback signs in the tab that knows this state: a page of another port can lead a person there too.
   const [state] = useState(() => newKey() + newKey());
   const back = () => `${issuer.start_path}?state=${state}&return_to=${encodeURIComponent(location.pathname + location.search)}`;
@@ -24,7 +28,7 @@ export function SignIn() {
   return html`<header><a class="brand" href="/">holdpoint</a></header><main id="main" class="sign-in" tabindex="-1"><h1>Sign in</h1>
     ${issuer && html`<p><a class="button allow" target="_self" href=${back()} onClick=${() => sessionStorage.setItem("signingIn", state)}>Sign in with ${issuer.name}</a></p>`}
     <form class="form settings" onSubmit=${submit}>
-      <label>Token<input type="password" autocomplete="current-password" required value=${token} onInput=${e => setToken(e.target.value)} ref=${field => field && !token && field.focus()} /></label>
+      <label>Token<input type="password" autocomplete="current-password" required value=${token} onInput=${e => setToken(e.target.value)} ref=${field} /></label>
       <p class="quiet">It begins with <code>holdpoint_</code>. Ask an administrator of the service for one, who runs:</p><pre><code>holdpoint tokens create --name you --role operator</code></pre>
       ${problem && html`<p class="error" role="alert">${marked(problem)}</p>`}
       <p><button class="allow" disabled=${sending}>Sign in</button></p></form></main>`;
