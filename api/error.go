@@ -75,6 +75,7 @@ const (
 	CodeTooManyAddresses            Code = "too_many_addresses"
 	CodeTooManyCodes                Code = "too_many_codes"
 	CodeAddressCodeWrong            Code = "address_code_wrong"
+	CodeAddressTaken                Code = "address_taken"
 	CodeChannelNotFound             Code = "channel_not_found"
 	CodeChannelUnknown              Code = "channel_unknown"
 	CodeChannelUnavailable          Code = "channel_unavailable"

@@ -175,7 +175,7 @@ func (s *brokenStore) TryCode(context.Context, string, string, int64) (bool, err
 	return false, s.err
 }
 
-func (s *brokenStore) VerifyAddress(context.Context, string, string, string, int64, *journal.Entry) (bool, error) {
+func (s *brokenStore) VerifyAddress(context.Context, *notify.Address, string, string, int64, *journal.Entry) (bool, error) {
 	return false, s.err
 }
 

@@ -28,6 +28,7 @@ type Address struct {
 	VerifiedAtMs int64 // 0 until verified
 	CodeHash     string
 	CodeUntilMs  int64
+	CodeTries    int64
 	CreatedAtMs  int64
 }
 
@@ -54,8 +55,9 @@ type Store interface {
 	// TryCode counts a try of the code of an unverified address. It returns false if no try is left
 	// or the code has expired.
 	TryCode(ctx context.Context, principal, addressID string, nowMs int64) (bool, error)
-	// VerifyAddress verifies an address if the hash matches its code, and returns whether it did.
-	VerifyAddress(ctx context.Context, principal, addressID, codeHash string, nowMs int64, entry *journal.Entry) (bool, error)
+	// VerifyAddress verifies an address if the hash matches its code, and returns whether it did. With
+	// only, the subject of its destination, it does not if another person has verified the same address.
+	VerifyAddress(ctx context.Context, a *Address, codeHash, only string, nowMs int64, entry *journal.Entry) (bool, error)
 	// AddSubscription writes a verified address, or moves one with the same id to this person. It
 	// writes nothing and returns false if the person has too many others.
 	AddSubscription(ctx context.Context, a *Address, entry *journal.Entry) (bool, error)
@@ -196,11 +198,14 @@ func (s *Service) List(ctx context.Context, principal string) (api.AddressList, 
 }
 
 // Verify verifies an address by its code. Errors: address_not_found; address_code_wrong, also for a
-// code that has expired or was tried too often; errors of the store.
+// code that has expired or was tried too often; address_taken; errors of the store.
 func (s *Service) Verify(ctx context.Context, principal, addressID, code string) (api.Address, error) {
 	address, err := s.own(ctx, principal, addressID)
-	if err != nil || address.VerifiedAtMs != 0 {
-		return address, err
+	switch {
+	case err != nil:
+		return api.Address{}, err
+	case address.VerifiedAtMs != 0:
+		return s.view(address), nil
 	}
 	nowMs := s.options.NowMs()
 	left, err := s.options.Store.TryCode(ctx, principal, addressID, nowMs)
@@ -208,31 +213,70 @@ func (s *Service) Verify(ctx context.Context, principal, addressID, code string)
 		return api.Address{}, err
 	}
 	if !left {
-		return api.Address{}, refusal.New(api.CodeAddressCodeWrong, "the code works no longer: add the address again to get another one")
+		return api.Address{}, codeEnded()
 	}
 	entry := auth.EntryBy(auth.From(ctx), nowMs, api.AuditEvent{Type: api.AuditAddressVerified, AddressID: addressID, Channel: address.Channel})
-	verified, err := s.options.Store.VerifyAddress(ctx, principal, addressID, hashOf(addressID, code), nowMs, entry)
+	hash := hashOf(addressID, code)
+	verified, err := s.options.Store.VerifyAddress(ctx, address, hash, s.only(address), nowMs, entry)
 	if err != nil {
 		return api.Address{}, err
 	}
 	if !verified {
-		return api.Address{}, refusal.New(api.CodeAddressCodeWrong, "this is not the code that was sent to the address")
+		return api.Address{}, s.whyNotVerified(ctx, address, hash)
 	}
 	address.VerifiedAtMs = nowMs
-	return address, s.changed(ctx)
+	return s.view(address), s.changed(ctx)
 }
 
-func (s *Service) own(ctx context.Context, principal, addressID string) (api.Address, error) {
+// only returns the subject of an address that only one person may verify, or "". A Slack user whose presses
+// count must be one person.
+func (s *Service) only(a *Address) string {
+	channel := s.channels[a.Channel]
+	if channel == nil || channel.Kind() != api.ChannelSlack {
+		return ""
+	}
+	return subjectOfDestination(channel.Kind(), a.Channel, a.Address)
+}
+
+func codeEnded() error {
+	return refusal.New(api.CodeAddressCodeWrong, "the code works no longer: add the address again to get another one")
+}
+
+// whyNotVerified returns why a code that was counted as tried did not verify an address. Only the right code
+// shows that another person has the address.
+func (s *Service) whyNotVerified(ctx context.Context, a *Address, hash string) error {
+	now, err := s.own(ctx, a.Principal, a.AddressID)
+	if err != nil {
+		return err
+	}
+	left := api.AddressCodeTries - now.CodeTries
+	switch {
+	case now.CodeHash == hash:
+		return refusal.New(api.CodeAddressTaken, "another person of this service has verified this address, and must remove it first")
+	case left == 0:
+		return codeEnded()
+	}
+	return refusal.New(api.CodeAddressCodeWrong, "this is not the code that was sent to the address: %s left", tries(left))
+}
+
+func tries(n int64) string {
+	if n == 1 {
+		return "1 try"
+	}
+	return fmt.Sprintf("%d tries", n)
+}
+
+func (s *Service) own(ctx context.Context, principal, addressID string) (*Address, error) {
 	all, err := s.options.Store.Addresses(ctx, []string{principal})
 	if err != nil {
-		return api.Address{}, err
+		return nil, err
 	}
 	for i := range all {
 		if all[i].AddressID == addressID {
-			return s.view(&all[i]), nil
+			return &all[i], nil
 		}
 	}
-	return api.Address{}, unknownAddress()
+	return nil, unknownAddress()
 }
 
 // Remove deletes an address. Errors: address_not_found; errors of the store.

@@ -2,6 +2,7 @@ package notify_test
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -72,11 +74,53 @@ func withSlack(t *testing.T, database, content string) *slacked {
 // bind verifies the Slack id of a person.
 func (s *slacked) bind(t *testing.T, c *client.Client, user string) {
 	t.Helper()
+	addressID, code := s.addSlack(t, c, user)
+	_, err := c.VerifyAddress(t.Context(), addressID, code)
+	require.NoError(t, err)
+}
+
+// addSlack adds the Slack id of a person, and returns the code that Slack got.
+func (s *slacked) addSlack(t *testing.T, c *client.Client, user string) (addressID, code string) {
+	t.Helper()
 	added, err := c.AddAddress(t.Context(), api.AddressBody{Channel: "slack", Address: user})
 	require.NoError(t, err)
 	posts := s.slack.About(user, "Code: ")
-	_, err = c.VerifyAddress(t.Context(), added.AddressID, regexp.MustCompile(`Code: (\d{6})`).FindStringSubmatch(posts[len(posts)-1].Blocks)[1])
-	require.NoError(t, err)
+	return added.AddressID, regexp.MustCompile(`Code: (\d{6})`).FindStringSubmatch(posts[len(posts)-1].Blocks)[1]
+}
+
+// TestASlackUserIsOnePerson verifies one Slack id for two people: the second is refused, even if both type
+// their codes at once, until the first removes it.
+func TestASlackUserIsOnePerson(t *testing.T) {
+	t.Parallel()
+	onEngines(t, func(t *testing.T, database string) {
+		s := withSlack(t, database, "none")
+		ada, ben := s.people["ada"], s.people["ben"]
+		s.ahead.Add(api.AddressCodePauseMs)
+		addressID, code := s.addSlack(t, ben, slackAda)
+		_, err := ben.VerifyAddress(t.Context(), addressID, "wrong")
+		require.ErrorContains(t, err, string(api.CodeAddressCodeWrong), "only the right code shows that somebody has the id")
+		_, err = ben.VerifyAddress(t.Context(), addressID, code)
+		require.ErrorContains(t, err, string(api.CodeAddressTaken))
+		require.ErrorIs(t, err, client.ErrConflict)
+
+		mine, err := ada.ListAddresses(t.Context())
+		require.NoError(t, err)
+		require.NoError(t, ada.RemoveAddress(t.Context(), mine.Data[0].AddressID))
+		_, err = ben.VerifyAddress(t.Context(), addressID, code)
+		require.NoError(t, err)
+
+		s.ahead.Add(api.AddressCodePauseMs)
+		first, firstCode := s.addSlack(t, ada, slackEve)
+		s.ahead.Add(api.AddressCodePauseMs)
+		second, secondCode := s.addSlack(t, ben, slackEve)
+		var tries sync.WaitGroup
+		errs := make([]error, 2)
+		tries.Go(func() { _, errs[0] = ada.VerifyAddress(t.Context(), first, firstCode) })
+		tries.Go(func() { _, errs[1] = ben.VerifyAddress(t.Context(), second, secondCode) })
+		tries.Wait()
+		require.NotEqual(t, errs[0] == nil, errs[1] == nil, errs)
+		require.ErrorContains(t, cmp.Or(errs[0], errs[1]), string(api.CodeAddressTaken))
+	})
 }
 
 // asks raises an approval, and returns its run and the message to Ada.

@@ -71,6 +71,7 @@ var codes = [...]CodeInfo{
 	{api.CodeTooManyAddresses, http.StatusTooManyRequests, "notifications"},
 	{api.CodeTooManyCodes, http.StatusTooManyRequests, "notifications"},
 	{api.CodeAddressCodeWrong, http.StatusForbidden, "notifications"},
+	{api.CodeAddressTaken, http.StatusConflict, "notifications"},
 	{api.CodeChannelNotFound, http.StatusNotFound, "notifications"},
 	{api.CodeChannelUnknown, http.StatusUnprocessableEntity, "notifications"},
 	{api.CodeChannelUnavailable, http.StatusBadGateway, "notifications"},

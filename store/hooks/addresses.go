@@ -17,7 +17,7 @@ import (
 
 const (
 	addressColumns = `
-SELECT a.address_id, a.principal, a.channel, a.address, a.verified_at_ms, a.code_hash, a.code_until_ms, a.created_at_ms
+SELECT a.address_id, a.principal, a.channel, a.address, a.verified_at_ms, a.code_hash, a.code_until_ms, a.code_tries, a.created_at_ms
 FROM addresses AS a`
 
 	sqlCodeCounts = `SELECT c.subject, c.since_ms, c.sent, c.last_ms, c.mark FROM code_counts AS c WHERE c.subject IN ($1, $2)`
@@ -30,7 +30,7 @@ FROM addresses AS a`
 var _ notify.Store = (*Endpoints)(nil)
 
 func addressTargets(a *notify.Address) []any {
-	return []any{&a.AddressID, &a.Principal, &a.Channel, &a.Address, &a.VerifiedAtMs, &a.CodeHash, &a.CodeUntilMs, &a.CreatedAtMs}
+	return []any{&a.AddressID, &a.Principal, &a.Channel, &a.Address, &a.VerifiedAtMs, &a.CodeHash, &a.CodeUntilMs, &a.CodeTries, &a.CreatedAtMs}
 }
 
 // AddAddress implements notify.Store.
@@ -84,8 +84,16 @@ func (k *Endpoints) TryCode(ctx context.Context, principal, addressID string, no
 }
 
 // VerifyAddress implements notify.Store.
-func (k *Endpoints) VerifyAddress(ctx context.Context, principal, addressID, codeHash string, nowMs int64, entry *journal.Entry) (bool, error) {
-	return k.write(ctx, entry, sqlVerifyAddress, addressID, principal, codeHash, nowMs)
+func (k *Endpoints) VerifyAddress(ctx context.Context, a *notify.Address, codeHash, only string, nowMs int64, entry *journal.Entry) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
+	defer cancel()
+	writes := []tokens.Write{{SQL: sqlVerifyAddress, Args: []any{a.AddressID, a.Principal, codeHash, nowMs}, Entry: entry}}
+	if only != "" {
+		writes[0].SQL = sqlVerifyOnlyAddress
+		writes = slices.Insert(writes, 0, tokens.Write{SQL: sqlLockSubject, Args: []any{only, nowMs}})
+	}
+	changed, err := k.writer.WriteTokens(ctx, writes...)
+	return changed > 0, err
 }
 
 // AddSubscription implements notify.Store.
@@ -93,7 +101,7 @@ func (k *Endpoints) AddSubscription(ctx context.Context, a *notify.Address, entr
 	ctx, cancel := context.WithTimeout(ctx, read.Timeout)
 	defer cancel()
 	changed, err := k.writer.WriteTokens(ctx,
-		tokens.Write{SQL: sqlLockPerson, Args: []any{notify.SubjectOfPerson(a.Principal), a.CreatedAtMs}},
+		tokens.Write{SQL: sqlLockSubject, Args: []any{notify.SubjectOfPerson(a.Principal), a.CreatedAtMs}},
 		tokens.Write{SQL: sqlAddSubscription, Entry: entry, Args: []any{
 			a.AddressID, a.Principal, a.Channel, a.Address, a.CreatedAtMs, int64(api.MaxAddresses),
 		}})

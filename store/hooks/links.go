@@ -51,7 +51,7 @@ func (k *Endpoints) TryLink(ctx context.Context, principal, tokenHash string, co
 	defer cancel()
 	args := []any{tokenHash, count, int64(api.LinkCodeTries), nowMs, int64(api.LinkCodeTriesOfPerson)}
 	changed, err := k.writer.WriteTokens(ctx,
-		tokens.Write{SQL: sqlLockPerson, Args: []any{notify.SubjectOfPerson(principal), nowMs}},
+		tokens.Write{SQL: sqlLockSubject, Args: []any{notify.SubjectOfPerson(principal), nowMs}},
 		tokens.Write{SQL: sqlLockLink, Entry: entry, Args: args},
 		tokens.Write{SQL: sqlTryLink, Args: args})
 	return changed > 0, err

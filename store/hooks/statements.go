@@ -26,13 +26,14 @@ WHERE webhook_id = $1 AND updated_at_ms = $10`
 // sqlAddAddress takes $1 address_id, $2 principal, $3 channel, $4 address, $5 code_hash, $6 code_until_ms, $7
 // created_at_ms, $8 the maximum number of addresses per person, and $9, $10 and $11 the two subjects and the
 // new mark of sqlCountCode. sqlTryCode takes $1 address_id, $2 principal, $3 the current time and $4 the maximum
-// number of tries. sqlVerifyAddress takes $1 address_id, $2 principal, $3 code_hash and $4 the current time.
+// number of tries. sqlVerifyAddress and sqlVerifyOnlyAddress take $1 address_id, $2 principal,
+// $3 code_hash and $4 the current time.
 //
 // sqlCountCode takes $1 to $5 of the destination's count (subject, since_ms, sent, last_ms, the mark it must
 // have), $6 to $10 the same of the person's, and $11 the new mark. sqlDropCodeCounts takes $1 the time before
 // which counts have expired.
 //
-// sqlLockPerson takes $1 the subject of a person's count and $2 the current time. sqlAddSubscription takes $1
+// sqlLockSubject takes $1 the subject of a count and $2 the current time. sqlAddSubscription takes $1
 // address_id, $2 principal, $3 channel, $4 address, $5 the current time and $6 the maximum number of addresses
 // per person.
 const (
@@ -50,6 +51,9 @@ WHERE address_id = $1 AND principal = $2 AND verified_at_ms = 0 AND code_until_m
 	sqlVerifyAddress = `
 UPDATE addresses SET verified_at_ms = $4, code_hash = ''
 WHERE address_id = $1 AND principal = $2 AND verified_at_ms = 0 AND code_hash = $3 AND code_hash <> '' AND code_until_ms > $4`
+	sqlVerifyOnlyAddress = sqlVerifyAddress + `
+	AND NOT EXISTS (SELECT 1 FROM addresses AS o WHERE o.channel = addresses.channel AND o.address = addresses.address
+		AND o.principal <> addresses.principal AND o.verified_at_ms > 0)`
 	sqlRemoveAddress = `DELETE FROM addresses WHERE address_id = $1 AND principal = $2`
 	// The destination comes first, so that two transactions never wait for each other.
 	sqlCountCode = `
@@ -61,8 +65,8 @@ WHERE code_counts.mark = CASE WHEN code_counts.subject = CAST($1 AS text) THEN C
 	sqlDropCodeCounts = `
 DELETE FROM code_counts WHERE subject IN (
 	SELECT old.subject FROM code_counts AS old WHERE old.since_ms <= CAST($1 AS bigint) ORDER BY old.since_ms LIMIT 1000)`
-	// It locks the person's row, which AddAddress changes as well, so that nobody has too many addresses.
-	sqlLockPerson = `
+	// It locks the row of a count, which AddAddress changes as well, so that nobody has too many addresses.
+	sqlLockSubject = `
 INSERT INTO code_counts (subject, since_ms, sent, last_ms, mark) VALUES (CAST($1 AS text), CAST($2 AS bigint), 0, 0, '')
 ON CONFLICT (subject) DO UPDATE SET mark = code_counts.mark`
 	sqlAddSubscription = `
@@ -88,7 +92,7 @@ ON CONFLICT (principal) DO UPDATE SET zone = excluded.zone, from_minutes = exclu
 // end. sqlDropLinks takes $1 the time up to which links have ended. sqlTryLink takes $1 token_hash, $2 how many
 // tries to count, $3 the maximum number of tries, $4 the current time and $5 the maximum for all links of the
 // person. sqlNoteLink takes $1 token_hash and $2 the current time. sqlLockLink takes what
-// sqlTryLink takes, and comes before it. sqlLockPerson comes first, so that tries of several
+// sqlTryLink takes, and comes before it. sqlLockSubject comes first, so that tries of several
 // links at once are counted one after the other.
 const (
 	sqlAddLink = `
