@@ -84,6 +84,14 @@ type Address struct {
 // AddressList lists all addresses of the caller.
 type AddressList struct {
 	Data []Address `json:"data"`
+	// Channels are those to which the caller can add an address.
+	Channels []AddressChannel `json:"channels"`
+}
+
+// AddressChannel is a channel that sends to addresses.
+type AddressChannel struct {
+	Name string      `json:"name"`
+	Kind ChannelKind `json:"kind"`
 }
 
 // ChannelKind is the way a channel sends messages.

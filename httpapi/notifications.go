@@ -31,7 +31,7 @@ func (p *people) service(missing api.Code) (*notify.Service, error) {
 // listAddresses returns the addresses of the caller.
 func (p *people) listAddresses(w http.ResponseWriter, r *http.Request) error {
 	if p.notify == nil {
-		return wire.Respond(w, r, http.StatusOK, api.AddressList{Data: []api.Address{}})
+		return wire.Respond(w, r, http.StatusOK, api.AddressList{Data: []api.Address{}, Channels: []api.AddressChannel{}})
 	}
 	list, err := p.notify.List(r.Context(), auth.From(r.Context()).Principal)
 	if err != nil {

@@ -187,10 +187,15 @@ func (s *Service) codeFacts(ctx context.Context, principal string, body *api.Add
 	return made, facts, nil
 }
 
-// List returns the addresses of a person.
+// List returns the addresses of a person, and the channels that take more.
 func (s *Service) List(ctx context.Context, principal string) (api.AddressList, error) {
 	all, err := s.options.Store.Addresses(ctx, []string{principal})
-	list := api.AddressList{Data: make([]api.Address, 0, len(all))}
+	list := api.AddressList{Data: make([]api.Address, 0, len(all)), Channels: []api.AddressChannel{}}
+	for _, name := range s.Channels() {
+		if kind := s.channels[name].Kind(); kind != api.ChannelPush {
+			list.Channels = append(list.Channels, api.AddressChannel{Name: name, Kind: kind})
+		}
+	}
 	for i := range all {
 		list.Data = append(list.Data, s.view(&all[i]))
 	}

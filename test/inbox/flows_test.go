@@ -121,6 +121,7 @@ func (f *flows) all(t *testing.T) {
 		{"Tokens", f.tokens},
 		{"Webhooks", f.webhooks},
 		{"Push", f.push},
+		{"Addresses", f.addresses},
 		{"Issuer", f.issuer},
 		{"Folds", f.folds},
 		{"Typing", f.typing},

@@ -2,6 +2,7 @@
 
 import { html, useLayoutEffect, useReducer, useState } from "./vendor/htm-preact-standalone-3.1.1.js";
 import { account, call, onAccount, path, settings, signOut } from "./api.js";
+import { MessageSettings } from "./addresses.js";
 import { Confirm, Failure, Table, useRead } from "./components.js";
 import { nowMs, subscribe } from "./inbox.js";
 import { marked } from "./marks.js";
@@ -69,5 +70,5 @@ export function Settings() {
     <p class="quiet">A decision that waits can be taken back. If you leave the page, it is not sent.</p>
     <p class="quiet">No notifications or sounds while you are looking at this page. Decisions made here are logged as "in the inbox".</p>
     <p><a href="/docs">Documents</a></p></div>
-    <${PushSettings} />${account.me?.role === "admin" && html`<${Tokens} />`}`;
+    <${PushSettings} /><${MessageSettings} />${account.me?.role === "admin" && html`<${Tokens} />`}`;
 }

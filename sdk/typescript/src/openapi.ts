@@ -71,7 +71,14 @@ export interface components {
             /** @description The name of a channel of the service. */
             channel: string;
         };
+        AddressChannel: {
+            /** @enum {string} */
+            kind: "email" | "http" | "slack";
+            name: string;
+        };
         AddressList: {
+            /** @description The channels to which you can add an address. */
+            channels: components["schemas"]["AddressChannel"][];
             data: components["schemas"]["Address"][];
         };
         /** @description At least one member. */

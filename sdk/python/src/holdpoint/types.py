@@ -70,7 +70,14 @@ class AddressBody(TypedDict):
     channel: str
 
 
+class AddressChannel(TypedDict):
+    kind: Literal['email', 'http', 'slack']
+    name: str
+
+
 class AddressList(TypedDict):
+    # The channels to which you can add an address.
+    channels: list[AddressChannel]
     data: list[Address]
 
 
