@@ -14,6 +14,8 @@ const (
 	// MaxEscalationMessages is the maximum number of messages about one request, to all people
 	// together.
 	MaxEscalationMessages = 100
+	// MaxRuleEscalationBytes is the maximum length of the escalation of a rule, as compact JSON.
+	MaxRuleEscalationBytes = 4096
 )
 
 // Escalation says what happens while a request is open: who is notified when, and what its deadline
@@ -32,6 +34,16 @@ type Escalation struct {
 	AtDeadline DeadlineAction `json:"at_deadline,omitempty"`
 	// DefaultAnswer is recorded by DeadlineAnswer, and only given with it.
 	DefaultAnswer *DefaultAnswer `json:"default_answer,omitempty"`
+	// ByRule names the standing rule that the escalation comes from. The service sets it.
+	ByRule *EscalationRule `json:"by_rule,omitempty"`
+}
+
+// EscalationRule is the standing rule whose escalation a request has, instead of its own.
+type EscalationRule struct {
+	RuleID string `json:"rule_id"`
+	// MissingName is the escalation that the rule names if the service did not have it when the request
+	// was raised. The default escalation applies instead.
+	MissingName string `json:"missing_name,omitempty"`
 }
 
 // EscalationStep notifies people while a request is open.

@@ -78,6 +78,8 @@ type RequestExplanation struct {
 	NotifyAtMs int64 `json:"notify_at_ms,omitzero"`
 	// Next is the next step of the request's escalation; absent without one.
 	Next *ExplainedNext `json:"next,omitempty"`
+	// EscalatedBy is the standing rule whose escalation the open request has.
+	EscalatedBy *EscalationRule `json:"escalated_by,omitempty"`
 	// Acknowledgement are the people who are looking at an open request now, oldest first.
 	Acknowledgement []Acknowledgement `json:"acknowledgement,omitempty"`
 	// SnoozedUntilMs is until when the caller snoozes the open request; 0 for not now.

@@ -66,24 +66,26 @@ type AppliedRule struct {
 
 // RuleView is a rule on the wire.
 type RuleView struct {
-	RuleID          string     `json:"rule_id"`
-	Effect          RuleEffect `json:"effect"`
-	SessionID       string     `json:"session_id,omitempty"` // empty for all sessions
-	AgentID         string     `json:"agent_id,omitempty"`   // empty for all agents
-	ToolName        string     `json:"tool_name,omitempty"`
-	Match           RuleMatch  `json:"match"`
-	Reason          string     `json:"reason,omitempty"`
-	CreatedBy       string     `json:"created_by"`
-	ViaPrincipal    string     `json:"via_principal,omitempty"` // whose credential it was, when that acted for CreatedBy
-	CreatedAtMs     int64      `json:"created_at_ms"`
-	ExpiresAtMs     int64      `json:"expires_at_ms,omitzero"` // 0: no expiry
-	MaxUses         int64      `json:"max_uses,omitzero"`      // 0: no limit
-	SourceRunID     string     `json:"source_run_id,omitempty"`
-	SourceRequestID string     `json:"source_request_id,omitempty"`
-	RevokedAtMs     int64      `json:"revoked_at_ms,omitzero"`
-	RevokedBy       string     `json:"revoked_by,omitempty"`
-	Hits            int64      `json:"hits"` // requests that the rule settled
-	Text            string     `json:"text"` // what the rule does, in plain words
+	RuleID       string     `json:"rule_id"`
+	Effect       RuleEffect `json:"effect"`
+	SessionID    string     `json:"session_id,omitempty"` // empty for all sessions
+	AgentID      string     `json:"agent_id,omitempty"`   // empty for all agents
+	ToolName     string     `json:"tool_name,omitempty"`
+	Match        RuleMatch  `json:"match"`
+	Reason       string     `json:"reason,omitempty"`
+	CreatedBy    string     `json:"created_by"`
+	ViaPrincipal string     `json:"via_principal,omitempty"` // whose credential it was, when that acted for CreatedBy
+	CreatedAtMs  int64      `json:"created_at_ms"`
+	ExpiresAtMs  int64      `json:"expires_at_ms,omitzero"` // 0: no expiry
+	MaxUses      int64      `json:"max_uses,omitzero"`      // 0: no limit
+	// Escalation is for the requests that a RuleAsk leaves to people.
+	Escalation      *Escalation `json:"escalation,omitempty"`
+	SourceRunID     string      `json:"source_run_id,omitempty"`
+	SourceRequestID string      `json:"source_request_id,omitempty"`
+	RevokedAtMs     int64       `json:"revoked_at_ms,omitzero"`
+	RevokedBy       string      `json:"revoked_by,omitempty"`
+	Hits            int64       `json:"hits"` // requests that the rule settled
+	Text            string      `json:"text"` // what the rule does, in plain words
 }
 
 // AddRuleBody describes a new rule.
@@ -102,6 +104,9 @@ type AddRuleBody struct {
 	Reason string `json:"reason,omitempty"`
 	// MaxUses ends the rule after 1 to MaxRuleUses decisions. It needs a session.
 	MaxUses *int64 `json:"max_uses,omitzero"`
+	// Escalation, only of a RuleAsk, replaces the one of each request that the rule matches. It has at most
+	// MaxRuleEscalationBytes.
+	Escalation *Escalation `json:"escalation,omitempty"`
 	// At most one of ExpiresAtMs and ExpiresAfterMs is given. Without either, DefaultRuleAgeMs
 	// applies.
 	ExpiresAtMs *int64 `json:"expires_at_ms,omitzero"`

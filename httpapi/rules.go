@@ -52,6 +52,7 @@ func (s *Server) addRule(w http.ResponseWriter, r *http.Request) error {
 		AgentID: optionalID(&faults, "/agent_id", body.AgentID), ToolName: optionalID(&faults, "/tool_name", body.ToolName),
 		Effect: body.Effect, Reason: body.Reason, MaxUses: optionalNumber(body.MaxUses),
 		Match: body.Match, ExpiresAtMs: body.ExpiresAtMs, ExpiresAfterMs: body.ExpiresAfterMs, MaxAgeMs: s.maxRuleAgeMs,
+		Escalation: body.Escalation,
 	}
 	if command.SessionID == rules.AllSessions {
 		faults.Add("/session_id", "must be left out for a rule that holds in all sessions")

@@ -9,6 +9,7 @@ import (
 	"github.com/holdpoint/holdpoint/runs/escalation"
 	"github.com/holdpoint/holdpoint/runs/model"
 	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
 // Reasons why a person gets no message by a step, or not now.
@@ -28,9 +29,13 @@ const (
 	WhyOnCallEmpty = "nobody_on_call"
 )
 
-// stamped returns the escalation of a new request and its stored form: a copy of the one that it names, or
-// of the default of the service if it has none. A question to a parent has no escalation.
-func (w *workingCopy) stamped(run *model.Run, e *api.Escalation, form document.Object) (*api.Escalation, document.Object) {
+// stamped returns the escalation of a new request and its stored form: the one of a rule, which is policy and
+// wins, or a copy of the one that it names, or of the default of the service if it has none. A question to a
+// parent has no escalation.
+func (w *workingCopy) stamped(run *model.Run, e *api.Escalation, form document.Object, byRule *rules.Rule) (*api.Escalation, document.Object) {
+	if byRule != nil {
+		return w.ofRule(byRule, form)
+	}
 	named := w.state.Escalations.Of(e)
 	if named == nil || run.Kind == api.KindParentClarification {
 		return e, form
@@ -180,32 +185,33 @@ func (w *workingCopy) hurry(request *model.Request, after int64) {
 // on-call source that the service does not have. prefix locates the suspension in the request body.
 func (w *workingCopy) checkEscalations(s *api.Suspension, prefix string) error {
 	var faults refusal.Faults
-	check := func(list string, i int, e *api.Escalation) {
-		if e == nil {
-			return
-		}
-		at := placeIn(prefix, list, i) + "/escalation"
-		if e.Name != "" && w.state.Escalations.Of(e) == nil {
-			faults.Add(at+"/name", "this service has no such escalation")
-		}
-		if e.Calendar != "" && w.state.Escalations.Calendar(e.Calendar) == nil {
-			faults.Add(at+"/calendar", "this service has no such calendar")
-		}
-		for step := range e.Steps {
-			for n, selector := range e.Steps[step].Notify {
-				if name, is := strings.CutPrefix(selector, SelectOnCall); is && !w.state.Escalations.HasOnCall(name) {
-					faults.Add(fmt.Sprintf("%s/steps/%d/notify/%d", at, step, n), "this service has no such on-call source")
-				}
+	for i := range s.Approvals {
+		w.checkKnown(s.Approvals[i].Escalation, placeIn(prefix, "approvals", i)+"/escalation", &faults)
+	}
+	for i := range s.Questions {
+		w.checkKnown(s.Questions[i].Escalation, placeIn(prefix, "questions", i)+"/escalation", &faults)
+	}
+	return faults.Err()
+}
+
+// checkKnown adds the faults of names in an escalation that the service does not have.
+func (w *workingCopy) checkKnown(e *api.Escalation, at string, faults *refusal.Faults) {
+	if e == nil {
+		return
+	}
+	if e.Name != "" && w.state.Escalations.Of(e) == nil {
+		faults.Add(at+"/name", "this service has no such escalation")
+	}
+	if e.Calendar != "" && w.state.Escalations.Calendar(e.Calendar) == nil {
+		faults.Add(at+"/calendar", "this service has no such calendar")
+	}
+	for step := range e.Steps {
+		for n, selector := range e.Steps[step].Notify {
+			if name, is := strings.CutPrefix(selector, SelectOnCall); is && !w.state.Escalations.HasOnCall(name) {
+				faults.Add(fmt.Sprintf("%s/steps/%d/notify/%d", at, step, n), "this service has no such on-call source")
 			}
 		}
 	}
-	for i := range s.Approvals {
-		check("approvals", i, s.Approvals[i].Escalation)
-	}
-	for i := range s.Questions {
-		check("questions", i, s.Questions[i].Escalation)
-	}
-	return faults.Err()
 }
 
 // expireQuestion records an overdue question as its escalation says. It reports whether the run must

@@ -28,6 +28,9 @@ func checkApprovalEscalation(e *api.Escalation, at string, faults *refusal.Fault
 // checkName adds the faults of an escalation that names one of the service.
 func checkName(e *api.Escalation, at string, faults *refusal.Faults) {
 	faults.Text(at+"/name", e.Name, api.MaxNameLength)
+	if e.ByRule != nil {
+		faults.Add(at+"/by_rule", "is set by the service")
+	}
 	if e.Name != "" && (e.Calendar != "" || e.Steps != nil || e.AtDeadline != "" || e.DefaultAnswer != nil) {
 		faults.Add(at+"/name", "must be the only member")
 	}

@@ -6,6 +6,7 @@ import (
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/document"
 	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/rules"
 )
 
 // suspension returns one of the run's requests with that suspension id, or nil.
@@ -37,7 +38,7 @@ func (w *workingCopy) suspend(run *model.Run, s *raisedSuspension) {
 	run.StalledAttempts = 0
 	run.Attempt = 0
 	run.ClaimableAtMs = 0
-	w.raiseRequests(run, s)
+	rulings := w.raiseRequests(run, s)
 	leaseExpiresAtMs := run.LeaseExpiresAtMs
 	if s.Hold {
 		run.Attached = true
@@ -48,7 +49,7 @@ func (w *workingCopy) suspend(run *model.Run, s *raisedSuspension) {
 	w.updateWaiting(run)
 	// A rule does not settle a request that is past its deadline.
 	w.expireDue(run)
-	settled := w.settleByRules(run, s)
+	settled := w.settleByRules(run, s, rulings)
 	w.oweCancelWhenAbandoned(run, s)
 	if !settled {
 		if !s.Hold {
@@ -63,11 +64,12 @@ func (w *workingCopy) suspend(run *model.Run, s *raisedSuspension) {
 }
 
 // raiseRequests writes the requests of a suspension and their events. The caller has checked
-// that the ids are new in the run.
-func (w *workingCopy) raiseRequests(run *model.Run, s *raisedSuspension) {
+// that the ids are new in the run. It returns the rules that decide the approvals.
+func (w *workingCopy) raiseRequests(run *model.Run, s *raisedSuspension) []ruling {
 	if w.caller != nil {
 		w.noteRequesters(w.caller.OnBehalfOf)
 	}
+	rulings := w.rulings(run, s)
 	number := run.RaisedCount
 	raise := func(kind model.RequestKind, id, handle string, dueAtMs *int64, escalation *api.Escalation, body document.Value, sealed api.JSON) {
 		number++
@@ -86,7 +88,7 @@ func (w *workingCopy) raiseRequests(run *model.Run, s *raisedSuspension) {
 	for i := range s.Questions {
 		question := &s.Questions[i]
 		dueAtMs := w.deadline(question.ExpiresAtMs, question.ExpiresAfterMs)
-		escalation, form := w.stamped(run, question.Escalation, s.forms.questions[i])
+		escalation, form := w.stamped(run, question.Escalation, s.forms.questions[i], nil)
 		questions[i] = w.timed(form, dueAtMs)
 		var sealed api.JSON
 		if s.secrets != nil {
@@ -102,7 +104,11 @@ func (w *workingCopy) raiseRequests(run *model.Run, s *raisedSuspension) {
 			sealed = s.secrets.sealed[i]
 		}
 		dueAtMs := w.deadline(approval.ExpiresAtMs, approval.ExpiresAfterMs)
-		escalation, form := w.stamped(run, approval.Escalation, s.forms.approvals[i])
+		var byRule *rules.Rule
+		if rulings != nil {
+			byRule = rulings[i].matches.Escalating(rulings[i].inForce)
+		}
+		escalation, form := w.stamped(run, approval.Escalation, s.forms.approvals[i], byRule)
 		approvals[i] = w.timed(form, dueAtMs)
 		raise(model.KindApproval, approval.ID, approval.Handle, dueAtMs, escalation, approvals[i], sealed)
 	}
@@ -113,6 +119,7 @@ func (w *workingCopy) raiseRequests(run *model.Run, s *raisedSuspension) {
 	if len(approvals) > 0 {
 		w.emitRaised(run, api.EventWaitingForApproval, approvalIDs(s.Suspension), approvals)
 	}
+	return rulings
 }
 
 // timed returns a request's stored form with its created_at_ms and expires_at_ms.

@@ -24,6 +24,8 @@ type AddRule struct {
 	Match     api.RuleMatch
 	Reason    string
 	MaxUses   int64
+	// Escalation is only for api.RuleAsk.
+	Escalation *api.Escalation
 	// ExpiresAtMs and ExpiresAfterMs limit the rule's lifetime; at most one may be given. By default
 	// the rule lasts as long as its session, or DefaultRuleAgeMs for a rule for all sessions, but at
 	// most MaxAgeMs. An ExpiresAfterMs of 0 means no expiry.
@@ -53,22 +55,23 @@ type RevokeRule struct {
 // ruleBody is the body that the call's digest covers: the members as given, with defaults filled
 // in.
 type ruleBody struct {
-	SessionID      string         `json:"session_id"`
-	AgentID        string         `json:"agent_id,omitempty"`
-	ToolName       string         `json:"tool_name,omitempty"`
-	Effect         api.RuleEffect `json:"effect"`
-	Match          api.RuleMatch  `json:"match"`
-	Reason         string         `json:"reason,omitempty"`
-	MaxUses        int64          `json:"max_uses,omitzero"`
-	ExpiresAtMs    *int64         `json:"expires_at_ms,omitempty"`
-	ExpiresAfterMs *int64         `json:"expires_after_ms,omitempty"`
+	SessionID      string          `json:"session_id"`
+	AgentID        string          `json:"agent_id,omitempty"`
+	ToolName       string          `json:"tool_name,omitempty"`
+	Effect         api.RuleEffect  `json:"effect"`
+	Match          api.RuleMatch   `json:"match"`
+	Reason         string          `json:"reason,omitempty"`
+	MaxUses        int64           `json:"max_uses,omitzero"`
+	ExpiresAtMs    *int64          `json:"expires_at_ms,omitempty"`
+	ExpiresAfterMs *int64          `json:"expires_after_ms,omitempty"`
+	Escalation     *api.Escalation `json:"escalation,omitempty"`
 }
 
 // Spec implements Command.
 func (c *AddRule) Spec() Spec {
 	return Spec{
 		Name: "AddRule", Actions: actionsOfRule(c.SessionID), Target: TargetRules,
-		Size: Size{Rows: 1, NewRows: 1, Bytes: len(c.Reason) + matchBytes(&c.Match)}, Settles: c.Effect == api.RuleDeny,
+		Size: Size{Rows: 1, NewRows: 1, Bytes: len(c.Reason) + matchBytes(&c.Match) + escalationBytes(c.Escalation)}, Settles: c.Effect == api.RuleDeny,
 	}
 }
 
@@ -107,6 +110,7 @@ func (c *AddRule) prepare(_ *Call, newID IDSource) error {
 	case c.Effect == api.RuleAsk:
 		faults.Add("/max_uses", "must not be given for an ask, which decides nothing")
 	}
+	checkRuleEscalation(c.Escalation, c.Effect, &faults)
 	if c.ExpiresAtMs != nil && c.ExpiresAfterMs != nil {
 		faults.Add("/expires_after_ms", "must not be given together with expires_at_ms")
 	}
@@ -125,6 +129,7 @@ func (c *AddRule) prepare(_ *Call, newID IDSource) error {
 	c.digest, err = digestOf(ruleBody{
 		SessionID: c.SessionID, AgentID: c.AgentID, ToolName: c.ToolName, Effect: c.Effect, Match: c.Match,
 		Reason: c.Reason, MaxUses: c.MaxUses, ExpiresAtMs: c.ExpiresAtMs, ExpiresAfterMs: c.ExpiresAfterMs,
+		Escalation: c.Escalation,
 	})
 	return err
 }
@@ -139,6 +144,10 @@ func (c *AddRule) decide(w *workingCopy) (Reply, error) {
 	if w.session != nil && w.session.EndedAtMs != 0 {
 		return Reply{}, refusal.New(api.CodeSessionEnded, "session %s has ended", c.SessionID)
 	}
+	var faults refusal.Faults
+	if w.checkKnown(c.Escalation, "/escalation", &faults); faults.Err() != nil {
+		return Reply{}, faults.Err()
+	}
 	expiresAtMs, err := c.expiry(w.nowMs)
 	if err != nil {
 		return Reply{}, err
@@ -146,7 +155,7 @@ func (c *AddRule) decide(w *workingCopy) (Reply, error) {
 	rule := &rules.Rule{
 		RuleID: c.RuleID, SessionID: c.SessionID, AgentID: c.AgentID, ToolName: c.ToolName,
 		Effect: c.Effect, Match: c.Match, Reason: c.Reason, CreatedBy: c.Actor.Name, ViaPrincipal: c.Actor.ViaPrincipal, CreatedAtMs: w.nowMs,
-		ExpiresAtMs: expiresAtMs, MaxUses: c.MaxUses, PayloadDigest: c.digest,
+		ExpiresAtMs: expiresAtMs, MaxUses: c.MaxUses, Escalation: c.Escalation, PayloadDigest: c.digest,
 	}
 	rule.Text = rule.Describe(nil)
 	if err := w.checkRuleBounds([]*rules.Rule{rule}); err != nil {

@@ -64,30 +64,15 @@ func (w *workingCopy) holdsHere(rule *rules.Rule) bool {
 }
 
 // settleByRules settles the new approvals that standing rules decide
-// (docs/spec/v1.md#precedence). It reports whether there were any. Call checkMatched first.
-func (w *workingCopy) settleByRules(run *model.Run, s *raisedSuspension) bool {
-	if w.matched == nil || w.matched.undecided {
-		return false
-	}
-	exact := w.exactRules()
+// (docs/spec/v1.md#precedence). It reports whether there were any.
+func (w *workingCopy) settleByRules(run *model.Run, s *raisedSuspension, rulings []ruling) bool {
 	var resolutions []document.Value
-	for i := range s.Approvals {
+	for i := range rulings {
 		request := w.request(run.RunID, s.Approvals[i].ID)
 		if !request.Open() {
 			continue
 		}
-		matches := w.matched.of[i]
-		if same := exact[s.inputDigests[i]]; len(same) > 0 {
-			matches = matches.With(same, callOf(s, i))
-			if tooManyLoaded(same) {
-				matches.Leave()
-			}
-		}
-		inForce := func(rule *rules.Rule) *rules.Rule { return w.inForce(rule, run) }
-		if s.Approvals[i].ExcludeRequester {
-			inForce = w.notByRequester(run, s, inForce)
-		}
-		verdict := matches.Judge(inForce)
+		verdict := rulings[i].matches.Judge(rulings[i].inForce)
 		if verdict.Effect == api.RuleAsk {
 			continue
 		}

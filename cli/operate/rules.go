@@ -5,7 +5,10 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
+
+	"github.com/go-json-experiment/json"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/cli/console"
@@ -13,6 +16,7 @@ import (
 	"github.com/holdpoint/holdpoint/prompt"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/escalation"
 )
 
 // Rules is the command holdpoint rules.
@@ -95,6 +99,10 @@ func (ruleRef) fields(rule *api.RuleView, now time.Time) []console.Field {
 	}
 	if rule.SourceRequestID != "" {
 		fields = append(fields, console.Field{"with the decision on", rule.SourceRequestID + " of run " + rule.SourceRunID})
+	}
+	if rule.Escalation != nil {
+		encoded, _ := client.EncodeJSON(rule.Escalation) // it was JSON
+		fields = append(fields, console.Field{"escalation", prompt.Indented(encoded)})
 	}
 	fields = append(fields, console.Field{"expires", console.Moment(rule.ExpiresAtMs, now)})
 	if rule.MaxUses != 0 {
@@ -204,6 +212,7 @@ type rulesAdd struct {
 	Reason      string            `placeholder:"TEXT" help:"Message to the agent with each decision of the rule."`
 	For         *time.Duration    `placeholder:"DURATION" help:"Lifetime; 0 never expires (default 720h; with --session-id as long as the session)."`
 	MaxUses     int64             `name:"max-uses" placeholder:"N" help:"With --session-id: end after N decisions."`
+	Escalation  string            `placeholder:"NAME|JSON" help:"With --effect ask: who is notified of the requests, by the name of an escalation of the service or as JSON."`
 	RuleID      string            `name:"rule-id" placeholder:"ID" help:"Rule id; makes retries safe."`
 	Yes         bool              `short:"y" help:"Do not ask for confirmation."`
 }
@@ -240,9 +249,13 @@ func (c *rulesAdd) Run(ctx context.Context, terminal *console.Console) error {
 			return console.Usage("--input has no canonical form: %v", err)
 		}
 	}
+	if params.Escalation, err = escalationArgument(c.Escalation); err != nil {
+		return err
+	}
 	text, examples, err := ruleBefore(&runs.AddRule{
 		SessionID: params.SessionID, AgentID: params.AgentID, ToolName: params.ToolName, Effect: params.Effect,
 		Match: params.Match, Reason: params.Reason, MaxUses: params.MaxUses, ExpiresAfterMs: params.ExpiresAfterMs,
+		Escalation: params.Escalation,
 	}, input, terminal.Now().UnixMilli())
 	if err != nil {
 		return console.Usage("%v", err)
@@ -264,6 +277,21 @@ func (c *rulesAdd) Run(ctx context.Context, terminal *console.Console) error {
 	})
 }
 
+// escalationArgument returns the escalation of --escalation, or nil for none.
+func escalationArgument(text string) (*api.Escalation, error) {
+	if text == "" {
+		return nil, nil
+	}
+	if !strings.HasPrefix(strings.TrimSpace(text), "{") {
+		return &api.Escalation{Name: text}, nil
+	}
+	var e api.Escalation
+	if err := json.Unmarshal([]byte(text), &e, json.RejectUnknownMembers(true)); err != nil {
+		return nil, console.Usage("--escalation: %w", err)
+	}
+	return &e, nil
+}
+
 // ruleBefore returns the text and the examples of a rule before it is written, by making
 // the service's decision locally. input is the value behind the rule's digest, nil for
 // none.
@@ -271,7 +299,9 @@ func ruleBefore(command *runs.AddRule, input api.JSON, nowMs int64) (string, api
 	if err := runs.Prepare(command, runs.NewID); err != nil {
 		return "", api.RuleExamples{}, err
 	}
-	_, reply, err := runs.Decide(runs.NewState(command.SessionID), command, nowMs)
+	state := runs.NewState(command.SessionID)
+	state.Escalations = escalation.Having(command.Escalation) // the service checks the names
+	_, reply, err := runs.Decide(state, command, nowMs)
 	if err != nil {
 		return "", api.RuleExamples{}, err
 	}

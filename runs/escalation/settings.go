@@ -1,6 +1,8 @@
 package escalation
 
 import (
+	"strings"
+
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/runs/document"
 )
@@ -16,6 +18,21 @@ type Settings struct {
 	// an escalation; empty for none.
 	Named   map[string]*Named
 	Default string
+}
+
+// Having returns settings that have everything that an escalation names, for a text of it; nil for nil.
+func Having(e *api.Escalation) *Settings {
+	if e == nil {
+		return nil
+	}
+	s := &Settings{OnCall: map[string]bool{}, Calendars: map[string]*Calendar{e.Calendar: {}}, Named: map[string]*Named{e.Name: NewNamed(e.Name, api.Escalation{})}}
+	for i := range e.Steps {
+		for _, selector := range e.Steps[i].Notify {
+			_, name, _ := strings.Cut(selector, ":")
+			s.OnCall[name] = true
+		}
+	}
+	return s
 }
 
 // Calendar returns the calendar of a name, or nil.

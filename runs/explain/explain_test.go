@@ -144,6 +144,25 @@ func TestRun(t *testing.T) {
 }
 
 // TestRequest checks the state and the text of requests.
+// A rule that sets the escalation is named, and the text says so if the service has lost what the rule names.
+func TestEscalatedByARule(t *testing.T) {
+	t.Parallel()
+	of := func(body string) api.RequestExplanation {
+		facts := asked(model.KindApproval, func(r *model.Request) { r.Body = api.JSON(body) })
+		return explain.Request(&facts)
+	}
+	require.Nil(t, of(`{"escalation":{"at_deadline":"keep"}}`).EscalatedBy)
+	known := of(`{"escalation":{"by_rule":{"rule_id":"pay"}}}`)
+	require.Equal(t, &api.EscalationRule{RuleID: "pay"}, known.EscalatedBy)
+	require.Equal(t, "Waiting for an approval for 2 min. ada or ben can decide. No deadline.", known.Text)
+	lost := of(`{"escalation":{"by_rule":{"rule_id":"pay","missing_name":"night"}}}`)
+	require.Equal(t, known.Text+` A rule names the escalation "night", which the service did not have: its default applies.`, lost.Text)
+	settled := asked(model.KindApproval, func(r *model.Request) {
+		r.Body, r.Outcome, r.SettledAtMs = api.JSON(`{"escalation":{"by_rule":{"rule_id":"pay"}}}`), api.OutcomeAllowed, now
+	})
+	require.Nil(t, explain.Request(&settled).EscalatedBy)
+}
+
 func TestRequest(t *testing.T) {
 	t.Parallel()
 	due := func(in int64) func(*model.Request) {

@@ -1,6 +1,7 @@
 package explain
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/holdpoint/holdpoint/api"
@@ -81,6 +82,12 @@ func Request(f *RequestFacts) api.RequestExplanation {
 	e.Text += acknowledgedText(e.Acknowledgement, f.NowMs)
 	if e.SnoozedUntilMs = request.SnoozedAt(f.NowMs)[f.Reader]; e.SnoozedUntilMs != 0 {
 		e.Text += " You snooze it for the next " + span(e.SnoozedUntilMs-f.NowMs) + "."
+	}
+	if escalation := request.Escalation(); escalation != nil && escalation.ByRule != nil {
+		e.EscalatedBy = escalation.ByRule
+		if name := escalation.ByRule.MissingName; name != "" {
+			e.Text += " A rule names the escalation " + strconv.Quote(name) + ", which the service did not have: its default applies."
+		}
 	}
 	if f.Notices != nil {
 		notices := *f.Notices

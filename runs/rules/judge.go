@@ -157,6 +157,19 @@ func (m *Matches) Judge(inForce func(*Rule) *Rule) Verdict {
 	return m.allow(inForce)
 }
 
+// Escalating returns the oldest ask in force that has an escalation, or nil. inForce is as in Judge.
+func (m *Matches) Escalating(inForce func(*Rule) *Rule) *Rule {
+	for _, rule := range m.asks {
+		if rule.Escalation == nil {
+			continue
+		}
+		if rule = inForce(rule); rule != nil {
+			return rule
+		}
+	}
+	return nil
+}
+
 // allow finds the rules that jointly allow the call: one rule without pattern keys, or several
 // that cover all keys, whichever is complete first.
 func (m *Matches) allow(inForce func(*Rule) *Rule) Verdict {

@@ -42,6 +42,8 @@ type Rule struct {
 	// session's lock. A decision by several rules counts for each one it needed.
 	MaxUses int64
 	Uses    int64
+	// Escalation, only of an ask, replaces the one of each request that the rule matches; nil for none.
+	Escalation *api.Escalation
 	// SourceRunID and SourceRequestID name the request whose decision wrote the rule
 	// (docs/spec/v1.md#remember); empty if the rule was added directly.
 	SourceRunID     string
@@ -143,6 +145,7 @@ func (r *Rule) Describe(input []byte) string {
 	default:
 		text.WriteString(", until the session ends.")
 	}
+	text.WriteString(r.shownEscalation())
 	return text.String()
 }
 

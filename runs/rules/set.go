@@ -132,9 +132,10 @@ func ruleSize(rule *Rule) int {
 	return 1024 + 64*(len(rule.Match.PatternKeys)+len(rule.Match.Params)) + rule.Bytes()
 }
 
-// Bytes returns the total length of the rule's text, reason and match, without JSON syntax.
+// Bytes returns the total length of the rule's text, reason, escalation and match, the last without
+// JSON syntax.
 func (r *Rule) Bytes() int {
-	bytes := len(r.Text) + len(r.Reason)
+	bytes := len(r.Text) + len(r.Reason) + len(r.EscalationText())
 	for _, key := range r.Match.PatternKeys {
 		bytes += len(key)
 	}

@@ -252,11 +252,35 @@ var Rules = newTable(Table[rule]{
 		integer("revoked_at_ms", func(l *rule) *int64 { return &l.RevokedAtMs }, optional|closes),
 		text("revoked_by", func(l *rule) *string { return &l.RevokedBy }, optional|closes),
 		text("payload_digest", func(l *rule) *string { return &l.PayloadDigest }, optional),
+		{
+			Name: "escalation", Type: Text, flags: optional,
+			target: func(l *rule) any { return &escalationText{&l.Escalation} },
+			Text:   func(l *rule) string { return l.EscalationText() },
+		},
 	},
 })
 
 // RuleRecord returns where a rule is scanned to that is followed by its hits.
 func RuleRecord(l *rules.Record) []any { return append(Rules.Targets(&l.Rule), &l.Hits) }
+
+// escalationText reads the escalation of a rule from its JSON text, which is empty for none.
+type escalationText struct{ to **api.Escalation }
+
+// Scan implements [database/sql.Scanner].
+func (e *escalationText) Scan(value any) error {
+	text, ok := value.(string)
+	if !ok {
+		return fmt.Errorf("escalation column holds %T", value)
+	}
+	if *e.to = nil; text == "" {
+		return nil
+	}
+	*e.to = &api.Escalation{}
+	if err := json.Unmarshal([]byte(text), *e.to); err != nil {
+		return fmt.Errorf("escalation column: %w", err)
+	}
+	return nil
+}
 
 // textOfMatch returns the canonical JSON of a match. Empty if there is none, which the schema
 // rejects; every new rule has a valid match.

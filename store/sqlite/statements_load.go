@@ -252,7 +252,7 @@ SELECT k.value ->> 0,
 		WHERE l.session_id = k.value ->> 0 AND l.input_digest IS NULL AND l.revoked_at_ms IS NULL
 			AND (l.expires_at_ms IS NULL OR l.expires_at_ms > $2) AND (l.max_uses IS NULL OR l.uses < l.max_uses) LIMIT 10001)),
 	(SELECT coalesce(sum(counted.bytes), 0) FROM (
-		SELECT length(CAST(l.match AS BLOB)) + length(CAST(l.text AS BLOB)) + coalesce(length(CAST(l.reason AS BLOB)), 0) AS bytes
+		SELECT length(CAST(l.match AS BLOB)) + length(CAST(l.text AS BLOB)) + coalesce(length(CAST(l.reason AS BLOB)), 0) + coalesce(octet_length(l.escalation), 0) AS bytes
 		FROM rules AS l INDEXED BY rules_standing
 		WHERE l.session_id = k.value ->> 0 AND l.input_digest IS NULL AND l.revoked_at_ms IS NULL
 			AND (l.expires_at_ms IS NULL OR l.expires_at_ms > $2) AND (l.max_uses IS NULL OR l.uses < l.max_uses) LIMIT 10001) AS counted),
@@ -260,7 +260,7 @@ SELECT k.value ->> 0,
 		SELECT 1 FROM rules AS l INDEXED BY rules_standing
 		WHERE l.session_id = k.value ->> 0 AND k.value ->> 0 <> '' AND l.input_digest IS NOT NULL AND l.revoked_at_ms IS NULL LIMIT 1001)),
 	(SELECT coalesce(sum(counted.bytes), 0) FROM (
-		SELECT octet_length(l.match) + octet_length(l.text) + coalesce(octet_length(l.reason), 0) AS bytes
+		SELECT octet_length(l.match) + octet_length(l.text) + coalesce(octet_length(l.reason), 0) + coalesce(octet_length(l.escalation), 0) AS bytes
 		FROM rules AS l INDEXED BY rules_standing
 		WHERE l.session_id = k.value ->> 0 AND k.value ->> 0 <> '' AND l.input_digest IS NOT NULL AND l.revoked_at_ms IS NULL LIMIT 1001) AS counted)
 FROM json_each($1) AS k`,

@@ -49,7 +49,7 @@ var columnTests = map[string]func(*harness){
 		request.ToolName = "write"
 		h.do(&runs.CancelRun{RunID: "r"})
 		require.Equal(h, "l-1", h.settledBy("s", "r-2", request))
-		h.do(&runs.AddRule{RuleID: "l-2", Effect: api.RuleAsk, Match: api.RuleMatch{PatternKeys: []string{"k"}}, Actor: runs.Actor{Name: "ann", ViaPrincipal: "service:gateway"}})
+		h.do(&runs.AddRule{RuleID: "l-2", Effect: api.RuleAsk, Match: api.RuleMatch{PatternKeys: []string{"k"}}, Escalation: &api.Escalation{AtDeadline: api.DeadlineKeep}, Actor: runs.Actor{Name: "ann", ViaPrincipal: "service:gateway"}})
 		h.do(&runs.RevokeRule{RuleID: "l-2", Actor: person})
 
 		listed, single := Tables{}, Tables{}

@@ -53,6 +53,9 @@ func (g *Generator) addRule() Maker {
 		c.SessionID = pick(g, sessionIDs)
 		c.MaxUses = pick(g, []int64{0, 1, 2})
 	}
+	if c.Effect == api.RuleAsk {
+		c.Escalation = pick(g, []*api.Escalation{nil, {AtDeadline: api.DeadlineKeep}, {Steps: []api.EscalationStep{{Notify: []string{"role:operator"}}}}})
+	}
 	if g.chance(30) {
 		c.Reason = "as ever 🙂"
 	}

@@ -84,6 +84,6 @@ func ruleColumns(r *rules.Rule) map[string]any {
 		"match": string(match), "input_digest": r.Match.InputDigest, "reason": r.Reason, "text": r.Text,
 		"created_by": r.CreatedBy, "via_principal": r.ViaPrincipal, "created_at_ms": r.CreatedAtMs, "expires_at_ms": r.ExpiresAtMs, "max_uses": r.MaxUses, "uses": r.Uses,
 		"source_run_id": r.SourceRunID, "source_request_id": r.SourceRequestID, "revoked_at_ms": r.RevokedAtMs, "revoked_by": r.RevokedBy,
-		"payload_digest": r.PayloadDigest,
+		"payload_digest": r.PayloadDigest, "escalation": r.EscalationText(),
 	}
 }

@@ -161,6 +161,22 @@ var ruleTests = map[string]func(*harness){
 		}
 		require.Equal(h, 1, added)
 	},
+	"rules/an escalation reaches the requests": func(h *harness) {
+		e := &api.Escalation{Steps: []api.EscalationStep{{Notify: []string{"group:finance"}}}}
+		for id, match := range map[string]api.RuleMatch{"any": anyInput, "exact": digestOf(h, `{"n":1}`)} {
+			h.do(&runs.AddRule{SessionID: "s-" + id, RuleID: id, ToolName: "bash", Match: match, Effect: api.RuleAsk, Escalation: e, Actor: person})
+			request := withInput(approval("a"), `{"n":1}`)
+			request.Escalation = &api.Escalation{AtDeadline: api.DeadlineKeep}
+			h.wait("s-"+id, "r-"+id, api.Suspension{Approvals: []api.ApprovalRequest{request}})
+			stamped := h.run("r-" + id).Requests[0].Escalation()
+			require.Equal(h, &api.EscalationRule{RuleID: id}, stamped.ByRule)
+			require.Equal(h, e.Steps, stamped.Steps)
+			require.Empty(h, stamped.AtDeadline)
+			record, err := h.store.Rule(h.ctx, id)
+			require.NoError(h, err)
+			require.Equal(h, e, record.View().Escalation)
+		}
+	},
 	"rules/a bound is kept": func(h *harness) {
 		h.do(&runs.AddRule{SessionID: "s", RuleID: "l", ToolName: "bash", Match: anyInput, MaxUses: 3})
 		h.wait("s", "r-1", approvals("a", "b"))

@@ -52,4 +52,18 @@ var ruleBoundTests = map[string]func(*harness){
 		requireCode(h, api.CodeTooManyRules, err)
 		require.Equal(h, api.MaxRuleBytesOfSession/(api.MaxRuleParams*api.MaxGlobLength), added)
 	},
+	"rule bounds/of bytes of escalations": func(h *harness) {
+		notify := make([]string, 15)
+		for n := range notify {
+			notify[n] = "group:" + strings.Repeat("g", 240)
+		}
+		e := &api.Escalation{Steps: []api.EscalationStep{{Notify: notify}}}
+		var err error
+		added := 0
+		for ; err == nil && added < 1100; added++ {
+			_, err = h.store.Do(h.ctx, &runs.AddRule{SessionID: "s", ToolName: "bash", Match: anyInput, Effect: api.RuleAsk, Escalation: e, Reason: strings.Repeat("r", 12_000)})
+		}
+		requireCode(h, api.CodeTooManyRules, err)
+		require.InDelta(h, api.MaxRuleBytesOfSession/16_600, added, 12, "each has 12,000 bytes of a reason, about 3,700 of an escalation, and its text")
+	},
 }

@@ -38,6 +38,8 @@ export interface components {
             agent_id?: components["schemas"]["ID"];
             /** @description `allow` when absent. */
             effect?: components["schemas"]["RuleEffect"];
+            /** @description Only with the effect `ask`: replaces the one of each request that the rule matches. At most 4096 bytes; with a name, steps or `at_deadline`. */
+            escalation?: components["schemas"]["Escalation"];
             /**
              * Format: int64
              * @description The same counted from now, 0 for never; not together with `expires_at_ms`. As long as the session, or 30 days without one, when neither is given.
@@ -523,6 +525,7 @@ export interface components {
              * @enum {string}
              */
             at_deadline?: "deny" | "cancel_run" | "decline" | "answer" | "keep";
+            readonly by_rule?: components["schemas"]["EscalationRule"];
             /** @description A calendar of the service, whose working time counts for the steps. Needs `steps`. Without it, all time counts. */
             calendar?: string;
             default_answer?: components["schemas"]["DefaultAnswer"];
@@ -530,6 +533,12 @@ export interface components {
             name?: string;
             /** @description In the order of `after_ms`. At most 100 messages are sent about a request, to all people together. A service that notifies nobody ignores them. */
             steps?: components["schemas"]["EscalationStep"][];
+        };
+        /** @description The standing rule whose escalation the request has, instead of its own. The service sets it. */
+        EscalationRule: {
+            /** @description The escalation that the rule names, if the service did not have it when the request was raised. The default escalation applies instead. */
+            missing_name?: string;
+            rule_id: components["schemas"]["ID"];
         };
         /** @description Notifies people while the request is open. */
         EscalationStep: {
@@ -1064,6 +1073,8 @@ export interface components {
                  */
                 does: "deny" | "decline" | "cancel_run";
             };
+            /** @description The standing rule whose escalation the open request has. */
+            escalated_by?: components["schemas"]["EscalationRule"];
             handle: components["schemas"]["ID"];
             /** @enum {string} */
             kind: "approval" | "question";
@@ -1186,6 +1197,8 @@ export interface components {
             created_at_ms: components["schemas"]["TimeMs"];
             created_by: string;
             effect: components["schemas"]["RuleEffect"];
+            /** @description Of an `ask`: replaces the one of each request that the rule matches. */
+            escalation?: components["schemas"]["Escalation"];
             /** @description Absent when it does not expire. */
             expires_at_ms?: components["schemas"]["TimeMs"];
             /** @description How many requests it has settled. */

@@ -37,6 +37,9 @@ class AddRule(TypedDict):
     agent_id: NotRequired[str]
     # `allow` when absent.
     effect: NotRequired[Literal['allow', 'ask', 'deny']]
+    # Only with the effect `ask`: replaces the one of each request that the rule matches. At most 4096 bytes; with a name,
+    # steps or `at_deadline`.
+    escalation: NotRequired[Escalation]
     # The same counted from now, 0 for never; not together with `expires_at_ms`. As long as the session, or 30 days without
     # one, when neither is given.
     expires_after_ms: NotRequired[int]
@@ -526,6 +529,7 @@ class Escalation(TypedDict):
     # (default), `decline`, `answer` with `default_answer` (the run continues with either), or `keep`. `keep` leaves the
     # request open, and people may still decide. No deadline allows.
     at_deadline: NotRequired[Literal['deny', 'cancel_run', 'decline', 'answer', 'keep']]
+    by_rule: NotRequired[EscalationRule]
     # A calendar of the service, whose working time counts for the steps. Needs `steps`. Without it, all time counts.
     calendar: NotRequired[str]
     default_answer: NotRequired[DefaultAnswer]
@@ -534,6 +538,14 @@ class Escalation(TypedDict):
     # In the order of `after_ms`. At most 100 messages are sent about a request, to all people together. A service that
     # notifies nobody ignores them.
     steps: NotRequired[list[EscalationStep]]
+
+
+class EscalationRule(TypedDict):
+    # The standing rule whose escalation the request has, instead of its own. The service sets it.
+    # The escalation that the rule names, if the service did not have it when the request was raised. The default escalation
+    # applies instead.
+    missing_name: NotRequired[str]
+    rule_id: str
 
 
 class EscalationStep(TypedDict):
@@ -1045,6 +1057,8 @@ class RequestExplanation(TypedDict):
     anyone: NotRequired[bool]
     # Of an open request.
     deadline: NotRequired[RequestExplanationDeadline]
+    # The standing rule whose escalation the open request has.
+    escalated_by: NotRequired[EscalationRule]
     handle: str
     kind: Literal['approval', 'question']
     # The principals with a credential that works whose allow or answer would be accepted now, sorted. Empty for a settled
@@ -1189,6 +1203,8 @@ class Rule(TypedDict):
     created_at_ms: int
     created_by: str
     effect: Literal['allow', 'ask', 'deny']
+    # Of an `ask`: replaces the one of each request that the rule matches.
+    escalation: NotRequired[Escalation]
     # Absent when it does not expire.
     expires_at_ms: NotRequired[int]
     # How many requests it has settled.

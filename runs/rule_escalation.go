@@ -1,0 +1,83 @@
+package runs
+
+import (
+	"github.com/holdpoint/holdpoint/api"
+	"github.com/holdpoint/holdpoint/runs/document"
+	"github.com/holdpoint/holdpoint/runs/model"
+	"github.com/holdpoint/holdpoint/runs/refusal"
+	"github.com/holdpoint/holdpoint/runs/rules"
+)
+
+// escalationBytes returns the length of an escalation in its stored form.
+func escalationBytes(e *api.Escalation) int {
+	return len((&rules.Rule{Escalation: e}).EscalationText())
+}
+
+// checkRuleEscalation adds the faults of a rule's escalation, except names that the service does not have.
+func checkRuleEscalation(e *api.Escalation, effect api.RuleEffect, faults *refusal.Faults) {
+	const at = "/escalation"
+	if e == nil {
+		return
+	}
+	checkApprovalEscalation(e, "", faults)
+	switch {
+	case effect != api.RuleAsk:
+		faults.Add(at, "needs the effect %q: other rules leave no request to people", api.RuleAsk)
+	case e.Name == "" && len(e.Steps) == 0 && e.AtDeadline == "":
+		faults.Add(at, "must have a name, steps or at_deadline")
+	case escalationBytes(e) > api.MaxRuleEscalationBytes:
+		faults.Add(at, "must have at most %d bytes", api.MaxRuleEscalationBytes)
+	}
+}
+
+// ofRule returns the escalation that a rule gives to a request, and the request's form with it. If the service
+// has lost the escalation that the rule names, its default applies, or everyone who may decide is notified
+// once, so that a name that was removed silences nobody.
+func (w *workingCopy) ofRule(rule *rules.Rule, form document.Object) (*api.Escalation, document.Object) {
+	e := *rule.Escalation
+	by := &api.EscalationRule{RuleID: rule.RuleID}
+	if e.Name != "" {
+		named := w.state.Escalations.Of(&e)
+		if named == nil {
+			by.MissingName = e.Name
+			named = w.state.Escalations.Of(nil)
+		}
+		e = api.Escalation{}
+		if named != nil {
+			e = *named.Escalation
+		}
+	}
+	e.ByRule = by
+	return &e, form.With("escalation", document.OwnValue(&e))
+}
+
+// ruling has the rules that decide an approval of a suspension, and which of them are in force.
+type ruling struct {
+	matches *rules.Matches
+	inForce func(*rules.Rule) *rules.Rule
+}
+
+// rulings returns the rulings of a suspension's approvals, in their order; nil if people decide regardless of
+// the rules. Call checkMatched first.
+func (w *workingCopy) rulings(run *model.Run, s *raisedSuspension) []ruling {
+	if w.matched == nil || w.matched.undecided {
+		return nil
+	}
+	exact := w.exactRules()
+	all := make([]ruling, len(s.Approvals))
+	for i := range s.Approvals {
+		one := &all[i]
+		one.matches = w.matched.of[i]
+		if same := exact[s.inputDigests[i]]; len(same) > 0 {
+			one.matches = one.matches.With(same, callOf(s, i))
+			if tooManyLoaded(same) {
+				one.matches.Leave()
+			}
+		}
+		one.inForce = func(rule *rules.Rule) *rules.Rule { return w.inForce(rule, run) }
+		if s.Approvals[i].ExcludeRequester {
+			one.inForce = w.notByRequester(run, s, one.inForce)
+		}
+	}
+	return all
+}
