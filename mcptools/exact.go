@@ -14,6 +14,9 @@ import (
 // protocol decodes numbers into doubles, and passes _meta on.
 const contentText = "holdpoint.dev/content-text"
 
+// formResponses is the member of a call's params with the filled forms.
+const formResponses = "inputResponses"
+
 // Exact returns a transport that keeps the digits of numbers in filled forms. Without it a number is
 // refused where a double may be another one.
 func Exact(transport mcp.Transport) mcp.Transport { return exactTransport{transport} }
@@ -43,12 +46,17 @@ func (c exactConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
 	return message, err
 }
 
-// ExactBody is [Exact] for the body of an HTTP request.
-func ExactBody(body []byte) []byte { return within(body, "params", exactParams) }
+// ExactBody is [Exact] for the body of an HTTP request. A body without forms is not decoded.
+func ExactBody(body []byte) []byte {
+	if !bytes.Contains(body, []byte(formResponses)) {
+		return body
+	}
+	return within(body, "params", exactParams)
+}
 
 // exactParams adds the texts to the forms among the params of a call.
 func exactParams(params []byte) []byte {
-	return within(params, "inputResponses", func(responses []byte) []byte {
+	return within(params, formResponses, func(responses []byte) []byte {
 		var all map[string]jsontext.Value
 		if json.Unmarshal(responses, &all) != nil {
 			return responses
