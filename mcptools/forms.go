@@ -112,7 +112,9 @@ func said(rows []prompt.Row) string {
 		switch row.Kind {
 		case prompt.Said:
 			fmt.Fprintf(&text, "\nThe agent says: %s", visible.Escape(row.Value))
-		case prompt.Text, prompt.List:
+		case prompt.Text:
+			fmt.Fprintf(&text, "\n%s: %s", row.Label, visible.Escape(row.Value))
+		case prompt.List:
 			fmt.Fprintf(&text, "\nThe agent's %s: %s", row.Label, visible.Escape(row.Value))
 		case prompt.Title, prompt.Body, prompt.Time: // the sentence above names them
 		}

@@ -29,6 +29,7 @@ func TestWhatIsReadBeforeAnApproval(t *testing.T) {
 			},
 			[]prompt.Row{
 				{Label: "tool", Kind: prompt.Title, Value: "Bash", Deciding: true},
+				{Label: "action", Value: "Run a command", Deciding: true},
 				{Label: "reason", Kind: prompt.Said, Value: "release 1.2", Deciding: true},
 				{Label: "hints", Kind: prompt.List, Value: "danger: customers see it\ninfo: tests pass", Deciding: true},
 				{Label: "input", Kind: prompt.Body, Value: "{\n  \"command\": \"npm publish\"\n}", Deciding: true},
@@ -36,7 +37,7 @@ func TestWhatIsReadBeforeAnApproval(t *testing.T) {
 				{Label: "raised", Kind: prompt.Time, AtMs: 1000, Deciding: true},
 				{Label: "expires", Kind: prompt.Time, AtMs: 2000, Deciding: true},
 			},
-			[]string{"reason: release 1.2", "hints: danger: customers see it", "hints: info: tests pass", "{\n  \"command\": \"npm publish\"\n}"},
+			[]string{"action: Run a command", "reason: release 1.2", "hints: danger: customers see it", "hints: info: tests pass", "{\n  \"command\": \"npm publish\"\n}"},
 		},
 		{
 			"an edit that somebody else must allow",

@@ -81,7 +81,7 @@ func TestTheWordsAndHintsOfTheAgentAreShown(t *testing.T) {
 	s := screenOf(request, asked("a2", `{"command":"ls"}`))
 	s.press("j")
 	require.Equal(t, []string{
-		"reason: release⟨LF⟩1.2", "hints: danger: customers see it", "someone else must allow it: yes", "{", `  "command": "npm publish"`, "}",
+		"action: Run a command", "reason: release⟨LF⟩1.2", "hints: danger: customers see it", "someone else must allow it: yes", "{", `  "command": "npm publish"`, "}",
 	}, s.lines())
 	s.filter = "customers"
 	require.Len(t, s.shown(), 1)

@@ -1,5 +1,6 @@
 // What a request is about, by the shape of its input. Nothing of an input is left out.
 import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 const { Json } = await import(process.env.HOLDPOINT_ASSETS + "/exact.js");
@@ -70,4 +71,10 @@ test("an environment is a line as a shell takes it, where all of it is text", ()
 
 test("what is written has its language and its lines", () => {
   for (const [path, content, words] of [["a/b.go", "x\ny\n", "Go, 2 lines"], ["Makefile", "x", "1 line"], ["a.constructor", "", "0 lines"], ["A.MD", "#", "Markdown, 1 line"]]) assert.equal(contentWords({ path, content }), words);
+});
+
+// The terminal and messages name actions from the same table.
+test("the actions of the service", () => {
+  const examples = JSON.parse(readFileSync(new URL("../../../prompt/testdata/actions.json", import.meta.url)));
+  for (const { input, action } of examples) assert.equal(about("x", input).title, action || "Use x", JSON.stringify(input));
 });
