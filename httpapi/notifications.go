@@ -47,11 +47,7 @@ func (p *people) addAddress(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var body api.AddressBody
-	var faults refusal.Faults
-	if err := p.bodies.Decode(w, r, &body, &faults); err != nil {
-		return err
-	}
-	if err := faults.Err(); err != nil {
+	if err := p.bodies.Decode(w, r, &body, nil); err != nil {
 		return err
 	}
 	added, err := people.Add(r.Context(), auth.From(r.Context()).Principal, &body)
@@ -68,11 +64,7 @@ func (p *people) verifyAddress(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var body api.VerifyAddressBody
-	var faults refusal.Faults
-	if err := p.bodies.Decode(w, r, &body, &faults); err != nil {
-		return err
-	}
-	if err := faults.Err(); err != nil {
+	if err := p.bodies.Decode(w, r, &body, nil); err != nil {
 		return err
 	}
 	verified, err := people.Verify(r.Context(), auth.From(r.Context()).Principal, wire.PathID(r, "address_id"), body.Code)
@@ -118,11 +110,7 @@ func (p *people) subscribePush(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var body api.PushBody
-	var faults refusal.Faults
-	if err := p.bodies.Decode(w, r, &body, &faults); err != nil {
-		return err
-	}
-	if err := faults.Err(); err != nil {
+	if err := p.bodies.Decode(w, r, &body, nil); err != nil {
 		return err
 	}
 	added, err := people.Subscribe(r.Context(), auth.From(r.Context()).Principal, &body)
@@ -151,11 +139,7 @@ func (p *people) testChannel(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var body api.TestChannelBody
-	var faults refusal.Faults
-	if err := p.bodies.Decode(w, r, &body, &faults); err != nil {
-		return err
-	}
-	if err := faults.Err(); err != nil {
+	if err := p.bodies.Decode(w, r, &body, nil); err != nil {
 		return err
 	}
 	tested, err := people.Test(r.Context(), wire.PathID(r, "name"), body.Address)
@@ -184,11 +168,7 @@ func (p *people) setQuietHours(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var body api.QuietHours
-	var faults refusal.Faults
-	if err := p.bodies.Decode(w, r, &body, &faults); err != nil {
-		return err
-	}
-	if err := faults.Err(); err != nil {
+	if err := p.bodies.Decode(w, r, &body, nil); err != nil {
 		return err
 	}
 	view, err := people.SetQuietHours(r.Context(), auth.From(r.Context()).Principal, &body)

@@ -38,11 +38,7 @@ func (i *identities) createToken(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var body api.CreateTokenBody
-	var faults refusal.Faults
-	if err := i.bodies.Decode(w, r, &body, &faults); err != nil {
-		return err
-	}
-	if err := faults.Err(); err != nil {
+	if err := i.bodies.Decode(w, r, &body, nil); err != nil {
 		return err
 	}
 	key, err := wire.IdempotencyKey(r.Header, nil)
@@ -124,11 +120,7 @@ func (i *identities) rotateToken(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var body api.RotateTokenBody
-	var faults refusal.Faults
-	if err := i.bodies.DecodeOptional(w, r, &body, &faults); err != nil {
-		return err
-	}
-	if err := faults.Err(); err != nil {
+	if err := i.bodies.DecodeOptional(w, r, &body, nil); err != nil {
 		return err
 	}
 	reply, err := keyring.Rotate(r.Context(), wire.PathID(r, "token_id"), body.GraceMs)

@@ -71,11 +71,10 @@ func (h *hooks) create(w http.ResponseWriter, r *http.Request) error {
 
 func (h *hooks) body(w http.ResponseWriter, r *http.Request) (*api.WebhookBody, error) {
 	var body api.WebhookBody
-	var faults refusal.Faults
-	if err := h.bodies.Decode(w, r, &body, &faults); err != nil {
+	if err := h.bodies.Decode(w, r, &body, nil); err != nil {
 		return nil, err
 	}
-	return &body, faults.Err()
+	return &body, nil
 }
 
 // list answers with all webhooks, at most api.MaxWebhooks.
@@ -150,11 +149,7 @@ func (h *hooks) rotate(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	var body api.RotateWebhookBody
-	var faults refusal.Faults
-	if err := h.bodies.DecodeOptional(w, r, &body, &faults); err != nil {
-		return err
-	}
-	if err := faults.Err(); err != nil {
+	if err := h.bodies.DecodeOptional(w, r, &body, nil); err != nil {
 		return err
 	}
 	graceMs := int64(api.DefaultWebhookGraceMs)

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,7 +36,8 @@ type Bodies struct {
 // read as absent, except for members of type [api.JSON], which hold "null" for the domain to judge.
 //
 // Schema violations are added to faults, and the affected members keep their zero values, so that a
-// caller gets them together with the faults that the handler and the domain find.
+// caller gets them together with the faults that the handler and the domain find. If faults is nil,
+// they are the error.
 //
 // Errors: unsupported_media_type, payload_too_large and bad_request, and the request context's when
 // it ends while a large body waits for [cpulimit.Do].
@@ -70,11 +72,7 @@ func (b *Bodies) DecodeText(ctx context.Context, text []byte, into any, faults *
 
 // DecodeNothing reads an optional body without members. Errors are the ones of [Bodies.Decode].
 func (b *Bodies) DecodeNothing(w http.ResponseWriter, r *http.Request) error {
-	var faults refusal.Faults
-	if err := b.DecodeOptional(w, r, &struct{}{}, &faults); err != nil {
-		return err
-	}
-	return faults.Err()
+	return b.DecodeOptional(w, r, &struct{}{}, nil)
 }
 
 // decoder returns a function that decodes a text into a value.
@@ -85,9 +83,13 @@ func (b *Bodies) decoder(into any, faults *refusal.Faults) func([]byte) error {
 		if !known {
 			shape, _ = b.shapes.LoadOrStore(of, document.ShapeOf(of))
 		}
-		text, err := shape.(*document.Shape).Check(text, faults)
+		found := cmp.Or(faults, &refusal.Faults{})
+		text, err := shape.(*document.Shape).Check(text, found)
 		if err != nil {
 			return err
+		}
+		if faults == nil && found.Err() != nil {
+			return found.Err()
 		}
 		return unmarshal(text, into)
 	}
