@@ -47,7 +47,7 @@ func (s *Server) askParent(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	locate(w, "/v1/runs/", clarification.Run.RunID)
+	wire.Locate(w, "/v1/runs/", clarification.Run.RunID)
 	status := http.StatusAccepted
 	if asked.Existing {
 		status = http.StatusOK

@@ -46,8 +46,8 @@ func (s *Server) explainRun(w http.ResponseWriter, r *http.Request) error {
 
 func (s *Server) explanations(ctx context.Context) *explain.Collector {
 	var channels []string
-	if s.people.notify != nil {
-		channels = s.people.notify.Channels()
+	if s.notify != nil {
+		channels = s.notify.Channels()
 	}
 	return &explain.Collector{
 		Channels: channels,

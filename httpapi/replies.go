@@ -55,7 +55,7 @@ func (s *Server) respondRun(w http.ResponseWriter, r *http.Request, status int, 
 	}
 	markReplayed(w, reply.Replayed)
 	if status == http.StatusAccepted {
-		locate(w, "/v1/runs/", record.Run.RunID)
+		wire.Locate(w, "/v1/runs/", record.Run.RunID)
 	}
 	return wire.Respond(w, r, status, record.View())
 }
@@ -74,11 +74,6 @@ func (s *Server) respondSession(w http.ResponseWriter, r *http.Request, sessionI
 func withoutOutputs(record *model.SessionRecord) {
 	record.OutputsTruncated = record.OutputsTruncated || len(record.Outputs) > 0
 	record.Outputs = nil
-}
-
-// locate sets the Location of a created resource.
-func locate(w http.ResponseWriter, path, id string) {
-	w.Header()["Location"] = []string{path + id}
 }
 
 func markReplayed(w http.ResponseWriter, isReplay bool) {

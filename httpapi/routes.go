@@ -15,9 +15,10 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// routes returns the routes of /v1 and of operators, with the paths of openapi.yaml.
-func (s *Server) routes() []wire.Route {
-	return []wire.Route{
+// routes returns the routes of /v1 and of operators, with the paths of openapi.yaml. features are routes of the
+// packages below v1.
+func (s *Server) routes(features ...[]wire.Route) []wire.Route {
+	return append([]wire.Route{
 		wire.Post("/v1/sessions", auth.Work, s.createSession),
 		wire.Get("/v1/sessions", auth.Read, s.listSessions),
 		wire.Get("/v1/sessions/{session_id}", auth.Read, s.getSession),
@@ -90,27 +91,7 @@ func (s *Server) routes() []wire.Route {
 		wire.Get("/v1/tokens/{token_id}", auth.Administer, s.identities.getToken),
 		wire.Post("/v1/tokens/{token_id}/rotate", auth.Administer, s.identities.rotateToken),
 		wire.Delete("/v1/tokens/{token_id}", auth.Administer, s.identities.revokeToken),
-		wire.Post("/v1/webhooks", auth.Administer, s.hooks.create),
-		wire.Get("/v1/webhooks", auth.Administer, s.hooks.list),
-		wire.Get("/v1/webhooks/{webhook_id}", auth.Administer, s.hooks.get),
-		wire.Post("/v1/webhooks/{webhook_id}", auth.Administer, s.hooks.change),
-		wire.Delete("/v1/webhooks/{webhook_id}", auth.Administer, s.hooks.remove),
-		wire.Post("/v1/webhooks/{webhook_id}/rotate", auth.Administer, s.hooks.rotate),
-		wire.Post("/v1/webhooks/{webhook_id}/test", auth.Administer, s.hooks.test),
-		wire.Post("/v1/webhooks/{webhook_id}/replay", auth.Administer, s.hooks.replay),
 		wire.Get("/v1/me", auth.Known, s.identities.showMe),
-		// Only deciders are notified, so only they may have messages sent.
-		wire.Get("/v1/me/addresses", auth.Decide, s.people.listAddresses),
-		wire.Post("/v1/me/addresses", auth.Decide, s.people.addAddress),
-		wire.Post("/v1/me/addresses/{address_id}/verify", auth.Decide, s.people.verifyAddress),
-		wire.Delete("/v1/me/addresses/{address_id}", auth.Decide, s.people.removeAddress),
-		wire.Get("/v1/me/quiet-hours", auth.Decide, s.people.getQuietHours),
-		wire.Put("/v1/me/quiet-hours", auth.Decide, s.people.setQuietHours),
-		wire.Delete("/v1/me/quiet-hours", auth.Decide, s.people.clearQuietHours),
-		wire.Get("/v1/me/push", auth.Decide, s.people.getPush),
-		wire.Post("/v1/me/push", auth.Decide, s.people.subscribePush),
-		wire.Get("/v1/channels", auth.Administer, s.people.listChannels),
-		wire.Post("/v1/channels/{name}/test", auth.Administer, s.people.testChannel),
 		// Anyone with a signature may verify it.
 		wire.Get("/v1/keys", auth.Public, s.grants.showKeys),
 		wire.Get("/v1/audit", auth.Administer, s.audits.list),
@@ -128,7 +109,7 @@ func (s *Server) routes() []wire.Route {
 		wire.Get(pathVersion, auth.Known, s.about.version),
 		wire.Get("/openapi.yaml", auth.Known, s.about.showYAML),
 		wire.Get("/openapi.json", auth.Known, s.about.showJSON),
-	}
+	}, slices.Concat(features...)...)
 }
 
 // newRouter returns a router without routes.

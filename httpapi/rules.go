@@ -91,7 +91,7 @@ func (s *Server) addRule(w http.ResponseWriter, r *http.Request) error {
 	markReplayed(w, reply.Existing && byKey)
 	status := createdStatus(reply.Existing, byKey)
 	if status == http.StatusCreated {
-		locate(w, "/v1/rules/", record.Rule.RuleID)
+		wire.Locate(w, "/v1/rules/", record.Rule.RuleID)
 	}
 	return wire.Respond(w, r, status, record.View())
 }

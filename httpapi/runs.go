@@ -123,7 +123,7 @@ func (s *Server) respondClaimed(w http.ResponseWriter, r *http.Request, reply *r
 	markReplayed(w, reply.Replayed)
 	status := acceptedStatus(reply)
 	if status == http.StatusAccepted {
-		locate(w, "/v1/runs/", claim.Run.RunID)
+		wire.Locate(w, "/v1/runs/", claim.Run.RunID)
 	}
 	return wire.Respond(w, r, status, handed[0])
 }

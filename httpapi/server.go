@@ -20,6 +20,8 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/links"
 	"github.com/holdpoint/holdpoint/httpapi/oidc"
 	"github.com/holdpoint/holdpoint/httpapi/stream"
+	"github.com/holdpoint/holdpoint/httpapi/v1/hooks"
+	"github.com/holdpoint/holdpoint/httpapi/v1/people"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/runs"
@@ -110,7 +112,7 @@ type Options struct {
 	// Sealer encrypts sensitive values. Without one they are refused.
 	Sealer runs.Sealer
 	// Webhooks serves the webhook routes; nil disables webhooks.
-	Webhooks *Webhooks
+	Webhooks *hooks.Service
 	// Notify tells people of what they may decide; nil where no addresses are kept.
 	Notify *notify.Service
 	// OIDC is the OpenID Connect issuer; nil for none.
@@ -157,10 +159,10 @@ type Server struct {
 	access       *wire.Access
 	audits       audits
 	about        about
-	hooks        hooks
 	identities   identities
 	grants       grants
-	people       people
+	webhooks     *hooks.Service
+	notify       *notify.Service // nil for none
 	sealer       runs.Sealer
 	faces        []wire.Face // /v1 first
 	handler      http.Handler
@@ -203,6 +205,8 @@ func New(options Options) *Server {
 		streamWrites: cmp.Or(options.StreamWriteTimeout, DefaultStreamWriteTimeout),
 		maxRuleAgeMs: options.MaxRuleAge.Milliseconds(),
 		reviewed:     options.Reviewed,
+		webhooks:     options.Webhooks,
+		notify:       options.Notify,
 		access:       &wire.Access{Keyring: options.Keyring, Certificates: options.ClientCertificates},
 		draining:     draining, drain: drain, logger: logger,
 	}
@@ -212,10 +216,8 @@ func New(options Options) *Server {
 	server.access.Quotas = wire.NewQuotas(options.Limits.Quota, server.limits.MaxBodyBytes, cmp.Or(options.Limits.Patience, wire.DefaultPatience), time.Now) //nolint:forbidigo // calls are counted by this process's clock
 	server.bodies = &wire.Bodies{MaxBytes: server.limits.MaxBodyBytes}
 	server.audits = audits{held, server.bodies, options.Signing, options.Journal, options.Checkpoints, options.Redactor}
-	server.hooks = hooks{held, server.bodies, options.Webhooks}
 	server.identities = identities{server.access, server.bodies, options.OIDC, server.isStream}
 	server.grants = grants{options.Signing, GrantIssuer(options.Issuer)}
-	server.people = people{options.Notify, server.bodies}
 	server.about = about{cmp.Or(options.Version, "dev"), options.OpenAPIYAML, options.OpenAPIJSON}
 	server.streams = stream.NewHub(stream.Options{
 		Store: options.Store, Scope: scopeOf, Watches: options.Hub, Done: draining.Done(), Logger: logger,
@@ -229,7 +231,10 @@ func New(options Options) *Server {
 		StreamWriteTimeout: server.streamWrites, MaxRuleAgeMs: server.maxRuleAgeMs,
 		MaxBodyBytes: server.limits.MaxBodyBytes, Router: innerCalls(router),
 	}
-	server.faces = []wire.Face{{Name: "v1", Via: api.ViaAPI, Routes: server.routes()}, kheish.Face(draining.Done())}
+	server.faces = []wire.Face{{Name: "v1", Via: api.ViaAPI, Routes: server.routes(
+		hooks.Routes(held, server.bodies, options.Webhooks),
+		people.Routes(options.Notify, server.bodies),
+	)}, kheish.Face(draining.Done())}
 	if options.Notify != nil {
 		server.faces = append(server.faces, links.Face(options.Notify, server.store))
 	}
@@ -270,7 +275,13 @@ func (s *Server) Faces() []wire.Face { return s.faces }
 func (s *Server) Handler() http.Handler { return advertise(s.handler) }
 
 // Webhooks returns the webhooks of the options.
-func (s *Server) Webhooks() *Webhooks { return s.hooks.webhooks }
+func (s *Server) Webhooks() *hooks.Service { return s.webhooks }
+
+// Decide carries out a command of the caller in the context, as a route does.
+func (s *Server) Decide(ctx context.Context, command runs.Command) error {
+	_, err := s.store.Do(ctx, command)
+	return err
+}
 
 // Streams returns the number of open streams.
 func (s *Server) Streams() int { return s.streams.Open() }

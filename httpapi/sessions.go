@@ -54,7 +54,7 @@ func (s *Server) createSession(w http.ResponseWriter, r *http.Request) error {
 		return errKeyReused()
 	}
 	markReplayed(w, reply.Existing && byKey)
-	locate(w, "/v1/sessions/", record.Session.SessionID)
+	wire.Locate(w, "/v1/sessions/", record.Session.SessionID)
 	withoutOutputs(record)
 	return wire.Respond(w, r, createdStatus(reply.Existing, byKey), record.View())
 }

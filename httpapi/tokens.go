@@ -50,7 +50,7 @@ func (i *identities) createToken(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	markReplayed(w, replayed)
-	locate(w, "/v1/tokens/", reply.Token.TokenID)
+	wire.Locate(w, "/v1/tokens/", reply.Token.TokenID)
 	return wire.Respond(w, r, http.StatusCreated, reply)
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/httpapi"
+	"github.com/holdpoint/holdpoint/httpapi/v1/hooks"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/webhooks"
 	"github.com/holdpoint/holdpoint/webhooks/deliver"
@@ -27,7 +28,7 @@ type webhookStore interface {
 }
 
 // newWebhooks returns the dependencies of the webhook routes. Only test messages are delivered.
-func newWebhooks(tb testing.TB, store webhookStore, sealer webhooks.Sealer) *httpapi.Webhooks {
+func newWebhooks(tb testing.TB, store webhookStore, sealer webhooks.Sealer) *hooks.Service {
 	tb.Helper()
 	guard := egress.Guard{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
 	caller := egress.New(egress.Options{Guard: guard})
@@ -36,7 +37,7 @@ func newWebhooks(tb testing.TB, store webhookStore, sealer webhooks.Sealer) *htt
 		Store: store, Sealer: sealer, CheckURL: guard.CheckURL, NewID: runs.NewID, NowMs: func() int64 { return time.Now().UnixMilli() },
 	})
 	deliverer := deliver.New(store, deliver.Options{Manager: manager, Client: caller})
-	return &httpapi.Webhooks{
+	return &hooks.Service{
 		Manager: manager, Changed: func(context.Context) error { return nil },
 		Test: func(ctx context.Context, e *webhooks.Endpoint) (api.WebhookTest, error) {
 			return deliverer.Test(ctx, e, runs.NewID)

@@ -112,3 +112,8 @@ func WriteBytes(w http.ResponseWriter, r *http.Request, status int, mediaType []
 	_, _ = w.Write(body)
 	failpoint.Hit("http.written")
 }
+
+// Locate sets the Location of a created resource.
+func Locate(w http.ResponseWriter, path, id string) {
+	w.Header()["Location"] = []string{path + id}
+}

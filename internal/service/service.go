@@ -18,6 +18,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi/dialects/codex"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
 	"github.com/holdpoint/holdpoint/httpapi/oidc"
+	"github.com/holdpoint/holdpoint/httpapi/v1/hooks"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/runs"
@@ -149,12 +150,12 @@ func (s *Service) Trusted() *httpapi.Server {
 }
 
 // faces returns the options of the HTTP server.
-func (s *Service) faces(hooks *httpapi.Webhooks) httpapi.Options {
+func (s *Service) faces(webhooks *hooks.Service) httpapi.Options {
 	o := &s.options
 	options := httpapi.Options{
 		Version: o.Version, Logger: o.Logger, LogRequests: o.LogRequests, Observer: o.Observer, Tracer: o.Tracer,
 		Store: o.Store, Checkpoints: o.Store, Journal: o.Store, Redactor: o.Store, Backlogs: o.Store,
-		Hub: s.hub, Claims: s.Claims, Webhooks: hooks, Notify: s.people, Pages: o.Pages, Faces: o.Faces,
+		Hub: s.hub, Claims: s.Claims, Webhooks: webhooks, Notify: s.people, Pages: o.Pages, Faces: o.Faces,
 		OpenAPIYAML: o.OpenAPIYAML, OpenAPIJSON: o.OpenAPIJSON,
 		Keyring: o.Keyring, OIDC: o.OIDC, ClientCertificates: o.ClientCertificates, Hosts: o.Hosts, Origins: o.Origins,
 		Signing: o.Signing, Issuer: o.ExternalURL, Sealer: s.sealer(),
@@ -167,7 +168,7 @@ func (s *Service) faces(hooks *httpapi.Webhooks) httpapi.Options {
 }
 
 // webhooks sets up deliveries to webhooks and returns what their routes need.
-func (s *Service) webhooks() *httpapi.Webhooks {
+func (s *Service) webhooks() *hooks.Service {
 	o := &s.options
 	manager := webhooks.NewManager(webhooks.Options{
 		Store: o.Store, CheckURL: o.WebhookGuard.CheckURL, NewID: runs.NewID, NowMs: nowMs, Sealer: s.sealer(),
@@ -181,7 +182,7 @@ func (s *Service) webhooks() *httpapi.Webhooks {
 		delivering.Notices = s.people
 	}
 	s.deliverer = deliver.New(o.Store, delivering)
-	return &httpapi.Webhooks{
+	return &hooks.Service{
 		Manager: manager, CheckCallback: o.CallbackGuard.CheckURL, CallbackRoles: o.CallbackRoles,
 		Changed: func(ctx context.Context) error {
 			s.deliverer.Wake()

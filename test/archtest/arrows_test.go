@@ -40,12 +40,12 @@ func with(names ...string) []string { return append(names, domain...) }
 
 // program are the packages that the command line puts together.
 var program = with("internal/visible", "prompt", "internal/service", "internal/multiplex", "internal/failpoint", "internal/cpulimit", "webhooks/egress", "webhooks/deliver", "notify", "notify/channels", ".", "audit", "auth/signing", "auth/sealing", "runs", "runs/*", "migrations", "store", "store/*",
-	"httpapi", "httpapi/*", "httpapi/dialects/*", "web", "web/docsite", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "telemetry", "telemetry/tracing", "telemetry/tracing/statements", "cli/*")
+	"httpapi", "httpapi/*", "httpapi/v1/*", "httpapi/dialects/*", "web", "web/docsite", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "telemetry", "telemetry/tracing", "telemetry/tracing/statements", "cli/*")
 
 // assembled are the packages that a service in a program is made of.
 func assembled(more ...string) []string {
 	return append(with("internal/visible", "prompt", "audit", "auth/signing", "auth/sealing", "webhooks/egress", "webhooks/deliver", "notify", "notify/channels", "internal/multiplex", "internal/failpoint", "runs", "runs/*", "migrations", "store", "store/*",
-		"httpapi", "httpapi/*", "httpapi/dialects/kit", "httpapi/dialects/codex", "web", "web/docsite", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp"), more...)
+		"httpapi", "httpapi/*", "httpapi/v1/*", "httpapi/dialects/kit", "httpapi/dialects/codex", "web", "web/docsite", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp"), more...)
 }
 
 // places is the package map of docs/architecture.md. The first line that matches a
@@ -96,12 +96,14 @@ var places = []place{
 	{name: "store/sqlite", ours: with("notify", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "migrations", "store/facts", "store/lanes", "store/door", "store/columns", "store/load", "store/read", "store/retain", "store/tokens", "store/hooks"), never: []string{pgx, chi}},
 	{name: "store/tokens", ours: with("audit", "auth/signing", "auth/sealing", "internal/cpulimit", "runs", "store/columns", "store/read"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
 	{name: "store/hooks", ours: with("notify", "audit", "auth/signing", "auth/sealing", "internal/cpulimit", "runs", "store/columns", "store/read", "store/tokens"), never: []string{sqlPackage, httpPackage, pgx, sqlite, goose, chi}},
-	{name: "httpapi", ours: with("notify", "internal/visible", "internal/multiplex", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/*", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
-	{name: "httpapi/dialects/dialecttest", ours: with("notify", "internal/visible", "internal/multiplex", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "internal/testcache", "runs", "runs/*", "migrations", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/kit")}, // for tests
+	{name: "httpapi", ours: with("notify", "internal/visible", "internal/multiplex", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/*", "httpapi/v1/*", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "httpapi/dialects/dialecttest", ours: with("notify", "internal/visible", "internal/multiplex", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "internal/testcache", "runs", "runs/*", "migrations", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/v1/*", "httpapi/dialects/kit")}, // for tests
 	{name: "httpapi/dialects/kit", ours: with("internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire", "httpapi/stream"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/dialects", ours: with("internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/*"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	// A dialect links no other dialect.
 	{name: "httpapi/dialects/*", ours: with("internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire", "httpapi/stream", "httpapi/dialects/kit"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "httpapi/v1/people", ours: with("notify", "internal/failpoint", "internal/cpulimit", "runs", "httpapi/wire"), never: []string{sqlPackage, pgx, sqlite, goose}},
+	{name: "httpapi/v1/*", ours: with("internal/failpoint", "internal/cpulimit", "runs", "httpapi/wire"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/links", ours: with("notify", "internal/visible", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/*", ours: with("internal/failpoint", "internal/cpulimit", "runs", "runs/*", "httpapi/wire"), never: []string{sqlPackage, pgx, sqlite, goose}},
 	{name: "httpapi/oidc/oidctest"}, // for tests
@@ -142,8 +144,8 @@ var places = []place{
 	{name: "bench/load", never: []string{sqlPackage, pgx, sqlite, goose, chi}},
 	{name: "bench/churn", ours: with("notify", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "runs", "runs/*", "migrations", "store", "store/*"), never: []string{chi}},
 	{name: "bench/waits", ours: with("notify", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/cpulimit", "internal/testcache", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "internal/multiplex", "client", "bench/load"), never: []string{chi}},
-	{name: "test/*", ours: with("internal/visible", "prompt", "webhooks/egress", "webhooks/deliver", "notify", "notify/channels", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/service", "web", "web/docsite", "internal/service", "web", "web/docsite", "internal/cpulimit", "internal/testcache", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "internal/multiplex", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "telemetry/tracing", "telemetry/tracing/*", "cli", "cli/*")},
-	{name: "test/*/*", ours: with("internal/visible", "prompt", "webhooks/egress", "webhooks/deliver", "notify", "notify/channels", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/service", "web", "web/docsite", "internal/service", "web", "web/docsite", "internal/cpulimit", "internal/testcache", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/dialects/*", "internal/multiplex", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "telemetry/tracing", "telemetry/tracing/*", "cli", "cli/*", "test/*")},
+	{name: "test/*", ours: with("internal/visible", "prompt", "webhooks/egress", "webhooks/deliver", "notify", "notify/channels", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/service", "web", "web/docsite", "internal/service", "web", "web/docsite", "internal/cpulimit", "internal/testcache", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/v1/*", "httpapi/dialects/*", "internal/multiplex", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "telemetry/tracing", "telemetry/tracing/*", "cli", "cli/*")},
+	{name: "test/*/*", ours: with("internal/visible", "prompt", "webhooks/egress", "webhooks/deliver", "notify", "notify/channels", "audit", "auth/signing", "auth/sealing", "internal/failpoint", "internal/service", "web", "web/docsite", "internal/service", "web", "web/docsite", "internal/cpulimit", "internal/testcache", ".", "runs", "runs/*", "migrations", "store", "store/*", "store/*/*", "httpapi", "httpapi/*", "httpapi/v1/*", "httpapi/dialects/*", "internal/multiplex", "client", "client/ask", "mcptools", "mcptools/tasks", "mcptools/overhttp", "examples/*", "telemetry/tracing", "telemetry/tracing/*", "cli", "cli/*", "test/*")},
 }
 
 // forTests are packages of the module and of others that the program must not link.

@@ -24,6 +24,7 @@ import (
 	"github.com/holdpoint/holdpoint/httpapi"
 	"github.com/holdpoint/holdpoint/httpapi/dialects"
 	"github.com/holdpoint/holdpoint/httpapi/dialects/kit"
+	"github.com/holdpoint/holdpoint/httpapi/v1/hooks"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/notify"
 	"github.com/holdpoint/holdpoint/runs"
@@ -154,7 +155,7 @@ func Start(tb testing.TB, database string, options Options) *Service {
 	api = httpapi.New(httpapi.Options{
 		OpenAPIYAML: holdpoint.OpenAPIYAML(), OpenAPIJSON: holdpoint.OpenAPIJSON(),
 		Limits: httpapi.Limits{Quota: quota},
-		Webhooks: &httpapi.Webhooks{
+		Webhooks: &hooks.Service{
 			Manager: manager,
 			Changed: func(ctx context.Context) error {
 				deliverer.Wake()

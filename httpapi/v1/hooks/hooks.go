@@ -1,4 +1,6 @@
-package httpapi
+// Package hooks serves the webhooks: who gets which events, with which secret. It delivers nothing: package
+// webhooks/deliver does.
+package hooks
 
 import (
 	"context"
@@ -12,8 +14,8 @@ import (
 	"github.com/holdpoint/holdpoint/webhooks"
 )
 
-// Webhooks are the dependencies of the webhook routes.
-type Webhooks struct {
+// Service is what the routes need.
+type Service struct {
 	Manager *webhooks.Manager
 	// CheckCallback returns why a callback URL is not allowed. Nil means the Manager's check.
 	CheckCallback func(url string) error
@@ -27,11 +29,26 @@ type Webhooks struct {
 	Test func(ctx context.Context, e *webhooks.Endpoint) (api.WebhookTest, error)
 }
 
-// hooks are the routes of webhooks. webhooks is nil where the service keeps none.
+// hooks has the handlers. webhooks is nil where the service keeps none.
 type hooks struct {
 	store    runs.Service
 	bodies   *wire.Bodies
-	webhooks *Webhooks
+	webhooks *Service
+}
+
+// Routes returns the routes. service is nil where no webhooks are kept.
+func Routes(store runs.Service, bodies *wire.Bodies, service *Service) []wire.Route {
+	h := &hooks{store, bodies, service}
+	return []wire.Route{
+		wire.Post("/v1/webhooks", auth.Administer, h.create),
+		wire.Get("/v1/webhooks", auth.Administer, h.list),
+		wire.Get("/v1/webhooks/{webhook_id}", auth.Administer, h.get),
+		wire.Post("/v1/webhooks/{webhook_id}", auth.Administer, h.change),
+		wire.Delete("/v1/webhooks/{webhook_id}", auth.Administer, h.remove),
+		wire.Post("/v1/webhooks/{webhook_id}/rotate", auth.Administer, h.rotate),
+		wire.Post("/v1/webhooks/{webhook_id}/test", auth.Administer, h.test),
+		wire.Post("/v1/webhooks/{webhook_id}/replay", auth.Administer, h.replay),
+	}
 }
 
 // manager returns the manager of webhooks. Errors: service_unavailable in an embedded
@@ -65,7 +82,7 @@ func (h *hooks) create(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	locate(w, "/v1/webhooks/", made.WebhookID)
+	wire.Locate(w, "/v1/webhooks/", made.WebhookID)
 	return h.changed(w, r, http.StatusCreated, api.WebhookSecret{Webhook: made.View(manager.NowMs()), Secret: secret})
 }
 

@@ -1,22 +1,40 @@
-package httpapi
+// Package people serves the caller's own addresses, browsers and quiet hours, and the channels that messages
+// take. It knows no requests: package notify decides who is told of what.
+package people
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/holdpoint/holdpoint/api"
 	"github.com/holdpoint/holdpoint/auth"
 	"github.com/holdpoint/holdpoint/httpapi/wire"
 	"github.com/holdpoint/holdpoint/notify"
-	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// people are the routes of addresses and channels. notify is nil where the service sends no
-// notifications.
+// people has the handlers. notify is nil where the service sends no notifications.
 type people struct {
 	notify *notify.Service
 	bodies *wire.Bodies
+}
+
+// Routes returns the routes. service is nil where no notifications are sent.
+func Routes(service *notify.Service, bodies *wire.Bodies) []wire.Route {
+	p := &people{service, bodies}
+	return []wire.Route{
+		// Only deciders are notified, so only they may have messages sent.
+		wire.Get("/v1/me/addresses", auth.Decide, p.listAddresses),
+		wire.Post("/v1/me/addresses", auth.Decide, p.addAddress),
+		wire.Post("/v1/me/addresses/{address_id}/verify", auth.Decide, p.verifyAddress),
+		wire.Delete("/v1/me/addresses/{address_id}", auth.Decide, p.removeAddress),
+		wire.Get("/v1/me/quiet-hours", auth.Decide, p.getQuietHours),
+		wire.Put("/v1/me/quiet-hours", auth.Decide, p.setQuietHours),
+		wire.Delete("/v1/me/quiet-hours", auth.Decide, p.clearQuietHours),
+		wire.Get("/v1/me/push", auth.Decide, p.getPush),
+		wire.Post("/v1/me/push", auth.Decide, p.subscribePush),
+		wire.Get("/v1/channels", auth.Administer, p.listChannels),
+		wire.Post("/v1/channels/{name}/test", auth.Administer, p.testChannel),
+	}
 }
 
 // service returns the service for addresses and messages. Programs that embed the API may
@@ -187,10 +205,4 @@ func (p *people) clearQuietHours(w http.ResponseWriter, r *http.Request) error {
 	}
 	w.WriteHeader(http.StatusNoContent)
 	return nil
-}
-
-// Decide carries out a command of the caller in the context, as a route does.
-func (s *Server) Decide(ctx context.Context, command runs.Command) error {
-	_, err := s.store.Do(ctx, command)
-	return err
 }
