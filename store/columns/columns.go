@@ -225,14 +225,29 @@ func List[R any](rows Rows, targets func(*R) []any, list *[]R) error {
 }
 
 var expander = strings.NewReplacer(
+	// How many runs are queued ahead of the run r.
+	"{place of r}", `CASE WHEN r.status = 'queued' THEN (
+		SELECT count(*) FROM runs AS ahead
+		WHERE ahead.session_id = r.session_id AND ahead.finished_at_ms IS NULL
+			AND ahead.status = 'queued' AND ahead.first_event_id < r.first_event_id
+	) ELSE 0 END`,
 	Sessions.Alias+".*", Sessions.List(), Runs.Alias+".*", Runs.List(), Requests.Alias+".*", Requests.List(),
 	Events.Alias+".*", Events.List(), Records.Alias+".*", Records.List(), Effects.Alias+".*", Effects.List(),
 	Messages.Alias+".*", Messages.List(), Rules.Alias+".*", Rules.List(),
 )
 
-// Expand replaces each alias with a star by the row type's columns. "SELECT r.* FROM runs AS r"
-// is valid SQL and reads all columns of the table; expanded, it reads the columns of [Runs].
+// Expand replaces each alias with a star by the row type's columns, and {place of r} by an expression.
+// "SELECT r.* FROM runs AS r" is valid SQL and reads all columns of the table; expanded, it reads the
+// columns of [Runs].
 func Expand(statement string) string { return expander.Replace(statement) }
+
+// ExpandAll expands statements that have names.
+func ExpandAll(expand func(string) string, statements map[string]string) map[string]string {
+	for name, statement := range statements {
+		statements[name] = expand(statement)
+	}
+	return statements
+}
 
 func integer[R any](name string, at func(*R) *int64, flags flag) Column[R] {
 	return Column[R]{

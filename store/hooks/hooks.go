@@ -8,6 +8,7 @@ package hooks
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/go-json-experiment/json"
 
@@ -20,30 +21,6 @@ import (
 	"github.com/holdpoint/holdpoint/webhooks"
 )
 
-// Statements are the statements that differ between the engines.
-type Statements struct {
-	// Due takes $1 webhook_id and the limit $2, and returns session_id and effect_id of
-	// deliveries that may start now, longest due first: for each session only the first pending
-	// one. The current time is the last argument if the database has no clock.
-	Due string
-	// DueCallbacks takes the list $1 of excluded origins and owners and the limit $2, and returns
-	// the same for callbacks. Callbacks do not wait for each other.
-	DueCallbacks string
-	// Orphans takes the limit $1, and returns the same for deleted or disabled webhooks, in any
-	// order.
-	Orphans string
-	// DueNotices takes $1 webhook_id and the limit $2, and returns the messages of a channel that
-	// may be sent now. OrphanNotices takes the list $1 of excluded webhook_ids, the limit $2 and $3 how
-	// long a message must be due, and returns messages of other channels, in any order.
-	DueNotices, OrphanNotices string
-	// CountNotice takes $1 principal, $2 the current time, $3 the time up to which counts have expired,
-	// $4 the limit and $5 the message.
-	CountNotice string
-	// AddressesOf follows the columns of addresses AS a. It selects the addresses of the principals
-	// in the list $1, oldest first.
-	AddressesOf string
-}
-
 const selectAll = `
 SELECT webhook_id, settings, data_key, secret, previous_secret, previous_until_ms, disabled_at_ms, disabled_reason,
 	created_at_ms, created_by, updated_at_ms
@@ -53,14 +30,16 @@ FROM webhooks ORDER BY created_at_ms, webhook_id`
 type Endpoints struct {
 	db         read.Database
 	writer     tokens.Writer
-	statements *Statements
+	statements *statements
 }
 
 var _ webhooks.Store = (*Endpoints)(nil)
 
-// New returns the webhooks of a database. Each read and write ends after [read.Timeout].
-func New(db read.Database, writer tokens.Writer, statements *Statements) *Endpoints {
-	return &Endpoints{db: db, writer: writer, statements: statements}
+// New returns the webhooks of a database. Each read and write ends after [read.Timeout]. parts replaces the
+// parts of statements that differ between the engines: {list}, the texts of the list $1; {now $3}, the current
+// time, which is that argument if the database has no clock; and {by due} and {by webhook}, hints to an index.
+func New(db read.Database, writer tokens.Writer, parts *strings.Replacer) *Endpoints {
+	return &Endpoints{db: db, writer: writer, statements: newStatements(parts)}
 }
 
 // row is a scanned endpoint.

@@ -1,6 +1,76 @@
 package hooks
 
-// The statements that are the same in both engines. Those that differ are in Statements. The engines'
+import "strings"
+
+// statements are the statements that differ between the engines.
+type statements struct {
+	// Due takes $1 webhook_id and the limit $2, and returns session_id and effect_id of
+	// deliveries that may start now, longest due first: for each session only the first pending
+	// one. The current time is the last argument if the database has no clock.
+	Due string
+	// DueCallbacks takes the list $1 of excluded origins and owners and the limit $2, and returns
+	// the same for callbacks. Callbacks do not wait for each other.
+	DueCallbacks string
+	// Orphans takes the limit $1, and returns the same for deleted or disabled webhooks, in any
+	// order.
+	Orphans string
+	// DueNotices takes $1 webhook_id and the limit $2, and returns the messages of a channel that
+	// may be sent now. OrphanNotices takes the list $1 of excluded webhook_ids, the limit $2 and $3 how
+	// long a message must be due, and returns messages of other channels, in any order.
+	DueNotices, OrphanNotices string
+	// AddressesOf follows the columns of addresses AS a. It selects the addresses of the principals
+	// in the list $1, oldest first.
+	AddressesOf string
+}
+
+// newStatements returns the statements of an engine; see [New].
+func newStatements(parts *strings.Replacer) *statements {
+	return &statements{
+		Due: parts.Replace(`
+SELECT f.session_id, f.effect_id
+FROM effects AS f {by due}
+WHERE f.webhook_id = $1 AND f.webhook_id <> '' AND f.due_at_ms <= {now $3}
+	AND NOT EXISTS (
+		SELECT 1 FROM effects AS p {by webhook}
+		WHERE p.session_id = f.session_id AND p.webhook_id = f.webhook_id AND p.webhook_id <> '' AND p.effect_id < f.effect_id AND p.due_at_ms IS NOT NULL
+	)
+ORDER BY f.due_at_ms, f.session_id, f.effect_id
+LIMIT CAST($2 AS bigint)`),
+		// An origin is the first 8 characters of its owner and 8 more, after
+		// "deliver_webhook:callback:".
+		DueCallbacks: parts.Replace(`
+SELECT f.session_id, f.effect_id
+FROM effects AS f {by due}
+WHERE f.webhook_id = 'callback' AND f.due_at_ms <= {now $3}
+	AND substr(f.effect_id, 26, 8) NOT IN ({list})
+	AND substr(f.effect_id, 26, 16) NOT IN ({list})
+ORDER BY f.due_at_ms, f.session_id, f.effect_id
+LIMIT CAST($2 AS bigint)`),
+		Orphans: parts.Replace(`
+SELECT f.session_id, f.effect_id
+FROM effects AS f {by due}
+WHERE f.webhook_id <> '' AND f.due_at_ms <= {now $2}
+	AND f.webhook_id <> 'callback' AND f.kind <> 'notify' AND f.webhook_id NOT IN (SELECT w.webhook_id FROM webhooks AS w WHERE w.disabled_at_ms = 0)
+LIMIT CAST($1 AS bigint)`),
+		DueNotices: parts.Replace(`
+SELECT f.session_id, f.effect_id
+FROM effects AS f {by due}
+WHERE f.webhook_id = $1 AND f.webhook_id <> '' AND f.due_at_ms <= {now $3}
+ORDER BY f.due_at_ms, f.session_id, f.effect_id
+LIMIT CAST($2 AS bigint)`),
+		OrphanNotices: parts.Replace(`
+SELECT f.session_id, f.effect_id
+FROM effects AS f {by due}
+WHERE f.webhook_id >= 'notify.' AND f.webhook_id < 'notify/' AND f.webhook_id <> ''
+	AND f.due_at_ms <= {now $4} - CAST($3 AS bigint) AND f.webhook_id NOT IN ({list})
+LIMIT CAST($2 AS bigint)`),
+		AddressesOf: parts.Replace(`
+WHERE a.principal IN ({list})
+ORDER BY a.created_at_ms, a.address_id`),
+	}
+}
+
+// The statements that are the same in both engines. Those that differ in parts are made by newStatements. The engines'
 // tests check the plans of both.
 
 // The statements about webhooks. sqlAddWebhook has the columns in the order of selectAll, and in $12 the
@@ -111,6 +181,18 @@ UPDATE links SET locked_at_ms = CAST($4 AS bigint)
 WHERE token_hash = $1 AND locked_at_ms = 0 AND tries < CAST($3 AS bigint) AND tries + CAST($2 AS bigint) >= CAST($3 AS bigint)
 	AND expires_at_ms > CAST($4 AS bigint) AND (SELECT sum(o.tries) FROM links AS o WHERE o.principal = links.principal) < CAST($5 AS bigint)`
 )
+
+// sqlCountNotice counts a message to a person once. An expired count restarts, and a count stops at one above
+// the limit. It takes $1 principal, $2 the current time, $3 the time up to which counts have expired, $4 the
+// limit and $5 the message.
+const sqlCountNotice = `
+INSERT INTO notice_counts (principal, since_ms, sent, message_ids) VALUES (CAST($1 AS text), CAST($2 AS bigint), 1, CAST($5 AS text))
+ON CONFLICT (principal) DO UPDATE SET
+	sent = CASE WHEN notice_counts.since_ms <= CAST($3 AS bigint) THEN 1 ELSE notice_counts.sent + 1 END,
+	message_ids = CASE WHEN notice_counts.since_ms <= CAST($3 AS bigint) THEN excluded.message_ids ELSE notice_counts.message_ids || ' ' || excluded.message_ids END,
+	since_ms = CASE WHEN notice_counts.since_ms <= CAST($3 AS bigint) THEN excluded.since_ms ELSE notice_counts.since_ms END
+WHERE notice_counts.since_ms <= CAST($3 AS bigint) OR notice_counts.sent <= CAST($4 AS bigint)
+	AND replace(' ' || notice_counts.message_ids || ' ', ' ' || CAST($5 AS text) || ' ', '') = ' ' || notice_counts.message_ids || ' '`
 
 // The statements about messages that are withdrawn. sqlAddSent takes the columns of selectSent. sqlReplaceSent
 // takes the same, and $8 message_id and $9 begun_at_ms of the row before. sqlDropSent takes $1 the time before which

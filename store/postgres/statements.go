@@ -1,15 +1,38 @@
 package postgres
 
-import "github.com/holdpoint/holdpoint/store/columns"
+import (
+	"strings"
 
-// expand replaces a row type's alias and star by its columns.
-func expand(statement string) string { return columns.Expand(statement) }
+	"github.com/holdpoint/holdpoint/store/columns"
+)
 
-func expanded(statements map[string]string) map[string]string {
-	for name, statement := range statements {
-		statements[name] = expand(statement)
-	}
-	return statements
+// expand replaces the parts of a statement, and a row type's alias and star by its columns.
+func expand(statement string) string { return columns.Expand(parts.Replace(statement)) }
+
+const nowMs = `floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint`
+
+// parts are the parts that statements share, by their names. Rows are looked up in subqueries that the
+// planner cannot flatten; see loadStatements.
+var parts = strings.NewReplacer(
+	"{now}", nowMs,
+	"{run r of k}", lookUpRun("k"),
+	"{run r of q}", lookUpRun("q"),
+	// The open requests of a run, and the requests of its Resume.
+	"{requests q of r}", `CROSS JOIN LATERAL (
+	SELECT * FROM requests AS one
+	WHERE one.session_id = r.session_id AND one.run_id = r.run_id
+		AND coalesce(one.settled_number, 9223372036854775807) > r.resume_after OFFSET 0
+) AS q`,
+	"{one is about a request}", `one.type IN ('waiting_for_approval', 'approval_resolved', 'waiting_for_user_question',
+		'user_question_answered', 'user_question_resolved', 'parent_clarification_resolved', 'request_acknowledged')`,
+)
+
+// lookUpRun looks up the run r that a row names.
+func lookUpRun(row string) string {
+	return `CROSS JOIN LATERAL (
+	SELECT * FROM runs AS one
+	WHERE one.session_id = ` + row + `.session_id AND one.run_id = ` + row + `.run_id LIMIT 1
+) AS r`
 }
 
 const (
@@ -224,14 +247,8 @@ SELECT pg_notify('holdpoint', payload)
 FROM (SELECT set_config('synchronous_commit', 'off', true), set_config('lock_timeout', '5s', true)) AS hint, unnest($1::text[]) AS u (payload)`
 )
 
-// The statements of tokens, which belong to no session and to no decision.
+// The locks of statements of tokens and of the audit's own log.
 const (
-	sqlRevokeToken = `
-UPDATE tokens SET revoked_at_ms = $2
-WHERE token_id = $1 AND revoked_at_ms IS NULL AND (NOT $3::boolean OR role <> 'admin'
-	OR NOT (expires_at_ms IS NULL OR expires_at_ms > $2)
-	OR EXISTS (SELECT 1 FROM tokens AS other WHERE other.role = 'admin' AND other.created_by <> 'oidc' AND other.token_id <> $1 AND other.revoked_at_ms IS NULL
-		AND (other.expires_at_ms IS NULL OR other.expires_at_ms > $2)))`
 	// sqlLockSeal keeps two replicas from sealing the same lines of the audit's own log.
 	sqlLockSeal = `SELECT pg_advisory_xact_lock(7525352681032215655)`
 	// sqlLockRevokeToken keeps two callers from revoking the last two admins concurrently.
@@ -242,19 +259,6 @@ WHERE token_id = $1 AND revoked_at_ms IS NULL AND (NOT $3::boolean OR role <> 'a
 // connections are always read-only, so their own setting says nothing.
 const sqlReadOnly = `
 SELECT pg_is_in_recovery() OR coalesce((SELECT s.reset_val = 'on' FROM pg_settings AS s WHERE s.name = 'default_transaction_read_only'), false)`
-
-// The statements about addresses and messages.
-const (
-	// An expired count restarts. It stops at one above the limit, and counts a message once.
-	sqlCountNotice = `
-INSERT INTO notice_counts (principal, since_ms, sent, message_ids) VALUES (CAST($1 AS text), CAST($2 AS bigint), 1, CAST($5 AS text))
-ON CONFLICT (principal) DO UPDATE SET
-	sent = CASE WHEN notice_counts.since_ms <= CAST($3 AS bigint) THEN 1 ELSE notice_counts.sent + 1 END,
-	message_ids = CASE WHEN notice_counts.since_ms <= CAST($3 AS bigint) THEN excluded.message_ids ELSE notice_counts.message_ids || ' ' || excluded.message_ids END,
-	since_ms = CASE WHEN notice_counts.since_ms <= CAST($3 AS bigint) THEN excluded.since_ms ELSE notice_counts.since_ms END
-WHERE notice_counts.since_ms <= CAST($3 AS bigint)
-	OR notice_counts.sent <= CAST($4 AS bigint) AND strpos(' ' || notice_counts.message_ids || ' ', ' ' || CAST($5 AS text) || ' ') = 0`
-)
 
 // The statements about runs that programs asked for in transactions of their own. The caller's
 // transaction executes the first one.

@@ -1,6 +1,9 @@
 package postgres
 
-import "github.com/holdpoint/holdpoint/store/read"
+import (
+	"github.com/holdpoint/holdpoint/store/columns"
+	"github.com/holdpoint/holdpoint/store/read"
+)
 
 // unfinishedRuns returns the oldest unfinished runs of the session of k: those within its
 // limits, at least one, and one beyond them. A run's size includes its loaded requests.
@@ -24,7 +27,7 @@ var unfinishedRuns = `
 // one key after the other. As a plain join, planned while the table is empty, it would walk a
 // whole index and look up each row among the keys; a rarely used connection keeps that plan
 // while others fill the table.
-var loadStatements = expanded(map[string]string{
+var loadStatements = columns.ExpandAll(expand, map[string]string{
 	// A batch only decides about sessions that it has locked, so commands of one session are
 	// decided one after the other. It does not wait for a session that another transaction has
 	// locked, because the lane's other sessions would wait too; sqlSessionsThere distinguishes
@@ -38,11 +41,7 @@ FOR UPDATE SKIP LOCKED`,
 
 	"runs": `
 SELECT r.*,
-	CASE WHEN r.status = 'queued' THEN (
-		SELECT count(*) FROM runs AS ahead
-		WHERE ahead.session_id = r.session_id AND ahead.finished_at_ms IS NULL
-			AND ahead.status = 'queued' AND ahead.first_event_id < r.first_event_id
-	) ELSE 0 END
+	{place of r}
 FROM (
 	SELECT u.session_id, u.run_id FROM unnest($3::text[], $4::text[]) AS u (session_id, run_id)
 	UNION
@@ -57,10 +56,7 @@ FROM (
 		ORDER BY h.first_event_id LIMIT u.most::bigint
 	) AS head
 ) AS k
-CROSS JOIN LATERAL (
-	SELECT * FROM runs AS one
-	WHERE one.session_id = k.session_id AND one.run_id = k.run_id LIMIT 1
-) AS r`,
+{run r of k}`,
 
 	"requests": `
 SELECT q.*
@@ -70,15 +66,8 @@ FROM (
 	SELECT s.session_id, s.active_run_id FROM sessions AS s
 	WHERE s.session_id = ANY($1::text[]) AND s.active_run_id IS NOT NULL
 ) AS k
-CROSS JOIN LATERAL (
-	SELECT * FROM runs AS one
-	WHERE one.session_id = k.session_id AND one.run_id = k.run_id LIMIT 1
-) AS r
-CROSS JOIN LATERAL (
-	SELECT * FROM requests AS one
-	WHERE one.session_id = r.session_id AND one.run_id = r.run_id
-		AND coalesce(one.settled_number, 9223372036854775807) > r.resume_after OFFSET 0
-) AS q`,
+{run r of k}
+{requests q of r}`,
 
 	"named requests": `
 SELECT q.*
@@ -114,10 +103,7 @@ FROM (
 		WHERE one.session_id = u.session_id AND one.request_id = u.request_id OFFSET 0
 	) AS q
 ) AS k
-CROSS JOIN LATERAL (
-	SELECT * FROM runs AS one
-	WHERE one.session_id = k.session_id AND one.run_id = k.run_id LIMIT 1
-) AS r`,
+{run r of k}`,
 
 	// One run beyond the limit shows that there are more.
 	"unfinished runs": `
@@ -138,11 +124,7 @@ CROSS JOIN LATERAL (
 	// Ids are unique across all sessions.
 	"chosen runs": `
 SELECT r.*,
-	CASE WHEN r.status = 'queued' THEN (
-		SELECT count(*) FROM runs AS ahead
-		WHERE ahead.session_id = r.session_id AND ahead.finished_at_ms IS NULL
-			AND ahead.status = 'queued' AND ahead.first_event_id < r.first_event_id
-	) ELSE 0 END
+	{place of r}
 FROM unnest($1::text[]) AS k (run_id)
 CROSS JOIN LATERAL (SELECT * FROM runs AS one WHERE one.run_id = k.run_id LIMIT 1) AS r`,
 
@@ -150,11 +132,7 @@ CROSS JOIN LATERAL (SELECT * FROM runs AS one WHERE one.run_id = k.run_id LIMIT 
 SELECT q.*
 FROM unnest($1::text[]) AS k (run_id)
 CROSS JOIN LATERAL (SELECT * FROM runs AS one WHERE one.run_id = k.run_id LIMIT 1) AS r
-CROSS JOIN LATERAL (
-	SELECT * FROM requests AS one
-	WHERE one.session_id = r.session_id AND one.run_id = r.run_id
-		AND coalesce(one.settled_number, 9223372036854775807) > r.resume_after OFFSET 0
-) AS q`,
+{requests q of r}`,
 
 	// Clarifications are found by their open questions: each has one from its creation to its
 	// end. The session may have many runs, but few of these.
@@ -165,10 +143,7 @@ CROSS JOIN LATERAL (
 	SELECT DISTINCT one.session_id, one.run_id FROM requests AS one
 	WHERE one.kind = 'question' AND one.session_id = s.session_id AND one.settled_number IS NULL
 ) AS k
-CROSS JOIN LATERAL (
-	SELECT * FROM runs AS one
-	WHERE one.session_id = k.session_id AND one.run_id = k.run_id LIMIT 1
-) AS r
+{run r of k}
 WHERE r.kind = 'parent_clarification' AND r.finished_at_ms IS NULL`,
 
 	"requests of clarifications": `
@@ -178,15 +153,8 @@ CROSS JOIN LATERAL (
 	SELECT DISTINCT one.session_id, one.run_id FROM requests AS one
 	WHERE one.kind = 'question' AND one.session_id = s.session_id AND one.settled_number IS NULL
 ) AS k
-CROSS JOIN LATERAL (
-	SELECT * FROM runs AS one
-	WHERE one.session_id = k.session_id AND one.run_id = k.run_id LIMIT 1
-) AS r
-CROSS JOIN LATERAL (
-	SELECT * FROM requests AS one
-	WHERE one.session_id = r.session_id AND one.run_id = r.run_id
-		AND coalesce(one.settled_number, 9223372036854775807) > r.resume_after OFFSET 0
-) AS q
+{run r of k}
+{requests q of r}
 WHERE r.kind = 'parent_clarification' AND r.finished_at_ms IS NULL`,
 
 	"effects": `
@@ -294,7 +262,7 @@ CROSS JOIN LATERAL (
 	FROM (
 		SELECT * FROM rules AS l
 		WHERE l.session_id = k.session_id AND l.input_digest IS NULL AND l.revoked_at_ms IS NULL
-			AND (l.expires_at_ms IS NULL OR l.expires_at_ms > floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint)
+			AND (l.expires_at_ms IS NULL OR l.expires_at_ms > {now})
 			AND (l.max_uses IS NULL OR l.uses < l.max_uses)
 		LIMIT 10001
 	) AS one
@@ -335,10 +303,7 @@ FOR SHARE`,
 	"payloads": `
 SELECT r.session_id, r.run_id, r.input, r.checkpoint
 FROM unnest($1::text[], $2::text[]) AS k (session_id, run_id)
-CROSS JOIN LATERAL (
-	SELECT * FROM runs AS one
-	WHERE one.session_id = k.session_id AND one.run_id = k.run_id LIMIT 1
-) AS r`,
+{run r of k}`,
 
 	"records": `
 SELECT i.*

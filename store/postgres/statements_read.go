@@ -6,19 +6,9 @@ import (
 )
 
 // readStatements are the statements of the reads. For LIMIT 1 and OFFSET 0 in subqueries see
-// loadStatements. The limits on outputs are api.MaxOutputsShown plus one, which shows whether
-// there are more. Bodies are measured before they are read: rows store their lengths.
+// loadStatements. Bodies are measured before they are read: rows store their lengths.
 var readStatements = read.Statements{
-	Counts: countStatements,
-
-	Run: expand(`
-SELECT r.*,
-	CASE WHEN r.status = 'queued' THEN (
-		SELECT count(*) FROM runs AS ahead
-		WHERE ahead.session_id = r.session_id AND ahead.finished_at_ms IS NULL
-			AND ahead.status = 'queued' AND ahead.first_event_id < r.first_event_id
-	) ELSE 0 END
-FROM runs AS r WHERE r.run_id = $1`),
+	Same: read.SameStatements, Counts: countStatements,
 
 	RunPayload: `SELECT r.run_id, r.input, r.checkpoint FROM runs AS r WHERE r.run_id = $1`,
 
@@ -26,18 +16,10 @@ FROM runs AS r WHERE r.run_id = $1`),
 SELECT q.*
 FROM unnest($1::text[]) AS k (run_id)
 CROSS JOIN LATERAL (SELECT * FROM runs AS one WHERE one.run_id = k.run_id LIMIT 1) AS r
-CROSS JOIN LATERAL (
-	SELECT * FROM requests AS one
-	WHERE one.session_id = r.session_id AND one.run_id = r.run_id
-		AND coalesce(one.settled_number, 9223372036854775807) > r.resume_after OFFSET 0
-) AS q
+{requests q of r}
 ORDER BY q.session_id, q.run_id, q.number`),
 
-	RunOutputs: `
-SELECT o.body, o.count
-FROM (
-	SELECT n.event_id, n.body, sum(octet_length(n.body)) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
-	FROM (
+	RunOutputs: newest(`
 		SELECT e.event_id, e.body
 		FROM runs AS r
 		CROSS JOIN LATERAL (
@@ -46,12 +28,7 @@ FROM (
 				AND one.event_id BETWEEN r.first_event_id AND r.last_event_id AND one.run_id = r.run_id
 			ORDER BY one.event_id DESC LIMIT 101
 		) AS e
-		WHERE r.run_id = $1 AND r.output_count > 0
-	) AS n
-	WINDOW w AS (ORDER BY n.event_id DESC)
-) AS o
-WHERE o.place <= 100 AND (o.place = 1 OR o.bytes <= $2::bigint)
-ORDER BY o.event_id`,
+		WHERE r.run_id = $1 AND r.output_count > 0`),
 
 	// One pass over each queue.
 	QueuePlaces: `
@@ -63,9 +40,6 @@ FROM (
 ) AS place
 WHERE place.run_id = ANY($2::text[])`,
 
-	Named: expand(`
-SELECT i.* FROM idempotency_records AS i WHERE i.scope = $1 AND i.operation = $2 AND i.idempotency_key = $3`),
-
 	SettledAfter: expand(`
 SELECT q.*
 FROM runs AS r
@@ -74,143 +48,67 @@ JOIN requests AS q ON q.session_id = r.session_id AND q.run_id = r.run_id
 WHERE r.run_id = $1
 ORDER BY q.settled_number`),
 
-	Session: expand(`SELECT s.* FROM sessions AS s WHERE s.session_id = $1`),
-
 	ActiveRun: expand(`
 SELECT r.*, 0::bigint
 FROM (SELECT s.session_id, s.active_run_id AS run_id FROM sessions AS s WHERE s.session_id = $1) AS k
-CROSS JOIN LATERAL (
-	SELECT * FROM runs AS one
-	WHERE one.session_id = k.session_id AND one.run_id = k.run_id LIMIT 1
-) AS r`),
+{run r of k}`),
 
 	ActiveRunRequests: expand(`
 SELECT q.*
 FROM (SELECT s.session_id, s.active_run_id AS run_id FROM sessions AS s WHERE s.session_id = $1) AS k
-CROSS JOIN LATERAL (
-	SELECT * FROM runs AS one
-	WHERE one.session_id = k.session_id AND one.run_id = k.run_id LIMIT 1
-) AS r
-CROSS JOIN LATERAL (
-	SELECT * FROM requests AS one
-	WHERE one.session_id = r.session_id AND one.run_id = r.run_id
-		AND coalesce(one.settled_number, 9223372036854775807) > r.resume_after OFFSET 0
-) AS q
+{run r of k}
+{requests q of r}
 ORDER BY q.number`),
 
-	QueuedRunIDs: `
-SELECT r.run_id FROM runs AS r
-WHERE r.session_id = $1 AND r.finished_at_ms IS NULL AND r.status = 'queued'
-ORDER BY r.first_event_id`,
-
-	SessionOutputs: `
-SELECT o.body, o.count
-FROM (
-	SELECT n.event_id, n.body, sum(octet_length(n.body)) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
-	FROM (
+	SessionOutputs: newest(`
 		SELECT e.event_id, e.body FROM events AS e
 		WHERE e.session_id = $1 AND e.type = 'output'
-		ORDER BY e.event_id DESC LIMIT 101
-	) AS n
-	WINDOW w AS (ORDER BY n.event_id DESC)
-) AS o
-WHERE o.place <= 100 AND (o.place = 1 OR o.bytes <= $2::bigint)
-ORDER BY o.event_id`,
+		ORDER BY e.event_id DESC LIMIT 101`),
 
 	// From the open requests to their runs: the queue of the session may be long.
 	SessionBesides: expand(`
 SELECT q.*, r.agent_id, r.kind, r.requester, NULL::text, ''
 FROM requests AS q
-CROSS JOIN LATERAL (
-	SELECT * FROM runs AS one
-	WHERE one.session_id = q.session_id AND one.run_id = q.run_id LIMIT 1
-) AS r
+{run r of q}
 WHERE r.kind IN ('parent_clarification', 'call') AND r.finished_at_ms IS NULL
 	AND q.kind IN ('approval', 'question') AND q.session_id = $1 AND q.settled_number IS NULL
 ORDER BY q.run_id, q.request_id
 LIMIT $2::bigint`),
 
-	SessionKept: `SELECT coalesce(s.first_kept_event_id, 1), s.last_event_id FROM sessions AS s WHERE s.session_id = $1`,
-	RunKept: `
-SELECT CASE WHEN r.first_event_id < s.first_kept_event_id THEN s.first_kept_event_id ELSE 1 END, s.last_event_id
-FROM runs AS r
-JOIN sessions AS s ON s.session_id = r.session_id
-WHERE r.run_id = $1`,
-
-	SessionEventsWithin: expand(`
-SELECT e.*, e.count
-FROM (
-	SELECT n.*, sum(octet_length(n.body)) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
-	FROM (
+	SessionEventsWithin: within(`
 		SELECT * FROM events AS one
 		WHERE one.session_id = $1 AND one.event_id > $2::bigint
-		ORDER BY one.event_id LIMIT $3::bigint
-	) AS n
-	WINDOW w AS (ORDER BY n.event_id)
-) AS e
-WHERE e.place = 1 OR e.bytes <= $4::bigint
-ORDER BY e.event_id`),
+		ORDER BY one.event_id LIMIT $3::bigint`),
 
-	SessionRequestEventsWithin: expand(`
-SELECT e.*, e.count
-FROM (
-	SELECT n.*, sum(octet_length(n.body)) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
-	FROM (
+	SessionRequestEventsWithin: within(`
 		SELECT * FROM events AS one
 		WHERE one.session_id = $1 AND one.event_id > $2::bigint
-			AND one.type IN ('waiting_for_approval', 'approval_resolved', 'waiting_for_user_question', 'user_question_answered', 'user_question_resolved', 'parent_clarification_resolved', 'request_acknowledged')
-		ORDER BY one.event_id LIMIT $3::bigint
-	) AS n
-	WINDOW w AS (ORDER BY n.event_id)
-) AS e
-WHERE e.place = 1 OR e.bytes <= $4::bigint
-ORDER BY e.event_id`),
+			AND {one is about a request}
+		ORDER BY one.event_id LIMIT $3::bigint`),
 
 	// Along the index of the session's events about requests.
-	RunRequestEventsWithin: expand(`
-SELECT e.*, e.count
-FROM (
-	SELECT n.*, sum(octet_length(n.body)) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
-	FROM (
+	RunRequestEventsWithin: within(`
 		SELECT v.*
 		FROM runs AS r
 		CROSS JOIN LATERAL (
 			SELECT * FROM events AS one
 			WHERE one.session_id = r.session_id AND one.run_id = r.run_id
 				AND one.event_id BETWEEN greatest(r.first_event_id, $2::bigint + 1) AND r.last_event_id
-				AND one.type IN ('waiting_for_approval', 'approval_resolved', 'waiting_for_user_question', 'user_question_answered', 'user_question_resolved', 'parent_clarification_resolved', 'request_acknowledged')
+				AND {one is about a request}
 			ORDER BY one.event_id LIMIT $3::bigint
 		) AS v
-		WHERE r.run_id = $1
-	) AS n
-	WINDOW w AS (ORDER BY n.event_id)
-) AS e
-WHERE e.place = 1 OR e.bytes <= $4::bigint
-ORDER BY e.event_id`),
+		WHERE r.run_id = $1`),
 
 	// Along the session's log between the run's first and last event.
-	RunEventsWithin: expand(`
-SELECT e.*, e.count
-FROM (
-	SELECT n.*, sum(octet_length(n.body)) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
-	FROM (
+	RunEventsWithin: within(`
 		SELECT v.*
 		FROM runs AS r
 		JOIN events AS v ON v.session_id = r.session_id AND v.run_id = r.run_id
 			AND v.event_id >= r.first_event_id AND v.event_id <= r.last_event_id AND v.event_id > $2::bigint
 		WHERE r.run_id = $1
-		ORDER BY v.event_id LIMIT $3::bigint
-	) AS n
-	WINDOW w AS (ORDER BY n.event_id)
-) AS e
-WHERE e.place = 1 OR e.bytes <= $4::bigint
-ORDER BY e.event_id`),
+		ORDER BY v.event_id LIMIT $3::bigint`),
 
-	RunOutputsWithin: expand(`
-SELECT e.*, e.count
-FROM (
-	SELECT n.*, sum(octet_length(n.body)) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
-	FROM (
+	RunOutputsWithin: within(`
 		SELECT e.*
 		FROM runs AS r
 		CROSS JOIN LATERAL (
@@ -219,40 +117,22 @@ FROM (
 				AND one.event_id BETWEEN greatest(r.first_event_id, $2::bigint + 1) AND r.last_event_id
 			ORDER BY one.event_id LIMIT $3::bigint
 		) AS e
-		WHERE r.run_id = $1 AND r.output_count > 0
-	) AS n
-	WINDOW w AS (ORDER BY n.event_id)
-) AS e
-WHERE e.place = 1 OR e.bytes <= $4::bigint
-ORDER BY e.event_id`),
+		WHERE r.run_id = $1 AND r.output_count > 0`),
 
 	RequestByHandle: expand(`
 SELECT q.*, r.agent_id, r.kind, r.requester, (SELECT s.about FROM sessions AS s WHERE s.session_id = q.session_id),
 	(SELECT coalesce(s.parent_session_id, '') FROM sessions AS s WHERE s.session_id = q.session_id)
 FROM requests AS q
-CROSS JOIN LATERAL (
-	SELECT * FROM runs AS one
-	WHERE one.session_id = q.session_id AND one.run_id = q.run_id LIMIT 1
-) AS r
+{run r of q}
 WHERE q.handle = $1`),
-
-	Rule: expand(`
-SELECT l.*, (SELECT count(*) FROM requests AS q WHERE q.rule_id = l.rule_id)
-FROM rules AS l WHERE l.rule_id = $1`),
-
-	RuleVersion: `SELECT v.version FROM rule_versions AS v WHERE v.session_id = $1`,
 
 	StandingRules: expand(`
 SELECT l.*
 FROM rules AS l
 WHERE l.session_id = $1 AND l.input_digest IS NULL AND l.revoked_at_ms IS NULL
-	AND (l.expires_at_ms IS NULL OR l.expires_at_ms > floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint)
+	AND (l.expires_at_ms IS NULL OR l.expires_at_ms > {now})
 	AND (l.max_uses IS NULL OR l.uses < l.max_uses)
 LIMIT $2::bigint`),
-
-	RuleChanges: `
-SELECT c.version, c.previous, c.rule_id FROM rule_changes AS c
-WHERE c.version > $1 ORDER BY c.version, c.rule_id LIMIT $2::bigint`,
 
 	ChangedRules: expand(`
 SELECT l.*
@@ -265,7 +145,7 @@ CROSS JOIN LATERAL (
 	WHERE one.rule_id = k.rule_id LIMIT 1
 ) AS l
 WHERE l.session_id = '*' AND l.input_digest IS NULL AND l.revoked_at_ms IS NULL
-	AND (l.expires_at_ms IS NULL OR l.expires_at_ms > floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint)`),
+	AND (l.expires_at_ms IS NULL OR l.expires_at_ms > {now})`),
 
 	RulesFor: expand(`
 SELECT l.*
@@ -287,7 +167,7 @@ CROSS JOIN LATERAL (
 ORDER BY l.created_at_ms, l.rule_id
 LIMIT $2::bigint`,
 
-	Now: `SELECT floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint`,
+	Now: expand(`SELECT {now}`),
 
 	// A run that continues under a lease is claimable when the lease ends; a waiting one has an
 	// attached worker.
@@ -296,61 +176,61 @@ SELECT r.*, 0::bigint
 FROM runs AS r
 WHERE r.lease_expires_at_ms IS NOT NULL AND r.run_id IN (
 	SELECT c.run_id FROM claimable_runs AS c
-	WHERE c.claimable_at_ms > floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint
+	WHERE c.claimable_at_ms > {now}
 	UNION ALL
 	SELECT held.run_id FROM runs AS held
 	WHERE held.attached AND held.claimable_at_ms IS NULL
-		AND held.lease_expires_at_ms > floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint)`),
+		AND held.lease_expires_at_ms > {now})`),
 
-	ClaimableWithin: `
+	ClaimableWithin: expand(`
 SELECT c.run_id, c.session_id, c.agent_id, c.claimable_at_ms
 FROM claimable_runs AS c
-WHERE c.claimable_at_ms <= floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint`,
+WHERE c.claimable_at_ms <= {now}`),
 
-	Claimable: `
+	Claimable: expand(`
 SELECT r.run_id, r.session_id, r.agent_id, r.claimable_at_ms
 FROM (
 	SELECT c.run_id, c.session_id, c.agent_id, c.claimable_at_ms
 	FROM claimable_runs AS c
-	WHERE c.claimable_at_ms <= floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint
+	WHERE c.claimable_at_ms <= {now}
 	ORDER BY c.claimable_at_ms
 	LIMIT $1::bigint
 ) AS r
-ORDER BY r.claimable_at_ms, r.run_id`,
+ORDER BY r.claimable_at_ms, r.run_id`),
 
-	ClaimableOfAgents: `
+	ClaimableOfAgents: expand(`
 SELECT r.run_id, r.session_id, r.agent_id, r.claimable_at_ms
 FROM unnest($1::text[]) AS a (agent_id)
 CROSS JOIN LATERAL (
 	SELECT c.run_id, c.session_id, c.agent_id, c.claimable_at_ms
 	FROM claimable_runs AS c
 	WHERE c.agent_id = a.agent_id
-		AND c.claimable_at_ms <= floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint
+		AND c.claimable_at_ms <= {now}
 	ORDER BY c.claimable_at_ms
 	LIMIT $2::bigint
 ) AS r
 ORDER BY r.claimable_at_ms, r.run_id
-LIMIT $2::bigint`,
+LIMIT $2::bigint`),
 
-	Due: `
+	Due: expand(`
 SELECT q.session_id, q.run_id
 FROM requests AS q
-WHERE q.due_at_ms <= floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint
+WHERE q.due_at_ms <= {now}
 ORDER BY q.due_at_ms, q.session_id, q.run_id
-LIMIT $1::bigint`,
+LIMIT $1::bigint`),
 
-	NextDue: `
+	NextDue: expand(`
 SELECT coalesce((
 	SELECT q.due_at_ms FROM requests AS q WHERE q.due_at_ms IS NOT NULL
 	ORDER BY q.due_at_ms, q.session_id, q.run_id LIMIT 1
-), 0), floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint`,
+), 0), {now}`),
 
-	DueEffects: `
+	DueEffects: expand(`
 SELECT f.session_id, f.effect_id
 FROM effects AS f
-WHERE f.webhook_id = '' AND f.due_at_ms <= floor(extract(epoch FROM statement_timestamp()) * 1000)::bigint
+WHERE f.webhook_id = '' AND f.due_at_ms <= {now}
 ORDER BY f.due_at_ms, f.session_id, f.effect_id
-LIMIT $1::bigint`,
+LIMIT $1::bigint`),
 
 	FinishedRuns: `
 SELECT r.finished_at_ms, r.run_id, r.session_id
@@ -372,4 +252,35 @@ LIMIT $4`,
 		SessionIn:  "q.session_id = ANY (ARRAY(%s))",
 		Unfinished: "coalesce(r.finished_at_ms, 0) = 0",
 	},
+}
+
+// within returns the events of a statement that are within $4 bytes of bodies, one at least, and the
+// number of its events.
+func within(events string) string {
+	return expand(`
+SELECT e.*, e.count
+FROM (
+	SELECT n.*, sum(octet_length(n.body)) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
+	FROM (` + events + `
+	) AS n
+	WINDOW w AS (ORDER BY n.event_id)
+) AS e
+WHERE e.place = 1 OR e.bytes <= $4::bigint
+ORDER BY e.event_id`)
+}
+
+// newest returns the bodies of the newest outputs of a statement, oldest first, within $2 bytes, one at
+// least, and the number of its outputs. The limits are api.MaxOutputsShown, and in the statement one more,
+// which shows whether there are more.
+func newest(outputs string) string {
+	return `
+SELECT o.body, o.count
+FROM (
+	SELECT n.event_id, n.body, sum(octet_length(n.body)) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
+	FROM (` + outputs + `
+	) AS n
+	WINDOW w AS (ORDER BY n.event_id DESC)
+) AS o
+WHERE o.place <= 100 AND (o.place = 1 OR o.bytes <= $2::bigint)
+ORDER BY o.event_id`
 }

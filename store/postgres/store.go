@@ -172,7 +172,7 @@ func (s *Store) connect(ctx context.Context, url string, options Options) error 
 	}
 	s.Reader = read.New(database{s.reads}, &readStatements, int(reads.MaxConns))
 	s.Keeper = tokens.New(database{s.reads}, s, &tokenStatements)
-	s.Endpoints = hooks.New(database{s.reads}, s, &hookStatements)
+	s.Endpoints = hooks.New(database{s.reads}, s, hookParts)
 	s.readsSQL = stdlib.OpenDBFromPool(s.reads)
 	s.migrator, err = migrations.New(s.readsSQL, migrations.Postgres, options.Logger)
 	return err

@@ -13,7 +13,7 @@ import (
 )
 
 var tokenStatements = tokens.Statements{
-	Revoke: sqlRevokeToken, LockRevoke: sqlLockRevokeToken,
+	LockRevoke:    sqlLockRevokeToken,
 	ByIDs:         tokens.ByIDs("token_id = ANY($1::text[])"),
 	LockSeal:      sqlLockSeal,
 	HeadsByID:     tokens.HeadsBy("session_id = ANY($1::text[])"),

@@ -45,9 +45,9 @@ type Database interface {
 // Statements are the statements of an engine. In each, the columns of a row type are
 // expanded (see columns.Expand).
 type Statements struct {
-	// Run, of $1 run_id, has the place in the queue last. RunPayload has run_id, input
-	// and checkpoint.
-	Run, RunPayload string
+	Same
+	// RunPayload takes $1 run_id and has run_id, input and checkpoint.
+	RunPayload string
 	// For the list $1 of run ids: the open requests and the requests of the Resume.
 	RequestsOfRuns string
 	// RunOutputs takes $1 run_id and returns the bodies of the newest outputs, oldest first,
@@ -56,19 +56,12 @@ type Statements struct {
 	// QueuePlaces has run_id and the number of queued runs ahead, of the sessions $1 and
 	// the runs $2.
 	QueuePlaces string
-	// Named is of $1 scope, $2 operation and $3 idempotency_key.
-	Named string
 	// SettledAfter is of $1 run_id and $2 settled_number.
 	SettledAfter string
 
 	// Of $1 session_id. ActiveRun has the place in the queue last, SessionOutputs is as
 	// RunOutputs, and SessionBesides is limited to $2.
-	Session, ActiveRun, ActiveRunRequests        string
-	QueuedRunIDs, SessionOutputs, SessionBesides string
-	// SessionKept returns the number of the session's first kept event. RunKept takes $1 run_id
-	// and returns the same if events of the run were deleted, else 1. Both also return the
-	// session's last event.
-	SessionKept, RunKept string
+	ActiveRun, ActiveRunRequests, SessionOutputs, SessionBesides string
 	// Of $1 session_id or run_id, after $2 event_id, limited to $3 and to $4 bytes of bodies, one
 	// event at least, or more: the rest is not read. Behind each event is how many there are within
 	// the limit of $3, if that was counted, else 0.
@@ -76,15 +69,14 @@ type Statements struct {
 	// The same of the events about requests.
 	SessionRequestEventsWithin, RunRequestEventsWithin string
 
-	// RequestByHandle is of $1 handle, Rule of $1 rule_id.
-	RequestByHandle, Rule string
+	// RequestByHandle is of $1 handle.
+	RequestByHandle string
 	// StandingRules returns the rules of $1 session_id that are in force and not exact, limited
-	// to $2. The current time is the next argument, if needed. RuleVersion takes $1 session_id.
-	StandingRules, RuleVersion string
-	// RuleChanges returns version and rule_id of the changes to rules of all sessions after $1
-	// version, limited to $2; ChangedRules returns those rules themselves, if in force and not
-	// exact. The current time is the latter's next argument, if needed.
-	RuleChanges, ChangedRules string
+	// to $2. The current time is the next argument, if needed.
+	StandingRules string
+	// ChangedRules returns the rules of RuleChanges, if in force and not exact. The current time is the next
+	// argument, if needed.
+	ChangedRules string
 	// RulesFor takes the list $1 of sessions, limited to $2, and RuleSizesFor returns their
 	// sizes. Now returns the current time.
 	RulesFor, RuleSizesFor, Now string

@@ -123,7 +123,7 @@ func open(ctx context.Context, owned *file, options Options) (*Store, error) {
 	store.reads = &database{store.readers, store.nowMs}
 	store.Reader = read.New(store.reads, &readStatements, readers)
 	store.Keeper = tokens.New(store.reads, store, &tokenStatements)
-	store.Endpoints = hooks.New(store.reads, store, &hookStatements)
+	store.Endpoints = hooks.New(store.reads, store, hookParts)
 	options.Door.Lanes, options.Door.Announce = 1, store.Publish
 	options.Door.Values, options.Door.Rules, options.Door.Webhooks = store, store, store
 	options.Door.Logger = cmp.Or(options.Door.Logger, options.Logger)

@@ -46,26 +46,3 @@ WHERE (operation, scope, idempotency_key) IN (
 	SELECT old.operation, old.scope, old.idempotency_key FROM idempotency_records AS old
 	WHERE old.created_at_ms < $1 AND old.operation <> 'name' ORDER BY old.created_at_ms LIMIT $2)`
 )
-
-// The statements of tokens, which belong to no session and to no decision.
-const (
-	sqlRevokeToken = `
-UPDATE tokens SET revoked_at_ms = $2
-WHERE token_id = $1 AND revoked_at_ms IS NULL AND (NOT $3 OR role <> 'admin'
-	OR NOT (expires_at_ms IS NULL OR expires_at_ms > $2)
-	OR EXISTS (SELECT 1 FROM tokens AS other WHERE other.role = 'admin' AND other.created_by <> 'oidc' AND other.token_id <> $1 AND other.revoked_at_ms IS NULL
-		AND (other.expires_at_ms IS NULL OR other.expires_at_ms > $2)))`
-)
-
-// The statements about addresses and messages.
-const (
-	// An expired count restarts. It stops at one above the limit, and counts a message once.
-	sqlCountNotice = `
-INSERT INTO notice_counts (principal, since_ms, sent, message_ids) VALUES (CAST($1 AS text), CAST($2 AS bigint), 1, CAST($5 AS text))
-ON CONFLICT (principal) DO UPDATE SET
-	sent = CASE WHEN notice_counts.since_ms <= CAST($3 AS bigint) THEN 1 ELSE notice_counts.sent + 1 END,
-	message_ids = CASE WHEN notice_counts.since_ms <= CAST($3 AS bigint) THEN excluded.message_ids ELSE notice_counts.message_ids || ' ' || excluded.message_ids END,
-	since_ms = CASE WHEN notice_counts.since_ms <= CAST($3 AS bigint) THEN excluded.since_ms ELSE notice_counts.since_ms END
-WHERE notice_counts.since_ms <= CAST($3 AS bigint)
-	OR notice_counts.sent <= CAST($4 AS bigint) AND instr(' ' || notice_counts.message_ids || ' ', ' ' || CAST($5 AS text) || ' ') = 0`
-)

@@ -32,7 +32,7 @@ WITH measured AS (
 // each an array of its parts. CROSS JOIN makes SQLite go from the keys to the rows.
 //
 // The last argument of those in comparesNow is the batch's time.
-var loadStatements = expanded(map[string]string{
+var loadStatements = columns.ExpandAll(expand, map[string]string{
 	"sessions": `
 SELECT s.*
 FROM json_each($1) AS k
@@ -40,11 +40,7 @@ CROSS JOIN sessions AS s ON s.session_id = k.value ->> 0`,
 
 	"runs": `
 SELECT r.*,
-	CASE WHEN r.status = 'queued' THEN (
-		SELECT count(*) FROM runs AS ahead
-		WHERE ahead.session_id = r.session_id AND ahead.finished_at_ms IS NULL
-			AND ahead.status = 'queued' AND ahead.first_event_id < r.first_event_id
-	) ELSE 0 END
+	{place of r}
 FROM (
 	SELECT n.value ->> 0 AS session_id, n.value ->> 1 AS run_id FROM json_each($2) AS n
 	UNION
@@ -124,11 +120,7 @@ WHERE page.beyond = 0`,
 
 	"chosen runs": `
 SELECT r.*,
-	CASE WHEN r.status = 'queued' THEN (
-		SELECT count(*) FROM runs AS ahead
-		WHERE ahead.session_id = r.session_id AND ahead.finished_at_ms IS NULL
-			AND ahead.status = 'queued' AND ahead.first_event_id < r.first_event_id
-	) ELSE 0 END
+	{place of r}
 FROM json_each($1) AS k
 CROSS JOIN runs AS r ON r.run_id = k.value ->> 0`,
 
@@ -300,13 +292,3 @@ SELECT k.value ->> 0, k.value ->> 1, (SELECT count(*) FROM (
 	WHERE i.session_id = k.value ->> 0 AND i.run_id = k.value ->> 1 AND i.operation = 'name' LIMIT 1000))
 FROM json_each($1) AS k`,
 })
-
-// expand replaces a row type's alias and star by its columns.
-func expand(statement string) string { return columns.Expand(statement) }
-
-func expanded(statements map[string]string) map[string]string {
-	for name, statement := range statements {
-		statements[name] = expand(statement)
-	}
-	return statements
-}

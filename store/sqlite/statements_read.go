@@ -1,25 +1,17 @@
 package sqlite
 
 import (
+	"strings"
+
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/read"
 )
 
-// readStatements are the statements of the reads. Lists are JSON arrays of texts. The limits on
-// outputs are api.MaxOutputsShown plus one, which shows whether there are more. Bodies are
+// readStatements are the statements of the reads. Lists are JSON arrays of texts. Bodies are
 // measured before they are read: rows store their lengths.
 var readStatements = read.Statements{
-	Counts: countStatements,
-
-	Run: expand(`
-SELECT r.*,
-	CASE WHEN r.status = 'queued' THEN (
-		SELECT count(*) FROM runs AS ahead
-		WHERE ahead.session_id = r.session_id AND ahead.finished_at_ms IS NULL
-			AND ahead.status = 'queued' AND ahead.first_event_id < r.first_event_id
-	) ELSE 0 END
-FROM runs AS r WHERE r.run_id = $1`),
+	Same: read.SameStatements, Counts: countStatements,
 
 	RunPayload: `
 SELECT r.run_id,
@@ -38,20 +30,7 @@ CROSS JOIN runs AS r ON r.run_id = k.value
 CROSS JOIN requests AS q ON q.run_id = r.run_id AND q.settled_number > r.resume_after
 ORDER BY run_id, number`),
 
-	RunOutputs: `
-SELECT e.body, newest.count
-FROM (
-	SELECT n.*, sum(n.size) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
-	FROM (
-		SELECT e.rowid AS line, e.event_id, octet_length(e.body) AS size FROM events AS e
-		WHERE e.run_id = $1 AND e.type = 'output'
-		ORDER BY e.event_id DESC LIMIT 101
-	) AS n
-	WINDOW w AS (ORDER BY n.event_id DESC)
-) AS newest
-CROSS JOIN events AS e ON e.rowid = newest.line
-WHERE newest.place <= 100 AND (newest.place = 1 OR newest.bytes <= $2)
-ORDER BY newest.event_id`,
+	RunOutputs: newestOutputs("e.run_id = $1 AND e.type = 'output'"),
 
 	// One pass over each queue.
 	QueuePlaces: `
@@ -63,16 +42,11 @@ FROM (
 ) AS place
 WHERE place.run_id IN (SELECT k.value FROM json_each($2) AS k)`,
 
-	Named: expand(`
-SELECT i.* FROM idempotency_records AS i WHERE i.scope = $1 AND i.operation = $2 AND i.idempotency_key = $3`),
-
 	SettledAfter: expand(`
 SELECT q.*
 FROM requests AS q
 WHERE q.run_id = $1 AND q.settled_number > $2
 ORDER BY q.settled_number`),
-
-	Session: expand(`SELECT s.* FROM sessions AS s WHERE s.session_id = $1`),
 
 	ActiveRun: expand(`
 SELECT r.*, 0
@@ -93,25 +67,7 @@ CROSS JOIN requests AS q ON q.run_id = r.run_id AND q.settled_number > r.resume_
 WHERE s.session_id = $1
 ORDER BY number`),
 
-	QueuedRunIDs: `
-SELECT r.run_id FROM runs AS r
-WHERE r.session_id = $1 AND r.finished_at_ms IS NULL AND r.status = 'queued'
-ORDER BY r.first_event_id`,
-
-	SessionOutputs: `
-SELECT e.body, newest.count
-FROM (
-	SELECT n.*, sum(n.size) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
-	FROM (
-		SELECT e.rowid AS line, e.event_id, octet_length(e.body) AS size FROM events AS e
-		WHERE e.session_id = $1 AND e.type = 'output'
-		ORDER BY e.event_id DESC LIMIT 101
-	) AS n
-	WINDOW w AS (ORDER BY n.event_id DESC)
-) AS newest
-CROSS JOIN events AS e ON e.rowid = newest.line
-WHERE newest.place <= 100 AND (newest.place = 1 OR newest.bytes <= $2)
-ORDER BY newest.event_id`,
+	SessionOutputs: newestOutputs("e.session_id = $1 AND e.type = 'output'"),
 
 	SessionBesides: expand(`
 SELECT q.*, r.agent_id, r.kind, r.requester, NULL, ''
@@ -120,13 +76,6 @@ CROSS JOIN requests AS q ON q.run_id = r.run_id AND q.outcome IS NULL AND q.kind
 WHERE r.session_id = $1 AND r.finished_at_ms IS NULL AND r.kind IN ('parent_clarification', 'call')
 ORDER BY r.run_id, q.request_id
 LIMIT $2`),
-
-	SessionKept: `SELECT coalesce(s.first_kept_event_id, 1), s.last_event_id FROM sessions AS s WHERE s.session_id = $1`,
-	RunKept: `
-SELECT CASE WHEN r.first_event_id < s.first_kept_event_id THEN s.first_kept_event_id ELSE 1 END, s.last_event_id
-FROM runs AS r
-JOIN sessions AS s ON s.session_id = r.session_id
-WHERE r.run_id = $1`,
 
 	// Rows are read one by one until the reader stops, within $4 bytes, so nothing is measured
 	// or counted first.
@@ -137,17 +86,13 @@ ORDER BY e.event_id LIMIT $3`),
 	SessionRequestEventsWithin: expand(`
 SELECT e.*, 0 FROM events AS e INDEXED BY events_of_requests
 WHERE e.session_id = $1 AND e.event_id > $2 AND $4 IS NOT NULL
-	AND (e.type = 'waiting_for_approval' OR e.type = 'approval_resolved' OR e.type = 'waiting_for_user_question'
-		OR e.type = 'user_question_answered' OR e.type = 'user_question_resolved' OR e.type = 'parent_clarification_resolved'
-		OR e.type = 'request_acknowledged')
+	AND {e is about a request}
 ORDER BY e.event_id LIMIT $3`),
 	RunRequestEventsWithin: expand(`
 SELECT e.*, 0 FROM runs AS r CROSS JOIN events AS e INDEXED BY events_of_requests
 WHERE r.run_id = $1 AND e.session_id = r.session_id AND e.run_id = r.run_id
 	AND e.event_id > max($2, r.first_event_id - 1) AND e.event_id <= r.last_event_id AND $4 IS NOT NULL
-	AND (e.type = 'waiting_for_approval' OR e.type = 'approval_resolved' OR e.type = 'waiting_for_user_question'
-		OR e.type = 'user_question_answered' OR e.type = 'user_question_resolved' OR e.type = 'parent_clarification_resolved'
-		OR e.type = 'request_acknowledged')
+	AND {e is about a request}
 ORDER BY e.event_id LIMIT $3`),
 	RunEventsWithin: expand(`
 SELECT e.*, 0 FROM events AS e
@@ -164,12 +109,6 @@ SELECT q.*, r.agent_id, r.kind, r.requester, (SELECT s.about FROM sessions AS s 
 FROM requests AS q JOIN runs AS r ON r.session_id = q.session_id AND r.run_id = q.run_id
 WHERE q.handle = $1`),
 
-	Rule: expand(`
-SELECT l.*, (SELECT count(*) FROM requests AS q WHERE q.rule_id = l.rule_id)
-FROM rules AS l WHERE l.rule_id = $1`),
-
-	RuleVersion: `SELECT v.version FROM rule_versions AS v WHERE v.session_id = $1`,
-
 	StandingRules: expand(`
 SELECT l.*
 FROM rules AS l INDEXED BY rules_standing
@@ -177,10 +116,6 @@ WHERE l.session_id = $1 AND l.input_digest IS NULL AND l.revoked_at_ms IS NULL
 	AND (l.expires_at_ms IS NULL OR l.expires_at_ms > $3)
 	AND (l.max_uses IS NULL OR l.uses < l.max_uses)
 LIMIT $2`),
-
-	RuleChanges: `
-SELECT c.version, c.previous, c.rule_id FROM rule_changes AS c
-WHERE c.version > $1 ORDER BY c.version, c.rule_id LIMIT $2`,
 
 	// The + keeps the rules from being found by their session.
 	ChangedRules: expand(`
@@ -308,4 +243,33 @@ func runIndex(q runs.RunQuery, part string) string {
 		index = "runs_list_finished"
 	}
 	return " INDEXED BY " + index
+}
+
+// newestOutputs returns the bodies of the newest outputs among the events e of a condition, oldest first,
+// within $2 bytes, one at least, and their number. The limits are api.MaxOutputsShown, and inside one more,
+// which shows whether there are more.
+func newestOutputs(condition string) string {
+	return `
+SELECT e.body, newest.count
+FROM (
+	SELECT n.*, sum(n.size) OVER w AS bytes, row_number() OVER w AS place, count(*) OVER () AS count
+	FROM (
+		SELECT e.rowid AS line, e.event_id, octet_length(e.body) AS size FROM events AS e
+		WHERE ` + condition + `
+		ORDER BY e.event_id DESC LIMIT 101
+	) AS n
+	WINDOW w AS (ORDER BY n.event_id DESC)
+) AS newest
+CROSS JOIN events AS e ON e.rowid = newest.line
+WHERE newest.place <= 100 AND (newest.place = 1 OR newest.bytes <= $2)
+ORDER BY newest.event_id`
+}
+
+// expand replaces a row type's alias and star by its columns, and events about requests by their types, each
+// compared by itself: with IN, SQLite does not see that the index has them.
+func expand(statement string) string {
+	return columns.Expand(strings.ReplaceAll(statement, "{e is about a request}",
+		`(e.type = 'waiting_for_approval' OR e.type = 'approval_resolved' OR e.type = 'waiting_for_user_question'
+		OR e.type = 'user_question_answered' OR e.type = 'user_question_resolved' OR e.type = 'parent_clarification_resolved'
+		OR e.type = 'request_acknowledged')`))
 }

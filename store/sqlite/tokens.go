@@ -7,7 +7,6 @@ import (
 )
 
 var tokenStatements = tokens.Statements{
-	Revoke:        sqlRevokeToken,
 	ByIDs:         tokens.ByIDs("token_id IN (SELECT value FROM json_each($1))"),
 	HeadsByID:     tokens.HeadsBy("session_id IN (SELECT value FROM json_each($1))"),
 	SignInsByHash: tokens.SignInsBy("cookie_hash IN (SELECT value FROM json_each($1))"),

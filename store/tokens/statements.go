@@ -9,6 +9,7 @@ const AddEntry = sqlAddEntry
 // The statements of tokens. sqlAddToken takes every column in the order of [Columns], and is a no-op if created_by and
 // idempotency_key exist. sqlRotateToken takes $1 token_id, $2 secret_hash, $3 hint, $4 previous_until_ms and $5 the
 // current time, and only changes an active token. sqlTouchToken takes $1 token_id and $2 last_used_at_ms.
+// sqlRevokeToken takes $1 token_id, $2 the current time and $3 whether to keep the last active admin.
 const (
 	sqlAddToken = `
 INSERT INTO tokens (token_id, name, role, principal, groups, session_prefixes, agent_ids, may_act_for, may_always, hint,
@@ -19,6 +20,12 @@ ON CONFLICT (created_by, idempotency_key) DO NOTHING`
 	sqlRotateToken = `
 UPDATE tokens SET previous_hash = secret_hash, previous_until_ms = $4, secret_hash = $2, hint = $3
 WHERE token_id = $1 AND revoked_at_ms IS NULL AND (expires_at_ms IS NULL OR expires_at_ms > $5)`
+	sqlRevokeToken = `
+UPDATE tokens SET revoked_at_ms = $2
+WHERE token_id = $1 AND revoked_at_ms IS NULL AND (NOT CAST($3 AS boolean) OR role <> 'admin'
+	OR NOT (expires_at_ms IS NULL OR expires_at_ms > $2)
+	OR EXISTS (SELECT 1 FROM tokens AS other WHERE other.role = 'admin' AND other.created_by <> 'oidc' AND other.token_id <> $1 AND other.revoked_at_ms IS NULL
+		AND (other.expires_at_ms IS NULL OR other.expires_at_ms > $2)))`
 	sqlTouchToken = `
 UPDATE tokens SET last_used_at_ms = $2 WHERE token_id = $1 AND (last_used_at_ms IS NULL OR last_used_at_ms < $2)`
 )

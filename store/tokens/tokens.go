@@ -37,15 +37,13 @@ type Writer interface {
 type Statements struct {
 	// ByIDs has the columns of the tokens in the list $1.
 	ByIDs string
-	// Revoke takes $1 token_id, $2 the current time, $3 whether to keep the last active admin.
-	Revoke string
 	// SignInsByHash reads the sign-ins with a cookie_hash in the list $1; see [SignInsBy].
 	SignInsByHash string
 	// HeadsByID reads the heads of the sessions in the list $1; see [HeadsBy].
 	HeadsByID string
 	// LockSeal prevents concurrent seals of the audit's own log; "" if they are impossible.
 	LockSeal string
-	// LockRevoke, before Revoke, prevents concurrent revocations; "" if they are impossible.
+	// LockRevoke, before a revocation, prevents concurrent revocations; "" if they are impossible.
 	LockRevoke string
 }
 
@@ -208,7 +206,7 @@ func (k *Keeper) RotateToken(ctx context.Context, tokenID, hash, hint string, pr
 
 // RevokeToken implements auth.Tokens.
 func (k *Keeper) RevokeToken(ctx context.Context, tokenID string, keepAdmin bool, nowMs int64, entry *journal.Entry) (bool, error) {
-	writes := []Write{{SQL: k.statements.Revoke, Args: []any{tokenID, nowMs, keepAdmin}, Entry: entry}}
+	writes := []Write{{SQL: sqlRevokeToken, Args: []any{tokenID, nowMs, keepAdmin}, Entry: entry}}
 	if k.statements.LockRevoke != "" {
 		writes = []Write{{SQL: k.statements.LockRevoke}, writes[0]}
 	}
