@@ -120,9 +120,9 @@ func wrongText(left int64) string {
 	case 0:
 		return "This link takes no more codes: open the request in the inbox."
 	case 1:
-		return "Wrong code. You have one try left."
+		return "Wrong code. Use the one from the message with this link. You have one try left."
 	}
-	return fmt.Sprintf("Wrong code. You have %d tries left.", left)
+	return fmt.Sprintf("Wrong code. Use the one from the message with this link. You have %d tries left.", left)
 }
 
 // review shows the whole request, and the buttons that decide it.
