@@ -139,7 +139,7 @@ func pressRefusal(err error) (string, error) {
 	}
 	switch recorded := refused.Recorded; {
 	case recorded != nil:
-		return "Already decided: " + string(recorded.Outcome) + " by " + clean(recorded.ResolvedBy) + ".", nil
+		return "Already decided: " + settledText(recorded.Outcome, recorded.ResolvedBy) + ".", nil
 	case refused.Code == api.CodeApprovalChanged:
 		return pressChanged, nil
 	case refused.Code == api.CodeRequesterExcluded:

@@ -148,12 +148,16 @@ func (s *Service) settledMessage(ctx context.Context, handle string) (*Message, 
 // SettledText says how a request was settled, and by whom: "allowed by user:ada".
 func SettledText(request *model.Request) string {
 	resolution := request.Recorded()
-	switch by := clean(resolution.ResolvedBy); {
-	case resolution.Outcome == api.OutcomeExpired:
+	return settledText(resolution.Outcome, resolution.ResolvedBy)
+}
+
+func settledText(outcome api.Outcome, by string) string {
+	switch name := clean(by); {
+	case outcome == api.OutcomeExpired:
 		return "expired without a decision"
-	case by == "" || resolution.ResolvedBy == api.ResolvedBySystem:
-		return string(resolution.Outcome)
+	case name == "" || by == api.ResolvedBySystem:
+		return string(outcome)
 	default:
-		return fmt.Sprintf("%s by %s", resolution.Outcome, by)
+		return fmt.Sprintf("%s by %s", outcome, name)
 	}
 }
