@@ -74,4 +74,24 @@ func (f *flows) allowAnd(t *testing.T) {
 	sheet.find("button", "Allow").click()
 	item.status("Allowed by you")
 	require.Contains(t, f.decision(t, edit).Rule.Text, `internal/cart/**`)
+
+	// Its buttons are in view below a long rule. Enter on a choice allows.
+	long := f.ask(t, one(approval("lengthy", `{"command":`+quoted("make "+strings.Repeat("all ", 400))+`,"description":"Build"}`)))
+	item = p.prompt("lengthy")
+	f.action(item, "Allow and …")
+	sheet = p.find("dialog", "Allow and …")
+	p.until("the first choice has the focus", func() bool { return p.read("document.activeElement.type + document.activeElement.checked") == "radiotrue" })
+	require.Equal(t, "true", sheet.find("button", "Allow").call("function() { return this.getBoundingClientRect().bottom <= innerHeight }", nil))
+	sheet.find("button", "Back").click()
+	for pages := 0; len(p.all(item, "button", "Allow")) == 0; pages++ {
+		require.Less(t, pages, 1000)
+		item.find("button", "Read to the end to allow").click()
+		p.calm()
+		p.frame()
+	}
+	f.action(item, "Allow and …")
+	p.until("the first choice has the focus", func() bool { return p.read("document.activeElement.type + document.activeElement.checked") == "radiotrue" })
+	p.press("\r")
+	item.status("Allowed by you")
+	require.NotNil(t, f.decision(t, long).Rule)
 }

@@ -72,6 +72,7 @@ export function AllowAnd({ one }) {
   useEffect(() => {
     opens(one.handle);
     dialog.current.showModal();
+    dialog.current.focus(); // the choices come with the answer
     return () => shiftedAll();
   }, []);
   // Its outcome stands where the buttons were.
@@ -82,14 +83,23 @@ export function AllowAnd({ one }) {
     explain(one, forMs, others).then(found => { if (!late) { setTexts({ ...found, lifetime }); setProblem(""); } }, error => { if (!late) setProblem(error.problem?.errors?.[0]?.detail ?? error.message); });
     return () => { late = true; };
   }, [lifetime]);
+  // The first choice has the focus, unless the person has gone on already.
+  useEffect(() => { if (texts && document.activeElement === dialog.current) dialog.current.querySelector("input:checked")?.focus(); }, [!texts]);
   const choices = choicesOf(one, texts), over = isOver(one);
   const chosen = choices.find(choice => `${choice.as} ${choice.scope}` === as) ?? choices[0];
   const textOf = effect => texts?.[effect]?.choices?.find(choice => choice.as === chosen?.as)?.[chosen?.scope];
   const decision = chosen && { remember: chosen.scope, remember_as: chosen.as, remember_for_ms: forMs };
   // The sentence says until when, so nothing is allowed before it is there.
   const off = !canDecide(one) || !decision || texts.lifetime !== lifetime, also = alsoAllowed(one, chosen);
+  const allows = event => allow(one, event, decision, withOthers ? also.read : []);
+  // Enter on a choice allows: three keys in all.
+  const keyed = event => {
+    if (event.key !== "Enter" || event.target.type !== "radio" || off || over || one.barred !== "") return;
+    event.preventDefault();
+    allows(event);
+  };
   const radio = (name, label, checked, onChange) => html`<label class="choice"><input type="radio" name=${name} checked=${checked} disabled=${over} onChange=${onChange} /><span>${label}</span></label>`;
-  return html`<dialog class="sheet" aria-label="Allow and …" ref=${dialog} onClose=${() => back(one)}>
+  return html`<dialog class="sheet" aria-label="Allow and …" tabindex="-1" ref=${dialog} onClose=${() => back(one)} onKeyDown=${keyed}>
     <h2>Allow and …</h2>
     <div role="radiogroup" aria-label="What to allow" class="options">${choices.map(choice => radio("what", marked(`${choice.what}, ${choice.where}`), choice === chosen, () => choose(`${choice.as} ${choice.scope}`)))}</div>
     <div role="radiogroup" aria-label="For" class="choices">${lifetimes.map(([name]) => radio("for", name, name === lifetime, () => setLifetime(name)))}</div>
@@ -100,5 +110,5 @@ export function AllowAnd({ one }) {
     <div class="buttons"><button type="button" onClick=${() => dialog.current.close()}>Back</button>
       ${!over && html`<button type="button" disabled=${off || !textOf("deny")} title=${textOf("deny")} onClick=${event => deny(one, event, decision)}>Deny</button>`}
       <span class="space"></span>
-      ${!over && !one.barred && html`<button type="button" class="allow" disabled=${off || one.barred !== ""} onClick=${event => allow(one, event, decision, withOthers ? also.read : [])}>Allow</button>`}</div></dialog>`;
+      ${!over && !one.barred && html`<button type="button" class="allow" disabled=${off || one.barred !== ""} onClick=${allows}>Allow</button>`}</div></dialog>`;
 }
