@@ -44,16 +44,10 @@ func (c *AdvanceRequest) Needs() Needs {
 func (c *AdvanceRequest) prepare(*Call, IDSource) error { return nil }
 
 func (c *AdvanceRequest) decide(w *workingCopy) (Reply, error) {
-	effect, err := w.effect(c.EffectID)
-	if err != nil {
-		return Reply{}, err
+	effect, reply, err := w.attemptedEffect(c.EffectID, c.Attempt)
+	if err != nil || reply.Existing {
+		return reply, err
 	}
-	reply := Reply{Effect: effect, NowMs: w.nowMs}
-	if effect.State != api.EffectPending || effect.Attempts != c.Attempt {
-		reply.Existing = true
-		return reply, nil
-	}
-	w.changes.UpdatedEffects = append(w.changes.UpdatedEffects, effect)
 	if run := w.run(c.RunID); run != nil {
 		w.expireDue(run)
 		if request := w.request(c.RunID, c.RequestID); request != nil && request.Open() && request.Handle == c.Handle && !model.Terminal(run.Status) {

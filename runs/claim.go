@@ -80,6 +80,3 @@ func (c *ClaimRun) decide(w *workingCopy) (Reply, error) {
 	claim := record.ClaimOf()
 	return Reply{Run: record, Claim: &claim}, nil
 }
-
-// DefaultMaxAttempts is how many claims of a run may make no progress if ClaimRun gives no limit.
-const DefaultMaxAttempts = 10

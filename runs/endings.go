@@ -9,13 +9,6 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// DrainChunk is the maximum number of runs that one decision ends, not counting the active run
-// and the head of the queue.
-const DrainChunk = 100
-
-// DrainBytes bounds the rows and open requests of these runs. At least one run is always ended.
-const DrainBytes = 4 << 20
-
 // drainFirst ends the first batch of the payload's runs, and enqueues an effect for the rest. It
 // reports whether it ended a run that takes no slot.
 func (w *workingCopy) drainFirst(p drainPayload) (ended bool) {

@@ -2,9 +2,6 @@ package runs
 
 import "github.com/holdpoint/holdpoint/api"
 
-// FanOutChunk is the maximum number of deliveries that one [FanOutDeliveries] writes.
-const FanOutChunk = 100
-
 // FanOutDeliveries writes the first FanOutChunk deliveries of a fan-out effect ([model.IsFanOut])
 // and completes it. A new effect covers the rest. It sorts behind the deliveries and is due after
 // them, so a webhook's backlog grows no faster than the webhook accepts deliveries. An invalid

@@ -6,9 +6,6 @@ import (
 	"github.com/holdpoint/holdpoint/runs/refusal"
 )
 
-// MaxRunNames is how many segments of a run can be named by calls that decide nothing.
-const MaxRunNames = 1_000
-
 // SegmentName is an id that a caller chose for the part of a run that follows the call.
 type SegmentName struct {
 	SegmentID string

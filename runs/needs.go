@@ -78,11 +78,3 @@ type Needs struct {
 	// locked session.
 	Record *model.RecordKey
 }
-
-// MaxExactRulesLoaded limits the exact rules for one input that a decision loads, for a session
-// and for all sessions each. At the limit, exact rules allow nothing and a person is asked.
-const MaxExactRulesLoaded = 64
-
-// MaxExactRuleBytesLoaded limits their texts and reasons in the same way. The last rule may exceed
-// it.
-const MaxExactRuleBytesLoaded = 40 << 10

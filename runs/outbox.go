@@ -83,6 +83,22 @@ func (w *workingCopy) attemptEffect(effectID string) (*model.Effect, error) {
 	return effect, nil
 }
 
+// attemptedEffect returns an effect, and has it written, for the command of the attempt that
+// ClaimEffect counted. While another attempt is newer, the reply has Existing and nothing is to be
+// decided. Errors: effect_not_found.
+func (w *workingCopy) attemptedEffect(effectID string, attempt int64) (*model.Effect, Reply, error) {
+	effect, err := w.effect(effectID)
+	if err != nil {
+		return nil, Reply{}, err
+	}
+	reply := Reply{Effect: effect, NowMs: w.nowMs}
+	reply.Existing = effect.State != api.EffectPending || effect.Attempts != attempt
+	if !reply.Existing {
+		w.changes.UpdatedEffects = append(w.changes.UpdatedEffects, effect)
+	}
+	return effect, reply, nil
+}
+
 // endEffect ends an effect as done, or as failed with lastError.
 func (w *workingCopy) endEffect(effect *model.Effect, state api.EffectState, lastError string) {
 	effect.State, effect.DueAtMs, effect.FinishedAtMs, effect.LastError = state, 0, w.nowMs, StorableText(lastError)

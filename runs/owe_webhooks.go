@@ -6,10 +6,6 @@ import (
 	"github.com/holdpoint/holdpoint/runs/model"
 )
 
-// MaxOwedRows limits the rows that a decision writes for one webhook. A decision with more events
-// writes one effect, from which [FanOutDeliveries] creates the deliveries after the commit.
-const MaxOwedRows = 4
-
 // deliverWebhookPayload is the payload of an api.EffectDeliverWebhook. The posted body is built from
 // the event, which does not change.
 type deliverWebhookPayload struct {

@@ -74,9 +74,6 @@ type RequestQuery struct {
 	EachQuestion bool
 }
 
-// MaxSessionsBelow limits the sessions of a query with Below, including the named one.
-const MaxSessionsBelow = 1_000
-
 // RequestPosition is the keyset cursor of a list of requests.
 type RequestPosition struct {
 	SessionID, RunID, RequestID string

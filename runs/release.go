@@ -33,8 +33,8 @@ type Release struct {
 	canonical []byte
 }
 
-// MaxFailedAttempts bounds [Release.Attempt].
-const MaxFailedAttempts = 1_000_000
+// maxFailedAttempts bounds [Release.Attempt].
+const maxFailedAttempts = 1_000_000
 
 // Spec implements Command.
 func (c *Release) Spec() Spec {
@@ -64,8 +64,8 @@ func (c *Release) prepare(*Call, IDSource) error {
 	if c.Attempt != nil {
 		body["attempt"] = *c.Attempt
 		switch {
-		case *c.Attempt < 0 || *c.Attempt > MaxFailedAttempts:
-			faults.Add("/attempt", "must be between 0 and %d", MaxFailedAttempts)
+		case *c.Attempt < 0 || *c.Attempt > maxFailedAttempts:
+			faults.Add("/attempt", "must be between 0 and %d", maxFailedAttempts)
 		case c.LastError == "":
 			faults.Add("/attempt", "needs last_error")
 		}

@@ -64,9 +64,6 @@ func (w *workingCopy) change() Change {
 	return change
 }
 
-// MaxStamp bounds [State.Stamp].
-const MaxStamp = 1<<61 - 1
-
 // nextVersion returns the session's next version. A new session starts at its Stamp, and an existing
 // one grows by up to maxStep. 2^31 changes fit above the highest start.
 func (s *State) nextVersion() int64 {
