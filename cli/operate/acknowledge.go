@@ -12,65 +12,53 @@ import (
 
 // acknowledging holds what the commands acknowledge share.
 type acknowledging struct {
-	console.Connection
-	console.Format
 	requestRef
 	For      time.Duration `xor:"for" placeholder:"DURATION" help:"How long, at most 4h (default 30m)."`
 	Snooze   time.Duration `xor:"for" placeholder:"DURATION" help:"Hold back messages to you about it for that long, at most 168h."`
 	TakeBack bool          `name:"take-back" xor:"for" help:"You are no longer looking at it, or end the snooze."`
 }
 
-type approvalsAcknowledge struct{ acknowledging }
+type ackApproval struct{ acknowledging }
 
-// Run acknowledges an approval.
-func (c *approvalsAcknowledge) Run(ctx context.Context, terminal *console.Console) error {
-	return c.Call(func(opened *client.Client) error {
-		item, _, err := c.approval(ctx, opened, c.RequestID)
-		if err != nil {
-			return err
-		}
-		return c.acknowledge(ctx, terminal, opened, item.Request.Handle)
-	})
+func (a ackApproval) find(ctx context.Context, c *client.Client) (*api.RequestView, error) {
+	item, _, err := a.approval(ctx, c, a.RequestID)
+	if err != nil {
+		return nil, err
+	}
+	return a.acknowledge(ctx, c, item.Request.Handle)
 }
 
-type questionsAcknowledge struct{ acknowledging }
+type ackQuestion struct{ acknowledging }
 
-// Run acknowledges a question.
-func (c *questionsAcknowledge) Run(ctx context.Context, terminal *console.Console) error {
-	return c.Call(func(opened *client.Client) error {
-		item, _, err := c.question(ctx, opened, c.RequestID)
-		if err != nil {
-			return err
-		}
-		return c.acknowledge(ctx, terminal, opened, item.Request.Handle)
-	})
+func (a ackQuestion) find(ctx context.Context, c *client.Client) (*api.RequestView, error) {
+	item, _, err := a.question(ctx, c, a.RequestID)
+	if err != nil {
+		return nil, err
+	}
+	return a.acknowledge(ctx, c, item.Request.Handle)
 }
 
-func (c *acknowledging) acknowledge(ctx context.Context, terminal *console.Console, opened *client.Client, handle string) error {
+func (a acknowledging) acknowledge(ctx context.Context, c *client.Client, handle string) (*api.RequestView, error) {
 	body := api.AcknowledgementBody{State: api.Acknowledged}
 	switch {
-	case c.TakeBack:
+	case a.TakeBack:
 		body.State = api.NotAcknowledged
-	case c.For != 0 || c.Snooze != 0:
+	case a.For != 0 || a.Snooze != 0:
 		// The service counts by its own clock.
-		why, err := opened.ExplainRequest(ctx, handle)
+		why, err := c.ExplainRequest(ctx, handle)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		untilMs := why.NowMs + (c.For + c.Snooze).Milliseconds()
+		untilMs := why.NowMs + (a.For + a.Snooze).Milliseconds()
 		body.UntilMs = &untilMs
-		if c.Snooze != 0 {
+		if a.Snooze != 0 {
 			body.State = api.Snoozed
 		}
 	}
-	view, err := opened.AcknowledgeRequest(ctx, handle, body)
-	if err != nil {
-		return err
-	}
-	return printRecord(terminal, c.JSON, view, acknowledgedFields)
+	return c.AcknowledgeRequest(ctx, handle, body)
 }
 
-func acknowledgedFields(view *api.RequestView, now time.Time) []console.Field {
+func (acknowledging) fields(view *api.RequestView, now time.Time) []console.Field {
 	return []console.Field{
 		{"kind", string(view.Kind)},
 		{"session", view.SessionID},

@@ -16,7 +16,7 @@ type Approvals struct {
 	List        approvalsList                      `cmd:"" help:"List pending or decided approvals."`
 	Show        show[api.RequestView, approvalRef] `cmd:"" help:"Show a pending or decided approval."`
 	Review      approvalsReview                    `cmd:"" help:"Review pending approvals one by one."`
-	Acknowledge approvalsAcknowledge               `cmd:"" help:"Show others that you are looking at an approval."`
+	Acknowledge show[api.RequestView, ackApproval] `cmd:"" help:"Show others that you are looking at an approval."`
 	Allow       approvalsAllow                     `cmd:"" help:"Allow requests, unchanged or edited."`
 	Deny        approvalsDeny                      `cmd:"" help:"Deny requests."`
 	AllowAll    approvalsAllowAll                  `cmd:"" name:"allow-all" aliases:"approve-all" help:"Allow all pending approvals."`

@@ -6,6 +6,7 @@ package operate
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"time"
 
@@ -81,14 +82,15 @@ func collect[T any](all iter.Seq2[T, error], limit int) ([]T, error) {
 	return records, nil
 }
 
-// reference is the flags and arguments that name one record in a show command.
+// reference is the flags and arguments of a command that prints one record.
 type reference[T any] interface {
+	// find returns the record. If the command changes records, it is changed first.
 	find(ctx context.Context, c *client.Client) (*T, error)
 	// fields describes the record; empty ones are not shown.
 	fields(record *T, now time.Time) []console.Field
 }
 
-// show is a command that prints one record.
+// show is a command that prints one record, as it is or after a change.
 type show[T any, R reference[T]] struct {
 	console.Connection
 	console.Format
@@ -104,6 +106,23 @@ func (s *show[T, R]) Run(ctx context.Context, terminal *console.Console) error {
 		}
 		return printRecord(terminal, s.JSON, record, s.Reference.fields)
 	})
+}
+
+// printDelivered prints the result of a test message, an error unless it was delivered: result is its
+// document, problem the error, and words say what was delivered.
+func printDelivered(terminal *console.Console, asJSON bool, result any, delivered bool, problem error, words string) error {
+	if asJSON {
+		if err := console.PrintJSON(terminal.Stdout, result); err != nil {
+			return err
+		}
+	}
+	if !delivered {
+		return problem
+	}
+	if !asJSON {
+		fmt.Fprintln(terminal.Stdout, words)
+	}
+	return nil
 }
 
 func printRecord[T any](terminal *console.Console, asJSON bool, record *T, fields func(*T, time.Time) []console.Field) error {

@@ -14,8 +14,8 @@ import (
 // Addresses is holdpoint addresses.
 type Addresses struct {
 	List   list[api.Address, addressFilter] `cmd:"" help:"List your addresses."`
-	Add    addressesAdd                     `cmd:"" help:"Add an address: a code is sent to it."`
-	Verify addressesVerify                  `cmd:"" help:"Verify an address by its code."`
+	Add    show[api.Address, addressAdd]    `cmd:"" help:"Add an address: a code is sent to it."`
+	Verify show[api.Address, addressVerify] `cmd:"" help:"Verify an address by its code."`
 	Remove addressesRemove                  `cmd:"" help:"Delete an address."`
 }
 
@@ -42,7 +42,10 @@ func (addressFilter) table() table[api.Address] {
 	}
 }
 
-func addressFields(a *api.Address, now time.Time) []console.Field {
+// addressShown describes an address.
+type addressShown struct{}
+
+func (addressShown) fields(a *api.Address, now time.Time) []console.Field {
 	verified := "no: type the code that was sent to it"
 	if a.VerifiedAtMs != 0 {
 		verified = console.Moment(a.VerifiedAtMs, now)
@@ -50,40 +53,24 @@ func addressFields(a *api.Address, now time.Time) []console.Field {
 	return []console.Field{{"address id", a.AddressID}, {"channel", a.Channel}, {"address", a.Address}, {"verified", verified}}
 }
 
-type addressesAdd struct {
-	console.Connection
-	console.Format
+type addressAdd struct {
+	addressShown
 	Channel string `arg:"" help:"The name of a channel."`
 	Address string `arg:"" help:"What the channel takes, such as ada@example.com."`
 }
 
-// Run adds an address.
-func (c *addressesAdd) Run(ctx context.Context, terminal *console.Console) error {
-	return c.Call(func(opened *client.Client) error {
-		added, err := opened.AddAddress(ctx, api.AddressBody{Channel: c.Channel, Address: c.Address})
-		if err != nil {
-			return err
-		}
-		return printRecord(terminal, c.JSON, added, addressFields)
-	})
+func (a addressAdd) find(ctx context.Context, c *client.Client) (*api.Address, error) {
+	return c.AddAddress(ctx, api.AddressBody{Channel: a.Channel, Address: a.Address})
 }
 
-type addressesVerify struct {
-	console.Connection
-	console.Format
+type addressVerify struct {
+	addressShown
 	AddressID string `arg:"" name:"address-id" help:"The address's id."`
 	Code      string `arg:"" help:"The code that was sent to it."`
 }
 
-// Run verifies an address.
-func (c *addressesVerify) Run(ctx context.Context, terminal *console.Console) error {
-	return c.Call(func(opened *client.Client) error {
-		verified, err := opened.VerifyAddress(ctx, c.AddressID, c.Code)
-		if err != nil {
-			return err
-		}
-		return printRecord(terminal, c.JSON, verified, addressFields)
-	})
+func (a addressVerify) find(ctx context.Context, c *client.Client) (*api.Address, error) {
+	return c.VerifyAddress(ctx, a.AddressID, a.Code)
 }
 
 type addressesRemove struct {
@@ -150,17 +137,6 @@ func (c *channelsTest) Run(ctx context.Context, terminal *console.Console) error
 		if err != nil {
 			return err
 		}
-		if c.JSON {
-			if err := console.PrintJSON(terminal.Stdout, tested); err != nil {
-				return err
-			}
-		}
-		if !tested.Delivered {
-			return fmt.Errorf("the test message was not delivered: %s", tested.Error)
-		}
-		if !c.JSON {
-			fmt.Fprintln(terminal.Stdout, "delivered")
-		}
-		return nil
+		return printDelivered(terminal, c.JSON, tested, tested.Delivered, fmt.Errorf("the test message was not delivered: %s", tested.Error), "delivered")
 	})
 }

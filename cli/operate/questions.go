@@ -19,7 +19,7 @@ import (
 type Questions struct {
 	List        list[api.PendingQuestionView, questionFilter] `cmd:"" help:"List open questions."`
 	Show        show[api.PendingQuestionView, questionRef]    `cmd:"" help:"Show a question."`
-	Acknowledge questionsAcknowledge                          `cmd:"" help:"Show others that you are looking at a question."`
+	Acknowledge show[api.RequestView, ackQuestion]            `cmd:"" help:"Show others that you are looking at a question."`
 	Answer      questionsAnswer                               `cmd:"" help:"Answer or decline a question."`
 	Cancel      questionsCancel                               `cmd:"" help:"Cancel a question and its run."`
 }

@@ -16,8 +16,8 @@ type Runs struct {
 	List   list[api.RunView, runFilter]       `cmd:"" help:"List runs, active ones first."`
 	Show   runsShow                           `cmd:"" help:"Show a run and its decisions."`
 	Events list[api.RunEventEntry, runEvents] `cmd:"" help:"List the events of a run."`
-	Cancel runsCancel                         `cmd:"" help:"Cancel a run."`
-	Retry  runsRetry                          `cmd:"" help:"Retry a failed run with its last decisions."`
+	Cancel show[api.RunView, runCancel]       `cmd:"" help:"Cancel a run."`
+	Retry  show[api.RunView, runRetry]        `cmd:"" help:"Retry a failed run with its last decisions."`
 }
 
 type runFilter struct {
@@ -85,37 +85,19 @@ func (runRef) fields(run *api.RunView, now time.Time) []console.Field {
 	return append(fields, console.Field{"output", prompt.Indented(run.Output)}, console.Field{"error", run.Error})
 }
 
-type runsCancel struct {
-	console.Connection
-	console.Format
+type runCancel struct {
 	runRef
 	Reason string `placeholder:"TEXT" help:"Reason to record."`
 }
 
-// Run cancels a run. An ended run stays unchanged.
-func (c *runsCancel) Run(ctx context.Context, terminal *console.Console) error {
-	return c.Call(func(opened *client.Client) error {
-		run, err := opened.CancelRun(ctx, c.RunID, c.Reason)
-		if err != nil {
-			return err
-		}
-		return printRecord(terminal, c.JSON, run, c.fields)
-	})
+// find cancels the run. An ended run stays unchanged.
+func (r runCancel) find(ctx context.Context, c *client.Client) (*api.RunView, error) {
+	return c.CancelRun(ctx, r.RunID, r.Reason)
 }
 
-type runsRetry struct {
-	console.Connection
-	console.Format
-	runRef
-}
+type runRetry struct{ runRef }
 
-// Run makes a failed run claimable again.
-func (c *runsRetry) Run(ctx context.Context, terminal *console.Console) error {
-	return c.Call(func(opened *client.Client) error {
-		run, err := opened.RetryRun(ctx, c.RunID)
-		if err != nil {
-			return err
-		}
-		return printRecord(terminal, c.JSON, run, c.fields)
-	})
+// find makes a failed run claimable again.
+func (r runRetry) find(ctx context.Context, c *client.Client) (*api.RunView, error) {
+	return c.RetryRun(ctx, r.RunID)
 }

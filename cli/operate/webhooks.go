@@ -16,9 +16,9 @@ import (
 // Webhooks is the command holdpoint webhooks.
 type Webhooks struct {
 	Create     webhooksCreate                         `cmd:"" help:"Create a webhook, and print its signing secret once."`
-	List       webhooksList                           `cmd:"" help:"List webhooks."`
-	Show       webhooksShow                           `cmd:"" help:"Show a webhook."`
-	Change     webhooksChange                         `cmd:"" help:"Change the given settings of a webhook."`
+	List       list[api.Webhook, webhookFilter]       `cmd:"" help:"List webhooks."`
+	Show       show[api.Webhook, webhookRef]          `cmd:"" help:"Show a webhook."`
+	Change     show[api.Webhook, webhookChange]       `cmd:"" help:"Change the given settings of a webhook."`
 	Rotate     webhooksRotate                         `cmd:"" help:"Replace the signing secret of a webhook, and print the new one once."`
 	Delete     webhooksDelete                         `cmd:"" help:"Permanently delete a webhook. Pending deliveries are dropped."`
 	Test       webhooksTest                           `cmd:"" help:"Send a test event once, and print the result."`
@@ -136,77 +136,51 @@ var webhookTable = table[api.Webhook]{
 	},
 }
 
-type webhooksList struct {
-	console.Connection
-	console.Format
+// webhookFilter lists every webhook.
+type webhookFilter struct{}
+
+func (webhookFilter) read(ctx context.Context, c *client.Client) ([]api.Webhook, error) {
+	all, err := c.ListWebhooks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return all.Data, nil
 }
 
-// Run prints every webhook.
-func (c *webhooksList) Run(ctx context.Context, terminal *console.Console) error {
-	return c.Call(func(opened *client.Client) error {
-		all, err := opened.ListWebhooks(ctx)
-		if err != nil {
-			return err
-		}
-		return webhookTable.print(terminal, c.JSON, all.Data)
-	})
-}
+func (webhookFilter) table() table[api.Webhook] { return webhookTable }
 
-type webhooksShow struct {
-	console.Connection
-	console.Format
+type webhookRef struct {
 	WebhookID string `arg:"" name:"webhook-id" help:"Webhook id."`
 }
 
-// Run prints one webhook.
-func (c *webhooksShow) Run(ctx context.Context, terminal *console.Console) error {
-	return c.Call(func(opened *client.Client) error {
-		found, err := opened.GetWebhook(ctx, c.WebhookID)
-		if err != nil {
-			return err
-		}
-		return printWebhook(terminal, c.JSON, found)
-	})
+func (r webhookRef) find(ctx context.Context, c *client.Client) (*api.Webhook, error) {
+	return c.GetWebhook(ctx, r.WebhookID)
 }
 
-func printWebhook(terminal *console.Console, asJSON bool, w *api.Webhook) error {
-	if asJSON {
-		return console.PrintJSON(terminal.Stdout, w)
-	}
-	return console.Describe(terminal.Stdout, webhookFields(w, terminal.Now()))
-}
+func (webhookRef) fields(w *api.Webhook, now time.Time) []console.Field { return webhookFields(w, now) }
 
-type webhooksChange struct {
-	console.Connection
-	console.Format
+type webhookChange struct {
 	webhookSettings
-	URL       *string `name:"endpoint" placeholder:"URL" help:"URL to send events to."`
-	Enable    bool    `xor:"state" help:"Resume deliveries."`
-	Disable   bool    `xor:"state" help:"Stop deliveries and drop the pending ones."`
-	WebhookID string  `arg:"" name:"webhook-id" help:"Webhook id."`
+	URL     *string `name:"endpoint" placeholder:"URL" help:"URL to send events to."`
+	Enable  bool    `xor:"state" help:"Resume deliveries."`
+	Disable bool    `xor:"state" help:"Stop deliveries and drop the pending ones."`
+	webhookRef
 }
 
-// Run changes a webhook and prints it.
-func (c *webhooksChange) Run(ctx context.Context, terminal *console.Console) error {
-	return c.Call(func(opened *client.Client) error {
-		body := c.body()
-		body.URL = c.URL
-		if c.Enable || c.Disable {
-			body.Enabled = &c.Enable
-		}
-		changed, err := opened.ChangeWebhook(ctx, c.WebhookID, body)
-		if err != nil {
-			return err
-		}
-		return printWebhook(terminal, c.JSON, changed)
-	})
+func (w webhookChange) find(ctx context.Context, c *client.Client) (*api.Webhook, error) {
+	body := w.body()
+	body.URL = w.URL
+	if w.Enable || w.Disable {
+		body.Enabled = &w.Enable
+	}
+	return c.ChangeWebhook(ctx, w.WebhookID, body)
 }
 
 type webhooksRotate struct {
 	console.Connection
 	console.Format
-	Grace     time.Duration `default:"24h" placeholder:"DURATION" help:"How long deliveries are also signed with the current secret (default ${default})."`
-	WebhookID string        `arg:"" name:"webhook-id" help:"Webhook id."`
+	Grace time.Duration `default:"24h" placeholder:"DURATION" help:"How long deliveries are also signed with the current secret (default ${default})."`
+	webhookRef
 }
 
 // Run prints only the new secret on stdout.
@@ -223,7 +197,7 @@ func (c *webhooksRotate) Run(ctx context.Context, terminal *console.Console) err
 type webhooksDelete struct {
 	console.Connection
 	console.Format
-	WebhookID string `arg:"" name:"webhook-id" help:"Webhook id."`
+	webhookRef
 }
 
 // Run deletes a webhook.
@@ -246,7 +220,7 @@ func (c *webhooksDelete) Run(ctx context.Context, terminal *console.Console) err
 type webhooksTest struct {
 	console.Connection
 	console.Format
-	WebhookID string `arg:"" name:"webhook-id" help:"Webhook id."`
+	webhookRef
 }
 
 // Run posts a test event. It fails if the endpoint did not accept it.
@@ -256,25 +230,15 @@ func (c *webhooksTest) Run(ctx context.Context, terminal *console.Console) error
 		if err != nil {
 			return err
 		}
-		if c.JSON {
-			if err := console.PrintJSON(terminal.Stdout, result); err != nil {
-				return err
-			}
-		}
-		if !result.Delivered {
-			return fmt.Errorf("the test was not delivered: %s", result.Error)
-		}
-		if !c.JSON {
-			fmt.Fprintf(terminal.Stdout, "delivered: status %d in %d ms\n", result.Status, result.DurationMs)
-		}
-		return nil
+		return printDelivered(terminal, c.JSON, result, result.Delivered, fmt.Errorf("the test was not delivered: %s", result.Error),
+			fmt.Sprintf("delivered: status %d in %d ms", result.Status, result.DurationMs))
 	})
 }
 
 // deliveriesFilter lists the deliveries of a webhook.
 type deliveriesFilter struct {
-	WebhookID string `arg:"" name:"webhook-id" help:"Webhook id."`
-	State     string `placeholder:"STATE" help:"Only deliveries with this status: pending, done or failed."`
+	webhookRef
+	State string `placeholder:"STATE" help:"Only deliveries with this status: pending, done or failed."`
 	limited
 }
 
@@ -290,7 +254,7 @@ func (deliveriesFilter) table() table[api.EffectView] { return effectTable }
 type webhooksReplay struct {
 	console.Connection
 	console.Format
-	WebhookID string `arg:"" name:"webhook-id" help:"Webhook id."`
+	webhookRef
 }
 
 // Run makes all dropped deliveries due again.

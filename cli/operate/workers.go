@@ -55,23 +55,14 @@ func (workerFilter) table() table[workerLease] {
 }
 
 // WhoAmI is the command holdpoint whoami.
-type WhoAmI struct {
-	console.Connection
-	console.Format
-}
+type WhoAmI struct{ show[api.Me, identity] }
 
-// Run prints the caller's identity as the service sees it.
-func (c *WhoAmI) Run(ctx context.Context, terminal *console.Console) error {
-	return c.Call(func(opened *client.Client) error {
-		me, err := opened.Me(ctx)
-		if err != nil {
-			return err
-		}
-		return printRecord(terminal, c.JSON, me, meFields)
-	})
-}
+// identity is the caller's identity as the service sees it.
+type identity struct{}
 
-func meFields(me *api.Me, now time.Time) []console.Field {
+func (identity) find(ctx context.Context, c *client.Client) (*api.Me, error) { return c.Me(ctx) }
+
+func (identity) fields(me *api.Me, now time.Time) []console.Field {
 	signedIn := map[string]string{"token": "with a token", "session": "in a browser", "open": "without a token: the service asks for none"}
 	return []console.Field{
 		{"principal", me.Principal},
