@@ -1,19 +1,9 @@
 package postgres
 
-import (
-	"context"
-	"errors"
+import "github.com/holdpoint/holdpoint/store/retain"
 
-	"github.com/jackc/pgx/v5"
-
-	"github.com/holdpoint/holdpoint/internal/failpoint"
-	"github.com/holdpoint/holdpoint/runs"
-	"github.com/holdpoint/holdpoint/runs/refusal"
-	"github.com/holdpoint/holdpoint/store/retain"
-	"github.com/holdpoint/holdpoint/store/tokens"
-)
-
-// The statements of redaction. No others change or delete logged content.
+// The statements of redaction. No others, with those in package retain, change or delete logged content. A
+// child's question is the input of a run in its parent's session, and its preview is a copy.
 const (
 	sqlRedactLock   = `SELECT s.last_event_id FROM sessions AS s WHERE s.session_id = $1 FOR UPDATE`
 	sqlRedactEvents = `SELECT e.* FROM events AS e WHERE e.session_id = $1 AND e.event_id = ANY ($2::text[]::bigint[]) ORDER BY e.event_id`
@@ -24,19 +14,6 @@ WHERE e.session_id = $1 AND e.event_id = ANY ($2::text[]::bigint[]) AND (
 	r.finished_at_ms IS NULL
 	OR EXISTS (SELECT FROM effects AS f WHERE f.session_id = $1 AND f.run_id = r.run_id AND f.webhook_id = '' AND f.state <> 'done')
 	OR EXISTS (SELECT FROM messages AS m WHERE m.session_id = $1 AND m.run_id = r.run_id AND m.acknowledged_at_ms IS NULL))`
-	sqlRedactRequests = `SELECT q.* FROM requests AS q WHERE q.session_id = $1 AND q.run_id = $2 AND q.request_id = $3 AND q.outcome IS NOT NULL`
-	sqlRedactEvent    = `UPDATE events SET body = $3 WHERE session_id = $1 AND event_id = $2`
-	// A callback is kept while its delivery is pending, and after it failed, because it may be
-	// replayed.
-	sqlRedactRequest = `
-UPDATE requests SET body = $4, resolution = $5,
-	sealed = (SELECT $6::text FROM effects AS f WHERE f.session_id = $1 AND f.effect_id = $7 AND f.state <> 'done')
-WHERE session_id = $1 AND run_id = $2 AND request_id = $3`
-	sqlRedactRun = `
-UPDATE runs SET output = NULL, error = CASE WHEN error IS NULL THEN NULL ELSE 'redacted' END
-WHERE session_id = $1 AND run_id = $2`
-	// A child's question is the input of a run in its parent's session, and its preview is a
-	// copy.
 	sqlRedactAsked = `
 UPDATE runs SET text_preview = NULL, input = '{"redacted":true}'
 WHERE session_id = $1 AND run_id = $2 AND kind = 'parent_clarification'`
@@ -44,29 +21,5 @@ WHERE session_id = $1 AND run_id = $2 AND kind = 'parent_clarification'`
 )
 
 var redaction = retain.RedactStatements{
-	Lock: sqlRedactLock, Events: sqlRedactEvents, Needed: sqlRedactNeeded, Requests: sqlRedactRequests,
-	Event: sqlRedactEvent, Request: sqlRedactRequest, Run: sqlRedactRun, Asked: []string{sqlRedactAsked},
-	Session: sqlRedactSession,
-}
-
-// RedactEvents implements runs.Redactor.
-func (s *Store) RedactEvents(ctx context.Context, r *runs.Redaction) (count int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, retentionTimeout)
-	defer cancel()
-	err = pgx.BeginFunc(ctx, s.reads, func(tx pgx.Tx) (err error) {
-		count, err = retain.Redact(ctx, trimming{tx}, &redaction, r, func() error {
-			_, err := tx.Exec(ctx, tokens.AddEntry, tokens.EntryArgs(r.Entry())...)
-			return err
-		})
-		return err
-	})
-	var refused *refusal.Error
-	if err != nil && !errors.As(err, &refused) {
-		err = readFailure(ctx, err)
-	}
-	if err != nil {
-		return 0, err
-	}
-	failpoint.Hit("redact.committed")
-	return count, nil
+	Lock: sqlRedactLock, Changed: sqlRedactSession, Events: sqlRedactEvents, Needed: sqlRedactNeeded, Asked: []string{sqlRedactAsked},
 }

@@ -6,8 +6,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/holdpoint/holdpoint/audit/journal"
-	"github.com/holdpoint/holdpoint/internal/failpoint"
 	"github.com/holdpoint/holdpoint/runs"
 	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/retain"
@@ -45,8 +43,6 @@ SELECT coalesce(
 	(SELECT max(h.event_id) + 1 FROM head AS h),
 	$2)`
 
-	sqlTrimOutputs   = `SELECT count(*) FROM events WHERE session_id = $1 AND event_id >= $2 AND event_id < $3 AND type = 'output'`
-	sqlTrimEvents    = `DELETE FROM events WHERE session_id = $1 AND event_id >= $2 AND event_id < $3 RETURNING run_id`
 	sqlTrimFirstKept = `UPDATE sessions SET first_kept_event_id = $2, output_count = output_count - $3, version = version + 1 WHERE session_id = $1`
 	sqlTrimWhole     = `SELECT r.run_id FROM runs AS r WHERE r.session_id = $1 AND r.run_id = ANY ($2::text[]) AND r.last_event_id < $3`
 
@@ -66,8 +62,6 @@ WHERE s.session_id = $1 AND s.updated_at_ms < $2
 	AND NOT EXISTS (SELECT FROM sessions AS child WHERE child.parent_session_id = s.session_id AND child.parent_session_id <> '')
 RETURNING CASE WHEN EXISTS (SELECT 1 FROM audit_checkpoints) THEN coalesce(s.life, '') ELSE '' END`
 
-	sqlTrimRecords = `DELETE FROM idempotency_records WHERE scope = $1`
-
 	// A rule that settled something stays as long as that.
 	sqlSweepRules = `
 DELETE FROM rules
@@ -79,32 +73,26 @@ WHERE rule_id IN (
 )
 
 var retention = retain.Statements{
-	Lock: sqlTrimLock, End: sqlTrimEnd, Outputs: sqlTrimOutputs, Events: sqlTrimEvents, FirstKept: sqlTrimFirstKept, Runs: sqlTrimWhole,
-	OfRuns: []string{sqlTrimRequests, sqlTrimEffects, sqlTrimMessages, sqlTrimNames, sqlTrimRuns}, Session: sqlTrimSession, Records: sqlTrimRecords,
+	TrimLock: sqlTrimLock, TrimEnd: sqlTrimEnd, TrimFirstKept: sqlTrimFirstKept, TrimWhole: sqlTrimWhole,
+	TrimRuns: []string{sqlTrimRequests, sqlTrimEffects, sqlTrimMessages, sqlTrimNames, sqlTrimRuns}, TrimSession: sqlTrimSession,
+	AddEntry: tokens.NewEntry,
+}
+
+// alone implements [retain.Alone].
+func (s *Store) alone(ctx context.Context, _ string, do func(context.Context, retain.Transaction) error) error {
+	ctx, cancel := context.WithTimeout(ctx, retentionTimeout)
+	defer cancel()
+	return readFailure(ctx, pgx.BeginFunc(ctx, s.reads, func(tx pgx.Tx) error { return do(ctx, trimming{tx}) }))
 }
 
 // TrimSession implements runs.Keeper. It skips a locked session.
 func (s *Store) TrimSession(ctx context.Context, sessionID string, beforeMs int64, limit int) (runs.Trimmed, error) {
-	ctx, cancel := context.WithTimeout(ctx, retentionTimeout)
-	defer cancel()
 	nowMs, err := s.NowMs(ctx)
 	if err != nil {
 		return runs.Trimmed{}, err
 	}
 	s.door.Retains(time.Duration(nowMs-beforeMs) * time.Millisecond)
-	var trimmed runs.Trimmed
-	err = pgx.BeginFunc(ctx, s.reads, func(tx pgx.Tx) (err error) {
-		trimmed, err = retain.Trim(ctx, trimming{tx}, &retention, sessionID, beforeMs, nowMs, max(limit, 1), func(entry *journal.Entry) error {
-			_, err := tx.Exec(ctx, tokens.AddEntry, tokens.EntryArgs(entry)...)
-			return err
-		})
-		return err
-	})
-	if err != nil {
-		return runs.Trimmed{}, readFailure(ctx, err)
-	}
-	failpoint.Hit("retain.committed")
-	return trimmed, nil
+	return s.Retention.TrimSession(ctx, sessionID, beforeMs, limit)
 }
 
 // SweepRules implements runs.Keeper. Replicas may sweep concurrently.

@@ -24,6 +24,7 @@ import (
 	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/hooks"
 	"github.com/holdpoint/holdpoint/store/read"
+	"github.com/holdpoint/holdpoint/store/retain"
 	"github.com/holdpoint/holdpoint/store/tokens"
 )
 
@@ -70,6 +71,7 @@ type Store struct {
 	*read.Reader
 	*tokens.Keeper
 	*hooks.Endpoints
+	*retain.Retention
 	door.Subscribers
 
 	door     *door.Door
@@ -173,6 +175,7 @@ func (s *Store) connect(ctx context.Context, url string, options Options) error 
 	s.Reader = read.New(database{s.reads}, &readStatements, int(reads.MaxConns))
 	s.Keeper = tokens.New(database{s.reads}, s, &tokenStatements)
 	s.Endpoints = hooks.New(database{s.reads}, s, hookParts)
+	s.Retention = retain.New(s.alone, s.NowMs, &retention, &redaction)
 	s.readsSQL = stdlib.OpenDBFromPool(s.reads)
 	s.migrator, err = migrations.New(s.readsSQL, migrations.Postgres, options.Logger)
 	return err

@@ -13,36 +13,55 @@ import (
 	"github.com/holdpoint/holdpoint/store/columns"
 )
 
-// RedactStatements are the statements of an engine.
+// RedactStatements are the statements of redaction that differ between the engines.
 type RedactStatements struct {
 	// Lock locks the session $1 and returns one row, or none if the session does not exist.
 	Lock string
+	// Changed changes the version of session $1, so that caches of its rows become stale.
+	Changed string
 	// Events reads the events of $1 session_id whose numbers are in the list $2, in their order.
 	Events string
 	// Needed returns the first of those events whose run is not finished, or that a pending
 	// delivery needs.
 	Needed string
-	// Requests reads request $3 of the run $2 of the session $1 if it is settled.
-	Requests string
-	// Event writes the body $3 of event $2 of the session $1.
-	Event string
-	// Request writes the body $4 and the resolution $5 of request $3 of run $2 of the session
-	// $1, and deletes its sealed values, except $6, its callback, while the effect $7 is not
-	// done.
-	Request string
-	// Run deletes the output and the error of run $2 of session $1.
-	Run string
 	// Asked delete the input and its preview of run $2 of session $1 if it is a child's
-	// question: both are the question.
+	// question: both are the question, which is the input of a run in its parent's session.
 	Asked []string
-	// Session changes the version of session $1.
-	Session string
 }
 
-// Redact deletes the bodies of events, and the requests, resolutions and outputs that they
+// The statements of redaction that are the same in both engines, whose tests check their plans. They are about
+// a settled request $3 of run $2 of session $1, an event $2 of session $1, and run $2 of session $1.
+const (
+	sqlRedactRequests = `SELECT q.* FROM requests AS q WHERE q.session_id = $1 AND q.run_id = $2 AND q.request_id = $3 AND q.outcome IS NOT NULL`
+	// The sealed values are deleted. The callback $6 is kept while its delivery, the effect $7, is pending, and
+	// after it failed, because it may be replayed.
+	sqlRedactRequest = `
+UPDATE requests SET body = $4, resolution = $5,
+	sealed = (SELECT CAST($6 AS text) FROM effects AS f WHERE f.session_id = $1 AND f.effect_id = $7 AND f.state <> 'done')
+WHERE session_id = $1 AND run_id = $2 AND request_id = $3`
+	sqlRedactEvent = `UPDATE events SET body = $3 WHERE session_id = $1 AND event_id = $2`
+	sqlRedactRun   = `
+UPDATE runs SET output = NULL, error = CASE WHEN error IS NULL THEN NULL ELSE 'redacted' END
+WHERE session_id = $1 AND run_id = $2`
+)
+
+// RedactEvents implements [runs.Redactor].
+func (r *Retention) RedactEvents(ctx context.Context, redaction *runs.Redaction) (count int, err error) {
+	err = r.alone(ctx, "redact events", func(ctx context.Context, tx Transaction) (err error) {
+		count, err = redact(ctx, tx, r.redaction, redaction, func() error { return r.sql.addEntry(ctx, tx, redaction.Entry()) })
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	failpoint.Hit("redact.committed")
+	return count, nil
+}
+
+// redact deletes the bodies of events, and the requests, resolutions and outputs that they
 // report. addEntry writes the line of the audit's own log. It returns the number of events
 // without a body, so that a repeated call gets the same answer.
-func Redact(ctx context.Context, tx Transaction, s *RedactStatements, r *runs.Redaction, addEntry func() error) (int, error) {
+func redact(ctx context.Context, tx Transaction, s *RedactStatements, r *runs.Redaction, addEntry func() error) (int, error) {
 	if _, there, err := number(ctx, tx, s.Lock, r.SessionID); err != nil || !there {
 		if err == nil {
 			err = refusal.UnknownSession(r.SessionID)
@@ -84,7 +103,7 @@ func Redact(ctx context.Context, tx Transaction, s *RedactStatements, r *runs.Re
 		return len(gone), nil
 	}
 	failpoint.Hit("redact.rows")
-	if _, err := tx.Write(ctx, s.Session, r.SessionID); err != nil {
+	if _, err := tx.Write(ctx, s.Changed, r.SessionID); err != nil {
 		return 0, err
 	}
 	return len(gone), addEntry()
@@ -95,13 +114,13 @@ func redactOne(ctx context.Context, tx Transaction, s *RedactStatements, event *
 	reports := model.AboutRequest(event.Type) && event.Type != api.EventRequestAcknowledged
 	if reports || event.Type == api.EventParentClarificationRequested {
 		for requestID := range event.RequestIDs() {
-			requests, err := list(ctx, tx, columns.Requests, s.Requests, event.SessionID, event.RunID, requestID)
+			requests, err := list(ctx, tx, columns.Requests, sqlRedactRequests, event.SessionID, event.RunID, requestID)
 			if err != nil {
 				return err
 			}
 			for _, request := range requests {
 				effectID := request.Redact()
-				if _, err := tx.Write(ctx, s.Request, event.SessionID, event.RunID, requestID, string(request.Body), string(request.Resolution), string(request.Sealed), effectID); err != nil {
+				if _, err := tx.Write(ctx, sqlRedactRequest, event.SessionID, event.RunID, requestID, string(request.Body), string(request.Resolution), string(request.Sealed), effectID); err != nil {
 					return err
 				}
 			}
@@ -115,11 +134,11 @@ func redactOne(ctx context.Context, tx Transaction, s *RedactStatements, event *
 		}
 	}
 	if ends[event.Type] {
-		if _, err := tx.Write(ctx, s.Run, event.SessionID, event.RunID); err != nil {
+		if _, err := tx.Write(ctx, sqlRedactRun, event.SessionID, event.RunID); err != nil {
 			return err
 		}
 	}
-	_, err := tx.Write(ctx, s.Event, event.SessionID, event.EventID, string(event.RedactedBody()))
+	_, err := tx.Write(ctx, sqlRedactEvent, event.SessionID, event.EventID, string(event.RedactedBody()))
 	return err
 }
 

@@ -1,6 +1,5 @@
 // Package retain deletes, for both engines, a session's rows whose retention period has passed:
-// the oldest events of its log with their runs. It also redacts bodies of events. It defines the
-// order of the steps; the statements are the engines'.
+// the oldest events of its log with their runs. It also redacts bodies of events, and seals values again.
 //
 // It must not know a driver or the loops that call it.
 package retain
@@ -25,90 +24,134 @@ type Transaction interface {
 	List(texts []string) any
 }
 
-// Statements are the statements of an engine.
+// Statements are the statements of retention that differ between the engines.
 type Statements struct {
-	// Lock locks the session $1 and returns the number of its first kept event. It returns no
+	// TrimLock locks the session $1 and returns the number of its first kept event. It returns no
 	// row if the session does not exist or is locked.
-	Lock string
-	// End takes $1 session_id, $2 the first kept event, $3 a time, $4 the current time and $5 a
+	TrimLock string
+	// TrimEnd takes $1 session_id, $2 the first kept event, $3 a time, $4 the current time and $5 a
 	// limit. It returns the oldest event that must stay.
-	End string
-	// Outputs has the number of output records among the session's events from $2 and before $3.
-	Outputs string
-	// Events deletes the session's events from $2 and before $3, and has the runs that they
-	// are about.
-	Events string
-	// FirstKept sets the first kept event of $1 to $2, and subtracts $3 from its count of output
+	TrimEnd string
+	// TrimFirstKept sets the first kept event of $1 to $2, and subtracts $3 from its count of output
 	// records.
-	FirstKept string
-	// Runs returns the runs in the list $2 whose last event is before $3.
-	Runs string
-	// OfRuns delete from $1 session_id the rows of the runs in the list $2, the runs last.
-	OfRuns []string
-	// Records deletes the idempotency records of the session $1.
-	Records string
-	// Session deletes the session $1 if it is empty and unchanged since $2. It returns the life
+	TrimFirstKept string
+	// TrimWhole returns the runs in the list $2 whose last event is before $3.
+	TrimWhole string
+	// TrimRuns delete from $1 session_id the rows of the runs in the list $2, the runs last.
+	TrimRuns []string
+	// TrimSession deletes the session $1 if it is empty and unchanged since $2. It returns the life
 	// of the deleted session, "" if no checkpoint of the audit can name it.
-	Session string
+	TrimSession string
+	// AddEntry returns the statement that adds a line to the audit's own log, and its arguments.
+	AddEntry func(*journal.Entry) (sql string, args []any)
 }
 
-// Trim deletes up to limit events, oldest first, up to the first one of a run that must stay.
-// Then it deletes the runs without events, and then the session if it is empty. addEntry writes
-// the line of the audit's own log: without it, another session with the id would look like a
-// forgery.
-func Trim(ctx context.Context, tx Transaction, s *Statements, sessionID string, beforeMs, nowMs int64, limit int,
-	addEntry func(*journal.Entry) error,
-) (runs.Trimmed, error) {
+// The statements of retention that are the same in both engines, whose tests check their plans: of session $1,
+// the number of outputs among the events from $2 and before $3, the deletion of these events, which returns
+// their runs, and the deletion of the session's idempotency records.
+const (
+	sqlTrimOutputs = `SELECT count(*) FROM events WHERE session_id = $1 AND event_id >= $2 AND event_id < $3 AND type = 'output'`
+	sqlTrimEvents  = `DELETE FROM events WHERE session_id = $1 AND event_id >= $2 AND event_id < $3 RETURNING run_id`
+	sqlTrimRecords = `DELETE FROM idempotency_records WHERE scope = $1`
+)
+
+// Retention is the implementation of both engines: the part of [runs.Keeper] that deletes decided rows,
+// [runs.Redactor] and [runs.Rewrapper].
+type Retention struct {
+	alone Alone
+	nowMs func(context.Context) (int64, error)
+	sql   *Statements
+	// redaction are the statements of redaction and of rewrapping.
+	redaction *RedactStatements
+}
+
+// Alone runs do in a transaction that has nothing else in it. The error says what was done. Errors of package
+// refusal are returned unchanged.
+type Alone func(ctx context.Context, doing string, do func(context.Context, Transaction) error) error
+
+// New returns the retention of a database.
+func New(alone Alone, nowMs func(context.Context) (int64, error), retention *Statements, redaction *RedactStatements) *Retention {
+	return &Retention{alone, nowMs, retention, redaction}
+}
+
+// TrimSession implements [runs.Keeper].
+func (r *Retention) TrimSession(ctx context.Context, sessionID string, beforeMs int64, limit int) (trimmed runs.Trimmed, err error) {
+	nowMs, err := r.nowMs(ctx)
+	if err != nil {
+		return runs.Trimmed{}, err
+	}
+	err = r.alone(ctx, "trim a session", func(ctx context.Context, tx Transaction) (err error) {
+		trimmed, err = trim(ctx, tx, r.sql, sessionID, beforeMs, nowMs, max(limit, 1))
+		return err
+	})
+	if err != nil {
+		return runs.Trimmed{}, err
+	}
+	failpoint.Hit("retain.committed")
+	return trimmed, nil
+}
+
+// trim deletes up to limit events, oldest first, up to the first one of a run that must stay.
+// Then it deletes the runs without events, and then the session if it is empty.
+func trim(ctx context.Context, tx Transaction, s *Statements, sessionID string, beforeMs, nowMs int64, limit int) (runs.Trimmed, error) {
 	var trimmed runs.Trimmed
-	first, there, err := number(ctx, tx, s.Lock, sessionID)
+	first, there, err := number(ctx, tx, s.TrimLock, sessionID)
 	if err != nil || !there {
 		return trimmed, err
 	}
 	failpoint.Hit("retain.locked")
-	end, there, err := number(ctx, tx, s.End, sessionID, first, beforeMs, nowMs, limit)
+	end, there, err := number(ctx, tx, s.TrimEnd, sessionID, first, beforeMs, nowMs, limit)
 	if err != nil || !there || end <= first {
 		return trimmed, err
 	}
-	outputs, _, err := number(ctx, tx, s.Outputs, sessionID, first, end)
+	outputs, _, err := number(ctx, tx, sqlTrimOutputs, sessionID, first, end)
 	if err != nil {
 		return trimmed, err
 	}
-	about, err := texts(ctx, tx, s.Events, sessionID, first, end)
+	about, err := texts(ctx, tx, sqlTrimEvents, sessionID, first, end)
 	if err != nil {
 		return trimmed, err
 	}
 	failpoint.Hit("retain.events")
 	trimmed.Events = int(end - first)
 	trimmed.More = trimmed.Events >= limit
-	if _, err := tx.Write(ctx, s.FirstKept, sessionID, end, outputs); err != nil {
+	if _, err := tx.Write(ctx, s.TrimFirstKept, sessionID, end, outputs); err != nil {
 		return trimmed, err
 	}
 	failpoint.Hit("retain.first_kept")
-	whole, err := texts(ctx, tx, s.Runs, sessionID, tx.List(about), end)
+	whole, err := texts(ctx, tx, s.TrimWhole, sessionID, tx.List(about), end)
 	if err != nil || len(whole) == 0 {
 		return trimmed, err
 	}
 	trimmed.Runs = len(whole)
-	for _, statement := range s.OfRuns {
+	for _, statement := range s.TrimRuns {
 		if _, err := tx.Write(ctx, statement, sessionID, tx.List(whole)); err != nil {
 			return trimmed, err
 		}
 		failpoint.Hit("retain.rows")
 	}
-	removed, err := texts(ctx, tx, s.Session, sessionID, beforeMs)
+	removed, err := texts(ctx, tx, s.TrimSession, sessionID, beforeMs)
 	failpoint.Hit("retain.session")
 	if err != nil || len(removed) == 0 {
 		return trimmed, err
 	}
 	trimmed.Session = true
 	// A session's keys do not apply to another session with its id.
-	if _, err := tx.Write(ctx, s.Records, sessionID); err != nil {
+	if _, err := tx.Write(ctx, sqlTrimRecords, sessionID); err != nil {
 		return trimmed, err
 	}
+	// Without a line in the audit's own log, another session with the id would look like a forgery.
 	if life := removed[0]; life != "" {
-		err = addEntry(journal.New(nowMs, "", api.AuditEvent{Type: api.AuditSessionDeleted, SessionID: sessionID, Life: life}))
+		err = s.addEntry(ctx, tx, journal.New(nowMs, "", api.AuditEvent{Type: api.AuditSessionDeleted, SessionID: sessionID, Life: life}))
 	}
 	return trimmed, err
+}
+
+// addEntry writes a line of the audit's own log.
+func (s *Statements) addEntry(ctx context.Context, tx Transaction, entry *journal.Entry) error {
+	sql, args := s.AddEntry(entry)
+	_, err := tx.Write(ctx, sql, args...)
+	return err
 }
 
 // number returns the number that a query has, if it has a row.

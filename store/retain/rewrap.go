@@ -7,27 +7,23 @@ import (
 	"github.com/holdpoint/holdpoint/runs"
 )
 
-// RewrapStatements are the statements of an engine.
-type RewrapStatements struct {
-	// Lock locks the session $1 and returns one row, or none if the session does not exist.
-	Lock string
-	// Request replaces the sealed values $4 of request $3 of run $2 of session $1 by $5.
-	Request string
-	// Session changes the version of session $1.
-	Session string
-}
+// sqlRewrapRequest replaces the sealed values $4 of request $3 of run $2 of session $1 by $5.
+const sqlRewrapRequest = `
+UPDATE requests SET sealed = $5 WHERE session_id = $1 AND run_id = $2 AND request_id = $3 AND sealed = $4`
 
-// Rewrap replaces a request's sealed values, unless they have changed since they were read, and
-// reports whether it did.
-func Rewrap(ctx context.Context, tx Transaction, s *RewrapStatements, read *runs.SealedRequest, rewrapped api.JSON) (bool, error) {
-	if _, there, err := number(ctx, tx, s.Lock, read.SessionID); err != nil || !there {
-		return false, err
-	}
-	changed, err := tx.Write(ctx, s.Request, read.SessionID, read.RunID, read.RequestID, string(read.Sealed), string(rewrapped))
-	if err != nil || changed == 0 {
-		return false, err
-	}
-	// Caches of the request become stale.
-	_, err = tx.Write(ctx, s.Session, read.SessionID)
-	return err == nil, err
+// RewrapRequest implements [runs.Rewrapper].
+func (r *Retention) RewrapRequest(ctx context.Context, read runs.SealedRequest, rewrapped api.JSON) (changed bool, err error) {
+	err = r.alone(ctx, "rewrap a request", func(ctx context.Context, tx Transaction) error {
+		if _, there, err := number(ctx, tx, r.redaction.Lock, read.SessionID); err != nil || !there {
+			return err
+		}
+		written, err := tx.Write(ctx, sqlRewrapRequest, read.SessionID, read.RunID, read.RequestID, string(read.Sealed), string(rewrapped))
+		if err != nil || written == 0 {
+			return err
+		}
+		changed = true
+		_, err = tx.Write(ctx, r.redaction.Changed, read.SessionID)
+		return err
+	})
+	return changed && err == nil, err
 }

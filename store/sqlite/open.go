@@ -16,6 +16,7 @@ import (
 	"github.com/holdpoint/holdpoint/store/door"
 	"github.com/holdpoint/holdpoint/store/hooks"
 	"github.com/holdpoint/holdpoint/store/read"
+	"github.com/holdpoint/holdpoint/store/retain"
 	"github.com/holdpoint/holdpoint/store/tokens"
 )
 
@@ -47,6 +48,7 @@ type Store struct {
 	*read.Reader
 	*tokens.Keeper
 	*hooks.Endpoints
+	*retain.Retention
 	door.Subscribers
 
 	writers *pool
@@ -124,6 +126,7 @@ func open(ctx context.Context, owned *file, options Options) (*Store, error) {
 	store.Reader = read.New(store.reads, &readStatements, readers)
 	store.Keeper = tokens.New(store.reads, store, &tokenStatements)
 	store.Endpoints = hooks.New(store.reads, store, hookParts)
+	store.Retention = retain.New(store.alone, store.NowMs, &retention, &redaction)
 	options.Door.Lanes, options.Door.Announce = 1, store.Publish
 	options.Door.Values, options.Door.Rules, options.Door.Webhooks = store, store, store
 	options.Door.Logger = cmp.Or(options.Door.Logger, options.Logger)

@@ -3,9 +3,7 @@ package sqlite
 import (
 	"context"
 
-	"github.com/holdpoint/holdpoint/audit/journal"
-	"github.com/holdpoint/holdpoint/internal/failpoint"
-	"github.com/holdpoint/holdpoint/runs"
+	"github.com/holdpoint/holdpoint/runs/refusal"
 	"github.com/holdpoint/holdpoint/store/columns"
 	"github.com/holdpoint/holdpoint/store/retain"
 	"github.com/holdpoint/holdpoint/store/tokens"
@@ -38,8 +36,6 @@ SELECT coalesce(
 	(SELECT max(a.event_id) + 1 FROM head AS a),
 	$2)`
 
-	sqlTrimOutputs   = `SELECT count(*) FROM events WHERE session_id = $1 AND event_id >= $2 AND event_id < $3 AND type = 'output'`
-	sqlTrimEvents    = `DELETE FROM events WHERE session_id = $1 AND event_id >= $2 AND event_id < $3 RETURNING run_id`
 	sqlTrimFirstKept = `UPDATE sessions SET first_kept_event_id = $2, output_count = output_count - $3, version = version + 1 + (random() & 4294967295) WHERE session_id = $1`
 	sqlTrimWhole     = `
 SELECT r.run_id FROM json_each($2) AS k CROSS JOIN runs AS r ON r.run_id = k.value
@@ -75,8 +71,6 @@ WHERE session_id = $1 AND updated_at_ms < $2
 	AND NOT EXISTS (SELECT 1 FROM sessions AS child WHERE child.parent_session_id = $1)
 RETURNING CASE WHEN EXISTS (SELECT 1 FROM audit_checkpoints) THEN coalesce(life, '') ELSE '' END`
 
-	sqlTrimRecords = `DELETE FROM idempotency_records WHERE scope = $1`
-
 	// A rule that settled something stays as long as that.
 	sqlSweepRules = `
 DELETE FROM rules
@@ -88,37 +82,34 @@ WHERE rule_id IN (
 )
 
 var retention = retain.Statements{
-	Lock: sqlTrimLock, End: sqlTrimEnd, Outputs: sqlTrimOutputs, Events: sqlTrimEvents, FirstKept: sqlTrimFirstKept, Runs: sqlTrimWhole,
-	OfRuns:  []string{sqlTrimRequests, sqlTrimEffects, sqlTrimMessages, sqlTrimNames, sqlTrimPayloads, sqlTrimRuns},
-	Session: sqlTrimSession, Records: sqlTrimRecords,
+	TrimLock: sqlTrimLock, TrimEnd: sqlTrimEnd, TrimFirstKept: sqlTrimFirstKept, TrimWhole: sqlTrimWhole,
+	TrimRuns: []string{sqlTrimRequests, sqlTrimEffects, sqlTrimMessages, sqlTrimNames, sqlTrimPayloads, sqlTrimRuns}, TrimSession: sqlTrimSession,
+	AddEntry: tokens.NewEntry,
 }
 
-// TrimSession implements [runs.Keeper]. It queues for the write connection, and delays batches
-// at most by the deletion of limit events.
-func (s *Store) TrimSession(ctx context.Context, sessionID string, beforeMs int64, limit int) (runs.Trimmed, error) {
+// alone implements [retain.Alone]. It queues for the write connection, and delays batches at most by the
+// deletion of the events of one call.
+func (s *Store) alone(ctx context.Context, doing string, do func(context.Context, retain.Transaction) error) error {
 	write, err := s.writers.acquire(ctx)
 	if err != nil {
-		return runs.Trimmed{}, err
+		return err
 	}
 	defer s.writers.release(write)
 	ctx = context.WithoutCancel(ctx)
 	if _, err := write.exec(ctx, sqlBegin); err != nil {
-		return runs.Trimmed{}, failed("trim a session", err)
+		return failed(doing, err)
 	}
-	trimmed, err := retain.Trim(ctx, trimming{write, s.reads}, &retention, sessionID, beforeMs, s.nowMs(), max(limit, 1), func(entry *journal.Entry) error {
-		_, err := write.exec(ctx, tokens.AddEntry, tokens.EntryArgs(entry)...)
-		return err
-	})
-	if err == nil {
+	if err = do(ctx, trimming{write, s.reads}); err == nil {
 		_, err = write.exec(ctx, sqlCommit)
 	}
 	if err != nil {
 		// SQLite may have rolled back already.
 		_, _ = write.exec(ctx, sqlRollback)
-		return runs.Trimmed{}, failed("trim a session", err)
+		if refusal.CodeOf(err) == "" {
+			err = failed(doing, err)
+		}
 	}
-	failpoint.Hit("retain.committed")
-	return trimmed, nil
+	return err
 }
 
 // SweepRules implements [runs.Keeper].

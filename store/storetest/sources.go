@@ -18,7 +18,7 @@ func SQLConstants(tb testing.TB) map[string]string {
 	tb.Helper()
 	found := map[string]string{}
 	var files []string
-	for _, pattern := range []string{"*.go", "../hooks/*.go", "../tokens/*.go"} {
+	for _, pattern := range []string{"*.go", "../hooks/*.go", "../retain/*.go", "../tokens/*.go"} {
 		matches, err := filepath.Glob(pattern)
 		require.NoError(tb, err)
 		require.NotEmpty(tb, matches, pattern)

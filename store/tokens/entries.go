@@ -27,6 +27,9 @@ func EntryArgs(e *journal.Entry) []any {
 	return []any{e.TimestampMs, string(e.Type), e.Actor, string(e.Body), e.BodyDigest}
 }
 
+// NewEntry returns the statement that adds a line, and its arguments.
+func NewEntry(e *journal.Entry) (sql string, args []any) { return AddEntry, EntryArgs(e) }
+
 // EntryTargets returns where a line is scanned to.
 func EntryTargets(e *journal.Entry) []any {
 	return []any{&e.ArrivalID, &e.EntryID, &e.TimestampMs, (*string)(&e.Type), &e.Actor, (*[]byte)(&e.Body), &e.BodyDigest, &e.Prev, &e.Hash}

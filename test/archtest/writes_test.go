@@ -17,13 +17,13 @@ import (
 
 // writers are the files that may change the tables: write.go makes the inserts and
 // updates of a decision's rows from the table of columns, and statements.go has the few
-// that stand whole; those in store/hooks and store/tokens serve both engines. Nothing else writes: there is one door.
-// retention.go deletes what is past its horizon and is the only one that deletes decisions;
-// redaction.go empties rows that are there and makes or deletes none; rewrap.go encrypts keys otherwise.
+// that stand whole; those in store/hooks, store/tokens and store/retain serve both engines. Nothing else writes: there is one door.
+// retention.go and retain.go delete what is past its horizon and are the only ones that delete decisions;
+// redaction.go and redact.go empty rows that are there and make or delete none; rewrap.go encrypts keys otherwise.
 var (
-	writers   = regexp.MustCompile(`^store/((postgres|sqlite)/(write|statements|retention|redaction|rewrap)|(hooks|tokens)/statements)\.go$`)
-	redaction = regexp.MustCompile(`^store/(postgres|sqlite)/(redaction|rewrap)\.go$`)
-	retention = regexp.MustCompile(`^store/(postgres|sqlite)/retention\.go$`)
+	writers   = regexp.MustCompile(`^store/((postgres|sqlite)/(write|statements|retention|redaction)|(hooks|tokens)/statements|retain/(retain|redact|rewrap))\.go$`)
+	redaction = regexp.MustCompile(`^store/((postgres|sqlite)/redaction|retain/(redact|rewrap))\.go$`)
+	retention = regexp.MustCompile(`^store/((postgres|sqlite)/retention|retain/retain)\.go$`)
 )
 
 // swept are the tables from which rows may be deleted because they are no longer kept,
